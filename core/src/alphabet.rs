@@ -1,0 +1,188 @@
+//! Everything that can go into a candidate and come out of it.
+
+use core::time::Duration;
+
+use crate::claim::Claim;
+use crate::id::{HolderId, RequestId, Token};
+use crate::time::Instant;
+
+/// What can happen to a candidate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Input {
+    /// Take part in the election from now on. Nothing changes for a candidate that already does.
+    Campaign,
+    /// Give up the lead or the campaign. The claim ends at once; the lease is handed back once the
+    /// leader's work has ended.
+    Resign {
+        /// How long to hold off before campaigning again, so that another candidate can take over;
+        /// `None` stays out of the election until the next [`Input::Campaign`].
+        again_after: Option<Duration>,
+    },
+    /// All work that needed the lead has ended. Owed once for every [`Event::SteppedDown`].
+    Drained,
+    /// The outcome of an [`Output::Send`].
+    Reply {
+        /// The request that was answered.
+        id: RequestId,
+        /// What the store answered, or that nobody knows what it did.
+        result: Result<Reply, Unknown>,
+    },
+    /// The lease may have become vacant. Hints are unreliable: they may be late, lost or wrong.
+    Hint,
+    /// The time of [`Candidate::deadline`](crate::Candidate::deadline) has come. Harmless at any
+    /// other time.
+    Wake,
+}
+
+/// The outcome of a request is not known: it may have been carried out, may still be, or never will.
+///
+/// It is never taken for "did not happen".
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Unknown;
+
+/// What a candidate wants done or known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Output {
+    /// Send this request to the store, and bring its outcome back as [`Input::Reply`].
+    Send {
+        /// Names the request.
+        id: RequestId,
+        /// The request.
+        request: Request,
+        /// From this instant on the candidate no longer waits for the reply.
+        give_up_at: Instant,
+    },
+    /// Something that the application may want to know.
+    Event(Event),
+}
+
+/// What happened to a candidate. Each [`Event::Elected`] is followed by exactly one
+/// [`Event::SteppedDown`] before the next one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Event {
+    /// The candidate leads.
+    Elected(Claim),
+    /// The leader's claim has been extended.
+    Renewed(Claim),
+    /// The candidate no longer leads. Work that needs the lead must end, and
+    /// [`Input::Drained`] must follow.
+    SteppedDown {
+        /// The tenure that ended.
+        token: Token,
+        /// Why.
+        reason: StepDownReason,
+        /// How long work may go on in order to end tidily: no other candidate can be granted the
+        /// lease before this instant. An [`Event::DrainUntil`] may move it.
+        drain_until: Instant,
+    },
+    /// While the work of a tenure drains: the instant up to which no other candidate can be granted
+    /// the lease has moved.
+    DrainUntil {
+        /// The tenure that ended.
+        token: Token,
+        /// Replaces the `drain_until` of [`Event::SteppedDown`].
+        until: Instant,
+    },
+    /// Another tenure than the one known so far holds the lease.
+    IncumbentChanged {
+        /// Its token.
+        token: Token,
+    },
+    /// The lease was granted, but the store's history is too short to rule out an older leader.
+    Quarantined {
+        /// The candidate leads from this instant on, if it can renew until then.
+        until: Instant,
+    },
+    /// A request's outcome is unknown, for the first time since the store last answered.
+    StoreUnavailable {
+        /// When the request was sent.
+        since: Instant,
+    },
+    /// The store answers again.
+    StoreRecovered,
+    /// What [`Input::Resign`] asked for is complete: the candidate holds nothing that it could still
+    /// give back.
+    Withdrawn,
+}
+
+/// Why a tenure ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum StepDownReason {
+    /// No renewal succeeded in time.
+    Expired,
+    /// The store says that the tenure is over.
+    Superseded,
+    /// The candidate was asked to.
+    Resigned,
+    /// A renewal's outcome is unknown, and the configuration asks for the strict policy.
+    RenewFailed,
+}
+
+/// One atomic step at the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Request {
+    /// Grant the lease, if it is vacant and the candidate knows the last tenure.
+    Acquire {
+        /// The campaign's identity.
+        holder: HolderId,
+        /// The highest token that the candidate knows.
+        seen: Option<Token>,
+        /// How long the lease lasts from the grant.
+        ttl: Duration,
+        /// How long the store must have known its history before a grant may be used at once.
+        quarantine: Duration,
+    },
+    /// Extend the live lease of exactly this tenure.
+    Renew {
+        /// The holder that was granted the lease.
+        holder: HolderId,
+        /// The tenure's token.
+        token: Token,
+        /// How long the lease lasts from the renewal.
+        ttl: Duration,
+    },
+    /// End the live lease of exactly this tenure.
+    Release {
+        /// The holder that was granted the lease.
+        holder: HolderId,
+        /// The tenure's token.
+        token: Token,
+    },
+}
+
+/// What the store answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Reply {
+    /// To an acquire: the lease is the candidate's.
+    Granted {
+        /// The tenure's token.
+        token: Token,
+        /// How long the holder must still wait, from its receipt of this reply, before it may lead.
+        wait: Duration,
+    },
+    /// To an acquire: another tenure holds the lease.
+    Held {
+        /// Its token.
+        token: Token,
+        /// How much of its lease remains by the store's clock, rounded up.
+        remaining: Duration,
+    },
+    /// To an acquire: the lease is vacant, but the candidate did not know the last tenure. Ask again.
+    Stale {
+        /// The token of the last tenure.
+        last: Token,
+    },
+    /// To a renew: the lease now lasts the whole TTL again.
+    Renewed,
+    /// To a renew: this tenure is over.
+    Superseded {
+        /// The token of the last tenure, if the store knows one.
+        last: Option<Token>,
+    },
+    /// To a release: the lease has ended.
+    Released,
+    /// To a release: this tenure held no lease.
+    NotHeld,
+}

@@ -1,0 +1,221 @@
+//! From wanting the lease to holding it, or giving up.
+
+use super::{
+    Abandoned, Attempt, Campaign, Candidate, Draining, Flight, Lease, Phase, Tenure, Then,
+};
+use crate::alphabet::{Event, Reply, Request, Unknown};
+use crate::id::{HolderId, RequestId};
+use crate::time::Instant;
+use core::time::Duration;
+
+impl Candidate {
+    /// Takes part from now on, or as soon as the tenure that is ending has ended.
+    pub(super) fn join(&mut self) {
+        match &mut self.phase {
+            Phase::Idle | Phase::HoldingOff { .. } => self.campaign(),
+            Phase::Withdrawing { then, .. }
+            | Phase::Draining(Draining { then, .. })
+            | Phase::Releasing { then, .. } => match then {
+                Then::Campaign => {}
+                // The resignation is still owed its end.
+                Then::HoldOff(_) | Then::Idle => *then = Then::HoldOff(Duration::ZERO),
+            },
+            Phase::Campaigning(_) | Phase::Quarantined { .. } | Phase::Leading(_) => {}
+        }
+    }
+
+    /// Begins a campaign, with an identity that no earlier one has had.
+    pub(super) fn campaign(&mut self) {
+        let campaign = Campaign {
+            holder: self.random.holder(),
+            attempt: Attempt::due(self.now),
+            hinted: false,
+            hints_from: self.now,
+            unknown: None,
+        };
+        self.advance_campaign(campaign);
+    }
+
+    pub(super) fn advance_campaign(&mut self, mut campaign: Campaign) {
+        if let Attempt::InFlight(flight) = campaign.attempt
+            && self.now >= flight.give_up_at
+        {
+            campaign = self.acquire_failed(campaign, flight);
+        }
+        if let Attempt::Due { at, failures } = campaign.attempt
+            && self.now >= at
+        {
+            let request = Request::Acquire {
+                holder: campaign.holder,
+                seen: self.seen,
+                ttl: self.config.ttl,
+                quarantine: self.config.quarantine,
+            };
+            campaign.attempt = Attempt::InFlight(self.send(request, failures, Instant::FAR_FUTURE));
+        }
+        self.phase = Phase::Campaigning(campaign);
+    }
+
+    pub(super) fn hint(&mut self) {
+        match self.phase {
+            Phase::Campaigning(campaign) => {
+                self.phase = Phase::Campaigning(self.hinted(campaign));
+            }
+            Phase::Idle
+            | Phase::HoldingOff { .. }
+            | Phase::Withdrawing { .. }
+            | Phase::Quarantined { .. }
+            | Phase::Leading(_)
+            | Phase::Draining(_)
+            | Phase::Releasing { .. } => {}
+        }
+    }
+
+    fn hinted(&self, campaign: Campaign) -> Campaign {
+        match campaign.attempt {
+            Attempt::InFlight(_) => Campaign { hinted: true, ..campaign },
+            Attempt::Due { at, failures } => {
+                let soon = self.now.max(campaign.hints_from);
+                if soon >= at {
+                    return campaign;
+                }
+                let attempt = Attempt::Due { at: soon, failures };
+                let hints_from = soon + self.config.retry_least;
+                Campaign { attempt, hints_from, ..campaign }
+            }
+        }
+    }
+
+    pub(super) fn acquire_answered(
+        &mut self,
+        campaign: Campaign,
+        flight: Flight,
+        result: Result<Reply, Unknown>,
+    ) {
+        match result {
+            Ok(Reply::Granted { token, wait }) => {
+                self.store_answered();
+                self.granted(Tenure { holder: campaign.holder, token }, flight, wait);
+            }
+            Ok(Reply::Held { token, remaining }) => {
+                self.store_answered();
+                self.learn(token);
+                if self.incumbent != Some(token) {
+                    self.incumbent = Some(token);
+                    self.emit(Event::IncumbentChanged { token });
+                }
+                // A store that holds a lease with nothing left of it is not asked in a tight loop.
+                let remaining = remaining.max(Duration::from_millis(1));
+                let jitter = self.random.up_to(self.config.takeover_jitter());
+                let wait = remaining.saturating_add(jitter).min(self.config.poll_bound);
+                self.ask_again(campaign, self.now + wait);
+            }
+            // Only a token that is news makes asking again worthwhile.
+            Ok(Reply::Stale { last }) if Some(last) > self.seen => {
+                self.store_answered();
+                self.learn(last);
+                self.ask_again(campaign, self.now);
+            }
+            Ok(
+                Reply::Stale { .. }
+                | Reply::Renewed
+                | Reply::Superseded { .. }
+                | Reply::Released
+                | Reply::NotHeld,
+            )
+            | Err(Unknown) => {
+                let failed = self.acquire_failed(campaign, flight);
+                self.phase = Phase::Campaigning(failed);
+            }
+        }
+    }
+
+    fn ask_again(&mut self, campaign: Campaign, at: Instant) {
+        let answered = Campaign { attempt: Attempt::due(at), hinted: false, ..campaign };
+        let next = if campaign.hinted { self.hinted(answered) } else { answered };
+        self.phase = Phase::Campaigning(next);
+    }
+
+    fn acquire_failed(&mut self, campaign: Campaign, flight: Flight) -> Campaign {
+        let attempt = self.store_failed(flight);
+        Campaign { attempt, hinted: false, unknown: Some(flight.id), ..campaign }
+    }
+
+    fn granted(&mut self, tenure: Tenure, flight: Flight, wait: Duration) {
+        // A store that was rolled back may repeat a grant of which a later tenure is already known.
+        let is_news = Some(tenure.token) > self.seen;
+        self.learn(tenure.token);
+        let valid_until = self.config.valid_until(flight.sent_at);
+        if !is_news || self.now >= valid_until {
+            return self.release(tenure, Then::Campaign);
+        }
+        self.incumbent = Some(tenure.token);
+        let renew_at = flight.sent_at + self.config.renew_interval;
+        let lease = Lease { tenure, valid_until, attempt: Attempt::due(renew_at) };
+        if wait.is_zero() {
+            self.elected(lease);
+        } else {
+            let until = self.now + wait;
+            self.emit(Event::Quarantined { until });
+            self.phase = Phase::Quarantined { lease, until };
+        }
+    }
+
+    /// Gives the campaign up. What is in flight may still be granted.
+    pub(super) fn give_up(&mut self, campaign: Campaign, then: Then) {
+        match campaign.attempt {
+            Attempt::InFlight(flight) => {
+                self.phase = Phase::Withdrawing { holder: campaign.holder, flight, then };
+            }
+            Attempt::Due { .. } => {
+                self.abandon(campaign.holder, campaign.unknown);
+                self.withdrawn(then);
+            }
+        }
+    }
+
+    pub(super) fn withdrawal_answered(
+        &mut self,
+        holder: HolderId,
+        flight: Flight,
+        then: Then,
+        result: Result<Reply, Unknown>,
+    ) {
+        match result {
+            Ok(Reply::Granted { token, .. }) => {
+                self.store_answered();
+                self.learn(token);
+                self.release(Tenure { holder, token }, then);
+            }
+            Ok(Reply::Held { token, .. } | Reply::Stale { last: token }) => {
+                self.store_answered();
+                self.learn(token);
+                self.withdrawn(then);
+            }
+            Ok(Reply::Renewed | Reply::Superseded { .. } | Reply::Released | Reply::NotHeld)
+            | Err(Unknown) => {
+                self.store_failed(flight);
+                self.abandon(holder, Some(flight.id));
+                self.withdrawn(then);
+            }
+        }
+    }
+
+    fn abandon(&mut self, holder: HolderId, unknown: Option<RequestId>) {
+        if let Some(id) = unknown {
+            self.abandoned = Some(Abandoned { id, holder });
+        }
+    }
+
+    /// A reply that nobody waits for: only a grant of an abandoned campaign matters. It is handed
+    /// back once, so that others need not wait for its end.
+    pub(super) fn stray(&mut self, id: RequestId, result: Result<Reply, Unknown>) {
+        if let Ok(Reply::Granted { token, .. }) = result
+            && let Some(Abandoned { holder, .. }) =
+                self.abandoned.take_if(|abandoned| abandoned.id == id)
+        {
+            self.learn(token);
+            self.send(Request::Release { holder, token }, 0, Instant::FAR_FUTURE);
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! From the end of a claim to holding nothing.
+
+use super::{Attempt, Candidate, Draining, Flight, Hold, Phase, Tenure, Then};
+use crate::alphabet::{Event, Reply, Request, Unknown};
+use crate::time::Instant;
+
+impl Candidate {
+    pub(super) fn resign(&mut self, then: Then) {
+        match &mut self.phase {
+            Phase::Idle => self.withdrawn(Then::Idle),
+            Phase::HoldingOff { .. } => self.withdrawn(then),
+            Phase::Campaigning(campaign) => {
+                let campaign = *campaign;
+                self.give_up(campaign, then);
+            }
+            Phase::Quarantined { lease, .. } => {
+                let tenure = lease.tenure;
+                self.release(tenure, then);
+            }
+            Phase::Leading(lease) => {
+                let lease = *lease;
+                self.step_down_resigned(lease, then);
+            }
+            Phase::Withdrawing { then: planned, .. }
+            | Phase::Draining(Draining { then: planned, .. })
+            | Phase::Releasing { then: planned, .. } => *planned = then,
+        }
+    }
+
+    pub(super) fn drained(&mut self) {
+        match self.phase {
+            Phase::Draining(Draining { hold, then }) => match hold {
+                Hold::Kept { lease, .. } => self.release(lease.tenure, then),
+                Hold::Left(tenure) => self.release(tenure, then),
+                Hold::Gone => self.over(then),
+            },
+            Phase::Idle
+            | Phase::HoldingOff { .. }
+            | Phase::Campaigning(_)
+            | Phase::Withdrawing { .. }
+            | Phase::Quarantined { .. }
+            | Phase::Leading(_)
+            | Phase::Releasing { .. } => {}
+        }
+    }
+
+    /// Hands the lease back. A renewal that is still in flight can do no harm: after the release it
+    /// is refused, and before it, it extends what the release then ends.
+    pub(super) fn release(&mut self, tenure: Tenure, then: Then) {
+        let until = self.now + self.config.release_bound();
+        self.advance_release(tenure, Attempt::due(self.now), until, then);
+    }
+
+    pub(super) fn advance_release(
+        &mut self,
+        tenure: Tenure,
+        mut attempt: Attempt,
+        until: Instant,
+        then: Then,
+    ) {
+        if let Attempt::InFlight(flight) = attempt
+            && self.now >= flight.give_up_at
+        {
+            attempt = self.store_failed(flight);
+        }
+        if self.now >= until {
+            // The lease ends by itself.
+            return self.over(then);
+        }
+        if let Attempt::Due { at, failures } = attempt
+            && self.now >= at
+        {
+            let request = Request::Release { holder: tenure.holder, token: tenure.token };
+            attempt = Attempt::InFlight(self.send(request, failures, until));
+        }
+        self.phase = Phase::Releasing { tenure, attempt, until, then };
+    }
+
+    pub(super) fn release_answered(
+        &mut self,
+        tenure: Tenure,
+        flight: Flight,
+        until: Instant,
+        then: Then,
+        result: Result<Reply, Unknown>,
+    ) {
+        match result {
+            Ok(Reply::Released | Reply::NotHeld) => {
+                self.store_answered();
+                self.over(then);
+            }
+            Ok(
+                Reply::Granted { .. }
+                | Reply::Held { .. }
+                | Reply::Stale { .. }
+                | Reply::Renewed
+                | Reply::Superseded { .. },
+            )
+            | Err(Unknown) => {
+                let attempt = self.store_failed(flight);
+                self.phase = Phase::Releasing { tenure, attempt, until, then };
+            }
+        }
+    }
+
+    /// Nothing is held any more.
+    fn over(&mut self, then: Then) {
+        match then {
+            Then::Campaign => self.campaign(),
+            Then::HoldOff(_) | Then::Idle => self.withdrawn(then),
+        }
+    }
+
+    /// The end of a resignation.
+    pub(super) fn withdrawn(&mut self, then: Then) {
+        self.emit(Event::Withdrawn);
+        match then {
+            Then::Idle => self.phase = Phase::Idle,
+            Then::HoldOff(pause) if !pause.is_zero() => {
+                self.phase = Phase::HoldingOff { until: self.now + pause };
+            }
+            Then::HoldOff(_) | Then::Campaign => self.campaign(),
+        }
+    }
+}

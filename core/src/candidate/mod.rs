@@ -1,0 +1,242 @@
+//! One candidate in one election.
+
+mod campaign;
+mod ending;
+mod outbox;
+mod phase;
+mod tenure;
+
+use core::time::Duration;
+
+use crate::alphabet::{Event, Input, Output, Reply, Request, Unknown};
+use crate::claim::Claim;
+use crate::config::Config;
+use crate::id::{HolderId, RequestId, Seed, Token};
+use crate::random::Random;
+use crate::time::Instant;
+use outbox::Outbox;
+use phase::{Attempt, Campaign, Draining, Flight, Hold, Lease, Phase, Tenure, Then};
+
+/// A candidate's state machine: one candidate, one election, one clock.
+///
+/// The driver's part of the bargain: read the clock *after* the thing that an input tells of has
+/// happened and hand the reading in with it; after each input, poll until `None`; send what is to be
+/// sent no earlier than it was polled; wake the machine at [`deadline`](Self::deadline); and answer
+/// every [`Event::SteppedDown`] with [`Input::Drained`]. Lateness in any of it costs progress, never
+/// safety.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Candidate {
+    config: Config,
+    random: Random,
+    /// The latest time seen: a clock that steps back does not turn this one.
+    now: Instant,
+    /// The highest token known.
+    seen: Option<Token>,
+    /// The tenure that was last seen to hold the lease.
+    incumbent: Option<Token>,
+    last_request: u64,
+    store_answers: bool,
+    /// An acquire of a campaign that was given up, in case that its grant still comes.
+    abandoned: Option<Abandoned>,
+    phase: Phase,
+    outbox: Outbox,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Abandoned {
+    id: RequestId,
+    holder: HolderId,
+}
+
+impl Candidate {
+    /// A candidate that does not campaign yet. No two candidates may share a seed.
+    pub fn new(config: Config, seed: Seed) -> Self {
+        Self {
+            config,
+            random: Random::new(seed),
+            now: Instant::ORIGIN,
+            seen: None,
+            incumbent: None,
+            last_request: 0,
+            store_answers: true,
+            abandoned: None,
+            phase: Phase::Idle,
+            outbox: Outbox::default(),
+        }
+    }
+
+    /// Takes in what happened, at the time `now` on the candidate's clock.
+    ///
+    /// A `now` before an earlier one is taken for that earlier one. First the claim expires if its
+    /// time is over, then the input is read, then what is due is done: afterwards
+    /// [`deadline`](Self::deadline) is later than `now`.
+    ///
+    /// # Panics
+    /// If outputs of the input before have not been polled: they would be lost.
+    pub fn handle(&mut self, now: Instant, input: Input) {
+        assert!(self.outbox.is_empty(), "poll() until None before the next handle()");
+        self.outbox.rewind();
+        self.now = self.now.max(now);
+        self.expire();
+        match input {
+            Input::Campaign => self.join(),
+            Input::Resign { again_after } => {
+                self.resign(again_after.map_or(Then::Idle, Then::HoldOff));
+            }
+            Input::Drained => self.drained(),
+            Input::Reply { id, result } => self.reply(id, result),
+            Input::Hint => self.hint(),
+            Input::Wake => {}
+        }
+        self.advance();
+    }
+
+    /// The next output of the last input, until there is none.
+    pub fn poll(&mut self) -> Option<Output> {
+        self.outbox.pop()
+    }
+
+    /// When the candidate wants to be woken; `None` if only an input can move it.
+    pub fn deadline(&self) -> Option<Instant> {
+        self.phase.deadline()
+    }
+
+    /// The claim, if the candidate leads at `now`.
+    ///
+    /// Needs no reply, no timer and no thread to become `None`. Says nothing about any later moment.
+    pub fn claim(&self, now: Instant) -> Option<Claim> {
+        match &self.phase {
+            Phase::Leading(lease) if self.now.max(now) < lease.valid_until => Some(lease.claim()),
+            Phase::Leading(_)
+            | Phase::Idle
+            | Phase::HoldingOff { .. }
+            | Phase::Campaigning(_)
+            | Phase::Withdrawing { .. }
+            | Phase::Quarantined { .. }
+            | Phase::Draining(_)
+            | Phase::Releasing { .. } => None,
+        }
+    }
+
+    /// Ends, by the clock alone, whatever can't be counted on any longer.
+    fn expire(&mut self) {
+        match self.phase {
+            Phase::Leading(lease) if self.now >= lease.valid_until => self.expire_claim(lease),
+            // Never led: there is no work to drain, and the store may still hold the lease.
+            Phase::Quarantined { lease, .. } if self.now >= lease.valid_until => {
+                self.release(lease.tenure, Then::Campaign);
+            }
+            Phase::Draining(Draining { hold: Hold::Kept { lease, bound }, then })
+                if self.now >= lease.valid_until || self.now >= bound =>
+            {
+                self.phase = Phase::Draining(Draining { hold: Hold::Left(lease.tenure), then });
+            }
+            Phase::Leading(_)
+            | Phase::Quarantined { .. }
+            | Phase::Draining(_)
+            | Phase::Idle
+            | Phase::HoldingOff { .. }
+            | Phase::Campaigning(_)
+            | Phase::Withdrawing { .. }
+            | Phase::Releasing { .. } => {}
+        }
+    }
+
+    fn reply(&mut self, id: RequestId, result: Result<Reply, Unknown>) {
+        match self.phase {
+            Phase::Campaigning(campaign) => {
+                if let Some(flight) = campaign.attempt.answers(id) {
+                    return self.acquire_answered(campaign, flight, result);
+                }
+            }
+            Phase::Withdrawing { holder, flight, then } => {
+                if flight.id == id {
+                    return self.withdrawal_answered(holder, flight, then, result);
+                }
+            }
+            Phase::Quarantined { lease, .. }
+            | Phase::Leading(lease)
+            | Phase::Draining(Draining { hold: Hold::Kept { lease, .. }, .. }) => {
+                if let Some(flight) = lease.attempt.answers(id) {
+                    return self.renew_answered(lease, flight, result);
+                }
+            }
+            Phase::Releasing { tenure, attempt, until, then } => {
+                if let Some(flight) = attempt.answers(id) {
+                    return self.release_answered(tenure, flight, until, then, result);
+                }
+            }
+            Phase::Draining(Draining { hold: Hold::Left(_) | Hold::Gone, .. })
+            | Phase::Idle
+            | Phase::HoldingOff { .. } => {}
+        }
+        self.stray(id, result);
+    }
+
+    /// Does what is due by now, so that the next deadline lies in the future.
+    fn advance(&mut self) {
+        match self.phase {
+            Phase::HoldingOff { until } if self.now >= until => self.campaign(),
+            Phase::Campaigning(campaign) => self.advance_campaign(campaign),
+            Phase::Withdrawing { holder, flight, then } if self.now >= flight.give_up_at => {
+                self.withdrawal_answered(holder, flight, then, Err(Unknown));
+            }
+            Phase::Quarantined { lease, until } if self.now >= until => self.elected(lease),
+            Phase::Quarantined { lease, .. } | Phase::Leading(lease) => self.advance_lease(lease),
+            Phase::Draining(Draining { hold: Hold::Kept { lease, .. }, .. }) => {
+                self.advance_lease(lease);
+            }
+            Phase::Releasing { tenure, attempt, until, then } => {
+                self.advance_release(tenure, attempt, until, then);
+            }
+            Phase::Draining(Draining { hold: Hold::Left(_) | Hold::Gone, .. })
+            | Phase::Withdrawing { .. }
+            | Phase::HoldingOff { .. }
+            | Phase::Idle => {}
+        }
+    }
+
+    fn emit(&mut self, event: Event) {
+        self.outbox.push(Output::Event(event));
+    }
+
+    fn send(&mut self, request: Request, failures: u32, until: Instant) -> Flight {
+        self.last_request += 1;
+        let id = RequestId(self.last_request);
+        let give_up_at = (self.now + self.config.request_timeout).min(until);
+        self.outbox.push(Output::Send { id, request, give_up_at });
+        Flight { id, sent_at: self.now, give_up_at, failures }
+    }
+
+    fn learn(&mut self, token: Token) {
+        self.seen = self.seen.max(Some(token));
+    }
+
+    fn store_answered(&mut self) {
+        if !self.store_answers {
+            self.store_answers = true;
+            self.emit(Event::StoreRecovered);
+        }
+    }
+
+    /// Notes that a request's outcome is unknown; the next try follows after a random delay.
+    fn store_failed(&mut self, flight: Flight) -> Attempt {
+        if self.store_answers {
+            self.store_answers = false;
+            self.emit(Event::StoreUnavailable { since: flight.sent_at });
+        }
+        Attempt::Due {
+            at: self.now + self.backoff(flight.failures),
+            failures: flight.failures.saturating_add(1),
+        }
+    }
+
+    /// Full jitter: uniform from zero to the bound, which doubles with each failure in a row.
+    ///
+    /// Source: M. Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog, 2015.
+    fn backoff(&mut self, failures: u32) -> Duration {
+        let doubled = 2_u32.saturating_pow(failures.min(31));
+        let bound = self.config.retry_least.saturating_mul(doubled).min(self.config.retry_most);
+        self.random.up_to(bound)
+    }
+}

@@ -1,0 +1,146 @@
+//! Where a candidate stands. Each phase owns its deadlines; the next one is derived from it, so that
+//! a stale timer can't exist.
+
+use core::time::Duration;
+
+use crate::claim::Claim;
+use crate::id::{HolderId, RequestId, Token};
+use crate::time::Instant;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Phase {
+    /// Out of the election.
+    Idle,
+    /// Resigned; campaigns again at `until`.
+    HoldingOff { until: Instant },
+    /// Wants the lease, and has none.
+    Campaigning(Campaign),
+    /// Gave up the campaign while an acquire was in flight: it may have been granted.
+    Withdrawing { holder: HolderId, flight: Flight, then: Then },
+    /// Was granted the lease by a store with too short a history: keeps it, and does not lead.
+    Quarantined { lease: Lease, until: Instant },
+    /// Leads until the lease's `valid_until`.
+    Leading(Lease),
+    /// Stepped down; the tenure's work has not ended yet. No acquire from here.
+    Draining(Draining),
+    /// Hands the lease back.
+    Releasing { tenure: Tenure, attempt: Attempt, until: Instant, then: Then },
+}
+
+/// One grant: who was granted what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Tenure {
+    pub(super) holder: HolderId,
+    pub(super) token: Token,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Campaign {
+    pub(super) holder: HolderId,
+    pub(super) attempt: Attempt,
+    /// A hint came while a request was in flight, whose reply may be older than the hint.
+    pub(super) hinted: bool,
+    /// No try because of a hint before this instant.
+    pub(super) hints_from: Instant,
+    /// The last acquire whose outcome is unknown.
+    pub(super) unknown: Option<RequestId>,
+}
+
+/// A lease that renewals keep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Lease {
+    pub(super) tenure: Tenure,
+    pub(super) valid_until: Instant,
+    pub(super) attempt: Attempt,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Draining {
+    pub(super) hold: Hold,
+    pub(super) then: Then,
+}
+
+/// What becomes of the lease while work drains.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Hold {
+    /// Renewals keep it until `bound`, and nobody else can lead meanwhile.
+    Kept { lease: Lease, bound: Instant },
+    /// No longer renewed. The store may still count it as live.
+    Left(Tenure),
+    /// The store said that it is over.
+    Gone,
+}
+
+/// What follows once nothing is held any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Then {
+    /// Nobody asked to stop.
+    Campaign,
+    /// A resignation, to campaign again after a while.
+    HoldOff(Duration),
+    /// A resignation for good.
+    Idle,
+}
+
+/// A request, again and again until it is answered. At most one is in flight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Attempt {
+    Due { at: Instant, failures: u32 },
+    InFlight(Flight),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Flight {
+    pub(super) id: RequestId,
+    pub(super) sent_at: Instant,
+    pub(super) give_up_at: Instant,
+    /// How many tries before this one failed.
+    pub(super) failures: u32,
+}
+
+impl Attempt {
+    pub(super) const fn due(at: Instant) -> Self {
+        Self::Due { at, failures: 0 }
+    }
+
+    pub(super) const fn deadline(&self) -> Instant {
+        match self {
+            Self::Due { at, .. } => *at,
+            Self::InFlight(flight) => flight.give_up_at,
+        }
+    }
+
+    /// The flight, if it is the one of this id.
+    pub(super) fn answers(&self, id: RequestId) -> Option<Flight> {
+        match self {
+            Self::InFlight(flight) if flight.id == id => Some(*flight),
+            Self::InFlight(_) | Self::Due { .. } => None,
+        }
+    }
+}
+
+impl Lease {
+    pub(super) const fn claim(&self) -> Claim {
+        Claim::new(self.tenure.token, self.valid_until)
+    }
+}
+
+impl Phase {
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        match self {
+            Self::Idle => None,
+            Self::HoldingOff { until } => Some(*until),
+            Self::Campaigning(campaign) => Some(campaign.attempt.deadline()),
+            Self::Withdrawing { flight, .. } => Some(flight.give_up_at),
+            Self::Quarantined { lease, until } => {
+                Some(lease.attempt.deadline().min(lease.valid_until).min(*until))
+            }
+            Self::Leading(lease) => Some(lease.attempt.deadline().min(lease.valid_until)),
+            Self::Draining(Draining { hold: Hold::Kept { lease, bound }, .. }) => {
+                Some(lease.attempt.deadline().min(lease.valid_until).min(*bound))
+            }
+            Self::Draining(Draining { hold: Hold::Left(_) | Hold::Gone, .. }) => None,
+            Self::Releasing { attempt, until, .. } => Some(attempt.deadline().min(*until)),
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! From a grant to the end of its claim.
+
+use super::{Attempt, Candidate, Draining, Flight, Hold, Lease, Phase, Then};
+use crate::alphabet::{Event, Reply, Request, StepDownReason, Unknown};
+use crate::config::RenewErrorPolicy;
+use crate::time::Instant;
+
+impl Candidate {
+    pub(super) fn elected(&mut self, lease: Lease) {
+        self.emit(Event::Elected(lease.claim()));
+        self.phase = Phase::Leading(lease);
+        self.advance_lease(lease);
+    }
+
+    /// Renews a lease when it is time to, in whichever phase it is kept.
+    pub(super) fn advance_lease(&mut self, mut lease: Lease) {
+        if let Attempt::InFlight(flight) = lease.attempt
+            && self.now >= flight.give_up_at
+        {
+            let Some(kept) = self.renew_failed(lease, flight) else { return };
+            lease = kept;
+        }
+        if let Attempt::Due { at, failures } = lease.attempt
+            && self.now >= at
+        {
+            let request = Request::Renew {
+                holder: lease.tenure.holder,
+                token: lease.tenure.token,
+                ttl: self.config.ttl,
+            };
+            lease.attempt = Attempt::InFlight(self.send(request, failures, Instant::FAR_FUTURE));
+        }
+        self.keep(lease);
+    }
+
+    pub(super) fn renew_answered(
+        &mut self,
+        lease: Lease,
+        flight: Flight,
+        result: Result<Reply, Unknown>,
+    ) {
+        match result {
+            Ok(Reply::Renewed) => {
+                self.store_answered();
+                let valid_until = lease.valid_until.max(self.config.valid_until(flight.sent_at));
+                let attempt = Attempt::due(flight.sent_at + self.config.renew_interval);
+                self.renewed(Lease { valid_until, attempt, ..lease });
+            }
+            Ok(Reply::Superseded { last }) => {
+                self.store_answered();
+                if let Some(last) = last {
+                    self.learn(last);
+                }
+                self.superseded(lease);
+            }
+            Ok(
+                Reply::Granted { .. }
+                | Reply::Held { .. }
+                | Reply::Stale { .. }
+                | Reply::Released
+                | Reply::NotHeld,
+            )
+            | Err(Unknown) => {
+                if let Some(lease) = self.renew_failed(lease, flight) {
+                    self.keep(lease);
+                }
+            }
+        }
+    }
+
+    /// `None` if the failure ended the tenure.
+    fn renew_failed(&mut self, lease: Lease, flight: Flight) -> Option<Lease> {
+        let attempt = self.store_failed(flight);
+        let lease = Lease { attempt, ..lease };
+        let strict = self.config.on_renew_error == RenewErrorPolicy::StepDown;
+        if strict && matches!(self.phase, Phase::Leading(_)) {
+            self.step_down(lease, StepDownReason::RenewFailed);
+            return None;
+        }
+        Some(lease)
+    }
+
+    fn renewed(&mut self, lease: Lease) {
+        match self.phase {
+            Phase::Leading(_) => self.emit(Event::Renewed(lease.claim())),
+            Phase::Draining(Draining { hold: Hold::Kept { lease: before, bound }, .. }) => {
+                let until = self.kept_until(lease, bound);
+                if until > self.kept_until(before, bound) {
+                    self.emit(Event::DrainUntil { token: lease.tenure.token, until });
+                }
+            }
+            Phase::Quarantined { .. }
+            | Phase::Draining(_)
+            | Phase::Idle
+            | Phase::HoldingOff { .. }
+            | Phase::Campaigning(_)
+            | Phase::Withdrawing { .. }
+            | Phase::Releasing { .. } => {}
+        }
+        self.keep(lease);
+    }
+
+    /// Writes a lease back into the phase that keeps it.
+    fn keep(&mut self, renewed: Lease) {
+        match &mut self.phase {
+            Phase::Quarantined { lease, .. }
+            | Phase::Leading(lease)
+            | Phase::Draining(Draining { hold: Hold::Kept { lease, .. }, .. }) => *lease = renewed,
+            Phase::Draining(Draining { hold: Hold::Left(_) | Hold::Gone, .. })
+            | Phase::Idle
+            | Phase::HoldingOff { .. }
+            | Phase::Campaigning(_)
+            | Phase::Withdrawing { .. }
+            | Phase::Releasing { .. } => {}
+        }
+    }
+
+    fn superseded(&mut self, lease: Lease) {
+        match self.phase {
+            Phase::Leading(_) => {
+                self.emit(Event::SteppedDown {
+                    token: lease.tenure.token,
+                    reason: StepDownReason::Superseded,
+                    drain_until: self.now,
+                });
+                self.phase = Phase::Draining(Draining { hold: Hold::Gone, then: Then::Campaign });
+            }
+            Phase::Draining(Draining { then, .. }) => {
+                self.emit(Event::DrainUntil { token: lease.tenure.token, until: self.now });
+                self.phase = Phase::Draining(Draining { hold: Hold::Gone, then });
+            }
+            Phase::Quarantined { .. } => self.campaign(),
+            Phase::Idle
+            | Phase::HoldingOff { .. }
+            | Phase::Campaigning(_)
+            | Phase::Withdrawing { .. }
+            | Phase::Releasing { .. } => {}
+        }
+    }
+
+    pub(super) fn expire_claim(&mut self, lease: Lease) {
+        self.step_down(lease, StepDownReason::Expired);
+    }
+
+    /// Ends the claim, and lets the lease go: the store may count it as live for a while.
+    fn step_down(&mut self, lease: Lease, reason: StepDownReason) {
+        let drain_until = lease.valid_until + self.config.stop_margin;
+        self.emit(Event::SteppedDown { token: lease.tenure.token, reason, drain_until });
+        let hold = Hold::Left(lease.tenure);
+        self.phase = Phase::Draining(Draining { hold, then: Then::Campaign });
+    }
+
+    /// Ends the claim on request, and keeps the lease for the work that drains.
+    pub(super) fn step_down_resigned(&mut self, lease: Lease, then: Then) {
+        let bound = self.now + self.config.drain_bound;
+        self.emit(Event::SteppedDown {
+            token: lease.tenure.token,
+            reason: StepDownReason::Resigned,
+            drain_until: self.kept_until(lease, bound),
+        });
+        let hold =
+            if bound > self.now { Hold::Kept { lease, bound } } else { Hold::Left(lease.tenure) };
+        self.phase = Phase::Draining(Draining { hold, then });
+    }
+
+    /// How long draining work is covered by a lease: the store can't end it before.
+    fn kept_until(&self, lease: Lease, bound: Instant) -> Instant {
+        bound.min(lease.valid_until + self.config.stop_margin)
+    }
+}

@@ -1,0 +1,167 @@
+//! Settings, and the inequalities between them.
+
+use core::time::Duration;
+
+use super::{Config, ConfigError, MILLION, RenewErrorPolicy};
+use crate::time::nanos;
+
+const TTL_LEAST: Duration = Duration::from_millis(100);
+const TTL_MOST: Duration = Duration::from_secs(24 * 3_600);
+const DRIFT_LEAST_PPM: u32 = 1;
+const DRIFT_MOST_PPM: u32 = 200_000;
+
+/// Builds a [`Config`]. What is not set follows from the TTL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[must_use]
+pub struct ConfigBuilder(Config);
+
+impl ConfigBuilder {
+    pub(super) const fn new(ttl: Duration) -> Self {
+        Self(Config {
+            ttl,
+            renew_interval: part(ttl, 3),
+            request_timeout: part(ttl, 10),
+            stop_margin: part(ttl, 10),
+            drift_ppm: 10_000,
+            retry_least: shorter(part(ttl, 150), Duration::from_millis(100)),
+            retry_most: shorter(part(ttl, 15), Duration::from_secs(1)),
+            poll_bound: ttl,
+            drain_bound: ttl,
+            quarantine: ttl,
+            granularity: Duration::from_millis(1),
+            on_renew_error: RenewErrorPolicy::KeepUntilExpiry,
+        })
+    }
+
+    /// From one renewal's sending to the next one's. Default: a third of the TTL.
+    pub const fn renew_interval(mut self, interval: Duration) -> Self {
+        self.0.renew_interval = interval;
+        self
+    }
+
+    /// How long to wait for a reply. Default: a tenth of the TTL.
+    pub const fn request_timeout(mut self, timeout: Duration) -> Self {
+        self.0.request_timeout = timeout;
+        self
+    }
+
+    /// How long before the lease can end at the store the claim ends: time for work to stop between
+    /// its last check and its effect. Zero is allowed. Default: a tenth of the TTL.
+    pub const fn stop_margin(mut self, margin: Duration) -> Self {
+        self.0.stop_margin = margin;
+        self
+    }
+
+    /// How far the *rate* of any clock, a candidate's or the store's, may be off, in parts per
+    /// million. Default: 10,000, one percent.
+    pub const fn drift_ppm(mut self, ppm: u32) -> Self {
+        self.0.drift_ppm = ppm;
+        self
+    }
+
+    /// The bounds of the random delay before another try after an unknown outcome: it is drawn from
+    /// zero to `least`, doubled for each failure in a row up to `most`. `least` is also the least
+    /// time between two tries caused by hints. Default: 100 ms to 1 s, less for short leases.
+    pub const fn retry(mut self, least: Duration, most: Duration) -> Self {
+        self.0.retry_least = least;
+        self.0.retry_most = most;
+        self
+    }
+
+    /// The longest time between two tries of a waiting candidate, for stores and networks that lose
+    /// hints. Default: the TTL.
+    pub const fn poll_bound(mut self, bound: Duration) -> Self {
+        self.0.poll_bound = bound;
+        self
+    }
+
+    /// The longest time that leader-only work is given to end after a resignation. Default: the TTL.
+    pub const fn drain_bound(mut self, bound: Duration) -> Self {
+        self.0.drain_bound = bound;
+        self
+    }
+
+    /// How long a store must have known its history before a grant may be used at once: at least the
+    /// longest TTL that any candidate of this election still uses, or used until lately. Default: the
+    /// TTL.
+    pub const fn quarantine(mut self, quarantine: Duration) -> Self {
+        self.0.quarantine = quarantine;
+        self
+    }
+
+    /// How early a lease may end by the store's way of counting. The driver sets it to what the store
+    /// declares. Default: 1 ms.
+    pub const fn granularity(mut self, granularity: Duration) -> Self {
+        self.0.granularity = granularity;
+        self
+    }
+
+    /// What to do when a renewal's outcome is unknown. Default: lead on until the claim ends.
+    pub const fn on_renew_error(mut self, policy: RenewErrorPolicy) -> Self {
+        self.0.on_renew_error = policy;
+        self
+    }
+
+    /// Checks the settings against each other.
+    ///
+    /// # Errors
+    /// If a setting is out of its range, or if they can't hold together: at least three tries of a
+    /// renewal must fit before a claim ends.
+    pub const fn build(self) -> Result<Config, ConfigError> {
+        self.0.check()
+    }
+}
+
+impl Config {
+    pub(super) const fn check(self) -> Result<Self, ConfigError> {
+        let ranges = [
+            ("ttl", self.ttl, TTL_LEAST, TTL_MOST),
+            ("renew interval", self.renew_interval, Duration::from_millis(1), self.ttl),
+            ("request timeout", self.request_timeout, Duration::from_millis(1), self.ttl),
+            ("stop margin", self.stop_margin, Duration::ZERO, self.ttl),
+            ("least retry", self.retry_least, Duration::from_millis(1), self.retry_most),
+            ("largest retry", self.retry_most, Duration::from_millis(1), self.ttl),
+            ("poll bound", self.poll_bound, Duration::from_millis(1), TTL_MOST),
+            ("drain bound", self.drain_bound, Duration::ZERO, TTL_MOST),
+            ("quarantine", self.quarantine, self.ttl, TTL_MOST.saturating_mul(7)),
+            ("granularity", self.granularity, Duration::ZERO, self.ttl),
+        ];
+        let mut i = 0;
+        while i < ranges.len() {
+            let (setting, value, least, most) = ranges[i];
+            if nanos(value) < nanos(least) || nanos(value) > nanos(most) {
+                return Err(ConfigError::OutOfRange { setting, value, least, most });
+            }
+            i += 1;
+        }
+        if self.drift_ppm < DRIFT_LEAST_PPM || self.drift_ppm > DRIFT_MOST_PPM {
+            return Err(ConfigError::DriftOutOfRange {
+                ppm: self.drift_ppm,
+                least: DRIFT_LEAST_PPM,
+                most: DRIFT_MOST_PPM,
+            });
+        }
+        let needed = self.time_for_three_tries();
+        let validity = self.validity();
+        if nanos(needed) > nanos(validity) {
+            return Err(ConfigError::RenewalsDoNotFit { needed, validity });
+        }
+        Ok(self)
+    }
+
+    /// `renew interval + 3 x (request timeout + largest retry)`.
+    const fn time_for_three_tries(&self) -> Duration {
+        self.renew_interval
+            .saturating_add(self.request_timeout.saturating_add(self.retry_most).saturating_mul(3))
+    }
+}
+
+const fn part(ttl: Duration, parts: u64) -> Duration {
+    Duration::from_nanos(nanos(ttl) / parts)
+}
+
+const fn shorter(one: Duration, other: Duration) -> Duration {
+    if nanos(one) < nanos(other) { one } else { other }
+}
+
+const _: () = assert!(MILLION > DRIFT_MOST_PPM as u64);

@@ -1,0 +1,163 @@
+//! How a candidate keeps time: what it may be set to, and what follows from it.
+
+mod builder;
+mod error;
+mod explain;
+
+pub use builder::ConfigBuilder;
+pub use error::ConfigError;
+pub use explain::Explanation;
+
+use core::time::Duration;
+
+use crate::time::{Instant, nanos};
+
+/// One million: drift bounds are given in parts of it.
+const MILLION: u64 = 1_000_000;
+
+/// What a candidate does when the outcome of a renewal is unknown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum RenewErrorPolicy {
+    /// Lead on, and try again, until the claim ends by itself. It stays exact: no other candidate can
+    /// be granted the lease before.
+    #[default]
+    KeepUntilExpiry,
+    /// Step down at the first renewal whose outcome is unknown.
+    StepDown,
+}
+
+/// The settings of a candidate. Every value of this type holds together: there is no way to one but
+/// [`ConfigBuilder::build`], and the presets are checked when this crate is compiled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Config {
+    pub(crate) ttl: Duration,
+    pub(crate) renew_interval: Duration,
+    pub(crate) request_timeout: Duration,
+    pub(crate) stop_margin: Duration,
+    pub(crate) drift_ppm: u32,
+    pub(crate) retry_least: Duration,
+    pub(crate) retry_most: Duration,
+    pub(crate) poll_bound: Duration,
+    pub(crate) drain_bound: Duration,
+    pub(crate) quarantine: Duration,
+    pub(crate) granularity: Duration,
+    pub(crate) on_renew_error: RenewErrorPolicy,
+}
+
+impl Config {
+    /// Starts from the defaults for a lease of that length.
+    pub const fn builder(ttl: Duration) -> ConfigBuilder {
+        ConfigBuilder::new(ttl)
+    }
+
+    /// TTL 5 s: a crashed leader is replaced within about 5 s; pauses of up to a second cost no lead.
+    pub const fn fast_failover() -> Self {
+        const { preset(ConfigBuilder::new(Duration::from_secs(5))) }
+    }
+
+    /// TTL 15 s, the default.
+    pub const fn normal() -> Self {
+        const { preset(ConfigBuilder::new(Duration::from_secs(15))) }
+    }
+
+    /// TTL 60 s: rides out long outages of the network, and takes a minute to notice a crash.
+    pub const fn unreliable_network() -> Self {
+        const { preset(ConfigBuilder::new(Duration::from_secs(60))) }
+    }
+
+    /// The same settings for a store whose clock ends leases up to `granularity` early.
+    ///
+    /// # Errors
+    /// If what then remains of the TTL is too short for the renewals.
+    pub const fn with_granularity(self, granularity: Duration) -> Result<Self, ConfigError> {
+        Self { granularity, ..self }.check()
+    }
+
+    /// How long the store keeps the lease after the last renewal, by its own clock.
+    pub const fn ttl(&self) -> Duration {
+        self.ttl
+    }
+
+    /// From one renewal's sending to the next one's.
+    pub const fn renew_interval(&self) -> Duration {
+        self.renew_interval
+    }
+
+    /// How long the candidate waits for a reply.
+    pub const fn request_timeout(&self) -> Duration {
+        self.request_timeout
+    }
+
+    /// How long before the lease can end at the store the claim ends.
+    pub const fn stop_margin(&self) -> Duration {
+        self.stop_margin
+    }
+
+    /// How far the rate of any clock may be off, in parts per million.
+    pub const fn drift_ppm(&self) -> u32 {
+        self.drift_ppm
+    }
+
+    /// The longest time that leader-only work is given to end after a resignation.
+    pub const fn drain_bound(&self) -> Duration {
+        self.drain_bound
+    }
+
+    /// How long a store must have known its history before a grant may be used at once.
+    pub const fn quarantine(&self) -> Duration {
+        self.quarantine
+    }
+
+    /// How early a lease may end by the store's way of counting.
+    pub const fn granularity(&self) -> Duration {
+        self.granularity
+    }
+
+    /// How long a claim is valid from the sending of the request that won it, on the candidate's own
+    /// clock: `(ttl - g) * (1 - rho) / (1 + rho) - stop margin`, rounded down.
+    ///
+    /// With every clock's rate within `1 - rho ..= 1 + rho`, the store can't end the lease before
+    /// `(ttl - g) / (1 + rho)` of true time after the sending, and no candidate's clock takes longer
+    /// than that to count `(ttl - g) * (1 - rho) / (1 + rho)`.
+    pub const fn validity(&self) -> Duration {
+        Duration::from_nanos(nanos(self.countable()).saturating_sub(nanos(self.stop_margin)))
+    }
+
+    /// What of the TTL a candidate can count on whatever the clocks do within the drift bound.
+    #[allow(clippy::cast_possible_truncation, reason = "the quotient is at most the TTL")]
+    const fn countable(&self) -> Duration {
+        let lasts = nanos(self.ttl).saturating_sub(nanos(self.granularity)) as u128;
+        let rho = self.drift_ppm as u128;
+        let million = MILLION as u128;
+        Duration::from_nanos((lasts * (million - rho) / (million + rho)) as u64)
+    }
+
+    /// The end of a claim that was won by a request sent at `sent_at`.
+    pub(crate) fn valid_until(&self, sent_at: Instant) -> Instant {
+        sent_at + self.validity()
+    }
+
+    /// How long handing a lease back is tried.
+    pub(crate) const fn release_bound(&self) -> Duration {
+        self.request_timeout.saturating_mul(2)
+    }
+
+    /// The most by which waiting candidates spread their tries at a lease's end.
+    pub(crate) fn takeover_jitter(&self) -> Duration {
+        (self.ttl / 1_000).min(Duration::from_millis(5))
+    }
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self::normal()
+    }
+}
+
+const fn preset(builder: ConfigBuilder) -> Config {
+    match builder.build() {
+        Ok(config) => config,
+        Err(_) => panic!("a preset fails its own validation"),
+    }
+}

@@ -1,0 +1,155 @@
+//! The store contract as code: what a store keeps for an election, and what it answers.
+//!
+//! Each function here is one atomic step at the store. The memory store and the simulators run it;
+//! adapters that speak to a server are compared with it. Names and metadata of candidates are the
+//! caller's business: they decide nothing.
+//!
+//! The contract in one sentence: a lease is granted only when vacant and only to a candidate that
+//! knows the last tenure; a lease is changed only by its own holder and token; and whoever is granted
+//! a lease by a store that lost, or may have lost, its history waits until no older leader can be left.
+
+use core::time::Duration;
+
+use crate::alphabet::{Reply, Request};
+use crate::id::{HolderId, Token};
+use crate::time::Instant;
+
+/// What a store keeps for one election. It has no expiry of its own: the token must outlive the lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Record {
+    /// The last tenure's token.
+    pub token: Token,
+    /// The last tenure's holder.
+    pub holder: HolderId,
+    /// When the lease ends, on the store's clock.
+    pub lease_end: Instant,
+    /// The TTL of the last grant or renewal: the most that can remain of this lease, whatever the
+    /// store's clock does.
+    pub ttl: Duration,
+    /// The holder has given the lease back.
+    pub released: bool,
+}
+
+impl Record {
+    /// A lease is live while it was not given back and its end has not come; otherwise the election
+    /// is vacant.
+    pub fn is_live(&self, now: Instant) -> bool {
+        !self.released && now < self.lease_end
+    }
+
+    /// What remains of a live lease.
+    pub fn remaining(&self, now: Instant) -> Duration {
+        self.lease_end.since(now).min(self.ttl)
+    }
+
+    fn is_live_tenure(&self, now: Instant, holder: HolderId, token: Token) -> bool {
+        self.is_live(now) && self.holder == holder && self.token == token
+    }
+
+    fn extend(&mut self, now: Instant, ttl: Duration) {
+        self.lease_end = self.lease_end.max(now + ttl);
+        self.ttl = ttl;
+    }
+}
+
+/// What a store keeps beside all elections of one prefix: since when it knows, without a gap, which
+/// leases it granted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct History {
+    /// The server that wrote this; another one may have lost grants.
+    pub identity: u128,
+    /// The first grant of that server, or the last one that found a part of its history gone.
+    pub known_since: Instant,
+}
+
+/// The circumstances of one step at the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Moment {
+    /// The store's clock, which counts from 1970. New tokens are at least its microseconds, so that
+    /// they keep increasing even if every record was lost.
+    pub now: Instant,
+    /// The server's identity: it changes whenever acknowledged writes may have been lost.
+    pub identity: u128,
+    /// Take a store that has never seen the prefix for one that has lost nothing. For tests and
+    /// throw-away servers only: it gives up promise G6 for the loss of a whole store.
+    pub trust_empty_store: bool,
+}
+
+/// Carries out one request on an election's record and its prefix's history.
+///
+/// Not guaranteed: anything about a `Reply` that never reaches its candidate. The step has happened.
+pub fn apply(
+    record: &mut Option<Record>,
+    history: &mut Option<History>,
+    at: Moment,
+    request: Request,
+) -> Reply {
+    match request {
+        Request::Acquire { holder, seen, ttl, quarantine } => {
+            acquire(record, history, at, Asker { holder, seen, ttl, quarantine })
+        }
+        Request::Renew { holder, token, ttl } => match record {
+            Some(lease) if lease.is_live_tenure(at.now, holder, token) => {
+                lease.extend(at.now, ttl);
+                Reply::Renewed
+            }
+            Some(_) | None => Reply::Superseded { last: record.map(|lease| lease.token) },
+        },
+        Request::Release { holder, token } => match record {
+            Some(lease) if lease.is_live_tenure(at.now, holder, token) => {
+                lease.released = true;
+                Reply::Released
+            }
+            Some(_) | None => Reply::NotHeld,
+        },
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Asker {
+    holder: HolderId,
+    seen: Option<Token>,
+    ttl: Duration,
+    quarantine: Duration,
+}
+
+fn acquire(
+    record: &mut Option<Record>,
+    history: &mut Option<History>,
+    at: Moment,
+    asker: Asker,
+) -> Reply {
+    let Asker { holder, seen, ttl, quarantine } = asker;
+    let last = record.map(|lease| lease.token);
+    let token = match record {
+        Some(lease) if lease.is_live(at.now) && lease.holder == holder => {
+            lease.extend(at.now, ttl);
+            lease.token
+        }
+        Some(lease) if lease.is_live(at.now) => {
+            return Reply::Held { token: lease.token, remaining: lease.remaining(at.now) };
+        }
+        Some(lease) if seen < Some(lease.token) => return Reply::Stale { last: lease.token },
+        Some(_) | None => {
+            let above = seen.max(last).map_or(Token::FIRST, Token::next);
+            let floor = Token::new(at.now.as_nanos() / 1_000);
+            let token = floor.map_or(above, |floor| floor.max(above));
+            *record = Some(Record { token, holder, lease_end: at.now + ttl, ttl, released: false });
+            token
+        }
+    };
+    let lost_a_grant = seen > last;
+    let known_since = known_since(history, at, lost_a_grant);
+    Reply::Granted { token, wait: (known_since + quarantine).since(at.now) }
+}
+
+/// Since when the store's history is whole, as this grant finds it.
+fn known_since(history: &mut Option<History>, at: Moment, lost_a_grant: bool) -> Instant {
+    let fresh = match history {
+        Some(known) if known.identity == at.identity && !lost_a_grant => return known.known_since,
+        None if at.trust_empty_store && !lost_a_grant => Instant::ORIGIN,
+        Some(_) | None => at.now,
+    };
+    *history = Some(History { identity: at.identity, known_since: fresh });
+    fresh
+}

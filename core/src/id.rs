@@ -1,0 +1,111 @@
+//! Identities: fencing tokens, holders, requests, and the seed that makes holders distinct.
+
+use core::fmt;
+use core::num::NonZeroU64;
+
+/// A fencing token: one number for each tenure of an election, strictly increasing from tenure to
+/// tenure.
+///
+/// Hand it to every resource that the leader writes to, and let the resource refuse a token lower
+/// than the highest that it has accepted. "No token yet" is `Option::<Token>::None`, which orders
+/// below every token.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Token(NonZeroU64);
+
+impl Token {
+    /// The lowest token.
+    pub const FIRST: Self = Self(NonZeroU64::MIN);
+
+    /// The token of that number; `None` for zero, which stands for "no tenure yet" at the stores.
+    pub const fn new(number: u64) -> Option<Self> {
+        match NonZeroU64::new(number) {
+            Some(number) => Some(Self(number)),
+            None => None,
+        }
+    }
+
+    /// The number, as a resource stores and compares it.
+    pub const fn get(self) -> u64 {
+        self.0.get()
+    }
+
+    /// The next higher token; saturates.
+    #[must_use]
+    pub const fn next(self) -> Self {
+        Self(self.0.saturating_add(1))
+    }
+}
+
+impl fmt::Display for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "#{}", self.0)
+    }
+}
+
+/// The 128-bit random identity of one campaign. Never reused: a tenure's requests can't be mistaken
+/// for another's, even if they come from the same process.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct HolderId(u128);
+
+impl HolderId {
+    /// The holder id of these bits, as read from a store's record.
+    pub const fn from_bits(bits: u128) -> Self {
+        Self(bits)
+    }
+
+    /// The bits, as written into a store's record.
+    pub const fn to_bits(self) -> u128 {
+        self.0
+    }
+}
+
+impl fmt::Display for HolderId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}", self.0)
+    }
+}
+
+impl fmt::Debug for HolderId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:08x}", self.0 >> 96)
+    }
+}
+
+/// Names one [`Output::Send`](crate::Output::Send) of one candidate, so that its reply can be told
+/// from the reply to an earlier try.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RequestId(pub(crate) u64);
+
+impl RequestId {
+    /// The id as a number, for logs; ids of one candidate count up from 1.
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+}
+
+/// 128 random bits from which a candidate draws holder ids and jitter.
+///
+/// Two candidates must never be given the same seed: holder ids would collide, and the store would
+/// take the second for a retry of the first. Draw it from the operating system, anew in every process
+/// and after every fork.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Seed(pub(crate) u128);
+
+impl Seed {
+    /// A seed of these bits.
+    pub const fn new(bits: u128) -> Self {
+        Self(bits)
+    }
+}
+
+impl fmt::Debug for Seed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Seed(..)")
+    }
+}

@@ -1,0 +1,49 @@
+//! The candidate's state machine of tenure's leader election.
+//!
+//! **What is not guaranteed**: a check of leadership says nothing about the moment after the check.
+//! Only a resource that compares fencing tokens closes that gap; the stop margin narrows it.
+//!
+//! This crate decides; it does nothing. It has no I/O, no clock, no allocation and no dependency. A
+//! driver hands it inputs together with the time at which it read its clock, and carries out the
+//! outputs. The whole surface is one alphabet in and one alphabet out, so that a run can be logged,
+//! fuzzed, replayed and explored:
+//!
+//! ```
+//! use core::time::Duration;
+//! use tenure_core::{Candidate, Config, Input, Instant, Output, Reply, Seed, Token};
+//!
+//! let mut candidate = Candidate::new(Config::normal(), Seed::new(42));
+//! let start = Instant::from_nanos(1_000);
+//! candidate.handle(start, Input::Campaign);
+//! let Some(Output::Send { id, .. }) = candidate.poll() else { panic!("asks the store for the lease") };
+//!
+//! let token = Token::new(7).expect("not zero");
+//! let granted = Reply::Granted { token, wait: Duration::ZERO };
+//! let later = start + Duration::from_millis(2);
+//! candidate.handle(later, Input::Reply { id, result: Ok(granted) });
+//! assert!(candidate.claim(later).is_some());
+//!
+//! // Nobody has to tell the candidate that its time is over, no timer has to fire.
+//! assert!(candidate.claim(later + Duration::from_secs(15)).is_none());
+//! ```
+//!
+//! [`contract`] is the other half of the argument: the store contract as code. Stores written
+//! against it, the memory store and the simulators run it; adapters are compared with it.
+
+#![no_std]
+
+mod alphabet;
+mod candidate;
+mod claim;
+mod config;
+pub mod contract;
+mod id;
+mod random;
+mod time;
+
+pub use alphabet::{Event, Input, Output, Reply, Request, StepDownReason, Unknown};
+pub use candidate::Candidate;
+pub use claim::Claim;
+pub use config::{Config, ConfigBuilder, ConfigError, Explanation, RenewErrorPolicy};
+pub use id::{HolderId, RequestId, Seed, Token};
+pub use time::Instant;

@@ -1,0 +1,64 @@
+//! A point on one clock.
+
+use core::fmt;
+use core::ops::{Add, Sub};
+use core::time::Duration;
+
+/// A point in time on *one* clock, in nanoseconds since an origin that only that clock knows.
+///
+/// Two instants may be compared only if they were read from the same clock: the candidate's own, or,
+/// in [`contract`](crate::contract), the store's. Arithmetic saturates at both ends, so that no
+/// duration, however large, wraps around to an early deadline.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Instant(u64);
+
+impl Instant {
+    /// The clock's origin.
+    pub const ORIGIN: Self = Self(0);
+    /// Later than any deadline that can come to pass.
+    pub const FAR_FUTURE: Self = Self(u64::MAX);
+
+    /// The instant that many nanoseconds after the clock's origin.
+    pub const fn from_nanos(nanos: u64) -> Self {
+        Self(nanos)
+    }
+
+    /// Nanoseconds since the clock's origin.
+    pub const fn as_nanos(self) -> u64 {
+        self.0
+    }
+
+    /// The time from `earlier` to `self`; zero if `earlier` is later.
+    pub const fn since(self, earlier: Self) -> Duration {
+        Duration::from_nanos(self.0.saturating_sub(earlier.0))
+    }
+}
+
+impl Add<Duration> for Instant {
+    type Output = Self;
+
+    fn add(self, rhs: Duration) -> Self {
+        Self(self.0.saturating_add(nanos(rhs)))
+    }
+}
+
+impl Sub<Duration> for Instant {
+    type Output = Self;
+
+    fn sub(self, rhs: Duration) -> Self {
+        Self(self.0.saturating_sub(nanos(rhs)))
+    }
+}
+
+impl fmt::Debug for Instant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "@{:?}", Duration::from_nanos(self.0))
+    }
+}
+
+/// A duration in whole nanoseconds, saturating at 584 years.
+#[allow(clippy::cast_possible_truncation, reason = "the branch above the cast bounds the value")]
+pub(crate) const fn nanos(duration: Duration) -> u64 {
+    let nanos = duration.as_nanos();
+    if nanos > u64::MAX as u128 { u64::MAX } else { nanos as u64 }
+}

@@ -1,0 +1,69 @@
+-- Acquire: grants the lease if it is vacant and the candidate knows the last tenure.
+--
+-- KEYS  1 the election's record   2 the prefix's history
+-- ARGV  1 holder   2 seen (0: none)   3 ttl, us   4 quarantine, us   5 name   6 metadata
+--       7 '1' to trust a server that has never seen the prefix
+--
+-- The record has no expiry of its own: its token must outlive the lease. All times are microseconds
+-- of the server's clock since 1970, written with '%.0f', which is exact below 2^53.
+local function number(value) return string.format('%.0f', value) end
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+local seen, ttl, quarantine = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+
+local record = redis.call('HMGET', KEYS[1],
+  'token', 'holder', 'lease_end', 'ttl', 'released', 'name', 'metadata')
+local last, lease_end = 0, 0
+if record[1] then
+  last, lease_end = tonumber(record[1]), tonumber(record[3])
+  if not (last and lease_end and record[2] and tonumber(record[4])) then
+    return {'refused', 'record'}
+  end
+end
+local live = record[5] ~= '1' and now < lease_end
+local mine = live and record[2] == ARGV[1]
+
+if live and not mine then
+  -- Never more than that lease's own TTL, should the clock have stepped back.
+  local remaining = math.min(lease_end - now, tonumber(record[4]))
+  return {'held', last, remaining, record[2], record[6] or '', record[7] or ''}
+end
+if not mine and seen < last then
+  -- A late duplicate of an old acquire ends here.
+  return {'stale', last}
+end
+
+-- From here on the lease is granted. Only now is the server looked at: it costs more than the rest.
+local info = redis.call('INFO', 'server') .. redis.call('INFO', 'replication')
+  .. redis.call('INFO', 'memory')
+local function field(name) return string.match(info, '\n' .. name .. ':([^\r\n]*)') end
+if field('role') ~= 'master' then return {'refused', 'role', field('role') or ''} end
+local policy = field('maxmemory_policy') or ''
+if string.sub(policy, 1, 8) == 'allkeys-' then return {'refused', 'eviction', policy} end
+
+-- Since when this server knows, without a gap, which leases it granted. Another server than the one
+-- that wrote the history, or a candidate that knows more than the record, means that grants may be
+-- lost: whoever is granted now waits until no older leader can be left.
+local identity = (field('run_id') or '') .. '/' .. (field('master_replid') or '')
+local history = redis.call('HMGET', KEYS[2], 'identity', 'known_since')
+local known_since = tonumber(history[2] or '')
+if seen > last or history[1] ~= identity or not known_since then
+  if ARGV[7] == '1' and not history[1] and seen <= last then
+    known_since = 0
+  else
+    known_since = now
+  end
+  redis.call('HSET', KEYS[2], 'identity', identity, 'known_since', number(known_since))
+end
+
+local token = last
+if mine then
+  lease_end = math.max(lease_end, now + ttl)
+else
+  token = math.max(last + 1, seen + 1, now)
+  lease_end = now + ttl
+end
+redis.call('HSET', KEYS[1], 'token', number(token), 'holder', ARGV[1],
+  'lease_end', number(lease_end), 'ttl', number(ttl), 'released', '0',
+  'name', ARGV[5], 'metadata', ARGV[6])
+return {'granted', token, math.max(0, known_since + quarantine - now)}

@@ -1,0 +1,13 @@
+-- Observe: who holds the lease, and for how long.
+--
+-- KEYS  1 the election's record
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+local record = redis.call('HMGET', KEYS[1],
+  'token', 'holder', 'lease_end', 'ttl', 'released', 'name', 'metadata')
+if not record[1] then return {'vacant'} end
+local last, lease_end, ttl = tonumber(record[1]), tonumber(record[3]), tonumber(record[4])
+if not (last and lease_end and ttl and record[2]) then return {'refused', 'record'} end
+if record[5] == '1' or now >= lease_end then return {'vacant'} end
+local remaining = math.min(lease_end - now, ttl)
+return {'held', last, remaining, record[2], record[6] or '', record[7] or ''}

@@ -1,0 +1,19 @@
+-- Renew: extends the live lease of exactly this tenure; never moves its end back.
+--
+-- KEYS  1 the election's record
+-- ARGV  1 holder   2 token   3 ttl, us
+local function number(value) return string.format('%.0f', value) end
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+local record = redis.call('HMGET', KEYS[1], 'token', 'holder', 'lease_end', 'released')
+local last, lease_end = tonumber(record[1] or '0'), tonumber(record[3] or '0')
+if not (last and lease_end) then return {'refused', 'record'} end
+local live = record[4] ~= '1' and now < lease_end
+
+if live and record[2] == ARGV[1] and last == tonumber(ARGV[2]) then
+  local ttl = tonumber(ARGV[3])
+  redis.call('HSET', KEYS[1], 'lease_end', number(math.max(lease_end, now + ttl)),
+    'ttl', number(ttl))
+  return {'renewed'}
+end
+return {'superseded', last}
