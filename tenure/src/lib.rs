@@ -1,1 +1,47 @@
-//! x
+//! Leader election whose semantics are proven, not promised.
+//!
+//! **What is not guaranteed**, first: a check of leadership says nothing about the moment *after* the
+//! check. A process may be paused between "do I lead?" and what it does next, and only the resource
+//! that it writes to can then refuse: give it the tenure's fencing token ([`Tenure::token`]), and let it
+//! refuse a lower token than the highest it has accepted.
+//!
+//! What is: of many candidates at most one answers "I lead" at any instant; a candidate that can't be
+//! sure stops by itself, by its own clock, before its lease can end at the store; tokens strictly
+//! increase from tenure to tenure. Under which assumptions, and how each is checked, is in
+//! `docs/guarantees.md`.
+//!
+//! ```
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use tenure::{Candidate, Config, store::Memory};
+//!
+//! let candidate = Candidate::builder(Memory::new(), "nightly-report")
+//!     .name("worker-7")
+//!     .config(Config::fast_failover())
+//!     .start()?;
+//! let report = candidate
+//!     .run_while_leader(async |tenure| format!("written under token {}", tenure.token()))
+//!     .await?;
+//! candidate.stop().await?;
+//! # assert!(report.starts_with("written"));
+//! # Ok(())
+//! # }
+//! ```
+
+mod candidate;
+mod deadline;
+mod driver;
+mod event;
+mod metrics;
+pub mod runtime;
+pub mod store;
+mod tenure;
+
+pub use candidate::{Candidate, CandidateBuilder, StartError, StopError, Stopped};
+pub use driver::{Driver, Elections};
+pub use event::Event;
+pub use tenure::Tenure;
+pub use tenure_core::{
+    Config, ConfigBuilder, ConfigError, Explanation, HolderId, Instant, RenewErrorPolicy,
+    StepDownReason, Token,
+};

@@ -1,0 +1,204 @@
+//! From settings to a running candidate.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use tenure_core::Seed;
+use tokio::sync::watch;
+
+use super::{Callbacks, Candidate, Shared, Standing};
+use crate::deadline::Deadline;
+use crate::driver::{Command, Driver, Elections, NewElection};
+use crate::event::Events;
+use crate::runtime::{NoRuntime, Runtime, TokioRuntime};
+use crate::store::{AnyStore, Key, LimitError, Profile, Store};
+use crate::{Config, ConfigError};
+
+/// Builds a candidate.
+#[derive(Debug)]
+#[must_use]
+pub struct CandidateBuilder {
+    elections: Hub,
+    key: String,
+    name: Option<String>,
+    metadata: Bytes,
+    config: Config,
+    hold_off: Option<Duration>,
+}
+
+/// Where the candidate will be driven.
+#[derive(Debug)]
+enum Hub {
+    /// In a driver of its own.
+    Alone { store: AnyStore, runtime: Arc<dyn Runtime> },
+    /// Together with others.
+    Shared(Elections),
+}
+
+/// Why a candidate could not start.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// A key, name or metadata is too short or too long.
+    #[error(transparent)]
+    Limit(#[from] LimitError),
+    /// The settings can't hold with this store.
+    #[error("these settings can't hold with the store {store}")]
+    Config {
+        /// The store's kind.
+        store: &'static str,
+        /// Which of them.
+        source: ConfigError,
+    },
+    /// The TTL is shorter than the store can keep.
+    #[error("ttl is {ttl:?}; the store {store} can't keep leases shorter than {least:?}")]
+    TtlTooShort {
+        /// The store's kind.
+        store: &'static str,
+        /// The TTL.
+        ttl: Duration,
+        /// The least.
+        least: Duration,
+    },
+    /// No async runtime runs here.
+    #[error(transparent)]
+    NoRuntime(#[from] NoRuntime),
+    /// The operating system has no randomness to give.
+    #[error("no random holder id")]
+    Entropy(#[source] io::Error),
+    /// The driver that this candidate should share has ended.
+    #[error("the driver of these elections is gone")]
+    DriverGone,
+}
+
+impl CandidateBuilder {
+    pub(super) fn alone(store: AnyStore, key: &str) -> Self {
+        Self::new(Hub::Alone { store, runtime: Arc::new(TokioRuntime) }, key)
+    }
+
+    pub(crate) fn shared(elections: Elections, key: &str) -> Self {
+        Self::new(Hub::Shared(elections), key)
+    }
+
+    fn new(elections: Hub, key: &str) -> Self {
+        Self {
+            elections,
+            key: key.to_owned(),
+            name: None,
+            metadata: Bytes::new(),
+            config: Config::default(),
+            hold_off: None,
+        }
+    }
+
+    /// The candidate's name, for people. Default: the process id.
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.name = Some(name.into());
+        self
+    }
+
+    /// What the others should know about the leader, such as its address. Default: nothing.
+    pub fn metadata(mut self, metadata: impl Into<Bytes>) -> Self {
+        self.metadata = metadata.into();
+        self
+    }
+
+    /// How to keep time. Default: [`Config::normal`].
+    pub fn config(mut self, config: Config) -> Self {
+        self.config = config;
+        self
+    }
+
+    /// How long to hold off after [`Candidate::resign`], so that another candidate can take over.
+    /// Default: the renew interval.
+    pub fn hold_off(mut self, hold_off: Duration) -> Self {
+        self.hold_off = Some(hold_off);
+        self
+    }
+
+    /// Where to run: tokio unless set. Has no effect on a candidate that shares a driver.
+    pub fn runtime(mut self, runtime: Arc<dyn Runtime>) -> Self {
+        if let Hub::Alone { runtime: own, .. } = &mut self.elections {
+            *own = runtime;
+        }
+        self
+    }
+
+    /// Starts campaigning, in a background task of the current runtime. Succeeds whether or not the
+    /// store can be reached: campaigning goes on until it can.
+    ///
+    /// # Errors
+    /// If a setting can't hold, or outside of a runtime.
+    pub fn start(self) -> Result<Candidate, StartError> {
+        let elections = match &self.elections {
+            Hub::Shared(elections) => elections.clone(),
+            Hub::Alone { store, runtime } => {
+                runtime.available()?;
+                Elections::with_runtime(store.clone(), Arc::clone(runtime))
+            }
+        };
+        elections.spawn()?;
+        self.join(&elections)
+    }
+
+    /// Like [`start`](Self::start), and hands out the driver for the caller to run.
+    ///
+    /// # Errors
+    /// If a setting can't hold, or the driver that this candidate shares was taken before.
+    pub fn build(self) -> Result<(Candidate, Driver), StartError> {
+        let elections = match &self.elections {
+            Hub::Shared(elections) => elections.clone(),
+            Hub::Alone { store, runtime } => {
+                Elections::with_runtime(store.clone(), Arc::clone(runtime))
+            }
+        };
+        let driver = elections.driver().ok_or(StartError::DriverGone)?;
+        Ok((self.join(&elections)?, driver))
+    }
+
+    fn join(self, elections: &Elections) -> Result<Candidate, StartError> {
+        let store = elections.store();
+        let traits = store.traits();
+        let config = self.config;
+        let granularity = traits.granularity.max(config.granularity());
+        let config = config
+            .with_granularity(granularity)
+            .map_err(|source| StartError::Config { store: traits.name, source })?;
+        if config.ttl() < traits.least_ttl {
+            return Err(StartError::TtlTooShort {
+                store: traits.name,
+                ttl: config.ttl(),
+                least: traits.least_ttl,
+            });
+        }
+        for promise in traits.gives_up {
+            tracing::warn!(store = traits.name, ?promise, "this store gives up a promise");
+        }
+        let key = Key::new(&self.key)?;
+        let name = self.name.unwrap_or_else(|| format!("pid-{}", std::process::id()));
+        let profile = Profile::new(name, self.metadata)?;
+        let seed = Seed::new(elections.runtime().entropy().map_err(StartError::Entropy)?);
+        let shared = Arc::new(Shared {
+            id: elections.next_id(),
+            key,
+            config,
+            hold_off: self.hold_off.unwrap_or(config.renew_interval()),
+            store: store.clone(),
+            runtime: Arc::clone(elections.runtime()),
+            leads_until: Deadline::never(),
+            events: Events::default(),
+            callbacks: Callbacks::default(),
+            standing: watch::Sender::new(Standing::Waiting),
+            commands: elections.commands().clone(),
+        });
+        let new = NewElection { shared: Arc::clone(&shared), profile, seed };
+        let candidate = Candidate::new(shared);
+        elections
+            .commands()
+            .send(Command::Join(Box::new(new)))
+            .map_err(|_| StartError::DriverGone)?;
+        Ok(candidate)
+    }
+}

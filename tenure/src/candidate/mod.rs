@@ -1,0 +1,230 @@
+//! What an application holds: a candidate in one election.
+
+mod builder;
+mod callbacks;
+mod shared;
+
+use std::fmt;
+use std::sync::Arc;
+
+use futures_core::Stream;
+use tokio::sync::watch;
+
+pub use builder::{CandidateBuilder, StartError};
+pub(crate) use callbacks::{Callbacks, guarded_future};
+pub(crate) use shared::{Shared, Standing};
+
+use crate::event::Event;
+use crate::store::{AnyStore, Incumbent, Key, Reply, Request, Store, StoreError, StoreErrorKind};
+use crate::{StepDownReason, Tenure};
+
+/// A candidate in one election. Clones are the same candidate; dropping the last one hands over and
+/// leaves the election.
+///
+/// **Not guaranteed**: that a candidate still leads at any moment after it was asked. See
+/// [`Tenure::token`] for what closes that gap.
+#[derive(Clone)]
+pub struct Candidate(Arc<Owner>);
+
+/// Leaves the election when the last handle is gone.
+struct Owner(Arc<Shared>);
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        self.0.stop();
+    }
+}
+
+/// The candidate has left the election, or its driver is gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the candidate has stopped")]
+pub struct Stopped;
+
+/// Why a stop did not end as it should.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum StopError {
+    /// Leader-only work has outlived its bound. The lead has ended all the same; the lease is not
+    /// handed back before that work has ended.
+    #[error("leader-only work still runs after its bound; the lease ends by itself")]
+    StillRunning,
+    /// The driver is gone, and nobody handed the lease back: it ends by itself.
+    #[error("the driver is gone; the lease ends by itself")]
+    DriverGone,
+}
+
+impl Candidate {
+    /// Starts from the defaults: a candidate for the election `key` at `store`.
+    pub fn builder(store: impl Store, key: impl AsRef<str>) -> CandidateBuilder {
+        CandidateBuilder::alone(AnyStore::new(store), key.as_ref())
+    }
+
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+        Self(Arc::new(Owner(shared)))
+    }
+
+    fn shared(&self) -> &Shared {
+        &self.0.0
+    }
+
+    /// The election.
+    pub fn key(&self) -> &Key {
+        &self.shared().key
+    }
+
+    /// Whether this candidate leads now. One atomic load, then one reading of the clock: no lock, no
+    /// allocation, and no reply, timer or thread is needed for it to become false.
+    pub fn is_leader(&self) -> bool {
+        let shared = self.shared();
+        shared.leads_until.holds(|| shared.runtime.now())
+    }
+
+    /// The tenure, if this candidate leads now.
+    pub fn tenure(&self) -> Option<Tenure> {
+        self.shared().tenure().filter(Tenure::is_current)
+    }
+
+    /// Waits until this candidate leads: the present tenure, or the next one.
+    ///
+    /// # Errors
+    /// If the candidate has stopped.
+    pub async fn elected(&self) -> Result<Tenure, Stopped> {
+        next_tenure(self.shared().standing()).await
+    }
+
+    /// Runs `work` whenever this candidate leads, until it once runs to its end, in the caller's task.
+    ///
+    /// When the tenure ends, its cancellation token fires, and the future is polled on for a while so
+    /// that it can end tidily: until nobody else can lead yet (at most the stop margin) if the lease
+    /// ran out; until the drain bound if the candidate resigned or stopped; not at all if the store
+    /// says that the tenure is over. Then it is dropped, and started again on the next tenure. The
+    /// lease is handed back only when it has ended.
+    ///
+    /// **Not guaranteed**: that tasks which `work` has spawned, or threads that it blocks, stop. Bind
+    /// them to [`Tenure::cancellation_token`].
+    ///
+    /// `work` may be an async closure that borrows from its surroundings. It is not an `AsyncFnMut`,
+    /// because the futures of those can't be told to be `Send`, and so could not be spawned.
+    ///
+    /// # Errors
+    /// If the candidate has stopped before the work was done.
+    pub fn run_while_leader<T, F: Future<Output = T>, W: FnMut(Tenure) -> F>(
+        &self,
+        mut work: W,
+    ) -> impl Future<Output = Result<T, Stopped>> + use<T, F, W> {
+        // Owns all that it needs, so that it can be spawned wherever `work` can.
+        let candidate = self.clone();
+        async move {
+            loop {
+                let tenure = next_tenure(candidate.shared().standing()).await?;
+                if let Some(done) = tenure.clone().run(work(tenure)).await {
+                    return Ok(done);
+                }
+            }
+        }
+    }
+
+    /// Runs `work` if this candidate leads now; `None` if it does not, or if the tenure ended first.
+    pub async fn run_if_leader<T, F: Future<Output = T>>(
+        &self,
+        work: impl FnOnce(Tenure) -> F,
+    ) -> Option<T> {
+        let tenure = self.tenure()?;
+        tenure.run(work(tenure.clone())).await
+    }
+
+    /// Calls back after each election, in a task of its own that counts as the leader's work. Panics
+    /// are logged and counted.
+    pub fn on_elected<F>(&self, callback: impl Fn(Tenure) -> F + Send + Sync + 'static)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        self.shared().callbacks.on_elected(callback);
+    }
+
+    /// Calls back after each end of a tenure, in a task of its own. The lease is handed back, and the
+    /// next campaign begins, only when it is done, or has taken the whole drain bound.
+    pub fn on_stepped_down<F>(
+        &self,
+        callback: impl Fn(Tenure, StepDownReason) -> F + Send + Sync + 'static,
+    ) where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        self.shared().callbacks.on_stepped_down(callback);
+    }
+
+    /// Calls back after each request to the store that failed. Must not block.
+    pub fn on_store_error(&self, callback: impl Fn(&StoreError) + Send + Sync + 'static) {
+        self.shared().callbacks.on_store_error(callback);
+    }
+
+    /// What happens from now on. Each subscriber has a bounded buffer; one that is too slow is told
+    /// how much it lost.
+    pub fn events(&self) -> impl Stream<Item = Event> + Send + Unpin + 'static + use<> {
+        self.shared().events.subscribe()
+    }
+
+    /// Asks the store who leads; `None` if nobody holds the lease.
+    ///
+    /// # Errors
+    /// If the store did not tell. That is not "nobody".
+    pub async fn incumbent(&self) -> Result<Option<Incumbent>, StoreError> {
+        let shared = self.shared();
+        let bound = shared.config.request_timeout();
+        let reply = tokio::select! {
+            biased;
+            reply = shared.store.call(&shared.key, Request::Observe) => reply?,
+            () = shared.runtime.sleep_until(shared.runtime.now() + bound) => {
+                return Err(StoreError::new(StoreErrorKind::Timeout, format!("{bound:?}")));
+            }
+        };
+        match reply {
+            Reply::Held(incumbent) => Ok(Some(incumbent)),
+            Reply::Vacant => Ok(None),
+            other => {
+                let detail = format!("{other:?} to an observe");
+                Err(StoreError::new(StoreErrorKind::UnexpectedReply, detail))
+            }
+        }
+    }
+
+    /// Hands over: this candidate stops leading at once, gives the lease back once its work has ended,
+    /// and campaigns again after the hold-off. Completes when the lease was given back, or could not
+    /// be.
+    ///
+    /// # Errors
+    /// If leader-only work outlives its bound, or the driver is gone.
+    pub async fn resign(&self) -> Result<(), StopError> {
+        self.shared().resigned().await
+    }
+
+    /// Leaves the election for good: stops leading at once, gives the lease back once its work has
+    /// ended. Ends within [`Explanation::longest_stop`](crate::Explanation::longest_stop), whatever
+    /// the network does. May be called again.
+    ///
+    /// # Errors
+    /// If leader-only work outlives its bound, or the driver is gone.
+    pub async fn stop(&self) -> Result<(), StopError> {
+        self.shared().stopped().await
+    }
+}
+
+async fn next_tenure(mut standing: watch::Receiver<Standing>) -> Result<Tenure, Stopped> {
+    loop {
+        match &*standing.borrow_and_update() {
+            Standing::Leading(tenure) if tenure.is_current() => return Ok(tenure.clone()),
+            Standing::Leading(_) | Standing::Waiting => {}
+            Standing::Stopped | Standing::Abandoned => return Err(Stopped),
+        }
+        standing.changed().await.map_err(|_| Stopped)?;
+    }
+}
+
+impl fmt::Debug for Candidate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Candidate")
+            .field("key", self.key())
+            .field("is_leader", &self.is_leader())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,88 @@
+//! Many elections over one store.
+
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures_util::FutureExt;
+use tokio::sync::mpsc;
+
+use super::{Command, Driver, ElectionId};
+use crate::candidate::{CandidateBuilder, StartError};
+use crate::runtime::{Runtime, TokioRuntime};
+use crate::store::{AnyStore, Store};
+
+/// Elections that share one driver and one store: one task, one timer, one connection, however many
+/// there are. Clones are the same.
+#[derive(Clone)]
+pub struct Elections(Arc<Inner>);
+
+struct Inner {
+    store: AnyStore,
+    runtime: Arc<dyn Runtime>,
+    commands: mpsc::UnboundedSender<Command>,
+    next_id: AtomicU64,
+    /// Until somebody runs it.
+    driver: Mutex<Option<Driver>>,
+}
+
+impl Elections {
+    /// Elections at that store, in tokio. The driver starts with the first candidate.
+    pub fn new(store: impl Store) -> Self {
+        Self::with_runtime(AnyStore::new(store), Arc::new(TokioRuntime))
+    }
+
+    /// Elections at that store, in that runtime.
+    pub fn with_runtime(store: AnyStore, runtime: Arc<dyn Runtime>) -> Self {
+        let (commands, receiver) = mpsc::unbounded_channel();
+        let driver = Driver::new(store.clone(), Arc::clone(&runtime), receiver);
+        Self(Arc::new(Inner {
+            store,
+            runtime,
+            commands,
+            next_id: AtomicU64::new(0),
+            driver: Mutex::new(Some(driver)),
+        }))
+    }
+
+    /// A candidate in the election `key`.
+    pub fn candidate(&self, key: impl AsRef<str>) -> CandidateBuilder {
+        CandidateBuilder::shared(self.clone(), key.as_ref())
+    }
+
+    /// The driver, for a caller that wants to run it itself; `None` if it runs already.
+    pub(crate) fn driver(&self) -> Option<Driver> {
+        self.0.driver.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Runs the driver in the background, if it does not run yet.
+    pub(crate) fn spawn(&self) -> Result<(), StartError> {
+        self.0.runtime.available()?;
+        if let Some(driver) = self.driver() {
+            self.0.runtime.spawn(driver.run().boxed());
+        }
+        Ok(())
+    }
+
+    pub(crate) fn store(&self) -> &AnyStore {
+        &self.0.store
+    }
+
+    pub(crate) fn runtime(&self) -> &Arc<dyn Runtime> {
+        &self.0.runtime
+    }
+
+    pub(crate) fn commands(&self) -> &mpsc::UnboundedSender<Command> {
+        &self.0.commands
+    }
+
+    pub(crate) fn next_id(&self) -> ElectionId {
+        self.0.next_id.fetch_add(1, Ordering::Relaxed)
+    }
+}
+
+impl fmt::Debug for Elections {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Elections").field(&self.0.store).finish()
+    }
+}

@@ -1,0 +1,58 @@
+//! What the driver and the adapters need from the outside: a clock, timers, tasks, connections, and
+//! chance.
+//!
+//! Nothing in this crate calls an async runtime directly: it goes through a [`Runtime`], so that the
+//! simulator can run the shipped driver and adapters, byte for byte, under clocks and networks of its
+//! own. (The `fred` client owns its sockets and is the stated exception.)
+
+mod tokio;
+
+use std::fmt;
+use std::io;
+
+use ::tokio::io::{AsyncRead, AsyncWrite};
+use futures_util::future::BoxFuture;
+
+use crate::Instant;
+
+pub use self::tokio::TokioRuntime;
+
+/// The world as a candidate sees it. [`TokioRuntime`] is the real one.
+pub trait Runtime: fmt::Debug + Send + Sync + 'static {
+    /// Reads the clock. It must never go back, and must go on while the machine is suspended: a
+    /// monotonic clock that stops in a suspend lets a leader believe in a lease that has ended.
+    fn now(&self) -> Instant;
+
+    /// Completes once the clock has reached `deadline`: soon after, never before.
+    fn sleep_until(&self, deadline: Instant) -> BoxFuture<'static, ()>;
+
+    /// Runs a task in the background. A panic in it must not reach the caller.
+    fn spawn(&self, task: BoxFuture<'static, ()>);
+
+    /// Opens a byte stream to `host`:`port`, unencrypted, without delaying small writes.
+    fn connect(&self, host: &str, port: u16) -> BoxFuture<'static, io::Result<Connection>>;
+
+    /// 128 bits that nobody else has. Fails only if the operating system has none to give.
+    fn entropy(&self) -> io::Result<u128>;
+
+    /// Whether tasks can be spawned from where the caller stands.
+    ///
+    /// # Errors
+    /// If they can't.
+    fn available(&self) -> Result<(), NoRuntime> {
+        Ok(())
+    }
+}
+
+/// A candidate was started where no async runtime runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no tokio runtime here: call start() inside one, or spawn the driver of build() yourself")]
+pub struct NoRuntime;
+
+/// A byte stream to a server.
+pub type Connection = Box<dyn ByteStream>;
+
+/// Any stream of bytes that an adapter can speak over.
+pub trait ByteStream: AsyncRead + AsyncWrite + Send + Unpin + 'static {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin + 'static> ByteStream for T {}

@@ -1,0 +1,80 @@
+//! A store whose type is chosen at run time.
+
+use std::fmt;
+use std::sync::Arc;
+
+use futures_core::Stream;
+use futures_util::future::BoxFuture;
+use futures_util::stream::BoxStream;
+use futures_util::{FutureExt, StreamExt};
+
+use super::{Hint, Key, Reply, Request, Store, StoreError, StoreTraits};
+
+/// Any [`Store`], its type erased. A clone is the same store.
+#[derive(Clone)]
+pub struct AnyStore(Arc<dyn ErasedStore>);
+
+impl AnyStore {
+    /// Erases a store's type.
+    pub fn new(store: impl Store) -> Self {
+        Self(Arc::new(store))
+    }
+
+    /// Like [`Store::call`], as a future that owns all it needs.
+    pub(crate) fn call_owned(
+        &self,
+        key: Key,
+        request: Request,
+    ) -> BoxFuture<'static, Result<Reply, StoreError>> {
+        let store = Arc::clone(&self.0);
+        async move { store.call(&key, request).await }.boxed()
+    }
+}
+
+impl fmt::Debug for AnyStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("AnyStore").field(&self.0.traits().name).finish()
+    }
+}
+
+impl Store for AnyStore {
+    fn traits(&self) -> StoreTraits {
+        self.0.traits()
+    }
+
+    async fn call(&self, key: &Key, request: Request) -> Result<Reply, StoreError> {
+        self.0.call(key, request).await
+    }
+
+    fn hints(&self, key: &Key) -> impl Stream<Item = Hint> + Send + 'static {
+        self.0.hints(key)
+    }
+}
+
+trait ErasedStore: Send + Sync {
+    fn traits(&self) -> StoreTraits;
+    fn call<'a>(
+        &'a self,
+        key: &'a Key,
+        request: Request,
+    ) -> BoxFuture<'a, Result<Reply, StoreError>>;
+    fn hints(&self, key: &Key) -> BoxStream<'static, Hint>;
+}
+
+impl<S: Store> ErasedStore for S {
+    fn traits(&self) -> StoreTraits {
+        Store::traits(self)
+    }
+
+    fn call<'a>(
+        &'a self,
+        key: &'a Key,
+        request: Request,
+    ) -> BoxFuture<'a, Result<Reply, StoreError>> {
+        Store::call(self, key, request).boxed()
+    }
+
+    fn hints(&self, key: &Key) -> BoxStream<'static, Hint> {
+        Store::hints(self, key).boxed()
+    }
+}

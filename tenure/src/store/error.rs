@@ -1,0 +1,92 @@
+//! Requests whose outcome is unknown.
+
+use std::error::Error;
+use std::fmt;
+use std::sync::Arc;
+
+/// A request failed: its outcome is *unknown*. The kind serves people and logs; the election treats
+/// all of them alike. Never shows a URL or a password.
+#[derive(Clone, Debug)]
+pub struct StoreError {
+    kind: StoreErrorKind,
+    detail: String,
+    source: Option<Arc<dyn Error + Send + Sync>>,
+}
+
+/// What went wrong, as far as the client can tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum StoreErrorKind {
+    /// No reply within the request timeout.
+    Timeout,
+    /// No connection could be opened.
+    Unreachable,
+    /// The connection broke.
+    Disconnected,
+    /// The server does not accept the credentials, or asks for some.
+    Authentication,
+    /// The server accepts no writes: a replica, or a primary that was demoted.
+    NotPrimary,
+    /// The server may evict records when memory runs short, and a lease must never vanish.
+    Evicting,
+    /// Something else is stored where the election's record should be, or the record is damaged.
+    BadRecord,
+    /// The server answered something that no version of it is known to answer.
+    UnexpectedReply,
+    /// The server refused for another reason.
+    Refused,
+}
+
+impl StoreErrorKind {
+    /// What an operator should know.
+    const fn explanation(self) -> &'static str {
+        match self {
+            Self::Timeout => "no reply within the request timeout",
+            Self::Unreachable => "the store can't be reached",
+            Self::Disconnected => "the connection to the store broke",
+            Self::Authentication => "the store does not accept the credentials",
+            Self::NotPrimary => "the server is not a primary",
+            Self::Evicting => {
+                "the server may evict records (set maxmemory-policy to noeviction or volatile-*)"
+            }
+            Self::BadRecord => "the election's record is damaged or something else",
+            Self::UnexpectedReply => "the store gave an unexpected reply",
+            Self::Refused => "the store refused the request",
+        }
+    }
+}
+
+impl StoreError {
+    /// An error of that kind; `detail` names the value at fault, and no secret.
+    pub fn new(kind: StoreErrorKind, detail: impl Into<String>) -> Self {
+        Self { kind, detail: detail.into(), source: None }
+    }
+
+    /// Adds the error that caused this one.
+    #[must_use]
+    pub fn with_source(mut self, source: impl Error + Send + Sync + 'static) -> Self {
+        self.source = Some(Arc::new(source));
+        self
+    }
+
+    /// What went wrong.
+    pub fn kind(&self) -> StoreErrorKind {
+        self.kind
+    }
+}
+
+impl fmt::Display for StoreError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.kind.explanation())?;
+        if !self.detail.is_empty() {
+            write!(f, ": {}", self.detail)?;
+        }
+        Ok(())
+    }
+}
+
+impl Error for StoreError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.source.as_ref().map(|source| &**source as &(dyn Error + 'static))
+    }
+}

@@ -1,0 +1,107 @@
+//! Names with limits.
+
+use std::fmt;
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+/// The name of one election. Cheap to clone.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key(Arc<str>);
+
+impl Key {
+    /// The longest key, in bytes.
+    pub const MOST: usize = 512;
+
+    /// Checks a key.
+    ///
+    /// # Errors
+    /// If it is empty or longer than [`Key::MOST`] bytes.
+    pub fn new(key: impl AsRef<str>) -> Result<Self, LimitError> {
+        let key = key.as_ref();
+        check("key", key.len(), 1, Self::MOST)?;
+        Ok(Self(key.into()))
+    }
+
+    /// The key's text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// What the key's metrics are labelled with unless the user says otherwise: the part before the
+    /// first colon, so that a thousand elections do not make a thousand time series.
+    pub fn class(&self) -> &str {
+        self.0.split(':').next().unwrap_or_default()
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&*self.0, f)
+    }
+}
+
+/// What a candidate tells others about itself. Decides nothing.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Profile {
+    name: Arc<str>,
+    metadata: Bytes,
+}
+
+impl Profile {
+    /// The longest name, in bytes.
+    pub const NAME_MOST: usize = 128;
+    /// The longest metadata, in bytes.
+    pub const METADATA_MOST: usize = 4096;
+
+    /// Checks a candidate's name (for people) and metadata (such as the address where it can be
+    /// reached while it leads; may be empty).
+    ///
+    /// # Errors
+    /// If the name is empty or longer than [`Profile::NAME_MOST`] bytes, or the metadata longer than
+    /// [`Profile::METADATA_MOST`] bytes.
+    pub fn new(name: impl AsRef<str>, metadata: impl Into<Bytes>) -> Result<Self, LimitError> {
+        let (name, metadata) = (name.as_ref(), metadata.into());
+        check("candidate name", name.len(), 1, Self::NAME_MOST)?;
+        check("metadata", metadata.len(), 0, Self::METADATA_MOST)?;
+        Ok(Self { name: name.into(), metadata })
+    }
+
+    /// The candidate's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The candidate's metadata.
+    pub fn metadata(&self) -> &Bytes {
+        &self.metadata
+    }
+}
+
+/// A name is too short or too long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{what} has {length} bytes; it must have {least} to {most}")]
+pub struct LimitError {
+    /// Which name.
+    pub what: &'static str,
+    /// How long it is, in bytes.
+    pub length: usize,
+    /// The least.
+    pub least: usize,
+    /// The most.
+    pub most: usize,
+}
+
+fn check(what: &'static str, length: usize, least: usize, most: usize) -> Result<(), LimitError> {
+    if (least..=most).contains(&length) {
+        Ok(())
+    } else {
+        Err(LimitError { what, length, least, most })
+    }
+}

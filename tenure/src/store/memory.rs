@@ -1,0 +1,158 @@
+//! Leases in the memory of one process: for tests, and for elections between tasks.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use futures_core::Stream;
+use tenure_core::contract::{self, History, Moment, Record};
+use tokio::sync::broadcast;
+
+use super::{
+    Hint, HistoryKind, Incumbent, Key, Profile, Reply, Request, Store, StoreError, StoreTraits,
+};
+use crate::Instant;
+use crate::runtime::{Runtime, TokioRuntime};
+
+/// A store in memory. Clones share it; candidates of other processes can't see it.
+///
+/// It can't lose data without losing every candidate with it, so nobody waits out a quarantine.
+/// Tokens are floored by the wall clock, so that they keep increasing from process to process as long
+/// as that clock does not step back.
+#[derive(Clone, Debug)]
+pub struct Memory(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    runtime: Arc<dyn Runtime>,
+    /// The wall clock when the store was made, less the runtime's: the store's clock counts from
+    /// 1970, and runs at the runtime's pace.
+    epoch: Duration,
+    elections: Mutex<BTreeMap<Key, Election>>,
+}
+
+#[derive(Debug)]
+struct Election {
+    record: Option<Record>,
+    profile: Option<Profile>,
+    hints: broadcast::Sender<()>,
+}
+
+impl Memory {
+    /// An empty store.
+    pub fn new() -> Self {
+        Self::with_runtime(Arc::new(TokioRuntime))
+    }
+
+    /// An empty store by that runtime's clock.
+    pub fn with_runtime(runtime: Arc<dyn Runtime>) -> Self {
+        let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let epoch = wall.saturating_sub(runtime.now().since(Instant::ORIGIN));
+        Self(Arc::new(Inner { runtime, epoch, elections: Mutex::default() }))
+    }
+
+    fn with<T>(&self, key: &Key, step: impl FnOnce(&mut Election) -> T) -> T {
+        // A step can't panic half way; a poisoned map is as good as any.
+        let mut elections = self.0.elections.lock().unwrap_or_else(PoisonError::into_inner);
+        step(elections.entry(key.clone()).or_insert_with(|| Election {
+            record: None,
+            profile: None,
+            hints: broadcast::Sender::new(1),
+        }))
+    }
+
+    fn now(&self) -> Instant {
+        self.0.runtime.now() + self.0.epoch
+    }
+}
+
+impl Default for Memory {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Store for Memory {
+    fn traits(&self) -> StoreTraits {
+        StoreTraits {
+            granularity: Duration::ZERO,
+            least_ttl: Duration::from_millis(1),
+            history: HistoryKind::SharesFate,
+            ..StoreTraits::new("memory")
+        }
+    }
+
+    async fn call(&self, key: &Key, request: Request) -> Result<Reply, StoreError> {
+        let now = self.now();
+        Ok(self.with(key, |election| election.step(now, request)))
+    }
+
+    fn hints(&self, key: &Key) -> impl Stream<Item = Hint> + Send + 'static {
+        let mut hints = self.with(key, |election| election.hints.subscribe());
+        async_stream::stream! {
+            yield Hint;
+            // Lagging behind loses nothing: one hint says as much as many.
+            while !matches!(hints.recv().await, Err(broadcast::error::RecvError::Closed)) {
+                yield Hint;
+            }
+        }
+    }
+}
+
+impl Election {
+    fn step(&mut self, now: Instant, request: Request) -> Reply {
+        let request = match request {
+            Request::Acquire { holder, seen, ttl, quarantine, profile } => {
+                let reply = self
+                    .apply(now, tenure_core::Request::Acquire { holder, seen, ttl, quarantine });
+                if let tenure_core::Reply::Granted { .. } = reply {
+                    self.profile = Some(profile);
+                }
+                return self.answer(now, reply);
+            }
+            Request::Renew { holder, token, ttl } => {
+                tenure_core::Request::Renew { holder, token, ttl }
+            }
+            Request::Release { holder, token } => tenure_core::Request::Release { holder, token },
+            Request::Observe => return self.incumbent(now).map_or(Reply::Vacant, Reply::Held),
+        };
+        let reply = self.apply(now, request);
+        if reply == tenure_core::Reply::Released {
+            // Nobody waiting is no error.
+            let _ = self.hints.send(());
+        }
+        self.answer(now, reply)
+    }
+
+    fn apply(&mut self, now: Instant, request: tenure_core::Request) -> tenure_core::Reply {
+        let mut history = Some(History { identity: 0, known_since: Instant::ORIGIN });
+        let at = Moment { now, identity: 0, trust_empty_store: false };
+        contract::apply(&mut self.record, &mut history, at, request)
+    }
+
+    fn answer(&self, now: Instant, reply: tenure_core::Reply) -> Reply {
+        match reply {
+            tenure_core::Reply::Granted { token, wait } => Reply::Granted { token, wait },
+            tenure_core::Reply::Held { .. } => {
+                self.incumbent(now).map_or(Reply::Vacant, Reply::Held)
+            }
+            tenure_core::Reply::Stale { last } => Reply::Stale { last },
+            tenure_core::Reply::Renewed => Reply::Renewed,
+            tenure_core::Reply::Superseded { last } => Reply::Superseded { last },
+            tenure_core::Reply::Released => Reply::Released,
+            tenure_core::Reply::NotHeld => Reply::NotHeld,
+        }
+    }
+
+    fn incumbent(&self, now: Instant) -> Option<Incumbent> {
+        let record = self.record.filter(|record| record.is_live(now))?;
+        let profile = self.profile.as_ref()?;
+        Some(Incumbent::new(
+            record.token,
+            record.holder,
+            profile.name(),
+            profile.metadata().clone(),
+            record.remaining(now),
+        ))
+    }
+}

@@ -1,0 +1,149 @@
+//! What stores are asked and what they answer: the machine's words, and what people want to know.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use super::Profile;
+use crate::{HolderId, Token};
+
+/// One atomic step at a store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Request {
+    /// Grant the lease, if it is vacant and the candidate knows the last tenure.
+    Acquire {
+        /// The campaign's identity.
+        holder: HolderId,
+        /// The highest token that the candidate knows.
+        seen: Option<Token>,
+        /// How long the lease lasts from the grant.
+        ttl: Duration,
+        /// How long the store must have known its history before a grant may be used at once.
+        quarantine: Duration,
+        /// What the candidate tells others about itself.
+        profile: Profile,
+    },
+    /// Extend the live lease of exactly this tenure.
+    Renew {
+        /// The holder that was granted the lease.
+        holder: HolderId,
+        /// The tenure's token.
+        token: Token,
+        /// How long the lease lasts from the renewal.
+        ttl: Duration,
+    },
+    /// End the live lease of exactly this tenure, and hint those who wait.
+    Release {
+        /// The holder that was granted the lease.
+        holder: HolderId,
+        /// The tenure's token.
+        token: Token,
+    },
+    /// Tell who holds the lease.
+    Observe,
+}
+
+impl Request {
+    pub(crate) fn of_machine(request: tenure_core::Request, profile: &Profile) -> Self {
+        match request {
+            tenure_core::Request::Acquire { holder, seen, ttl, quarantine } => {
+                Self::Acquire { holder, seen, ttl, quarantine, profile: profile.clone() }
+            }
+            tenure_core::Request::Renew { holder, token, ttl } => {
+                Self::Renew { holder, token, ttl }
+            }
+            tenure_core::Request::Release { holder, token } => Self::Release { holder, token },
+        }
+    }
+
+    /// The request's name, for logs and metrics.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Acquire { .. } => "acquire",
+            Self::Renew { .. } => "renew",
+            Self::Release { .. } => "release",
+            Self::Observe => "observe",
+        }
+    }
+}
+
+/// What a store answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reply {
+    /// To an acquire: the lease is the candidate's.
+    Granted {
+        /// The tenure's token.
+        token: Token,
+        /// How long the holder must still wait before it may lead, rounded up.
+        wait: Duration,
+    },
+    /// To an acquire or an observe: this incumbent holds the lease.
+    Held(Incumbent),
+    /// To an acquire: vacant, but the candidate did not know the last tenure.
+    Stale {
+        /// The token of the last tenure.
+        last: Token,
+    },
+    /// To a renew: the lease lasts the whole TTL again.
+    Renewed,
+    /// To a renew: this tenure is over.
+    Superseded {
+        /// The token of the last tenure, if the store knows one.
+        last: Option<Token>,
+    },
+    /// To a release: the lease has ended.
+    Released,
+    /// To a release: this tenure held no lease.
+    NotHeld,
+    /// To an observe: nobody holds the lease.
+    Vacant,
+}
+
+impl Reply {
+    /// The same in the machine's words; `None` for what the machine never asks.
+    pub(crate) fn for_machine(&self) -> Option<tenure_core::Reply> {
+        Some(match self {
+            Self::Granted { token, wait } => {
+                tenure_core::Reply::Granted { token: *token, wait: *wait }
+            }
+            Self::Held(incumbent) => {
+                tenure_core::Reply::Held { token: incumbent.token, remaining: incumbent.remaining }
+            }
+            Self::Stale { last } => tenure_core::Reply::Stale { last: *last },
+            Self::Renewed => tenure_core::Reply::Renewed,
+            Self::Superseded { last } => tenure_core::Reply::Superseded { last: *last },
+            Self::Released => tenure_core::Reply::Released,
+            Self::NotHeld => tenure_core::Reply::NotHeld,
+            Self::Vacant => return None,
+        })
+    }
+}
+
+/// The leader as another sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Incumbent {
+    /// The tenure's token.
+    pub token: Token,
+    /// The campaign's identity.
+    pub holder: HolderId,
+    /// The candidate's name.
+    pub name: String,
+    /// The candidate's metadata.
+    pub metadata: Bytes,
+    /// What remained of its lease when the store answered, rounded up.
+    pub remaining: Duration,
+}
+
+impl Incumbent {
+    /// An incumbent as read from a store's record.
+    pub fn new(
+        token: Token,
+        holder: HolderId,
+        name: impl Into<String>,
+        metadata: impl Into<Bytes>,
+        remaining: Duration,
+    ) -> Self {
+        Self { token, holder, name: name.into(), metadata: metadata.into(), remaining }
+    }
+}

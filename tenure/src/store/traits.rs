@@ -1,0 +1,73 @@
+//! What a store says about itself.
+
+use std::time::Duration;
+
+/// The properties of a store that candidates and operators rely on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StoreTraits {
+    /// The store's kind, for logs.
+    pub name: &'static str,
+    /// How early a lease may end by the store's way of counting.
+    pub granularity: Duration,
+    /// The shortest TTL that the store can keep.
+    pub least_ttl: Duration,
+    /// Whether the store wakes waiting candidates; otherwise they poll.
+    pub push: bool,
+    /// What tokens are made of.
+    pub tokens: TokenKind,
+    /// What the store does about lost history.
+    pub history: HistoryKind,
+    /// The promises that this store does not keep.
+    pub gives_up: &'static [Promise],
+}
+
+impl StoreTraits {
+    /// A store of that name which keeps every promise, with a granularity of a millisecond, tokens
+    /// floored by its wall clock, and wake-ups.
+    pub const fn new(name: &'static str) -> Self {
+        Self {
+            name,
+            granularity: Duration::from_millis(1),
+            least_ttl: Duration::from_millis(100),
+            push: true,
+            tokens: TokenKind::WallClockFloor,
+            history: HistoryKind::Quarantine,
+            gives_up: &[],
+        }
+    }
+}
+
+/// What a store's tokens are made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TokenKind {
+    /// One more than the last, and at least the store's wall clock in microseconds.
+    WallClockFloor,
+    /// The store's own revision of its whole state.
+    Revision,
+}
+
+/// What a store does when it may have lost grants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum HistoryKind {
+    /// It notices that its server changed or data is gone, and makes the next leaders wait.
+    Quarantine,
+    /// It can't lose data without losing every candidate with it.
+    SharesFate,
+}
+
+/// The promises of `docs/guarantees.md` that a store may give up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Promise {
+    /// G1: single leader.
+    SingleLeader,
+    /// G3: fencing.
+    Fencing,
+    /// G6: no two leaders after store loss.
+    StoreLoss,
+    /// G8: prompt handover.
+    PromptHandover,
+}

@@ -1,0 +1,187 @@
+//! A live handle on one tenure, and the work that belongs to it.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::deadline::Deadline;
+use crate::runtime::Runtime;
+use crate::{Instant, Token};
+
+/// One grant of the lead, from its beginning to its end. Clones are the same tenure.
+///
+/// **Not guaranteed**: that the tenure is still current at any moment after [`is_current`] said so.
+/// Hand [`token`] to every resource that the leader writes to, and let the resource refuse older ones.
+///
+/// [`is_current`]: Self::is_current
+/// [`token`]: Self::token
+#[derive(Clone)]
+pub struct Tenure(Arc<Inner>);
+
+struct Inner {
+    token: Token,
+    runtime: Arc<dyn Runtime>,
+    /// The end of the claim.
+    until: Deadline,
+    /// Until when work may go on in order to end tidily: no other candidate can lead before.
+    drain_until: Deadline,
+    drain_moved: Notify,
+    cancelled: CancellationToken,
+    /// The work that has to end before the lease is handed back.
+    work: TaskTracker,
+}
+
+impl Tenure {
+    pub(crate) fn new(
+        token: Token,
+        runtime: Arc<dyn Runtime>,
+        until: Instant,
+        drain_until: Instant,
+    ) -> Self {
+        Self(Arc::new(Inner {
+            token,
+            runtime,
+            until: Deadline::until(until),
+            drain_until: Deadline::until(drain_until),
+            drain_moved: Notify::new(),
+            cancelled: CancellationToken::new(),
+            work: TaskTracker::new(),
+        }))
+    }
+
+    /// The fencing token. Never changes.
+    pub fn token(&self) -> Token {
+        self.0.token
+    }
+
+    /// Whether the tenure holds now. One atomic load, then one reading of the clock; needs no reply,
+    /// no timer and no other thread to become false. Once false, it stays so.
+    pub fn is_current(&self) -> bool {
+        self.0.until.holds(|| self.0.runtime.now())
+    }
+
+    /// How long the tenure still holds if it is not renewed; zero once it has ended.
+    pub fn remaining(&self) -> Duration {
+        let until = self.0.until.get();
+        until.since(self.0.runtime.now())
+    }
+
+    /// Completes when the tenure has ended, for whatever reason.
+    pub async fn ended(&self) {
+        loop {
+            let until = self.0.until.get();
+            if self.0.runtime.now() >= until {
+                if self.0.until.close_passed(until) {
+                    return;
+                }
+                continue;
+            }
+            tokio::select! {
+                biased;
+                () = self.0.cancelled.cancelled() => return,
+                () = self.0.runtime.sleep_until(until) => {}
+            }
+        }
+    }
+
+    /// A token that is cancelled when the tenure ends, for code that knows tokio's own. It is cancelled
+    /// by the driver, so a little after the claim has ended by the clock.
+    pub fn cancellation_token(&self) -> CancellationToken {
+        // A child: cancelling it must not end the tenure.
+        self.0.cancelled.child_token()
+    }
+
+    /// Runs work that belongs to this tenure: until it is done, or until its time to end tidily is
+    /// over. `None` if it was dropped.
+    pub(crate) async fn run<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+        let _belongs = self.0.work.token();
+        // Looked at only after the line above: from then on the lease is not handed back under us.
+        if !self.is_current() {
+            return None;
+        }
+        self.bounded(work).await
+    }
+
+    async fn bounded<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+        let mut work = pin!(work);
+        tokio::select! {
+            biased;
+            done = &mut work => return Some(done),
+            () = self.ended() => self.0.cancelled.cancel(),
+        }
+        // Not polled once more if its time is over: another candidate may lead by now.
+        tokio::select! {
+            biased;
+            () = self.drain_over() => None,
+            done = &mut work => Some(done),
+        }
+    }
+
+    async fn drain_over(&self) {
+        loop {
+            let moved = self.0.drain_moved.notified();
+            let until = self.0.drain_until.get();
+            if self.0.runtime.now() >= until {
+                return;
+            }
+            tokio::select! {
+                biased;
+                () = moved => {}
+                () = self.0.runtime.sleep_until(until) => {}
+            }
+        }
+    }
+
+    /// The driver: the claim reaches further. False if somebody has found it over.
+    pub(crate) fn extend(&self, until: Instant, drain_until: Instant) -> bool {
+        self.0.drain_until.extend(drain_until);
+        self.0.until.extend(until)
+    }
+
+    /// Ends the claim at once, whatever the driver is doing.
+    pub(crate) fn close(&self) {
+        self.0.until.close();
+    }
+
+    /// The driver: the claim has ended, and work has until then.
+    pub(crate) fn step_down(&self, drain_until: Instant) {
+        self.close();
+        self.drain_until(drain_until);
+        self.0.cancelled.cancel();
+        self.0.work.close();
+    }
+
+    /// The driver: the end of the time to drain has moved.
+    pub(crate) fn drain_until(&self, until: Instant) {
+        self.0.drain_until.extend(until);
+        self.0.drain_moved.notify_waiters();
+    }
+
+    /// Whether somebody has found the tenure over, or wanted it so.
+    pub(crate) fn was_closed(&self) -> bool {
+        self.0.until.is_closed()
+    }
+
+    pub(crate) fn valid_until(&self) -> Instant {
+        self.0.until.get()
+    }
+
+    pub(crate) fn work(&self) -> &TaskTracker {
+        &self.0.work
+    }
+}
+
+impl fmt::Debug for Tenure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tenure")
+            .field("token", &self.token())
+            .field("is_current", &self.is_current())
+            .finish_non_exhaustive()
+    }
+}
