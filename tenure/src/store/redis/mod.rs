@@ -1,1 +1,35 @@
+//! Redis and Valkey: one hash for each election, one Lua script for each request.
+//!
+//! The record's key has no expiry, so its token survives the lease; time is the server's own. Needs
+//! Redis 7 or Valkey: the scripts read `TIME` and `INFO`.
+//!
+//! **Not guaranteed**: promises that rest on the store's durability (A1, G6) hold as far as the server
+//! keeps what it acknowledged. A restart, a flush or a failover is noticed by the server's identity,
+//! and the leaders after it wait out the quarantine.
 
+mod config;
+#[cfg(feature = "fred")]
+mod fred;
+#[cfg(feature = "redis")]
+mod link;
+mod reply;
+mod script;
+#[cfg(feature = "redis")]
+mod store;
+#[cfg(feature = "redis")]
+mod wakeup;
+
+pub use config::{RedisConfig, RedisUrlError, Secret};
+#[cfg(feature = "fred")]
+pub use fred::Fred;
+#[cfg(feature = "redis")]
+pub use store::Redis;
+
+/// The scripts as they are sent to the server, by name: what a simulated server executes, and what an
+/// operator may want to read.
+pub const SCRIPTS: [(&str, &str); 4] = [
+    ("acquire", script::ACQUIRE),
+    ("renew", script::RENEW),
+    ("release", script::RELEASE),
+    ("observe", script::OBSERVE),
+];

@@ -1,0 +1,175 @@
+//! From what the scripts return to a reply. Both clients use it, so that they can't differ.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use crate::store::{Incumbent, Reply, StoreError, StoreErrorKind};
+use crate::{HolderId, Token};
+
+/// One element of a script's answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Field {
+    Text(Bytes),
+    Number(i64),
+    /// Anything that no script returns.
+    Other,
+}
+
+/// The largest integer that Lua's numbers hold exactly.
+const EXACT: u64 = 1 << 53;
+
+/// Reads a script's answer. Everything that it can't be sure of is an error, and so *unknown*.
+pub(super) fn decode(fields: &[Field]) -> Result<Reply, StoreError> {
+    let [Field::Text(word), rest @ ..] = fields else { return Err(unexpected(fields)) };
+    let reply = match (&**word, rest) {
+        (b"granted", [token, wait]) => both(positive(token), duration(wait))
+            .map(|(token, wait)| Reply::Granted { token, wait }),
+        (b"held", [token, remaining, holder, name, metadata]) => {
+            incumbent(token, remaining, holder, name, metadata).map(Reply::Held)
+        }
+        (b"stale", [last]) => positive(last).map(|last| Reply::Stale { last }),
+        (b"renewed", []) => Some(Reply::Renewed),
+        (b"superseded", [last]) => number(last).map(|last| Reply::Superseded { last: Token::new(last) }),
+        (b"released", []) => Some(Reply::Released),
+        (b"not_held", []) => Some(Reply::NotHeld),
+        (b"vacant", []) => Some(Reply::Vacant),
+        (b"refused", [Field::Text(why), detail @ ..]) => return Err(refused(why, detail)),
+        _ => None,
+    };
+    reply.ok_or_else(|| unexpected(fields))
+}
+
+/// What an error reply of the server means.
+pub(super) fn server_error(code: &str, text: &str) -> StoreError {
+    let kind = match code {
+        "WRONGTYPE" => StoreErrorKind::BadRecord,
+        "NOAUTH" | "WRONGPASS" | "NOPERM" => StoreErrorKind::Authentication,
+        "READONLY" | "MASTERDOWN" => StoreErrorKind::NotPrimary,
+        // What `redis.call` raises inside a script keeps its code in the text.
+        _ if text.contains("WRONGTYPE") => StoreErrorKind::BadRecord,
+        _ if text.contains("NOPERM") => StoreErrorKind::Authentication,
+        _ if text.contains("READONLY") || text.contains("read only replica") => {
+            StoreErrorKind::NotPrimary
+        }
+        _ => StoreErrorKind::Refused,
+    };
+    StoreError::new(kind, format!("{code} {text}").trim())
+}
+
+fn refused(why: &[u8], detail: &[Field]) -> StoreError {
+    let (kind, setting) = match why {
+        b"role" => (StoreErrorKind::NotPrimary, "its role is "),
+        b"eviction" => (StoreErrorKind::Evicting, "its maxmemory-policy is "),
+        b"record" => (StoreErrorKind::BadRecord, "its fields do not hold what they should"),
+        _ => (StoreErrorKind::Refused, ""),
+    };
+    let value = match detail {
+        [Field::Text(value), ..] => String::from_utf8_lossy(value),
+        _ => "".into(),
+    };
+    StoreError::new(kind, format!("{setting}{value}"))
+}
+
+fn unexpected(fields: &[Field]) -> StoreError {
+    let mut detail = format!("{fields:?}");
+    detail.truncate(detail.floor_char_boundary(200));
+    StoreError::new(StoreErrorKind::UnexpectedReply, detail)
+}
+
+fn incumbent(
+    token: &Field,
+    remaining: &Field,
+    holder: &Field,
+    name: &Field,
+    metadata: &Field,
+) -> Option<Incumbent> {
+    let (Field::Text(holder), Field::Text(name), Field::Text(metadata)) = (holder, name, metadata)
+    else {
+        return None;
+    };
+    let holder = std::str::from_utf8(holder).ok()?;
+    let holder = HolderId::from_bits(u128::from_str_radix(holder, 16).ok()?);
+    let name = String::from_utf8_lossy(name);
+    Some(Incumbent::new(positive(token)?, holder, name, metadata.clone(), duration(remaining)?))
+}
+
+fn number(field: &Field) -> Option<u64> {
+    match field {
+        Field::Number(number) => u64::try_from(*number).ok().filter(|number| *number < EXACT),
+        Field::Text(_) | Field::Other => None,
+    }
+}
+
+fn positive(field: &Field) -> Option<Token> {
+    number(field).and_then(Token::new)
+}
+
+fn duration(field: &Field) -> Option<Duration> {
+    number(field).map(Duration::from_micros)
+}
+
+fn both<A, B>(a: Option<A>, b: Option<B>) -> Option<(A, B)> {
+    a.zip(b)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(text: &'static str) -> Field {
+        Field::Text(Bytes::from_static(text.as_bytes()))
+    }
+
+    #[test]
+    fn reads_what_the_scripts_return() {
+        let token = Token::new(7).unwrap();
+        assert_eq!(
+            decode(&[text("granted"), Field::Number(7), Field::Number(1_500)]).unwrap(),
+            Reply::Granted { token, wait: Duration::from_micros(1_500) }
+        );
+        assert_eq!(
+            decode(&[text("superseded"), Field::Number(0)]).unwrap(),
+            Reply::Superseded { last: None }
+        );
+        let held = [
+            text("held"),
+            Field::Number(7),
+            Field::Number(9),
+            text("00ff"),
+            text("worker"),
+            text(""),
+        ];
+        let Reply::Held(incumbent) = decode(&held).unwrap() else { panic!("held") };
+        assert_eq!((incumbent.token, incumbent.name.as_str()), (token, "worker"));
+    }
+
+    #[test]
+    fn anything_else_is_unknown() {
+        for fields in [
+            &[][..],
+            &[text("granted")],
+            &[text("granted"), Field::Number(0), Field::Number(0)],
+            &[text("granted"), Field::Number(-7), Field::Number(0)],
+            &[text("granted"), Field::Number(7), Field::Number(-1)],
+            &[text("granted"), Field::Number(1 << 53), Field::Number(0)],
+            &[text("granted"), text("7"), Field::Number(0)],
+            &[text("renewed"), Field::Number(1)],
+            &[Field::Number(1)],
+            &[Field::Other],
+            &[text("hello")],
+        ] {
+            let error = decode(fields).unwrap_err();
+            assert_eq!(error.kind(), StoreErrorKind::UnexpectedReply, "{fields:?}");
+        }
+    }
+
+    #[test]
+    fn refusals_say_what_to_do() {
+        let error = decode(&[text("refused"), text("eviction"), text("allkeys-lru")]).unwrap_err();
+        assert_eq!(error.kind(), StoreErrorKind::Evicting);
+        assert!(error.to_string().contains("its maxmemory-policy is allkeys-lru"), "{error}");
+        let error = server_error("NOAUTH", "Authentication required.");
+        assert_eq!(error.kind(), StoreErrorKind::Authentication);
+    }
+}
