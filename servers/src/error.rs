@@ -1,0 +1,52 @@
+//! What can go wrong with a server that a test wants to own.
+
+use std::io;
+use std::time::Duration;
+
+/// Why a server could not be started or did not answer.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServerError {
+    /// The program is not installed.
+    #[error("`{program}` is not installed; install it with: {install}")]
+    Missing {
+        /// The name of the program.
+        program: &'static str,
+        /// The command that installs it.
+        install: &'static str,
+    },
+    /// The process ended, or stayed silent, instead of becoming ready.
+    #[error("`{program}` was not ready on port {port} within {bound:?}; its log ends with:\n{log}")]
+    NotReady {
+        /// The name of the program.
+        program: &'static str,
+        /// The port it was told to use.
+        port: u16,
+        /// How long was waited.
+        bound: Duration,
+        /// The end of what it wrote to its log.
+        log: String,
+    },
+    /// The server's answer is not a frame of its protocol.
+    #[error("the server on port {port} answered with something that is not RESP: {detail}")]
+    Protocol {
+        /// The server's port.
+        port: u16,
+        /// What the decoder says.
+        detail: String,
+    },
+    /// The operating system refused something.
+    #[error("{doing} failed")]
+    Io {
+        /// What was being done.
+        doing: &'static str,
+        /// The operating system's error.
+        #[source]
+        source: io::Error,
+    },
+}
+
+/// Names what was being done when an I/O error came.
+pub(crate) fn doing(doing: &'static str) -> impl FnOnce(io::Error) -> ServerError {
+    move |source| ServerError::Io { doing, source }
+}

@@ -1,0 +1,155 @@
+//! Each fault the proxy can make, seen from a client of an echo server.
+
+// Helpers stand outside of the functions that clippy.toml means by tests.
+#![allow(clippy::unwrap_used)]
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use tenure_servers::{Flow, Proxy};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, copy};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::time::{Instant, timeout};
+
+/// Long enough for loopback on a loaded machine.
+const SOON: Duration = Duration::from_secs(5);
+/// Long enough that bytes which were not stopped would have come.
+const A_WHILE: Duration = Duration::from_millis(150);
+
+async fn echo_server() -> SocketAddr {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            tokio::spawn(async move {
+                let (mut reader, mut writer) = stream.into_split();
+                let _ = copy(&mut reader, &mut writer).await;
+            });
+        }
+    });
+    address
+}
+
+struct Client(TcpStream);
+
+impl Client {
+    async fn connect(proxy: &Proxy) -> Self {
+        Self(TcpStream::connect((Ipv4Addr::LOCALHOST, proxy.port())).await.unwrap())
+    }
+
+    async fn send(&mut self, text: &str) {
+        self.0.write_all(text.as_bytes()).await.unwrap();
+    }
+
+    async fn hears(&mut self, text: &str) {
+        let mut heard = vec![0; text.len()];
+        timeout(SOON, self.0.read_exact(&mut heard)).await.expect("nothing heard").unwrap();
+        assert_eq!(String::from_utf8(heard).unwrap(), text);
+    }
+
+    async fn hears_nothing(&mut self) {
+        timeout(A_WHILE, self.0.read_u8()).await.expect_err("heard something");
+    }
+
+    /// Whether the connection is closed, rather than silent.
+    async fn is_closed(&mut self) -> bool {
+        match timeout(SOON, self.0.read(&mut [0; 1])).await.expect("still open") {
+            Ok(length) => length == 0,
+            Err(error) => error.kind() == io::ErrorKind::ConnectionReset,
+        }
+    }
+}
+
+async fn connected() -> (Proxy, Client) {
+    let proxy = Proxy::start(echo_server().await).await.unwrap();
+    let mut client = Client::connect(&proxy).await;
+    client.send("hello").await;
+    client.hears("hello").await;
+    (proxy, client)
+}
+
+#[tokio::test]
+async fn held_bytes_come_later_in_order() {
+    let (proxy, mut client) = connected().await;
+    proxy.set(Flow::Hold);
+    client.send("one ").await;
+    client.send("two").await;
+    client.hears_nothing().await;
+    proxy.set(Flow::Forward);
+    client.hears("one two").await;
+}
+
+#[tokio::test]
+async fn a_black_hole_swallows_for_good_and_keeps_the_connection() {
+    let (proxy, mut client) = connected().await;
+    proxy.set_requests(Flow::BlackHole);
+    client.send("lost").await;
+    client.hears_nothing().await;
+    proxy.set_requests(Flow::Forward);
+    client.send("kept").await;
+    client.hears("kept").await;
+}
+
+#[tokio::test]
+async fn replies_alone_can_be_lost() {
+    let (proxy, mut client) = connected().await;
+    proxy.set_replies(Flow::BlackHole);
+    client.send("lost").await;
+    client.hears_nothing().await;
+    proxy.set_replies(Flow::Hold);
+    client.send("late").await;
+    client.hears_nothing().await;
+    proxy.set_replies(Flow::Forward);
+    client.hears("late").await;
+}
+
+#[tokio::test]
+async fn a_delay_applies_to_each_direction() {
+    let (proxy, mut client) = connected().await;
+    let delay = Duration::from_millis(100);
+    proxy.set(Flow::Delay(delay));
+    let started = Instant::now();
+    client.send("slow").await;
+    client.hears("slow").await;
+    assert!(started.elapsed() >= 2 * delay, "{:?}", started.elapsed());
+}
+
+#[tokio::test]
+async fn cut_closes_open_connections_and_new_ones_work() {
+    let (proxy, mut client) = connected().await;
+    proxy.cut();
+    assert!(client.is_closed().await);
+    let mut next = Client::connect(&proxy).await;
+    next.send("again").await;
+    next.hears("again").await;
+}
+
+#[tokio::test]
+async fn refusing_closes_new_connections_and_leaves_open_ones() {
+    let (proxy, mut client) = connected().await;
+    proxy.refuse(true);
+    assert!(Client::connect(&proxy).await.is_closed().await);
+    client.send("still here").await;
+    client.hears("still here").await;
+    proxy.refuse(false);
+    let mut next = Client::connect(&proxy).await;
+    next.send("welcome").await;
+    next.hears("welcome").await;
+}
+
+#[tokio::test]
+async fn the_end_of_a_connection_is_held_too_and_dropping_the_proxy_ends_it() {
+    let (proxy, mut client) = connected().await;
+    proxy.set(Flow::Hold);
+    client.0.shutdown().await.unwrap();
+    client.hears_nothing().await;
+    proxy.set(Flow::Forward);
+    assert!(client.is_closed().await);
+
+    let mut other = Client::connect(&proxy).await;
+    other.send("hello").await;
+    other.hears("hello").await;
+    drop(proxy);
+    assert!(other.is_closed().await);
+}

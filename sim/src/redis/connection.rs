@@ -1,0 +1,143 @@
+//! One connection: bytes in, commands executed in turn, bytes out.
+
+use std::io;
+use std::pin::pin;
+
+use bytes::{Buf, Bytes, BytesMut};
+use redis_protocol::resp2::decode::decode;
+use redis_protocol::resp2::types::OwnedFrame;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+
+use super::reply::Reply;
+use super::session::SessionKey;
+use super::{Executed, Redis};
+
+/// What came and was not executed yet.
+#[derive(Default)]
+struct Input {
+    bytes: BytesMut,
+    /// The peer has closed its side. What it sent before is still executed, as it would be from the
+    /// kernel's buffers: a late request of a candidate long gone is what tests are looking for.
+    ended: bool,
+}
+
+/// A session that ends with the connection's future, however that ends.
+struct Open<'a> {
+    redis: &'a Redis,
+    key: SessionKey,
+    peer: &'a str,
+}
+
+/// Whether a connection goes on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Next {
+    GoOn,
+    /// Close when all is written.
+    Finish,
+    /// The process that had the connection is gone.
+    Vanish,
+}
+
+pub(super) async fn serve<S: AsyncRead + AsyncWrite>(
+    redis: &Redis,
+    stream: S,
+    peer: &str,
+) -> io::Result<()> {
+    let session = Open { redis, key: redis.server.borrow_mut().open(), peer };
+    let Some(wake) = redis.server.borrow().session(session.key).map(|session| session.wake.clone())
+    else {
+        return Ok(());
+    };
+    let mut stream = pin!(stream);
+    let (mut reader, mut writer) = tokio::io::split(&mut stream);
+    let mut input = Input::default();
+    let mut output = BytesMut::new();
+    loop {
+        let next = session.execute_all(&mut input);
+        let stalled = redis.server.borrow().stalled;
+        output.unsplit(session.take_output());
+        match next {
+            Next::GoOn => {}
+            Next::Finish if output.is_empty() => return writer.shutdown().await,
+            Next::Finish => {}
+            Next::Vanish => return Ok(()),
+        }
+        tokio::select! {
+            biased;
+            () = wake.notified() => {}
+            written = writer.write(&output), if !output.is_empty() && !stalled => output.advance(written?),
+            length = reader.read_buf(&mut input.bytes), if !input.ended && next == Next::GoOn => {
+                input.ended = length? == 0;
+            }
+        }
+    }
+}
+
+impl Open<'_> {
+    /// Executes what has come in whole, unless the server is stalled.
+    fn execute_all(&self, input: &mut Input) -> Next {
+        loop {
+            match self.redis.server.borrow().session(self.key) {
+                None => return Next::Vanish,
+                Some(session) if session.closing => return Next::Finish,
+                Some(_) => {}
+            }
+            if self.redis.server.borrow().stalled {
+                return Next::GoOn;
+            }
+            match take_command(&mut input.bytes) {
+                Ok(Some(args)) if args.is_empty() => {}
+                Ok(Some(args)) => self.execute(&args),
+                Ok(None) if input.ended => return Next::Finish,
+                Ok(None) => return Next::GoOn,
+                Err(refusal) => self.hang_up(&refusal),
+            }
+        }
+    }
+
+    fn execute(&self, args: &[Bytes]) {
+        let reply = self.redis.run(self.key, args);
+        if let Some(session) = self.redis.server.borrow_mut().session_mut(self.key) {
+            session.send(&reply);
+        }
+        self.redis.tell_observers(&Executed { peer: self.peer, args, reply: &reply });
+    }
+
+    fn hang_up(&self, refusal: &Reply) {
+        if let Some(session) = self.redis.server.borrow_mut().session_mut(self.key) {
+            session.send(refusal);
+            session.closing = true;
+        }
+    }
+
+    fn take_output(&self) -> BytesMut {
+        let mut server = self.redis.server.borrow_mut();
+        server.session_mut(self.key).map(|session| session.out.split()).unwrap_or_default()
+    }
+}
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        self.redis.server.borrow_mut().close(self.key);
+    }
+}
+
+/// The next command, if all of it is there. Commands are arrays of bulk strings; Redis's inline form,
+/// for people with a telnet, is refused.
+fn take_command(input: &mut BytesMut) -> Result<Option<Vec<Bytes>>, Reply> {
+    let refuse = || {
+        Reply::Error(Bytes::from_static(b"ERR Protocol error: expected an array of bulk strings"))
+    };
+    match decode(input) {
+        Ok(None) => Ok(None),
+        Ok(Some((OwnedFrame::Array(items), length))) => {
+            input.advance(length);
+            let arg = |item| match item {
+                OwnedFrame::BulkString(bytes) => Ok(Bytes::from(bytes)),
+                _ => Err(refuse()),
+            };
+            items.into_iter().map(arg).collect::<Result<_, _>>().map(Some)
+        }
+        Ok(Some(_)) | Err(_) => Err(refuse()),
+    }
+}

@@ -1,0 +1,119 @@
+//! The scripts that tenure ships, with random arguments.
+//!
+//! Tokens come from the clock and so differ between two servers. The sequences therefore start from
+//! a record whose token lies in the future: the next tokens follow it one by one, the same in both.
+
+use std::fs;
+use std::path::Path;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::select;
+
+use crate::world::{Compare, Step};
+
+pub(crate) const FOLDER: &str =
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../tenure/src/store/redis/scripts");
+
+/// The token that the first record has; below 2^53, and above every clock's microseconds.
+const TOKEN: u64 = 9_000_000_000_000_000;
+const KEY: &str = "tenure:leader:x";
+const HISTORY: &str = "tenure:history";
+/// A lease that no test outlives, and one that has ended when the next command comes.
+const TTLS: [&str; 2] = ["600000000", "1"];
+
+/// A script's file name without its ending, and its text.
+type Script = (String, String);
+
+/// All scripts of the folder, in the order of their names.
+pub(crate) fn load() -> Vec<Script> {
+    let files = fs::read_dir(Path::new(FOLDER)).unwrap_or_else(|error| panic!("{FOLDER}: {error}"));
+    let mut scripts: Vec<Script> = files
+        .map(|file| file.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|ending| ending == "lua"))
+        .map(|path| {
+            (
+                path.file_stem().unwrap().to_string_lossy().into_owned(),
+                fs::read_to_string(path).unwrap(),
+            )
+        })
+        .collect();
+    scripts.sort();
+    scripts
+}
+
+pub(crate) fn steps(scripts: Vec<Script>) -> impl Strategy<Value = Vec<Step>> {
+    let known = prop_oneof![9 => Just(true), 1 => Just(false)];
+    let listeners = ["HELLO 3", &format!("SUBSCRIBE {KEY}")].map(|line| Step::words(1, line));
+    (known, vec(prop_oneof![9 => call(scripts), 1 => meddling()], 1..25)).prop_map(
+        move |(known, mut steps)| {
+            let mut all = listeners.to_vec();
+            all.push(Step::words(2, &format!("SUBSCRIBE {KEY}")));
+            if known {
+                let token = TOKEN.to_string();
+                all.push(Step::new(
+                    0,
+                    &[
+                        "HSET",
+                        KEY,
+                        "token",
+                        &token,
+                        "holder",
+                        "h0",
+                        "lease_end",
+                        "1",
+                        "ttl",
+                        "1",
+                        "released",
+                        "1",
+                    ],
+                ));
+            }
+            all.append(&mut steps);
+            all.push(Step::new(0, &["HGETALL", KEY]));
+            for step in &mut all {
+                step.compare = Compare::Shape;
+            }
+            // The identity is longer than 64 bytes, which makes a real hash table of the history.
+            all.push(Step {
+                compare: Compare::ShapeOfLines,
+                ..Step::new(0, &["HGETALL", HISTORY])
+            });
+            all
+        },
+    )
+}
+
+/// One script's call with arguments that are mostly right.
+fn call(scripts: Vec<Script>) -> impl Strategy<Value = Step> {
+    let holder = select(vec!["h1", "h2"]);
+    let token = prop_oneof![5 => (TOKEN..TOKEN + 4).prop_map(|token| token.to_string()), 1 => Just("0".to_owned())];
+    let (ttl, trust) = (select(TTLS.to_vec()), select(vec!["", "1"]));
+    (select(scripts), holder, token, ttl, trust).prop_map(
+        |((name, text), holder, token, ttl, trust)| {
+            let keys: &[&str] = if name == "acquire" { &["2", KEY, HISTORY] } else { &["1", KEY] };
+            let args: &[&str] = match name.as_str() {
+                "acquire" => &[holder, &token, ttl, ttl, "a name", "meta\r\ndata", trust],
+                "renew" => &[holder, &token, ttl],
+                "release" => &[holder, &token],
+                "observe" => &[],
+                other => panic!("give the new script {other} its arguments here"),
+            };
+            Step::new(0, &[&["EVAL", text.as_str()], keys, args].concat())
+        },
+    )
+}
+
+/// What operators and accidents do to a record.
+fn meddling() -> impl Strategy<Value = Step> {
+    let change: Vec<Vec<&str>> = vec![
+        vec!["DEL", KEY],
+        vec!["DEL", HISTORY],
+        vec!["HDEL", KEY, "holder"],
+        vec!["HDEL", KEY, "name", "metadata"],
+        vec!["HSET", KEY, "lease_end", "soon"],
+        vec!["HSET", HISTORY, "known_since", "1"],
+        vec!["SET", KEY, "a string"],
+    ];
+    select(change).prop_map(|words| Step::new(0, &words))
+}
