@@ -7,6 +7,7 @@ use crate::time::nanos;
 
 const TTL_LEAST: Duration = Duration::from_millis(100);
 const TTL_MOST: Duration = Duration::from_secs(24 * 3_600);
+const RETRY_LEAST: Duration = Duration::from_millis(1);
 const DRIFT_LEAST_PPM: u32 = 1;
 const DRIFT_MOST_PPM: u32 = 200_000;
 
@@ -23,7 +24,7 @@ impl ConfigBuilder {
             request_timeout: part(ttl, 10),
             stop_margin: part(ttl, 10),
             drift_ppm: 10_000,
-            retry_least: shorter(part(ttl, 150), Duration::from_millis(100)),
+            retry_least: longer(RETRY_LEAST, shorter(part(ttl, 150), Duration::from_millis(100))),
             retry_most: shorter(part(ttl, 15), Duration::from_secs(1)),
             poll_bound: ttl,
             drain_bound: ttl,
@@ -119,7 +120,7 @@ impl Config {
             ("renew interval", self.renew_interval, Duration::from_millis(1), self.ttl),
             ("request timeout", self.request_timeout, Duration::from_millis(1), self.ttl),
             ("stop margin", self.stop_margin, Duration::ZERO, self.ttl),
-            ("least retry", self.retry_least, Duration::from_millis(1), self.retry_most),
+            ("least retry", self.retry_least, RETRY_LEAST, self.retry_most),
             ("largest retry", self.retry_most, Duration::from_millis(1), self.ttl),
             ("poll bound", self.poll_bound, Duration::from_millis(1), TTL_MOST),
             ("drain bound", self.drain_bound, Duration::ZERO, TTL_MOST),
@@ -162,6 +163,10 @@ const fn part(ttl: Duration, parts: u64) -> Duration {
 
 const fn shorter(one: Duration, other: Duration) -> Duration {
     if nanos(one) < nanos(other) { one } else { other }
+}
+
+const fn longer(one: Duration, other: Duration) -> Duration {
+    if nanos(one) > nanos(other) { one } else { other }
 }
 
 const _: () = assert!(MILLION > DRIFT_MOST_PPM as u64);

@@ -1,0 +1,52 @@
+//! A driver may hand in a reading that is older than one before: nothing turns back.
+
+use std::time::Duration;
+use tenure_core::{Candidate, Config, Input, Instant, Output, Reply, Seed, Token};
+
+const START: Instant = Instant::from_nanos(100_000_000_000);
+
+fn feed(candidate: &mut Candidate, now: Instant, input: Input) -> Vec<Output> {
+    candidate.handle(now, input);
+    std::iter::from_fn(|| candidate.poll()).collect()
+}
+
+fn leader() -> Candidate {
+    let mut candidate = Candidate::new(Config::normal(), Seed::new(3));
+    let sent = feed(&mut candidate, START, Input::Campaign);
+    let [Output::Send { id, .. }] = sent[..] else { panic!("one acquire: {sent:?}") };
+    let granted = Reply::Granted { token: Token::FIRST, wait: Duration::ZERO };
+    feed(&mut candidate, START, Input::Reply { id, result: Ok(granted) });
+    candidate
+}
+
+#[test]
+fn an_older_reading_is_taken_for_the_latest_one() {
+    let later = START + Duration::from_secs(2);
+    for input in [Input::Wake, Input::Resign { again_after: None }, Input::Drained] {
+        let mut on_time = leader();
+        feed(&mut on_time, later, Input::Wake);
+        let mut stale = on_time.clone();
+        let outputs = feed(&mut on_time, later, input);
+        assert_eq!(feed(&mut stale, START, input), outputs);
+        assert_eq!(stale, on_time, "after {input:?}");
+    }
+}
+
+#[test]
+fn a_claim_that_ended_is_not_found_again_by_an_older_reading() {
+    let mut candidate = leader();
+    let claim = candidate.claim(START).expect("leads");
+    let last = claim.valid_until() - Duration::from_nanos(1);
+    assert_eq!(candidate.claim(last), Some(claim));
+    assert_eq!(candidate.claim(claim.valid_until()), None);
+    feed(&mut candidate, claim.valid_until(), Input::Wake);
+    assert_eq!(candidate.claim(START), None);
+}
+
+#[test]
+#[should_panic(expected = "poll() until None")]
+fn outputs_that_were_not_polled_are_not_lost_silently() {
+    let mut candidate = Candidate::new(Config::normal(), Seed::new(3));
+    candidate.handle(START, Input::Campaign);
+    candidate.handle(START, Input::Wake);
+}

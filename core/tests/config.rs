@@ -1,0 +1,185 @@
+//! Settings: what is refused and in which words, and what follows from those that are not.
+
+use std::time::Duration;
+use tenure_core::{Config, ConfigBuilder, ConfigError};
+
+const fn ms(count: u64) -> Duration {
+    Duration::from_millis(count)
+}
+
+const fn secs(count: u64) -> Duration {
+    Duration::from_secs(count)
+}
+
+fn fifteen() -> ConfigBuilder {
+    Config::builder(secs(15))
+}
+
+fn refusal(settings: ConfigBuilder) -> String {
+    settings.build().expect_err("out of bounds").to_string()
+}
+
+#[test]
+fn presets_differ_in_their_ttl_and_the_normal_one_is_the_default() {
+    let ttls = [Config::fast_failover(), Config::normal(), Config::unreliable_network()];
+    assert_eq!(ttls.map(|config| config.ttl()), [secs(5), secs(15), secs(60)]);
+    assert_eq!(Config::default(), Config::normal());
+    assert_eq!(fifteen().build(), Ok(Config::normal()));
+}
+
+#[test]
+fn defaults_follow_from_the_ttl() {
+    let config = Config::normal();
+    assert_eq!(config.renew_interval(), secs(5));
+    assert_eq!(config.request_timeout(), ms(1_500));
+    assert_eq!(config.stop_margin(), ms(1_500));
+    assert_eq!(config.drift_ppm(), 10_000);
+    assert_eq!(config.quarantine(), secs(15));
+    assert_eq!(config.granularity(), ms(1));
+}
+
+#[test]
+fn defaults_hold_together_for_every_ttl_in_range() {
+    for ttl_ms in (100..2_000).chain((2_000..=86_400_000).step_by(9_973)) {
+        let built = Config::builder(ms(ttl_ms)).build();
+        assert!(built.is_ok(), "{ttl_ms} ms: {built:?}");
+    }
+}
+
+#[test]
+fn each_bound_names_the_setting_the_value_and_the_bounds() {
+    let hour = secs(3_600);
+    let ns = Duration::from_nanos(1);
+    let refusals = [
+        (Config::builder(ms(99)), "ttl is 99ms; it must be within 100ms and 86400s"),
+        (Config::builder(25 * hour), "ttl is 90000s; it must be within 100ms and 86400s"),
+        (fifteen().renew_interval(ns), "renew interval is 1ns; it must be within 1ms and 15s"),
+        (
+            fifteen().renew_interval(secs(16)),
+            "renew interval is 16s; it must be within 1ms and 15s",
+        ),
+        (fifteen().request_timeout(ns), "request timeout is 1ns; it must be within 1ms and 15s"),
+        (
+            fifteen().request_timeout(hour),
+            "request timeout is 3600s; it must be within 1ms and 15s",
+        ),
+        (fifteen().stop_margin(secs(16)), "stop margin is 16s; it must be within 0ns and 15s"),
+        (fifteen().retry(ns, secs(1)), "least retry is 1ns; it must be within 1ms and 1s"),
+        (fifteen().retry(secs(2), secs(1)), "least retry is 2s; it must be within 1ms and 1s"),
+        (fifteen().retry(ms(1), hour), "largest retry is 3600s; it must be within 1ms and 15s"),
+        (fifteen().poll_bound(ns), "poll bound is 1ns; it must be within 1ms and 86400s"),
+        (fifteen().poll_bound(25 * hour), "poll bound is 90000s; it must be within 1ms and 86400s"),
+        (
+            fifteen().drain_bound(25 * hour),
+            "drain bound is 90000s; it must be within 0ns and 86400s",
+        ),
+        (fifteen().quarantine(secs(14)), "quarantine is 14s; it must be within 15s and 604800s"),
+        (
+            fifteen().quarantine(hour * 169),
+            "quarantine is 608400s; it must be within 15s and 604800s",
+        ),
+        (fifteen().granularity(secs(16)), "granularity is 16s; it must be within 0ns and 15s"),
+        (fifteen().drift_ppm(0), "drift bound is 0 ppm; it must be within 1 and 200000 ppm"),
+        (
+            fifteen().drift_ppm(200_001),
+            "drift bound is 200001 ppm; it must be within 1 and 200000 ppm",
+        ),
+    ];
+    for (settings, text) in refusals {
+        assert_eq!(refusal(settings), text);
+    }
+}
+
+#[test]
+fn the_bounds_themselves_are_allowed() {
+    let settings = fifteen()
+        .drift_ppm(200_000)
+        .stop_margin(Duration::ZERO)
+        .drain_bound(Duration::ZERO)
+        .granularity(Duration::ZERO)
+        .retry(ms(1), ms(1))
+        .request_timeout(ms(1))
+        .renew_interval(ms(1))
+        .poll_bound(ms(1))
+        .quarantine(secs(604_800));
+    assert!(settings.build().is_ok());
+    assert!(settings.drift_ppm(1).build().is_ok());
+}
+
+#[test]
+fn the_broken_inequality_is_named_with_both_values() {
+    // 5 s + 3 x (3 s + 1 s) against 14.999 s x 0.99 / 1.01 - 1.5 s.
+    let text = refusal(fifteen().request_timeout(secs(3)));
+    assert_eq!(
+        text,
+        "renew interval + 3 x (request timeout + largest retry) = 17s must be at most the validity, \
+         (ttl - granularity) x (1 - drift) / (1 + drift) - stop margin = 13.201990099s"
+    );
+}
+
+#[test]
+fn the_inequality_holds_to_the_nanosecond() {
+    let renew = Config::normal().validity().saturating_sub(3 * (ms(1_500) + secs(1)));
+    assert!(fifteen().renew_interval(renew).build().is_ok());
+    let refused = fifteen().renew_interval(renew + Duration::from_nanos(1)).build();
+    assert!(matches!(refused, Err(ConfigError::RenewalsDoNotFit { .. })));
+}
+
+#[test]
+fn a_stores_granularity_is_checked_again() {
+    assert_eq!(Config::normal().with_granularity(ms(1)), Ok(Config::normal()));
+    let coarse = Config::normal().with_granularity(secs(3));
+    assert!(matches!(coarse, Err(ConfigError::RenewalsDoNotFit { .. })));
+}
+
+#[test]
+fn explains_the_presets() {
+    // By hand: validity = (TTL - 1 ms) x 99 / 101 - TTL / 10;
+    // failover = TTL / 0.99 + request timeout + largest retry + jitter of 5 ms;
+    // pause = validity - renew interval - 2 x request timeout - largest retry;
+    // drift = (TTL - 1 ms - validity) / (TTL - 1 ms + validity).
+    let fast = Config::fast_failover().explain();
+    assert_eq!(fast.validity, Duration::from_nanos(4_400_009_900));
+    assert_eq!(fast.worst_case_failover, Duration::from_nanos(5_888_838_383));
+    assert_eq!(fast.worst_case_failover_after_store_loss, Duration::from_nanos(10_939_343_433));
+    assert_eq!(fast.renewal_attempts, 3);
+    assert_eq!(fast.largest_pause, Duration::from_nanos(1_400_009_901));
+    assert_eq!(fast.drift_tolerated_ppm, 63_729);
+    assert_eq!((fast.leader_commands_per_minute, fast.standby_commands_per_minute), (37, 18));
+    assert_eq!(fast.longest_stop, secs(6));
+
+    let normal = Config::normal().explain();
+    assert_eq!(normal.validity, Duration::from_nanos(13_201_990_099));
+    assert_eq!(normal.worst_case_failover, Duration::from_nanos(17_656_515_151));
+    assert_eq!(normal.worst_case_failover_after_store_loss, Duration::from_nanos(32_808_030_302));
+    assert_eq!(normal.renewal_attempts, 3);
+    assert_eq!(normal.largest_pause, Duration::from_nanos(4_201_990_099));
+    assert_eq!(normal.drift_tolerated_ppm, 63_721);
+    assert_eq!((normal.leader_commands_per_minute, normal.standby_commands_per_minute), (12, 6));
+    assert_eq!(normal.longest_stop, secs(18));
+
+    let unreliable = Config::unreliable_network().explain();
+    assert_eq!(unreliable.validity, Duration::from_nanos(52_810_900_990));
+    assert_eq!(unreliable.worst_case_failover, Duration::from_nanos(67_611_060_606));
+    assert_eq!(unreliable.renewal_attempts, 4);
+    assert_eq!(unreliable.largest_pause, Duration::from_nanos(19_810_900_990));
+    assert_eq!(unreliable.drift_tolerated_ppm, 63_718);
+    assert_eq!(unreliable.longest_stop, secs(72));
+}
+
+/// With replies slower than the renew interval, a renewal waits for the one before it.
+#[test]
+fn the_largest_pause_counts_the_slow_reply_before_it() {
+    let quick = fifteen().renew_interval(secs(1)).request_timeout(secs(2)).build().expect("valid");
+    // Sent 2 s after the last one that counts, lost to the pause; then 1 s and a reply after 2 s.
+    let longest = quick.validity().saturating_sub(secs(2 + 2 + 1 + 2));
+    assert_eq!(quick.explain().largest_pause, longest);
+}
+
+#[test]
+fn explains_in_words() {
+    let text = Config::normal().explain().to_string();
+    for figure in ["13.201990099s", "17.656515151s", "63721 ppm", "18s"] {
+        assert!(text.contains(figure), "{figure} is missing in\n{text}");
+    }
+}

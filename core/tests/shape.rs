@@ -1,0 +1,110 @@
+//! What this crate must not have: dependencies, an allocator, the standard library, floating point.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use tenure_core::{
+    Candidate, Config, Event, Input, Instant, Output, Reply, Request, Seed, Token, Unknown,
+};
+
+#[test]
+fn depends_on_nothing() {
+    let manifest = include_str!("../Cargo.toml");
+    let tables = manifest.lines().map(str::trim).filter(|line| line.starts_with('['));
+    let depends: Vec<_> = tables
+        .filter(|table| table.contains("dependencies") && *table != "[dev-dependencies]")
+        .collect();
+    assert!(depends.is_empty(), "{depends:?}");
+}
+
+#[test]
+fn is_no_std_without_alloc_or_floats() {
+    assert!(include_str!("../src/lib.rs").contains("\n#![no_std]\n"));
+    let mut files = 0;
+    for file in sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src")) {
+        let text = std::fs::read_to_string(&file).expect("readable");
+        files += 1;
+        for (number, line) in text.lines().enumerate() {
+            let code = line.split("//").next().unwrap_or_default();
+            let words: Vec<_> = code.split(|c: char| !c.is_alphanumeric() && c != '_').collect();
+            for banned in ["extern", "alloc", "std", "f32", "f64", "unsafe"] {
+                let found = words.contains(&banned);
+                assert!(!found, "{}:{}: {line}", file.display(), number + 1);
+            }
+        }
+    }
+    assert!(files > 10, "looked at {files} files only");
+}
+
+fn sources(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("readable").path();
+        if path.is_dir() {
+            found.extend(sources(&path));
+        } else if path.extension().is_some_and(|end| end == "rs") {
+            found.push(path);
+        }
+    }
+    found
+}
+
+/// A life with unknown outcomes, a quarantine, a tenure that expires, and one that is won after it.
+#[test]
+fn allocates_nothing() {
+    let mut candidate = Candidate::new(Config::normal(), Seed::new(7));
+    let mut elected = 0;
+    let counted = allocation_counter::measure(|| elected = live(&mut candidate));
+    assert_eq!(elected, 2, "{candidate:?}");
+    assert_eq!(counted.count_total, 0);
+}
+
+/// How often it was elected.
+fn live(candidate: &mut Candidate) -> u32 {
+    let mut now = Instant::from_nanos(1);
+    let mut elected = 0;
+    let mut requests = 0;
+    let mut input = Input::Campaign;
+    for _ in 0..60 {
+        candidate.handle(now, input);
+        let mut next = None;
+        while let Some(output) = candidate.poll() {
+            match output {
+                Output::Send { id, request, .. } => {
+                    requests += 1;
+                    next = Some(Input::Reply { id, result: answer(requests, request) });
+                }
+                Output::Event(Event::Elected(_)) => elected += 1,
+                Output::Event(_) => {}
+            }
+        }
+        let _ = candidate.claim(now);
+        now = if next.is_some() {
+            now + Duration::from_millis(3)
+        } else {
+            candidate.deadline().unwrap_or(now)
+        };
+        // Nothing sent and nothing to wait for: the expired tenure's work has to end.
+        input = next.unwrap_or(if candidate.deadline().is_some() {
+            Input::Wake
+        } else {
+            Input::Drained
+        });
+    }
+    elected
+}
+
+/// What the store answers to the request of that number.
+fn answer(number: u32, request: Request) -> Result<Reply, Unknown> {
+    match (number, request) {
+        (1, _) => Err(Unknown),
+        (2, Request::Acquire { .. }) => {
+            Ok(Reply::Granted { token: Token::FIRST, wait: Duration::from_secs(15) })
+        }
+        (3..=9, Request::Renew { .. }) => Ok(Reply::Renewed),
+        (_, Request::Renew { .. }) => Err(Unknown),
+        (_, Request::Acquire { .. }) => {
+            Ok(Reply::Granted { token: Token::FIRST.next(), wait: Duration::ZERO })
+        }
+        (_, Request::Release { .. }) => Ok(Reply::Released),
+    }
+}

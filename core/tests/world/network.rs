@@ -1,0 +1,96 @@
+//! Messages, and what becomes of them on their way.
+
+use super::World;
+use super::node::Tenure;
+use super::op::Fate;
+use tenure_core::{Input, Reply, Request, RequestId, Unknown};
+
+/// Beyond this many messages of a kind, the oldest are lost: a queue of doubled ones must not grow.
+const NETWORK_HOLDS: usize = 32;
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sender {
+    pub(super) node: usize,
+    pub(super) incarnation: u64,
+    pub(super) id: RequestId,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Message {
+    pub(super) from: Sender,
+    pub(super) request: Request,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Answer {
+    pub(super) to: Sender,
+    pub(super) result: Result<Reply, Unknown>,
+    /// How often the store had lost data by then.
+    pub(super) losses: u64,
+}
+
+impl World {
+    pub(super) fn request_meets(&mut self, pick: u8, fate: Fate) {
+        if self.requests.is_empty() {
+            return;
+        }
+        let pick = usize::from(pick) % self.requests.len();
+        let message = self.requests[pick];
+        if matches!(fate, Fate::Arrives | Fate::Lost) {
+            self.requests.remove(pick);
+        }
+        match fate {
+            Fate::Arrives | Fate::Doubled => self.carry_out(message),
+            Fate::Lost => {}
+            Fate::Unknown => self.answered(Answer {
+                to: message.from,
+                result: Err(Unknown),
+                losses: self.store.losses,
+            }),
+        }
+        let surplus = self.requests.len().saturating_sub(NETWORK_HOLDS);
+        self.requests.drain(..surplus);
+    }
+
+    pub(super) fn carry_out(&mut self, message: Message) {
+        let reply = self.store.step(self.now, message.request);
+        self.sights.stale_acquires |= matches!(reply, Reply::Stale { .. });
+        self.sights.releases |= reply == Reply::Released;
+        let losses = self.store.losses;
+        self.replies.push(Answer { to: message.from, result: Ok(reply), losses });
+        self.check();
+    }
+
+    pub(super) fn reply_meets(&mut self, pick: u8, fate: Fate) {
+        if self.replies.is_empty() {
+            return;
+        }
+        let pick = usize::from(pick) % self.replies.len();
+        let answer = self.replies[pick];
+        if matches!(fate, Fate::Arrives | Fate::Lost) {
+            self.replies.remove(pick);
+        }
+        match fate {
+            Fate::Arrives | Fate::Doubled => self.answered(answer),
+            Fate::Lost => {}
+            Fate::Unknown => self.answered(Answer { result: Err(Unknown), ..answer }),
+        }
+        let surplus = self.replies.len().saturating_sub(NETWORK_HOLDS);
+        self.replies.drain(..surplus);
+    }
+
+    pub(super) fn answered(&mut self, answer: Answer) {
+        let node = &mut self.nodes[answer.to.node];
+        if node.incarnation != answer.to.incarnation {
+            return;
+        }
+        if node.awaits.take_if(|id| *id == answer.to.id).is_some()
+            && matches!(answer.result, Ok(Reply::Granted { .. } | Reply::Renewed))
+        {
+            node.lease_of = answer.losses;
+        }
+        let over = matches!(node.tenure, Tenure::Elected { over: true, .. });
+        self.sights.late_renewals |= over && answer.result == Ok(Reply::Renewed);
+        self.handle(answer.to.node, Input::Reply { id: answer.to.id, result: answer.result });
+    }
+}
