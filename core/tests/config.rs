@@ -112,8 +112,8 @@ fn the_broken_inequality_is_named_with_both_values() {
     let text = refusal(fifteen().request_timeout(secs(3)));
     assert_eq!(
         text,
-        "renew interval + 3 x (request timeout + largest retry) = 17s must be at most the validity, \
-         (ttl - granularity) x (1 - drift) / (1 + drift) - stop margin = 13.201990099s"
+        "max(renew interval, request timeout) + 3 x (request timeout + largest retry) = 17s \
+         must be at most the validity, (ttl - granularity) x (1 - drift) / (1 + drift) - stop margin = 13.201990099s"
     );
 }
 

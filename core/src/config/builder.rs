@@ -150,9 +150,10 @@ impl Config {
         Ok(self)
     }
 
-    /// `renew interval + 3 x (request timeout + largest retry)`.
+    /// `max(renew interval, request timeout) + 3 x (request timeout + largest retry)`: a renewal that
+    /// is due waits for the reply to the one before it.
     const fn time_for_three_tries(&self) -> Duration {
-        self.renew_interval
+        longer(self.renew_interval, self.request_timeout)
             .saturating_add(self.request_timeout.saturating_add(self.retry_most).saturating_mul(3))
     }
 }

@@ -30,7 +30,7 @@ pub enum ConfigError {
     },
     /// Fewer than three tries of a renewal fit before a claim ends.
     RenewalsDoNotFit {
-        /// `renew interval + 3 x (request timeout + largest retry)`.
+        /// `max(renew interval, request timeout) + 3 x (request timeout + largest retry)`.
         needed: Duration,
         /// `(ttl - granularity) x (1 - drift) / (1 + drift) - stop margin`.
         validity: Duration,
@@ -48,8 +48,8 @@ impl fmt::Display for ConfigError {
             }
             Self::RenewalsDoNotFit { needed, validity } => write!(
                 f,
-                "renew interval + 3 x (request timeout + largest retry) = {needed:?} must be at most \
-                 the validity, (ttl - granularity) x (1 - drift) / (1 + drift) - stop margin = \
+                "max(renew interval, request timeout) + 3 x (request timeout + largest retry) = \
+                 {needed:?} must be at most the validity, (ttl - granularity) x (1 - drift) / (1 + drift) - stop margin = \
                  {validity:?}"
             ),
         }

@@ -37,7 +37,9 @@ impl Config {
     pub fn explain(&self) -> Explanation {
         let slow_try = self.request_timeout + self.retry_most;
         let failover = self.on_slowest_clock(self.ttl) + slow_try + self.takeover_jitter();
-        let spare = self.validity().saturating_sub(self.renew_interval);
+        // A renewal that is due waits for the reply to the one before it.
+        let first_try = self.renew_interval.max(self.request_timeout);
+        let spare = self.validity().saturating_sub(first_try);
         let wait = self.ttl.saturating_sub(self.renew_interval).min(self.poll_bound);
         Explanation {
             validity: self.validity(),
@@ -45,11 +47,8 @@ impl Config {
             worst_case_failover_after_store_loss: failover + self.on_slowest_clock(self.quarantine),
             renewal_attempts: count(spare, slow_try),
             // The pause may begin just before a reply, cost that try, and be followed by the longest
-            // delay and a slow second try. That try may itself have had to wait for a slow reply.
-            largest_pause: self
-                .validity()
-                .saturating_sub(self.renew_interval.max(self.request_timeout))
-                .saturating_sub(slow_try + self.request_timeout),
+            // delay and a slow second try.
+            largest_pause: spare.saturating_sub(slow_try + self.request_timeout),
             drift_tolerated_ppm: self.drift_tolerated_ppm(),
             leader_commands_per_minute: per_minute(self.renew_interval),
             standby_commands_per_minute: per_minute(wait),

@@ -60,7 +60,8 @@ impl Setup {
         let renew = (countable - margin) * node.of_renew / 1_000;
         let each = (countable - margin - renew) / 3;
         let retry = (each * node.of_retry / 1_000).max(1_000_000);
-        let timeout = ((each - retry) * node.of_timeout / 1_000).max(1_000_000);
+        let longest = (each - retry).min((countable - margin).saturating_sub(3 * retry) / 4);
+        let timeout = (longest * node.of_timeout / 1_000).max(1_000_000);
         Config::builder(ttl)
             .drift_ppm(self.rho_ppm)
             .granularity(Duration::from_nanos(self.granularity))
