@@ -1,4 +1,24 @@
 //! The simulator that tries to break tenure's promises.
+//!
+//! A [`plan`] says what goes wrong in a run; an engine carries it out and writes a [`trace`];
+//! [`properties`] judge it in true time, which nobody inside the simulation can read; [`sometimes`]
+//! conditions say whether the run went where it gets interesting. The [`turmoil_engine`] runs the
+//! shipped driver, the shipped Redis adapter and the shipped Lua scripts over simulated TCP against a
+//! simulated [`redis`].
+//!
+//! Not guaranteed: that what holds here holds on a real machine. The simulation knows the faults of
+//! [`plan::FaultKind`] and no others.
 
 #[cfg(feature = "turmoil")]
+pub mod campaign;
+pub mod clock;
+pub mod draw;
+pub mod margin;
+pub mod plan;
+pub mod properties;
+#[cfg(feature = "turmoil")]
 pub mod redis;
+pub mod sometimes;
+pub mod trace;
+#[cfg(feature = "turmoil")]
+pub mod turmoil_engine;

@@ -1,0 +1,76 @@
+//! Chance, keyed by what it is for.
+//!
+//! Every draw is a function of (seed, stream, id) and nothing else, so that taking one fault out of a
+//! plan, or asking for one number more, leaves every other draw of the run as it was.
+
+use std::hash::Hasher;
+use std::ops::RangeInclusive;
+
+use xxhash_rust::xxh3::Xxh3;
+
+/// A stream of numbers for one purpose.
+#[derive(Clone, Debug)]
+pub struct Draw {
+    key: u64,
+    drawn: u64,
+}
+
+impl Draw {
+    /// The stream of that name and id in the run of that seed.
+    pub fn new(seed: u64, stream: &str, id: u64) -> Self {
+        let mut hash = Xxh3::with_seed(seed);
+        hash.write(stream.as_bytes());
+        hash.write_u8(0xff);
+        hash.write_u64(id);
+        Self { key: hash.finish(), drawn: 0 }
+    }
+
+    /// The next 64 random bits.
+    pub fn bits(&mut self) -> u64 {
+        self.drawn += 1;
+        let mut hash = Xxh3::with_seed(self.key);
+        hash.write_u64(self.drawn);
+        hash.finish()
+    }
+
+    /// Uniform over a range.
+    #[allow(clippy::cast_possible_truncation, reason = "the high half of the product fits the span")]
+    pub fn within(&mut self, range: RangeInclusive<u64>) -> u64 {
+        let (least, most) = range.into_inner();
+        let span = u128::from(most.saturating_sub(least)) + 1;
+        least + ((u128::from(self.bits()) * span) >> 64) as u64
+    }
+
+    /// True in `numerator` of `denominator` cases.
+    pub fn chance(&mut self, numerator: u64, denominator: u64) -> bool {
+        self.within(1..=denominator) <= numerator
+    }
+
+    /// One of the choices; they must not be empty.
+    pub fn pick<T: Copy>(&mut self, choices: &[T]) -> T {
+        let last = u64::try_from(choices.len()).unwrap_or(u64::MAX).saturating_sub(1);
+        choices[usize::try_from(self.within(0..=last)).unwrap_or(0)]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_draw_depends_on_its_key_alone() {
+        let first: Vec<u64> = (0..4).map(|id| Draw::new(7, "pause", id).bits()).collect();
+        let mut other = Draw::new(7, "crash", 0);
+        other.bits();
+        let again: Vec<u64> = (0..4).map(|id| Draw::new(7, "pause", id).bits()).collect();
+        assert_eq!(first, again);
+        assert_ne!(Draw::new(8, "pause", 0).bits(), first[0]);
+    }
+
+    #[test]
+    fn ranges_are_reached_and_kept() {
+        let mut draw = Draw::new(1, "range", 0);
+        let drawn: std::collections::BTreeSet<u64> = (0..200).map(|_| draw.within(3..=6)).collect();
+        assert_eq!(drawn.into_iter().collect::<Vec<_>>(), [3, 4, 5, 6]);
+    }
+}

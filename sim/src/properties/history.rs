@@ -1,0 +1,136 @@
+//! Hand-made histories, for the tests of the properties and of the sometimes-conditions.
+
+use super::{Leader, Property};
+use crate::clock::True;
+use crate::trace::{Answer, Asked, Event, Kept, Reason, StoreStep, Who};
+
+/// What a property gets to see.
+#[derive(Clone, Debug)]
+pub(crate) enum Seen {
+    Event(True, Event),
+    Probe(True, Vec<Leader>),
+    End(True),
+}
+
+/// The property finds nothing wrong.
+pub(crate) fn holds(mut property: impl Property, history: &[Seen]) {
+    for seen in history {
+        look(&mut property, seen).unwrap_or_else(|what| panic!("{what}, at {seen:?}"));
+    }
+}
+
+/// The property finds something wrong in the last step of the history, and in none before it.
+pub(crate) fn fails(mut property: impl Property, history: &[Seen]) -> String {
+    let (last, first) = history.split_last().expect("a history");
+    for seen in first {
+        look(&mut property, seen).unwrap_or_else(|what| panic!("{what}, too early: {seen:?}"));
+    }
+    look(&mut property, last).expect_err("nothing was found wrong")
+}
+
+fn look(property: &mut impl Property, seen: &Seen) -> Result<(), String> {
+    match seen {
+        Seen::Event(at, event) => property.observe(*at, event),
+        Seen::Probe(at, leaders) => property.probe(*at, leaders),
+        Seen::End(at) => property.finish(*at),
+    }
+}
+
+pub(crate) fn at(at: True, event: Event) -> Seen {
+    Seen::Event(at, event)
+}
+
+pub(crate) fn probe(at: True, leaders: &[Leader]) -> Seen {
+    Seen::Probe(at, leaders.to_vec())
+}
+
+/// The first life of a node.
+pub(crate) fn n(node: usize) -> Who {
+    Who { node, life: 0 }
+}
+
+pub(crate) fn leader(who: Who, token: u64) -> Leader {
+    Leader { who, token }
+}
+
+pub(crate) fn elected(who: Who, token: u64, claim_ends: True) -> Event {
+    Event::Elected { who, token, claim_ends }
+}
+
+pub(crate) fn renewed(who: Who, token: u64, claim_ends: True) -> Event {
+    Event::Renewed { who, token, claim_ends }
+}
+
+pub(crate) fn stepped_down(who: Who, token: u64, reason: Reason) -> Event {
+    Event::SteppedDown { who, token, reason }
+}
+
+pub(crate) fn leads(who: Who, token: u64) -> Event {
+    Event::Leads { who, token }
+}
+
+pub(crate) fn leads_no_more(who: Who) -> Event {
+    Event::LeadsNoMore { who }
+}
+
+pub(crate) fn crashed(who: Who) -> Event {
+    Event::Crashed { who }
+}
+
+pub(crate) fn work_began(who: Who, token: u64) -> Event {
+    Event::WorkBegan { who, token }
+}
+
+pub(crate) fn work_ended(who: Who, token: u64) -> Event {
+    Event::WorkEnded { who, token }
+}
+
+pub(crate) fn wrote(who: Who, token: u64, accepted_by_fenced: bool) -> Event {
+    Event::Wrote { who, token, accepted_by_fenced }
+}
+
+/// A record of a lease that was not handed back.
+pub(crate) fn kept(holder: u128, token: u64, lease_ends: True) -> Kept {
+    Kept { token, holder, lease_ends, released: false }
+}
+
+/// The same, handed back.
+pub(crate) fn back(kept: Kept) -> Kept {
+    Kept { released: true, ..kept }
+}
+
+/// Any step at the store.
+pub(crate) fn step(
+    holder: u128,
+    request: Asked,
+    answer: Answer,
+    before: Option<Kept>,
+    after: Option<Kept>,
+) -> Event {
+    Event::Store(StoreStep { holder, request, answer, before, after })
+}
+
+/// A grant of `after` to its holder, who knew the record before.
+pub(crate) fn grant(before: Option<Kept>, after: Kept) -> Event {
+    let seen = before.map_or(0, |kept| kept.token);
+    let answer = Answer::Granted { token: after.token, waits: false };
+    step(after.holder, Asked::Acquire { seen }, answer, before, Some(after))
+}
+
+/// A renewal of its lease by the holder.
+pub(crate) fn renew(before: Kept, lease_ends: True) -> Event {
+    let after = Kept { lease_ends, ..before };
+    let request = Asked::Renew { token: before.token };
+    step(before.holder, request, Answer::Renewed, Some(before), Some(after))
+}
+
+/// A release of its lease by the holder.
+pub(crate) fn release(before: Kept) -> Event {
+    let request = Asked::Release { token: before.token };
+    step(before.holder, request, Answer::Released, Some(before), Some(back(before)))
+}
+
+/// A request that changes nothing.
+pub(crate) fn refuse(holder: u128, request: Asked, answer: Answer, kept: Option<Kept>) -> Event {
+    step(holder, request, answer, kept, kept)
+}

@@ -1,0 +1,166 @@
+//! **Theorem (section 5).** A tenure that is over stays over: once a candidate no longer answers "I
+//! lead" under a token, or has said that it stepped down, it never leads or renews under that token or
+//! an older one again. A late reply does not resurrect.
+//!
+//! Rests on nothing: it holds whatever the clocks do, as long as they don't go back.
+//!
+//! What a candidate says is held against what it said before, and what `is_leader()` answers against
+//! both. A node that stood still may tell of a renewal after `is_leader()` was seen to end; it is the
+//! next answer of `is_leader()` that would show a resurrection.
+
+use std::collections::BTreeMap;
+
+use super::Property;
+use crate::clock::True;
+use crate::trace::{Event, Who};
+
+/// What is over stays over.
+#[derive(Debug, Default)]
+pub(super) struct NoResurrection {
+    candidates: BTreeMap<Who, Candidate>,
+}
+
+/// Of one candidate; no token is zero.
+#[derive(Debug, Default)]
+struct Candidate {
+    /// Under which token it answers "I lead".
+    leads: Option<u64>,
+    /// The highest token under which it did, and does no longer.
+    over: u64,
+    /// The highest token from which it said that it stepped down.
+    stepped_down: u64,
+}
+
+impl Candidate {
+    fn answers(&mut self, token: Option<u64>) {
+        if self.leads != token {
+            self.over = self.over.max(self.leads.unwrap_or(0));
+        }
+        self.leads = token;
+    }
+}
+
+impl Property for NoResurrection {
+    fn name(&self) -> &'static str {
+        "no-resurrection"
+    }
+
+    fn observe(&mut self, _: True, event: &Event) -> Result<(), String> {
+        match *event {
+            Event::Leads { who, token } => {
+                let candidate = self.candidates.entry(who).or_default();
+                candidate.answers(Some(token));
+                later(who, token, candidate.over.max(candidate.stepped_down))
+            }
+            Event::LeadsNoMore { who } => {
+                self.candidates.entry(who).or_default().answers(None);
+                Ok(())
+            }
+            Event::Elected { who, token, .. } | Event::Renewed { who, token, .. } => {
+                later(who, token, self.candidates.entry(who).or_default().stepped_down)
+            }
+            Event::SteppedDown { who, token, .. } => {
+                let candidate = self.candidates.entry(who).or_default();
+                candidate.stepped_down = candidate.stepped_down.max(token);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn later(who: Who, token: u64, over: u64) -> Result<(), String> {
+    if token > over {
+        return Ok(());
+    }
+    Err(format!("{who:?} leads under token {token} again; its tenure of token {over} is over"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::history::{
+        Seen, at, elected, fails, holds, leads, leads_no_more, n, renewed, stepped_down,
+    };
+    use super::NoResurrection;
+    use crate::trace::{Event, Reason, Who};
+
+    fn expired(token: u64) -> Event {
+        stepped_down(n(0), token, Reason::Expired)
+    }
+
+    #[test]
+    fn each_tenure_has_a_later_token() {
+        holds(
+            NoResurrection::default(),
+            &[
+                at(0, elected(n(0), 7, 90)),
+                at(0, leads(n(0), 7)),
+                at(50, renewed(n(0), 7, 140)),
+                at(140, leads_no_more(n(0))),
+                at(141, expired(7)),
+                at(150, elected(n(0), 8, 240)),
+                at(150, leads(n(0), 8)),
+            ],
+        );
+    }
+
+    #[test]
+    fn leading_again_after_the_claim_ended() {
+        let ended = [at(0, leads(n(0), 7)), at(90, leads_no_more(n(0)))];
+        for token in [7, 6] {
+            fails(
+                NoResurrection::default(),
+                &[ended.as_slice(), &[at(91, leads(n(0), token))]].concat(),
+            );
+        }
+        holds(NoResurrection::default(), &[ended.as_slice(), &[at(91, leads(n(0), 8))]].concat());
+        holds(NoResurrection::default(), &[ended.as_slice(), &[at(91, leads(n(1), 7))]].concat());
+    }
+
+    #[test]
+    fn leading_or_renewing_after_it_stepped_down() {
+        for token in [7, 6] {
+            for event in [leads(n(0), token), renewed(n(0), token, 140), elected(n(0), token, 140)]
+            {
+                fails(NoResurrection::default(), &[at(90, expired(7)), at(91, event)]);
+            }
+        }
+        holds(NoResurrection::default(), &[at(90, expired(7)), at(91, renewed(n(0), 8, 140))]);
+    }
+
+    #[test]
+    fn a_node_that_stood_still_tells_of_its_tenure_late() {
+        holds(
+            NoResurrection::default(),
+            &[
+                at(0, leads(n(0), 7)),
+                at(90, leads_no_more(n(0))),
+                at(95, elected(n(0), 7, 95)),
+                at(95, renewed(n(0), 7, 95)),
+                at(95, expired(7)),
+            ],
+        );
+    }
+
+    #[test]
+    fn a_tenure_is_over_once_the_next_one_began() {
+        let next: [Seen; 2] = [at(0, leads(n(0), 7)), at(50, leads(n(0), 8))];
+        holds(NoResurrection::default(), &next);
+        fails(NoResurrection::default(), &[next.as_slice(), &[at(60, leads(n(0), 7))]].concat());
+    }
+
+    #[test]
+    fn being_asked_twice_is_no_resurrection() {
+        holds(NoResurrection::default(), &[at(0, leads(n(0), 7)), at(1, leads(n(0), 7))]);
+    }
+
+    #[test]
+    fn another_life_is_another_candidate() {
+        // `token-monotonic` forbids what is allowed here.
+        let second_life = Who { node: 0, life: 1 };
+        holds(
+            NoResurrection::default(),
+            &[at(0, leads(n(0), 7)), at(90, leads_no_more(n(0))), at(91, leads(second_life, 7))],
+        );
+    }
+}
