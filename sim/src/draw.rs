@@ -34,7 +34,10 @@ impl Draw {
     }
 
     /// Uniform over a range.
-    #[allow(clippy::cast_possible_truncation, reason = "the high half of the product fits the span")]
+    #[allow(
+        clippy::cast_possible_truncation,
+        reason = "the high half of the product fits the span"
+    )]
     pub fn within(&mut self, range: RangeInclusive<u64>) -> u64 {
         let (least, most) = range.into_inner();
         let span = u128::from(most.saturating_sub(least)) + 1;

@@ -95,9 +95,11 @@ impl Sometimes {
             Event::Store(ref step) => self.store_stepped(at, step),
             Event::StoreCrashed { keeps_data: false } => self.data_lost(),
             Event::Fault { kind, node: Some(node) } => self.faults.push((kind, node)),
-            Event::Healed { kind, node: Some(node) } => {
-                take(&mut self.faults, &(kind, node));
+            Event::Healed { kind, node: Some(node) } if STANDS_STILL.contains(&kind) => {
+                self.goes_on(node);
             }
+            Event::Healed { kind, node: Some(node) } => take(&mut self.faults, &(kind, node)),
+            Event::Started { who } => self.goes_on(who.node),
             Event::Leads { who, token } => self.life(who).leads = Some(token),
             Event::LeadsNoMore { who } => self.leads_no_more(who),
             Event::SteppedDown { who, token, reason } => self.stepped_down(who, token, reason),
@@ -207,6 +209,11 @@ impl Sometimes {
         if self.suffers(who.node, &STANDS_STILL) {
             self.met(LEADER_PAUSED_PAST_ITS_LEASE);
         }
+    }
+
+    /// A process that goes on stands still for no reason any more, nor does one that begins.
+    fn goes_on(&mut self, node: usize) {
+        self.faults.retain(|(kind, of)| *of != node || !STANDS_STILL.contains(kind));
     }
 
     fn suffers(&self, node: usize, kinds: &[FaultKind]) -> bool {
@@ -375,6 +382,39 @@ mod tests {
         }
         let other = [(1, leads(n(0), 7)), (2, fault(FaultKind::Latency, 0))];
         assert!(met(&[&other[..], &[(90, leads_no_more(n(0)))]].concat()).is_empty());
+    }
+
+    #[test]
+    fn a_process_that_goes_on_stands_still_for_no_reason_any_more() {
+        let stood_still = |next| {
+            met(&[
+                (1, fault(FaultKind::PauseAtGuard, 0)),
+                (2, fault(FaultKind::Pause, 0)),
+                (3, next),
+                (4, leads(n(0), 7)),
+                (90, leads_no_more(n(0))),
+            ])
+        };
+        assert!(stood_still(healed(FaultKind::Pause, 0)).is_empty());
+        assert!(stood_still(Event::Started { who: n(0) }).is_empty());
+        let still = [LEADER_PAUSED_PAST_ITS_LEASE];
+        assert_eq!(stood_still(healed(FaultKind::Pause, 1)), still);
+        assert_eq!(stood_still(healed(FaultKind::Partition, 0)), still);
+        assert_eq!(stood_still(Event::Started { who: n(1) }), still);
+    }
+
+    #[test]
+    fn a_process_that_begins_is_still_cut_off() {
+        let cut_off = [
+            (1, fault(FaultKind::Hold, 0)),
+            (2, Event::Started { who: n(0) }),
+            (3, leads(n(0), 7)),
+            (90, leads_no_more(n(0))),
+        ];
+        assert_eq!(met(&cut_off), [LED_WHILE_PARTITIONED]);
+        let healed = healed(FaultKind::Pause, 0);
+        let [first, _, rest @ ..] = cut_off;
+        assert_eq!(met(&[&[first, (2, healed)], &rest[..]].concat()), [LED_WHILE_PARTITIONED]);
     }
 
     #[test]

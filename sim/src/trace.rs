@@ -106,7 +106,10 @@ pub enum Asked {
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "as in `tenure::store::Reply`")]
 pub enum Answer {
-    Granted { token: u64, waits: bool },
+    Granted {
+        token: u64,
+        waits: bool,
+    },
     Held,
     Stale,
     Renewed,

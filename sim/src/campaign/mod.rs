@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use crate::margin::Margin;
 use crate::plan::{FaultKind, Plan, swarm};
-use crate::properties::Violation;
+use crate::properties::{PropertyName, Violation};
 use crate::trace::{Entry, Event};
 use crate::turmoil_engine;
 pub use summary::{Judged, Summary, Verdict};
@@ -26,6 +26,8 @@ pub struct Campaign {
     pub jobs: usize,
     /// The kinds of faults that may be drawn.
     pub faults: Vec<FaultKind>,
+    /// Judge by these properties only; by all if `None`.
+    pub properties: Option<Vec<PropertyName>>,
     /// Carry out each plan twice, and compare the hashes of the traces.
     pub check_determinism: bool,
 }
@@ -118,9 +120,10 @@ impl Campaign {
 
     fn one(&self, seed: u64) -> Run {
         let plan = self.plan(seed);
-        let mut run = carry_out(&plan);
+        let only = self.properties.as_deref();
+        let mut run = carry_out(&plan, only);
         if self.check_determinism && run.failure.is_none() {
-            let again = carry_out(&plan).hash;
+            let again = carry_out(&plan, only).hash;
             if again != run.hash {
                 run.failure = Some(Failure::Nondeterministic { again });
             }
@@ -129,8 +132,8 @@ impl Campaign {
     }
 }
 
-/// Carries out one plan.
-pub fn carry_out(plan: &Plan) -> Run {
+/// Carries out one plan, judged by all properties or only by those named.
+pub fn carry_out(plan: &Plan, only: Option<&[PropertyName]>) -> Run {
     let mut run = Run {
         seed: plan.seed,
         hash: 0,
@@ -142,7 +145,7 @@ pub fn carry_out(plan: &Plan) -> Run {
         margin: None,
         failure: None,
     };
-    let outcome = std::panic::catch_unwind(AssertUnwindSafe(|| turmoil_engine::run(plan)));
+    let outcome = std::panic::catch_unwind(AssertUnwindSafe(|| turmoil_engine::run(plan, only)));
     let outcome = match outcome {
         Ok(Ok(outcome)) => outcome,
         Ok(Err(error)) => {

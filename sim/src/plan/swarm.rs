@@ -84,7 +84,9 @@ fn rate(seed: u64, id: u64, drift_ppm: u32) -> i64 {
 fn of_kind(seed: u64, kind: FaultKind, nodes: usize, ttl_ms: u64, until_ms: u64) -> Vec<Fault> {
     let stream = kind.name();
     let count = Draw::new(seed, stream, u64::MAX).within(1..=FAULTS_MOST);
-    (0..count).filter_map(|id| one(Draw::new(seed, stream, id), kind, nodes, ttl_ms, until_ms)).collect()
+    (0..count)
+        .filter_map(|id| one(Draw::new(seed, stream, id), kind, nodes, ttl_ms, until_ms))
+        .collect()
 }
 
 fn one(mut draw: Draw, kind: FaultKind, nodes: usize, ttl_ms: u64, until_ms: u64) -> Option<Fault> {
@@ -97,9 +99,7 @@ fn one(mut draw: Draw, kind: FaultKind, nodes: usize, ttl_ms: u64, until_ms: u64
         FaultKind::Partition => Fault::Partition { node, span },
         FaultKind::OneWay => Fault::OneWay { node, to_store: draw.chance(1, 2), span },
         FaultKind::Hold => Fault::Hold { node, span },
-        FaultKind::Latency => {
-            Fault::Latency { node, most_ms: draw.within(20..=ttl_ms / 2), span }
-        }
+        FaultKind::Latency => Fault::Latency { node, most_ms: draw.within(20..=ttl_ms / 2), span },
         FaultKind::Cut => Fault::Cut { node, at_ms },
         FaultKind::Pause => Fault::Pause { node, span },
         FaultKind::PauseAtGuard => {

@@ -19,6 +19,8 @@ mod own_lease_only;
 mod single_leader;
 mod token_monotonic;
 
+use std::fmt;
+use std::str::FromStr;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -137,7 +139,42 @@ pub fn all(terms: Terms) -> Vec<Box<dyn Property>> {
     ]
 }
 
-/// Judges one run.
+/// The names of all properties.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    let nobody =
+        Terms { stop_margin: Duration::ZERO, drift_ppm: 0, progress_bound: Duration::ZERO };
+    all(nobody).into_iter().map(|property| property.name())
+}
+
+/// Names a property.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PropertyName(&'static str);
+
+impl fmt::Display for PropertyName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+impl FromStr for PropertyName {
+    type Err = UnknownProperty;
+
+    fn from_str(name: &str) -> Result<Self, UnknownProperty> {
+        let found = names().find(|known| *known == name);
+        found.map(Self).ok_or_else(|| UnknownProperty { name: name.to_owned() })
+    }
+}
+
+/// No property has that name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown property {name:?}; known are {}", names().collect::<Vec<_>>().join(", "))]
+pub struct UnknownProperty {
+    /// What was asked for.
+    pub name: String,
+}
+
+/// Judges one run. The default one judges nothing.
+#[derive(Default)]
 pub struct Judge {
     properties: Vec<Judged>,
     violation: Option<Violation>,
@@ -150,10 +187,11 @@ struct Judged {
 }
 
 impl Judge {
-    /// All properties, for a run that breaks those assumptions.
-    pub fn new(terms: Terms, broken: &[Assumption]) -> Self {
+    /// For a run that breaks those assumptions: all properties, or only those named.
+    pub fn new(terms: Terms, broken: &[Assumption], only: Option<&[PropertyName]>) -> Self {
         let properties = all(terms).into_iter().map(|property| {
-            let applies = !property.assumes().iter().any(|rests| broken.contains(rests));
+            let wanted = only.is_none_or(|only| only.contains(&PropertyName(property.name())));
+            let applies = wanted && !property.assumes().iter().any(|rests| broken.contains(rests));
             Judged { property, applies }
         });
         Self { properties: properties.collect(), violation: None }
@@ -223,7 +261,7 @@ mod tests {
 
     #[test]
     fn names_are_unique_and_in_kebab_case() {
-        let judge = Judge::new(TERMS, &[]);
+        let judge = Judge::new(TERMS, &[], None);
         let names: Vec<_> = judge.judged().collect();
         let unique: std::collections::BTreeSet<_> = names.iter().collect();
         assert_eq!((names.len(), unique.len()), (10, 10));
@@ -232,7 +270,7 @@ mod tests {
 
     #[test]
     fn what_rests_on_a_broken_assumption_is_not_judged() {
-        let mut judge = Judge::new(TERMS, &[Assumption::Rates]);
+        let mut judge = Judge::new(TERMS, &[Assumption::Rates], None);
         judge.probe(1, &[leader(n(0), 7), leader(n(1), 8)]);
         assert_eq!(judge.violation(), None);
         let judged: Vec<_> = judge.judged().collect();
@@ -242,8 +280,31 @@ mod tests {
     }
 
     #[test]
+    fn only_what_was_asked_for_is_judged() {
+        let only: PropertyName = "fail-closed".parse().expect("a name");
+        let judge = Judge::new(TERMS, &[], Some(&[only]));
+        assert_eq!(judge.judged().collect::<Vec<_>>(), ["fail-closed"]);
+        let judge = Judge::new(TERMS, &[Assumption::Rates], Some(&[only]));
+        assert_eq!(judge.judged().count(), 0);
+        "fail-open".parse::<PropertyName>().expect_err("no such property");
+    }
+
+    #[test]
+    fn probes_and_the_end_are_judged() {
+        let mut judge = Judge::new(TERMS, &[], None);
+        judge.probe(1, &[leader(n(0), 7), leader(n(1), 8)]);
+        assert_eq!(judge.violation().map(|first| first.property), Some("single-leader"));
+        let mut judge = Judge::new(TERMS, &[], None);
+        judge.observe(0, &Event::Calm);
+        judge.finish(999_999_999);
+        assert_eq!(judge.violation(), None);
+        judge.finish(1_000_000_000);
+        assert_eq!(judge.violation().map(|first| first.property), Some("leader-within"));
+    }
+
+    #[test]
     fn only_the_first_violation_is_told() {
-        let mut judge = Judge::new(TERMS, &[]);
+        let mut judge = Judge::new(TERMS, &[], None);
         judge.observe(
             1,
             &Event::SteppedDown { who: n(0), token: 7, reason: crate::trace::Reason::Expired },

@@ -100,6 +100,14 @@ mod tests {
     }
 
     #[test]
+    fn a_crashed_life_that_still_speaks() {
+        for event in [renewed(n(0), 7, 95), stepped_down(n(0), 7, Reason::Expired)] {
+            let crash = [at(0, elected(n(0), 7, 90)), at(1, crashed(n(0)))];
+            fails(OneStepDown::default(), &[crash.as_slice(), &[at(2, event)]].concat());
+        }
+    }
+
+    #[test]
     fn elected_twice_without_an_end() {
         fails(OneStepDown::default(), &[at(0, elected(n(0), 7, 90)), at(1, elected(n(0), 8, 90))]);
     }

@@ -263,6 +263,7 @@ mod tests {
         step_fails(50, by(1, 6, Some(LEASE), Some(kept(1, 7, 150))), rule);
         step_fails(50, by(1, 7, Some(LEASE), Some(kept(2, 7, 150))), rule);
         step_fails(50, by(1, 7, Some(LEASE), Some(back(kept(1, 7, 150)))), rule);
+        step_fails(50, by(1, 7, Some(LEASE), None), rule);
         step_fails(50, by(1, 7, None, None), rule);
     }
 

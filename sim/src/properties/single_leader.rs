@@ -25,7 +25,7 @@ use crate::trace::Event;
 pub(super) struct SingleLeader {
     /// Who answers "I lead", as events tell.
     leading: Vec<Leader>,
-    /// When that last changed.
+    /// When the last of them began.
     since: True,
 }
 
@@ -48,7 +48,6 @@ impl Property for SingleLeader {
             }
             Event::LeadsNoMore { who } | Event::Crashed { who } => {
                 self.leading.retain(|leader| leader.who != who);
-                self.since = at;
             }
             _ => {}
         }

@@ -27,7 +27,7 @@ use turmoil::{Builder, Sim};
 
 use crate::clock::Clock;
 use crate::plan::Plan;
-use crate::properties::Judge;
+use crate::properties::{Judge, PropertyName};
 use crate::sometimes::Sometimes;
 use crate::trace::Trace;
 use faults::{Faults, name};
@@ -74,14 +74,14 @@ pub enum EngineError {
     Simulation(String),
 }
 
-/// Carries out a plan.
+/// Carries out a plan, and judges it by all properties or only by those named.
 ///
 /// # Errors
 /// If the plan's settings can't hold, or the simulation itself breaks down.
-pub fn run(plan: &Plan) -> Result<Outcome, EngineError> {
+pub fn run(plan: &Plan, only: Option<&[PropertyName]>) -> Result<Outcome, EngineError> {
     let config = plan.settings.config()?;
     let now = Arc::new(AtomicU64::new(0));
-    let world = Rc::new(World::new(plan, config, Arc::clone(&now)));
+    let world = Rc::new(World::new(plan, config, only, Arc::clone(&now)));
     let store = Store::new(plan, &world);
     let nodes: Vec<Arc<Node>> = plan
         .nodes

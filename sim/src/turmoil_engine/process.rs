@@ -107,12 +107,7 @@ async fn resigns(candidate: Candidate, mut wanted: mpsc::UnboundedReceiver<()>) 
     }
 }
 
-async fn works(
-    world: Rc<World>,
-    node: Arc<Node>,
-    runtime: Arc<dyn Runtime>,
-    candidate: Candidate,
-) {
+async fn works(world: Rc<World>, node: Arc<Node>, runtime: Arc<dyn Runtime>, candidate: Candidate) {
     let mut tenures = 0;
     loop {
         tenures += 1;
@@ -124,13 +119,7 @@ async fn works(
 }
 
 /// Checks, then writes, again and again; and takes a while to tidy up in the end.
-async fn work(
-    world: &World,
-    node: &Arc<Node>,
-    runtime: &dyn Runtime,
-    tenure: Tenure,
-    id: u64,
-) {
+async fn work(world: &World, node: &Arc<Node>, runtime: &dyn Runtime, tenure: Tenure, id: u64) {
     let _under_way = Work::begin(world, node, &tenure);
     while tenure.is_current() {
         stands_still_at_the_guard(node).await;

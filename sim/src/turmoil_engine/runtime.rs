@@ -70,7 +70,8 @@ impl Runtime for SimRuntime {
     }
 
     fn entropy(&self) -> io::Result<u128> {
-        let mut draw = Draw::new(self.0.seed, "entropy", (self.0.index as u64) << 32 | self.0.draw());
+        let mut draw =
+            Draw::new(self.0.seed, "entropy", (self.0.index as u64) << 32 | self.0.draw());
         Ok((u128::from(draw.bits()) << 64) | u128::from(draw.bits()))
     }
 }

@@ -100,8 +100,12 @@ impl Watch {
     fn record(&self) -> Option<Kept> {
         let read = [b"HMGET", RECORD, b"token", b"holder", b"lease_end", b"released"];
         let Reply::Array(values) = self.redis.execute(&read) else { return None };
-        let [Reply::Bulk(token), Reply::Bulk(holder), Reply::Bulk(lease_end), Reply::Bulk(released)] =
-            &values[..]
+        let [
+            Reply::Bulk(token),
+            Reply::Bulk(holder),
+            Reply::Bulk(lease_end),
+            Reply::Bulk(released),
+        ] = &values[..]
         else {
             return None;
         };

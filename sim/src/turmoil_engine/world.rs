@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use super::node::{Node, Now};
 use crate::clock::True;
 use crate::plan::Plan;
-use crate::properties::{Judge, Leader, Terms};
+use crate::properties::{Judge, Leader, PropertyName, Terms};
 use crate::sometimes::Sometimes;
 use crate::trace::{Event, Trace, Who};
 
@@ -26,6 +26,7 @@ pub(super) struct World {
     fence: RefCell<u64>,
 }
 
+#[derive(Default)]
 struct Recorder {
     trace: Trace,
     judge: Judge,
@@ -41,7 +42,12 @@ struct Participant {
 }
 
 impl World {
-    pub(super) fn new(plan: &Plan, config: Config, now: Now) -> Self {
+    pub(super) fn new(
+        plan: &Plan,
+        config: Config,
+        only: Option<&[PropertyName]>,
+        now: Now,
+    ) -> Self {
         let terms = Terms {
             stop_margin: config.stop_margin(),
             drift_ppm: config.drift_ppm(),
@@ -49,7 +55,7 @@ impl World {
         };
         let recorder = Recorder {
             trace: Trace::default(),
-            judge: Judge::new(terms, &plan.broken()),
+            judge: Judge::new(terms, &plan.broken(), only),
             sometimes: Sometimes::default(),
         };
         Self {
@@ -141,15 +147,12 @@ impl World {
 
     pub(super) fn finish(&self) -> (Trace, Judge, Sometimes) {
         let at = self.true_now();
-        let mut recorder = self.recorder.borrow_mut();
+        let mut recorder = self.recorder.take();
         recorder.judge.finish(at);
-        let judge = std::mem::replace(&mut recorder.judge, Judge::new(TERMS_OF_NOBODY, &[]));
-        (std::mem::take(&mut recorder.trace), judge, std::mem::take(&mut recorder.sometimes))
+        let Recorder { trace, judge, sometimes } = recorder;
+        (trace, judge, sometimes)
     }
 }
-
-const TERMS_OF_NOBODY: Terms =
-    Terms { stop_margin: Duration::ZERO, drift_ppm: 0, progress_bound: Duration::MAX };
 
 impl Participant {
     fn turned(&self) -> Event {

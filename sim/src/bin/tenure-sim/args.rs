@@ -1,14 +1,16 @@
 //! The command line.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::path::PathBuf;
 use std::thread::available_parallelism;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use tenure_sim::plan::FaultKind;
+use tenure_sim::properties::PropertyName;
 
 /// What a campaign without arguments runs: under two minutes on two cores.
-const RUNS: u64 = 400;
+const RUNS: u64 = 500;
 
 /// Tries to break tenure's promises with simulated faults, and says whether they held.
 ///
@@ -38,7 +40,7 @@ impl Default for Command {
             seed: 1,
             runs: RUNS,
             jobs: None,
-            faults: None,
+            plan: PlanArguments::default(),
             trace: None,
             check_determinism: false,
             format: Format::Human,
@@ -60,9 +62,8 @@ pub(crate) struct RunArguments {
     /// On how many threads [default: one for each core]
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) jobs: Option<u16>,
-    /// The kinds of faults that may happen, separated by commas [default: all]
-    #[arg(long, value_delimiter = ',')]
-    pub(crate) faults: Option<Vec<FaultKind>>,
+    #[command(flatten)]
+    pub(crate) plan: PlanArguments,
     /// Write the trace of the first run, or of the violated one, to this file
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
@@ -79,9 +80,8 @@ pub(crate) struct ReplayArguments {
     /// The seed
     #[arg(long)]
     pub(crate) seed: u64,
-    /// The kinds of faults of the campaign that the seed is from [default: all]
-    #[arg(long, value_delimiter = ',')]
-    pub(crate) faults: Option<Vec<FaultKind>>,
+    #[command(flatten)]
+    pub(crate) plan: PlanArguments,
     /// Write the trace to this file
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
@@ -106,36 +106,43 @@ impl RunArguments {
     pub(crate) fn jobs(&self) -> usize {
         self.jobs.map_or_else(|| available_parallelism().map_or(1, Into::into), usize::from)
     }
+}
 
+/// What a seed means, and by what it is judged: the same for a campaign and for the replay of one of
+/// its seeds.
+#[derive(Debug, Default, Args)]
+pub(crate) struct PlanArguments {
+    /// The kinds of faults that may happen, separated by commas [default: all]
+    #[arg(long, value_delimiter = ',')]
+    faults: Option<Vec<FaultKind>>,
+    /// The properties to judge by, separated by commas [default: all]
+    #[arg(long, value_delimiter = ',')]
+    pub(crate) properties: Option<Vec<PropertyName>>,
+}
+
+impl PlanArguments {
+    /// In one order, whichever they were named in: the same plan.
     pub(crate) fn faults(&self) -> Vec<FaultKind> {
-        in_order(self.faults.as_deref())
-    }
-
-    pub(crate) fn faults_given(&self) -> String {
-        flag(self.faults.as_deref())
+        let given =
+            self.faults.as_ref().map(|kinds| kinds.iter().copied().collect::<BTreeSet<_>>());
+        given.map_or(FaultKind::ALL.to_vec(), |kinds| kinds.into_iter().collect())
     }
 }
 
-impl ReplayArguments {
-    pub(crate) fn faults(&self) -> Vec<FaultKind> {
-        in_order(self.faults.as_deref())
-    }
-
-    pub(crate) fn faults_given(&self) -> String {
-        flag(self.faults.as_deref())
+/// The flags that say the same again, with a space before each.
+impl fmt::Display for PlanArguments {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        flag(f, "faults", self.faults.as_deref())?;
+        flag(f, "properties", self.properties.as_deref())
     }
 }
 
-/// The same plan in whichever order the kinds were named.
-fn in_order(given: Option<&[FaultKind]>) -> Vec<FaultKind> {
-    let given = given.map(|kinds| kinds.iter().copied().collect::<BTreeSet<_>>());
-    given.map_or(FaultKind::ALL.to_vec(), |kinds| kinds.into_iter().collect())
-}
-
-/// The flag that gives the same kinds again, with a space before it.
-fn flag(given: Option<&[FaultKind]>) -> String {
-    given.map_or(String::new(), |kinds| {
-        let names: Vec<_> = kinds.iter().map(|kind| kind.name()).collect();
-        format!(" --faults {}", names.join(","))
-    })
+fn flag<T: fmt::Display>(
+    f: &mut fmt::Formatter<'_>,
+    name: &str,
+    given: Option<&[T]>,
+) -> fmt::Result {
+    let Some(given) = given else { return Ok(()) };
+    let given: Vec<String> = given.iter().map(T::to_string).collect();
+    write!(f, " --{name} {}", given.join(","))
 }

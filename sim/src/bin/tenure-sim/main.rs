@@ -49,7 +49,8 @@ fn run(arguments: &RunArguments) -> io::Result<u8> {
         seed: arguments.seed,
         runs: arguments.runs,
         jobs: arguments.jobs(),
-        faults: arguments.faults(),
+        faults: arguments.plan.faults(),
+        properties: arguments.plan.properties.clone(),
         check_determinism: arguments.check_determinism,
     };
     let bar = progress(arguments.runs);
@@ -59,7 +60,7 @@ fn run(arguments: &RunArguments) -> io::Result<u8> {
         let seed = summary.failed.as_ref().map_or(campaign.seed, |run| run.seed);
         write_trace(path, &campaign, seed)?;
     }
-    tell(&summary, arguments.format, &arguments.faults_given())?;
+    tell(&summary, arguments.format, &arguments.plan.to_string())?;
     Ok(summary.verdict().exit_code())
 }
 
@@ -68,14 +69,15 @@ fn replay(arguments: &ReplayArguments) -> io::Result<u8> {
         seed: arguments.seed,
         runs: 1,
         jobs: 1,
-        faults: arguments.faults(),
+        faults: arguments.plan.faults(),
+        properties: arguments.plan.properties.clone(),
         check_determinism: true,
     };
     let summary = campaign.run(|_| {});
     if let Some(path) = &arguments.trace {
         write_trace(path, &campaign, arguments.seed)?;
     }
-    tell(&summary, arguments.format, &arguments.faults_given())?;
+    tell(&summary, arguments.format, &arguments.plan.to_string())?;
     // One run can't go everywhere, and need not.
     match summary.verdict() {
         Verdict::Inconclusive => Ok(0),
@@ -101,7 +103,7 @@ fn write_trace(path: &Path, campaign: &Campaign, seed: u64) -> io::Result<()> {
     let plan = campaign.plan(seed);
     serde_json::to_writer(&mut out, &plan)?;
     writeln!(out)?;
-    let outcome = tenure_sim::turmoil_engine::run(&plan).map_err(io::Error::other)?;
+    let outcome = tenure_sim::turmoil_engine::run(&plan, None).map_err(io::Error::other)?;
     for entry in outcome.trace.entries() {
         write_entry(&mut out, entry)?;
     }

@@ -10,7 +10,7 @@ use tenure_sim::trace::Entry;
 /// How many events before a violation are shown.
 const BEFORE: usize = 40;
 
-pub(crate) fn summary(out: &mut impl Write, summary: &Summary, faults: &str) -> io::Result<()> {
+pub(crate) fn summary(out: &mut impl Write, summary: &Summary, flags: &str) -> io::Result<()> {
     let mut figures = table(["", ""]);
     let pace = summary.simulated.as_secs_f64() / summary.wall.as_secs_f64().max(1e-9);
     let margin = summary.margin_min.map_or("none".into(), milliseconds);
@@ -45,12 +45,12 @@ pub(crate) fn summary(out: &mut impl Write, summary: &Summary, faults: &str) -> 
         sometimes.add_row([(*name).to_owned(), count.to_string()]);
     }
     writeln!(out, "{sometimes}\n")?;
-    verdict(out, summary, faults)
+    verdict(out, summary, flags)
 }
 
-fn verdict(out: &mut impl Write, summary: &Summary, faults: &str) -> io::Result<()> {
+fn verdict(out: &mut impl Write, summary: &Summary, flags: &str) -> io::Result<()> {
     if let Some(failed) = &summary.failed {
-        failure(out, failed, faults)?;
+        failure(out, failed, flags)?;
     }
     match summary.verdict() {
         Verdict::Held => writeln!(out, "HELD: nothing was violated, every condition was met"),
@@ -63,7 +63,7 @@ fn verdict(out: &mut impl Write, summary: &Summary, faults: &str) -> io::Result<
     }
 }
 
-fn failure(out: &mut impl Write, run: &Run, faults: &str) -> io::Result<()> {
+fn failure(out: &mut impl Write, run: &Run, flags: &str) -> io::Result<()> {
     match &run.failure {
         Some(Failure::Violated(violation, entries)) => {
             writeln!(out, "What happened in seed {} before the violation:\n", run.seed)?;
@@ -81,7 +81,7 @@ fn failure(out: &mut impl Write, run: &Run, faults: &str) -> io::Result<()> {
         )?,
         None => {}
     }
-    writeln!(out, "Again: tenure-sim replay --seed {}{faults}\n", run.seed)
+    writeln!(out, "Again: tenure-sim replay --seed {}{flags}\n", run.seed)
 }
 
 fn event(out: &mut impl Write, entry: &Entry) -> io::Result<()> {

@@ -15,7 +15,8 @@ const ROUNDS: usize = 7;
 pub(crate) fn compare() -> io::Result<u8> {
     let mut pairs = Vec::new();
     for _ in 0..ROUNDS {
-        let engine = timed(|| turmoil_engine::run(&healthy()).map(|outcome| outcome.simulated))?;
+        let engine =
+            timed(|| turmoil_engine::run(&healthy(), None).map(|outcome| outcome.simulated))?;
         let ticks = u64::try_from(engine.0.as_millis()).unwrap_or(u64::MAX);
         let empty = timed(|| turmoil_engine::run_empty(NODES + 1, ticks).map(|()| engine.0))?;
         pairs.push((pace(engine), pace(empty)));
@@ -23,12 +24,20 @@ pub(crate) fn compare() -> io::Result<u8> {
     pairs.sort_by(|one, other| (one.0 / one.1).total_cmp(&(other.0 / other.1)));
     let mut out = io::stdout().lock();
     let (engine, empty) = pairs[ROUNDS / 2];
-    writeln!(out, "{NODES} candidates and a store, tick {:?}, {ROUNDS} rounds", turmoil_engine::TICK)?;
+    writeln!(
+        out,
+        "{NODES} candidates and a store, tick {:?}, {ROUNDS} rounds",
+        turmoil_engine::TICK
+    )?;
     writeln!(out, "turmoil engine     {engine:>8.0} simulated seconds a second (median round)")?;
     writeln!(out, "empty turmoil      {empty:>8.0} simulated seconds a second (same round)")?;
     let ratio = |(engine, empty): &(f64, f64)| 100.0 * engine / empty;
     let (least, most) = (ratio(&pairs[0]), ratio(&pairs[ROUNDS - 1]));
-    writeln!(out, "ratio              {:>7.1}% ({least:.1}% to {most:.1}%)", ratio(&(engine, empty)))?;
+    writeln!(
+        out,
+        "ratio              {:>7.1}% ({least:.1}% to {most:.1}%)",
+        ratio(&(engine, empty))
+    )?;
     Ok(0)
 }
 
