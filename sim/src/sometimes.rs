@@ -24,8 +24,8 @@ const RENEWAL_SUPERSEDED: &str = "renewal-superseded";
 const LEADER_EXPIRED_BY_CLOCK: &str = "leader-expired-by-clock";
 /// A write that the fenced sink refused.
 const STALE_WRITE_FENCED: &str = "stale-write-fenced";
-/// A grant whose holder had to wait before it could lead.
-const QUARANTINE_WAITED: &str = "quarantine-waited";
+/// A grant, after the store had lost all data, whose holder had to wait before it could lead.
+const QUARANTINE_WAITED: &str = "quarantine-after-store-loss";
 /// A loss of all data while somebody led.
 const STORE_LOST_DATA_UNDER_A_LEADER: &str = "store-lost-data-under-a-leader";
 /// A crash of a node that led.
@@ -75,6 +75,8 @@ pub struct Sometimes {
     released: Option<(u64, True)>,
     /// The tokens under which work has ended.
     worked: BTreeSet<u64>,
+    /// The store has lost its data at least once.
+    lost_data: bool,
 }
 
 /// Of one life of a node. No token is zero.
@@ -93,7 +95,10 @@ impl Sometimes {
     pub fn observe(&mut self, at: True, event: &Event) {
         match *event {
             Event::Store(ref step) => self.store_stepped(at, step),
-            Event::StoreCrashed { keeps_data: false } => self.data_lost(),
+            Event::StoreCrashed { keeps_data: false } => {
+                self.lost_data = true;
+                self.data_lost();
+            }
             Event::Fault { kind, node: Some(node) } => self.faults.push((kind, node)),
             Event::Healed { kind, node: Some(node) } if STANDS_STILL.contains(&kind) => {
                 self.goes_on(node);
@@ -130,7 +135,7 @@ impl Sometimes {
     fn store_stepped(&mut self, at: True, step: &StoreStep) {
         match step.answer {
             Answer::Granted { waits, .. } => {
-                if waits {
+                if waits && self.lost_data {
                     self.met(QUARANTINE_WAITED);
                 }
                 if new_tenure(at, step).is_none() {
@@ -332,8 +337,10 @@ mod tests {
             let answer = Answer::Granted { token: 7, waits };
             step(1, Asked::Acquire { seen: 0 }, answer, None, Some(kept(1, 7, 100)))
         };
-        assert_eq!(met(&[(0, granted(true))]), [QUARANTINE_WAITED]);
-        assert!(met(&[(0, granted(false))]).is_empty());
+        let crashed = |keeps_data| (0, Event::StoreCrashed { keeps_data });
+        assert_eq!(met(&[crashed(false), (1, granted(true))]), [QUARANTINE_WAITED]);
+        assert!(met(&[crashed(false), (1, granted(false))]).is_empty());
+        assert!(met(&[crashed(true), (1, granted(true))]).is_empty());
     }
 
     #[test]

@@ -83,6 +83,19 @@ impl Faults {
         }
     }
 
+    /// Notes which processes have come to a point where they stand still.
+    pub(super) fn observe(&self) {
+        for node in &self.nodes {
+            while let Some(point) = node.stopped() {
+                let kind = match point {
+                    Point::Guard => FaultKind::PauseAtGuard,
+                    Point::Send => FaultKind::PauseAtSend,
+                };
+                self.world.record(Event::Fault { kind, node: Some(node.index) });
+            }
+        }
+    }
+
     /// Does what is due, and lets go on whoever has stood still for long enough.
     pub(super) fn advance(&mut self, sim: &mut Sim<'_>, at_ms: u64) {
         while let Some(entry) = self.timeline.first_entry() {
@@ -107,10 +120,12 @@ impl Faults {
 
     fn apply(&mut self, sim: &mut Sim<'_>, edge: Edge, fault: Fault) {
         let (kind, node) = (fault.kind(), node_of(&fault));
-        self.world.record(match edge {
-            Edge::Begin => Event::Fault { kind, node },
-            Edge::End => Event::Healed { kind, node },
-        });
+        match (edge, kind) {
+            // Happens only once the process comes to that point.
+            (_, FaultKind::PauseAtGuard | FaultKind::PauseAtSend) => {}
+            (Edge::Begin, _) => self.world.record(Event::Fault { kind, node }),
+            (Edge::End, _) => self.world.record(Event::Healed { kind, node }),
+        }
         match fault {
             Fault::Partition { node, .. } => {
                 count(&mut self.links[node].partitions, edge);

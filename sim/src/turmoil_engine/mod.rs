@@ -111,8 +111,12 @@ pub fn run(plan: &Plan, only: Option<&[PropertyName]>) -> Result<Outcome, Engine
         now.store(at_ms * TICK_NANOS, Ordering::Relaxed);
         faults.advance(&mut sim, at_ms);
         step(&mut sim)?;
+        faults.observe();
         if let Some(node) = nodes.iter().find(|node| node.has_panicked()) {
             return Err(EngineError::Panicked { node: node.index, at_ms });
+        }
+        if world.has_missed_events() {
+            return Err(EngineError::Simulation("a reporter lagged behind its candidate".into()));
         }
         world.probe(&mut leaders);
         if at_ms > plan.calm_from_ms && !leaders.is_empty() {

@@ -37,6 +37,7 @@ pub(super) struct Node {
     /// When it goes on again.
     thaws_at: AtomicU64,
     armed: Mutex<Vec<(Point, u64)>>,
+    stopped: Mutex<Vec<Point>>,
     /// Whoever was polled while frozen.
     sleepers: Mutex<Vec<Waker>>,
     connections: Mutex<CancellationToken>,
@@ -57,6 +58,7 @@ impl Node {
             frozen: AtomicBool::new(false),
             thaws_at: AtomicU64::new(0),
             armed: Mutex::default(),
+            stopped: Mutex::default(),
             sleepers: Mutex::default(),
             connections: Mutex::default(),
             drawn: AtomicU64::new(0),
@@ -133,9 +135,9 @@ impl Node {
         }
     }
 
-    /// Stands still for so long when it next comes to that point.
-    pub(super) fn arm(&self, point: Point, until: True) {
-        lock(&self.armed).push((point, until));
+    /// Will stand still for so long, in nanoseconds, when it next comes to that point.
+    pub(super) fn arm(&self, point: Point, nanos: u64) {
+        lock(&self.armed).push((point, nanos));
     }
 
     pub(super) fn disarm(&self) {
@@ -149,7 +151,13 @@ impl Node {
         let (_, nanos) = armed.remove(found);
         drop(armed);
         self.freeze(self.true_now().saturating_add(nanos));
+        lock(&self.stopped).push(point);
         true
+    }
+
+    /// Where the process began to stand still of itself since this was last asked.
+    pub(super) fn stopped(&self) -> Option<Point> {
+        if self.is_frozen() { lock(&self.stopped).pop() } else { None }
     }
 
     /// Breaks every connection that is open now.

@@ -84,6 +84,10 @@ async fn report(world: Rc<World>, node: Arc<Node>, candidate: Candidate) {
                 Event::SteppedDown { who, token: tenure.token().get(), reason: in_words(reason) }
             }
             tenure::Event::Quarantined { .. } => Event::Quarantined { who },
+            tenure::Event::Lagged(_) => {
+                world.missed_events();
+                continue;
+            }
             _ => continue,
         };
         world.record_of(&node, told);

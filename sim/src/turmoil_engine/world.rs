@@ -1,7 +1,7 @@
 //! What the engine and all processes of a run share: the recorder, the sinks, and the handles by which
 //! the engine asks every candidate whether it leads.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -24,6 +24,7 @@ pub(super) struct World {
     participants: RefCell<Vec<Option<Participant>>>,
     /// The highest token that the fenced sink has accepted.
     fence: RefCell<u64>,
+    missed_events: Cell<bool>,
 }
 
 #[derive(Default)]
@@ -39,6 +40,8 @@ struct Participant {
     resign: mpsc::UnboundedSender<()>,
     /// The token under which it led when it was last asked.
     leads: Option<u64>,
+    /// It has said that it was elected since then.
+    elected: bool,
 }
 
 impl World {
@@ -65,6 +68,7 @@ impl World {
             recorder: RefCell::new(recorder),
             participants: RefCell::new(plan.nodes.iter().map(|_| None).collect()),
             fence: RefCell::new(0),
+            missed_events: Cell::new(false),
         }
     }
 
@@ -82,9 +86,24 @@ impl World {
 
     /// What a process says; a dead one says nothing.
     pub(super) fn record_of(&self, node: &Node, event: Event) {
-        if node.is_alive() {
-            self.record(event);
+        if !node.is_alive() {
+            return;
         }
+        if let Event::Elected { .. } = event
+            && let Some(participant) = &mut self.participants.borrow_mut()[node.index]
+        {
+            participant.elected = true;
+        }
+        self.record(event);
+    }
+
+    /// A trace with holes can't be judged.
+    pub(super) fn missed_events(&self) {
+        self.missed_events.set(true);
+    }
+
+    pub(super) fn has_missed_events(&self) -> bool {
+        self.missed_events.get()
     }
 
     pub(super) fn joined(
@@ -94,7 +113,8 @@ impl World {
         resign: mpsc::UnboundedSender<()>,
     ) {
         self.record(Event::Started { who: node.who() });
-        let participant = Participant { node: Arc::clone(node), candidate, resign, leads: None };
+        let participant =
+            Participant { node: Arc::clone(node), candidate, resign, leads: None, elected: false };
         self.participants.borrow_mut()[node.index] = Some(participant);
     }
 
@@ -118,6 +138,11 @@ impl World {
         let mut changed = false;
         for participant in self.participants.borrow_mut().iter_mut().flatten() {
             let leads = participant.candidate.is_leader();
+            if std::mem::take(&mut participant.elected) && participant.leads.is_some() {
+                // Perhaps under another token than a tick ago, with no moment seen in between.
+                participant.leads = None;
+                self.record(participant.turned());
+            }
             if leads != participant.leads.is_some() {
                 participant.leads = leads.then(|| token_of(&participant.candidate));
                 changed = true;
