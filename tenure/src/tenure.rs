@@ -66,6 +66,12 @@ impl Tenure {
         self.0.until.holds(|| self.0.runtime.now())
     }
 
+    /// The end of the claim by the runtime's clock, if it is not renewed; in the past once the tenure has
+    /// ended.
+    pub fn valid_until(&self) -> Instant {
+        self.0.until.get()
+    }
+
     /// How long the tenure still holds if it is not renewed; zero once it has ended.
     pub fn remaining(&self) -> Duration {
         let until = self.0.until.get();
@@ -166,10 +172,6 @@ impl Tenure {
     /// Whether somebody has found the tenure over, or wanted it so.
     pub(crate) fn was_closed(&self) -> bool {
         self.0.until.is_closed()
-    }
-
-    pub(crate) fn valid_until(&self) -> Instant {
-        self.0.until.get()
     }
 
     pub(crate) fn work(&self) -> &TaskTracker {

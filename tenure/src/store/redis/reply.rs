@@ -72,8 +72,7 @@ fn refused(why: &[u8], detail: &[Field]) -> StoreError {
 }
 
 fn unexpected(fields: &[Field]) -> StoreError {
-    let mut detail = format!("{fields:?}");
-    detail.truncate(detail.floor_char_boundary(200));
+    let detail: String = format!("{fields:?}").chars().take(200).collect();
     StoreError::new(StoreErrorKind::UnexpectedReply, detail)
 }
 

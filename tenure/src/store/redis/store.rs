@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures_core::Stream;
-use redis::{Cmd, Value};
+use redis::{Cmd, RedisResult, Value};
 
 use super::RedisConfig;
 use super::link::{Answered, Link, Live, failed};
@@ -34,32 +34,25 @@ impl Redis {
     async fn invoke(&self, live: &mut Live, call: &Invocation) -> Result<Value, StoreError> {
         let evalsha = evalsha(call);
         let pending = Answered::pending(live);
-        let mut answer = live.connection.send_packed_command(&evalsha).await;
+        let mut answer = self::answer(live, &evalsha).await;
         if matches!(&answer, Err(error) if error.code() == Some("NOSCRIPT")) {
             let load = redis::cmd("SCRIPT").arg("LOAD").arg(call.script.text).to_owned();
-            answer = live.connection.send_packed_command(&load).await;
+            answer = self::answer(live, &load).await;
             if answer.is_ok() {
-                answer = live.connection.send_packed_command(&evalsha).await;
+                answer = self::answer(live, &evalsha).await;
             }
         }
-        match answer {
-            // An error in the reply's place: the server's, not the connection's.
-            Ok(Value::ServerError(error)) => {
-                pending.yes();
-                Err(failed(&error.into()))
-            }
-            Ok(value) => {
-                pending.yes();
-                Ok(value)
-            }
-            Err(error) => {
-                if error.code().is_some() {
-                    pending.yes();
-                }
-                Err(failed(&error))
-            }
+        // An error with a code is the server's, in the reply's place, and not the connection's.
+        if answer.as_ref().map_or_else(|error| error.code().is_some(), |_| true) {
+            pending.yes();
         }
+        answer.map_err(|error| failed(&error))
     }
+}
+
+/// One command and its answer. The client hands on an error reply as a value like any other.
+async fn answer(live: &mut Live, command: &Cmd) -> RedisResult<Value> {
+    live.connection.send_packed_command(command).await?.extract_error()
 }
 
 impl Store for Redis {

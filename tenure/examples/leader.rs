@@ -1,0 +1,137 @@
+//! One candidate as a program: says when it leads, works while it does, hands over when told to stop.
+//!
+//! ```text
+//! cargo run --release -p tenure --features redis --example leader -- redis://127.0.0.1:6379 worker-7
+//! ```
+//!
+//! Start it twice, and end one of them with Ctrl-C or with `kill -9`. Each line begins with a reading
+//! of the machine's boot clock in seconds, so that the lines of several processes can be compared.
+//! The first leader that a Redis server ever sees waits for one TTL before it leads.
+
+#![allow(clippy::print_stdout, reason = "its lines are what it is for")]
+
+use std::error::Error;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use clap::Parser;
+use futures_util::{FutureExt, StreamExt};
+use tenure::runtime::{Runtime, TokioRuntime};
+use tenure::store::redis::{Redis, RedisConfig};
+use tenure::{Candidate, Config, Event, Tenure};
+use tokio::signal::unix::{SignalKind, signal};
+
+/// What `sysexits.h` calls a usage error.
+const USAGE: u8 = 64;
+
+/// Takes part in the election "example", and tells of it.
+#[derive(Parser)]
+struct Arguments {
+    /// redis://[user[:password]@]host[:port][/database][?prefix=...]
+    url: String,
+    /// This candidate's name, for people.
+    name: String,
+    /// How long the lease outlives its leader, in milliseconds.
+    #[arg(long, value_name = "N", default_value = "15000", value_parser = timing)]
+    ttl_ms: Config,
+}
+
+fn timing(millis: &str) -> Result<Config, String> {
+    let millis = millis.parse().map_err(|error: std::num::ParseIntError| error.to_string())?;
+    Config::builder(Duration::from_millis(millis)).build().map_err(|error| error.to_string())
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            // Nothing is left to do if even this can't be said.
+            let _ = error.print();
+            return if error.use_stderr() { ExitCode::from(USAGE) } else { ExitCode::SUCCESS };
+        }
+    };
+    // Read here, because clap would show the whole URL in its error, and with it the password.
+    let server = match RedisConfig::from_url(&arguments.url) {
+        Ok(server) => server,
+        Err(error) => {
+            eprintln!("{error}");
+            return ExitCode::from(USAGE);
+        }
+    };
+    match run(Redis::new(server), &arguments).await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run(store: Redis, arguments: &Arguments) -> Result<(), Box<dyn Error>> {
+    let (mut interrupt, mut terminate) =
+        (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    let builder = Candidate::builder(store, "example").name(&arguments.name);
+    // Built before it is started, so that not even the first event is missed.
+    let (candidate, driver) = builder.config(arguments.ttl_ms).build()?;
+    let mut events = candidate.events();
+    tokio::spawn(driver.run());
+
+    let steps = AtomicU64::new(0);
+    // Once for each tenure.
+    let work =
+        async { while candidate.run_while_leader(|tenure| work(tenure, &steps)).await.is_ok() {} };
+    let mut work = std::pin::pin!(work.fuse());
+    loop {
+        tokio::select! {
+            Some(event) = events.next() => tell(&candidate, &steps, event).await,
+            () = &mut work => break,
+            _ = interrupt.recv() => break,
+            _ = terminate.recv() => break,
+        }
+    }
+    // The work that still runs is part of the tenure: the lease is handed back when it has ended.
+    let (stopped, ()) = tokio::join!(candidate.stop(), work);
+    while let Some(Some(event)) = events.next().now_or_never() {
+        tell(&candidate, &steps, event).await;
+    }
+    line(format_args!("stopped after {} steps", steps.load(Ordering::Relaxed)));
+    Ok(stopped?)
+}
+
+/// What only the leader may do, a small step at a time.
+async fn work(tenure: Tenure, steps: &AtomicU64) {
+    let over = tenure.cancellation_token();
+    while tenure.is_current() {
+        // A real step would write somewhere, under `tenure.token()`.
+        steps.fetch_add(1, Ordering::Relaxed);
+        tokio::select! {
+            () = over.cancelled() => {}
+            () = tokio::time::sleep(Duration::from_millis(10)) => {}
+        }
+    }
+}
+
+async fn tell(candidate: &Candidate, steps: &AtomicU64, event: Event) {
+    match event {
+        Event::Elected(tenure) => line(format_args!("elected token={}", tenure.token())),
+        Event::SteppedDown { tenure, reason } => {
+            let steps = steps.load(Ordering::Relaxed);
+            line(format_args!("stepped-down token={} {reason:?} steps={steps}", tenure.token()));
+        }
+        Event::IncumbentChanged { token } => match candidate.incumbent().await {
+            Ok(Some(leader)) => line(format_args!("incumbent token={token} name={}", leader.name)),
+            Ok(None) | Err(_) => line(format_args!("incumbent token={token}")),
+        },
+        Event::Quarantined { remaining } => line(format_args!("quarantined for {remaining:?}")),
+        Event::StoreUnavailable { error } => line(format_args!("store unavailable: {error}")),
+        Event::StoreRecovered => line(format_args!("store recovered")),
+        _ => {}
+    }
+}
+
+fn line(what: std::fmt::Arguments<'_>) {
+    let now = Duration::from_nanos(TokioRuntime.now().as_nanos());
+    println!("{:.6} {what}", now.as_secs_f64());
+}

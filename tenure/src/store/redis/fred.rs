@@ -1,0 +1,78 @@
+//! The store on fred: the same scripts, the same reading of replies, another client under them.
+//!
+//! fred can reconnect and replay by itself. Here it does neither: a client is used for one pair of
+//! connections, and dropped with them, so that a request which was in flight stays unknown. The next
+//! request opens a new pair.
+//!
+//! Requests and wake-ups have a connection each, because fred takes an error in answer to a SUBSCRIBE
+//! for the answer to the request after it, and every later reply for that of the one before. Where
+//! that can happen, no lease may depend on it.
+
+mod link;
+mod wakeup;
+
+use std::fmt;
+use std::sync::Arc;
+
+use fred::types::Value;
+use futures_core::Stream;
+
+use super::RedisConfig;
+use super::reply::{self, Field};
+use super::script::Invocation;
+use crate::store::{Hint, Key, Reply, Request, Store, StoreError, StoreErrorKind, StoreTraits};
+use link::{Link, failed};
+
+/// Leases in a Redis or Valkey server, through fred: two connections for all elections, opened when
+/// first needed, dropped and opened anew after any timeout or protocol error. A clone is the same.
+///
+/// fred owns its sockets, so this store runs in tokio and against real servers only: the simulator
+/// can't run it.
+#[derive(Clone)]
+pub struct Fred(Arc<Link>);
+
+impl Fred {
+    /// A store at that server. Does not connect yet, and needs no runtime yet.
+    pub fn new(config: RedisConfig) -> Self {
+        Self(Arc::new(Link::new(config)))
+    }
+}
+
+impl Store for Fred {
+    fn traits(&self) -> StoreTraits {
+        StoreTraits::new("fred")
+    }
+
+    async fn call(&self, key: &Key, request: Request) -> Result<Reply, StoreError> {
+        let call = Invocation::new(&self.0.config, key, &request);
+        let live = self.0.live().await?;
+        let answer = live.invoke(&call).await.map_err(|error| failed(&error))?;
+        let reply = reply::decode(&fields(answer));
+        if matches!(&reply, Err(error) if error.kind() == StoreErrorKind::UnexpectedReply) {
+            // Replies that do not fit their requests may be out of step with them.
+            live.dead.cancel();
+        }
+        reply
+    }
+
+    fn hints(&self, key: &Key) -> impl Stream<Item = Hint> + Send + 'static {
+        wakeup::hints(Arc::clone(&self.0), self.0.config.record(key))
+    }
+}
+
+fn fields(value: Value) -> Vec<Field> {
+    let Value::Array(values) = value else { return vec![Field::Other] };
+    let field = |value| match value {
+        Value::String(text) => Field::Text(text.into_inner()),
+        Value::Bytes(text) => Field::Text(text),
+        Value::Integer(number) => Field::Number(number),
+        _ => Field::Other,
+    };
+    values.into_iter().map(field).collect()
+}
+
+impl fmt::Debug for Fred {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Fred").field(&self.0.config).finish()
+    }
+}

@@ -1,0 +1,230 @@
+//! A pair of physical connections, replaced whenever either may be stuck.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use fred::clients::Client;
+use fred::error::{Error, ErrorKind};
+use fred::interfaces::{ClientLike, LuaInterface, PubsubInterface};
+use fred::types::config::{Config, ServerConfig, TcpConfig};
+use fred::types::{Builder, RespVersion, Value};
+use futures_util::FutureExt;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
+
+use crate::runtime::{Runtime, TokioRuntime};
+use crate::store::redis::script::Invocation;
+use crate::store::redis::{RedisConfig, Secret, reply};
+use crate::store::{StoreError, StoreErrorKind};
+
+pub(super) struct Link {
+    pub(super) config: RedisConfig,
+    current: Mutex<Option<Live>>,
+    /// Held while connecting, so that a crowd of callers opens one pair of connections.
+    connecting: tokio::sync::Mutex<()>,
+}
+
+/// Connections that were working when last seen.
+#[derive(Clone)]
+pub(super) struct Live {
+    requests: Client,
+    pub(super) wakeups: Client,
+    /// Cancelled once either connection is known or suspected to be of no more use.
+    pub(super) dead: CancellationToken,
+}
+
+impl Link {
+    pub(super) fn new(config: RedisConfig) -> Self {
+        Self { config, current: Mutex::new(None), connecting: tokio::sync::Mutex::new(()) }
+    }
+
+    fn current(&self) -> Option<Live> {
+        let current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        current.as_ref().filter(|live| !live.dead.is_cancelled()).cloned()
+    }
+
+    /// The connections, opened anew if there are none.
+    pub(super) async fn live(&self) -> Result<Live, StoreError> {
+        if let Some(live) = self.current() {
+            return Ok(live);
+        }
+        let _turn = self.connecting.lock().await;
+        if let Some(live) = self.current() {
+            return Ok(live);
+        }
+        let within = self.config.connect_timeout;
+        let live = tokio::select! {
+            biased;
+            live = self.connect() => live?,
+            () = after(within) => {
+                let detail = format!("no connection within {within:?}");
+                return Err(StoreError::new(StoreErrorKind::Unreachable, detail));
+            }
+        };
+        *self.current.lock().unwrap_or_else(PoisonError::into_inner) = Some(live.clone());
+        Ok(live)
+    }
+
+    async fn connect(&self) -> Result<Live, StoreError> {
+        let (requests, wakeups) = (self.client()?, self.client()?);
+        let routing = tokio::try_join!(open(&requests), open(&wakeups));
+        let (mut first, mut second) = routing.map_err(|error| self.not_opened(&error))?;
+        let dead = CancellationToken::new();
+        let ends = dead.clone();
+        // Whatever ends, ends the pair: fred's tasks are aborted, and their sockets closed.
+        let drive = async move {
+            tokio::select! {
+                biased;
+                () = ends.cancelled() => {}
+                _ = &mut first => ends.cancel(),
+                _ = &mut second => ends.cancel(),
+            }
+        };
+        TokioRuntime.spawn(drive.boxed());
+        Ok(Live { requests, wakeups, dead })
+    }
+
+    fn client(&self) -> Result<Client, StoreError> {
+        let RedisConfig { host, port, username, password, database, connect_timeout, .. } =
+            &self.config;
+        let config = Config {
+            fail_fast: true,
+            version: RespVersion::RESP3,
+            server: ServerConfig::new_centralized(host, *port),
+            username: username.clone(),
+            password: password.as_ref().map(Secret::reveal).map(str::to_owned),
+            database: Some(*database).filter(|database| *database != 0),
+            ..Config::default()
+        };
+        // No reconnection policy: without one, a connection that breaks ends its client.
+        Builder::from_config(config)
+            .with_connection_config(|settings| {
+                settings.max_command_attempts = 1;
+                settings.max_redirections = 0;
+                settings.connection_timeout = *connect_timeout;
+                settings.internal_command_timeout = *connect_timeout;
+                settings.tcp = TcpConfig { nodelay: Some(true), ..TcpConfig::default() };
+            })
+            .build()
+            .map_err(|error| failed(&error))
+    }
+
+    fn not_opened(&self, error: &Error) -> StoreError {
+        match error.kind() {
+            ErrorKind::IO if error.details().contains("refused") => {
+                let RedisConfig { host, port, .. } = &self.config;
+                let detail = format!("{host}:{port}: {}", error.details());
+                StoreError::new(StoreErrorKind::Unreachable, detail)
+            }
+            ErrorKind::Timeout => {
+                StoreError::new(StoreErrorKind::Unreachable, error.details().to_owned())
+            }
+            _ => failed(error),
+        }
+    }
+}
+
+/// Opens a client's connection. The task that drives it ends when the handle is dropped.
+async fn open(client: &Client) -> Result<AbortOnDropHandle<Result<(), Error>>, Error> {
+    let mut connected = Box::pin(client.wait_for_connect());
+    // Listens before there is something to hear.
+    let early = connected.as_mut().now_or_never();
+    let mut routing = AbortOnDropHandle::new(client.connect());
+    if early.is_none() {
+        tokio::select! {
+            biased;
+            connected = connected => connected?,
+            ended = &mut routing => {
+                ended??;
+                return Err(Error::new(ErrorKind::Canceled, "ended while connecting"));
+            }
+        }
+    }
+    Ok(routing)
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        if let Some(live) = self.current() {
+            live.dead.cancel();
+        }
+    }
+}
+
+impl Live {
+    /// Calls the script. A server that does not know it has not executed anything: only then is it
+    /// called a second time.
+    pub(super) async fn invoke(&self, call: &Invocation) -> Result<Value, Error> {
+        // A caller that gives up drops this half way, and the connection may be stuck for good.
+        let unanswered = self.dead.clone().drop_guard();
+        let mut answer = self.evalsha(call).await;
+        if matches!(&answer, Err(error) if server_error(error).is_some_and(|(code, _)| code == "NOSCRIPT"))
+        {
+            let loaded = self.answered(self.requests.script_load::<Value, _>(call.script.text));
+            answer = match loaded.await {
+                Ok(_) => self.evalsha(call).await,
+                Err(error) => Err(error),
+            };
+        }
+        if answer.as_ref().map_or_else(|error| server_error(error).is_some(), |_| true) {
+            unanswered.disarm();
+        }
+        answer
+    }
+
+    async fn evalsha(&self, call: &Invocation) -> Result<Value, Error> {
+        let arguments: Vec<Value> = call.arguments.iter().cloned().map(Value::Bytes).collect();
+        let sha = call.script.sha.clone();
+        self.answered(self.requests.evalsha(sha, call.keys.clone(), arguments)).await
+    }
+
+    /// A client whose connection has ended takes commands, and never answers.
+    async fn answered<T>(
+        &self,
+        command: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, Error> {
+        tokio::select! {
+            biased;
+            answer = command => answer,
+            () = self.dead.cancelled() => Err(Error::new(ErrorKind::Canceled, "the connection ended")),
+        }
+    }
+
+    /// Subscribes, and waits until the server has done so: fred itself does not.
+    pub(super) async fn subscribe(&self, channel: &str) -> Result<(), Error> {
+        self.answered(async {
+            self.wakeups.subscribe(channel).await?;
+            self.wakeups.ping::<Value>(None).await.map(drop)
+        })
+        .await
+    }
+}
+
+/// The code and the text of an error that the server gave in a reply's place.
+fn server_error(error: &Error) -> Option<(&str, &str)> {
+    match error.kind() {
+        ErrorKind::IO | ErrorKind::Canceled | ErrorKind::Timeout => return None,
+        ErrorKind::Parse | ErrorKind::Protocol | ErrorKind::Config => return None,
+        _ => {}
+    }
+    let (code, text) = error.details().split_once(' ').unwrap_or((error.details(), ""));
+    let is_code = !code.is_empty() && code.bytes().all(|byte| byte.is_ascii_uppercase());
+    is_code.then_some((code, text))
+}
+
+/// What an error of the client library means.
+pub(super) fn failed(error: &Error) -> StoreError {
+    if let Some((code, text)) = server_error(error) {
+        return reply::server_error(code, text);
+    }
+    let kind = match error.kind() {
+        ErrorKind::Auth => StoreErrorKind::Authentication,
+        ErrorKind::Parse | ErrorKind::Protocol => StoreErrorKind::UnexpectedReply,
+        _ => StoreErrorKind::Disconnected,
+    };
+    StoreError::new(kind, error.to_string())
+}
+
+pub(super) fn after(pause: Duration) -> impl Future<Output = ()> + Send {
+    TokioRuntime.sleep_until(TokioRuntime.now() + pause)
+}
