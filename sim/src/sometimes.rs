@@ -58,8 +58,8 @@ pub const NAMES: [&str; 14] = [
 ];
 
 const CUTS_OFF: [FaultKind; 3] = [FaultKind::Partition, FaultKind::OneWay, FaultKind::Hold];
-const STANDS_STILL: [FaultKind; 3] =
-    [FaultKind::Pause, FaultKind::PauseAtGuard, FaultKind::PauseAtSend];
+const STANDS_STILL: [FaultKind; 4] =
+    [FaultKind::Pause, FaultKind::PauseAtGuard, FaultKind::PauseAtSend, FaultKind::PauseAfterSend];
 
 /// A grant that comes later than that after a release owes nothing to it.
 const HANDOVER_MOST: u64 = 2_000_000_000;
@@ -367,9 +367,9 @@ mod tests {
     #[test]
     fn ended_by_its_clock_during_a_fault() {
         for (kinds, condition) in
-            [(CUTS_OFF, LED_WHILE_PARTITIONED), (STANDS_STILL, LEADER_PAUSED_PAST_ITS_LEASE)]
+            [(&CUTS_OFF[..], LED_WHILE_PARTITIONED), (&STANDS_STILL, LEADER_PAUSED_PAST_ITS_LEASE)]
         {
-            for kind in kinds {
+            for &kind in kinds {
                 let (leading, ends) = ((1, leads(n(0), 7)), (90, leads_no_more(n(0))));
                 let down = |reason| (89, stepped_down(n(0), 7, reason));
                 let suffering = |history: &[(True, Event)]| {

@@ -37,6 +37,9 @@ pub enum Fault {
     /// The node's process stands still between deciding to send and sending, at its next message after
     /// `from_ms`.
     PauseAtSend { node: usize, from_ms: u64, for_ms: u64 },
+    /// The node's process stands still right after sending, at its next message after `from_ms`: the
+    /// reply waits for it.
+    PauseAfterSend { node: usize, from_ms: u64, for_ms: u64 },
     /// The node's clock is put forward.
     ClockStep { node: usize, at_ms: u64, forward_ms: u64 },
     /// The node's process is gone, and starts again. With `power` its connections are not closed.
@@ -64,6 +67,7 @@ pub enum FaultKind {
     Pause,
     PauseAtGuard,
     PauseAtSend,
+    PauseAfterSend,
     ClockStep,
     Crash,
     Resign,
@@ -76,7 +80,7 @@ pub enum FaultKind {
 
 impl FaultKind {
     /// All of them.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Partition,
         Self::OneWay,
         Self::Hold,
@@ -85,6 +89,7 @@ impl FaultKind {
         Self::Pause,
         Self::PauseAtGuard,
         Self::PauseAtSend,
+        Self::PauseAfterSend,
         Self::ClockStep,
         Self::Crash,
         Self::Resign,
@@ -105,6 +110,7 @@ impl FaultKind {
             Self::Pause => "pause",
             Self::PauseAtGuard => "pause-at-guard",
             Self::PauseAtSend => "pause-at-send",
+            Self::PauseAfterSend => "pause-after-send",
             Self::ClockStep => "clock-step",
             Self::Crash => "crash",
             Self::Resign => "resign",
@@ -155,6 +161,7 @@ impl Fault {
             Self::Pause { .. } => FaultKind::Pause,
             Self::PauseAtGuard { .. } => FaultKind::PauseAtGuard,
             Self::PauseAtSend { .. } => FaultKind::PauseAtSend,
+            Self::PauseAfterSend { .. } => FaultKind::PauseAfterSend,
             Self::ClockStep { .. } => FaultKind::ClockStep,
             Self::Crash { .. } => FaultKind::Crash,
             Self::Resign { .. } => FaultKind::Resign,

@@ -30,7 +30,7 @@ pub fn swarm(seed: u64, allowed: &[FaultKind]) -> Plan {
         store_rate_ppm: if drifts { rate(seed, u64::MAX, settings.drift_ppm) } else { 0 },
         settings,
         latency_ms: (latency_least, latency_least + draw.within(0..=6)),
-        work_every_ms: draw.within(10..=60),
+        work_every_ms: draw.pick(&[20, 60, settings.ttl_ms / 4, settings.ttl_ms / 2]),
         faults,
         calm_from_ms,
     }
@@ -108,6 +108,9 @@ fn one(mut draw: Draw, kind: FaultKind, nodes: usize, ttl_ms: u64, until_ms: u64
         FaultKind::PauseAtSend => {
             Fault::PauseAtSend { node, from_ms: at_ms, for_ms: span.to_ms - at_ms }
         }
+        FaultKind::PauseAfterSend => {
+            Fault::PauseAfterSend { node, from_ms: at_ms, for_ms: span.to_ms - at_ms }
+        }
         FaultKind::ClockStep => {
             Fault::ClockStep { node, at_ms, forward_ms: draw.within(1..=2 * ttl_ms) }
         }
@@ -139,7 +142,9 @@ fn begins(fault: &Fault) -> u64 {
         Fault::Cut { at_ms, .. } | Fault::ClockStep { at_ms, .. } | Fault::Resign { at_ms, .. } => {
             at_ms
         }
-        Fault::PauseAtGuard { from_ms, .. } | Fault::PauseAtSend { from_ms, .. } => from_ms,
+        Fault::PauseAtGuard { from_ms, .. }
+        | Fault::PauseAtSend { from_ms, .. }
+        | Fault::PauseAfterSend { from_ms, .. } => from_ms,
     }
 }
 

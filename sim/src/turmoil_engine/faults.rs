@@ -90,6 +90,7 @@ impl Faults {
                 let kind = match point {
                     Point::Guard => FaultKind::PauseAtGuard,
                     Point::Send => FaultKind::PauseAtSend,
+                    Point::Sent => FaultKind::PauseAfterSend,
                 };
                 self.world.record(Event::Fault { kind, node: Some(node.index) });
             }
@@ -122,7 +123,7 @@ impl Faults {
         let (kind, node) = (fault.kind(), node_of(&fault));
         match (edge, kind) {
             // Happens only once the process comes to that point.
-            (_, FaultKind::PauseAtGuard | FaultKind::PauseAtSend) => {}
+            (_, FaultKind::PauseAtGuard | FaultKind::PauseAtSend | FaultKind::PauseAfterSend) => {}
             (Edge::Begin, _) => self.world.record(Event::Fault { kind, node }),
             (Edge::End, _) => self.world.record(Event::Healed { kind, node }),
         }
@@ -157,6 +158,9 @@ impl Faults {
             }
             Fault::PauseAtSend { node, for_ms, .. } => {
                 self.nodes[node].arm(Point::Send, for_ms * MS);
+            }
+            Fault::PauseAfterSend { node, for_ms, .. } => {
+                self.nodes[node].arm(Point::Sent, for_ms * MS);
             }
             Fault::ClockStep { node, forward_ms, .. } => {
                 let node = &self.nodes[node];
@@ -270,7 +274,9 @@ fn edges(fault: &Fault) -> (u64, Option<u64>) {
         Fault::Cut { at_ms, .. } | Fault::ClockStep { at_ms, .. } | Fault::Resign { at_ms, .. } => {
             (at_ms, None)
         }
-        Fault::PauseAtGuard { from_ms, .. } | Fault::PauseAtSend { from_ms, .. } => (from_ms, None),
+        Fault::PauseAtGuard { from_ms, .. }
+        | Fault::PauseAtSend { from_ms, .. }
+        | Fault::PauseAfterSend { from_ms, .. } => (from_ms, None),
     }
 }
 
@@ -284,6 +290,7 @@ fn node_of(fault: &Fault) -> Option<usize> {
         | Fault::Pause { node, .. }
         | Fault::PauseAtGuard { node, .. }
         | Fault::PauseAtSend { node, .. }
+        | Fault::PauseAfterSend { node, .. }
         | Fault::ClockStep { node, .. }
         | Fault::Crash { node, .. }
         | Fault::Resign { node, .. } => Some(node),

@@ -22,6 +22,8 @@ pub(super) enum Point {
     Guard,
     /// Between deciding to send and sending.
     Send,
+    /// Right after sending.
+    Sent,
 }
 
 pub(super) struct Node {

@@ -60,7 +60,9 @@ impl AsyncWrite for Stream {
         }
         self.node.reaches(Point::Send);
         ready!(self.poll_usable(context))?;
-        Pin::new(&mut self.inner).poll_write(context, bytes)
+        let written = ready!(Pin::new(&mut self.inner).poll_write(context, bytes))?;
+        self.node.reaches(Point::Sent);
+        Poll::Ready(Ok(written))
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {

@@ -116,7 +116,7 @@ impl Copy {
         let ran = Command::new("timeout")
             .args(["--signal=KILL", "120"])
             .arg(self.target.join("release/tenure-sim-planted"))
-            .args(["run", "--runs", "150", "--format", "json", "--faults", bug.faults])
+            .args(["run", "--runs", "400", "--format", "json", "--faults", bug.faults])
             .args(["--properties", property])
             .output()
             .unwrap();

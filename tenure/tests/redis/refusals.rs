@@ -83,9 +83,15 @@ over_both_clients! {
     async fn damaged_records(client: Client) {
         let server = server();
         let store = client.at(server.port());
-        for (damaged, value) in
-            [("token", "seven"), ("lease_end", ""), ("ttl", "x"), ("token", ""), ("lease_end", "-")]
-        {
+        for (damaged, value) in [
+            ("token", "seven"),
+            ("lease_end", ""),
+            ("ttl", "x"),
+            ("token", ""),
+            ("lease_end", "-"),
+            ("lease_end", "nan"),
+            ("token", "-7"),
+        ] {
             server.command(&["DEL", RECORD]).unwrap();
             granted(&store, acquire(1, None)).await;
             server.command(&["HSET", RECORD, damaged, value]).unwrap();
@@ -93,10 +99,15 @@ over_both_clients! {
                 refuses(&store, &[request], StoreErrorKind::BadRecord).await;
             }
         }
-        server.command(&["DEL", RECORD]).unwrap();
-        server.command(&["HSET", RECORD, "name", "no token"]).unwrap();
-        // A record without a token is no record: nothing is known to be lost by it.
-        granted(&store, acquire(1, None)).await;
+        // Half a record is no vacancy.
+        for missing in ["token", "lease_end"] {
+            server.command(&["DEL", RECORD]).unwrap();
+            granted(&store, acquire(1, None)).await;
+            server.command(&["HDEL", RECORD, missing]).unwrap();
+            for request in [acquire(1, None), acquire(2, None), Request::Observe] {
+                refuses(&store, &[request], StoreErrorKind::BadRecord).await;
+            }
+        }
     }
 
     async fn a_holder_that_no_candidate_wrote(client: Client) {

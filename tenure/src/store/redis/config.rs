@@ -196,7 +196,10 @@ mod tests {
     fn errors_name_the_part_and_hide_the_rest() {
         for (url, expected) in [
             ("redis//x", "the Redis URL can't be read"),
-            ("rediss://u:hush@h", "the Redis URL's scheme is \"rediss\"; only \"redis\" is supported"),
+            (
+                "rediss://u:hush@h",
+                "the Redis URL's scheme is \"rediss\"; only \"redis\" is supported",
+            ),
             ("redis://", "the Redis URL names no host"),
             (
                 "redis://u:hush@h/x",

@@ -30,7 +30,9 @@ pub(super) fn decode(fields: &[Field]) -> Result<Reply, StoreError> {
         }
         (b"stale", [last]) => positive(last).map(|last| Reply::Stale { last }),
         (b"renewed", []) => Some(Reply::Renewed),
-        (b"superseded", [last]) => number(last).map(|last| Reply::Superseded { last: Token::new(last) }),
+        (b"superseded", [last]) => {
+            number(last).map(|last| Reply::Superseded { last: Token::new(last) })
+        }
         (b"released", []) => Some(Reply::Released),
         (b"not_held", []) => Some(Reply::NotHeld),
         (b"vacant", []) => Some(Reply::Vacant),

@@ -66,11 +66,7 @@ impl Invocation {
             Request::Renew { holder, token, ttl } => Self {
                 script: &ALL.renew,
                 keys: vec![record],
-                arguments: vec![
-                    holder.to_string().into(),
-                    token.to_string().into(),
-                    micros(*ttl),
-                ],
+                arguments: vec![holder.to_string().into(), token.to_string().into(), micros(*ttl)],
             },
             Request::Release { holder, token } => Self {
                 script: &ALL.release,

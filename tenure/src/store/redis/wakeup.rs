@@ -42,10 +42,7 @@ impl Wakeups {
 
 /// Hints on one channel, across connections. First subscribe, then hint: whatever was released before
 /// the subscription is found by the try that follows it.
-pub(super) fn hints(
-    link: Arc<Link>,
-    channel: String,
-) -> impl Stream<Item = Hint> + Send + 'static {
+pub(super) fn hints(link: Arc<Link>, channel: String) -> impl Stream<Item = Hint> + Send + 'static {
     async_stream::stream! {
         let mut failures = 0_u32;
         loop {

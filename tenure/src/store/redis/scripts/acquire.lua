@@ -7,25 +7,25 @@
 -- The record has no expiry of its own: its token must outlive the lease. All times are microseconds
 -- of the server's clock since 1970, written with '%.0f', which is exact below 2^53.
 local function number(value) return string.format('%.0f', value) end
+-- What a record holds is whole numbers; anything else, 'nan' too, is damage.
+local function whole(text) return string.match(text or '', '^%d+$') and tonumber(text) end
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local seen, ttl, quarantine = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 
 local record = redis.call('HMGET', KEYS[1],
   'token', 'holder', 'lease_end', 'ttl', 'released', 'name', 'metadata')
-local last, lease_end = 0, 0
-if record[1] then
-  last, lease_end = tonumber(record[1]), tonumber(record[3])
-  if not (last and lease_end and record[2] and tonumber(record[4])) then
-    return {'refused', 'record'}
-  end
+local last, lease_end, lasts = 0, 0, 0
+if record[1] or record[2] or record[3] then
+  last, lease_end, lasts = whole(record[1]), whole(record[3]), whole(record[4])
+  if not (last and lease_end and lasts and record[2]) then return {'refused', 'record'} end
 end
 local live = record[5] ~= '1' and now < lease_end
 local mine = live and record[2] == ARGV[1]
 
 if live and not mine then
   -- Never more than that lease's own TTL, should the clock have stepped back.
-  local remaining = math.min(lease_end - now, tonumber(record[4]))
+  local remaining = math.min(lease_end - now, lasts)
   return {'held', last, remaining, record[2], record[6] or '', record[7] or ''}
 end
 if not mine and seen < last then
@@ -46,7 +46,7 @@ if string.sub(policy, 1, 8) == 'allkeys-' then return {'refused', 'eviction', po
 -- lost: whoever is granted now waits until no older leader can be left.
 local identity = (field('run_id') or '') .. '/' .. (field('master_replid') or '')
 local history = redis.call('HMGET', KEYS[2], 'identity', 'known_since')
-local known_since = tonumber(history[2] or '')
+local known_since = whole(history[2])
 if seen > last or history[1] ~= identity or not known_since then
   if ARGV[7] == '1' and not history[1] and seen <= last then
     known_since = 0

@@ -2,11 +2,16 @@
 --
 -- KEYS  1 the election's record, whose name is also the channel of its hints
 -- ARGV  1 holder   2 token
+-- What a record holds is whole numbers; anything else, 'nan' too, is damage.
+local function whole(text) return string.match(text or '', '^%d+$') and tonumber(text) end
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local record = redis.call('HMGET', KEYS[1], 'token', 'holder', 'lease_end', 'released')
-local last, lease_end = tonumber(record[1] or '0'), tonumber(record[3] or '0')
-if not (last and lease_end) then return {'refused', 'record'} end
+local last, lease_end = 0, 0
+if record[1] or record[2] or record[3] then
+  last, lease_end = whole(record[1]), whole(record[3])
+  if not (last and lease_end) then return {'refused', 'record'} end
+end
 local live = record[4] ~= '1' and now < lease_end
 
 if live and record[2] == ARGV[1] and last == tonumber(ARGV[2]) then
