@@ -100,6 +100,10 @@ impl Candidate {
     /// says that the tenure is over. Then it is dropped, and started again on the next tenure. The
     /// lease is handed back only when it has ended.
     ///
+    /// Work that goes on waiting after its token was cancelled holds the lease back until the drain
+    /// bound; work that returns hands it over at once, and is done: to work under the next tenure too,
+    /// call again.
+    ///
     /// **Not guaranteed**: that tasks which `work` has spawned, or threads that it blocks, stop. Bind
     /// them to [`Tenure::cancellation_token`].
     ///
@@ -160,6 +164,9 @@ impl Candidate {
 
     /// What happens from now on. Each subscriber has a bounded buffer; one that is too slow is told
     /// how much it lost.
+    ///
+    /// A candidate that was started may already have said something. To miss nothing, subscribe to one
+    /// that was [built](CandidateBuilder::build), then run its driver.
     pub fn events(&self) -> impl Stream<Item = Event> + Send + Unpin + 'static + use<> {
         self.shared().events.subscribe()
     }
