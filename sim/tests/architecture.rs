@@ -1,5 +1,7 @@
 //! Dependencies point one way, and some things are absent on purpose.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,7 @@
 //! The campaign as a user runs it: the same plans give the same traces, whoever carries them out.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::process::{Command, Output};
 
 use serde_json::Value;

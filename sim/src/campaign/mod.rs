@@ -107,7 +107,9 @@ impl Campaign {
                     expected += 1;
                 }
             }
-            early.into_values().for_each(|run| summary.add(run));
+            for run in early.into_values() {
+                summary.add(run);
+            }
         });
         summary.wall = began.elapsed();
         summary

@@ -4,6 +4,8 @@
 //! replaced, the simulator built from the copy and run. A snippet that does not stand in its file
 //! exactly once is an error: a bug that is not planted proves nothing.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod bugs;
 
 use std::path::{Path, PathBuf};
@@ -48,7 +50,7 @@ fn together_the_bugs_make_every_property_fail() {
 
 struct Copy {
     workspace: PathBuf,
-    copy: PathBuf,
+    sources: PathBuf,
     target: PathBuf,
 }
 
@@ -58,14 +60,14 @@ impl Copy {
         // Beside the artifacts of this very test, so that registry crates are not built again.
         let target = std::env::current_exe().unwrap();
         let target = target.ancestors().nth(3).unwrap().to_path_buf();
-        let copy = target.join("planted");
+        let sources = target.join("planted");
         for folder in FOLDERS {
-            copy_folder(&workspace.join(folder), &copy.join(folder)).unwrap();
+            copy_folder(&workspace.join(folder), &sources.join(folder)).unwrap();
         }
         for file in FILES {
-            fs::copy(workspace.join(file), copy.join(file)).unwrap();
+            fs::copy(workspace.join(file), sources.join(file)).unwrap();
         }
-        let this = Self { workspace, copy, target };
+        let this = Self { workspace, sources, target };
         // Its own name, so that it does not take the place of the real command.
         this.edit(&Edit {
             file: "sim/Cargo.toml",
@@ -85,7 +87,7 @@ impl Copy {
     }
 
     fn edit(&self, Edit { file, from, to }: &Edit) {
-        let path = self.copy.join(file);
+        let path = self.sources.join(file);
         let text = fs::read_to_string(&path).unwrap();
         let found = text.matches(from).count();
         assert_eq!(found, 1, "{file} holds {found} times, and should once:\n{from}");
@@ -94,14 +96,14 @@ impl Copy {
 
     fn mend(&self, bug: &Bug) {
         for Edit { file, .. } in bug.edits {
-            fs::copy(self.workspace.join(file), self.copy.join(file)).unwrap();
+            fs::copy(self.workspace.join(file), self.sources.join(file)).unwrap();
         }
     }
 
     fn build(&self, bug: &Bug) {
         let built = Command::new(env!("CARGO"))
             .args(["build", "--release", "--quiet", "--package", "tenure-sim"])
-            .current_dir(&self.copy)
+            .current_dir(&self.sources)
             .env("CARGO_TARGET_DIR", &self.target)
             // Only the mutated crates change from build to build.
             .env("CARGO_PROFILE_RELEASE_INCREMENTAL", "true")

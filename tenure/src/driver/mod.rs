@@ -102,7 +102,7 @@ impl Driver {
                 Some(called) = self.world.calls.next(), if !self.world.calls.is_empty() => {
                     // An aborted call was given up before; nobody waits for it.
                     if let Ok(called) = called {
-                        self.called(called);
+                        self.called(&called);
                     }
                 }
                 Some(id) = self.world.drains.next(), if !self.world.drains.is_empty() => {
@@ -148,9 +148,9 @@ impl Driver {
         }
     }
 
-    fn called(&mut self, called: Called) {
+    fn called(&mut self, called: &Called) {
         let Some(election) = self.elections.get_mut(&called.election) else { return };
-        let result = election.called(&called, &self.world);
+        let result = election.called(called, &self.world);
         let id = called.id;
         self.step(called.election, Input::Reply { id, result: result.ok_or(Unknown) });
     }
