@@ -57,29 +57,19 @@ struct Copy {
 impl Copy {
     fn of_the_sources() -> Self {
         let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_path_buf();
-        // Beside the artifacts of this very test, so that registry crates are not built again.
+        // Beside the artifacts of this very test, and never among them: cargo tells packages of two
+        // copies of a workspace apart by the age of their files alone, and would sooner or later take a
+        // planted bug for the real thing.
         let target = std::env::current_exe().unwrap();
-        let target = target.ancestors().nth(3).unwrap().to_path_buf();
-        let sources = target.join("planted");
+        let folder = target.ancestors().nth(3).unwrap().join("planted");
+        let (sources, target) = (folder.join("sources"), folder.join("target"));
         for folder in FOLDERS {
             copy_folder(&workspace.join(folder), &sources.join(folder)).unwrap();
         }
         for file in FILES {
             fs::copy(workspace.join(file), sources.join(file)).unwrap();
         }
-        let this = Self { workspace, sources, target };
-        // Its own name, so that it does not take the place of the real command.
-        this.edit(&Edit {
-            file: "sim/Cargo.toml",
-            from: "[[bin]]\nname = \"tenure-sim\"",
-            to: "[[bin]]\nname = \"tenure-sim-planted\"\npath = \"src/bin/tenure-sim/main.rs\"",
-        });
-        this.edit(&Edit {
-            file: "sim/Cargo.toml",
-            from: "default-run = \"tenure-sim\"",
-            to: "autobins = false",
-        });
-        this
+        Self { workspace, sources, target }
     }
 
     fn plant(&self, bug: &Bug) {
@@ -117,7 +107,7 @@ impl Copy {
         // A bug that makes the driver spin must fail the test, not hang it.
         let ran = Command::new("timeout")
             .args(["--signal=KILL", "120"])
-            .arg(self.target.join("release/tenure-sim-planted"))
+            .arg(self.target.join("release/tenure-sim"))
             .args(["run", "--runs", "400", "--format", "json", "--faults", bug.faults])
             .args(["--properties", property])
             .output()

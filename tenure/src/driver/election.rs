@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use futures_util::future::{AbortHandle, Abortable};
 use futures_util::stream::BoxStream;
 use futures_util::{FutureExt, StreamExt};
-use tenure_core::{Candidate as Machine, Claim, Event as Told, Input, Output, RequestId};
+use tenure_core::{Candidate as Machine, Claim, Event as Told, Input, Output};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
+use super::calls::Calls;
 use super::{Called, ElectionId, NewElection, World};
 use crate::candidate::{Shared, Standing};
 use crate::event::Event;
@@ -20,7 +20,7 @@ pub(super) struct Election {
     shared: Arc<Shared>,
     profile: Profile,
     tenure: Option<Tenure>,
-    calls: Vec<Call>,
+    calls: Calls,
     /// Who waits for a resignation to be complete.
     withdrawal: Vec<oneshot::Sender<()>>,
     stopping: bool,
@@ -28,14 +28,6 @@ pub(super) struct Election {
     last_error: Option<StoreError>,
     /// Ends the stream of hints.
     over: CancellationToken,
-}
-
-/// A call under way, and when its caller loses patience.
-struct Call {
-    id: RequestId,
-    name: &'static str,
-    give_up_at: Instant,
-    abort: AbortHandle,
 }
 
 impl Drop for Election {
@@ -62,7 +54,7 @@ impl Election {
             shared,
             profile,
             tenure: None,
-            calls: Vec::new(),
+            calls: Calls::default(),
             withdrawal: Vec::new(),
             stopping: false,
             stopped: false,
@@ -73,8 +65,7 @@ impl Election {
     }
 
     pub(super) fn deadline(&self) -> Option<Instant> {
-        let calls = self.calls.iter().map(|call| call.give_up_at).min();
-        self.machine.deadline().into_iter().chain(calls).min()
+        self.machine.deadline().into_iter().chain(self.calls.deadline()).min()
     }
 
     pub(super) fn has_stopped(&self) -> bool {
@@ -104,7 +95,8 @@ impl Election {
             match output {
                 Output::Send { id, request, give_up_at } => {
                     let request = Request::of_machine(request, &self.profile);
-                    self.call(world, now, id, request, give_up_at);
+                    let times = (now, give_up_at);
+                    self.calls.begin(world, &self.shared, (id, request), times);
                 }
                 Output::Event(event) => self.told(world, now, event),
             }
@@ -115,39 +107,16 @@ impl Election {
         }
     }
 
-    fn call(
-        &mut self,
-        world: &World,
-        sent_at: Instant,
-        id: RequestId,
-        request: Request,
-        give_up_at: Instant,
-    ) {
-        let (election, name) = (self.shared.id, request.name());
-        let call = world.store.call_owned(self.shared.key.clone(), request);
-        let call = async move {
-            let result = call.await;
-            Called { election, id, name, sent_at, result }
-        };
-        let (abort, registration) = AbortHandle::new_pair();
-        world.calls.push(Abortable::new(call.boxed(), registration));
-        self.calls.push(Call { id, name, give_up_at, abort });
-    }
-
-    /// Drops the calls that nobody waits for any longer; their connection learns of it by that.
     fn give_up_calls(&mut self, now: Instant) {
-        let late = self.calls.extract_if(.., |call| call.give_up_at <= now);
-        let late: Vec<Call> = late.collect();
-        for call in late {
-            call.abort.abort();
-            metrics::request_given_up(&self.shared.key, call.name);
-            self.failed(StoreError::new(StoreErrorKind::Timeout, ""));
+        for name in self.calls.give_up(now) {
+            metrics::request_given_up(&self.shared.key, name);
+            self.failed(StoreError::new(StoreErrorKind::Timeout, name));
         }
     }
 
     /// What a call that ended means to the machine; `None` if its outcome is unknown.
     pub(super) fn called(&mut self, called: &Called, world: &World) -> Option<tenure_core::Reply> {
-        self.calls.retain(|call| call.id != called.id);
+        self.calls.ended(called.id);
         let took = world.runtime.now().since(called.sent_at);
         metrics::request(&self.shared.key, called.name, took, called.result.is_ok());
         match &called.result {

@@ -4,6 +4,7 @@
 //! to the machine, and does what the machine says. A claim ends by the clock, in the handle's own
 //! thread, whether or not the driver ever runs again.
 
+mod calls;
 mod election;
 mod elections;
 mod timers;

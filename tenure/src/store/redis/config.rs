@@ -126,7 +126,12 @@ impl RedisConfig {
     /// The name of an election's record, which is also the channel of its hints. The braces keep it in
     /// one cluster slot with the prefix's history.
     pub(super) fn record(&self, key: &Key) -> String {
-        format!("{{{}}}:leader:{key}", self.prefix)
+        self.record_parts(key).concat()
+    }
+
+    /// The same in parts, for those who write it into a buffer of their own.
+    pub(super) fn record_parts<'a>(&'a self, key: &'a Key) -> [&'a str; 4] {
+        ["{", &self.prefix, "}:leader:", key.as_str()]
     }
 
     /// The name of the prefix's history.

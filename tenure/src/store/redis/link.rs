@@ -20,13 +20,12 @@ pub(super) struct Link {
     pub(super) config: RedisConfig,
     pub(super) runtime: Arc<dyn Runtime>,
     pub(super) wakeups: Arc<Wakeups>,
-    current: Mutex<Option<Live>>,
+    current: Mutex<Option<Arc<Live>>>,
     /// Held while connecting, so that a crowd of callers opens one connection.
     connecting: tokio::sync::Mutex<()>,
 }
 
 /// A connection that was working when last seen.
-#[derive(Clone)]
 pub(super) struct Live {
     pub(super) connection: MultiplexedConnection,
     /// Cancelled once the connection is known or suspected to be of no more use.
@@ -45,7 +44,7 @@ impl Link {
     }
 
     /// The connection, opened anew if there is none.
-    pub(super) async fn live(&self) -> Result<Live, StoreError> {
+    pub(super) async fn live(&self) -> Result<Arc<Live>, StoreError> {
         if let Some(live) = self.current() {
             return Ok(live);
         }
@@ -56,18 +55,18 @@ impl Link {
         let late = self.runtime.sleep_until(self.runtime.now() + self.config.connect_timeout);
         let live = tokio::select! {
             biased;
-            live = self.connect() => live?,
+            live = self.connect() => Arc::new(live?),
             () = late => {
                 let within = self.config.connect_timeout;
                 let detail = format!("no connection within {within:?}");
                 return Err(StoreError::new(StoreErrorKind::Unreachable, detail));
             }
         };
-        *self.current.lock().unwrap_or_else(PoisonError::into_inner) = Some(live.clone());
+        *self.current.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&live));
         Ok(live)
     }
 
-    fn current(&self) -> Option<Live> {
+    fn current(&self) -> Option<Arc<Live>> {
         let current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         current.as_ref().filter(|live| !live.dead.is_cancelled()).cloned()
     }
@@ -135,11 +134,11 @@ impl fmt::Debug for Link {
 
 /// Condemns the connection unless the request on it was answered: a caller that gave up has dropped
 /// the request half way, and the connection may be stuck for good.
-pub(super) struct Answered(Option<CancellationToken>);
+pub(super) struct Answered<'a>(Option<&'a CancellationToken>);
 
-impl Answered {
-    pub(super) fn pending(live: &Live) -> Self {
-        Self(Some(live.dead.clone()))
+impl<'a> Answered<'a> {
+    pub(super) fn pending(live: &'a Live) -> Self {
+        Self(Some(&live.dead))
     }
 
     pub(super) fn yes(mut self) {
@@ -147,7 +146,7 @@ impl Answered {
     }
 }
 
-impl Drop for Answered {
+impl Drop for Answered<'_> {
     fn drop(&mut self) {
         if let Some(dead) = self.0.take() {
             dead.cancel();

@@ -8,9 +8,9 @@ use crate::store::{Incumbent, Reply, StoreError, StoreErrorKind};
 use crate::{HolderId, Token};
 
 /// One element of a script's answer.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Field {
-    Text(Bytes),
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Field<'a> {
+    Text(&'a [u8]),
     Number(i64),
     /// Anything that no script returns.
     Other,
@@ -19,10 +19,25 @@ pub(super) enum Field {
 /// The largest integer that Lua's numbers hold exactly.
 const EXACT: u64 = 1 << 53;
 
-/// Reads a script's answer. Everything that it can't be sure of is an error, and so *unknown*.
-pub(super) fn decode(fields: &[Field]) -> Result<Reply, StoreError> {
+/// The most fields that a script returns.
+const MOST: usize = 6;
+
+/// Reads a script's answer, whose fields the client has in a form of its own.
+pub(super) fn read<'a>(values: impl IntoIterator<Item = Field<'a>>) -> Result<Reply, StoreError> {
+    // One more than fits any reply, so that a longer answer is not taken for a shorter one.
+    let mut fields = [Field::Other; MOST + 1];
+    let mut length = 0;
+    for (field, value) in fields.iter_mut().zip(values) {
+        *field = value;
+        length += 1;
+    }
+    decode(&fields[..length])
+}
+
+/// Everything that it can't be sure of is an error, and so *unknown*.
+fn decode(fields: &[Field<'_>]) -> Result<Reply, StoreError> {
     let [Field::Text(word), rest @ ..] = fields else { return Err(unexpected(fields)) };
-    let reply = match (&**word, rest) {
+    let reply = match (*word, rest) {
         (b"granted", [token, wait]) => both(positive(token), duration(wait))
             .map(|(token, wait)| Reply::Granted { token, wait }),
         (b"held", [token, remaining, holder, name, metadata]) => {
@@ -59,7 +74,7 @@ pub(super) fn server_error(code: &str, text: &str) -> StoreError {
     StoreError::new(kind, format!("{code} {text}").trim())
 }
 
-fn refused(why: &[u8], detail: &[Field]) -> StoreError {
+fn refused(why: &[u8], detail: &[Field<'_>]) -> StoreError {
     let (kind, setting) = match why {
         b"role" => (StoreErrorKind::NotPrimary, "its role is "),
         b"eviction" => (StoreErrorKind::Evicting, "its maxmemory-policy is "),
@@ -73,17 +88,17 @@ fn refused(why: &[u8], detail: &[Field]) -> StoreError {
     StoreError::new(kind, format!("{setting}{value}"))
 }
 
-fn unexpected(fields: &[Field]) -> StoreError {
+fn unexpected(fields: &[Field<'_>]) -> StoreError {
     let detail: String = format!("{fields:?}").chars().take(200).collect();
     StoreError::new(StoreErrorKind::UnexpectedReply, detail)
 }
 
 fn incumbent(
-    token: &Field,
-    remaining: &Field,
-    holder: &Field,
-    name: &Field,
-    metadata: &Field,
+    token: &Field<'_>,
+    remaining: &Field<'_>,
+    holder: &Field<'_>,
+    name: &Field<'_>,
+    metadata: &Field<'_>,
 ) -> Option<Incumbent> {
     let (Field::Text(holder), Field::Text(name), Field::Text(metadata)) = (holder, name, metadata)
     else {
@@ -92,21 +107,27 @@ fn incumbent(
     let holder = std::str::from_utf8(holder).ok()?;
     let holder = HolderId::from_bits(u128::from_str_radix(holder, 16).ok()?);
     let name = String::from_utf8_lossy(name);
-    Some(Incumbent::new(positive(token)?, holder, name, metadata.clone(), duration(remaining)?))
+    Some(Incumbent::new(
+        positive(token)?,
+        holder,
+        name,
+        Bytes::copy_from_slice(metadata),
+        duration(remaining)?,
+    ))
 }
 
-fn number(field: &Field) -> Option<u64> {
+fn number(field: &Field<'_>) -> Option<u64> {
     match field {
         Field::Number(number) => u64::try_from(*number).ok().filter(|number| *number < EXACT),
         Field::Text(_) | Field::Other => None,
     }
 }
 
-fn positive(field: &Field) -> Option<Token> {
+fn positive(field: &Field<'_>) -> Option<Token> {
     number(field).and_then(Token::new)
 }
 
-fn duration(field: &Field) -> Option<Duration> {
+fn duration(field: &Field<'_>) -> Option<Duration> {
     number(field).map(Duration::from_micros)
 }
 
@@ -118,8 +139,8 @@ fn both<A, B>(a: Option<A>, b: Option<B>) -> Option<(A, B)> {
 mod tests {
     use super::*;
 
-    fn text(text: &'static str) -> Field {
-        Field::Text(Bytes::from_static(text.as_bytes()))
+    fn text(text: &'static str) -> Field<'static> {
+        Field::Text(text.as_bytes())
     }
 
     #[test]

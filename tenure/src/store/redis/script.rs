@@ -1,11 +1,14 @@
 //! The scripts, and how a request becomes a call of one.
 
+use std::fmt::Write;
+use std::ops::Range;
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 
 use super::RedisConfig;
+use crate::HolderId;
 use crate::store::{Key, Request};
 
 pub(super) const ACQUIRE: &str = include_str!("scripts/acquire.lua");
@@ -39,48 +42,158 @@ static ALL: LazyLock<Scripts> = LazyLock::new(|| Scripts {
     observe: Script::new(OBSERVE),
 });
 
-/// One call of a script.
+const HEX: &[u8; 16] = b"0123456789abcdef";
+
+/// The most keys and arguments that a script takes.
+const MOST: usize = 9;
+
+/// One call of a script. Keys and arguments are parts of one text, so that they cost one allocation.
 pub(super) struct Invocation {
     pub(super) script: &'static Script,
-    pub(super) keys: Vec<String>,
-    pub(super) arguments: Vec<Bytes>,
+    text: Bytes,
+    /// Where in the text each key, and then each argument, ends.
+    ends: [usize; MOST],
+    words: usize,
+    keys: usize,
 }
 
 impl Invocation {
     pub(super) fn new(config: &RedisConfig, key: &Key, request: &Request) -> Self {
-        let record = config.record(key);
-        match request {
-            Request::Acquire { holder, seen, ttl, quarantine, profile } => Self {
-                script: &ALL.acquire,
-                keys: vec![record, config.history()],
-                arguments: vec![
-                    holder.to_string().into(),
-                    seen.map_or(0, crate::Token::get).to_string().into(),
-                    micros(*ttl),
-                    micros(*quarantine),
-                    Bytes::copy_from_slice(profile.name().as_bytes()),
-                    profile.metadata().clone(),
-                    Bytes::from_static(if config.trust_empty_store { b"1" } else { b"0" }),
-                ],
-            },
-            Request::Renew { holder, token, ttl } => Self {
-                script: &ALL.renew,
-                keys: vec![record],
-                arguments: vec![holder.to_string().into(), token.to_string().into(), micros(*ttl)],
-            },
-            Request::Release { holder, token } => Self {
-                script: &ALL.release,
-                keys: vec![record],
-                arguments: vec![holder.to_string().into(), token.to_string().into()],
-            },
-            Request::Observe => {
-                Self { script: &ALL.observe, keys: vec![record], arguments: Vec::new() }
+        let mut words = Words::with_record(config, key);
+        let (script, keys) = match request {
+            Request::Acquire { holder, seen, ttl, quarantine, profile } => {
+                words.bytes(config.history().as_bytes());
+                words.holder(*holder);
+                words.number(seen.map_or(0, crate::Token::get));
+                words.number(micros(*ttl));
+                words.number(micros(*quarantine));
+                words.bytes(profile.name().as_bytes());
+                words.bytes(profile.metadata());
+                words.bytes(if config.trust_empty_store { b"1" } else { b"0" });
+                (&ALL.acquire, 2)
             }
+            Request::Renew { holder, token, ttl } => {
+                words.holder(*holder);
+                words.number(token.get());
+                words.number(micros(*ttl));
+                (&ALL.renew, 1)
+            }
+            Request::Release { holder, token } => {
+                words.holder(*holder);
+                words.number(token.get());
+                (&ALL.release, 1)
+            }
+            Request::Observe => (&ALL.observe, 1),
+        };
+        let Words { text, ends, count } = words;
+        Self { script, text: text.freeze(), ends, words: count, keys }
+    }
+
+    pub(super) fn keys(&self) -> impl ExactSizeIterator<Item = &[u8]> {
+        (0..self.keys).map(|word| &self.text[self.range(word)])
+    }
+
+    pub(super) fn arguments(&self) -> impl ExactSizeIterator<Item = &[u8]> {
+        (self.keys..self.words).map(|word| &self.text[self.range(word)])
+    }
+
+    /// For clients that want to own what they send: parts of the text, not copies.
+    pub(super) fn owned_keys(&self) -> impl ExactSizeIterator<Item = Bytes> {
+        (0..self.keys).map(|word| self.text.slice(self.range(word)))
+    }
+
+    /// See [`owned_keys`](Self::owned_keys).
+    pub(super) fn owned_arguments(&self) -> impl ExactSizeIterator<Item = Bytes> {
+        (self.keys..self.words).map(|word| self.text.slice(self.range(word)))
+    }
+
+    /// How long the keys and arguments are together.
+    pub(super) fn len(&self) -> usize {
+        self.text.len()
+    }
+
+    fn range(&self, word: usize) -> Range<usize> {
+        let start = word.checked_sub(1).map_or(0, |before| self.ends[before]);
+        start..self.ends[word]
+    }
+}
+
+struct Words {
+    text: BytesMut,
+    ends: [usize; MOST],
+    count: usize,
+}
+
+impl Words {
+    /// Begins with the election's record.
+    fn with_record(config: &RedisConfig, key: &Key) -> Self {
+        let mut words = Self { text: BytesMut::with_capacity(256), ends: [0; MOST], count: 0 };
+        for part in config.record_parts(key) {
+            words.text.extend_from_slice(part.as_bytes());
         }
+        words.end();
+        words
+    }
+
+    fn bytes(&mut self, word: &[u8]) {
+        self.text.extend_from_slice(word);
+        self.end();
+    }
+
+    /// What was written since the last word's end is a word.
+    fn end(&mut self) {
+        self.ends[self.count] = self.text.len();
+        self.count += 1;
+    }
+
+    /// As its `Display` writes it, which takes several times as long.
+    fn holder(&mut self, holder: HolderId) {
+        let mut digits = [0; 32];
+        for (pair, byte) in digits.chunks_exact_mut(2).zip(holder.to_bits().to_be_bytes()) {
+            pair[0] = HEX[usize::from(byte >> 4)];
+            pair[1] = HEX[usize::from(byte & 15)];
+        }
+        self.bytes(&digits);
+    }
+
+    fn number(&mut self, number: u64) {
+        // A buffer that grows takes all of it.
+        let _ = write!(self.text, "{number}");
+        self.end();
     }
 }
 
 /// Whole microseconds, rounded down: the store's granularity covers what is lost.
-fn micros(duration: Duration) -> Bytes {
-    duration.as_micros().to_string().into()
+fn micros(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Token;
+    use crate::store::Profile;
+
+    #[test]
+    fn the_longest_call_has_every_word_in_its_place() {
+        let config = RedisConfig::new("h", 1).prefix("app").unwrap();
+        let key = Key::new("a:b").unwrap();
+        let request = Request::Acquire {
+            holder: HolderId::from_bits(0x0123_4567_89ab_cdef),
+            seen: Token::new(42),
+            ttl: Duration::from_nanos(1_500_999),
+            quarantine: Duration::from_secs(2),
+            profile: Profile::new("worker", "meta").unwrap(),
+        };
+        let call = Invocation::new(&config, &key, &request);
+        let words = |words: Vec<&[u8]>| -> Vec<String> {
+            words.into_iter().map(|word| String::from_utf8(word.to_vec()).unwrap()).collect()
+        };
+        assert_eq!(words(call.keys().collect()), [config.record(&key), config.history()]);
+        let holder = HolderId::from_bits(0x0123_4567_89ab_cdef).to_string();
+        assert_eq!(
+            words(call.arguments().collect()),
+            [&*holder, "42", "1500", "2000000", "worker", "meta", "0"]
+        );
+    }
 }

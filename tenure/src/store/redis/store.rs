@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use futures_core::Stream;
+use redis::aio::MultiplexedConnection;
 use redis::{Cmd, RedisResult, Value};
 
 use super::RedisConfig;
 use super::link::{Answered, Link, Live, failed};
-use super::reply::{Field, decode};
+use super::reply::{self, Field};
 use super::script::Invocation;
 use super::wakeup;
 use crate::runtime::{Runtime, TokioRuntime};
@@ -31,15 +32,16 @@ impl Redis {
 
     /// Calls the script. A server that does not know it has not executed anything: only then is it
     /// called a second time.
-    async fn invoke(&self, live: &mut Live, call: &Invocation) -> Result<Value, StoreError> {
+    async fn invoke(&self, live: &Live, call: &Invocation) -> Result<Value, StoreError> {
         let evalsha = evalsha(call);
+        let mut connection = live.connection.clone();
         let pending = Answered::pending(live);
-        let mut answer = self::answer(live, &evalsha).await;
+        let mut answer = self::answer(&mut connection, &evalsha).await;
         if matches!(&answer, Err(error) if error.code() == Some("NOSCRIPT")) {
             let load = redis::cmd("SCRIPT").arg("LOAD").arg(call.script.text).to_owned();
-            answer = self::answer(live, &load).await;
+            answer = self::answer(&mut connection, &load).await;
             if answer.is_ok() {
-                answer = self::answer(live, &evalsha).await;
+                answer = self::answer(&mut connection, &evalsha).await;
             }
         }
         // An error with a code is the server's, in the reply's place, and not the connection's.
@@ -51,8 +53,8 @@ impl Redis {
 }
 
 /// One command and its answer. The client hands on an error reply as a value like any other.
-async fn answer(live: &mut Live, command: &Cmd) -> RedisResult<Value> {
-    live.connection.send_packed_command(command).await?.extract_error()
+async fn answer(connection: &mut MultiplexedConnection, command: &Cmd) -> RedisResult<Value> {
+    connection.send_packed_command(command).await?.extract_error()
 }
 
 impl Store for Redis {
@@ -62,9 +64,9 @@ impl Store for Redis {
 
     async fn call(&self, key: &Key, request: Request) -> Result<Reply, StoreError> {
         let call = Invocation::new(&self.0.config, key, &request);
-        let mut live = self.0.live().await?;
-        let value = self.invoke(&mut live, &call).await?;
-        let reply = decode(&fields(value));
+        let live = self.0.live().await?;
+        let value = self.invoke(&live, &call).await?;
+        let reply = read(&value);
         if matches!(&reply, Err(error) if error.kind() == StoreErrorKind::UnexpectedReply) {
             // Replies that do not fit their requests may be out of step with them.
             live.dead.cancel();
@@ -78,24 +80,23 @@ impl Store for Redis {
 }
 
 fn evalsha(call: &Invocation) -> Cmd {
-    let mut command = redis::cmd("EVALSHA");
-    command.arg(&call.script.sha).arg(call.keys.len());
-    for key in &call.keys {
-        command.arg(key);
-    }
-    for argument in &call.arguments {
-        command.arg(&argument[..]);
+    let (keys, arguments) = (call.keys(), call.arguments());
+    let words = 3 + keys.len() + arguments.len();
+    // Each word is preceded by its length.
+    let mut command = Cmd::with_capacity(words, call.len() + call.script.sha.len() + 16 * words);
+    command.arg("EVALSHA").arg(&call.script.sha).arg(keys.len());
+    for word in keys.chain(arguments) {
+        command.arg(word);
     }
     command
 }
 
-fn fields(value: Value) -> Vec<Field> {
-    let Value::Array(values) = value else { return vec![Field::Other] };
-    let field = |value| match value {
-        Value::BulkString(text) => Field::Text(text.into()),
-        Value::SimpleString(text) => Field::Text(text.into()),
-        Value::Int(number) => Field::Number(number),
+fn read(value: &Value) -> Result<Reply, StoreError> {
+    let Value::Array(values) = value else { return reply::read([Field::Other]) };
+    reply::read(values.iter().map(|value| match value {
+        Value::BulkString(text) => Field::Text(text),
+        Value::SimpleString(text) => Field::Text(text.as_bytes()),
+        Value::Int(number) => Field::Number(*number),
         _ => Field::Other,
-    };
-    values.into_iter().map(field).collect()
+    }))
 }

@@ -69,8 +69,8 @@ pub(super) fn hints(link: Arc<Link>, channel: String) -> impl Stream<Item = Hint
 }
 
 /// `None` if the channel could not be subscribed: hints are unreliable, and the next try comes.
-async fn subscribe(link: &Link, channel: &str) -> Option<Live> {
-    let mut live = match link.live().await {
+async fn subscribe(link: &Link, channel: &str) -> Option<Arc<Live>> {
+    let live = match link.live().await {
         Ok(live) => live,
         Err(error) => {
             tracing::debug!(%error, "no connection for wake-ups");
@@ -78,10 +78,11 @@ async fn subscribe(link: &Link, channel: &str) -> Option<Live> {
         }
     };
     let pending = Answered::pending(&live);
+    let mut connection = live.connection.clone();
     let late = link.runtime.sleep_until(link.runtime.now() + link.config.connect_timeout);
     tokio::select! {
         biased;
-        answer = live.connection.subscribe(channel) => match answer {
+        answer = connection.subscribe(channel) => match answer {
             Ok(()) => {
                 pending.yes();
                 Some(live)

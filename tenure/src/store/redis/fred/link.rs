@@ -1,13 +1,13 @@
 //! A pair of physical connections, replaced whenever either may be stuck.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use fred::clients::Client;
 use fred::error::{Error, ErrorKind};
 use fred::interfaces::{ClientLike, LuaInterface, PubsubInterface};
 use fred::types::config::{Config, ServerConfig, TcpConfig};
-use fred::types::{Builder, RespVersion, Value};
+use fred::types::{Builder, Key, RespVersion, Value};
 use futures_util::FutureExt;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
@@ -19,13 +19,12 @@ use crate::store::{StoreError, StoreErrorKind};
 
 pub(super) struct Link {
     pub(super) config: RedisConfig,
-    current: Mutex<Option<Live>>,
+    current: Mutex<Option<Arc<Live>>>,
     /// Held while connecting, so that a crowd of callers opens one pair of connections.
     connecting: tokio::sync::Mutex<()>,
 }
 
 /// Connections that were working when last seen.
-#[derive(Clone)]
 pub(super) struct Live {
     requests: Client,
     pub(super) wakeups: Client,
@@ -38,13 +37,13 @@ impl Link {
         Self { config, current: Mutex::new(None), connecting: tokio::sync::Mutex::new(()) }
     }
 
-    fn current(&self) -> Option<Live> {
+    fn current(&self) -> Option<Arc<Live>> {
         let current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         current.as_ref().filter(|live| !live.dead.is_cancelled()).cloned()
     }
 
     /// The connections, opened anew if there are none.
-    pub(super) async fn live(&self) -> Result<Live, StoreError> {
+    pub(super) async fn live(&self) -> Result<Arc<Live>, StoreError> {
         if let Some(live) = self.current() {
             return Ok(live);
         }
@@ -55,13 +54,13 @@ impl Link {
         let within = self.config.connect_timeout;
         let live = tokio::select! {
             biased;
-            live = self.connect() => live?,
+            live = self.connect() => Arc::new(live?),
             () = after(within) => {
                 let detail = format!("no connection within {within:?}");
                 return Err(StoreError::new(StoreErrorKind::Unreachable, detail));
             }
         };
-        *self.current.lock().unwrap_or_else(PoisonError::into_inner) = Some(live.clone());
+        *self.current.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&live));
         Ok(live)
     }
 
@@ -156,7 +155,7 @@ impl Live {
     /// called a second time.
     pub(super) async fn invoke(&self, call: &Invocation) -> Result<Value, Error> {
         // A caller that gives up drops this half way, and the connection may be stuck for good.
-        let unanswered = self.dead.clone().drop_guard();
+        let unanswered = self.dead.drop_guard_ref();
         let mut answer = self.evalsha(call).await;
         if matches!(&answer, Err(error) if server_error(error).is_some_and(|(code, _)| code == "NOSCRIPT"))
         {
@@ -173,9 +172,9 @@ impl Live {
     }
 
     async fn evalsha(&self, call: &Invocation) -> Result<Value, Error> {
-        let arguments: Vec<Value> = call.arguments.iter().cloned().map(Value::Bytes).collect();
-        let sha = call.script.sha.clone();
-        self.answered(self.requests.evalsha(sha, call.keys.clone(), arguments)).await
+        let keys: Vec<Key> = call.owned_keys().map(Key::from).collect();
+        let arguments: Vec<Value> = call.owned_arguments().map(Value::Bytes).collect();
+        self.answered(self.requests.evalsha(&*call.script.sha, keys, arguments)).await
     }
 
     /// A client whose connection has ended takes commands, and never answers.

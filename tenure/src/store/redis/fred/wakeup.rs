@@ -44,7 +44,10 @@ pub(super) fn hints(link: Arc<Link>, channel: String) -> impl Stream<Item = Hint
 }
 
 /// `None` if the channel could not be subscribed: hints are unreliable, and the next try comes.
-async fn subscribe(link: &Link, channel: &str) -> Option<(Live, broadcast::Receiver<Message>)> {
+async fn subscribe(
+    link: &Link,
+    channel: &str,
+) -> Option<(Arc<Live>, broadcast::Receiver<Message>)> {
     let live = match link.live().await {
         Ok(live) => live,
         Err(error) => {

@@ -1,0 +1,61 @@
+//! The calls of one election that are under way, and when their caller loses patience.
+
+use futures_util::FutureExt;
+use futures_util::future::{AbortHandle, Abortable};
+use tenure_core::RequestId;
+
+use super::{Called, World};
+use crate::Instant;
+use crate::candidate::Shared;
+use crate::store::Request;
+
+/// Usually one; two while a lease is handed back before its last renewal was answered.
+#[derive(Default)]
+pub(super) struct Calls(Vec<Call>);
+
+struct Call {
+    id: RequestId,
+    name: &'static str,
+    give_up_at: Instant,
+    abort: AbortHandle,
+}
+
+impl Calls {
+    pub(super) fn begin(
+        &mut self,
+        world: &World,
+        of: &Shared,
+        (id, request): (RequestId, Request),
+        (sent_at, give_up_at): (Instant, Instant),
+    ) {
+        let (election, name) = (of.id, request.name());
+        let call = world.store.call_owned(of.key.clone(), request);
+        let call = async move {
+            let result = call.await;
+            Called { election, id, name, sent_at, result }
+        };
+        let (abort, registration) = AbortHandle::new_pair();
+        world.calls.push(Abortable::new(call.boxed(), registration));
+        self.0.push(Call { id, name, give_up_at, abort });
+    }
+
+    pub(super) fn ended(&mut self, id: RequestId) {
+        self.0.retain(|call| call.id != id);
+    }
+
+    /// When the first of them is given up.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.0.iter().map(|call| call.give_up_at).min()
+    }
+
+    /// Drops the calls that nobody waits for any longer, and names them. Their connection learns of it
+    /// by that.
+    pub(super) fn give_up(&mut self, now: Instant) -> Vec<&'static str> {
+        let late = self.0.extract_if(.., |call| call.give_up_at <= now);
+        late.map(|call| {
+            call.abort.abort();
+            call.name
+        })
+        .collect()
+    }
+}
