@@ -89,25 +89,30 @@ impl Invocation {
         Self { script, text: text.freeze(), ends, words: count, keys }
     }
 
+    #[cfg(feature = "redis")]
     pub(super) fn keys(&self) -> impl ExactSizeIterator<Item = &[u8]> {
         (0..self.keys).map(|word| &self.text[self.range(word)])
     }
 
+    #[cfg(feature = "redis")]
     pub(super) fn arguments(&self) -> impl ExactSizeIterator<Item = &[u8]> {
         (self.keys..self.words).map(|word| &self.text[self.range(word)])
     }
 
     /// For clients that want to own what they send: parts of the text, not copies.
+    #[cfg(feature = "fred")]
     pub(super) fn owned_keys(&self) -> impl ExactSizeIterator<Item = Bytes> {
         (0..self.keys).map(|word| self.text.slice(self.range(word)))
     }
 
     /// See [`owned_keys`](Self::owned_keys).
+    #[cfg(feature = "fred")]
     pub(super) fn owned_arguments(&self) -> impl ExactSizeIterator<Item = Bytes> {
         (self.keys..self.words).map(|word| self.text.slice(self.range(word)))
     }
 
     /// How long the keys and arguments are together.
+    #[cfg(feature = "redis")]
     pub(super) fn len(&self) -> usize {
         self.text.len()
     }
@@ -168,7 +173,7 @@ fn micros(duration: Duration) -> u64 {
     u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "redis"))]
 mod tests {
     use super::*;
     use crate::Token;
