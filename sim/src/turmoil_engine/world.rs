@@ -138,8 +138,11 @@ impl World {
         let mut changed = false;
         for participant in self.participants.borrow_mut().iter_mut().flatten() {
             let leads = participant.candidate.is_leader();
-            if std::mem::take(&mut participant.elected) && participant.leads.is_some() {
-                // Perhaps under another token than a tick ago, with no moment seen in between.
+            if std::mem::take(&mut participant.elected)
+                && leads
+                && participant.leads.is_some_and(|led| led != token_of(&participant.candidate))
+            {
+                // Under another token than a tick ago, with no moment seen in between.
                 participant.leads = None;
                 self.record(participant.turned());
             }
