@@ -78,7 +78,11 @@ fn each_bound_names_the_setting_the_value_and_the_bounds() {
             fifteen().quarantine(hour * 169),
             "quarantine is 608400s; it must be within 15s and 604800s",
         ),
-        (fifteen().granularity(secs(16)), "granularity is 16s; it must be within 0ns and 15s"),
+        (
+            fifteen().granularity(Duration::ZERO),
+            "granularity is 0ns; it must be within 1ns and 15s",
+        ),
+        (fifteen().granularity(secs(16)), "granularity is 16s; it must be within 1ns and 15s"),
         (fifteen().drift_ppm(0), "drift bound is 0 ppm; it must be within 1 and 200000 ppm"),
         (
             fifteen().drift_ppm(200_001),
@@ -96,7 +100,7 @@ fn the_bounds_themselves_are_allowed() {
         .drift_ppm(200_000)
         .stop_margin(Duration::ZERO)
         .drain_bound(Duration::ZERO)
-        .granularity(Duration::ZERO)
+        .granularity(Duration::from_nanos(1))
         .retry(ms(1), ms(1))
         .request_timeout(ms(1))
         .renew_interval(ms(1))

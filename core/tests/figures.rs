@@ -31,7 +31,7 @@ fn settings() -> impl Strategy<Value = (u64, u64, u64, u32, ConfigBuilder)> {
     let ttl = prop_oneof![100_000_000_u64..2_000_000_000, 100_000_000_u64..86_400_000_000_000];
     let drift = prop_oneof![Just(1), Just(1_000), Just(200_000), 1_u32..=200_000];
     let parts = (0_u64..250, 5_u64..300, 5_u64..150, 1_u64..50);
-    (ttl, 0_u64..50_000_000, drift, parts).prop_map(|(ttl, granularity, ppm, parts)| {
+    (ttl, 1_u64..50_000_000, drift, parts).prop_map(|(ttl, granularity, ppm, parts)| {
         let part = |permille: u64| Duration::from_nanos(ttl / 1_000 * permille);
         let (margin, renew, timeout, retry) = parts;
         let retry = part(retry).max(ms(1));

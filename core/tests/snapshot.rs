@@ -25,8 +25,10 @@ fn token(number: u64) -> Token {
 }
 
 fn settings() -> ConfigBuilder {
-    Config::builder(secs(15))
-        .granularity(ZERO)
+    // What is left of the TTL when the store's clock is read in nanoseconds is 15 s.
+    let resolution = Duration::from_nanos(1);
+    Config::builder(secs(15) + resolution)
+        .granularity(resolution)
         .drift_ppm(200_000)
         .stop_margin(secs(1))
         .renew_interval(secs(3))

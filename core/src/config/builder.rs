@@ -8,6 +8,9 @@ use crate::time::nanos;
 const TTL_LEAST: Duration = Duration::from_millis(100);
 const TTL_MOST: Duration = Duration::from_secs(24 * 3_600);
 const RETRY_LEAST: Duration = Duration::from_millis(1);
+/// The resolution of [`Instant`](crate::Instant), in which a store's clock is read at best: what it shows
+/// has gone by for up to that much longer.
+const GRANULARITY_LEAST: Duration = Duration::from_nanos(1);
 const DRIFT_LEAST_PPM: u32 = 1;
 const DRIFT_MOST_PPM: u32 = 200_000;
 
@@ -90,8 +93,8 @@ impl ConfigBuilder {
         self
     }
 
-    /// How early a lease may end by the store's way of counting. The driver sets it to what the store
-    /// declares. Default: 1 ms.
+    /// How early a lease may end by the store's way of counting: at least the resolution of its clock.
+    /// The driver sets it to what the store declares. Default: 1 ms.
     pub const fn granularity(mut self, granularity: Duration) -> Self {
         self.0.granularity = granularity;
         self
@@ -125,7 +128,7 @@ impl Config {
             ("poll bound", self.poll_bound, Duration::from_millis(1), TTL_MOST),
             ("drain bound", self.drain_bound, Duration::ZERO, TTL_MOST),
             ("quarantine", self.quarantine, self.ttl, TTL_MOST.saturating_mul(7)),
-            ("granularity", self.granularity, Duration::ZERO, self.ttl),
+            ("granularity", self.granularity, GRANULARITY_LEAST, self.ttl),
         ];
         let mut i = 0;
         while i < ranges.len() {

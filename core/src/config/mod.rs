@@ -99,6 +99,16 @@ impl Config {
         self.drift_ppm
     }
 
+    /// The bounds of the random delay before another try.
+    pub const fn retry(&self) -> (Duration, Duration) {
+        (self.retry_least, self.retry_most)
+    }
+
+    /// The longest time between two tries of a waiting candidate.
+    pub const fn poll_bound(&self) -> Duration {
+        self.poll_bound
+    }
+
     /// The longest time that leader-only work is given to end after a resignation.
     pub const fn drain_bound(&self) -> Duration {
         self.drain_bound

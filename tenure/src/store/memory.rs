@@ -75,7 +75,7 @@ impl Default for Memory {
 impl Store for Memory {
     fn traits(&self) -> StoreTraits {
         StoreTraits {
-            granularity: Duration::ZERO,
+            granularity: Duration::from_nanos(1),
             least_ttl: Duration::from_millis(1),
             history: HistoryKind::SharesFate,
             ..StoreTraits::new("memory")
