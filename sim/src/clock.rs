@@ -1,4 +1,4 @@
-//! Clocks that are wrong: an offset, a rate, and steps.
+//! Clocks that are wrong: an offset, a rate, steps, and times at which they stand still.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -7,7 +7,7 @@ use tenure_core::Instant;
 /// True time, in nanoseconds since the run began. Nobody in the simulation can read it.
 pub type True = u64;
 
-const MILLION: u128 = 1_000_000;
+const MILLION: u64 = 1_000_000;
 
 /// The clock of one node, or of the store. Integer arithmetic: the same on every machine.
 ///
@@ -16,54 +16,84 @@ const MILLION: u128 = 1_000_000;
 pub struct Clock {
     base_true: AtomicU64,
     base_local: AtomicU64,
-    /// Millionths counted in a true second, so a rate of zero is a million.
+    /// Millionths counted in a true second, so a rate of zero is a million; zero while it stands still.
     pace: AtomicU64,
+    /// The pace at which it goes on.
+    usual: u64,
 }
 
 impl Clock {
     /// A clock that shows `offset` at the beginning and runs fast by `rate_ppm` (slow if negative).
     pub fn new(offset: u64, rate_ppm: i64) -> Self {
+        let usual = MILLION.saturating_add_signed(rate_ppm).max(1);
         Self {
             base_true: AtomicU64::new(0),
             base_local: AtomicU64::new(offset),
-            pace: AtomicU64::new(1_000_000_u64.saturating_add_signed(rate_ppm)),
+            pace: AtomicU64::new(usual),
+            usual,
         }
     }
 
     /// What the clock shows, rounded down.
     pub fn read(&self, at: True) -> Instant {
-        let counted = u128::from(at.saturating_sub(self.base_true())) * self.pace() / MILLION;
-        Instant::from_nanos(self.base_local().saturating_add(narrow(counted)))
+        let gone_by = at.saturating_sub(get(&self.base_true));
+        // `gone_by * pace / MILLION`, in two parts that do not overflow.
+        let pace = get(&self.pace);
+        let counted = gone_by / MILLION * pace + gone_by % MILLION * pace / MILLION;
+        Instant::from_nanos(get(&self.base_local).saturating_add(counted))
     }
 
-    /// The first moment at which the clock shows at least that, if nobody steps it.
+    /// The first moment at which the clock shows at least that, if nobody steps or stops it; never, if it
+    /// stands still before.
     pub fn when(&self, shows: Instant) -> True {
-        let ahead = u128::from(shows.as_nanos().saturating_sub(self.base_local()));
-        self.base_true().saturating_add(narrow((ahead * MILLION).div_ceil(self.pace())))
+        let ahead = shows.as_nanos().saturating_sub(get(&self.base_local));
+        let pace = get(&self.pace);
+        if ahead == 0 {
+            return get(&self.base_true);
+        }
+        if pace == 0 {
+            return True::MAX;
+        }
+        // `ahead * MILLION / pace`, rounded up, in two parts.
+        let whole = (ahead / pace).saturating_mul(MILLION);
+        let rest = (ahead % pace * MILLION).div_ceil(pace);
+        get(&self.base_true).saturating_add(whole).saturating_add(rest)
     }
 
-    /// Puts the clock forward by that many nanoseconds of its own.
-    pub fn step(&self, at: True, forward: u64) {
-        let shows = self.read(at).as_nanos().saturating_add(forward);
+    /// Puts the clock forward by that many nanoseconds of its own, or back if negative.
+    pub fn step(&self, at: True, by: i64) {
+        let shows = self.read(at).as_nanos().saturating_add_signed(by);
         self.base_true.store(at, Ordering::Relaxed);
         self.base_local.store(shows, Ordering::Relaxed);
     }
 
-    fn base_true(&self) -> u64 {
-        self.base_true.load(Ordering::Relaxed)
+    /// From now on it stands still.
+    pub fn stop(&self, at: True) {
+        self.step(at, 0);
+        self.pace.store(0, Ordering::Relaxed);
     }
 
-    fn base_local(&self) -> u64 {
-        self.base_local.load(Ordering::Relaxed)
-    }
-
-    fn pace(&self) -> u128 {
-        u128::from(self.pace.load(Ordering::Relaxed))
+    /// From now on it goes on.
+    pub fn go_on(&self, at: True) {
+        self.step(at, 0);
+        self.pace.store(self.usual, Ordering::Relaxed);
     }
 }
 
-fn narrow(nanos: u128) -> u64 {
-    u64::try_from(nanos).unwrap_or(u64::MAX)
+impl Clone for Clock {
+    fn clone(&self) -> Self {
+        let copy = |of: &AtomicU64| AtomicU64::new(get(of));
+        Self {
+            base_true: copy(&self.base_true),
+            base_local: copy(&self.base_local),
+            pace: copy(&self.pace),
+            usual: self.usual,
+        }
+    }
+}
+
+fn get(of: &AtomicU64) -> u64 {
+    of.load(Ordering::Relaxed)
 }
 
 #[cfg(test)]
@@ -88,5 +118,30 @@ mod tests {
         clock.step(1_000_000, 500);
         assert_eq!(clock.read(1_000_000), Instant::from_nanos(1_100_500));
         assert_eq!(clock.read(2_000_000), Instant::from_nanos(2_200_500));
+    }
+
+    #[test]
+    fn a_clock_that_is_put_back_or_stands_still() {
+        let clock = Clock::new(1_000, 0);
+        clock.step(500, -700);
+        assert_eq!(clock.read(500), Instant::from_nanos(800));
+        clock.stop(600);
+        assert_eq!(clock.read(9_000), Instant::from_nanos(900));
+        assert_eq!(clock.when(Instant::from_nanos(901)), True::MAX);
+        clock.go_on(10_000);
+        assert_eq!(clock.read(10_001), Instant::from_nanos(901));
+    }
+
+    #[test]
+    fn both_directions_are_exact_at_any_size() {
+        for (rate, ahead) in
+            [(-900_000, 1), (-1, u64::MAX / 3), (100_000, 7), (1, 86_400_000_000_000)]
+        {
+            let clock = Clock::new(0, rate);
+            let pace = 1_000_000_u128.saturating_add_signed(rate.into());
+            let exact = (u128::from(ahead) * 1_000_000).div_ceil(pace);
+            let when = clock.when(Instant::from_nanos(ahead));
+            assert_eq!(u128::from(when), exact.min(u64::MAX.into()), "rate {rate}");
+        }
     }
 }

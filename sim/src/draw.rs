@@ -3,34 +3,34 @@
 //! Every draw is a function of (seed, stream, id) and nothing else, so that taking one fault out of a
 //! plan, or asking for one number more, leaves every other draw of the run as it was.
 
-use std::hash::Hasher;
 use std::ops::RangeInclusive;
 
-use xxhash_rust::xxh3::Xxh3;
-
-/// A stream of numbers for one purpose.
+/// A stream of numbers for one purpose: a `SplitMix64` sequence.
+///
+/// Its finalizer is that of Steele, Lea and Flood, "Fast splittable pseudorandom number generators"
+/// (OOPSLA 2014). Names are hashed by FNV-1a. A run makes thousands of streams, so that making one must
+/// cost little.
 #[derive(Clone, Debug)]
 pub struct Draw {
-    key: u64,
-    drawn: u64,
+    state: u64,
 }
+
+const GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl Draw {
     /// The stream of that name and id in the run of that seed.
     pub fn new(seed: u64, stream: &str, id: u64) -> Self {
-        let mut hash = Xxh3::with_seed(seed);
-        hash.write(stream.as_bytes());
-        hash.write_u8(0xff);
-        hash.write_u64(id);
-        Self { key: hash.finish(), drawn: 0 }
+        let name = stream.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        });
+        let run = finalized(seed.wrapping_add(GAMMA) ^ finalized(name));
+        Self { state: finalized(run.wrapping_add(id.wrapping_mul(GAMMA))) }
     }
 
     /// The next 64 random bits.
     pub fn bits(&mut self) -> u64 {
-        self.drawn += 1;
-        let mut hash = Xxh3::with_seed(self.key);
-        hash.write_u64(self.drawn);
-        hash.finish()
+        self.state = self.state.wrapping_add(GAMMA);
+        finalized(self.state)
     }
 
     /// Uniform over a range.
@@ -54,6 +54,12 @@ impl Draw {
         let last = u64::try_from(choices.len()).unwrap_or(u64::MAX).saturating_sub(1);
         choices[usize::try_from(self.within(0..=last)).unwrap_or(0)]
     }
+}
+
+fn finalized(mut bits: u64) -> u64 {
+    bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    bits ^ (bits >> 31)
 }
 
 #[cfg(test)]

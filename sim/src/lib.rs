@@ -9,11 +9,15 @@
 //! Not guaranteed: that what holds here holds on a real machine. The simulation knows the faults of
 //! [`plan::FaultKind`] and no others.
 
-#[cfg(feature = "turmoil")]
 pub mod campaign;
 pub mod clock;
+pub mod compare;
+pub mod controls;
 pub mod draw;
+pub mod engine;
+pub mod json;
 pub mod margin;
+pub mod model_engine;
 pub mod plan;
 pub mod properties;
 #[cfg(feature = "turmoil")]
@@ -22,3 +26,6 @@ pub mod sometimes;
 pub mod trace;
 #[cfg(feature = "turmoil")]
 pub mod turmoil_engine;
+
+#[cfg(feature = "turmoil")]
+pub use turmoil_engine::spawn;

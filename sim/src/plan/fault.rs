@@ -1,181 +1,274 @@
-//! The kinds of faults, and what each of them breaks.
+//! What can go wrong, when, and for how long.
 
-use std::fmt;
-use std::str::FromStr;
+use serde::{Deserialize, Serialize};
 
-use serde::Serialize;
+use super::FaultKind;
 
-/// From when to when, in milliseconds of true time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Span {
-    /// The beginning.
-    pub from_ms: u64,
-    /// The end.
-    pub to_ms: u64,
+/// One thing that goes wrong.
+///
+/// It ends after `for_ms`, and at the latest when the calm begins. What only happens at one moment, such
+/// as a broken connection, takes no time and needs none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Fault {
+    /// When it begins.
+    pub when: When,
+    /// How long it lasts, in milliseconds of true time.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub for_ms: u64,
+    /// What goes wrong.
+    pub what: What,
 }
 
-/// One thing that goes wrong. Nodes are numbered from zero.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(tag = "kind", rename_all = "kebab-case")]
-#[allow(missing_docs, reason = "the fields are the spans, nodes and magnitudes of the variant")]
-pub enum Fault {
-    /// No message passes between a node and the store.
-    Partition { node: usize, span: Span },
-    /// No message passes from a node to the store, or the other way.
-    OneWay { node: usize, to_store: bool, span: Span },
-    /// Messages between a node and the store wait, and arrive when it ends.
-    Hold { node: usize, span: Span },
-    /// Messages between a node and the store take up to that long.
-    Latency { node: usize, most_ms: u64, span: Span },
-    /// The node's connections break.
-    Cut { node: usize, at_ms: u64 },
-    /// The node's process stands still.
-    Pause { node: usize, span: Span },
-    /// The node's process stands still between a check of its leadership and the write that follows,
-    /// at its next write after `from_ms`.
-    PauseAtGuard { node: usize, from_ms: u64, for_ms: u64 },
-    /// The node's process stands still between deciding to send and sending, at its next message after
-    /// `from_ms`.
-    PauseAtSend { node: usize, from_ms: u64, for_ms: u64 },
-    /// The node's process stands still right after sending, at its next message after `from_ms`: the
-    /// reply waits for it.
-    PauseAfterSend { node: usize, from_ms: u64, for_ms: u64 },
-    /// The node's clock is put forward.
-    ClockStep { node: usize, at_ms: u64, forward_ms: u64 },
-    /// The node's process is gone, and starts again. With `power` its connections are not closed.
-    Crash { node: usize, power: bool, span: Span },
-    /// The leader hands over on request.
-    Resign { node: usize, at_ms: u64 },
-    /// The store's process is gone, and starts again with its data.
-    StoreCrash { span: Span },
-    /// The store's process is gone, and starts again without its data.
-    StoreLoss { span: Span },
-    /// The store answers nothing, and goes on later.
-    StoreStall { span: Span },
+/// When a fault begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum When {
+    /// At that time, in milliseconds of true time since the run began.
+    AtMs(u64),
+    /// When something happens.
+    On(Trigger),
 }
 
-/// A kind of fault, by which it is switched on and counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+/// Something that happens in a run, and at which a fault begins. Once it has, it is used up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Trigger {
+    /// What happens.
+    pub point: Point,
+    /// At which node; at any, if `None`.
+    pub node: Option<usize>,
+    /// With which kind of request, where the point is about one; with any, if `None`.
+    pub of: Option<Asking>,
+    /// The how many-th time that it happens, counted from one.
+    #[serde(default = "first", skip_serializing_if = "is_first")]
+    pub nth: u32,
+    /// Only what happens from then on counts, in milliseconds of true time.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub after_ms: u64,
+}
+
+/// A point that a run comes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-#[allow(missing_docs, reason = "named like the variants of `Fault`")]
-pub enum FaultKind {
-    Partition,
-    OneWay,
-    Hold,
-    Latency,
-    Cut,
-    Pause,
-    PauseAtGuard,
-    PauseAtSend,
-    PauseAfterSend,
-    ClockStep,
-    Crash,
-    Resign,
+pub enum Point {
+    /// A node has decided to send a request, and has not sent it.
+    Send,
+    /// A node has just sent a request.
+    Sent,
+    /// A reply has reached a node, and its process has not read it.
+    Reply,
+    /// A leader has checked its leadership, and has not written.
+    Guard,
+    /// The store has just begun a new tenure.
+    Grant,
+    /// A node has just begun to lead.
+    Leads,
+}
+
+/// A kind of request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[allow(missing_docs, reason = "as in `tenure_core::Request`")]
+pub enum Asking {
+    Acquire,
+    Renew,
+    Release,
+}
+
+/// What goes wrong. Nodes are numbered from zero.
+///
+/// A fault that names no node happens to the node at which its trigger fired, or to whoever leads when
+/// its time comes; to nobody, if nobody does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[allow(missing_docs, reason = "the fields are the nodes and magnitudes of the variant")]
+pub enum What {
+    /// No message passes between a node and the store.
+    Partition { node: Option<usize> },
+    /// No message passes from a node to the store, or the other way.
+    OneWay { node: Option<usize>, to_store: bool },
+    /// Messages between a node and the store wait, and arrive in order when it ends.
+    Hold { node: Option<usize> },
+    /// Messages between a node and the store take up to that long.
+    Latency { node: Option<usize>, most_ms: u64 },
+    /// So many of a thousand messages are lost.
+    Loss { node: Option<usize>, permille: u32 },
+    /// So many of a thousand messages arrive twice, the second time up to that much later.
+    Duplicate { node: Option<usize>, permille: u32, most_ms: u64 },
+    /// So many of a thousand messages take up to that much longer, and others overtake them.
+    Reorder { node: Option<usize>, permille: u32, most_ms: u64 },
+    /// The node's connection breaks. Messages that have left it may still arrive at the store.
+    Cut { node: Option<usize> },
+    /// All nodes are partitioned one by one, `step_ms` after each other, and come back one by one in an
+    /// order that begins `shift` nodes further on.
+    Swizzle { step_ms: u64, shift: usize },
+    /// The node's process stands still; its clocks go on. A garbage collection, a throttled container.
+    Pause { node: Option<usize> },
+    /// The machine sleeps: the process stands still, and so does the monotonic clock, but neither the
+    /// boot clock nor the wall clock.
+    Suspend { node: Option<usize> },
+    /// The process stands still, and all its clocks with it: a virtual machine that is stopped or moved.
+    VmStop { node: Option<usize> },
+    /// When it ends, the node's memory and clocks are what they were when it began: a snapshot of a
+    /// virtual machine, restored.
+    VmRestore { node: Option<usize> },
+    /// The node's clock is put forward, or back if negative.
+    ClockStep { node: Option<usize>, by_ms: i64 },
+    /// The node's process is gone, and starts again. With `power` its connections are not closed.
+    Crash { node: Option<usize>, power: bool },
+    /// The leader hands over on request, and campaigns again later.
+    Resign { node: Option<usize> },
+    /// The candidate leaves the election, and campaigns again when it ends.
+    Leave { node: Option<usize> },
+    /// The store's process is gone, and starts again with its data.
     StoreCrash,
+    /// The store's process is gone, and starts again without its data.
     StoreLoss,
+    /// The store's process is gone, and starts again with the data of `back_ms` before.
+    StoreRollback { back_ms: u64 },
+    /// The store's machine is gone, and a replica takes its place when it ends: with the data of
+    /// `lag_ms` before, and a clock that is ahead by that much, or behind.
+    Failover { lag_ms: u64, clock_ahead_ms: i64 },
+    /// A replica takes the store's place at once for all nodes but one, for which the old one goes on
+    /// acknowledging.
+    OldPrimary { node: Option<usize> },
+    /// The store answers nothing, and goes on later.
     StoreStall,
-    /// Clocks differ in rate, up to the drift bound. Not an event: it lasts the whole run.
-    Drift,
-}
-
-impl FaultKind {
-    /// All of them.
-    pub const ALL: [Self; 16] = [
-        Self::Partition,
-        Self::OneWay,
-        Self::Hold,
-        Self::Latency,
-        Self::Cut,
-        Self::Pause,
-        Self::PauseAtGuard,
-        Self::PauseAtSend,
-        Self::PauseAfterSend,
-        Self::ClockStep,
-        Self::Crash,
-        Self::Resign,
-        Self::StoreCrash,
-        Self::StoreLoss,
-        Self::StoreStall,
-        Self::Drift,
-    ];
-
-    /// Its name on the command line and in reports.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Partition => "partition",
-            Self::OneWay => "one-way",
-            Self::Hold => "hold",
-            Self::Latency => "latency",
-            Self::Cut => "cut",
-            Self::Pause => "pause",
-            Self::PauseAtGuard => "pause-at-guard",
-            Self::PauseAtSend => "pause-at-send",
-            Self::PauseAfterSend => "pause-after-send",
-            Self::ClockStep => "clock-step",
-            Self::Crash => "crash",
-            Self::Resign => "resign",
-            Self::StoreCrash => "store-crash",
-            Self::StoreLoss => "store-loss",
-            Self::StoreStall => "store-stall",
-            Self::Drift => "drift",
-        }
-    }
-}
-
-impl fmt::Display for FaultKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-/// No fault has that name.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown fault {name:?}; known are {}", known())]
-pub struct UnknownFault {
-    /// What was asked for.
-    pub name: String,
-}
-
-fn known() -> String {
-    FaultKind::ALL.map(FaultKind::name).join(", ")
-}
-
-impl FromStr for FaultKind {
-    type Err = UnknownFault;
-
-    fn from_str(name: &str) -> Result<Self, UnknownFault> {
-        let found = Self::ALL.into_iter().find(|kind| kind.name() == name);
-        found.ok_or_else(|| UnknownFault { name: name.to_owned() })
-    }
+    /// The store's clock is put forward, or back if negative.
+    StoreClockStep { by_ms: i64 },
 }
 
 impl Fault {
     /// Its kind.
     pub const fn kind(&self) -> FaultKind {
-        match self {
-            Self::Partition { .. } => FaultKind::Partition,
-            Self::OneWay { .. } => FaultKind::OneWay,
-            Self::Hold { .. } => FaultKind::Hold,
-            Self::Latency { .. } => FaultKind::Latency,
-            Self::Cut { .. } => FaultKind::Cut,
-            Self::Pause { .. } => FaultKind::Pause,
-            Self::PauseAtGuard { .. } => FaultKind::PauseAtGuard,
-            Self::PauseAtSend { .. } => FaultKind::PauseAtSend,
-            Self::PauseAfterSend { .. } => FaultKind::PauseAfterSend,
-            Self::ClockStep { .. } => FaultKind::ClockStep,
-            Self::Crash { .. } => FaultKind::Crash,
-            Self::Resign { .. } => FaultKind::Resign,
-            Self::StoreCrash { .. } => FaultKind::StoreCrash,
-            Self::StoreLoss { .. } => FaultKind::StoreLoss,
-            Self::StoreStall { .. } => FaultKind::StoreStall,
+        match self.what {
+            What::Partition { .. } => FaultKind::Partition,
+            What::OneWay { .. } => FaultKind::OneWay,
+            What::Hold { .. } => FaultKind::Hold,
+            What::Latency { .. } => FaultKind::Latency,
+            What::Loss { .. } => FaultKind::Loss,
+            What::Duplicate { .. } => FaultKind::Duplicate,
+            What::Reorder { .. } => FaultKind::Reorder,
+            What::Cut { .. } => FaultKind::Cut,
+            What::Swizzle { .. } => FaultKind::Swizzle,
+            What::Pause { .. } => match self.when {
+                When::On(Trigger { point: Point::Guard, .. }) => FaultKind::PauseAtGuard,
+                When::On(Trigger { point: Point::Send, .. }) => FaultKind::PauseAtSend,
+                When::On(Trigger { point: Point::Sent, .. }) => FaultKind::PauseAfterSend,
+                When::On(Trigger { point: Point::Reply, .. }) => FaultKind::PauseAtReply,
+                When::On(Trigger { point: Point::Grant | Point::Leads, .. }) | When::AtMs(_) => {
+                    FaultKind::Pause
+                }
+            },
+            What::Suspend { .. } => FaultKind::Suspend,
+            What::VmStop { .. } => FaultKind::VmStop,
+            What::VmRestore { .. } => FaultKind::VmRestore,
+            What::ClockStep { by_ms: ..0, .. } => FaultKind::ClockBack,
+            What::ClockStep { .. } => FaultKind::ClockStep,
+            What::Crash { .. } => FaultKind::Crash,
+            What::Resign { .. } => FaultKind::Resign,
+            What::Leave { .. } => FaultKind::Leave,
+            What::StoreCrash => FaultKind::StoreCrash,
+            What::StoreLoss => FaultKind::StoreLoss,
+            What::StoreRollback { .. } => FaultKind::StoreRollback,
+            What::Failover { .. } => FaultKind::Failover,
+            What::OldPrimary { .. } => FaultKind::OldPrimary,
+            What::StoreStall => FaultKind::StoreStall,
+            What::StoreClockStep { by_ms: ..0 } => FaultKind::StoreClockBack,
+            What::StoreClockStep { .. } => FaultKind::StoreClockStep,
+        }
+    }
+
+    /// The node that it names.
+    pub const fn node(&self) -> Option<usize> {
+        match self.what {
+            What::Partition { node }
+            | What::OneWay { node, .. }
+            | What::Hold { node }
+            | What::Latency { node, .. }
+            | What::Loss { node, .. }
+            | What::Duplicate { node, .. }
+            | What::Reorder { node, .. }
+            | What::Cut { node }
+            | What::Pause { node }
+            | What::Suspend { node }
+            | What::VmStop { node }
+            | What::VmRestore { node }
+            | What::ClockStep { node, .. }
+            | What::Crash { node, .. }
+            | What::Resign { node }
+            | What::Leave { node }
+            | What::OldPrimary { node } => node,
+            What::Swizzle { .. }
+            | What::StoreCrash
+            | What::StoreLoss
+            | What::StoreRollback { .. }
+            | What::Failover { .. }
+            | What::StoreStall
+            | What::StoreClockStep { .. } => None,
+        }
+    }
+
+    /// From when on it can begin, in milliseconds of true time.
+    pub const fn from_ms(&self) -> u64 {
+        match self.when {
+            When::AtMs(at_ms) => at_ms,
+            When::On(trigger) => trigger.after_ms,
         }
     }
 }
 
-/// What promises rest on, as `docs/guarantees.md` numbers it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Assumption {
-    /// A2: every clock's rate stays within the drift bound over every interval.
-    Rates,
+impl What {
+    /// Whether it happens to one node.
+    pub const fn is_of_a_node(&self) -> bool {
+        !matches!(
+            self,
+            Self::Swizzle { .. }
+                | Self::StoreCrash
+                | Self::StoreLoss
+                | Self::StoreRollback { .. }
+                | Self::Failover { .. }
+                | Self::StoreStall
+                | Self::StoreClockStep { .. }
+        )
+    }
+
+    /// Whether it lasts: anything else happens at one moment.
+    pub const fn lasts(&self) -> bool {
+        !matches!(
+            self,
+            Self::Cut { .. }
+                | Self::ClockStep { .. }
+                | Self::Resign { .. }
+                | Self::StoreClockStep { .. }
+        )
+    }
+}
+
+/// The partitions that a swizzle consists of: node, and when it begins and ends, in milliseconds after
+/// the swizzle began.
+pub fn swizzled(nodes: usize, step_ms: u64, shift: usize, for_ms: u64) -> Vec<(usize, u64, u64)> {
+    let place = |node: usize| node as u64;
+    (0..nodes)
+        .map(|node| {
+            let heals = (node + nodes - shift % nodes) % nodes;
+            let begins = step_ms * place(node);
+            (node, begins, begins.max(for_ms) + step_ms * (place(heals) + 1))
+        })
+        .collect()
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+const fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+const fn first() -> u32 {
+    1
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+const fn is_first(nth: &u32) -> bool {
+    *nth == 1
 }

@@ -1,48 +1,94 @@
-//! What will happen in a run, as data.
+//! What will happen in a run, as data: the same plan gives the same trace.
 
+mod assumption;
+mod error;
 mod fault;
+mod kind;
 mod swarm;
+mod text;
 
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tenure_core::{Config, ConfigError};
 
-pub use fault::{Assumption, Fault, FaultKind, Span, UnknownFault};
-pub use swarm::swarm;
+pub use assumption::Assumption;
+pub use error::PlanError;
+pub use fault::{Asking, Fault, Point, Trigger, What, When, swizzled};
+pub use kind::{FaultKind, UnknownFault};
+pub use swarm::{Scope, swarm};
 
-/// Everything that a run depends on. The same plan gives the same trace.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+/// The version of the plan's format.
+pub const SCHEMA: u32 = 1;
+
+/// Everything that a run depends on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Plan {
+    /// The version of the format: [`SCHEMA`].
+    pub schema: u32,
     /// Keys all chance that the plan does not spell out: latencies, jitter, holder ids.
     pub seed: u64,
-    /// Each candidate's clock.
-    pub nodes: Vec<NodePlan>,
-    /// How far the store's clock is off in rate, in ppm.
-    pub store_rate_ppm: i64,
-    /// The settings of every candidate.
+    /// The settings of every candidate that has none of its own.
     pub settings: Settings,
-    /// The least and the largest latency of a message without faults, in milliseconds.
-    pub latency_ms: (u64, u64),
-    /// How often a leader writes, in milliseconds of its own clock.
-    pub work_every_ms: u64,
+    /// The candidates.
+    pub nodes: Vec<NodePlan>,
+    /// The store.
+    pub store: StorePlan,
+    /// The least and the largest latency of a message without faults, in microseconds.
+    pub latency_us: (u64, u64),
+    /// What leaders do.
+    pub work: Work,
     /// What goes wrong, in order.
     pub faults: Vec<Fault>,
     /// From here on nothing goes wrong any more, in milliseconds of true time.
     pub calm_from_ms: u64,
+    /// Once somebody leads in the calm, it is asked to hand over.
+    #[serde(default)]
+    pub handover: bool,
 }
 
-/// One candidate's clock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+/// One candidate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct NodePlan {
     /// What its clock shows at the beginning, in milliseconds.
     pub clock_offset_ms: u64,
-    /// How far its rate is off, in ppm.
+    /// How far the rate of its clocks is off, in ppm.
+    #[serde(default)]
     pub clock_rate_ppm: i64,
+    /// Its settings, if they differ from the plan's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settings: Option<Settings>,
 }
 
-/// The settings of every candidate, in milliseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+/// The store.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StorePlan {
+    /// How far the rate of its clock is off, in ppm.
+    #[serde(default)]
+    pub clock_rate_ppm: i64,
+    /// An empty store is taken for one that has lost nothing: gives up promise G6.
+    #[serde(default)]
+    pub trust_empty_store: bool,
+}
+
+/// What leaders do, again and again: check their leadership, then write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Work {
+    /// How often, in milliseconds of the leader's clock.
+    pub every_ms: u64,
+    /// The longest that a write takes from the check to its arrival, in microseconds of true time. The
+    /// turmoil engine lets all take so long.
+    #[serde(default)]
+    pub takes_us: u64,
+}
+
+/// The settings of a candidate, in milliseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 #[allow(missing_docs, reason = "named and explained at `tenure_core::ConfigBuilder`")]
 pub struct Settings {
     pub ttl_ms: u64,
@@ -51,11 +97,38 @@ pub struct Settings {
     pub stop_margin_ms: u64,
     pub retry_least_ms: u64,
     pub retry_most_ms: u64,
+    pub poll_bound_ms: u64,
     pub drain_bound_ms: u64,
+    pub quarantine_ms: u64,
+    pub granularity_ns: u64,
     pub drift_ppm: u32,
 }
 
 impl Settings {
+    /// The defaults of a TTL, for a store whose clock is exact.
+    ///
+    /// # Errors
+    /// If it is no valid TTL.
+    pub fn of_ttl(ttl: Duration) -> Result<Self, ConfigError> {
+        let builder = Config::builder(ttl).granularity(Duration::from_nanos(1));
+        let config = builder.build()?;
+        let ms = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+        let (retry_least, retry_most) = config.retry();
+        Ok(Self {
+            ttl_ms: ms(config.ttl()),
+            renew_interval_ms: ms(config.renew_interval()),
+            request_timeout_ms: ms(config.request_timeout()),
+            stop_margin_ms: ms(config.stop_margin()),
+            retry_least_ms: ms(retry_least),
+            retry_most_ms: ms(retry_most),
+            poll_bound_ms: ms(config.poll_bound()),
+            drain_bound_ms: ms(config.drain_bound()),
+            quarantine_ms: ms(config.quarantine()),
+            granularity_ns: 1,
+            drift_ppm: config.drift_ppm(),
+        })
+    }
+
     /// The same as a candidate takes them.
     ///
     /// # Errors
@@ -67,31 +140,48 @@ impl Settings {
             .request_timeout(ms(self.request_timeout_ms))
             .stop_margin(ms(self.stop_margin_ms))
             .retry(ms(self.retry_least_ms), ms(self.retry_most_ms))
+            .poll_bound(ms(self.poll_bound_ms))
             .drain_bound(ms(self.drain_bound_ms))
+            .quarantine(ms(self.quarantine_ms))
+            .granularity(Duration::from_nanos(self.granularity_ns))
             .drift_ppm(self.drift_ppm)
             .build()
     }
 }
 
 impl Plan {
-    /// The assumptions that this plan does not keep; promises that rest on them are not judged.
+    /// The settings of one node.
+    pub fn settings_of(&self, node: usize) -> Settings {
+        self.nodes[node].settings.unwrap_or(self.settings)
+    }
+
+    /// Every candidate's settings, as it takes them.
     ///
-    /// A forward step of a candidate's clock alone ends claims early, and so breaks nothing. Together
-    /// with a loss of data it can end the wait of a quarantine early, and the rates no longer bound
-    /// what happens.
-    pub fn broken(&self) -> Vec<Assumption> {
-        let has = |kind| self.faults.iter().any(|fault| fault.kind() == kind);
-        if has(FaultKind::ClockStep) && has(FaultKind::StoreLoss) {
-            vec![Assumption::Rates]
-        } else {
-            Vec::new()
+    /// # Errors
+    /// If those of one node can't hold.
+    pub fn configs(&self) -> Result<Vec<Config>, PlanError> {
+        let config =
+            |node| self.settings_of(node).config().map_err(|why| PlanError::Settings { node, why });
+        (0..self.nodes.len()).map(config).collect()
+    }
+
+    /// The kinds of faults that it holds, drift included.
+    pub fn has(&self, kind: FaultKind) -> bool {
+        match kind {
+            FaultKind::Drift => {
+                self.store.clock_rate_ppm != 0
+                    || self.nodes.iter().any(|node| node.clock_rate_ppm != 0)
+            }
+            _ => self.faults.iter().any(|fault| fault.kind() == kind),
         }
     }
 
-    /// How long after the calm begins somebody must lead, and the run ends: promise G7's bound.
-    pub fn progress_bound(&self, config: &Config) -> Duration {
-        let explained = config.explain();
-        let round_trip = Duration::from_millis(2 * self.latency_ms.1 + 4);
-        explained.worst_case_failover_after_store_loss + config.drain_bound() + 3 * round_trip
+    /// How long after the calm begins somebody must lead: promise G7's bound, for the slowest candidate.
+    pub fn progress_bound(&self, configs: &[Config]) -> Duration {
+        let round_trip = Duration::from_micros(2 * self.latency_us.1) + Duration::from_millis(4);
+        let bound = |config: &Config| {
+            config.explain().worst_case_failover_after_store_loss + config.drain_bound()
+        };
+        configs.iter().map(bound).max().unwrap_or_default() + 3 * round_trip
     }
 }

@@ -1,0 +1,129 @@
+//! What promises rest on, and which plans do not keep it.
+
+use serde::{Deserialize, Serialize};
+
+use super::{FaultKind, Plan, What};
+
+/// What promises rest on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Assumption {
+    /// A2, for candidates: over every interval a clock counts at least `1 - rho` of the time that goes
+    /// by. Broken by a clock that is slower, steps back, or stands still.
+    CandidateClocks,
+    /// A2, for the store: over every interval its clock counts at most `1 + rho` of the time that goes
+    /// by. Broken by a clock that is faster, or steps forward.
+    StoreClock,
+    /// A2, the other way round: what waits for time to go by (a quarantine, a lease's end) counts at
+    /// most `1 + rho` of it at a candidate, and at least `1 - rho` at the store.
+    Waits,
+    /// G6: a store that lost acknowledged writes makes the next leader wait out a quarantine as long as
+    /// any lease that may be left, and the server it took over from acknowledges nothing any more.
+    LossIsFinal,
+    /// G3: after acknowledged writes were lost, the store's wall clock is not behind the last grant.
+    WallClock,
+    /// A process lives once: no snapshot of it is brought back.
+    OneMemory,
+    /// No process stands still between a check and its effect, and no effect takes longer than the stop
+    /// margin, by the process's own clock: one that is put forward leaves it less, and the lease is handed
+    /// back the sooner.
+    PromptEffects,
+}
+
+impl Assumption {
+    /// All of them.
+    pub const ALL: [Self; 7] = [
+        Self::CandidateClocks,
+        Self::StoreClock,
+        Self::Waits,
+        Self::LossIsFinal,
+        Self::WallClock,
+        Self::OneMemory,
+        Self::PromptEffects,
+    ];
+}
+
+/// The store has lost acknowledged writes, or is another one.
+const LOSSES: [FaultKind; 4] =
+    [FaultKind::StoreLoss, FaultKind::StoreRollback, FaultKind::Failover, FaultKind::OldPrimary];
+
+impl Plan {
+    /// The assumptions that this plan does not keep: what rests on them is not judged.
+    pub fn broken(&self) -> Vec<Assumption> {
+        let breaks = |assumption: &Assumption| match assumption {
+            Assumption::CandidateClocks => self.candidate_clocks_lag(),
+            Assumption::StoreClock => self.store_clock_runs_ahead(),
+            Assumption::Waits => self.waits_are_miscounted(),
+            Assumption::LossIsFinal => self.loss_is_not_final(),
+            Assumption::WallClock => self.wall_clock_goes_back(),
+            Assumption::OneMemory => self.has(FaultKind::VmRestore),
+            Assumption::PromptEffects => self.effects_are_late(),
+        };
+        Assumption::ALL.into_iter().filter(breaks).collect()
+    }
+
+    fn any(&self, kinds: &[FaultKind]) -> bool {
+        kinds.iter().any(|kind| self.has(*kind))
+    }
+
+    /// The drift bound and the clock's rate of each node.
+    fn clocks(&self) -> impl Iterator<Item = (i64, i64)> + '_ {
+        let bound = |node| i64::from(self.settings_of(node).drift_ppm);
+        self.nodes.iter().enumerate().map(move |(node, plan)| (bound(node), plan.clock_rate_ppm))
+    }
+
+    fn candidate_clocks_lag(&self) -> bool {
+        self.any(&[FaultKind::ClockBack, FaultKind::VmStop, FaultKind::VmRestore])
+            || self.clocks().any(|(bound, rate)| rate < -bound)
+    }
+
+    fn store_clock_runs_ahead(&self) -> bool {
+        // A promoted replica's clock may be ahead: its own leases are granted by it, and those that it
+        // took over are covered by the quarantine.
+        self.has(FaultKind::StoreClockStep)
+            || self.clocks().any(|(bound, _)| self.store.clock_rate_ppm > bound)
+    }
+
+    fn waits_are_miscounted(&self) -> bool {
+        let loses = self.any(&LOSSES) || self.has(FaultKind::StoreCrash);
+        self.has(FaultKind::StoreClockBack)
+            || self.a_replica_is_behind()
+            || self.candidate_clocks_lag()
+            || self.clocks().any(|(bound, _)| self.store.clock_rate_ppm < -bound)
+            || loses
+                && (self.has(FaultKind::ClockStep)
+                    || self.clocks().any(|(bound, rate)| rate > bound))
+    }
+
+    fn loss_is_not_final(&self) -> bool {
+        let most = (0..self.nodes.len()).map(|node| self.settings_of(node).ttl_ms).max();
+        let is_short = |node| Some(self.settings_of(node).quarantine_ms) < most;
+        self.has(FaultKind::OldPrimary)
+            || self.any(&LOSSES)
+                && (self.store.trust_empty_store || (0..self.nodes.len()).any(is_short))
+    }
+
+    fn wall_clock_goes_back(&self) -> bool {
+        // Two primaries at once grant in an order that is nobody's.
+        self.a_replica_is_behind()
+            || self.has(FaultKind::OldPrimary)
+            || self.any(&LOSSES) && self.has(FaultKind::StoreClockBack)
+    }
+
+    fn a_replica_is_behind(&self) -> bool {
+        let is_behind = |what| matches!(what, What::Failover { clock_ahead_ms: ..0, .. });
+        self.faults.iter().any(|fault| is_behind(fault.what))
+    }
+
+    fn effects_are_late(&self) -> bool {
+        let margin_us = |node| {
+            let settings = self.settings_of(node);
+            let drift = u64::from(settings.drift_ppm);
+            settings.stop_margin_ms * 1_000 * 1_000_000 / (1_000_000 + drift)
+        };
+        self.any(&FaultKind::STAND_STILL)
+            || self.has(FaultKind::VmRestore)
+            || self.has(FaultKind::ClockStep)
+            || (0..self.nodes.len()).any(|node| self.work.takes_us > margin_us(node))
+    }
+}

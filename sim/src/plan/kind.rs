@@ -1,0 +1,194 @@
+//! The kinds of faults, by which they are switched on and counted.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+/// A kind of fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[allow(missing_docs, reason = "explained at the variants of `What`, and by `about`")]
+pub enum FaultKind {
+    Partition,
+    OneWay,
+    Hold,
+    Latency,
+    Loss,
+    Duplicate,
+    Reorder,
+    Cut,
+    Swizzle,
+    Pause,
+    PauseAtGuard,
+    PauseAtSend,
+    PauseAfterSend,
+    PauseAtReply,
+    Suspend,
+    VmStop,
+    VmRestore,
+    ClockStep,
+    ClockBack,
+    Crash,
+    Resign,
+    Leave,
+    StoreCrash,
+    StoreLoss,
+    StoreRollback,
+    Failover,
+    OldPrimary,
+    StoreStall,
+    StoreClockStep,
+    StoreClockBack,
+    /// Clocks differ in rate, up to the drift bound. Not an event: it lasts the whole run.
+    Drift,
+}
+
+impl FaultKind {
+    /// All of them.
+    pub const ALL: [Self; 31] = [
+        Self::Partition,
+        Self::OneWay,
+        Self::Hold,
+        Self::Latency,
+        Self::Loss,
+        Self::Duplicate,
+        Self::Reorder,
+        Self::Cut,
+        Self::Swizzle,
+        Self::Pause,
+        Self::PauseAtGuard,
+        Self::PauseAtSend,
+        Self::PauseAfterSend,
+        Self::PauseAtReply,
+        Self::Suspend,
+        Self::VmStop,
+        Self::VmRestore,
+        Self::ClockStep,
+        Self::ClockBack,
+        Self::Crash,
+        Self::Resign,
+        Self::Leave,
+        Self::StoreCrash,
+        Self::StoreLoss,
+        Self::StoreRollback,
+        Self::Failover,
+        Self::OldPrimary,
+        Self::StoreStall,
+        Self::StoreClockStep,
+        Self::StoreClockBack,
+        Self::Drift,
+    ];
+
+    /// Those in which a process stands still.
+    pub const STAND_STILL: [Self; 7] = [
+        Self::Pause,
+        Self::PauseAtGuard,
+        Self::PauseAtSend,
+        Self::PauseAfterSend,
+        Self::PauseAtReply,
+        Self::Suspend,
+        Self::VmStop,
+    ];
+
+    /// Its name on the command line and in reports.
+    pub const fn name(self) -> &'static str {
+        self.described().0
+    }
+
+    /// What it is, in a few words.
+    pub const fn about(self) -> &'static str {
+        self.described().1
+    }
+
+    /// Whether a fault of this kind breaks an assumption all by itself.
+    pub const fn is_beyond_the_assumptions(self) -> bool {
+        matches!(
+            self,
+            Self::VmStop
+                | Self::VmRestore
+                | Self::ClockBack
+                | Self::OldPrimary
+                | Self::StoreClockStep
+                | Self::StoreClockBack
+        )
+    }
+
+    const fn described(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Partition => ("partition", "no message passes between a node and the store"),
+            Self::OneWay => ("one-way", "messages pass in one direction only"),
+            Self::Hold => ("hold", "messages wait, and arrive in order when it ends"),
+            Self::Latency => ("latency", "messages take long"),
+            Self::Loss => ("loss", "some messages are lost"),
+            Self::Duplicate => ("duplicate", "some messages arrive twice"),
+            Self::Reorder => ("reorder", "some messages are overtaken"),
+            Self::Cut => ("cut", "a connection breaks"),
+            Self::Swizzle => {
+                ("swizzle", "all nodes are partitioned one by one, and heal in another order")
+            }
+            Self::Pause => ("pause", "a process stands still"),
+            Self::PauseAtGuard => {
+                ("pause-at-guard", "a process stands still between a check and its effect")
+            }
+            Self::PauseAtSend => {
+                ("pause-at-send", "a process stands still between deciding to send and sending")
+            }
+            Self::PauseAfterSend => {
+                ("pause-after-send", "a process stands still right after sending")
+            }
+            Self::PauseAtReply => {
+                ("pause-at-reply", "a process stands still right before it reads a reply")
+            }
+            Self::Suspend => (
+                "suspend",
+                "a machine sleeps: its monotonic clock stands still, its boot clock not",
+            ),
+            Self::VmStop => ("vm-stop", "a machine and all its clocks stand still"),
+            Self::VmRestore => ("vm-restore", "a machine is put back to a snapshot"),
+            Self::ClockStep => ("clock-step", "a node's clock is put forward"),
+            Self::ClockBack => ("clock-back", "a node's clock is put back"),
+            Self::Crash => ("crash", "a process is gone, and starts again"),
+            Self::Resign => ("resign", "the leader hands over on request"),
+            Self::Leave => ("leave", "a candidate leaves the election, and comes back"),
+            Self::StoreCrash => ("store-crash", "the store restarts with its data"),
+            Self::StoreLoss => ("store-loss", "the store restarts without its data"),
+            Self::StoreRollback => ("store-rollback", "the store restarts with older data"),
+            Self::Failover => ("failover", "a lagging replica takes the store's place"),
+            Self::OldPrimary => {
+                ("old-primary", "a cut-off primary goes on acknowledging after a promotion")
+            }
+            Self::StoreStall => ("store-stall", "the store answers nothing for a while"),
+            Self::StoreClockStep => ("store-clock-step", "the store's clock is put forward"),
+            Self::StoreClockBack => ("store-clock-back", "the store's clock is put back"),
+            Self::Drift => ("drift", "clocks differ in rate, up to the drift bound"),
+        }
+    }
+}
+
+impl fmt::Display for FaultKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// No fault has that name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown fault {name:?}; known are {}", known())]
+pub struct UnknownFault {
+    /// What was asked for.
+    pub name: String,
+}
+
+fn known() -> String {
+    FaultKind::ALL.map(FaultKind::name).join(", ")
+}
+
+impl FromStr for FaultKind {
+    type Err = UnknownFault;
+
+    fn from_str(name: &str) -> Result<Self, UnknownFault> {
+        let found = Self::ALL.into_iter().find(|kind| kind.name() == name);
+        found.ok_or_else(|| UnknownFault { name: name.to_owned() })
+    }
+}

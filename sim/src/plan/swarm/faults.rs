@@ -1,0 +1,158 @@
+//! The faults of a drawn plan.
+
+use super::Scope;
+use crate::draw::Draw;
+use crate::plan::{Asking, Fault, FaultKind, Point, Settings, Trigger, What, When};
+
+/// Up to that many faults of each kind that the run has.
+const FAULTS_MOST: u64 = 4;
+
+/// What every fault of a run has to fit into.
+pub(super) struct Frame {
+    pub(super) seed: u64,
+    pub(super) scope: Scope,
+    pub(super) nodes: usize,
+    pub(super) settings: Settings,
+    pub(super) until_ms: u64,
+}
+
+pub(super) fn of_kinds(frame: &Frame, kinds: &[FaultKind]) -> Vec<Fault> {
+    let mut faults: Vec<Fault> = kinds.iter().flat_map(|kind| of_kind(frame, *kind)).collect();
+    faults.sort_by_key(Fault::from_ms);
+    faults
+}
+
+fn of_kind(frame: &Frame, kind: FaultKind) -> impl Iterator<Item = Fault> + '_ {
+    let stream = kind.name();
+    let count = Draw::new(frame.seed, stream, u64::MAX).within(1..=FAULTS_MOST);
+    (0..count).filter_map(move |id| one(frame, Draw::new(frame.seed, stream, id), kind))
+}
+
+fn one(frame: &Frame, mut draw: Draw, kind: FaultKind) -> Option<Fault> {
+    let last = frame.nodes as u64 - 1;
+    let node = usize::try_from(draw.within(0..=last)).ok();
+    // Half of all faults strike whoever leads.
+    let node = if draw.chance(1, 2) { node } else { None };
+    let at_ms = draw.within(1..=frame.until_ms - 1);
+    let what = what(frame, &mut draw, kind, node)?;
+    let when = match pause_point(kind) {
+        Some(point) => On { point, of: None, nth: 1 }.at(frame, node, at_ms),
+        // A pause at a point is of another kind.
+        None if kind != FaultKind::Pause && draw.chance(1, 3) => trigger(frame, &mut draw, at_ms),
+        None => When::AtMs(at_ms),
+    };
+    let for_ms = if what.lasts() { lasts(frame, &mut draw, kind) } else { 0 };
+    Some(Fault { when, for_ms, what })
+}
+
+fn what(frame: &Frame, draw: &mut Draw, kind: FaultKind, node: Option<usize>) -> Option<What> {
+    let ttl_ms = frame.settings.ttl_ms;
+    let some = |draw: &mut Draw| u32::try_from(draw.pick(&[50, 300, 900])).unwrap_or(1);
+    let far = |draw: &mut Draw| draw.within(1..=2 * ttl_ms).cast_signed();
+    Some(match kind {
+        FaultKind::Partition => What::Partition { node },
+        FaultKind::OneWay => What::OneWay { node, to_store: draw.chance(1, 2) },
+        FaultKind::Hold => What::Hold { node },
+        FaultKind::Latency => What::Latency { node, most_ms: draw.within(20..=ttl_ms / 2) },
+        FaultKind::Loss => What::Loss { node, permille: some(draw) },
+        FaultKind::Duplicate => {
+            What::Duplicate { node, permille: some(draw), most_ms: draw.within(1..=2 * ttl_ms) }
+        }
+        FaultKind::Reorder => {
+            What::Reorder { node, permille: some(draw), most_ms: draw.within(1..=ttl_ms) }
+        }
+        FaultKind::Cut => What::Cut { node },
+        FaultKind::Swizzle => What::Swizzle {
+            step_ms: draw.within(1..=ttl_ms / 4),
+            shift: usize::try_from(draw.within(0..=frame.nodes as u64)).unwrap_or(0),
+        },
+        FaultKind::Pause
+        | FaultKind::PauseAtGuard
+        | FaultKind::PauseAtSend
+        | FaultKind::PauseAfterSend
+        | FaultKind::PauseAtReply => What::Pause { node },
+        FaultKind::Suspend => What::Suspend { node },
+        FaultKind::VmStop => What::VmStop { node },
+        FaultKind::VmRestore => What::VmRestore { node },
+        FaultKind::ClockStep => What::ClockStep { node, by_ms: far(draw) },
+        FaultKind::ClockBack => What::ClockStep { node, by_ms: -far(draw) },
+        FaultKind::Crash => What::Crash { node, power: draw.chance(1, 2) },
+        FaultKind::Resign => What::Resign { node },
+        FaultKind::Leave => What::Leave { node },
+        FaultKind::StoreCrash => What::StoreCrash,
+        FaultKind::StoreLoss => What::StoreLoss,
+        FaultKind::StoreRollback => What::StoreRollback { back_ms: draw.within(0..=2 * ttl_ms) },
+        FaultKind::Failover => What::Failover {
+            lag_ms: draw.pick(&[0, 1, ttl_ms / 10, ttl_ms]),
+            clock_ahead_ms: draw.pick(&[0, 0, 1, ttl_ms.cast_signed(), 3 * ttl_ms.cast_signed()]),
+        },
+        FaultKind::OldPrimary => What::OldPrimary { node },
+        FaultKind::StoreStall => What::StoreStall,
+        FaultKind::StoreClockStep => What::StoreClockStep { by_ms: far(draw) },
+        FaultKind::StoreClockBack => What::StoreClockStep { by_ms: -far(draw) },
+        FaultKind::Drift => return None,
+    })
+}
+
+fn lasts(frame: &Frame, draw: &mut Draw, kind: FaultKind) -> u64 {
+    let ttl_ms = frame.settings.ttl_ms;
+    match kind {
+        // A store that is away for long hides everything else.
+        FaultKind::StoreCrash
+        | FaultKind::StoreLoss
+        | FaultKind::StoreRollback
+        | FaultKind::Failover
+        | FaultKind::StoreStall => draw.within(1..=ttl_ms / 2),
+        _ => draw.within(1..=2 * ttl_ms),
+    }
+}
+
+const fn pause_point(kind: FaultKind) -> Option<Point> {
+    match kind {
+        FaultKind::PauseAtGuard => Some(Point::Guard),
+        FaultKind::PauseAtSend => Some(Point::Send),
+        FaultKind::PauseAfterSend => Some(Point::Sent),
+        FaultKind::PauseAtReply => Some(Point::Reply),
+        _ => None,
+    }
+}
+
+#[derive(Clone, Copy)]
+struct On {
+    point: Point,
+    of: Option<Asking>,
+    nth: u32,
+}
+
+impl On {
+    fn at(self, frame: &Frame, node: Option<usize>, after_ms: u64) -> When {
+        let Self { point, of, nth } = self;
+        let of = if frame.scope == Scope::Model { of } else { None };
+        When::On(Trigger { point, node, of, nth, after_ms })
+    }
+}
+
+/// What faults are most awkward at.
+fn trigger(frame: &Frame, draw: &mut Draw, after_ms: u64) -> When {
+    let (acquire, renew, release) =
+        (Some(Asking::Acquire), Some(Asking::Renew), Some(Asking::Release));
+    let points = [
+        (Point::Grant, None),
+        (Point::Leads, None),
+        (Point::Guard, None),
+        (Point::Sent, acquire),
+        (Point::Sent, renew),
+        (Point::Sent, release),
+        (Point::Send, renew),
+        (Point::Reply, acquire),
+        (Point::Reply, renew),
+        (Point::Reply, release),
+    ];
+    let known = match frame.scope {
+        Scope::Model => &points[..],
+        Scope::Turmoil => &points[..4],
+    };
+    let (point, of) = draw.pick(known);
+    let nth = u32::try_from(draw.within(1..=4)).unwrap_or(1);
+    On { point, of, nth }.at(frame, None, after_ms)
+}

@@ -1,0 +1,176 @@
+//! Plans drawn from a seed. Each seed first draws which kinds of faults exist at all in its run: with
+//! everything at once, some bugs would always be hidden behind others.
+
+mod faults;
+mod settings;
+
+use super::{FaultKind, NodePlan, Plan, SCHEMA, Settings, StorePlan, Work};
+use crate::draw::Draw;
+
+/// How many TTLs long things go wrong.
+const TROUBLE_TTLS: u64 = 8;
+
+/// For which engine a plan is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// Time costs nothing: TTLs up to a minute, up to nine candidates, every kind of fault.
+    Model,
+    /// Time costs a tick for each millisecond: short TTLs, up to five candidates, and the faults that
+    /// TCP and Redis know.
+    Turmoil,
+}
+
+impl Scope {
+    /// The kinds of faults that it draws.
+    pub fn kinds(self) -> Vec<FaultKind> {
+        FaultKind::ALL.into_iter().filter(|kind| self.draws(*kind)).collect()
+    }
+
+    fn draws(self, kind: FaultKind) -> bool {
+        match self {
+            Self::Model => true,
+            Self::Turmoil => !matches!(
+                kind,
+                FaultKind::Loss
+                    | FaultKind::Duplicate
+                    | FaultKind::Reorder
+                    | FaultKind::PauseAtReply
+                    | FaultKind::Suspend
+                    | FaultKind::VmStop
+                    | FaultKind::VmRestore
+                    | FaultKind::Leave
+                    | FaultKind::StoreRollback
+                    | FaultKind::Failover
+                    | FaultKind::OldPrimary
+            ),
+        }
+    }
+}
+
+/// The plan of a seed, from the kinds of faults allowed.
+pub fn swarm(seed: u64, allowed: &[FaultKind], scope: Scope) -> Plan {
+    let mut draw = Draw::new(seed, "swarm", 0);
+    let settings = settings::shared(seed, scope);
+    let count = match scope {
+        Scope::Model => draw.pick(&[2, 2, 3, 3, 4, 5, 5, 6, 7, 8, 9]),
+        Scope::Turmoil => draw.pick(&[2, 3, 4, 5]),
+    };
+    let kinds = kinds(seed, allowed, scope);
+    let drifts = kinds.contains(&FaultKind::Drift);
+    let rate_of = |id| if drifts { rate(seed, id, settings.drift_ppm) } else { 0 };
+    let own = |node| settings::own(seed, node, settings, scope);
+    let nodes: Vec<NodePlan> = (0..count)
+        .map(|node| NodePlan {
+            clock_offset_ms: Draw::new(seed, "clock offset", node).within(1_000..=10_000_000),
+            clock_rate_ppm: rate_of(node),
+            settings: own(node),
+        })
+        .collect();
+    let timeout = |node: &NodePlan| node.settings.unwrap_or(settings).request_timeout_ms;
+    let shortest_timeout = nodes.iter().map(timeout).min().unwrap_or(settings.request_timeout_ms);
+    let calm_from_ms = settings.ttl_ms * TROUBLE_TTLS;
+    let frame = faults::Frame { seed, scope, nodes: nodes.len(), settings, until_ms: calm_from_ms };
+    Plan {
+        schema: SCHEMA,
+        seed,
+        settings,
+        nodes,
+        store: StorePlan { clock_rate_ppm: rate_of(u64::MAX), trust_empty_store: false },
+        latency_us: latency(seed, shortest_timeout, scope),
+        work: work(seed, settings),
+        faults: faults::of_kinds(&frame, &kinds),
+        calm_from_ms,
+        handover: draw.chance(1, 2),
+    }
+}
+
+/// Most runs keep every assumption, so that everything can be judged; and some are crowded, some not.
+fn kinds(seed: u64, allowed: &[FaultKind], scope: Scope) -> Vec<FaultKind> {
+    let mut draw = Draw::new(seed, "crowd", 0);
+    let goes_beyond = draw.chance(1, 5);
+    let in_twenty = draw.pick(&[1, 3, 8]);
+    let is_drawn = |kind: FaultKind| {
+        scope.draws(kind)
+            && (goes_beyond || !kind.is_beyond_the_assumptions())
+            && Draw::new(seed, "kinds", kind as u64).chance(in_twenty, 20)
+    };
+    allowed.iter().copied().filter(|kind| is_drawn(*kind)).collect()
+}
+
+/// Often at the very bound, where there is least room.
+fn rate(seed: u64, id: u64, drift_ppm: u32) -> i64 {
+    let mut draw = Draw::new(seed, "clock rate", id);
+    let bound = i64::from(drift_ppm);
+    let between = draw.within(0..=2 * u64::from(drift_ppm)).cast_signed() - bound;
+    draw.pick(&[-bound, bound, between])
+}
+
+fn latency(seed: u64, timeout_ms: u64, scope: Scope) -> (u64, u64) {
+    let mut draw = Draw::new(seed, "latency range", 0);
+    match scope {
+        Scope::Model => {
+            let least = draw.pick(&[0, 50, 500]);
+            // Four messages fit into anybody's request timeout, so that a healthy network is one.
+            let longest = timeout_ms * 1_000 / 4;
+            let spread = draw.pick(&[0, 200, 2_000, 20_000]);
+            (least, (least + spread).min(longest).max(least))
+        }
+        Scope::Turmoil => {
+            let least = draw.within(0..=2);
+            (least * 1_000, (least + draw.within(0..=6)) * 1_000)
+        }
+    }
+}
+
+fn work(seed: u64, settings: Settings) -> Work {
+    let mut draw = Draw::new(seed, "work", 0);
+    let ttl_ms = settings.ttl_ms;
+    let margin_us = settings.stop_margin_ms * 1_000;
+    let within = margin_us * 1_000_000 / (1_000_000 + u64::from(settings.drift_ppm));
+    Work {
+        every_ms: draw.pick(&[ttl_ms / 50, ttl_ms / 16, ttl_ms / 4, ttl_ms / 2]),
+        takes_us: draw.pick(&[0, 0, within.min(1_000), within / 2, within]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_seed_gives_a_plan_that_can_be_carried_out() {
+        for scope in [Scope::Model, Scope::Turmoil] {
+            for seed in 0..5_000 {
+                let plan = swarm(seed, &FaultKind::ALL, scope);
+                plan.check().unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+            }
+        }
+    }
+
+    #[test]
+    fn only_what_is_allowed_is_drawn() {
+        for seed in 0..500 {
+            let plan = swarm(seed, &[FaultKind::Pause], Scope::Model);
+            assert!(plan.faults.iter().all(|fault| fault.kind() == FaultKind::Pause));
+            assert!(!plan.has(FaultKind::Drift));
+        }
+    }
+
+    #[test]
+    fn every_kind_is_drawn_and_most_runs_keep_every_assumption() {
+        for scope in [Scope::Model, Scope::Turmoil] {
+            let plans: Vec<Plan> =
+                (0..2_000).map(|seed| swarm(seed, &FaultKind::ALL, scope)).collect();
+            for kind in scope.kinds() {
+                assert!(plans.iter().any(|plan| plan.has(kind)), "{kind} is never drawn");
+            }
+            let whole = plans
+                .iter()
+                .filter(|plan| {
+                    plan.broken().iter().all(|one| *one == super::super::Assumption::PromptEffects)
+                })
+                .count();
+            assert!(whole > 1_200, "{whole} of 2,000 keep every assumption");
+        }
+    }
+}

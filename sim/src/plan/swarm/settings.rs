@@ -1,0 +1,71 @@
+//! Settings up to the edges of what is valid: no stop margin, the widest drift bound, the longest
+//! timeouts, TTLs that differ.
+
+use super::Scope;
+use crate::draw::Draw;
+use crate::plan::Settings;
+
+/// The settings that candidates share.
+pub(super) fn shared(seed: u64, scope: Scope) -> Settings {
+    let mut draw = Draw::new(seed, "settings", 0);
+    let ttl_ms = match scope {
+        Scope::Model => draw.pick(&[1_000, 3_000, 5_000, 15_000, 30_000, 60_000]),
+        Scope::Turmoil => draw.pick(&[1_000, 1_200, 1_500, 2_000, 3_000]),
+    };
+    let longest = match scope {
+        Scope::Model => ttl_ms * draw.pick(&[1, 1, 2]),
+        Scope::Turmoil => ttl_ms,
+    };
+    of_ttl(draw, ttl_ms, longest, scope)
+}
+
+/// One candidate's own settings, if it has any: another TTL, as during a roll-out. What the others'
+/// quarantine is counted by covers it.
+pub(super) fn own(seed: u64, node: u64, shared: Settings, scope: Scope) -> Option<Settings> {
+    let differ = Draw::new(seed, "ttls differ", 0).chance(1, 4);
+    if scope == Scope::Turmoil || !differ {
+        return None;
+    }
+    let mut draw = Draw::new(seed, "own settings", node);
+    let ttl_ms = shared.ttl_ms * draw.pick(&[1, 2, 3, 4]) / 4;
+    let settings = of_ttl(draw, ttl_ms, shared.quarantine_ms, scope);
+    // The bound is the clocks', which all share.
+    Some(fitted(Settings { drift_ppm: shared.drift_ppm, ..settings }))
+}
+
+fn of_ttl(mut draw: Draw, ttl_ms: u64, quarantine_ms: u64, scope: Scope) -> Settings {
+    let stop_margin_ms = draw.pick(&[0, ttl_ms / 50, ttl_ms / 10, ttl_ms / 5]);
+    let drift_ppm = draw.pick(&[1_000, 10_000, 30_000, 100_000]);
+    let settings = Settings {
+        ttl_ms,
+        renew_interval_ms: draw.pick(&[ttl_ms / 3, ttl_ms / 4, ttl_ms / 6]),
+        request_timeout_ms: ttl_ms / draw.pick(&[2, 2, 10, 20]),
+        stop_margin_ms,
+        retry_least_ms: (ttl_ms / 150).max(1),
+        retry_most_ms: ttl_ms / draw.pick(&[15, 30]),
+        poll_bound_ms: ttl_ms / draw.pick(&[1, 1, 2]),
+        drain_bound_ms: draw.pick(&[ttl_ms / 4, ttl_ms, 2 * ttl_ms]),
+        quarantine_ms,
+        granularity_ns: match scope {
+            Scope::Model => draw.pick(&[1, 1, 1_000_000]),
+            Scope::Turmoil => 1_000_000,
+        },
+        drift_ppm,
+    };
+    fitted(settings)
+}
+
+/// With the longest request timeout that still holds, up to the one given.
+fn fitted(mut settings: Settings) -> Settings {
+    let (mut fits, mut least_too_long) = (1, settings.request_timeout_ms + 1);
+    while least_too_long - fits > 1 {
+        settings.request_timeout_ms = fits.midpoint(least_too_long);
+        if settings.config().is_ok() {
+            fits = settings.request_timeout_ms;
+        } else {
+            least_too_long = settings.request_timeout_ms;
+        }
+    }
+    settings.request_timeout_ms = fits;
+    settings
+}

@@ -1,0 +1,196 @@
+//! Plans as text.
+
+use std::fmt::Display;
+
+use super::{Fault, Plan, PlanError, SCHEMA, What, When};
+
+/// More candidates than that are not a plan but a mistake.
+const NODES_MOST: usize = 64;
+/// A day in milliseconds: far from where nanoseconds overflow.
+const DAY_MS: u64 = 86_400_000;
+/// A clock that is faster or slower than that is none.
+const RATE_MOST_PPM: u64 = 900_000;
+
+impl Plan {
+    /// Reads a plan from JSON, and checks that it can be carried out.
+    ///
+    /// # Errors
+    /// If it is no plan, with line, column and field; or if a value is out of its bounds.
+    pub fn parse(text: &str) -> Result<Self, PlanError> {
+        let mut json = serde_json::Deserializer::from_str(text);
+        let plan: Self = serde_path_to_error::deserialize(&mut json).map_err(|error| {
+            let field = error.path().to_string();
+            syntax(field, error.inner())
+        })?;
+        json.end().map_err(|error| syntax(".".into(), &error))?;
+        plan.check()?;
+        Ok(plan)
+    }
+
+    /// The plan as JSON, to be read by people.
+    pub fn to_text(&self) -> String {
+        serde_json::to_string_pretty(self).unwrap_or_else(|error| error.to_string())
+    }
+
+    /// Checks every value against its bounds.
+    ///
+    /// # Errors
+    /// If one is out of them: its field, its value and the bound.
+    pub fn check(&self) -> Result<(), PlanError> {
+        within("schema", u64::from(self.schema), 1, u64::from(SCHEMA))?;
+        within("nodes.length", self.nodes.len() as u64, 1, NODES_MOST as u64)?;
+        for (index, node) in self.nodes.iter().enumerate() {
+            within(format!("nodes[{index}].clock_offset_ms"), node.clock_offset_ms, 0, DAY_MS)?;
+            rate(format!("nodes[{index}].clock_rate_ppm"), node.clock_rate_ppm)?;
+        }
+        rate("store.clock_rate_ppm", self.store.clock_rate_ppm)?;
+        within("latency_us[1]", self.latency_us.1, self.latency_us.0, DAY_MS)?;
+        within("work.every_ms", self.work.every_ms, 1, DAY_MS)?;
+        within("work.takes_us", self.work.takes_us, 0, DAY_MS)?;
+        within("calm_from_ms", self.calm_from_ms, 1, DAY_MS)?;
+        self.configs()?;
+        let check = |(index, fault)| self.check_fault(index, fault);
+        self.faults.iter().enumerate().try_for_each(check)
+    }
+
+    fn check_fault(&self, index: usize, fault: &Fault) -> Result<(), PlanError> {
+        let field = |name: &str| format!("faults[{index}].{name}");
+        let last = self.nodes.len() as u64 - 1;
+        let is_node = |name, node: Option<usize>| match node {
+            Some(node) => within(field(name), node as u64, 0, last),
+            None => Ok(()),
+        };
+        if let When::On(trigger) = fault.when {
+            is_node("when.on.node", trigger.node)?;
+            within(field("when.on.nth"), u64::from(trigger.nth), 1, u64::from(u32::MAX))?;
+        }
+        within(field("when"), fault.from_ms(), 0, self.calm_from_ms - 1)?;
+        if fault.what.lasts() {
+            within(field("for_ms"), fault.for_ms, 1, DAY_MS)?;
+        } else {
+            within(field("for_ms"), fault.for_ms, 0, 0)?;
+        }
+        is_node("what.node", fault.node())?;
+        match fault.what {
+            What::Loss { permille, .. } => {
+                within(field("what.loss.permille"), u64::from(permille), 1, 1_000)
+            }
+            What::Latency { most_ms, .. } => {
+                within(field("what.latency.most_ms"), most_ms, 1, DAY_MS)
+            }
+            What::Duplicate { permille, most_ms, .. } => {
+                within(field("what.duplicate.permille"), u64::from(permille), 1, 1_000)?;
+                within(field("what.duplicate.most_ms"), most_ms, 1, DAY_MS)
+            }
+            What::Reorder { permille, most_ms, .. } => {
+                within(field("what.reorder.permille"), u64::from(permille), 1, 1_000)?;
+                within(field("what.reorder.most_ms"), most_ms, 1, DAY_MS)
+            }
+            What::Swizzle { step_ms, .. } => {
+                within(field("what.swizzle.step_ms"), step_ms, 1, DAY_MS)
+            }
+            What::ClockStep { by_ms, .. } => {
+                within(field("what.clock-step.by_ms"), by_ms.unsigned_abs(), 1, DAY_MS)
+            }
+            What::StoreClockStep { by_ms } => {
+                within(field("what.store-clock-step.by_ms"), by_ms.unsigned_abs(), 1, DAY_MS)
+            }
+            What::StoreRollback { back_ms } => {
+                within(field("what.store-rollback.back_ms"), back_ms, 0, DAY_MS)
+            }
+            What::Failover { lag_ms, clock_ahead_ms } => {
+                within(field("what.failover.lag_ms"), lag_ms, 0, DAY_MS)?;
+                let ahead = clock_ahead_ms.unsigned_abs();
+                within(field("what.failover.clock_ahead_ms"), ahead, 0, DAY_MS)
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn syntax(field: String, error: &serde_json::Error) -> PlanError {
+    let text = error.to_string();
+    // The library says where once more at the end of its message.
+    let what = text.rsplit_once(" at line ").map_or(text.as_str(), |(what, _)| what).to_owned();
+    PlanError::Syntax { line: error.line(), column: error.column(), field, what }
+}
+
+fn within(field: impl Display, value: u64, least: u64, most: u64) -> Result<(), PlanError> {
+    if (least..=most).contains(&value) {
+        return Ok(());
+    }
+    Err(PlanError::out_of_bounds(field, value, &format!("{least} to {most}")))
+}
+
+fn rate(field: impl Display, ppm: i64) -> Result<(), PlanError> {
+    if ppm.unsigned_abs() <= RATE_MOST_PPM {
+        return Ok(());
+    }
+    let bound = format!("-{RATE_MOST_PPM} to {RATE_MOST_PPM}");
+    Err(PlanError::out_of_bounds(field, ppm, &bound))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{FaultKind, Scope, swarm};
+    use super::*;
+
+    fn plan() -> Plan {
+        swarm(3, &FaultKind::ALL, Scope::Model)
+    }
+
+    fn error(text: &str) -> String {
+        Plan::parse(text).expect_err("no plan").to_string()
+    }
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        for seed in 0..500 {
+            let plan = swarm(seed, &FaultKind::ALL, Scope::Model);
+            let read = Plan::parse(&plan.to_text());
+            assert_eq!(read.unwrap_or_else(|error| panic!("seed {seed}: {error}")), plan);
+        }
+    }
+
+    #[test]
+    fn what_is_no_plan_is_refused_with_line_and_field() {
+        let text = plan().to_text();
+        let seed = text.replacen("\"seed\": 3", "\"seed\": \"three\"", 1);
+        assert_eq!(
+            error(&seed),
+            "line 3, column 17, field \"seed\": invalid type: string \"three\", expected u64"
+        );
+        let typo = text.replacen("ttl_ms", "tll_ms", 1);
+        assert!(
+            error(&typo).starts_with("line 5, column 12, field \"settings.tll_ms\": unknown field")
+        );
+        assert!(error("{").contains("line 1"), "{}", error("{"));
+        assert!(error(&format!("{text} true")).contains("trailing characters"));
+        let kind = text.replacen("\"what\": {\n", "\"what\": {\n\"gremlins\": {}, ", 1);
+        assert!(error(&kind).contains("faults[0].what"), "{}", error(&kind));
+    }
+
+    #[test]
+    fn values_out_of_bounds_are_refused_with_their_bound() {
+        let refused = |change: fn(&mut Plan)| {
+            let mut plan = plan();
+            change(&mut plan);
+            error(&plan.to_text())
+        };
+        assert_eq!(refused(|plan| plan.schema = 2), "field \"schema\" is 2, and must be 1 to 1");
+        assert!(refused(|plan| plan.nodes.clear()).contains("nodes.length"));
+        assert!(refused(|plan| plan.nodes[0].clock_rate_ppm = -2_000_000).contains("nodes[0]"));
+        assert!(refused(|plan| plan.latency_us = (2, 1)).contains("must be 2 to"));
+        assert!(refused(|plan| plan.settings.ttl_ms = 1).contains("settings of node 0"));
+        assert!(refused(|plan| plan.calm_from_ms = 0).contains("calm_from_ms"));
+        let with = |what, for_ms| {
+            let mut plan = plan();
+            plan.faults = vec![Fault { when: When::AtMs(1), for_ms, what }];
+            error(&plan.to_text())
+        };
+        assert!(with(What::Pause { node: Some(64) }, 1).contains("faults[0].what.node"));
+        assert!(with(What::Pause { node: None }, 0).contains("faults[0].for_ms"));
+        assert!(with(What::Cut { node: None }, 7).contains("must be 0 to 0"));
+        assert!(with(What::Loss { node: None, permille: 1_001 }, 1).contains("permille"));
+    }
+}
