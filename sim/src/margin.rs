@@ -1,16 +1,16 @@
 //! The safety margin of a run: the least true time between one tenure's last permitted write and the
 //! next tenure's first.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::clock::True;
+use crate::properties::recent::Recent;
 use crate::trace::{Event, Who};
 
 /// Watches writes. A write is permitted while `is_leader()` of its node is true.
 #[derive(Clone, Debug, Default)]
 pub struct Margin {
-    leads: BTreeMap<Who, u64>,
+    leads: Recent<Who, u64>,
     last: Option<(u64, True)>,
     least: Option<Duration>,
 }
@@ -23,9 +23,9 @@ impl Margin {
                 self.leads.insert(who, token);
             }
             Event::LeadsNoMore { who } | Event::Crashed { who } => {
-                self.leads.remove(&who);
+                self.leads.remove(who);
             }
-            Event::Wrote { who, token, .. } if self.leads.get(&who) == Some(&token) => {
+            Event::Wrote { who, token, .. } if self.leads.get(who) == Some(&token) => {
                 if let Some((before, then)) = self.last
                     && before != token
                 {
@@ -51,7 +51,7 @@ mod tests {
     #[test]
     fn stale_writes_do_not_count() {
         let (a, b) = (Who { node: 0, life: 0 }, Who { node: 1, life: 0 });
-        let wrote = |who, token| Event::Wrote { who, token, accepted_by_fenced: true };
+        let wrote = |who, token| Event::Wrote { who, token, checked: 0, accepted_by_fenced: true };
         let mut margin = Margin::default();
         for (at, event) in [
             (1, Event::Leads { who: a, token: 1 }),

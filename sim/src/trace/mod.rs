@@ -1,16 +1,20 @@
 //! What happened in a run, in true time, as the properties judge it.
 
-use std::fmt;
-use std::hash::{Hash, Hasher};
+mod digest;
+pub mod file;
 
-use serde::Serialize;
-use xxhash_rust::xxh3::Xxh3;
+use std::fmt;
+use std::hash::Hash;
+
+use serde::{Deserialize, Serialize};
 
 use crate::clock::True;
 use crate::plan::FaultKind;
+pub use digest::Digest;
+use digest::Hasher;
 
 /// One life of one node's process: a restarted process is another candidate.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Who {
     /// The node's number.
     pub node: usize,
@@ -26,8 +30,8 @@ impl fmt::Debug for Who {
 }
 
 /// One thing that happened.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
-#[serde(tag = "event", rename_all = "kebab-case")]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "`who` acts, `token` is the tenure's fencing token")]
 pub enum Event {
     /// A process started.
@@ -42,8 +46,19 @@ pub enum Event {
     Calm,
     /// The store carried out a request.
     Store(StoreStep),
-    /// The store's process is gone. It comes back with or without its data.
+    /// The store's process is gone. What takes its place is another server, which has all that was
+    /// acknowledged, or has lost some of it.
     StoreCrashed { keeps_data: bool },
+    /// A candidate has sent a request.
+    Sent { who: Who, id: u64, request: Asked },
+    /// An answer has come back to a candidate: none, if it only knows that none will come.
+    Answered { who: Who, id: u64, answer: Option<Answer> },
+    /// Word has reached a candidate that the lease may be vacant.
+    Hinted { who: Who },
+    /// Something has happened to a message on its way.
+    Message { who: Who, to_store: bool, fate: Fate },
+    /// A candidate is asked to hand over, or to leave the election.
+    ResignAsked { who: Who },
     /// A candidate says that it is elected; its claim ends then if it is not renewed, by its clock.
     Elected { who: Who, token: u64, claim_ends: True },
     /// A candidate says that its claim now reaches so far.
@@ -60,12 +75,24 @@ pub enum Event {
     WorkBegan { who: Who, token: u64 },
     /// Leader-only work ended, or was dropped.
     WorkEnded { who: Who, token: u64 },
-    /// Work wrote to both sinks, having checked its leadership before.
-    Wrote { who: Who, token: u64, accepted_by_fenced: bool },
+    /// Work wrote to both sinks, having checked its leadership at `checked`.
+    Wrote { who: Who, token: u64, checked: True, accepted_by_fenced: bool },
+}
+
+/// What has happened to a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Fate {
+    /// It is lost.
+    Lost,
+    /// It arrives a second time.
+    Duplicated,
+    /// Others that were sent later arrive before it.
+    Overtaken,
 }
 
 /// Why a tenure ended, as the candidate says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "named and explained at `tenure::StepDownReason`")]
 pub enum Reason {
@@ -77,9 +104,14 @@ pub enum Reason {
 }
 
 /// One request that the store carried out, in one atomic step.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct StoreStep {
+    /// Which server: counted up each time that another one takes the store's place.
+    pub server: u32,
+    /// What its clock showed, in nanoseconds.
+    pub now: u64,
     /// Who asked, by its holder id.
+    #[serde(with = "hex")]
     pub holder: u128,
     /// What was asked.
     pub request: Asked,
@@ -92,7 +124,7 @@ pub struct StoreStep {
 }
 
 /// A request, as the store saw it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "as in `tenure::store::Request`; no token is zero")]
 pub enum Asked {
@@ -102,7 +134,7 @@ pub enum Asked {
 }
 
 /// An answer, as the store gave it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "as in `tenure::store::Reply`")]
 pub enum Answer {
@@ -121,32 +153,51 @@ pub enum Answer {
 }
 
 /// An election's record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Kept {
     /// The last tenure's token.
     pub token: u64,
     /// Its holder.
+    #[serde(with = "hex")]
     pub holder: u128,
-    /// When the lease ends, in true time, if the store's clock is not stepped.
+    /// When the lease ends, by the clock of the server that keeps it, in nanoseconds.
+    pub lease_end: u64,
+    /// The same in true time, as its last grant or renewal left it, if the clock is not stepped.
     pub lease_ends: True,
     /// Whether it was handed back.
     pub released: bool,
 }
 
 impl Kept {
-    /// Whether the lease is live at that moment.
-    pub fn is_live(&self, at: True) -> bool {
-        !self.released && at < self.lease_ends
+    /// Whether the lease is live at that moment of its server's clock.
+    pub fn is_live(&self, now: u64) -> bool {
+        !self.released && now < self.lease_end
+    }
+}
+
+/// Holder ids, as people compare them: JSON's numbers are too small.
+mod hex {
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    #[allow(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+    pub(super) fn serialize<S: Serializer>(bits: &u128, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&format_args!("{bits:032x}"))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<u128, D::Error> {
+        let text = std::borrow::Cow::<str>::deserialize(from)?;
+        u128::from_str_radix(&text, 16)
+            .map_err(|_| D::Error::custom(format_args!("{text:?} is no holder id in hexadecimal")))
     }
 }
 
 /// An event and when it happened.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Entry {
     /// Nanoseconds of true time since the run began.
     pub at: True,
     /// What happened.
-    #[serde(flatten)]
     pub event: Event,
 }
 
@@ -154,7 +205,7 @@ pub struct Entry {
 #[derive(Clone, Default)]
 pub struct Trace {
     entries: Vec<Entry>,
-    hash: Xxh3,
+    hash: Hasher,
 }
 
 impl Trace {
@@ -171,8 +222,8 @@ impl Trace {
     }
 
     /// The hash of all of it, order and times included.
-    pub fn hash(&self) -> u64 {
-        self.hash.finish()
+    pub fn hash(&self) -> Digest {
+        self.hash.digest()
     }
 }
 

@@ -1,0 +1,195 @@
+//! Traces as files: one JSON object a line. The first line is a [`Header`], the last one an [`End`], and
+//! every line between them an [`Entry`].
+//!
+//! A file says all that judging it takes, so that it can be judged by a build that lacks the engine which
+//! wrote it.
+
+use std::io::{self, BufRead, Write};
+use std::time::Duration;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::{Digest, Entry, Trace};
+use crate::clock::True;
+use crate::engine::{Engine, Judging, Outcome};
+use crate::json::{self, SyntaxError};
+use crate::plan::{Plan, PlanError};
+
+/// The version of the format.
+pub const SCHEMA: u32 = 1;
+
+/// What a trace is of.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Header {
+    /// The version of the format: [`SCHEMA`].
+    pub trace: u32,
+    /// The version of the simulator that wrote it.
+    pub version: String,
+    /// The name of the engine that carried out the plan.
+    pub engine: String,
+    /// The length of its step, in nanoseconds.
+    pub tick_ns: u64,
+    /// The plan.
+    pub plan: Plan,
+}
+
+/// How a trace ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct End {
+    /// When the run was over, in nanoseconds of true time.
+    pub end: True,
+    /// The hash of all entries; none if the file was written by hand.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hash: Option<Digest>,
+}
+
+/// A trace that was read back.
+#[derive(Debug)]
+pub struct Recorded {
+    /// What it is of.
+    pub header: Header,
+    /// What happened.
+    pub entries: Vec<Entry>,
+    /// How it ends.
+    pub end: End,
+}
+
+/// Why a file is no trace. Lines are counted from one.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TraceError {
+    /// It can't be read.
+    #[error("line {line} can't be read")]
+    Io {
+        /// Where.
+        line: usize,
+        /// Why.
+        #[source]
+        why: io::Error,
+    },
+    /// It holds nothing.
+    #[error("line 1 must be the trace's header, and the file is empty")]
+    Empty,
+    /// A line is not JSON, or not what belongs there.
+    #[error(transparent)]
+    Syntax(SyntaxError),
+    /// It has a format of another version.
+    #[error("line 1, field \"trace\" is {found}, and must be {SCHEMA}")]
+    Schema {
+        /// The version.
+        found: u32,
+    },
+    /// Its plan can't be carried out.
+    #[error("line 1, field \"plan\"")]
+    Plan(#[from] PlanError),
+    /// Time goes back.
+    #[error(
+        "line {line}, field \"at\" is {at}, and must be at least {least}, as in the line before"
+    )]
+    Order {
+        /// Where.
+        line: usize,
+        /// The time.
+        at: True,
+        /// The time of the line before.
+        least: True,
+    },
+    /// The last line does not say how the run ended.
+    #[error("line {line} is the last one, and must hold the field \"end\": the trace is cut off")]
+    CutOff {
+        /// Where.
+        line: usize,
+    },
+}
+
+/// Writes a run of an engine, which was over at `end`.
+///
+/// # Errors
+/// As writing does.
+pub fn write(
+    out: &mut impl Write,
+    engine: Engine,
+    plan: &Plan,
+    trace: &Trace,
+    end: Duration,
+) -> io::Result<()> {
+    let header = Header {
+        trace: SCHEMA,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        engine: engine.name().to_owned(),
+        tick_ns: nanos(engine.tick()),
+        plan: plan.clone(),
+    };
+    line(out, &header)?;
+    trace.entries().iter().try_for_each(|entry| line(out, entry))?;
+    line(out, &End { end: nanos(end), hash: Some(trace.hash()) })
+}
+
+fn line(out: &mut impl Write, value: &impl Serialize) -> io::Result<()> {
+    serde_json::to_writer(&mut *out, value)?;
+    writeln!(out)
+}
+
+fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Reads a trace back.
+///
+/// # Errors
+/// If it is none: the line, the field, and what is wrong.
+pub fn read(from: impl BufRead) -> Result<Recorded, TraceError> {
+    let mut lines = (1..).zip(from.lines()).peekable();
+    let (_, first) = lines.next().ok_or(TraceError::Empty)?;
+    let header: Header = parse(1, &first.map_err(|why| TraceError::Io { line: 1, why })?)?;
+    if header.trace != SCHEMA {
+        return Err(TraceError::Schema { found: header.trace });
+    }
+    header.plan.check()?;
+    let mut entries = Vec::new();
+    let mut at = 0;
+    let mut last = 1;
+    while let Some((number, line)) = lines.next() {
+        last = number;
+        let line = line.map_err(|why| TraceError::Io { line: number, why })?;
+        let is_last = lines.peek().is_none();
+        if is_last && serde_json::from_str::<Entry>(&line).is_err() {
+            let end: End = parse(number, &line)?;
+            in_order(number, at, end.end)?;
+            return Ok(Recorded { header, entries, end });
+        }
+        let entry: Entry = parse(number, &line)?;
+        in_order(number, at, entry.at)?;
+        at = entry.at;
+        entries.push(entry);
+    }
+    Err(TraceError::CutOff { line: last })
+}
+
+fn parse<T: DeserializeOwned>(line: usize, text: &str) -> Result<T, TraceError> {
+    json::parse(text).map_err(|error| TraceError::Syntax(SyntaxError { line, ..error }))
+}
+
+fn in_order(line: usize, least: True, at: True) -> Result<(), TraceError> {
+    if at < least { Err(TraceError::Order { line, at, least }) } else { Ok(()) }
+}
+
+impl Recorded {
+    /// Judges it, as if it happened again.
+    ///
+    /// # Errors
+    /// If the plan's settings can't hold.
+    pub fn judge(self, judging: Judging<'_>) -> Result<Outcome, PlanError> {
+        let Self { header: Header { plan, tick_ns, .. }, entries, end } = self;
+        let judge = judging.judge(&plan, &plan.configs()?, Duration::from_nanos(tick_ns));
+        let mut outcome = Outcome::of(judge);
+        for Entry { at, event } in entries {
+            outcome.record(at, event);
+        }
+        outcome.finish(end.end);
+        Ok(outcome)
+    }
+}
