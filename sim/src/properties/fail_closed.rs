@@ -2,14 +2,14 @@
 //! before its lease ends at the store, whatever has become of its connection, its timers and its
 //! threads; and never after the lease was handed back.
 //!
-//! Rests on A2, the rates of the clocks.
+//! Rests on A2, the rates of the clocks. To be judged it needs more: leases are told apart by their tokens,
+//! which rests on the store's wall clock.
 //!
 //! The judge is `is_leader()` itself, asked on every node at every step: on nodes that are cut off, and
 //! on nodes that stand still, where no event can be told. A flag that some reply or timer has to take
 //! down fails here. It is a claim's own rule, `now < valid_until`, so the end itself is already late.
 
-use std::collections::BTreeMap;
-
+use super::recent::Recent;
 use super::{Leader, Property, Terms, time};
 use crate::clock::True;
 use crate::plan::Assumption;
@@ -18,14 +18,14 @@ use crate::trace::Event;
 /// Silence ends a lead in time.
 #[derive(Debug)]
 pub(super) struct FailClosed {
-    margin: u64,
+    terms: Terms,
     /// The first instant at which nobody may lead under a token any more.
-    over_from: BTreeMap<u64, True>,
+    over_from: Recent<u64, True>,
 }
 
 impl FailClosed {
-    pub(super) fn new(terms: Terms) -> Self {
-        Self { margin: terms.margin(), over_from: BTreeMap::new() }
+    pub(super) fn new(terms: &Terms) -> Self {
+        Self { terms: terms.clone(), over_from: Recent::default() }
     }
 }
 
@@ -35,28 +35,30 @@ impl Property for FailClosed {
     }
 
     fn assumes(&self) -> &'static [Assumption] {
-        &[Assumption::Rates]
+        &[Assumption::CandidateClocks, Assumption::StoreClock, Assumption::WallClock]
     }
 
     fn observe(&mut self, at: True, event: &Event) -> Result<(), String> {
         if let Event::Store(step) = event
             && let Some(kept) = step.after
         {
-            let over_from = self.over_from.entry(kept.token).or_default();
-            *over_from = if kept.released {
-                at.min(*over_from)
-            } else {
-                kept.lease_ends.saturating_sub(self.margin).max(*over_from)
-            };
+            let over_from = self.over_from.of(kept.token);
+            *over_from =
+                if kept.released { at.min(*over_from) } else { kept.lease_ends.max(*over_from) };
         }
         Ok(())
     }
 
+    fn probes(&self) -> bool {
+        true
+    }
+
     fn probe(&mut self, at: True, leaders: &[Leader]) -> Result<(), String> {
         for &Leader { who, token } in leaders {
-            let Some(&over_from) = self.over_from.get(&token) else {
+            let Some(&over_from) = self.over_from.get(token) else {
                 return Err(format!("{who:?} leads under token {token}, which was never granted"));
             };
+            let over_from = over_from.saturating_sub(self.terms.margin_of(who));
             if at >= over_from {
                 let over_from = time(over_from);
                 return Err(format!(
@@ -70,21 +72,15 @@ impl Property for FailClosed {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::super::history::{
         at, back, elected, fails, grant, holds, kept, leader, n, probe, refuse, release, renew,
+        terms,
     };
     use super::*;
     use crate::trace::{Answer, Asked};
 
-    /// A margin of ten nanoseconds.
     fn property() -> FailClosed {
-        FailClosed::new(Terms {
-            stop_margin: Duration::from_nanos(11),
-            drift_ppm: 100_000,
-            progress_bound: Duration::ZERO,
-        })
+        FailClosed::new(&terms())
     }
 
     #[test]

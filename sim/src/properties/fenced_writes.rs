@@ -1,45 +1,38 @@
 //! **Theorem (G4).** A resource that checks tokens never accepts a write of an older tenure after one
 //! of a newer. In particular no two tenures write under one token.
 //!
-//! Rests on G3 and on nothing that a plan can break: it is always judged.
+//! Rests on G3, and so on the store's wall clock: a store that has lost its record and whose clock is
+//! behind the last grant grants a token below it, and the resource then refuses the newer tenure and
+//! accepts the older one; and two primaries whose clocks agree to the microsecond may grant one token
+//! twice. On nothing else: neither clocks of candidates nor lost records nor restored memories mix up the
+//! writes, as a process that was put back is still the one that its tokens were granted to.
 //!
 //! Older is what the store granted earlier, whatever the numbers say: tokens that do not increase make
 //! the resource accept what it should refuse, or refuse what it should accept, and the first is seen
 //! here. Tenures that share a token can't be told apart by it; they are by who writes.
 
-use std::collections::BTreeMap;
-
+use super::order::Order;
+use super::recent::Recent;
 use super::{Property, new_tenure};
 use crate::clock::True;
+use crate::plan::Assumption;
 use crate::trace::{Event, Who};
 
 /// The fenced sink never goes back.
 #[derive(Debug, Default)]
 pub(super) struct FencedWrites {
-    /// Each token's place in the order of grants; the last one, if there are several.
-    places: BTreeMap<u64, usize>,
-    grants: usize,
-    writers: BTreeMap<u64, Who>,
-    /// Place and token of the newest tenure that has written.
-    newest: (usize, u64),
+    order: Order,
+    writers: Recent<u64, Option<Who>>,
 }
 
 impl FencedWrites {
     fn accepted(&mut self, who: Who, token: u64) -> Result<(), String> {
-        let Some(&place) = self.places.get(&token) else {
-            return Err(format!("{who:?} wrote under token {token}, which was never granted"));
-        };
-        if let Some(other) = self.writers.insert(token, who)
+        if let Some(other) = self.writers.of(token).replace(who)
             && other != who
         {
             return Err(format!("{other:?} and {who:?} both wrote under token {token}"));
         }
-        if (place, token) < self.newest {
-            let (_, newer) = self.newest;
-            return Err(format!("{who:?} wrote under token {token} after a write under {newer}"));
-        }
-        self.newest = (place, token);
-        Ok(())
+        self.order.wrote(who, token)
     }
 }
 
@@ -48,16 +41,21 @@ impl Property for FencedWrites {
         "fenced-writes"
     }
 
-    fn observe(&mut self, at: True, event: &Event) -> Result<(), String> {
+    fn assumes(&self) -> &'static [Assumption] {
+        &[Assumption::WallClock]
+    }
+
+    fn observe(&mut self, _: True, event: &Event) -> Result<(), String> {
         match event {
             Event::Store(step) => {
-                if let Some(token) = new_tenure(at, step) {
-                    self.grants += 1;
-                    self.places.insert(token, self.grants);
+                if let Some(token) = new_tenure(step) {
+                    self.order.granted(token);
                 }
                 Ok(())
             }
-            Event::Wrote { who, token, accepted_by_fenced: true } => self.accepted(*who, *token),
+            Event::Wrote { who, token, accepted_by_fenced: true, .. } => {
+                self.accepted(*who, *token)
+            }
             _ => Ok(()),
         }
     }

@@ -1,6 +1,7 @@
-//! Hand-made histories, for the tests of the properties and of the sometimes-conditions.
+//! Hand-made histories, for the tests of the properties and of the sometimes-conditions. The store's
+//! clock shows true time in them, unless a test says otherwise.
 
-use super::{Leader, Property};
+use super::{Leader, Limits, Property, Terms};
 use crate::clock::True;
 use crate::trace::{Answer, Asked, Event, Kept, Reason, StoreStep, Who};
 
@@ -31,13 +32,39 @@ pub(crate) fn fails(mut property: impl Property, history: &[Seen]) -> String {
 fn look(property: &mut impl Property, seen: &Seen) -> Result<(), String> {
     match seen {
         Seen::Event(at, event) => property.observe(*at, event),
-        Seen::Probe(at, leaders) => property.probe(*at, leaders),
+        Seen::Probe(at, leaders) => {
+            assert!(property.probes(), "the judge never tells it who leads");
+            property.probe(*at, leaders)
+        }
         Seen::End(at) => property.finish(*at),
     }
 }
 
+/// Terms in which any candidate keeps a margin of ten nanoseconds: eleven, at a drift of a tenth.
+pub(crate) fn terms() -> Terms {
+    let limits =
+        Limits { stop_margin: 11, drift_ppm: 100_000, request_timeout: 50, hint_spacing: 18 };
+    Terms { candidates: vec![limits; 4], tick: 1, ..Terms::default() }
+}
+
 pub(crate) fn at(at: True, event: Event) -> Seen {
-    Seen::Event(at, event)
+    Seen::Event(at, in_time(at, event))
+}
+
+/// The same, with what the store's clock shows then.
+pub(crate) fn in_time(at: True, event: Event) -> Event {
+    match event {
+        Event::Store(step) if step.now == 0 => Event::Store(StoreStep { now: at, ..step }),
+        _ => event,
+    }
+}
+
+/// The same step, at that server.
+pub(crate) fn by_server(server: u32, event: Event) -> Event {
+    match event {
+        Event::Store(step) => Event::Store(StoreStep { server, ..step }),
+        _ => panic!("no step of a store: {event:?}"),
+    }
 }
 
 pub(crate) fn probe(at: True, leaders: &[Leader]) -> Seen {
@@ -77,6 +104,10 @@ pub(crate) fn crashed(who: Who) -> Event {
     Event::Crashed { who }
 }
 
+pub(crate) fn store_crashed(keeps_data: bool) -> Event {
+    Event::StoreCrashed { keeps_data }
+}
+
 pub(crate) fn work_began(who: Who, token: u64) -> Event {
     Event::WorkBegan { who, token }
 }
@@ -85,13 +116,31 @@ pub(crate) fn work_ended(who: Who, token: u64) -> Event {
     Event::WorkEnded { who, token }
 }
 
+/// A write that was checked in the very beginning.
 pub(crate) fn wrote(who: Who, token: u64, accepted_by_fenced: bool) -> Event {
-    Event::Wrote { who, token, accepted_by_fenced }
+    Event::Wrote { who, token, checked: 0, accepted_by_fenced }
+}
+
+pub(crate) fn sent(who: Who, id: u64, request: Asked) -> Event {
+    Event::Sent { who, id, request }
+}
+
+pub(crate) fn answered(who: Who, id: u64, answer: Answer) -> Event {
+    Event::Answered { who, id, answer: Some(answer) }
+}
+
+/// It will not be answered any more.
+pub(crate) fn given_up(who: Who, id: u64) -> Event {
+    Event::Answered { who, id, answer: None }
+}
+
+pub(crate) const fn granted(token: u64) -> Answer {
+    Answer::Granted { token, waits: false }
 }
 
 /// A record of a lease that was not handed back.
 pub(crate) fn kept(holder: u128, token: u64, lease_ends: True) -> Kept {
-    Kept { token, holder, lease_ends, released: false }
+    Kept { token, holder, lease_end: lease_ends, lease_ends, released: false }
 }
 
 /// The same, handed back.
@@ -107,19 +156,18 @@ pub(crate) fn step(
     before: Option<Kept>,
     after: Option<Kept>,
 ) -> Event {
-    Event::Store(StoreStep { holder, request, answer, before, after })
+    Event::Store(StoreStep { server: 0, now: 0, holder, request, answer, before, after })
 }
 
 /// A grant of `after` to its holder, who knew the record before.
 pub(crate) fn grant(before: Option<Kept>, after: Kept) -> Event {
     let seen = before.map_or(0, |kept| kept.token);
-    let answer = Answer::Granted { token: after.token, waits: false };
-    step(after.holder, Asked::Acquire { seen }, answer, before, Some(after))
+    step(after.holder, Asked::Acquire { seen }, granted(after.token), before, Some(after))
 }
 
 /// A renewal of its lease by the holder.
 pub(crate) fn renew(before: Kept, lease_ends: True) -> Event {
-    let after = Kept { lease_ends, ..before };
+    let after = Kept { lease_end: lease_ends, lease_ends, ..before };
     let request = Asked::Renew { token: before.token };
     step(before.holder, request, Answer::Renewed, Some(before), Some(after))
 }

@@ -1,14 +1,16 @@
 //! **Theorem (G7).** After faults end, somebody answers "I lead" within the progress bound.
 //!
-//! Rests on a store that can be reached and on rates within the drift bound *from the calm on*, which
-//! every plan keeps: an assumption broken before does not excuse. A run that ends before the bound is
-//! not judged.
+//! Rests on a store that can be reached, and on leases and quarantines ending when they should: a store
+//! whose clock was put back keeps a lease for longer than anybody reckons with, and a candidate whose
+//! clock was does nothing until it shows again what it did. That a leader was overtaken or a loss not
+//! noticed delays nobody, so nothing else is assumed. A run that ends before the bound is not judged.
 //!
 //! Whoever led on through the trouble counts as well. That nobody loses the lead afterwards is not
 //! judged here.
 
 use super::{Leader, Property, Terms, time};
 use crate::clock::True;
+use crate::plan::Assumption;
 use crate::trace::Event;
 
 /// Somebody leads in the end.
@@ -20,9 +22,8 @@ pub(super) struct LeaderWithin {
 }
 
 impl LeaderWithin {
-    pub(super) fn new(terms: Terms) -> Self {
-        let bound = u64::try_from(terms.progress_bound.as_nanos()).unwrap_or(u64::MAX);
-        Self { bound, due: None }
+    pub(super) fn new(terms: &Terms) -> Self {
+        Self { bound: terms.progress_bound, due: None }
     }
 }
 
@@ -31,11 +32,19 @@ impl Property for LeaderWithin {
         "leader-within"
     }
 
+    fn assumes(&self) -> &'static [crate::plan::Assumption] {
+        &[Assumption::Waits, Assumption::CandidateClocks]
+    }
+
     fn observe(&mut self, at: True, event: &Event) -> Result<(), String> {
         if let Event::Calm = event {
             self.due = Some(at.saturating_add(self.bound));
         }
         Ok(())
+    }
+
+    fn probes(&self) -> bool {
+        true
     }
 
     fn probe(&mut self, at: True, leaders: &[Leader]) -> Result<(), String> {
@@ -65,17 +74,11 @@ impl LeaderWithin {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
-    use super::super::history::{Seen, at, fails, holds, leader, n, probe};
+    use super::super::history::{Seen, at, fails, holds, leader, n, probe, terms};
     use super::*;
 
     fn property() -> LeaderWithin {
-        LeaderWithin::new(Terms {
-            stop_margin: Duration::ZERO,
-            drift_ppm: 0,
-            progress_bound: Duration::from_nanos(50),
-        })
+        LeaderWithin::new(&Terms { progress_bound: 50, ..terms() })
     }
 
     #[test]

@@ -1,15 +1,15 @@
 //! **Theorem (G1, G2).** Every claim ends at least `stop margin / (1 + rho)` of true time before the
 //! lease that backs it can end at the store.
 //!
-//! Rests on A2, the rates of the clocks.
+//! Rests on A2, the rates of the clocks. To be judged it needs more: leases are told apart by their tokens,
+//! which rests on the store's wall clock.
 //!
 //! A claim is compared with the furthest end that the store ever recorded for its token. That its
 //! lease was handed back meanwhile is no matter of this property: see `fail-closed`. A claim that was
 //! over when it was told of is not compared: it permits nothing any more, and a tenure that has ended
 //! no longer knows how far its claim once reached. But also such a claim must rest on a grant.
 
-use std::collections::BTreeMap;
-
+use super::recent::Recent;
 use super::{Property, Terms, time};
 use crate::clock::True;
 use crate::plan::Assumption;
@@ -18,28 +18,29 @@ use crate::trace::{Event, Who};
 /// Claims end before leases.
 #[derive(Debug)]
 pub(super) struct MarginKept {
-    margin: u64,
+    terms: Terms,
     /// The furthest end of the lease of each token.
-    lease_ends: BTreeMap<u64, True>,
+    lease_ends: Recent<u64, True>,
 }
 
 impl MarginKept {
-    pub(super) fn new(terms: Terms) -> Self {
-        Self { margin: terms.margin(), lease_ends: BTreeMap::new() }
+    pub(super) fn new(terms: &Terms) -> Self {
+        Self { terms: terms.clone(), lease_ends: Recent::default() }
     }
 
     fn claimed(&self, at: True, who: Who, token: u64, claim_ends: True) -> Result<(), String> {
-        let Some(&lease_ends) = self.lease_ends.get(&token) else {
+        let Some(&lease_ends) = self.lease_ends.get(token) else {
             return Err(format!("{who:?} claims token {token}, which the store never granted"));
         };
-        if claim_ends <= at || claim_ends.saturating_add(self.margin) <= lease_ends {
+        let margin = self.terms.margin_of(who);
+        if claim_ends <= at || claim_ends.saturating_add(margin) <= lease_ends {
             return Ok(());
         }
         Err(format!(
             "{who:?} claims token {token} until {:?}, its lease ends at {:?}, and {:?} must lie between",
             time(claim_ends),
             time(lease_ends),
-            time(self.margin)
+            time(margin)
         ))
     }
 }
@@ -50,14 +51,14 @@ impl Property for MarginKept {
     }
 
     fn assumes(&self) -> &'static [Assumption] {
-        &[Assumption::Rates]
+        &[Assumption::CandidateClocks, Assumption::StoreClock, Assumption::WallClock]
     }
 
     fn observe(&mut self, at: True, event: &Event) -> Result<(), String> {
         match event {
             Event::Store(step) => {
                 if let Some(kept) = step.after.filter(|kept| !kept.released) {
-                    let ends = self.lease_ends.entry(kept.token).or_default();
+                    let ends = self.lease_ends.of(kept.token);
                     *ends = kept.lease_ends.max(*ends);
                 }
                 Ok(())
@@ -73,20 +74,13 @@ impl Property for MarginKept {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::super::history::{
-        at, elected, fails, grant, holds, kept, n, release, renew, renewed,
+        at, elected, fails, grant, holds, kept, n, release, renew, renewed, terms,
     };
     use super::*;
 
-    /// A margin of ten nanoseconds.
     fn property() -> MarginKept {
-        MarginKept::new(Terms {
-            stop_margin: Duration::from_nanos(11),
-            drift_ppm: 100_000,
-            progress_bound: Duration::ZERO,
-        })
+        MarginKept::new(&terms())
     }
 
     #[test]

@@ -1,11 +1,13 @@
 //! **Theorem (section 6).** The lease of a tenure is not handed back while work of that tenure is under
 //! way.
 //!
-//! Rests on nothing: work that outlives its bound keeps its lease from being handed back, and the lease
-//! ends by itself. Work of a process that is gone has ended with it.
+//! Rests on a process that lives once: one that is put back knows nothing of the work that began since.
+//! Work that outlives its bound keeps its lease from being handed back, and the lease ends by itself.
+//! Work of a process that is gone has ended with it.
 
 use super::Property;
 use crate::clock::True;
+use crate::plan::Assumption;
 use crate::trace::{Answer, Asked, Event, Who};
 
 /// Work first, then the release.
@@ -17,6 +19,10 @@ pub(super) struct NoReleaseUnderWork {
 impl Property for NoReleaseUnderWork {
     fn name(&self) -> &'static str {
         "no-release-under-work"
+    }
+
+    fn assumes(&self) -> &'static [Assumption] {
+        &[Assumption::OneMemory]
     }
 
     fn observe(&mut self, _: True, event: &Event) -> Result<(), String> {

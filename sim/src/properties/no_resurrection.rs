@@ -2,22 +2,23 @@
 //! lead" under a token, or has said that it stepped down, it never leads or renews under that token or
 //! an older one again. A late reply does not resurrect.
 //!
-//! Rests on nothing: it holds whatever the clocks do, as long as they don't go back.
+//! Rests on clocks that don't go back, since `is_leader()` compares nothing but the clock with the end of
+//! the claim; and on a memory that does not either.
 //!
 //! What a candidate says is held against what it said before, and what `is_leader()` answers against
 //! both. A node that stood still may tell of a renewal after `is_leader()` was seen to end; it is the
 //! next answer of `is_leader()` that would show a resurrection.
 
-use std::collections::BTreeMap;
-
 use super::Property;
+use super::recent::Recent;
 use crate::clock::True;
+use crate::plan::Assumption;
 use crate::trace::{Event, Who};
 
 /// What is over stays over.
 #[derive(Debug, Default)]
 pub(super) struct NoResurrection {
-    candidates: BTreeMap<Who, Candidate>,
+    candidates: Recent<Who, Candidate>,
 }
 
 /// Of one candidate; no token is zero.
@@ -45,22 +46,26 @@ impl Property for NoResurrection {
         "no-resurrection"
     }
 
+    fn assumes(&self) -> &'static [crate::plan::Assumption] {
+        &[Assumption::OneMemory, Assumption::CandidateClocks]
+    }
+
     fn observe(&mut self, _: True, event: &Event) -> Result<(), String> {
         match *event {
             Event::Leads { who, token } => {
-                let candidate = self.candidates.entry(who).or_default();
+                let candidate = self.candidates.of(who);
                 candidate.answers(Some(token));
                 later(who, token, candidate.over.max(candidate.stepped_down))
             }
             Event::LeadsNoMore { who } => {
-                self.candidates.entry(who).or_default().answers(None);
+                self.candidates.of(who).answers(None);
                 Ok(())
             }
             Event::Elected { who, token, .. } | Event::Renewed { who, token, .. } => {
-                later(who, token, self.candidates.entry(who).or_default().stepped_down)
+                later(who, token, self.candidates.of(who).stepped_down)
             }
             Event::SteppedDown { who, token, .. } => {
-                let candidate = self.candidates.entry(who).or_default();
+                let candidate = self.candidates.of(who);
                 candidate.stepped_down = candidate.stepped_down.max(token);
                 Ok(())
             }

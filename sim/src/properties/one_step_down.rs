@@ -1,25 +1,30 @@
 //! **Theorem (section 5).** Each candidate tells of exactly one `SteppedDown` for each `Elected`, of
 //! the same token, before the next `Elected`; and of renewals only in between.
 //!
-//! Rests on nothing. A life that crashed says nothing any more, and at the end of the run the last
-//! tenure may still go on.
-
-use std::collections::BTreeMap;
+//! Rests on a process that lives once: one that was put back to before an election is elected again,
+//! and one that was put back to before its end ends again. A life that crashed says nothing any more,
+//! and at the end of the run the last tenure may still go on.
 
 use super::Property;
+use super::recent::Recent;
 use crate::clock::True;
+use crate::plan::Assumption;
 use crate::trace::{Event, Who};
 
 /// Elections and ends alternate.
 #[derive(Debug, Default)]
 pub(super) struct OneStepDown {
     /// The token under which each candidate says that it leads.
-    leads: BTreeMap<Who, u64>,
+    leads: Recent<Who, u64>,
 }
 
 impl Property for OneStepDown {
     fn name(&self) -> &'static str {
         "one-step-down-per-election"
+    }
+
+    fn assumes(&self) -> &'static [Assumption] {
+        &[Assumption::OneMemory]
     }
 
     fn observe(&mut self, _: True, event: &Event) -> Result<(), String> {
@@ -30,18 +35,18 @@ impl Property for OneStepDown {
                 )),
                 None => Ok(()),
             },
-            Event::Renewed { who, token, .. } => match self.leads.get(&who) {
+            Event::Renewed { who, token, .. } => match self.leads.get(who) {
                 Some(&leads) if leads == token => Ok(()),
                 leads => Err(format!("{who:?} renews token {token}, and leads under {leads:?}")),
             },
-            Event::SteppedDown { who, token, .. } => match self.leads.remove(&who) {
+            Event::SteppedDown { who, token, .. } => match self.leads.remove(who) {
                 Some(leads) if leads == token => Ok(()),
                 leads => {
                     Err(format!("{who:?} steps down from token {token}, and leads under {leads:?}"))
                 }
             },
             Event::Crashed { who } => {
-                self.leads.remove(&who);
+                self.leads.remove(who);
                 Ok(())
             }
             _ => Ok(()),

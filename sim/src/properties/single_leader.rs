@@ -35,7 +35,12 @@ impl Property for SingleLeader {
     }
 
     fn assumes(&self) -> &'static [Assumption] {
-        &[Assumption::Rates]
+        &[
+            Assumption::CandidateClocks,
+            Assumption::StoreClock,
+            Assumption::Waits,
+            Assumption::LossIsFinal,
+        ]
     }
 
     fn observe(&mut self, at: True, event: &Event) -> Result<(), String> {
@@ -52,6 +57,10 @@ impl Property for SingleLeader {
             _ => {}
         }
         Ok(())
+    }
+
+    fn probes(&self) -> bool {
+        true
     }
 
     fn probe(&mut self, at: True, leaders: &[Leader]) -> Result<(), String> {

@@ -1,45 +1,45 @@
 //! **Theorem (G3).** The tokens of one election strictly increase from tenure to tenure: across crash,
 //! release, expiry and restart, and across the loss of the store's data.
 //!
-//! Rests on nothing that a plan can break: the store's wall clock never goes back in a run.
+//! Rests on a wall clock that is not behind the last grant once the record of it is lost, which is what
+//! new tokens are floored by then; and, for what candidates say, on processes that live once: one that is
+//! put back is elected again under the token that it has forgotten.
 //!
 //! Grants are judged at the store, in its order. Candidates tell of their elections later, a paused one
 //! much later, so of an `Elected` it is asked only that its token was granted, that nobody else was
 //! elected under it, and that it is above all tokens under which the same candidate was elected before.
 
-use std::collections::{BTreeMap, BTreeSet};
-
+use super::recent::Recent;
 use super::{Property, new_tenure};
 use crate::clock::True;
+use crate::plan::Assumption;
 use crate::trace::{Event, Who};
 
 /// Each tenure's token is above all before.
 #[derive(Debug, Default)]
 pub(super) struct TokenMonotonic {
-    granted: BTreeSet<u64>,
-    elected: BTreeMap<u64, Who>,
+    /// All tokens in order, and who was elected under them.
+    granted: Recent<u64, Option<Who>>,
+    newest: u64,
     /// Each candidate's last token.
-    last: BTreeMap<Who, u64>,
+    last: Recent<Who, u64>,
 }
 
 impl TokenMonotonic {
     fn granted(&mut self, token: u64) -> Result<(), String> {
-        match self.granted.last() {
-            Some(&last) if token <= last => {
-                Err(format!("the store granted token {token} after token {last}"))
-            }
-            Some(_) | None => {
-                self.granted.insert(token);
-                Ok(())
-            }
+        if token <= self.newest {
+            return Err(format!("the store granted token {token} after token {}", self.newest));
         }
+        self.newest = token;
+        self.granted.insert(token, None);
+        Ok(())
     }
 
     fn elected(&mut self, who: Who, token: u64) -> Result<(), String> {
-        if !self.granted.contains(&token) {
+        if self.granted.get(token).is_none() {
             return Err(format!("{who:?} is elected under token {token}, which was never granted"));
         }
-        if let Some(other) = self.elected.insert(token, who)
+        if let Some(other) = self.granted.of(token).replace(who)
             && other != who
         {
             return Err(format!("{other:?} and {who:?} are both elected under token {token}"));
@@ -58,9 +58,13 @@ impl Property for TokenMonotonic {
         "token-monotonic"
     }
 
-    fn observe(&mut self, at: True, event: &Event) -> Result<(), String> {
+    fn assumes(&self) -> &'static [crate::plan::Assumption] {
+        &[Assumption::WallClock, Assumption::OneMemory]
+    }
+
+    fn observe(&mut self, _: True, event: &Event) -> Result<(), String> {
         match event {
-            Event::Store(step) => new_tenure(at, step).map_or(Ok(()), |token| self.granted(token)),
+            Event::Store(step) => new_tenure(step).map_or(Ok(()), |token| self.granted(token)),
             Event::Elected { who, token, .. } => self.elected(*who, *token),
             _ => Ok(()),
         }

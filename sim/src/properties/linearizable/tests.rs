@@ -1,0 +1,175 @@
+//! Histories that some order explains, and such that none does.
+
+use super::super::history::{
+    Seen, answered, at, by_server, crashed, fails, given_up, granted, holds, kept, n, refuse, sent,
+    step, store_crashed,
+};
+use super::*;
+
+const FIRST: Asked = Asked::Acquire { seen: 0 };
+const SECOND: Asked = Asked::Acquire { seen: 7 };
+const RENEW: Asked = Asked::Renew { token: 7 };
+const RELEASE: Asked = Asked::Release { token: 7 };
+
+/// A step of the holder that is numbered like its node, of which the record does not matter here.
+fn took(node: u32, request: Asked, answer: Answer) -> Event {
+    step(node.into(), request, answer, None, None)
+}
+
+/// Asked, carried out and answered before anything else happens.
+fn at_once(node: u32, id: u64, request: Asked, answer: Answer) -> Vec<Event> {
+    let who = n(node as usize);
+    vec![sent(who, id, request), took(node, request, answer), answered(who, id, answer)]
+}
+
+fn seen(events: &[Vec<Event>]) -> Vec<Seen> {
+    let numbered = events.concat().into_iter().zip(1..);
+    numbered.map(|(event, when)| at(when, event)).collect()
+}
+
+fn is_linearizable(events: &[Vec<Event>]) {
+    let mut history = seen(events);
+    history.push(Seen::End(9_000));
+    holds(Linearizable::default(), &history);
+}
+
+fn is_not(events: &[Vec<Event>]) -> String {
+    fails(Linearizable::default(), &seen(events))
+}
+
+#[test]
+fn a_tenure_and_the_next_one() {
+    is_linearizable(&[
+        at_once(1, 1, FIRST, granted(7)),
+        at_once(2, 1, FIRST, Answer::Held),
+        at_once(1, 2, RENEW, Answer::Renewed),
+        at_once(1, 3, RELEASE, Answer::Released),
+        at_once(2, 2, FIRST, Answer::Stale),
+        at_once(2, 3, SECOND, granted(8)),
+        at_once(1, 4, RENEW, Answer::Superseded),
+        at_once(1, 5, RELEASE, Answer::NotHeld),
+    ]);
+    // Without a word of its end, a lease may end by itself.
+    is_linearizable(&[at_once(1, 1, FIRST, granted(7)), at_once(2, 1, SECOND, granted(8))]);
+}
+
+#[test]
+fn one_token_for_two() {
+    let what = is_not(&[at_once(1, 1, FIRST, granted(7)), at_once(2, 1, FIRST, granted(7))]);
+    assert!(what.starts_with("no order explains these answers, after Last"), "{what}");
+    is_linearizable(&[at_once(1, 1, FIRST, granted(7)), at_once(1, 2, FIRST, granted(7))]);
+}
+
+#[test]
+fn a_tenure_that_goes_on_after_its_end() {
+    for end in [
+        at_once(2, 1, FIRST, Answer::Stale),
+        at_once(1, 2, RENEW, Answer::Superseded),
+        at_once(1, 2, RELEASE, Answer::Released),
+        at_once(1, 2, RELEASE, Answer::NotHeld),
+        at_once(2, 1, SECOND, granted(8)),
+    ] {
+        let began = at_once(1, 1, FIRST, granted(7));
+        for goes_on in [
+            at_once(1, 3, RENEW, Answer::Renewed),
+            at_once(1, 3, RELEASE, Answer::Released),
+            at_once(1, 3, FIRST, granted(7)),
+        ] {
+            is_not(&[began.clone(), end.clone(), goes_on]);
+        }
+    }
+}
+
+#[test]
+fn a_stale_read() {
+    let released =
+        [at_once(1, 1, FIRST, granted(7)), at_once(1, 2, RELEASE, Answer::Released)].concat();
+    is_not(&[released.clone(), at_once(2, 1, FIRST, Answer::Held)]);
+    // While the release is under way, the read may come first, whatever the store says.
+    let mut under_way = released;
+    let answer = under_way.pop().into_iter().collect();
+    is_linearizable(&[under_way, at_once(2, 1, FIRST, Answer::Held), answer]);
+}
+
+#[test]
+fn a_refusal_that_knows_more_than_was_granted() {
+    is_not(&[at_once(1, 1, FIRST, granted(7)), at_once(2, 1, SECOND, Answer::Stale)]);
+    is_not(&[at_once(1, 1, FIRST, granted(7)), at_once(1, 2, FIRST, Answer::Held)]);
+    is_not(&[at_once(1, 1, FIRST, granted(7)), at_once(2, 2, FIRST, granted(8))]);
+}
+
+#[test]
+fn an_answer_that_the_store_did_not_give() {
+    let asked = vec![sent(n(1), 1, FIRST), took(1, FIRST, granted(7))];
+    let what = is_not(&[asked.clone(), vec![answered(n(1), 1, granted(8))]]);
+    assert!(what.starts_with("n1 got Granted { token: 8"), "{what}");
+    // Or not since it was asked.
+    let early = vec![took(2, FIRST, Answer::Stale), sent(n(1), 1, FIRST)];
+    is_not(&[early, vec![answered(n(1), 1, Answer::Stale)]]);
+    is_linearizable(&[asked, vec![answered(n(1), 1, Answer::Other)]]);
+}
+
+#[test]
+fn what_nobody_was_told_of_counts_too() {
+    let lost = vec![sent(n(1), 1, FIRST), took(1, FIRST, granted(7)), given_up(n(1), 1)];
+    is_linearizable(&[lost.clone(), at_once(2, 1, FIRST, Answer::Held)]);
+    is_not(&[lost.clone(), at_once(2, 1, FIRST, granted(7))]);
+    let duplicate = vec![took(1, FIRST, granted(7))];
+    is_linearizable(&[lost, duplicate, at_once(1, 2, RENEW, Answer::Renewed)]);
+    let gone = vec![sent(n(1), 1, FIRST), crashed(n(1)), took(1, FIRST, granted(7))];
+    is_not(&[gone, at_once(2, 1, FIRST, granted(7))]);
+}
+
+#[test]
+fn an_answer_may_come_long_after_its_window() {
+    let asked = vec![sent(n(1), 1, FIRST), took(1, FIRST, granted(7))];
+    let meanwhile: Vec<Event> =
+        (1..60).flat_map(|id| at_once(2, id, FIRST, Answer::Held)).collect();
+    let tell = |token| vec![answered(n(1), 1, granted(token))];
+    is_linearizable(&[asked.clone(), meanwhile.clone(), tell(7)]);
+    is_not(&[asked, meanwhile, tell(8)]);
+}
+
+#[test]
+fn many_requests_at_once_are_judged_in_time() {
+    let handed_back = Asked::Release { token: 6 };
+    let before =
+        [at_once(1, 1, FIRST, granted(6)), at_once(1, 2, handed_back, Answer::Released)].concat();
+    let request = |node| if node == 1 { Asked::Acquire { seen: 6 } } else { FIRST };
+    let answer = |node| if node == 1 { granted(7) } else { Answer::Held };
+    let each = |does: &dyn Fn(u32) -> Event| (1..=9).rev().map(does).collect::<Vec<_>>();
+    let ask = each(&|node| sent(n(node as usize), 3, request(node)));
+    // Eight are refused before the grant, and rightly so only after it.
+    let take = each(&|node| took(node, request(node), answer(node)));
+    let tell = each(&|node| answered(n(node as usize), 3, answer(node)));
+    is_linearizable(&[before.clone(), ask.clone(), take.clone(), tell.clone()]);
+    // But not without it.
+    let refused = [&ask[..8], &take[..8], &tell[..8]].concat();
+    is_not(&[before, refused]);
+}
+
+#[test]
+fn another_server_begins_anew() {
+    let began = at_once(1, 1, FIRST, granted(7));
+    let next = |server| {
+        let grant = by_server(server, took(2, FIRST, granted(7)));
+        vec![sent(n(2), 1, FIRST), grant, answered(n(2), 1, granted(7))]
+    };
+    is_linearizable(&[began.clone(), vec![store_crashed(false)], next(1)]);
+    is_not(&[began, next(0)]);
+}
+
+#[test]
+fn a_clock_that_goes_back_brings_a_lease_to_life() {
+    let lease = Some(kept(1, 7, 100));
+    let began = at_once(1, 1, FIRST, granted(7));
+    let ended = refuse(1, RENEW, Answer::Superseded, lease);
+    let alive = took(1, RENEW, Answer::Renewed);
+    let history = |shows| {
+        let mut seen = seen(std::slice::from_ref(&began));
+        seen.extend([at(50, ended.clone()), at(shows, alive.clone())]);
+        seen
+    };
+    holds(Linearizable::default(), &history(49));
+    fails(Linearizable::default(), &history(51));
+}

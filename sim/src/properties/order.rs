@@ -1,0 +1,35 @@
+//! The order of tenures, and of the writes that a resource takes.
+
+use super::recent::Recent;
+use crate::trace::Who;
+
+/// Writes have to follow the order in which the store granted their tenures, whatever the numbers say.
+#[derive(Debug, Default)]
+pub(super) struct Order {
+    /// Each token's place in the order of grants; the last one, if there are several.
+    places: Recent<u64, u32>,
+    grants: u32,
+    /// Place and token of the newest tenure that has written.
+    newest: (u32, u64),
+}
+
+impl Order {
+    /// The store has begun a tenure.
+    pub(super) fn granted(&mut self, token: u64) {
+        self.grants += 1;
+        self.places.insert(token, self.grants);
+    }
+
+    /// The resource has taken a write.
+    pub(super) fn wrote(&mut self, who: Who, token: u64) -> Result<(), String> {
+        let Some(&place) = self.places.get(token) else {
+            return Err(format!("{who:?} wrote under token {token}, which was never granted"));
+        };
+        let (newest, newer) = self.newest;
+        if place < newest {
+            return Err(format!("{who:?} wrote under token {token} after a write under {newer}"));
+        }
+        self.newest = (place, token);
+        Ok(())
+    }
+}

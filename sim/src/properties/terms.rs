@@ -1,0 +1,133 @@
+//! What properties know about a run beforehand.
+
+use std::time::Duration;
+
+use tenure_core::Config;
+
+use crate::plan::{FaultKind, Plan};
+use crate::trace::Who;
+
+/// How many steps of a round trip may each end a tick later.
+const ROUNDED: u64 = 8;
+
+/// What properties know about the run. Times are in nanoseconds.
+#[derive(Clone, Debug, Default)]
+pub struct Terms {
+    /// What each candidate is set to.
+    pub candidates: Vec<Limits>,
+    /// The quarantine, if all candidates have the same one; the shortest otherwise.
+    pub quarantine: u64,
+    /// Whether also the very first server makes its first leader wait for all of it: it does not trust
+    /// an empty store, and no candidate counts too fast.
+    pub first_leader_waits: bool,
+    /// How long after the calm began somebody must lead.
+    pub progress_bound: u64,
+    /// The largest latency of a message without faults.
+    pub latency_most: u64,
+    /// The engine's step: who leads is known at multiples of it.
+    pub tick: u64,
+}
+
+/// What properties know about one candidate. Times are in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// The stop margin.
+    pub stop_margin: u64,
+    /// The drift bound.
+    pub drift_ppm: u32,
+    /// How long it waits for an answer.
+    pub request_timeout: u64,
+    /// The least time between two tries because of hints.
+    pub hint_spacing: u64,
+}
+
+impl Limits {
+    /// `stop margin / (1 + rho)`, rounded down: the least true time by which a claim ends before its
+    /// lease.
+    pub fn margin(&self) -> u64 {
+        on_fastest_clock(self.stop_margin, self.drift_ppm)
+    }
+}
+
+/// The least true time in which a clock counts that much, rounded down.
+pub(super) fn on_fastest_clock(nanos: u64, drift_ppm: u32) -> u64 {
+    let lasts = u128::from(nanos) * 1_000_000 / (1_000_000 + u128::from(drift_ppm));
+    u64::try_from(lasts).unwrap_or(u64::MAX)
+}
+
+/// The most true time in which a clock counts that much, rounded up.
+pub(super) fn on_slowest_clock(nanos: u64, drift_ppm: u32) -> u64 {
+    let pace = 1_000_000_u128.saturating_sub(drift_ppm.into()).max(1);
+    u64::try_from((u128::from(nanos) * 1_000_000).div_ceil(pace)).unwrap_or(u64::MAX)
+}
+
+impl Terms {
+    /// The terms of a plan's run in an engine of that step.
+    pub fn of(plan: &Plan, configs: &[Config], tick: Duration) -> Self {
+        let candidates = configs.iter().map(|config| Limits {
+            stop_margin: nanos(config.stop_margin()),
+            drift_ppm: config.drift_ppm(),
+            request_timeout: nanos(config.request_timeout()),
+            hint_spacing: nanos(config.retry().0),
+        });
+        Self {
+            candidates: candidates.collect(),
+            quarantine: configs.iter().map(|config| nanos(config.quarantine())).min().unwrap_or(0),
+            first_leader_waits: !plan.store.trust_empty_store && !counts_too_fast(plan, configs),
+            progress_bound: nanos(plan.progress_bound(configs)),
+            latency_most: plan.latency_us.1 * 1_000,
+            tick: nanos(tick),
+        }
+    }
+
+    /// Whether a healthy network brings a candidate its answers before it gives them up. If not, it is
+    /// in trouble without any fault, and nothing is promised to it. Engines that move in ticks round up
+    /// at every step of the way.
+    pub(super) fn is_answered_in_time(&self, who: Who) -> bool {
+        self.candidates.get(who.node).is_some_and(|limits| self.is_enough(limits))
+    }
+
+    /// The same for all of them: one that is in trouble gets into the others' way.
+    pub(super) fn all_are_answered_in_time(&self) -> bool {
+        self.candidates.iter().all(|limits| self.is_enough(limits))
+    }
+
+    fn is_enough(&self, limits: &Limits) -> bool {
+        let round_trip = 2 * self.latency_most + ROUNDED * self.tick;
+        on_fastest_clock(limits.request_timeout, limits.drift_ppm) > round_trip
+    }
+
+    pub(super) fn margin_of(&self, who: Who) -> u64 {
+        self.candidates.get(who.node).map_or(0, Limits::margin)
+    }
+}
+
+/// Whether some candidate may wait for less than it should. No assumption says so for runs in which
+/// nothing is lost, as nothing else rests on it there.
+fn counts_too_fast(plan: &Plan, configs: &[Config]) -> bool {
+    let is_fast = |(node, config): (&crate::plan::NodePlan, &Config)| {
+        node.clock_rate_ppm > i64::from(config.drift_ppm())
+    };
+    plan.has(FaultKind::ClockStep) || plan.nodes.iter().zip(configs).any(is_fast)
+}
+
+fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_margin_is_rounded_down() {
+        let margin =
+            |stop_margin| Limits { stop_margin, drift_ppm: 100_000, ..Limits::default() }.margin();
+        assert_eq!([11, 10, 1, 0].map(margin), [10, 9, 0, 0]);
+    }
+
+    #[test]
+    fn the_slowest_clock_is_rounded_up() {
+        assert_eq!([18, 19, 0].map(|nanos| on_slowest_clock(nanos, 100_000)), [20, 22, 0]);
+    }
+}

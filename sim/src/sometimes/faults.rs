@@ -1,0 +1,103 @@
+//! What goes wrong, and under whom.
+
+use super::{Condition, Sometimes, take};
+use crate::clock::True;
+use crate::plan::FaultKind;
+use crate::properties::recent::Recent;
+
+pub(super) const CUTS_OFF: [FaultKind; 3] =
+    [FaultKind::Partition, FaultKind::OneWay, FaultKind::Hold];
+/// Over as soon as it has happened.
+const MOMENTARY: [FaultKind; 6] = [
+    FaultKind::Cut,
+    FaultKind::Resign,
+    FaultKind::ClockStep,
+    FaultKind::ClockBack,
+    FaultKind::StoreClockStep,
+    FaultKind::StoreClockBack,
+];
+
+/// So many faults at once are several.
+const SEVERAL: usize = 3;
+
+/// The faults that last.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Faults {
+    lasting: Vec<(FaultKind, Option<usize>)>,
+    /// When each node last began to stand still.
+    still_since: Recent<usize, True>,
+    /// The nodes of which a snapshot was taken while they led.
+    snapshots: Vec<usize>,
+}
+
+impl Faults {
+    pub(super) fn strike(&self, node: usize, kinds: &[FaultKind]) -> bool {
+        self.lasting.iter().any(|(kind, of)| *of == Some(node) && kinds.contains(kind))
+    }
+
+    /// Whether it has begun to stand still since then.
+    pub(super) fn stood_still_since(&self, node: usize, then: True) -> bool {
+        self.still_since.get(node).is_some_and(|since| *since >= then)
+    }
+
+    /// A process that goes on stands still for no reason any more, nor does one that begins.
+    pub(super) fn goes_on(&mut self, node: usize) {
+        self.lasting
+            .retain(|(kind, of)| *of != Some(node) || !FaultKind::STAND_STILL.contains(kind));
+    }
+}
+
+impl Sometimes {
+    pub(super) fn fault(&mut self, at: True, kind: FaultKind, node: Option<usize>) {
+        let strikes_a_leader = node.map_or_else(|| self.somebody_leads(), |node| self.led_by(node));
+        match kind {
+            FaultKind::ClockStep | FaultKind::ClockBack => {
+                self.met_if(Condition::ClockSteppedUnderALeader, strikes_a_leader);
+            }
+            FaultKind::StoreClockStep | FaultKind::StoreClockBack => {
+                self.met_if(Condition::StoreClockSteppedUnderALeader, strikes_a_leader);
+            }
+            FaultKind::StoreRollback => {
+                self.met_if(Condition::StoreRolledBackUnderALeader, strikes_a_leader);
+            }
+            FaultKind::Failover => self.met_if(Condition::FailoverUnderALeader, strikes_a_leader),
+            FaultKind::Suspend => self.met_if(Condition::LeaderSuspended, strikes_a_leader),
+            FaultKind::VmStop => {
+                self.met_if(Condition::LeaderStoppedWithItsClocks, strikes_a_leader);
+            }
+            FaultKind::VmRestore if strikes_a_leader => self.faults.snapshots.extend(node),
+            _ => {}
+        }
+        if MOMENTARY.contains(&kind) {
+            return;
+        }
+        let was_cut_off = self.all_are_cut_off();
+        self.faults.lasting.push((kind, node));
+        if let Some(node) = node
+            && FaultKind::STAND_STILL.contains(&kind)
+        {
+            *self.faults.still_since.of(node) = at;
+        }
+        self.met_if(Condition::SeveralFaultsAtOnce, self.faults.lasting.len() >= SEVERAL);
+        self.met_if(Condition::AllNodesCutOff, !was_cut_off && self.all_are_cut_off());
+    }
+
+    pub(super) fn healed(&mut self, kind: FaultKind, node: Option<usize>) {
+        if let Some(node) = node {
+            if FaultKind::STAND_STILL.contains(&kind) {
+                self.faults.goes_on(node);
+            }
+            if kind == FaultKind::VmRestore {
+                let led = self.faults.snapshots.contains(&node);
+                self.met_if(Condition::LeaderSnapshot, led);
+                take(&mut self.faults.snapshots, &node);
+            }
+        }
+        take(&mut self.faults.lasting, &(kind, node));
+    }
+
+    fn all_are_cut_off(&self) -> bool {
+        let mut alive = self.lives.iter().map(|(who, _)| who.node);
+        self.lives.iter().count() > 1 && alive.all(|node| self.faults.strike(node, &CUTS_OFF))
+    }
+}
