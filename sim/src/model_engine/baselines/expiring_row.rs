@@ -1,0 +1,83 @@
+//! A row of PostgreSQL with a holder and an expiry, which only a cleanup job takes away. What
+//! nest-leader-election does.
+//!
+//! One statement inserts the row or, if it is the caller's, puts its expiry off. An expired row is still in
+//! everybody's way until a job of some candidate deletes it, five seconds after its expiry at the
+//! earliest. The expiry is fixed at 15 s, whatever lease is configured.
+
+use std::time::Duration;
+
+use tenure_core::{Config, Instant};
+
+use super::super::algorithm::Visit;
+use super::model::{Ask, Model, Told, Want};
+use super::ordinal;
+use super::pace::{Pace, Timer};
+use crate::trace::Kept;
+
+const LEASE: Duration = Duration::from_secs(15);
+/// How long a row must have been expired for the job to delete it.
+const LEFT_FOR: Duration = Duration::from_secs(5);
+
+/// The row.
+#[derive(Clone, Debug)]
+pub(crate) struct ExpiringRow;
+
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Store {
+    row: Option<(u128, Instant)>,
+    token: u64,
+}
+
+impl Model for ExpiringRow {
+    type Store = Store;
+
+    fn pace(config: &Config) -> Pace {
+        let interval = config.renew_interval();
+        Pace {
+            // Two seconds in ten by default, shorter and longer.
+            jitter: interval / 10,
+            tidies: Some(2 * config.ttl()),
+            ..Pace::steady(Timer::AfterReply(interval))
+        }
+    }
+
+    fn serve(store: &mut Store, at: Visit, ask: Ask) -> Told {
+        let is_ours = store.row.map(|(holder, _)| holder == ask.holder);
+        match (ask.want, is_ours) {
+            (Want::Take | Want::Keep, None) => {
+                store.token = ordinal(store.token, at);
+                store.row = Some((ask.holder, at.now + LEASE));
+                Told::Yours { token: store.token }
+            }
+            (Want::Take | Want::Keep, Some(true)) => {
+                store.row = Some((ask.holder, at.now + LEASE));
+                if ask.want == Want::Keep {
+                    Told::StillYours
+                } else {
+                    Told::Yours { token: store.token }
+                }
+            }
+            (Want::GiveBack, Some(true)) => {
+                store.row = None;
+                Told::Done
+            }
+            (Want::Tidy, _) => {
+                store.row = store.row.filter(|(_, expires)| at.now <= *expires + LEFT_FOR);
+                Told::Done
+            }
+            (Want::Take | Want::Keep, Some(false)) | (Want::GiveBack, _) => Told::NotYours,
+        }
+    }
+
+    fn kept(store: &Store) -> Option<Kept> {
+        let kept = |(holder, expires): (u128, Instant)| Kept {
+            token: store.token,
+            holder,
+            lease_end: expires.as_nanos(),
+            lease_ends: 0,
+            released: false,
+        };
+        store.row.map(kept)
+    }
+}

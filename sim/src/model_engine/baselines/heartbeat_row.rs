@@ -1,0 +1,108 @@
+//! A row of PostgreSQL with a holder, a term and the time of the last heartbeat: taken over once that is
+//! older than the TTL, and deleted on stepping down. The "leader-election" recipe of drift.
+//!
+//! The row's term is meant to fence, and does not: a row that was deleted begins again at term 1, and no
+//! caller ever gets to see it.
+
+use tenure_core::{Config, Instant};
+
+use super::super::algorithm::Visit;
+use super::model::{Ask, Model, Told, Want};
+use super::ordinal;
+use super::pace::{Pace, Timer};
+use crate::trace::Kept;
+
+/// The row.
+#[derive(Clone, Debug)]
+pub(crate) struct HeartbeatRow;
+
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Store {
+    row: Option<Row>,
+    token: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Row {
+    holder: u128,
+    /// The recipe's own: it restarts, so it is of no use to anybody.
+    term: u64,
+    /// The last heartbeat, and a TTL.
+    times_out: Instant,
+}
+
+impl Model for HeartbeatRow {
+    type Store = Store;
+
+    fn pace(config: &Config) -> Pace {
+        Pace { leads_until_released: true, ..Pace::steady(Timer::Every(config.renew_interval())) }
+    }
+
+    fn serve(store: &mut Store, at: Visit, ask: Ask) -> Told {
+        let times_out = at.now + ask.ttl;
+        match (ask.want, &mut store.row) {
+            (Want::Take | Want::Keep, Some(row)) if row.holder == ask.holder => {
+                row.times_out = times_out;
+                // A candidate that does not know of its row takes it for a new one.
+                if ask.want == Want::Take {
+                    Told::Yours { token: store.token }
+                } else {
+                    Told::StillYours
+                }
+            }
+            (Want::GiveBack, Some(row)) if row.holder == ask.holder => {
+                store.row = None;
+                Told::Done
+            }
+            (Want::Take, row) if row.is_none_or(|row| row.times_out < at.now) => {
+                let term = row.map_or(1, |row| row.term + 1);
+                *row = Some(Row { holder: ask.holder, term, times_out });
+                store.token = ordinal(store.token, at);
+                Told::Yours { token: store.token }
+            }
+            (Want::Take | Want::Keep | Want::GiveBack | Want::Tidy, _) => Told::NotYours,
+        }
+    }
+
+    fn kept(store: &Store) -> Option<Kept> {
+        let kept = |row: Row| Kept {
+            token: store.token,
+            holder: row.holder,
+            lease_end: row.times_out.as_nanos(),
+            lease_ends: 0,
+            released: false,
+        };
+        store.row.map(kept)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::super::super::algorithm::Session;
+    use super::*;
+
+    #[test]
+    fn the_term_begins_again_where_the_ordinal_does_not() {
+        let mut store = Store::default();
+        let mut ask = |holder, want, now_s: u64| {
+            let at = Visit {
+                now: Instant::from_nanos(now_s * 1_000_000_000),
+                server: 0,
+                trust_empty_store: false,
+                session: Session { node: 0, connection: 0 },
+            };
+            let ttl = Duration::from_secs(3);
+            HeartbeatRow::serve(&mut store, at, Ask { want, holder, ttl, token: 0, server: None });
+            (store.row.map(|row| row.term), store.token)
+        };
+        let (first, ordinal) = ask(1, Want::Take, 10);
+        assert_eq!(first, Some(1));
+        assert_eq!(ask(2, Want::Take, 20).0, Some(2), "taken over");
+        assert_eq!(ask(2, Want::GiveBack, 21).0, None);
+        let (again, later) = ask(1, Want::Take, 22);
+        assert_eq!(again, Some(1), "the same term for another tenure");
+        assert!(later > ordinal);
+    }
+}

@@ -1,0 +1,105 @@
+//! A key of Redis: set if there is none, with an expiry; renewed and deleted by scripts that compare the
+//! holder first. What `LeaderService` of zyno and `createLeader` of svelte-adapter-uws-extensions do.
+//!
+//! The two differ in their timers. One retries some time after it was refused and renews at an interval of
+//! its own; the other has one interval for both, in which no tick overtakes another. So after a late
+//! grant the first goes on leading for a whole interval, the second for a round trip.
+
+use std::marker::PhantomData;
+use std::time::Duration;
+
+use tenure_core::{Config, Instant};
+
+use super::super::algorithm::Visit;
+use super::model::{Ask, Model, Told, Want};
+use super::pace::{Pace, Timer};
+use super::{ordinal, retry};
+use crate::trace::Kept;
+
+/// After which its client library has repeated a refused command for the last time.
+const RETRIES_FOR: Duration = Duration::from_millis(10_600);
+
+/// The key, for a library with those timers.
+#[derive(Clone, Debug)]
+pub(crate) struct KeyFlag<T>(PhantomData<T>);
+
+/// Which timers a library has.
+pub(crate) trait Timing: Clone {
+    fn pace(config: &Config) -> Pace;
+}
+
+/// Those of zyno.
+#[derive(Clone, Debug)]
+pub(crate) struct TwoTimers;
+
+/// Those of svelte-adapter-uws-extensions.
+#[derive(Clone, Debug)]
+pub(crate) struct OneTimer;
+
+impl Timing for TwoTimers {
+    fn pace(config: &Config) -> Pace {
+        Pace {
+            standby: Timer::AfterReply(retry(config)),
+            patience: RETRIES_FOR,
+            leads_until_released: true,
+            ..Pace::steady(Timer::Every(config.renew_interval()))
+        }
+    }
+}
+
+impl Timing for OneTimer {
+    fn pace(config: &Config) -> Pace {
+        Pace {
+            patience: Duration::MAX,
+            leads_until_released: true,
+            ..Pace::steady(Timer::Queued(config.renew_interval()))
+        }
+    }
+}
+
+/// The key. Its ordinal outlives it, as nothing of the library does.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Store {
+    key: Option<(u128, Instant)>,
+    token: u64,
+}
+
+impl<T: Timing> Model for KeyFlag<T> {
+    type Store = Store;
+
+    fn pace(config: &Config) -> Pace {
+        T::pace(config)
+    }
+
+    fn serve(store: &mut Store, at: Visit, ask: Ask) -> Told {
+        store.key = store.key.filter(|(_, ends)| at.now < *ends);
+        let holder = store.key.map(|(holder, _)| holder);
+        match ask.want {
+            Want::Take if holder.is_none() => {
+                store.token = ordinal(store.token, at);
+                store.key = Some((ask.holder, at.now + ask.ttl));
+                Told::Yours { token: store.token }
+            }
+            Want::Keep if holder == Some(ask.holder) => {
+                store.key = Some((ask.holder, at.now + ask.ttl));
+                Told::StillYours
+            }
+            Want::GiveBack if holder == Some(ask.holder) => {
+                store.key = None;
+                Told::Done
+            }
+            Want::Take | Want::Keep | Want::GiveBack | Want::Tidy => Told::NotYours,
+        }
+    }
+
+    fn kept(store: &Store) -> Option<Kept> {
+        let kept = |(holder, ends): (u128, Instant)| Kept {
+            token: store.token,
+            holder,
+            lease_end: ends.as_nanos(),
+            lease_ends: 0,
+            released: false,
+        };
+        store.key.map(kept)
+    }
+}

@@ -1,0 +1,106 @@
+//! What happens to the store: crashes, losses, promotions, stalls and steps of its clock.
+
+use super::algorithm::Algorithm;
+use super::server::Server;
+use super::world::{MS, World};
+use crate::plan::{Fault, What};
+use crate::trace::Event;
+
+impl<A: Algorithm> World<'_, A> {
+    pub(super) fn begin_at_store(&mut self, fault: Fault) {
+        let at = self.at;
+        match fault.what {
+            What::StoreCrash => {
+                let kept = self.store.state.clone();
+                self.replace(kept, true);
+                self.store.down += 1;
+            }
+            What::StoreLoss => {
+                self.replace(A::Store::default(), false);
+                self.store.down += 1;
+            }
+            What::StoreRollback { back_ms } => {
+                let older = self.store.as_of(at.saturating_sub(back_ms * MS));
+                self.replace(older, false);
+                self.store.down += 1;
+            }
+            What::Failover { lag_ms, clock_ahead_ms } => {
+                let replicated = self.store.as_of(at.saturating_sub(lag_ms * MS));
+                self.replace(replicated, false);
+                self.store.step_clock(at, clock_ahead_ms * MS.cast_signed());
+                self.store.down += 1;
+                self.store.silent += 1;
+            }
+            What::StoreStall => self.store.stalls += 1,
+            What::StoreClockStep { by_ms } => {
+                self.store.step_clock(at, by_ms * MS.cast_signed());
+            }
+            What::Swizzle { step_ms, shift } => self.plan_swizzle(step_ms, shift, fault.for_ms),
+            _ => {}
+        }
+    }
+
+    pub(super) fn end_at_store(&mut self, fault: Fault) {
+        match fault.what {
+            What::StoreCrash | What::StoreLoss | What::StoreRollback { .. } => self.come_up(),
+            What::Failover { .. } => {
+                self.store.silent -= 1;
+                self.come_up();
+            }
+            What::StoreStall => {
+                self.store.stalls -= 1;
+                if self.store.stalls == 0 {
+                    for request in std::mem::take(&mut self.store.waiting) {
+                        self.arrives(request);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Another server takes the store's place, with that data. Whatever had arrived and was not carried
+    /// out is gone with the old one; connections break where somebody is there to say so.
+    fn replace(&mut self, state: A::Store, keeps_data: bool) {
+        self.store = self.store.successor(state);
+        if self.remembers {
+            self.store.remember(self.at);
+        }
+        self.record(Event::StoreCrashed { keeps_data });
+    }
+
+    fn come_up(&mut self) {
+        self.store.down -= 1;
+        if self.store.down == 0 {
+            (0..self.nodes.len()).for_each(|node| self.subscribe(node));
+        }
+    }
+
+    /// A replica takes the store's place for all nodes but one. It had replicated everything.
+    pub(super) fn promote_beside(&mut self, node: usize) {
+        if self.old.is_some() {
+            return;
+        }
+        let promoted = self.store.successor(self.store.state.clone());
+        let old: Server<A> = std::mem::replace(&mut self.store, promoted);
+        if self.remembers {
+            self.store.remember(self.at);
+        }
+        self.old = Some((node, old));
+        self.record(Event::StoreCrashed { keeps_data: false });
+    }
+
+    pub(super) fn old_primary_is_gone(&mut self, node: usize) {
+        if self.old.as_ref().is_some_and(|(stranded, _)| *stranded == node) {
+            self.old = None;
+        }
+    }
+
+    /// The store notices that a node's connection is closed.
+    pub(super) fn disconnect(&mut self, node: usize) {
+        let session = self.session(node);
+        if A::disconnected(&mut self.store.state, session) {
+            (0..self.nodes.len()).for_each(|node| self.subscribe(node));
+        }
+    }
+}

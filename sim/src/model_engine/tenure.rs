@@ -1,0 +1,147 @@
+//! Tenure itself: the state machine that is shipped, and the store contract as the design states it.
+
+use tenure_core::contract::{self, History, Moment, Record};
+use tenure_core::{
+    Candidate, Config, Event, Input as CoreInput, Instant, Output as CoreOutput, Reply, Request,
+    RequestId, Seed, StepDownReason, Token, Unknown,
+};
+
+use super::algorithm::{Algorithm, Input, Lead, Output, Served, Timers, Visit};
+use crate::trace::{Answer, Asked, Kept, Reason};
+
+/// One life of a candidate.
+#[derive(Clone, Debug)]
+pub(crate) struct Tenure(Candidate);
+
+/// The record of the one election, and the history of its prefix.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Store {
+    record: Option<Record>,
+    history: Option<History>,
+}
+
+impl Algorithm for Tenure {
+    type Id = RequestId;
+    type Request = Request;
+    type Reply = Reply;
+    type Store = Store;
+    const TIMERS: Timers = Timers::Boot;
+
+    fn new(config: &Config, seed: u128) -> Self {
+        Self(Candidate::new(*config, Seed::new(seed)))
+    }
+
+    fn handle(&mut self, now: Instant, input: Input<RequestId, Reply>) {
+        let input = match input {
+            Input::Campaign => CoreInput::Campaign,
+            Input::Resign { again_after } => CoreInput::Resign { again_after },
+            Input::Drained => CoreInput::Drained,
+            Input::Hint => CoreInput::Hint,
+            Input::Wake => CoreInput::Wake,
+            Input::Reply { id, reply } => CoreInput::Reply { id, result: reply.ok_or(Unknown) },
+        };
+        self.0.handle(now, input);
+    }
+
+    fn poll(&mut self) -> Option<Output<RequestId, Request>> {
+        loop {
+            return Some(match self.0.poll()? {
+                CoreOutput::Send { id, request, .. } => Output::Send { id, request },
+                CoreOutput::Event(event) => match told(event) {
+                    Some(output) => output,
+                    None => continue,
+                },
+            });
+        }
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        self.0.deadline()
+    }
+
+    fn leads(&self, now: Instant) -> Option<Lead> {
+        self.0.claim(now).map(lead)
+    }
+
+    fn serve(store: &mut Store, at: Visit, request: Request) -> Served<Reply> {
+        let moment = Moment {
+            now: at.now,
+            identity: at.server.into(),
+            trust_empty_store: at.trust_empty_store,
+        };
+        let before =
+            store.record.filter(|record| record.is_live(at.now)).map(|record| record.token);
+        let reply = contract::apply(&mut store.record, &mut store.history, moment, request);
+        let granted = match reply {
+            Reply::Granted { token, .. } => before != Some(token),
+            _ => false,
+        };
+        Served { reply, hints: reply == Reply::Released, granted }
+    }
+
+    fn kept(store: &Store) -> Option<Kept> {
+        store.record.map(|record| Kept {
+            token: record.token.get(),
+            holder: record.holder.to_bits(),
+            lease_end: record.lease_end.as_nanos(),
+            lease_ends: 0,
+            released: record.released,
+        })
+    }
+
+    fn number(id: RequestId) -> u64 {
+        id.get()
+    }
+
+    fn asked(request: Request) -> Option<(u128, Asked)> {
+        let (holder, asked) = match request {
+            Request::Acquire { holder, seen, .. } => {
+                (holder, Asked::Acquire { seen: seen.map_or(0, Token::get) })
+            }
+            Request::Renew { holder, token, .. } => (holder, Asked::Renew { token: token.get() }),
+            Request::Release { holder, token } => (holder, Asked::Release { token: token.get() }),
+        };
+        Some((holder.to_bits(), asked))
+    }
+
+    fn answered(reply: Reply) -> Option<Answer> {
+        Some(match reply {
+            Reply::Granted { token, wait } => {
+                Answer::Granted { token: token.get(), waits: !wait.is_zero() }
+            }
+            Reply::Held { .. } => Answer::Held,
+            Reply::Stale { .. } => Answer::Stale,
+            Reply::Renewed => Answer::Renewed,
+            Reply::Superseded { .. } => Answer::Superseded,
+            Reply::Released => Answer::Released,
+            Reply::NotHeld => Answer::NotHeld,
+        })
+    }
+}
+
+fn told(event: Event) -> Option<Output<RequestId, Request>> {
+    Some(match event {
+        Event::Elected(claim) => Output::Elected(lead(claim)),
+        Event::Renewed(claim) => Output::Renewed(lead(claim)),
+        Event::SteppedDown { token, reason, drain_until } => {
+            Output::SteppedDown { token: token.get(), reason: in_words(reason), drain_until }
+        }
+        Event::DrainUntil { token, until } => Output::DrainUntil { token: token.get(), until },
+        Event::Quarantined { .. } => Output::Quarantined,
+        _ => return None,
+    })
+}
+
+fn lead(claim: tenure_core::Claim) -> Lead {
+    Lead { token: claim.token().get(), until: claim.valid_until() }
+}
+
+fn in_words(reason: StepDownReason) -> Reason {
+    match reason {
+        StepDownReason::Expired => Reason::Expired,
+        StepDownReason::Superseded => Reason::Superseded,
+        StepDownReason::Resigned => Reason::Resigned,
+        StepDownReason::RenewFailed => Reason::RenewFailed,
+        _ => Reason::Other,
+    }
+}
