@@ -1,4 +1,4 @@
-//! Carries out what a plan says, when its time comes.
+//! Carries out what a plan says, when its time comes or its trigger fires.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -7,29 +7,48 @@ use std::time::Duration;
 
 use turmoil::Sim;
 
-use super::node::{Node, Point};
+use super::links::{Link, Links};
+use super::name;
+use super::node::Node;
 use super::store::Store;
+use super::triggers::{Fired, Triggers};
 use super::world::World;
-use crate::clock::True;
-use crate::plan::{Fault, FaultKind, Plan, Span};
+use crate::plan::{Fault, FaultKind, Plan, What, When, swizzled};
 use crate::trace::Event;
 
-const MS: u64 = 1_000_000;
+const MS: i64 = 1_000_000;
 
-/// The faults of a run, in order of their beginnings and ends.
 pub(super) struct Faults {
-    /// By time in milliseconds; the faults that begin then, and those that end then.
-    timeline: BTreeMap<u64, Vec<(Edge, Fault)>>,
+    /// What will be done when, in milliseconds.
+    timeline: BTreeMap<u64, Vec<Due>>,
+    triggers: Arc<Triggers>,
     world: Rc<World>,
     nodes: Vec<Arc<Node>>,
     store: Store,
-    calm_from: True,
-    latency_most: Duration,
-    links: Vec<Link>,
-    /// How many of the faults under way keep a process from running.
+    links: Links,
+    calm_from_ms: u64,
+    /// How many of the faults under way keep each process from running.
     down: Vec<u32>,
+    pauses: Vec<u32>,
     store_down: u32,
     stalls: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Due {
+    Strikes(Fault),
+    Begins(Effect),
+    Ends(Effect),
+    /// Says so in the trace.
+    Healed(Effect),
+}
+
+/// A fault that has found the node that it happens to, if it is one that does.
+#[derive(Clone, Copy, Debug)]
+struct Effect {
+    kind: FaultKind,
+    what: What,
+    node: Option<usize>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,143 +57,174 @@ enum Edge {
     End,
 }
 
-/// What happens to messages between one node and the store: how many faults of each kind are under way.
-#[derive(Clone, Copy, Debug, Default)]
-struct Link {
-    partitions: u32,
-    to_store: u32,
-    to_node: u32,
-    holds: u32,
-    state: Passing,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Passing {
-    #[default]
-    Freely,
-    Nothing,
-    /// One way only: from the store, or from the node.
-    NotToStore,
-    NotToNode,
-    Later,
-}
-
 impl Faults {
-    pub(super) fn new(plan: &Plan, world: &Rc<World>, nodes: &[Arc<Node>], store: Store) -> Self {
-        let mut timeline: BTreeMap<u64, Vec<(Edge, Fault)>> = BTreeMap::new();
+    pub(super) fn new(
+        plan: &Plan,
+        world: &Rc<World>,
+        nodes: &[Arc<Node>],
+        store: Store,
+        triggers: &Arc<Triggers>,
+    ) -> Self {
+        let mut timeline: BTreeMap<u64, Vec<Due>> = BTreeMap::new();
         for fault in &plan.faults {
-            let (begin, end) = edges(fault);
-            timeline.entry(begin).or_default().push((Edge::Begin, *fault));
-            if let Some(end) = end {
-                timeline.entry(end).or_default().push((Edge::End, *fault));
+            if let When::AtMs(at_ms) = fault.when {
+                timeline.entry(at_ms).or_default().push(Due::Strikes(*fault));
             }
         }
         Self {
             timeline,
+            triggers: Arc::clone(triggers),
             world: Rc::clone(world),
             nodes: nodes.to_vec(),
             store,
-            calm_from: plan.calm_from_ms * MS,
-            latency_most: Duration::from_millis(plan.latency_ms.1),
-            links: vec![Link::default(); nodes.len()],
+            links: Links::new(nodes.len(), Duration::from_micros(plan.latency_us.1)),
+            calm_from_ms: plan.calm_from_ms,
             down: vec![0; nodes.len()],
+            pauses: vec![0; nodes.len()],
             store_down: 0,
             stalls: 0,
         }
     }
 
-    /// Notes which processes have come to a point where they stand still.
-    pub(super) fn observe(&self) {
-        for node in &self.nodes {
-            while let Some(point) = node.stopped() {
-                let kind = match point {
-                    Point::Guard => FaultKind::PauseAtGuard,
-                    Point::Send => FaultKind::PauseAtSend,
-                    Point::Sent => FaultKind::PauseAfterSend,
-                };
-                self.world.record(Event::Fault { kind, node: Some(node.index) });
-            }
-        }
-    }
-
-    /// Does what is due, and lets go on whoever has stood still for long enough.
+    /// Does what is due, before anybody else does anything in this tick.
     pub(super) fn advance(&mut self, sim: &mut Sim<'_>, at_ms: u64) {
         while let Some(entry) = self.timeline.first_entry() {
             if *entry.key() > at_ms {
                 break;
             }
-            for (edge, fault) in entry.remove() {
-                self.apply(sim, edge, fault);
+            for due in entry.remove() {
+                match due {
+                    Due::Strikes(fault) => self.strike(sim, at_ms, fault, None),
+                    Due::Begins(effect) => self.apply(sim, Edge::Begin, effect),
+                    Due::Ends(effect) => self.apply(sim, Edge::End, effect),
+                    Due::Healed(effect) => self.healed(effect),
+                }
             }
         }
-        if at_ms * MS == self.calm_from {
-            self.nodes.iter().for_each(|node| node.disarm());
+        if at_ms == self.calm_from_ms {
+            self.triggers.disarm();
             self.world.record(Event::Calm);
-        }
-        for node in &self.nodes {
-            if node.thaw(at_ms * MS) {
-                let healed = Event::Healed { kind: FaultKind::Pause, node: Some(node.index) };
-                self.world.record(healed);
-            }
         }
     }
 
-    fn apply(&mut self, sim: &mut Sim<'_>, edge: Edge, fault: Fault) {
-        let (kind, node) = (fault.kind(), node_of(&fault));
-        match (edge, kind) {
-            // Happens only once the process comes to that point.
-            (_, FaultKind::PauseAtGuard | FaultKind::PauseAtSend | FaultKind::PauseAfterSend) => {}
-            (Edge::Begin, _) => self.world.record(Event::Fault { kind, node }),
-            (Edge::End, _) => self.world.record(Event::Healed { kind, node }),
+    /// Carries out those whose triggers have fired in this tick, and lets go on who has waited for it.
+    pub(super) fn catch_up(&mut self, sim: &mut Sim<'_>, at_ms: u64) {
+        let fired = self.triggers.take_fired();
+        if fired.is_empty() {
+            return;
         }
-        match fault {
-            Fault::Partition { node, .. } => {
-                count(&mut self.links[node].partitions, edge);
-                self.relink(sim, node);
+        for Fired { fault, node } in fired {
+            self.strike(sim, at_ms, fault, node);
+        }
+        for (node, pauses) in self.nodes.iter().zip(&self.pauses) {
+            if *pauses == 0 {
+                node.go_on();
             }
-            Fault::OneWay { node, to_store: true, .. } => {
-                count(&mut self.links[node].to_store, edge);
-                self.relink(sim, node);
+        }
+        if self.store.waits_no_more() {
+            self.store.redis.stall(self.stalls > 0);
+        }
+    }
+
+    /// A fault's time has come, at a node or not. It happens to the node that it names, to that one, or
+    /// to whoever leads.
+    fn strike(&mut self, sim: &mut Sim<'_>, at_ms: u64, fault: Fault, at_node: Option<usize>) {
+        let Fault { what, for_ms, .. } = fault;
+        let mut effect = Effect { kind: fault.kind(), what, node: None };
+        if what.is_of_a_node() {
+            effect.node = fault.node().or(at_node).or_else(|| self.world.leader());
+            if effect.node.is_none_or(|node| self.down[node] > 0 && is_of_a_process(what)) {
+                return;
             }
-            Fault::OneWay { node, to_store: false, .. } => {
-                count(&mut self.links[node].to_node, edge);
-                self.relink(sim, node);
+        }
+        self.world.record(Event::Fault { kind: effect.kind, node: effect.node });
+        self.apply(sim, Edge::Begin, effect);
+        let mut ends_ms = at_ms + for_ms.max(1);
+        if let What::Swizzle { step_ms, shift } = what {
+            ends_ms = at_ms;
+            for (node, begins, ends) in swizzled(self.nodes.len(), step_ms, shift, for_ms) {
+                let what = What::Partition { node: Some(node) };
+                let effect = Effect { what, node: Some(node), ..effect };
+                if at_ms + begins < self.calm_from_ms {
+                    self.schedule(at_ms + begins, Due::Begins(effect));
+                    self.schedule(at_ms + ends, Due::Ends(effect));
+                    ends_ms = ends_ms.max(at_ms + ends);
+                }
             }
-            Fault::Hold { node, .. } => {
-                count(&mut self.links[node].holds, edge);
-                self.relink(sim, node);
+        }
+        if what.lasts() {
+            self.schedule(ends_ms, Due::Ends(effect));
+            self.schedule(ends_ms, Due::Healed(effect));
+        }
+    }
+
+    /// Nothing is due after the calm has begun.
+    fn schedule(&mut self, at_ms: u64, due: Due) {
+        self.timeline.entry(at_ms.min(self.calm_from_ms)).or_default().push(due);
+    }
+
+    fn healed(&self, Effect { kind, node, .. }: Effect) {
+        self.world.record(Event::Healed { kind, node });
+    }
+
+    fn apply(&mut self, sim: &mut Sim<'_>, edge: Edge, Effect { what, node, .. }: Effect) {
+        match (what, node) {
+            (What::Partition { .. }, Some(node)) => {
+                self.relink(sim, edge, node, |link| &mut link.partitions);
             }
-            Fault::Latency { node, most_ms, .. } => {
-                let most = match edge {
-                    Edge::Begin => Duration::from_millis(most_ms),
-                    Edge::End => self.latency_most,
-                };
-                sim.set_link_max_message_latency(name(node), "store", most);
+            (What::OneWay { to_store: true, .. }, Some(node)) => {
+                self.relink(sim, edge, node, |link| &mut link.to_store);
             }
-            Fault::Cut { node, .. } => self.nodes[node].cut(),
-            Fault::Pause { node, span } => self.nodes[node].freeze(span.to_ms * MS),
-            Fault::PauseAtGuard { node, for_ms, .. } => {
-                self.nodes[node].arm(Point::Guard, for_ms * MS);
+            (What::OneWay { to_store: false, .. }, Some(node)) => {
+                self.relink(sim, edge, node, |link| &mut link.to_node);
             }
-            Fault::PauseAtSend { node, for_ms, .. } => {
-                self.nodes[node].arm(Point::Send, for_ms * MS);
+            (What::Hold { .. }, Some(node)) => {
+                self.relink(sim, edge, node, |link| &mut link.holds);
             }
-            Fault::PauseAfterSend { node, for_ms, .. } => {
-                self.nodes[node].arm(Point::Sent, for_ms * MS);
+            (What::Latency { most_ms, .. }, Some(node)) => {
+                let most = Duration::from_millis(most_ms);
+                match edge {
+                    Edge::Begin => self.links.slow_down(sim, node, most),
+                    Edge::End => self.links.speed_up(sim, node, most),
+                }
             }
-            Fault::ClockStep { node, forward_ms, .. } => {
-                let node = &self.nodes[node];
-                node.clock.step(node.true_now(), forward_ms * MS);
-                node.clock_stepped.notify_waiters();
-            }
-            Fault::Crash { node, power, .. } => self.crash(sim, edge, node, power),
-            Fault::Resign { node, .. } => self.world.resign(node),
-            Fault::StoreCrash { .. } => self.crash_store(sim, edge, true),
-            Fault::StoreLoss { .. } => self.crash_store(sim, edge, false),
-            Fault::StoreStall { .. } => {
+            (What::Cut { .. }, Some(node)) => self.nodes[node].cut(),
+            (What::Pause { .. }, Some(node)) => self.pause(edge, node),
+            (What::ClockStep { by_ms, .. }, Some(node)) => self.nodes[node].step_clock(by_ms * MS),
+            (What::Crash { power, .. }, Some(node)) => self.crash(sim, edge, node, power),
+            (What::Resign { .. }, Some(node)) => self.world.resign(node),
+            (What::StoreCrash, _) => self.crash_store(sim, edge, true),
+            (What::StoreLoss, _) => self.crash_store(sim, edge, false),
+            (What::StoreStall, _) => {
                 count(&mut self.stalls, edge);
                 self.store.redis.stall(self.stalls > 0);
             }
+            (What::StoreClockStep { by_ms }, _) => {
+                self.store.step_clock(self.world.true_now(), by_ms * MS);
+            }
+            // Consists of partitions, which are due each by itself.
+            (What::Swizzle { .. }, _) => {}
+            // Refused before the run, or happening to nobody.
+            _ => {}
+        }
+    }
+
+    fn relink(
+        &mut self,
+        sim: &Sim<'_>,
+        edge: Edge,
+        node: usize,
+        of: impl FnOnce(&mut Link) -> &mut u32,
+    ) {
+        self.links.change(sim, node, |link| count(of(link), edge));
+    }
+
+    fn pause(&mut self, edge: Edge, node: usize) {
+        count(&mut self.pauses[node], edge);
+        if self.pauses[node] > 0 {
+            self.nodes[node].stand_still();
+        } else {
+            self.nodes[node].go_on();
         }
     }
 
@@ -183,17 +233,37 @@ impl Faults {
         count(&mut self.down[index], edge);
         if power {
             // Nothing on the wire says that the machine is gone.
-            count(&mut self.links[index].partitions, edge);
-            self.relink(sim, index);
+            self.relink(sim, edge, index, |link| &mut link.partitions);
         }
-        let (node, is_down) = (&self.nodes[index], self.down[index] > 0);
+        let (node, is_down) = (Arc::clone(&self.nodes[index]), self.down[index] > 0);
         if is_down && !was_down {
             node.die();
-            self.world.left(node);
+            self.world.left(&node);
+            self.forget_pauses(index);
             sim.crash(name(index));
         } else if was_down && !is_down {
             node.revive();
             sim.bounce(name(index));
+        }
+    }
+
+    /// Pauses are of a process, and over with it.
+    fn forget_pauses(&mut self, of: usize) {
+        let mut over = Vec::new();
+        for dues in self.timeline.values_mut() {
+            dues.retain(|due| match *due {
+                Due::Ends(effect) | Due::Healed(effect) if effect.is_pause_of(of) => {
+                    over.push(*due);
+                    false
+                }
+                _ => true,
+            });
+        }
+        for due in over {
+            match due {
+                Due::Healed(effect) => self.healed(effect),
+                _ => count(&mut self.pauses[of], Edge::End),
+            }
         }
     }
 
@@ -207,93 +277,22 @@ impl Faults {
             sim.bounce("store");
         }
     }
+}
 
-    fn relink(&mut self, sim: &Sim<'_>, index: usize) {
-        let link = &mut self.links[index];
-        let wanted = link.wanted();
-        if wanted == link.state {
-            return;
-        }
-        let node = name(index);
-        match link.state {
-            Passing::Freely => {}
-            Passing::Nothing => sim.repair(&*node, "store"),
-            Passing::NotToStore => sim.repair_oneway(&*node, "store"),
-            Passing::NotToNode => sim.repair_oneway("store", &*node),
-            Passing::Later => sim.release(&*node, "store"),
-        }
-        match wanted {
-            Passing::Freely => {}
-            Passing::Nothing => sim.partition(&*node, "store"),
-            Passing::NotToStore => sim.partition_oneway(&*node, "store"),
-            Passing::NotToNode => sim.partition_oneway("store", &*node),
-            Passing::Later => sim.hold(&*node, "store"),
-        }
-        link.state = wanted;
+impl Effect {
+    fn is_pause_of(&self, node: usize) -> bool {
+        matches!(self.what, What::Pause { .. }) && self.node == Some(node)
     }
 }
 
-impl Link {
-    fn wanted(&self) -> Passing {
-        match self {
-            Self { partitions: 1.., .. } | Self { to_store: 1.., to_node: 1.., .. } => {
-                Passing::Nothing
-            }
-            Self { to_store: 1.., .. } => Passing::NotToStore,
-            Self { to_node: 1.., .. } => Passing::NotToNode,
-            Self { holds: 1.., .. } => Passing::Later,
-            _ => Passing::Freely,
-        }
-    }
-}
-
-/// The name of a node's machine.
-pub(super) fn name(node: usize) -> String {
-    format!("node-{node}")
+/// Whether it needs a process that runs.
+const fn is_of_a_process(what: What) -> bool {
+    matches!(what, What::Pause { .. } | What::Cut { .. } | What::Resign { .. })
 }
 
 fn count(under_way: &mut u32, edge: Edge) {
     match edge {
         Edge::Begin => *under_way += 1,
         Edge::End => *under_way -= 1,
-    }
-}
-
-fn edges(fault: &Fault) -> (u64, Option<u64>) {
-    match *fault {
-        Fault::Partition { span, .. }
-        | Fault::OneWay { span, .. }
-        | Fault::Hold { span, .. }
-        | Fault::Latency { span, .. }
-        | Fault::Crash { span, .. }
-        | Fault::StoreCrash { span }
-        | Fault::StoreLoss { span }
-        | Fault::StoreStall { span } => (span.from_ms, Some(span.to_ms.max(span.from_ms + 1))),
-        // Its end is seen when the process goes on.
-        Fault::Pause { span: Span { from_ms, .. }, .. } => (from_ms, None),
-        Fault::Cut { at_ms, .. } | Fault::ClockStep { at_ms, .. } | Fault::Resign { at_ms, .. } => {
-            (at_ms, None)
-        }
-        Fault::PauseAtGuard { from_ms, .. }
-        | Fault::PauseAtSend { from_ms, .. }
-        | Fault::PauseAfterSend { from_ms, .. } => (from_ms, None),
-    }
-}
-
-fn node_of(fault: &Fault) -> Option<usize> {
-    match *fault {
-        Fault::Partition { node, .. }
-        | Fault::OneWay { node, .. }
-        | Fault::Hold { node, .. }
-        | Fault::Latency { node, .. }
-        | Fault::Cut { node, .. }
-        | Fault::Pause { node, .. }
-        | Fault::PauseAtGuard { node, .. }
-        | Fault::PauseAtSend { node, .. }
-        | Fault::PauseAfterSend { node, .. }
-        | Fault::ClockStep { node, .. }
-        | Fault::Crash { node, .. }
-        | Fault::Resign { node, .. } => Some(node),
-        Fault::StoreCrash { .. } | Fault::StoreLoss { .. } | Fault::StoreStall { .. } => None,
     }
 }

@@ -9,122 +9,128 @@
 //! holder ids and jitter come from the plan's seed; the wall clock that tokens are floored by is the
 //! simulated server's; client-side timeouts, which would use tokio's clock, are switched off.
 
+mod contender;
+mod ending;
 mod faults;
+mod journal;
+mod links;
 mod node;
 mod process;
+mod recording;
+mod refused;
 mod runtime;
 mod store;
 mod stream;
+#[cfg(test)]
+mod tests;
+mod triggers;
+mod work;
 mod world;
 
 use std::rc::Rc;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use tenure_core::ConfigError;
+use tenure_core::Config;
 use turmoil::{Builder, Sim};
 
 use crate::clock::Clock;
-use crate::plan::Plan;
-use crate::properties::{Judge, PropertyName};
-use crate::sometimes::Sometimes;
-use crate::trace::Trace;
-use faults::{Faults, name};
+use crate::engine::{EngineError, Judging, Outcome};
+use crate::plan::{Plan, PlanError};
+use ending::Ending;
+use faults::Faults;
+use journal::Journal;
 use node::Node;
+use process::Program;
+pub use process::spawn;
 use store::Store;
+use triggers::Triggers;
 use world::World;
 
 /// The length of a tick.
 pub const TICK: Duration = Duration::from_millis(1);
 const TICK_NANOS: u64 = 1_000_000;
-/// How long a run goes on once somebody leads in the calm.
-const AFTERWARDS_MS: u64 = 300;
+/// What the Redis store claims.
+const GRANULARITY: Duration = Duration::from_millis(1);
 
-/// What came of one run.
-#[derive(Debug)]
-pub struct Outcome {
-    /// All that happened.
-    pub trace: Trace,
-    /// What the properties say.
-    pub judge: Judge,
-    /// Where the run went.
-    pub sometimes: Sometimes,
-    /// How much time was simulated.
-    pub simulated: Duration,
-}
-
-/// Why a plan could not be run.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum EngineError {
-    /// Its settings can't hold.
-    #[error("the plan's settings can't hold")]
-    Settings(#[from] ConfigError),
-    /// A task of the driver or the adapter panicked; its message is on standard error.
-    #[error("a task of node {node} panicked at {at_ms} ms")]
-    Panicked {
-        /// The node.
-        node: usize,
-        /// When, in milliseconds of true time.
-        at_ms: u64,
-    },
-    /// The simulated network failed in a way that no fault explains.
-    #[error("the simulation broke down: {0}")]
-    Simulation(String),
-}
-
-/// Carries out a plan, and judges it by all properties or only by those named.
+/// Carries out a plan, and judges it.
 ///
 /// # Errors
-/// If the plan's settings can't hold, or the simulation itself breaks down.
-pub fn run(plan: &Plan, only: Option<&[PropertyName]>) -> Result<Outcome, EngineError> {
-    let config = plan.settings.config()?;
-    let now = Arc::new(AtomicU64::new(0));
-    let world = Rc::new(World::new(plan, config, only, Arc::clone(&now)));
-    let store = Store::new(plan, &world);
-    let nodes: Vec<Arc<Node>> = plan
-        .nodes
-        .iter()
-        .enumerate()
-        .map(|(index, of)| {
-            let clock = Clock::new(of.clock_offset_ms * TICK_NANOS, of.clock_rate_ppm);
-            Arc::new(Node::new(index, plan.seed, clock, Arc::clone(&now)))
-        })
-        .collect();
+/// If the plan can't be carried out, or the simulation itself breaks down.
+pub fn run(plan: &Plan, judging: Judging<'_>) -> Result<Outcome, EngineError> {
+    run_program(plan, judging, &(Rc::new(contender::take_part) as Program))
+}
+
+fn run_program(
+    plan: &Plan,
+    judging: Judging<'_>,
+    program: &Program,
+) -> Result<Outcome, EngineError> {
+    plan.check()?;
+    refused::check(plan)?;
+    let configs = configs(plan)?;
+    let outcome = Outcome::of(judging.judge(plan, &configs, TICK));
+    let (journal, triggers) = (Arc::new(Journal::default()), Arc::new(Triggers::of(plan)));
+    let world = World::new(plan, configs, Arc::clone(&journal), Arc::clone(&triggers), outcome);
+    let world = Rc::new(world);
+    let nodes = nodes(plan, &journal, &triggers);
+    let store = Store::new(plan, &world, &nodes, &triggers);
     let mut sim = network(plan);
     sim.host("store", {
         let redis = store.redis.clone();
         move || store::program(redis.clone())
     });
     for node in &nodes {
-        let (world, node) = (Rc::clone(&world), Arc::clone(node));
-        sim.host(name(node.index), move || process::program(Rc::clone(&world), Arc::clone(&node)));
+        let (program, world, node) = (Rc::clone(program), Rc::clone(&world), Arc::clone(node));
+        sim.host(name(node.index), move || {
+            process::live(Rc::clone(&program), Rc::clone(&world), Arc::clone(&node))
+        });
     }
-    let mut faults = Faults::new(plan, &world, &nodes, store);
-    let bound = plan.progress_bound(&config).as_millis();
-    let last_ms = plan.calm_from_ms + u64::try_from(bound).unwrap_or(u64::MAX) + 1;
+    let mut faults = Faults::new(plan, &world, &nodes, store, &triggers);
+    let mut ending = Ending::new(plan, &world);
     let mut leaders = Vec::with_capacity(nodes.len());
-    let (mut at_ms, mut ends_ms) = (0, last_ms);
-    while at_ms < ends_ms && !world.is_violated() {
+    let goes_on = matches!(judging, Judging::Everything);
+    let mut at_ms = 0;
+    while !ending.is_over(at_ms) && (goes_on || !world.is_violated()) {
         at_ms += 1;
-        now.store(at_ms * TICK_NANOS, Ordering::Relaxed);
+        journal.begin_tick(at_ms * TICK_NANOS);
+        world.land();
         faults.advance(&mut sim, at_ms);
         step(&mut sim)?;
-        faults.observe();
-        if let Some(node) = nodes.iter().find(|node| node.has_panicked()) {
-            return Err(EngineError::Panicked { node: node.index, at_ms });
-        }
-        if world.has_missed_events() {
-            return Err(EngineError::Simulation("a reporter lagged behind its candidate".into()));
-        }
         world.probe(&mut leaders);
-        if at_ms > plan.calm_from_ms && !leaders.is_empty() {
-            ends_ms = ends_ms.min(at_ms + AFTERWARDS_MS);
-        }
+        faults.catch_up(&mut sim, at_ms);
+        ending.look(&world, at_ms, &leaders);
+        world.write_up();
+        journal.check()?;
     }
-    let (trace, judge, sometimes) = world.finish();
-    Ok(Outcome { trace, judge, sometimes, simulated: Duration::from_millis(at_ms) })
+    Ok(world.finish())
+}
+
+/// As the candidates will take them, with what the store claims.
+fn configs(plan: &Plan) -> Result<Vec<Config>, PlanError> {
+    let with_store = |(node, config): (usize, Config)| {
+        let granularity = config.granularity().max(GRANULARITY);
+        config.with_granularity(granularity).map_err(|why| PlanError::Settings { node, why })
+    };
+    plan.configs()?.into_iter().enumerate().map(with_store).collect()
+}
+
+fn nodes(plan: &Plan, journal: &Arc<Journal>, triggers: &Arc<Triggers>) -> Vec<Arc<Node>> {
+    let node = |(index, of): (usize, &crate::plan::NodePlan)| {
+        let clock = Clock::new(of.clock_offset_ms * TICK_NANOS, of.clock_rate_ppm);
+        let (journal, triggers) = (Arc::clone(journal), Arc::clone(triggers));
+        Arc::new(Node::new(index, plan.seed, clock, journal, triggers))
+    };
+    plan.nodes.iter().enumerate().map(node).collect()
+}
+
+/// The name of a node's machine.
+fn name(node: usize) -> String {
+    format!("node-{node}")
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn step(sim: &mut Sim<'_>) -> Result<(), EngineError> {
@@ -133,14 +139,14 @@ fn step(sim: &mut Sim<'_>) -> Result<(), EngineError> {
 
 /// A network without faults.
 fn network<'a>(plan: &Plan) -> Sim<'a> {
-    let (least, most) = plan.latency_ms;
+    let (least, most) = plan.latency_us;
     Builder::new()
         .tick_duration(TICK)
         .simulation_duration(Duration::from_secs(24 * 3_600))
         .rng_seed(plan.seed)
         .epoch(SystemTime::UNIX_EPOCH)
-        .min_message_latency(Duration::from_millis(least))
-        .max_message_latency(Duration::from_millis(most))
+        .min_message_latency(Duration::from_micros(least))
+        .max_message_latency(Duration::from_micros(most))
         .tcp_capacity(4_096)
         .build()
 }

@@ -1,78 +1,77 @@
 //! One simulated machine as its program sees it: a clock that is wrong, a process that may stand
 //! still, connections that may break.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
 use tenure::Instant;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
+use super::journal::Journal;
+use super::lock;
+use super::triggers::Triggers;
 use crate::clock::{Clock, True};
-use crate::trace::Who;
-
-/// True time, as the engine tells it; nanoseconds since the run began.
-pub(super) type Now = Arc<AtomicU64>;
-
-/// Where a process can be made to stand still.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Point {
-    /// Between a check of leadership and the write that follows.
-    Guard,
-    /// Between deciding to send and sending.
-    Send,
-    /// Right after sending.
-    Sent,
-}
+use crate::engine::EngineError;
+use crate::plan::Point;
+use crate::trace::{Event, Who};
 
 pub(super) struct Node {
     pub(super) index: usize,
     pub(super) seed: u64,
     pub(super) clock: Clock,
     pub(super) clock_stepped: Notify,
-    now: Now,
+    journal: Arc<Journal>,
+    triggers: Arc<Triggers>,
     life: AtomicU32,
     alive: AtomicBool,
-    panicked: AtomicBool,
     frozen: AtomicBool,
-    /// When it goes on again.
-    thaws_at: AtomicU64,
-    armed: Mutex<Vec<(Point, u64)>>,
-    stopped: Mutex<Vec<Point>>,
     /// Whoever was polled while frozen.
     sleepers: Mutex<Vec<Waker>>,
     connections: Mutex<CancellationToken>,
+    /// The holder ids under which its processes have campaigned.
+    holders: Mutex<BTreeSet<u128>>,
     drawn: AtomicU64,
 }
 
 impl Node {
-    pub(super) fn new(index: usize, seed: u64, clock: Clock, now: Now) -> Self {
+    pub(super) fn new(
+        index: usize,
+        seed: u64,
+        clock: Clock,
+        journal: Arc<Journal>,
+        triggers: Arc<Triggers>,
+    ) -> Self {
         Self {
             index,
             seed,
             clock,
             clock_stepped: Notify::new(),
-            now,
+            journal,
+            triggers,
             life: AtomicU32::new(0),
             alive: AtomicBool::new(true),
-            panicked: AtomicBool::new(false),
             frozen: AtomicBool::new(false),
-            thaws_at: AtomicU64::new(0),
-            armed: Mutex::default(),
-            stopped: Mutex::default(),
             sleepers: Mutex::default(),
             connections: Mutex::default(),
+            holders: Mutex::default(),
             drawn: AtomicU64::new(0),
         }
     }
 
     pub(super) fn true_now(&self) -> True {
-        self.now.load(Ordering::Relaxed)
+        self.journal.now()
     }
 
     pub(super) fn now(&self) -> Instant {
         self.clock.read(self.true_now())
+    }
+
+    pub(super) fn step_clock(&self, by: i64) {
+        self.clock.step(self.true_now(), by);
+        self.clock_stepped.notify_waiters();
     }
 
     pub(super) fn who(&self) -> Who {
@@ -95,12 +94,20 @@ impl Node {
         self.alive.store(true, Ordering::Relaxed);
     }
 
-    pub(super) fn panicked(&self) {
-        self.panicked.store(true, Ordering::Relaxed);
+    /// What its process says; a dead one says nothing.
+    pub(super) fn tell(&self, event: Event) {
+        if self.is_alive() {
+            self.journal.record(event);
+        }
     }
 
-    pub(super) fn has_panicked(&self) -> bool {
-        self.panicked.load(Ordering::Relaxed)
+    pub(super) fn breaks(&self, why: EngineError) {
+        self.journal.breaks(why);
+    }
+
+    pub(super) fn panicked(&self) {
+        let at_ms = self.true_now() / 1_000_000;
+        self.breaks(EngineError::Panicked { node: self.index, at_ms });
     }
 
     /// A number that no other draw of this run has.
@@ -108,28 +115,27 @@ impl Node {
         self.drawn.fetch_add(1, Ordering::Relaxed)
     }
 
-    pub(super) fn is_frozen(&self) -> bool {
-        self.frozen.load(Ordering::Relaxed)
+    pub(super) fn campaigns_as(&self, holder: u128) {
+        lock(&self.holders).insert(holder);
     }
 
-    pub(super) fn freeze(&self, until: True) {
-        self.thaws_at.fetch_max(until, Ordering::Relaxed);
+    pub(super) fn has_campaigned_as(&self, holder: u128) -> bool {
+        lock(&self.holders).contains(&holder)
+    }
+
+    pub(super) fn stand_still(&self) {
         self.frozen.store(true, Ordering::Relaxed);
     }
 
-    /// True if the process has just gone on.
-    pub(super) fn thaw(&self, at: True) -> bool {
-        if !self.is_frozen() || self.thaws_at.load(Ordering::Relaxed) > at {
-            return false;
+    pub(super) fn go_on(&self) {
+        if self.frozen.swap(false, Ordering::Relaxed) {
+            lock(&self.sleepers).drain(..).for_each(Waker::wake);
         }
-        self.frozen.store(false, Ordering::Relaxed);
-        lock(&self.sleepers).drain(..).for_each(Waker::wake);
-        true
     }
 
     /// Pending while the process stands still.
     pub(super) fn poll_running(&self, context: &Context<'_>) -> Poll<()> {
-        if self.is_frozen() {
+        if self.frozen.load(Ordering::Relaxed) {
             lock(&self.sleepers).push(context.waker().clone());
             Poll::Pending
         } else {
@@ -137,29 +143,11 @@ impl Node {
         }
     }
 
-    /// Will stand still for so long, in nanoseconds, when it next comes to that point.
-    pub(super) fn arm(&self, point: Point, nanos: u64) {
-        lock(&self.armed).push((point, nanos));
-    }
-
-    pub(super) fn disarm(&self) {
-        lock(&self.armed).clear();
-    }
-
-    /// The process is at that point. True if it begins to stand still here.
-    pub(super) fn reaches(&self, point: Point) -> bool {
-        let mut armed = lock(&self.armed);
-        let Some(found) = armed.iter().position(|(at, _)| *at == point) else { return false };
-        let (_, nanos) = armed.remove(found);
-        drop(armed);
-        self.freeze(self.true_now().saturating_add(nanos));
-        lock(&self.stopped).push(point);
-        true
-    }
-
-    /// Where the process began to stand still of itself since this was last asked.
-    pub(super) fn stopped(&self) -> Option<Point> {
-        if self.is_frozen() { lock(&self.stopped).pop() } else { None }
+    /// The process is at that point, and stands still there if a fault begins.
+    pub(super) fn reaches(&self, point: Point) {
+        if self.triggers.reached(self.true_now(), point, Some(self.index)) {
+            self.stand_still();
+        }
     }
 
     /// Breaks every connection that is open now.
@@ -170,8 +158,4 @@ impl Node {
     pub(super) fn connections(&self) -> CancellationToken {
         lock(&self.connections).clone()
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -12,6 +12,7 @@ use tokio::time::Duration;
 use turmoil::net::TcpStream;
 
 use super::node::Node;
+use super::process::spawn;
 use super::stream::Stream;
 use crate::draw::Draw;
 
@@ -47,14 +48,7 @@ impl Runtime for SimRuntime {
     }
 
     fn spawn(&self, task: BoxFuture<'static, ()>) {
-        // Into the process's own task set, which stands still and dies with it. A bare tokio::spawn
-        // would escape both.
-        let node = Arc::clone(&self.0);
-        tokio::task::spawn_local(async move {
-            if std::panic::AssertUnwindSafe(task).catch_unwind().await.is_err() {
-                node.panicked();
-            }
-        });
+        spawn(task);
     }
 
     fn connect(&self, host: &str, port: u16) -> BoxFuture<'static, io::Result<Connection>> {

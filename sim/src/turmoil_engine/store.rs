@@ -1,18 +1,23 @@
 //! The machine that the store runs on: a simulated Redis behind simulated TCP, and what its records
 //! say after each script.
 
-use std::cell::RefCell;
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use sha1_smol::Sha1;
+use tenure::Instant;
 use tenure::store::redis::SCRIPTS;
 use turmoil::net::TcpListener;
 
+use super::node::Node;
+use super::triggers::Triggers;
 use super::world::World;
-use crate::clock::Clock;
-use crate::plan::Plan;
+use crate::clock::{Clock, True};
+use crate::plan::{Plan, Point};
+use crate::properties::new_tenure;
 use crate::redis::{Executed, Redis, Reply, Settings};
 use crate::trace::{Answer, Asked, Event, Kept, StoreStep};
 
@@ -23,41 +28,65 @@ const RECORD: &[u8] = b"{tenure}:leader:job";
 /// A server of leases, with its own clock.
 pub(super) struct Store {
     pub(super) redis: Redis,
+    clock: Rc<Clock>,
+    state: Rc<State>,
+}
+
+/// What is known about the server.
+#[derive(Default)]
+struct State {
+    /// How often another process has taken its place.
+    server: Cell<u32>,
     /// The election's record after the last script.
-    last: Rc<RefCell<Option<Kept>>>,
+    last: Cell<Option<Kept>>,
+    /// It says nothing more before a fault is carried out that begins at a grant.
+    waits: Cell<bool>,
 }
 
 impl Store {
-    pub(super) fn new(plan: &Plan, world: &Rc<World>) -> Self {
-        let clock = Rc::new(Clock::new(EPOCH, plan.store_rate_ppm));
+    pub(super) fn new(
+        plan: &Plan,
+        world: &Rc<World>,
+        nodes: &[Arc<Node>],
+        triggers: &Arc<Triggers>,
+    ) -> Self {
+        let clock = Rc::new(Clock::new(EPOCH, plan.store.clock_rate_ppm));
         let settings = Settings { seed: plan.seed, ..Settings::default() };
         let redis = Redis::new(settings, {
             let (clock, world) = (Rc::clone(&clock), Rc::clone(world));
             move || clock.read(world.true_now()).as_nanos() / 1_000
         });
-        let last = Rc::new(RefCell::new(None));
+        let state = Rc::new(State::default());
         let digest = |text: &str| Bytes::from(Sha1::from(text).digest().to_string());
         let watch = Watch {
             redis: redis.clone(),
             world: Rc::clone(world),
-            clock,
+            nodes: nodes.to_vec(),
+            triggers: Arc::clone(triggers),
+            clock: Rc::clone(&clock),
             scripts: SCRIPTS.iter().map(|(name, text)| (digest(text), *name)).collect(),
-            last: Rc::clone(&last),
+            state: Rc::clone(&state),
         };
-        redis.observe(Box::new(move |executed| {
-            if let Some(step) = watch.step(executed) {
-                watch.world.record(Event::Store(step));
-            }
-        }));
-        Self { redis, last }
+        redis.observe(Box::new(move |executed| watch.look(executed)));
+        Self { redis, clock, state }
     }
 
     /// The process is gone; what it answered before stays answered.
     pub(super) fn crash(&self, keeps_data: bool) {
         self.redis.restart(keeps_data);
+        self.state.server.set(self.state.server.get() + 1);
         if !keeps_data {
-            *self.last.borrow_mut() = None;
+            self.state.last.set(None);
         }
+    }
+
+    pub(super) fn step_clock(&self, at: True, by: i64) {
+        self.clock.step(at, by);
+    }
+
+    /// Whether it has waited at a grant, and need not any more.
+    pub(super) fn waits_no_more(&self) -> bool {
+        self.state.waits.take()
     }
 }
 
@@ -78,12 +107,28 @@ pub(super) async fn program(redis: Redis) -> turmoil::Result {
 struct Watch {
     redis: Redis,
     world: Rc<World>,
+    nodes: Vec<Arc<Node>>,
+    triggers: Arc<Triggers>,
     clock: Rc<Clock>,
     scripts: BTreeMap<Bytes, &'static str>,
-    last: Rc<RefCell<Option<Kept>>>,
+    state: Rc<State>,
 }
 
 impl Watch {
+    fn look(&self, executed: &Executed<'_>) {
+        let Some(step) = self.step(executed) else { return };
+        if new_tenure(&step).is_some() {
+            let holder = self.nodes.iter().find(|node| node.has_campaigned_as(step.holder));
+            let node = holder.map(|node| node.index);
+            if self.triggers.reached(self.world.true_now(), Point::Grant, node) {
+                self.state.waits.set(true);
+                // The reply does not leave.
+                self.redis.stall(true);
+            }
+        }
+        self.world.record(Event::Store(step));
+    }
+
     /// `None` for whatever is no request of an election.
     fn step(&self, executed: &Executed<'_>) -> Option<StoreStep> {
         let [command, sha, keys, rest @ ..] = executed.args else { return None };
@@ -92,11 +137,33 @@ impl Watch {
         }
         let arguments = rest.get(number::<usize>(text(keys)?)?..)?;
         let (holder, request) = asked(self.scripts.get(sha)?, arguments)?;
-        let after = self.record();
-        let before = self.last.replace(after);
-        Some(StoreStep { holder, request, answer: answer(executed.reply), before, after })
+        let (before, answer) = (self.state.last.get(), answer(executed.reply));
+        let mut after = self.record();
+        if let (
+            Answer::Held
+            | Answer::Stale
+            | Answer::Superseded
+            | Answer::Released
+            | Answer::NotHeld
+            | Answer::Other,
+            Some(before),
+            Some(after),
+        ) = (answer, before, &mut after)
+        {
+            // As its last grant or renewal left it: the clock may have been stepped since.
+            after.lease_ends = before.lease_ends;
+        }
+        self.state.last.set(after);
+        let (server, now) = (self.state.server.get(), self.micros() * 1_000);
+        Some(StoreStep { server, now, holder, request, answer, before, after })
     }
 
+    /// What the clock shows to scripts.
+    fn micros(&self) -> u64 {
+        self.clock.read(self.world.true_now()).as_nanos() / 1_000
+    }
+
+    /// The record as it is now, its end by the clock as it is now.
     fn record(&self) -> Option<Kept> {
         let read = [b"HMGET", RECORD, b"token", b"holder", b"lease_end", b"released"];
         let Reply::Array(values) = self.redis.execute(&read) else { return None };
@@ -110,10 +177,12 @@ impl Watch {
             return None;
         };
         let micros: u64 = number(text(lease_end)?)?;
+        let lease_end = micros.saturating_mul(1_000);
         Some(Kept {
             token: number(text(token)?)?,
             holder: u128::from_str_radix(text(holder)?, 16).ok()?,
-            lease_ends: self.clock.when(tenure::Instant::from_nanos(micros * 1_000)),
+            lease_end,
+            lease_ends: self.clock.when(Instant::from_nanos(lease_end)),
             released: text(released)? == "1",
         })
     }

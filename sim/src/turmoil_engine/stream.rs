@@ -10,19 +10,25 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_util::sync::WaitForCancellationFutureOwned;
 use turmoil::net::TcpStream;
 
-use super::node::{Node, Point};
+use super::node::Node;
+use crate::plan::Point;
+
+/// What every request begins with on the wire. What else a client says, such as HELLO, is none.
+const REQUEST: &[u8] = b"EVALSHA";
 
 pub(super) struct Stream {
     node: Arc<Node>,
     life: u32,
     inner: TcpStream,
+    /// The process has come to the sending of a request, and has not sent it.
+    sending: bool,
     cut: Pin<Box<WaitForCancellationFutureOwned>>,
 }
 
 impl Stream {
     pub(super) fn new(node: Arc<Node>, inner: TcpStream) -> Self {
         let cut = Box::pin(node.connections().cancelled_owned());
-        Self { life: node.who().life, node, inner, cut }
+        Self { life: node.who().life, node, inner, sending: false, cut }
     }
 
     fn poll_usable(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -58,10 +64,15 @@ impl AsyncWrite for Stream {
         if self.is_of_the_dead() {
             return Poll::Ready(Ok(bytes.len()));
         }
-        self.node.reaches(Point::Send);
+        if !self.sending && carries_a_request(bytes) {
+            self.sending = true;
+            self.node.reaches(Point::Send);
+        }
         ready!(self.poll_usable(context))?;
         let written = ready!(Pin::new(&mut self.inner).poll_write(context, bytes))?;
-        self.node.reaches(Point::Sent);
+        if std::mem::take(&mut self.sending) {
+            self.node.reaches(Point::Sent);
+        }
         Poll::Ready(Ok(written))
     }
 
@@ -72,4 +83,8 @@ impl AsyncWrite for Stream {
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.inner).poll_shutdown(context)
     }
+}
+
+fn carries_a_request(bytes: &[u8]) -> bool {
+    bytes.windows(REQUEST.len()).any(|window| window == REQUEST)
 }

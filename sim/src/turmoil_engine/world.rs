@@ -1,37 +1,37 @@
-//! What the engine and all processes of a run share: the recorder, the sinks, and the handles by which
-//! the engine asks every candidate whether it leads.
+//! What the engine and all processes of a run share: the trace, the sinks, and the handles by which the
+//! engine asks every candidate whether it leads.
 
 use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tenure::{Candidate, Config};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
-use super::node::{Node, Now};
+use super::TICK;
+use super::journal::Journal;
+use super::node::Node;
+use super::triggers::Triggers;
 use crate::clock::True;
-use crate::plan::Plan;
-use crate::properties::{Judge, Leader, PropertyName, Terms};
-use crate::sometimes::Sometimes;
-use crate::trace::{Event, Trace, Who};
+use crate::engine::Outcome;
+use crate::plan::{Plan, Point};
+use crate::properties::Leader;
+use crate::trace::{Event, Who};
 
 pub(super) struct World {
-    pub(super) config: Config,
+    pub(super) configs: Vec<Config>,
     pub(super) work_every: Duration,
-    pub(super) now: Now,
-    recorder: RefCell<Recorder>,
+    /// How long a write takes, in whole ticks.
+    write_takes: u64,
+    journal: Arc<Journal>,
+    triggers: Arc<Triggers>,
+    outcome: RefCell<Outcome>,
     participants: RefCell<Vec<Option<Participant>>>,
+    /// On their way to the sinks, in order of their arrival.
+    writes: RefCell<VecDeque<Write>>,
     /// The highest token that the fenced sink has accepted.
-    fence: RefCell<u64>,
-    missed_events: Cell<bool>,
-}
-
-#[derive(Default)]
-struct Recorder {
-    trace: Trace,
-    judge: Judge,
-    sometimes: Sometimes,
+    fence: Cell<u64>,
 }
 
 struct Participant {
@@ -44,66 +44,62 @@ struct Participant {
     elected: bool,
 }
 
+/// A write on its way: from here on its process can't keep it from landing.
+struct Write {
+    who: Who,
+    token: u64,
+    checked: True,
+    lands: True,
+    landed: oneshot::Sender<()>,
+}
+
 impl World {
     pub(super) fn new(
         plan: &Plan,
-        config: Config,
-        only: Option<&[PropertyName]>,
-        now: Now,
+        configs: Vec<Config>,
+        journal: Arc<Journal>,
+        triggers: Arc<Triggers>,
+        outcome: Outcome,
     ) -> Self {
-        let terms = Terms {
-            stop_margin: config.stop_margin(),
-            drift_ppm: config.drift_ppm(),
-            progress_bound: plan.progress_bound(&config),
-        };
-        let recorder = Recorder {
-            trace: Trace::default(),
-            judge: Judge::new(terms, &plan.broken(), only),
-            sometimes: Sometimes::default(),
-        };
+        let ticks = Duration::from_micros(plan.work.takes_us).as_nanos().div_ceil(TICK.as_nanos());
         Self {
-            config,
-            work_every: Duration::from_millis(plan.work_every_ms),
-            now,
-            recorder: RefCell::new(recorder),
+            configs,
+            work_every: Duration::from_millis(plan.work.every_ms),
+            write_takes: u64::try_from(ticks * TICK.as_nanos()).unwrap_or(u64::MAX),
+            journal,
+            triggers,
+            outcome: RefCell::new(outcome),
             participants: RefCell::new(plan.nodes.iter().map(|_| None).collect()),
-            fence: RefCell::new(0),
-            missed_events: Cell::new(false),
+            writes: RefCell::default(),
+            fence: Cell::new(0),
         }
     }
 
     pub(super) fn true_now(&self) -> True {
-        self.now.load(Ordering::Relaxed)
+        self.journal.now()
     }
 
     pub(super) fn record(&self, event: Event) {
-        let at = self.true_now();
-        let Recorder { trace, judge, sometimes } = &mut *self.recorder.borrow_mut();
-        judge.observe(at, &event);
-        sometimes.observe(at, &event);
-        trace.push(at, event);
+        self.journal.record(event);
     }
 
-    /// What a process says; a dead one says nothing.
-    pub(super) fn record_of(&self, node: &Node, event: Event) {
-        if !node.is_alive() {
-            return;
+    /// The tick is over: what happened in it is judged.
+    pub(super) fn write_up(&self) {
+        let (at, events) = (self.true_now(), self.journal.take());
+        let mut outcome = self.outcome.borrow_mut();
+        for event in events {
+            outcome.record(at, event);
         }
-        if let Event::Elected { .. } = event
-            && let Some(participant) = &mut self.participants.borrow_mut()[node.index]
-        {
-            participant.elected = true;
-        }
-        self.record(event);
     }
 
-    /// A trace with holes can't be judged.
-    pub(super) fn missed_events(&self) {
-        self.missed_events.set(true);
+    pub(super) fn is_violated(&self) -> bool {
+        self.outcome.borrow().judge.violation().is_some()
     }
 
-    pub(super) fn has_missed_events(&self) -> bool {
-        self.missed_events.get()
+    pub(super) fn finish(&self) -> Outcome {
+        let mut outcome = self.outcome.take();
+        outcome.finish(self.true_now());
+        outcome
     }
 
     pub(super) fn joined(
@@ -125,6 +121,12 @@ impl World {
         drop(gone);
     }
 
+    pub(super) fn was_elected(&self, node: &Node) {
+        if let Some(participant) = &mut self.participants.borrow_mut()[node.index] {
+            participant.elected = true;
+        }
+    }
+
     pub(super) fn resign(&self, node: usize) {
         if let Some(participant) = &self.participants.borrow()[node] {
             // A process that has just begun to stop does not mind.
@@ -132,10 +134,16 @@ impl World {
         }
     }
 
+    /// The node that leads at this very moment, if one does.
+    pub(super) fn leader(&self) -> Option<usize> {
+        let participants = self.participants.borrow();
+        let mut present = participants.iter().flatten();
+        present.find(|one| one.candidate.is_leader()).map(|one| one.node.index)
+    }
+
     /// Asks every candidate, paused ones included, whether it leads at this very moment.
     pub(super) fn probe(&self, leaders: &mut Vec<Leader>) {
         leaders.clear();
-        let mut changed = false;
         for participant in self.participants.borrow_mut().iter_mut().flatten() {
             let leads = participant.candidate.is_leader();
             if std::mem::take(&mut participant.elected)
@@ -148,37 +156,49 @@ impl World {
             }
             if leads != participant.leads.is_some() {
                 participant.leads = leads.then(|| token_of(&participant.candidate));
-                changed = true;
                 self.record(participant.turned());
+                if leads {
+                    // At the end of a tick nobody runs who would have to wait.
+                    let node = Some(participant.node.index);
+                    self.triggers.reached(self.true_now(), Point::Leads, node);
+                }
             }
             if let Some(token) = participant.leads {
                 leaders.push(Leader { who: participant.node.who(), token });
             }
         }
-        let mut recorder = self.recorder.borrow_mut();
-        if changed || !leaders.is_empty() {
-            recorder.judge.probe(self.true_now(), leaders);
+    }
+
+    /// Writes to both sinks, having checked the lead at `checked`. Done once the write has landed.
+    pub(super) async fn write(&self, node: &Node, token: u64, checked: True) {
+        if !node.is_alive() {
+            return;
         }
+        let (landed, has_landed) = oneshot::channel();
+        let lands = self.true_now().saturating_add(self.write_takes);
+        self.writes.borrow_mut().push_back(Write {
+            who: node.who(),
+            token,
+            checked,
+            lands,
+            landed,
+        });
+        self.land();
+        // The sinks never drop a write.
+        let _ = has_landed.await;
     }
 
-    /// Writes to both sinks, having been told that the lead was checked.
-    pub(super) fn write(&self, node: &Node, token: u64) {
-        let mut highest = self.fence.borrow_mut();
-        let accepted_by_fenced = token >= *highest;
-        *highest = token.max(*highest);
-        self.record_of(node, Event::Wrote { who: node.who(), token, accepted_by_fenced });
-    }
-
-    pub(super) fn is_violated(&self) -> bool {
-        self.recorder.borrow().judge.violation().is_some()
-    }
-
-    pub(super) fn finish(&self) -> (Trace, Judge, Sometimes) {
-        let at = self.true_now();
-        let mut recorder = self.recorder.take();
-        recorder.judge.finish(at);
-        let Recorder { trace, judge, sometimes } = recorder;
-        (trace, judge, sometimes)
+    /// What has reached the sinks by now takes effect.
+    pub(super) fn land(&self) {
+        let (now, mut writes) = (self.true_now(), self.writes.borrow_mut());
+        while writes.front().is_some_and(|write| write.lands <= now) {
+            let Some(Write { who, token, checked, landed, .. }) = writes.pop_front() else { break };
+            let accepted_by_fenced = token >= self.fence.get();
+            self.fence.set(token.max(self.fence.get()));
+            self.record(Event::Wrote { who, token, checked, accepted_by_fenced });
+            // Its work may have been dropped meanwhile.
+            let _ = landed.send(());
+        }
     }
 }
 

@@ -1,0 +1,87 @@
+//! What runs on each node: the shipped driver and Redis adapter, and a reporter of what they say.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use futures_util::StreamExt;
+use tenure::runtime::Runtime;
+use tenure::store::redis::{Redis, RedisConfig};
+use tenure::{Candidate, StepDownReason, Tenure};
+use tokio::sync::mpsc;
+
+use super::node::Node;
+use super::process::spawn;
+use super::recording::Recording;
+use super::runtime::SimRuntime;
+use super::work::works;
+use super::world::World;
+use crate::engine::EngineError;
+use crate::trace::{Event, Reason};
+
+pub(super) fn take_part(world: &Rc<World>, node: &Arc<Node>) -> turmoil::Result {
+    let config = world.configs[node.index];
+    let runtime: Arc<dyn Runtime> = Arc::new(SimRuntime(Arc::clone(node)));
+    let settings = RedisConfig::new("store", 6379).connect_timeout(config.request_timeout());
+    let store = Redis::with_runtime(settings, Arc::clone(&runtime));
+    let candidate = Candidate::builder(Recording::new(store, Arc::clone(node)), "job")
+        .name(format!("node-{}", node.index))
+        .config(config)
+        .runtime(Arc::clone(&runtime))
+        .start()?;
+    let (resign, resignations) = mpsc::unbounded_channel();
+    spawn(report(Rc::clone(world), Arc::clone(node), candidate.clone()));
+    spawn(resigns(Arc::clone(node), candidate.clone(), resignations));
+    spawn(works(Rc::clone(world), Arc::clone(node), runtime, candidate.clone()));
+    world.joined(node, candidate, resign);
+    Ok(())
+}
+
+/// Writes what the candidate says into the trace.
+async fn report(world: Rc<World>, node: Arc<Node>, candidate: Candidate) {
+    let mut events = candidate.events();
+    while let Some(event) = events.next().await {
+        let who = node.who();
+        let claim_ends = |tenure: &Tenure| node.clock.when(tenure.valid_until());
+        let told = match event {
+            tenure::Event::Elected(tenure) => {
+                world.was_elected(&node);
+                let token = tenure.token().get();
+                Event::Elected { who, token, claim_ends: claim_ends(&tenure) }
+            }
+            tenure::Event::Renewed(tenure) => {
+                let token = tenure.token().get();
+                Event::Renewed { who, token, claim_ends: claim_ends(&tenure) }
+            }
+            tenure::Event::SteppedDown { tenure, reason } => {
+                Event::SteppedDown { who, token: tenure.token().get(), reason: in_words(reason) }
+            }
+            tenure::Event::Quarantined { .. } => Event::Quarantined { who },
+            tenure::Event::Lagged(_) => {
+                // A trace with holes can't be judged.
+                let why = "a reporter lagged behind its candidate".into();
+                node.breaks(EngineError::Simulation(why));
+                continue;
+            }
+            _ => continue,
+        };
+        node.tell(told);
+    }
+}
+
+fn in_words(reason: StepDownReason) -> Reason {
+    match reason {
+        StepDownReason::Expired => Reason::Expired,
+        StepDownReason::Superseded => Reason::Superseded,
+        StepDownReason::Resigned => Reason::Resigned,
+        StepDownReason::RenewFailed => Reason::RenewFailed,
+        _ => Reason::Other,
+    }
+}
+
+async fn resigns(node: Arc<Node>, candidate: Candidate, mut wanted: mpsc::UnboundedReceiver<()>) {
+    while wanted.recv().await.is_some() {
+        node.tell(Event::ResignAsked { who: node.who() });
+        // Whether the lease could be handed back in time is for the properties to judge.
+        let _ = candidate.resign().await;
+    }
+}

@@ -1,0 +1,77 @@
+//! The store as the driver sees it, each call written down: what was asked when, and what came back.
+//!
+//! Nothing comes back from a call that is given up: whether it was carried out stays unknown.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use futures_util::{Stream, StreamExt};
+use tenure::store::{Hint, Key, Reply, Request, Store, StoreError, StoreTraits};
+
+use super::node::Node;
+use crate::trace::{Answer, Asked, Event};
+
+pub(super) struct Recording<S> {
+    store: S,
+    node: Arc<Node>,
+    calls: AtomicU64,
+}
+
+impl<S> Recording<S> {
+    /// For one life of a process.
+    pub(super) fn new(store: S, node: Arc<Node>) -> Self {
+        Self { store, node, calls: AtomicU64::new(0) }
+    }
+}
+
+impl<S: Store> Store for Recording<S> {
+    fn traits(&self) -> StoreTraits {
+        self.store.traits()
+    }
+
+    async fn call(&self, key: &Key, request: Request) -> Result<Reply, StoreError> {
+        let Some(asked) = asked(&request) else {
+            return self.store.call(key, request).await;
+        };
+        if let Request::Acquire { holder, .. } = request {
+            self.node.campaigns_as(holder.to_bits());
+        }
+        let (who, id) = (self.node.who(), self.calls.fetch_add(1, Ordering::Relaxed) + 1);
+        self.node.tell(Event::Sent { who, id, request: asked });
+        let result = self.store.call(key, request).await;
+        let answer = result.as_ref().ok().map(answered);
+        self.node.tell(Event::Answered { who, id, answer });
+        result
+    }
+
+    fn hints(&self, key: &Key) -> impl Stream<Item = Hint> + Send + 'static {
+        let node = Arc::clone(&self.node);
+        self.store.hints(key).inspect(move |_| node.tell(Event::Hinted { who: node.who() }))
+    }
+}
+
+fn asked(request: &Request) -> Option<Asked> {
+    match request {
+        Request::Acquire { seen, .. } => {
+            Some(Asked::Acquire { seen: seen.map_or(0, tenure::Token::get) })
+        }
+        Request::Renew { token, .. } => Some(Asked::Renew { token: token.get() }),
+        Request::Release { token, .. } => Some(Asked::Release { token: token.get() }),
+        Request::Observe => None,
+    }
+}
+
+fn answered(reply: &Reply) -> Answer {
+    match reply {
+        Reply::Granted { token, wait } => {
+            Answer::Granted { token: token.get(), waits: !wait.is_zero() }
+        }
+        Reply::Held(_) => Answer::Held,
+        Reply::Stale { .. } => Answer::Stale,
+        Reply::Renewed => Answer::Renewed,
+        Reply::Superseded { .. } => Answer::Superseded,
+        Reply::Released => Answer::Released,
+        Reply::NotHeld => Answer::NotHeld,
+        Reply::Vacant => Answer::Other,
+    }
+}

@@ -1,0 +1,70 @@
+//! What this engine can't carry out. It is refused by name before the run, and never left out.
+
+use crate::plan::{Fault, Plan, PlanError, Point, Trigger, What, When};
+
+const ENGINE: &str = "turmoil";
+
+pub(super) fn check(plan: &Plan) -> Result<(), PlanError> {
+    if plan.store.trust_empty_store {
+        return Err(PlanError::OutOfBounds {
+            field: "store.trust_empty_store".into(),
+            value: "true".into(),
+            bound: "false in the turmoil engine: the Redis store trusts no server but an empty one"
+                .into(),
+        });
+    }
+    let refused = |(index, fault): (usize, &Fault)| {
+        let why = why(fault)?;
+        Some(PlanError::Unsupported { index, kind: fault.kind(), engine: ENGINE, why })
+    };
+    plan.faults.iter().enumerate().find_map(refused).map_or(Ok(()), Err)
+}
+
+fn why(fault: &Fault) -> Option<&'static str> {
+    why_not(fault.what).or_else(|| match fault.when {
+        When::AtMs(_) => None,
+        When::On(trigger) => why_not_on(trigger),
+    })
+}
+
+const fn why_not(what: What) -> Option<&'static str> {
+    match what {
+        What::Loss { .. } | What::Duplicate { .. } | What::Reorder { .. } => {
+            Some("runs over TCP, which hides what happens to single messages")
+        }
+        What::Suspend { .. } | What::VmStop { .. } => {
+            Some("has no clock that stands still: its nodes have one clock for everything")
+        }
+        What::VmRestore { .. } => Some("can't take a snapshot of a process"),
+        What::Leave { .. } => Some("has no candidate that leaves, but by a crash"),
+        What::StoreRollback { .. } => Some("keeps no older data of the store"),
+        What::Failover { .. } | What::OldPrimary { .. } => Some("has one store, without a replica"),
+        What::Partition { .. }
+        | What::OneWay { .. }
+        | What::Hold { .. }
+        | What::Latency { .. }
+        | What::Cut { .. }
+        | What::Swizzle { .. }
+        | What::Pause { .. }
+        | What::ClockStep { .. }
+        | What::Crash { .. }
+        | What::Resign { .. }
+        | What::StoreCrash
+        | What::StoreLoss
+        | What::StoreStall
+        | What::StoreClockStep { .. } => None,
+    }
+}
+
+const fn why_not_on(trigger: Trigger) -> Option<&'static str> {
+    match trigger {
+        Trigger { point: Point::Reply, .. } => {
+            Some("can't tell when a reply has come: a process reads bytes, not replies")
+        }
+        Trigger { of: Some(_), .. } => Some("can't tell one kind of request from another"),
+        Trigger {
+            point: Point::Send | Point::Sent | Point::Guard | Point::Grant | Point::Leads,
+            ..
+        } => None,
+    }
+}

@@ -1,0 +1,108 @@
+//! What needs a program of its own on the nodes.
+
+use std::cell::Cell;
+use std::future::pending;
+
+use super::*;
+use crate::plan::{Fault, NodePlan, SCHEMA, Settings, StorePlan, What, When, Work};
+
+fn plan(faults: Vec<Fault>) -> Plan {
+    Plan {
+        schema: SCHEMA,
+        seed: 1,
+        settings: Settings::of_ttl(Duration::from_secs(1)).unwrap(),
+        nodes: vec![NodePlan { clock_offset_ms: 0, clock_rate_ppm: 0, settings: None }; 2],
+        store: StorePlan::default(),
+        latency_us: (0, 1_000),
+        work: Work { every_ms: 100, takes_us: 0 },
+        faults,
+        calm_from_ms: 100,
+        handover: false,
+    }
+}
+
+fn run_on_node_1(faults: Vec<Fault>, program: impl Fn() + 'static) -> Result<Outcome, EngineError> {
+    let program = move |_: &Rc<World>, node: &Arc<Node>| {
+        if node.index == 1 {
+            program();
+        }
+        Ok(())
+    };
+    run_program(&plan(faults), Judging::Only(&[]), &(Rc::new(program) as Program))
+}
+
+fn escapes(outcome: Result<Outcome, EngineError>) -> bool {
+    match outcome {
+        Ok(_) => false,
+        Err(EngineError::Escaped { node: 1 }) => true,
+        Err(error) => panic!("{error}"),
+    }
+}
+
+#[test]
+fn a_task_spawned_beside_the_process_escapes() {
+    let at_once = || drop(tokio::spawn(pending::<()>()));
+    assert!(escapes(run_on_node_1(vec![], at_once)));
+    let later = || {
+        spawn(async {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            spawn(async { drop(tokio::spawn(async {})) });
+        });
+    };
+    assert!(escapes(run_on_node_1(vec![], later)), "even if it ends at once");
+}
+
+#[test]
+fn a_task_in_the_process_does_not() {
+    let outcome = run_on_node_1(vec![], || {
+        spawn(async {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            assert_eq!(spawn(async { 7 }).await.unwrap(), 7);
+            // A set of its own is polled by the process, and stands still with it.
+            let own = tokio::task::LocalSet::new();
+            own.run_until(async { tokio::task::spawn_local(async {}).await.unwrap() }).await;
+        });
+    });
+    assert!(!escapes(outcome));
+}
+
+#[test]
+fn a_panic_in_a_spawned_task_fails_the_run() {
+    let outcome = run_on_node_1(vec![], || {
+        spawn(async {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            let joined = spawn(async { panic!("meant") }).await;
+            joined.expect_err("panicked");
+        });
+    });
+    assert!(matches!(outcome, Err(EngineError::Panicked { node: 1, at_ms: 20..=22 })));
+}
+
+#[test]
+fn a_spawned_task_stands_still_and_dies_with_its_process() {
+    let ticks = |what, at_ms, for_ms| {
+        let fault = Fault { when: When::AtMs(at_ms), for_ms, what };
+        let (ticks, count) = (Rc::new(Cell::new(0_u32)), Cell::new(0_u32));
+        let ticked = Rc::clone(&ticks);
+        let outcome = run_on_node_1(vec![fault], move || {
+            // Only the first life counts.
+            if count.replace(count.get() + 1) > 0 {
+                return;
+            }
+            let ticked = Rc::clone(&ticked);
+            spawn(async move {
+                for _ in 0..90 {
+                    tokio::time::sleep(Duration::from_millis(1)).await;
+                    ticked.set(ticked.get() + 1);
+                }
+                pending::<()>().await;
+            });
+        });
+        outcome.unwrap();
+        ticks.get()
+    };
+    let node = Some(1);
+    assert_eq!(ticks(What::Pause { node: Some(0) }, 10, 50), 90);
+    assert_eq!(ticks(What::Pause { node }, 10, 50), 90, "it goes on");
+    assert!(ticks(What::Crash { node, power: false }, 10, 50) <= 10);
+}
