@@ -1,31 +1,30 @@
-//! What many runs say together.
+//! The sum of many runs.
 
 use std::collections::BTreeMap;
-use std::fmt;
-use std::hash::Hasher;
 use std::time::Duration;
 
-use serde::Serialize;
-use serde::ser::{SerializeStruct, Serializer};
-use xxhash_rust::xxh3::Xxh3;
+use serde::{Deserialize, Serialize};
 
-use super::{Campaign, Failure, Run};
+use super::seeds::joined;
+use super::{Campaign, Failure, Run, Seeds, expected, units};
 use crate::plan::FaultKind;
-use crate::properties;
-use crate::sometimes;
+use crate::trace::Digest;
 
-/// How a campaign ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+/// The version of the format.
+pub(super) const SCHEMA: u32 = 1;
+
+/// How a campaign ended. The greatest of several is theirs together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
     /// Nothing was violated, and the runs went everywhere.
     Held,
-    /// A property did not hold, or a run broke down.
-    Violated,
     /// Nothing was violated, but some condition was never met: the runs prove less than they should.
     Inconclusive,
     /// The same plan gave two traces.
     Nondeterministic,
+    /// A property did not hold, or a run broke down.
+    Violated,
 }
 
 impl Verdict {
@@ -38,132 +37,295 @@ impl Verdict {
             Self::Nondeterministic => 3,
         }
     }
+
+    /// What a failure means.
+    pub const fn of(failure: &Failure) -> Self {
+        match failure {
+            Failure::Violated { .. } | Failure::Refused { .. } | Failure::Broke { .. } => {
+                Self::Violated
+            }
+            Failure::Nondeterministic { .. } => Self::Nondeterministic,
+        }
+    }
 }
 
-/// How often a property was judged, and in how many runs it did not hold.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+/// In how many runs a property was judged, and in how many it did not hold.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "said above")]
 pub struct Judged {
     pub checked: u64,
     pub violated: u64,
 }
 
-/// The sum of a campaign.
-pub struct Summary {
-    /// The first seed.
+/// A run that failed.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Failed {
+    /// Its seed.
     pub seed: u64,
+    /// Why.
+    #[serde(flatten)]
+    pub failure: Failure,
+}
+
+/// The sum of a campaign, or of several that belong together.
+///
+/// A map holds a zero for whatever could have happened, and did not.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Summary {
+    /// The version of the format.
+    pub schema: u32,
+    /// The version of the simulator: another one may draw another plan from a seed.
+    pub version: String,
+    /// The name of the engine.
+    pub engine: String,
+    /// The lowest seed of the ranges that seeds were taken from.
+    pub seed: u64,
+    /// Which seeds were to be run.
+    pub seeds: Vec<Seeds>,
     /// How many runs were carried out.
     pub runs: u64,
+    /// On how many threads.
+    pub jobs: u64,
     /// How much time was simulated.
+    #[serde(rename = "simulated_s", with = "units::in_seconds")]
     pub simulated: Duration,
-    /// How long it took.
+    /// How long it took: the longest of several that were merged, as if they had run side by side.
+    #[serde(rename = "wall_s", with = "units::in_seconds")]
     pub wall: Duration,
+    /// How long it took, all threads taken together.
+    #[serde(rename = "core_s", with = "units::in_seconds")]
+    pub core: Duration,
+    /// How much happened.
+    pub events: u64,
     /// How many tenures there were.
     pub elections: u64,
-    /// What went wrong, by kind, zeros included.
+    /// The kinds of faults that plans were drawn from.
+    pub allowed: Vec<FaultKind>,
+    /// What went wrong, by kind.
     pub faults: BTreeMap<FaultKind, u64>,
-    /// The properties.
-    pub properties: BTreeMap<&'static str, Judged>,
-    /// The conditions that a campaign should meet, zeros included.
-    pub sometimes: BTreeMap<&'static str, u64>,
+    /// The properties that were asked for.
+    pub properties: BTreeMap<String, Judged>,
+    /// The conditions that a campaign should meet, and how often each was met.
+    pub sometimes: BTreeMap<String, u64>,
+    /// In how many runs each was met.
+    pub sometimes_runs: BTreeMap<String, u64>,
+    /// How many seeds it took, from `seed` on, until each was met.
+    pub sometimes_needed: BTreeMap<String, u64>,
     /// The least time between two tenures' permitted writes.
+    #[serde(rename = "margin_min_ms", with = "units::in_milliseconds")]
     pub margin_min: Option<Duration>,
+    /// A hash of all traces, whatever the order of the runs.
+    pub trace_hash: Digest,
     /// The failed run of the lowest seed.
-    pub failed: Option<Run>,
-    hash: Xxh3,
+    pub failed: Option<Failed>,
 }
 
 impl Summary {
+    /// Of no run yet.
     pub(super) fn new(campaign: &Campaign) -> Self {
         Self {
-            seed: campaign.seed,
+            schema: SCHEMA,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            engine: campaign.engine.name().to_owned(),
+            seed: campaign.seeds.first,
+            seeds: vec![campaign.seeds],
             runs: 0,
+            jobs: 0,
             simulated: Duration::ZERO,
             wall: Duration::ZERO,
+            core: Duration::ZERO,
+            events: 0,
             elections: 0,
+            allowed: campaign.faults.clone(),
             faults: campaign.faults.iter().map(|kind| (*kind, 0)).collect(),
-            properties: properties::names().map(|name| (name, Judged::default())).collect(),
-            sometimes: sometimes::NAMES.into_iter().map(|name| (name, 0)).collect(),
+            properties: campaign.judges_by().map(|name| (name, Judged::default())).collect(),
+            sometimes: expected(campaign.engine).map(|name| (name.to_owned(), 0)).collect(),
+            sometimes_runs: expected(campaign.engine).map(|name| (name.to_owned(), 0)).collect(),
+            sometimes_needed: BTreeMap::new(),
             margin_min: None,
+            trace_hash: Digest::default(),
             failed: None,
-            hash: Xxh3::new(),
         }
     }
 
+    /// Takes in a run.
     pub(super) fn add(&mut self, run: Run) {
         self.runs += 1;
         self.simulated += run.simulated;
+        self.events += run.events;
         self.elections += run.elections;
-        self.hash.write_u64(run.seed);
-        self.hash.write_u64(run.hash);
-        for (kind, count) in &run.faults {
-            *self.faults.entry(*kind).or_default() += count;
+        self.trace_hash.add_run(run.seed, run.hash);
+        for (kind, count) in run.faults() {
+            *self.faults.entry(kind).or_default() += count;
         }
         for name in &run.judged {
-            self.properties.entry(name).or_default().checked += 1;
+            self.properties.entry((*name).to_owned()).or_default().checked += 1;
         }
         for (name, count) in &run.sometimes {
-            *self.sometimes.entry(name).or_default() += count;
+            let met = Met { count: *count, runs: 1, needed: Some(run.seed - self.seed + 1) };
+            self.met(name, met);
         }
-        self.margin_min = match (self.margin_min, run.margin) {
-            (Some(least), Some(margin)) => Some(least.min(margin)),
-            (least, margin) => least.or(margin),
-        };
-        if let Some(Failure::Violated(violation, _)) = &run.failure {
-            self.properties.entry(violation.property).or_default().violated += 1;
+        self.margin_min = least(self.margin_min, run.margin);
+        if let Some(failure) = run.failure {
+            if let Failure::Violated { property, .. } = &failure {
+                self.properties.entry(property.clone()).or_default().violated += 1;
+            }
+            self.fail(Failed { seed: run.seed, failure });
         }
-        if run.failure.is_some() && self.failed.as_ref().is_none_or(|other| run.seed < other.seed) {
-            self.failed = Some(run);
+    }
+
+    /// Takes in what another one says of other seeds.
+    pub(super) fn absorb(&mut self, other: Self) {
+        let seed = self.seed.min(other.seed);
+        let (later, other_later) = (self.seed - seed, other.seed - seed);
+        self.sometimes_needed.values_mut().for_each(|needed| *needed += later);
+        self.seed = seed;
+        self.runs += other.runs;
+        self.simulated += other.simulated;
+        self.events += other.events;
+        self.elections += other.elections;
+        self.trace_hash.add(other.trace_hash);
+        for (kind, count) in other.faults {
+            *self.faults.entry(kind).or_default() += count;
+        }
+        for (name, judged) in other.properties {
+            let sum = self.properties.entry(name).or_default();
+            sum.checked += judged.checked;
+            sum.violated += judged.violated;
+        }
+        for (name, count) in &other.sometimes {
+            let runs = other.sometimes_runs.get(name).copied().unwrap_or(0);
+            let needed = other.sometimes_needed.get(name).map(|needed| needed + other_later);
+            self.met(name, Met { count: *count, runs, needed });
+        }
+        self.margin_min = least(self.margin_min, other.margin_min);
+        other.failed.into_iter().for_each(|failed| self.fail(failed));
+    }
+
+    /// It ran side by side with another one, whose seeds it takes in too.
+    pub(super) fn beside(&mut self, other: &Self) {
+        self.seeds.extend(&other.seeds);
+        self.seeds = joined(&self.seeds);
+        self.jobs += other.jobs;
+        self.wall = self.wall.max(other.wall);
+        self.core += other.core;
+    }
+
+    pub(super) fn took(&mut self, wall: Duration, jobs: usize) {
+        let jobs = u32::try_from(jobs.max(1)).unwrap_or(u32::MAX);
+        self.jobs = jobs.into();
+        self.wall = wall;
+        self.core = wall * jobs;
+    }
+
+    fn met(&mut self, name: &str, met: Met) {
+        *self.sometimes.entry(name.to_owned()).or_default() += met.count;
+        *self.sometimes_runs.entry(name.to_owned()).or_default() += met.runs;
+        if let Some(needed) = met.needed {
+            let least = self.sometimes_needed.entry(name.to_owned()).or_insert(needed);
+            *least = needed.min(*least);
+        }
+    }
+
+    fn fail(&mut self, failed: Failed) {
+        if self.failed.as_ref().is_none_or(|other| failed.seed < other.seed) {
+            self.failed = Some(failed);
         }
     }
 
     /// The conditions that no run has met.
-    pub fn unmet(&self) -> Vec<&'static str> {
-        self.sometimes.iter().filter(|(_, count)| **count == 0).map(|(name, _)| *name).collect()
+    pub fn unmet(&self) -> Vec<&str> {
+        let never = self.sometimes.iter().filter(|(_, count)| **count == 0);
+        never.map(|(name, _)| name.as_str()).collect()
     }
 
     /// How it ended.
     pub fn verdict(&self) -> Verdict {
-        match self.failed.as_ref().and_then(|run| run.failure.as_ref()) {
-            Some(Failure::Nondeterministic { .. }) => Verdict::Nondeterministic,
-            Some(Failure::Violated(..) | Failure::Broke(_)) => Verdict::Violated,
+        match &self.failed {
+            Some(failed) => Verdict::of(&failed.failure),
             None if self.unmet().is_empty() => Verdict::Held,
             None => Verdict::Inconclusive,
         }
     }
-
-    /// A hash of all traces, in order of their seeds.
-    pub fn trace_hash(&self) -> String {
-        format!("{:016x}", self.hash.finish())
-    }
 }
 
-impl fmt::Debug for Summary {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Summary")
-            .field("seed", &self.seed)
-            .field("runs", &self.runs)
-            .field("verdict", &self.verdict())
-            .finish_non_exhaustive()
-    }
+/// That a condition was met.
+#[derive(Clone, Copy)]
+struct Met {
+    count: u64,
+    runs: u64,
+    needed: Option<u64>,
 }
 
-impl Serialize for Summary {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut object = serializer.serialize_struct("Summary", 12)?;
-        object.serialize_field("engine", "turmoil")?;
-        object.serialize_field("seed", &self.seed)?;
-        object.serialize_field("runs", &self.runs)?;
-        object.serialize_field("simulated_s", &self.simulated.as_secs_f64())?;
-        object.serialize_field("wall_s", &self.wall.as_secs_f64())?;
-        object.serialize_field("elections", &self.elections)?;
-        object.serialize_field("faults", &self.faults)?;
-        object.serialize_field("properties", &self.properties)?;
-        object.serialize_field("sometimes", &self.sometimes)?;
-        let margin = self.margin_min.map(|margin| margin.as_secs_f64() * 1_000.0);
-        object.serialize_field("margin_min_ms", &margin)?;
-        object.serialize_field("verdict", &self.verdict())?;
-        object.serialize_field("trace_hash", &self.trace_hash())?;
-        object.end()
+fn least(one: Option<Duration>, other: Option<Duration>) -> Option<Duration> {
+    one.into_iter().chain(other).min()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::Engine;
+
+    fn campaign() -> Campaign {
+        Campaign {
+            engine: Engine::Model,
+            seeds: Seeds::range(10, 100),
+            jobs: 1,
+            faults: Vec::new(),
+            properties: None,
+            check_determinism: false,
+        }
+    }
+
+    fn failed(seed: u64) -> Run {
+        Run::failed(seed, Failure::Broke { what: format!("seed {seed}") })
+    }
+
+    fn meeting(seed: u64) -> Run {
+        let mut run = failed(seed);
+        (run.failure, run.sometimes) = (None, vec![("luck", 2)]);
+        run
+    }
+
+    #[test]
+    fn how_runs_are_spread_over_threads_does_not_matter() {
+        let runs = || [meeting(40), failed(70), meeting(13), failed(21), meeting(99)];
+        let mut alone = Summary::new(&campaign());
+        for run in runs() {
+            alone.add(run);
+        }
+        let (mut one, mut other) = (Summary::new(&campaign()), Summary::new(&campaign()));
+        for (number, run) in runs().into_iter().enumerate() {
+            if number % 2 == 0 { one.add(run) } else { other.add(run) }
+        }
+        one.absorb(other);
+        for summary in [alone, one] {
+            assert_eq!((summary.runs, summary.verdict()), (5, Verdict::Violated));
+            assert_eq!(summary.failed.as_ref().map(|failed| failed.seed), Some(21));
+            let of = |map: &BTreeMap<String, u64>| map.get("luck").copied();
+            assert_eq!(of(&summary.sometimes), Some(6));
+            assert_eq!(of(&summary.sometimes_runs), Some(3));
+            assert_eq!(of(&summary.sometimes_needed), Some(4));
+        }
+    }
+
+    #[test]
+    fn what_was_needed_counts_from_the_first_of_all_seeds() {
+        let earlier = Campaign { seeds: Seeds::range(1, 9), ..campaign() };
+        let (mut one, mut other) = (Summary::new(&campaign()), Summary::new(&earlier));
+        one.add(meeting(10));
+        one.absorb(other.clone());
+        assert_eq!((one.seed, one.sometimes_needed["luck"]), (1, 10));
+        other.add(meeting(3));
+        one.absorb(other);
+        assert_eq!((one.seed, one.sometimes_needed["luck"]), (1, 3));
+    }
+
+    #[test]
+    fn the_worst_verdict_is_that_of_all() {
+        use Verdict::{Held, Inconclusive, Nondeterministic, Violated};
+        let worst = [Inconclusive, Violated, Held, Nondeterministic].into_iter().max();
+        assert_eq!(worst.map(Verdict::exit_code), Some(1));
+        assert_eq!([Held, Inconclusive].into_iter().max(), Some(Inconclusive));
     }
 }

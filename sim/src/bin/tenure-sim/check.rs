@@ -1,0 +1,36 @@
+//! A recorded trace, judged again.
+
+use std::fs::File;
+use std::io::{self, BufReader};
+
+use tenure_sim::campaign::{Run, Verdict};
+use tenure_sim::trace::file;
+
+use crate::args::CheckArguments;
+use crate::show::one::One;
+use crate::trouble::{Trouble, written};
+
+pub(crate) fn check(arguments: &CheckArguments) -> Result<u8, Trouble> {
+    let path = &arguments.trace;
+    let opened = File::open(path).map_err(|why| Trouble::of_file(path, why))?;
+    let recorded = file::read(BufReader::new(opened)).map_err(|why| Trouble::of_file(path, why))?;
+    let (header, hash) = (recorded.header.clone(), recorded.end.hash);
+    let outcome =
+        recorded.judge(arguments.judged.judging()).map_err(|why| Trouble::of_file(path, why))?;
+    let run = Run::of(&header.plan, &outcome);
+    let one = One {
+        engine: &header.engine,
+        plan: &header.plan,
+        run: &run,
+        entries: outcome.trace.entries(),
+        is_intact: hash.is_none_or(|hash| hash == run.hash),
+    };
+    written(one.tell(&mut io::stdout().lock(), arguments.output.format, arguments.events))?;
+    match one.verdict() {
+        Verdict::Held if !one.is_intact => {
+            let what = "its events were changed: the hash in the last line is not theirs";
+            Err(Trouble::of_file(path, what))
+        }
+        verdict => Ok(verdict.exit_code()),
+    }
+}

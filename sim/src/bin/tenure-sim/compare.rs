@@ -1,0 +1,44 @@
+//! A comparison, for people.
+
+use std::io::{self, Write};
+
+use comfy_table::{CellAlignment, Table, presets};
+use tenure_sim::compare::{self, Comparison, Contender, Settings};
+
+use crate::args::{CompareArguments, Format};
+use crate::trouble::{Trouble, written};
+
+pub(crate) fn compare(arguments: &CompareArguments) -> Result<u8, Trouble> {
+    let settings = Settings { runs: arguments.runs, seed: arguments.seed, jobs: arguments.jobs() };
+    let comparison = compare::run(&settings).map_err(|error| Trouble::Input(error.into()))?;
+    let mut out = io::stdout().lock();
+    written(match arguments.output.format {
+        Format::Human => show(&mut out, &comparison),
+        Format::Json => {
+            serde_json::to_writer_pretty(&mut out, &comparison).map_err(io::Error::from)
+        }
+    })?;
+    Ok(0)
+}
+
+/// Writes a table for each trouble, and what stands behind each name.
+fn show(out: &mut impl Write, comparison: &Comparison) -> io::Result<()> {
+    for shown in comparison.tables() {
+        let mut table = Table::new();
+        table.load_style(presets::NOTHING).set_header(shown.head);
+        table.add_rows(shown.rows);
+        for column in table.column_iter_mut().skip(1) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+        writeln!(out, "{}\n{table}\n", shown.title)?;
+    }
+    for contender in Contender::ALL {
+        writeln!(out, "{contender}: {}", contender.about())?;
+    }
+    writeln!(
+        out,
+        "\nOverlaps and waits are medians and maxima of the runs that have one; vacant is how long \
+         nobody led, at the\nlongest in a run. Stale writes were accepted from an older tenure after one \
+         of a newer; refused are those that\na token kept out. Others than tenure are models."
+    )
+}

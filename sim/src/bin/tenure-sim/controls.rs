@@ -1,0 +1,95 @@
+//! Controls: what breaks when one assumption is left behind.
+
+use std::io::{self, Write};
+
+use tenure_sim::controls::{self, Control, Report, Verdict};
+
+use crate::args::{Format, OutputArguments};
+use crate::show::table;
+use crate::trouble::{Trouble, written};
+
+pub(crate) fn run(
+    controls: &[Control],
+    (seed, runs, jobs): (u64, u64, usize),
+    output: OutputArguments,
+) -> Result<u8, Trouble> {
+    let carry_out = |control| controls::run(control, seed, runs, jobs);
+    let reports: Result<Vec<Report>, _> = controls.iter().map(carry_out).collect();
+    let reports = reports.map_err(|error| Trouble::Input(error.into()))?;
+    let mut out = io::stdout().lock();
+    written(match output.format {
+        Format::Human => human(&mut out, &reports),
+        Format::Json => json(&mut out, &reports),
+    })?;
+    Ok(exit_code(&reports))
+}
+
+/// What broke in each control, then what to make of it.
+fn human(out: &mut impl Write, reports: &[Report]) -> io::Result<()> {
+    writeln!(out, "{}\n", broken(reports))?;
+    reports.iter().try_for_each(|report| verdict(out, report))
+}
+
+/// All reports in one line.
+fn json(out: &mut impl Write, reports: &[Report]) -> io::Result<()> {
+    serde_json::to_writer(&mut *out, reports)?;
+    writeln!(out)
+}
+
+/// Zero only if every control showed what it should.
+fn exit_code(reports: &[Report]) -> u8 {
+    u8::from(!reports.iter().all(Report::is_ok))
+}
+
+fn broken(reports: &[Report]) -> comfy_table::Table {
+    let mut table = table(["control", "property", "breaks", "in runs", "of", "first in seed"]);
+    for report in reports {
+        let held = |name: &&&str| !report.broken.contains_key(**name);
+        for name in report.must_break.iter().filter(held) {
+            let (runs, never) = (report.runs.to_string(), "0".to_owned());
+            table.add_row([report.control, name, "must", &never, &runs, "-"]);
+        }
+        for (name, broken) in &report.broken {
+            let (broken_in, runs) = (broken.runs.to_string(), report.runs.to_string());
+            let seed = broken.first_seed.to_string();
+            table.add_row([report.control, name, may(report, name), &broken_in, &runs, &seed]);
+        }
+    }
+    table
+}
+
+fn may(report: &Report, name: &str) -> &'static str {
+    if report.must_break.contains(&name) {
+        "must"
+    } else if report.may_break.contains(&name) {
+        "may"
+    } else {
+        "must not"
+    }
+}
+
+fn verdict(out: &mut impl Write, report: &Report) -> io::Result<()> {
+    let control = report.control;
+    match &report.verdict {
+        Verdict::Ok => {
+            writeln!(out, "{control}: OK: it broke what it must, and all else held")
+        }
+        Verdict::NothingBroke { missing } => {
+            let (missing, runs) = (missing.join(", "), report.runs);
+            writeln!(out, "{control}: NOTHING BROKE: held in all of {runs} runs: {missing}")
+        }
+        Verdict::BrokeTooMuch { unexpected } => {
+            writeln!(out, "{control}: BROKE TOO MUCH")?;
+            for unexpected in unexpected {
+                let (name, seed) = (unexpected.property, unexpected.seed);
+                let what = report.broken.get(name).map_or("", |broken| &broken.what);
+                writeln!(out, "    {name}: {what}")?;
+                writeln!(
+                    out,
+                    "    Again: tenure-sim run --control {control} --seed {seed} --runs 1"
+                )?;
+            }
+            Ok(())
+        }
+    }
+}

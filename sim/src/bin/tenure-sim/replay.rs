@@ -1,0 +1,50 @@
+//! One seed or plan, again.
+
+use std::fs;
+use std::io::{self, Write};
+
+use tenure_sim::campaign::{Failure, Run, attempt_twice};
+use tenure_sim::engine::Engine;
+use tenure_sim::plan::{Plan, swarm};
+use tenure_sim::trace::file;
+
+use crate::args::{DrawnArguments, ReplayArguments};
+use crate::show::one::One;
+use crate::trouble::{Trouble, create, written};
+
+pub(crate) fn replay(arguments: &ReplayArguments) -> Result<u8, Trouble> {
+    let engine = arguments.engine;
+    let plan = plan(arguments)?;
+    let trace = arguments.trace.as_deref().map(create).transpose()?;
+    let outcome = attempt_twice(engine, &plan, arguments.judged.judging());
+    let (run, entries) = match &outcome {
+        Ok(outcome) => (Run::of(&plan, outcome), outcome.trace.entries()),
+        Err(Failure::Refused { what }) => return Err(Trouble::Input(what.clone().into())),
+        Err(failure) => (Run::failed(plan.seed, failure.clone()), &[][..]),
+    };
+    if let (Some(mut out), Ok(outcome)) = (trace, &outcome) {
+        let (trace, end) = (&outcome.trace, outcome.simulated);
+        written(file::write(&mut out, engine, &plan, trace, end).and_then(|()| out.flush()))?;
+    }
+    let one = One { engine: engine.name(), plan: &plan, run: &run, entries, is_intact: true };
+    written(one.tell(&mut io::stdout().lock(), arguments.output.format, arguments.events))?;
+    Ok(one.verdict().exit_code())
+}
+
+fn plan(arguments: &ReplayArguments) -> Result<Plan, Trouble> {
+    if let Some(path) = &arguments.which.plan {
+        let text = fs::read_to_string(path).map_err(|why| Trouble::of_file(path, why))?;
+        return Plan::parse(&text).map_err(|why| Trouble::of_file(path, why));
+    }
+    // The command line has either.
+    drawn(arguments.which.seed.unwrap_or(1), arguments.engine, &arguments.drawn)
+}
+
+/// The plan of a seed.
+pub(crate) fn drawn(
+    seed: u64,
+    engine: Engine,
+    arguments: &DrawnArguments,
+) -> Result<Plan, Trouble> {
+    Ok(swarm(seed, &arguments.faults(engine)?, engine.scope()))
+}

@@ -1,0 +1,186 @@
+//! The result, for people.
+
+mod event;
+pub(crate) mod one;
+
+use std::collections::BTreeSet;
+use std::io::{self, Write};
+use std::time::Duration;
+
+use comfy_table::{CellAlignment, Table, presets};
+use tenure_sim::campaign::{Report, Seeds, Summary, Verdict};
+use tenure_sim::engine::Engine;
+use tenure_sim::plan::FaultKind;
+use tenure_sim::properties;
+
+/// Figures of all engines side by side, then what to make of them.
+pub(crate) fn campaigns(out: &mut impl Write, summaries: &[Summary]) -> io::Result<()> {
+    writeln!(out, "{}\n", figures(summaries))?;
+    writeln!(out, "{}\n", faults(summaries))?;
+    writeln!(out, "{}\n", judged(summaries))?;
+    writeln!(out, "{}\n", sometimes(summaries))?;
+    for summary in summaries {
+        needed(out, summary)?;
+    }
+    for failed in summaries.iter().filter(|summary| summary.failed.is_some()) {
+        failure(out, failed)?;
+    }
+    summaries.iter().try_for_each(|summary| verdict(out, summary))
+}
+
+fn figures(summaries: &[Summary]) -> Table {
+    let mut table = numbers(heads("engine", summaries, &[""]));
+    let mut row = |name: &str, figure: &dyn Fn(&Summary) -> String| {
+        table.add_row([name.to_owned()].into_iter().chain(summaries.iter().map(figure)));
+    };
+    row("seeds", &|summary| summary.seeds.iter().map(seeds).collect::<Vec<_>>().join("; "));
+    row("runs", &|summary| summary.runs.to_string());
+    row("simulated", &|summary| format!("{:.0} s", summary.simulated.as_secs_f64()));
+    row("took", &|summary| format!("{:.1} s", summary.wall.as_secs_f64()));
+    row("threads", &|summary| summary.jobs.to_string());
+    row("runs a second", &|summary| format!("{:.0}", Report::from(summary).runs_per_s));
+    row("events a second", &|summary| format!("{:.0}", Report::from(summary).events_per_s));
+    row("simulated seconds a second and thread", &|summary| {
+        format!("{:.0}", Report::from(summary).simulated_s_per_core_s)
+    });
+    row("events", &|summary| summary.events.to_string());
+    row("elections", &|summary| summary.elections.to_string());
+    row("least safety margin", &|summary| {
+        summary.margin_min.map_or_else(|| "none".to_owned(), milliseconds)
+    });
+    row("trace hash", &|summary| summary.trace_hash.to_string());
+    row("version", &|summary| summary.version.clone());
+    table
+}
+
+fn faults(summaries: &[Summary]) -> Table {
+    let mut table = numbers(heads("fault", summaries, &["happened"]));
+    for kind in FaultKind::ALL {
+        let cells = summaries.iter().map(|summary| summary.faults.get(&kind));
+        if cells.clone().any(|cell| cell.is_some()) {
+            let cells = cells.map(|cell| cell.map_or_else(|| "-".to_owned(), u64::to_string));
+            table.add_row([kind.name().to_owned()].into_iter().chain(cells));
+        }
+    }
+    table
+}
+
+fn judged(summaries: &[Summary]) -> Table {
+    let mut table = numbers(heads("property", summaries, &["judged", "violated"]));
+    for name in names(summaries.iter().map(|summary| summary.properties.keys())) {
+        let cells = summaries.iter().flat_map(|summary| match summary.properties.get(name) {
+            Some(judged) => [judged.checked.to_string(), judged.violated.to_string()],
+            None => ["-".to_owned(), "-".to_owned()],
+        });
+        table.add_row([name.to_owned()].into_iter().chain(cells));
+    }
+    table
+}
+
+fn sometimes(summaries: &[Summary]) -> Table {
+    let mut table = numbers(heads("sometimes", summaries, &["met", "in runs", "after seeds"]));
+    for name in names(summaries.iter().map(|summary| summary.sometimes.keys())) {
+        let cells = summaries.iter().flat_map(|summary| {
+            let of = [&summary.sometimes, &summary.sometimes_runs, &summary.sometimes_needed];
+            of.map(|map| map.get(name).map_or_else(|| "-".to_owned(), u64::to_string))
+        });
+        table.add_row([name.to_owned()].into_iter().chain(cells));
+    }
+    table
+}
+
+/// The fewest and the most seeds that a condition needed: how much a campaign has to spare.
+fn needed(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
+    let needed = || summary.sometimes_needed.iter().map(|(name, needed)| (needed, name));
+    let (Some((few, easy)), Some((many, hard))) = (needed().min(), needed().max()) else {
+        return Ok(());
+    };
+    let of = summary.seeds.iter().map(|seeds| seeds.count).sum::<u64>();
+    writeln!(
+        out,
+        "{}: of {of} seeds, {easy} needed {few}, the fewest, and {hard} {many}, the most",
+        summary.engine
+    )
+}
+
+fn failure(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
+    let Some(failed) = &summary.failed else { return Ok(()) };
+    writeln!(out, "\nSeed {} in the {} engine:", failed.seed, summary.engine)?;
+    one::failure(out, &failed.failure, one::BEFORE)?;
+    let flags = flags(summary);
+    let (engine, seed) = (&summary.engine, failed.seed);
+    writeln!(out, "\nAgain: tenure-sim replay --engine {engine} --seed {seed}{flags}\n")
+}
+
+/// What says the same again, besides engine and seed.
+fn flags(summary: &Summary) -> String {
+    let usual = summary.engine.parse().map(|engine: Engine| engine.scope().kinds());
+    let by: BTreeSet<&str> = summary.properties.keys().map(String::as_str).collect();
+    let faults = if usual.as_ref() == Ok(&summary.allowed) {
+        String::new()
+    } else {
+        let names: Vec<&str> = summary.allowed.iter().map(|kind| kind.name()).collect();
+        format!(" --faults {}", names.join(","))
+    };
+    let properties = if by == properties::names().collect() {
+        String::new()
+    } else {
+        format!(" --properties {}", by.into_iter().collect::<Vec<_>>().join(","))
+    };
+    faults + &properties
+}
+
+fn verdict(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
+    let engine = &summary.engine;
+    match summary.verdict() {
+        Verdict::Held => {
+            writeln!(out, "{engine}: HELD: nothing was violated, every condition was met")
+        }
+        Verdict::Violated => writeln!(out, "{engine}: VIOLATED"),
+        Verdict::Inconclusive => {
+            let unmet = summary.unmet().join(", ");
+            writeln!(out, "{engine}: INCONCLUSIVE: nothing was violated; never met: {unmet}")
+        }
+        Verdict::Nondeterministic => {
+            writeln!(out, "{engine}: NONDETERMINISTIC: a plan gave two traces")
+        }
+    }
+}
+
+fn seeds(seeds: &Seeds) -> String {
+    let range = format!("{} to {}", seeds.first, seeds.first + seeds.count.saturating_sub(1));
+    if seeds.shard.is_whole() { range } else { format!("{range}, shard {}", seeds.shard) }
+}
+
+fn milliseconds(duration: Duration) -> String {
+    format!("{:.3} ms", duration.as_secs_f64() * 1_000.0)
+}
+
+/// All names that occur, in order.
+fn names<'a>(of: impl Iterator<Item = impl Iterator<Item = &'a String>>) -> BTreeSet<&'a str> {
+    of.flatten().map(String::as_str).collect()
+}
+
+/// The first column, then some for each engine.
+fn heads(first: &str, summaries: &[Summary], each: &[&str]) -> Vec<String> {
+    let head = |summary: &Summary, each: &&str| format!("{} {each}", summary.engine);
+    let heads = summaries.iter().flat_map(|of| each.iter().map(move |each| head(of, each)));
+    [first.to_owned()].into_iter().chain(heads).collect()
+}
+
+/// A table without lines, of words.
+pub(crate) fn table(heads: impl IntoIterator<Item = impl ToString>) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    table.set_header(heads.into_iter().map(|head| head.to_string()));
+    table
+}
+
+/// The same, and all columns but the first hold numbers.
+pub(crate) fn numbers(heads: impl IntoIterator<Item = impl ToString>) -> Table {
+    let mut table = table(heads);
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    table
+}

@@ -1,0 +1,153 @@
+//! One run, for people and as JSON.
+
+use std::io::{self, Write};
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+use tenure_sim::campaign::{self, Failed, Failure, Run, Verdict};
+use tenure_sim::plan::Plan;
+use tenure_sim::trace::Entry;
+
+use super::{event, milliseconds, table};
+use crate::args::Format;
+
+/// How many events before a violation are shown.
+pub(super) const BEFORE: usize = 40;
+
+/// One run, and all that happened in it.
+pub(crate) struct One<'a> {
+    pub(crate) engine: &'a str,
+    pub(crate) plan: &'a Plan,
+    pub(crate) run: &'a Run,
+    pub(crate) entries: &'a [Entry],
+    /// Nobody has changed what happened since it was recorded.
+    pub(crate) is_intact: bool,
+}
+
+impl One<'_> {
+    /// One run can't go everywhere, and need not.
+    pub(crate) fn verdict(&self) -> Verdict {
+        self.run.failure.as_ref().map_or(Verdict::Held, Verdict::of)
+    }
+
+    pub(crate) fn tell(
+        &self,
+        out: &mut impl Write,
+        format: Format,
+        events: usize,
+    ) -> io::Result<()> {
+        match format {
+            Format::Human => self.show(out, events),
+            Format::Json => writeln!(out, "{}", self.json()),
+        }
+    }
+
+    fn show(&self, out: &mut impl Write, events: usize) -> io::Result<()> {
+        let run = self.run;
+        let mut figures = table(["engine", self.engine]);
+        figures.add_row(["seed".to_owned(), run.seed.to_string()]);
+        figures.add_row(["simulated".to_owned(), milliseconds(run.simulated)]);
+        figures.add_row(["events".to_owned(), run.events.to_string()]);
+        figures.add_row(["elections".to_owned(), run.elections.to_string()]);
+        let margin = run.margin.map_or_else(|| "none".to_owned(), milliseconds);
+        figures.add_row(["least safety margin".to_owned(), margin]);
+        figures.add_row(["trace hash".to_owned(), run.hash.to_string()]);
+        writeln!(out, "{figures}\n")?;
+        let faults = run.faults().map(|(kind, count)| format!("{kind} {count}"));
+        list(out, "What went wrong", faults)?;
+        list(
+            out,
+            "What was met",
+            run.sometimes.iter().map(|(name, times)| format!("{name} {times}")),
+        )?;
+        let broken = self.broken();
+        list(out, "Beyond the assumptions", broken.iter().filter_map(Value::as_str))?;
+        list(out, "Judged", run.judged.iter())?;
+        writeln!(out)?;
+        match &run.failure {
+            Some(failure) => self::failure(out, failure, events)?,
+            None => show_events(out, self.entries, events)?,
+        }
+        if !self.is_intact {
+            writeln!(out, "\nThe events were changed: the hash in the last line is not theirs")?;
+        }
+        match self.verdict() {
+            Verdict::Held | Verdict::Inconclusive => writeln!(out, "\nHELD: nothing was violated"),
+            Verdict::Violated => writeln!(out, "\nVIOLATED"),
+            Verdict::Nondeterministic => {
+                writeln!(out, "\nNONDETERMINISTIC: the plan gave two traces")
+            }
+        }
+    }
+
+    fn json(&self) -> Value {
+        let run = self.run;
+        let faults: Map<String, Value> =
+            run.faults().map(|(kind, count)| (kind.to_string(), count.into())).collect();
+        let sometimes: Map<String, Value> = run
+            .sometimes
+            .iter()
+            .map(|(name, count)| ((*name).to_owned(), (*count).into()))
+            .collect();
+        let failed = run.failure.clone().map(|failure| Failed { seed: run.seed, failure });
+        json!({
+            "engine": self.engine,
+            "seed": run.seed,
+            "simulated_s": run.simulated.as_secs_f64(),
+            "events": run.events,
+            "elections": run.elections,
+            "margin_ms": run.margin.map(campaign::milliseconds),
+            "faults": faults,
+            "sometimes": sometimes,
+            "beyond": self.broken(),
+            "judged": run.judged,
+            "failed": failed,
+            "trace_hash": run.hash,
+            "intact": self.is_intact,
+            "verdict": self.verdict(),
+        })
+    }
+
+    /// The assumptions that the plan breaks.
+    fn broken(&self) -> Vec<Value> {
+        self.plan.broken().iter().map(|assumption| json!(assumption)).collect()
+    }
+}
+
+fn list(
+    out: &mut impl Write,
+    what: &str,
+    items: impl Iterator<Item = impl ToString>,
+) -> io::Result<()> {
+    let items: Vec<String> = items.map(|item| item.to_string()).collect();
+    let items = if items.is_empty() { "nothing".to_owned() } else { items.join(", ") };
+    writeln!(out, "{what}: {items}")
+}
+
+/// What did not hold, and what happened before.
+pub(super) fn failure(out: &mut impl Write, failure: &Failure, events: usize) -> io::Result<()> {
+    match failure {
+        Failure::Violated { property, at_ns, what, entries } => {
+            show_events(out, entries, events)?;
+            let at = milliseconds(Duration::from_nanos(*at_ns));
+            writeln!(out, "\n{property} violated at {at}: {what}")
+        }
+        Failure::Refused { what } => writeln!(out, "The plan can't be carried out: {what}"),
+        Failure::Broke { what } => writeln!(out, "The run broke down: {what}"),
+        Failure::Nondeterministic { first, again } => {
+            writeln!(out, "The first trace has the hash {first}, the second one {again}")
+        }
+    }
+}
+
+fn show_events(out: &mut impl Write, entries: &[Entry], most: usize) -> io::Result<()> {
+    let skipped = entries.len().saturating_sub(most);
+    if skipped > 0 {
+        writeln!(out, "{:>16}  {skipped} more events", "...")?;
+    }
+    for Entry { at, event } in &entries[skipped..] {
+        let at = milliseconds(Duration::from_nanos(*at));
+        writeln!(out, "{at:>16}  {}", event::told(event))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,131 @@
+//! How fast the engines are.
+
+#[cfg(feature = "turmoil")]
+mod turmoil;
+
+use std::io::{self, Write};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::{self, available_parallelism};
+use std::time::{Duration, Instant};
+
+use tenure_sim::campaign::{Failure, Run, attempt};
+use tenure_sim::engine::{Engine, Judging};
+use tenure_sim::plan::{
+    Fault, FaultKind, NodePlan, Plan, SCHEMA, Scope, Settings, StorePlan, What, When, Work, swarm,
+};
+
+use crate::show::numbers;
+use crate::trouble::{Trouble, written};
+
+const NODES: usize = 5;
+const TTL: Duration = Duration::from_secs(15);
+/// How long each figure is measured.
+const MEASURED: Duration = Duration::from_secs(3);
+
+pub(crate) fn speed() -> Result<u8, Trouble> {
+    let mut out = io::stdout().lock();
+    written(model(&mut out))?;
+    #[cfg(feature = "turmoil")]
+    written(turmoil::compare(&mut out))?;
+    Ok(0)
+}
+
+fn model(out: &mut impl Write) -> io::Result<()> {
+    let cores = available_parallelism().map_or(1, usize::from);
+    let heads = ["model engine", "threads", "simulated s/s", "runs/s", "events/s", "to one thread"];
+    let mut table = numbers(heads);
+    for (name, plan) in [
+        ("5 candidates, TTL 15 s, no faults", &healthy as &(dyn Fn(u64) -> Plan + Sync)),
+        ("the same with faults", &troubled),
+        ("as campaigns draw them", &|seed| swarm(seed, &FaultKind::ALL, Scope::Model)),
+    ] {
+        let alone = measured(1, plan)?;
+        for (threads, pace) in [(1, alone), (cores, measured(cores, plan)?)] {
+            let ratio = pace.simulated / alone.simulated;
+            let figures = [pace.simulated, pace.runs, pace.events].map(|of| format!("{of:.0}"));
+            let [simulated, runs, events] = figures;
+            let ratio = format!("{ratio:.2}");
+            table.add_row([name.to_owned(), threads.to_string(), simulated, runs, events, ratio]);
+        }
+    }
+    writeln!(out, "{table}")
+}
+
+/// So much in a second.
+#[derive(Clone, Copy, Default)]
+struct Pace {
+    simulated: f64,
+    runs: f64,
+    events: f64,
+}
+
+/// Carries out and judges the plans of one seed after another, as a campaign does.
+fn measured(threads: usize, plan: &(dyn Fn(u64) -> Plan + Sync)) -> io::Result<Pace> {
+    let began = Instant::now();
+    let next = AtomicU64::new(1);
+    let work = || {
+        let mut sum = Pace::default();
+        while began.elapsed() < MEASURED {
+            let plan = plan(next.fetch_add(1, Ordering::Relaxed));
+            let run = Run::of(&plan, &attempt(Engine::Model, &plan, Judging::All)?);
+            sum.simulated += run.simulated.as_secs_f64();
+            sum.runs += 1.0;
+            // A run has no more events than that, by far.
+            sum.events += f64::from(u32::try_from(run.events).unwrap_or(u32::MAX));
+        }
+        Ok(sum)
+    };
+    let sums: Vec<Result<Pace, Failure>> = thread::scope(|scope| {
+        let others: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        let broke = |_| Err(Failure::Broke { what: "a thread panicked".to_owned() });
+        others.into_iter().map(|other| other.join().unwrap_or_else(broke)).collect()
+    });
+    let took = began.elapsed().as_secs_f64();
+    let mut pace = Pace::default();
+    for sum in sums {
+        let sum = sum.map_err(|failure| io::Error::other(format!("{failure:?}")))?;
+        pace.simulated += sum.simulated / took;
+        pace.runs += sum.runs / took;
+        pace.events += sum.events / took;
+    }
+    Ok(pace)
+}
+
+/// Five candidates at default settings without faults.
+fn healthy(seed: u64) -> Plan {
+    let node = NodePlan { clock_offset_ms: 1_000, clock_rate_ppm: 100, settings: None };
+    Plan {
+        schema: SCHEMA,
+        seed,
+        settings: Settings::of_ttl(TTL).unwrap_or_else(|error| unreachable!("{error}")),
+        nodes: vec![node; NODES],
+        store: StorePlan { clock_rate_ppm: -100, ..StorePlan::default() },
+        latency_us: (200, 2_000),
+        work: Work { every_ms: 1_000, takes_us: 500 },
+        faults: Vec::new(),
+        calm_from_ms: 300_000,
+        handover: false,
+    }
+}
+
+/// The same, and every half minute something happens to the leader.
+fn troubled(seed: u64) -> Plan {
+    let node = None;
+    let fault = |at_s: u64, for_s: u64, what| Fault {
+        when: When::AtMs(at_s * 1_000),
+        for_ms: for_s * 1_000,
+        what,
+    };
+    let faults = vec![
+        fault(20, 20, What::Pause { node }),
+        fault(50, 20, What::Partition { node }),
+        fault(80, 5, What::Crash { node, power: true }),
+        fault(110, 30, What::Loss { node, permille: 200 }),
+        fault(140, 0, What::Resign { node }),
+        fault(170, 20, What::Hold { node }),
+        fault(200, 1, What::StoreCrash),
+        fault(230, 20, What::Suspend { node }),
+        fault(260, 20, What::StoreStall),
+    ];
+    Plan { faults, ..healthy(seed) }
+}

@@ -1,0 +1,85 @@
+//! A comparison as tables for people.
+
+use super::{Cell, Comparison, Spread, Trouble};
+
+/// One table: what went wrong, and a row for each contender.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Table {
+    /// What went wrong.
+    pub title: String,
+    /// The columns' names.
+    pub head: Vec<String>,
+    /// The rows.
+    pub rows: Vec<Vec<String>>,
+}
+
+impl Comparison {
+    /// One table for each trouble, with the columns that say something about it.
+    pub fn tables(&self) -> Vec<Table> {
+        Trouble::ALL.into_iter().map(|trouble| self.table(trouble)).collect()
+    }
+
+    fn table(&self, trouble: Trouble) -> Table {
+        let cells: Vec<&Cell> = self.cells.iter().filter(|cell| cell.trouble == trouble).collect();
+        let beyond =
+            if trouble.is_beyond_the_assumptions() { "; beyond what tenure assumes" } else { "" };
+        let mut head = vec![
+            "",
+            "overlapped",
+            "overlap",
+            "worst",
+            "stale writes",
+            "refused",
+            "vacant",
+            "worst",
+        ];
+        let hands_over = cells.iter().any(|cell| cell.handover.is_some());
+        let is_taken_over = cells.iter().any(|cell| cell.takeover.is_some());
+        if hands_over {
+            head.extend(["handover", "longest", "never"]);
+        } else if is_taken_over {
+            head.extend(["takeover", "longest", "never"]);
+        }
+        let row = |cell: &&Cell| {
+            let mut row = vec![
+                cell.contender.to_string(),
+                format!("{} of {}", cell.overlapped, cell.runs),
+                median(cell.overlap),
+                longest(cell.overlap),
+                cell.stale_accepted.to_string(),
+                cell.stale_refused.map_or_else(|| "-".to_owned(), |refused| refused.to_string()),
+                median(cell.vacancy),
+                longest(cell.vacancy),
+            ];
+            if hands_over || is_taken_over {
+                let spread = if hands_over { cell.handover } else { cell.takeover };
+                row.extend([median(spread), longest(spread), cell.never.to_string()]);
+            }
+            row
+        };
+        Table {
+            title: format!("{trouble}: {}{beyond}", trouble.about()),
+            head: head.into_iter().map(ToOwned::to_owned).collect(),
+            rows: cells.iter().map(row).collect(),
+        }
+    }
+}
+
+fn median(spread: Option<Spread>) -> String {
+    spread.map_or_else(|| "-".to_owned(), |spread| in_words(spread.median_ms))
+}
+
+fn longest(spread: Option<Spread>) -> String {
+    spread.map_or_else(|| "-".to_owned(), |spread| in_words(spread.max_ms))
+}
+
+/// Seconds where they are read more easily.
+fn in_words(ms: f64) -> String {
+    match ms {
+        ..0.0005 => "0".to_owned(),
+        ..0.095 => format!("{:.0} us", ms * 1_000.0),
+        ..9.95 => format!("{ms:.1} ms"),
+        ..999.5 => format!("{ms:.0} ms"),
+        _ => format!("{:.1} s", ms / 1_000.0),
+    }
+}

@@ -1,0 +1,137 @@
+//! Controls beyond A2: clocks that are further off than the drift bound allows.
+//!
+//! All of them make a claim outlive its lease, and nothing but that: the store goes on as its contract
+//! says, so tokens increase, and a resource that checks them is not fooled.
+
+use super::Control;
+use super::stage::Stage;
+use crate::plan::{Assumption, Plan, Settings, What};
+
+const MILLION: u64 = 1_000_000;
+
+/// What else two leaders at once are: a claim that ends too late (G2), and writes of both in any order.
+const TWO_LEADERS: &[&str] = &["margin-kept", "fail-closed", "unfenced-in-order"];
+
+/// Rates beyond the drift bound.
+pub(super) const DRIFT: Control = Control {
+    name: "drift",
+    about: "the leader's clock is too slow and the store's too fast, by more than the claim's validity allows",
+    // A candidate that is too slow also waits too long.
+    beyond: &[Assumption::CandidateClocks, Assumption::StoreClock, Assumption::Waits],
+    must_break: &["single-leader"],
+    may_break: TWO_LEADERS,
+    plan: drift,
+};
+
+fn drift(seed: u64) -> Plan {
+    let mut stage = Stage::new(DRIFT.name, seed);
+    let least = frontier_ppm(&stage.plan.settings);
+    let rate = stage.draw.within(least * 11 / 10 + 5_000..=least * 3 / 2 + 10_000).cast_signed();
+    // One candidate is as fast as the store, and so asks as soon as the lease has ended. It comes late,
+    // so that another one leads.
+    stage.plan.nodes.iter_mut().for_each(|node| node.clock_rate_ppm = -rate);
+    stage.plan.nodes[0].clock_rate_ppm = rate;
+    stage.plan.store.clock_rate_ppm = rate;
+    let late_ms = stage.ttl_ms();
+    stage.at(0, late_ms, What::Leave { node: Some(0) });
+    // Nobody's lease ends while it is renewed.
+    let (at_ms, for_ms) = (stage.at_ms, stage.ttls(3, 4));
+    stage.at(at_ms, for_ms, What::Partition { node: None });
+    stage.plan
+}
+
+/// The rate, in ppm, at which a claim lasts as long as its lease if the candidate is that much too slow
+/// and the store that much too fast: `v/(1-d) = 1/(1+d)`, where `v` is the validity in parts of the TTL.
+/// Without a stop margin this is the drift bound itself.
+fn frontier_ppm(settings: &Settings) -> u64 {
+    let rho = u64::from(settings.drift_ppm);
+    let countable = MILLION * (MILLION - rho) / (MILLION + rho);
+    let validity = countable - settings.stop_margin_ms * MILLION / settings.ttl_ms;
+    MILLION * (MILLION - validity) / (MILLION + validity)
+}
+
+/// The store's clock jumps forward.
+pub(super) const STORE_STEP: Control = Control {
+    name: "store-step",
+    about: "the store's wall clock is put forward by more than a TTL while the leader is cut off",
+    beyond: &[Assumption::StoreClock],
+    must_break: &["single-leader"],
+    may_break: TWO_LEADERS,
+    plan: store_step,
+};
+
+fn store_step(seed: u64) -> Plan {
+    let mut stage = Stage::new(STORE_STEP.name, seed);
+    let (at_ms, for_ms) = (stage.at_ms, stage.ttls(2, 3));
+    // A leader that can ask learns that it was superseded, and others may not have asked before.
+    stage.at(at_ms, for_ms, What::Partition { node: None });
+    let by_ms = stage.ttls(1, 3).cast_signed();
+    stage.at(at_ms, 0, What::StoreClockStep { by_ms });
+    stage.plan
+}
+
+/// A candidate's clock jumps back.
+pub(super) const BOOT_STEP: Control = Control {
+    name: "boot-step",
+    about: "the leader's clock is put back by more than a TTL: its next renewal comes too late",
+    beyond: &[Assumption::CandidateClocks, Assumption::Waits],
+    must_break: &["single-leader"],
+    may_break: TWO_LEADERS,
+    plan: boot_step,
+};
+
+fn boot_step(seed: u64) -> Plan {
+    let mut stage = Stage::new(BOOT_STEP.name, seed);
+    let (at_ms, by_ms) = (stage.at_ms, stage.ttls(1, 4).cast_signed());
+    stage.at(at_ms, 0, What::ClockStep { node: None, by_ms: -by_ms });
+    stage.plan
+}
+
+/// A machine's clocks stand still.
+pub(super) const VM_STOP: Control = Control {
+    name: "vm-stop",
+    about: "the leader's machine and all its clocks stand still for more than a TTL",
+    // A process that stands still may do so between a check and its effect.
+    beyond: &[Assumption::CandidateClocks, Assumption::Waits, Assumption::PromptEffects],
+    must_break: &["single-leader"],
+    may_break: TWO_LEADERS,
+    plan: vm_stop,
+};
+
+fn vm_stop(seed: u64) -> Plan {
+    let mut stage = Stage::new(VM_STOP.name, seed);
+    let (at_ms, for_ms) = (stage.at_ms, stage.ttls(2, 4));
+    stage.at(at_ms, for_ms, What::VmStop { node: None });
+    stage.plan
+}
+
+/// A machine is put back to a snapshot.
+pub(super) const VM_RESTORE: Control = Control {
+    name: "vm-restore",
+    about: "the leader's machine is put back to a snapshot once another candidate leads",
+    beyond: &[
+        Assumption::CandidateClocks,
+        Assumption::Waits,
+        Assumption::OneMemory,
+        Assumption::PromptEffects,
+    ],
+    must_break: &["single-leader"],
+    may_break: &[
+        "margin-kept",
+        "fail-closed",
+        "unfenced-in-order",
+        // The process has forgotten that its tenure is over: it leads under it again, and ends it again.
+        "no-resurrection",
+        "one-step-down-per-election",
+    ],
+    plan: vm_restore,
+};
+
+fn vm_restore(seed: u64) -> Plan {
+    let mut stage = Stage::new(VM_RESTORE.name, seed);
+    let (at_ms, for_ms) = (stage.at_ms, stage.ttls(3, 4));
+    stage.at(at_ms, for_ms, What::VmRestore { node: None });
+    // So that another one leads by then.
+    stage.at(at_ms, for_ms, What::Partition { node: None });
+    stage.plan
+}
