@@ -4,10 +4,27 @@
 pub(crate) struct Bug {
     pub(crate) name: &'static str,
     pub(crate) edits: &'static [Edit],
-    /// The kinds of faults under which it shows.
-    pub(crate) faults: &'static str,
-    /// The properties that must fail.
+    pub(crate) shows: Shows,
+    /// The properties that must fail, in each engine in which it shows.
     pub(crate) caught_by: &'static [&'static str],
+}
+
+/// Where a bug must be caught.
+///
+/// The model engine runs the state machine and the store contract alone, and fast: it has to find bugs
+/// among all kinds of faults. Turmoil runs all that is shipped, but its store is Redis and not the
+/// contract; and it is slow, so it is told which kinds of faults to try.
+#[derive(Clone, Copy)]
+pub(crate) enum Shows {
+    Model,
+    Turmoil(&'static str),
+    Both(&'static str),
+}
+
+impl Bug {
+    pub(crate) fn named(name: &str) -> &'static Self {
+        BUGS.iter().find(|bug| bug.name == name).unwrap()
+    }
 }
 
 /// A snippet that stands in its file exactly once, and what takes its place.
@@ -17,12 +34,13 @@ pub(crate) struct Edit {
     pub(crate) to: &'static str,
 }
 
+const CONTRACT: &str = "core/src/contract.rs";
 const ACQUIRE: &str = "tenure/src/store/redis/scripts/acquire.lua";
 const RENEW: &str = "tenure/src/store/redis/scripts/renew.lua";
 const RELEASE: &str = "tenure/src/store/redis/scripts/release.lua";
 const COMPARING: &str = "if live and record[2] == ARGV[1] and last == tonumber(ARGV[2]) then";
 
-pub(crate) static BUGS: [Bug; 13] = [
+pub(crate) static BUGS: [Bug; 24] = [
     Bug {
         name: "the deadline is counted from the reply",
         edits: &[
@@ -37,7 +55,7 @@ pub(crate) static BUGS: [Bug; 13] = [
                 to: "lease.valid_until.max(self.config.valid_until(self.now));",
             },
         ],
-        faults: "latency,hold,pause",
+        shows: Shows::Both("latency,hold,pause"),
         caught_by: &["margin-kept"],
     },
     Bug {
@@ -47,19 +65,19 @@ pub(crate) static BUGS: [Bug; 13] = [
             from: "(lasts * (million - rho) / (million + rho))",
             to: "(lasts * (million - rho) / (million - rho))",
         }],
-        faults: "drift,partition,pause",
+        shows: Shows::Both("drift,partition,pause"),
         caught_by: &["margin-kept", "fail-closed", "single-leader"],
     },
     Bug {
         name: "renew without comparing",
         edits: &[Edit { file: RENEW, from: COMPARING, to: "if record[1] then" }],
-        faults: "partition,pause,hold,resign",
+        shows: Shows::Turmoil("partition,pause,hold,resign"),
         caught_by: &["own-lease-only"],
     },
     Bug {
         name: "release without comparing",
         edits: &[Edit { file: RELEASE, from: COMPARING, to: "if record[1] then" }],
-        faults: "partition,pause,hold",
+        shows: Shows::Turmoil("partition,pause,hold"),
         caught_by: &["own-lease-only", "single-leader"],
     },
     Bug {
@@ -82,7 +100,7 @@ pub(crate) static BUGS: [Bug; 13] = [
                 to: "(now <= u64::MAX).then_some(until.as_nanos())",
             },
         ],
-        faults: "pause-after-send",
+        shows: Shows::Both("pause-after-send"),
         caught_by: &["no-resurrection"],
     },
     Bug {
@@ -92,7 +110,7 @@ pub(crate) static BUGS: [Bug; 13] = [
             from: "now() < until",
             to: "{ let _ = now(); until.as_nanos() > CLOSED }",
         }],
-        faults: "pause,partition",
+        shows: Shows::Turmoil("pause,partition"),
         caught_by: &["fail-closed", "single-leader"],
     },
     Bug {
@@ -105,7 +123,7 @@ pub(crate) static BUGS: [Bug; 13] = [
                 to: "token = last + 1",
             },
         ],
-        faults: "resign,crash",
+        shows: Shows::Turmoil("resign,crash"),
         caught_by: &["token-monotonic"],
     },
     Bug {
@@ -115,7 +133,7 @@ pub(crate) static BUGS: [Bug; 13] = [
             from: "if not mine and seen < last then",
             to: "if not mine and seen < 0 then",
         }],
-        faults: "crash,resign,hold",
+        shows: Shows::Turmoil("crash,resign,hold"),
         caught_by: &["own-lease-only"],
     },
     Bug {
@@ -125,8 +143,8 @@ pub(crate) static BUGS: [Bug; 13] = [
             from: "if wait.is_zero() {",
             to: "if wait.is_zero() || !wait.is_zero() {",
         }],
-        faults: "store-loss,partition,pause",
-        caught_by: &["single-leader"],
+        shows: Shows::Both("store-loss,partition,pause"),
+        caught_by: &["single-leader", "store-loss-quarantine"],
     },
     Bug {
         name: "the lease is handed back before the work has ended",
@@ -135,7 +153,7 @@ pub(crate) static BUGS: [Bug; 13] = [
             from: "work.wait().await;",
             to: "drop(work);",
         }],
-        faults: "resign",
+        shows: Shows::Turmoil("resign"),
         caught_by: &["no-release-under-work"],
     },
     Bug {
@@ -147,7 +165,7 @@ pub(crate) static BUGS: [Bug; 13] = [
             self.emit(Event::SteppedDown { token: lease.tenure.token, reason, drain_until });
         }",
         }],
-        faults: "partition,pause",
+        shows: Shows::Both("partition,pause"),
         caught_by: &["one-step-down-per-election"],
     },
     Bug {
@@ -157,7 +175,7 @@ pub(crate) static BUGS: [Bug; 13] = [
             from: ".min(self.config.poll_bound);",
             to: ".max(self.config.poll_bound * 100);",
         }],
-        faults: "crash,partition",
+        shows: Shows::Both("crash,partition"),
         caught_by: &["leader-within"],
     },
     Bug {
@@ -174,7 +192,118 @@ pub(crate) static BUGS: [Bug; 13] = [
                 to: "let is_news = Some(tenure.token) >= self.seen;",
             },
         ],
-        faults: "pause-at-guard,pause,partition",
+        shows: Shows::Turmoil("pause-at-guard,pause,partition"),
         caught_by: &["fenced-writes", "token-monotonic"],
+    },
+    Bug {
+        name: "a claim holds at the very moment of its end",
+        edits: &[Edit {
+            file: "core/src/candidate/mod.rs",
+            from: "self.now.max(now) < lease.valid_until",
+            to: "self.now.max(now) <= lease.valid_until",
+        }],
+        shows: Shows::Model,
+        caught_by: &["fail-closed"],
+    },
+    Bug {
+        name: "the stop margin is ignored",
+        edits: &[Edit {
+            file: "core/src/config/mod.rs",
+            from: "saturating_sub(nanos(self.stop_margin))",
+            to: "saturating_sub(0)",
+        }],
+        shows: Shows::Model,
+        caught_by: &["unfenced-in-order", "margin-kept"],
+    },
+    Bug {
+        name: "whoever resigns hands the lease back at once",
+        edits: &[Edit {
+            file: "core/src/candidate/ending.rs",
+            from: "self.step_down_resigned(lease, then);",
+            to: "self.step_down_resigned(lease, then);
+                self.release(lease.tenure, then);",
+        }],
+        shows: Shows::Model,
+        caught_by: &["no-release-under-work", "unfenced-in-order"],
+    },
+    Bug {
+        name: "the quarantine is counted from the request",
+        edits: &[Edit {
+            file: "core/src/candidate/campaign.rs",
+            from: "let until = self.now + wait;",
+            to: "let until = flight.sent_at + wait;",
+        }],
+        shows: Shows::Model,
+        caught_by: &["store-loss-quarantine"],
+    },
+    Bug {
+        name: "hints are ignored",
+        edits: &[Edit {
+            file: "core/src/candidate/campaign.rs",
+            from: "self.phase = Phase::Campaigning(self.hinted(campaign));",
+            to: "self.phase = Phase::Campaigning(campaign);",
+        }],
+        shows: Shows::Model,
+        caught_by: &["handover-within"],
+    },
+    Bug {
+        name: "the first renewal is the last one",
+        edits: &[Edit {
+            file: "core/src/candidate/tenure.rs",
+            from: "let attempt = Attempt::due(flight.sent_at + self.config.renew_interval);",
+            to: "let attempt = Attempt::due(flight.sent_at + self.config.ttl);",
+        }],
+        shows: Shows::Model,
+        caught_by: &["no-churn-when-healthy"],
+    },
+    Bug {
+        name: "a store that lost its leases is taken for the one that granted them",
+        edits: &[Edit {
+            file: CONTRACT,
+            from: "known.identity == at.identity && !lost_a_grant",
+            to: "!lost_a_grant",
+        }],
+        shows: Shows::Model,
+        caught_by: &["store-loss-quarantine", "single-leader"],
+    },
+    Bug {
+        name: "a lease that was handed back can be renewed",
+        edits: &[Edit {
+            file: CONTRACT,
+            from: "self.is_live(now) && self.holder == holder",
+            to: "now < self.lease_end && self.holder == holder",
+        }],
+        shows: Shows::Model,
+        caught_by: &["linearizable", "own-lease-only"],
+    },
+    Bug {
+        name: "a lease that has ended can be renewed",
+        edits: &[Edit {
+            file: CONTRACT,
+            from: "self.is_live(now) && self.holder == holder",
+            to: "(self.is_live(now) || !self.released) && self.holder == holder",
+        }],
+        shows: Shows::Model,
+        caught_by: &["own-lease-only"],
+    },
+    Bug {
+        name: "seen is ignored by the contract",
+        edits: &[Edit {
+            file: CONTRACT,
+            from: "Some(lease) if seen < Some(lease.token) =>",
+            to: "Some(lease) if seen < Some(lease.token) && seen < None =>",
+        }],
+        shows: Shows::Model,
+        caught_by: &["own-lease-only", "linearizable"],
+    },
+    Bug {
+        name: "tokens have no floor",
+        edits: &[Edit {
+            file: CONTRACT,
+            from: "floor.map_or(above, |floor| floor.max(above))",
+            to: "floor.map_or(above, |_| above)",
+        }],
+        shows: Shows::Model,
+        caught_by: &["token-monotonic"],
     },
 ];

@@ -1,0 +1,67 @@
+//! The same plan gives the same trace.
+
+use std::thread;
+
+use tenure_sim::engine::{Engine, Judging};
+use tenure_sim::plan::{FaultKind, Plan, Scope, swarm};
+use tenure_sim::trace::Digest;
+
+fn hash(plan: &Plan) -> Digest {
+    Engine::Model.run(plan, Judging::All).unwrap().trace.hash()
+}
+
+#[test]
+fn on_every_thread() {
+    let plans: Vec<Plan> =
+        (0..200).map(|seed| swarm(seed, &FaultKind::ALL, Scope::Model)).collect();
+    let here: Vec<Digest> = plans.iter().map(hash).collect();
+    let there = || plans.iter().map(hash).collect::<Vec<_>>();
+    thread::scope(|scope| {
+        let threads = [scope.spawn(there), scope.spawn(there)];
+        for thread in threads {
+            assert_eq!(thread.join().unwrap(), here);
+        }
+    });
+}
+
+#[test]
+fn whether_it_is_judged_or_not() {
+    for seed in 0..100 {
+        let plan = swarm(seed, &FaultKind::ALL, Scope::Model);
+        let unjudged = Engine::Model.run(&plan, Judging::Only(&[])).unwrap();
+        assert_eq!(unjudged.trace.hash(), hash(&plan), "seed {seed}");
+    }
+}
+
+/// Debug and release builds, and machines of every kind, have to agree on these. They change only when
+/// the engine, the machine or the trace does.
+#[test]
+fn in_every_build() {
+    let of_seed = |seed| hash(&swarm(seed, &FaultKind::ALL, Scope::Model)).to_string();
+    let hashes: Vec<String> = (1..=3).map(of_seed).collect();
+    assert_eq!(hashes, PINNED, "{hashes:#?}");
+}
+
+const PINNED: [&str; 3] = ["817017f4a7d624d9", "054ab5bec890c915", "03bf0c2de1a550d2"];
+
+#[test]
+fn taking_one_fault_away_leaves_what_came_before_it_as_it_was() {
+    let mut compared = 0;
+    for seed in 0..200 {
+        let plan = swarm(seed, &FaultKind::ALL, Scope::Model);
+        let Some(last) = plan.faults.last() else { continue };
+        let mut less = plan.clone();
+        less.faults.pop();
+        if less.broken() != plan.broken() {
+            continue;
+        }
+        let entries = |plan: &Plan| {
+            let outcome = Engine::Model.run(plan, Judging::All).unwrap();
+            let before = |entry: &&tenure_sim::trace::Entry| entry.at < last.from_ms() * 1_000_000;
+            outcome.trace.entries().iter().filter(before).cloned().collect::<Vec<_>>()
+        };
+        assert_eq!(entries(&plan), entries(&less), "seed {seed}");
+        compared += 1;
+    }
+    assert!(compared > 100, "{compared}");
+}

@@ -1,0 +1,113 @@
+//! The model engine: every kind of fault does what it says, and the same plan gives the same trace.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod clocks;
+mod determinism;
+mod messages;
+mod processes;
+mod stores;
+mod triggers;
+
+use std::time::Duration;
+
+use tenure_sim::engine::{Engine, Judging, Outcome};
+use tenure_sim::plan::{Fault, NodePlan, Plan, SCHEMA, Settings, StorePlan, What, When, Work};
+use tenure_sim::trace::{Entry, Event};
+
+/// A TTL of three seconds, in milliseconds.
+const TTL_MS: u64 = 3_000;
+const MS: u64 = 1_000_000;
+
+/// So many candidates without faults, for eight TTLs.
+fn healthy(nodes: u64) -> Plan {
+    let node =
+        |node| NodePlan { clock_offset_ms: 1_000 * (node + 1), clock_rate_ppm: 0, settings: None };
+    Plan {
+        schema: SCHEMA,
+        seed: 1,
+        settings: Settings::of_ttl(Duration::from_millis(TTL_MS)).unwrap(),
+        nodes: (0..nodes).map(node).collect(),
+        store: StorePlan::default(),
+        latency_us: (500, 1_000),
+        work: Work { every_ms: 100, takes_us: 0 },
+        faults: Vec::new(),
+        calm_from_ms: 8 * TTL_MS,
+        handover: false,
+    }
+}
+
+/// From that time on, for so long; zero for what happens at one moment.
+fn at(at_ms: u64, for_ms: u64, what: What) -> Fault {
+    Fault { when: When::AtMs(at_ms), for_ms, what }
+}
+
+/// Three candidates with those faults.
+fn with(faults: &[Fault]) -> Plan {
+    Plan { faults: faults.to_vec(), ..healthy(3) }
+}
+
+/// Carries out a plan in which nothing must be violated.
+fn held(plan: &Plan) -> Vec<Entry> {
+    let outcome = run(plan);
+    assert_eq!(outcome.judge.violation(), None, "{:#?}", outcome.trace);
+    outcome.trace.entries().to_vec()
+}
+
+fn run(plan: &Plan) -> Outcome {
+    plan.check().unwrap();
+    Engine::Model.run(plan, Judging::All).unwrap()
+}
+
+/// The events of a kind, with their times in milliseconds, rounded down.
+fn seen<T>(entries: &[Entry], wanted: impl Fn(&Event) -> Option<T>) -> Vec<(u64, T)> {
+    entries
+        .iter()
+        .filter_map(|entry| wanted(&entry.event).map(|seen| (entry.at / MS, seen)))
+        .collect()
+}
+
+/// Who began to lead, and when.
+fn leads(entries: &[Entry]) -> Vec<(u64, usize)> {
+    seen(entries, |event| match event {
+        Event::Leads { who, .. } => Some(who.node),
+        _ => None,
+    })
+}
+
+/// Who ended to lead, and when; by a crash too.
+fn ends(entries: &[Entry]) -> Vec<(u64, usize)> {
+    seen(entries, |event| match event {
+        Event::LeadsNoMore { who } | Event::Crashed { who } => Some(who.node),
+        _ => None,
+    })
+}
+
+#[test]
+fn without_faults_one_leads_after_the_first_quarantine_and_nobody_else() {
+    let entries = held(&healthy(5));
+    let leads = leads(&entries);
+    assert_eq!(leads.len(), 1, "{leads:?}");
+    assert!((TTL_MS..TTL_MS + 10).contains(&leads[0].0), "{leads:?}");
+    assert!(ends(&entries).is_empty());
+}
+
+#[test]
+fn whoever_leads_in_the_calm_is_asked_to_hand_over() {
+    let entries = held(&Plan { handover: true, ..healthy(3) });
+    let asked = seen(&entries, |event| match event {
+        Event::ResignAsked { who } => Some(who.node),
+        _ => None,
+    });
+    let leads = leads(&entries);
+    assert_eq!((asked.len(), leads.len()), (1, 2));
+    assert_ne!(leads[0].1, leads[1].1);
+}
+
+#[test]
+fn a_plan_whose_settings_cannot_hold_is_refused() {
+    let mut plan = healthy(2);
+    plan.settings.request_timeout_ms = TTL_MS;
+    let error = Engine::Model.run(&plan, Judging::All).unwrap_err().to_string();
+    assert!(error.contains("settings of node 0"), "{error}");
+}

@@ -1,0 +1,134 @@
+//! Faults of messages.
+
+use tenure_sim::plan::What;
+use tenure_sim::trace::{Answer, Asked, Event, Fate};
+
+use crate::{TTL_MS, at, ends, held, leads, seen, with};
+
+/// The leader leads from about 3,000 ms on; at that time it is well under way.
+const LATER: u64 = 2 * TTL_MS;
+
+#[test]
+fn a_partitioned_leader_ends_by_itself_before_another_leads() {
+    let entries = held(&with(&[at(LATER, 2 * TTL_MS, What::Partition { node: None })]));
+    let (leads, ends) = (leads(&entries), ends(&entries));
+    assert_eq!(leads.len(), 2, "{leads:?}");
+    assert_ne!(leads[0].1, leads[1].1);
+    // A stop margin of a tenth of the TTL, and what drift may take.
+    assert!(ends[0].0 + TTL_MS / 10 <= leads[1].0, "{ends:?} {leads:?}");
+}
+
+#[test]
+fn nothing_of_a_one_way_partition_comes_back() {
+    let renewals = |to_store| {
+        let entries = held(&with(&[at(LATER, TTL_MS, What::OneWay { node: None, to_store })]));
+        seen(&entries, |event| match event {
+            Event::Store(step) => {
+                matches!(step.request, Asked::Renew { .. }).then_some(step.answer)
+            }
+            _ => None,
+        })
+        .into_iter()
+        .filter(|(at, _)| (LATER..LATER + TTL_MS).contains(at))
+        .count()
+    };
+    assert_eq!(renewals(true), 0);
+    assert!(renewals(false) > 0);
+}
+
+#[test]
+fn held_messages_arrive_when_the_hold_is_over() {
+    let entries = held(&with(&[at(LATER, TTL_MS / 2, What::Hold { node: None })]));
+    let steps = seen(&entries, |event| match event {
+        Event::Store(step) => matches!(step.request, Asked::Renew { .. }).then_some(()),
+        _ => None,
+    });
+    let during = |(at, ()): &&(u64, ())| (LATER + 2..LATER + TTL_MS / 2).contains(at);
+    let after = |(at, ()): &&(u64, ())| (LATER + TTL_MS / 2..LATER + TTL_MS / 2 + 3).contains(at);
+    assert_eq!(steps.iter().filter(during).count(), 0, "{steps:?}");
+    assert!(steps.iter().filter(after).count() > 0, "{steps:?}");
+}
+
+#[test]
+fn messages_are_lost_doubled_and_overtaken_as_often_as_said() {
+    let fates = |what| {
+        let entries = held(&with(&[at(1, 7 * TTL_MS, what)]));
+        seen(&entries, |event| match event {
+            Event::Message { fate, who, .. } => Some((*fate, who.node)),
+            _ => None,
+        })
+    };
+    let node = Some(1);
+    for (what, wanted) in [
+        (What::Loss { node, permille: 500 }, Fate::Lost),
+        (What::Duplicate { node, permille: 500, most_ms: 50 }, Fate::Duplicated),
+        (What::Reorder { node, permille: 500, most_ms: 50 }, Fate::Overtaken),
+    ] {
+        let fates = fates(what);
+        assert!(fates.len() > 2, "{what:?}: {fates:?}");
+        assert!(fates.iter().all(|(_, fate)| *fate == (wanted, 1)), "{what:?}: {fates:?}");
+    }
+}
+
+#[test]
+fn latency_reaches_its_bound_and_no_further() {
+    let entries = held(&with(&[at(1, 7 * TTL_MS, What::Latency { node: Some(1), most_ms: 40 })]));
+    let sent = seen(&entries, |event| match event {
+        Event::Sent { who, id, .. } if who.node == 1 => Some(*id),
+        _ => None,
+    });
+    let answered = seen(&entries, |event| match event {
+        Event::Answered { who, id, .. } if who.node == 1 => Some(*id),
+        _ => None,
+    });
+    let took: Vec<u64> = answered
+        .iter()
+        .map(|(at, id)| at - sent.iter().find(|(_, of)| of == id).expect("asked before").0)
+        .collect();
+    assert!(took.iter().any(|took| *took > 20) && took.iter().all(|took| *took <= 81), "{took:?}");
+}
+
+#[test]
+fn a_cut_connection_ends_what_was_asked_on_it_and_is_made_again() {
+    let entries = held(&with(&[
+        at(LATER - 1, 40, What::Latency { node: None, most_ms: 1_000 }),
+        at(LATER + 10, 0, What::Cut { node: None }),
+    ]));
+    // Whoever leads, leads on.
+    assert_eq!(leads(&entries).len(), 1);
+}
+
+#[test]
+fn all_nodes_are_partitioned_one_by_one_and_come_back_in_another_order() {
+    let entries = held(&with(&[at(LATER, TTL_MS, What::Swizzle { step_ms: 100, shift: 1 })]));
+    let edges = |began: bool| {
+        seen(&entries, |event| match event {
+            Event::Fault { kind: tenure_sim::plan::FaultKind::Partition, node } if began => *node,
+            Event::Healed { kind: tenure_sim::plan::FaultKind::Partition, node } if !began => *node,
+            _ => None,
+        })
+        .into_iter()
+        .map(|(_, node)| node)
+        .collect::<Vec<_>>()
+    };
+    assert_eq!(edges(true), [0, 1, 2]);
+    assert_eq!(edges(false), [1, 2, 0]);
+}
+
+#[test]
+fn a_late_duplicate_of_an_acquire_is_not_granted() {
+    let long = 7 * TTL_MS;
+    let faults: Vec<_> = (0..3)
+        .flat_map(|node| {
+            let node = Some(node);
+            let what = What::Duplicate { node, permille: 1_000, most_ms: long };
+            [at(0, long, what), at(LATER, 5 * TTL_MS, What::Leave { node })]
+        })
+        .collect();
+    let entries = held(&with(&faults));
+    let stale = seen(&entries, |event| match event {
+        Event::Store(step) => (step.answer == Answer::Stale).then_some(()),
+        _ => None,
+    });
+    assert!(!stale.is_empty());
+}

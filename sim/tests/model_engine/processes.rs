@@ -1,0 +1,75 @@
+//! Faults of processes and machines.
+
+use tenure_sim::plan::What;
+use tenure_sim::trace::Event;
+
+use crate::{TTL_MS, at, ends, held, leads, seen, with};
+
+const LATER: u64 = 2 * TTL_MS;
+
+#[test]
+fn a_paused_leader_ends_by_its_clock_while_it_stands_still() {
+    for what in [What::Pause { node: None }, What::Suspend { node: None }] {
+        let entries = held(&with(&[at(LATER, 2 * TTL_MS, what)]));
+        let (leads, ends) = (leads(&entries), ends(&entries));
+        assert_eq!(leads.len(), 2, "{leads:?}");
+        assert!(ends[0].0 < leads[1].0 && ends[0].0 < LATER + TTL_MS, "{ends:?} {leads:?}");
+        let first = leads[0].1;
+        let said = seen(&entries, |event| match event {
+            Event::SteppedDown { who, .. } => Some(who.node),
+            Event::Sent { who, .. } if who.node == first => Some(usize::MAX),
+            _ => None,
+        });
+        let during = |at| (LATER + 1..LATER + 2 * TTL_MS).contains(&at);
+        assert!(said.iter().all(|(at, who)| !during(*at) || *who != first), "{said:?}");
+    }
+}
+
+#[test]
+fn a_crashed_leader_comes_back_as_another_candidate() {
+    let entries = held(&with(&[at(LATER, TTL_MS, What::Crash { node: None, power: true })]));
+    let started = seen(&entries, |event| match event {
+        Event::Started { who } => Some((who.node, who.life)),
+        _ => None,
+    });
+    let first = leads(&entries)[0].1;
+    assert!(started.contains(&(LATER + TTL_MS, (first, 1))), "{started:?}");
+}
+
+#[test]
+fn a_leader_that_resigns_hands_over_within_milliseconds() {
+    let entries = held(&with(&[at(LATER, 0, What::Resign { node: None })]));
+    let released = seen(&entries, |event| match event {
+        Event::Store(step) => (step.answer == tenure_sim::trace::Answer::Released).then_some(()),
+        _ => None,
+    });
+    let leads = leads(&entries);
+    assert_ne!(leads[0].1, leads[1].1);
+    assert!(leads[1].0 <= released[0].0 + 10, "{released:?} {leads:?}");
+}
+
+#[test]
+fn a_candidate_that_leaves_stays_away_until_it_comes_back() {
+    let entries = held(&with(&[at(LATER, 2 * TTL_MS, What::Leave { node: None })]));
+    let first = leads(&entries)[0].1;
+    let asked = seen(&entries, |event| match event {
+        Event::Sent { who, .. } => (who.node == first).then_some(()),
+        _ => None,
+    });
+    // It may still hand back what it has until its work has ended.
+    let away = LATER + TTL_MS + TTL_MS / 2..LATER + 2 * TTL_MS;
+    assert!(!asked.iter().any(|(at, ())| away.contains(at)), "{asked:?}");
+    assert!(asked.iter().any(|(at, ())| *at >= away.end), "{asked:?}");
+}
+
+#[test]
+fn a_restored_snapshot_brings_back_memory_and_clocks() {
+    let what = What::VmRestore { node: None };
+    let plan = with(&[at(LATER, 2 * TTL_MS, what), at(LATER + 1, 0, What::Resign { node: None })]);
+    let outcome = crate::run(&plan);
+    let leads = leads(outcome.trace.entries());
+    let first = leads[0];
+    // It had handed over, and believes again that it leads.
+    let again = (LATER + 2 * TTL_MS, first.1);
+    assert!(leads.contains(&again), "{leads:?}");
+}

@@ -1,0 +1,86 @@
+//! Faults of the store.
+
+use tenure_sim::plan::What;
+use tenure_sim::trace::{Answer, Event, StoreStep};
+
+use crate::{TTL_MS, at, held, leads, run, seen, with};
+
+const LATER: u64 = 2 * TTL_MS;
+
+fn steps(entries: &[tenure_sim::trace::Entry]) -> Vec<(u64, StoreStep)> {
+    seen(entries, |event| match event {
+        Event::Store(step) => Some(step.clone()),
+        _ => None,
+    })
+}
+
+#[test]
+fn a_store_that_restarts_keeps_loses_or_forgets_some_of_its_data() {
+    let first_after = |what| {
+        let entries = held(&with(&[at(LATER, 500, what)]));
+        let (at, step) =
+            steps(&entries).into_iter().find(|(_, step)| step.server == 1).expect("answers again");
+        assert!(at >= LATER + 500, "{at}");
+        step.before
+    };
+    let kept = first_after(What::StoreCrash).expect("everything");
+    assert_eq!(first_after(What::StoreLoss), None);
+    let older = first_after(What::StoreRollback { back_ms: 2 * TTL_MS / 3 }).expect("some of it");
+    assert_eq!(older.token, kept.token);
+    assert!(older.lease_end < kept.lease_end, "{older:?} {kept:?}");
+    assert_eq!(first_after(What::StoreRollback { back_ms: LATER }), None);
+}
+
+#[test]
+fn a_promoted_replica_lags_and_has_a_clock_of_its_own() {
+    let failover = What::Failover { lag_ms: 2 * TTL_MS / 3, clock_ahead_ms: 10_000 };
+    let entries = held(&with(&[at(LATER, 500, failover)]));
+    let steps = steps(&entries);
+    let of = |server| move |(_, step): &&(u64, StoreStep)| step.server == server;
+    let (before, after) =
+        (steps.iter().rfind(of(0)).expect("asked"), steps.iter().find(of(1)).expect("asked"));
+    assert!(after.1.now - before.1.now > 10_000_000_000);
+    // Nobody is told that it is gone while it is.
+    assert!(after.0 >= LATER + 500);
+}
+
+#[test]
+fn nobody_leads_on_a_grant_of_a_store_that_lost_data_before_the_quarantine_is_over() {
+    let entries = held(&with(&[at(LATER, 10, What::StoreLoss)]));
+    let (granted, _) = steps(&entries)
+        .into_iter()
+        .find(|(_, step)| step.server == 1 && matches!(step.answer, Answer::Granted { .. }))
+        .expect("somebody is granted the lease");
+    let next = leads(&entries)[1].0;
+    assert!(next >= granted + TTL_MS, "{granted} {next}");
+}
+
+#[test]
+fn a_cut_off_primary_goes_on_for_one_node() {
+    let outcome = run(&with(&[at(LATER, 4 * TTL_MS, What::OldPrimary { node: None })]));
+    let steps = steps(outcome.trace.entries());
+    let after = steps.iter().filter(|(at, _)| *at > LATER + 10);
+    let servers: std::collections::BTreeSet<u32> = after.map(|(_, step)| step.server).collect();
+    assert_eq!(servers.into_iter().collect::<Vec<_>>(), [0, 1]);
+}
+
+#[test]
+fn a_store_that_stalls_answers_everything_afterwards() {
+    let entries = held(&with(&[at(LATER, 700, What::StoreStall)]));
+    let steps = steps(&entries);
+    assert!(!steps.iter().any(|(at, _)| (LATER + 1..LATER + 700).contains(at)));
+    assert!(steps.iter().any(|(at, _)| *at == LATER + 700));
+}
+
+#[test]
+fn a_store_clock_that_is_stepped_ends_leases_sooner_or_later() {
+    let step = |by_ms| {
+        let outcome = run(&with(&[
+            at(LATER, TTL_MS, What::Partition { node: None }),
+            at(LATER + 1, 0, What::StoreClockStep { by_ms }),
+        ]));
+        leads(outcome.trace.entries())[1].0
+    };
+    let ttl = TTL_MS.cast_signed();
+    assert!(step(ttl) < step(-ttl), "{} {}", step(ttl), step(-ttl));
+}

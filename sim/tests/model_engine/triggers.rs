@@ -1,0 +1,85 @@
+//! Faults that begin when something happens.
+
+use tenure_sim::plan::{Asking, Fault, FaultKind, Point, Trigger, What, When};
+use tenure_sim::trace::{Entry, Event};
+
+use crate::{TTL_MS, held, leads, seen, with};
+
+fn on(point: Point, of: Option<Asking>, nth: u32, for_ms: u64, what: What) -> Fault {
+    let when = When::On(Trigger { point, node: None, of, nth, after_ms: 0 });
+    Fault { when, for_ms, what }
+}
+
+fn began(entries: &[Entry]) -> Vec<(u64, (FaultKind, Option<usize>))> {
+    seen(entries, |event| match event {
+        Event::Fault { kind, node } => Some((*kind, *node)),
+        _ => None,
+    })
+}
+
+#[test]
+fn the_third_reply_to_a_renewal_finds_a_process_that_stands_still() {
+    let pause = What::Pause { node: None };
+    let entries = held(&with(&[on(Point::Reply, Some(Asking::Renew), 3, 200, pause)]));
+    let began = began(&entries);
+    let leader = leads(&entries)[0].1;
+    assert_eq!(began.len(), 1);
+    assert_eq!(began[0].1, (FaultKind::PauseAtReply, Some(leader)));
+    let read = seen(&entries, |event| match event {
+        Event::Answered { answer: Some(tenure_sim::trace::Answer::Renewed), .. } => Some(()),
+        _ => None,
+    });
+    assert_eq!(read[2].0, began[0].0 + 200, "{read:?}");
+}
+
+#[test]
+fn a_message_waits_for_a_process_that_stands_still_before_it_is_sent() {
+    let pause = What::Pause { node: None };
+    let entries = held(&with(&[on(Point::Send, Some(Asking::Renew), 2, 150, pause)]));
+    let (at, (kind, _)) = began(&entries)[0];
+    assert_eq!(kind, FaultKind::PauseAtSend);
+    let sent = seen(&entries, |event| match event {
+        Event::Sent { request: tenure_sim::trace::Asked::Renew { .. }, .. } => Some(()),
+        _ => None,
+    });
+    assert_eq!(sent[1].0, at + 150);
+}
+
+#[test]
+fn a_process_that_stands_still_between_check_and_effect_writes_late_and_is_fenced_off() {
+    let pause = What::Pause { node: None };
+    let fault = Fault {
+        when: When::On(Trigger { point: Point::Guard, node: None, of: None, nth: 5, after_ms: 0 }),
+        for_ms: 3 * TTL_MS,
+        what: pause,
+    };
+    let entries = held(&with(&[fault]));
+    let stale = seen(&entries, |event| match event {
+        Event::Wrote { who, checked, accepted_by_fenced: false, .. } => Some((who.node, *checked)),
+        _ => None,
+    });
+    assert_eq!(stale.len(), 1, "{stale:?}");
+    assert_eq!(stale[0].1.0, leads(&entries)[0].1);
+}
+
+#[test]
+fn a_fault_without_a_node_strikes_where_its_trigger_fired() {
+    let crash = What::Crash { node: None, power: false };
+    for (point, wanted) in [(Point::Leads, 0), (Point::Grant, 0)] {
+        let entries = held(&with(&[on(point, None, 1, 100, crash)]));
+        let (at, (kind, node)) = began(&entries)[0];
+        assert_eq!(kind, FaultKind::Crash);
+        if point == Point::Leads {
+            assert_eq!((at, node), (leads(&entries)[wanted].0, Some(leads(&entries)[wanted].1)));
+        } else {
+            assert!(at < 10 && node.is_some());
+        }
+    }
+}
+
+#[test]
+fn what_has_not_happened_by_the_calm_does_not_happen_any_more() {
+    let crash = What::Crash { node: None, power: false };
+    let entries = held(&with(&[on(Point::Leads, None, 2, 100, crash)]));
+    assert!(began(&entries).is_empty());
+}

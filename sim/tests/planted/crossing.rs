@@ -1,0 +1,56 @@
+//! Plans are worth something in both engines: what fails in one fails in the other.
+//!
+//! Requests meet faults at other moments there, so not every plan does: of the first few, one must.
+
+use std::path::Path;
+
+use tenure_sim::engine::Engine;
+
+use crate::bugs::Bug;
+use crate::copy::with_planted;
+use crate::simulator::Simulator;
+
+const BUG: &str = "the quarantine is ignored";
+const FAULTS: &str = "store-loss,partition,pause";
+const PROPERTY: &str = "single-leader";
+/// How many failing plans are tried in the other engine.
+const TRIES: u64 = 5;
+/// Among how many seeds a failing plan is looked for.
+const SEEDS: u64 = 400;
+
+#[test]
+fn a_plan_that_fails_in_one_engine_fails_in_the_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = folder.path().join("plan.json");
+    with_planted(Bug::named(BUG), |mutated| {
+        let from_model = |first: u64| {
+            (first..first + SEEDS).find(|seed| {
+                mutated.draw(*seed, FAULTS, &plan);
+                mutated.replay(Engine::Model, PROPERTY, &plan)
+            })
+        };
+        carries_over(mutated, &plan, Engine::Turmoil, from_model);
+        let from_turmoil = |first: u64| {
+            let (first, plan) = (first.to_string(), plan.to_str().unwrap());
+            let more = ["--seed", &first, "--faults", FAULTS, "--plan-out", plan];
+            mutated.campaign(Engine::Turmoil, PROPERTY, &more)
+        };
+        carries_over(mutated, &plan, Engine::Model, from_turmoil);
+    });
+}
+
+/// `fails` writes the first failing plan of the seeds from that one on.
+fn carries_over(mutated: &Simulator, plan: &Path, to: Engine, fails: impl Fn(u64) -> Option<u64>) {
+    let sound = Simulator::sound();
+    let mut next = 1;
+    let carried = (0..TRIES).filter(|_| {
+        next = fails(next).expect("a plan that fails") + 1;
+        for engine in Engine::ALL {
+            assert!(!sound.replay(*engine, PROPERTY, plan), "no bug, and {engine} fails");
+        }
+        mutated.replay(to, PROPERTY, plan)
+    });
+    let carried = carried.count();
+    eprintln!("{carried} of {TRIES} failing plans fail in {to} as well");
+    assert!(carried > 0, "none of {TRIES} failing plans fails in {to}");
+}

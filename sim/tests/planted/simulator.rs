@@ -1,0 +1,76 @@
+//! The `tenure-sim` command, with a bug in it or without one.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use tenure_sim::engine::Engine;
+
+pub(crate) struct Simulator {
+    binary: PathBuf,
+}
+
+impl Simulator {
+    pub(crate) fn new(binary: impl Into<PathBuf>) -> Self {
+        Self { binary: binary.into() }
+    }
+
+    /// The one of this workspace.
+    pub(crate) fn sound() -> Self {
+        Self::new(env!("CARGO_BIN_EXE_tenure-sim"))
+    }
+
+    /// Runs seeds until that property fails. Gives the seed, if it does.
+    pub(crate) fn campaign(&self, engine: Engine, property: &str, more: &[&str]) -> Option<u64> {
+        let runs = match engine {
+            Engine::Model => "20000",
+            Engine::Turmoil => "400",
+        };
+        let usual = ["run", "--engine", engine.name(), "--runs", runs, "--format", "json"];
+        let ran = self.run(&[&usual[..], &["--properties", property], more].concat());
+        if ran.stdout.is_empty() {
+            return None;
+        }
+        let summary: serde_json::Value = serde_json::from_slice(&ran.stdout).unwrap();
+        let is_violated = ran.status.code() == Some(1)
+            && summary["verdict"] == "violated"
+            && summary["properties"][property]["violated"].as_u64() >= Some(1);
+        is_violated.then(|| summary["failed"]["seed"].as_u64().unwrap())
+    }
+
+    /// Writes the plan that a seed stands for in turmoil.
+    pub(crate) fn draw(&self, seed: u64, faults: &str, plan: &Path) {
+        let seed = seed.to_string();
+        let drawn = self.run(&["plan", "--engine", "turmoil", "--seed", &seed, "--faults", faults]);
+        assert!(drawn.status.success(), "{drawn:?}");
+        std::fs::write(plan, drawn.stdout).unwrap();
+    }
+
+    /// Whether that property fails in a plan's run.
+    pub(crate) fn replay(&self, engine: Engine, property: &str, plan: &Path) -> bool {
+        let plan = plan.to_str().unwrap();
+        let ran = self.run(&[
+            "replay",
+            "--engine",
+            engine.name(),
+            "--plan",
+            plan,
+            "--properties",
+            property,
+        ]);
+        match ran.status.code() {
+            Some(0) => false,
+            Some(1) => true,
+            _ => panic!("{ran:?}"),
+        }
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        // A bug that makes the driver spin must fail the test, not hang it.
+        Command::new("timeout")
+            .args(["--signal=KILL", "120"])
+            .arg(&self.binary)
+            .args(arguments)
+            .output()
+            .unwrap()
+    }
+}
