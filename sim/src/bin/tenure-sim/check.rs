@@ -2,13 +2,28 @@
 
 use std::fs::File;
 use std::io::{self, BufReader};
+use std::path::PathBuf;
 
+use clap::Args;
 use tenure_sim::campaign::{Run, Verdict};
 use tenure_sim::trace::file;
 
-use crate::args::CheckArguments;
+use crate::args::{JudgedArguments, OutputArguments};
 use crate::show::one::One;
 use crate::trouble::{Trouble, written};
+
+#[derive(Debug, Args)]
+pub(crate) struct CheckArguments {
+    /// The file, as `--trace` writes it
+    pub(crate) trace: PathBuf,
+    #[command(flatten)]
+    pub(crate) judged: JudgedArguments,
+    /// How many of the last events to show
+    #[arg(long, default_value_t = 40)]
+    pub(crate) events: usize,
+    #[command(flatten)]
+    pub(crate) output: OutputArguments,
+}
 
 pub(crate) fn check(arguments: &CheckArguments) -> Result<u8, Trouble> {
     let path = &arguments.trace;

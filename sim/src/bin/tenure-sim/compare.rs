@@ -2,14 +2,31 @@
 
 use std::io::{self, Write};
 
+use clap::Args;
 use comfy_table::{CellAlignment, Table, presets};
 use tenure_sim::compare::{self, Comparison, Contender, Settings};
 
-use crate::args::{CompareArguments, Format};
+use crate::args::{Format, OutputArguments, threads};
 use crate::trouble::{Trouble, written};
 
+#[derive(Debug, Args)]
+pub(crate) struct CompareArguments {
+    /// How many plans of each kind of trouble
+    #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) runs: u64,
+    /// The first seed
+    #[arg(long, default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// On how many threads [default: one for each core]
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    jobs: Option<u16>,
+    #[command(flatten)]
+    pub(crate) output: OutputArguments,
+}
+
 pub(crate) fn compare(arguments: &CompareArguments) -> Result<u8, Trouble> {
-    let settings = Settings { runs: arguments.runs, seed: arguments.seed, jobs: arguments.jobs() };
+    let settings =
+        Settings { runs: arguments.runs, seed: arguments.seed, jobs: threads(arguments.jobs) };
     let comparison = compare::run(&settings).map_err(|error| Trouble::Input(error.into()))?;
     let mut out = io::stdout().lock();
     written(match arguments.output.format {

@@ -2,11 +2,46 @@
 
 use std::io::{self, Write};
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use tenure_sim::controls::{self, Control, Report, Verdict};
 
 use crate::args::{Format, OutputArguments};
 use crate::show::table;
 use crate::trouble::{Trouble, written};
+
+/// How many seeds a control takes if none are named.
+pub(crate) const USUAL_RUNS: u64 = 2_000;
+
+/// Which controls to run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Controls {
+    All,
+    One(Control),
+}
+
+impl Controls {
+    pub(crate) fn all(self) -> Vec<Control> {
+        match self {
+            Self::All => controls::ALL.to_vec(),
+            Self::One(control) => vec![control],
+        }
+    }
+}
+
+pub(crate) fn control_or_all() -> impl TypedValueParser<Value = Controls> {
+    let names = controls::ALL.iter().map(|control| control.name).chain(["all"]);
+    PossibleValuesParser::new(names).try_map(|name| match name.as_str() {
+        "all" => Ok(Controls::All),
+        _ => name.parse().map(Controls::One),
+    })
+}
+
+pub(crate) fn about() -> String {
+    format!(
+        "Leave one assumption behind, in the model engine: ends with 0 if exactly the promise that rests \
+         on it breaks [default number of seeds: {USUAL_RUNS}]"
+    )
+}
 
 pub(crate) fn run(
     controls: &[Control],

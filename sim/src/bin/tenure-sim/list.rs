@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use clap::Args;
 use serde_json::{Value, json};
 use tenure_sim::campaign::expected;
 use tenure_sim::controls;
@@ -9,9 +10,15 @@ use tenure_sim::engine::Engine;
 use tenure_sim::plan::{Assumption, FaultKind};
 use tenure_sim::properties::{self, Terms};
 
-use crate::args::{Format, ListArguments};
+use crate::args::{Format, OutputArguments};
 use crate::show::table;
 use crate::trouble::{Trouble, written};
+
+#[derive(Debug, Args)]
+pub(crate) struct ListArguments {
+    #[command(flatten)]
+    pub(crate) output: OutputArguments,
+}
 
 pub(crate) fn list(arguments: &ListArguments) -> Result<u8, Trouble> {
     let mut out = io::stdout().lock();

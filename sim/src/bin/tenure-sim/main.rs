@@ -6,19 +6,52 @@ mod compare;
 mod controls;
 mod list;
 mod merge;
+mod plan;
 mod replay;
 mod run;
 mod show;
 mod speed;
 mod trouble;
 
-use std::io::{self, Write};
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{Parser, Subcommand};
 
-use args::{Arguments, Command, PlanArguments};
-use trouble::{Trouble, written};
+use trouble::Trouble;
+
+/// Tries to break tenure's promises with simulated faults, and says whether they held.
+///
+/// Ends with 0 if all held, 1 if one was violated, 2 if the runs did not go everywhere they should,
+/// 3 if a plan gave two different traces, 64 if the command line or a file named there is wrong, 74 if the
+/// result could not be written.
+#[derive(Debug, Parser)]
+#[command(name = "tenure-sim", version, args_conflicts_with_subcommands = true)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    run: run::RunArguments,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run many seeds (this is the default command)
+    Run(run::RunArguments),
+    /// Run one seed or plan again, twice, and show what happens
+    Replay(replay::ReplayArguments),
+    /// Print the plan of a seed
+    Plan(plan::PlanArguments),
+    /// Judge a recorded trace
+    Check(check::CheckArguments),
+    /// Put the summaries of several machines together
+    Merge(merge::MergeArguments),
+    /// List engines, faults, assumptions, properties and sometimes-conditions
+    List(list::ListArguments),
+    /// Carry out the same plans with tenure and with models of the algorithms in common use
+    Compare(compare::CompareArguments),
+    /// Measure how fast the engines are
+    Speed,
+}
 
 fn main() -> ExitCode {
     match carry_out() {
@@ -32,17 +65,11 @@ fn carry_out() -> Result<u8, Trouble> {
     match arguments.command.unwrap_or(Command::Run(arguments.run)) {
         Command::Run(arguments) => run::run(&arguments),
         Command::Replay(arguments) => replay::replay(&arguments),
-        Command::Plan(arguments) => plan(&arguments),
+        Command::Plan(arguments) => plan::plan(&arguments),
         Command::Check(arguments) => check::check(&arguments),
         Command::Merge(arguments) => merge::merge(&arguments),
         Command::List(arguments) => list::list(&arguments),
         Command::Compare(arguments) => compare::compare(&arguments),
         Command::Speed => speed::speed(),
     }
-}
-
-fn plan(arguments: &PlanArguments) -> Result<u8, Trouble> {
-    let plan = replay::drawn(arguments.seed, arguments.engine, &arguments.drawn)?;
-    written(writeln!(io::stdout().lock(), "{}", plan.to_text()))?;
-    Ok(0)
 }

@@ -1,13 +1,23 @@
 //! The summaries of several machines, put together.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use clap::Args;
 use tenure_sim::campaign::{Summary, merged, read};
 
-use crate::args::MergeArguments;
+use crate::args::OutputArguments;
 use crate::run::tell;
 use crate::trouble::Trouble;
+
+#[derive(Debug, Args)]
+pub(crate) struct MergeArguments {
+    /// The files, as `--format json` prints them
+    #[arg(required = true)]
+    pub(crate) files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) output: OutputArguments,
+}
 
 pub(crate) fn merge(arguments: &MergeArguments) -> Result<u8, Trouble> {
     let sources: Result<Vec<_>, Trouble> =

@@ -2,15 +2,39 @@
 
 use std::fs;
 use std::io::{self, Write};
+use std::path::PathBuf;
 
+use clap::Args;
 use tenure_sim::campaign::{Failure, Run, attempt_twice};
 use tenure_sim::engine::Engine;
-use tenure_sim::plan::{Plan, swarm};
+use tenure_sim::plan::Plan;
 use tenure_sim::trace::file;
 
-use crate::args::{DrawnArguments, ReplayArguments};
+use crate::args::{DrawnArguments, JudgedArguments, OutputArguments, WhichArguments, engine};
+use crate::plan::drawn;
 use crate::show::one::One;
 use crate::trouble::{Trouble, create, written};
+
+#[derive(Debug, Args)]
+pub(crate) struct ReplayArguments {
+    #[command(flatten)]
+    pub(crate) which: WhichArguments,
+    /// What to run the candidates in
+    #[arg(long, value_parser = engine(), default_value = "model")]
+    pub(crate) engine: Engine,
+    #[command(flatten)]
+    pub(crate) drawn: DrawnArguments,
+    #[command(flatten)]
+    pub(crate) judged: JudgedArguments,
+    /// Write the trace to this file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) trace: Option<PathBuf>,
+    /// How many of the last events to show
+    #[arg(long, default_value_t = 40)]
+    pub(crate) events: usize,
+    #[command(flatten)]
+    pub(crate) output: OutputArguments,
+}
 
 pub(crate) fn replay(arguments: &ReplayArguments) -> Result<u8, Trouble> {
     let engine = arguments.engine;
@@ -38,13 +62,4 @@ fn plan(arguments: &ReplayArguments) -> Result<Plan, Trouble> {
     }
     // The command line has either.
     drawn(arguments.which.seed.unwrap_or(1), arguments.engine, &arguments.drawn)
-}
-
-/// The plan of a seed.
-pub(crate) fn drawn(
-    seed: u64,
-    engine: Engine,
-    arguments: &DrawnArguments,
-) -> Result<Plan, Trouble> {
-    Ok(swarm(seed, &arguments.faults(engine)?, engine.scope()))
 }

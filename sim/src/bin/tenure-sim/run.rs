@@ -1,14 +1,124 @@
 //! Many seeds, in each engine.
 
 use std::io::{self, Write};
+use std::path::PathBuf;
 
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use indicatif::{ProgressBar, ProgressStyle};
-use tenure_sim::campaign::{self, Campaign, Summary, Verdict};
+use tenure_sim::campaign::{self, Campaign, Seeds, Shard, Summary, Verdict};
+use tenure_sim::controls::Control;
+use tenure_sim::engine::Engine;
 use tenure_sim::trace::file;
 
-use crate::args::{Format, OutputArguments, RunArguments};
+use crate::args::{DrawnArguments, Format, JudgedArguments, OutputArguments, threads, wrong};
+use crate::controls::Controls;
 use crate::trouble::{Trouble, create, written};
 use crate::{controls, show};
+
+/// How many seeds a campaign takes in an engine if none are named.
+const fn usual_runs(engine: Engine) -> u64 {
+    match engine {
+        Engine::Model => 50_000,
+        #[cfg(feature = "turmoil")]
+        Engine::Turmoil => 500,
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunArguments {
+    /// What to run the candidates in
+    #[arg(long, value_parser = engine_or_all(), default_value = "all")]
+    engine: Engines,
+    /// The first seed
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..), help = about_runs())]
+    runs: Option<u64>,
+    /// On how many threads [default: one for each core]
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    jobs: Option<u16>,
+    /// Run only this share of the seeds, such as 2/5
+    #[arg(long, value_name = "I/N", default_value_t)]
+    shard: Shard,
+    #[command(flatten)]
+    drawn: DrawnArguments,
+    #[command(flatten)]
+    judged: JudgedArguments,
+    /// Write the trace of the failed run, or else of the first one, to this file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) trace: Option<PathBuf>,
+    /// Write the plan of the failed run, or else of the first one, to this file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) plan_out: Option<PathBuf>,
+    /// Run each plan twice and compare
+    #[arg(long)]
+    check_determinism: bool,
+    #[arg(long, value_name = "NAME", help = controls::about(), value_parser = controls::control_or_all())]
+    #[arg(conflicts_with_all = [
+        "engine", "shard", "faults", "properties", "trace", "plan_out", "check_determinism",
+    ])]
+    control: Option<Controls>,
+    #[command(flatten)]
+    pub(crate) output: OutputArguments,
+}
+
+impl RunArguments {
+    /// The controls to run instead of a campaign, if any.
+    pub(crate) fn controls(&self) -> Option<Vec<Control>> {
+        self.control.map(Controls::all)
+    }
+
+    /// First seed, number of seeds, and threads, of each control.
+    pub(crate) fn control_runs(&self) -> (u64, u64, usize) {
+        (self.seed, self.runs.unwrap_or(controls::USUAL_RUNS), threads(self.jobs))
+    }
+
+    /// One for each engine.
+    pub(crate) fn campaigns(&self) -> Result<Vec<Campaign>, clap::Error> {
+        let engines = match self.engine {
+            Engines::All => Engine::ALL.to_vec(),
+            Engines::One(engine) => vec![engine],
+        };
+        engines.into_iter().map(|engine| self.campaign(engine)).collect()
+    }
+
+    fn campaign(&self, engine: Engine) -> Result<Campaign, clap::Error> {
+        let runs = self.runs.unwrap_or(usual_runs(engine));
+        if self.seed.checked_add(runs - 1).is_none() {
+            let what = format!("there are no {runs} seeds from '--seed {}' on", self.seed);
+            return Err(wrong(what));
+        }
+        Ok(Campaign {
+            engine,
+            seeds: Seeds { shard: self.shard, ..Seeds::range(self.seed, runs) },
+            jobs: threads(self.jobs),
+            faults: self.drawn.faults(engine)?,
+            properties: self.judged.properties.clone(),
+            check_determinism: self.check_determinism,
+        })
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Engines {
+    All,
+    One(Engine),
+}
+
+fn engine_or_all() -> impl TypedValueParser<Value = Engines> {
+    let names = Engine::ALL.iter().map(|engine| engine.name()).chain(["all"]);
+    PossibleValuesParser::new(names).try_map(|name| match name.as_str() {
+        "all" => Ok(Engines::All),
+        _ => name.parse().map(Engines::One),
+    })
+}
+
+fn about_runs() -> String {
+    let usual = |engine: &Engine| format!("{} in the {engine} engine", usual_runs(*engine));
+    let usual: Vec<String> = Engine::ALL.iter().map(usual).collect();
+    format!("How many seeds, in each engine [default: {}]", usual.join(", "))
+}
 
 pub(crate) fn run(arguments: &RunArguments) -> Result<u8, Trouble> {
     if let Some(controls) = arguments.controls() {
