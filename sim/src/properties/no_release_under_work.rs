@@ -1,19 +1,26 @@
 //! **Theorem (section 6).** The lease of a tenure is not handed back while work of that tenure is under
-//! way.
+//! way, nor does such work begin afterwards.
+//!
+//! Judged where the candidate sends the release, as its holder alone can: two stores that both take
+//! themselves for the primary may grant one token in the same microsecond, so a release at the store does
+//! not say whose work it is about.
 //!
 //! Rests on a process that lives once: one that is put back knows nothing of the work that began since.
 //! Work that outlives its bound keeps its lease from being handed back, and the lease ends by itself.
 //! Work of a process that is gone has ended with it.
 
 use super::Property;
+use super::recent::Recent;
 use crate::clock::True;
 use crate::plan::Assumption;
-use crate::trace::{Answer, Asked, Event, Who};
+use crate::trace::{Asked, Event, Who};
 
 /// Work first, then the release.
 #[derive(Debug, Default)]
 pub(super) struct NoReleaseUnderWork {
     under_way: Vec<(Who, u64)>,
+    /// The last tenure that each handed back.
+    handed_back: Recent<Who, u64>,
 }
 
 impl Property for NoReleaseUnderWork {
@@ -26,23 +33,26 @@ impl Property for NoReleaseUnderWork {
     }
 
     fn observe(&mut self, _: True, event: &Event) -> Result<(), String> {
-        match event {
-            Event::WorkBegan { who, token } => self.under_way.push((*who, *token)),
+        match *event {
+            Event::WorkBegan { who, token } => {
+                if self.handed_back.get(who) == Some(&token) {
+                    return Err(format!("{who:?} works under token {token}, and handed it back"));
+                }
+                self.under_way.push((who, token));
+            }
             Event::WorkEnded { who, token } => {
-                let ended = (*who, *token);
-                if let Some(index) = self.under_way.iter().position(|work| *work == ended) {
+                if let Some(index) = self.under_way.iter().position(|work| *work == (who, token)) {
                     self.under_way.swap_remove(index);
                 }
             }
-            Event::Crashed { who } => self.under_way.retain(|(worker, _)| worker != who),
-            Event::Store(step) => {
-                if let (Asked::Release { token }, Answer::Released) = (step.request, step.answer)
-                    && let Some((who, _)) = self.under_way.iter().find(|work| work.1 == token)
-                {
+            Event::Crashed { who } => self.under_way.retain(|(worker, _)| *worker != who),
+            Event::Sent { who, request: Asked::Release { token }, .. } => {
+                if self.under_way.contains(&(who, token)) {
                     return Err(format!(
-                        "token {token} is handed back while {who:?} works under it"
+                        "{who:?} hands token {token} back while it works under it"
                     ));
                 }
+                self.handed_back.insert(who, token);
             }
             _ => {}
         }
@@ -52,28 +62,26 @@ impl Property for NoReleaseUnderWork {
 
 #[cfg(test)]
 mod tests {
-    use super::super::history::{
-        at, crashed, fails, holds, kept, n, refuse, release, work_began, work_ended,
-    };
+    use super::super::history::{at, crashed, fails, holds, n, sent, work_began, work_ended};
     use super::*;
+
+    fn hands_back(who: Who, token: u64) -> Event {
+        sent(who, 1, Asked::Release { token })
+    }
 
     #[test]
     fn a_release_after_the_work_has_ended() {
         holds(
             NoReleaseUnderWork::default(),
-            &[
-                at(1, work_began(n(0), 7)),
-                at(2, work_ended(n(0), 7)),
-                at(2, release(kept(1, 7, 100))),
-            ],
+            &[at(1, work_began(n(0), 7)), at(2, work_ended(n(0), 7)), at(2, hands_back(n(0), 7))],
         );
     }
 
     #[test]
     fn a_release_under_work() {
-        let history = [at(1, work_began(n(0), 7)), at(2, release(kept(1, 7, 100)))];
+        let history = [at(1, work_began(n(0), 7)), at(2, hands_back(n(0), 7))];
         let what = fails(NoReleaseUnderWork::default(), &history);
-        assert_eq!(what, "token 7 is handed back while n0 works under it");
+        assert_eq!(what, "n0 hands token 7 back while it works under it");
     }
 
     #[test]
@@ -84,7 +92,7 @@ mod tests {
                 at(1, work_began(n(0), 7)),
                 at(1, work_began(n(0), 7)),
                 at(2, work_ended(n(0), 7)),
-                at(3, release(kept(1, 7, 100))),
+                at(3, hands_back(n(0), 7)),
             ],
         );
     }
@@ -93,7 +101,7 @@ mod tests {
     fn work_of_another_tenure_does_not_matter() {
         holds(
             NoReleaseUnderWork::default(),
-            &[at(1, work_began(n(1), 8)), at(2, release(kept(1, 7, 100)))],
+            &[at(1, work_began(n(1), 8)), at(2, hands_back(n(0), 7))],
         );
         fails(
             NoReleaseUnderWork::default(),
@@ -101,7 +109,7 @@ mod tests {
                 at(1, work_began(n(0), 7)),
                 at(2, work_ended(n(0), 6)),
                 at(2, work_ended(n(1), 7)),
-                at(3, release(kept(1, 7, 100))),
+                at(3, hands_back(n(0), 7)),
             ],
         );
     }
@@ -110,17 +118,30 @@ mod tests {
     fn a_crash_ends_the_work_of_that_life() {
         holds(
             NoReleaseUnderWork::default(),
-            &[at(1, work_began(n(0), 7)), at(2, crashed(n(0))), at(3, release(kept(1, 7, 100)))],
+            &[at(1, work_began(n(0), 7)), at(2, crashed(n(0))), at(3, hands_back(n(0), 7))],
         );
         fails(
             NoReleaseUnderWork::default(),
-            &[at(1, work_began(n(0), 7)), at(2, crashed(n(1))), at(3, release(kept(1, 7, 100)))],
+            &[at(1, work_began(n(0), 7)), at(2, crashed(n(1))), at(3, hands_back(n(0), 7))],
         );
     }
 
     #[test]
-    fn a_release_that_is_refused() {
-        let refused = refuse(1, Asked::Release { token: 7 }, Answer::NotHeld, None);
-        holds(NoReleaseUnderWork::default(), &[at(1, work_began(n(0), 7)), at(2, refused)]);
+    fn work_that_begins_after_the_release() {
+        let history = [at(1, hands_back(n(0), 7)), at(2, work_began(n(0), 7))];
+        let what = fails(NoReleaseUnderWork::default(), &history);
+        assert_eq!(what, "n0 works under token 7, and handed it back");
+        holds(
+            NoReleaseUnderWork::default(),
+            &[at(1, hands_back(n(0), 7)), at(2, work_began(n(0), 8))],
+        );
+    }
+
+    #[test]
+    fn another_candidates_release_of_an_equal_token_is_not_about_this_work() {
+        holds(
+            NoReleaseUnderWork::default(),
+            &[at(1, work_began(n(0), 7)), at(2, hands_back(n(1), 7))],
+        );
     }
 }
