@@ -19,8 +19,10 @@ use crate::trouble::{Trouble, written};
 
 const NODES: usize = 5;
 const TTL: Duration = Duration::from_secs(15);
-/// How long each figure is measured.
-const MEASURED: Duration = Duration::from_secs(3);
+/// How often one thread and all of them take turns.
+const ROUNDS: usize = 7;
+/// How long each turn is.
+const TURN: Duration = Duration::from_millis(500);
 
 pub(crate) fn speed() -> Result<u8, Trouble> {
     let mut out = io::stdout().lock();
@@ -39,12 +41,11 @@ fn model(out: &mut impl Write) -> io::Result<()> {
         ("the same with faults", &troubled),
         ("as campaigns draw them", &|seed| swarm(seed, &FaultKind::ALL, Scope::Model)),
     ] {
-        let alone = measured(1, plan)?;
-        for (threads, pace) in [(1, alone), (cores, measured(cores, plan)?)] {
-            let ratio = pace.simulated / alone.simulated;
+        let (alone, all) = in_turn(cores, plan)?;
+        for (threads, pace, ratio) in [(1, alone, "1.00".to_owned()), (cores, all.pace, all.ratio)]
+        {
             let figures = [pace.simulated, pace.runs, pace.events].map(|of| format!("{of:.0}"));
             let [simulated, runs, events] = figures;
-            let ratio = format!("{ratio:.2}");
             table.add_row([name.to_owned(), threads.to_string(), simulated, runs, events, ratio]);
         }
     }
@@ -59,13 +60,35 @@ struct Pace {
     events: f64,
 }
 
+/// How fast many threads are beside one.
+struct Beside {
+    pace: Pace,
+    ratio: String,
+}
+
+/// One thread and many of them in turn, as other guests of the machine come and go: the median round of one
+/// thread, and that of the ratios.
+fn in_turn(cores: usize, plan: &(dyn Fn(u64) -> Plan + Sync)) -> io::Result<(Pace, Beside)> {
+    let rounds: io::Result<Vec<(Pace, Pace)>> =
+        (0..ROUNDS).map(|_| Ok((measured(1, plan)?, measured(cores, plan)?))).collect();
+    let mut rounds = rounds?;
+    rounds.sort_by(|one, other| one.0.simulated.total_cmp(&other.0.simulated));
+    let alone = rounds[ROUNDS / 2].0;
+    let ratio = |(alone, all): &(Pace, Pace)| all.simulated / alone.simulated;
+    rounds.sort_by(|one, other| ratio(one).total_cmp(&ratio(other)));
+    let (least, median, most) = (rounds[0], rounds[ROUNDS / 2], rounds[ROUNDS - 1]);
+    let [least, middle, most] = [least, median, most].map(|round| ratio(&round));
+    let ratio = format!("{middle:.2} ({least:.2} to {most:.2})");
+    Ok((alone, Beside { pace: median.1, ratio }))
+}
+
 /// Carries out and judges the plans of one seed after another, as a campaign does.
 fn measured(threads: usize, plan: &(dyn Fn(u64) -> Plan + Sync)) -> io::Result<Pace> {
     let began = Instant::now();
     let next = AtomicU64::new(1);
     let work = || {
         let mut sum = Pace::default();
-        while began.elapsed() < MEASURED {
+        while began.elapsed() < TURN {
             let plan = plan(next.fetch_add(1, Ordering::Relaxed));
             let run = Run::of(&plan, &attempt(Engine::Model, &plan, Judging::All)?);
             sum.simulated += run.simulated.as_secs_f64();
