@@ -100,6 +100,19 @@ pub enum Reply {
 }
 
 impl Reply {
+    /// Whether a store can answer that request so. If one seems to, its replies may be out of step with
+    /// its requests.
+    pub fn answers(&self, request: &Request) -> bool {
+        match request {
+            Request::Acquire { .. } => {
+                matches!(self, Self::Granted { .. } | Self::Held(_) | Self::Stale { .. })
+            }
+            Request::Renew { .. } => matches!(self, Self::Renewed | Self::Superseded { .. }),
+            Request::Release { .. } => matches!(self, Self::Released | Self::NotHeld),
+            Request::Observe => matches!(self, Self::Held(_) | Self::Vacant),
+        }
+    }
+
     /// The same in the machine's words; `None` for what the machine never asks.
     pub(crate) fn for_machine(&self) -> Option<tenure_core::Reply> {
         Some(match self {

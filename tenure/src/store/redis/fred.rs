@@ -47,7 +47,7 @@ impl Store for Fred {
         let call = Invocation::new(&self.0.config, key, &request);
         let live = self.0.live().await?;
         let answer = live.invoke(&call).await.map_err(|error| failed(&error))?;
-        let reply = read(&answer);
+        let reply = read(&request, &answer);
         if matches!(&reply, Err(error) if error.kind() == StoreErrorKind::UnexpectedReply) {
             // Replies that do not fit their requests may be out of step with them.
             live.dead.cancel();
@@ -60,14 +60,17 @@ impl Store for Fred {
     }
 }
 
-fn read(value: &Value) -> Result<Reply, StoreError> {
-    let Value::Array(values) = value else { return reply::read([Field::Other]) };
-    reply::read(values.iter().map(|value| match value {
-        Value::String(text) => Field::Text(text.as_bytes()),
-        Value::Bytes(text) => Field::Text(text),
-        Value::Integer(number) => Field::Number(*number),
-        _ => Field::Other,
-    }))
+fn read(request: &Request, value: &Value) -> Result<Reply, StoreError> {
+    let Value::Array(values) = value else { return reply::read(request, [Field::Other]) };
+    reply::read(
+        request,
+        values.iter().map(|value| match value {
+            Value::String(text) => Field::Text(text.as_bytes()),
+            Value::Bytes(text) => Field::Text(text),
+            Value::Integer(number) => Field::Number(*number),
+            _ => Field::Other,
+        }),
+    )
 }
 
 impl fmt::Debug for Fred {

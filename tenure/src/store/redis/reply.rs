@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use crate::store::{Incumbent, Reply, StoreError, StoreErrorKind};
+use crate::store::{Incumbent, Reply, Request, StoreError, StoreErrorKind};
 use crate::{HolderId, Token};
 
 /// One element of a script's answer.
@@ -22,8 +22,13 @@ const EXACT: u64 = 1 << 53;
 /// The most fields that a script returns.
 const MOST: usize = 6;
 
-/// Reads a script's answer, whose fields the client has in a form of its own.
-pub(super) fn read<'a>(values: impl IntoIterator<Item = Field<'a>>) -> Result<Reply, StoreError> {
+/// Reads a script's answer to a request, whose fields the client has in a form of its own.
+///
+/// What answers another kind of request is no answer: replies may be out of step with their requests.
+pub(super) fn read<'a>(
+    request: &Request,
+    values: impl IntoIterator<Item = Field<'a>>,
+) -> Result<Reply, StoreError> {
     // One more than fits any reply, so that a longer answer is not taken for a shorter one.
     let mut fields = [Field::Other; MOST + 1];
     let mut length = 0;
@@ -31,7 +36,9 @@ pub(super) fn read<'a>(values: impl IntoIterator<Item = Field<'a>>) -> Result<Re
         *field = value;
         length += 1;
     }
-    decode(&fields[..length])
+    let fields = &fields[..length];
+    decode(fields)
+        .and_then(|reply| if reply.answers(request) { Ok(reply) } else { Err(unexpected(fields)) })
 }
 
 /// Everything that it can't be sure of is an error, and so *unknown*.
@@ -182,6 +189,19 @@ mod tests {
             &[text("hello")],
         ] {
             let error = decode(fields).unwrap_err();
+            assert_eq!(error.kind(), StoreErrorKind::UnexpectedReply, "{fields:?}");
+        }
+    }
+
+    #[test]
+    fn an_answer_to_another_request_is_unknown() {
+        let (holder, token) = (HolderId::from_bits(1), Token::FIRST);
+        let release = Request::Release { holder, token };
+        assert_eq!(read(&release, [text("released")]).unwrap(), Reply::Released);
+        for fields in
+            [&[text("renewed")][..], &[text("vacant")], &[text("stale"), Field::Number(7)]]
+        {
+            let error = read(&release, fields.iter().copied()).unwrap_err();
             assert_eq!(error.kind(), StoreErrorKind::UnexpectedReply, "{fields:?}");
         }
     }

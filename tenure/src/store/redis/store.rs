@@ -66,7 +66,7 @@ impl Store for Redis {
         let call = Invocation::new(&self.0.config, key, &request);
         let live = self.0.live().await?;
         let value = self.invoke(&live, &call).await?;
-        let reply = read(&value);
+        let reply = read(&request, &value);
         if matches!(&reply, Err(error) if error.kind() == StoreErrorKind::UnexpectedReply) {
             // Replies that do not fit their requests may be out of step with them.
             live.dead.cancel();
@@ -91,12 +91,15 @@ fn evalsha(call: &Invocation) -> Cmd {
     command
 }
 
-fn read(value: &Value) -> Result<Reply, StoreError> {
-    let Value::Array(values) = value else { return reply::read([Field::Other]) };
-    reply::read(values.iter().map(|value| match value {
-        Value::BulkString(text) => Field::Text(text),
-        Value::SimpleString(text) => Field::Text(text.as_bytes()),
-        Value::Int(number) => Field::Number(*number),
-        _ => Field::Other,
-    }))
+fn read(request: &Request, value: &Value) -> Result<Reply, StoreError> {
+    let Value::Array(values) = value else { return reply::read(request, [Field::Other]) };
+    reply::read(
+        request,
+        values.iter().map(|value| match value {
+            Value::BulkString(text) => Field::Text(text),
+            Value::SimpleString(text) => Field::Text(text.as_bytes()),
+            Value::Int(number) => Field::Number(*number),
+            _ => Field::Other,
+        }),
+    )
 }
