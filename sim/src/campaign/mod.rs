@@ -50,6 +50,15 @@ impl Campaign {
     /// Stops early once one has failed. Seeds are handed out in order, so that all lower ones are carried
     /// out nevertheless, and the failed run of the lowest seed is always the same.
     pub fn run(&self, progress: impl Fn() + Sync) -> Summary {
+        self.run_each(&|seed| self.one(seed), progress)
+    }
+
+    /// The same, and each seed is carried out by `one`.
+    pub(crate) fn run_each(
+        &self,
+        one: &(dyn Fn(u64) -> Run + Sync),
+        progress: impl Fn() + Sync,
+    ) -> Summary {
         let began = Instant::now();
         let (next, failed) = (AtomicU64::new(0), AtomicBool::new(false));
         let work = || {
@@ -57,7 +66,7 @@ impl Campaign {
             while !failed.load(Ordering::Relaxed) {
                 let number = next.fetch_add(1, Ordering::Relaxed);
                 let Some(seed) = self.seeds.nth(number) else { break };
-                let run = self.one(seed);
+                let run = one(seed);
                 failed.fetch_or(run.failure.is_some(), Ordering::Relaxed);
                 summary.add(run);
                 progress();

@@ -19,6 +19,8 @@ mod outages;
 mod process;
 mod queue;
 mod server;
+pub(crate) mod sink;
+pub mod store;
 pub(crate) mod tenure;
 mod world;
 
@@ -32,6 +34,7 @@ use crate::plan::Plan;
 use crate::trace::Event;
 use algorithm::Algorithm;
 use messages::of_reply;
+use sink::{Sink, TwinSinks};
 use world::{Due, MS, World};
 
 /// The length of its step: none; everything happens at its own nanosecond.
@@ -48,22 +51,42 @@ pub fn run(plan: &Plan, judging: Judging<'_>) -> Result<Outcome, EngineError> {
     run_as::<tenure::Tenure>(plan, judging)
 }
 
+/// The same, and leaders write to that.
+pub(crate) fn run_beside(
+    plan: &Plan,
+    judging: Judging<'_>,
+    sink: &mut dyn Sink,
+) -> Result<Outcome, EngineError> {
+    run_with::<tenure::Tenure>(plan, judging, sink)
+}
+
 /// Carries out a plan with candidates and a store of that algorithm.
 pub(crate) fn run_as<A: Algorithm>(
     plan: &Plan,
     judging: Judging<'_>,
 ) -> Result<Outcome, EngineError> {
+    run_with::<A>(plan, judging, &mut TwinSinks::default())
+}
+
+/// The same, and leaders write to that.
+pub(crate) fn run_with<A: Algorithm>(
+    plan: &Plan,
+    judging: Judging<'_>,
+    sink: &mut dyn Sink,
+) -> Result<Outcome, EngineError> {
     let configs = plan.configs()?;
     let outcome = Outcome::of(judging.judge(plan, &configs, TICK));
-    let mut run =
-        Run { world: World::<A>::new(plan, &configs, outcome), ends: ends(plan, &configs) };
+    let world = World::<A>::new(plan, &configs, outcome, sink);
+    let mut run = Run { world, ends: ends(plan, &configs) };
     run.world.arm();
     (0..plan.nodes.len()).for_each(|node| run.world.start(node));
     run.world.probe();
     run.carry_on(!matches!(judging, Judging::Everything))?;
-    let at = run.world.at;
-    let mut outcome = run.world.outcome;
+    let World { at, mut outcome, sink, .. } = run.world;
     outcome.finish(at);
+    if let Err(accusation) = sink.finish() {
+        outcome.judge.accuse(at, accusation.property, accusation.what);
+    }
     Ok(outcome)
 }
 
@@ -142,7 +165,7 @@ impl<A: Algorithm> Run<'_, A> {
                 world.comes_back(session, id, reply, of_reply::<A>(reply));
             }
             Some(Due::Hint(session)) => world.hinted(session),
-            Some(Due::Write { who, token, checked }) => world.wrote(who, token, checked),
+            Some(Due::Write(write)) => world.wrote(write),
             Some(Due::Begin(index)) => world.begin(index, None),
             Some(Due::End(active)) => world.end(active),
             Some(Due::Swizzle { node, begins }) => world.swizzle(node, begins),

@@ -69,7 +69,7 @@ pub(super) enum Step {
     /// It checks its leadership then, and writes.
     Checks { at: Instant },
     /// It has checked, stands still, and writes when it goes on.
-    Checked { then: True },
+    Checked { then: True, check: u64 },
     /// The tenure is over, and it ends then.
     Tidies { until: Instant, wanted: Instant },
 }

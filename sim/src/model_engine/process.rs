@@ -5,11 +5,12 @@ use tenure_core::Instant;
 
 use super::algorithm::{Algorithm, Input, Lead, Output};
 use super::node::{Step, Work};
+use super::sink::Write;
 use super::world::{Due, World};
-use crate::clock::True;
 use crate::draw::Draw;
 use crate::plan::Point;
-use crate::trace::{Event, Who};
+use crate::properties::Leader;
+use crate::trace::Event;
 
 impl<A: Algorithm> World<'_, A> {
     /// Hands something to a process, which reads it now, or once it goes on.
@@ -34,8 +35,9 @@ impl<A: Algorithm> World<'_, A> {
                 self.nodes[node].unsent.push((id, request));
             }
         }
-        if let Some(Work { token, step: Step::Checked { then }, .. }) = self.nodes[node].work {
-            self.write(node, token, then);
+        if let Some(Work { token, step: Step::Checked { then, check }, .. }) = self.nodes[node].work
+        {
+            self.write(node, Write { by: self.as_leader(node, token), checked: then, check });
         }
         self.resumed += 1;
         if Draw::new(self.plan.seed, "timers first", self.resumed).chance(1, 2) {
@@ -78,35 +80,47 @@ impl<A: Algorithm> World<'_, A> {
         if !leads {
             return;
         }
+        self.checks += 1;
+        let (checked, check) = (self.at, self.checks);
+        let by = self.as_leader(index, token);
+        if self.nodes[index].work.is_some_and(|work| work.lands <= checked) {
+            self.sink.intends(check, by);
+        }
         self.fire(Point::Guard, index, None);
         if self.nodes[index].runs() {
-            self.write(index, token, self.at);
+            self.write(index, Write { by, checked, check });
         } else {
-            self.set_work(index, Step::Checked { then: self.at });
+            self.set_work(index, Step::Checked { then: checked, check });
         }
     }
 
-    fn write(&mut self, index: usize, token: u64, checked: True) {
+    fn as_leader(&self, index: usize, token: u64) -> Leader {
+        Leader { who: self.nodes[index].who, token }
+    }
+
+    fn write(&mut self, index: usize, write: Write) {
         self.writes += 1;
         let mut draw = Draw::new(self.plan.seed, "write", self.writes);
         let most = self.plan.work.takes_us * 1_000;
         let least = draw.pick(&[0, most]);
         let arrives = self.at + draw.within(least..=most);
-        let who = self.nodes[index].who;
         let node = &mut self.nodes[index];
         if let Some(mut work) = node.work {
             work.waits_for(arrives, node.clock());
             node.work = Some(work);
         }
-        self.queue.put(arrives, Due::Write { who, token, checked });
+        self.queue.put(arrives, Due::Write(write));
         let at = self.nodes[index].now(self.at) + self.work_every();
         self.set_work(index, Step::Checks { at });
     }
 
-    pub(super) fn wrote(&mut self, who: Who, token: u64, checked: True) {
-        let accepted_by_fenced = token >= self.fence;
-        self.fence = self.fence.max(token);
+    pub(super) fn wrote(&mut self, write: Write) {
+        let accepted_by_fenced = self.sink.lands(self.at, write);
+        let Write { by: Leader { who, token }, checked, .. } = write;
         self.record(Event::Wrote { who, token, checked, accepted_by_fenced });
+        if let Err(accusation) = self.sink.verify() {
+            self.outcome.judge.accuse(self.at, accusation.property, accusation.what);
+        }
     }
 
     fn work_every(&self) -> std::time::Duration {

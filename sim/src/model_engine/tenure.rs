@@ -1,34 +1,30 @@
-//! Tenure itself: the state machine that is shipped, and the store contract as the design states it.
+//! Tenure itself: the state machine that is shipped, over the store contract or somebody's own store.
 
-use tenure_core::contract::{self, History, Moment, Record};
+use std::marker::PhantomData;
+
+use tenure_core::contract::Moment;
 use tenure_core::{
     Candidate, Config, Event, Input as CoreInput, Instant, Output as CoreOutput, Reply, Request,
     RequestId, Seed, StepDownReason, Token, Unknown,
 };
 
 use super::algorithm::{Algorithm, Input, Lead, Output, Served, Timers, Visit};
+use super::store::{Contract, Lease, StoreModel};
 use crate::trace::{Answer, Asked, Kept, Reason};
 
-/// One life of a candidate.
-#[derive(Clone, Debug)]
-pub(crate) struct Tenure(Candidate);
+/// One life of a candidate, over a store of that kind.
+#[derive(Clone)]
+pub(crate) struct Tenure<S = Contract>(Candidate, PhantomData<S>);
 
-/// The record of the one election, and the history of its prefix.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Store {
-    record: Option<Record>,
-    history: Option<History>,
-}
-
-impl Algorithm for Tenure {
+impl<S: StoreModel> Algorithm for Tenure<S> {
     type Id = RequestId;
     type Request = Request;
     type Reply = Reply;
-    type Store = Store;
+    type Store = S;
     const TIMERS: Timers = Timers::Boot;
 
     fn new(config: &Config, seed: u128) -> Self {
-        Self(Candidate::new(*config, Seed::new(seed)))
+        Self(Candidate::new(*config, Seed::new(seed)), PhantomData)
     }
 
     fn handle(&mut self, now: Instant, input: Input<RequestId, Reply>) {
@@ -63,15 +59,15 @@ impl Algorithm for Tenure {
         self.0.claim(now).map(lead)
     }
 
-    fn serve(store: &mut Store, at: Visit, request: Request) -> Served<Reply> {
+    fn serve(store: &mut S, at: Visit, request: Request) -> Served<Reply> {
         let moment = Moment {
             now: at.now,
             identity: at.server.into(),
             trust_empty_store: at.trust_empty_store,
         };
-        let before =
-            store.record.filter(|record| record.is_live(at.now)).map(|record| record.token);
-        let reply = contract::apply(&mut store.record, &mut store.history, moment, request);
+        let is_live = |lease: &Lease| !lease.released && at.now < lease.ends;
+        let before = store.lease().filter(is_live).map(|lease| lease.token);
+        let reply = store.apply(moment, request);
         let granted = match reply {
             Reply::Granted { token, .. } => before != Some(token),
             _ => false,
@@ -79,13 +75,13 @@ impl Algorithm for Tenure {
         Served { reply, hints: reply == Reply::Released, granted }
     }
 
-    fn kept(store: &Store) -> Option<Kept> {
-        store.record.map(|record| Kept {
-            token: record.token.get(),
-            holder: record.holder.to_bits(),
-            lease_end: record.lease_end.as_nanos(),
+    fn kept(store: &S) -> Option<Kept> {
+        store.lease().map(|lease| Kept {
+            token: lease.token.get(),
+            holder: lease.holder.to_bits(),
+            lease_end: lease.ends.as_nanos(),
             lease_ends: 0,
-            released: record.released,
+            released: lease.released,
         })
     }
 

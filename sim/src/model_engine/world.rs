@@ -7,10 +7,11 @@ use super::faults::{Active, Armed};
 use super::node::{Node, Snapshot};
 use super::queue::Queue;
 use super::server::{Request, Server};
+use super::sink::{Sink, Write};
 use crate::clock::{Clock, True};
 use crate::engine::Outcome;
 use crate::plan::{FaultKind, Plan, Point};
-use crate::trace::{Event, Who};
+use crate::trace::Event;
 
 pub(super) const MS: u64 = 1_000_000;
 /// 2026-01-01 in nanoseconds since 1970: what the store's clock shows when a run begins.
@@ -27,11 +28,12 @@ pub(super) struct World<'a, A: Algorithm> {
     pub(super) armed: Vec<Armed>,
     pub(super) snapshots: Vec<(usize, Snapshot<A>)>,
     pub(super) outcome: Outcome,
-    /// The highest token that the fenced sink has accepted.
-    pub(super) fence: u64,
+    /// What leaders write to.
+    pub(super) sink: &'a mut dyn Sink,
     /// Whether the store's past will be asked for.
     pub(super) remembers: bool,
     pub(super) resumed: u64,
+    pub(super) checks: u64,
     pub(super) writes: u64,
 }
 
@@ -48,11 +50,7 @@ pub(super) enum Due<A: Algorithm> {
     /// Word that the lease may be vacant reaches a node.
     Hint(Session),
     /// A write reaches the sinks.
-    Write {
-        who: Who,
-        token: u64,
-        checked: True,
-    },
+    Write(Write),
     /// A fault of the plan begins.
     Begin(usize),
     End(Active),
@@ -67,7 +65,12 @@ pub(super) enum Due<A: Algorithm> {
 }
 
 impl<'a, A: Algorithm> World<'a, A> {
-    pub(super) fn new(plan: &'a Plan, configs: &[Config], outcome: Outcome) -> Self {
+    pub(super) fn new(
+        plan: &'a Plan,
+        configs: &[Config],
+        outcome: Outcome,
+        sink: &'a mut dyn Sink,
+    ) -> Self {
         let nodes = plan.nodes.iter().zip(configs).enumerate();
         let past = [FaultKind::StoreRollback, FaultKind::Failover];
         Self {
@@ -80,9 +83,10 @@ impl<'a, A: Algorithm> World<'a, A> {
             armed: Vec::new(),
             snapshots: Vec::new(),
             outcome,
-            fence: 0,
+            sink,
             remembers: past.into_iter().any(|kind| plan.has(kind)),
             resumed: 0,
+            checks: 0,
             writes: 0,
         }
     }

@@ -32,6 +32,8 @@ pub struct Judge {
     tick: u64,
     /// Judge on beyond a violation.
     goes_on: bool,
+    /// A property that somebody else judges.
+    also: Option<&'static str>,
 }
 
 struct Judged {
@@ -57,6 +59,20 @@ impl Judge {
     /// meant to show which promises rest on what.
     pub fn of_everything(terms: &Terms) -> Self {
         Self { goes_on: true, ..Self::new(terms, &[], None) }
+    }
+
+    /// Somebody else judges a property of that name, and will [`accuse`](Self::accuse).
+    pub fn also(&mut self, property: &'static str) {
+        self.also = Some(property);
+    }
+
+    /// A property that is judged elsewhere does not hold. Nothing more is kept after a first violation,
+    /// unless everything is wanted.
+    pub fn accuse(&mut self, at: True, property: &'static str, what: String) {
+        let is_known = self.violations.iter().any(|violation| violation.property == property);
+        if self.violations.is_empty() || self.goes_on && !is_known {
+            self.violations.push(Violation { property, at, what });
+        }
     }
 
     /// Looks at what happened next.
@@ -95,7 +111,7 @@ impl Judge {
 
     /// Which properties are judged.
     pub fn judged(&self) -> impl Iterator<Item = &'static str> + '_ {
-        self.properties.iter().map(|judged| judged.property.name())
+        self.properties.iter().map(|judged| judged.property.name()).chain(self.also)
     }
 
     /// Time goes by, with the leaders that there are.

@@ -52,14 +52,14 @@ const BLOCK: usize = 240;
 /// with the hash of those before it as its seed. Numbers are little-endian and `usize` is 64 bits long,
 /// wherever it runs.
 #[derive(Clone)]
-pub(super) struct Hasher {
+pub(crate) struct Hasher {
     block: [u8; BLOCK],
     filled: usize,
     hash: u64,
 }
 
 impl Hasher {
-    pub(super) fn digest(&self) -> Digest {
+    pub(crate) fn digest(&self) -> Digest {
         Digest(xxh3_64_with_seed(&self.block[..self.filled], self.hash))
     }
 

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::clock::True;
 use crate::plan::FaultKind;
 pub use digest::Digest;
-use digest::Hasher;
+pub(crate) use digest::Hasher;
 
 /// One life of one node's process: a restarted process is another candidate.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

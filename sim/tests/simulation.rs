@@ -1,0 +1,283 @@
+//! Users' own workloads and stores in the simulation, and the two examples that show how.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::process::Command;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tenure_sim::Simulation;
+use tenure_sim::campaign::Failure;
+use tenure_sim::plan::{Assumption, FaultKind, Plan};
+use tenure_sim::simulation::{
+    Contract, Effect, Failed, Leader, Lease, Moment, Reply, Request, SimulationError, StoreModel,
+    Workload,
+};
+
+/// Keeps the last value only, and may or may not look at the token.
+#[derive(Default)]
+struct Register {
+    is_fenced: bool,
+    fence: u64,
+    regressions: u64,
+}
+
+impl Register {
+    fn fenced() -> Self {
+        Self { is_fenced: true, ..Self::default() }
+    }
+}
+
+impl Workload for Register {
+    type Intent = ();
+
+    fn name(&self) -> &'static str {
+        "never-back"
+    }
+
+    fn intend(&self, _: Leader) -> Option<()> {
+        Some(())
+    }
+
+    fn effect(&mut self, effect: Effect<()>) {
+        assert!(effect.checked <= effect.at);
+        if self.is_fenced && effect.by.token < self.fence {
+            return;
+        }
+        self.regressions += u64::from(effect.by.token < self.fence);
+        self.fence = effect.by.token;
+    }
+
+    fn verify(&self) -> Result<(), String> {
+        if self.regressions == 0 { Ok(()) } else { Err("an older value after a newer".to_owned()) }
+    }
+}
+
+fn failed(simulation: &Simulation) -> Failed {
+    match simulation.run().unwrap_err() {
+        SimulationError::Failed(failed) => *failed,
+        other => panic!("failed, and not: {other}"),
+    }
+}
+
+fn property(failed: &Failed) -> &str {
+    match &failed.failure {
+        Failure::Violated { property, .. } => property,
+        other => panic!("violated, and not {other:?}"),
+    }
+}
+
+#[test]
+fn a_workload_that_checks_tokens_holds() {
+    let report = Simulation::new().runs(400).workload(Register::fenced).run().unwrap();
+    assert_eq!(report.summary.runs, 400);
+    let judged = report.summary.properties["never-back"];
+    assert!(judged.checked > 300 && judged.violated == 0, "{judged:?}");
+}
+
+#[test]
+fn one_that_does_not_fails_with_a_small_plan_that_can_be_replayed() {
+    let simulation = Simulation::new().runs(400).workload(Register::default);
+    let failed = failed(&simulation);
+    assert_eq!(property(&failed), "never-back");
+    assert_eq!(failed.plan.faults.len(), 1, "{:?}", failed.plan.faults);
+    let told = failed.to_string();
+    assert!(told.contains(&format!("TENURE_SIM_SEED={} TENURE_SIM_RUNS=1", failed.seed)), "{told}");
+
+    let plan = Plan::parse(told.lines().last().unwrap()).unwrap();
+    assert_eq!(plan, failed.plan);
+    let SimulationError::Failed(again) = simulation.replay(&plan).unwrap_err() else { panic!() };
+    assert_eq!(property(&again), "never-back");
+    Simulation::new().workload(Register::fenced).replay(&plan).unwrap();
+}
+
+/// The same, and relies on nobody standing still.
+#[derive(Default)]
+struct Prompt(Register);
+
+impl Workload for Prompt {
+    type Intent = ();
+
+    fn assumes(&self) -> &'static [Assumption] {
+        &Assumption::ALL
+    }
+
+    fn intend(&self, leader: Leader) -> Option<()> {
+        self.0.intend(leader)
+    }
+
+    fn effect(&mut self, effect: Effect<()>) {
+        self.0.effect(effect);
+    }
+
+    fn verify(&self) -> Result<(), String> {
+        self.0.verify()
+    }
+}
+
+#[test]
+fn what_a_workload_does_not_rest_on_is_not_held_against_it() {
+    let report = Simulation::new().runs(400).workload(Prompt::default).run().unwrap();
+    let judged = report.summary.properties["workload"].checked;
+    assert!((1..400).contains(&judged), "judged in {judged} runs");
+}
+
+/// Says at the end of a run that it went on for too long.
+struct Ends;
+
+impl Workload for Ends {
+    type Intent = ();
+
+    fn intend(&self, _: Leader) -> Option<()> {
+        None
+    }
+
+    fn effect(&mut self, _: Effect<()>) {
+        panic!("nobody meant to do anything");
+    }
+
+    fn verify(&self) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn finish(&self) -> Result<(), String> {
+        Err("over".to_owned())
+    }
+}
+
+#[test]
+fn the_end_of_a_run_is_judged_and_nothing_lands_that_nobody_meant() {
+    let failed = failed(&Simulation::new().runs(10).workload(|| Ends));
+    assert!(
+        matches!(&failed.failure, Failure::Violated { what, .. } if what == "over"),
+        "{failed}"
+    );
+    assert_eq!(failed.plan.faults.len(), 0, "no fault is needed");
+}
+
+static RUNS_SO_FAR: AtomicU64 = AtomicU64::new(0);
+
+/// Means something else in each run.
+struct Whimsical(u64);
+
+impl Workload for Whimsical {
+    type Intent = u64;
+
+    fn intend(&self, _: Leader) -> Option<u64> {
+        Some(self.0)
+    }
+
+    fn effect(&mut self, _: Effect<u64>) {}
+
+    fn verify(&self) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_workload_that_does_not_repeat_itself_is_an_error_that_says_so() {
+    let new = || Whimsical(RUNS_SO_FAR.fetch_add(1, Ordering::Relaxed));
+    let failed = failed(&Simulation::new().runs(100).workload(new));
+    assert!(matches!(failed.failure, Failure::Nondeterministic { .. }), "{failed}");
+    assert!(failed.to_string().contains("hash map"), "{failed}");
+}
+
+/// Panics when something is stale.
+#[derive(Default)]
+struct Asserts(u64);
+
+impl Workload for Asserts {
+    type Intent = ();
+
+    fn intend(&self, _: Leader) -> Option<()> {
+        Some(())
+    }
+
+    fn effect(&mut self, effect: Effect<()>) {
+        assert!(effect.by.token >= self.0, "a stale effect");
+        self.0 = effect.by.token;
+    }
+
+    fn verify(&self) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_panic_is_a_failure_with_its_message_and_a_small_plan() {
+    let failed = failed(&Simulation::new().runs(400).workload(Asserts::default));
+    let Failure::Broke { what } = &failed.failure else { panic!("{failed}") };
+    assert_eq!(what, "panicked: a stale effect");
+    assert_eq!(failed.plan.faults.len(), 1);
+}
+
+/// The contract, by a server that does not notice that it was put back to older data.
+#[derive(Clone, Debug, Default)]
+struct Forgetful(Contract);
+
+impl StoreModel for Forgetful {
+    fn apply(&mut self, at: Moment, request: Request) -> Reply {
+        self.0.apply(Moment { identity: 0, ..at }, request)
+    }
+
+    fn lease(&self) -> Option<Lease> {
+        self.0.lease()
+    }
+}
+
+#[test]
+fn a_store_of_the_users_is_judged_by_all_properties() {
+    Simulation::new().runs(200).store::<Contract>().run().unwrap();
+    let rollback = [FaultKind::StoreRollback];
+    let simulation = Simulation::new().runs(2_000).faults(rollback).store::<Forgetful>();
+    let failed = failed(&simulation);
+    assert!(failed.plan.has(FaultKind::StoreRollback), "{:?}", failed.plan);
+    let known = ["store-loss-quarantine", "single-leader", "margin-kept", "fail-closed"];
+    assert!(known.contains(&property(&failed)), "{failed}");
+}
+
+#[test]
+fn too_few_runs_are_told_and_fail_only_if_asked() {
+    let report = Simulation::new().runs(1).run().unwrap();
+    assert!(!report.unmet.is_empty());
+    let error = Simulation::new().runs(1).needs_all_conditions().run().unwrap_err();
+    assert!(matches!(error, SimulationError::Inconclusive { runs: 1, .. }), "{error}");
+    let error = Simulation::new().seed(u64::MAX).runs(2).run().unwrap_err();
+    assert_eq!(error.to_string(), format!("there are no 2 seeds from {} on", u64::MAX));
+}
+
+/// An example as CI finds it, and as its user may lengthen it.
+fn example(name: &str, variables: &[(&str, &str)]) -> String {
+    let test = std::env::current_exe().unwrap();
+    let program = test.parent().unwrap().parent().unwrap().join("examples").join(name);
+    assert!(
+        program.is_file(),
+        "{} is missing; build it with: cargo build --release -p tenure-sim --example {name}",
+        program.display()
+    );
+    let run = Command::new(program).envs(variables.iter().copied()).output().unwrap();
+    assert!(run.status.success(), "{run:?}");
+    String::from_utf8(run.stdout).unwrap()
+}
+
+#[test]
+fn the_job_queue_fires_once_only_behind_a_fence_that_is_raised_first() {
+    let told = example("job_queue", &[]);
+    assert!(told.contains("Nothing: each-job-once does not hold"), "{told}");
+    assert!(told.contains("\nToken: each-job-once does not hold"), "{told}");
+    assert!(told.contains("TokenBeforeReading: held in 2000 runs"), "{told}");
+}
+
+#[test]
+fn the_careless_store_is_found_and_the_careful_one_holds() {
+    let told = example("user_store", &[]);
+    assert!(told.contains("careless: own-lease-only does not hold"), "{told}");
+    assert!(told.contains("careful: held in 2000 runs"), "{told}");
+}
+
+#[test]
+fn the_environment_overrides_seed_and_runs_and_is_told_when_it_is_wrong() {
+    let told = example("user_store", &[("TENURE_SIM_RUNS", "3"), ("TENURE_SIM_SEED", "50000")]);
+    assert!(told.contains("careful: held in 3 runs"), "{told}");
+    let told = example("user_store", &[("TENURE_SIM_RUNS", "many")]);
+    assert!(told.contains("TENURE_SIM_RUNS is \"many\", and must be a number from 1 to"), "{told}");
+}
