@@ -12,6 +12,8 @@
 pub mod campaign;
 pub mod clock;
 pub mod compare;
+#[cfg(feature = "conformance")]
+pub mod conformance;
 pub mod controls;
 pub mod draw;
 pub mod engine;
@@ -22,10 +24,17 @@ pub mod plan;
 pub mod properties;
 #[cfg(feature = "turmoil")]
 pub mod redis;
+pub mod simulation;
 pub mod sometimes;
 pub mod trace;
 #[cfg(feature = "turmoil")]
 pub mod turmoil_engine;
 
+pub use simulation::Simulation;
 #[cfg(feature = "turmoil")]
 pub use turmoil_engine::spawn;
+
+/// What `docs/testing-your-code.md` shows is compiled, and run.
+#[cfg(all(doctest, feature = "conformance"))]
+#[doc = include_str!("../../docs/testing-your-code.md")]
+struct TestingYourCode;

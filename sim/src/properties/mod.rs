@@ -14,7 +14,7 @@ mod handover_within;
 pub(crate) mod history;
 mod judge;
 mod leader_within;
-mod linearizable;
+pub(crate) mod linearizable;
 mod margin_kept;
 mod no_churn_when_healthy;
 mod no_release_under_work;

@@ -1,0 +1,29 @@
+//! What a store did not keep.
+
+use std::fmt;
+
+use super::Row;
+
+/// A row that a store does not keep.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Broken {
+    /// Which.
+    pub row: Row,
+    /// The name that the store gives itself.
+    pub store: &'static str,
+    /// What is wrong.
+    pub what: String,
+    /// What was asked and answered, in order.
+    pub told: Vec<String>,
+}
+
+impl fmt::Display for Broken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "the store {:?} does not keep {}: {}", self.store, self.row, self.what)?;
+        writeln!(f, "the row says: {}", self.row.about())?;
+        write!(f, "what was asked and answered:")?;
+        self.told.iter().try_for_each(|line| write!(f, "\n  {line}"))
+    }
+}
+
+impl std::error::Error for Broken {}

@@ -1,0 +1,152 @@
+//! One test for each row of the store contract, for any implementation of [`tenure::store::Store`].
+//!
+//! ```
+//! use tenure::store::Memory;
+//! use tenure_sim::conformance::Harness;
+//!
+//! /// Makes a fresh store, and connections to it.
+//! struct InMemory(Memory);
+//!
+//! impl Harness for InMemory {
+//!     type Store = Memory;
+//!     async fn connect(&self) -> Memory { self.0.clone() }
+//! }
+//!
+//! tenure_sim::conformance!(memory, InMemory(Memory::new()));
+//! ```
+//!
+//! That makes a module `memory` with a `#[test]` for each [`Row`]. The harness is made anew for each of
+//! them, and they run at the same time. Rows that the store declares not to keep ([`StoreTraits`]), or that
+//! the harness can't bring about, are skipped, and say so on standard error.
+//!
+//! Where time must go by, leases are as short as the store declares that it can keep them. Nothing is
+//! asserted about how fast a store is: a lease that must be live is a minute long.
+//!
+//! Not guaranteed: that a store which passes keeps its promises when its server fails in ways that the
+//! harness does not know. The tests see answers, not what a server has written.
+//!
+//! [`StoreTraits`]: tenure::store::StoreTraits
+
+mod broken;
+mod probe;
+mod row;
+mod rows;
+
+use std::future::Future;
+use std::time::Duration;
+
+use tenure::store::{HistoryKind, Promise, Store, StoreTraits, TokenKind};
+
+pub use broken::Broken;
+use probe::Probe;
+pub use row::{Row, UnknownRow};
+
+/// What becomes of the data when a server is replaced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Data {
+    /// All that was acknowledged is there.
+    Kept,
+    /// All of it is gone.
+    Lost,
+}
+
+/// The harness can't do that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unsupported;
+
+/// A store of the user's, as the tests get at it. A value of it is one store that nobody else uses.
+pub trait Harness: Send + Sync {
+    /// What connects to it.
+    type Store: Store;
+
+    /// Another connection to the same store.
+    fn connect(&self) -> impl Future<Output = Self::Store> + Send;
+
+    /// Puts another server in the place of the present one, which is gone for good: connections to it are
+    /// broken. A store that can't lose data without losing every candidate leaves it at this default.
+    ///
+    /// # Errors
+    /// If the harness can't do that: the rows that need it are skipped.
+    fn restart(&self, data: Data) -> impl Future<Output = Result<(), Unsupported>> + Send {
+        let _ = data;
+        async { Err(Unsupported) }
+    }
+
+    /// Lets at least so much time go by at the store. Real servers leave no choice but to wait.
+    fn wait(&self, time: Duration) -> impl Future<Output = ()> + Send {
+        tokio::time::sleep(time)
+    }
+}
+
+/// How a row ended, if the store keeps it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The store keeps it.
+    Held,
+    /// It was not looked at.
+    Skipped {
+        /// Why.
+        why: &'static str,
+    },
+}
+
+/// The longest that a row may take.
+const BOUND: Duration = Duration::from_secs(60);
+
+/// Carries out one row.
+///
+/// # Errors
+/// If the store does not keep it: what is wrong, and all that was asked and answered.
+pub async fn carry_out<H: Harness>(row: Row, harness: &H) -> Result<Outcome, Broken> {
+    let mut probe = Probe::new(row, harness).await;
+    if let Some(why) = declared(row, &probe.traits) {
+        return Ok(Outcome::Skipped { why });
+    }
+    match tokio::time::timeout(BOUND, row.carry_out(&mut probe)).await {
+        Ok(Ok(())) => Ok(Outcome::Held),
+        Ok(Err(rows::Stop::Unsupported)) => {
+            Ok(Outcome::Skipped { why: "the harness can't replace the server" })
+        }
+        Ok(Err(rows::Stop::Broken(what))) => Err(probe.broken(what)),
+        Err(_) => Err(probe.broken(format!("a request was not answered within {BOUND:?}"))),
+    }
+}
+
+/// Why a store need not keep a row, by its own declaration.
+fn declared(row: Row, traits: &StoreTraits) -> Option<&'static str> {
+    let gives_up = |promise| traits.gives_up.contains(&promise);
+    if row.is_about_hints() && (!traits.push || gives_up(Promise::PromptHandover)) {
+        Some("the store declares no wake-ups")
+    } else if row.is_about_quarantine() && traits.history == HistoryKind::SharesFate {
+        Some("the store declares that it shares its candidates' fate")
+    } else if row.is_about_quarantine() && gives_up(Promise::StoreLoss) {
+        Some("the store declares that it gives up G6")
+    } else if row.is_about_wall_clock() && traits.tokens != TokenKind::WallClockFloor {
+        Some("the store declares tokens that no clock floors")
+    } else if row.is_about_tokens() && gives_up(Promise::Fencing) {
+        Some("the store declares that it gives up G3")
+    } else {
+        None
+    }
+}
+
+/// Carries out one row in a runtime of its own: the body of one `#[test]`.
+///
+/// # Panics
+/// If the store does not keep it.
+pub fn check<H: Harness>(row: Row, harness: impl FnOnce() -> H) {
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let outcome = match runtime {
+        Ok(runtime) => runtime.block_on(async {
+            // The harness may need the runtime.
+            carry_out(row, &harness()).await
+        }),
+        Err(error) => panic!("no runtime: {error}"),
+    };
+    match outcome {
+        Ok(Outcome::Held) => {}
+        Ok(Outcome::Skipped { why }) => eprintln!("{row} was skipped: {why}"),
+        Err(broken) => panic!("{broken}"),
+    }
+}

@@ -1,0 +1,160 @@
+//! The rows, their names, and the macro that makes a test of each.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::Harness;
+use super::probe::Probe;
+use super::rows::{self, Stop};
+
+/// No row has that name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown row {name:?}; known are {}", Row::ALL.map(Row::name).join(", "))]
+pub struct UnknownRow {
+    /// What was asked for.
+    pub name: String,
+}
+
+macro_rules! rows {
+    ($dollar:tt $($file:ident { $($name:ident = $row:ident: $about:literal,)* })*) => {
+        /// One thing that a store must keep.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        #[non_exhaustive]
+        pub enum Row {
+            $($(#[doc = $about] $row,)*)*
+        }
+
+        impl Row {
+            /// All of them.
+            pub const ALL: [Self; [$($(Self::$row,)*)*].len()] = [$($(Self::$row,)*)*];
+
+            /// Its name: that of its test.
+            pub const fn name(self) -> &'static str {
+                match self { $($(Self::$row => stringify!($name),)*)* }
+            }
+
+            /// What it says.
+            pub const fn about(self) -> &'static str {
+                match self { $($(Self::$row => $about,)*)* }
+            }
+
+            pub(super) async fn carry_out<H: Harness>(
+                self,
+                probe: &mut Probe<'_, H>,
+            ) -> Result<(), Stop> {
+                match self { $($(Self::$row => rows::$file::$name(probe).await,)*)* }
+            }
+        }
+
+        /// Makes a module of that name with one `#[test]` for each row of the store contract. The second
+        /// argument makes a fresh [`Harness`](crate::conformance::Harness), once for each test, within a
+        /// tokio runtime.
+        #[macro_export]
+        macro_rules! conformance {
+            ($dollar name:ident, $dollar harness:expr) => {
+                mod $dollar name {
+                    #[allow(unused_imports, reason = "the harness may be made without any")]
+                    use super::*;
+
+                    $($(
+                        #[test]
+                        fn $name() {
+                            $dollar crate::conformance::check(
+                                $dollar crate::conformance::Row::$row,
+                                || $dollar harness,
+                            );
+                        }
+                    )*)*
+                }
+            };
+        }
+    };
+}
+
+rows! { $
+    acquire {
+        vacant_is_granted = VacantIsGranted: "a vacant lease is granted",
+        tokens_are_not_below_the_wall_clock = TokenFloor: "a new token is at least the wall clock in microseconds",
+        tokens_increase = TokensIncrease: "each tenure's token is above those before it, whether the last lease was handed back or ran out",
+        a_repeated_acquire_keeps_its_token = RepeatedAcquire: "an acquire of the live holder gets the same token, and never shortens the lease",
+        a_live_lease_is_held = Held: "an acquire of another candidate is refused with the incumbent",
+        who_does_not_know_the_last_tenure_is_stale = Stale: "a vacant lease is not granted to who does not know the last tenure",
+        who_knows_more_than_the_store_gets_a_higher_token = AboveSeen: "a grant's token is above all that the candidate knows, also if the store has forgotten it",
+        remaining_is_never_above_the_ttl = Remaining: "what remains of a lease is never above that lease's own TTL",
+    }
+    tenure {
+        a_renewal_extends_its_own_live_lease = Renewed: "a renewal of the live tenure extends its lease",
+        anything_else_is_superseded = Superseded: "a renewal of anything but the live tenure is superseded, and changes nothing",
+        an_ended_lease_is_never_resurrected = NoResurrection: "a lease that has run out stays ended, for its holder too",
+        a_lease_never_ends_sooner_than_it_was_told = NeverBack: "a renewal with a shorter TTL does not move the lease's end back",
+        a_release_ends_its_own_live_lease = Released: "a release of the live tenure ends its lease at once",
+        anything_else_is_not_held = NotHeld: "a release of anything but the live tenure changes nothing",
+        the_least_ttl_is_kept = LeastTtl: "a lease of the least TTL is live at first, and then runs out",
+        a_release_hints_who_waits = Hints: "whoever waits is hinted when the lease is handed back",
+    }
+    observe {
+        an_unknown_election_is_vacant = UnknownElection: "an election of which nothing is known is vacant, whatever it is asked",
+        names_and_metadata_come_back = Profiles: "names and metadata come back byte for byte, up to the limits",
+        elections_do_not_interfere = KeysApart: "what happens to one election changes no other",
+        any_key_will_do = OddKeys: "keys of any characters and of the greatest length name elections of their own",
+    }
+    messages {
+        a_lost_reply_is_harmless = LostReplies: "a request that is sent again because its reply was lost does no harm",
+        a_late_duplicate_acquire_is_never_granted = LateAcquire: "a late duplicate of an old acquire is never granted",
+        late_requests_of_an_old_tenure_change_nothing = LateRequests: "late renewals and releases of an old tenure change nothing of the next one",
+        a_dropped_request_leaves_the_store_usable = Dropped: "a request whose caller gave up leaves the store usable",
+        of_many_at_once_one_is_granted = ManyAtOnce: "of many candidates that ask at once exactly one is granted",
+        answers_are_linearizable = Linearizable: "some order of all requests explains all answers",
+    }
+    history {
+        a_fresh_store_makes_its_first_leader_wait = FreshStore: "a store that has never granted anything makes its first leader wait",
+        repeated_grants_carry_the_rest = RepeatedWait: "a repeated grant carries what is left of the quarantine",
+        the_quarantine_belongs_to_the_store = StoresWait: "whoever is granted within the quarantine waits out the rest, in any election",
+        the_quarantine_ends = QuarantineEnds: "a store that has known its history for long enough grants any election at once",
+        a_proven_loss_makes_wait = ProvenLoss: "a candidate that knows more than the store proves a loss, and waits",
+        a_restart_makes_wait = Restart: "a server that was replaced keeps the lease, and makes its holder wait",
+        a_loss_makes_wait = Loss: "a server that has lost all data makes the next leader wait, under a token above all that it knows",
+    }
+}
+
+impl Row {
+    pub(super) const fn is_about_hints(self) -> bool {
+        matches!(self, Self::Hints)
+    }
+
+    pub(super) const fn is_about_wall_clock(self) -> bool {
+        matches!(self, Self::TokenFloor)
+    }
+
+    pub(super) const fn is_about_tokens(self) -> bool {
+        matches!(self, Self::TokenFloor | Self::TokensIncrease | Self::AboveSeen)
+    }
+
+    pub(super) const fn is_about_quarantine(self) -> bool {
+        matches!(
+            self,
+            Self::FreshStore
+                | Self::RepeatedWait
+                | Self::StoresWait
+                | Self::QuarantineEnds
+                | Self::ProvenLoss
+                | Self::Restart
+                | Self::Loss
+        )
+    }
+}
+
+impl fmt::Display for Row {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Row {
+    type Err = UnknownRow;
+
+    fn from_str(name: &str) -> Result<Self, UnknownRow> {
+        let found = Self::ALL.into_iter().find(|row| row.name() == name);
+        found.ok_or_else(|| UnknownRow { name: name.to_owned() })
+    }
+}

@@ -1,0 +1,133 @@
+//! Who is granted the lease, and who is not.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use tenure::Token;
+use tenure::store::{Reply, Request};
+
+use crate::conformance::Harness;
+use crate::conformance::probe::{
+    Found, LONG, Probe, acquire, acquire_for, broken, holder, must, release, renew_for,
+};
+
+/// Servers' clocks are taken to be right to that: the tests may run on another machine.
+const CLOCKS_AGREE: Duration = Duration::from_secs(600);
+
+pub(crate) async fn vacant_is_granted<H: Harness>(probe: &mut Probe<'_, H>) -> Found<()> {
+    let (token, _) = probe.granted(acquire(1, None)).await?;
+    probe.is_held_by(1, token).await?;
+    Ok(())
+}
+
+pub(crate) async fn tokens_are_not_below_the_wall_clock<H: Harness>(
+    probe: &mut Probe<'_, H>,
+) -> Found<()> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let floor = now.saturating_sub(CLOCKS_AGREE).as_micros();
+    let mut seen = None;
+    for number in 1..=2 {
+        let (token, _) = probe.granted(acquire(number, seen)).await?;
+        must(u128::from(token.get()) >= floor, || format!("{token} is below {floor}"))?;
+        probe.expect(release(number, token), Reply::Released).await?;
+        seen = Some(token);
+    }
+    Ok(())
+}
+
+pub(crate) async fn tokens_increase<H: Harness>(probe: &mut Probe<'_, H>) -> Found<()> {
+    let mut seen = None;
+    for number in 1..=4 {
+        let runs_out = number % 2 == 0;
+        let ttl = if runs_out { probe.short() } else { LONG };
+        let (token, _) = probe.granted(acquire_for(number, seen, ttl)).await?;
+        must(seen < Some(token), || format!("{token} follows {seen:?}"))?;
+        if runs_out {
+            probe.goes_by(ttl).await;
+        } else {
+            probe.expect(release(number, token), Reply::Released).await?;
+        }
+        seen = Some(token);
+    }
+    Ok(())
+}
+
+pub(crate) async fn a_repeated_acquire_keeps_its_token<H: Harness>(
+    probe: &mut Probe<'_, H>,
+) -> Found<()> {
+    let (token, _) = probe.granted(acquire(1, None)).await?;
+    // What it knows by now does not matter.
+    for seen in [None, Some(token)] {
+        let (again, _) = probe.granted(acquire_for(1, seen, probe.short())).await?;
+        must(again == token, || format!("{again} is another tenure than {token}"))?;
+    }
+    probe.goes_by(probe.short()).await;
+    probe.is_held_by(1, token).await?;
+
+    let (again, _) = probe.granted(acquire_for(1, None, LONG * 3)).await?;
+    must(again == token, || format!("{again} is another tenure than {token}"))?;
+    let remaining = probe.is_held_by(1, token).await?.remaining;
+    must(remaining > LONG * 2, || format!("only {remaining:?} remain: it was not extended"))
+}
+
+pub(crate) async fn a_live_lease_is_held<H: Harness>(probe: &mut Probe<'_, H>) -> Found<()> {
+    let (token, _) = probe.granted(acquire(1, None)).await?;
+    for seen in [None, Some(token), Some(token.next())] {
+        let incumbent = probe.held(acquire(2, seen)).await?;
+        let is = (incumbent.token, incumbent.holder);
+        must(is == (token, holder(1)), || format!("the incumbent is another: {is:?}"))?;
+        let told = (&*incumbent.name, &incumbent.metadata[..]);
+        must(told == ("worker-1", b"host-1"), || format!("it said something else: {told:?}"))?;
+        let remaining = incumbent.remaining;
+        must(!remaining.is_zero() && remaining <= LONG, || format!("{remaining:?} remain"))?;
+    }
+    probe.is_held_by(1, token).await?;
+    Ok(())
+}
+
+pub(crate) async fn who_does_not_know_the_last_tenure_is_stale<H: Harness>(
+    probe: &mut Probe<'_, H>,
+) -> Found<()> {
+    let first = probe.past_tenure(1).await?;
+    for number in [1, 2] {
+        probe.expect(acquire(number, None), Reply::Stale { last: first }).await?;
+    }
+    let (second, _) = probe.granted(acquire_for(2, Some(first), probe.short())).await?;
+    probe.goes_by(probe.short()).await;
+    for seen in [None, Some(first)] {
+        probe.expect(acquire(3, seen), Reply::Stale { last: second }).await?;
+    }
+    probe.granted(acquire(3, Some(second))).await?;
+    Ok(())
+}
+
+pub(crate) async fn who_knows_more_than_the_store_gets_a_higher_token<H: Harness>(
+    probe: &mut Probe<'_, H>,
+) -> Found<()> {
+    let first = probe.past_tenure(1).await?;
+    let known = beyond(first)?;
+    let (token, _) = probe.granted(acquire(2, Some(known))).await?;
+    must(token > known, || format!("{token} is not above {known}"))
+}
+
+/// A token that a store of that history has not granted, nor its wall clock reached.
+pub(crate) fn beyond(token: Token) -> Found<Token> {
+    match Token::new(token.get() + 1_000_000_000_000) {
+        Some(known) => Ok(known),
+        None => broken("there is no such token"),
+    }
+}
+
+pub(crate) async fn remaining_is_never_above_the_ttl<H: Harness>(
+    probe: &mut Probe<'_, H>,
+) -> Found<()> {
+    let (token, _) = probe.granted(acquire(1, None)).await?;
+    let is_within = |remaining: Duration, ttl: Duration| {
+        must(remaining <= ttl, || format!("{remaining:?} remain of a TTL of {ttl:?}"))
+    };
+    is_within(probe.held(acquire(2, None)).await?.remaining, LONG)?;
+    // Its end stays where it was, and a store whose clock has stepped back might tell more.
+    let less = LONG / 2;
+    probe.expect(renew_for(1, token, less), Reply::Renewed).await?;
+    is_within(probe.held(acquire(2, None)).await?.remaining, less)?;
+    is_within(probe.held(Request::Observe).await?.remaining, less)
+}

@@ -1,0 +1,126 @@
+//! The conformance suite: a right store passes, and each of many wrong ones is found by the row that says
+//! what is wrong with it.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod wrong;
+
+use tenure::store::{HistoryKind, Promise, TokenKind};
+use tenure_sim::conformance::{Broken, Data, Harness, Outcome, Row, Unsupported, carry_out};
+
+use wrong::{Bug, Server};
+
+/// Servers in memory, with a bug or without.
+struct InMemory(Server);
+
+impl Harness for InMemory {
+    type Store = Server;
+
+    async fn connect(&self) -> Server {
+        self.0.clone()
+    }
+
+    async fn restart(&self, data: Data) -> Result<(), Unsupported> {
+        self.0.replace(data);
+        Ok(())
+    }
+}
+
+tenure_sim::conformance!(right, InMemory(Server::new(Bug::None)));
+
+fn run(row: Row, harness: &InMemory) -> Result<Outcome, Broken> {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .unwrap()
+        .block_on(carry_out(row, harness))
+}
+
+/// The rows that find a bug, of those that are due to.
+fn finds(bug: Bug, row: Row) {
+    match run(row, &InMemory(Server::new(bug))) {
+        Err(broken) => {
+            assert_eq!(broken.row, row);
+            assert!(!broken.told.is_empty() || row == Row::ManyAtOnce || row == Row::Linearizable);
+        }
+        Ok(outcome) => panic!("{row} does not find {bug:?}: {outcome:?}"),
+    }
+}
+
+macro_rules! found {
+    ($($name:ident: $bug:ident by $($row:ident),+;)*) => {
+        $(
+            #[test]
+            fn $name() {
+                $(finds(Bug::$bug, Row::$row);)+
+            }
+        )*
+
+        #[test]
+        fn every_row_finds_something() {
+            let found = [$($(Row::$row,)+)*];
+            let idle: Vec<Row> = Row::ALL.into_iter().filter(|row| !found.contains(row)).collect();
+            assert!(idle.is_empty(), "these rows have found nothing: {idle:?}");
+        }
+    };
+}
+
+found! {
+    a_store_that_refuses_everybody: NeverGrants by VacantIsGranted;
+    one_that_grants_what_is_held: GrantsWhenHeld by Held, ManyAtOnce, Linearizable;
+    one_that_ignores_seen: IgnoresSeen by Stale, LateAcquire;
+    one_whose_tokens_stand_still: TokenStandsStill by TokensIncrease;
+    one_whose_tokens_have_no_floor: TokenWithoutFloor by TokenFloor;
+    one_whose_tokens_are_not_above_seen: TokenBelowSeen by AboveSeen;
+    one_that_makes_a_retry_a_new_tenure: RetryIsNewTenure by RepeatedAcquire, LostReplies;
+    one_that_shortens_a_lease_on_retry: RetryShortens by RepeatedAcquire;
+    one_that_resurrects: Resurrects by NoResurrection;
+    one_that_moves_an_end_back: MovesEndBack by NeverBack;
+    one_that_renews_nothing: RenewsNothing by Renewed;
+    one_that_renews_for_any_token: RenewsAnyToken by Superseded, LateRequests;
+    one_that_tells_too_much_remaining: RemainingAboveTtl by Remaining;
+    one_that_releases_nothing: ReleasesNothing by Released;
+    one_that_releases_for_anybody: ReleasesForAnybody by NotHeld;
+    one_whose_leases_never_end: LeasesNeverEnd by LeastTtl;
+    one_that_hints_nobody: HintsNobody by Hints;
+    one_that_grants_to_renewals: RenewsUnknown by UnknownElection;
+    one_that_shortens_names: ShortensNames by Profiles;
+    one_with_one_record: OneRecord by KeysApart;
+    one_that_takes_keys_for_alike: KeysAlike by OddKeys;
+    one_that_is_stuck_after_a_dropped_request: StuckWhenDropped by Dropped;
+    one_that_lets_the_first_lead: FirstLeadsAtOnce by FreshStore;
+    one_that_forgets_the_quarantine: RepeatsWithoutWait by RepeatedWait;
+    one_that_begins_it_anew: QuarantineOfTheGrant by StoresWait;
+    one_that_never_ends_it: QuarantineForEver by QuarantineEnds;
+    one_that_does_not_see_a_loss: ProofIgnored by ProvenLoss;
+    one_that_keeps_its_identity: IdentityKept by Restart;
+    one_that_starts_again_after_a_loss: TrustsEmpty by Loss;
+}
+
+#[test]
+fn what_a_store_declares_not_to_keep_is_skipped_and_told() {
+    let skipped = |change: fn(&mut tenure::store::StoreTraits)| -> Vec<Row> {
+        let harness = InMemory(Server::new(Bug::None).declaring(change));
+        let is_skipped = |row: &Row| matches!(run(*row, &harness), Ok(Outcome::Skipped { .. }));
+        let may_be = |row: &Row| {
+            use Row::{FreshStore, Hints, Loss, ProvenLoss, QuarantineEnds, RepeatedWait, Restart};
+            let some = [FreshStore, Hints, Loss, ProvenLoss, QuarantineEnds, RepeatedWait, Restart];
+            some.contains(row) || matches!(row, Row::StoresWait | Row::TokenFloor | Row::AboveSeen)
+        };
+        Row::ALL.into_iter().filter(may_be).filter(is_skipped).collect()
+    };
+    assert_eq!(skipped(|_| {}), []);
+    assert_eq!(skipped(|traits| traits.push = false), [Row::Hints]);
+    assert_eq!(skipped(|traits| traits.tokens = TokenKind::Revision), [Row::TokenFloor]);
+    assert_eq!(skipped(|traits| traits.history = HistoryKind::SharesFate).len(), 7);
+    assert_eq!(skipped(|traits| traits.gives_up = &[Promise::StoreLoss]).len(), 7);
+}
+
+#[test]
+fn names_are_unique_and_found() {
+    for row in Row::ALL {
+        assert_eq!(row.name().parse(), Ok(row));
+    }
+    "no_such_row".parse::<Row>().unwrap_err();
+}

@@ -1,0 +1,312 @@
+//! A store over the contract as code, and the same with one thing wrong.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use futures_util::Stream;
+use tenure::store::{
+    Hint, Incumbent, Key, Profile, Reply, Request, Store, StoreError, StoreTraits,
+};
+use tenure::{Instant, Token};
+use tenure_core::contract::{self, History, Moment, Record};
+use tenure_sim::conformance::Data;
+use tokio::sync::broadcast;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Bug {
+    None,
+    NeverGrants,
+    GrantsWhenHeld,
+    IgnoresSeen,
+    TokenStandsStill,
+    TokenWithoutFloor,
+    TokenBelowSeen,
+    RetryIsNewTenure,
+    RetryShortens,
+    Resurrects,
+    MovesEndBack,
+    RenewsNothing,
+    RenewsAnyToken,
+    RemainingAboveTtl,
+    ReleasesNothing,
+    ReleasesForAnybody,
+    LeasesNeverEnd,
+    HintsNobody,
+    RenewsUnknown,
+    ShortensNames,
+    OneRecord,
+    KeysAlike,
+    StuckWhenDropped,
+    FirstLeadsAtOnce,
+    RepeatsWithoutWait,
+    QuarantineOfTheGrant,
+    QuarantineForEver,
+    ProofIgnored,
+    IdentityKept,
+    TrustsEmpty,
+}
+
+/// A server in memory. Clones are connections to it.
+#[derive(Clone, Debug)]
+pub(crate) struct Server {
+    bug: Bug,
+    traits: StoreTraits,
+    kept: Arc<Mutex<Kept>>,
+    /// A request was given up half way.
+    stuck: Arc<AtomicBool>,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    identity: u128,
+    history: Option<History>,
+    elections: BTreeMap<String, Election>,
+}
+
+#[derive(Debug)]
+struct Election {
+    record: Option<Record>,
+    profile: Option<Profile>,
+    hints: broadcast::Sender<()>,
+}
+
+impl Default for Election {
+    fn default() -> Self {
+        Self { record: None, profile: None, hints: broadcast::Sender::new(16) }
+    }
+}
+
+impl Server {
+    pub(crate) fn new(bug: Bug) -> Self {
+        let mut traits = StoreTraits::new("in memory");
+        traits.least_ttl = Duration::from_millis(60);
+        Self { bug, traits, kept: Arc::default(), stuck: Arc::default() }
+    }
+
+    pub(crate) fn declaring(mut self, change: fn(&mut StoreTraits)) -> Self {
+        change(&mut self.traits);
+        self
+    }
+
+    pub(crate) fn replace(&self, data: Data) {
+        let mut kept = self.kept.lock().unwrap();
+        if self.bug != Bug::IdentityKept {
+            kept.identity += 1;
+        }
+        if data == Data::Lost {
+            *kept = Kept { identity: kept.identity, ..Kept::default() };
+        }
+    }
+
+    fn named(&self, key: &Key) -> String {
+        match self.bug {
+            Bug::OneRecord => String::new(),
+            Bug::KeysAlike => key.as_str().trim().to_lowercase(),
+            _ => key.as_str().to_owned(),
+        }
+    }
+
+    fn step(&self, key: &Key, request: Request) -> Reply {
+        let mut kept = self.kept.lock().unwrap();
+        let Kept { identity, history, elections } = &mut *kept;
+        let trust_empty_store = matches!(self.bug, Bug::FirstLeadsAtOnce | Bug::TrustsEmpty);
+        let at = Moment { now: now(), identity: *identity, trust_empty_store };
+        let election = elections.entry(self.named(key)).or_default();
+        Step { bug: self.bug, at, history, election }.carry_out(request)
+    }
+}
+
+fn now() -> Instant {
+    Instant::ORIGIN + SystemTime::now().duration_since(UNIX_EPOCH).unwrap()
+}
+
+impl Store for Server {
+    fn traits(&self) -> StoreTraits {
+        self.traits.clone()
+    }
+
+    async fn call(&self, key: &Key, request: Request) -> Result<Reply, StoreError> {
+        if self.bug == Bug::StuckWhenDropped {
+            if self.stuck.swap(true, Ordering::SeqCst) {
+                std::future::pending::<()>().await;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+            self.stuck.store(false, Ordering::SeqCst);
+        }
+        Ok(self.step(key, request))
+    }
+
+    fn hints(&self, key: &Key) -> impl Stream<Item = Hint> + Send + 'static {
+        let mut kept = self.kept.lock().unwrap();
+        let hints = kept.elections.entry(self.named(key)).or_default().hints.subscribe();
+        futures_util::stream::unfold((true, hints), |(is_fresh, mut hints)| async move {
+            if !is_fresh {
+                hints.recv().await.ok()?;
+            }
+            Some((Hint, (false, hints)))
+        })
+    }
+}
+
+/// One atomic step.
+struct Step<'a> {
+    bug: Bug,
+    at: Moment,
+    history: &'a mut Option<History>,
+    election: &'a mut Election,
+}
+
+impl Step<'_> {
+    fn carry_out(mut self, request: Request) -> Reply {
+        match request {
+            Request::Acquire { holder, seen, ttl, quarantine, profile } => {
+                let asked = tenure_core::Request::Acquire { holder, seen, ttl, quarantine };
+                let reply = self.acquire(asked, seen);
+                if let tenure_core::Reply::Granted { .. } = reply {
+                    self.election.profile = Some(profile);
+                }
+                self.told(reply)
+            }
+            Request::Renew { holder, token, ttl } => {
+                let reply = self.renew(tenure_core::Request::Renew { holder, token, ttl }, ttl);
+                self.told(reply)
+            }
+            Request::Release { holder, token } => {
+                let reply = self.release(tenure_core::Request::Release { holder, token });
+                self.told(reply)
+            }
+            Request::Observe => self.incumbent().map_or(Reply::Vacant, Reply::Held),
+        }
+    }
+
+    fn apply(&mut self, request: tenure_core::Request) -> tenure_core::Reply {
+        contract::apply(&mut self.election.record, self.history, self.at, request)
+    }
+
+    fn live(&self) -> Option<Record> {
+        self.election.record.filter(|record| record.is_live(self.at.now))
+    }
+
+    fn acquire(
+        &mut self,
+        mut request: tenure_core::Request,
+        knows: Option<Token>,
+    ) -> tenure_core::Reply {
+        let tenure_core::Request::Acquire { holder, seen, ttl, quarantine } = &mut request else {
+            unreachable!("an acquire");
+        };
+        let (before, live) = (self.election.record, self.live());
+        let (own_ttl, now) = (*ttl, self.at.now);
+        match self.bug {
+            Bug::NeverGrants => return tenure_core::Reply::Stale { last: Token::FIRST },
+            Bug::GrantsWhenHeld if live.is_some_and(|lease| lease.holder != *holder) => {
+                self.election.record = None;
+            }
+            Bug::IgnoresSeen | Bug::ProofIgnored => {
+                let last = before.map(|lease| lease.token);
+                *seen = if self.bug == Bug::IgnoresSeen {
+                    (*seen).max(last)
+                } else {
+                    (*seen).min(last)
+                };
+            }
+            Bug::RetryIsNewTenure if live.is_some_and(|lease| lease.holder == *holder) => {
+                self.election.record = None;
+                *seen = before.map(|lease| lease.token);
+            }
+            Bug::LeasesNeverEnd => *ttl = Duration::from_secs(3_600),
+            Bug::QuarantineOfTheGrant if live.is_none() => *self.history = None,
+            Bug::QuarantineForEver => {
+                *quarantine += now.since(self.history.map_or(now, |known| known.known_since));
+            }
+            _ => {}
+        }
+        let mut reply = self.apply(request);
+        let tenure_core::Reply::Granted { token, wait } = &mut reply else { return reply };
+        let record = self.election.record.as_mut().unwrap();
+        let is_new = live.is_none_or(|lease| lease.token != *token);
+        match self.bug {
+            Bug::TokenStandsStill if is_new => *token = before.map_or(*token, |last| last.token),
+            Bug::TokenWithoutFloor if is_new => {
+                *token = before.map_or(Token::FIRST, |last| last.token.next());
+            }
+            Bug::TokenBelowSeen if knows > before.map(|last| last.token) && before.is_some() => {
+                *token = before.unwrap().token.next();
+            }
+            Bug::RetryShortens if !is_new => record.lease_end = now + own_ttl,
+            Bug::RepeatsWithoutWait if !is_new => *wait = Duration::ZERO,
+            _ => {}
+        }
+        record.token = *token;
+        reply
+    }
+
+    fn renew(&mut self, mut request: tenure_core::Request, ttl: Duration) -> tenure_core::Reply {
+        let tenure_core::Request::Renew { holder, token, .. } = &mut request else {
+            unreachable!("a renewal");
+        };
+        let (holder, now) = (*holder, self.at.now);
+        match (self.bug, &mut self.election.record) {
+            (Bug::RenewsUnknown, None) => return tenure_core::Reply::Renewed,
+            (Bug::RenewsNothing, _) => return tenure_core::Reply::Renewed,
+            (Bug::RenewsAnyToken, Some(record)) => *token = record.token,
+            (Bug::Resurrects, Some(record)) if record.holder == holder && !record.released => {
+                record.lease_end = record.lease_end.max(now + ttl);
+            }
+            _ => {}
+        }
+        let reply = self.apply(request);
+        if let (Bug::MovesEndBack, tenure_core::Reply::Renewed, Some(record)) =
+            (self.bug, reply, &mut self.election.record)
+        {
+            record.lease_end = now + ttl;
+        }
+        reply
+    }
+
+    fn release(&mut self, mut request: tenure_core::Request) -> tenure_core::Reply {
+        let tenure_core::Request::Release { holder, token } = &mut request else {
+            unreachable!("a release");
+        };
+        match (self.bug, self.live()) {
+            (Bug::ReleasesNothing, Some(_)) => return tenure_core::Reply::Released,
+            (Bug::ReleasesForAnybody, Some(lease)) => {
+                (*holder, *token) = (lease.holder, lease.token)
+            }
+            _ => {}
+        }
+        let reply = self.apply(request);
+        if reply == tenure_core::Reply::Released && self.bug != Bug::HintsNobody {
+            let _ = self.election.hints.send(());
+        }
+        reply
+    }
+
+    fn incumbent(&self) -> Option<Incumbent> {
+        let (record, profile) = (self.live()?, self.election.profile.as_ref()?);
+        let remaining = match self.bug {
+            Bug::RemainingAboveTtl => record.lease_end.since(self.at.now),
+            _ => record.remaining(self.at.now),
+        };
+        let name = match self.bug {
+            Bug::ShortensNames => profile.name().chars().take(64).collect(),
+            _ => profile.name().to_owned(),
+        };
+        let metadata = profile.metadata().clone();
+        Some(Incumbent::new(record.token, record.holder, name, metadata, remaining))
+    }
+
+    fn told(&self, reply: tenure_core::Reply) -> Reply {
+        match reply {
+            tenure_core::Reply::Granted { token, wait } => Reply::Granted { token, wait },
+            tenure_core::Reply::Held { .. } => self.incumbent().map_or(Reply::Vacant, Reply::Held),
+            tenure_core::Reply::Stale { last } => Reply::Stale { last },
+            tenure_core::Reply::Renewed => Reply::Renewed,
+            tenure_core::Reply::Superseded { last } => Reply::Superseded { last },
+            tenure_core::Reply::Released => Reply::Released,
+            tenure_core::Reply::NotHeld => Reply::NotHeld,
+        }
+    }
+}
