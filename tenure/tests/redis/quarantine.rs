@@ -1,4 +1,5 @@
-//! A store that may have lost grants makes its next leaders wait.
+//! A store that may have lost grants makes its next leaders wait: what the conformance suite does not know
+//! of, which is empty stores that are trusted, and data that vanishes under a server that stays.
 
 use std::time::Duration;
 
@@ -45,28 +46,7 @@ over_both_clients! {
         assert_eq!(wait, Duration::ZERO);
     }
 
-    async fn whoever_is_granted_within_the_quarantine_waits_out_the_rest(client: Client) {
-        let server = server();
-        let store = client.store(local(server.port()));
-        let (first, whole_wait) = granted(&store, acquire(1, None)).await;
-        tokio::time::sleep(Duration::from_millis(300)).await;
-        let (repeated, rest) = granted(&store, acquire(1, None)).await;
-        assert_eq!(repeated, first);
-        assert!(rest + Duration::from_millis(300) <= whole_wait && whole(rest), "{rest:?}");
-        call(&store, release(1, first)).await.unwrap();
-        let (_, later) = granted(&store, acquire(2, Some(first))).await;
-        assert!(later <= rest && whole(later), "{later:?}");
-    }
-
-    async fn a_server_that_has_known_the_prefix_for_long_grants_at_once(client: Client) {
-        let server = server();
-        let store = client.store(local(server.port()));
-        let last = after_one_tenure(&store, &server).await;
-        let (_, wait) = granted(&store, acquire(2, Some(last))).await;
-        assert_eq!(wait, Duration::ZERO);
-    }
-
-    async fn a_restart_is_noticed_though_the_data_survived(client: Client) {
+    async fn who_trusts_an_empty_store_notices_a_restart_all_the_same(client: Client) {
         let mut server =
             RedisServer::start_with(&["--appendonly", "yes", "--appendfsync", "always"]).unwrap();
         let store = client.at(server.port());
@@ -79,15 +59,6 @@ over_both_clients! {
         let (same, wait) = granted(&store, acquire(2, None)).await;
         assert_eq!(same, token);
         assert!(whole(wait), "{wait:?}");
-    }
-
-    async fn a_restart_that_lost_everything_is_noticed(client: Client) {
-        let mut server = server();
-        let store = client.at(server.port());
-        let last = after_one_tenure(&store, &server).await;
-        server.restart().unwrap();
-        let (token, wait) = granted(&client.at(server.port()), acquire(2, Some(last))).await;
-        assert!(token > last && whole(wait), "{token} {wait:?}");
     }
 
     async fn a_flush_is_noticed(client: Client) {
