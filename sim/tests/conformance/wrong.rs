@@ -273,7 +273,7 @@ impl Step<'_> {
         match (self.bug, self.live()) {
             (Bug::ReleasesNothing, Some(_)) => return tenure_core::Reply::Released,
             (Bug::ReleasesForAnybody, Some(lease)) => {
-                (*holder, *token) = (lease.holder, lease.token)
+                (*holder, *token) = (lease.holder, lease.token);
             }
             _ => {}
         }
