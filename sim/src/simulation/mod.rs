@@ -1,6 +1,6 @@
 //! Runs a user's own leader-only work, or a user's own store, under drawn plans and all properties.
 //!
-//! The candidates are tenure's shipped state machine in the [`model_engine`]; what they write to
+//! The candidates are tenure's shipped state machine in the [model engine](crate::model_engine); what they write to
 //! ([`Workload`]) and what grants the leases ([`StoreModel`]) may be the user's. Both are plain values with
 //! plain functions: the engine says what happens when.
 //!
