@@ -95,6 +95,40 @@ proptest! {
         prop_assert!(!leader.lost, "lost by a pause of {:?}", explained.largest_pause);
     }
 
+    /// A cut as long as promised costs no lead, whenever it begins, however slow the store is.
+    #[test]
+    fn the_longest_cut_costs_no_lead(
+        (_, _, _, _, builder) in settings(), begins in 0_u64..1_000, slowness in 0_u64..=1_000,
+        seed in any::<u128>(),
+    ) {
+        let Ok(config) = builder.build() else { return Ok(()) };
+        let longest = config.explain().longest_cut;
+        let mut leader = Leader::elected(config, seed, slowness);
+        // Any time from the last renewal to the next one and its reply.
+        let span = config.renew_interval() + config.request_timeout();
+        let begin = leader.now + part_of(span, begins);
+        leader.run_until(begin);
+        leader.cut_until(begin + longest);
+        leader.run_until(begin + longest + config.ttl());
+        prop_assert!(!leader.lost, "lost by a cut of {longest:?}");
+    }
+
+    /// Single leadership holds while a clock jumps as far as is said: the claim of the slowest clock ends
+    /// no later than its lease by the fastest one.
+    #[test]
+    fn the_clock_jump_tolerated_is_covered((ttl, granularity, _, ppm, builder) in settings()) {
+        let Ok(config) = builder.build() else { return Ok(()) };
+        let explained = config.explain();
+        let (slow, fast) = (u128::from(1_000_000 - ppm), u128::from(1_000_000 + ppm));
+        let (valid, jump) = (explained.validity.as_nanos(), explained.clock_jump_tolerated.as_nanos());
+        let lasts = u128::from(ttl - granularity);
+        // The leader's clock goes back, or stands still: the claim lasts so much longer by it.
+        prop_assert!((valid + jump) * fast <= lasts * slow, "the leader's clock");
+        prop_assert!((valid + jump + 1) * fast > lasts * slow, "more is tolerated than said");
+        // The store's clock goes forward: so much less of the lease is left.
+        prop_assert!(valid * fast <= (lasts - jump.min(lasts)) * slow, "the store's clock");
+    }
+
     /// As many tries as promised fit before the claim ends, if each takes as long as it can.
     #[test]
     fn as_many_renewals_as_promised_fit((_, _, _, _, builder) in settings(), seed in any::<u128>()) {
@@ -173,6 +207,14 @@ impl Leader {
     fn pause_until(&mut self, end: Instant) {
         self.now = end;
         self.happens(false);
+    }
+
+    /// What is on its way is lost, and whatever is sent.
+    fn cut_until(&mut self, end: Instant) {
+        self.reply = None;
+        self.unanswered = u32::MAX;
+        self.run_until(end);
+        self.unanswered = 0;
     }
 
     fn happens(&mut self, arrival: bool) {

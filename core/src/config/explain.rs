@@ -21,6 +21,12 @@ pub struct Explanation {
     pub renewal_attempts: u32,
     /// The longest pause of the process that never costs the lead.
     pub largest_pause: Duration,
+    /// The longest time without any message between leader and store that never costs the lead.
+    pub longest_cut: Duration,
+    /// How far the leader's clock may be put back, or stand still, and how far the store's clock may be
+    /// put forward, once in the life of a claim, without a second leader, if all rates keep the drift
+    /// bound. It is the stop margin: whatever uses it up is no longer there for effects under way.
+    pub clock_jump_tolerated: Duration,
     /// The error of a clock's rate, in parts per million, up to which single leadership holds. It is
     /// above the drift bound by what the stop margin buys.
     pub drift_tolerated_ppm: u32,
@@ -49,6 +55,10 @@ impl Config {
             // The pause may begin just before a reply, cost that try, and be followed by the longest
             // delay and a slow second try.
             largest_pause: spare.saturating_sub(slow_try + self.request_timeout),
+            // The cut may begin just before a reply, as a pause may, and end just after a request that
+            // it still swallows: that is one slow try more.
+            longest_cut: spare.saturating_sub(slow_try + self.request_timeout * 2),
+            clock_jump_tolerated: self.stop_margin,
             drift_tolerated_ppm: self.drift_tolerated_ppm(),
             leader_commands_per_minute: per_minute(self.renew_interval),
             standby_commands_per_minute: per_minute(wait),
@@ -94,6 +104,8 @@ impl fmt::Display for Explanation {
         )?;
         writeln!(f, "renewal attempts that fit          {}", self.renewal_attempts)?;
         writeln!(f, "largest pause that costs no lead   {:?}", self.largest_pause)?;
+        writeln!(f, "longest cut that costs no lead     {:?}", self.longest_cut)?;
+        writeln!(f, "clock jump tolerated               {:?}", self.clock_jump_tolerated)?;
         writeln!(f, "drift tolerated                    {} ppm", self.drift_tolerated_ppm)?;
         writeln!(f, "leader, store commands a minute    {}", self.leader_commands_per_minute)?;
         writeln!(f, "standby, store commands a minute   {}", self.standby_commands_per_minute)?;
