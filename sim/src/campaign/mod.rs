@@ -4,6 +4,7 @@
 //! at the end, as [`merged`] does with those of several machines. Nothing in a sum depends on the order
 //! of its runs.
 
+mod margins;
 mod merge;
 mod report;
 mod run;
@@ -20,6 +21,7 @@ use crate::engine::{Engine, Judging};
 use crate::plan::{FaultKind, Plan, swarm};
 use crate::properties::{self, PropertyName};
 use crate::sometimes;
+pub use margins::Margins;
 pub use merge::{MergeError, merged};
 pub use report::{Report, SummaryError, read, write};
 pub use run::{Failure, Run, attempt, attempt_twice};

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::margins::Margins;
 use super::seeds::joined;
 use super::{Campaign, Failure, Run, Seeds, expected, units};
 use crate::plan::FaultKind;
@@ -114,6 +115,12 @@ pub struct Summary {
     /// The least time between two tenures' permitted writes.
     #[serde(rename = "margin_min_ms", with = "units::in_milliseconds")]
     pub margin_min: Option<Duration>,
+    /// The lowest seed of a run with it.
+    #[serde(default)]
+    pub margin_min_seed: Option<u64>,
+    /// How many runs had such a least time, by its size.
+    #[serde(default)]
+    pub margins: Margins,
     /// A hash of all traces, whatever the order of the runs.
     pub trace_hash: Digest,
     /// The failed run of the lowest seed.
@@ -143,6 +150,8 @@ impl Summary {
             sometimes_runs: expected(campaign.engine).map(|name| (name.to_owned(), 0)).collect(),
             sometimes_needed: BTreeMap::new(),
             margin_min: None,
+            margin_min_seed: None,
+            margins: Margins::default(),
             trace_hash: Digest::default(),
             failed: None,
         }
@@ -165,7 +174,10 @@ impl Summary {
             let met = Met { count: *count, runs: 1, needed: Some(run.seed - self.seed + 1) };
             self.met(name, met);
         }
-        self.margin_min = least(self.margin_min, run.margin);
+        if let Some(margin) = run.margin {
+            self.margins.add(margin);
+            self.margin(margin, Some(run.seed));
+        }
         if let Some(failure) = run.failure {
             if let Failure::Violated { property, .. } = &failure {
                 self.properties.entry(property.clone()).or_default().violated += 1;
@@ -198,7 +210,10 @@ impl Summary {
             let needed = other.sometimes_needed.get(name).map(|needed| needed + other_later);
             self.met(name, Met { count: *count, runs, needed });
         }
-        self.margin_min = least(self.margin_min, other.margin_min);
+        self.margins.absorb(&other.margins);
+        if let Some(margin) = other.margin_min {
+            self.margin(margin, other.margin_min_seed);
+        }
         other.failed.into_iter().for_each(|failed| self.fail(failed));
     }
 
@@ -224,6 +239,15 @@ impl Summary {
         if let Some(needed) = met.needed {
             let least = self.sometimes_needed.entry(name.to_owned()).or_insert(needed);
             *least = needed.min(*least);
+        }
+    }
+
+    /// The least margin is that of the lowest seed that has it. A summary of an earlier version names none.
+    fn margin(&mut self, margin: Duration, seed: Option<u64>) {
+        let key = |margin: Duration, seed: Option<u64>| (margin, seed.unwrap_or(u64::MAX));
+        let known = self.margin_min.map(|least| key(least, self.margin_min_seed));
+        if known.is_none_or(|known| key(margin, seed) < known) {
+            (self.margin_min, self.margin_min_seed) = (Some(margin), seed);
         }
     }
 
@@ -255,10 +279,6 @@ struct Met {
     count: u64,
     runs: u64,
     needed: Option<u64>,
-}
-
-fn least(one: Option<Duration>, other: Option<Duration>) -> Option<Duration> {
-    one.into_iter().chain(other).min()
 }
 
 #[cfg(test)]
@@ -306,6 +326,27 @@ mod tests {
             assert_eq!(of(&summary.sometimes), Some(6));
             assert_eq!(of(&summary.sometimes_runs), Some(3));
             assert_eq!(of(&summary.sometimes_needed), Some(4));
+        }
+    }
+
+    #[test]
+    fn the_least_margin_is_told_with_its_lowest_seed_and_all_are_counted() {
+        let with = |seed, margin_ms| {
+            let mut run = meeting(seed);
+            run.margin = Some(Duration::from_millis(margin_ms));
+            run
+        };
+        let (mut one, mut other) = (Summary::new(&campaign()), Summary::new(&campaign()));
+        one.add(with(50, 3));
+        one.add(with(12, 900));
+        other.add(meeting(10));
+        other.add(with(40, 3));
+        other.add(with(60, 3));
+        for mut sum in [one.clone(), other.clone()] {
+            sum.absorb(if sum.runs == 2 { other.clone() } else { one.clone() });
+            let least = (sum.margin_min, sum.margin_min_seed);
+            assert_eq!(least, (Some(Duration::from_millis(3)), Some(40)));
+            assert_eq!(sum.margins.runs(), 4, "one run had none");
         }
     }
 

@@ -75,6 +75,7 @@ fn the_summary_has_every_field() {
     {
         assert!(!summary[field].is_null(), "{field} in {summary}");
     }
+    assert!(summary.get("margin_min_seed").is_some() && !summary["margins"].is_null(), "{summary}");
     assert!(summary.get("margin_min_ms").is_some() && summary["failed"].is_null(), "{summary}");
     assert_eq!(summary["properties"]["single-leader"]["violated"], 0);
     assert_eq!((&summary["runs"], &summary["engine"]), (&2.into(), &"model".into()));

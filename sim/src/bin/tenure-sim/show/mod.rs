@@ -16,6 +16,9 @@ use tenure_sim::properties;
 /// Figures of all engines side by side, then what to make of them.
 pub(crate) fn campaigns(out: &mut impl Write, summaries: &[Summary]) -> io::Result<()> {
     writeln!(out, "{}\n", figures(summaries))?;
+    for summary in summaries {
+        margins(out, summary)?;
+    }
     writeln!(out, "{}\n", faults(summaries))?;
     writeln!(out, "{}\n", judged(summaries))?;
     writeln!(out, "{}\n", sometimes(summaries))?;
@@ -48,9 +51,24 @@ fn figures(summaries: &[Summary]) -> Table {
     row("least safety margin", &|summary| {
         summary.margin_min.map_or_else(|| "none".to_owned(), milliseconds)
     });
+    row("in seed", &|summary| {
+        summary.margin_min_seed.map_or_else(|| "-".to_owned(), |seed| seed.to_string())
+    });
     row("trace hash", &|summary| summary.trace_hash.to_string());
     row("version", &|summary| summary.version.clone());
     table
+}
+
+/// Of how many runs the least safety margin is how large.
+fn margins(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
+    if summary.margins.runs() == 0 {
+        return Ok(());
+    }
+    let mut table = numbers(["least safety margin in", &format!("{} runs", summary.engine)]);
+    for (least, runs) in summary.margins.buckets() {
+        table.add_row([format!("from {}", milliseconds(least)), runs.to_string()]);
+    }
+    writeln!(out, "{table}\n")
 }
 
 fn faults(summaries: &[Summary]) -> Table {
