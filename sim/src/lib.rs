@@ -26,6 +26,7 @@ pub mod properties;
 pub mod redis;
 pub mod simulation;
 pub mod sometimes;
+pub mod tolerance;
 pub mod trace;
 #[cfg(feature = "turmoil")]
 pub mod turmoil_engine;

@@ -5,12 +5,14 @@ mod check;
 mod compare;
 mod controls;
 mod list;
+mod margin;
 mod merge;
 mod plan;
 mod replay;
 mod run;
 mod show;
 mod speed;
+mod tolerance;
 mod trouble;
 
 use std::process::ExitCode;
@@ -49,6 +51,10 @@ enum Command {
     List(list::ListArguments),
     /// Carry out the same plans with tenure and with models of the algorithms in common use
     Compare(compare::CompareArguments),
+    /// Find how far each thing may go wrong until a promise breaks, and compare it with the formulas
+    Tolerance(tolerance::ToleranceArguments),
+    /// Search for the plan, within all assumptions, that brings two tenures closest to each other
+    Margin(margin::MarginArguments),
     /// Measure how fast the engines are
     Speed,
 }
@@ -70,6 +76,8 @@ fn carry_out() -> Result<u8, Trouble> {
         Command::Merge(arguments) => merge::merge(&arguments),
         Command::List(arguments) => list::list(&arguments),
         Command::Compare(arguments) => compare::compare(&arguments),
+        Command::Tolerance(arguments) => tolerance::tolerance(&arguments),
+        Command::Margin(arguments) => margin::margin(&arguments),
         Command::Speed => speed::speed(),
     }
 }

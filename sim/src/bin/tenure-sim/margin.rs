@@ -1,0 +1,90 @@
+//! The least safety margin that a search finds.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use clap::Args;
+use tenure_sim::campaign::milliseconds;
+use tenure_sim::tolerance::search::{Found, Search, search};
+
+use crate::args::{Format, OutputArguments, threads};
+use crate::show::numbers;
+use crate::tolerance::{SettingsArguments, input};
+use crate::trouble::{Trouble, create, written};
+
+#[derive(Debug, Args)]
+pub(crate) struct MarginArguments {
+    #[command(flatten)]
+    settings: SettingsArguments,
+    /// How many plans to try
+    #[arg(long, default_value_t = 2_000, value_parser = clap::value_parser!(u64).range(1..))]
+    runs: u64,
+    /// How many times to begin anew, with an equal share of the plans each
+    #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u64).range(1..))]
+    restarts: u64,
+    /// Keys all chance
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// On how many threads [default: one for each core]
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    jobs: Option<u16>,
+    /// Write the plan with the least margin after a lease that lapsed to this file
+    #[arg(long, value_name = "FILE")]
+    plan_out: Option<PathBuf>,
+    #[command(flatten)]
+    output: OutputArguments,
+}
+
+pub(crate) fn margin(arguments: &MarginArguments) -> Result<u8, Trouble> {
+    let settings = arguments.settings.settings()?;
+    let file = arguments.plan_out.as_deref().map(create).transpose()?;
+    let MarginArguments { runs, restarts, seed, jobs, .. } = *arguments;
+    let wanted = Search { settings, runs, restarts, seed, jobs: threads(jobs) };
+    let found = search(&wanted).map_err(input)?;
+    if let (Some(mut out), Some(plan)) = (file, found.plan()) {
+        written(writeln!(out, "{}", plan.to_text()).and_then(|()| out.flush()))?;
+    }
+    let mut out = io::stdout().lock();
+    written(match arguments.output.format {
+        Format::Human => show(&mut out, &found),
+        Format::Json => serde_json::to_writer_pretty(&mut out, &found)
+            .map_err(io::Error::from)
+            .and_then(|()| writeln!(out)),
+    })?;
+    Ok(found.exit_code())
+}
+
+fn show(out: &mut impl Write, found: &Found) -> io::Result<()> {
+    let mut table = numbers(["after a lease that", "least margin", "bound", "above it", "runs"]);
+    for least in &found.least {
+        let ms = |of| format!("{:.6} ms", milliseconds(of));
+        let above = least.margin.map(|margin| margin.saturating_sub(least.bound));
+        let or_none = |of: Option<_>| of.map_or_else(|| "none".to_owned(), ms);
+        table.add_row([
+            least.after_words().to_owned(),
+            or_none(least.margin),
+            ms(least.bound),
+            or_none(above),
+            least.runs.to_string(),
+        ]);
+    }
+    writeln!(out, "{table}\n")?;
+    writeln!(
+        out,
+        "bound after a lapse: ttl/(1 + rho) - v/(1 - rho), which is stop margin/(1 - rho) and what the \
+         store's granularity adds;\nmargin-kept promises stop margin/(1 + rho) = {:.6} ms; after a \
+         hand-over nothing but messages lies between",
+        milliseconds(found.promised)
+    )?;
+    writeln!(
+        out,
+        "\n{} of {} plans stayed within all assumptions and were run",
+        found.within, found.tried
+    )?;
+    match &found.violation {
+        Some(violation) => writeln!(out, "VIOLATED: {violation}"),
+        None if found.exit_code() == 0 => writeln!(out, "HELD: no margin is below its bound"),
+        None if found.exit_code() == 1 => writeln!(out, "BELOW: a margin is below its bound"),
+        None => writeln!(out, "INCONCLUSIVE: no tenure followed another in some way"),
+    }
+}

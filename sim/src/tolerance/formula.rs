@@ -1,0 +1,124 @@
+//! What follows from the settings, in whole nanoseconds of true time unless said otherwise.
+
+use std::time::Duration;
+
+use tenure_core::Config;
+
+use super::{TTL_LEAST_MS, ToleranceError};
+use crate::plan::Settings;
+
+const MILLION: u64 = 1_000_000;
+
+/// Settings, and the bounds that follow from them for a store whose clock is exact.
+///
+/// A claim is valid for `v = (ttl - g)(1 - rho)/(1 + rho) - stop margin` by its candidate's clock, from the
+/// sending of the request that won it. So the claim of the slowest clock ends `v/(1 - rho)` after it, and
+/// the lease ends no sooner than `ttl/(1 + rho)` after it, by the fastest clock of a store.
+#[derive(Clone, Copy, Debug)]
+pub struct Bounds {
+    /// The settings.
+    pub settings: Settings,
+    /// The same, as a candidate takes them.
+    pub config: Config,
+}
+
+impl Bounds {
+    /// Of those settings.
+    ///
+    /// # Errors
+    /// If they can't hold, or are too short to be measured.
+    pub fn of(settings: Settings) -> Result<Self, ToleranceError> {
+        if settings.ttl_ms < TTL_LEAST_MS {
+            return Err(ToleranceError::Ttl { ttl_ms: settings.ttl_ms });
+        }
+        Ok(Self { settings, config: settings.config()? })
+    }
+
+    /// The drift bound, in ppm.
+    pub fn rho(&self) -> i64 {
+        self.settings.drift_ppm.into()
+    }
+
+    /// The TTL, by the store's clock.
+    pub fn ttl(&self) -> u64 {
+        nanos(self.config.ttl())
+    }
+
+    /// How long a claim is valid by its candidate's clock: `v`.
+    pub fn validity(&self) -> u64 {
+        nanos(self.config.validity())
+    }
+
+    /// The longest that a claim can last: `v/(1 - rho)`.
+    pub fn claim_ends(&self) -> u64 {
+        true_time(self.validity(), -self.rho())
+    }
+
+    /// The soonest that a lease can end: `ttl/(1 + rho)`.
+    pub fn lease_ends(&self) -> u64 {
+        true_time(self.ttl(), self.rho())
+    }
+
+    /// The least time from a claim's end to its lease's: `ttl/(1 + rho) - v/(1 - rho)`, which is
+    /// `stop margin/(1 - rho) + g/(1 + rho)`.
+    pub fn gap(&self) -> u64 {
+        self.lease_ends().saturating_sub(self.claim_ends())
+    }
+
+    /// `stop margin/(1 + rho)`: what `margin-kept` promises, and the longest that an effect may take.
+    pub fn promised_gap(&self) -> u64 {
+        true_time(nanos(self.config.stop_margin()), self.rho())
+    }
+
+    /// The longest time from a renewal's sending to the next one's, by the leader's clock.
+    pub(super) fn next_renewal(&self) -> u64 {
+        nanos(self.config.renew_interval().max(self.config.request_timeout()))
+    }
+
+    /// The request timeout, by the leader's clock.
+    pub(super) fn request_timeout(&self) -> u64 {
+        nanos(self.config.request_timeout())
+    }
+
+    /// The longest delay after so many failures in a row, counted from one, by the leader's clock.
+    pub(super) fn backoff(&self, failures: u32) -> u64 {
+        let (least, most) = self.config.retry();
+        nanos(least.saturating_mul(2_u32.saturating_pow(failures - 1)).min(most))
+    }
+}
+
+/// How long a clock that is off by `rate_ppm` takes to count that: rounded down.
+pub(super) fn true_time(counted: u64, rate_ppm: i64) -> u64 {
+    scaled(counted, MILLION, pace(rate_ppm))
+}
+
+/// What a clock that is off by `rate_ppm` counts in that time: rounded down.
+pub(super) fn on_clock(time: u64, rate_ppm: i64) -> u64 {
+    scaled(time, pace(rate_ppm), MILLION)
+}
+
+pub(super) fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+fn pace(rate_ppm: i64) -> u64 {
+    MILLION.saturating_add_signed(rate_ppm).max(1)
+}
+
+fn scaled(value: u64, times: u64, by: u64) -> u64 {
+    u64::try_from(u128::from(value) * u128::from(times) / u128::from(by)).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_gap_is_what_the_stop_margin_is_on_the_slowest_clock() {
+        let settings = Settings::of_ttl(Duration::from_secs(15)).expect("valid");
+        let bounds = Bounds::of(settings).expect("valid");
+        // 1.5 s / 0.99 and 1.5 s / 1.01; rounding and the store's nanosecond add a few.
+        assert!(bounds.gap().abs_diff(1_515_151_515) < 5, "{}", bounds.gap());
+        assert_eq!(bounds.promised_gap(), 1_485_148_514);
+    }
+}

@@ -1,0 +1,127 @@
+//! What costs the lead, though never safety: how long the leader may be kept from renewing.
+
+use super::super::formula::{Bounds, nanos, true_time};
+use super::super::promise::Promise;
+use super::super::stage::{LEADER, alone, at, on};
+use super::{Magnitude, Side, Unit, nothing};
+use crate::plan::{Asking, Plan, Point, What};
+
+const MS: u64 = 1_000_000;
+const US: u64 = 1_000;
+
+/// A leader alone whose clock is as fast as it may be, and whose requests are answered just before it
+/// stops waiting.
+fn slowly_answered(bounds: &Bounds, seed: u64) -> Plan {
+    let mut plan = alone(bounds, bounds.rho(), seed);
+    plan.latency_us = (slowest_us(bounds), slowest_us(bounds));
+    plan
+}
+
+/// Half a request timeout on a fast clock, less two microseconds.
+fn slowest_us(bounds: &Bounds) -> u64 {
+    (true_time(bounds.request_timeout(), bounds.rho()) / US / 2).saturating_sub(1)
+}
+
+/// By how much chance may fail to find the longest delays before the next try: of all seeds one comes so
+/// close.
+const fn part_of_a_delay(longest: u64) -> u64 {
+    longest / 8 + 20 * US
+}
+
+pub(super) const PAUSE: Magnitude = Magnitude {
+    name: "pause",
+    about: "the leader's process stands still before it reads a reply",
+    promise: Promise::LeadKept,
+    side: Side::Above,
+    unit: Unit::Ms,
+    formula: "(v - max(renew interval, request timeout) - 2 request timeout - least retry)/(1 + rho)",
+    frontier: |bounds| Some(pause_frontier(bounds)),
+    explained: |bounds, explained| Some(true_time(nanos(explained.largest_pause), bounds.rho())),
+    tolerance: |bounds| part_of_a_delay(bounds.backoff(1)),
+    range: |bounds| (0, bounds.settings.ttl_ms),
+    seeds: 64,
+    plan: pause,
+};
+
+/// The first reply after the last one that counts is lost to the pause, the delay after one failure
+/// follows, and a second try that takes as long as it can. `Config::explain` allows for more failures
+/// before, and for the longest delay.
+fn pause_frontier(bounds: &Bounds) -> u64 {
+    let spent = bounds.next_renewal() + 2 * bounds.request_timeout() + bounds.backoff(1);
+    true_time(bounds.validity().saturating_sub(spent), bounds.rho())
+}
+
+fn pause(bounds: &Bounds, for_ms: u64, seed: u64) -> Plan {
+    let mut plan = slowly_answered(bounds, seed);
+    on(&mut plan, (Point::Reply, Some(Asking::Renew), 1), for_ms);
+    plan
+}
+
+pub(super) const CUT: Magnitude = Magnitude {
+    name: "cut",
+    about: "no message passes between the leader and the store",
+    promise: Promise::LeadKept,
+    side: Side::Above,
+    unit: Unit::Ms,
+    formula: "the soonest last try that is swallowed and leaves too little time for one more",
+    frontier: cut_frontier,
+    explained: |bounds, explained| Some(true_time(nanos(explained.longest_cut), bounds.rho())),
+    tolerance: |bounds| part_of_a_delay(2 * nanos(bounds.config.retry().1)),
+    range: |bounds| (0, bounds.settings.ttl_ms),
+    seeds: 256,
+    plan: cut,
+};
+
+/// The cut begins just before the store answers a renewal, the first after the last one that counts, and
+/// swallows this answer and all tries that follow. It costs the lead if it swallows one after which there
+/// is no time left for its timeout, the longest delay, and a slow try more. Delays are drawn up to a
+/// bound that grows with the failures in a row, so the `n`-th try is sent between `least` and `most`.
+fn cut_frontier(bounds: &Bounds) -> Option<u64> {
+    let timeout = bounds.request_timeout();
+    let (mut least, mut most) = (bounds.next_renewal(), bounds.next_renewal());
+    for failures in 1.. {
+        let delay = bounds.backoff(failures);
+        let too_late = bounds.validity().saturating_sub(2 * timeout + delay);
+        if most >= too_late {
+            let swallowed = true_time(least.max(too_late), bounds.rho());
+            return Some(swallowed.saturating_sub(cut_begins_ms(bounds) * MS));
+        }
+        (least, most) = (least + timeout, most + timeout + delay);
+    }
+    None
+}
+
+/// The last millisecond before the store answers the first renewal.
+fn cut_begins_ms(bounds: &Bounds) -> u64 {
+    let asked = true_time(bounds.next_renewal(), bounds.rho());
+    (asked + slowest_us(bounds) * US - 1) / MS
+}
+
+fn cut(bounds: &Bounds, for_ms: u64, seed: u64) -> Plan {
+    let mut plan = slowly_answered(bounds, seed);
+    if for_ms > 0 {
+        at(&mut plan, cut_begins_ms(bounds), for_ms, What::Partition { node: LEADER });
+    }
+    plan
+}
+
+pub(super) const LATENCY: Magnitude = Magnitude {
+    name: "latency",
+    about: "every message takes that long, in each direction",
+    promise: Promise::LeadKept,
+    side: Side::Above,
+    unit: Unit::Us,
+    formula: "request timeout/(1 + rho)/2",
+    frontier: |bounds| Some(true_time(bounds.request_timeout(), bounds.rho()) / 2),
+    explained: nothing,
+    tolerance: |_| US,
+    range: |bounds| (0, bounds.settings.request_timeout_ms * 1_000),
+    seeds: 1,
+    plan: latency,
+};
+
+fn latency(bounds: &Bounds, takes_us: u64, seed: u64) -> Plan {
+    let mut plan = alone(bounds, bounds.rho(), seed);
+    plan.latency_us = (takes_us, takes_us);
+    plan
+}

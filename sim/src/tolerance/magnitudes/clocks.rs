@@ -1,0 +1,169 @@
+//! Clocks, by which claims and leases end: how wrong they may be until two lead at once.
+
+use super::super::formula::{Bounds, nanos, on_clock, true_time};
+use super::super::promise::Promise;
+use super::super::stage::{BEGINS_MS, LEADER, NEXT, at, duel, next_asks_at};
+use super::{Magnitude, Side, Unit, nothing};
+use crate::plan::{Plan, Settings, What};
+
+const MS: u64 = 1_000_000;
+const MILLION: u64 = 1_000_000;
+
+/// The next candidate is late by less than two microseconds, and clocks count in whole nanoseconds.
+const fn two_microseconds(_: &Bounds) -> u64 {
+    2_000
+}
+
+const fn up_to_a_ttl(bounds: &Bounds) -> (u64, u64) {
+    (0, bounds.settings.ttl_ms)
+}
+
+pub(super) const DRIFT: Magnitude = Magnitude {
+    name: "drift",
+    about: "the leader's clock is too slow, the store's and the next candidate's too fast",
+    promise: Promise::SingleLeader,
+    side: Side::Above,
+    unit: Unit::Ppm,
+    formula: "(ttl - v)/(ttl + v)",
+    frontier: drift_frontier,
+    explained: |_, explained| Some(u64::from(explained.drift_tolerated_ppm) * Unit::Ppm.parts()),
+    // One part in a million of a lease is more than the next candidate is late.
+    tolerance: |_| 1_000,
+    range: |_| (0, 500_000),
+    seeds: 1,
+    plan: drift,
+};
+
+/// `v/(1 - r) = ttl/(1 + r)`.
+fn drift_frontier(bounds: &Bounds) -> Option<u64> {
+    let (ttl, valid) = (u128::from(bounds.ttl()), u128::from(bounds.validity()));
+    let parts = u128::from(MILLION * Unit::Ppm.parts());
+    u64::try_from((ttl - valid) * parts / (ttl + valid)).ok()
+}
+
+fn drift(bounds: &Bounds, ppm: u64, seed: u64) -> Plan {
+    let mut plan = duel(bounds, seed);
+    plan.nodes[0].clock_rate_ppm = -ppm.cast_signed();
+    plan.store.clock_rate_ppm = ppm.cast_signed();
+    next_asks_at(&mut plan, true_time(bounds.ttl(), ppm.cast_signed()));
+    plan
+}
+
+pub(super) const STORE_STEP: Magnitude = Magnitude {
+    name: "store-step",
+    about: "the store's clock is put forward once",
+    promise: Promise::SingleLeader,
+    side: Side::Above,
+    unit: Unit::Ms,
+    formula: "ttl - v (1 + rho)/(1 - rho)",
+    frontier: |bounds| {
+        Some(bounds.ttl().saturating_sub(on_clock(bounds.claim_ends(), bounds.rho())))
+    },
+    explained: |_, explained| Some(nanos(explained.clock_jump_tolerated)),
+    tolerance: two_microseconds,
+    range: up_to_a_ttl,
+    seeds: 1,
+    plan: store_step,
+};
+
+fn store_step(bounds: &Bounds, by_ms: u64, seed: u64) -> Plan {
+    let mut plan = duel(bounds, seed);
+    let left = bounds.ttl().saturating_sub(by_ms * MS);
+    next_asks_at(&mut plan, true_time(left, bounds.rho()));
+    if by_ms > 0 {
+        at(&mut plan, BEGINS_MS, 0, What::StoreClockStep { by_ms: by_ms.cast_signed() });
+    }
+    plan
+}
+
+pub(super) const CLOCK_BACK: Magnitude = Magnitude {
+    name: "clock-back",
+    about: "the leader's clock is put back once",
+    promise: Promise::SingleLeader,
+    side: Side::Above,
+    unit: Unit::Ms,
+    formula: "ttl (1 - rho)/(1 + rho) - v",
+    frontier: |bounds| Some(on_clock(bounds.gap(), -bounds.rho())),
+    explained: |_, explained| Some(nanos(explained.clock_jump_tolerated)),
+    tolerance: two_microseconds,
+    range: up_to_a_ttl,
+    seeds: 1,
+    plan: clock_back,
+};
+
+fn clock_back(bounds: &Bounds, by_ms: u64, seed: u64) -> Plan {
+    let mut plan = duel(bounds, seed);
+    next_asks_at(&mut plan, bounds.lease_ends());
+    if by_ms > 0 {
+        let by_ms = -by_ms.cast_signed();
+        at(&mut plan, BEGINS_MS, 0, What::ClockStep { node: LEADER, by_ms });
+    }
+    plan
+}
+
+pub(super) const VM_STOP: Magnitude = Magnitude {
+    name: "vm-stop",
+    about: "the leader's machine and all its clocks stand still",
+    promise: Promise::SingleLeader,
+    side: Side::Above,
+    unit: Unit::Ms,
+    formula: "ttl/(1 + rho) - v/(1 - rho)",
+    frontier: |bounds| Some(bounds.gap()),
+    explained: |_, explained| Some(nanos(explained.clock_jump_tolerated)),
+    tolerance: two_microseconds,
+    range: up_to_a_ttl,
+    seeds: 1,
+    plan: vm_stop,
+};
+
+fn vm_stop(bounds: &Bounds, for_ms: u64, seed: u64) -> Plan {
+    let mut plan = duel(bounds, seed);
+    next_asks_at(&mut plan, bounds.lease_ends());
+    if for_ms > 0 {
+        at(&mut plan, BEGINS_MS, for_ms, What::VmStop { node: LEADER });
+    }
+    plan
+}
+
+pub(super) const QUARANTINE: Magnitude = Magnitude {
+    name: "quarantine",
+    about: "the store loses its data, and the next candidate's quarantine is shorter than the leader's TTL",
+    promise: Promise::SingleLeader,
+    side: Side::Below,
+    unit: Unit::Ms,
+    formula: "v (1 + rho)/(1 - rho)",
+    frontier: |bounds| Some(on_clock(bounds.claim_ends(), bounds.rho())),
+    explained: nothing,
+    // The store is lost a millisecond after the grant, and comes back one after that.
+    tolerance: |bounds| on_clock((BEGINS_MS + 1) * MS, bounds.rho()) + 2_000,
+    range: |bounds| (bounds.settings.ttl_ms / SMALLER, 2 * bounds.settings.ttl_ms),
+    seeds: 1,
+    plan: quarantine,
+};
+
+/// The next candidate has a TTL so much shorter: no quarantine may be shorter than one's own TTL.
+const SMALLER: u64 = 10;
+
+fn quarantine(bounds: &Bounds, quarantine_ms: u64, seed: u64) -> Plan {
+    let mut plan = duel(bounds, seed);
+    // It leads as soon as its own fast clock has counted the quarantine.
+    let part = |ms: u64| ms / SMALLER;
+    let of = bounds.settings;
+    plan.nodes[NEXT].settings = Some(Settings {
+        ttl_ms: part(of.ttl_ms),
+        renew_interval_ms: part(of.renew_interval_ms).max(1),
+        request_timeout_ms: part(of.request_timeout_ms).max(1),
+        stop_margin_ms: part(of.stop_margin_ms),
+        // The word that the store is back reaches it two milliseconds after the first one.
+        retry_least_ms: 1,
+        retry_most_ms: part(of.retry_most_ms).max(1),
+        poll_bound_ms: of.poll_bound_ms,
+        drain_bound_ms: of.drain_bound_ms,
+        quarantine_ms,
+        granularity_ns: 1,
+        drift_ppm: of.drift_ppm,
+    });
+    // It has heard of the leader's tenure, so the store learns that it has lost one.
+    at(&mut plan, BEGINS_MS, 1, What::StoreLoss);
+    plan
+}

@@ -1,0 +1,61 @@
+//! The time between a check of leadership and its effect, of which a check says nothing: how long it may
+//! be until a resource that checks no tokens takes a stale write.
+
+use super::super::formula::{Bounds, nanos, true_time};
+use super::super::promise::Promise;
+use super::super::stage::{LastCheck, duel, next_asks_at, on};
+use super::{Magnitude, Side, Unit};
+use crate::plan::{Plan, Point};
+
+/// The leader's last check comes so long before its claim's end, and the next candidate is late by less than
+/// two microseconds.
+fn a_check_too_early(bounds: &Bounds) -> u64 {
+    true_time(LastCheck::of(bounds).left, -bounds.rho()) + 2_000
+}
+
+pub(super) const PAUSE_AT_GUARD: Magnitude = Magnitude {
+    name: "pause-at-guard",
+    about: "the leader stands still between its last check and the write",
+    promise: Promise::UnfencedInOrder,
+    side: Side::Above,
+    unit: Unit::Ms,
+    formula: "ttl/(1 + rho) - v/(1 - rho)",
+    frontier: |bounds| Some(bounds.gap()),
+    explained: |_, explained| Some(nanos(explained.clock_jump_tolerated)),
+    tolerance: a_check_too_early,
+    range: |bounds| (0, bounds.settings.ttl_ms),
+    seeds: 1,
+    plan: pause_at_guard,
+};
+
+fn pause_at_guard(bounds: &Bounds, for_ms: u64, seed: u64) -> Plan {
+    let mut plan = duel(bounds, seed);
+    LastCheck::of(bounds).stage(&mut plan);
+    next_asks_at(&mut plan, bounds.lease_ends());
+    on(&mut plan, (Point::Guard, None, 2), for_ms);
+    plan
+}
+
+pub(super) const SLOW_EFFECT: Magnitude = Magnitude {
+    name: "slow-effect",
+    about: "a write takes long from its check to its arrival",
+    promise: Promise::PromptEffect,
+    side: Side::Above,
+    unit: Unit::Us,
+    formula: "ttl/(1 + rho) - v/(1 - rho)",
+    frontier: |bounds| Some(bounds.gap()),
+    explained: |_, explained| Some(nanos(explained.clock_jump_tolerated)),
+    tolerance: a_check_too_early,
+    range: |bounds| (0, bounds.settings.ttl_ms * 1_000),
+    // Every second write takes as long as it may; the last one has to.
+    seeds: 16,
+    plan: slow_effect,
+};
+
+fn slow_effect(bounds: &Bounds, takes_us: u64, seed: u64) -> Plan {
+    let mut plan = duel(bounds, seed);
+    LastCheck::of(bounds).stage(&mut plan);
+    next_asks_at(&mut plan, bounds.lease_ends());
+    plan.work.takes_us = takes_us;
+    plan
+}

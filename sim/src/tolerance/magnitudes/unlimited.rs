@@ -1,0 +1,80 @@
+//! What never breaks single leadership, however large it is: there is no frontier to be found.
+
+use super::super::formula::Bounds;
+use super::super::promise::Promise;
+use super::super::stage::{BEGINS_MS, LEADER, at, duel, next_asks_at};
+use super::{Magnitude, Side, Unit, nothing};
+use crate::plan::{Plan, What};
+
+/// So many TTLs are tried.
+const TTLS: u64 = 8;
+
+const fn up_to_many_ttls(bounds: &Bounds) -> (u64, u64) {
+    (1, TTLS * bounds.settings.ttl_ms)
+}
+
+const fn without_frontier(plan: fn(&Bounds, u64, u64) -> Plan) -> Magnitude {
+    Magnitude {
+        name: "",
+        about: "",
+        promise: Promise::SingleLeader,
+        side: Side::Above,
+        unit: Unit::Ms,
+        formula: "none",
+        frontier: |_| None,
+        explained: nothing,
+        tolerance: |_| 0,
+        range: up_to_many_ttls,
+        seeds: 4,
+        plan,
+    }
+}
+
+pub(super) const PAUSE: Magnitude = Magnitude {
+    name: "long-pause",
+    about: "the leader's process stands still, and its clocks go on",
+    ..without_frontier(pause)
+};
+
+fn pause(bounds: &Bounds, for_ms: u64, seed: u64) -> Plan {
+    let mut plan = duel(bounds, seed);
+    next_asks_at(&mut plan, bounds.lease_ends());
+    plan.calm_from_ms += for_ms;
+    at(&mut plan, BEGINS_MS, for_ms, What::Pause { node: LEADER });
+    plan
+}
+
+pub(super) const HOLD: Magnitude = Magnitude {
+    name: "late-messages",
+    about: "all messages between the leader and the store wait, and arrive in order afterwards",
+    ..without_frontier(hold)
+};
+
+fn hold(bounds: &Bounds, for_ms: u64, seed: u64) -> Plan {
+    let mut plan = duel(bounds, seed);
+    next_asks_at(&mut plan, bounds.lease_ends());
+    plan.calm_from_ms += for_ms;
+    plan.faults.clear();
+    // It is not cut off: what it asks arrives some time.
+    at(&mut plan, BEGINS_MS, for_ms, What::Hold { node: LEADER });
+    plan
+}
+
+pub(super) const REPLICA_LAG: Magnitude = Magnitude {
+    name: "replica-lag",
+    about: "a replica is promoted that lags behind, and nothing is acknowledged by the old primary any more",
+    ..without_frontier(replica_lag)
+};
+
+fn replica_lag(bounds: &Bounds, lag_ms: u64, seed: u64) -> Plan {
+    let mut plan = duel(bounds, seed);
+    plan.faults.clear();
+    // The first leader waits out a quarantine of its own, which must be over.
+    plan.store.trust_empty_store = false;
+    let begins_ms = (TTLS + 4) * bounds.settings.ttl_ms + bounds.settings.quarantine_ms;
+    plan.calm_from_ms = begins_ms + 4 * bounds.settings.ttl_ms + bounds.settings.quarantine_ms;
+    at(&mut plan, begins_ms, 1, What::Failover { lag_ms, clock_ahead_ms: 0 });
+    let for_ms = plan.calm_from_ms;
+    at(&mut plan, begins_ms, for_ms, What::Partition { node: LEADER });
+    plan
+}

@@ -1,0 +1,127 @@
+//! The worst case around what goes wrong: a leader that was granted the lease this very moment and is cut
+//! off at once, clocks at opposite bounds, and another candidate that asks in the very moment at which the
+//! lease ends.
+
+use super::formula::{Bounds, on_clock, true_time};
+use crate::plan::{
+    Asking, Fault, NodePlan, Plan, Point, SCHEMA, StorePlan, Trigger, What, When, Work,
+};
+
+const MS: u64 = 1_000_000;
+const MILLION: u64 = 1_000_000;
+/// By what leaders' clocks begin: no step takes them back to before zero.
+const OFFSET_MS: u64 = 36_000_000;
+/// Everything that goes wrong begins here, the first millisecond after the grant, in milliseconds.
+pub(super) const BEGINS_MS: u64 = 1;
+/// So many poll bounds are looked at to find one that makes the next candidate come in time.
+const POLLS: u64 = 1_000;
+/// So many pauses are looked at to find one after which a check comes just before the claim's end.
+const DELAYS_MS: u64 = 400;
+
+/// The leader of the stage, and the one who waits.
+pub(super) const LEADER: Option<usize> = Some(0);
+pub(super) const NEXT: usize = 1;
+
+/// Two candidates: the first one leads from the beginning on, and is cut off from then until the calm;
+/// clocks are at opposite bounds.
+pub(super) fn duel(bounds: &Bounds, seed: u64) -> Plan {
+    let mut plan = alone(bounds, -bounds.rho(), seed);
+    plan.store.clock_rate_ppm = bounds.rho();
+    plan.nodes.push(NodePlan {
+        clock_offset_ms: OFFSET_MS,
+        clock_rate_ppm: bounds.rho(),
+        settings: None,
+    });
+    let for_ms = plan.calm_from_ms;
+    at(&mut plan, BEGINS_MS, for_ms, What::Partition { node: LEADER });
+    plan
+}
+
+/// One candidate, whose clock is off by that much, and a store without faults and without latency.
+pub(super) fn alone(bounds: &Bounds, rate_ppm: i64, seed: u64) -> Plan {
+    let ttl_ms = bounds.settings.ttl_ms;
+    Plan {
+        schema: SCHEMA,
+        seed,
+        settings: bounds.settings,
+        nodes: vec![NodePlan {
+            clock_offset_ms: OFFSET_MS,
+            clock_rate_ppm: rate_ppm,
+            settings: None,
+        }],
+        // Whoever asks first leads at once. No store loses data unless that is what the stage is about.
+        store: StorePlan { clock_rate_ppm: 0, trust_empty_store: true },
+        latency_us: (0, 0),
+        work: Work { every_ms: ttl_ms / 10, takes_us: 0 },
+        faults: Vec::new(),
+        calm_from_ms: 4 * ttl_ms,
+        handover: false,
+    }
+}
+
+/// Something goes wrong at that time, unless it is nothing.
+pub(super) fn at(plan: &mut Plan, at_ms: u64, for_ms: u64, what: What) {
+    plan.faults.push(Fault { when: When::AtMs(at_ms), for_ms, what });
+}
+
+/// Something goes wrong at the leader the `nth` time that it comes to that point, unless it takes no time.
+pub(super) fn on(plan: &mut Plan, (point, of, nth): (Point, Option<Asking>, u32), for_ms: u64) {
+    if for_ms > 0 {
+        let trigger = Trigger { point, node: LEADER, of, nth, after_ms: 0 };
+        let what = What::Pause { node: LEADER };
+        plan.faults.push(Fault { when: When::On(trigger), for_ms, what });
+    }
+}
+
+/// Makes the next candidate ask when the lease ends, or as soon after it as can be, and in no case before:
+/// it polls, and its poll bound and its clock are chosen for that.
+pub(super) fn next_asks_at(plan: &mut Plan, lease_ends: u64) {
+    let ends = lease_ends.max(MS);
+    let ttl_ms = plan.settings.ttl_ms;
+    let most_ms = (on_clock(ends, plan.store.clock_rate_ppm) / MS).clamp(1, ttl_ms);
+    // Its clock need not be slow by more than a tenth.
+    let polls = (most_ms - POLLS.min(most_ms / 10)..=most_ms).map(|poll_ms| {
+        let pace = u128::from(poll_ms * MS) * u128::from(MILLION) / u128::from(ends);
+        let pace = u64::try_from(pace).unwrap_or(MILLION).max(1);
+        let rate_ppm = pace.cast_signed() - MILLION.cast_signed();
+        (true_time(poll_ms * MS, rate_ppm).saturating_sub(ends), poll_ms, rate_ppm)
+    });
+    if let Some((_, poll_ms, rate_ppm)) = polls.min() {
+        let mut settings = plan.settings_of(NEXT);
+        settings.poll_bound_ms = poll_ms;
+        plan.nodes[NEXT].clock_rate_ppm = rate_ppm;
+        plan.nodes[NEXT].settings = Some(settings);
+    }
+}
+
+/// How the leader comes to check its leadership a second time just before its claim ends.
+///
+/// A check comes a whole number of milliseconds after the election, so the election is put off by a pause
+/// before the leader reads the grant, which its claim does not wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct LastCheck {
+    /// So much of the claim is left then, in nanoseconds of the leader's clock.
+    pub(super) left: u64,
+    delay_ms: u64,
+    every_ms: u64,
+}
+
+impl LastCheck {
+    /// The last that can be staged.
+    pub(super) fn of(bounds: &Bounds) -> Self {
+        let validity = bounds.validity();
+        let most_ms = DELAYS_MS.min(bounds.request_timeout() / MS / 2);
+        let after = |delay_ms: u64| {
+            // Up to the last nanosecond at which the claim still holds.
+            let span = validity - 1 - on_clock(delay_ms * MS, -bounds.rho());
+            Self { left: span % MS + 1, delay_ms, every_ms: (span / MS).max(1) }
+        };
+        (1..=most_ms).map(after).fold(after(0), Ord::min)
+    }
+
+    /// Stages it.
+    pub(super) fn stage(self, plan: &mut Plan) {
+        on(plan, (Point::Reply, Some(Asking::Acquire), 1), self.delay_ms);
+        plan.work.every_ms = self.every_ms;
+    }
+}
