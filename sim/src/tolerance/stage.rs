@@ -94,6 +94,11 @@ pub(super) fn next_asks_at(plan: &mut Plan, lease_ends: u64) {
     }
 }
 
+/// How late it may ask: its clock's rate is a whole number of ppm.
+pub(super) fn next_is_late(bounds: &Bounds) -> u64 {
+    bounds.lease_ends() / MILLION + 1_000
+}
+
 /// How the leader comes to check its leadership a second time just before its claim ends.
 ///
 /// A check comes a whole number of milliseconds after the election, so the election is put off by a pause

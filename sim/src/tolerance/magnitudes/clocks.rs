@@ -2,17 +2,12 @@
 
 use super::super::formula::{Bounds, nanos, on_clock, true_time};
 use super::super::promise::Promise;
-use super::super::stage::{BEGINS_MS, LEADER, NEXT, at, duel, next_asks_at};
+use super::super::stage::{BEGINS_MS, LEADER, NEXT, at, duel, next_asks_at, next_is_late};
 use super::{Magnitude, Side, Unit, nothing};
 use crate::plan::{Plan, Settings, What};
 
 const MS: u64 = 1_000_000;
 const MILLION: u64 = 1_000_000;
-
-/// The next candidate is late by less than two microseconds, and clocks count in whole nanoseconds.
-const fn two_microseconds(_: &Bounds) -> u64 {
-    2_000
-}
 
 const fn up_to_a_ttl(bounds: &Bounds) -> (u64, u64) {
     (0, bounds.settings.ttl_ms)
@@ -27,7 +22,7 @@ pub(super) const DRIFT: Magnitude = Magnitude {
     formula: "(ttl - v)/(ttl + v)",
     frontier: drift_frontier,
     explained: |_, explained| Some(u64::from(explained.drift_tolerated_ppm) * Unit::Ppm.parts()),
-    // One part in a million of a lease is more than the next candidate is late.
+    // The next candidate is late by a millionth of the lease at most.
     tolerance: |_| 1_000,
     range: |_| (0, 500_000),
     seeds: 1,
@@ -60,7 +55,7 @@ pub(super) const STORE_STEP: Magnitude = Magnitude {
         Some(bounds.ttl().saturating_sub(on_clock(bounds.claim_ends(), bounds.rho())))
     },
     explained: |_, explained| Some(nanos(explained.clock_jump_tolerated)),
-    tolerance: two_microseconds,
+    tolerance: next_is_late,
     range: up_to_a_ttl,
     seeds: 1,
     plan: store_step,
@@ -85,7 +80,7 @@ pub(super) const CLOCK_BACK: Magnitude = Magnitude {
     formula: "ttl (1 - rho)/(1 + rho) - v",
     frontier: |bounds| Some(on_clock(bounds.gap(), -bounds.rho())),
     explained: |_, explained| Some(nanos(explained.clock_jump_tolerated)),
-    tolerance: two_microseconds,
+    tolerance: next_is_late,
     range: up_to_a_ttl,
     seeds: 1,
     plan: clock_back,
@@ -110,7 +105,7 @@ pub(super) const VM_STOP: Magnitude = Magnitude {
     formula: "ttl/(1 + rho) - v/(1 - rho)",
     frontier: |bounds| Some(bounds.gap()),
     explained: |_, explained| Some(nanos(explained.clock_jump_tolerated)),
-    tolerance: two_microseconds,
+    tolerance: next_is_late,
     range: up_to_a_ttl,
     seeds: 1,
     plan: vm_stop,

@@ -3,14 +3,13 @@
 
 use super::super::formula::{Bounds, nanos, true_time};
 use super::super::promise::Promise;
-use super::super::stage::{LastCheck, duel, next_asks_at, on};
+use super::super::stage::{LastCheck, duel, next_asks_at, next_is_late, on};
 use super::{Magnitude, Side, Unit};
 use crate::plan::{Plan, Point};
 
-/// The leader's last check comes so long before its claim's end, and the next candidate is late by less than
-/// two microseconds.
+/// The leader's last check comes so long before its claim's end, and the next candidate may be late.
 fn a_check_too_early(bounds: &Bounds) -> u64 {
-    true_time(LastCheck::of(bounds).left, -bounds.rho()) + 2_000
+    true_time(LastCheck::of(bounds).left, -bounds.rho()) + next_is_late(bounds)
 }
 
 pub(super) const PAUSE_AT_GUARD: Magnitude = Magnitude {

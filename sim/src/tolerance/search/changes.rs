@@ -87,12 +87,13 @@ impl<'a> Changes<'a> {
         plan.nodes[node].settings = Some(settings);
     }
 
-    /// Work may end sooner than it must.
+    /// Work may end sooner than it must, but is let go on for as long as its effects may take: what is
+    /// dropped with a write under way hands the lease back before that lands.
     fn change_drain(&mut self, plan: &mut Plan) {
         let node = self.index(plan.nodes.len());
         let mut settings = plan.settings_of(node);
         let most = self.bounds.settings.drain_bound_ms;
-        settings.drain_bound_ms = self.draw.pick(&[0, most / 100, most]);
+        settings.drain_bound_ms = self.draw.pick(&[most.min(settings.stop_margin_ms), most]);
         plan.nodes[node].settings = Some(settings);
     }
 
@@ -181,9 +182,10 @@ impl<'a> Changes<'a> {
         (self.bounds.settings.ttl_ms / CHECKS).max(1)
     }
 
-    /// The longest that an effect may take: `stop margin/(1 + rho)`.
+    /// The longest that an effect may take: `stop margin/(1 + rho)`, and no longer than work is let go on.
     fn takes_most_us(&self) -> u64 {
-        true_time(nanos(self.bounds.config.stop_margin()), self.bounds.rho()) / 1_000
+        let most = self.bounds.config.stop_margin().min(self.bounds.config.drain_bound());
+        true_time(nanos(most), self.bounds.rho()) / 1_000
     }
 
     /// More or less by a little, or by much; no less than `least`.

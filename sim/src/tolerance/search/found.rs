@@ -111,3 +111,35 @@ fn in_ms<S: Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Erro
 fn in_ms_if_any<S: Serializer>(time: &Option<Duration>, to: S) -> Result<S::Ok, S::Error> {
     time.map(milliseconds).serialize(to)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(margins_ms: [Option<u64>; 2], violation: Option<&str>) -> Found {
+        let least = |(after, margin): (Ending, Option<u64>)| Least {
+            after,
+            margin: margin.map(Duration::from_millis),
+            bound: Duration::from_millis(5),
+            runs: 1,
+            plan: None,
+        };
+        Found {
+            least: ENDINGS.into_iter().zip(margins_ms).map(least).collect(),
+            promised: Duration::from_millis(4),
+            tried: 2,
+            within: 2,
+            violation: violation.map(str::to_owned),
+            violating: None,
+        }
+    }
+
+    #[test]
+    fn a_margin_below_its_bound_is_a_violation() {
+        assert_eq!(found([Some(5), Some(9)], None).exit_code(), 0);
+        assert_eq!(found([Some(5), Some(4)], None).exit_code(), 1);
+        assert_eq!(found([Some(4), None], None).exit_code(), 1);
+        assert_eq!(found([Some(5), None], None).exit_code(), 2);
+        assert_eq!(found([Some(5), Some(9)], Some("single-leader")).exit_code(), 1);
+    }
+}
