@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use tenure_sim::campaign::{Failure, Run, attempt_twice};
-use tenure_sim::engine::Engine;
+use tenure_sim::engine::{Engine, Judging};
 use tenure_sim::plan::Plan;
 use tenure_sim::trace::file;
 
@@ -26,6 +26,9 @@ pub(crate) struct ReplayArguments {
     pub(crate) drawn: DrawnArguments,
     #[command(flatten)]
     pub(crate) judged: JudgedArguments,
+    /// Judge by all properties, also by those that rest on what the plan breaks
+    #[arg(long, conflicts_with = "properties")]
+    beyond: bool,
     /// Write the trace to this file
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
@@ -40,7 +43,8 @@ pub(crate) fn replay(arguments: &ReplayArguments) -> Result<u8, Trouble> {
     let engine = arguments.engine;
     let plan = plan(arguments)?;
     let trace = arguments.trace.as_deref().map(create).transpose()?;
-    let outcome = attempt_twice(engine, &plan, arguments.judged.judging());
+    let judging = if arguments.beyond { Judging::Everything } else { arguments.judged.judging() };
+    let outcome = attempt_twice(engine, &plan, judging);
     let (run, entries) = match &outcome {
         Ok(outcome) => (Run::of(&plan, outcome), outcome.trace.entries()),
         Err(Failure::Refused { what }) => return Err(Trouble::Input(what.clone().into())),
