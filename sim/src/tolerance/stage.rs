@@ -79,8 +79,10 @@ pub(super) fn next_asks_at(plan: &mut Plan, lease_ends: u64) {
     let ends = lease_ends.max(MS);
     let ttl_ms = plan.settings.ttl_ms;
     let most_ms = (on_clock(ends, plan.store.clock_rate_ppm) / MS).clamp(1, ttl_ms);
-    // Its clock need not be slow by more than a tenth.
-    let polls = (most_ms - POLLS.min(most_ms / 10)..=most_ms).map(|poll_ms| {
+    // Its clock is within the bound that the store's is at: its own claims are none of the stage's matter.
+    let rate = plan.store.clock_rate_ppm.unsigned_abs();
+    let width_ms = most_ms * 2 * rate / (MILLION + rate);
+    let polls = (most_ms - POLLS.min(width_ms)..=most_ms).map(|poll_ms| {
         let pace = u128::from(poll_ms * MS) * u128::from(MILLION) / u128::from(ends);
         let pace = u64::try_from(pace).unwrap_or(MILLION).max(1);
         let rate_ppm = pace.cast_signed() - MILLION.cast_signed();
