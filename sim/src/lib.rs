@@ -25,6 +25,7 @@ pub mod properties;
 #[cfg(feature = "turmoil")]
 pub mod redis;
 pub mod simulation;
+pub mod shrink;
 pub mod sometimes;
 pub mod tolerance;
 pub mod trace;

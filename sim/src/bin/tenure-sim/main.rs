@@ -11,6 +11,7 @@ mod plan;
 mod replay;
 mod run;
 mod show;
+mod shrink;
 mod speed;
 mod tolerance;
 mod trouble;
@@ -41,6 +42,8 @@ enum Command {
     Run(run::RunArguments),
     /// Run one seed or plan again, twice, and show what happens
     Replay(replay::ReplayArguments),
+    /// Make a failing plan small
+    Shrink(shrink::ShrinkArguments),
     /// Print the plan of a seed
     Plan(plan::PlanArguments),
     /// Judge a recorded trace
@@ -71,6 +74,7 @@ fn carry_out() -> Result<u8, Trouble> {
     match arguments.command.unwrap_or(Command::Run(arguments.run)) {
         Command::Run(arguments) => run::run(&arguments),
         Command::Replay(arguments) => replay::replay(&arguments),
+        Command::Shrink(arguments) => shrink::shrink(&arguments),
         Command::Plan(arguments) => plan::plan(&arguments),
         Command::Check(arguments) => check::check(&arguments),
         Command::Merge(arguments) => merge::merge(&arguments),

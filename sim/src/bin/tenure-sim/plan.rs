@@ -1,12 +1,13 @@
 //! The plan of a seed.
 
+use std::fs;
 use std::io::{self, Write};
 
 use clap::Args;
 use tenure_sim::engine::Engine;
 use tenure_sim::plan::{Plan, swarm};
 
-use crate::args::{DrawnArguments, engine};
+use crate::args::{DrawnArguments, WhichArguments, engine};
 use crate::trouble::{Trouble, written};
 
 #[derive(Debug, Args)]
@@ -34,4 +35,20 @@ pub(crate) fn drawn(
     arguments: &DrawnArguments,
 ) -> Result<Plan, Trouble> {
     Ok(swarm(seed, &arguments.faults(engine)?, engine.scope()))
+}
+
+/// The plan that is named on the command line: by its seed, or by its file.
+pub(crate) fn of(
+    which: &WhichArguments,
+    engine: Engine,
+    arguments: &DrawnArguments,
+) -> Result<Plan, Trouble> {
+    match (&which.plan, which.seed) {
+        (Some(path), _) => {
+            let text = fs::read_to_string(path).map_err(|why| Trouble::of_file(path, why))?;
+            Plan::parse(&text).map_err(|why| Trouble::of_file(path, why))
+        }
+        // The command line has either.
+        (None, seed) => drawn(seed.unwrap_or(1), engine, arguments),
+    }
 }

@@ -1,17 +1,15 @@
 //! One seed or plan, again.
 
-use std::fs;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
 use clap::Args;
 use tenure_sim::campaign::{Failure, Run, attempt_twice};
 use tenure_sim::engine::{Engine, Judging};
-use tenure_sim::plan::Plan;
 use tenure_sim::trace::file;
 
 use crate::args::{DrawnArguments, JudgedArguments, OutputArguments, WhichArguments, engine};
-use crate::plan::drawn;
+use crate::plan;
 use crate::show::one::One;
 use crate::trouble::{Trouble, create, written};
 
@@ -41,7 +39,7 @@ pub(crate) struct ReplayArguments {
 
 pub(crate) fn replay(arguments: &ReplayArguments) -> Result<u8, Trouble> {
     let engine = arguments.engine;
-    let plan = plan(arguments)?;
+    let plan = plan::of(&arguments.which, engine, &arguments.drawn)?;
     let trace = arguments.trace.as_deref().map(create).transpose()?;
     let judging = if arguments.beyond { Judging::Everything } else { arguments.judged.judging() };
     let outcome = attempt_twice(engine, &plan, judging);
@@ -57,13 +55,4 @@ pub(crate) fn replay(arguments: &ReplayArguments) -> Result<u8, Trouble> {
     let one = One { engine: engine.name(), plan: &plan, run: &run, entries, is_intact: true };
     written(one.tell(&mut io::stdout().lock(), arguments.output.format, arguments.events))?;
     Ok(one.verdict().exit_code())
-}
-
-fn plan(arguments: &ReplayArguments) -> Result<Plan, Trouble> {
-    if let Some(path) = &arguments.which.plan {
-        let text = fs::read_to_string(path).map_err(|why| Trouble::of_file(path, why))?;
-        return Plan::parse(&text).map_err(|why| Trouble::of_file(path, why));
-    }
-    // The command line has either.
-    drawn(arguments.which.seed.unwrap_or(1), arguments.engine, &arguments.drawn)
 }

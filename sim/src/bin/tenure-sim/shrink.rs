@@ -1,0 +1,165 @@
+//! A failing plan, made small.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::json;
+use tenure_sim::campaign;
+use tenure_sim::engine::{Engine, Judging};
+use tenure_sim::plan::Plan;
+use tenure_sim::properties::PropertyName;
+use tenure_sim::shrink::{self, Budget, Progress, ShrinkError, Shrunk};
+
+use crate::args::{DrawnArguments, Format, OutputArguments, WhichArguments, engine};
+use crate::plan;
+use crate::show::table;
+use crate::trouble::{Trouble, create, written};
+
+#[derive(Debug, Args)]
+pub(crate) struct ShrinkArguments {
+    #[command(flatten)]
+    which: WhichArguments,
+    /// What to run the candidates in
+    #[arg(long, value_parser = engine(), default_value = "model")]
+    engine: Engine,
+    #[command(flatten)]
+    drawn: DrawnArguments,
+    /// The property that fails [default: the first one that does]
+    #[arg(long, value_name = "NAME")]
+    property: Option<PropertyName>,
+    /// Judge by all properties, whatever the plan breaks
+    #[arg(long, conflicts_with = "property")]
+    everything: bool,
+    /// How many plans to run at most [default: 5000, in turmoil 500]
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
+    runs: Option<u64>,
+    /// Write the small plan to this file
+    #[arg(long, value_name = "FILE", default_value = "plan.min.json")]
+    out: PathBuf,
+    /// Write a Rust test that replays the small plan to this file
+    #[arg(long, value_name = "FILE")]
+    test_out: Option<PathBuf>,
+    #[command(flatten)]
+    output: OutputArguments,
+}
+
+pub(crate) fn shrink(arguments: &ShrinkArguments) -> Result<u8, Trouble> {
+    let engine = arguments.engine;
+    let plan = plan::of(&arguments.which, engine, &arguments.drawn)?;
+    let judging = match &arguments.property {
+        Some(property) => Judging::Only(std::slice::from_ref(property)),
+        None if arguments.everything => Judging::Everything,
+        None => Judging::All,
+    };
+    let budget = arguments.runs.map_or_else(|| Budget::usual(engine), |runs| Budget { runs });
+    let began = Instant::now();
+    let shrunk =
+        watched(engine, &plan, judging, budget).map_err(|why| beyond(why, &plan, judging))?;
+    let took = began.elapsed();
+    let mut out = create(&arguments.out)?;
+    written(writeln!(out, "{}", shrunk.plan.to_text()).and_then(|()| out.flush()))?;
+    if let Some(path) = &arguments.test_out {
+        let (mut out, why) = (create(path)?, format!("{}: {}", shrunk.symptom.name(), shrunk.what));
+        let test = shrink::as_test(engine, &shrunk.plan, judging, shrunk.symptom.name(), &why);
+        written(out.write_all(test.as_bytes()).and_then(|()| out.flush()))?;
+    }
+    let smaller = Smaller { engine, plan: &plan, shrunk: &shrunk, took, out: &arguments.out };
+    let mut out = io::stdout().lock();
+    written(match arguments.output.format {
+        Format::Human => smaller.show(&mut out, arguments.test_out.as_deref()),
+        Format::Json => writeln!(out, "{}", smaller.json()),
+    })?;
+    Ok(0)
+}
+
+/// Shrinks, and tells how far it has come, if somebody watches.
+pub(crate) fn watched(
+    engine: Engine,
+    plan: &Plan,
+    judging: Judging<'_>,
+    budget: Budget,
+) -> Result<Shrunk, ShrinkError> {
+    let look = ProgressStyle::with_template("shrinking: {pos} of at most {len} runs, {msg}");
+    let look = look.unwrap_or_else(|_| ProgressStyle::default_bar());
+    let bar = ProgressBar::new(budget.runs).with_style(look);
+    let shrunk = shrink::shrink_telling(engine, plan, judging, budget, |progress| {
+        let Progress { runs, faults, nodes, .. } = progress;
+        bar.set_position(runs);
+        bar.set_message(format!("{faults} faults, {nodes} nodes"));
+    });
+    bar.finish_and_clear();
+    shrunk
+}
+
+/// A plan that is beyond an assumption may hold only because hardly anything is judged.
+fn beyond(why: ShrinkError, plan: &Plan, judging: Judging<'_>) -> Trouble {
+    let broken = plan.broken();
+    if matches!(judging, Judging::Everything) || broken.is_empty() {
+        return Trouble::Input(why.into());
+    }
+    let broken: Vec<String> =
+        broken.iter().filter_map(|one| json!(one).as_str().map(str::to_owned)).collect();
+    let broken = broken.join(", ");
+    let hint = "what rests on them is not judged without --everything";
+    Trouble::Input(format!("{why}; it breaks {broken}, and {hint}").into())
+}
+
+struct Smaller<'a> {
+    engine: Engine,
+    plan: &'a Plan,
+    shrunk: &'a Shrunk,
+    took: Duration,
+    out: &'a Path,
+}
+
+impl Smaller<'_> {
+    fn show(&self, out: &mut impl Write, test: Option<&Path>) -> io::Result<()> {
+        let Self { engine, plan, shrunk, took, .. } = self;
+        writeln!(out, "{}\n", shrunk.plan.to_text())?;
+        let mut figures = table(["", "before", "after"]);
+        let mut row = |name: &str, of: &dyn Fn(&Plan) -> usize| {
+            figures.add_row([name.to_owned(), of(plan).to_string(), of(&shrunk.plan).to_string()]);
+        };
+        row("faults", &|plan| plan.faults.len());
+        row("nodes", &|plan| plan.nodes.len());
+        writeln!(out, "{figures}\n")?;
+        let at = Duration::from_nanos(shrunk.at_ns);
+        writeln!(out, "{} at {at:?}: {}", shrunk.symptom.name(), shrunk.what)?;
+        writeln!(out, "The engine {engine} took {} runs and {took:.1?}.", shrunk.runs)?;
+        if !shrunk.done {
+            writeln!(out, "There was more to try: --runs allows for it.")?;
+        }
+        let file = self.out.display();
+        writeln!(
+            out,
+            "Written to {file}. Again: tenure-sim replay --engine {engine} --plan {file}"
+        )?;
+        match test {
+            Some(path) => writeln!(out, "The test is in {}.", path.display()),
+            None => Ok(()),
+        }
+    }
+
+    fn json(&self) -> serde_json::Value {
+        let shrunk = self.shrunk;
+        let counts =
+            |plan: &Plan| json!({ "faults": plan.faults.len(), "nodes": plan.nodes.len() });
+        json!({
+            "engine": self.engine,
+            "property": shrunk.symptom.name(),
+            "symptom": shrunk.symptom,
+            "at_ms": campaign::milliseconds(Duration::from_nanos(shrunk.at_ns)),
+            "what": shrunk.what,
+            "before": counts(self.plan),
+            "after": counts(&shrunk.plan),
+            "runs": shrunk.runs,
+            "took_s": self.took.as_secs_f64(),
+            "done": shrunk.done,
+            "out": self.out,
+            "plan": shrunk.plan,
+        })
+    }
+}
