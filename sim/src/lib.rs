@@ -28,6 +28,7 @@ pub mod simulation;
 pub mod shrink;
 pub mod sometimes;
 pub mod tolerance;
+pub mod sweep;
 pub mod trace;
 #[cfg(feature = "turmoil")]
 pub mod turmoil_engine;

@@ -24,6 +24,12 @@ where
     P: FnMut(Progress),
 {
     search.change(|plan| plan.nodes.iter_mut().for_each(|node| node.settings = None));
+    for node in 0..search.best().nodes.len() {
+        search.change(|plan| {
+            plan.settings = plan.settings_of(node);
+            plan.nodes.iter_mut().for_each(|node| node.settings = None);
+        });
+    }
     search.change(|plan| {
         plan.store.clock_rate_ppm = 0;
         plan.nodes.iter_mut().for_each(|node| node.clock_rate_ppm = 0);

@@ -14,6 +14,7 @@ mod show;
 mod shrink;
 mod speed;
 mod tolerance;
+mod sweep;
 mod trouble;
 
 use std::process::ExitCode;
@@ -44,6 +45,8 @@ enum Command {
     Replay(replay::ReplayArguments),
     /// Make a failing plan small
     Shrink(shrink::ShrinkArguments),
+    /// Stop a process at every point of a run, one after the other
+    Sweep(sweep::SweepArguments),
     /// Print the plan of a seed
     Plan(plan::PlanArguments),
     /// Judge a recorded trace
@@ -75,6 +78,7 @@ fn carry_out() -> Result<u8, Trouble> {
         Command::Run(arguments) => run::run(&arguments),
         Command::Replay(arguments) => replay::replay(&arguments),
         Command::Shrink(arguments) => shrink::shrink(&arguments),
+        Command::Sweep(arguments) => sweep::sweep(&arguments),
         Command::Plan(arguments) => plan::plan(&arguments),
         Command::Check(arguments) => check::check(&arguments),
         Command::Merge(arguments) => merge::merge(&arguments),

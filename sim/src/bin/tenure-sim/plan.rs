@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{self, Write};
+use std::path::Path;
 
 use clap::Args;
 use tenure_sim::engine::Engine;
@@ -44,11 +45,14 @@ pub(crate) fn of(
     arguments: &DrawnArguments,
 ) -> Result<Plan, Trouble> {
     match (&which.plan, which.seed) {
-        (Some(path), _) => {
-            let text = fs::read_to_string(path).map_err(|why| Trouble::of_file(path, why))?;
-            Plan::parse(&text).map_err(|why| Trouble::of_file(path, why))
-        }
+        (Some(path), _) => read(path),
         // The command line has either.
         (None, seed) => drawn(seed.unwrap_or(1), engine, arguments),
     }
+}
+
+/// The plan that a file holds.
+pub(crate) fn read(path: &Path) -> Result<Plan, Trouble> {
+    let text = fs::read_to_string(path).map_err(|why| Trouble::of_file(path, why))?;
+    Plan::parse(&text).map_err(|why| Trouble::of_file(path, why))
 }

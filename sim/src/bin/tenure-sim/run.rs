@@ -9,10 +9,12 @@ use indicatif::{ProgressBar, ProgressStyle};
 use tenure_sim::campaign::{self, Campaign, Seeds, Shard, Summary, Verdict};
 use tenure_sim::controls::Control;
 use tenure_sim::engine::Engine;
+use tenure_sim::shrink::{Budget, Shrunk};
 use tenure_sim::trace::file;
 
 use crate::args::{DrawnArguments, Format, JudgedArguments, OutputArguments, threads, wrong};
 use crate::controls::Controls;
+use crate::shrink::watched;
 use crate::trouble::{Trouble, create, written};
 use crate::{controls, show};
 
@@ -51,12 +53,15 @@ pub(crate) struct RunArguments {
     /// Write the plan of the failed run, or else of the first one, to this file
     #[arg(long, value_name = "FILE")]
     pub(crate) plan_out: Option<PathBuf>,
+    /// Make the plan of the failed run small, and write it to this file
+    #[arg(long, value_name = "FILE")]
+    shrink: Option<PathBuf>,
     /// Run each plan twice and compare
     #[arg(long)]
     check_determinism: bool,
     #[arg(long, value_name = "NAME", help = controls::about(), value_parser = controls::control_or_all())]
     #[arg(conflicts_with_all = [
-        "engine", "shard", "faults", "properties", "trace", "plan_out", "check_determinism",
+        "engine", "shard", "faults", "properties", "trace", "plan_out", "shrink", "check_determinism",
     ])]
     control: Option<Controls>,
     #[command(flatten)]
@@ -127,6 +132,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<u8, Trouble> {
     let campaigns = arguments.campaigns()?;
     let trace = arguments.trace.as_deref().map(create).transpose()?;
     let plan = arguments.plan_out.as_deref().map(create).transpose()?;
+    let shrink = arguments.shrink.as_deref().map(create).transpose()?;
     let summaries = carry_out(&campaigns);
     if let Some(out) = trace {
         written(write_trace(out, &campaigns, &summaries))?;
@@ -134,7 +140,19 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<u8, Trouble> {
     if let (Some(mut out), Some((campaign, seed))) = (plan, of_interest(&campaigns, &summaries)) {
         written(writeln!(out, "{}", campaign.plan(seed).to_text()).and_then(|()| out.flush()))?;
     }
+    if let Some(mut out) = shrink
+        && let Some(shrunk) = shrunk(&campaigns, &summaries)
+    {
+        written(writeln!(out, "{}", shrunk.plan.to_text()).and_then(|()| out.flush()))?;
+    }
     tell(&summaries, arguments.output)
+}
+
+/// The failed run's plan, made small; nothing, if none failed or it does not fail again.
+fn shrunk(campaigns: &[Campaign], summaries: &[Summary]) -> Option<Shrunk> {
+    let (campaign, seed) = failed(campaigns, summaries)?;
+    let (engine, plan) = (campaign.engine, campaign.plan(seed));
+    watched(engine, &plan, campaign.judging(), Budget::usual(engine)).ok()
 }
 
 /// Prints summaries. Ends with the worst verdict.
@@ -169,10 +187,14 @@ fn of_interest<'a>(
     campaigns: &'a [Campaign],
     summaries: &[Summary],
 ) -> Option<(&'a Campaign, u64)> {
-    let failed = campaigns.iter().zip(summaries).find_map(|(campaign, summary)| {
+    let first = || campaigns.first().and_then(|first| Some((first, first.seeds.nth(0)?)));
+    failed(campaigns, summaries).or_else(first)
+}
+
+fn failed<'a>(campaigns: &'a [Campaign], summaries: &[Summary]) -> Option<(&'a Campaign, u64)> {
+    campaigns.iter().zip(summaries).find_map(|(campaign, summary)| {
         summary.failed.as_ref().map(|failed| (campaign, failed.seed))
-    });
-    failed.or_else(|| campaigns.first().and_then(|first| Some((first, first.seeds.nth(0)?))))
+    })
 }
 
 /// A run that broke down has no trace: the file stays empty.

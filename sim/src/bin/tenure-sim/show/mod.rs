@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use std::time::Duration;
 
 use comfy_table::{CellAlignment, Table, presets};
-use tenure_sim::campaign::{Report, Seeds, Summary, Verdict};
+use tenure_sim::campaign::{Failure, Report, Seeds, Summary, Verdict};
 use tenure_sim::engine::Engine;
 use tenure_sim::plan::FaultKind;
 use tenure_sim::properties;
@@ -125,27 +125,41 @@ fn failure(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
     let Some(failed) = &summary.failed else { return Ok(()) };
     writeln!(out, "\nSeed {} in the {} engine:", failed.seed, summary.engine)?;
     one::failure(out, &failed.failure, one::BEFORE)?;
-    let flags = flags(summary);
     let (engine, seed) = (&summary.engine, failed.seed);
-    writeln!(out, "\nAgain: tenure-sim replay --engine {engine} --seed {seed}{flags}\n")
+    let (faults, properties) = (faults_flag(summary), properties_flag(summary));
+    writeln!(
+        out,
+        "\nAgain: tenure-sim replay --engine {engine} --seed {seed}{faults}{properties}"
+    )?;
+    match &failed.failure {
+        Failure::Violated { property, .. } => writeln!(
+            out,
+            "Smaller: tenure-sim shrink --engine {engine} --seed {seed}{faults} --property {property}\n"
+        ),
+        Failure::Broke { .. } => {
+            writeln!(out, "Smaller: tenure-sim shrink --engine {engine} --seed {seed}{faults}\n")
+        }
+        Failure::Refused { .. } | Failure::Nondeterministic { .. } => writeln!(out),
+    }
 }
 
-/// What says the same again, besides engine and seed.
-fn flags(summary: &Summary) -> String {
+/// What draws the same plan again, besides engine and seed.
+fn faults_flag(summary: &Summary) -> String {
     let usual = summary.engine.parse().map(|engine: Engine| engine.scope().kinds());
+    if usual.as_ref() == Ok(&summary.allowed) {
+        return String::new();
+    }
+    let names: Vec<&str> = summary.allowed.iter().map(|kind| kind.name()).collect();
+    format!(" --faults {}", names.join(","))
+}
+
+/// What judges it as it was judged.
+fn properties_flag(summary: &Summary) -> String {
     let by: BTreeSet<&str> = summary.properties.keys().map(String::as_str).collect();
-    let faults = if usual.as_ref() == Ok(&summary.allowed) {
-        String::new()
-    } else {
-        let names: Vec<&str> = summary.allowed.iter().map(|kind| kind.name()).collect();
-        format!(" --faults {}", names.join(","))
-    };
-    let properties = if by == properties::names().collect() {
-        String::new()
-    } else {
-        format!(" --properties {}", by.into_iter().collect::<Vec<_>>().join(","))
-    };
-    faults + &properties
+    if by == properties::names().collect() {
+        return String::new();
+    }
+    format!(" --properties {}", by.into_iter().collect::<Vec<_>>().join(","))
 }
 
 fn verdict(out: &mut impl Write, summary: &Summary) -> io::Result<()> {

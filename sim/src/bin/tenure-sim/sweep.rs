@@ -1,0 +1,166 @@
+//! A stop at every point of a run.
+
+use std::fmt;
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::{Value, json};
+use tenure_sim::campaign::{Failure, Verdict};
+use tenure_sim::engine::Engine;
+use tenure_sim::plan::{Asking, Fault, Point, Trigger, What, When};
+use tenure_sim::sweep::{self, Found, Report, Sweep};
+
+use crate::args::{DrawnArguments, Format, OutputArguments, threads};
+use crate::plan::{drawn, read};
+use crate::show::table;
+use crate::trouble::{Trouble, create, written};
+
+#[derive(Debug, Args)]
+pub(crate) struct SweepArguments {
+    /// The seed of the plan [default: three candidates, nothing goes wrong, the leader hands over once]
+    #[arg(long, conflicts_with = "plan")]
+    seed: Option<u64>,
+    /// The file that holds the plan, as JSON
+    #[arg(long, value_name = "FILE", conflicts_with = "faults")]
+    plan: Option<PathBuf>,
+    #[command(flatten)]
+    drawn: DrawnArguments,
+    /// Stop at pairs of points as well
+    #[arg(long)]
+    pairs: bool,
+    /// How many runs at most: what is left out makes the sweep inconclusive
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..), default_value_t = 2_000_000)]
+    runs: u64,
+    /// On how many threads [default: one for each core]
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    jobs: Option<u16>,
+    /// Write the plan of the first run that failed to this file
+    #[arg(long, value_name = "FILE")]
+    plan_out: Option<PathBuf>,
+    #[command(flatten)]
+    output: OutputArguments,
+}
+
+pub(crate) fn sweep(arguments: &SweepArguments) -> Result<u8, Trouble> {
+    let plan = match (&arguments.plan, arguments.seed) {
+        (Some(path), _) => read(path)?,
+        (None, Some(seed)) => drawn(seed, Engine::Model, &arguments.drawn)?,
+        (None, None) => sweep::usual_plan().map_err(|why| Trouble::Input(why.into()))?,
+    };
+    let plan_out = arguments.plan_out.as_deref().map(create).transpose()?;
+    let (pairs, runs, jobs) = (arguments.pairs, arguments.runs, threads(arguments.jobs));
+    let look = ProgressStyle::with_template("{bar:40} {pos}/{len} stops, {eta} to go");
+    let bar = ProgressBar::new(0);
+    bar.set_style(look.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    let report = Sweep { plan, pairs, jobs, runs }.run(|done, of| {
+        bar.set_length(of);
+        bar.set_position(done);
+    });
+    bar.finish_and_clear();
+    let report = report.map_err(|why| Trouble::Input(why.into()))?;
+    if let (Some(mut out), Some(found)) = (plan_out, &report.found) {
+        written(writeln!(out, "{}", found.plan.to_text()).and_then(|()| out.flush()))?;
+    }
+    let mut out = io::stdout().lock();
+    written(match arguments.output.format {
+        Format::Human => show(&mut out, &report, arguments),
+        Format::Json => writeln!(out, "{}", in_json(&report)),
+    })?;
+    Ok(report.verdict().exit_code())
+}
+
+fn in_json(report: &Report) -> Value {
+    let mut value = json!(report);
+    value["verdict"] = json!(report.verdict());
+    value
+}
+
+fn show(out: &mut impl Write, report: &Report, arguments: &SweepArguments) -> io::Result<()> {
+    let mut figures = table(["points", &report.points.to_string()]);
+    figures.add_row(["runs".to_owned(), report.runs.to_string()]);
+    figures.add_row(["left out".to_owned(), report.left_out.to_string()]);
+    figures.add_row(["point not come to".to_owned(), report.missed.to_string()]);
+    figures.add_row(["violations".to_owned(), report.violations.to_string()]);
+    let margin = report.margin_ms.map_or_else(|| "none".to_owned(), |ms| format!("{ms:.3} ms"));
+    figures.add_row(["least safety margin".to_owned(), margin]);
+    figures.add_row(["it was met with".to_owned(), told(&report.margin_at)]);
+    figures.add_row(["trace hash".to_owned(), report.hash.to_string()]);
+    writeln!(out, "{figures}\n")?;
+    if let Some(found) = &report.found {
+        failed(out, found, arguments)?;
+    }
+    match report.verdict() {
+        Verdict::Held => writeln!(out, "HELD: nothing was violated"),
+        Verdict::Inconclusive => writeln!(out, "INCONCLUSIVE: not every stop was tried"),
+        Verdict::Violated | Verdict::Nondeterministic => writeln!(out, "VIOLATED"),
+    }
+}
+
+fn failed(out: &mut impl Write, found: &Found, arguments: &SweepArguments) -> io::Result<()> {
+    writeln!(out, "First with {}:", told(&found.stops))?;
+    match &found.failure {
+        Failure::Violated { property, at_ns, what, .. } => {
+            writeln!(out, "{property} violated at {:?}: {what}", Duration::from_nanos(*at_ns))?;
+        }
+        Failure::Refused { what } | Failure::Broke { what } => {
+            writeln!(out, "The run broke down: {what}")?;
+        }
+        Failure::Nondeterministic { first, again } => {
+            writeln!(out, "The first trace has the hash {first}, the second one {again}")?;
+        }
+    }
+    match &arguments.plan_out {
+        Some(path) => {
+            let path = path.display();
+            writeln!(out, "Its plan is in {path}. Again: tenure-sim replay --plan {path}")?;
+            writeln!(out, "Smaller: tenure-sim shrink --plan {path}\n")
+        }
+        None => writeln!(out, "Its plan (--plan-out writes it):\n{}\n", found.plan.to_text()),
+    }
+}
+
+fn told(stops: &[Fault]) -> String {
+    let stops: Vec<String> = stops.iter().map(|stop| Told(stop).to_string()).collect();
+    if stops.is_empty() { "no stop".to_owned() } else { stops.join(", then ") }
+}
+
+/// A stop in words.
+struct Told<'a>(&'a Fault);
+
+impl fmt::Display for Told<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Fault { when, for_ms, what } = *self.0;
+        match what {
+            What::Crash { power: true, .. } => write!(f, "a loss of power")?,
+            What::Crash { power: false, .. } => write!(f, "a crash")?,
+            _ => write!(f, "a pause of {for_ms} ms")?,
+        }
+        match when {
+            When::AtMs(at_ms) => write!(f, " at {at_ms} ms")?,
+            When::On(trigger) => point(f, trigger)?,
+        }
+        self.0.node().map_or(Ok(()), |node| write!(f, " of n{node}"))
+    }
+}
+
+fn point(f: &mut fmt::Formatter<'_>, trigger: Trigger) -> fmt::Result {
+    let Trigger { point, node, of, nth, .. } = trigger;
+    let of = match of {
+        Some(Asking::Acquire) => "acquire",
+        Some(Asking::Renew) => "renew",
+        Some(Asking::Release) => "release",
+        None => "any request",
+    };
+    match point {
+        Point::Send => write!(f, " before sending {of} {nth}"),
+        Point::Sent => write!(f, " after sending {of} {nth}"),
+        Point::Reply => write!(f, " at the reply to {of} {nth}"),
+        Point::Guard => write!(f, " after check {nth}"),
+        Point::Grant => write!(f, " at grant {nth}"),
+        Point::Leads => write!(f, " as its lead {nth} begins"),
+    }?;
+    node.map_or(Ok(()), |node| write!(f, " of n{node}"))
+}
