@@ -3,11 +3,11 @@
 //! Problem: seeds hit a point by chance, and a bug that needs a pause at one of them, for the right time,
 //! may be missed by any number of seeds. A run comes to few points: it can be stopped at each.
 //!
-//! Guarantee: the plan is carried out once to see its [`points`]. Then it is carried out again for each
-//! point and each way to stop there ([`Stops`]): pauses from a moment to past the lease, and crashes.
-//! With `pairs`, each of these runs is looked at in the same way, and stopped a second time at each of
-//! the points that it comes to afterwards. Every run is judged by all properties. A report depends on the
-//! plan alone and not on the number of threads.
+//! Guarantee: the plan is carried out once with each seed to see its [`points`]. Then it is carried out
+//! again for each point and each way to stop there ([`Stops`]): pauses from a moment to past the lease,
+//! and crashes. With `pairs`, each of these runs is looked at in the same way, and stopped a second time
+//! at each of the points that it comes to afterwards. Every run is judged as in a campaign. A report
+//! does not depend on the number of threads.
 //!
 //! Not guaranteed: what three stops bring about, or what lies between the points. The model engine's
 //! steps are atomic: it has no other points than those at which something is sent, read, checked,
@@ -37,8 +37,13 @@ pub use stops::Stops;
 pub struct Sweep {
     /// What is stopped at each of its points.
     pub plan: Plan,
+    /// With how many seeds, from the plan's own on: latencies differ, and whether a process that goes on
+    /// first finds what has come or what is due.
+    pub seeds: u64,
     /// Stop at pairs of points as well.
     pub pairs: bool,
+    /// Judge by all properties, though a pause breaks what some of them rest on.
+    pub everything: bool,
     /// On how many threads.
     pub jobs: usize,
     /// The most runs. What is left out is counted.
@@ -92,52 +97,44 @@ impl Sweep {
     /// If the plan can't be carried out.
     pub fn run(&self, progress: impl Fn(u64, u64) + Sync) -> Result<Report, SweepError> {
         self.plan.check()?;
-        let outcome =
-            attempt(Engine::Model, &self.plan, Judging::All).map_err(|why| match why {
-                Failure::Refused { what } | Failure::Broke { what } => SweepError::Broke(what),
-                Failure::Violated { .. } | Failure::Nondeterministic { .. } => {
-                    SweepError::Broke("nothing is known of it".to_owned())
-                }
-            })?;
-        let mut own = Part::default();
-        own.add(Key(0, 0), &[], None, &outcome);
-        let spots = points(&self.plan, outcome.trace.entries());
-        if own.violations > 0 {
-            return Ok(Report::of(own, &self.plan, spots.len()));
+        let mut part = Part::default();
+        let (mut all, mut spots) = (Vec::new(), 0);
+        for seed in (self.plan.seed..).take(usize::try_from(self.seeds).unwrap_or(usize::MAX)) {
+            let plan = Plan { seed, ..self.plan.clone() };
+            let outcome = attempt(Engine::Model, &plan, self.judging())
+                .map_err(|failure| SweepError::Broke(in_words(&failure)))?;
+            part.add(Key(0, seed), &plan, None, &outcome);
+            if part.violations > 0 {
+                return Ok(part.report(spots, self));
+            }
+            let found = points(&plan, outcome.trace.entries());
+            spots += found.len();
+            all.extend(stopped(&Stops::of(&plan), seed, found.iter()));
         }
-        let stops = Stops::of(&self.plan);
-        let all: Vec<Stopped> = spots
-            .iter()
-            .flat_map(|spot| stops.at(spot).map(|fault| Stopped { spot: *spot, fault }))
-            .collect();
-        let singles =
-            all.len().min(usize::try_from(self.runs.saturating_sub(1)).unwrap_or(usize::MAX));
-        own.left_out += (all.len() - singles) as u64;
-        let part = self.spread(&all[..singles], &stops, &progress);
-        own.absorb(part);
-        Ok(Report::of(own, &self.plan, spots.len()))
+        let singles = self.runs.saturating_sub(part.runs);
+        let singles = all.len().min(usize::try_from(singles).unwrap_or(usize::MAX));
+        part.left_out += (all.len() - singles) as u64;
+        part.absorb(self.spread(&all[..singles], self.runs.saturating_sub(part.runs), &progress));
+        Ok(part.report(spots, self))
     }
 
-    /// Spreads the work over threads.
-    fn spread(
-        &self,
-        all: &[Stopped],
-        stops: &Stops,
-        progress: &(impl Fn(u64, u64) + Sync),
-    ) -> Part {
+    const fn judging(&self) -> Judging<'static> {
+        if self.everything { Judging::Everything } else { Judging::All }
+    }
+
+    /// Spreads the work over threads, with so many runs at most.
+    fn spread(&self, all: &[Stopped], runs: u64, progress: &(impl Fn(u64, u64) + Sync)) -> Part {
         let (next, done) = (AtomicU64::new(0), AtomicU64::new(0));
         let count = all.len() as u64;
         // As many for each of the first stops, so that what is left out does not depend on threads.
-        let most = self.runs.saturating_sub(count + 1).checked_div(count).unwrap_or(0);
+        let most = runs.saturating_sub(count).checked_div(count).unwrap_or(0);
         let work = || {
             let mut part = Part::default();
             loop {
                 let number = next.fetch_add(1, Ordering::Relaxed);
-                let Some(first) = usize::try_from(number).ok().and_then(|place| all.get(place))
-                else {
-                    break part;
-                };
-                self.stop(number + 1, *first, stops, most, &mut part);
+                let place = usize::try_from(number).unwrap_or(usize::MAX);
+                let Some(first) = all.get(place) else { break part };
+                self.stop(number + 1, *first, most, &mut part);
                 progress(done.fetch_add(1, Ordering::Relaxed) + 1, count);
             }
         };
@@ -151,42 +148,39 @@ impl Sweep {
         })
     }
 
-    /// Stops once, and then a second time at each later point.
-    fn stop(&self, number: u64, first: Stopped, stops: &Stops, most: u64, part: &mut Part) {
-        let (plan, outcome) = self.with(Key(number, 0), &[first], part);
-        let Some(outcome) = outcome.filter(|_| self.pairs) else { return };
+    /// Stops once, and then a second time at later points, so many at most.
+    fn stop(&self, number: u64, first: Stopped, most: u64, part: &mut Part) {
+        let Some((plan, outcome)) = self.with(Key(number, 0), &[first], part) else { return };
+        if !self.pairs {
+            return;
+        }
         let later = points(&plan, outcome.trace.entries());
-        let seconds: Vec<Stopped> = later
-            .iter()
-            .filter(|spot| spot.at > first.spot.at)
-            .flat_map(|spot| stops.at(spot).map(|fault| Stopped { spot: *spot, fault }))
-            .collect();
+        let later = later.iter().filter(|spot| spot.at > first.spot.at);
+        let seconds: Vec<Stopped> = stopped(&Stops::of(&plan), first.seed, later).collect();
         // Evenly thinned: what is late in a run is as good as what is early.
-        let step = (seconds.len() as u64).checked_div(most).map_or(u64::MAX, |whole| {
-            whole + u64::from(!(seconds.len() as u64).is_multiple_of(most))
-        });
-        let step = usize::try_from(step.max(1)).unwrap_or(usize::MAX);
-        let taken = if most == 0 { 0 } else { seconds.len().div_ceil(step) };
-        part.left_out += (seconds.len() - taken) as u64;
-        for (place, second) in (1..).zip(seconds.iter().step_by(step).take(taken)) {
+        let step =
+            seconds.len().div_ceil(usize::try_from(most).unwrap_or(usize::MAX).max(1)).max(1);
+        let seconds_taken =
+            seconds.iter().step_by(step).take(usize::try_from(most).unwrap_or(usize::MAX));
+        part.left_out += (seconds.len() - seconds_taken.len()) as u64;
+        for (place, second) in (1..).zip(seconds_taken) {
             self.with(Key(number, place), &[first, *second], part);
         }
     }
 
-    /// One run, with those stops. No outcome, if it failed.
-    fn with(&self, key: Key, stopped: &[Stopped], part: &mut Part) -> (Plan, Option<Outcome>) {
-        let mut plan = self.plan.clone();
-        let faults: Vec<Fault> = stopped.iter().map(|stopped| stopped.fault).collect();
-        plan.faults.extend(&faults);
-        match attempt(Engine::Model, &plan, Judging::All) {
+    /// One run, with those stops. Nothing, if it failed.
+    fn with(&self, key: Key, stopped: &[Stopped], part: &mut Part) -> Option<(Plan, Outcome)> {
+        let last = stopped.last()?;
+        let mut plan = Plan { seed: last.seed, ..self.plan.clone() };
+        plan.faults.extend(stopped.iter().map(|stopped| stopped.fault));
+        match attempt(Engine::Model, &plan, self.judging()) {
             Ok(outcome) => {
-                part.add(key, &faults, stopped.last(), &outcome);
-                let held = outcome.judge.violation().is_none();
-                (plan, held.then_some(outcome))
+                part.add(key, &plan, Some(last), &outcome);
+                outcome.judge.violation().is_none().then_some((plan, outcome))
             }
             Err(failure) => {
-                part.add_failed(key, &faults, failure);
-                (plan, None)
+                part.add_failed(key, &plan, failure);
+                None
             }
         }
     }
@@ -194,7 +188,28 @@ impl Sweep {
 
 /// Where a process is stopped, and how.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Stopped {
+struct Stopped {
+    seed: u64,
     spot: Spot,
     fault: Fault,
+}
+
+/// Every way to stop at each of those points.
+fn stopped<'a>(
+    stops: &'a Stops,
+    seed: u64,
+    spots: impl Iterator<Item = &'a Spot> + 'a,
+) -> impl Iterator<Item = Stopped> + 'a {
+    let at =
+        move |spot: &'a Spot| stops.at(spot).map(move |fault| Stopped { seed, spot: *spot, fault });
+    spots.flat_map(at)
+}
+
+fn in_words(failure: &Failure) -> String {
+    match failure {
+        Failure::Refused { what } | Failure::Broke { what } => what.clone(),
+        // A single attempt ends in neither of these.
+        Failure::Violated { property, .. } => property.clone(),
+        Failure::Nondeterministic { .. } => "it gave two traces".to_owned(),
+    }
 }

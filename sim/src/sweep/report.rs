@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::Stopped;
+use super::{Stopped, Sweep};
 use crate::campaign::{Failure, Verdict, milliseconds};
 use crate::engine::Outcome;
 use crate::margin::Margin;
@@ -14,7 +14,7 @@ use crate::trace::{Digest, Event};
 /// What came of all runs of a sweep.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
-    /// The points of the plan's own run.
+    /// The points that the plan's run comes to, with all seeds together.
     pub points: usize,
     /// How many runs there were, the plan's own included.
     pub runs: u64,
@@ -46,29 +46,6 @@ pub struct Found {
 }
 
 impl Report {
-    pub(super) fn of(part: Part, plan: &Plan, points: usize) -> Self {
-        let found = part.found.map(|(_, stops, failure)| {
-            let mut plan = plan.clone();
-            plan.faults.extend(&stops);
-            Found { stops, failure, plan }
-        });
-        let (margin_ms, margin_at) = match part.margin {
-            Some((least, _, stops)) => (Some(milliseconds(least)), stops),
-            None => (None, Vec::new()),
-        };
-        Self {
-            points,
-            runs: part.runs,
-            missed: part.missed,
-            left_out: part.left_out,
-            violations: part.violations,
-            found,
-            margin_ms,
-            margin_at,
-            hash: part.hash,
-        }
-    }
-
     /// How it ended. Inconclusive, if there was nowhere to stop, or runs were left out.
     pub const fn verdict(&self) -> Verdict {
         if self.violations > 0 {
@@ -81,7 +58,7 @@ impl Report {
     }
 }
 
-/// The place of a run in a sweep: of its first stop, and of its second.
+/// The place of a run in a sweep: of its first stop, and of its second. Without any, the seed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Key(pub(super) u64, pub(super) u64);
 
@@ -92,20 +69,32 @@ pub(super) struct Part {
     pub(super) missed: u64,
     pub(super) left_out: u64,
     pub(super) violations: u64,
-    found: Option<(Key, Vec<Fault>, Failure)>,
-    margin: Option<(Duration, Key, Vec<Fault>)>,
+    found: Option<(Key, Plan, Failure)>,
+    margin: Option<(Duration, Key, Plan)>,
     hash: Digest,
 }
 
 impl Part {
+    pub(super) fn report(self, points: usize, of: &Sweep) -> Report {
+        let stops = |plan: &Plan| plan.faults[of.plan.faults.len()..].to_vec();
+        let found =
+            self.found.map(|(_, plan, failure)| Found { stops: stops(&plan), failure, plan });
+        let margin = self.margin.as_ref();
+        Report {
+            points,
+            runs: self.runs,
+            missed: self.missed,
+            left_out: self.left_out,
+            violations: self.violations,
+            found,
+            margin_ms: margin.map(|(least, ..)| milliseconds(*least)),
+            margin_at: margin.map_or_else(Vec::new, |(_, _, plan)| stops(plan)),
+            hash: self.hash,
+        }
+    }
+
     /// Takes in a run that came to its end.
-    pub(super) fn add(
-        &mut self,
-        key: Key,
-        stops: &[Fault],
-        last: Option<&Stopped>,
-        outcome: &Outcome,
-    ) {
+    pub(super) fn add(&mut self, key: Key, plan: &Plan, last: Option<&Stopped>, outcome: &Outcome) {
         self.runs += 1;
         let mut margin = Margin::default();
         let mut is_hit = last.is_none();
@@ -127,17 +116,17 @@ impl Part {
                 what: violation.what.clone(),
                 entries: Vec::new(),
             };
-            self.fails(key, stops, failure);
+            self.fails(key, plan, failure);
         }
         if let Some(least) = margin.least() {
-            self.comes_close(least, key, stops.to_vec());
+            self.comes_close(least, key, plan);
         }
     }
 
     /// Takes in a run that did not.
-    pub(super) fn add_failed(&mut self, key: Key, stops: &[Fault], failure: Failure) {
+    pub(super) fn add_failed(&mut self, key: Key, plan: &Plan, failure: Failure) {
         self.runs += 1;
-        self.fails(key, stops, failure);
+        self.fails(key, plan, failure);
     }
 
     /// Takes in what another one has taken in.
@@ -152,21 +141,21 @@ impl Part {
         {
             self.found = Some(found);
         }
-        if let Some((least, key, stops)) = other.margin {
-            self.comes_close(least, key, stops);
+        if let Some((least, key, plan)) = other.margin {
+            self.comes_close(least, key, &plan);
         }
     }
 
-    fn fails(&mut self, key: Key, stops: &[Fault], failure: Failure) {
+    fn fails(&mut self, key: Key, plan: &Plan, failure: Failure) {
         self.violations += 1;
         if self.found.as_ref().is_none_or(|mine| key < mine.0) {
-            self.found = Some((key, stops.to_vec(), failure));
+            self.found = Some((key, plan.clone(), failure));
         }
     }
 
-    fn comes_close(&mut self, least: Duration, key: Key, stops: Vec<Fault>) {
+    fn comes_close(&mut self, least: Duration, key: Key, plan: &Plan) {
         if self.margin.as_ref().is_none_or(|mine| (least, key) < (mine.0, mine.1)) {
-            self.margin = Some((least, key, stops));
+            self.margin = Some((least, key, plan.clone()));
         }
     }
 }

@@ -28,6 +28,12 @@ pub(crate) struct SweepArguments {
     plan: Option<PathBuf>,
     #[command(flatten)]
     drawn: DrawnArguments,
+    /// With how many seeds, from the plan's own on
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=1_000_000), default_value_t = 8)]
+    seeds: u64,
+    /// Judge by all properties, though a pause breaks what some of them rest on
+    #[arg(long)]
+    everything: bool,
     /// Stop at pairs of points as well
     #[arg(long)]
     pairs: bool,
@@ -51,11 +57,12 @@ pub(crate) fn sweep(arguments: &SweepArguments) -> Result<u8, Trouble> {
         (None, None) => sweep::usual_plan().map_err(|why| Trouble::Input(why.into()))?,
     };
     let plan_out = arguments.plan_out.as_deref().map(create).transpose()?;
-    let (pairs, runs, jobs) = (arguments.pairs, arguments.runs, threads(arguments.jobs));
+    let jobs = threads(arguments.jobs);
+    let &SweepArguments { seeds, pairs, everything, runs, .. } = arguments;
     let look = ProgressStyle::with_template("{bar:40} {pos}/{len} stops, {eta} to go");
     let bar = ProgressBar::new(0);
     bar.set_style(look.unwrap_or_else(|_| ProgressStyle::default_bar()));
-    let report = Sweep { plan, pairs, jobs, runs }.run(|done, of| {
+    let report = Sweep { plan, seeds, pairs, everything, jobs, runs }.run(|done, of| {
         bar.set_length(of);
         bar.set_position(done);
     });
@@ -116,7 +123,8 @@ fn failed(out: &mut impl Write, found: &Found, arguments: &SweepArguments) -> io
         Some(path) => {
             let path = path.display();
             writeln!(out, "Its plan is in {path}. Again: tenure-sim replay --plan {path}")?;
-            writeln!(out, "Smaller: tenure-sim shrink --plan {path}\n")
+            let everything = if arguments.everything { " --everything" } else { "" };
+            writeln!(out, "Smaller: tenure-sim shrink --plan {path}{everything}\n")
         }
         None => writeln!(out, "Its plan (--plan-out writes it):\n{}\n", found.plan.to_text()),
     }
@@ -154,13 +162,13 @@ fn point(f: &mut fmt::Formatter<'_>, trigger: Trigger) -> fmt::Result {
         Some(Asking::Release) => "release",
         None => "any request",
     };
+    let node = node.map_or_else(String::new, |node| format!(" of n{node}"));
     match point {
-        Point::Send => write!(f, " before sending {of} {nth}"),
-        Point::Sent => write!(f, " after sending {of} {nth}"),
-        Point::Reply => write!(f, " at the reply to {of} {nth}"),
-        Point::Guard => write!(f, " after check {nth}"),
-        Point::Grant => write!(f, " at grant {nth}"),
-        Point::Leads => write!(f, " as its lead {nth} begins"),
-    }?;
-    node.map_or(Ok(()), |node| write!(f, " of n{node}"))
+        Point::Send => write!(f, " before sending {of} {nth}{node}"),
+        Point::Sent => write!(f, " after sending {of} {nth}{node}"),
+        Point::Reply => write!(f, " at the reply to {of} {nth}{node}"),
+        Point::Guard => write!(f, " after check {nth}{node}"),
+        Point::Grant => write!(f, " at grant {nth}{node}"),
+        Point::Leads => write!(f, " as lead {nth}{node} begins"),
+    }
 }
