@@ -53,8 +53,8 @@ fn stops_at_every_point_break_nothing_and_each_comes_about() {
 #[test]
 fn a_plan_with_faults_is_swept_as_well() {
     let faults = [FaultKind::Partition, FaultKind::Crash, FaultKind::StoreLoss];
-    let plan = (1..).map(|seed| swarm(seed, &faults, Scope::Model));
-    let plan = plan.into_iter().find(|plan| !plan.faults.is_empty()).unwrap();
+    let mut plans = (1..).map(|seed| swarm(seed, &faults, Scope::Model));
+    let plan = plans.find(|plan| !plan.faults.is_empty()).unwrap();
     let report = run(&Sweep { runs: 500, ..sweep(plan) });
     assert_eq!((report.violations, report.runs > 400), (0, true), "{report:#?}");
 }

