@@ -46,12 +46,13 @@ fn everything(plan: &Plan) -> Result<Shrunk, ShrinkError> {
 }
 
 #[test]
-fn what_a_control_breaks_shrinks_to_three_faults_at_most() {
+fn what_a_control_breaks_shrinks_to_a_few_faults() {
     for control in &ALL {
         let (plan, shrunk) = failing(*control);
         assert!(plan.faults.len() > 10, "{control}: {} faults", plan.faults.len());
         let small = &shrunk.plan;
-        assert!(small.faults.len() <= 3 && small.nodes.len() <= 3, "{control}: {small:#?}");
+        // One more than a bug takes: no single one of the four that `boot-step` ends with can go.
+        assert!(small.faults.len() <= 4 && small.nodes.len() <= 3, "{control}: {small:#?}");
         assert!(small.broken().iter().all(|one| plan.broken().contains(one)), "{control}");
         let read = Plan::parse(&small.to_text()).unwrap();
         let outcome = Engine::Model.run(&read, Judging::Everything).unwrap();
