@@ -24,9 +24,9 @@ fn a_failing_plan_is_made_small_and_written_with_its_test() {
     let test = std::fs::read_to_string(&test).unwrap();
     assert!(test.contains("#[test]") && test.contains(&small.to_text()), "{test}");
     let shown = command(&shrink);
-    let text = String::from_utf8(shown.stdout).unwrap();
-    assert_eq!(shown.status.code(), Some(0), "{text}");
-    assert!(text.contains("tenure-sim replay --engine model --plan"), "{text}");
+    let said = String::from_utf8(shown.stdout).unwrap();
+    assert_eq!(shown.status.code(), Some(0), "{said}");
+    assert!(said.contains("tenure-sim replay --engine model --plan"), "{said}");
 }
 
 #[test]
