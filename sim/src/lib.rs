@@ -26,6 +26,7 @@ pub mod properties;
 pub mod redis;
 pub mod simulation;
 pub mod shrink;
+pub mod report;
 pub mod sometimes;
 pub mod tolerance;
 pub mod sweep;

@@ -6,9 +6,11 @@ use std::path::PathBuf;
 
 use clap::Args;
 use tenure_sim::campaign::{Run, Verdict};
+use tenure_sim::report::RunPage;
 use tenure_sim::trace::file;
 
 use crate::args::{JudgedArguments, OutputArguments};
+use crate::report::{RunReportArguments, write_run};
 use crate::show::one::One;
 use crate::trouble::{Trouble, written};
 
@@ -22,6 +24,8 @@ pub(crate) struct CheckArguments {
     #[arg(long, default_value_t = 40)]
     pub(crate) events: usize,
     #[command(flatten)]
+    report: RunReportArguments,
+    #[command(flatten)]
     pub(crate) output: OutputArguments,
 }
 
@@ -32,6 +36,9 @@ pub(crate) fn check(arguments: &CheckArguments) -> Result<u8, Trouble> {
     let (header, hash) = (recorded.header.clone(), recorded.end.hash);
     let outcome =
         recorded.judge(arguments.judged.judging()).map_err(|why| Trouble::of_file(path, why))?;
+    if let Some(out) = arguments.report.open()? {
+        write_run(out, &RunPage::of(&header.engine, &header.plan, &outcome))?;
+    }
     let run = Run::of(&header.plan, &outcome);
     let one = One {
         engine: &header.engine,

@@ -1,13 +1,17 @@
 //! Controls: what breaks when one assumption is left behind.
 
 use std::io::{self, Write};
+use std::path::Path;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use tenure_sim::campaign::attempt;
 use tenure_sim::controls::{self, Control, Report, Verdict};
+use tenure_sim::engine::{Engine, Judging};
 
-use crate::args::{Format, OutputArguments};
+use crate::args::{Format, OutputArguments, wrong};
+use crate::report::{page, write_run};
 use crate::show::table;
-use crate::trouble::{Trouble, written};
+use crate::trouble::{Trouble, create, written};
 
 /// How many seeds a control takes if none are named.
 pub(crate) const USUAL_RUNS: u64 = 2_000;
@@ -46,17 +50,35 @@ pub(crate) fn about() -> String {
 pub(crate) fn run(
     controls: &[Control],
     (seed, runs, jobs): (u64, u64, usize),
+    report: Option<&Path>,
     output: OutputArguments,
 ) -> Result<u8, Trouble> {
+    if report.is_some() && controls.len() > 1 {
+        return Err(wrong("'--report' shows one control: name it".to_owned()).into());
+    }
+    let page = report.map(create).transpose()?;
     let carry_out = |control| controls::run(control, seed, runs, jobs);
     let reports: Result<Vec<Report>, _> = controls.iter().map(carry_out).collect();
     let reports = reports.map_err(|error| Trouble::Input(error.into()))?;
+    if let (Some(out), Some(control), Some(report)) = (page, controls.first(), reports.first()) {
+        write_page(out, control, report)?;
+    }
     let mut out = io::stdout().lock();
     written(match output.format {
         Format::Human => human(&mut out, &reports),
         Format::Json => json(&mut out, &reports),
     })?;
     Ok(exit_code(&reports))
+}
+
+/// The run in which the first promise broke, or else the first one, judged by everything.
+fn write_page(out: impl Write, control: &Control, report: &Report) -> Result<(), Trouble> {
+    let broke = report.broken.values().map(|broken| broken.first_seed).min();
+    let plan = (control.plan)(broke.unwrap_or(report.seed));
+    let outcome = attempt(Engine::Model, &plan, Judging::Everything);
+    let mut page = page(Engine::Model.name(), &plan, &outcome);
+    page.again = format!("tenure-sim run --control {control} --seed {} --runs 1", plan.seed);
+    write_run(out, &page)
 }
 
 /// What broke in each control, then what to make of it.

@@ -9,6 +9,7 @@ mod margin;
 mod merge;
 mod plan;
 mod replay;
+mod report;
 mod run;
 mod show;
 mod shrink;

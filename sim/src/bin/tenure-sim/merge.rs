@@ -7,6 +7,7 @@ use clap::Args;
 use tenure_sim::campaign::{Summary, merged, read};
 
 use crate::args::OutputArguments;
+use crate::report::{CampaignReportArguments, write_campaign};
 use crate::run::tell;
 use crate::trouble::Trouble;
 
@@ -16,6 +17,8 @@ pub(crate) struct MergeArguments {
     #[arg(required = true)]
     pub(crate) files: Vec<PathBuf>,
     #[command(flatten)]
+    report: CampaignReportArguments,
+    #[command(flatten)]
     pub(crate) output: OutputArguments,
 }
 
@@ -23,6 +26,9 @@ pub(crate) fn merge(arguments: &MergeArguments) -> Result<u8, Trouble> {
     let sources: Result<Vec<_>, Trouble> =
         arguments.files.iter().map(|path| source(path)).collect();
     let merged = merged(sources?).map_err(|why| Trouble::Input(why.into()))?;
+    if let Some(wanted) = arguments.report.open()? {
+        write_campaign(wanted, &merged)?;
+    }
     tell(&merged, arguments.output)
 }
 

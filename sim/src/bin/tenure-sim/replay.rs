@@ -10,6 +10,7 @@ use tenure_sim::trace::file;
 
 use crate::args::{DrawnArguments, JudgedArguments, OutputArguments, WhichArguments, engine};
 use crate::plan;
+use crate::report::{self, RunReportArguments, write_run};
 use crate::show::one::One;
 use crate::trouble::{Trouble, create, written};
 
@@ -34,6 +35,8 @@ pub(crate) struct ReplayArguments {
     #[arg(long, default_value_t = 40)]
     pub(crate) events: usize,
     #[command(flatten)]
+    report: RunReportArguments,
+    #[command(flatten)]
     pub(crate) output: OutputArguments,
 }
 
@@ -42,6 +45,7 @@ pub(crate) fn replay(arguments: &ReplayArguments) -> Result<u8, Trouble> {
     let plan = plan::of(&arguments.which, engine, &arguments.drawn)?;
     let trace = arguments.trace.as_deref().map(create).transpose()?;
     let judging = if arguments.beyond { Judging::Everything } else { arguments.judged.judging() };
+    let report = arguments.report.open()?;
     let outcome = attempt_twice(engine, &plan, judging);
     let (run, entries) = match &outcome {
         Ok(outcome) => (Run::of(&plan, outcome), outcome.trace.entries()),
@@ -51,6 +55,9 @@ pub(crate) fn replay(arguments: &ReplayArguments) -> Result<u8, Trouble> {
     if let (Some(mut out), Ok(outcome)) = (trace, &outcome) {
         let (trace, end) = (&outcome.trace, outcome.simulated);
         written(file::write(&mut out, engine, &plan, trace, end).and_then(|()| out.flush()))?;
+    }
+    if let Some(out) = report {
+        write_run(out, &report::page(engine.name(), &plan, &outcome))?;
     }
     let one = One { engine: engine.name(), plan: &plan, run: &run, entries, is_intact: true };
     written(one.tell(&mut io::stdout().lock(), arguments.output.format, arguments.events))?;

@@ -15,6 +15,7 @@ use tenure_sim::trace::file;
 use crate::args::{DrawnArguments, Format, JudgedArguments, OutputArguments, threads, wrong};
 use crate::controls::Controls;
 use crate::shrink::watched;
+use crate::report::{CampaignReportArguments, write_campaign};
 use crate::trouble::{Trouble, create, written};
 use crate::{controls, show};
 
@@ -62,8 +63,11 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "NAME", help = controls::about(), value_parser = controls::control_or_all())]
     #[arg(conflicts_with_all = [
         "engine", "shard", "faults", "properties", "trace", "plan_out", "shrink", "check_determinism",
+        "mutants", "compare",
     ])]
     control: Option<Controls>,
+    #[command(flatten)]
+    report: CampaignReportArguments,
     #[command(flatten)]
     pub(crate) output: OutputArguments,
 }
@@ -127,12 +131,14 @@ fn about_runs() -> String {
 
 pub(crate) fn run(arguments: &RunArguments) -> Result<u8, Trouble> {
     if let Some(controls) = arguments.controls() {
-        return controls::run(&controls, arguments.control_runs(), arguments.output);
+        let report = arguments.report.path();
+        return controls::run(&controls, arguments.control_runs(), report, arguments.output);
     }
     let campaigns = arguments.campaigns()?;
     let trace = arguments.trace.as_deref().map(create).transpose()?;
     let plan = arguments.plan_out.as_deref().map(create).transpose()?;
     let shrink = arguments.shrink.as_deref().map(create).transpose()?;
+    let report = arguments.report.open()?;
     let summaries = carry_out(&campaigns);
     if let Some(out) = trace {
         written(write_trace(out, &campaigns, &summaries))?;
@@ -144,6 +150,9 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<u8, Trouble> {
         && let Some(shrunk) = shrunk(&campaigns, &summaries)
     {
         written(writeln!(out, "{}", shrunk.plan.to_text()).and_then(|()| out.flush()))?;
+    }
+    if let Some(wanted) = report {
+        write_campaign(wanted, &summaries)?;
     }
     tell(&summaries, arguments.output)
 }

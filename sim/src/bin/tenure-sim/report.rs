@@ -1,0 +1,133 @@
+//! `--report`: what came of a command, as an HTML page.
+
+use std::fs::{self, File};
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde_json::Value;
+use tenure_sim::campaign::{Failure, Summary, attempt};
+use tenure_sim::compare::Comparison;
+use tenure_sim::engine::{Engine, Judging, Outcome};
+use tenure_sim::json;
+use tenure_sim::plan::{Plan, swarm};
+use tenure_sim::properties::PropertyName;
+use tenure_sim::report::{CampaignPage, RunPage, Table, campaign_page, run_page};
+
+use crate::trouble::{Trouble, create, written};
+
+/// Of one run.
+#[derive(Debug, Args)]
+pub(crate) struct RunReportArguments {
+    /// Write a page that shows the run to this file, as HTML
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+}
+
+impl RunReportArguments {
+    /// Opened before anything is run.
+    pub(crate) fn open(&self) -> Result<Option<BufWriter<File>>, Trouble> {
+        self.report.as_deref().map(create).transpose()
+    }
+}
+
+/// Of many runs.
+#[derive(Debug, Args)]
+pub(crate) struct CampaignReportArguments {
+    /// Write a page that shows the sums, and the failed run, to this file, as HTML
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+    /// Show this comparison in it, as `compare --format json` prints one
+    #[arg(long, value_name = "FILE", requires = "report")]
+    compare: Option<PathBuf>,
+    /// Show these mutants in it, as `mutants --format json` prints them
+    #[arg(long, value_name = "FILE", requires = "report")]
+    mutants: Option<PathBuf>,
+}
+
+/// A page that is wanted, and what goes into it besides sums.
+pub(crate) struct Wanted {
+    out: BufWriter<File>,
+    tables: Vec<Table>,
+}
+
+impl CampaignReportArguments {
+    /// Read and opened before anything is run.
+    pub(crate) fn open(&self) -> Result<Option<Wanted>, Trouble> {
+        let Some(path) = &self.report else { return Ok(None) };
+        let mut tables = Vec::new();
+        if let Some(path) = &self.mutants {
+            tables.push(mutants(path)?);
+        }
+        if let Some(path) = &self.compare {
+            let comparison: Comparison = read(path)?;
+            tables.extend(comparison.tables().into_iter().map(Table::from));
+        }
+        Ok(Some(Wanted { out: create(path)?, tables }))
+    }
+
+    pub(crate) fn path(&self) -> Option<&Path> {
+        self.report.as_deref()
+    }
+}
+
+fn mutants(path: &Path) -> Result<Table, Trouble> {
+    let value: Value = read(path)?;
+    let what = "holds no list of objects to show as a table";
+    Table::of_json("Mutants", &value).ok_or_else(|| Trouble::of_file(path, what))
+}
+
+fn read<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, Trouble> {
+    let text = fs::read_to_string(path).map_err(|why| Trouble::of_file(path, why))?;
+    json::parse(&text).map_err(|why| Trouble::of_file(path, why))
+}
+
+/// Writes the page of one run.
+pub(crate) fn write_run(mut out: impl Write, page: &RunPage<'_>) -> Result<(), Trouble> {
+    written(out.write_all(run_page(page).as_bytes()).and_then(|()| out.flush()))
+}
+
+/// Writes the page of campaigns. The failed run is carried out once more, to be shown.
+pub(crate) fn write_campaign(wanted: Wanted, summaries: &[Summary]) -> Result<(), Trouble> {
+    let Wanted { mut out, tables } = wanted;
+    let failed = summaries.iter().find_map(failed);
+    let failed = failed.as_ref().map(|failed| page(&failed.engine, &failed.plan, &failed.outcome));
+    let html = campaign_page(&CampaignPage { summaries, tables, failed });
+    written(out.write_all(html.as_bytes()).and_then(|()| out.flush()))
+}
+
+/// The page of a run that was attempted.
+pub(crate) fn page<'a>(
+    engine: &'a str,
+    plan: &'a Plan,
+    outcome: &'a Result<Outcome, Failure>,
+) -> RunPage<'a> {
+    match outcome {
+        Ok(outcome) => RunPage::of(engine, plan, outcome),
+        Err(failure) => RunPage::failed(engine, plan, failure),
+    }
+}
+
+/// A run that failed, again.
+struct Again {
+    engine: String,
+    plan: Plan,
+    outcome: Result<Outcome, Failure>,
+}
+
+/// `None` also if this build can't draw its plan: it lacks the engine, or is of another version.
+fn failed(summary: &Summary) -> Option<Again> {
+    let failed = summary.failed.as_ref()?;
+    let engine: Engine = summary.engine.parse().ok()?;
+    if summary.version != env!("CARGO_PKG_VERSION") {
+        return None;
+    }
+    let plan = swarm(failed.seed, &summary.allowed, engine.scope());
+    let names = summary.properties.keys().map(|name| name.parse());
+    let properties: Vec<PropertyName> = names.collect::<Result<_, _>>().ok()?;
+    let outcome = match &failed.failure {
+        Failure::Violated { .. } => attempt(engine, &plan, Judging::Only(&properties)),
+        other => Err(other.clone()),
+    };
+    Some(Again { engine: summary.engine.clone(), plan, outcome })
+}

@@ -1,0 +1,254 @@
+//! From what happened, one event after the other, to what is drawn: spans with two ends, and marks.
+
+use std::collections::BTreeMap;
+
+use super::item::{Item, Kind, seconds};
+use super::leases::Leases;
+use super::messages::Messages;
+use super::senders::Senders;
+use crate::clock::True;
+use crate::plan::FaultKind;
+use crate::properties::Violation;
+use crate::trace::{Entry, Event, Reason, Who};
+
+/// All that is drawn of a run, in no order.
+pub(super) fn items(entries: &[Entry], violations: &[Violation], end: True) -> Vec<Item> {
+    let senders = Senders::of(entries);
+    let mut collected = Collected::default();
+    for (index, Entry { at, event }) in entries.iter().enumerate() {
+        collected.see(*at, index, event, &senders);
+    }
+    let mut items = collected.finish(end);
+    items.extend(violations.iter().map(|violation| {
+        Item::new(Kind::Violation, None, violation.at, violation.property)
+            .with("what", &violation.what)
+    }));
+    items
+}
+
+/// A span whose end is not known yet.
+#[derive(Debug)]
+struct Open {
+    item: Item,
+    /// It ends then by itself.
+    ends: True,
+}
+
+#[derive(Debug, Default)]
+struct Collected {
+    items: Vec<Item>,
+    /// At most one of a kind at each process.
+    open: BTreeMap<(Who, Kind), Open>,
+    faults: Vec<(FaultKind, Item)>,
+    leases: Leases,
+    messages: Messages,
+    /// The highest token that a write has come with.
+    written: u64,
+}
+
+impl Collected {
+    fn see(&mut self, at: True, entry: usize, event: &Event, senders: &Senders) {
+        match *event {
+            Event::Started { who } => {
+                let label = if who.life == 0 { "starts" } else { "starts again" };
+                self.mark(at, who, Kind::Started, label);
+            }
+            Event::Crashed { who } => {
+                self.mark(at, who, Kind::Crashed, "crashes");
+                for kind in [Kind::Claim, Kind::Leads, Kind::Work, Kind::Quarantine] {
+                    self.close(at, who, kind, "crashed");
+                }
+            }
+            Event::Fault { kind, node } => self.fault(at, kind, node),
+            Event::Healed { kind, node } => self.healed(at, kind, node),
+            Event::Calm => self.items.push(Item::new(Kind::Calm, None, at, "calm")),
+            Event::Store(ref step) => {
+                self.leases.step(at, step, senders);
+                self.messages.served(at, entry, step, senders);
+            }
+            Event::StoreCrashed { keeps_data } => {
+                let label = if keeps_data { "crash, data kept" } else { "crash, data lost" };
+                self.items.push(Item::new(Kind::StoreCrash, None, at, label));
+                self.leases.crash(at, keeps_data);
+            }
+            Event::Sent { who, id, request } => self.messages.sent(at, entry, who, id, request),
+            Event::Answered { who, id, answer } => self.messages.answered(at, who, id, answer),
+            Event::Message { who, to_store, fate } => {
+                self.items.extend(self.messages.met(at, who, to_store, fate));
+            }
+            Event::Hinted { who } => self.mark(at, who, Kind::Hint, "hint"),
+            Event::ResignAsked { who } => self.mark(at, who, Kind::ResignAsked, "asked to resign"),
+            Event::Elected { .. } | Event::Renewed { .. } | Event::SteppedDown { .. } => {
+                self.claim(at, event);
+            }
+            Event::Quarantined { who } => {
+                let item = Item::new(Kind::Quarantine, Some(who.node), at, "quarantine");
+                self.open(who, item, True::MAX);
+            }
+            Event::Leads { who, token } => {
+                let item = Item::new(Kind::Leads, Some(who.node), at, token.to_string());
+                self.open(who, item.with("token", token), True::MAX);
+            }
+            Event::LeadsNoMore { who } => self.close(at, who, Kind::Leads, "answers no"),
+            Event::WorkBegan { who, token } => {
+                let item = Item::new(Kind::Work, Some(who.node), at, format!("work of {token}"));
+                self.open(who, item.with("token", token), True::MAX);
+            }
+            Event::WorkEnded { who, .. } => self.close(at, who, Kind::Work, "ended, or dropped"),
+            Event::Wrote { who, token, checked, accepted_by_fenced } => {
+                self.wrote(at, who, token, checked, accepted_by_fenced);
+            }
+        }
+    }
+
+    /// What a candidate says of its tenure.
+    fn claim(&mut self, at: True, event: &Event) {
+        match *event {
+            Event::Elected { who, token, claim_ends } => {
+                self.close(at, who, Kind::Quarantine, "elected");
+                let item = Item::new(Kind::Claim, Some(who.node), at, token.to_string());
+                self.open(who, item.with("token", token), claim_ends);
+            }
+            Event::Renewed { who, token, claim_ends } => {
+                if let Some(open) = self.open.get_mut(&(who, Kind::Claim)) {
+                    open.ends = claim_ends;
+                }
+                let item = Item::new(Kind::Renewal, Some(who.node), at, format!("renewed {token}"));
+                self.items.push(about(item, who).with("claims until", seconds(claim_ends)));
+            }
+            Event::SteppedDown { who, token, reason } => {
+                let reason = words(reason);
+                self.close(at, who, Kind::Quarantine, reason);
+                self.close(at, who, Kind::Claim, reason);
+                let item = Item::new(Kind::SteppedDown, Some(who.node), at, reason);
+                self.items.push(about(item, who).with("token", token));
+            }
+            _ => {}
+        }
+    }
+
+    fn wrote(&mut self, at: True, who: Who, token: u64, checked: True, accepted: bool) {
+        let is_stale = token < self.written;
+        self.written = self.written.max(token);
+        let (tone, label) = match (accepted, is_stale) {
+            (true, false) => ("accepted", "write accepted"),
+            (true, true) => ("stale", "stale write accepted by both sinks"),
+            (false, _) => ("fenced", "stale write: fenced off, and taken by the unfenced sink"),
+        };
+        let item = Item::new(Kind::Effect, Some(who.node), at, label).toned(tone);
+        let item = about(item, who).with("token", token).with("checked", seconds(checked));
+        self.items.push(item);
+    }
+
+    fn fault(&mut self, at: True, kind: FaultKind, node: Option<usize>) {
+        let item = Item::new(Kind::Fault, node, at, kind.name()).toned(concerns(kind));
+        let item = item.with("fault", kind.about());
+        if is_of_a_moment(kind) {
+            self.items.push(item);
+        } else {
+            self.faults.push((kind, item));
+        }
+    }
+
+    /// Of several of one kind at one place, which one ends can't be told: together they last as long.
+    fn healed(&mut self, at: True, kind: FaultKind, node: Option<usize>) {
+        let place = self.faults.iter().position(|(of, item)| *of == kind && item.node == node);
+        if let Some(place) = place {
+            let (_, item) = self.faults.remove(place);
+            self.items.push(Item { until: Some(at), ..item });
+        }
+    }
+
+    fn mark(&mut self, at: True, who: Who, kind: Kind, label: &str) {
+        self.items.push(about(Item::new(kind, Some(who.node), at, label), who));
+    }
+
+    fn open(&mut self, who: Who, item: Item, ends: True) {
+        let (at, kind) = (item.at, item.kind);
+        self.close(at, who, kind, "another one began");
+        self.open.insert((who, kind), Open { item: about(item, who), ends });
+    }
+
+    fn close(&mut self, at: True, who: Who, kind: Kind, how: &str) {
+        let Some(Open { item, ends }) = self.open.remove(&(who, kind)) else { return };
+        let (until, how) = if ends < at { (ends, "over") } else { (at, how) };
+        let item = item.with("ended", format!("{how}, at {}", seconds(until)));
+        self.items.push(Item { until: Some(until), ..item });
+    }
+
+    fn finish(mut self, end: True) -> Vec<Item> {
+        let open: Vec<(Who, Kind)> = self.open.keys().copied().collect();
+        for (who, kind) in open {
+            self.close(end, who, kind, "the run ended");
+        }
+        let faults = self.faults.into_iter();
+        self.items.extend(faults.map(|(_, item)| Item { until: Some(end), ..item }));
+        self.items.extend(self.leases.finish(end));
+        self.items.extend(self.messages.finish());
+        self.items
+    }
+}
+
+/// Says which life of the process it was.
+fn about(item: Item, who: Who) -> Item {
+    item.with("process", format!("{who:?}"))
+}
+
+fn words(reason: Reason) -> &'static str {
+    match reason {
+        Reason::Expired => "expired",
+        Reason::Superseded => "superseded",
+        Reason::Resigned => "resigned",
+        Reason::RenewFailed => "renewing failed",
+        Reason::Other => "another reason",
+    }
+}
+
+const fn is_of_a_moment(kind: FaultKind) -> bool {
+    matches!(
+        kind,
+        FaultKind::Cut
+            | FaultKind::Resign
+            | FaultKind::ClockStep
+            | FaultKind::ClockBack
+            | FaultKind::StoreClockStep
+            | FaultKind::StoreClockBack
+    )
+}
+
+/// What a fault happens to: a link, a process, or the store.
+const fn concerns(kind: FaultKind) -> &'static str {
+    match kind {
+        FaultKind::Partition
+        | FaultKind::OneWay
+        | FaultKind::Hold
+        | FaultKind::Latency
+        | FaultKind::Loss
+        | FaultKind::Duplicate
+        | FaultKind::Reorder
+        | FaultKind::Cut
+        | FaultKind::Swizzle => "link",
+        FaultKind::StoreCrash
+        | FaultKind::StoreLoss
+        | FaultKind::StoreRollback
+        | FaultKind::Failover
+        | FaultKind::OldPrimary
+        | FaultKind::StoreStall
+        | FaultKind::StoreClockStep
+        | FaultKind::StoreClockBack => "store",
+        FaultKind::Pause
+        | FaultKind::PauseAtGuard
+        | FaultKind::PauseAtSend
+        | FaultKind::PauseAfterSend
+        | FaultKind::PauseAtReply
+        | FaultKind::Suspend
+        | FaultKind::VmStop
+        | FaultKind::VmRestore
+        | FaultKind::ClockStep
+        | FaultKind::ClockBack
+        | FaultKind::Crash
+        | FaultKind::Resign
+        | FaultKind::Leave
+        | FaultKind::Drift => "process",
+    }
+}

@@ -1,0 +1,103 @@
+//! The leases at the store, as spans: from the grant until they are handed back, taken over, lost, or
+//! over.
+
+use std::collections::BTreeMap;
+
+use super::item::{Item, Kind, seconds};
+use super::senders::Senders;
+use crate::clock::True;
+use crate::trace::{Kept, StoreStep};
+
+/// A lease whose end is not known yet.
+#[derive(Debug)]
+struct Open {
+    token: u64,
+    holder: u128,
+    ends: True,
+    item: Item,
+}
+
+/// The leases of every server that there was.
+#[derive(Debug, Default)]
+pub(super) struct Leases {
+    open: BTreeMap<u32, Open>,
+    done: Vec<Item>,
+}
+
+impl Leases {
+    /// A server has carried out a request.
+    pub(super) fn step(&mut self, at: True, step: &StoreStep, senders: &Senders) {
+        self.takes_over(at, step, senders);
+        let Some(after) = step.after else {
+            self.close(step.server, at, "lost");
+            return;
+        };
+        match self.open.get_mut(&step.server) {
+            Some(open) if open.token == after.token && open.holder == after.holder => {
+                open.ends = after.lease_ends;
+                if after.released {
+                    self.close(step.server, at, "handed back");
+                }
+            }
+            Some(_) => {
+                self.close(step.server, at, "taken over");
+                self.begin(at, step.server, step.now, after, senders);
+            }
+            None => self.begin(at, step.server, step.now, after, senders),
+        }
+    }
+
+    /// Another server shows the record that it was left with.
+    fn takes_over(&mut self, at: True, step: &StoreStep, senders: &Senders) {
+        if self.open.contains_key(&step.server) {
+            return;
+        }
+        if let Some(before) = step.before {
+            self.begin(at, step.server, step.now, before, senders);
+        }
+    }
+
+    fn begin(&mut self, at: True, server: u32, now: u64, kept: Kept, senders: &Senders) {
+        if !kept.is_live(now) {
+            return;
+        }
+        let Kept { token, holder, lease_ends: ends, .. } = kept;
+        let who = senders.who(holder);
+        let name = who.map_or_else(|| "?".to_owned(), |who| format!("{who:?}"));
+        let mut item = Item::new(Kind::Lease, None, at, format!("{token} {name}"))
+            .with("token", token)
+            .with("holder", format!("{name}, id {holder:032x}"))
+            .with("server", server);
+        item.holder = who.map(|who| who.node);
+        self.open.insert(server, Open { token, holder, ends, item });
+    }
+
+    /// The server is gone, and so is what it kept, or another one has it now.
+    pub(super) fn crash(&mut self, at: True, keeps_data: bool) {
+        if let Some(server) = self.open.keys().next_back().copied() {
+            self.close(server, at, if keeps_data { "kept by another server" } else { "lost" });
+        }
+    }
+
+    fn close(&mut self, server: u32, at: True, how: &'static str) {
+        let Some(Open { ends, mut item, .. }) = self.open.remove(&server) else { return };
+        let (until, how) = if ends <= at { (ends, "over") } else { (at, how) };
+        item.until = Some(until.max(item.at));
+        item.tone = match how {
+            "handed back" => "released",
+            "over" => "expired",
+            "lost" => "lost",
+            _ => "live",
+        };
+        self.done.push(item.with("ended", format!("{how}, at {}", seconds(until))));
+    }
+
+    /// The run is over.
+    pub(super) fn finish(mut self, end: True) -> Vec<Item> {
+        let servers: Vec<u32> = self.open.keys().copied().collect();
+        for server in servers {
+            self.close(server, end, "live when the run ended");
+        }
+        self.done
+    }
+}

@@ -1,0 +1,171 @@
+//! What came of runs, as one HTML file to look at.
+//!
+//! [`run_page`] draws a run: who led, claimed and worked, the leases at the store, messages, faults,
+//! clocks, and what did not hold. [`campaign_page`] shows the sums of many, and the run that failed. A
+//! page loads nothing from anywhere, and forbids itself to: it can be kept beside a build, or sent by
+//! mail.
+//!
+//! ```
+//! use tenure_sim::engine::{Engine, Judging};
+//! use tenure_sim::plan::{FaultKind, Scope, swarm};
+//! use tenure_sim::report::{RunPage, run_page};
+//!
+//! let plan = swarm(7, &FaultKind::ALL, Scope::Model);
+//! let outcome = Engine::Model.run(&plan, Judging::All)?;
+//! let html = run_page(&RunPage::of("model", &plan, &outcome));
+//! assert!(html.starts_with("<!doctype html>"));
+//! # Ok::<(), tenure_sim::engine::EngineError>(())
+//! ```
+//!
+//! Not guaranteed: that a page shows everything. It holds [`ITEMS_MOST`] items; of a longer run it leaves
+//! out the most common ones, and says so. Which node's request the store carried out is worked out where
+//! the trace does not say, and may be wrong where two nodes asked the same at the same time.
+
+mod clocks;
+mod collect;
+mod item;
+mod leases;
+mod messages;
+mod page;
+mod run;
+mod senders;
+mod table;
+mod thinned;
+
+use serde::Serialize;
+
+use crate::campaign::{Failure, Summary, Verdict};
+use crate::clock::True;
+use crate::engine::{Engine, Outcome};
+use crate::plan::{Plan, swarm};
+use crate::properties::Violation;
+use crate::trace::{Digest, Entry};
+pub use table::Table;
+
+/// So many spans, marks and messages a page shows of one run. It shows more only if the run has more of
+/// what is never left out: faults, leases, claims, leads, crashes, violations and what is near them.
+pub const ITEMS_MOST: usize = 10_000;
+
+/// What there is to show of one run.
+#[derive(Clone, Debug)]
+pub struct RunPage<'a> {
+    /// The name of the engine.
+    pub engine: &'a str,
+    /// The plan.
+    pub plan: &'a Plan,
+    /// What happened.
+    pub entries: &'a [Entry],
+    /// When the run was over.
+    pub end: True,
+    /// What did not hold; the page goes to the first one.
+    pub violations: &'a [Violation],
+    /// The properties that it was judged by.
+    pub judged: Vec<&'static str>,
+    /// The hash of the trace, if there is one.
+    pub hash: Option<Digest>,
+    /// What else went wrong, in words: the run could not be carried out, or gave two traces.
+    pub trouble: Option<String>,
+    /// The command that carries it out again. It reads `plan.json`, which the page offers to save, if the
+    /// plan is none that a seed alone gives.
+    pub again: String,
+    /// What the verdict is.
+    pub verdict: Verdict,
+}
+
+impl<'a> RunPage<'a> {
+    /// Of a run that came to its end.
+    pub fn of(engine: &'a str, plan: &'a Plan, outcome: &'a Outcome) -> Self {
+        let violations = outcome.judge.violations();
+        Self {
+            entries: outcome.trace.entries(),
+            end: u64::try_from(outcome.simulated.as_nanos()).unwrap_or(u64::MAX),
+            violations,
+            judged: outcome.judge.judged().collect(),
+            hash: Some(outcome.trace.hash()),
+            verdict: if violations.is_empty() { Verdict::Held } else { Verdict::Violated },
+            ..Self::empty(engine, plan)
+        }
+    }
+
+    /// Of a run that left no trace: it could not be carried out, or not twice alike.
+    pub fn failed(engine: &'a str, plan: &'a Plan, failure: &Failure) -> Self {
+        let trouble = match failure {
+            Failure::Violated { property, what, .. } => format!("{property}: {what}"),
+            Failure::Refused { what } => format!("the plan can't be carried out: {what}"),
+            Failure::Broke { what } => format!("the run broke down: {what}"),
+            Failure::Nondeterministic { first, again } => {
+                format!("the plan gave two traces: {first}, then {again}")
+            }
+        };
+        let verdict = Verdict::of(failure);
+        Self { trouble: Some(trouble), verdict, ..Self::empty(engine, plan) }
+    }
+
+    fn empty(engine: &'a str, plan: &'a Plan) -> Self {
+        Self {
+            engine,
+            plan,
+            entries: &[],
+            end: 0,
+            violations: &[],
+            judged: Vec::new(),
+            hash: None,
+            trouble: None,
+            again: again(engine, plan),
+            verdict: Verdict::Held,
+        }
+    }
+}
+
+fn again(engine: &str, plan: &Plan) -> String {
+    let is_drawn = engine.parse::<Engine>().is_ok_and(|engine| {
+        let scope = engine.scope();
+        swarm(plan.seed, &scope.kinds(), scope) == *plan
+    });
+    let which =
+        if is_drawn { format!("--seed {}", plan.seed) } else { "--plan plan.json".to_owned() };
+    format!("tenure-sim replay --engine {engine} {which}")
+}
+
+/// What there is to show of campaigns.
+#[derive(Clone, Debug, Default)]
+pub struct CampaignPage<'a> {
+    /// Their sums, one for each engine.
+    pub summaries: &'a [Summary],
+    /// What else belongs there, such as a comparison.
+    pub tables: Vec<Table>,
+    /// The run that failed.
+    pub failed: Option<RunPage<'a>>,
+}
+
+/// The page of one run, as HTML in UTF-8.
+pub fn run_page(run: &RunPage<'_>) -> String {
+    let title = format!("{}, seed {}: {}", run.engine, run.plan.seed, said(run.verdict));
+    page::page(&title, &Data { run: Some(run::data(run)), campaign: None })
+}
+
+/// The page of campaigns, as HTML in UTF-8; the failed run stands below.
+pub fn campaign_page(page: &CampaignPage<'_>) -> String {
+    let campaign = table::campaign(page);
+    let title = format!("campaign: {}", campaign.verdict);
+    let run = page.failed.as_ref().map(run::data);
+    page::page(&title, &Data { run, campaign: Some(campaign) })
+}
+
+/// All that a page is told.
+#[derive(Serialize)]
+struct Data<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    campaign: Option<table::CampaignData>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    run: Option<run::RunData<'a>>,
+}
+
+const fn said(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Held => "held",
+        Verdict::Inconclusive => "inconclusive",
+        Verdict::Nondeterministic => "nondeterministic",
+        Verdict::Violated => "violated",
+    }
+}

@@ -1,0 +1,82 @@
+//! One file of everything: styles, scripts and data, and a policy that forbids to load anything else.
+
+use serde::Serialize;
+
+const STYLE: &str = include_str!("viewer/style.css");
+/// In the order in which one needs the other.
+const SCRIPTS: [&str; 7] = [
+    include_str!("viewer/base.js"),
+    include_str!("viewer/layout.js"),
+    include_str!("viewer/draw.js"),
+    include_str!("viewer/panel.js"),
+    include_str!("viewer/run.js"),
+    include_str!("viewer/campaign.js"),
+    include_str!("viewer/main.js"),
+];
+const BODY: &str = include_str!("viewer/body.html");
+
+/// The page that shows that data. `title` is text of ours, and holds no markup.
+pub(super) fn page(title: &str, data: &impl Serialize) -> String {
+    let title = text(title);
+    let data = script(&serde_json::to_string(data).unwrap_or_else(|error| {
+        // Maps with keys that are no strings are all that serde_json refuses, and there are none.
+        unreachable!("{error}")
+    }));
+    let scripts = SCRIPTS.concat();
+    format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; \
+         style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n\
+         <link rel=\"icon\" href=\"data:,\">\n<title>{title}</title>\n\
+         <style>\n{STYLE}</style>\n</head>\n{BODY}\
+         <script type=\"application/json\" id=\"data\">{data}</script>\n\
+         <script>\n(() => {{\n\"use strict\";\n{scripts}}})();\n</script>\n</body>\n</html>\n"
+    )
+}
+
+/// JSON that can't end the script element that it is in, or a line of it: what could do so stands inside
+/// of a string there, and can be written as an escape.
+fn script(json: &str) -> String {
+    let mut safe = String::with_capacity(json.len());
+    for letter in json.chars() {
+        match letter {
+            '<' => safe.push_str("\\u003c"),
+            '>' => safe.push_str("\\u003e"),
+            '&' => safe.push_str("\\u0026"),
+            '\u{2028}' => safe.push_str("\\u2028"),
+            '\u{2029}' => safe.push_str("\\u2029"),
+            other => safe.push(other),
+        }
+    }
+    safe
+}
+
+fn text(words: &str) -> String {
+    words.replace('&', "&amp;").replace('<', "&lt;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WORST: &str = "</script><!--<script>\u{2028}\u{2029}&lt;\"'";
+
+    #[test]
+    fn no_data_ends_the_script_that_it_is_in() {
+        let json = serde_json::to_string(WORST).expect("JSON");
+        let safe = script(&json);
+        assert!(!safe.contains(['<', '>', '&', '\u{2028}', '\u{2029}']), "{safe}");
+        assert_eq!(serde_json::from_str::<String>(&safe).expect("JSON"), WORST);
+    }
+
+    #[test]
+    fn a_page_has_the_scripts_that_we_wrote_and_no_others() {
+        let count = |page: &str| page.matches("<script").count();
+        let plain = page("title", &"data");
+        let worst = page(WORST, &WORST);
+        assert_eq!(count(&worst), count(&plain));
+        assert_eq!(worst.matches("</script").count(), count(&plain));
+    }
+}

@@ -1,0 +1,105 @@
+//! What the page is told of one run.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::clocks::{self, Error};
+use super::collect;
+use super::item::{Item, Kind};
+use super::thinned::thinned;
+use super::{ITEMS_MOST, RunPage, said};
+use crate::clock::True;
+use crate::plan::Plan;
+use crate::properties::Violation;
+
+/// Numbers that may have more than 53 bits are text here: a browser would round them.
+#[derive(Serialize)]
+pub(super) struct RunData<'a> {
+    engine: &'a str,
+    seed: String,
+    version: &'static str,
+    verdict: &'static str,
+    end: True,
+    nodes: usize,
+    events: usize,
+    hash: Option<String>,
+    again: &'a str,
+    trouble: Option<&'a str>,
+    judged: &'a [&'static str],
+    beyond: Vec<String>,
+    settings: Vec<(String, Vec<(String, String)>)>,
+    plan: String,
+    violations: &'a [Violation],
+    kinds: Vec<KindData>,
+    items: Vec<Item>,
+    left_out: BTreeMap<Kind, usize>,
+    clocks: Vec<Error>,
+}
+
+#[derive(Serialize)]
+struct KindData {
+    kind: Kind,
+    name: &'static str,
+    about: &'static str,
+}
+
+pub(super) fn data<'a>(run: &'a RunPage<'_>) -> RunData<'a> {
+    let items = collect::items(run.entries, run.violations, run.end);
+    let thinned = thinned(items, ITEMS_MOST);
+    RunData {
+        engine: run.engine,
+        seed: run.plan.seed.to_string(),
+        version: env!("CARGO_PKG_VERSION"),
+        verdict: said(run.verdict),
+        end: run.end,
+        nodes: run.plan.nodes.len(),
+        events: run.entries.len(),
+        hash: run.hash.map(|hash| hash.to_string()),
+        again: &run.again,
+        trouble: run.trouble.as_deref(),
+        judged: &run.judged,
+        beyond: run.plan.broken().iter().map(plain).collect(),
+        settings: settings(run.plan),
+        plan: run.plan.to_text(),
+        violations: run.violations,
+        kinds: Kind::ALL.map(described).into(),
+        items: thinned.items,
+        left_out: thinned.left_out,
+        clocks: clocks::errors(run.plan, run.entries, run.end),
+    }
+}
+
+fn described(kind: Kind) -> KindData {
+    let (name, about) = kind.described();
+    KindData { kind, name, about }
+}
+
+/// Settings that several candidates have in common are told once.
+fn settings(plan: &Plan) -> Vec<(String, Vec<(String, String)>)> {
+    let mut told: Vec<(Vec<usize>, _)> = Vec::new();
+    for node in 0..plan.nodes.len() {
+        let settings = plan.settings_of(node);
+        match told.iter_mut().find(|(_, other)| *other == settings) {
+            Some((nodes, _)) => nodes.push(node),
+            None => told.push((vec![node], settings)),
+        }
+    }
+    let name = |nodes: Vec<usize>| {
+        let names: Vec<String> = nodes.iter().map(|node| format!("n{node}")).collect();
+        names.join(", ")
+    };
+    let fields = |settings| match serde_json::to_value(settings) {
+        Ok(serde_json::Value::Object(fields)) => {
+            fields.into_iter().map(|(name, value)| (name, value.to_string())).collect()
+        }
+        _ => Vec::new(),
+    };
+    told.into_iter().map(|(nodes, settings)| (name(nodes), fields(settings))).collect()
+}
+
+/// The name of something that is a word in JSON.
+fn plain(of: &impl Serialize) -> String {
+    let value = serde_json::to_value(of).unwrap_or_default();
+    value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned)
+}

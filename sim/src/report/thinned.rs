@@ -1,0 +1,108 @@
+//! A page holds so many items and no more: of a longer run, some are left out, evenly.
+//!
+//! Never left out is what a run can't be understood without, and what is near a violation.
+
+use std::collections::BTreeMap;
+
+use super::item::{Item, Kind};
+
+/// So many items before each violation, and as many after it, are kept.
+const NEAR: usize = 300;
+
+/// What is shown, and how much of each kind is not.
+#[derive(Debug)]
+pub(super) struct Thinned {
+    pub(super) items: Vec<Item>,
+    pub(super) left_out: BTreeMap<Kind, usize>,
+}
+
+/// Leaves out what is too much, in the order of time. What can't be left out stays, even if it alone is
+/// more than `most`.
+pub(super) fn thinned(mut items: Vec<Item>, most: usize) -> Thinned {
+    items.sort_by_key(|item| item.at);
+    if items.len() <= most {
+        return Thinned { items, left_out: BTreeMap::new() };
+    }
+    let keeps = kept(&items);
+    let room = most.saturating_sub(keeps.iter().filter(|keeps| **keeps).count());
+    let rest = keeps.iter().filter(|keeps| !**keeps).count();
+    let mut left_out: BTreeMap<Kind, usize> = BTreeMap::new();
+    let mut seen: BTreeMap<Kind, usize> = BTreeMap::new();
+    let items = items.into_iter().zip(keeps).filter_map(|(item, keeps)| {
+        let number = seen.entry(item.kind).or_default();
+        if keeps {
+            return Some(item);
+        }
+        // Of each kind the same share, at equal distances.
+        let is_shown = (*number + 1) * room / rest > *number * room / rest;
+        *number += 1;
+        if is_shown {
+            return Some(item);
+        }
+        *left_out.entry(item.kind).or_default() += 1;
+        None
+    });
+    Thinned { items: items.collect(), left_out }
+}
+
+fn kept(items: &[Item]) -> Vec<bool> {
+    let mut keeps: Vec<bool> = items.iter().map(|item| item.kind.is_essential()).collect();
+    let violations = items.iter().enumerate().filter(|(_, item)| item.kind == Kind::Violation);
+    for (index, _) in violations {
+        let last = items.len().min(index + NEAR + 1);
+        keeps[index.saturating_sub(NEAR)..last].fill(true);
+    }
+    keeps
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn items(of: Kind, count: u64) -> impl Iterator<Item = Item> {
+        (0..count).map(move |at| Item::new(of, None, at * 10, ""))
+    }
+
+    fn count(thinned: &Thinned, kind: Kind) -> usize {
+        thinned.items.iter().filter(|item| item.kind == kind).count()
+    }
+
+    #[test]
+    fn what_fits_is_shown_whole() {
+        let thinned = thinned(items(Kind::Message, 50).collect(), 50);
+        assert_eq!((thinned.items.len(), thinned.left_out.len()), (50, 0));
+    }
+
+    #[test]
+    fn what_a_run_needs_stays_and_the_rest_is_thinned_evenly() {
+        let all = items(Kind::Message, 6_000).chain(items(Kind::Effect, 3_000));
+        let all: Vec<Item> = all.chain(items(Kind::Fault, 400)).collect();
+        let thinned = thinned(all, 1_000);
+        assert_eq!(count(&thinned, Kind::Fault), 400);
+        assert!(thinned.items.len() <= 1_000, "{}", thinned.items.len());
+        assert!((395..=400).contains(&count(&thinned, Kind::Message)), "{thinned:?}");
+        let shown: Vec<_> =
+            thinned.items.iter().filter(|item| item.kind == Kind::Message).collect();
+        let widest = shown.windows(2).map(|pair| pair[1].at - pair[0].at).max();
+        assert_eq!(widest, Some(150), "one of fifteen, without holes");
+        assert_eq!(thinned.left_out[&Kind::Message] + shown.len(), 6_000);
+        assert!(!thinned.left_out.contains_key(&Kind::Fault));
+    }
+
+    #[test]
+    fn what_is_near_a_violation_stays() {
+        let mut all: Vec<Item> = items(Kind::Message, 9_000).collect();
+        all.push(Item::new(Kind::Violation, None, 45_005, ""));
+        let thinned = thinned(all, 1_000);
+        let near = |item: &&Item| (43_000..47_000).contains(&item.at) && item.kind == Kind::Message;
+        assert_eq!(thinned.items.iter().filter(near).count(), 400);
+        assert!(thinned.items.len() <= 1_000);
+    }
+
+    #[test]
+    fn what_can_not_be_left_out_may_be_too_much() {
+        let all = items(Kind::Leads, 70).chain(items(Kind::Message, 70)).collect();
+        let thinned = thinned(all, 50);
+        assert_eq!((thinned.items.len(), thinned.left_out[&Kind::Message]), (70, 70));
+    }
+}

@@ -1,0 +1,62 @@
+// Where everything stands, top to bottom: the axis, the store, then a lane for each node.
+const GUTTER = 112;
+const ROW = { fault: 14, lease: 15, claim: 10, leads: 15, marks: 14, work: 9, clock: 18 };
+const PAD = 7;
+const FAULT_ROWS = 4;
+
+// Puts spans that overlap into rows of their own, as few as it takes.
+const stacked = (items, most) => {
+  const ends = [];
+  for (const item of items) {
+    let row = ends.findIndex((end) => end <= item.at);
+    if (row < 0) row = ends.length < most ? ends.length : most - 1;
+    ends[row] = Math.max(ends[row] || 0, item.until === undefined ? item.at + 1 : item.until);
+    item.row = row;
+  }
+  return Math.max(1, ends.length);
+};
+
+const lanes = (run) => {
+  const axis = 40;
+  let y = axis;
+  const made = [];
+  const lane = (node, rows) => {
+    const of = { node, y, rows: {} };
+    let at = y + PAD;
+    for (const [name, count] of rows) {
+      of.rows[name] = at;
+      at += ROW[name] * count + (count ? 2 : 0);
+    }
+    of.height = at + PAD - 2 - y;
+    y += of.height;
+    made.push(of);
+  };
+  const own = (node, kind) => run.items.filter((item) => item.kind === kind && item.node === node);
+  const faults = (node) => stacked(own(node, "fault"), FAULT_ROWS) * (own(node, "fault").length ? 1 : 0);
+  lane(undefined, [["fault", faults(undefined)], ["lease", stacked(own(undefined, "lease"), 3)], ["marks", 1], ["clock", 1]]);
+  for (let node = 0; node < run.nodes; node++) {
+    lane(node, [["marks", 1], ["fault", faults(node)], ["claim", 1], ["leads", 1], ["work", 1], ["clock", 1]]);
+  }
+  return { axis, lanes: made, height: y };
+};
+
+// A step of the axis that gives some ten marks.
+const tick = (span) => {
+  const raw = span / 10;
+  const power = 10 ** Math.floor(Math.log10(raw));
+  return [1, 2, 5, 10].map((of) => of * power).find((of) => of >= raw);
+};
+
+// What the filter looks at.
+const searched = (item, run) => {
+  const words = [item.kind, item.label, item.tone, laneName(item.node)];
+  if (item.holder !== undefined) words.push("n" + item.holder);
+  if (item.way) words.push(item.way.lost ? "lost" : "", item.way.duplicated ? "duplicated" : "", item.way.overtaken ? "overtaken" : "");
+  for (const [name, value] of item.facts) words.push(name, value);
+  return words.join(" ").toLowerCase();
+};
+
+const matches = (item, words) => words.every((word) => {
+  if (/^n\d+$/.test(word)) return item.node === Number(word.slice(1)) || item.holder === Number(word.slice(1));
+  return item.words.includes(word);
+});
