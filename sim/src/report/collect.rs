@@ -21,7 +21,7 @@ pub(super) fn items(entries: &[Entry], violations: &[Violation], end: True) -> V
     let mut items = collected.finish(end);
     items.extend(violations.iter().map(|violation| {
         Item::new(Kind::Violation, None, violation.at, violation.property)
-            .with("what", &violation.what)
+            .with("what", violation.what.as_str())
     }));
     items
 }

@@ -162,9 +162,31 @@ impl Item {
     }
 
     /// Says something else about it.
-    pub(super) fn with(mut self, name: &'static str, value: impl ToString) -> Self {
-        self.facts.push((name, value.to_string()));
+    pub(super) fn with(mut self, name: &'static str, value: impl Into<Fact>) -> Self {
+        self.facts.push((name, value.into().0));
         self
+    }
+}
+
+/// What is said of an item, in words.
+#[derive(Debug)]
+pub(super) struct Fact(String);
+
+impl From<String> for Fact {
+    fn from(words: String) -> Self {
+        Self(words)
+    }
+}
+
+impl From<&str> for Fact {
+    fn from(words: &str) -> Self {
+        Self(words.to_owned())
+    }
+}
+
+impl From<u64> for Fact {
+    fn from(number: u64) -> Self {
+        Self(number.to_string())
     }
 }
 

@@ -67,7 +67,7 @@ impl Leases {
         let mut item = Item::new(Kind::Lease, None, at, format!("{token} {name}"))
             .with("token", token)
             .with("holder", format!("{name}, id {holder:032x}"))
-            .with("server", server);
+            .with("server", u64::from(server));
         item.holder = who.map(|who| who.node);
         self.open.insert(server, Open { token, holder, ends, item });
     }

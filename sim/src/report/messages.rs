@@ -38,7 +38,7 @@ impl Messages {
 
     pub(super) fn served(&mut self, at: True, entry: usize, step: &StoreStep, senders: &Senders) {
         let sent = senders.sent(entry).and_then(|sent| self.by_entry.get(&sent)).copied();
-        let number = sent.unwrap_or_else(|| self.from_nobody(at, step.request));
+        let number = sent.unwrap_or_else(|| self.nobodys(at, step.request));
         let item = &mut self.items[number];
         item.until = item.until.max(Some(at));
         let way = item.way.get_or_insert_default();
@@ -61,7 +61,7 @@ impl Messages {
     }
 
     /// A request whose sender can't be told: it is drawn at the store alone.
-    fn from_nobody(&mut self, at: True, asked: Asked) -> usize {
+    fn nobodys(&mut self, at: True, asked: Asked) -> usize {
         let mut item = Item::new(Kind::Message, None, at, words(asked));
         item.way = Some(Way::default());
         self.items.push(item);

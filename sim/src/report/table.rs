@@ -46,6 +46,8 @@ impl Table {
                 head.push(name.clone());
             }
         }
+        // What a row is about stands first.
+        head.sort_by_key(|name| !["name", "mutant"].contains(&name.as_str()));
         let row = |object: Map<String, Value>| {
             head.iter().map(|name| object.get(name).map_or_else(String::new, words)).collect()
         };

@@ -4,6 +4,7 @@
 
 mod merge;
 mod shrink;
+mod report;
 mod trace;
 
 use std::path::Path;

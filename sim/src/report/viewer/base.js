@@ -23,6 +23,17 @@ const make = (tag, fields = {}, ...inside) => {
   return made;
 };
 
+// With the next frame; a page that nobody looks at gets none, and must get on all the same.
+const soon = (what) => {
+  let isDone = false;
+  const once = () => {
+    if (!isDone) what();
+    isDone = true;
+  };
+  requestAnimationFrame(once);
+  setTimeout(once, 100);
+};
+
 const SECOND = 1e9;
 // A time in as many digits as tell it from one that is `step` nanoseconds away.
 const clock = (ns, step = 1e3) => {

@@ -77,7 +77,7 @@ const drawer = (canvas, run, place) => {
     for (let at = Math.ceil(view.from / step) * step; at <= view.to; at += step) {
       const mark = Math.round(x(at)) + 0.5;
       path([[mark, place.axis - 6], [mark, place.height]], c.faint);
-      write(clock(at, step), mark, place.axis - 12, c.muted, Infinity, "center", "10px system-ui, 'DejaVu Sans', sans-serif");
+      if (mark > GUTTER + (at > 0 ? 22 : 0)) write(clock(at, step), mark, place.axis - 12, c.muted, Infinity, "center", "10px system-ui, 'DejaVu Sans', sans-serif");
     }
   };
 
@@ -88,12 +88,14 @@ const drawer = (canvas, run, place) => {
       path([[0, lane.y + 0.5], [GUTTER, lane.y + 0.5]], c.line);
       const names = { fault: "faults", lease: "lease", claim: "claim", leads: "leads", work: "work", clock: "clock", marks: lane.node === undefined ? "requests" : "events" };
       for (const [name, y] of Object.entries(lane.rows)) {
-        if (name === "fault" && !run.items.some((item) => item.kind === "fault" && item.node === lane.node)) continue;
+        if (name === "clock") {
+          write(lane.error > 1 ? "\u00b1" + length(lane.error) : "exact", GUTTER - 40, y + ROW[name] / 2 + 0.5, c.muted, Infinity, "right", "9px system-ui, 'DejaVu Sans', sans-serif");
+        }
         write(names[name], GUTTER - 10, y + ROW[name] / 2 + 0.5, c.muted, Infinity, "right", "9.5px system-ui, 'DejaVu Sans', sans-serif");
       }
       context.fillStyle = lane.node === undefined ? c.ink : nodeColour(lane.node);
       context.fillRect(0, lane.y + 1, 4, lane.height - 1);
-      write(laneName(lane.node), 12, lane.y + lane.height / 2, c.ink, Infinity, "left", "600 13px system-ui, 'DejaVu Sans', sans-serif");
+      write(laneName(lane.node), 12, lane.y + PAD + 7, c.ink, Infinity, "left", "600 13px system-ui, 'DejaVu Sans', sans-serif");
     }
     path([[GUTTER - 2.5, place.axis], [GUTTER - 2.5, place.height]], c.line);
     write("true time", 12, place.axis - 12, c.muted, Infinity, "left", "10px system-ui, 'DejaVu Sans', sans-serif");
@@ -172,7 +174,7 @@ const drawer = (canvas, run, place) => {
     context.globalAlpha = shade(item) * (item.kind === "renewal" ? 0.55 : 1);
     context.fillStyle = colour;
     marks[item.kind](at, y, colour);
-    if (item.kind !== "renewal" && item.kind !== "hint" && gap(item) > 20) write(item.label, at + 9, y, c.muted, gap(item));
+    if (item.kind !== "renewal" && item.kind !== "hint" && item.label !== "starts" && gap(item) > 20) write(item.label, at + 9, y, c.muted, gap(item));
     context.globalAlpha = 1;
     hit(item, at - 5, y - 6, at + 5, y + 6);
     if (state.selected === item) ring(at - 5, y - 6, 10, 12);
@@ -199,7 +201,7 @@ const drawer = (canvas, run, place) => {
   };
 
   // From the node to the store's row of requests, and back.
-  const message = (item, alpha) => {
+  const message = (item, alpha, many) => {
     const until = item.until === undefined ? item.at : item.until;
     if (!within(item.at, until)) return;
     const store = by_node(undefined).rows.marks + ROW.marks / 2;
@@ -210,8 +212,13 @@ const drawer = (canvas, run, place) => {
     const dash = way && way.overtaken ? [6, 3] : [];
     const thick = chosen ? 2 : item.tone === "release" ? 1.6 : 1;
     const lines = [];
+    // Where there are many, one that is fast shows its two ends.
     const leg = (from, to, dashed = dash) => {
-      path([from, to], colour, thick, dashed);
+      if (many && !chosen && !lost && Math.abs(to[0] - from[0]) < 10) {
+        const down = Math.sign(to[1] - from[1]) * 9;
+        path([from, [from[0], from[1] + down]], colour, thick, dashed);
+        path([[to[0], to[1] - down], to], colour, thick, dashed);
+      } else path([from, to], colour, thick, dashed);
       lines.push([from, to]);
     };
     const cross = (at, y) => {
@@ -219,7 +226,7 @@ const drawer = (canvas, run, place) => {
       path([[at + 3, y - 3], [at - 3, y + 3]], colour, 1.5);
     };
     if (!way || (lost === "to-store" && !way.store.length)) {
-      const half = own + (store - own) * 0.18;
+      const half = many ? own - 9 : own + (store - own) * 0.18;
       leg([x(item.at), own], [x(item.at) + 6, half], [3, 2]);
       cross(x(item.at) + 6, half);
     } else {
@@ -229,13 +236,13 @@ const drawer = (canvas, run, place) => {
       const last = way.store[way.store.length - 1];
       if (way.back !== undefined && last !== undefined) leg([x(last), store], [x(way.back), own]);
       else if (lost === "to-node" && last !== undefined) {
-        const half = store + (own - store) * 0.18;
+        const half = many ? store + 9 : store + (own - store) * 0.18;
         leg([x(last), store], [x(last) + 6, half], [3, 2]);
         cross(x(last) + 6, half);
       }
-      context.globalAlpha = (chosen ? 1 : 0.9) * shade(item);
+      context.globalAlpha = (chosen ? 1 : many && !/: (granted|released)/.test(item.label) ? 0.35 : 0.9) * shade(item);
       for (const at of way.store) served(item, x(at), store, colour);
-      if (way.store.length > 1) write("\u00d7" + way.store.length, x(last) + 5, store - 5, c.bad, Infinity, "left", "9px sans-serif");
+      if (way.store.length > 1 && !many) write("\u00d7" + way.store.length, x(last) + 5, store - 5, c.bad, Infinity, "left", "9px sans-serif");
     }
     context.globalAlpha = 1;
     hits.push({ item, lines });
@@ -268,20 +275,23 @@ const drawer = (canvas, run, place) => {
     context.clip();
     path(points, c.muted, 1.3);
     context.restore();
-    if (most > 1) write("\u00b1" + length(most), width - 6, top + 4, c.muted, Infinity, "right", "9.5px system-ui, 'DejaVu Sans', sans-serif");
+    lane.error = most;
   };
 
   const violations = () => {
-    let last = -Infinity, row = 0;
-    for (const item of state.of.violation || []) {
+    const ends = [];
+    const inView = (state.of.violation || []).filter((item) => x(item.at) >= GUTTER - 1 && x(item.at) <= width);
+    for (const item of inView) {
+      path([[x(item.at), 4], [x(item.at), place.height]], c.bad, state.selected === item ? 2.5 : 1.5);
+    }
+    for (const item of inView) {
       const at = x(item.at);
-      if (at < GUTTER - 1 || at > width) continue;
-      path([[at, 4], [at, place.height]], c.bad, state.selected === item ? 2.5 : 1.5);
       context.font = "600 11px system-ui, 'DejaVu Sans', sans-serif";
       const wide = context.measureText(item.label).width + 12;
       const left = at + wide > width ? at - wide : at;
-      row = left < last ? (row + 1) % 2 : 0;
-      last = Math.max(last, left + wide + 4);
+      let row = ends.findIndex((end) => end <= left);
+      if (row < 0) row = Math.min(ends.length, FLAG_ROWS - 1);
+      ends[row] = left + wide + 4;
       context.fillStyle = c.bad;
       context.fillRect(left, 1 + row * 15, wide, 14);
       write(item.label, left + 6, 8.5 + row * 15, c.on, Infinity, "left", "600 11px system-ui, 'DejaVu Sans', sans-serif");
@@ -305,8 +315,8 @@ const drawer = (canvas, run, place) => {
     each("calm", calm);
     each("fault", fault);
     const inView = (now.of.message || []).filter((item) => within(item.at, item.until === undefined ? item.at : item.until)).length;
-    const alpha = inView > 600 ? 0.1 : inView > 200 ? 0.2 : inView > 60 ? 0.35 : 0.65;
-    each("message", (item) => message(item, alpha));
+    const alpha = inView > 600 ? 0.2 : inView > 150 ? 0.35 : inView > 60 ? 0.45 : 0.65;
+    each("message", (item) => message(item, alpha, inView > 150));
     each("lease", lease);
     each("claim", (item) => span(item, by_node(item.node).rows.claim, ROW.claim - 2, { fill: nodeColour(item.node), alpha: 0.38 }));
     each("quarantine", (item) => span(item, by_node(item.node).rows.claim, ROW.claim - 2, { fill: nodeColour(item.node), alpha: 0.12, border: nodeColour(item.node), dash: [3, 2] }));

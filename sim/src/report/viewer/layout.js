@@ -3,6 +3,7 @@ const GUTTER = 112;
 const ROW = { fault: 14, lease: 15, claim: 10, leads: 15, marks: 14, work: 9, clock: 18 };
 const PAD = 7;
 const FAULT_ROWS = 4;
+const FLAG_ROWS = 4;
 
 // Puts spans that overlap into rows of their own, as few as it takes.
 const stacked = (items, most) => {
@@ -17,14 +18,15 @@ const stacked = (items, most) => {
 };
 
 const lanes = (run) => {
-  const axis = 40;
+  // Above the times there is room for the names of violations that are close together.
+  const axis = 26 + 15 * Math.max(1, Math.min(FLAG_ROWS, run.violations.length));
   let y = axis;
   const made = [];
   const lane = (node, rows) => {
     const of = { node, y, rows: {} };
     let at = y + PAD;
     for (const [name, count] of rows) {
-      of.rows[name] = at;
+      if (count) of.rows[name] = at;
       at += ROW[name] * count + (count ? 2 : 0);
     }
     of.height = at + PAD - 2 - y;
@@ -34,8 +36,12 @@ const lanes = (run) => {
   const own = (node, kind) => run.items.filter((item) => item.kind === kind && item.node === node);
   const faults = (node) => stacked(own(node, "fault"), FAULT_ROWS) * (own(node, "fault").length ? 1 : 0);
   lane(undefined, [["fault", faults(undefined)], ["lease", stacked(own(undefined, "lease"), 3)], ["marks", 1], ["clock", 1]]);
+  // A node that never led needs no room for it.
+  const any = (node, ...kinds) => (kinds.some((kind) => own(node, kind).length) ? 1 : 0);
   for (let node = 0; node < run.nodes; node++) {
-    lane(node, [["marks", 1], ["fault", faults(node)], ["claim", 1], ["leads", 1], ["work", 1], ["clock", 1]]);
+    const claims = any(node, "claim", "quarantine", "renewal");
+    const works = any(node, "work", "effect");
+    lane(node, [["marks", 1], ["fault", faults(node)], ["claim", claims], ["leads", any(node, "leads")], ["work", works], ["clock", 1]]);
   }
   return { axis, lanes: made, height: y };
 };

@@ -101,4 +101,4 @@ if (data.run) {
 }
 if (data.campaign) showCampaign(data.campaign);
 if (data.run) showRun(data.run);
-requestAnimationFrame(() => { body.dataset.ready = "true"; });
+soon(() => { body.dataset.ready = "true"; });

@@ -17,7 +17,7 @@ const showRun = (run) => {
   const redraw = () => {
     if (asked) return;
     asked = true;
-    requestAnimationFrame(() => {
+    soon(() => {
       asked = false;
       lane.draw(state);
       strip.draw(state);
@@ -85,7 +85,7 @@ const showRun = (run) => {
     const now = all.indexOf(state.selected);
     const item = all[(number === undefined ? now + 1 : number) % all.length];
     const index = run.items.indexOf(item);
-    const first = run.items[Math.max(0, index - 60)].at, last = run.items[Math.min(run.items.length - 1, index + 25)].at;
+    const first = run.items[Math.max(0, index - 40)].at, last = run.items[Math.min(run.items.length - 1, index + 20)].at;
     const wide = Math.max(last - first, 1e6);
     look(Math.min(first, item.at - wide * 0.2) - wide * 0.05, Math.max(last, item.at + wide * 0.1) + wide * 0.05);
     select(item, true);
@@ -166,7 +166,7 @@ const head = (run) => {
   if (list.length > 1) by("jump").textContent = "Go to the next violation";
   const tell = (name, at, what) => first.append(make("p", { className: "first" }, make("b", {}, name), at, make("br"), what));
   if (run.trouble) tell("The run failed", "", run.trouble);
-  if (list.length) tell(list[0].property, " violated at " + clock(list[0].at, 1), list[0].what);
+  if (list.length) tell(list[0].property, " violated at " + clock(list[0].at, 1) + (list.length > 1 ? `, the first of ${list.length} violations` : ""), list[0].what);
   if (list.length) {
     const rows = list.map((of) => {
       const row = make("button", { title: of.what }, make("span", {}, clock(of.at, 1e5)), make("span", {}, of.property));

@@ -1,0 +1,89 @@
+//! `--report`: the data that the page is told. That it is shown is for the test with a browser.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use super::{FAULTS, command, json, path, refused};
+
+/// The data of a page.
+fn told(file: &str) -> Value {
+    let html = fs::read_to_string(file).unwrap();
+    let (_, data) = html.split_once("<script type=\"application/json\" id=\"data\">").unwrap();
+    serde_json::from_str(data.split_once("</script>").unwrap().0).unwrap()
+}
+
+fn titles(campaign: &Value) -> Vec<&str> {
+    let tables = campaign["tables"].as_array().unwrap();
+    tables.iter().map(|table| table["title"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn a_run_and_its_recorded_trace_have_one_page() {
+    let folder = tempfile::tempdir().unwrap();
+    let [trace, one, other] =
+        ["run.jsonl", "one.html", "other.html"].map(|name| path(folder.path(), name));
+    let replay = ["replay", "--seed", "7", "--trace", &trace, "--report", &one];
+    assert_eq!(command(&replay).status.code(), Some(0));
+    assert_eq!(command(&["check", &trace, "--report", &other]).status.code(), Some(0));
+    assert_eq!(fs::read_to_string(&one).unwrap(), fs::read_to_string(&other).unwrap());
+    let run = &told(&one)["run"];
+    assert_eq!((&run["seed"], &run["verdict"]), (&json!("7"), &json!("held")));
+    assert_eq!(run["again"], "tenure-sim replay --engine model --seed 7");
+    let drawn = ["replay", "--seed", "7", "--faults", FAULTS, "--report", &one];
+    assert_eq!(command(&drawn).status.code(), Some(0));
+    assert_eq!(told(&one)["run"]["again"], "tenure-sim replay --engine model --plan plan.json");
+}
+
+#[test]
+fn a_campaign_has_a_page_with_what_else_is_handed_in() {
+    let folder = tempfile::tempdir().unwrap();
+    let [page, compared, mutants] =
+        ["page.html", "compared.json", "mutants.json"].map(|name| path(folder.path(), name));
+    fs::write(&compared, json(&["compare", "--runs", "1"]).to_string()).unwrap();
+    fs::write(&mutants, json!({ "mutants": [{ "name": "late", "killed": true }] }).to_string())
+        .unwrap();
+    let run = ["run", "--engine", "model", "--runs", "3", "--report", &page];
+    let given = ["--compare", &compared, "--mutants", &mutants];
+    assert_eq!(command(&[&run[..], &given[..]].concat()).status.code(), Some(2));
+    let campaign = &told(&page)["campaign"];
+    assert_eq!(campaign["verdict"], "inconclusive");
+    let titles = titles(campaign);
+    assert_eq!((titles[0], titles[2], titles[4]), ("Figures", "Properties", "Mutants"));
+    assert!(titles[5].starts_with("cut-off"), "{titles:?}");
+    assert_eq!(campaign["tables"][4]["rows"][0], json!(["late", "true"]));
+    assert!(told(&page)["run"].is_null());
+    refused(&["run", "--runs", "1", "--mutants", &mutants], &["--report"]);
+    fs::write(&mutants, "[1]").unwrap();
+    refused(&[&run[..], &given[..]].concat(), &["mutants.json", "list of objects"]);
+}
+
+#[test]
+fn merged_campaigns_show_the_run_that_failed() {
+    let folder = tempfile::tempdir().unwrap();
+    let [file, page] = ["one.json", "page.html"].map(|name| path(folder.path(), name));
+    let mut summary = json(&["run", "--engine", "model", "--runs", "4"]);
+    summary["failed"] = json!({
+        "seed": 3, "kind": "violated", "property": "single-leader", "at_ns": 5, "what": "two lead",
+    });
+    fs::write(&file, summary.to_string()).unwrap();
+    assert_eq!(command(&["merge", &file, "--report", &page]).status.code(), Some(1));
+    let told = told(&page);
+    assert_eq!(told["campaign"]["verdict"], "violated");
+    assert_eq!(told["run"]["seed"], "3");
+}
+
+#[test]
+fn a_control_shows_what_broke() {
+    let folder = tempfile::tempdir().unwrap();
+    let page = path(folder.path(), "page.html");
+    let control = ["run", "--control", "unfenced", "--seed", "1", "--runs", "2", "--report", &page];
+    assert_eq!(command(&control).status.code(), Some(0));
+    let run = &told(&page)["run"];
+    assert_eq!(run["violations"][0]["property"], "unfenced-in-order");
+    assert_eq!(
+        run["items"].as_array().unwrap().iter().filter(|of| of["kind"] == "violation").count(),
+        1
+    );
+    refused(&["run", "--control", "all", "--runs", "1", "--report", &page], &["one control"]);
+}
