@@ -30,6 +30,8 @@ mod page;
 mod run;
 mod senders;
 mod table;
+#[cfg(test)]
+mod tests;
 mod thinned;
 
 use serde::Serialize;

@@ -5,14 +5,16 @@
 //! it is told by the answers, and by what else the same holder id asked. For drawing, not for judging.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::trace::{Answer, Asked, Entry, Event, StoreStep, Who};
 
-/// So many of a node's latest requests may still be on their way.
-const UNDER_WAY: usize = 16;
-/// What a grant that its holder speaks of weighs.
-const CERTAIN: u64 = 1_000_000;
+/// So many of a node's latest requests may still be on their way: a store that stalls serves them all later.
+const UNDER_WAY: usize = 512;
+/// What a request weighs whose answer was the one that the store gave.
+const ANSWERED: u64 = 8;
+/// What a grant weighs besides, under which that process was elected.
+const ELECTED: u64 = 1_000;
 
 /// One request, by the entries that tell of it.
 #[derive(Clone, Debug)]
@@ -56,10 +58,11 @@ impl Senders {
 
     /// Every request that fits a step speaks for its sender, and the more so if its answer fits too.
     fn told_apart(&self, entries: &[Entry]) -> BTreeMap<u128, Who> {
-        let mut elected = BTreeMap::new();
+        // Two primaries may grant one token to two.
+        let mut elected: BTreeSet<(u64, Who)> = BTreeSet::new();
         for entry in entries {
             if let Event::Elected { who, token, .. } = entry.event {
-                elected.insert(token, who);
+                elected.insert((token, who));
             }
         }
         let mut votes: BTreeMap<u128, BTreeMap<Who, u64>> = BTreeMap::new();
@@ -67,12 +70,15 @@ impl Senders {
             let of = votes.entry(step.holder).or_default();
             for (who, requests) in &self.requests {
                 let fits = under_way(requests, index).map(|request| fit(request, index, step));
-                *of.entry(*who).or_default() += fits.max().unwrap_or(0);
-            }
-            if let Answer::Granted { token, .. } = step.answer
-                && let Some(who) = elected.get(&token)
-            {
-                *of.entry(*who).or_default() += CERTAIN;
+                let fits = fits.max().unwrap_or(0);
+                let of = of.entry(*who).or_default();
+                *of += fits;
+                if let Answer::Granted { token, .. } = step.answer
+                    && fits == ANSWERED
+                    && elected.contains(&(token, *who))
+                {
+                    *of += ELECTED;
+                }
             }
         }
         let most = |votes: BTreeMap<Who, u64>| {
@@ -136,7 +142,7 @@ fn fit(request: &Request, index: usize, step: &StoreStep) -> u64 {
         return 0;
     }
     match request.answered {
-        Some((at, Some(answer))) if at > index && answer == step.answer => 8,
+        Some((at, Some(answer))) if at > index && answer == step.answer => ANSWERED,
         // Its answer is lost, or it has been given up.
         None | Some((_, None)) => 2,
         Some(_) => 1,

@@ -1,0 +1,161 @@
+//! Nothing that happened is lost on its way to the page.
+
+use super::collect::items;
+use super::item::{Item, Kind};
+use super::senders::Senders;
+use super::{RunPage, run_page};
+use crate::engine::{Engine, Judging, Outcome};
+use crate::plan::{FaultKind, Plan, Scope, swarm};
+use crate::properties::history::{
+    answered, crashed, elected, grant, granted, kept, leads, leads_no_more, n, release, renew,
+    renewed, sent, stepped_down, wrote,
+};
+use crate::trace::{Asked, Entry, Event, Fate, Kept, Reason};
+
+fn outcome(seed: u64) -> (Plan, Outcome) {
+    let plan = swarm(seed, &FaultKind::ALL, Scope::Model);
+    let outcome = Engine::Model.run(&plan, Judging::All).expect("a run");
+    (plan, outcome)
+}
+
+fn of(history: impl IntoIterator<Item = (u64, Event)>) -> Vec<Item> {
+    let history = history.into_iter().map(|(at, event)| {
+        let event = crate::properties::history::in_time(at, event);
+        Entry { at, event }
+    });
+    items(&history.collect::<Vec<_>>(), &[], 1_000)
+}
+
+/// Where the items of a kind begin and end.
+fn spans(items: &[Item], kind: Kind) -> Vec<(u64, Option<u64>)> {
+    items.iter().filter(|item| item.kind == kind).map(|item| (item.at, item.until)).collect()
+}
+
+#[test]
+fn all_that_happens_is_drawn_once() {
+    for seed in 1..=60 {
+        let (_, outcome) = outcome(seed);
+        let entries = outcome.trace.entries();
+        let end = u64::try_from(outcome.simulated.as_nanos()).expect("short");
+        let items = items(entries, &[], end);
+        let happened = |is: fn(&Event) -> bool| entries.iter().filter(|of| is(&of.event)).count();
+        let drawn = |kind| items.iter().filter(|item| item.kind == kind).count();
+        let same = [
+            (Kind::Claim, happened(|event| matches!(event, Event::Elected { .. }))),
+            (Kind::Renewal, happened(|event| matches!(event, Event::Renewed { .. }))),
+            (Kind::Leads, happened(|event| matches!(event, Event::Leads { .. }))),
+            (Kind::Fault, happened(|event| matches!(event, Event::Fault { .. }))),
+            (Kind::Effect, happened(|event| matches!(event, Event::Wrote { .. }))),
+            (Kind::Crashed, happened(|event| matches!(event, Event::Crashed { .. }))),
+            (Kind::Quarantine, happened(|event| matches!(event, Event::Quarantined { .. }))),
+        ];
+        for (kind, count) in same {
+            assert_eq!(drawn(kind), count, "seed {seed}: {kind:?}");
+        }
+        let served = items.iter().filter_map(|item| item.way.as_ref()).map(|way| way.store.len());
+        let steps = happened(|event| matches!(event, Event::Store(_)));
+        assert_eq!(served.sum::<usize>(), steps, "seed {seed}");
+        let is_in_order = |item: &Item| item.until.is_none_or(|until| until >= item.at);
+        assert!(items.iter().all(is_in_order), "seed {seed}");
+    }
+}
+
+#[test]
+fn whoever_asked_is_told() {
+    for seed in 1..=60 {
+        let (_, outcome) = outcome(seed);
+        let entries = outcome.trace.entries();
+        let senders = Senders::of(entries);
+        for (index, entry) in entries.iter().enumerate() {
+            if let Event::Store(step) = &entry.event {
+                let sent = senders.sent(index).unwrap_or_else(|| panic!("seed {seed}: {step:?}"));
+                let Event::Sent { who, request, .. } = entries[sent].event else { panic!() };
+                assert_eq!((Some(who), request), (senders.who(step.holder), step.request));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_claim_ends_where_it_says_if_nothing_ends_it_before() {
+    let history = [
+        (10, elected(n(0), 5, 100)),
+        (50, renewed(n(0), 5, 140)),
+        (200, stepped_down(n(0), 5, Reason::Expired)),
+        (300, elected(n(1), 6, 400)),
+        (350, crashed(n(1))),
+    ];
+    assert_eq!(spans(&of(history), Kind::Claim), [(10, Some(140)), (300, Some(350))]);
+}
+
+#[test]
+fn leads_last_until_the_answer_is_no_or_the_run_ends() {
+    let items = of([(1, leads(n(0), 5)), (9, leads_no_more(n(0))), (20, leads(n(1), 6))]);
+    assert_eq!(spans(&items, Kind::Leads), [(1, Some(9)), (20, Some(1_000))]);
+}
+
+#[test]
+fn a_lease_runs_out_or_is_handed_back() {
+    let (first, second) = (kept(7, 5, 100), kept(8, 6, 300));
+    let longer = Kept { lease_end: 150, lease_ends: 150, ..first };
+    let items = of([
+        (10, grant(None, first)),
+        (60, renew(first, 150)),
+        (200, grant(Some(longer), second)),
+        (250, release(second)),
+    ]);
+    assert_eq!(spans(&items, Kind::Lease), [(10, Some(150)), (200, Some(250))]);
+    let tones: Vec<_> =
+        items.iter().filter(|item| item.kind == Kind::Lease).map(|of| of.tone).collect();
+    assert_eq!(tones, ["expired", "released"]);
+}
+
+#[test]
+fn a_message_that_is_lost_says_where() {
+    let fate = |to_store| Event::Message { who: n(0), to_store, fate: Fate::Lost };
+    let asks = Asked::Acquire { seen: 0 };
+    let items = of([
+        (10, sent(n(0), 1, asks)),
+        (10, fate(true)),
+        (20, sent(n(0), 2, asks)),
+        (25, grant(None, kept(7, 5, 100))),
+        (25, fate(false)),
+        (40, sent(n(0), 3, Asked::Renew { token: 5 })),
+        (45, fate(false)),
+    ]);
+    let lost: Vec<_> = items.iter().filter_map(|item| item.way.as_ref()?.lost).collect();
+    assert_eq!(lost, ["to-store", "to-node"]);
+    assert_eq!(items.iter().filter(|item| item.tone == "fate").count(), 1, "a hint is lost too");
+}
+
+#[test]
+fn an_answer_ends_its_message() {
+    let asks = Asked::Acquire { seen: 0 };
+    let items = of([
+        (10, sent(n(0), 1, asks)),
+        (15, grant(None, kept(7, 5, 100))),
+        (30, answered(n(0), 1, granted(5))),
+    ]);
+    assert_eq!(spans(&items, Kind::Message), [(10, Some(30))]);
+}
+
+#[test]
+fn stale_writes_are_told_apart() {
+    let items = of([
+        (1, wrote(n(0), 5, true)),
+        (2, wrote(n(1), 6, true)),
+        (3, wrote(n(0), 5, false)),
+        (4, wrote(n(0), 5, true)),
+    ]);
+    let tones: Vec<_> = items.iter().map(|item| item.tone).collect();
+    assert_eq!(tones, ["accepted", "accepted", "fenced", "stale"]);
+}
+
+#[test]
+fn the_same_run_gives_the_same_page() {
+    let page = || {
+        let (plan, outcome) = outcome(9);
+        run_page(&RunPage::of("model", &plan, &outcome))
+    };
+    assert_eq!(page(), page());
+}
