@@ -17,6 +17,7 @@ pub mod conformance;
 pub mod controls;
 pub mod draw;
 pub mod engine;
+pub mod exhaustive;
 pub mod json;
 pub mod margin;
 pub mod model_engine;

@@ -32,6 +32,13 @@ pub struct Lease {
     pub released: bool,
 }
 
+impl From<Record> for Lease {
+    fn from(record: Record) -> Self {
+        let Record { token, holder, lease_end: ends, released, .. } = record;
+        Self { token, holder, ends, released }
+    }
+}
+
 /// The store contract as the design states it.
 #[derive(Clone, Debug, Default)]
 pub struct Contract {
@@ -45,11 +52,6 @@ impl StoreModel for Contract {
     }
 
     fn lease(&self) -> Option<Lease> {
-        self.record.map(|record| Lease {
-            token: record.token,
-            holder: record.holder,
-            ends: record.lease_end,
-            released: record.released,
-        })
+        self.record.map(Lease::from)
     }
 }

@@ -76,13 +76,7 @@ impl<S: StoreModel> Algorithm for Tenure<S> {
     }
 
     fn kept(store: &S) -> Option<Kept> {
-        store.lease().map(|lease| Kept {
-            token: lease.token.get(),
-            holder: lease.holder.to_bits(),
-            lease_end: lease.ends.as_nanos(),
-            lease_ends: 0,
-            released: lease.released,
-        })
+        store.lease().map(kept)
     }
 
     fn number(id: RequestId) -> u64 {
@@ -90,28 +84,49 @@ impl<S: StoreModel> Algorithm for Tenure<S> {
     }
 
     fn asked(request: Request) -> Option<(u128, Asked)> {
-        let (holder, asked) = match request {
-            Request::Acquire { holder, seen, .. } => {
-                (holder, Asked::Acquire { seen: seen.map_or(0, Token::get) })
-            }
-            Request::Renew { holder, token, .. } => (holder, Asked::Renew { token: token.get() }),
-            Request::Release { holder, token } => (holder, Asked::Release { token: token.get() }),
-        };
-        Some((holder.to_bits(), asked))
+        Some(asked(request))
     }
 
     fn answered(reply: Reply) -> Option<Answer> {
-        Some(match reply {
-            Reply::Granted { token, wait } => {
-                Answer::Granted { token: token.get(), waits: !wait.is_zero() }
-            }
-            Reply::Held { .. } => Answer::Held,
-            Reply::Stale { .. } => Answer::Stale,
-            Reply::Renewed => Answer::Renewed,
-            Reply::Superseded { .. } => Answer::Superseded,
-            Reply::Released => Answer::Released,
-            Reply::NotHeld => Answer::NotHeld,
-        })
+        Some(answered(reply))
+    }
+}
+
+/// A lease in the words of the trace; when it ends in true time is left open.
+pub(crate) fn kept(lease: Lease) -> Kept {
+    Kept {
+        token: lease.token.get(),
+        holder: lease.holder.to_bits(),
+        lease_end: lease.ends.as_nanos(),
+        lease_ends: 0,
+        released: lease.released,
+    }
+}
+
+/// Who asks what, in the words of the trace.
+pub(crate) fn asked(request: Request) -> (u128, Asked) {
+    let (holder, asked) = match request {
+        Request::Acquire { holder, seen, .. } => {
+            (holder, Asked::Acquire { seen: seen.map_or(0, Token::get) })
+        }
+        Request::Renew { holder, token, .. } => (holder, Asked::Renew { token: token.get() }),
+        Request::Release { holder, token } => (holder, Asked::Release { token: token.get() }),
+    };
+    (holder.to_bits(), asked)
+}
+
+/// An answer in the words of the trace.
+pub(crate) fn answered(reply: Reply) -> Answer {
+    match reply {
+        Reply::Granted { token, wait } => {
+            Answer::Granted { token: token.get(), waits: !wait.is_zero() }
+        }
+        Reply::Held { .. } => Answer::Held,
+        Reply::Stale { .. } => Answer::Stale,
+        Reply::Renewed => Answer::Renewed,
+        Reply::Superseded { .. } => Answer::Superseded,
+        Reply::Released => Answer::Released,
+        Reply::NotHeld => Answer::NotHeld,
     }
 }
 

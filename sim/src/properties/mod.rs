@@ -37,6 +37,7 @@ use crate::clock::True;
 use crate::plan::Assumption;
 use crate::trace::{Answer, Event, StoreStep, Who};
 pub use judge::{Judge, Violation};
+pub(crate) use own_lease_only::allowed;
 pub use terms::{Limits, Terms};
 use terms::{on_fastest_clock, on_slowest_clock};
 

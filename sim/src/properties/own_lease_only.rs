@@ -64,7 +64,7 @@ impl Property for OwnLeaseOnly {
 }
 
 /// The rule that a step has broken.
-type Broken = &'static str;
+pub(crate) type Broken = &'static str;
 
 impl OwnLeaseOnly {
     fn untouched(&self, step: &StoreStep) -> Result<(), Broken> {
@@ -98,7 +98,7 @@ fn same(one: Option<Kept>, other: Option<Kept>) -> bool {
 }
 
 /// The table of section 4, row by row.
-fn allowed(step: &StoreStep) -> Result<(), Broken> {
+pub(crate) fn allowed(step: &StoreStep) -> Result<(), Broken> {
     let live = step.before.filter(|lease| lease.is_live(step.now));
     let own = live.filter(|lease| lease.holder == step.holder);
     let last = step.before.map_or(0, |record| record.token);

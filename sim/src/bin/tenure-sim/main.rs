@@ -4,6 +4,7 @@ mod args;
 mod check;
 mod compare;
 mod controls;
+mod exhaust;
 mod list;
 mod margin;
 mod merge;
@@ -62,6 +63,10 @@ enum Command {
     Tolerance(tolerance::ToleranceArguments),
     /// Search for the plan, within all assumptions, that brings two tenures closest to each other
     Margin(margin::MarginArguments),
+    /// Look at every order of everything that can happen to a few candidates for a short while
+    ///
+    /// Ends with 0 if all of it held, 1 if something did not, 2 if the search was cut short by `--states`.
+    Exhaust(exhaust::ExhaustArguments),
     /// Measure how fast the engines are
     Speed,
 }
@@ -87,6 +92,7 @@ fn carry_out() -> Result<u8, Trouble> {
         Command::Compare(arguments) => compare::compare(&arguments),
         Command::Tolerance(arguments) => tolerance::tolerance(&arguments),
         Command::Margin(arguments) => margin::margin(&arguments),
+        Command::Exhaust(arguments) => exhaust::exhaust(&arguments),
         Command::Speed => speed::speed(),
     }
 }

@@ -1,0 +1,221 @@
+//! What comes of it when something happens.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tenure_core::contract::Moment;
+use tenure_core::{Config, Event, Input, Instant, Output, Reply, Request, StepDownReason, Unknown};
+
+use super::action::Action;
+use super::bounds::{Bounds, TICK};
+use super::judge::{self, Broken};
+use super::met::{Condition, Seen};
+use super::state::{Body, Local, Message, State, Work};
+use super::subject::Subject;
+
+/// How long who hands over holds off.
+const HOLD_OFF: Duration = Duration::from_nanos(TICK);
+
+/// One step from a state.
+pub(super) struct Step<'a, S> {
+    pub(super) bounds: &'a Bounds,
+    pub(super) config: Config,
+    pub(super) state: State<S>,
+    pub(super) seen: &'a mut Seen,
+}
+
+impl<S: Subject> Step<'_, S> {
+    pub(super) fn take(mut self, before: &State<S>, action: Action) -> Result<State<S>, Broken> {
+        self.carry_out(action)?;
+        judge::judge(self.bounds, before, &mut self.state, self.seen)?;
+        Ok(self.state)
+    }
+
+    fn carry_out(&mut self, action: Action) -> Result<(), Broken> {
+        let Self { state, .. } = self;
+        match action {
+            Action::Campaign(node) => return self.handle(node, Input::Campaign),
+            Action::Tick => tick(state),
+            Action::Wake(node) => return self.handle(node, Input::Wake),
+            Action::Deliver { message, again } => return self.deliver(message, again),
+            Action::Lose { message } => drop(state.messages.swap_remove(message)),
+            Action::Hint(node) => {
+                state.nodes[node].hinted = false;
+                return self.handle(node, Input::Hint);
+            }
+            Action::EndWork(node) => {
+                let ended = state.nodes[node].work.take().map(|work| work.token);
+                if let Some(written) = &mut state.written
+                    && Some(written.token) == ended
+                {
+                    // Work has ended when its last effect is where it should be.
+                    written.under_way = false;
+                }
+                return self.handle(node, Input::Drained);
+            }
+            Action::Break(node) => {
+                state.left.breaks -= 1;
+                let Some((id, _)) = state.nodes[node].asked.take() else { return Ok(()) };
+                return self.handle(node, Input::Reply { id, result: Err(Unknown) });
+            }
+            Action::Pause(node) => {
+                state.left.pauses -= 1;
+                state.nodes[node].paused = true;
+            }
+            Action::GoOn(node) => state.nodes[node].paused = false,
+            Action::Crash(node) => {
+                state.left.crashes -= 1;
+                if state.leads(node).is_some() {
+                    self.seen.met(Condition::LeaderCrashed);
+                }
+                self.crash(node);
+            }
+            Action::ReplaceStore { keeps_data } => {
+                state.left.store_losses -= 1;
+                if (0..state.nodes.len()).any(|node| state.leads(node).is_some()) {
+                    self.seen.met(Condition::StoreReplacedUnderALead);
+                }
+                replace_store(state, keeps_data);
+            }
+            Action::Resign(node) => {
+                state.left.resigns -= 1;
+                return self.handle(node, Input::Resign { again_after: Some(HOLD_OFF) });
+            }
+            Action::ChangeRate { node, rate } => {
+                state.left.rate_changes -= 1;
+                match node {
+                    Some(node) => state.nodes[node].rate = rate,
+                    None => state.store.rate = rate,
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn crash(&mut self, index: usize) {
+        self.state.nodes[index].restart(index, self.config);
+        // Its connections are gone, and what it sent may arrive all the same.
+        self.state.messages.retain(|message| match message.body {
+            Body::Request(_) => true,
+            Body::Reply(_) => message.node != index,
+        });
+    }
+
+    fn deliver(&mut self, index: usize, again: bool) -> Result<(), Broken> {
+        let message = self.state.messages[index];
+        if again {
+            self.state.left.duplicates -= 1;
+        } else {
+            self.state.messages.swap_remove(index);
+        }
+        match message.body {
+            Body::Request(request) => self.serve(message, request),
+            Body::Reply(reply) => {
+                let node = &mut self.state.nodes[message.node];
+                if node.asked.is_some_and(|(id, _)| id == message.id) {
+                    node.asked = None;
+                } else {
+                    self.seen.met(Condition::LateReply);
+                }
+                let input = Input::Reply { id: message.id, result: Ok(reply) };
+                self.handle(message.node, input)
+            }
+        }
+    }
+
+    fn serve(&mut self, message: Message, request: Request) -> Result<(), Broken> {
+        let State { store, nodes, messages, tick, .. } = &mut self.state;
+        let before = store.record;
+        let moment = Moment {
+            now: Instant::from_nanos(store.clock),
+            identity: store.server.into(),
+            trust_empty_store: false,
+        };
+        let reply = S::serve(&mut store.record, &mut store.history, moment, request);
+        self.seen.note(|| format!("the store answers {reply:?}"));
+        judge::served(store, *tick, before, request, reply, self.seen)?;
+        let node = &nodes[message.node];
+        let is_alive = node.life == message.life;
+        if !is_alive || node.asked.is_none_or(|(id, _)| id != message.id) {
+            self.seen.met(Condition::LateRequest);
+        }
+        if is_alive {
+            let body = Body::Reply(reply);
+            messages.push(Message::new(message.node, message.life, message.id, body));
+        }
+        if reply == Reply::Released {
+            nodes.iter_mut().for_each(|node| node.hinted = true);
+        }
+        Ok(())
+    }
+
+    fn handle(&mut self, index: usize, input: Input) -> Result<(), Broken> {
+        let mut machine = self.state.nodes[index].handle(input);
+        while let Some(output) = machine.poll() {
+            self.seen.note(|| format!("n{index} says {output:?}"));
+            match output {
+                Output::Send { id, request, give_up_at } => {
+                    let node = &mut self.state.nodes[index];
+                    judge::sent(node, request)?;
+                    node.asked = Some((id, give_up_at));
+                    let message = Message::new(index, node.life, id, Body::Request(request));
+                    self.state.messages.push(message);
+                }
+                Output::Event(event) => self.told(index, event)?,
+            }
+        }
+        let node = &mut self.state.nodes[index];
+        node.local = Arc::new(Local::new(machine));
+        judge::goes_on(node)
+    }
+
+    fn told(&mut self, index: usize, event: Event) -> Result<(), Broken> {
+        let node = &mut self.state.nodes[index];
+        let condition = match event {
+            Event::Elected(claim) => {
+                judge::elected(node)?;
+                node.work = Some(Work { token: claim.token(), drains: None });
+                Condition::Elected
+            }
+            Event::SteppedDown { token, reason, drain_until } => {
+                judge::stepped_down(node, token)?;
+                node.work = Some(Work { token, drains: Some(drain_until) });
+                match reason {
+                    StepDownReason::Expired => Condition::Expired,
+                    StepDownReason::Superseded => Condition::Superseded,
+                    _ => Condition::Resigned,
+                }
+            }
+            Event::DrainUntil { token, until } => {
+                if let Some(work) = node.work.as_mut().filter(|work| work.token == token) {
+                    work.drains = Some(until);
+                }
+                Condition::KeptWhileDraining
+            }
+            Event::Renewed(_) => Condition::Renewed,
+            Event::Quarantined { .. } => Condition::Quarantined,
+            _ => return Ok(()),
+        };
+        self.seen.met(condition);
+        Ok(())
+    }
+}
+
+fn tick<S>(state: &mut State<S>) {
+    state.tick += 1;
+    for node in &mut state.nodes {
+        node.clock += node.rate.counts();
+    }
+    state.store.clock += state.store.rate.counts();
+}
+
+fn replace_store<S>(state: &mut State<S>, keeps_data: bool) {
+    let store = &mut state.store;
+    store.server += 1;
+    store.before = store.highest;
+    store.first_grant = None;
+    if !keeps_data {
+        store.record = None;
+        store.history = None;
+    }
+}

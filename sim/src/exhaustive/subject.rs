@@ -1,0 +1,52 @@
+//! What is searched: the shipped state machine and the store contract, or a copy with a bug in it.
+
+use std::fmt::Debug;
+use std::hash::Hash;
+
+use tenure_core::contract::{self, History, Moment, Record};
+use tenure_core::{Candidate, Claim, Config, Input, Instant, Output, Reply, Request, Seed};
+
+/// A candidate, and the store that it asks.
+pub(crate) trait Subject: Clone + Debug + Hash + Send + Sync {
+    /// One life of a candidate that takes no part yet.
+    fn new(config: Config, seed: Seed) -> Self;
+    /// As [`Candidate::handle`].
+    fn handle(&mut self, now: Instant, input: Input);
+    /// As [`Candidate::poll`].
+    fn poll(&mut self) -> Option<Output>;
+    /// As [`Candidate::deadline`].
+    fn deadline(&self) -> Option<Instant>;
+    /// As [`Candidate::claim`].
+    fn claim(&self, now: Instant) -> Option<Claim>;
+    /// One step at the store.
+    fn serve(
+        record: &mut Option<Record>,
+        history: &mut Option<History>,
+        at: Moment,
+        request: Request,
+    ) -> Reply {
+        contract::apply(record, history, at, request)
+    }
+}
+
+impl Subject for Candidate {
+    fn new(config: Config, seed: Seed) -> Self {
+        Self::new(config, seed)
+    }
+
+    fn handle(&mut self, now: Instant, input: Input) {
+        self.handle(now, input);
+    }
+
+    fn poll(&mut self) -> Option<Output> {
+        self.poll()
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        self.deadline()
+    }
+
+    fn claim(&self, now: Instant) -> Option<Claim> {
+        self.claim(now)
+    }
+}
