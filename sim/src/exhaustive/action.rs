@@ -60,7 +60,9 @@ pub(super) fn all<S: Subject>(bounds: &Bounds, state: &State<S>) -> Vec<Action> 
         actions.push(Action::Tick);
     }
     deliveries(state, &mut actions);
-    nodes.for_each(|node| of_node(state, node, &mut actions));
+    for node in nodes {
+        of_node(state, node, &mut actions);
+    }
     of_surroundings(bounds, state, &mut actions);
     actions
 }

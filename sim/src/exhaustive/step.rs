@@ -144,7 +144,9 @@ impl<S: Subject> Step<'_, S> {
             messages.push(Message::new(message.node, message.life, message.id, body));
         }
         if reply == Reply::Released {
-            nodes.iter_mut().for_each(|node| node.hinted = true);
+            for node in nodes.iter_mut() {
+                node.hinted = true;
+            }
         }
         Ok(())
     }
