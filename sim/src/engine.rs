@@ -110,17 +110,28 @@ pub enum Judging<'a> {
     All,
     /// By those of them that are named.
     Only(&'a [PropertyName]),
+    /// By all properties whose assumptions the plan keeps, and on beyond a violation.
+    Each,
     /// By all properties, whatever the plan breaks, and on beyond a violation.
     Everything,
 }
 
 impl Judging<'_> {
+    /// Whether a run is carried on beyond a violation.
+    pub const fn goes_on(self) -> bool {
+        match self {
+            Self::All | Self::Only(_) => false,
+            Self::Each | Self::Everything => true,
+        }
+    }
+
     /// The judge of a plan's run in an engine of that step.
     pub fn judge(self, plan: &Plan, configs: &[Config], tick: Duration) -> Judge {
         let terms = Terms::of(plan, configs, tick);
         match self {
             Self::All => Judge::new(&terms, &plan.broken(), None),
             Self::Only(only) => Judge::new(&terms, &plan.broken(), Some(only)),
+            Self::Each => Judge::of_each(&terms, &plan.broken()),
             Self::Everything => Judge::of_everything(&terms),
         }
     }

@@ -21,6 +21,8 @@ pub mod exhaustive;
 pub mod json;
 pub mod margin;
 pub mod model_engine;
+#[cfg(feature = "cli")]
+pub mod mutants;
 pub mod plan;
 pub mod properties;
 #[cfg(feature = "turmoil")]

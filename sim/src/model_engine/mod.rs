@@ -81,7 +81,7 @@ pub(crate) fn run_with<A: Algorithm>(
     run.world.arm();
     (0..plan.nodes.len()).for_each(|node| run.world.start(node));
     run.world.probe();
-    run.carry_on(!matches!(judging, Judging::Everything))?;
+    run.carry_on(!judging.goes_on())?;
     let World { at, mut outcome, sink, .. } = run.world;
     outcome.finish(at);
     if let Err(accusation) = sink.finish() {

@@ -58,7 +58,13 @@ impl Judge {
     /// All properties, whatever the plan breaks, each up to its own first violation: for runs that are
     /// meant to show which promises rest on what.
     pub fn of_everything(terms: &Terms) -> Self {
-        Self { goes_on: true, ..Self::new(terms, &[], None) }
+        Self::of_each(terms, &[])
+    }
+
+    /// All properties that rest on nothing the plan breaks, each up to its own first violation: for runs
+    /// that are meant to show which properties see a bug.
+    pub fn of_each(terms: &Terms, broken: &[Assumption]) -> Self {
+        Self { goes_on: true, ..Self::new(terms, broken, None) }
     }
 
     /// Somebody else judges a property of that name, and will [`accuse`](Self::accuse).

@@ -89,7 +89,7 @@ fn run_program(
     let mut faults = Faults::new(plan, &world, &nodes, store, &triggers);
     let mut ending = Ending::new(plan, &world);
     let mut leaders = Vec::with_capacity(nodes.len());
-    let goes_on = matches!(judging, Judging::Everything);
+    let goes_on = judging.goes_on();
     let mut at_ms = 0;
     while !ending.is_over(at_ms) && (goes_on || !world.is_violated()) {
         at_ms += 1;

@@ -5,9 +5,11 @@ mod check;
 mod compare;
 mod controls;
 mod exhaust;
+mod hunt;
 mod list;
 mod margin;
 mod merge;
+mod mutants;
 mod plan;
 mod replay;
 mod report;
@@ -67,6 +69,11 @@ enum Command {
     ///
     /// Ends with 0 if all of it held, 1 if something did not, 2 if the search was cut short by `--states`.
     Exhaust(exhaust::ExhaustArguments),
+    /// Plant bugs in a copy of the sources, one at a time, and see that each is caught
+    Mutants(mutants::MutantsArguments),
+    /// Say which properties fail in which seed first, for `mutants`
+    #[command(hide = true)]
+    Hunt(hunt::HuntArguments),
     /// Measure how fast the engines are
     Speed,
 }
@@ -93,6 +100,8 @@ fn carry_out() -> Result<u8, Trouble> {
         Command::Tolerance(arguments) => tolerance::tolerance(&arguments),
         Command::Margin(arguments) => margin::margin(&arguments),
         Command::Exhaust(arguments) => exhaust::exhaust(&arguments),
+        Command::Mutants(arguments) => mutants::mutants(&arguments),
+        Command::Hunt(arguments) => hunt::hunt(&arguments),
         Command::Speed => speed::speed(),
     }
 }

@@ -5,12 +5,11 @@
 use std::path::Path;
 
 use tenure_sim::engine::Engine;
+use tenure_sim::mutants::{Arena, Mutant, Sources, Workshop};
 
-use crate::bugs::Bug;
-use crate::copy::with_planted;
 use crate::simulator::Simulator;
 
-const BUG: &str = "the quarantine is ignored";
+const MUTANT: &str = "quarantine-ignored";
 const FAULTS: &str = "store-loss,partition,pause";
 const PROPERTY: &str = "single-leader";
 /// How many failing plans are tried in the other engine.
@@ -22,21 +21,26 @@ const SEEDS: u64 = 400;
 fn a_plan_that_fails_in_one_engine_fails_in_the_other() {
     let folder = tempfile::tempdir().unwrap();
     let plan = folder.path().join("plan.json");
-    with_planted(Bug::named(BUG), |mutated| {
-        let from_model = |first: u64| {
-            (first..first + SEEDS).find(|seed| {
-                mutated.draw(*seed, FAULTS, &plan);
-                mutated.replay(Engine::Model, PROPERTY, &plan)
-            })
-        };
-        carries_over(mutated, &plan, Engine::Turmoil, from_model);
-        let from_turmoil = |first: u64| {
-            let (first, plan) = (first.to_string(), plan.to_str().unwrap());
-            let more = ["--seed", &first, "--faults", FAULTS, "--plan-out", plan];
-            mutated.campaign(Engine::Turmoil, PROPERTY, &more)
-        };
-        carries_over(mutated, &plan, Engine::Model, from_turmoil);
-    });
+    let mutant: Mutant = MUTANT.parse().unwrap();
+    let sources = Sources::around(env!("CARGO_MANIFEST_DIR").as_ref()).unwrap();
+    let work = sources.usual_work();
+    // Held to the end: another test would build another mutant in its place.
+    let workshop = Workshop::open(sources, &work, || ()).unwrap();
+    let mutated = workshop.planted(&mutant, &Arena::ALL).unwrap();
+    let mutated = &Simulator::new(mutated.binary());
+    let from_model = |first: u64| {
+        (first..first + SEEDS).find(|seed| {
+            mutated.draw(*seed, FAULTS, &plan);
+            mutated.replay(Engine::Model, PROPERTY, &plan)
+        })
+    };
+    carries_over(mutated, &plan, Engine::Turmoil, from_model);
+    let from_turmoil = |first: u64| {
+        let (first, plan) = (first.to_string(), plan.to_str().unwrap());
+        let more = ["--seed", &first, "--faults", FAULTS, "--plan-out", plan];
+        mutated.campaign(Engine::Turmoil, PROPERTY, &more)
+    };
+    carries_over(mutated, &plan, Engine::Model, from_turmoil);
 }
 
 /// `fails` writes the first failing plan of the seeds from that one on.

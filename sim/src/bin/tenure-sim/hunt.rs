@@ -1,0 +1,42 @@
+//! What a mutated simulator is asked for: which properties fail, and in which seeds first.
+
+use std::io;
+
+use clap::Args;
+use tenure_sim::engine::Engine;
+use tenure_sim::mutants::Hunt;
+use tenure_sim::properties::PropertyName;
+
+use crate::args::{DrawnArguments, engine, threads};
+use crate::trouble::{Trouble, written};
+
+#[derive(Debug, Args)]
+pub(crate) struct HuntArguments {
+    /// What to run the candidates in
+    #[arg(long, value_parser = engine())]
+    engine: Engine,
+    /// How many seeds, from 1 on
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
+    runs: u64,
+    /// On how many threads [default: one for each core]
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    jobs: Option<u16>,
+    /// End once these properties have failed [default: any]
+    #[arg(long, value_delimiter = ',')]
+    until: Vec<PropertyName>,
+    #[command(flatten)]
+    drawn: DrawnArguments,
+}
+
+/// Prints one JSON object for each failure that is seen first. A failure is no error here.
+pub(crate) fn hunt(arguments: &HuntArguments) -> Result<u8, Trouble> {
+    let hunt = Hunt {
+        engine: arguments.engine,
+        faults: arguments.drawn.faults(arguments.engine)?,
+        runs: arguments.runs,
+        jobs: threads(arguments.jobs),
+        until: arguments.until.iter().map(ToString::to_string).collect(),
+    };
+    written(hunt.run(io::stdout()).map(|_runs| ()))?;
+    Ok(0)
+}

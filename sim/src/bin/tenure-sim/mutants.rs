@@ -1,0 +1,210 @@
+//! Mutants of the sources: each is built, and hunted until it is caught.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use serde_json::json;
+use tenure_sim::mutants::{
+    self, Arena, Caught, Diff, Mutant, Row, Seen, Sources, Trial, TrialError, Trials, Workshop,
+};
+
+use crate::args::{Format, OutputArguments, threads};
+use crate::show::table;
+use crate::trouble::{Trouble, written};
+
+#[derive(Debug, Args)]
+pub(crate) struct MutantsArguments {
+    /// Only this mutant; may be given more than once
+    #[arg(long, value_name = "NAME")]
+    only: Vec<Mutant>,
+    /// Only in this engine; mutants that need not show there are left out
+    #[arg(long, value_parser = arena)]
+    engine: Option<Arena>,
+    /// Name the mutants, and build none
+    #[arg(long, conflicts_with = "patch")]
+    list: bool,
+    /// Plant the changes of this unified diff instead, and hunt until anything fails
+    #[arg(long, value_name = "FILE", conflicts_with = "only")]
+    patch: Option<PathBuf>,
+    /// A folder of the workspace that mutants are made of [default: the current folder]
+    #[arg(long, value_name = "DIR")]
+    sources: Option<PathBuf>,
+    /// Where the copy and what is built from it are kept [default: target/mutants in the workspace]
+    #[arg(long, value_name = "DIR")]
+    work: Option<PathBuf>,
+    /// On how many threads seeds are run [default: one for each core]
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    jobs: Option<u16>,
+    /// Kill a mutated simulator after so many seconds in one engine
+    #[arg(long, value_name = "SECONDS", default_value_t = 300)]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..))]
+    bound: u64,
+    #[command(flatten)]
+    output: OutputArguments,
+}
+
+fn arena(name: &str) -> Result<Arena, String> {
+    let found = Arena::ALL.into_iter().find(|arena| arena.name() == name);
+    found.ok_or_else(|| format!("known are {}", Arena::ALL.map(Arena::name).join(", ")))
+}
+
+pub(crate) fn mutants(arguments: &MutantsArguments) -> Result<u8, Trouble> {
+    let wanted = arguments.wanted();
+    if arguments.list {
+        written(list(&wanted, arguments.output.format))?;
+        return Ok(0);
+    }
+    let diff = arguments.diff()?;
+    let workshop = arguments.workshop(if diff.is_some() { &[] } else { &wanted })?;
+    let trials = Trials {
+        workshop: &workshop,
+        jobs: threads(arguments.jobs),
+        only: arguments.engine,
+        bound: Duration::from_secs(arguments.bound),
+    };
+    let mut rows = Vec::new();
+    let tried = match diff {
+        Some(diff) => trials.of_diff(&diff).map(|row| rows.push(row)),
+        None => wanted.iter().try_for_each(|mutant| {
+            let row = trials.of(mutant)?;
+            eprintln!("{}", in_short(&row));
+            rows.push(row);
+            Ok::<_, TrialError>(())
+        }),
+    };
+    // What was found before some mutant could not be built is worth telling.
+    written(tell(&rows, arguments.output.format))?;
+    tried.map_err(|error| Trouble::Input(error.into()))?;
+    let is_caught = if arguments.patch.is_some() { Row::is_caught_somehow } else { Row::is_caught };
+    Ok(u8::from(!rows.iter().all(is_caught)))
+}
+
+impl MutantsArguments {
+    fn wanted(&self) -> Vec<Mutant> {
+        let is_named = |mutant: &Mutant| {
+            self.only.is_empty() || self.only.iter().any(|one| one.name == mutant.name)
+        };
+        let shows = |mutant: &Mutant| {
+            self.engine.is_none_or(|engine| mutant.shows.arenas().any(|arena| arena == engine))
+        };
+        mutants::all().filter(|mutant| is_named(mutant) && shows(mutant)).collect()
+    }
+
+    fn diff(&self) -> Result<Option<Diff>, Trouble> {
+        let Some(path) = &self.patch else { return Ok(None) };
+        let text = fs::read_to_string(path).map_err(|why| Trouble::of_file(path, why))?;
+        Ok(Some(Diff::new(path.display().to_string(), text)))
+    }
+
+    /// Snippets are looked for before anything is built.
+    fn workshop(&self, wanted: &[Mutant]) -> Result<Workshop, Trouble> {
+        let around = self.sources.clone().unwrap_or_else(|| PathBuf::from("."));
+        let sources = Sources::around(&around).map_err(|error| Trouble::Input(error.into()))?;
+        let wrong = |error: mutants::WorkshopError| Trouble::Input(error.into());
+        wanted.iter().try_for_each(|mutant| sources.check(mutant)).map_err(wrong)?;
+        let work = self.work.clone().unwrap_or_else(|| sources.usual_work());
+        let waits = || eprintln!("waiting for another run that uses {}", work.display());
+        Workshop::open(sources, &work, waits).map_err(wrong)
+    }
+}
+
+fn list(mutants: &[Mutant], format: Format) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    match format {
+        Format::Human => {
+            let mut table = table(["mutant", "engines", "caught by", "what is wrong"]);
+            for mutant in mutants {
+                let engines: Vec<_> = mutant.shows.arenas().map(Arena::name).collect();
+                let caught_by = mutant.caught_by.join(", ");
+                table.add_row([mutant.name, &engines.join(", "), &caught_by, mutant.about]);
+            }
+            writeln!(out, "{table}")
+        }
+        Format::Json => {
+            let each = |mutant: &Mutant| {
+                let edits = mutant.edits.iter();
+                let edits =
+                    edits.map(|one| json!({ "file": one.file, "from": one.from, "to": one.to }));
+                json!({
+                    "name": mutant.name,
+                    "about": mutant.about,
+                    "engines": mutant.shows.arenas().collect::<Vec<_>>(),
+                    "turmoil faults": mutant.shows.faults_in(Arena::Turmoil),
+                    "caught by": mutant.caught_by,
+                    "edits": edits.collect::<Vec<_>>(),
+                })
+            };
+            let all: Vec<_> = mutants.iter().map(each).collect();
+            serde_json::to_writer(&mut out, &all)?;
+            writeln!(out)
+        }
+    }
+}
+
+/// All rows in one line, or a table and what to make of it.
+fn tell(rows: &[Row], format: Format) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    if format == Format::Json {
+        serde_json::to_writer(&mut out, rows)?;
+        return writeln!(out);
+    }
+    let mut table = table(["mutant", "engine", "fails", "seed", "after", "built in"]);
+    for (row, trial) in rows.iter().flat_map(|row| row.trials.iter().map(move |trial| (row, trial)))
+    {
+        let built = format!("{:.0} s", row.build);
+        for seen in &trial.sightings {
+            let (seed, wall) = (seen.seed.to_string(), format!("{:.1} s", seen.wall));
+            table.add_row([
+                &row.mutant,
+                trial.engine.name(),
+                name(&seen.seen),
+                &seed,
+                &wall,
+                &built,
+            ]);
+        }
+        for property in &trial.missing {
+            let never = format!("not in {} seeds", trial.seeds);
+            table.add_row([&row.mutant, trial.engine.name(), property, &never, "-", &built]);
+        }
+    }
+    writeln!(out, "{table}\n")?;
+    let caught = rows.iter().filter(|row| row.is_caught()).count();
+    for row in rows.iter().filter(|row| !row.is_caught()) {
+        writeln!(out, "{}", in_short(row))?;
+    }
+    writeln!(out, "caught by properties: {caught} of {}", rows.len())
+}
+
+const fn name(seen: &Seen) -> &str {
+    match seen {
+        Seen::Property(name) => name.as_str(),
+        Seen::Broke => "(an assertion)",
+    }
+}
+
+fn in_short(row: &Row) -> String {
+    let trials: Vec<_> = row.trials.iter().map(one).collect();
+    format!("{}: {} (built in {:.0} s)", row.mutant, trials.join("; "), row.build)
+}
+
+fn one(trial: &Trial) -> String {
+    let first =
+        trial.sightings.iter().map(|one| format!("{} in seed {}", name(&one.seen), one.seed));
+    let seen = first.collect::<Vec<_>>().join(", ");
+    let missing = trial.missing.join(", ");
+    match trial.end {
+        Caught::ByProperties => format!("{}: caught: {seen}", trial.engine),
+        Caught::ByAssertion => format!("{}: BROKE DOWN: {seen}", trial.engine),
+        Caught::ByItsDeath => format!("{}: HUNG OR DIED; {seen}", trial.engine),
+        Caught::Survived if missing.is_empty() => {
+            format!("{}: SURVIVED {} seeds", trial.engine, trial.seeds)
+        }
+        Caught::Survived => {
+            format!("{}: SURVIVED {} seeds: no {missing}; {seen}", trial.engine, trial.seeds)
+        }
+    }
+}

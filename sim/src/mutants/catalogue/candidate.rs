@@ -1,0 +1,145 @@
+//! The state machine: what it believes, and what it does when.
+
+use super::super::{Edit, Mutant, Shows};
+
+const CAMPAIGN: &str = "core/src/candidate/campaign.rs";
+const ENDING: &str = "core/src/candidate/ending.rs";
+const MACHINE: &str = "core/src/candidate/mod.rs";
+const TENURE: &str = "core/src/candidate/tenure.rs";
+const DEADLINE: &str = "tenure/src/deadline.rs";
+
+pub(super) static MUTANTS: &[Mutant] = &[
+    Mutant {
+        name: "deadline-counted-from-reply",
+        about: "a claim's end is counted from the reply, not from the sending",
+        edits: &[
+            Edit {
+                file: CAMPAIGN,
+                from: "let valid_until = self.config.valid_until(flight.sent_at);",
+                to: "let valid_until = self.config.valid_until(self.now);",
+            },
+            Edit {
+                file: TENURE,
+                from: "lease.valid_until.max(self.config.valid_until(flight.sent_at));",
+                to: "lease.valid_until.max(self.config.valid_until(self.now));",
+            },
+        ],
+        shows: Shows::Both("latency,hold,pause"),
+        caught_by: &["margin-kept"],
+    },
+    Mutant {
+        name: "late-renewal-counts",
+        about: "a renewal that arrives after the end of the claim revives it",
+        edits: &[
+            Edit {
+                file: MACHINE,
+                from: "        self.expire();\n        match input {",
+                to: "        match input {",
+            },
+            Edit {
+                file: MACHINE,
+                from: "        self.advance();\n    }\n\n    /// The next output",
+                to: "        self.expire();\n        self.advance();\n    }\n\n    /// The next output",
+            },
+            // Without this, whoever first saw the end of the claim would have closed it for good.
+            Edit {
+                file: DEADLINE,
+                from: "(now != CLOSED).then_some(until.as_nanos())",
+                to: "(now <= u64::MAX).then_some(until.as_nanos())",
+            },
+        ],
+        shows: Shows::Both("pause-after-send"),
+        caught_by: &["no-resurrection"],
+    },
+    Mutant {
+        name: "quarantine-ignored",
+        about: "whoever is granted a lease leads at once, whatever the store asks",
+        edits: &[Edit {
+            file: CAMPAIGN,
+            from: "if wait.is_zero() {",
+            to: "if wait.is_zero() || !wait.is_zero() {",
+        }],
+        shows: Shows::Both("store-loss,partition,pause"),
+        caught_by: &["single-leader", "store-loss-quarantine"],
+    },
+    Mutant {
+        name: "step-down-told-twice",
+        about: "the end of a tenure is told twice",
+        edits: &[Edit {
+            file: TENURE,
+            from: "self.emit(Event::SteppedDown { token: lease.tenure.token, reason, drain_until });",
+            to: "for _ in 0..2 {
+            self.emit(Event::SteppedDown { token: lease.tenure.token, reason, drain_until });
+        }",
+        }],
+        shows: Shows::Both("partition,pause"),
+        caught_by: &["one-step-down-per-election"],
+    },
+    Mutant {
+        name: "waits-beyond-lease",
+        about: "a waiting candidate sleeps on after the lease has ended",
+        edits: &[Edit {
+            file: CAMPAIGN,
+            from: ".min(self.config.poll_bound);",
+            to: ".max(self.config.poll_bound * 100);",
+        }],
+        shows: Shows::Both("crash,partition"),
+        caught_by: &["leader-within"],
+    },
+    Mutant {
+        name: "claim-holds-at-its-end",
+        about: "a claim holds at the very moment of its end",
+        edits: &[Edit {
+            file: MACHINE,
+            from: "self.now.max(now) < lease.valid_until",
+            to: "self.now.max(now) <= lease.valid_until",
+        }],
+        shows: Shows::Model,
+        caught_by: &["fail-closed"],
+    },
+    Mutant {
+        name: "resign-releases-at-once",
+        about: "whoever resigns hands the lease back while work still drains",
+        edits: &[Edit {
+            file: ENDING,
+            from: "self.step_down_resigned(lease, then);",
+            to: "self.step_down_resigned(lease, then);
+                self.release(lease.tenure, then);",
+        }],
+        shows: Shows::Model,
+        caught_by: &["no-release-under-work", "unfenced-in-order"],
+    },
+    Mutant {
+        name: "quarantine-counted-from-request",
+        about: "the quarantine is counted from the request, not from the reply",
+        edits: &[Edit {
+            file: CAMPAIGN,
+            from: "let until = self.now + wait;",
+            to: "let until = flight.sent_at + wait;",
+        }],
+        shows: Shows::Model,
+        caught_by: &["store-loss-quarantine"],
+    },
+    Mutant {
+        name: "hints-ignored",
+        about: "a waiting candidate does not react to hints",
+        edits: &[Edit {
+            file: CAMPAIGN,
+            from: "self.phase = Phase::Campaigning(self.hinted(campaign));",
+            to: "self.phase = Phase::Campaigning(campaign);",
+        }],
+        shows: Shows::Model,
+        caught_by: &["handover-within"],
+    },
+    Mutant {
+        name: "renewed-once",
+        about: "only the first renewal is sent in time",
+        edits: &[Edit {
+            file: TENURE,
+            from: "let attempt = Attempt::due(flight.sent_at + self.config.renew_interval);",
+            to: "let attempt = Attempt::due(flight.sent_at + self.config.ttl);",
+        }],
+        shows: Shows::Model,
+        caught_by: &["no-churn-when-healthy"],
+    },
+];

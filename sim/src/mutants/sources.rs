@@ -1,0 +1,117 @@
+//! The sources that mutants are made of. They are only read.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::{Edit, Mutant, WorkshopError};
+
+/// A workspace that holds the state machine and the simulator.
+#[derive(Clone, Debug)]
+pub struct Sources(PathBuf);
+
+/// There are no sources.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "neither {} nor a folder above it is a workspace with core/ and sim/; name one with --sources",
+    around.display()
+)]
+pub struct NoSources {
+    /// Where they were looked for.
+    pub around: PathBuf,
+}
+
+impl Sources {
+    /// The workspace in that folder, or the nearest one above it.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn around(folder: &Path) -> Result<Self, NoSources> {
+        let is_ours = |folder: &&Path| {
+            let needed = ["Cargo.toml", "core/Cargo.toml", "sim/Cargo.toml"];
+            needed.iter().all(|file| folder.join(file).is_file())
+        };
+        let none = || NoSources { around: folder.to_owned() };
+        let folder = fs::canonicalize(folder).map_err(|_| none())?;
+        folder.ancestors().find(is_ours).map(|root| Self(root.to_owned())).ok_or_else(none)
+    }
+
+    /// Its root.
+    pub fn root(&self) -> &Path {
+        &self.0
+    }
+
+    /// Where the copy is kept if nobody says otherwise.
+    ///
+    /// Beside the artifacts of the workspace, and never among them: cargo tells packages of two copies of
+    /// a workspace apart by the age of their files alone, and would sooner or later take a mutant for the
+    /// real thing.
+    pub fn usual_work(&self) -> PathBuf {
+        self.0.join("target/mutants")
+    }
+
+    /// Whether each snippet of a mutant stands in its file exactly once.
+    ///
+    /// # Errors
+    /// If one doesn't, or its file can't be read.
+    pub fn check(&self, mutant: &Mutant) -> Result<(), WorkshopError> {
+        mutant.edits.iter().try_for_each(|edit| self.edited(mutant, edit).map(|_| ()))
+    }
+
+    /// A file with one edit made, and all else as it stands here.
+    fn edited(&self, mutant: &Mutant, edit: &Edit) -> Result<String, WorkshopError> {
+        replaced(mutant.name, edit, &read(&self.0.join(edit.file))?)
+    }
+
+    /// What a file that is to be edited holds.
+    pub(super) fn read(&self, file: &str) -> Result<String, WorkshopError> {
+        read(&self.0.join(file))
+    }
+}
+
+/// A text with its one snippet replaced.
+pub(super) fn replaced(
+    mutant: &'static str,
+    Edit { file, from, to }: &Edit,
+    text: &str,
+) -> Result<String, WorkshopError> {
+    match text.matches(from).count() {
+        1 => Ok(text.replacen(from, to, 1)),
+        count => Err(WorkshopError::Snippet { mutant, file, snippet: from, count }),
+    }
+}
+
+pub(super) fn read(path: &Path) -> Result<String, WorkshopError> {
+    fs::read_to_string(path).map_err(|why| WorkshopError::at(path, why))
+}
+
+/// Makes one folder like another, all but what is hidden, built, or not to be touched. What is the same
+/// already keeps its age, so that nothing is built in vain.
+pub(super) fn mirror(from: &Path, to: &Path, except: &Path) -> io::Result<()> {
+    fs::create_dir_all(to)?;
+    let mut kept = Vec::new();
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let (path, name) = (entry.path(), entry.file_name());
+        let is_hidden = name.to_string_lossy().starts_with('.');
+        if is_hidden || name == "target" || path == except {
+            continue;
+        }
+        let target = to.join(&name);
+        if path.is_dir() {
+            mirror(&path, &target, except)?;
+        } else if fs::read(&path)? != fs::read(&target).unwrap_or_default() {
+            fs::copy(&path, target)?;
+        }
+        kept.push(name);
+    }
+    for entry in fs::read_dir(to)? {
+        let entry = entry?;
+        if !kept.contains(&entry.file_name()) {
+            let remove =
+                if entry.file_type()?.is_dir() { fs::remove_dir_all } else { fs::remove_file };
+            remove(entry.path())?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,287 @@
+//! Hunts in mutated simulators, each a process of its own, and what comes of them.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+
+use super::{Arena, Diff, Mutant, Mutated, Seen, Sighting, Workshop, WorkshopError};
+
+/// How mutants are tried.
+#[derive(Debug)]
+pub struct Trials<'a> {
+    /// Where they are made.
+    pub workshop: &'a Workshop,
+    /// On how many threads seeds are run.
+    pub jobs: usize,
+    /// In this engine alone, if one is named.
+    pub only: Option<Arena>,
+    /// How long a hunt may take: a mutant may hang.
+    pub bound: Duration,
+}
+
+/// What came of one mutant.
+#[derive(Clone, Debug, Serialize)]
+pub struct Row {
+    /// Its name.
+    pub mutant: String,
+    /// What is wrong with it.
+    pub about: String,
+    /// How long it took to build.
+    #[serde(rename = "build_s")]
+    pub build: f64,
+    /// One for each engine.
+    pub trials: Vec<Trial>,
+}
+
+/// What came of a mutant in one engine.
+#[derive(Clone, Debug, Serialize)]
+pub struct Trial {
+    /// The engine.
+    pub engine: Arena,
+    /// The kinds of faults that plans were drawn from; all of the engine's if empty.
+    pub faults: String,
+    /// How many seeds it was given.
+    pub seeds: u64,
+    /// How long it took.
+    #[serde(rename = "wall_s")]
+    pub wall: f64,
+    /// How it ended.
+    pub end: Caught,
+    /// The properties that should have failed, and did not.
+    pub missing: Vec<&'static str>,
+    /// What failed, each with its lowest seed.
+    pub sightings: Vec<Sighting>,
+}
+
+/// Whether a mutant was caught.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Caught {
+    /// By all properties that guard against it; if none are named, by any.
+    ByProperties,
+    /// Runs broke down, as an assertion or an engine saw that something is wrong; no property did that
+    /// should have.
+    ByAssertion,
+    /// It hung, or its process died.
+    ByItsDeath,
+    /// Not at all, or not by all that guard against it.
+    Survived,
+}
+
+/// Why there is no result.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TrialError {
+    /// There is no simulator.
+    #[error(transparent)]
+    Workshop(#[from] WorkshopError),
+    /// The simulator can't be run.
+    #[error("the mutated simulator {binary}: {why}")]
+    Run {
+        /// Its path.
+        binary: String,
+        /// Why.
+        #[source]
+        why: io::Error,
+    },
+    /// The simulator refuses: its sources are of another version, or it lacks the engine.
+    #[error("{mutant}: the mutated simulator does not hunt in {engine}: {said}")]
+    Refused {
+        /// The mutant.
+        mutant: String,
+        /// The engine.
+        engine: Arena,
+        /// What it says.
+        said: String,
+    },
+}
+
+impl Row {
+    /// Whether it was caught wherever it should be: by properties, where any are named.
+    pub fn is_caught(&self) -> bool {
+        !self.trials.is_empty() && self.trials.iter().all(|trial| trial.end == Caught::ByProperties)
+    }
+
+    /// Whether anything at all caught it.
+    pub fn is_caught_somehow(&self) -> bool {
+        self.trials.iter().any(|trial| trial.end != Caught::Survived)
+    }
+}
+
+impl Trials<'_> {
+    /// The engines that a mutant is to be tried in.
+    pub fn arenas(&self, mutant: &Mutant) -> Vec<Arena> {
+        let is_wanted = |arena: &Arena| self.only.is_none_or(|only| only == *arena);
+        mutant.shows.arenas().filter(is_wanted).collect()
+    }
+
+    /// Builds a mutant and hunts it in each engine.
+    ///
+    /// # Errors
+    /// If it can't be built or run.
+    pub fn of(&self, mutant: &Mutant) -> Result<Row, TrialError> {
+        let arenas = self.arenas(mutant);
+        let began = Instant::now();
+        let mutated = self.workshop.planted(mutant, &arenas)?;
+        let build = began.elapsed().as_secs_f64();
+        let trial = |arena: Arena| {
+            let faults = mutant.shows.faults_in(arena).unwrap_or_default();
+            self.hunt(&mutated, mutant.name, (arena, faults), mutant.caught_by)
+        };
+        let trials = arenas.into_iter().map(trial).collect::<Result<_, _>>()?;
+        let (name, about) = (mutant.name.to_owned(), mutant.about.to_owned());
+        Ok(Row { mutant: name, about, build, trials })
+    }
+
+    /// Builds the sources with somebody's own changes, and hunts in one engine after the other until
+    /// anything fails.
+    ///
+    /// # Errors
+    /// If the diff does not fit, or what comes of it can't be built or run.
+    pub fn of_diff(&self, diff: &Diff) -> Result<Row, TrialError> {
+        let began = Instant::now();
+        let mutated = self.workshop.patched(diff)?;
+        let build = began.elapsed().as_secs_f64();
+        let mut trials: Vec<Trial> = Vec::new();
+        for arena in
+            Arena::ALL.into_iter().filter(|arena| self.only.is_none_or(|only| only == *arena))
+        {
+            let trial = self.hunt(&mutated, &diff.name, (arena, ""), &[])?;
+            let is_caught = trial.end != Caught::Survived;
+            trials.push(trial);
+            if is_caught {
+                break;
+            }
+        }
+        let about = "changes from outside".to_owned();
+        Ok(Row { mutant: diff.name.clone(), about, build, trials })
+    }
+
+    fn hunt(
+        &self,
+        mutated: &Mutated,
+        mutant: &str,
+        (engine, faults): (Arena, &str),
+        until: &'static [&'static str],
+    ) -> Result<Trial, TrialError> {
+        let failed = |why| TrialError::Run { binary: mutated.binary.display().to_string(), why };
+        let seeds = engine.seeds();
+        let began = Instant::now();
+        let mut command = Command::new(&mutated.binary);
+        command.args(["hunt", "--engine", engine.name(), "--runs", &seeds.to_string()]);
+        command.args(["--jobs", &self.jobs.to_string()]);
+        if !until.is_empty() {
+            command.args(["--until", &until.join(",")]);
+        }
+        if !faults.is_empty() {
+            command.args(["--faults", faults]);
+        }
+        let said = File::create(&mutated.said).map_err(failed)?;
+        let errors_at = mutated.said.with_extension("errors");
+        let errors = File::create(&errors_at).map_err(failed)?;
+        let child = command.stdin(Stdio::null()).stdout(said).stderr(errors).spawn();
+        let code = ended(&mut child.map_err(failed)?, self.bound).map_err(failed)?;
+        let wall = began.elapsed().as_secs_f64();
+        let sightings = File::open(&mutated.said);
+        let sightings = sightings.and_then(|said| self::sightings(said, until)).map_err(failed)?;
+        if code == Some(64) {
+            let said = std::fs::read_to_string(errors_at).map_err(failed)?;
+            return Err(TrialError::Refused { mutant: mutant.to_owned(), engine, said });
+        }
+        let saw = |name: &str| sightings.iter().any(|one| one.seen.property() == Some(name));
+        let missing: Vec<_> = until.iter().copied().filter(|name| !saw(name)).collect();
+        let end = end(&sightings, &missing, code);
+        Ok(Trial { engine, faults: faults.to_owned(), seeds, wall, end, missing, sightings })
+    }
+}
+
+fn end(sightings: &[Sighting], missing: &[&str], code: Option<i32>) -> Caught {
+    let any_property = sightings.iter().any(|one| one.seen.property().is_some());
+    if any_property && missing.is_empty() {
+        Caught::ByProperties
+    } else if sightings.iter().any(|one| one.seen == Seen::Broke) {
+        Caught::ByAssertion
+    } else if code != Some(0) {
+        Caught::ByItsDeath
+    } else {
+        Caught::Survived
+    }
+}
+
+/// How a process ended; `None` if it was killed.
+fn ended(child: &mut Child, bound: Duration) -> io::Result<Option<i32>> {
+    let began = Instant::now();
+    while began.elapsed() < bound {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status.code());
+        }
+        sleep(Duration::from_millis(10));
+    }
+    child.kill()?;
+    child.wait()?;
+    Ok(None)
+}
+
+/// The first of each kind, by seed, up to the run with which the hunt was over. A line that a dying
+/// process has left unfinished is none.
+fn sightings(said: File, until: &[&str]) -> io::Result<Vec<Sighting>> {
+    let mut first: BTreeMap<Seen, Sighting> = BTreeMap::new();
+    for line in BufReader::new(said).lines() {
+        let Ok(sighting) = serde_json::from_str::<Sighting>(&line?) else { continue };
+        let is_first = first.get(&sighting.seen).is_none_or(|other| sighting.seed < other.seed);
+        if is_first {
+            first.insert(sighting.seen.clone(), sighting);
+        }
+    }
+    let mut first: Vec<_> = first.into_values().collect();
+    if let Some(last) = last(&first, until) {
+        first.retain(|one| one.seed <= last);
+    }
+    first.sort_by(|one, other| (one.seed, &one.seen).cmp(&(other.seed, &other.seen)));
+    Ok(first)
+}
+
+/// The seed with which a hunt was over: threads may have run some beyond it. `None` if it never was.
+fn last(first: &[Sighting], until: &[&str]) -> Option<u64> {
+    if until.is_empty() {
+        return first.iter().map(|one| one.seed).min();
+    }
+    let of = |name: &&str| first.iter().find(|one| one.seen.property() == Some(*name));
+    until
+        .iter()
+        .map(|name| of(name).map(|one| one.seed))
+        .max_by_key(|seed| seed.unwrap_or(u64::MAX))?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sighting(seen: Seen) -> Sighting {
+        Sighting { seen, seed: 1, what: String::new(), wall: 0.0 }
+    }
+
+    #[test]
+    fn only_what_should_fail_makes_a_catch() {
+        let property = sighting(Seen::Property("fail-closed".to_owned()));
+        let broke = sighting(Seen::Broke);
+        assert_eq!(end(&[property.clone()], &[], Some(0)), Caught::ByProperties);
+        assert_eq!(end(&[property.clone()], &["single-leader"], Some(0)), Caught::Survived);
+        assert_eq!(end(&[property, broke.clone()], &["a"], Some(0)), Caught::ByAssertion);
+        assert_eq!(end(&[broke], &[], Some(0)), Caught::ByAssertion);
+        assert_eq!(end(&[], &[], None), Caught::ByItsDeath);
+        assert_eq!(end(&[], &[], Some(0)), Caught::Survived);
+    }
+
+    #[test]
+    fn a_process_that_hangs_is_killed() {
+        let mut child = Command::new("sleep").arg("600").spawn().unwrap();
+        assert_eq!(ended(&mut child, Duration::from_millis(50)).unwrap(), None);
+        assert!(child.try_wait().unwrap().is_some());
+    }
+}

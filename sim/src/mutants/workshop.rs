@@ -1,0 +1,184 @@
+//! The copy of the sources that mutants are planted in, and the simulators built from it.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
+
+use super::sources::{Sources, mirror, read, replaced};
+use super::{Arena, Diff, DiffError, Mutant};
+
+/// A copy of the sources, held by one run alone.
+#[derive(Debug)]
+pub struct Workshop {
+    sources: Sources,
+    copy: PathBuf,
+    target: PathBuf,
+    /// Held open: the lock goes with it, however the run ends.
+    _lock: File,
+}
+
+/// A simulator with something wrong in it. It lasts until the next one is built.
+#[derive(Clone, Debug)]
+pub struct Mutated {
+    pub(super) binary: PathBuf,
+    /// Where what it says is kept.
+    pub(super) said: PathBuf,
+}
+
+/// Why there is no mutated simulator.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum WorkshopError {
+    /// A snippet is not there, or not unique.
+    #[error(
+        "mutant {mutant}: {file} holds this snippet {count} times, and should once:\n{snippet}"
+    )]
+    Snippet {
+        /// The mutant.
+        mutant: &'static str,
+        /// Where the snippet should stand.
+        file: &'static str,
+        /// The snippet.
+        snippet: &'static str,
+        /// How often it stands there.
+        count: usize,
+    },
+    /// The compiler refuses.
+    #[error("{what} does not build:\n{said}")]
+    Build {
+        /// What.
+        what: String,
+        /// What cargo said.
+        said: String,
+    },
+    /// A diff does not fit the sources.
+    #[error(transparent)]
+    Diff(#[from] DiffError),
+    /// A file can't be read or written, or a program not started.
+    #[error("{}: {why}", path.display())]
+    At {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        why: io::Error,
+    },
+}
+
+impl WorkshopError {
+    pub(super) fn at(path: &Path, why: io::Error) -> Self {
+        Self::At { path: path.to_owned(), why }
+    }
+}
+
+impl Workshop {
+    /// Copies the sources to that folder, or brings the copy there up to date. While another run uses the
+    /// folder, waits for it, and says so first.
+    ///
+    /// # Errors
+    /// If the copy can't be made.
+    pub fn open(
+        sources: Sources,
+        folder: &Path,
+        waits: impl FnOnce(),
+    ) -> Result<Self, WorkshopError> {
+        let at = |why| WorkshopError::at(folder, why);
+        fs::create_dir_all(folder).map_err(at)?;
+        let folder = fs::canonicalize(folder).map_err(at)?;
+        let lock = File::create(folder.join("lock")).map_err(at)?;
+        let mut locked = flock(&lock, FlockOperation::NonBlockingLockExclusive);
+        if locked == Err(Errno::WOULDBLOCK) {
+            waits();
+            locked = flock(&lock, FlockOperation::LockExclusive);
+        }
+        locked.map_err(|why| at(why.into()))?;
+        let (copy, target) = (folder.join("sources"), folder.join("target"));
+        mirror(sources.root(), &copy, &folder).map_err(at)?;
+        Ok(Self { sources, copy, target, _lock: lock })
+    }
+
+    /// Builds the simulator with a mutant in it, for those engines.
+    ///
+    /// # Errors
+    /// If a snippet does not stand in its file exactly once, or the mutant does not build.
+    pub fn planted(&self, mutant: &Mutant, arenas: &[Arena]) -> Result<Mutated, WorkshopError> {
+        let files = mutant.edits.iter().map(|edit| edit.file);
+        self.with(files, arenas, mutant.name, || {
+            mutant.edits.iter().try_for_each(|edit| {
+                let path = self.copy.join(edit.file);
+                let text = replaced(mutant.name, edit, &read(&path)?)?;
+                write(&path, &text)
+            })
+        })
+    }
+
+    /// Builds the simulator with somebody's own changes in it, for all engines.
+    ///
+    /// # Errors
+    /// If the diff does not fit the sources, or what comes of it does not build.
+    pub fn patched(&self, diff: &Diff) -> Result<Mutated, WorkshopError> {
+        let texts = diff.applied(&self.sources)?;
+        let files = texts.keys().map(String::as_str);
+        self.with(files, &Arena::ALL, &diff.name, || {
+            texts.iter().try_for_each(|(file, text)| write(&self.copy.join(file), text))
+        })
+    }
+
+    /// Edits, builds, and undoes the edits: the copy is always left as it was found.
+    fn with<'a>(
+        &self,
+        files: impl Iterator<Item = &'a str>,
+        arenas: &[Arena],
+        what: &str,
+        edit: impl FnOnce() -> Result<(), WorkshopError>,
+    ) -> Result<Mutated, WorkshopError> {
+        let built = edit().and_then(|()| self.build(arenas, what));
+        for file in files {
+            write(&self.copy.join(file), &self.sources.read(file)?)?;
+        }
+        built
+    }
+
+    fn build(&self, arenas: &[Arena], what: &str) -> Result<Mutated, WorkshopError> {
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        // Without turmoil a build takes half as long; both kinds share what they have in common.
+        let features: &[&str] = if arenas.contains(&Arena::Turmoil) {
+            &[]
+        } else {
+            &["--no-default-features", "--features", "cli"]
+        };
+        let built = Command::new(&cargo)
+            .args(["build", "--release", "--quiet", "--package", "tenure-sim"])
+            .args(["--bin", "tenure-sim"])
+            .args(features)
+            .current_dir(&self.copy)
+            .env("CARGO_TARGET_DIR", &self.target)
+            // Only the mutated crates change from build to build, and most mutants are caught within
+            // seconds: to build fast is worth more here than to run fast.
+            .env("CARGO_PROFILE_RELEASE_INCREMENTAL", "true")
+            .env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1")
+            .output()
+            .map_err(|why| WorkshopError::at(Path::new(&cargo), why))?;
+        if !built.status.success() {
+            let said = String::from_utf8_lossy(&built.stderr).into_owned();
+            return Err(WorkshopError::Build { what: what.to_owned(), said });
+        }
+        let binary = self.target.join("release/tenure-sim");
+        Ok(Mutated { binary, said: self.target.join("said") })
+    }
+}
+
+impl Mutated {
+    /// The command.
+    pub fn binary(&self) -> &Path {
+        &self.binary
+    }
+}
+
+fn write(path: &Path, text: &str) -> Result<(), WorkshopError> {
+    fs::write(path, text).map_err(|why| WorkshopError::at(path, why))
+}

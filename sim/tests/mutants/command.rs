@@ -1,0 +1,61 @@
+//! The command, on a few mutants and on changes from outside.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::simulator::Simulator;
+
+fn mutants(arguments: &[&str]) -> (Option<i32>, Value, String) {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).to_str().unwrap();
+    let usual = ["mutants", "--format", "json", "--sources", root];
+    let ran = Simulator::sound().run(&[&usual, arguments].concat());
+    let said = String::from_utf8_lossy(&ran.stderr).into_owned();
+    (ran.status.code(), serde_json::from_slice(&ran.stdout).unwrap_or(Value::Null), said)
+}
+
+#[test]
+fn mutants_are_caught_by_the_properties_that_guard_against_them() {
+    let only = ["--only", "claim-holds-at-its-end", "--only", "released-lease-renewed"];
+    let (code, rows, said) = mutants(&only);
+    assert_eq!(code, Some(0), "{said}");
+    let seen = |row: usize, property: &str| {
+        let sightings = rows[row]["trials"][0]["sightings"].as_array().unwrap();
+        sightings.iter().any(|one| one["seen"]["property"] == property)
+    };
+    assert!(seen(0, "fail-closed"), "{rows}");
+    assert!(seen(1, "linearizable") && seen(1, "own-lease-only"), "{rows}");
+}
+
+#[test]
+fn changes_from_outside_are_planted_and_what_breaks_nothing_survives() {
+    let folder = tempfile::tempdir().unwrap();
+    let plant = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        fs::write(&path, text).unwrap();
+        mutants(&["--engine", "model", "--patch", path.to_str().unwrap()])
+    };
+    let diff = |line: &str| {
+        let file = "core/src/contract.rs";
+        let context = "     pub fn is_live(&self, now: Instant) -> bool {\n";
+        let old = "        !self.released && now < self.lease_end\n";
+        format!("--- a/{file}\n+++ b/{file}\n@@ -41,2 +41,2 @@\n{context}-{old}+{line}\n")
+    };
+    let (code, rows, said) = plant("wrong", &diff("        now < self.lease_end"));
+    assert_eq!((code, &rows[0]["trials"][0]["end"]), (Some(0), &"by-properties".into()), "{said}");
+    let (code, _, said) = plant("broken", &diff("        nonsense"));
+    assert!(code == Some(64) && said.contains("broken does not build"), "{said}");
+    let (code, _, said) =
+        plant("misfit", "--- a/core/src/id.rs\n+++ b/core/src/id.rs\n@@ -7 +7 @@\n-no\n+yes\n");
+    assert!(code == Some(64) && said.contains("hunk 1 of core/src/id.rs"), "{said}");
+}
+
+#[test]
+fn there_must_be_sources() {
+    let nowhere = tempfile::tempdir().unwrap();
+    let nowhere = nowhere.path().to_str().unwrap();
+    let ran = Simulator::sound().run(&["mutants", "--sources", nowhere]);
+    let said = String::from_utf8_lossy(&ran.stderr);
+    assert!(ran.status.code() == Some(64) && said.contains("--sources"), "{said}");
+}
