@@ -5,6 +5,7 @@ use super::super::{Edit, Mutant, Shows};
 const CAMPAIGN: &str = "core/src/candidate/campaign.rs";
 const ENDING: &str = "core/src/candidate/ending.rs";
 const MACHINE: &str = "core/src/candidate/mod.rs";
+const PHASE: &str = "core/src/candidate/phase.rs";
 const TENURE: &str = "core/src/candidate/tenure.rs";
 const DEADLINE: &str = "tenure/src/deadline.rs";
 
@@ -141,5 +142,16 @@ pub(super) static MUTANTS: &[Mutant] = &[
         }],
         shows: Shows::Model,
         caught_by: &["no-churn-when-healthy"],
+    },
+    Mutant {
+        name: "any-reply-answers",
+        about: "a late reply to an earlier request is taken for the present one's",
+        edits: &[Edit {
+            file: PHASE,
+            from: "Self::InFlight(flight) if flight.id == id => Some(*flight),",
+            to: "Self::InFlight(flight) if flight.id >= id => Some(*flight),",
+        }],
+        shows: Shows::Model,
+        caught_by: &["margin-kept"],
     },
 ];

@@ -60,4 +60,63 @@ pub(super) static MUTANTS: &[Mutant] = &[
         shows: Shows::Model,
         caught_by: &["token-monotonic"],
     },
+    Mutant {
+        name: "repeated-grant-skips-quarantine",
+        about: "the same grant told again says that there is nothing to wait for",
+        edits: &[Edit {
+            file: CONTRACT,
+            from: "lease.extend(at.now, ttl);
+            lease.token
+        }",
+            to: "lease.extend(at.now, ttl);
+            return Reply::Granted { token: lease.token, wait: Duration::ZERO };
+        }",
+        }],
+        shows: Shows::Model,
+        caught_by: &["store-loss-quarantine"],
+    },
+    Mutant {
+        name: "half-the-ttl",
+        about: "a store grants half of the TTL that was asked for",
+        edits: &[Edit {
+            file: CONTRACT,
+            from: "lease_end: at.now + ttl, ttl, released: false",
+            to: "lease_end: at.now + ttl / 2, ttl, released: false",
+        }],
+        shows: Shows::Model,
+        caught_by: &["margin-kept"],
+    },
+    Mutant {
+        name: "renewals-add-up",
+        about: "each renewal adds a TTL to what remains",
+        edits: &[Edit {
+            file: CONTRACT,
+            from: "self.lease_end.max(now + ttl)",
+            to: "self.lease_end + ttl",
+        }],
+        shows: Shows::Model,
+        caught_by: &["leader-within"],
+    },
+    Mutant {
+        name: "live-lease-granted-again",
+        about: "a live lease is granted to whoever knows its token",
+        edits: &[Edit {
+            file: CONTRACT,
+            from: "Some(lease) if lease.is_live(at.now) => {",
+            to: "Some(lease) if lease.is_live(at.now) && seen != Some(lease.token) => {",
+        }],
+        shows: Shows::Model,
+        caught_by: &["own-lease-only", "single-leader"],
+    },
+    Mutant {
+        name: "quarantine-halved",
+        about: "a grant is told to wait for half of the quarantine",
+        edits: &[Edit {
+            file: CONTRACT,
+            from: "(known_since + quarantine).since(at.now)",
+            to: "(known_since + quarantine / 2).since(at.now)",
+        }],
+        shows: Shows::Model,
+        caught_by: &["store-loss-quarantine"],
+    },
 ];
