@@ -27,12 +27,12 @@ pub mod plan;
 pub mod properties;
 #[cfg(feature = "turmoil")]
 pub mod redis;
-pub mod simulation;
-pub mod shrink;
 pub mod report;
+pub mod shrink;
+pub mod simulation;
 pub mod sometimes;
-pub mod tolerance;
 pub mod sweep;
+pub mod tolerance;
 pub mod trace;
 #[cfg(feature = "turmoil")]
 pub mod turmoil_engine;

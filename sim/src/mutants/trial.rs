@@ -270,8 +270,11 @@ mod tests {
     fn only_what_should_fail_makes_a_catch() {
         let property = sighting(Seen::Property("fail-closed".to_owned()));
         let broke = sighting(Seen::Broke);
-        assert_eq!(end(&[property.clone()], &[], Some(0)), Caught::ByProperties);
-        assert_eq!(end(&[property.clone()], &["single-leader"], Some(0)), Caught::Survived);
+        assert_eq!(end(std::slice::from_ref(&property), &[], Some(0)), Caught::ByProperties);
+        assert_eq!(
+            end(std::slice::from_ref(&property), &["single-leader"], Some(0)),
+            Caught::Survived
+        );
         assert_eq!(end(&[property, broke.clone()], &["a"], Some(0)), Caught::ByAssertion);
         assert_eq!(end(&[broke], &[], Some(0)), Caught::ByAssertion);
         assert_eq!(end(&[], &[], None), Caught::ByItsDeath);

@@ -16,6 +16,7 @@ pub fn as_test(engine: Engine, plan: &Plan, judging: Judging<'_>, name: &str, wh
     };
     let judging = match judging {
         Judging::All => "Judging::All".to_owned(),
+        Judging::Each => "Judging::Each".to_owned(),
         Judging::Everything => "Judging::Everything".to_owned(),
         Judging::Only(names) => {
             let names: Vec<String> =

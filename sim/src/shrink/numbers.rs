@@ -65,8 +65,8 @@ mod tests {
 
     #[test]
     fn nothing_is_simpler_than_the_plain_number() {
-        assert_eq!(simpler(15_000, 15_000), []);
-        assert_eq!(simpler(0, 0), []);
+        assert_eq!(simpler(15_000, 15_000), Vec::<u64>::new());
+        assert_eq!(simpler(0, 0), Vec::<u64>::new());
     }
 
     #[test]

@@ -4,14 +4,19 @@ use std::any::Any;
 use std::hash::Hash;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use super::{Failed, Simulation};
+use super::{Failed, Page, Simulation};
 use crate::campaign::{Failure, Run};
-use crate::engine::{EngineError, Judging};
+use crate::engine::{Engine, EngineError, Judging, Outcome};
 use crate::plan::{Plan, Scope, swarm};
+use crate::report::{RunPage, run_page};
+use crate::shrink::{Budget, shrink_by};
 use crate::trace::{Digest, Hasher};
 
 /// One in so many runs is carried out twice.
 const TWICE_EVERY: u64 = 32;
+
+/// So many smaller plans are tried of one that panics: every panic says so on standard error.
+const PANICS: Budget = Budget { runs: 100 };
 
 impl Simulation {
     pub(super) fn one(&self, seed: u64) -> Run {
@@ -30,13 +35,7 @@ impl Simulation {
 
     fn attempt(&self, plan: &Plan) -> Result<(Run, Digest), Failure> {
         let carry_out = || {
-            let mut workload = (self.workload)(&plan.broken());
-            let mut outcome = (self.engine)(plan, Judging::All, workload.as_sink())?;
-            if let Some(property) = workload.property() {
-                outcome.judge.also(property);
-            }
-            let mut digest = outcome.trace.hash();
-            digest.add_run(plan.seed, workload.meant());
+            let (outcome, digest) = self.carry_out(plan)?;
             Ok((Run::of(plan, &outcome), digest))
         };
         match catch_unwind(AssertUnwindSafe(carry_out)) {
@@ -45,6 +44,18 @@ impl Simulation {
             Ok(Err(error)) => Err(Failure::Broke { what: error.to_string() }),
             Err(panic) => Err(Failure::Broke { what: format!("panicked: {}", said(&*panic)) }),
         }
+    }
+
+    /// The run, and a digest of all that happened and of what the workload meant to do.
+    fn carry_out(&self, plan: &Plan) -> Result<(Outcome, Digest), EngineError> {
+        let mut workload = (self.workload)(&plan.broken());
+        let mut outcome = (self.engine)(plan, Judging::All, workload.as_sink())?;
+        if let Some(property) = workload.property() {
+            outcome.judge.also(property);
+        }
+        let mut digest = outcome.trace.hash();
+        digest.add_run(plan.seed, workload.meant());
+        Ok((outcome, digest))
     }
 
     /// Of a run that fails only once, that matters most: it can't be looked into.
@@ -70,39 +81,47 @@ impl Simulation {
         let plan = self.plan(seed);
         match self.attempt_twice(&plan) {
             Err(failure @ Failure::Nondeterministic { .. }) => {
-                return Failed { seed, plan, failure };
+                return Failed { seed, plan, failure, page: None };
             }
             Ok(Run { failure: None, hash, .. }) => {
                 let failure =
                     Failure::Nondeterministic { first: of_failure(&failure), again: hash };
-                return Failed { seed, plan, failure };
+                return Failed { seed, plan, failure, page: None };
             }
             Ok(_) | Err(_) => {}
         }
         if let Failure::Nondeterministic { .. } | Failure::Refused { .. } = failure {
-            return Failed { seed, plan, failure };
+            return Failed { seed, plan, failure, page: None };
         }
-        let plan = self.smallest(plan, &failure);
+        let plan = self.smallest(&plan, &failure);
         let failure = self.failure_of(&plan).unwrap_or(failure);
-        Failed { seed, plan, failure }
+        let page = self.page(&plan);
+        Failed { seed, plan, failure, page }
     }
 
     fn failure_of(&self, plan: &Plan) -> Option<Failure> {
         self.attempt(plan).map_or_else(Some, |(run, _)| run.failure)
     }
 
-    /// The same plan without the faults that it fails without.
-    fn smallest(&self, mut plan: Plan, failure: &Failure) -> Plan {
-        let mut index = plan.faults.len();
-        while index > 0 {
-            index -= 1;
-            let mut fewer = plan.clone();
-            fewer.faults.remove(index);
-            if self.failure_of(&fewer).is_some_and(|other| is_alike(&other, failure)) {
-                plan = fewer;
-            }
-        }
-        plan
+    /// A smaller plan that fails alike.
+    fn smallest(&self, plan: &Plan, failure: &Failure) -> Plan {
+        let budget = match failure {
+            Failure::Broke { .. } => PANICS,
+            _ => Budget::usual(Engine::Model),
+        };
+        let fails_alike = |smaller: &Plan| {
+            self.failure_of(smaller).is_some_and(|other| is_alike(&other, failure))
+        };
+        shrink_by(plan, budget, fails_alike, |_| {}).plan
+    }
+
+    /// The run, drawn; `None` if it leaves no trace.
+    pub(super) fn page(&self, plan: &Plan) -> Option<Page> {
+        let run = catch_unwind(AssertUnwindSafe(|| self.carry_out(plan)));
+        let (outcome, _) = run.ok()?.ok()?;
+        let again = "Simulation::replay, with the plan below".to_owned();
+        let page = RunPage { again, ..RunPage::of(Engine::Model.name(), plan, &outcome) };
+        Some(Page(run_page(&page)))
     }
 }
 

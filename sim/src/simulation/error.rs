@@ -1,6 +1,7 @@
 //! Why a simulation did not hold, told so that it can be looked into.
 
-use std::fmt;
+use std::path::PathBuf;
+use std::{env, fmt, fs, io, process};
 
 use super::variables::{RUNS, SEED};
 use crate::campaign::Failure;
@@ -32,10 +33,37 @@ pub enum SimulationError {
 pub struct Failed {
     /// The seed that it was found by.
     pub seed: u64,
-    /// The plan, with no fault in it that can be left out.
+    /// The plan, as small as it got.
     pub plan: Plan,
     /// What is wrong when that plan is carried out.
     pub failure: Failure,
+    /// The run of that plan as a page to look at; `None` if it leaves no trace, or never the same one.
+    pub page: Option<Page>,
+}
+
+/// A run as an HTML file.
+#[derive(Clone)]
+pub struct Page(pub(super) String);
+
+impl Page {
+    /// The file's text.
+    pub fn html(&self) -> &str {
+        &self.0
+    }
+
+    /// Writes it into the folder for temporary files, under a name that says which seed it is of.
+    pub(super) fn keep(&self, seed: u64) -> io::Result<PathBuf> {
+        let name = format!("tenure-sim-seed-{seed}-of-process-{}.html", process::id());
+        let path = env::temp_dir().join(name);
+        fs::write(&path, &self.0)?;
+        Ok(path)
+    }
+}
+
+impl fmt::Debug for Page {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Page({} bytes)", self.0.len())
+    }
 }
 
 /// How many of the last events are shown.

@@ -54,7 +54,7 @@ use crate::plan::{Assumption, FaultKind, Plan};
 pub use crate::model_engine::store::{Contract, Lease, StoreModel};
 pub use crate::properties::Leader;
 pub use crate::trace::Who;
-pub use error::{Failed, SimulationError};
+pub use error::{Failed, Page, SimulationError};
 pub use tenure_core::contract::Moment;
 pub use tenure_core::{HolderId, Instant, Reply, Request, Token};
 pub use variables::{RUNS, SEED};
@@ -144,7 +144,7 @@ impl Simulation {
     /// Carries out all runs, and panics if one failed. For a `#[test]`.
     ///
     /// # Panics
-    /// With what is wrong, the seed, and the plan. Conditions that were never met are told on standard
+    /// With what is wrong, the seed, the plan, and where the run is drawn as a page. Conditions that were never met are told on standard
     /// error, and are no failure unless [asked for](Self::needs_all_conditions).
     pub fn check(&self) {
         match self.run() {
@@ -154,7 +154,7 @@ impl Simulation {
                 report.summary.runs,
                 report.unmet.join(", ")
             ),
-            Err(error) => panic!("{error}"),
+            Err(error) => panic!("{error}{}", kept_page(&error)),
         }
     }
 
@@ -185,7 +185,8 @@ impl Simulation {
         match self.attempt_twice(plan) {
             Ok(run) if run.failure.is_none() => Ok(()),
             Ok(Run { failure: Some(failure), .. }) | Err(failure) => {
-                let failed = Failed { seed: plan.seed, plan: plan.clone(), failure };
+                let (seed, page) = (plan.seed, self.page(plan));
+                let failed = Failed { seed, plan: plan.clone(), failure, page };
                 Err(SimulationError::Failed(Box::new(failed)))
             }
             Ok(_) => Ok(()),
@@ -209,6 +210,16 @@ impl Simulation {
             properties: None,
             check_determinism: false,
         })
+    }
+}
+
+/// Where the failed run can be looked at.
+fn kept_page(error: &SimulationError) -> String {
+    let SimulationError::Failed(failed) = error else { return String::new() };
+    match failed.page.as_ref().map(|page| page.keep(failed.seed)) {
+        Some(Ok(path)) => format!("\nthe run, to look at: {}", path.display()),
+        Some(Err(error)) => format!("\nthe run could not be drawn: {error}"),
+        None => String::new(),
     }
 }
 

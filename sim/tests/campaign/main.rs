@@ -3,8 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod merge;
-mod shrink;
 mod report;
+mod shrink;
 mod trace;
 
 use std::path::Path;

@@ -17,8 +17,8 @@ mod run;
 mod show;
 mod shrink;
 mod speed;
-mod tolerance;
 mod sweep;
+mod tolerance;
 mod trouble;
 
 use std::process::ExitCode;

@@ -14,8 +14,8 @@ use tenure_sim::trace::file;
 
 use crate::args::{DrawnArguments, Format, JudgedArguments, OutputArguments, threads, wrong};
 use crate::controls::Controls;
-use crate::shrink::watched;
 use crate::report::{CampaignReportArguments, write_campaign};
+use crate::shrink::watched;
 use crate::trouble::{Trouble, create, written};
 use crate::{controls, show};
 
