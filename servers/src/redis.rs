@@ -173,12 +173,16 @@ impl RedisServer {
 
     /// Whether *this* process answers and has loaded its data: another server may own the port, and
     /// ours be about to end. With a password nothing can be asked, and its refusal has to do.
+    ///
+    /// Whether it has loaded is asked by asking for data: INFO says `loading:0` (7.0.15) a few milliseconds
+    /// before that is true, and commands are still refused.
     fn answers(&self) -> bool {
         let ours = format!("process_id:{}\r\n", self.pid().unwrap_or_default());
-        match command::send(self.port, &["INFO"], Duration::from_secs(1)) {
+        let ask = |args: &[&str]| command::send(self.port, args, Duration::from_secs(1));
+        match ask(&["INFO"]) {
             Ok(Reply::BulkString(info)) => {
-                let info = String::from_utf8_lossy(&info);
-                info.contains(&ours) && info.contains("loading:0\r\n")
+                String::from_utf8_lossy(&info).contains(&ours)
+                    && matches!(ask(&["EXISTS", "any"]), Ok(Reply::Integer(_)))
             }
             Ok(Reply::Error(error)) => error.starts_with("NOAUTH"),
             _ => false,

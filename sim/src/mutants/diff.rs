@@ -170,7 +170,7 @@ mod tests {
         for (text, expected) in [
             ("--- a/../x\n+++ b/../x\n@@ -1 +1 @@\n-a\n+b\n", "no path within the workspace"),
             ("--- /dev/null\n+++ b/x\n@@ -0,0 +1 @@\n+b\n", "files that exist"),
-            ("nothing at all\n", "changes no file"),
+            ("nothing at all\n", "no valid patches found"),
         ] {
             let error = applied(text).unwrap_err();
             assert!(error.contains(expected), "{error}");
