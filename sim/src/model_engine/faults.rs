@@ -125,7 +125,6 @@ impl<A: Algorithm> World<'_, A> {
             What::Crash { power, .. } => self.crash(node, power),
             What::Resign { .. } => self.resign(node),
             What::Leave { .. } => {
-                self.record(Event::ResignAsked { who: self.nodes[node].who });
                 self.give(node, Input::Resign { again_after: None });
             }
             What::OldPrimary { .. } => self.promote_beside(node),
@@ -235,7 +234,6 @@ impl<A: Algorithm> World<'_, A> {
         if !self.nodes[node].is_up() {
             return;
         }
-        self.record(Event::ResignAsked { who: self.nodes[node].who });
         let again_after = Some(self.nodes[node].config.renew_interval());
         self.give(node, Input::Resign { again_after });
     }

@@ -140,7 +140,9 @@ impl<A: Algorithm> World<'_, A> {
         match input {
             Input::Reply { id, reply } => self.answered(index, id, reply),
             Input::Hint => self.record(Event::Hinted { who: self.nodes[index].who }),
-            Input::Campaign | Input::Resign { .. } | Input::Drained | Input::Wake => {}
+            // When the process learns of it: until then it may go on as if nobody had asked.
+            Input::Resign { .. } => self.record(Event::ResignAsked { who: self.nodes[index].who }),
+            Input::Campaign | Input::Drained | Input::Wake => {}
         }
         let now = self.nodes[index].now(self.at);
         self.nodes[index].candidate.handle(now, input);

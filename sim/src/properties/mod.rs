@@ -14,6 +14,7 @@ mod handover_within;
 pub(crate) mod history;
 mod judge;
 mod leader_within;
+mod leases_handed_back;
 pub(crate) mod linearizable;
 mod margin_kept;
 mod no_churn_when_healthy;
@@ -119,8 +120,9 @@ pub fn all(terms: &Terms) -> Vec<Box<dyn Property>> {
         Box::new(own_lease_only::OwnLeaseOnly::default()),
         Box::new(linearizable::Linearizable::default()),
         Box::new(one_step_down::OneStepDown::default()),
-        Box::new(no_resurrection::NoResurrection::default()),
+        Box::new(no_resurrection::NoResurrection::new(terms)),
         Box::new(no_release_under_work::NoReleaseUnderWork::default()),
+        Box::new(leases_handed_back::LeasesHandedBack::new(terms)),
         Box::new(unfenced_in_order::UnfencedInOrder::default()),
         Box::new(store_loss_quarantine::StoreLossQuarantine::new(terms)),
         Box::new(leader_within::LeaderWithin::new(terms)),

@@ -5,20 +5,30 @@
 //! Rests on clocks that don't go back, since `is_leader()` compares nothing but the clock with the end of
 //! the claim; and on a memory that does not either.
 //!
+//! Nor is a candidate elected under a claim whose end has come: a late grant is none. (Where time goes by in
+//! ticks, when an application is told of its election says nothing of when it was decided.)
+//!
 //! What a candidate says is held against what it said before, and what `is_leader()` answers against
 //! both. A node that stood still may tell of a renewal after `is_leader()` was seen to end; it is the
 //! next answer of `is_leader()` that would show a resurrection.
 
-use super::Property;
 use super::recent::Recent;
+use super::{Property, Terms};
 use crate::clock::True;
 use crate::plan::Assumption;
 use crate::trace::{Event, Who};
 
 /// What is over stays over.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct NoResurrection {
+    is_exact: bool,
     candidates: Recent<Who, Candidate>,
+}
+
+impl NoResurrection {
+    pub(super) fn new(terms: &Terms) -> Self {
+        Self { is_exact: terms.tick <= 1, candidates: Recent::default() }
+    }
 }
 
 /// Of one candidate; no token is zero.
@@ -50,7 +60,7 @@ impl Property for NoResurrection {
         &[Assumption::OneMemory, Assumption::CandidateClocks]
     }
 
-    fn observe(&mut self, _: True, event: &Event) -> Result<(), String> {
+    fn observe(&mut self, at: True, event: &Event) -> Result<(), String> {
         match *event {
             Event::Leads { who, token } => {
                 let candidate = self.candidates.of(who);
@@ -60,6 +70,9 @@ impl Property for NoResurrection {
             Event::LeadsNoMore { who } => {
                 self.candidates.of(who).answers(None);
                 Ok(())
+            }
+            Event::Elected { who, token, claim_ends } if self.is_exact && claim_ends <= at => {
+                Err(format!("{who:?} is elected under token {token}, and its claim is over"))
             }
             Event::Elected { who, token, .. } | Event::Renewed { who, token, .. } => {
                 later(who, token, self.candidates.of(who).stepped_down)
@@ -84,10 +97,23 @@ fn later(who: Who, token: u64, over: u64) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::super::history::{
-        Seen, at, elected, fails, holds, leads, leads_no_more, n, renewed, stepped_down,
+        Seen, at, elected, fails, holds, leads, leads_no_more, n, renewed, stepped_down, terms,
     };
-    use super::NoResurrection;
+    use super::{NoResurrection, Terms};
     use crate::trace::{Event, Reason, Who};
+
+    fn judge() -> NoResurrection {
+        NoResurrection::new(&terms())
+    }
+
+    #[test]
+    fn elected_once_the_claim_is_over() {
+        holds(judge(), &[at(89, elected(n(0), 7, 90))]);
+        let what = fails(judge(), &[at(90, elected(n(0), 7, 90))]);
+        assert_eq!(what, "n0 is elected under token 7, and its claim is over");
+        let ticks = NoResurrection::new(&Terms { tick: 1_000_000, ..terms() });
+        holds(ticks, &[at(90, elected(n(0), 7, 90))]);
+    }
 
     fn expired(token: u64) -> Event {
         stepped_down(n(0), token, Reason::Expired)
@@ -96,7 +122,7 @@ mod tests {
     #[test]
     fn each_tenure_has_a_later_token() {
         holds(
-            NoResurrection::default(),
+            judge(),
             &[
                 at(0, elected(n(0), 7, 90)),
                 at(0, leads(n(0), 7)),
@@ -113,13 +139,10 @@ mod tests {
     fn leading_again_after_the_claim_ended() {
         let ended = [at(0, leads(n(0), 7)), at(90, leads_no_more(n(0)))];
         for token in [7, 6] {
-            fails(
-                NoResurrection::default(),
-                &[ended.as_slice(), &[at(91, leads(n(0), token))]].concat(),
-            );
+            fails(judge(), &[ended.as_slice(), &[at(91, leads(n(0), token))]].concat());
         }
-        holds(NoResurrection::default(), &[ended.as_slice(), &[at(91, leads(n(0), 8))]].concat());
-        holds(NoResurrection::default(), &[ended.as_slice(), &[at(91, leads(n(1), 7))]].concat());
+        holds(judge(), &[ended.as_slice(), &[at(91, leads(n(0), 8))]].concat());
+        holds(judge(), &[ended.as_slice(), &[at(91, leads(n(1), 7))]].concat());
     }
 
     #[test]
@@ -127,16 +150,16 @@ mod tests {
         for token in [7, 6] {
             for event in [leads(n(0), token), renewed(n(0), token, 140), elected(n(0), token, 140)]
             {
-                fails(NoResurrection::default(), &[at(90, expired(7)), at(91, event)]);
+                fails(judge(), &[at(90, expired(7)), at(91, event)]);
             }
         }
-        holds(NoResurrection::default(), &[at(90, expired(7)), at(91, renewed(n(0), 8, 140))]);
+        holds(judge(), &[at(90, expired(7)), at(91, renewed(n(0), 8, 140))]);
     }
 
     #[test]
     fn a_node_that_stood_still_tells_of_its_tenure_late() {
         holds(
-            NoResurrection::default(),
+            judge(),
             &[
                 at(0, leads(n(0), 7)),
                 at(90, leads_no_more(n(0))),
@@ -150,13 +173,13 @@ mod tests {
     #[test]
     fn a_tenure_is_over_once_the_next_one_began() {
         let next: [Seen; 2] = [at(0, leads(n(0), 7)), at(50, leads(n(0), 8))];
-        holds(NoResurrection::default(), &next);
-        fails(NoResurrection::default(), &[next.as_slice(), &[at(60, leads(n(0), 7))]].concat());
+        holds(judge(), &next);
+        fails(judge(), &[next.as_slice(), &[at(60, leads(n(0), 7))]].concat());
     }
 
     #[test]
     fn being_asked_twice_is_no_resurrection() {
-        holds(NoResurrection::default(), &[at(0, leads(n(0), 7)), at(1, leads(n(0), 7))]);
+        holds(judge(), &[at(0, leads(n(0), 7)), at(1, leads(n(0), 7))]);
     }
 
     #[test]
@@ -164,7 +187,7 @@ mod tests {
         // `token-monotonic` forbids what is allowed here.
         let second_life = Who { node: 0, life: 1 };
         holds(
-            NoResurrection::default(),
+            judge(),
             &[at(0, leads(n(0), 7)), at(90, leads_no_more(n(0))), at(91, leads(second_life, 7))],
         );
     }

@@ -57,7 +57,8 @@ pub enum Event {
     Hinted { who: Who },
     /// Something has happened to a message on its way.
     Message { who: Who, to_store: bool, fate: Fate },
-    /// A candidate is asked to hand over, or to leave the election.
+    /// A candidate is asked to hand over, or to leave the election. In the model engine: when its process
+    /// gets to know.
     ResignAsked { who: Who },
     /// A candidate says that it is elected; its claim ends then if it is not renewed, by its clock.
     Elected { who: Who, token: u64, claim_ends: True },

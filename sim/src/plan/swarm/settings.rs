@@ -44,7 +44,7 @@ fn of_ttl(mut draw: Draw, ttl_ms: u64, quarantine_ms: u64, scope: Scope) -> Sett
         retry_least_ms: (ttl_ms / 150).max(1),
         retry_most_ms: ttl_ms / draw.pick(&[15, 30]),
         poll_bound_ms: ttl_ms / draw.pick(&[1, 1, 2]),
-        drain_bound_ms: draw.pick(&[ttl_ms / 4, ttl_ms, 2 * ttl_ms]),
+        drain_bound_ms: draw.pick(&[0, ttl_ms / 50, ttl_ms / 4, ttl_ms, 2 * ttl_ms]),
         quarantine_ms,
         granularity_ns: match scope {
             Scope::Model => draw.pick(&[1, 1, 1_000_000]),
