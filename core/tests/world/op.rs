@@ -5,6 +5,7 @@ use proptest::prelude::*;
 
 /// One thing that happens. Small numbers pick a node or a message: the remainder by how many there are.
 #[derive(Clone, Copy, Debug)]
+#[cfg_attr(fuzzing, derive(arbitrary::Arbitrary))]
 pub(crate) enum Op {
     /// True time passes and nothing happens: processes pause, messages linger. Permille of the
     /// longest TTL.
@@ -60,6 +61,7 @@ pub(crate) enum Op {
 }
 
 #[derive(Clone, Copy, Debug)]
+#[cfg_attr(fuzzing, derive(arbitrary::Arbitrary))]
 pub(crate) enum Edge {
     Deadline,
     ClaimEnd,
@@ -68,6 +70,7 @@ pub(crate) enum Edge {
 
 /// What becomes of a message. One that is left alone is delayed.
 #[derive(Clone, Copy, Debug)]
+#[cfg_attr(fuzzing, derive(arbitrary::Arbitrary))]
 pub(crate) enum Fate {
     Arrives,
     /// Arrives, and will arrive again.
