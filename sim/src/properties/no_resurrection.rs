@@ -106,13 +106,17 @@ mod tests {
         NoResurrection::new(&terms())
     }
 
+    /// Where applications are told of what a driver has decided, and may stand still in between.
+    fn in_ticks() -> NoResurrection {
+        NoResurrection::new(&Terms { tick: 1_000_000, ..terms() })
+    }
+
     #[test]
     fn elected_once_the_claim_is_over() {
         holds(judge(), &[at(89, elected(n(0), 7, 90))]);
         let what = fails(judge(), &[at(90, elected(n(0), 7, 90))]);
         assert_eq!(what, "n0 is elected under token 7, and its claim is over");
-        let ticks = NoResurrection::new(&Terms { tick: 1_000_000, ..terms() });
-        holds(ticks, &[at(90, elected(n(0), 7, 90))]);
+        holds(in_ticks(), &[at(90, elected(n(0), 7, 90))]);
     }
 
     fn expired(token: u64) -> Event {
@@ -159,7 +163,7 @@ mod tests {
     #[test]
     fn a_node_that_stood_still_tells_of_its_tenure_late() {
         holds(
-            judge(),
+            in_ticks(),
             &[
                 at(0, leads(n(0), 7)),
                 at(90, leads_no_more(n(0))),

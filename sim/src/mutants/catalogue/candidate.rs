@@ -154,4 +154,110 @@ pub(super) static MUTANTS: &[Mutant] = &[
         shows: Shows::Model,
         caught_by: &["margin-kept"],
     },
+    Mutant {
+        name: "late-grant-used",
+        about: "a grant that arrives after its claim's end makes a leader",
+        edits: &[Edit {
+            file: CAMPAIGN,
+            from: "if !is_news || self.now >= valid_until {",
+            to: "if !is_news {",
+        }],
+        shows: Shows::Model,
+        caught_by: &["no-resurrection"],
+    },
+    Mutant {
+        name: "requests-never-given-up",
+        about: "a request without a reply is waited for without end",
+        edits: &[Edit {
+            file: MACHINE,
+            from: "(self.now + self.config.request_timeout).min(until);",
+            to: "(self.now + self.config.request_timeout).max(until);",
+        }],
+        shows: Shows::Model,
+        caught_by: &["leader-within"],
+    },
+    Mutant {
+        name: "stale-teaches-nothing",
+        about: "a candidate does not learn the token that a store says it missed",
+        edits: &[Edit {
+            file: CAMPAIGN,
+            from: "self.learn(last);
+                self.ask_again(campaign, self.now);",
+            to: "self.ask_again(campaign, self.now + self.config.retry_least);",
+        }],
+        shows: Shows::Model,
+        caught_by: &["leader-within"],
+    },
+    Mutant {
+        name: "backoff-without-bound",
+        about: "the delay before another try has no upper bound",
+        edits: &[Edit {
+            file: MACHINE,
+            from: ".saturating_mul(doubled).min(self.config.retry_most);",
+            to: ".saturating_mul(doubled).max(self.config.ttl * 10);",
+        }],
+        shows: Shows::Model,
+        caught_by: &["leader-within"],
+    },
+    Mutant {
+        name: "withdrawn-grant-kept",
+        about: "a grant that comes while a campaign is given up is kept, and nobody leads",
+        edits: &[Edit {
+            file: CAMPAIGN,
+            from: "self.release(Tenure { holder, token }, then);",
+            to: "let _ = holder;
+                self.withdrawn(then);",
+        }],
+        shows: Shows::Model,
+        caught_by: &["leases-handed-back"],
+    },
+    Mutant {
+        name: "withdrawn-grant-used",
+        about: "a grant that comes while a campaign is given up makes a leader of who resigned",
+        edits: &[Edit {
+            file: CAMPAIGN,
+            from: "Ok(Reply::Granted { token, .. }) => {
+                self.store_answered();
+                self.learn(token);
+                self.release(Tenure { holder, token }, then);",
+            to: "Ok(Reply::Granted { token, wait }) => {
+                self.store_answered();
+                self.granted(Tenure { holder, token }, flight, wait);",
+        }],
+        shows: Shows::Model,
+        caught_by: &["leases-handed-back"],
+    },
+    Mutant {
+        name: "stray-grant-kept",
+        about: "a grant of an abandoned campaign is not handed back",
+        edits: &[Edit {
+            file: CAMPAIGN,
+            from: "self.send(Request::Release { holder, token }, 0, Instant::FAR_FUTURE);",
+            to: "let _ = (holder, Instant::FAR_FUTURE);",
+        }],
+        shows: Shows::Model,
+        caught_by: &["leases-handed-back"],
+    },
+    Mutant {
+        name: "no-release-after-step-down",
+        about: "a lease that was stepped down from is not handed back once the work has ended",
+        edits: &[Edit {
+            file: ENDING,
+            from: "Hold::Left(tenure) => self.release(tenure, then),",
+            to: "Hold::Left(_) => self.over(then),",
+        }],
+        shows: Shows::Model,
+        caught_by: &["leases-handed-back"],
+    },
+    Mutant {
+        name: "no-release-after-resign",
+        about: "a resigned leader lets the lease end by itself",
+        edits: &[Edit {
+            file: ENDING,
+            from: "Hold::Kept { lease, .. } => self.release(lease.tenure, then),",
+            to: "Hold::Kept { .. } => self.over(then),",
+        }],
+        shows: Shows::Model,
+        caught_by: &["leases-handed-back"],
+    },
 ];
