@@ -9,6 +9,7 @@
 
 mod child;
 mod error;
+mod process;
 mod proxy;
 mod redis;
 

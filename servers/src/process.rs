@@ -1,0 +1,161 @@
+//! What every server of a test's own has: a process, a folder, and a log.
+
+use std::fs;
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+
+use crate::ServerError;
+use crate::child;
+use crate::error::doing;
+
+/// Generous, because continuous integration starts servers on loaded machines.
+const READY_WITHIN: Duration = Duration::from_secs(20);
+const POLL_EVERY: Duration = Duration::from_millis(5);
+/// Another process may take the free port between our finding it and the server's binding it.
+const PORT_ATTEMPTS: u32 = 5;
+
+/// A program that serves, and how to get it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Program {
+    /// Its name, as found on the path.
+    pub(crate) name: &'static str,
+    /// The command that installs it.
+    pub(crate) install: &'static str,
+}
+
+/// A server's process in a folder of its own. Both are gone on drop.
+#[derive(Debug)]
+pub(crate) struct Process {
+    program: Program,
+    folder: TempDir,
+    /// None before the first launch and after [`kill`](Self::kill).
+    child: Option<Child>,
+}
+
+impl Process {
+    /// Makes the folder; starts nothing yet.
+    ///
+    /// # Errors
+    /// [`ServerError::Missing`] if the program is not installed.
+    pub(crate) fn new(program: Program) -> Result<Self, ServerError> {
+        if !child::is_installed(program.name) {
+            let Program { name: program, install } = program;
+            return Err(ServerError::Missing { program, install });
+        }
+        let folder = tempfile::tempdir().map_err(doing("creating a server's folder"))?;
+        Ok(Self { program, folder, child: None })
+    }
+
+    /// The folder, in which the process runs.
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// The process id, while there is a process.
+    pub(crate) fn pid(&self) -> Option<u32> {
+        self.child.as_ref().map(Child::id)
+    }
+
+    /// Stops the process where it is (SIGSTOP).
+    pub(crate) fn pause(&self) -> Result<(), ServerError> {
+        self.signal(Signal::STOP)
+    }
+
+    /// Lets a paused process go on (SIGCONT).
+    pub(crate) fn resume(&self) -> Result<(), ServerError> {
+        self.signal(Signal::CONT)
+    }
+
+    /// Ends the process at once (SIGKILL) and waits until it is gone. Killing twice is harmless.
+    pub(crate) fn kill(&mut self) -> Result<(), ServerError> {
+        if let Some(mut child) = self.child.take() {
+            child.kill().map_err(doing("killing a server"))?;
+            child.wait().map_err(doing("waiting for a server to end"))?;
+        }
+        Ok(())
+    }
+
+    /// Spawns the process, which shall serve that port, and waits until it is `ready`.
+    ///
+    /// # Errors
+    /// [`ServerError::NotReady`] if it ends before that, or takes longer than 20 s.
+    pub(crate) fn launch(
+        &mut self,
+        port: u16,
+        configure: impl FnOnce(&mut Command),
+        ready: impl Fn(u32) -> bool,
+    ) -> Result<(), ServerError> {
+        let log_path = self.folder().join("log");
+        let creating = || doing("creating a server's log");
+        let log = fs::File::create(&log_path).map_err(creating())?;
+        let complaints = log.try_clone().map_err(creating())?;
+        let mut command = child::command(self.program.name);
+        configure(&mut command);
+        command.current_dir(self.folder()).stdin(Stdio::null()).stdout(log).stderr(complaints);
+        self.child = Some(child::spawn(command).map_err(doing("starting a server"))?);
+
+        let started = Instant::now();
+        while started.elapsed() < READY_WITHIN && self.is_running()? {
+            if self.pid().is_some_and(&ready) {
+                return Ok(());
+            }
+            thread::sleep(POLL_EVERY);
+        }
+        self.kill()?;
+        Err(ServerError::NotReady {
+            program: self.program.name,
+            port,
+            bound: READY_WITHIN,
+            log: fs::read_to_string(&log_path).unwrap_or_default(),
+        })
+    }
+
+    fn is_running(&mut self) -> Result<bool, ServerError> {
+        match &mut self.child {
+            Some(child) => Ok(child.try_wait().map_err(doing("looking after a server"))?.is_none()),
+            None => Ok(false),
+        }
+    }
+
+    fn signal(&self, signal: Signal) -> Result<(), ServerError> {
+        let pid = self.pid().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
+        let outcome = pid.map_or(Err(rustix::io::Errno::SRCH), |pid| kill_process(pid, signal));
+        outcome.map_err(|errno| doing("signalling a server")(errno.into()))
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // Nothing can be done about a failure here, and a panic would hide the test's own.
+        let _ = self.kill();
+    }
+}
+
+/// Launches a server on a free port, and on another one if that is taken meanwhile.
+pub(crate) fn on_a_free_port(
+    mut launch: impl FnMut(u16) -> Result<(), ServerError>,
+) -> Result<u16, ServerError> {
+    for attempt in 1.. {
+        let port = free_port()?;
+        match launch(port) {
+            Err(ServerError::NotReady { log, .. })
+                if attempt < PORT_ATTEMPTS
+                    && log.to_lowercase().contains("address already in use") => {}
+            outcome => return outcome.map(|()| port),
+        }
+    }
+    unreachable!("the last attempt returns its outcome")
+}
+
+/// A port of 127.0.0.1 that nobody listens on just now.
+pub(crate) fn free_port() -> Result<u16, ServerError> {
+    let listener =
+        TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(doing("finding a free port"))?;
+    Ok(listener.local_addr().map_err(doing("finding a free port"))?.port())
+}
