@@ -114,6 +114,8 @@ impl Link {
             return Passage { held: true, ..Passage::default() };
         }
         let mut passage = Passage::default();
+        // What was sent in the trouble arrives by the calm: a message that lies in the network for
+        // longer is a trouble that is not over.
         let calm = at.max(self.calm_from) + self.latency.1;
         let in_order = self.arrives(&mut draw, at, edges).max(self.last[way as usize]).min(calm);
         passage.arrives = Some(match self.lagging(&mut draw) {
@@ -128,7 +130,7 @@ impl Link {
         });
         if let Some(later) = self.doubled(&mut draw) {
             passage.fates[1] = Some(Fate::Duplicated);
-            passage.again = Some(in_order + later);
+            passage.again = Some((in_order + later).min(calm));
         }
         passage
     }

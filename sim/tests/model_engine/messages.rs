@@ -132,3 +132,24 @@ fn a_late_duplicate_of_an_acquire_is_not_granted() {
     });
     assert!(!stale.is_empty());
 }
+
+/// A duplicate of a dead leader's renewal that came 45 s into the calm, just before the lease's end, kept
+/// everybody else waiting for another TTL (seed 642868 of a campaign, shrunk).
+#[test]
+fn no_duplicate_arrives_long_after_the_trouble() {
+    let what = What::Duplicate { node: None, permille: 1_000, most_ms: 60_000 };
+    let entries = held(&with(&[at(LATER, 6 * TTL_MS - 1, what)]));
+    let sent = seen(&entries, |event| matches!(event, Event::Sent { .. }).then_some(()));
+    let steps = seen(&entries, |event| matches!(event, Event::Store(_)).then_some(()));
+    // All that is on its way when the calm begins has then arrived.
+    let calm = 8 * TTL_MS + 5;
+    let (sent, steps) = (count(&sent, calm), count(&steps, calm));
+    assert!(steps.0 > sent.0, "{steps:?} {sent:?}");
+    assert_eq!(steps.1, sent.1);
+}
+
+/// How many came before, and how many after.
+fn count(moments: &[(u64, ())], moment: u64) -> (usize, usize) {
+    let before = moments.iter().filter(|(at, ())| *at < moment).count();
+    (before, moments.len() - before)
+}
