@@ -1,10 +1,11 @@
 //! What a search covers: the settings of the candidates, and how much may happen.
 //!
-//! Everything happens at whole ticks of 25 ms of true time. In one a clock counts 22.5, 25 or 27.5 ms: the
-//! drift bound is 10 %, and both ends of it are whole nanoseconds. A TTL of 110 ms is then four ticks of
-//! the fastest store clock, and the 90 ms that a candidate can count on are four ticks of its slowest one:
+//! Everything happens at whole ticks of 50 ms of true time. In one a clock counts 45, 50 or 55 ms: the
+//! drift bound is 10 %, and both ends of it are whole nanoseconds. A TTL of 220 ms is then four ticks of
+//! the fastest store clock, and the 180 ms that a candidate can count on are four ticks of its slowest one:
 //! with no stop margin, a claim ends one nanosecond before the tick at which its lease does. Nothing is
-//! left between what the formula allows and what would be wrong.
+//! left between what the formula allows and what would be wrong. A TTL of two ticks is the same by halves:
+//! a search of as many ticks then sees twice as many leases end.
 
 use std::time::Duration;
 
@@ -12,8 +13,7 @@ use serde::{Deserialize, Serialize};
 use tenure_core::{Config, ConfigError};
 
 /// The step of true time, in nanoseconds.
-pub const TICK: u64 = 25_000_000;
-pub(super) const TTL: Duration = Duration::from_millis(110);
+pub const TICK: u64 = 50_000_000;
 const DRIFT_PPM: u32 = 100_000;
 
 /// What a search covers.
@@ -23,6 +23,8 @@ pub struct Bounds {
     pub candidates: usize,
     /// How many ticks of true time.
     pub horizon: u8,
+    /// The candidates' TTL.
+    pub ttl: Ttl,
     /// The candidates' stop margin.
     pub margin: StopMargin,
     /// The rates that clocks may have.
@@ -64,13 +66,23 @@ pub enum Rates {
     All,
 }
 
+/// How long a lease lasts, in ticks of the fastest store clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ttl {
+    /// 110 ms.
+    TwoTicks,
+    /// 220 ms.
+    FourTicks,
+}
+
 /// How long before its lease a claim ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StopMargin {
     /// Nothing is left over: an effect must be where its check is.
     None,
-    /// 27.5 ms: one tick of the fastest clock, and no effect takes longer than a tick.
+    /// 55 ms: one tick of the fastest clock, and no effect takes longer than a tick.
     Tick,
 }
 
@@ -89,18 +101,21 @@ impl Bounds {
     /// Never, unless the inequalities between settings change.
     pub fn config(&self) -> Result<Config, ConfigError> {
         let ms = Duration::from_millis;
-        let (renewal, timeout) = match self.margin {
-            StopMargin::None => (ms(35), ms(17)),
-            StopMargin::Tick => (ms(25), ms(11)),
+        // Three tries fit into what a claim lasts, and hardly more.
+        let (renewal, timeout) = match (self.ttl, self.margin) {
+            (Ttl::FourTicks, StopMargin::None) => (ms(70), ms(34)),
+            (Ttl::FourTicks, StopMargin::Tick) => (ms(50), ms(22)),
+            (Ttl::TwoTicks, StopMargin::None) => (ms(36), ms(16)),
+            (Ttl::TwoTicks, StopMargin::Tick) => (ms(10), ms(6)),
         };
-        Config::builder(TTL)
+        Config::builder(self.ttl.length())
             .drift_ppm(DRIFT_PPM)
             .granularity(Duration::from_nanos(1))
             .stop_margin(self.margin.length())
             .renew_interval(renewal)
             .request_timeout(timeout)
-            .retry(ms(1), ms(1))
-            .drain_bound(ms(50))
+            .retry(ms(2), ms(2))
+            .drain_bound(ms(100))
             .build()
     }
 }
@@ -115,12 +130,22 @@ impl Rates {
     }
 }
 
+impl Ttl {
+    /// As the candidates are told.
+    pub const fn length(self) -> Duration {
+        match self {
+            Self::TwoTicks => Duration::from_millis(110),
+            Self::FourTicks => Duration::from_millis(220),
+        }
+    }
+}
+
 impl StopMargin {
     /// As the candidates are told.
     pub const fn length(self) -> Duration {
         match self {
             Self::None => Duration::ZERO,
-            Self::Tick => Duration::from_micros(27_500),
+            Self::Tick => Duration::from_millis(55),
         }
     }
 }

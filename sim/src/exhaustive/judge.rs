@@ -10,7 +10,7 @@ use std::time::Duration;
 use tenure_core::contract::Record;
 use tenure_core::{Reply, Request, Token};
 
-use super::bounds::{Bounds, TICK, TTL, on_fastest_clock};
+use super::bounds::{Bounds, TICK, on_fastest_clock};
 use super::met::{Condition, Seen};
 use super::state::{Node, State, Store, Written};
 use super::subject::Subject;
@@ -62,7 +62,7 @@ pub(super) fn judge<S: Subject>(
             format!("n{index} leads under token {token}, and has not said that it was elected")
         })?;
         lease_kept(bounds, &state.store, index, token)?;
-        waited(state, index, token, led.is_none(), seen)?;
+        waited(bounds, state, index, token, led.is_none(), seen)?;
         in_order(bounds, state, index, token, seen)?;
     }
     leader.map_or(Ok(()), |leader| drains_alone(state, leader))
@@ -91,6 +91,7 @@ fn lease_kept(bounds: &Bounds, store: &Store, index: usize, token: Token) -> Res
 /// Nobody leads by the grant of a server that took the store's place before `quarantine / (1 + rho)` since
 /// its first grant.
 fn waited<S>(
+    bounds: &Bounds,
     state: &State<S>,
     index: usize,
     token: Token,
@@ -104,7 +105,7 @@ fn waited<S>(
     }
     seen.met(Condition::LedAfterAQuarantine);
     let waited = u64::from(state.tick - first) * TICK;
-    ensure(waited >= on_fastest_clock(TTL), "store-loss-quarantine", || {
+    ensure(waited >= on_fastest_clock(bounds.ttl.length()), "store-loss-quarantine", || {
         let ms = waited / 1_000_000;
         format!("n{index} leads under token {token}, {ms} ms after the first grant of its server")
     })

@@ -15,7 +15,7 @@
 //! # What is not
 //!
 //! Time goes by in whole ticks, so that what lies between them is not looked at; the settings are chosen
-//! so that the ends that matter fall on ticks. There is one set of settings for each stop margin. Runs end
+//! so that the ends that matter fall on ticks. There is one set of settings for each TTL and stop margin. Runs end
 //! at the horizon. The jitter that a candidate draws is one sample for each of its lives, not every value
 //! (it is far below a tick). Not looked at: a store that comes back with *older* data, hints that nobody
 //! gave cause for, restarts of a whole machine's clock.
@@ -57,7 +57,7 @@ use serde::{Deserialize, Serialize};
 use tenure_core::{Candidate, Config, ConfigError};
 
 use action::Action;
-pub use bounds::{Bounds, Faults, Rates, StopMargin, TICK};
+pub use bounds::{Bounds, Faults, Rates, StopMargin, TICK, Ttl};
 use judge::Broken;
 use met::Seen;
 use search::{End, Model};

@@ -5,8 +5,8 @@ use super::*;
 mod planted;
 
 use planted::{
-    AnyCandidateKnowsTheLastTenure, CountedFromTheReply, EndsTwice, LateRenewalCounts,
-    NoQuarantine, ReleasesAtOnce, TokensStartOver,
+    AnyCandidateKnowsTheLastTenure, CountedFromTheReply, DrainsForLonger, EndsTwice,
+    LateRenewalCounts, LeadsUnasked, NoQuarantine, ReleasesAtOnce, TokensStartOver,
 };
 
 /// Small enough for every run of the tests.
@@ -14,6 +14,7 @@ fn small() -> Bounds {
     Bounds {
         candidates: 2,
         horizon: 3,
+        ttl: Ttl::FourTicks,
         margin: StopMargin::Tick,
         rates: Rates::Ends,
         in_flight: 1,
@@ -66,7 +67,7 @@ fn a_validity_counted_from_the_reply() {
 #[test]
 fn no_allowance_for_drift() {
     let bounds = Bounds { margin: StopMargin::None, ..with(Faults::default()) };
-    let trusting = Config::builder(bounds::TTL)
+    let trusting = Config::builder(bounds.ttl.length())
         .drift_ppm(1)
         .stop_margin(std::time::Duration::ZERO)
         .granularity(std::time::Duration::from_nanos(1))
@@ -111,4 +112,30 @@ fn tokens_start_over() {
 #[test]
 fn the_end_of_a_tenure_is_told_twice() {
     assert_eq!(broken::<EndsTwice>(&with(Faults::default())), "one-step-down-per-election");
+}
+
+#[test]
+fn leads_without_asking_the_store() {
+    assert_eq!(broken::<LeadsUnasked>(&small()), "single-leader");
+}
+
+#[test]
+fn work_drains_for_longer_than_its_lease_lasts() {
+    let bounds = Bounds { ttl: Ttl::TwoTicks, ..with(Faults { resigns: 1, ..Faults::default() }) };
+    assert_eq!(broken::<DrainsForLonger>(&bounds), "drained-before-the-next");
+}
+
+/// A TTL of two ticks leaves room for a loss, its quarantine, and who leads afterwards.
+#[test]
+fn a_store_loss_is_waited_out_within_five_ticks() {
+    let bounds = Bounds {
+        candidates: 1,
+        horizon: 5,
+        ttl: Ttl::TwoTicks,
+        faults: Faults { store_losses: 1, ..Faults::default() },
+        ..small()
+    };
+    let report = run(&bounds, 2_000_000, 2).unwrap();
+    assert_eq!(report.outcome, Outcome::Complete);
+    assert!(report.met.iter().any(|met| met.contains("leads by the grant of such a server")));
 }

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
-use tenure_sim::exhaustive::{self, Bounds, Faults, Outcome, Rates, Report, StopMargin, TICK};
+use tenure_sim::exhaustive::{self, Bounds, Faults, Outcome, Rates, Report, StopMargin, TICK, Ttl};
 
 use crate::args::{Format, OutputArguments, threads};
 use crate::show::{numbers, table};
@@ -15,9 +15,12 @@ pub(crate) struct ExhaustArguments {
     /// How many candidates
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=3))]
     candidates: u8,
-    /// How many ticks of 25 ms; a TTL is four to five
+    /// How many ticks of 50 ms
     #[arg(long, value_name = "TICKS", default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..=100))]
     horizon: u8,
+    /// How many ticks of the fastest store clock a lease lasts
+    #[arg(long, value_enum, default_value_t = Lasts::Four)]
+    ttl: Lasts,
     /// How long before its lease a claim ends
     #[arg(long, value_enum, default_value_t = Margin::Tick)]
     stop_margin: Margin,
@@ -66,6 +69,14 @@ struct FaultArguments {
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
+enum Lasts {
+    #[value(name = "2")]
+    Two,
+    #[value(name = "4")]
+    Four,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
 enum Margin {
     None,
     Tick,
@@ -84,6 +95,10 @@ impl ExhaustArguments {
         Bounds {
             candidates: self.candidates.into(),
             horizon: self.horizon,
+            ttl: match self.ttl {
+                Lasts::Two => Ttl::TwoTicks,
+                Lasts::Four => Ttl::FourTicks,
+            },
             margin: match self.stop_margin {
                 Margin::None => StopMargin::None,
                 Margin::Tick => StopMargin::Tick,
@@ -152,12 +167,13 @@ fn show(out: &mut impl Write, report: &Report, took: (Duration, usize)) -> io::R
 }
 
 fn covered(report: &Report) -> comfy_table::Table {
-    let Bounds { candidates, horizon, margin, rates, in_flight, faults } = report.bounds;
+    let Bounds { candidates, horizon, ttl, margin, rates, in_flight, faults } = report.bounds;
     let mut table = numbers(["bounds", ""]);
     let ms = u64::from(horizon) * TICK / 1_000_000;
     let words = [
         ("candidates", candidates.to_string()),
         ("horizon", format!("{horizon} ticks, {ms} ms")),
+        ("TTL", format!("{:?}", ttl.length())),
         ("stop margin", format!("{:?}", margin.length())),
         ("rates of clocks", format!("{rates:?}").to_lowercase()),
         ("messages of one candidate on their way", in_flight.to_string()),

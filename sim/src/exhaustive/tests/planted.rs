@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tenure_core::contract::{self, History, Moment, Record};
 use tenure_core::{
-    Candidate, Claim, Config, Event, Input, Instant, Output, Reply, Request, Seed, Token,
+    Candidate, Claim, Config, Event, Input, Instant, Output, Reply, Request, RequestId, Seed, Token,
 };
 
 use super::Subject;
@@ -263,5 +263,82 @@ impl Subject for EndsTwice {
 
     fn claim(&self, now: Instant) -> Option<Claim> {
         self.candidate.claim(now)
+    }
+}
+
+/// Grants itself a lease that nobody knows of.
+#[derive(Clone, Debug, Hash)]
+pub(super) struct LeadsUnasked {
+    candidate: Candidate,
+    now: Instant,
+    asked: Option<RequestId>,
+}
+
+impl Subject for LeadsUnasked {
+    fn new(config: Config, seed: Seed) -> Self {
+        Self { candidate: Candidate::new(config, seed), now: Instant::ORIGIN, asked: None }
+    }
+
+    fn handle(&mut self, now: Instant, input: Input) {
+        self.now = now;
+        self.candidate.handle(now, input);
+    }
+
+    fn poll(&mut self) -> Option<Output> {
+        let output = self.candidate.poll();
+        match output {
+            Some(Output::Send { id, request: Request::Acquire { .. }, .. }) => {
+                self.asked = Some(id)
+            }
+            None => {
+                let id = self.asked.take()?;
+                let granted = Reply::Granted { token: Token::FIRST, wait: Duration::ZERO };
+                self.handle(self.now, Input::Reply { id, result: Ok(granted) });
+                return self.candidate.poll();
+            }
+            Some(_) => {}
+        }
+        output
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        self.candidate.deadline()
+    }
+
+    fn claim(&self, now: Instant) -> Option<Claim> {
+        self.candidate.claim(now)
+    }
+}
+
+/// Tells work that it may go on for a second more than its lease protects it.
+#[derive(Clone, Debug, Hash)]
+pub(super) struct DrainsForLonger(Candidate);
+
+impl Subject for DrainsForLonger {
+    fn new(config: Config, seed: Seed) -> Self {
+        Self(Candidate::new(config, seed))
+    }
+
+    fn handle(&mut self, now: Instant, input: Input) {
+        self.0.handle(now, input);
+    }
+
+    fn poll(&mut self) -> Option<Output> {
+        let longer = |until| until + Duration::from_secs(1);
+        Some(match self.0.poll()? {
+            Output::Event(Event::SteppedDown { token, reason, drain_until }) => {
+                let drain_until = longer(drain_until);
+                Output::Event(Event::SteppedDown { token, reason, drain_until })
+            }
+            other => other,
+        })
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        self.0.deadline()
+    }
+
+    fn claim(&self, now: Instant) -> Option<Claim> {
+        self.0.claim(now)
     }
 }
