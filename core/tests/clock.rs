@@ -36,6 +36,7 @@ fn an_older_reading_is_taken_for_the_latest_one() {
 fn a_claim_that_ended_is_not_found_again_by_an_older_reading() {
     let mut candidate = leader();
     let claim = candidate.claim(START).expect("leads");
+    assert_eq!(claim.token(), Token::FIRST);
     let last = claim.valid_until() - Duration::from_nanos(1);
     assert_eq!(candidate.claim(last), Some(claim));
     assert_eq!(candidate.claim(claim.valid_until()), None);

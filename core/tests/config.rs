@@ -1,7 +1,7 @@
 //! Settings: what is refused and in which words, and what follows from those that are not.
 
 use std::time::Duration;
-use tenure_core::{Config, ConfigBuilder, ConfigError};
+use tenure_core::{Config, ConfigBuilder, ConfigError, RenewErrorPolicy};
 
 const fn ms(count: u64) -> Duration {
     Duration::from_millis(count)
@@ -193,4 +193,38 @@ fn explains_in_words() {
     for figure in ["13.201990099s", "17.656515151s", "63721 ppm", "18s", "2.701990099s", "1.5s"] {
         assert!(text.contains(figure), "{figure} is missing in\n{text}");
     }
+}
+
+#[test]
+fn each_setting_is_what_was_set() {
+    let config = Config::builder(secs(60))
+        .renew_interval(secs(7))
+        .request_timeout(secs(3))
+        .stop_margin(secs(4))
+        .drift_ppm(200)
+        .retry(ms(20), ms(300))
+        .poll_bound(secs(9))
+        .drain_bound(secs(11))
+        .quarantine(secs(70))
+        .granularity(ms(2))
+        .on_renew_error(RenewErrorPolicy::StepDown)
+        .build()
+        .expect("within bounds");
+    assert_eq!(config.ttl(), secs(60));
+    assert_eq!(config.renew_interval(), secs(7));
+    assert_eq!(config.request_timeout(), secs(3));
+    assert_eq!(config.stop_margin(), secs(4));
+    assert_eq!(config.drift_ppm(), 200);
+    assert_eq!(config.retry(), (ms(20), ms(300)));
+    assert_eq!(config.poll_bound(), secs(9));
+    assert_eq!(config.drain_bound(), secs(11));
+    assert_eq!(config.quarantine(), secs(70));
+    assert_eq!(config.granularity(), ms(2));
+    // Only that setting differs, and with it what follows from it.
+    let coarse = config.with_granularity(ms(1_002)).expect("within bounds");
+    assert_eq!(coarse.granularity(), ms(1_002));
+    assert_eq!(coarse.with_granularity(ms(2)), Ok(config));
+    let shorter = config.validity() - coarse.validity();
+    assert!(ms(999) < shorter && shorter < secs(1), "{shorter:?}");
+    assert!(config.with_granularity(secs(50)).is_err());
 }
