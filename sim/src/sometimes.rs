@@ -63,7 +63,7 @@ impl Sometimes {
             Event::Calm => self.faults = Faults::default(),
             Event::Started { who } => self.started(who),
             Event::Crashed { who } => self.crashed(at, who),
-            Event::Sent { who, id, request } => self.sent(who, id, request),
+            Event::Sent { who, id, request } => self.sent(at, who, id, request),
             Event::Answered { who, id, answer } => self.answered(who, id, answer),
             Event::Quarantined { who } => self.lives.of(who).waits = true,
             Event::Leads { who, token } => self.leads(at, who, token),

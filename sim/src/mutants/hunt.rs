@@ -1,4 +1,5 @@
-//! The hunt within a mutated simulator: which properties fail, and in which seeds first.
+//! The hunt within a mutated simulator: which properties fail, and in which seeds first; and what such a
+//! simulator never meets.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
@@ -11,7 +12,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::campaign::{Failure, attempt};
 use crate::engine::{Engine, Judging};
-use crate::plan::{FaultKind, swarm};
+use crate::plan::{FaultKind, Scope, swarm};
+use crate::sometimes;
+
+/// So many seeds of the model engine meet every condition, if all kinds of faults are drawn: of a million,
+/// none needed more than 318.
+const MEET_ALL: u64 = 10_000;
 
 /// What to run, and until when.
 #[derive(Clone, Debug)]
@@ -34,6 +40,8 @@ pub struct Hunt {
 pub enum Seen {
     /// A property.
     Property(String),
+    /// A sometimes-condition that was never met: a campaign of so many seeds is inconclusive.
+    Unmet(String),
     /// The run itself, in a way that no fault explains: mostly an assertion.
     Broke,
 }
@@ -62,15 +70,17 @@ impl Hunt {
     /// # Errors
     /// If a sighting can't be written.
     pub fn run(&self, out: impl Write + Send) -> io::Result<u64> {
-        let log = Mutex::new(Log { out, first: BTreeMap::new(), result: Ok(()) });
+        let log =
+            Mutex::new(Log { out, first: BTreeMap::new(), met: BTreeSet::new(), result: Ok(()) });
         let (next, over, began) = (AtomicU64::new(1), AtomicBool::new(false), Instant::now());
         let work = || {
+            let mut met = BTreeSet::new();
             while !over.load(Ordering::Relaxed) {
                 let seed = next.fetch_add(1, Ordering::Relaxed);
                 if seed > self.runs {
                     break;
                 }
-                let failures = self.one(seed);
+                let failures = self.one(seed, &mut met);
                 if failures.is_empty() {
                     continue;
                 }
@@ -81,6 +91,7 @@ impl Hunt {
                 }
                 over.fetch_or(log.result.is_err() || self.is_over(&log.first), Ordering::Relaxed);
             }
+            log.lock().unwrap_or_else(PoisonError::into_inner).met.append(&mut met);
         };
         thread::scope(|scope| {
             for _ in 1..self.jobs {
@@ -88,14 +99,35 @@ impl Hunt {
             }
             work();
         });
-        let log = log.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let mut log = log.into_inner().unwrap_or_else(PoisonError::into_inner);
+        if !over.into_inner() && self.meets_all() {
+            let wall = began.elapsed().as_secs_f64();
+            let unmet = sometimes::names(Scope::Model).filter(|name| !log.met.contains(name));
+            for name in unmet.collect::<Vec<_>>() {
+                let what = format!("not once in {} seeds", self.runs);
+                log.tell(Sighting {
+                    seen: Seen::Unmet(name.to_owned()),
+                    seed: self.runs,
+                    what,
+                    wall,
+                });
+            }
+        }
         log.result.map(|()| next.into_inner().min(self.runs + 1) - 1)
     }
 
-    fn one(&self, seed: u64) -> Vec<(Seen, String)> {
+    /// Whether a simulator that is as it should be meets every condition.
+    fn meets_all(&self) -> bool {
+        let all = Scope::Model.kinds().iter().all(|kind| self.faults.contains(kind));
+        self.engine == Engine::Model && all && self.runs >= MEET_ALL
+    }
+
+    fn one(&self, seed: u64, met: &mut BTreeSet<&'static str>) -> Vec<(Seen, String)> {
         let plan = swarm(seed, &self.faults, self.engine.scope());
         match attempt(self.engine, &plan, Judging::Each) {
             Ok(outcome) => {
+                let counts = outcome.sometimes.counts().into_iter();
+                met.extend(counts.filter(|(_, times)| *times > 0).map(|(name, _)| name));
                 let violations = outcome.judge.violations().iter();
                 let named = |name: &str| Seen::Property(name.to_owned());
                 violations.map(|one| (named(one.property), one.what.clone())).collect()
@@ -106,7 +138,7 @@ impl Hunt {
     }
 
     fn is_over(&self, first: &BTreeMap<Seen, u64>) -> bool {
-        let seen: BTreeSet<&str> = first.keys().filter_map(Seen::property).collect();
+        let seen: BTreeSet<&str> = first.keys().filter_map(Seen::guard).collect();
         if self.until.is_empty() {
             !first.is_empty()
         } else {
@@ -116,10 +148,10 @@ impl Hunt {
 }
 
 impl Seen {
-    /// The property, if it is one.
-    pub fn property(&self) -> Option<&str> {
+    /// The property or the condition, if it is one.
+    pub fn guard(&self) -> Option<&str> {
         match self {
-            Self::Property(name) => Some(name),
+            Self::Property(name) | Self::Unmet(name) => Some(name),
             Self::Broke => None,
         }
     }
@@ -128,6 +160,7 @@ impl Seen {
 struct Log<W> {
     out: W,
     first: BTreeMap<Seen, u64>,
+    met: BTreeSet<&'static str>,
     result: io::Result<()>,
 }
 

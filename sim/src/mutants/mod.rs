@@ -23,6 +23,9 @@ use std::str::FromStr;
 
 use serde::Serialize;
 
+use crate::plan::Scope;
+use crate::{properties, sometimes};
+
 pub use catalogue::ALL;
 pub use diff::{Diff, DiffError};
 pub use hunt::{Hunt, Seen, Sighting};
@@ -41,7 +44,7 @@ pub struct Mutant {
     pub edits: &'static [Edit],
     /// Where it must be caught.
     pub shows: Shows,
-    /// The properties that must fail, in each engine in which it shows.
+    /// The [guards] that must see it, in each engine in which it shows.
     pub caught_by: &'static [&'static str],
 }
 
@@ -150,6 +153,12 @@ impl FromStr for Mutant {
     }
 }
 
+/// What can see that something is wrong: properties, which fail, and sometimes-conditions of the model
+/// engine, which are then never met.
+pub fn guards() -> impl Iterator<Item = &'static str> {
+    properties::names().chain(sometimes::names(Scope::Model))
+}
+
 /// All of them.
 pub fn all() -> impl Iterator<Item = Mutant> {
     ALL.iter().flat_map(|part| part.iter().copied())
@@ -160,7 +169,6 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::properties;
 
     #[test]
     fn names_are_unique_and_in_kebab_case() {
@@ -181,7 +189,11 @@ mod tests {
     fn together_they_make_every_property_fail() {
         let caught: BTreeSet<_> = all().flat_map(|mutant| mutant.caught_by).copied().collect();
         let known: BTreeSet<_> = properties::names().collect();
-        assert_eq!(caught, known, "no mutant shows that these can fail, or no such property");
+        let missing: Vec<_> = known.difference(&caught).collect();
+        assert_eq!(missing, [&""; 0], "no mutant shows that these can fail");
+        let guards: BTreeSet<_> = guards().collect();
+        let unknown: Vec<_> = caught.difference(&guards).collect();
+        assert_eq!(unknown, [&""; 0], "neither properties nor conditions");
     }
 
     #[test]

@@ -62,7 +62,8 @@ pub struct Trial {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Caught {
-    /// By all properties that guard against it; if none are named, by any.
+    /// By all properties that guard against it; if none are named, by any. A sometimes-condition that is
+    /// never met counts as well: a campaign without it is not green.
     ByProperties,
     /// Runs broke down, as an assertion or an engine saw that something is wrong; no property did that
     /// should have.
@@ -193,7 +194,7 @@ impl Trials<'_> {
             let said = std::fs::read_to_string(errors_at).map_err(failed)?;
             return Err(TrialError::Refused { mutant: mutant.to_owned(), engine, said });
         }
-        let saw = |name: &str| sightings.iter().any(|one| one.seen.property() == Some(name));
+        let saw = |name: &str| sightings.iter().any(|one| one.seen.guard() == Some(name));
         let missing: Vec<_> = until.iter().copied().filter(|name| !saw(name)).collect();
         let end = end(&sightings, &missing, code);
         Ok(Trial { engine, faults: faults.to_owned(), seeds, wall, end, missing, sightings })
@@ -201,8 +202,8 @@ impl Trials<'_> {
 }
 
 fn end(sightings: &[Sighting], missing: &[&str], code: Option<i32>) -> Caught {
-    let any_property = sightings.iter().any(|one| one.seen.property().is_some());
-    if any_property && missing.is_empty() {
+    let any_guard = sightings.iter().any(|one| one.seen.guard().is_some());
+    if any_guard && missing.is_empty() {
         Caught::ByProperties
     } else if sightings.iter().any(|one| one.seen == Seen::Broke) {
         Caught::ByAssertion
@@ -251,7 +252,7 @@ fn last(first: &[Sighting], until: &[&str]) -> Option<u64> {
     if until.is_empty() {
         return first.iter().map(|one| one.seed).min();
     }
-    let of = |name: &&str| first.iter().find(|one| one.seen.property() == Some(*name));
+    let of = |name: &&str| first.iter().find(|one| one.seen.guard() == Some(*name));
     until
         .iter()
         .map(|name| of(name).map(|one| one.seed))

@@ -1,5 +1,5 @@
-//! **Theorem (section 6).** The lease of a tenure is not handed back while work of that tenure is under
-//! way, nor does such work begin afterwards.
+//! **Theorem (sections 5 and 6).** The lease of a tenure is not handed back while work of that tenure is under
+//! way, nor does such work begin afterwards; and nobody campaigns while its own work is under way.
 //!
 //! Judged where the candidate sends the release, as its holder alone can: two stores that both take
 //! themselves for the primary may grant one token in the same microsecond, so a release at the store does
@@ -54,6 +54,11 @@ impl Property for NoReleaseUnderWork {
                 }
                 self.handed_back.insert(who, token);
             }
+            Event::Sent { who, request: Asked::Acquire { .. }, .. } => {
+                if let Some((_, token)) = self.under_way.iter().find(|(worker, _)| *worker == who) {
+                    return Err(format!("{who:?} campaigns while it works under token {token}"));
+                }
+            }
             _ => {}
         }
         Ok(())
@@ -82,6 +87,21 @@ mod tests {
         let history = [at(1, work_began(n(0), 7)), at(2, hands_back(n(0), 7))];
         let what = fails(NoReleaseUnderWork::default(), &history);
         assert_eq!(what, "n0 hands token 7 back while it works under it");
+    }
+
+    #[test]
+    fn a_campaign_under_work() {
+        let campaigns = |who| sent(who, 1, Asked::Acquire { seen: 7 });
+        let history = [at(1, work_began(n(0), 7)), at(2, campaigns(n(0)))];
+        let what = fails(NoReleaseUnderWork::default(), &history);
+        assert_eq!(what, "n0 campaigns while it works under token 7");
+        let over = [work_ended(n(0), 7), crashed(n(0))];
+        for over in over {
+            let history = [at(1, work_began(n(0), 7)), at(2, over), at(2, campaigns(n(0)))];
+            holds(NoReleaseUnderWork::default(), &history);
+        }
+        let history = [at(1, work_began(n(0), 7)), at(2, campaigns(n(1)))];
+        holds(NoReleaseUnderWork::default(), &history);
     }
 
     #[test]

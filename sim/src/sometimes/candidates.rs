@@ -22,6 +22,10 @@ pub(super) struct Life {
     /// Its last request, and the last one that was answered.
     sent: u64,
     answered: u64,
+    /// When it sent the last one.
+    sent_at: True,
+    /// Its memory was put back: it may ask again what it was answered.
+    pub(super) restored: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -120,9 +124,9 @@ impl Sometimes {
         self.met_if(Condition::EffectAfterTheLead, leads != Some(token));
     }
 
-    pub(super) fn sent(&mut self, who: Who, id: u64, request: Asked) {
+    pub(super) fn sent(&mut self, at: True, who: Who, id: u64, request: Asked) {
         let life = self.lives.of(who);
-        life.sent = id;
+        (life.sent, life.sent_at) = (id, at);
         match request {
             Asked::Renew { token } => {
                 let renewal = Renewal { id, token, carried_out: false };
@@ -145,6 +149,13 @@ impl Sometimes {
         }
         let (is_late, is_overtaken) = (id < life.sent, id < life.answered);
         life.answered = life.answered.max(id);
+        if let (Some(Answer::Granted { token, .. }), false) = (answer, is_late) {
+            // It was granted before this try was sent: an earlier one did that.
+            let (sent_at, restored) = (life.sent_at, life.restored);
+            let granted_at = self.store.tenures.of(token).granted_at;
+            let retried = granted_at.is_some_and(|granted_at| granted_at < sent_at);
+            self.met_if(Condition::LostGrantRetried, retried && !restored);
+        }
         self.met_if(Condition::LateReply, is_late);
         self.met_if(Condition::ReplyOvertaken, is_overtaken);
     }

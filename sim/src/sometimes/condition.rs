@@ -9,7 +9,7 @@ pub(super) enum Condition {
     TakeoverAfterExpiry,
     /// A grant over a lease that another holder had just handed back.
     GracefulHandover,
-    /// A grant told to its live holder again: the first reply was lost, or late.
+    /// A grant that is the answer to a retry: the reply to an earlier try was lost, or late.
     LostGrantRetried,
     /// An acquire of somebody who did not know the last tenure.
     StaleAcquireRefused,

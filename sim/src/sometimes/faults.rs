@@ -4,6 +4,7 @@ use super::{Condition, Sometimes, take};
 use crate::clock::True;
 use crate::plan::FaultKind;
 use crate::properties::recent::Recent;
+use crate::trace::Who;
 
 pub(super) const CUTS_OFF: [FaultKind; 3] =
     [FaultKind::Partition, FaultKind::OneWay, FaultKind::Hold];
@@ -67,6 +68,11 @@ impl Sometimes {
             }
             FaultKind::VmRestore if strikes_a_leader => self.faults.snapshots.extend(node),
             _ => {}
+        }
+        if kind == FaultKind::VmRestore {
+            let of_it = |who: &Who| node.is_none_or(|node| who.node == node);
+            let lives = self.lives.iter_mut().filter(|(who, _)| of_it(who));
+            lives.for_each(|(_, life)| life.restored = true);
         }
         if MOMENTARY.contains(&kind) {
             return;

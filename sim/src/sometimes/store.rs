@@ -31,6 +31,7 @@ pub(super) struct Store {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Tenure {
     holder: u128,
+    pub(super) granted_at: Option<True>,
     pub(super) led: bool,
     pub(super) worked: bool,
     pub(super) resigned: bool,
@@ -82,8 +83,11 @@ impl Sometimes {
     }
 
     fn granted(&mut self, at: True, step: &StoreStep, seen: u64) {
-        let Some(token) = new_tenure(step) else { return self.met(Condition::LostGrantRetried) };
-        self.store.tenures.of(token).holder = step.holder;
+        // The same grant told again is another matter, unless its holder retried: see `answered`.
+        let Some(token) = new_tenure(step) else { return };
+        let tenure = self.store.tenures.of(token);
+        tenure.holder = step.holder;
+        tenure.granted_at.get_or_insert(at);
         let last = step.before.map_or(0, |kept| kept.token);
         self.met_if(Condition::GrantBeyondTheRecord, seen > last);
         if let Some(before) = step.before.filter(|kept| kept.holder != step.holder) {

@@ -1,11 +1,10 @@
-//! What a mutated simulator is asked for: which properties fail, and in which seeds first.
+//! What a mutated simulator is asked for: which properties fail, in which seeds first, and what it never meets.
 
 use std::io;
 
 use clap::Args;
 use tenure_sim::engine::Engine;
-use tenure_sim::mutants::Hunt;
-use tenure_sim::properties::PropertyName;
+use tenure_sim::mutants::{Hunt, guards};
 
 use crate::args::{DrawnArguments, engine, threads};
 use crate::trouble::{Trouble, written};
@@ -21,9 +20,9 @@ pub(crate) struct HuntArguments {
     /// On how many threads [default: one for each core]
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
     jobs: Option<u16>,
-    /// End once these properties have failed [default: any]
-    #[arg(long, value_delimiter = ',')]
-    until: Vec<PropertyName>,
+    /// End once these properties have failed, or these conditions were never met [default: any]
+    #[arg(long, value_delimiter = ',', value_parser = guard)]
+    until: Vec<String>,
     #[command(flatten)]
     drawn: DrawnArguments,
 }
@@ -35,8 +34,13 @@ pub(crate) fn hunt(arguments: &HuntArguments) -> Result<u8, Trouble> {
         faults: arguments.drawn.faults(arguments.engine)?,
         runs: arguments.runs,
         jobs: threads(arguments.jobs),
-        until: arguments.until.iter().map(ToString::to_string).collect(),
+        until: arguments.until.clone(),
     };
     written(hunt.run(io::stdout()).map(|_runs| ()))?;
     Ok(0)
+}
+
+fn guard(name: &str) -> Result<String, String> {
+    let found = guards().find(|known| *known == name);
+    found.map(str::to_owned).ok_or_else(|| "neither a property nor a condition".to_owned())
 }

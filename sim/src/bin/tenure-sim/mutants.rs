@@ -181,7 +181,7 @@ fn tell(rows: &[Row], format: Format) -> io::Result<()> {
 
 const fn name(seen: &Seen) -> &str {
     match seen {
-        Seen::Property(name) => name.as_str(),
+        Seen::Property(name) | Seen::Unmet(name) => name.as_str(),
         Seen::Broke => "(an assertion)",
     }
 }
@@ -192,8 +192,10 @@ fn in_short(row: &Row) -> String {
 }
 
 fn one(trial: &Trial) -> String {
-    let first =
-        trial.sightings.iter().map(|one| format!("{} in seed {}", name(&one.seen), one.seed));
+    let first = trial.sightings.iter().map(|one| match &one.seen {
+        Seen::Unmet(name) => format!("{name} was never met in {} seeds", one.seed),
+        seen => format!("{} in seed {}", name(seen), one.seed),
+    });
     let seen = first.collect::<Vec<_>>().join(", ");
     let missing = trial.missing.join(", ");
     match trial.end {

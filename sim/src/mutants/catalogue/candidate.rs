@@ -133,6 +133,28 @@ pub(super) static MUTANTS: &[Mutant] = &[
         caught_by: &["handover-within"],
     },
     Mutant {
+        name: "campaigns-before-drained",
+        about: "a leader whose claim has ended campaigns while its work still drains",
+        edits: &[Edit {
+            file: TENURE,
+            from: "let hold = Hold::Left(lease.tenure);\n        self.phase = Phase::Draining(Draining { hold, then: Then::Campaign });",
+            to: "self.campaign();",
+        }],
+        shows: Shows::Model,
+        caught_by: &["no-release-under-work", "leases-handed-back"],
+    },
+    Mutant {
+        name: "superseded-ignored",
+        about: "a leader leads on after the store said that the lease is over",
+        edits: &[Edit {
+            file: TENURE,
+            from: "self.superseded(lease);",
+            to: "self.keep(Lease { attempt: Attempt::due(self.now + self.config.renew_interval), ..lease });",
+        }],
+        shows: Shows::Model,
+        caught_by: &["single-leader"],
+    },
+    Mutant {
         name: "renewed-once",
         about: "only the first renewal is sent in time",
         edits: &[Edit {

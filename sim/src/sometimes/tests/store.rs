@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::properties::history::{
-    back, by_server, grant, granted, kept, leads, leads_no_more, n, refuse, release, renew, step,
-    stepped_down, store_crashed, work_began, work_ended,
+    answered, back, by_server, grant, granted, kept, leads, leads_no_more, n, refuse, release,
+    renew, sent, step, stepped_down, store_crashed, work_began, work_ended,
 };
 use crate::trace::{Answer, Asked, Kept, Reason};
 
@@ -67,9 +67,21 @@ fn release_lost_lease_ran_out() {
 
 #[test]
 fn lost_grant_retried() {
-    let retried = |at| [began(), (at, grant(Some(LEASE), LEASE))];
-    meets(Condition::LostGrantRetried, &retried(99));
-    misses(Condition::LostGrantRetried, &[&retried(100)]);
+    let ask = |at, id| (at, sent(n(0), id, Asked::Acquire { seen: 0 }));
+    let tell = |id| (20, answered(n(0), id, granted(7)));
+    let (first, done, again) = (ask(0, 1), (5, grant(None, LEASE)), (9, grant(Some(LEASE), LEASE)));
+    let retried = [first.clone(), done.clone(), ask(8, 2), again.clone(), tell(2)];
+    meets(Condition::LostGrantRetried, &retried);
+    misses(
+        Condition::LostGrantRetried,
+        &[
+            // Not lost; doubled on its way; the first try came late; its answer came late.
+            &[first.clone(), done.clone(), tell(1)],
+            &[first.clone(), done.clone(), again.clone(), tell(1)],
+            &[first.clone(), ask(4, 2), done.clone(), again, tell(2)],
+            &[first, done, ask(8, 2), tell(1)],
+        ],
+    );
 }
 
 #[test]
