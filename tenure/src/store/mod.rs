@@ -12,6 +12,8 @@ pub mod memory;
 #[cfg(any(feature = "redis", feature = "fred"))]
 pub mod redis;
 mod request;
+#[cfg(all(feature = "sqlite", target_os = "linux"))]
+pub mod sqlite;
 mod traits;
 
 use std::future::Future;

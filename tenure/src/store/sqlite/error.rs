@@ -1,0 +1,253 @@
+//! What is wrong with the file.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::ErrorCode;
+use rusqlite::ffi::SQLITE_IOERR_SHORT_READ as SHORT_READ;
+use rustix::fs::{Access, access};
+
+use crate::store::{StoreError, StoreErrorKind};
+
+/// Why the file could not be used: the source of the [`StoreError`]s of this store. Like all of them it
+/// means *unknown*.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SqliteError {
+    /// The folder is missing.
+    #[error("the folder of {} does not exist: create it", path.display())]
+    NoFolder {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A folder, a device or such.
+    #[error("{} is not a file but a {what}: name a file", path.display())]
+    NotAFile {
+        /// What was named.
+        path: PathBuf,
+        /// What it is.
+        what: &'static str,
+    },
+    /// The process may not use the file, or may not create those that SQLite needs beside it.
+    #[error(
+        "no permission for {}: this user must be able to read and write the file and to create others \
+         in its folder",
+        path.display()
+    )]
+    Denied {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Locks and shared memory do not work there, or not between hosts.
+    #[error(
+        "{} is on a network file system ({file_system}): use a folder on a local disk of this host",
+        path.display()
+    )]
+    NetworkFileSystem {
+        /// The file.
+        path: PathBuf,
+        /// The file system.
+        file_system: &'static str,
+    },
+    /// The file was mounted by itself, as containers do. SQLite keeps two more files beside it, which
+    /// would not be shared.
+    #[error("{} is mounted by itself: mount its folder instead", path.display())]
+    MountedAlone {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file has more than one name. SQLite would keep a journal for each.
+    #[error("{} has {links} hard links: it must have one", path.display())]
+    HardLinks {
+        /// The file.
+        path: PathBuf,
+        /// How many.
+        links: u64,
+    },
+    /// The file was deleted, moved or replaced while it was open. The next request opens what is at the
+    /// path then.
+    #[error("{} was deleted, moved or replaced", path.display())]
+    Replaced {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Another process has kept the file locked. Nothing was done.
+    #[error("another process has kept {} locked for {waited:?}", path.display())]
+    Locked {
+        /// The file.
+        path: PathBuf,
+        /// For how long.
+        waited: Duration,
+    },
+    /// The caller gave up before anything was done.
+    #[error("the caller gave up before anything was done")]
+    GivenUp,
+    /// No SQLite database.
+    #[error("{} is not a SQLite database: name another file, or move it away", path.display())]
+    NotADatabase {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A database of something else.
+    #[error(
+        "{} is a database of another application (application_id {application_id}): name a file of its \
+         own for elections",
+        path.display()
+    )]
+    NotElections {
+        /// The file.
+        path: PathBuf,
+        /// What it says that it is.
+        application_id: i32,
+    },
+    /// Written by another version of this crate.
+    #[error(
+        "{} has schema version {found}, and this program knows version {known}: run the same version of \
+         tenure on all sides",
+        path.display()
+    )]
+    Version {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        found: i32,
+        /// The version that this crate reads and writes.
+        known: i32,
+    },
+    /// The file holds what no version has written.
+    #[error("{} is damaged: {what}", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// Where, and how.
+        what: String,
+    },
+    /// No space left.
+    #[error("no space is left for {}", path.display())]
+    Full {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The operating system refused something else.
+    #[error("{} can't be used: {action}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What was tried.
+        action: &'static str,
+        /// What it said.
+        #[source]
+        source: io::Error,
+    },
+    /// SQLite refused something else.
+    #[error("SQLite failed on {}: {source}", path.display())]
+    Sqlite {
+        /// The file.
+        path: PathBuf,
+        /// What it said.
+        #[source]
+        source: rusqlite::Error,
+    },
+    /// The wall clock can't be right.
+    #[error("the host's clock is before 1970 or after 2500: set it")]
+    Clock,
+    /// The thread that uses the file has ended in the middle of a request, or could not be started.
+    #[error("the thread that uses the file could not be started, or has ended")]
+    NoThread,
+}
+
+impl SqliteError {
+    /// What the operating system's answer means.
+    pub(super) fn io(path: &Path, action: &'static str, source: io::Error) -> Self {
+        let path = path.to_owned();
+        match source.kind() {
+            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+                Self::Denied { path }
+            }
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::Full { path },
+            _ => Self::Io { path, action, source },
+        }
+    }
+
+    /// What SQLite's answer means.
+    pub(super) fn sqlite(path: &Path, source: rusqlite::Error) -> Self {
+        use rusqlite::Error;
+        let owned = path.to_owned();
+        match source.sqlite_error_code() {
+            Some(ErrorCode::NotADatabase) => Self::NotADatabase { path: owned },
+            Some(ErrorCode::DatabaseCorrupt | ErrorCode::ConstraintViolation) => {
+                Self::Damaged { path: owned, what: source.to_string() }
+            }
+            // A file that ends too early: its newest pages are somewhere else, in a log left behind.
+            Some(_)
+                if source.sqlite_error().is_some_and(|error| error.extended_code == SHORT_READ) =>
+            {
+                Self::Damaged { path: owned, what: "it ends too early".to_owned() }
+            }
+            Some(ErrorCode::DiskFull) => Self::Full { path: owned },
+            // A file that can't be written is opened all the same, to be read.
+            Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => Self::Denied { path: owned },
+            Some(ErrorCode::CannotOpen) if !may_write_beside(path) => Self::Denied { path: owned },
+            Some(_) => Self::Sqlite { path: owned, source },
+            None => match source {
+                Error::FromSqlConversionFailure(..)
+                | Error::IntegralValueOutOfRange(..)
+                | Error::InvalidColumnType(..)
+                | Error::Utf8Error(..)
+                | Error::QueryReturnedNoRows => {
+                    Self::Damaged { path: owned, what: source.to_string() }
+                }
+                _ => Self::Sqlite { path: owned, source },
+            },
+        }
+    }
+
+    /// The same, and which part of the file it is about.
+    pub(super) fn about(self, part: impl FnOnce() -> String) -> Self {
+        match self {
+            Self::Damaged { path, what } => {
+                Self::Damaged { path, what: format!("{}: {what}", part()) }
+            }
+            other => other,
+        }
+    }
+
+    /// Whether the connection may be used for further requests.
+    pub(super) fn leaves_connection_usable(&self) -> bool {
+        matches!(self, Self::Locked { .. } | Self::GivenUp)
+    }
+
+    fn kind(&self) -> StoreErrorKind {
+        match self {
+            Self::NoFolder { .. }
+            | Self::NotAFile { .. }
+            | Self::Io { .. }
+            | Self::Sqlite { .. }
+            | Self::Clock => StoreErrorKind::Unreachable,
+            Self::Denied { .. } => StoreErrorKind::Authentication,
+            Self::NetworkFileSystem { .. }
+            | Self::MountedAlone { .. }
+            | Self::HardLinks { .. }
+            | Self::Locked { .. }
+            | Self::Version { .. }
+            | Self::Full { .. } => StoreErrorKind::Refused,
+            Self::NotADatabase { .. } | Self::NotElections { .. } | Self::Damaged { .. } => {
+                StoreErrorKind::BadRecord
+            }
+            Self::Replaced { .. } | Self::NoThread => StoreErrorKind::Disconnected,
+            Self::GivenUp => StoreErrorKind::Timeout,
+        }
+    }
+}
+
+/// SQLite does not say why it can't open a file.
+fn may_write_beside(path: &Path) -> bool {
+    path.parent().is_some_and(|folder| access(folder, Access::WRITE_OK | Access::EXEC_OK).is_ok())
+}
+
+impl From<SqliteError> for StoreError {
+    fn from(error: SqliteError) -> Self {
+        Self::new(error.kind(), error.to_string()).with_source(error)
+    }
+}

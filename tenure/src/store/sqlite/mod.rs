@@ -1,0 +1,47 @@
+//! A SQLite file: the processes of one host elect among themselves, without a server. Linux only.
+//!
+//! One row for each election, one transaction for each request. A transaction takes the file's write
+//! lock *first* and reads the clock then, carries out [`tenure_core::contract::apply`] on what it
+//! loads, and is on the disk (`synchronous=FULL`) before anybody is told. Time is the host's wall
+//! clock. Nobody is woken by a release: candidates that wait poll.
+//!
+//! What the file can't tell by itself, whether it is still the one that all the others use, is asked
+//! before and after each request: see [`SqliteError::Replaced`]. A file that was put there anew, copied
+//! or moved, or that was last written before the host was started, may lack grants: the leaders after
+//! it wait out the quarantine.
+//!
+//! **Not guaranteed**: that a backup is noticed which was written *into* the file (`.restore`, `cp` onto
+//! it) while the host went on running. `docs/stores.md` says how to restore one.
+//!
+//! ```
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use tenure::Candidate;
+//! use tenure::store::sqlite::{Sqlite, SqliteConfig};
+//!
+//! # let folder = std::env::temp_dir().join(format!("tenure-example-{}", std::process::id()));
+//! # std::fs::create_dir_all(&folder)?;
+//! # let path = folder.join("elections.db");
+//! // A throw-away file: the very first leader need not wait.
+//! let config = SqliteConfig::new(path).trust_empty_store(true);
+//! let candidate = Candidate::builder(Sqlite::new(config), "nightly-report").start()?;
+//! let tenure = candidate.elected().await?;
+//! println!("leading under token {}", tenure.token());
+//! candidate.stop().await?;
+//! # std::fs::remove_dir_all(&folder)?;
+//! # Ok(())
+//! # }
+//! ```
+
+mod config;
+mod database;
+mod error;
+mod place;
+mod record;
+mod step;
+mod store;
+mod worker;
+
+pub use config::{SqliteConfig, SqliteUrlError};
+pub use error::SqliteError;
+pub use store::Sqlite;

@@ -1,0 +1,147 @@
+//! What the file keeps, and its form there. Whatever no version has written is damage, and never a
+//! vacancy.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use rusqlite::{Error, OptionalExtension, Row, ToSql, params};
+use tenure_core::contract::{History, Record};
+
+use super::SqliteError;
+use super::database::Database;
+use crate::store::{Incumbent, Key, Profile};
+use crate::{HolderId, Instant, Token};
+
+const SELECT_ELECTION: &str = "
+    SELECT token, holder, lease_end, ttl, released, name, metadata FROM elections WHERE key = ?1";
+
+/// A row for an election that is new, and all of a row that is there.
+const GRANT: &str = "
+    INSERT INTO elections (key, token, holder, lease_end, ttl, released, name, metadata)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+    ON CONFLICT (key) DO UPDATE SET
+        token = ?2, holder = ?3, lease_end = ?4, ttl = ?5, released = ?6, name = ?7, metadata = ?8";
+
+const CHANGE: &str = "
+    UPDATE elections SET lease_end = ?2, ttl = ?3, released = ?4 WHERE key = ?1";
+
+const SELECT_HISTORY: &str = "SELECT identity, known_since FROM history WHERE one = 1";
+
+const KEEP_HISTORY: &str = "
+    INSERT INTO history (one, identity, known_since) VALUES (1, ?1, ?2)
+    ON CONFLICT (one) DO UPDATE SET identity = ?1, known_since = ?2";
+
+/// One election.
+#[derive(Debug)]
+pub(super) struct Election {
+    pub(super) record: Record,
+    name: String,
+    metadata: Vec<u8>,
+}
+
+impl Election {
+    /// Who holds the lease.
+    pub(super) fn incumbent(self, now: Instant) -> Option<Incumbent> {
+        let Self { record, name, metadata } = self;
+        record.is_live(now).then(|| {
+            let remaining = record.remaining(now);
+            Incumbent::new(record.token, record.holder, name, Bytes::from(metadata), remaining)
+        })
+    }
+
+    fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+        let token = row.get(0)?;
+        let record = Record {
+            token: u64::try_from(token).ok().and_then(Token::new).ok_or(out_of_range(0, token))?,
+            holder: HolderId::from_bits(u128::from_be_bytes(row.get(1)?)),
+            lease_end: instant(row, 2)?,
+            ttl: instant(row, 3)?.since(Instant::ORIGIN),
+            released: match row.get(4)? {
+                0 => false,
+                1 => true,
+                other => return Err(out_of_range(4, other)),
+            },
+        };
+        Ok(Self { record, name: row.get(5)?, metadata: row.get(6)? })
+    }
+}
+
+impl Database {
+    /// What is kept of an election; it may take turns with a process that has just begun to use the file.
+    pub(super) fn election(
+        &self,
+        key: &Key,
+        awaited: impl Fn() -> bool,
+    ) -> Result<Option<Election>, SqliteError> {
+        self.patiently(awaited, || {
+            let mut select = self.connection.prepare_cached(SELECT_ELECTION)?;
+            select.query_row([key.as_str()], Election::read).optional()
+        })
+        .map_err(|error| error.about(|| format!("the record of {key:?}")))
+    }
+
+    /// Writes the record, and the profile with a grant; a renewal and a release leave that alone.
+    pub(super) fn keep_election(
+        &self,
+        key: &Key,
+        record: &Record,
+        profile: Option<&Profile>,
+    ) -> Result<(), SqliteError> {
+        let Record { token, holder, lease_end, ttl, released } = *record;
+        let (key, lease_end, ttl) =
+            (key.as_str(), micros(lease_end), micros(Instant::ORIGIN + ttl));
+        let Some(profile) = profile else {
+            return self.execute(CHANGE, params![key, lease_end, ttl, released]);
+        };
+        let Ok(number) = i64::try_from(token.get()) else {
+            let what = format!("{token} is no token that could have been granted");
+            return Err(SqliteError::Damaged { path: self.path().to_owned(), what });
+        };
+        let holder = holder.to_bits().to_be_bytes();
+        let (name, metadata) = (profile.name(), &profile.metadata()[..]);
+        self.execute(GRANT, params![key, number, holder, lease_end, ttl, released, name, metadata])
+    }
+
+    /// Since when the file's history is whole, according to us (identity 1) or to somebody else (0).
+    pub(super) fn history(&self) -> Result<Option<History>, SqliteError> {
+        let read = |row: &Row<'_>| {
+            let identity: String = row.get(0)?;
+            let identity = u128::from(identity == self.place.identity);
+            Ok(History { identity, known_since: instant(row, 1)? })
+        };
+        self.connection
+            .prepare_cached(SELECT_HISTORY)
+            .and_then(|mut select| select.query_row([], read).optional())
+            .map_err(|error| self.failed(error).about(|| "its history".to_owned()))
+    }
+
+    /// Writes the history, in our name.
+    pub(super) fn keep_history(&self, history: &History) -> Result<(), SqliteError> {
+        self.execute(KEEP_HISTORY, params![self.place.identity, micros(history.known_since)])
+    }
+
+    fn execute(&self, sql: &str, values: &[&dyn ToSql]) -> Result<(), SqliteError> {
+        self.connection
+            .prepare_cached(sql)
+            .and_then(|mut statement| statement.execute(values))
+            .map(drop)
+            .map_err(|error| self.failed(error))
+    }
+}
+
+/// Microseconds, as the file keeps them. What saturates is centuries away.
+fn micros(instant: Instant) -> i64 {
+    i64::try_from(instant.as_nanos() / 1_000).unwrap_or(i64::MAX)
+}
+
+/// Microseconds that the file keeps, as an instant.
+fn instant(row: &Row<'_>, column: usize) -> rusqlite::Result<Instant> {
+    let micros: i64 = row.get(column)?;
+    let fits = u64::try_from(micros).ok().filter(|micros| *micros <= u64::MAX / 1_000);
+    let since = fits.map(Duration::from_micros).ok_or(out_of_range(column, micros))?;
+    Ok(Instant::ORIGIN + since)
+}
+
+fn out_of_range(column: usize, value: i64) -> Error {
+    Error::IntegralValueOutOfRange(column, value)
+}

@@ -1,0 +1,31 @@
+//! The store.
+
+use std::sync::Arc;
+
+use super::SqliteConfig;
+use super::worker::Worker;
+use crate::store::{Key, Reply, Request, Store, StoreError, StoreTraits};
+
+/// Leases in a SQLite file, for the processes of one host. A clone is the same.
+///
+/// The file is opened with the first request, by a thread of the store's own, which ends when the last
+/// clone is dropped. Errors have a [`SqliteError`](super::SqliteError) as their source.
+#[derive(Clone, Debug)]
+pub struct Sqlite(Arc<Worker>);
+
+impl Sqlite {
+    /// A store in that file. Does not open it yet.
+    pub fn new(config: SqliteConfig) -> Self {
+        Self(Arc::new(Worker::new(config)))
+    }
+}
+
+impl Store for Sqlite {
+    fn traits(&self) -> StoreTraits {
+        StoreTraits { push: false, ..StoreTraits::new("sqlite") }
+    }
+
+    async fn call(&self, key: &Key, request: Request) -> Result<Reply, StoreError> {
+        Ok(self.0.call(key, request).await?)
+    }
+}
