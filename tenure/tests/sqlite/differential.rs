@@ -135,7 +135,7 @@ async fn same_answers(seed: u64, trust_empty_store: bool, steps: usize) {
         };
         let at = Moment { now: now(), identity: model.identity, trust_empty_store };
         let expected =
-            apply(&mut model.record, &mut model.history, at, machines(request(of_model)));
+            apply(&mut model.record, &mut model.history, at, machines(&request(of_model)));
         let answer = call(&store, request(of_store)).await.unwrap();
         told.push(format!("{known:?}: {:?} -> {answer:?}, {expected:?}", request(of_store)));
         assert!(
@@ -148,8 +148,8 @@ async fn same_answers(seed: u64, trust_empty_store: bool, steps: usize) {
     assert_eq!(met.len(), 9, "every answer was given: {met:?}");
 }
 
-fn machines(request: Request) -> tenure_core::Request {
-    match request {
+fn machines(request: &Request) -> tenure_core::Request {
+    match *request {
         Request::Acquire { holder, seen, ttl, quarantine, .. } => {
             tenure_core::Request::Acquire { holder, seen, ttl, quarantine }
         }

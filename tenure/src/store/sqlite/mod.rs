@@ -45,3 +45,13 @@ mod worker;
 pub use config::{SqliteConfig, SqliteUrlError};
 pub use error::SqliteError;
 pub use store::Sqlite;
+
+/// The statements that carry out requests, by name: what an operator may want to read. A request that
+/// may change something is a transaction of some of them that begins with `BEGIN IMMEDIATE`.
+pub const STATEMENTS: [(&str, &str); 5] = [
+    ("election", record::SELECT_ELECTION),
+    ("history", record::SELECT_HISTORY),
+    ("grant", record::GRANT),
+    ("change", record::CHANGE),
+    ("keep-history", record::KEEP_HISTORY),
+];

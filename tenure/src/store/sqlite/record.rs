@@ -12,22 +12,22 @@ use super::database::Database;
 use crate::store::{Incumbent, Key, Profile};
 use crate::{HolderId, Instant, Token};
 
-const SELECT_ELECTION: &str = "
+pub(super) const SELECT_ELECTION: &str = "
     SELECT token, holder, lease_end, ttl, released, name, metadata FROM elections WHERE key = ?1";
 
 /// A row for an election that is new, and all of a row that is there.
-const GRANT: &str = "
+pub(super) const GRANT: &str = "
     INSERT INTO elections (key, token, holder, lease_end, ttl, released, name, metadata)
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
     ON CONFLICT (key) DO UPDATE SET
         token = ?2, holder = ?3, lease_end = ?4, ttl = ?5, released = ?6, name = ?7, metadata = ?8";
 
-const CHANGE: &str = "
+pub(super) const CHANGE: &str = "
     UPDATE elections SET lease_end = ?2, ttl = ?3, released = ?4 WHERE key = ?1";
 
-const SELECT_HISTORY: &str = "SELECT identity, known_since FROM history WHERE one = 1";
+pub(super) const SELECT_HISTORY: &str = "SELECT identity, known_since FROM history WHERE one = 1";
 
-const KEEP_HISTORY: &str = "
+pub(super) const KEEP_HISTORY: &str = "
     INSERT INTO history (one, identity, known_since) VALUES (1, ?1, ?2)
     ON CONFLICT (one) DO UPDATE SET identity = ?1, known_since = ?2";
 
