@@ -18,11 +18,24 @@ pub(crate) fn command(test: &str, file: &Path) -> Command {
 
 /// The same in a mount namespace, after that shell script, whose `$1` is the folder.
 pub(crate) fn after_mounting(script: &str, test: &str, folder: &Path, file: &Path) -> Command {
-    let mut command = Command::new("unshare");
-    command.args(["--user", "--map-root-user", "--mount", "sh", "-ec"]);
-    command.arg(format!("{script}\nshift\nexec \"$@\"")).arg("sh").arg(folder);
+    let mut command = unshare("--mount");
+    command.args(["sh", "-ec", &format!("{script}\nshift\nexec \"$@\""), "sh"]).arg(folder);
     command.arg(std::env::current_exe().unwrap());
     of(command, test, file)
+}
+
+/// The same in another time namespace.
+pub(crate) fn at_another_time(test: &str, file: &Path) -> Command {
+    let mut command = unshare("--time");
+    command.arg(std::env::current_exe().unwrap());
+    of(command, test, file)
+}
+
+/// Needs no rights, and util-linux.
+fn unshare(what: &str) -> Command {
+    let mut command = Command::new("unshare");
+    command.args(["--user", "--map-root-user", "--fork", what]);
+    command
 }
 
 fn of(mut command: Command, test: &str, file: &Path) -> Command {

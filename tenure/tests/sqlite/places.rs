@@ -1,10 +1,14 @@
 //! Files that do not stay where they were.
 
+use std::time::{Duration, SystemTime};
+
+use futures_util::future::join;
 use tenure::store::sqlite::{Sqlite, SqliteError};
 use tenure::store::{Reply, Request};
 
 use crate::support::{
-    Folder, acquire, all_requests, call, config, granted, past_tenure, refuses, renew, sql, whole,
+    Folder, acquire, all_requests, call, config, granted, past_tenure, refuses, release, renew,
+    sql, whole, why,
 };
 
 fn replaced(error: &SqliteError) -> bool {
@@ -123,4 +127,47 @@ async fn a_second_name_is_refused_and_forgiven() {
     refuses(&Sqlite::new(config(&other)), &all_requests(), linked).await;
     std::fs::remove_file(&other).unwrap();
     granted(&store, acquire(1, None)).await;
+}
+
+#[tokio::test]
+async fn a_file_that_is_replaced_under_a_request_acknowledges_nothing() {
+    for request in [0, 1, 2].map(|which| all_requests()[which].clone()) {
+        let folder = Folder::new();
+        let store = folder.store();
+        let last = past_tenure(&store).await;
+        let (token, _) = granted(&store, acquire(1, Some(last))).await;
+        let request = match request {
+            Request::Renew { .. } => renew(1, token),
+            Request::Release { .. } => release(1, token),
+            other => other,
+        };
+        // It waits for the lock when the file is replaced, and gets it then.
+        let lock = folder.sql();
+        lock.execute_batch("BEGIN IMMEDIATE").unwrap();
+        let meanwhile = async {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            folder.delete();
+            lock.execute_batch("ROLLBACK").unwrap();
+        };
+        let (answer, ()) = join(call(&store, request.clone()), meanwhile).await;
+        let error = answer.expect_err("nobody else sees what it did");
+        assert!(replaced(why(&error)), "{request:?}: {error}");
+    }
+}
+
+#[tokio::test]
+async fn the_clock_is_read_once_the_file_is_locked() {
+    let folder = Folder::new();
+    let store = folder.store();
+    let last = past_tenure(&store).await;
+    let lock = folder.sql();
+    lock.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let meanwhile = async {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        let before = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
+        lock.execute_batch("ROLLBACK").unwrap();
+        u64::try_from(before.as_micros()).unwrap()
+    };
+    let ((token, _), unlocked) = join(granted(&store, acquire(2, Some(last))), meanwhile).await;
+    assert!(token.get() >= unlocked, "{token} was granted by a clock of before {unlocked}");
 }

@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use tenure::store::Reply;
+use tenure::store::sqlite::Sqlite;
 
-use crate::support::{Folder, acquire, call, granted, past_tenure, release, whole};
+use crate::child;
+use crate::support::{Folder, acquire, call, config, granted, past_tenure, release, whole};
 
 /// Lets the file have been known for longer than the quarantine.
 const KNOWN_FOR_LONG: &str = "UPDATE history SET known_since = 1";
@@ -79,4 +81,23 @@ async fn tokens_outlive_the_file() {
     let (token, _) = granted(&folder.distrustful(), acquire(2, None)).await;
     assert!(token > last);
     assert_eq!(call(&folder.distrustful(), release(1, last)).await.unwrap(), Reply::NotHeld);
+}
+
+#[tokio::test]
+#[ignore = "carried out in a process of its own"]
+async fn elsewhere_in_time() {
+    let Some(file) = child::file() else { return };
+    let store = Sqlite::new(config(&file).trust_empty_store(true));
+    let (_, wait) = granted(&store, acquire(1, None)).await;
+    assert!(whole(wait), "{wait:?}");
+}
+
+#[tokio::test]
+async fn another_time_namespace_is_another_writer() {
+    let folder = Folder::new();
+    granted(&folder.store(), acquire(1, None)).await;
+    folder.execute(KNOWN_FOR_LONG);
+    let (_, wait) = granted(&folder.store(), acquire(1, None)).await;
+    assert_eq!(wait, Duration::ZERO);
+    child::succeeds(child::at_another_time("quarantine::elsewhere_in_time", &folder.file));
 }

@@ -173,3 +173,25 @@ impl Database {
         &self.path
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commits_are_durable_and_the_file_says_whose_it_is() {
+        let name = format!("tenure-database-{}.db", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        let database = Database::open(&SqliteConfig::new(&path)).unwrap();
+        let ask = |what| -> String {
+            let value = database.connection.pragma_query_value(None, what, |row| row.get(0));
+            value.map(|value: rusqlite::types::Value| format!("{value:?}")).unwrap()
+        };
+        assert_eq!(ask("journal_mode"), "Text(\"wal\")");
+        assert_eq!(ask("synchronous"), "Integer(2)", "full");
+        assert_eq!(ask("application_id"), format!("Integer({APPLICATION_ID})"));
+        assert_eq!(APPLICATION_ID.to_be_bytes(), *b"tenu");
+        drop(database);
+        std::fs::remove_file(path).unwrap();
+    }
+}

@@ -180,8 +180,7 @@ fn refuse_other_names(path: &Path, found: &Metadata) -> Result<(), SqliteError> 
 
 fn one_link(path: &Path, found: &Metadata) -> Result<(), SqliteError> {
     match found.nlink() {
-        // None is what an overlay may say of a file that it has just copied.
-        0 | 1 => Ok(()),
+        0..=1 => Ok(()),
         links => Err(SqliteError::HardLinks { path: path.to_owned(), links }),
     }
 }
