@@ -105,14 +105,24 @@ async fn a_file_under_another_name_is_another_history() {
     let folder = Folder::new();
     let token = past_tenure(&folder.store()).await;
     folder.execute("UPDATE history SET known_since = 1");
-    let (_, wait) = granted(&folder.store(), acquire(2, Some(token))).await;
+    let (token, wait) = granted(&folder.store(), acquire(2, Some(token))).await;
     assert!(wait.is_zero(), "{wait:?}");
     // Whole, in this test; but nobody can tell that no log was left behind.
     folder.execute("PRAGMA wal_checkpoint(truncate)");
-    let moved = folder.folder.path().join("moved.db");
-    std::fs::rename(&folder.file, &moved).unwrap();
-    let (_, wait) = granted(&Sqlite::new(config(&moved)), acquire(2, None)).await;
-    assert!(whole(wait), "{wait:?}");
+    let inner = folder.folder.path().join("inner");
+    std::fs::create_dir(&inner).unwrap();
+    let mut last = folder.file.clone();
+    for moved in [folder.folder.path().join("moved.db"), inner.join("moved.db")] {
+        std::fs::rename(&last, &moved).unwrap();
+        let store = Sqlite::new(config(&moved));
+        let (token, wait) = granted(&store, acquire(2, Some(token))).await;
+        assert!(whole(wait), "{moved:?}: {wait:?}");
+        call(&store, release(2, token)).await.unwrap();
+        sql(&moved)
+            .execute_batch("UPDATE history SET known_since = 1; PRAGMA wal_checkpoint(truncate)")
+            .unwrap();
+        last = moved;
+    }
 }
 
 #[tokio::test]
@@ -170,4 +180,17 @@ async fn the_clock_is_read_once_the_file_is_locked() {
     };
     let ((token, _), unlocked) = join(granted(&store, acquire(2, Some(last))), meanwhile).await;
     assert!(token.get() >= unlocked, "{token} was granted by a clock of before {unlocked}");
+}
+
+#[tokio::test]
+async fn a_file_that_was_moved_away_is_not_written_to() {
+    let folder = Folder::new();
+    let store = folder.store();
+    let last = past_tenure(&store).await;
+    std::fs::rename(&folder.file, folder.folder.path().join("away.db")).unwrap();
+    let log = folder.folder.path().join("elections.db-wal");
+    let size = || std::fs::metadata(&log).unwrap().len();
+    let before = size();
+    refuses(&store, &[acquire(2, Some(last))], replaced).await;
+    assert_eq!(size(), before);
 }

@@ -10,7 +10,7 @@ use tenure::{Candidate, Config};
 
 use crate::child::{self, Teller};
 use crate::support::{
-    Folder, SOON, acquire, call, config, granted, past_tenure, refuses, sql, why,
+    Folder, SOON, acquire, call, config, granted, past_tenure, refuses, release, renew, sql, why,
 };
 
 /// On a line of its own, whatever the test harness has begun to write.
@@ -137,6 +137,41 @@ async fn a_process_that_is_killed_inside_a_transaction_leaves_nothing_behind() {
     let count = "SELECT count(*) FROM elections";
     let count: i64 = folder.sql().query_row(count, [], |row| row.get(0)).unwrap();
     assert_eq!(count, 1);
+    let whole = "PRAGMA integrity_check";
+    let whole: String = folder.sql().query_row(whole, [], |row| row.get(0)).unwrap();
+    assert_eq!(whole, "ok");
+}
+
+/// Has used the file, and keeps it open.
+#[test]
+#[ignore = "carried out in a process of its own"]
+fn idle() {
+    let Some(file) = child::file() else { return };
+    let connection = sql(&file);
+    connection.execute_batch("UPDATE elections SET ttl = ttl + 1").unwrap();
+    tell("idle");
+    std::thread::sleep(SOON * 10);
+}
+
+#[tokio::test]
+async fn a_new_file_shares_nothing_with_a_process_that_has_the_old_one_open() {
+    let folder = Folder::new();
+    let (old, new) = (folder.store(), folder.distrustful());
+    let last = past_tenure(&old).await;
+    let mut idle = Teller::spawn(child::command("processes::idle", &folder.file));
+    idle.told("idle").expect("it got that far");
+    // What SQLite keeps beside the file stays: the log, and the memory that all users share.
+    std::fs::remove_file(&folder.file).unwrap();
+    let (mut token, _) = granted(&new, acquire(1, None)).await;
+    assert!(token > last);
+    for number in 2..50 {
+        let released = call(&new, release(number - 1, token)).await.unwrap();
+        assert_eq!(released, Reply::Released);
+        (token, _) = granted(&new, acquire(number, Some(token))).await;
+    }
+    let replaced = |error: &SqliteError| matches!(error, SqliteError::Replaced { .. });
+    refuses(&old, &[Request::Observe], replaced).await;
+    assert_eq!(call(&old, renew(49, token)).await.unwrap(), Reply::Renewed);
     let whole = "PRAGMA integrity_check";
     let whole: String = folder.sql().query_row(whole, [], |row| row.get(0)).unwrap();
     assert_eq!(whole, "ok");
