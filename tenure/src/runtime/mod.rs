@@ -3,7 +3,7 @@
 //!
 //! Nothing in this crate calls an async runtime directly: it goes through a [`Runtime`], so that the
 //! simulator can run the shipped driver and adapters, byte for byte, under clocks and networks of its
-//! own. (The `fred` client owns its sockets and is the stated exception.)
+//! own. (Stated exceptions: the `fred` client owns its sockets, and the SQLite store a thread.)
 
 mod tokio;
 
