@@ -224,7 +224,7 @@ fn each_setting_is_what_was_set() {
     let coarse = config.with_granularity(ms(1_002)).expect("within bounds");
     assert_eq!(coarse.granularity(), ms(1_002));
     assert_eq!(coarse.with_granularity(ms(2)), Ok(config));
-    let shorter = config.validity() - coarse.validity();
+    let shorter = config.validity().saturating_sub(coarse.validity());
     assert!(ms(999) < shorter && shorter < secs(1), "{shorter:?}");
     assert!(config.with_granularity(secs(50)).is_err());
 }

@@ -57,9 +57,11 @@ impl StoreErrorKind {
 }
 
 impl StoreError {
-    /// An error of that kind; `detail` names the value at fault, and no secret.
+    /// An error of that kind; `detail` names the value at fault, and no secret. What a server said may
+    /// be part of it: it is cut after 500 bytes, and control characters are escaped, lest it flood or
+    /// forge a log.
     pub fn new(kind: StoreErrorKind, detail: impl Into<String>) -> Self {
-        Self { kind, detail: detail.into(), source: None }
+        Self { kind, detail: tame(detail.into()), source: None }
     }
 
     /// Adds the error that caused this one.
@@ -75,6 +77,30 @@ impl StoreError {
     }
 }
 
+/// The most bytes of a detail, before "...".
+const DETAIL_MOST: usize = 500;
+
+fn tame(detail: String) -> String {
+    if detail.len() <= DETAIL_MOST && !detail.contains(char::is_control) {
+        return detail;
+    }
+    let mut tamed = String::with_capacity(DETAIL_MOST);
+    for character in detail.chars() {
+        let before = tamed.len();
+        if character.is_control() {
+            tamed.extend(character.escape_default());
+        } else {
+            tamed.push(character);
+        }
+        if tamed.len() > DETAIL_MOST {
+            tamed.truncate(before);
+            tamed.push_str("...");
+            break;
+        }
+    }
+    tamed
+}
+
 impl fmt::Display for StoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.kind.explanation())?;
@@ -88,5 +114,34 @@ impl fmt::Display for StoreError {
 impl Error for StoreError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         self.source.as_ref().map(|source| &**source as &(dyn Error + 'static))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn detail(said: &str) -> String {
+        StoreError::new(StoreErrorKind::Refused, said).detail
+    }
+
+    #[test]
+    fn what_a_server_says_is_kept_as_it_is_if_it_can_be() {
+        let most = "ä".repeat(DETAIL_MOST / 2);
+        assert_eq!(detail(&most), most);
+        assert_eq!(detail("ERR no"), "ERR no");
+    }
+
+    #[test]
+    fn what_a_server_says_is_cut_between_characters() {
+        let cut = format!("a{}...", "ä".repeat(DETAIL_MOST / 2 - 1));
+        assert_eq!(detail(&format!("a{}", "ä".repeat(9 * DETAIL_MOST))), cut);
+    }
+
+    #[test]
+    fn what_a_server_says_makes_no_lines_of_a_log() {
+        assert_eq!(detail("no\r\nleader: me\u{1b}[31m"), "no\\r\\nleader: me\\u{1b}[31m");
+        let cut = detail(&"\n".repeat(DETAIL_MOST));
+        assert_eq!(cut, format!("{}...", "\\n".repeat(DETAIL_MOST / 2)));
     }
 }
