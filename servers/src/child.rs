@@ -9,22 +9,55 @@
 //! ends.
 
 use std::io;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::sync::OnceLock;
 use std::sync::mpsc::{self, Sender};
 use std::thread;
 
+use crate::ServerError;
+use crate::error::doing;
+
 type Job = (Command, Sender<io::Result<Child>>);
 
-/// A command that runs `program` so that it dies with this process, as far as the machine allows.
-pub(crate) fn command(program: &str) -> Command {
-    if has_setpriv() {
-        let mut command = Command::new("setpriv");
-        command.args(["--pdeathsig", "KILL", "--", program]);
-        command
-    } else {
-        Command::new(program)
+/// A user of the system that a server runs as, because it refuses to run as root.
+#[derive(Debug, Clone)]
+pub(crate) struct Account {
+    pub(crate) user: u32,
+    pub(crate) group: u32,
+}
+
+impl Account {
+    /// Looks that user up.
+    pub(crate) fn named(name: &'static str) -> Result<Self, ServerError> {
+        if !has_setpriv() {
+            let install = "apt-get install util-linux";
+            return Err(ServerError::Missing { program: "setpriv", install });
+        }
+        let id = |which: &str| {
+            let output = Command::new("id").args([which, name]).output()?;
+            let number = String::from_utf8_lossy(&output.stdout).trim().parse();
+            number.map_err(|_| io::Error::other(format!("there is no user {name}")))
+        };
+        let looking = || doing("looking up the user of a server");
+        let (user, group) = (id("-u").map_err(looking())?, id("-g").map_err(looking())?);
+        Ok(Self { user, group })
     }
+}
+
+/// A command that runs `program` so that it dies with this process, as far as the machine allows; and as
+/// another user, if need be.
+pub(crate) fn command(program: &Path, account: Option<&Account>) -> Command {
+    if !has_setpriv() {
+        return Command::new(program);
+    }
+    let mut command = Command::new("setpriv");
+    if let Some(Account { user, group }) = account {
+        // Both by one program: the kernel forgets whose death to wait for when the user changes.
+        command.args([format!("--reuid={user}"), format!("--regid={group}")]).arg("--init-groups");
+    }
+    command.args(["--pdeathsig", "KILL", "--"]).arg(program);
+    command
 }
 
 /// Spawns from the one thread that lives as long as this process.
@@ -46,14 +79,14 @@ pub(crate) fn spawn(command: Command) -> io::Result<Child> {
     result.recv().map_err(|_| gone())?
 }
 
-/// Whether `program` can be run by name.
-pub(crate) fn is_installed(program: &str) -> bool {
-    std::env::var_os("PATH").is_some_and(|path| {
-        std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
-    })
+/// Where `program` is: in one of those folders, or else on the path.
+pub(crate) fn find(program: &str, folders: Vec<PathBuf>) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = folders.into_iter().chain(std::env::split_paths(&path));
+    folders.map(|folder| folder.join(program)).find(|program| program.is_file())
 }
 
 fn has_setpriv() -> bool {
     static FOUND: OnceLock<bool> = OnceLock::new();
-    *FOUND.get_or_init(|| is_installed("setpriv"))
+    *FOUND.get_or_init(|| find("setpriv", Vec::new()).is_some())
 }

@@ -9,10 +9,12 @@
 
 mod child;
 mod error;
+mod postgres;
 mod process;
 mod proxy;
 mod redis;
 
 pub use error::ServerError;
+pub use postgres::PostgresServer;
 pub use proxy::{Flow, Proxy};
 pub use redis::{RedisServer, Reply};

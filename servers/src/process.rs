@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::net::{Ipv4Addr, TcpListener};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 use crate::ServerError;
-use crate::child;
+use crate::child::{self, Account};
 use crate::error::doing;
 
 /// Generous, because continuous integration starts servers on loaded machines.
@@ -33,6 +33,8 @@ pub(crate) struct Program {
 #[derive(Debug)]
 pub(crate) struct Process {
     program: Program,
+    path: PathBuf,
+    account: Option<Account>,
     folder: TempDir,
     /// None before the first launch and after [`kill`](Self::kill).
     child: Option<Child>,
@@ -44,12 +46,21 @@ impl Process {
     /// # Errors
     /// [`ServerError::Missing`] if the program is not installed.
     pub(crate) fn new(program: Program) -> Result<Self, ServerError> {
-        if !child::is_installed(program.name) {
+        let Some(path) = child::find(program.name, Vec::new()) else {
             let Program { name: program, install } = program;
             return Err(ServerError::Missing { program, install });
-        }
+        };
+        Self::of(program, path, None)
+    }
+
+    /// The same for a program that was found elsewhere, or that runs as another user.
+    pub(crate) fn of(
+        program: Program,
+        path: PathBuf,
+        account: Option<Account>,
+    ) -> Result<Self, ServerError> {
         let folder = tempfile::tempdir().map_err(doing("creating a server's folder"))?;
-        Ok(Self { program, folder, child: None })
+        Ok(Self { program, path, account, folder, child: None })
     }
 
     /// The folder, in which the process runs.
@@ -81,6 +92,19 @@ impl Process {
         Ok(())
     }
 
+    /// Waits until the process has ended by itself; whether it has. Then there is none any more.
+    pub(crate) fn has_ended_within(&mut self, bound: Duration) -> Result<bool, ServerError> {
+        let started = Instant::now();
+        while self.is_running()? {
+            if started.elapsed() >= bound {
+                return Ok(false);
+            }
+            thread::sleep(POLL_EVERY);
+        }
+        self.child = None;
+        Ok(true)
+    }
+
     /// Spawns the process, which shall serve that port, and waits until it is `ready`.
     ///
     /// # Errors
@@ -95,7 +119,7 @@ impl Process {
         let creating = || doing("creating a server's log");
         let log = fs::File::create(&log_path).map_err(creating())?;
         let complaints = log.try_clone().map_err(creating())?;
-        let mut command = child::command(self.program.name);
+        let mut command = child::command(&self.path, self.account.as_ref());
         configure(&mut command);
         command.current_dir(self.folder()).stdin(Stdio::null()).stdout(log).stderr(complaints);
         self.child = Some(child::spawn(command).map_err(doing("starting a server"))?);

@@ -1,0 +1,295 @@
+//! A real PostgreSQL server of a test's own.
+
+use std::fs;
+use std::os::unix::fs::chown;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, geteuid, kill_process};
+
+use crate::ServerError;
+use crate::child::{Account, find};
+use crate::error::doing;
+use crate::process::{Process, Program, on_a_free_port};
+
+const PROGRAM: Program = Program { name: "postgres", install: "apt-get install postgresql" };
+/// Debian keeps the programs of each version in a folder of its own, which is on nobody's path.
+const FOLDERS: &str = "/usr/lib/postgresql";
+/// The superuser.
+const USER: &str = "postgres";
+/// As slow as a loaded machine can be.
+const STOPS_WITHIN: Duration = Duration::from_secs(20);
+
+/// A PostgreSQL server on a loopback port, with a cluster of its own, stopped and removed on drop.
+///
+/// Its superuser is `postgres`, and whoever connects from this machine needs no password unless
+/// [`authenticate`](Self::authenticate) says so. It writes to disk as a server does that people rely on.
+/// Never runs as root: there it becomes Debian's user `postgres`.
+#[derive(Debug)]
+pub struct PostgresServer {
+    port: u16,
+    settings: Vec<String>,
+    programs: PathBuf,
+    account: Option<Account>,
+    process: Process,
+}
+
+impl PostgresServer {
+    /// Makes a cluster and starts a server with default settings.
+    ///
+    /// # Errors
+    /// As for [`start_with`](Self::start_with).
+    pub fn start() -> Result<Self, ServerError> {
+        Self::start_with(&[])
+    }
+
+    /// Makes a cluster and starts a server with more settings, such as `["fsync=off"]`.
+    ///
+    /// # Errors
+    /// [`ServerError::Missing`] if PostgreSQL is not installed, [`ServerError::NotReady`] if it does not
+    /// answer within 20 s.
+    pub fn start_with(settings: &[&str]) -> Result<Self, ServerError> {
+        let mut server = Self::stopped(settings)?;
+        server.make_cluster()?;
+        server.launch_first()?;
+        Ok(server)
+    }
+
+    /// Copies this server as a hot standby, which follows it until it is [promoted](Self::promote).
+    ///
+    /// # Errors
+    /// If the copy fails, or the standby does not answer within 20 s.
+    pub fn replica(&self, settings: &[&str]) -> Result<Self, ServerError> {
+        let mut replica = Self::stopped(settings)?;
+        let port = self.port.to_string();
+        let mut copy = replica.program("pg_basebackup");
+        copy.args(["-h", "127.0.0.1", "-p", &port, "-U", USER, "-X", "stream", "-R", "-c", "fast"]);
+        copy.arg("-D").arg(replica.data());
+        run("copying a PostgreSQL cluster", &mut copy)?;
+        replica.launch_first()?;
+        Ok(replica)
+    }
+
+    fn stopped(settings: &[&str]) -> Result<Self, ServerError> {
+        let found = find(PROGRAM.name, versions());
+        let Some(path) = found else {
+            let Program { name: program, install } = PROGRAM;
+            return Err(ServerError::Missing { program, install });
+        };
+        let account = if geteuid().is_root() { Some(Account::named(USER)?) } else { None };
+        let programs = path.parent().map(Path::to_path_buf).unwrap_or_default();
+        let process = Process::of(PROGRAM, path, account.clone())?;
+        if let Some(account) = &account {
+            chown(process.folder(), Some(account.user), Some(account.group))
+                .map_err(doing("handing a folder to the user postgres"))?;
+        }
+        let settings = settings.iter().map(|&setting| setting.to_owned()).collect();
+        Ok(Self { port: 0, settings, programs, account, process })
+    }
+
+    fn make_cluster(&self) -> Result<(), ServerError> {
+        let mut make = self.program("initdb");
+        make.arg("-D").arg(self.data());
+        make.args(["-U", USER, "--auth=trust", "--no-sync", "--no-locale", "-E", "UTF8"]);
+        run("making a PostgreSQL cluster", &mut make)
+    }
+
+    fn launch_first(&mut self) -> Result<(), ServerError> {
+        self.port = on_a_free_port(|port| self.launch(port))?;
+        Ok(())
+    }
+
+    /// The TCP port on 127.0.0.1; the same after a [`restart`](Self::restart).
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Stops the server as if the machine had lost power, but for what the system has not yet written to
+    /// disk. Stopping twice is harmless.
+    pub fn stop(&mut self) -> Result<(), ServerError> {
+        let Some(pid) = self.process.pid() else { return Ok(()) };
+        let family = self.family();
+        // Stopped processes don't react.
+        signal(&family, Signal::CONT)?;
+        signal(&[pid], Signal::QUIT)?;
+        if !self.process.has_ended_within(STOPS_WITHIN)? {
+            self.process.kill()?;
+        }
+        // What it leaves behind holds on to its shared memory, and to its folder.
+        let started = Instant::now();
+        while family.iter().any(|pid| Path::new(&format!("/proc/{pid}")).exists())
+            && started.elapsed() < STOPS_WITHIN
+        {
+            thread::sleep(Duration::from_millis(1));
+        }
+        Ok(())
+    }
+
+    /// [Stops](Self::stop) the server if it runs, and starts it again on the same port: it recovers what
+    /// was committed.
+    pub fn restart(&mut self) -> Result<(), ServerError> {
+        self.stop()?;
+        self.launch(self.port)
+    }
+
+    /// Puts another server in this one's place, on the same port, with an empty cluster.
+    pub fn replace(&mut self) -> Result<(), ServerError> {
+        self.stop()?;
+        fs::remove_dir_all(self.data()).map_err(doing("removing a PostgreSQL cluster"))?;
+        self.make_cluster()?;
+        self.launch(self.port)
+    }
+
+    /// Stops all processes of the server where they are (SIGSTOP): connections stay open, requests queue
+    /// in the kernel.
+    pub fn pause(&self) -> Result<(), ServerError> {
+        // The first one first, so that no others come up.
+        signal(&self.family(), Signal::STOP)?;
+        signal(&self.family(), Signal::STOP)
+    }
+
+    /// Lets a paused server go on (SIGCONT): it then does what has queued.
+    pub fn resume(&self) -> Result<(), ServerError> {
+        signal(&self.family(), Signal::CONT)
+    }
+
+    /// Makes a primary of a standby.
+    pub fn promote(&self) -> Result<(), ServerError> {
+        self.sql("SELECT pg_promote()").map(drop)
+    }
+
+    /// Carries out SQL as the superuser, over a connection of its own, in the database `postgres`; what it
+    /// returns, a row on each line, columns separated by `|`.
+    ///
+    /// # Errors
+    /// If the server refuses it, or can't be reached.
+    pub fn sql(&self, sql: &str) -> Result<String, ServerError> {
+        self.sql_as(USER, "postgres", sql)
+    }
+
+    /// The same as another user, or in another database.
+    ///
+    /// # Errors
+    /// As for [`sql`](Self::sql).
+    pub fn sql_as(&self, user: &str, database: &str, sql: &str) -> Result<String, ServerError> {
+        let mut psql = Command::new(self.programs.join("psql"));
+        psql.args(["-h", "127.0.0.1", "-p", &self.port.to_string(), "-U", user, "-d", database])
+            .args(["-XAtq", "-v", "ON_ERROR_STOP=1", "-c", sql]);
+        let output = output("carrying out SQL", &mut psql)?;
+        Ok(String::from_utf8_lossy(&output.stdout).trim_end().to_owned())
+    }
+
+    /// Replaces the rules by which connections from this machine are let in (`pg_hba.conf`), such as
+    /// `host all all 127.0.0.1/32 scram-sha-256`. The superuser `postgres` still needs no password.
+    ///
+    /// # Errors
+    /// If the server does not take them.
+    pub fn authenticate(&self, rules: &str) -> Result<(), ServerError> {
+        let rules = format!("host all {USER} 127.0.0.1/32 trust\n{rules}\n");
+        fs::write(self.data().join("pg_hba.conf"), rules).map_err(doing("writing pg_hba.conf"))?;
+        self.sql("SELECT pg_reload_conf()").map(drop)
+    }
+
+    /// Puts a file next to the server's own, readable by it alone, such as a certificate's key. Settings
+    /// name it without a folder.
+    ///
+    /// # Errors
+    /// If it can't be written.
+    pub fn put(&self, name: &str, content: &str) -> Result<(), ServerError> {
+        use std::os::unix::fs::PermissionsExt;
+        let path = self.data().join(name);
+        let writing = || doing("writing a file for PostgreSQL");
+        fs::write(&path, content).map_err(writing())?;
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).map_err(writing())?;
+        if let Some(account) = &self.account {
+            chown(&path, Some(account.user), Some(account.group)).map_err(writing())?;
+        }
+        Ok(())
+    }
+
+    fn data(&self) -> PathBuf {
+        self.process.folder().join("data")
+    }
+
+    /// One of PostgreSQL's programs, run as the server is.
+    fn program(&self, name: &str) -> Command {
+        let mut command = crate::child::command(&self.programs.join(name), self.account.as_ref());
+        command.current_dir(self.process.folder());
+        command
+    }
+
+    fn launch(&mut self, port: u16) -> Result<(), ServerError> {
+        let (data, settings) = (self.data(), &self.settings);
+        let configure = |command: &mut Command| {
+            command.arg("-D").arg(&data).args(["-p", &port.to_string(), "-h", "127.0.0.1"]);
+            // No sockets but that port.
+            command.args(["-k", ""]);
+            for setting in settings {
+                command.args(["-c", setting]);
+            }
+        };
+        self.process.launch(port, configure, |pid| is_ready(&data, pid))
+    }
+
+    /// The server's first process, and all that it has started.
+    fn family(&self) -> Vec<u32> {
+        let Some(first) = self.process.pid() else { return Vec::new() };
+        let children = fs::read_to_string(format!("/proc/{first}/task/{first}/children"));
+        let children = children.unwrap_or_default();
+        let children = children.split_whitespace().filter_map(|pid| pid.parse().ok());
+        std::iter::once(first).chain(children).collect()
+    }
+}
+
+impl Drop for PostgresServer {
+    fn drop(&mut self) {
+        // Before the folder goes: its processes would go on writing to it.
+        let _ = self.stop();
+    }
+}
+
+/// The server says in its lock file who it is and how far it has come.
+fn is_ready(data: &Path, pid: u32) -> bool {
+    let lock = fs::read_to_string(data.join("postmaster.pid")).unwrap_or_default();
+    let mut lines = lock.lines().map(str::trim);
+    lines.next() == Some(&pid.to_string()) && matches!(lines.next_back(), Some("ready" | "standby"))
+}
+
+/// The folders of all installed versions, the newest first.
+fn versions() -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(FOLDERS) else { return Vec::new() };
+    let mut versions: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
+    versions.sort_by_key(|path| {
+        let name = path.file_name().and_then(|name| name.to_str());
+        std::cmp::Reverse(name.and_then(|name| name.parse::<u32>().ok()))
+    });
+    versions.into_iter().map(|version| version.join("bin")).collect()
+}
+
+fn signal(pids: &[u32], signal: Signal) -> Result<(), ServerError> {
+    for (index, &pid) in pids.iter().enumerate() {
+        let known = i32::try_from(pid).ok().and_then(Pid::from_raw);
+        let sent = known.map_or(Err(rustix::io::Errno::SRCH), |pid| kill_process(pid, signal));
+        // All but the first may have ended meanwhile.
+        if index == 0 {
+            sent.map_err(|errno| doing("signalling a server")(errno.into()))?;
+        }
+    }
+    Ok(())
+}
+
+fn run(what: &'static str, command: &mut Command) -> Result<(), ServerError> {
+    output(what, command).map(drop)
+}
+
+fn output(what: &'static str, command: &mut Command) -> Result<Output, ServerError> {
+    let output = command.output().map_err(doing(what))?;
+    if output.status.success() {
+        Ok(output)
+    } else {
+        let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+        Err(doing(what)(std::io::Error::other(said)))
+    }
+}
