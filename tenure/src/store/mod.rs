@@ -14,6 +14,8 @@ pub mod redis;
 mod request;
 #[cfg(all(feature = "sqlite", target_os = "linux"))]
 pub mod sqlite;
+#[cfg(any(feature = "redis", feature = "fred"))]
+mod secret;
 mod traits;
 
 use std::future::Future;
@@ -25,6 +27,8 @@ pub use error::{StoreError, StoreErrorKind};
 pub use key::{Key, LimitError, Profile};
 pub use memory::Memory;
 pub use request::{Incumbent, Reply, Request};
+#[cfg(any(feature = "redis", feature = "fred"))]
+pub use secret::Secret;
 pub use traits::{HistoryKind, Promise, StoreTraits, TokenKind};
 
 /// The lease of an election may have become vacant. Unreliable: it may be late, lost or wrong.

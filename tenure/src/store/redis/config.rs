@@ -1,33 +1,10 @@
 //! How to reach a Redis server, and where in it elections are kept.
 
-use std::fmt;
 use std::time::Duration;
 
 use url::Url;
 
-use crate::store::Key;
-
-/// A value that is never shown.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Secret(String);
-
-impl Secret {
-    /// Wraps a secret.
-    pub fn new(secret: impl Into<String>) -> Self {
-        Self(secret.into())
-    }
-
-    /// The secret itself.
-    pub fn reveal(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("***")
-    }
-}
+use crate::store::{Key, Secret};
 
 /// Where a Redis server is, and how to use it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,7 +49,7 @@ impl RedisConfig {
         let host = url.host_str().filter(|host| !host.is_empty()).ok_or(RedisUrlError::NoHost)?;
         let mut config = Self::new(host.trim_matches(['[', ']']), url.port().unwrap_or(6379));
         config.username = Some(url.username()).filter(|name| !name.is_empty()).map(decoded);
-        config.password = url.password().map(|password| Secret(decoded(password)));
+        config.password = url.password().map(|password| Secret::new(decoded(password)));
         let database = url.path().trim_start_matches('/');
         if !database.is_empty() {
             let number = database.parse();

@@ -19,11 +19,13 @@ mod store;
 #[cfg(feature = "redis")]
 mod wakeup;
 
-pub use config::{RedisConfig, RedisUrlError, Secret};
+pub use config::{RedisConfig, RedisUrlError};
 #[cfg(feature = "fred")]
 pub use fred::Fred;
 #[cfg(feature = "redis")]
 pub use store::Redis;
+
+pub use super::Secret;
 
 /// The scripts as they are sent to the server, by name: what a simulated server executes, and what an
 /// operator may want to read.
