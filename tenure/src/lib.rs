@@ -36,6 +36,8 @@ mod metrics;
 pub mod runtime;
 pub mod store;
 mod tenure;
+#[cfg(feature = "tls")]
+pub mod tls;
 
 pub use candidate::{Candidate, CandidateBuilder, StartError, StopError, Stopped};
 pub use driver::{Driver, Elections};

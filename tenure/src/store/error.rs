@@ -23,12 +23,22 @@ pub enum StoreErrorKind {
     Unreachable,
     /// The connection broke.
     Disconnected,
+    /// No encrypted connection came about: the server offers none, or its certificate or ours is refused.
+    Tls,
     /// The server does not accept the credentials, or asks for some.
     Authentication,
     /// The server accepts no writes: a replica, or a primary that was demoted.
     NotPrimary,
     /// The server may evict records when memory runs short, and a lease must never vanish.
     Evicting,
+    /// The server may lose what it has acknowledged.
+    NotDurable,
+    /// The user lacks a right.
+    Permission,
+    /// The database, or what elections are kept in there, does not exist.
+    Missing,
+    /// The server, or what elections are kept in there, has a version that this store does not know.
+    UnsupportedVersion,
     /// Something else is stored where the election's record should be, or the record is damaged.
     BadRecord,
     /// The server answered something that no version of it is known to answer.
@@ -44,11 +54,16 @@ impl StoreErrorKind {
             Self::Timeout => "no reply within the request timeout",
             Self::Unreachable => "the store can't be reached",
             Self::Disconnected => "the connection to the store broke",
+            Self::Tls => "no encrypted connection to the store",
             Self::Authentication => "the store does not accept the credentials",
             Self::NotPrimary => "the server is not a primary",
             Self::Evicting => {
                 "the server may evict records (set maxmemory-policy to noeviction or volatile-*)"
             }
+            Self::NotDurable => "the server may lose what it has acknowledged",
+            Self::Permission => "the user lacks a right",
+            Self::Missing => "what elections are kept in does not exist",
+            Self::UnsupportedVersion => "the version is not supported",
             Self::BadRecord => "the election's record is damaged or something else",
             Self::UnexpectedReply => "the store gave an unexpected reply",
             Self::Refused => "the store refused the request",
