@@ -9,13 +9,15 @@ mod any;
 mod error;
 mod key;
 pub mod memory;
+#[cfg(feature = "postgres")]
+pub mod postgres;
 #[cfg(any(feature = "redis", feature = "fred"))]
 pub mod redis;
 mod request;
+#[cfg(any(feature = "redis", feature = "fred", feature = "postgres"))]
+mod secret;
 #[cfg(all(feature = "sqlite", target_os = "linux"))]
 pub mod sqlite;
-#[cfg(any(feature = "redis", feature = "fred"))]
-mod secret;
 mod traits;
 
 use std::future::Future;
@@ -27,7 +29,7 @@ pub use error::{StoreError, StoreErrorKind};
 pub use key::{Key, LimitError, Profile};
 pub use memory::Memory;
 pub use request::{Incumbent, Reply, Request};
-#[cfg(any(feature = "redis", feature = "fred"))]
+#[cfg(any(feature = "redis", feature = "fred", feature = "postgres"))]
 pub use secret::Secret;
 pub use traits::{HistoryKind, Promise, StoreTraits, TokenKind};
 

@@ -1,0 +1,105 @@
+//! What an error of the server or of the client library means.
+
+use std::error::Error as _;
+use std::io;
+
+use tokio_postgres::Error;
+use tokio_postgres::error::DbError;
+use tokio_rustls::rustls;
+
+use super::PostgresConfig;
+use crate::store::{StoreError, StoreErrorKind};
+
+// SQLSTATEs, by their names in PostgreSQL's manual or what they mean here.
+const READ_ONLY: &str = "25006";
+const INVALID_AUTHORIZATION: &str = "28000";
+const INVALID_PASSWORD: &str = "28P01";
+const UNDEFINED_DATABASE: &str = "3D000";
+const UNDEFINED_SCHEMA: &str = "3F000";
+const INSUFFICIENT_PRIVILEGE: &str = "42501";
+const UNDEFINED_FUNCTION: &str = "42883";
+const UNDEFINED_TABLE: &str = "42P01";
+const ADMIN_SHUTDOWN: &str = "57P01";
+const CRASH_SHUTDOWN: &str = "57P02";
+const CANNOT_CONNECT_NOW: &str = "57P03";
+/// "Feature not supported": a plan that was made for what has been replaced meanwhile.
+const OUTDATED_PLAN: &str = "0A000";
+/// Raised by the functions themselves if the server does not write its log to disk.
+const FSYNC_IS_OFF: &str = "TN001";
+
+pub(super) fn failed(config: &PostgresConfig, error: &Error) -> StoreError {
+    match error.as_db_error() {
+        Some(error) => refused(config, error),
+        None => StoreError::new(kind_of_client_error(error), told(error)),
+    }
+}
+
+/// The client says what happened in one error and why in the next.
+fn told(error: &Error) -> String {
+    match error.source() {
+        Some(source) => format!("{error}: {source}"),
+        None => error.to_string(),
+    }
+}
+
+fn kind_of_client_error(error: &Error) -> StoreErrorKind {
+    if error.is_closed() {
+        return StoreErrorKind::Disconnected;
+    }
+    if let Some(error) = error.source().and_then(|source| source.downcast_ref::<io::Error>()) {
+        let is_tls = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
+        return match error.kind() {
+            _ if is_tls.is_some() => StoreErrorKind::Tls,
+            // What the library finds in the stream that is not of the protocol.
+            io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData => {
+                StoreErrorKind::UnexpectedReply
+            }
+            _ => StoreErrorKind::Disconnected,
+        };
+    }
+    // The library keeps its kinds to itself. The second is about a password that is asked for and missing.
+    match &*error.to_string() {
+        "authentication error" | "invalid configuration" => StoreErrorKind::Authentication,
+        _ => StoreErrorKind::UnexpectedReply,
+    }
+}
+
+fn refused(config: &PostgresConfig, error: &DbError) -> StoreError {
+    use StoreErrorKind as Kind;
+
+    let (kind, advice) = match error.code().code() {
+        INVALID_PASSWORD | INVALID_AUTHORIZATION => (Kind::Authentication, None),
+        INSUFFICIENT_PRIVILEGE => {
+            let grants = config.table.grants_sql(&config.user);
+            (Kind::Permission, Some(format!("the user needs: {grants}")))
+        }
+        UNDEFINED_DATABASE => (Kind::Missing, None),
+        UNDEFINED_TABLE | UNDEFINED_FUNCTION | UNDEFINED_SCHEMA => {
+            let advice = "LeaseTable::schema_sql has the statements that make it";
+            (Kind::Missing, Some(advice.into()))
+        }
+        READ_ONLY => (Kind::NotPrimary, None),
+        ADMIN_SHUTDOWN | CRASH_SHUTDOWN => (Kind::Disconnected, None),
+        CANNOT_CONNECT_NOW => (Kind::Unreachable, None),
+        FSYNC_IS_OFF => (Kind::NotDurable, Some("set fsync to on".into())),
+        _ => (Kind::Refused, None),
+    };
+    let advice = advice.map_or_else(String::new, |advice| format!("; {advice}"));
+    StoreError::new(kind, format!("{} ({}){advice}", error.message(), error.code().code()))
+}
+
+/// Whether that error says that the connection, or what was prepared on it, is of no more use.
+pub(super) fn is_fatal(error: &Error) -> bool {
+    error.code().is_none_or(|code| {
+        matches!(
+            code.code(),
+            UNDEFINED_TABLE
+                | UNDEFINED_FUNCTION
+                | UNDEFINED_SCHEMA
+                | READ_ONLY
+                | ADMIN_SHUTDOWN
+                | CRASH_SHUTDOWN
+                | OUTDATED_PLAN
+        )
+    })
+}

@@ -1,0 +1,35 @@
+//! PostgreSQL: one row for each election, one function for each request.
+//!
+//! The row outlives its lease, so its token does; time is the server's own, read under the row's lock.
+//! Needs PostgreSQL 12 or later, and a connection to the primary itself: a pooler in between takes
+//! wake-ups away, and settings that durability rests on.
+//!
+//! **Not guaranteed**: promises that rest on the store's durability (A1, G6) hold as far as the server
+//! keeps what it acknowledged. A restart, a promotion or a restored backup is noticed by the server's
+//! identity, and the leaders after it wait out the quarantine.
+//!
+//! ```no_run
+//! # fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! use tenure::store::postgres::{Postgres, PostgresConfig};
+//! use tenure::{Candidate, Config};
+//!
+//! let config = PostgresConfig::from_url("postgres://app:secret@db.example.org/app")?;
+//! let candidate = Candidate::builder(Postgres::new(config), "nightly-report").start()?;
+//! # Ok(())
+//! # }
+//! ```
+
+mod config;
+mod error;
+mod link;
+mod reply;
+mod session;
+mod store;
+mod table;
+mod wakeup;
+
+pub use config::{PostgresConfig, PostgresConfigError};
+pub use store::Postgres;
+pub use table::LeaseTable;
+
+pub use super::Secret;

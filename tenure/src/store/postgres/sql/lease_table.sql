@@ -1,0 +1,245 @@
+-- The lease table of tenure, version 1: for psql and migration tools. May be run again.
+--
+-- With other names than the schema tenure and the table leases: LeaseTable::schema_sql. What a user that
+-- takes part in elections needs: LeaseTable::grants_sql.
+--
+-- Each function is one atomic step of the store contract. All times are microseconds since 1970 of the
+-- server's clock. A step that writes takes the election's row lock first and reads the clock after it:
+-- a reading from before may be older than what the row holds by then. It runs under READ COMMITTED,
+-- where each statement in a function sees what was committed before that statement.
+--
+-- Whoever locks the row of an election and that of the history locks them in this order.
+
+-- IF NOT EXISTS would ask for the right to create it also where it exists.
+DO $body$
+BEGIN
+    IF to_regnamespace('tenure') IS NULL THEN
+        CREATE SCHEMA tenure;
+    END IF;
+END
+$body$;
+
+-- Keys and names are bytes, so that no collation and no encoding of the database has a say. Room in the
+-- pages keeps renewals away from the index.
+CREATE TABLE IF NOT EXISTS tenure.leases (
+    key       bytea   NOT NULL PRIMARY KEY CHECK (octet_length(key) BETWEEN 1 AND 512),
+    token     bigint  NOT NULL CHECK (token >= 0),
+    holder    bytea   NOT NULL CHECK (octet_length(holder) = 16),
+    since     bigint  NOT NULL,
+    lease_end bigint  NOT NULL,
+    ttl       bigint  NOT NULL CHECK (ttl >= 0),
+    released  boolean NOT NULL,
+    name      bytea   NOT NULL,
+    metadata  bytea   NOT NULL
+) WITH (fillfactor = 50);
+
+-- One row: since when the server of that identity knows, without a gap, which leases it granted; and the
+-- greatest token among the rows that leases_purge has deleted.
+CREATE TABLE IF NOT EXISTS tenure.leases_history (
+    only_row    boolean NOT NULL DEFAULT true PRIMARY KEY CHECK (only_row),
+    identity    text,
+    known_since bigint  NOT NULL DEFAULT 0,
+    purged      bigint  NOT NULL DEFAULT 0
+);
+
+CREATE OR REPLACE FUNCTION tenure.leases_version() RETURNS integer
+LANGUAGE sql IMMUTABLE AS $body$ SELECT 1 $body$;
+
+CREATE OR REPLACE FUNCTION tenure.leases_acquire(
+    of_key bytea, of_holder bytea, seen bigint, of_ttl bigint, quarantine bigint,
+    of_name bytea, of_metadata bytea, trust_empty_store boolean,
+    OUT answer text, OUT last bigint, OUT micros bigint,
+    OUT who bytea, OUT called bytea, OUT tells bytea
+) LANGUAGE plpgsql AS $body$
+DECLARE
+    now     bigint;
+    lease   tenure.leases%ROWTYPE;
+    history tenure.leases_history%ROWTYPE;
+    server  text;
+    live    boolean;
+    lost    boolean;
+BEGIN
+    LOOP
+        SELECT * INTO lease FROM tenure.leases AS l WHERE l.key = of_key FOR UPDATE;
+        EXIT WHEN FOUND;
+        -- Waits for whoever else has just inserted it. Not committed as it is: what is asked for the
+        -- first time is granted below, or an exception is raised.
+        INSERT INTO tenure.leases VALUES (of_key, 0, of_holder, 0, 0, 0, true, '', '')
+            ON CONFLICT DO NOTHING;
+    END LOOP;
+    now := (date_part('epoch', clock_timestamp()) * 1e6)::bigint;
+    live := NOT lease.released AND now < lease.lease_end;
+
+    IF live AND lease.holder <> of_holder THEN
+        answer := 'held'; last := lease.token;
+        -- Never more than that lease's own TTL, should the clock have stepped back.
+        micros := least(lease.lease_end - now, lease.ttl);
+        who := lease.holder; called := lease.name; tells := lease.metadata;
+        RETURN;
+    END IF;
+    IF NOT live AND seen < lease.token THEN
+        -- A late duplicate of an old acquire ends here.
+        answer := 'stale'; last := lease.token;
+        RETURN;
+    END IF;
+
+    -- From here on the lease is granted. Only now is the server looked at: it costs more than the rest.
+    IF current_setting('fsync') = 'off' AND NOT trust_empty_store THEN
+        RAISE EXCEPTION 'fsync is off' USING ERRCODE = 'TN001';
+    END IF;
+    -- The timeline comes from the log itself: the control file lags behind a promotion.
+    server := concat_ws('/', (SELECT c.system_identifier FROM pg_control_system() AS c),
+        left(pg_walfile_name(pg_current_wal_lsn()), 8), pg_postmaster_start_time());
+    SELECT * INTO history FROM tenure.leases_history;
+    -- A token above the record's proves a lost grant, unless the record was purged.
+    lost := seen > lease.token AND (lease.token > 0 OR seen > coalesce(history.purged, 0));
+    IF lost OR history.identity IS DISTINCT FROM server THEN
+        INSERT INTO tenure.leases_history DEFAULT VALUES ON CONFLICT DO NOTHING;
+        -- Another election's grant may have found the same meanwhile.
+        SELECT * INTO history FROM tenure.leases_history FOR UPDATE;
+        IF lost OR history.identity IS DISTINCT FROM server THEN
+            IF history.identity = server THEN
+                history.known_since := greatest(history.known_since, now);
+            ELSIF history.identity IS NULL AND trust_empty_store AND NOT lost THEN
+                history.known_since := 0;
+            ELSE
+                history.known_since := now;
+            END IF;
+            UPDATE tenure.leases_history SET identity = server, known_since = history.known_since;
+        END IF;
+    END IF;
+
+    IF live THEN
+        UPDATE tenure.leases AS l
+            SET lease_end = greatest(lease.lease_end, now + of_ttl), ttl = of_ttl,
+                name = of_name, metadata = of_metadata
+            WHERE l.key = of_key;
+        last := lease.token;
+    ELSE
+        last := greatest(lease.token + 1, seen + 1, now);
+        UPDATE tenure.leases AS l
+            SET token = last, holder = of_holder, since = now, lease_end = now + of_ttl, ttl = of_ttl,
+                released = false, name = of_name, metadata = of_metadata
+            WHERE l.key = of_key;
+    END IF;
+    answer := 'granted';
+    micros := greatest(0, history.known_since + quarantine - now);
+END
+$body$;
+
+-- Extends the live lease of exactly this tenure; never moves its end back.
+CREATE OR REPLACE FUNCTION tenure.leases_renew(
+    of_key bytea, of_holder bytea, of_token bigint, of_ttl bigint,
+    OUT answer text, OUT last bigint
+) LANGUAGE plpgsql AS $body$
+DECLARE
+    now   bigint;
+    lease tenure.leases%ROWTYPE;
+BEGIN
+    SELECT * INTO lease FROM tenure.leases AS l WHERE l.key = of_key FOR UPDATE;
+    now := (date_part('epoch', clock_timestamp()) * 1e6)::bigint;
+    IF NOT lease.released AND now < lease.lease_end
+        AND lease.holder = of_holder AND lease.token = of_token
+    THEN
+        UPDATE tenure.leases AS l
+            SET lease_end = greatest(lease.lease_end, now + of_ttl), ttl = of_ttl
+            WHERE l.key = of_key;
+        answer := 'renewed'; last := of_token;
+    ELSE
+        answer := 'superseded'; last := coalesce(lease.token, 0);
+    END IF;
+END
+$body$;
+
+-- Ends the live lease of exactly this tenure, and wakes those who wait.
+CREATE OR REPLACE FUNCTION tenure.leases_release(
+    of_key bytea, of_holder bytea, of_token bigint,
+    OUT answer text
+) LANGUAGE plpgsql AS $body$
+DECLARE
+    now   bigint;
+    lease tenure.leases%ROWTYPE;
+BEGIN
+    SELECT * INTO lease FROM tenure.leases AS l WHERE l.key = of_key FOR UPDATE;
+    now := (date_part('epoch', clock_timestamp()) * 1e6)::bigint;
+    IF NOT lease.released AND now < lease.lease_end
+        AND lease.holder = of_holder AND lease.token = of_token
+    THEN
+        UPDATE tenure.leases AS l SET released = true WHERE l.key = of_key;
+        -- A full queue fails the commit, and so the release; nothing in here could catch that. Those
+        -- who wait then poll.
+        IF pg_notification_queue_usage() < 0.5 THEN
+            PERFORM pg_notify('tenure_leases', encode(of_key, 'hex'));
+        END IF;
+        answer := 'released';
+    ELSE
+        answer := 'not_held';
+    END IF;
+END
+$body$;
+
+-- Tells who holds the lease, without a lock. The clock is read before the row: a lease that had ended by
+-- then has ended, and one that had not was live then, or when it was written since. The other way round
+-- a lease that is renewed in between would seem to be vacant.
+CREATE OR REPLACE FUNCTION tenure.leases_observe(
+    of_key bytea,
+    OUT answer text, OUT last bigint, OUT micros bigint,
+    OUT who bytea, OUT called bytea, OUT tells bytea
+) LANGUAGE plpgsql AS $body$
+DECLARE
+    now   bigint := (date_part('epoch', clock_timestamp()) * 1e6)::bigint;
+    lease tenure.leases%ROWTYPE;
+BEGIN
+    SELECT * INTO lease FROM tenure.leases AS l WHERE l.key = of_key;
+    IF NOT lease.released AND now < lease.lease_end THEN
+        answer := 'held'; last := lease.token;
+        micros := least(lease.lease_end - now, lease.ttl);
+        who := lease.holder; called := lease.name; tells := lease.metadata;
+    ELSE
+        answer := 'vacant';
+    END IF;
+END
+$body$;
+
+-- Deletes the rows of elections whose last lease ended longer than a quarantine ago, and tells how many
+-- they were. Time-floored tokens make that harmless: whoever is granted the lease next gets a token
+-- above the purged one. Those who still know that token are not taken for witnesses of a loss.
+CREATE OR REPLACE FUNCTION tenure.leases_purge(quarantine bigint) RETURNS bigint
+LANGUAGE plpgsql AS $body$
+DECLARE
+    now     bigint := (date_part('epoch', clock_timestamp()) * 1e6)::bigint;
+    deleted bigint;
+    highest bigint;
+BEGIN
+    WITH ended AS (
+        SELECT l.key FROM tenure.leases AS l
+            WHERE l.lease_end + quarantine < now AND l.token < now
+            FOR UPDATE SKIP LOCKED
+    ), gone AS (
+        DELETE FROM tenure.leases AS l USING ended WHERE l.key = ended.key RETURNING l.token
+    )
+    SELECT count(*), max(gone.token) INTO deleted, highest FROM gone;
+    IF deleted > 0 THEN
+        INSERT INTO tenure.leases_history DEFAULT VALUES ON CONFLICT DO NOTHING;
+        UPDATE tenure.leases_history AS h SET purged = greatest(h.purged, highest);
+    END IF;
+    RETURN deleted;
+END
+$body$;
+
+-- For people: who leads, since when, how long the lease lasts unless it is renewed.
+CREATE OR REPLACE VIEW tenure.leases_leaders AS
+SELECT CASE
+           WHEN position('\x00'::bytea IN l.key) > 0 OR current_setting('server_encoding') <> 'UTF8'
+           THEN encode(l.key, 'escape') ELSE convert_from(l.key, 'UTF8')
+       END AS election,
+       CASE
+           WHEN position('\x00'::bytea IN l.name) > 0 OR current_setting('server_encoding') <> 'UTF8'
+           THEN encode(l.name, 'escape') ELSE convert_from(l.name, 'UTF8')
+       END AS leader,
+       encode(l.metadata, 'escape') AS metadata,
+       l.token,
+       to_timestamp(l.since / 1e6) AS since,
+       to_timestamp(l.lease_end / 1e6) - clock_timestamp() AS remaining
+FROM tenure.leases AS l
+WHERE NOT l.released AND to_timestamp(l.lease_end / 1e6) > clock_timestamp();
