@@ -5,5 +5,13 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that panics says where and why")]
 
+mod differential;
+mod elections;
+mod isolation;
+mod locks;
+mod refusals;
 mod rows;
 mod support;
+mod table;
+mod tls;
+mod wakeup;

@@ -204,3 +204,31 @@ impl Drop for Watch {
         self.over.store(true, Ordering::Relaxed);
     }
 }
+
+/// A connection of the test's own, as the superuser, for what takes more than one statement.
+pub(crate) async fn client(port: u16) -> tokio_postgres::Client {
+    use tenure::runtime::{Runtime, TokioRuntime};
+    let stream = TokioRuntime.connect("127.0.0.1", port).await.unwrap();
+    let mut settings = tokio_postgres::Config::new();
+    settings.user("postgres").dbname("postgres").application_name("test");
+    let connected = settings.connect_raw(stream, tokio_postgres::NoTls).await;
+    let (client, connection) = connected.unwrap();
+    tokio::spawn(async move { drop(connection.await) });
+    client
+}
+
+/// Waits until that many sessions of the store are in such a state, as `pg_stat_activity` has it.
+pub(crate) async fn sessions(server: &PostgresServer, state: &str, wanted: usize) {
+    let sql = format!(
+        "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'tenure' AND {state}"
+    );
+    soon(async {
+        while server.sql(&sql).unwrap() != wanted.to_string() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    })
+    .await;
+}
+
+/// A session that listens for wake-ups.
+pub(crate) const LISTENS: &str = "query LIKE 'LISTEN%'";
