@@ -23,7 +23,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio_postgres::{Client, NoTls, Statement};
 
 /// Commits differ by more from one to the next than any two of them can hide.
-const TURN: u32 = 16;
+const TURN: u32 = 4;
 const AT_MOST: f64 = 1.10;
 const HOLDER: HolderId = HolderId::from_bits(0x0123_4567_89ab_cdef_0123_4567_89ab_cdef);
 /// No lease ends by itself while it is measured.

@@ -127,3 +127,24 @@ async fn what_a_caller_gave_up_does_not_wait_for_ever() {
     late.await.unwrap_err();
     sessions(&server, WAITS, 0).await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_leads_is_not_forgotten_while_a_renewal_is_being_committed() {
+    let server = server();
+    let store = at(server.port());
+    let (token, _) = granted(&store, acquire_for(1, None, SHORT)).await;
+    // A renewal in time, whose commit takes longer than what was left of the lease.
+    let renews = client(server.port()).await;
+    let sql = format!(
+        "BEGIN; SELECT tenure.leases_renew('job', decode(repeat('00', 15) || '01', 'hex'), {token}, 60000000)"
+    );
+    renews.batch_execute(&sql).await.unwrap();
+    tokio::time::sleep(SHORT).await;
+    let asked = tokio::spawn({
+        let store = store.clone();
+        async move { call(&store, tenure::store::Request::Observe).await.unwrap() }
+    });
+    sessions(&server, WAITS, 1).await;
+    renews.batch_execute("COMMIT").await.unwrap();
+    assert!(matches!(asked.await.unwrap(), Reply::Held(incumbent) if incumbent.token == token));
+}

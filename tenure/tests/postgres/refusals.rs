@@ -147,7 +147,7 @@ async fn a_standby() {
     assert_eq!(incumbent.token, token);
 }
 
-/// Settings that would take away what a reply promises are not the session's.
+/// Whatever the server's settings say about commits and messages.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_commit_whose_wait_for_a_synchronous_standby_was_cut_short_is_unknown() {
     for (setting, ends) in [
@@ -187,6 +187,7 @@ async fn a_commit_whose_wait_for_a_synchronous_standby_was_cut_short_is_unknown(
     }
 }
 
+/// Whatever the role is told by default.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn settings_of_the_database_that_would_get_in_the_way() {
     let server = server();
@@ -200,6 +201,11 @@ async fn settings_of_the_database_that_would_get_in_the_way() {
     }
     let store = at(server.port());
     let (token, _) = granted(&store, acquire(1, None)).await;
+    server
+        .sql("BEGIN READ WRITE; ALTER ROLE postgres SET timezone = 'Asia/Tokyo'; COMMIT")
+        .unwrap();
+    let (_, wait) = granted(&at(server.port()), acquire(1, None)).await;
+    assert_eq!(wait, Duration::ZERO, "the server is the same in every session");
     // Under another isolation this would fail instead of waiting.
     let writes = client(server.port()).await;
     writes

@@ -15,10 +15,9 @@ use crate::support::{
 async fn many_who_make_the_table_at_once_make_one() {
     let server = server();
     let stores: Vec<_> = (0..8).map(|_| at(server.port())).collect();
-    let replies =
-        join_all((1..).zip(&stores).map(|(number, store)| call(store, acquire(number, None))));
-    let granted =
-        replies.await.into_iter().filter(|reply| matches!(reply, Ok(Reply::Granted { .. })));
+    let ask = (1..).zip(&stores).map(|(number, store)| call(store, acquire(number, None)));
+    let replies = join_all(ask).await.into_iter().map(Result::unwrap);
+    let granted = replies.filter(|reply| matches!(reply, Reply::Granted { .. }));
     assert_eq!(granted.count(), 1);
 }
 

@@ -45,7 +45,9 @@ impl Postgres {
         let sql = format!("SELECT {}($1)", self.0.config.table.object("_purge"));
         let pending = Answered::pending(&live.session);
         let deleted = live.session.client.query_one(&sql, &[&micros(quarantine)]).await;
-        pending.yes();
+        if !deleted.as_ref().is_err_and(is_fatal) {
+            pending.yes();
+        }
         let deleted = deleted.and_then(|row| row.try_get::<_, i64>(0));
         let deleted = deleted.map_err(|error| {
             let error = failed(&self.0.config, &error);
@@ -63,31 +65,34 @@ impl Postgres {
     }
 
     async fn ask(&self, live: &Live, key: &Key, request: &Request) -> Result<Vec<Row>, StoreError> {
+        let token = match request {
+            Request::Acquire { seen, .. } => seen.map_or(Ok(0), signed)?,
+            Request::Renew { token, .. } | Request::Release { token, .. } => signed(*token)?,
+            Request::Observe => 0,
+        };
         let client = &live.session.client;
         let key = key.as_str().as_bytes();
         let pending = Answered::pending(&live.session);
         let rows = match request {
-            Request::Acquire { holder, seen, ttl, quarantine, profile } => {
+            Request::Acquire { holder, ttl, quarantine, profile, .. } => {
                 let holder = holder.to_bits().to_be_bytes();
-                let seen = seen.map_or(Ok(0), signed)?;
                 let (ttl, quarantine) = (micros(*ttl), micros(*quarantine));
                 let (name, metadata) = (profile.name().as_bytes(), &profile.metadata()[..]);
                 let trust = self.0.config.trust_empty_store;
                 client
                     .query(
                         &live.acquire,
-                        &[&key, &&holder[..], &seen, &ttl, &quarantine, &name, &metadata, &trust],
+                        &[&key, &&holder[..], &token, &ttl, &quarantine, &name, &metadata, &trust],
                     )
                     .await
             }
-            Request::Renew { holder, token, ttl } => {
+            Request::Renew { holder, ttl, .. } => {
                 let holder = holder.to_bits().to_be_bytes();
-                let (token, ttl) = (signed(*token)?, micros(*ttl));
+                let ttl = micros(*ttl);
                 client.query(&live.renew, &[&key, &&holder[..], &token, &ttl]).await
             }
-            Request::Release { holder, token } => {
+            Request::Release { holder, .. } => {
                 let holder = holder.to_bits().to_be_bytes();
-                let token = signed(*token)?;
                 client.query(&live.release, &[&key, &&holder[..], &token]).await
             }
             Request::Observe => client.query(&live.observe, &[&key]).await,

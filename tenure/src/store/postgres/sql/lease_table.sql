@@ -87,13 +87,17 @@ BEGIN
     IF current_setting('fsync') = 'off' AND NOT trust_empty_store THEN
         RAISE EXCEPTION 'fsync is off' USING ERRCODE = 'TN001';
     END IF;
-    -- The timeline comes from the log itself: the control file lags behind a promotion.
-    server := concat_ws('/', (SELECT c.system_identifier FROM pg_control_system() AS c),
-        left(pg_walfile_name(pg_current_wal_lsn()), 8), pg_postmaster_start_time());
+    -- The timeline comes from the log itself: the control file lags behind a promotion. The start time is
+    -- a number, since a date looks different in each session.
+    server := concat('/', left(pg_walfile_name(pg_current_wal_lsn()), 8), '/',
+        (date_part('epoch', pg_postmaster_start_time()) * 1e6)::bigint);
     SELECT * INTO history FROM tenure.leases_history;
     -- A token above the record's proves a lost grant, unless the record was purged.
     lost := seen > lease.token AND (lease.token > 0 OR seen > coalesce(history.purged, 0));
-    IF lost OR history.identity IS DISTINCT FROM server THEN
+    -- Of the identity, the system's identifier comes first. It is read from a file, and no two servers
+    -- have all of the rest in common; so it is looked at when something else has changed.
+    IF lost OR right(history.identity, length(server)) IS DISTINCT FROM server THEN
+        server := (SELECT c.system_identifier FROM pg_control_system() AS c) || server;
         INSERT INTO tenure.leases_history DEFAULT VALUES ON CONFLICT DO NOTHING;
         -- Another election's grant may have found the same meanwhile.
         SELECT * INTO history FROM tenure.leases_history FOR UPDATE;
@@ -178,9 +182,10 @@ BEGIN
 END
 $body$;
 
--- Tells who holds the lease, without a lock. The clock is read before the row: a lease that had ended by
--- then has ended, and one that had not was live then, or when it was written since. The other way round
--- a lease that is renewed in between would seem to be vacant.
+-- Tells who holds the lease. Who reads the clock before the row needs no lock to find it live: it was so
+-- then, or when it was written since. A lease that seems to have run out may be about to be renewed by
+-- somebody who read the clock before it did, and has not committed yet; so that is looked at again under a
+-- lock, which waits for it.
 CREATE OR REPLACE FUNCTION tenure.leases_observe(
     of_key bytea,
     OUT answer text, OUT last bigint, OUT micros bigint,
@@ -191,6 +196,10 @@ DECLARE
     lease tenure.leases%ROWTYPE;
 BEGIN
     SELECT * INTO lease FROM tenure.leases AS l WHERE l.key = of_key;
+    IF NOT lease.released AND now >= lease.lease_end THEN
+        SELECT * INTO lease FROM tenure.leases AS l WHERE l.key = of_key FOR SHARE;
+        now := (date_part('epoch', clock_timestamp()) * 1e6)::bigint;
+    END IF;
     IF NOT lease.released AND now < lease.lease_end THEN
         answer := 'held'; last := lease.token;
         micros := least(lease.lease_end - now, lease.ttl);
@@ -230,11 +239,11 @@ $body$;
 -- For people: who leads, since when, how long the lease lasts unless it is renewed.
 CREATE OR REPLACE VIEW tenure.leases_leaders AS
 SELECT CASE
-           WHEN position('\x00'::bytea IN l.key) > 0 OR current_setting('server_encoding') <> 'UTF8'
+           WHEN position(decode('00', 'hex') IN l.key) > 0 OR current_setting('server_encoding') <> 'UTF8'
            THEN encode(l.key, 'escape') ELSE convert_from(l.key, 'UTF8')
        END AS election,
        CASE
-           WHEN position('\x00'::bytea IN l.name) > 0 OR current_setting('server_encoding') <> 'UTF8'
+           WHEN position(decode('00', 'hex') IN l.name) > 0 OR current_setting('server_encoding') <> 'UTF8'
            THEN encode(l.name, 'escape') ELSE convert_from(l.name, 'UTF8')
        END AS leader,
        encode(l.metadata, 'escape') AS metadata,
