@@ -221,10 +221,13 @@ async fn answers_as_the_contract(trust_empty_store: bool, seed: u8) {
         let ttl = HOUR * (2 + u32::try_from(number % 5).unwrap());
         let (key, ours, request) = match step {
             Step::Acquire { key, holder, seen } => {
-                let (seen, theirs) = model.pick(key, seen);
-                let id = HolderId::from_bits(holder);
-                let ours =
-                    tenure_core::Request::Acquire { holder: id, seen, ttl, quarantine: HOUR };
+                let (known, theirs) = model.pick(key, seen);
+                let ours = tenure_core::Request::Acquire {
+                    holder: HolderId::from_bits(holder),
+                    seen: known,
+                    ttl,
+                    quarantine: HOUR,
+                };
                 (key, model.apply(key, ours), acquire(holder, theirs, ttl))
             }
             Step::Renew { key, holder, token } => {

@@ -115,7 +115,7 @@ async fn purging_beside_candidates_leaves_one_leader() {
     let server = server();
     let stores: Vec<_> = (0..4).map(|_| at(server.port())).collect();
     let purger = stores[0].clone();
-    let purges = tokio::spawn(async move {
+    let purging = tokio::spawn(async move {
         loop {
             purger.purge(Duration::ZERO).await.unwrap();
         }
@@ -137,5 +137,5 @@ async fn purging_beside_candidates_leaves_one_leader() {
         server.sql("UPDATE tenure.leases SET lease_end = 1 WHERE released").unwrap();
         last = Some(token);
     }
-    purges.abort();
+    purging.abort();
 }
