@@ -288,7 +288,7 @@ impl Subject for LeadsUnasked {
         let output = self.candidate.poll();
         match output {
             Some(Output::Send { id, request: Request::Acquire { .. }, .. }) => {
-                self.asked = Some(id)
+                self.asked = Some(id);
             }
             None => {
                 let id = self.asked.take()?;
