@@ -121,6 +121,8 @@ fn declared(row: Row, traits: &StoreTraits) -> Option<&'static str> {
         Some("the store declares that it shares its candidates' fate")
     } else if row.is_about_quarantine() && gives_up(Promise::StoreLoss) {
         Some("the store declares that it gives up G6")
+    } else if row == Row::Restart && traits.history == HistoryKind::Durable {
+        Some("the store declares that a restart loses nothing")
     } else if row.is_about_wall_clock() && traits.tokens != TokenKind::WallClockFloor {
         Some("the store declares tokens that no clock floors")
     } else if row.is_about_tokens() && gives_up(Promise::Fencing) {

@@ -114,6 +114,7 @@ fn what_a_store_declares_not_to_keep_is_skipped_and_told() {
     assert_eq!(skipped(|traits| traits.push = false), [Row::Hints]);
     assert_eq!(skipped(|traits| traits.tokens = TokenKind::Revision), [Row::TokenFloor]);
     assert_eq!(skipped(|traits| traits.history = HistoryKind::SharesFate).len(), 7);
+    assert_eq!(skipped(|traits| traits.history = HistoryKind::Durable), [Row::Restart]);
     assert_eq!(skipped(|traits| traits.gives_up = &[Promise::StoreLoss]).len(), 7);
 }
 

@@ -43,6 +43,14 @@ pub enum StoreErrorKind {
     BadRecord,
     /// The server answered something that no version of it is known to answer.
     UnexpectedReply,
+    /// The store's cluster has no leader, or changed it meanwhile, so that nobody vouches for an answer.
+    NoLeader,
+    /// The server is of a version that can't do what is needed.
+    UnsupportedServer,
+    /// The server has no room left for anything new.
+    Full,
+    /// The store can't keep a lease of that length.
+    Ttl,
     /// The server refused for another reason.
     Refused,
 }
@@ -66,6 +74,10 @@ impl StoreErrorKind {
             Self::UnsupportedVersion => "the version is not supported",
             Self::BadRecord => "the election's record is damaged or something else",
             Self::UnexpectedReply => "the store gave an unexpected reply",
+            Self::NoLeader => "the store's cluster has no leader just now",
+            Self::UnsupportedServer => "the server's version is not supported",
+            Self::Full => "the server's storage is full",
+            Self::Ttl => "the store can't keep a lease of that length",
             Self::Refused => "the store refused the request",
         }
     }

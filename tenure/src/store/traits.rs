@@ -44,7 +44,7 @@ impl StoreTraits {
 pub enum TokenKind {
     /// One more than the last, and at least the store's wall clock in microseconds.
     WallClockFloor,
-    /// The store's own revision of its whole state.
+    /// The store's own revision of its whole state, counted on from higher up after each loss of history.
     Revision,
 }
 
@@ -54,6 +54,9 @@ pub enum TokenKind {
 pub enum HistoryKind {
     /// It notices that its server changed or data is gone, and makes the next leaders wait.
     Quarantine,
+    /// The same, but what it acknowledged survives a restart of its servers and a change among them, so
+    /// that nobody waits for one.
+    Durable,
     /// It can't lose data without losing every candidate with it.
     SharesFate,
 }
