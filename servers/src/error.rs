@@ -27,8 +27,8 @@ pub enum ServerError {
         /// The end of what it wrote to its log.
         log: String,
     },
-    /// The server's answer is not a frame of its protocol.
-    #[error("the server on port {port} answered with something that is not RESP: {detail}")]
+    /// The server's answer is not one of its protocol, or an error.
+    #[error("the server on port {port} answered with something unexpected: {detail}")]
     Protocol {
         /// The server's port.
         port: u16,

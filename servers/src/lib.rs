@@ -9,12 +9,14 @@
 
 mod child;
 mod error;
+mod etcd;
 mod postgres;
 mod process;
 mod proxy;
 mod redis;
 
 pub use error::ServerError;
+pub use etcd::{EtcdCluster, EtcdServer};
 pub use postgres::PostgresServer;
 pub use proxy::{Flow, Proxy};
 pub use redis::{RedisServer, Reply};

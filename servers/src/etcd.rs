@@ -1,0 +1,211 @@
+//! A real etcd member of a test's own, and clusters of them.
+
+mod cluster;
+mod http;
+
+use std::fs;
+use std::net::{Ipv4Addr, TcpStream};
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::ServerError;
+use crate::error::doing;
+use crate::process::{Process, Program, free_port, on_a_free_port};
+
+pub use cluster::EtcdCluster;
+
+const PROGRAM: Program = Program { name: "etcd", install: "apt-get install etcd-server" };
+
+/// How long a member may take to find a majority.
+const HEALTHY_WITHIN: Duration = Duration::from_secs(20);
+const POLL_EVERY: Duration = Duration::from_millis(10);
+
+/// One member of an etcd cluster on loopback ports, with a folder of its own that keeps its data over a
+/// restart. Stopped and removed on drop.
+#[derive(Debug)]
+pub struct EtcdServer {
+    ports: Ports,
+    args: Vec<String>,
+    process: Process,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Ports {
+    client: u16,
+    peer: u16,
+    /// Answers questions about the member's health, never encrypted.
+    health: u16,
+}
+
+impl Ports {
+    fn beside(client: u16) -> Result<Self, ServerError> {
+        Ok(Self { client, peer: free_port()?, health: free_port()? })
+    }
+}
+
+impl EtcdServer {
+    /// Starts a cluster of one member.
+    ///
+    /// # Errors
+    /// [`ServerError::Missing`] if etcd is not installed, [`ServerError::NotReady`] if it does not
+    /// serve within 20 s.
+    pub fn start() -> Result<Self, ServerError> {
+        Self::start_with(&[])
+    }
+
+    /// The same with more arguments, such as `["--quota-backend-bytes", "16777216"]`. Options of
+    /// certificates make its client port speak TLS.
+    pub fn start_with(args: &[&str]) -> Result<Self, ServerError> {
+        let mut process = Process::new(PROGRAM)?;
+        let mut args: Vec<_> = args.iter().map(|&arg| arg.to_owned()).collect();
+        if args.iter().any(|arg| arg == "--cert-file") {
+            args.push(TLS.to_owned());
+        }
+        let mut ports = None;
+        on_a_free_port(|client| {
+            let drawn = Ports::beside(client)?;
+            let members = format!("one={}", peer_url(drawn));
+            launch(&mut process, "one", drawn, &members, &args, is_healthy)?;
+            ports = Some((drawn, members));
+            Ok(())
+        })?;
+        let Some((ports, members)) = ports else { unreachable!("it was launched") };
+        args.extend(["--name".to_owned(), "one".to_owned(), MEMBERS.to_owned(), members]);
+        Ok(Self { ports, args, process })
+    }
+
+    /// The TCP port for clients on 127.0.0.1; the same after a [`restart`](Self::restart).
+    pub fn port(&self) -> u16 {
+        self.ports.client
+    }
+
+    /// The process id, or none after [`kill`](Self::kill).
+    pub fn pid(&self) -> Option<u32> {
+        self.process.pid()
+    }
+
+    /// Stops the process where it is (SIGSTOP): connections stay open, requests queue in the kernel.
+    pub fn pause(&self) -> Result<(), ServerError> {
+        self.process.pause()
+    }
+
+    /// Lets a paused process go on (SIGCONT): it then does what has queued.
+    pub fn resume(&self) -> Result<(), ServerError> {
+        self.process.resume()
+    }
+
+    /// Ends the process at once (SIGKILL) and waits until it is gone. Killing twice is harmless.
+    pub fn kill(&mut self) -> Result<(), ServerError> {
+        self.process.kill()
+    }
+
+    /// Kills the member and starts it again with its data, on the same ports.
+    pub fn restart(&mut self) -> Result<(), ServerError> {
+        self.kill()?;
+        self.launch_again(is_healthy)
+    }
+
+    /// Kills the member, and starts it again without its data, as a new cluster with the same flags.
+    pub fn restart_empty(&mut self) -> Result<(), ServerError> {
+        self.kill()?;
+        let data = self.process.folder().join("data");
+        fs::remove_dir_all(data).map_err(doing("removing a server's data"))?;
+        self.launch_again(is_healthy)
+    }
+
+    /// Kills the member, has `command` make a new data folder, and starts it again with that. The
+    /// folder's path is the last argument.
+    pub fn restart_from(&mut self, command: &mut Command) -> Result<(), ServerError> {
+        self.kill()?;
+        let data = self.process.folder().join("data");
+        fs::remove_dir_all(&data).map_err(doing("removing a server's data"))?;
+        let output = command.arg(&data).output().map_err(doing("making a server's data"))?;
+        if !output.status.success() {
+            let detail = String::from_utf8_lossy(&output.stderr).into_owned();
+            return Err(ServerError::Protocol { port: self.port(), detail });
+        }
+        self.launch_again(is_healthy)
+    }
+
+    /// One call of the JSON gateway, such as `("maintenance/status", "{}")`, and its answer.
+    ///
+    /// # Errors
+    /// If there is no answer within 10 s, or it tells of an error.
+    pub fn api(&self, method: &str, request: &str) -> Result<Value, ServerError> {
+        http::post(self.port(), &format!("/v3/{method}"), request)
+    }
+
+    /// The URL by which other members know this one.
+    pub fn peer_url(&self) -> String {
+        peer_url(self.ports)
+    }
+
+    fn launch_again(&mut self, ready: fn(Ports) -> bool) -> Result<(), ServerError> {
+        let ports = self.ports;
+        let configure = |command: &mut Command| configure(command, ports, &self.args);
+        self.process.launch(ports.client, configure, |_| ready(ports))
+    }
+}
+
+const MEMBERS: &str = "--initial-cluster";
+/// Stands for all that TLS changes in the other arguments; etcd never sees it.
+const TLS: &str = "tls";
+
+fn peer_url(ports: Ports) -> String {
+    format!("http://127.0.0.1:{}", ports.peer)
+}
+
+fn launch(
+    process: &mut Process,
+    name: &str,
+    ports: Ports,
+    members: &str,
+    args: &[String],
+    ready: fn(Ports) -> bool,
+) -> Result<(), ServerError> {
+    let own = ["--name", name, MEMBERS, members].map(str::to_owned);
+    let args = [args, &own].concat();
+    process.launch(ports.client, |command| configure(command, ports, &args), |_| ready(ports))
+}
+
+fn configure(command: &mut Command, ports: Ports, args: &[String]) {
+    let scheme = if args.iter().any(|arg| arg == TLS) { "https" } else { "http" };
+    let client = format!("{scheme}://127.0.0.1:{}", ports.client);
+    let (peer, health) = (peer_url(ports), format!("http://127.0.0.1:{}", ports.health));
+    command
+        .args(["--data-dir", "data", "--logger", "zap", "--log-level", "warn"])
+        .args(["--listen-client-urls", &client, "--advertise-client-urls", &client])
+        .args(["--listen-peer-urls", &peer, "--initial-advertise-peer-urls", &peer])
+        .args(["--listen-metrics-urls", &health])
+        .args(args.iter().filter(|arg| *arg != TLS));
+}
+
+/// Whether the member can reach a majority.
+fn is_healthy(ports: Ports) -> bool {
+    http::get(ports.health, "/health").is_ok_and(|answer| answer["health"] == "true")
+}
+
+/// Whether the member has begun to listen, with or without a majority.
+fn listens(ports: Ports) -> bool {
+    TcpStream::connect((Ipv4Addr::LOCALHOST, ports.peer)).is_ok()
+}
+
+/// Waits until `holds`.
+fn within_the_bound(port: u16, holds: impl Fn() -> bool) -> Result<(), ServerError> {
+    let began = Instant::now();
+    while !holds() {
+        if began.elapsed() > HEALTHY_WITHIN {
+            return Err(ServerError::NotReady {
+                program: PROGRAM.name,
+                port,
+                bound: HEALTHY_WITHIN,
+                log: String::new(),
+            });
+        }
+        thread::sleep(POLL_EVERY);
+    }
+    Ok(())
+}

@@ -1,0 +1,116 @@
+//! Several members.
+
+use super::{
+    EtcdServer, MEMBERS, PROGRAM, Ports, is_healthy, launch, listens, peer_url, within_the_bound,
+};
+use crate::ServerError;
+use crate::process::{Process, free_port};
+
+/// An etcd cluster on loopback ports.
+#[derive(Debug)]
+pub struct EtcdCluster {
+    members: Vec<EtcdServer>,
+}
+
+impl EtcdCluster {
+    /// Starts that many members, each with these arguments, and waits until they are one cluster.
+    ///
+    /// # Errors
+    /// As [`EtcdServer::start`].
+    pub fn start(count: usize, args: &[&str]) -> Result<Self, ServerError> {
+        let names: Vec<_> = (1..=count).map(|number| format!("member-{number}")).collect();
+        let draw = |_: &String| Ports::beside(free_port()?);
+        let ports = names.iter().map(draw).collect::<Result<Vec<_>, _>>()?;
+        let urls = names.iter().zip(&ports).map(|(name, &at)| format!("{name}={}", peer_url(at)));
+        let all = urls.collect::<Vec<_>>().join(",");
+        let mut cluster = Self { members: Vec::new() };
+        for (name, ports) in names.iter().zip(ports) {
+            let mut process = Process::new(PROGRAM)?;
+            let mut args: Vec<_> = args.iter().map(|&arg| arg.to_owned()).collect();
+            // None of them is healthy before a majority is there.
+            launch(&mut process, name, ports, &all, &args, listens)?;
+            args.extend(["--name", name, MEMBERS, &all].map(str::to_owned));
+            cluster.members.push(EtcdServer { ports, args, process });
+        }
+        cluster.members.iter().try_for_each(EtcdServer::is_healthy_soon)?;
+        Ok(cluster)
+    }
+
+    /// The members' ports for clients.
+    pub fn ports(&self) -> Vec<u16> {
+        self.members.iter().map(EtcdServer::port).collect()
+    }
+
+    /// A member, from 0.
+    ///
+    /// # Panics
+    /// If there is none of that number.
+    pub fn member(&mut self, number: usize) -> &mut EtcdServer {
+        &mut self.members[number]
+    }
+
+    /// How many members there are.
+    pub fn size(&self) -> usize {
+        self.members.len()
+    }
+
+    /// The number of the member that is the leader now, as the one says that is asked. Waits until it
+    /// knows of one.
+    ///
+    /// # Errors
+    /// If it does not answer, or knows of no leader for 20 s.
+    pub fn leader(&self, asked: usize) -> Result<usize, ServerError> {
+        let found = std::cell::Cell::new(None);
+        within_the_bound(self.members[asked].port(), || {
+            found.set(self.leader_now(asked));
+            found.get().is_some()
+        })?;
+        let detail = "it knows of no leader".to_owned();
+        found.get().ok_or(ServerError::Protocol { port: self.members[asked].port(), detail })
+    }
+
+    /// Makes that member the leader.
+    ///
+    /// # Errors
+    /// If the members do not do that.
+    pub fn move_leader(&self, to: usize) -> Result<(), ServerError> {
+        let target = self.id(to)?;
+        let from = self.leader(to)?;
+        if from == to {
+            return Ok(());
+        }
+        let request = format!("{{\"targetID\":\"{target}\"}}");
+        self.members[from].api("maintenance/transfer-leadership", &request).map(|_| ())
+    }
+
+    fn leader_now(&self, asked: usize) -> Option<usize> {
+        let status = self.members[asked].api("maintenance/status", "{}").ok()?;
+        let leader = status["leader"].as_str()?.to_owned();
+        let peers = self.members[asked].api("cluster/member/list", "{}").ok()?;
+        let peer = peers["members"].as_array()?.iter().find(|peer| peer["ID"] == *leader)?;
+        let url = peer["peerURLs"][0].as_str()?;
+        self.members.iter().position(|member| member.peer_url() == url)
+    }
+
+    fn id(&self, number: usize) -> Result<String, ServerError> {
+        let status = self.members[number].api("maintenance/status", "{}")?;
+        let id = status["header"]["member_id"].as_str().map(str::to_owned);
+        let (port, detail) = (self.members[number].port(), status.to_string());
+        id.ok_or(ServerError::Protocol { port, detail })
+    }
+}
+
+impl EtcdServer {
+    fn is_healthy_soon(&self) -> Result<(), ServerError> {
+        within_the_bound(self.port(), || is_healthy(self.ports))
+    }
+
+    /// Starts a killed member again with its data, and does not wait until it has found the others.
+    ///
+    /// # Errors
+    /// If it ends, or does not listen within 20 s.
+    pub fn rejoin(&mut self) -> Result<(), ServerError> {
+        self.kill()?;
+        self.launch_again(listens)
+    }
+}

@@ -1,0 +1,35 @@
+//! One HTTP request over one short-lived blocking connection, answered with JSON.
+
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, TcpStream};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::ServerError;
+use crate::error::doing;
+
+const PATIENCE: Duration = Duration::from_secs(10);
+
+pub(super) fn get(port: u16, path: &str) -> Result<Value, ServerError> {
+    send(port, &format!("GET {path} HTTP/1.0\r\n\r\n"))
+}
+
+pub(super) fn post(port: u16, path: &str, body: &str) -> Result<Value, ServerError> {
+    let length = body.len();
+    send(port, &format!("POST {path} HTTP/1.0\r\nContent-Length: {length}\r\n\r\n{body}"))
+}
+
+/// HTTP 1.0: the answer ends with the connection.
+fn send(port: u16, request: &str) -> Result<Value, ServerError> {
+    let mut stream =
+        TcpStream::connect((Ipv4Addr::LOCALHOST, port)).map_err(doing("connecting to etcd"))?;
+    stream.set_read_timeout(Some(PATIENCE)).map_err(doing("setting a timeout"))?;
+    stream.write_all(request.as_bytes()).map_err(doing("sending a request to etcd"))?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).map_err(doing("reading an answer of etcd"))?;
+    let unexpected = || ServerError::Protocol { port, detail: answer.chars().take(300).collect() };
+    let (head, body) = answer.split_once("\r\n\r\n").ok_or_else(unexpected)?;
+    let succeeded = head.split(' ').nth(1) == Some("200");
+    serde_json::from_str(body).ok().filter(|_| succeeded).ok_or_else(unexpected)
+}
