@@ -7,6 +7,8 @@
 
 mod any;
 mod error;
+#[cfg(feature = "etcd")]
+pub mod etcd;
 mod key;
 pub mod memory;
 #[cfg(feature = "postgres")]

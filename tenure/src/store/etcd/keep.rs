@@ -1,0 +1,77 @@
+//! Keeping an etcd lease alive, and being sure of it.
+//!
+//! A keepalive does not go through the log: it is answered by the member that takes itself for etcd's
+//! leader. One that was replaced, and was paused meanwhile, does so wrongly: its answer extends nothing
+//! at the leader that has taken over, and whoever believes in it leads for too long. etcd itself closes
+//! that gap in newer versions, and in part.
+//!
+//! So each keepalive is followed by a read that a majority vouches for, and the terms of the two answers
+//! are compared. etcd fills the header of a keepalive's answer *before* it carries it out; a header's
+//! term is that of the last entry that the member has applied.
+//! 1. The read's term is not below that of the leader which a majority confirmed after the keepalive was
+//!    answered. So until then no leader of a higher term had been elected.
+//! 2. If the keepalive's term is the same, its member had applied an entry of that very leader before,
+//!    so it was that leader, or handed the keepalive on to it.
+//!
+//! Then the lease was extended by the one leader that there was. Each later one begins with the whole
+//! TTL anew. If the terms differ, nobody knows, and the next try will tell.
+
+use etcd_client::{Client, Error, LeaseKeepAliveStream, LeaseKeeper};
+
+use crate::{HolderId, Token};
+
+/// A tenure whose lease is kept alive over one connection.
+pub(super) struct Kept {
+    pub(super) holder: HolderId,
+    pub(super) token: Token,
+    pub(super) ttl: u64,
+    pub(super) created: i64,
+    pub(super) lease: i64,
+    keeper: LeaseKeeper,
+    answers: LeaseKeepAliveStream,
+}
+
+/// What is known of a tenure before its lease is kept alive.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Tenure {
+    pub(super) holder: HolderId,
+    pub(super) token: Token,
+    pub(super) ttl: u64,
+    pub(super) created: i64,
+    pub(super) lease: i64,
+}
+
+/// What came of a keepalive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Beat {
+    /// Carried out, by a member that had applied an entry of this term before.
+    Done { term: u64 },
+    /// There is no such lease.
+    Gone,
+}
+
+impl Kept {
+    /// `None` if there is no such lease.
+    pub(super) async fn open(client: &Client, tenure: Tenure) -> Result<Option<Self>, Error> {
+        let Tenure { holder, token, ttl, created, lease } = tenure;
+        match client.lease_client().keep_alive(lease).await {
+            Ok((keeper, answers)) => {
+                Ok(Some(Self { holder, token, ttl, created, lease, keeper, answers }))
+            }
+            Err(Error::LeaseKeepAliveError(_)) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// One keepalive and its answer.
+    pub(super) async fn beat(&mut self) -> Result<Beat, Error> {
+        self.keeper.keep_alive().await?;
+        let answer = self.answers.message().await?;
+        let answer = answer.filter(|answer| answer.id() == self.lease);
+        match answer.as_ref().and_then(|answer| Some((answer.ttl(), answer.header()?))) {
+            Some((1.., header)) => Ok(Beat::Done { term: header.raft_term() }),
+            Some((..=0, _)) => Ok(Beat::Gone),
+            None => Err(Error::WatchError("no answer to a keepalive".to_owned())),
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! One connection to one member, replaced whenever it may be stuck.
+//!
+//! The client library could spread requests over all members, but it knows a member that is silent only
+//! by its silence, and goes on asking it. So it is given one endpoint at a time. To find one, all are
+//! asked, one shortly after the other, and the first is taken that a majority vouches for.
+//!
+//! Nothing is sent twice. The channel under the client reconnects by itself, but only before it sends;
+//! what was under way on a connection that broke ends with an error. A request that is refused for an
+//! expired token of authentication, and so was not carried out, is sent again with a new one.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use etcd_client::{Certificate, Client, ConnectOptions, GetOptions, Identity, TlsOptions};
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use tokio_util::sync::CancellationToken;
+
+use super::config::EtcdConfig;
+use super::error::{failed, not_connected};
+use super::keep::Kept;
+use crate::runtime::{Runtime, TokioRuntime};
+use crate::store::{Key, StoreError, StoreErrorKind};
+
+/// Servers close connections that are pinged more often than every 5 s. This is for watches: whoever
+/// waits for a reply gives up by itself.
+const PING_EVERY: Duration = Duration::from_secs(10);
+const PONG_WITHIN: Duration = Duration::from_secs(5);
+
+/// The first version with transactions, leases and the errors that this store knows, still in use.
+const LEAST_VERSION: (u32, u32) = (3, 4);
+
+pub(super) struct Link {
+    pub(super) config: EtcdConfig,
+    pub(super) runtime: TokioRuntime,
+    current: Mutex<Option<Arc<Live>>>,
+    /// Held while connecting, so that a crowd of callers opens one connection.
+    connecting: tokio::sync::Mutex<()>,
+    /// Where to begin looking for a member: not with the one that has just failed.
+    first: AtomicUsize,
+}
+
+/// A connection that was working when last seen.
+pub(super) struct Live {
+    pub(super) client: Client,
+    /// Cancelled once the connection is known or suspected to be of no more use.
+    pub(super) dead: CancellationToken,
+    /// The leases that are kept alive over this connection.
+    kept: Mutex<HashMap<Key, Kept>>,
+}
+
+impl Link {
+    pub(super) fn new(config: EtcdConfig) -> Self {
+        Self {
+            config,
+            runtime: TokioRuntime,
+            current: Mutex::new(None),
+            connecting: tokio::sync::Mutex::new(()),
+            first: AtomicUsize::new(0),
+        }
+    }
+
+    /// The connection, opened anew if there is none.
+    pub(super) async fn live(&self) -> Result<Arc<Live>, StoreError> {
+        if let Some(live) = self.current() {
+            return Ok(live);
+        }
+        let _turn = self.connecting.lock().await;
+        if let Some(live) = self.current() {
+            return Ok(live);
+        }
+        let within = self.config.connect_timeout;
+        let live = tokio::select! {
+            biased;
+            live = self.connect() => Arc::new(live?),
+            () = self.after(within) => {
+                let detail = format!("no member answered within {within:?}");
+                return Err(StoreError::new(StoreErrorKind::Unreachable, detail));
+            }
+        };
+        *self.current.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&live));
+        Ok(live)
+    }
+
+    pub(super) async fn after(&self, time: Duration) {
+        self.runtime.sleep_until(self.runtime.now() + time).await;
+    }
+
+    fn current(&self) -> Option<Arc<Live>> {
+        let current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        current.as_ref().filter(|live| !live.dead.is_cancelled()).cloned()
+    }
+
+    /// The first member that answers, of those asked one shortly after the other.
+    async fn connect(&self) -> Result<Live, StoreError> {
+        let endpoints = &self.config.endpoints;
+        let first = self.first.fetch_add(1, Ordering::Relaxed);
+        let parts = u32::try_from(2 * endpoints.len()).unwrap_or(u32::MAX);
+        let apart = self.config.connect_timeout / parts;
+        let mut asked: FuturesUnordered<_> = (0..endpoints.len())
+            .map(|turn| async move {
+                if turn > 0 {
+                    self.after(apart.saturating_mul(u32::try_from(turn).unwrap_or(u32::MAX))).await;
+                }
+                self.open(&endpoints[(first + turn) % endpoints.len()]).await
+            })
+            .collect();
+        let mut worst: Option<StoreError> = None;
+        while let Some(opened) = asked.next().await {
+            match opened {
+                Ok(client) => return Ok(Live::new(client)),
+                // What says most: a member that answers says more than one that does not.
+                Err(error) if worst.as_ref().is_none_or(is_silence) => worst = Some(error),
+                Err(_) => {}
+            }
+        }
+        Err(worst.unwrap_or_else(|| StoreError::new(StoreErrorKind::Unreachable, "no endpoint")))
+    }
+
+    /// A client of one member, which is of a known version and can reach a majority.
+    async fn open(&self, endpoint: &str) -> Result<Client, StoreError> {
+        let scheme = if self.config.tls.is_some() { "https" } else { "http" };
+        let url = format!("{scheme}://{endpoint}");
+        let mut client = Client::connect([url], Some(self.options()))
+            .await
+            .map_err(|error| not_connected(endpoint, &error))?;
+        let status = client.status().await.map_err(|error| not_connected(endpoint, &error))?;
+        supported(status.version())?;
+        // Also where this user may read anything at all.
+        let read = client.get(self.config.history(), Some(GetOptions::new().with_count_only()));
+        read.await.map_err(|error| failed(&error))?;
+        Ok(client)
+    }
+
+    fn options(&self) -> ConnectOptions {
+        let EtcdConfig { user, tls, connect_timeout, .. } = &self.config;
+        let mut options = ConnectOptions::new()
+            .with_connect_timeout(*connect_timeout)
+            .with_keep_alive(PING_EVERY, PONG_WITHIN)
+            .with_keep_alive_while_idle(true)
+            .with_require_leader(true);
+        if let Some((name, password)) = user {
+            options = options.with_user(name, password.reveal()).with_auto_token_refresh(true);
+        }
+        if let Some(tls) = tls {
+            let mut with = TlsOptions::new().ca_certificate(Certificate::from_pem(&tls.authority));
+            if let Some((certificate, key)) = &tls.identity {
+                with = with.identity(Identity::from_pem(certificate, key.reveal()));
+            }
+            if let Some(name) = &tls.server_name {
+                with = with.domain_name(name);
+            }
+            options = options.with_tls(with);
+        }
+        options
+    }
+}
+
+fn is_silence(error: &StoreError) -> bool {
+    error.kind() == StoreErrorKind::Unreachable
+}
+
+/// Checks a version such as `3.5.16`.
+fn supported(version: &str) -> Result<(), StoreError> {
+    let mut numbers = version.split('.').map(str::parse::<u32>);
+    if let (Some(Ok(major)), Some(Ok(minor))) = (numbers.next(), numbers.next())
+        && (major, minor) >= LEAST_VERSION
+    {
+        return Ok(());
+    }
+    let (major, minor) = LEAST_VERSION;
+    let detail = format!("it is {version:.40}; it must be {major}.{minor} or later");
+    Err(StoreError::new(StoreErrorKind::UnsupportedServer, detail))
+}
+
+impl Live {
+    fn new(client: Client) -> Self {
+        Self { client, dead: CancellationToken::new(), kept: Mutex::default() }
+    }
+
+    /// Takes a lease out to renew or release it: a request that is given up half way leaves nothing
+    /// behind that the next one could stumble over.
+    pub(super) fn take(&self, key: &Key) -> Option<Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner).remove(key)
+    }
+
+    pub(super) fn keep(&self, key: &Key, kept: Kept) {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner).insert(key.clone(), kept);
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        if let Some(live) = self.current() {
+            live.dead.cancel();
+        }
+    }
+}
+
+impl fmt::Debug for Link {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.config.fmt(f)
+    }
+}
+
+/// Condemns the connection unless the request on it came to an end that says nothing against it.
+pub(super) struct Answered<'a>(Option<&'a CancellationToken>);
+
+impl<'a> Answered<'a> {
+    pub(super) fn pending(live: &'a Live) -> Self {
+        Self(Some(&live.dead))
+    }
+
+    pub(super) fn yes(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Answered<'_> {
+    fn drop(&mut self) {
+        if let Some(dead) = self.0.take() {
+            dead.cancel();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_read_to_the_minor() {
+        for good in ["3.4.23", "3.5.0-rc.1", "3.10.1", "4.0.0"] {
+            supported(good).unwrap();
+        }
+        for bad in ["3.3.27", "2.4", "", "3", "x.y"] {
+            assert_eq!(supported(bad).unwrap_err().kind(), StoreErrorKind::UnsupportedServer);
+        }
+        let error = supported("3.3.27").unwrap_err();
+        assert!(error.to_string().ends_with("it is 3.3.27; it must be 3.4 or later"), "{error}");
+    }
+}

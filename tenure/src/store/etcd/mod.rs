@@ -1,0 +1,37 @@
+//! etcd: one key for each live lease, attached to an etcd lease of the TTL.
+//!
+//! | key | holds |
+//! |---|---|
+//! | `{prefix}/leader/<key>` | who leads; there for as long as the lease is live |
+//! | `{prefix}/last/<key>` | the last tenure, so that its token survives the lease |
+//! | `{prefix}/history` | which cluster wrote this, and what new tokens count on from |
+//! | `{prefix}/quarantine` | there for as long as a quarantine lasts |
+//!
+//! An election is vacant exactly if its first key is not there. A tenure's token is the revision at
+//! which that key was created, plus an offset that the history keeps: zero would do, were it not for
+//! clusters that are wiped or restored and begin to count anew.
+//!
+//! A request that takes several steps is decided by one of them: a transaction, or a read that a
+//! majority of the cluster vouches for. What comes before it has no effect that anybody could see but a
+//! lease without keys, which ends by itself; what comes after it is tidying up.
+//!
+//! **Not guaranteed**: an etcd older than 3.4.31 or 3.5.13 may end leases early after its leader was
+//! paused for longer than a TTL; `docs/stores.md` says more. etcd-client owns its sockets, so this store
+//! runs in tokio and against real servers only: the simulator can't run it.
+
+mod acquire;
+mod config;
+mod error;
+mod history;
+mod keep;
+mod link;
+mod record;
+mod session;
+mod state;
+mod store;
+mod tenure;
+mod url;
+mod wakeup;
+
+pub use config::{EtcdConfig, EtcdConfigError, EtcdTls};
+pub use store::Etcd;

@@ -1,0 +1,174 @@
+//! What is written under each key, and how it is read back.
+//!
+//! One line of words, so that `etcdctl get` shows what there is; behind it, where there are any, a
+//! candidate's name and metadata byte for byte. Whatever does not read back is damage and an error,
+//! never a vacancy.
+
+use bytes::Bytes;
+
+use crate::HolderId;
+use crate::store::{Profile, StoreError, StoreErrorKind};
+
+/// The first word: this format, and no other.
+const FORMAT: &str = "tenure1";
+
+/// Under the key of a live lease. Its token is the key's create revision plus the offset.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Leader {
+    pub(super) holder: HolderId,
+    /// The TTL of the last grant or renewal, in seconds: the most that can remain.
+    pub(super) ttl: u64,
+    pub(super) offset: u64,
+    pub(super) name: String,
+    pub(super) metadata: Bytes,
+}
+
+/// Written with each grant, and without a lease: it remembers the last tenure. Its token is this key's
+/// mod revision plus the offset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Last {
+    pub(super) offset: u64,
+    /// An index that the log had reached before the grant.
+    pub(super) index: u64,
+}
+
+/// What a prefix knows of its past.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct History {
+    /// The cluster that wrote this; another one may have lost grants.
+    pub(super) cluster: u64,
+    /// What new tokens count on from.
+    pub(super) offset: u64,
+    /// An index that the log had reached before this was written.
+    pub(super) index: u64,
+    /// For how many seconds the past is known to be whole once no quarantine is left.
+    pub(super) proven: u64,
+}
+
+/// What can be stored under a key.
+pub(super) trait Record: Sized {
+    /// For errors.
+    const WHAT: &'static str;
+
+    fn write(&self) -> Vec<u8>;
+    fn read(text: &[u8]) -> Option<Self>;
+
+    fn read_from(key: &[u8], text: &[u8]) -> Result<Self, StoreError> {
+        Self::read(text).ok_or_else(|| {
+            let key = String::from_utf8_lossy(key);
+            let detail = format!("{key:?} does not hold {}", Self::WHAT);
+            StoreError::new(StoreErrorKind::BadRecord, detail)
+        })
+    }
+}
+
+impl Leader {
+    pub(super) fn new(holder: HolderId, ttl: u64, offset: u64, profile: &Profile) -> Self {
+        let (name, metadata) = (profile.name().to_owned(), profile.metadata().clone());
+        Self { holder, ttl, offset, name, metadata }
+    }
+}
+
+impl Record for Leader {
+    const WHAT: &'static str = "a lease";
+
+    fn write(&self) -> Vec<u8> {
+        let Self { holder, ttl, offset, name, metadata } = self;
+        let line = format!("{FORMAT} {holder} {ttl} {offset} {}\n", name.len());
+        [line.as_bytes(), name.as_bytes(), metadata].concat()
+    }
+
+    fn read(text: &[u8]) -> Option<Self> {
+        let end = text.iter().position(|&byte| byte == b'\n')?;
+        let (line, rest) = (&text[..end], &text[end + 1..]);
+        let [holder, ttl, offset, length] = words(line)?;
+        let (name, metadata) = rest.split_at_checked(length.parse().ok()?)?;
+        Some(Self {
+            holder: HolderId::from_bits(u128::from_str_radix(holder, 16).ok()?),
+            ttl: ttl.parse().ok().filter(|ttl| *ttl > 0)?,
+            offset: offset.parse().ok()?,
+            name: String::from_utf8(name.to_vec()).ok()?,
+            metadata: Bytes::copy_from_slice(metadata),
+        })
+    }
+}
+
+impl Record for Last {
+    const WHAT: &'static str = "the last tenure";
+
+    fn write(&self) -> Vec<u8> {
+        format!("{FORMAT} {} {}", self.offset, self.index).into_bytes()
+    }
+
+    fn read(text: &[u8]) -> Option<Self> {
+        let [offset, index] = words(text)?;
+        Some(Self { offset: offset.parse().ok()?, index: index.parse().ok()? })
+    }
+}
+
+impl Record for History {
+    const WHAT: &'static str = "a history";
+
+    fn write(&self) -> Vec<u8> {
+        let Self { cluster, offset, index, proven } = self;
+        format!("{FORMAT} {cluster:x} {offset} {index} {proven}").into_bytes()
+    }
+
+    fn read(text: &[u8]) -> Option<Self> {
+        let [cluster, offset, index, proven] = words(text)?;
+        Some(Self {
+            cluster: u64::from_str_radix(cluster, 16).ok()?,
+            offset: offset.parse().ok()?,
+            index: index.parse().ok()?,
+            proven: proven.parse().ok()?,
+        })
+    }
+}
+
+/// The words of a line behind the format's name: exactly so many.
+fn words<const N: usize>(line: &[u8]) -> Option<[&str; N]> {
+    let mut words = std::str::from_utf8(line).ok()?.split(' ');
+    let format = words.next()?;
+    let words: Vec<&str> = words.collect();
+    words.try_into().ok().filter(|_| format == FORMAT)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn leader() -> Leader {
+        let profile = Profile::new("größer \r\n\0", &b"\0\n meta"[..]).unwrap();
+        Leader::new(HolderId::from_bits(7), 15, 42, &profile)
+    }
+
+    #[test]
+    fn what_is_written_reads_back() {
+        assert_eq!(Leader::read(&leader().write()), Some(leader()));
+        let last = Last { offset: 0, index: u64::MAX };
+        assert_eq!(Last::read(&last.write()), Some(last));
+        let history = History { cluster: u64::MAX, offset: 1, index: 2, proven: 3 };
+        assert_eq!(History::read(&history.write()), Some(history));
+    }
+
+    #[test]
+    fn anything_else_is_damage() {
+        let whole = leader().write();
+        // Of the whole record only the metadata's end can be missed.
+        for end in 0..whole.len() - leader().metadata.len() {
+            assert_eq!(Leader::read(&whole[..end]), None, "{end}");
+        }
+        for text in
+            ["", "tenure1", "tenure1 1", "tenure2 1 2", "tenure1 1 2 3", "tenure1 1 -2", "x"]
+        {
+            assert_eq!(Last::read(text.as_bytes()), None, "{text}");
+        }
+        for text in ["tenure1 1 2 3", "tenure1 g 2 3 4", "tenure1 1 2 3 4 5", "tenure1 1 2 3 4\n"] {
+            assert_eq!(History::read(text.as_bytes()), None, "{text}");
+        }
+        let error = Last::read_from(b"tenure/last/job", b"hush").unwrap_err();
+        assert_eq!(error.kind(), StoreErrorKind::BadRecord);
+        assert!(error.to_string().contains("\"tenure/last/job\" does not hold the last tenure"));
+        assert!(!error.to_string().contains("hush"));
+    }
+}

@@ -1,0 +1,220 @@
+//! The steps that requests are made of.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use etcd_client::{Client, Compare, CompareOp, Txn, TxnOp, TxnOpResponse};
+use futures_util::FutureExt;
+
+use super::error::failed;
+use super::keep::{Beat, Kept, Tenure};
+use super::link::{Link, Live};
+use super::record::{Leader, Record};
+use super::state::{Found, Names, State, first, header, of_key, unexpected};
+use crate::runtime::Runtime;
+use crate::store::{Key, StoreError, StoreErrorKind};
+
+/// How often a request whose state changes under its hands looks again. Each time somebody else has
+/// got on, so this is far more than ever happens.
+pub(super) const ROUNDS: usize = 5;
+
+/// One request about one election, over one connection.
+pub(super) struct Session<'a> {
+    pub(super) link: &'a Link,
+    pub(super) live: &'a Arc<Live>,
+    pub(super) key: &'a Key,
+    pub(super) names: Names,
+}
+
+/// What is left of a lease, in whole seconds.
+pub(super) struct Rest {
+    /// Rounded up.
+    pub(super) remaining: u64,
+    /// What it was granted for.
+    pub(super) granted: u64,
+}
+
+/// What a transaction came to.
+pub(super) enum Outcome {
+    /// Carried out at this revision.
+    Done { revision: i64 },
+    /// Not carried out: the state is another one.
+    Changed(Box<State>),
+}
+
+impl<'a> Session<'a> {
+    pub(super) fn new(link: &'a Link, live: &'a Arc<Live>, key: &'a Key) -> Self {
+        Self { link, live, key, names: Names::new(&link.config, key) }
+    }
+
+    pub(super) fn client(&self) -> &Client {
+        &self.live.client
+    }
+
+    /// Reads all of the state, vouched for by a majority.
+    pub(super) async fn read(&self) -> Result<State, StoreError> {
+        let read = Txn::new().and_then(self.names.reads());
+        let answer = self.client().kv_client().txn(read).await;
+        State::of(&answer.map_err(|error| failed(&error))?)
+    }
+
+    /// An index that the log has reached by now.
+    pub(super) async fn index(&self) -> Result<u64, StoreError> {
+        let status = self.client().maintenance_client().status().await;
+        Ok(status.map_err(|error| failed(&error))?.raft_index())
+    }
+
+    /// Grants an etcd lease of so many seconds, with no key attached yet.
+    pub(super) async fn grant(&self, seconds: u64) -> Result<i64, StoreError> {
+        let (lease, ttl) = self.grant_at_least(seconds).await?;
+        if ttl == seconds {
+            return Ok(lease);
+        }
+        self.discard(lease);
+        let detail = format!(
+            "it is {seconds} s, and the server makes it {ttl} s: its --election-timeout must be longer \
+             than the {:?} that are configured",
+            self.link.config.election_timeout,
+        );
+        Err(StoreError::new(StoreErrorKind::Ttl, detail))
+    }
+
+    /// The same, of as many seconds as the server makes of it, which are told.
+    pub(super) async fn grant_at_least(&self, seconds: u64) -> Result<(i64, u64), StoreError> {
+        let ttl = i64::try_from(seconds).unwrap_or(i64::MAX);
+        let answer = self.client().lease_client().grant(ttl, None).await;
+        let lease = answer.map_err(|error| failed(&error))?;
+        match u64::try_from(lease.ttl()) {
+            Ok(ttl) if ttl >= seconds => Ok((lease.id(), ttl)),
+            Ok(_) | Err(_) => Err(unexpected("a lease is shorter than it was asked to be")),
+        }
+    }
+
+    /// Revokes a lease that no key needs, some time soon, if it can be. It would end by itself.
+    pub(super) fn discard(&self, lease: i64) {
+        let mut leases = self.client().lease_client();
+        let runtime = self.link.runtime;
+        let late = runtime.sleep_until(runtime.now() + self.link.config.connect_timeout);
+        let revoke = async move {
+            tokio::select! {
+                biased;
+                _ = leases.revoke(lease) => {}
+                () = late => {}
+            }
+        };
+        self.link.runtime.spawn(revoke.boxed());
+    }
+
+    /// What is left of a lease; `None` if there is no such lease.
+    pub(super) async fn rest(&self, lease: i64) -> Result<Option<Rest>, StoreError> {
+        let answer = self.client().lease_client().time_to_live(lease, None).await;
+        let answer = answer.map_err(|error| failed(&error))?;
+        let Some(granted) = u64::try_from(answer.granted_ttl()).ok().filter(|ttl| *ttl > 0) else {
+            return Ok(None);
+        };
+        // The server rounds down; below zero the lease has ended, and its key is about to.
+        let remaining = u64::try_from(answer.ttl()).map_or(0, |seconds| seconds + 1);
+        Ok(Some(Rest { remaining, granted }))
+    }
+
+    /// Does all of it if the conditions hold, and otherwise reads the state.
+    pub(super) async fn transact(
+        &self,
+        conditions: Vec<Compare>,
+        writes: Vec<TxnOp>,
+    ) -> Result<Outcome, StoreError> {
+        let txn = Txn::new().when(conditions).and_then(writes).or_else(self.names.reads());
+        let answer = self.client().kv_client().txn(txn).await.map_err(|error| failed(&error))?;
+        if answer.succeeded() {
+            return Ok(Outcome::Done { revision: header(answer.header())?.revision() });
+        }
+        let is_read = |response: &TxnOpResponse| matches!(response, TxnOpResponse::Get(_));
+        if answer.op_responses().iter().all(is_read) {
+            return Ok(Outcome::Changed(Box::new(State::of(&answer)?)));
+        }
+        Err(unexpected("a transaction that failed has written something"))
+    }
+
+    /// Extends the lease of a tenure to its whole TTL from now. `false` if the tenure is another one,
+    /// or over, or of another lease by now.
+    pub(super) async fn extend(
+        &self,
+        leader: &Found<Leader>,
+        ttl: u64,
+    ) -> Result<bool, StoreError> {
+        let Some(token) = leader.token() else { return Err(unexpected("a token beyond all")) };
+        if leader.value.ttl != ttl {
+            return self.change_ttl(leader, ttl).await;
+        }
+        let (holder, created, lease) = (leader.value.holder, leader.created, leader.lease);
+        let tenure = Tenure { holder, token, ttl, created, lease };
+        match Kept::open(self.client(), tenure).await.map_err(|error| failed(&error))? {
+            Some(kept) => self.keep(kept).await,
+            None => Ok(false),
+        }
+    }
+
+    /// A keepalive, and the proof that it counts; see [`keep`](super::keep).
+    pub(super) async fn keep(&self, mut kept: Kept) -> Result<bool, StoreError> {
+        let Beat::Done { term } = kept.beat().await.map_err(|error| failed(&error))? else {
+            return Ok(false);
+        };
+        let answer = self.client().kv_client().get(self.names.leader.as_str(), None).await;
+        let answer = answer.map_err(|error| failed(&error))?;
+        let is_ours = first(&answer)
+            .is_some_and(|key| key.create_revision() == kept.created && key.lease() == kept.lease);
+        if !is_ours {
+            return Ok(false);
+        }
+        if header(answer.header())?.raft_term() != term {
+            let detail = "it changed while the lease was renewed";
+            return Err(StoreError::new(StoreErrorKind::NoLeader, detail));
+        }
+        self.live.keep(self.key, kept);
+        Ok(true)
+    }
+
+    /// Moves a tenure to a new lease. etcd's leases have one TTL for all of their life; so that no
+    /// end moves back, the new one is not shorter than the old one was.
+    async fn change_ttl(&self, leader: &Found<Leader>, ttl: u64) -> Result<bool, StoreError> {
+        let Some(Rest { granted, .. }) = self.rest(leader.lease).await? else { return Ok(false) };
+        let lease = self.grant(ttl.max(granted)).await?;
+        let value = Leader { ttl, ..leader.value.clone() };
+        let name = self.names.leader.as_str();
+        let unchanged = Compare::mod_revision(name, CompareOp::Equal, leader.modified);
+        let write = put(name, &value, Some(lease));
+        let outcome = self.transact(vec![unchanged], vec![write]).await?;
+        let (unused, done) = match outcome {
+            Outcome::Done { .. } => (leader.lease, true),
+            Outcome::Changed(_) => (lease, false),
+        };
+        self.discard(unused);
+        Ok(done)
+    }
+
+    /// The lease's key as it stands, vouched for by a majority.
+    pub(super) async fn leader(&self) -> Result<Option<Found<Leader>>, StoreError> {
+        let answer = self.client().kv_client().get(self.names.leader.as_str(), None).await;
+        first(&answer.map_err(|error| failed(&error))?).map(of_key).transpose()
+    }
+
+    pub(super) fn busy() -> StoreError {
+        let detail = format!("the election changed {ROUNDS} times while it was looked at");
+        StoreError::new(StoreErrorKind::Refused, detail)
+    }
+}
+
+/// Writes a record, which ends with the lease if there is one.
+pub(super) fn put(name: &str, record: &impl Record, lease: Option<i64>) -> TxnOp {
+    let options = lease.map(|lease| etcd_client::PutOptions::new().with_lease(lease));
+    TxnOp::put(name, record.write(), options)
+}
+
+/// Whole seconds, of which etcd's leases are made.
+pub(super) fn whole_seconds(ttl: Duration) -> Result<u64, StoreError> {
+    if ttl.subsec_nanos() == 0 && ttl.as_secs() > 0 {
+        return Ok(ttl.as_secs());
+    }
+    let detail = format!("it is {ttl:?}; etcd keeps whole seconds");
+    Err(StoreError::new(StoreErrorKind::Ttl, detail))
+}

@@ -1,0 +1,132 @@
+//! Everything that an etcd cluster keeps for one election, as one atomic read finds it.
+
+use etcd_client::{GetResponse, KeyValue, ResponseHeader, TxnOp, TxnOpResponse, TxnResponse};
+
+use super::config::EtcdConfig;
+use super::record::{History, Last, Leader, Record};
+use crate::Token;
+use crate::store::{Key, StoreError, StoreErrorKind};
+
+/// What stands under a key, and since when.
+#[derive(Clone, Debug)]
+pub(super) struct Found<T> {
+    pub(super) value: T,
+    pub(super) created: i64,
+    pub(super) modified: i64,
+    /// The lease that the key ends with; 0 if there is none.
+    pub(super) lease: i64,
+}
+
+/// The names of the four keys that matter to one election.
+pub(super) struct Names {
+    pub(super) leader: String,
+    pub(super) last: String,
+    pub(super) history: String,
+    pub(super) quarantine: String,
+}
+
+/// What they held at one revision.
+#[derive(Clone, Debug)]
+pub(super) struct State {
+    pub(super) leader: Option<Found<Leader>>,
+    pub(super) last: Option<Found<Last>>,
+    pub(super) history: Option<Found<History>>,
+    /// The lease of the quarantine that is not over.
+    pub(super) quarantine: Option<i64>,
+    pub(super) cluster: u64,
+    pub(super) revision: i64,
+}
+
+impl Names {
+    pub(super) fn new(config: &EtcdConfig, key: &Key) -> Self {
+        Self {
+            leader: config.leader(key),
+            last: config.last(key),
+            history: config.history(),
+            quarantine: config.quarantine(),
+        }
+    }
+
+    /// Reads all four; what follows is for [`State::of`].
+    pub(super) fn reads(&self) -> Vec<TxnOp> {
+        let names = [&self.leader, &self.last, &self.history, &self.quarantine];
+        names.map(|name| TxnOp::get(name.as_str(), None)).to_vec()
+    }
+}
+
+impl State {
+    /// From the answer to a transaction that did [`Names::reads`] and nothing else.
+    pub(super) fn of(response: &TxnResponse) -> Result<Self, StoreError> {
+        let header = header(response.header())?;
+        let responses = response.op_responses();
+        let [leader, last, history, quarantine] = &responses[..] else {
+            return Err(unexpected("a transaction of four reads has other answers"));
+        };
+        let leader: Option<Found<Leader>> = found(leader)?;
+        if let Some(leader) = &leader
+            && leader.lease == 0
+        {
+            let detail = "the key of the live lease is attached to none";
+            return Err(StoreError::new(StoreErrorKind::BadRecord, detail));
+        }
+        Ok(Self {
+            leader,
+            last: found(last)?,
+            history: found(history)?,
+            quarantine: only(quarantine)?.map(KeyValue::lease),
+            cluster: header.cluster_id(),
+            revision: header.revision(),
+        })
+    }
+
+    /// The token of the last tenure that this cluster remembers.
+    pub(super) fn last_token(&self) -> Option<Token> {
+        let last = self.last.as_ref().and_then(|last| token(last.modified, last.value.offset));
+        last.max(self.leader.as_ref().and_then(Found::token))
+    }
+}
+
+impl Found<Leader> {
+    pub(super) fn token(&self) -> Option<Token> {
+        token(self.created, self.value.offset)
+    }
+}
+
+/// A tenure's token: the revision at which it was granted, counted on from the offset.
+pub(super) fn token(revision: i64, offset: u64) -> Option<Token> {
+    Token::new(u64::try_from(revision).ok()?.checked_add(offset)?)
+}
+
+pub(super) fn header(header: Option<&ResponseHeader>) -> Result<&ResponseHeader, StoreError> {
+    header.ok_or_else(|| unexpected("an answer without a header"))
+}
+
+pub(super) fn unexpected(what: &str) -> StoreError {
+    StoreError::new(StoreErrorKind::UnexpectedReply, what)
+}
+
+fn found<T: Record>(response: &TxnOpResponse) -> Result<Option<Found<T>>, StoreError> {
+    only(response)?.map(of_key).transpose()
+}
+
+/// The record under a key.
+pub(super) fn of_key<T: Record>(key: &KeyValue) -> Result<Found<T>, StoreError> {
+    Ok(Found {
+        value: T::read_from(key.key(), key.value())?,
+        created: key.create_revision(),
+        modified: key.mod_revision(),
+        lease: key.lease(),
+    })
+}
+
+/// A read of one key finds it or not.
+fn only(response: &TxnOpResponse) -> Result<Option<&KeyValue>, StoreError> {
+    match response {
+        TxnOpResponse::Get(response) => Ok(first(response)),
+        _ => Err(unexpected("a read was answered with something else")),
+    }
+}
+
+pub(super) fn first(response: &GetResponse) -> Option<&KeyValue> {
+    response.kvs().first()
+}

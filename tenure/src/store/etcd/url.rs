@@ -1,0 +1,190 @@
+//! A configuration from one line of text.
+
+use std::fs;
+use std::time::Duration;
+
+use percent_encoding::percent_decode_str;
+
+use super::config::{EtcdConfig, EtcdConfigError, EtcdTls};
+use crate::store::Secret;
+
+const PORT: u16 = 2379;
+
+impl EtcdConfig {
+    /// Reads `etcd://[user:password@]host[:port][,host[:port]..][/prefix][?election_timeout_ms=1000]`.
+    ///
+    /// With the scheme `etcds` connections are encrypted. Then `ca` names the file of the authority to
+    /// trust; `cert` and `key`, those of the client's own certificate; `server_name`, the name that the
+    /// servers' certificates have.
+    ///
+    /// # Errors
+    /// If the text is anything else, or a file can't be read. The error names the part at fault and
+    /// never shows the text, which may hold a password.
+    pub fn from_url(url: &str) -> Result<Self, EtcdConfigError> {
+        let (scheme, rest) = url.split_once("://").ok_or(EtcdConfigError::Syntax)?;
+        let encrypted = match scheme {
+            "etcd" => false,
+            "etcds" => true,
+            scheme => return Err(EtcdConfigError::Scheme { scheme: scheme.to_owned() }),
+        };
+        let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
+        let (authority, prefix) = rest.split_once('/').unwrap_or((rest, ""));
+        let (user, hosts) = match authority.rsplit_once('@') {
+            Some((user, hosts)) => (Some(user), hosts),
+            None => (None, authority),
+        };
+        let mut endpoints = (1..).zip(hosts.split(',')).map(|(number, text)| host(number, text));
+        let (name, port) = endpoints.next().ok_or(EtcdConfigError::Syntax)??;
+        let mut config = Self::new(name, port);
+        for endpoint in endpoints {
+            let (name, port) = endpoint?;
+            config = config.endpoint(name, port);
+        }
+        if let Some(user) = user {
+            let (name, password) = user.split_once(':').ok_or(EtcdConfigError::Syntax)?;
+            config = config.credentials(decoded(name), Secret::new(decoded(password)));
+        }
+        if !prefix.is_empty() {
+            config = config.prefix(decoded(prefix))?;
+        }
+        let parameters = Parameters::read(query, encrypted)?;
+        if let Some(timeout) = parameters.election_timeout {
+            config = config.election_timeout(timeout)?;
+        }
+        if encrypted {
+            config.tls = Some(parameters.tls()?);
+        }
+        Ok(config)
+    }
+}
+
+#[derive(Default)]
+struct Parameters {
+    election_timeout: Option<Duration>,
+    ca: Option<String>,
+    cert: Option<String>,
+    key: Option<String>,
+    server_name: Option<String>,
+}
+
+impl Parameters {
+    fn read(query: &str, encrypted: bool) -> Result<Self, EtcdConfigError> {
+        let mut read = Self::default();
+        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            let value = decoded(value);
+            match name {
+                "election_timeout_ms" => {
+                    let millis = value.parse().map_err(|_| EtcdConfigError::Number { value })?;
+                    read.election_timeout = Some(Duration::from_millis(millis));
+                }
+                "ca" if encrypted => read.ca = Some(value),
+                "cert" if encrypted => read.cert = Some(value),
+                "key" if encrypted => read.key = Some(value),
+                "server_name" if encrypted => read.server_name = Some(value),
+                _ => return Err(EtcdConfigError::Parameter { name: name.to_owned() }),
+            }
+        }
+        Ok(read)
+    }
+
+    fn tls(self) -> Result<EtcdTls, EtcdConfigError> {
+        let missing = |missing, needed_by| EtcdConfigError::Missing { missing, needed_by };
+        let ca = self.ca.ok_or(missing("ca", "the scheme \"etcds\""))?;
+        let mut tls = EtcdTls::new(file("ca", ca)?);
+        match (self.cert, self.key) {
+            (Some(cert), Some(key)) => {
+                tls = tls.identity(file("cert", cert)?, Secret::new(file("key", key)?));
+            }
+            (None, None) => {}
+            (Some(_), None) => return Err(missing("key", "\"cert\"")),
+            (None, Some(_)) => return Err(missing("cert", "\"key\"")),
+        }
+        tls.server_name = self.server_name;
+        Ok(tls)
+    }
+}
+
+fn file(parameter: &'static str, path: String) -> Result<String, EtcdConfigError> {
+    fs::read_to_string(&path).map_err(|source| EtcdConfigError::File { parameter, path, source })
+}
+
+/// `host`, `host:port`, `[address]` or `[address]:port`.
+fn host(number: usize, text: &str) -> Result<(&str, u16), EtcdConfigError> {
+    let ends = text.rfind(']').map_or(0, |bracket| bracket + 1);
+    let (host, port) = match text[ends..].rsplit_once(':') {
+        Some((before, port)) => (&text[..ends + before.len()], Some(port)),
+        None => (text, None),
+    };
+    if host.is_empty() {
+        return Err(EtcdConfigError::NoHost { number });
+    }
+    let Some(port) = port else { return Ok((host, PORT)) };
+    match port.parse() {
+        Ok(known) if known > 0 => Ok((host, known)),
+        Ok(_) | Err(_) => Err(EtcdConfigError::Port { number, port: port.to_owned() }),
+    }
+}
+
+fn decoded(text: &str) -> String {
+    percent_decode_str(text).decode_utf8_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_every_part() {
+        let url = "etcd://me:p%40ss@h1,h2:7000,[::1]:7001/services/app?election_timeout_ms=500";
+        let config = EtcdConfig::from_url(url).unwrap();
+        assert_eq!(config.endpoints, ["h1:2379", "h2:7000", "[::1]:7001"]);
+        let (name, password) = config.user.as_ref().unwrap();
+        assert_eq!((name.as_str(), password.reveal()), ("me", "p@ss"));
+        assert_eq!(config.prefix, "services/app");
+        assert_eq!(config.election_timeout, Duration::from_millis(500));
+        assert!(!format!("{config:?}").contains("p@ss"));
+        assert_eq!(EtcdConfig::from_url("etcd://h/").unwrap(), EtcdConfig::new("h", 2379));
+    }
+
+    #[test]
+    fn reads_the_files_that_it_names() {
+        let folder = std::env::temp_dir().join(format!("tenure-etcd-url-{}", std::process::id()));
+        fs::write(&folder, "pem").unwrap();
+        let path = folder.to_str().unwrap();
+        let url = format!("etcds://h?ca={path}&cert={path}&key={path}&server_name=etcd");
+        let tls = EtcdConfig::from_url(&url).unwrap().tls.unwrap();
+        fs::remove_file(&folder).unwrap();
+        assert_eq!(
+            tls,
+            EtcdTls::new("pem").identity("pem", Secret::new("pem")).server_name("etcd")
+        );
+    }
+
+    #[test]
+    fn errors_name_the_part_and_hide_the_rest() {
+        for (url, expected) in [
+            ("hush", "the etcd URL can't be read"),
+            ("etcd://hush@h", "the etcd URL can't be read"),
+            ("http://u:hush@h", "the etcd URL's scheme is \"http\""),
+            ("etcd://u:hush@", "the etcd URL's endpoint 1 has no host"),
+            ("etcd://u:hush@h,:7", "the etcd URL's endpoint 2 has no host"),
+            ("etcd://u:hush@h:0", "the etcd URL's endpoint 1 has the port \"0\""),
+            ("etcd://u:hush@h:x", "the etcd URL's endpoint 1 has the port \"x\""),
+            ("etcd://u:hush@h/a/leader", "the prefix is \"a/leader\""),
+            ("etcd://u:hush@h?timeout=3", "the etcd URL has a parameter \"timeout\""),
+            ("etcd://u:hush@h?ca=f", "the etcd URL has a parameter \"ca\""),
+            (
+                "etcd://u:hush@h?election_timeout_ms=x",
+                "the etcd URL's election_timeout_ms is \"x\"",
+            ),
+            ("etcd://u:hush@h?election_timeout_ms=1", "the election timeout is 1ms"),
+            ("etcds://u:hush@h", "the etcd URL has no parameter \"ca\""),
+            ("etcds://u:hush@h?ca=/no/such", "the file \"/no/such\""),
+        ] {
+            let error = EtcdConfig::from_url(url).unwrap_err();
+            assert!(error.to_string().starts_with(expected), "{url}: {error}");
+            assert!(!format!("{error:?} {error}").contains("hush"));
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Wake-ups: a watch on the lease's key, which tells of a release and of a lease's end alike.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use etcd_client::{WatchFilterType, WatchOptions, WatchStream};
+use futures_core::Stream;
+
+use super::link::{Answered, Link, Live};
+use crate::store::Hint;
+
+const RETRY_LEAST: Duration = Duration::from_millis(100);
+const RETRY_MOST: Duration = Duration::from_secs(5);
+
+/// Hints on one key, across connections. First watch, then hint: whatever ended before the watch began
+/// is found by the try that follows it. So none is missed by a watch that begins "now", and none asks
+/// for a past that the server has compacted away.
+pub(super) fn hints(link: Arc<Link>, name: String) -> impl Stream<Item = Hint> + Send + 'static {
+    async_stream::stream! {
+        let mut failures = 0_u32;
+        loop {
+            if let Some((live, mut watch)) = begin(&link, &name).await {
+                failures = 0;
+                yield Hint;
+                loop {
+                    let message = tokio::select! {
+                        biased;
+                        () = live.dead.cancelled() => break,
+                        message = watch.message() => message,
+                    };
+                    match message {
+                        Ok(Some(told)) if told.canceled() => break,
+                        Ok(Some(told)) if told.events().is_empty() => {}
+                        Ok(Some(_)) => yield Hint,
+                        // The connection, or this member's tie to the others, is broken.
+                        Ok(None) | Err(_) => {
+                            live.dead.cancel();
+                            break;
+                        }
+                    }
+                }
+            }
+            let pause = RETRY_LEAST.saturating_mul(1 << failures.min(10)).min(RETRY_MOST);
+            failures = failures.saturating_add(1);
+            link.after(pause).await;
+        }
+    }
+}
+
+/// `None` if the key can't be watched: hints are unreliable, and the next try comes.
+async fn begin(link: &Link, name: &str) -> Option<(Arc<Live>, WatchStream)> {
+    let live = match link.live().await {
+        Ok(live) => live,
+        Err(error) => {
+            tracing::debug!(%error, "no connection for wake-ups");
+            return None;
+        }
+    };
+    let pending = Answered::pending(&live);
+    let ends = WatchOptions::new().with_filters([WatchFilterType::NoPut]);
+    let mut client = live.client.watch_client();
+    let created = async {
+        let mut watch = client.watch(name, Some(ends)).await?;
+        let first = watch.message().await?;
+        Ok::<_, etcd_client::Error>((watch, first))
+    };
+    tokio::select! {
+        biased;
+        answer = created => match answer {
+            Ok((watch, Some(first))) if first.created() && !first.canceled() => {
+                pending.yes();
+                Some((live, watch))
+            }
+            Ok((_, first)) => {
+                // A refusal, for a user without the right to read, says nothing against the connection.
+                pending.yes();
+                let reason = first.map(|first| first.cancel_reason().to_owned());
+                tracing::warn!(?reason, "wake-ups refused: waiting candidates poll");
+                None
+            }
+            Err(error) => {
+                tracing::debug!(%error, "no watch for wake-ups");
+                None
+            }
+        },
+        () = link.after(link.config.connect_timeout) => None,
+    }
+}
