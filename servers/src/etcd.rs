@@ -194,7 +194,7 @@ fn listens(ports: Ports) -> bool {
 }
 
 /// Waits until `holds`.
-fn within_the_bound(port: u16, holds: impl Fn() -> bool) -> Result<(), ServerError> {
+fn within_the_bound(port: u16, mut holds: impl FnMut() -> bool) -> Result<(), ServerError> {
     let began = Instant::now();
     while !holds() {
         if began.elapsed() > HEALTHY_WITHIN {

@@ -140,7 +140,8 @@ impl Process {
         })
     }
 
-    fn is_running(&mut self) -> Result<bool, ServerError> {
+    /// Whether the process has not ended by itself.
+    pub(crate) fn is_running(&mut self) -> Result<bool, ServerError> {
         match &mut self.child {
             Some(child) => Ok(child.try_wait().map_err(doing("looking after a server"))?.is_none()),
             None => Ok(false),

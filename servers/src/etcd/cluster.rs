@@ -6,6 +6,8 @@ use super::{
 use crate::ServerError;
 use crate::process::{Process, free_port};
 
+const ATTEMPTS: u32 = 3;
+
 /// An etcd cluster on loopback ports.
 #[derive(Debug)]
 pub struct EtcdCluster {
@@ -18,6 +20,18 @@ impl EtcdCluster {
     /// # Errors
     /// As [`EtcdServer::start`].
     pub fn start(count: usize, args: &[&str]) -> Result<Self, ServerError> {
+        let mut outcome = Self::start_once(count, args);
+        // So many ports: one of them may be taken before its member has it.
+        for _ in 1..ATTEMPTS {
+            if outcome.is_ok() {
+                break;
+            }
+            outcome = Self::start_once(count, args);
+        }
+        outcome
+    }
+
+    fn start_once(count: usize, args: &[&str]) -> Result<Self, ServerError> {
         let names: Vec<_> = (1..=count).map(|number| format!("member-{number}")).collect();
         let draw = |_: &String| Ports::beside(free_port()?);
         let ports = names.iter().map(draw).collect::<Result<Vec<_>, _>>()?;
@@ -32,7 +46,7 @@ impl EtcdCluster {
             args.extend(["--name", name, MEMBERS, &all].map(str::to_owned));
             cluster.members.push(EtcdServer { ports, args, process });
         }
-        cluster.members.iter().try_for_each(EtcdServer::is_healthy_soon)?;
+        cluster.members.iter_mut().try_for_each(EtcdServer::is_healthy_soon)?;
         Ok(cluster)
     }
 
@@ -60,13 +74,13 @@ impl EtcdCluster {
     /// # Errors
     /// If it does not answer, or knows of no leader for 20 s.
     pub fn leader(&self, asked: usize) -> Result<usize, ServerError> {
-        let found = std::cell::Cell::new(None);
+        let mut found = None;
         within_the_bound(self.members[asked].port(), || {
-            found.set(self.leader_now(asked));
-            found.get().is_some()
+            found = self.leader_now(asked);
+            found.is_some()
         })?;
         let detail = "it knows of no leader".to_owned();
-        found.get().ok_or(ServerError::Protocol { port: self.members[asked].port(), detail })
+        found.ok_or(ServerError::Protocol { port: self.members[asked].port(), detail })
     }
 
     /// Makes that member the leader.
@@ -101,8 +115,15 @@ impl EtcdCluster {
 }
 
 impl EtcdServer {
-    fn is_healthy_soon(&self) -> Result<(), ServerError> {
-        within_the_bound(self.port(), || is_healthy(self.ports))
+    fn is_healthy_soon(&mut self) -> Result<(), ServerError> {
+        let (port, ports) = (self.port(), self.ports);
+        let mut healthy = false;
+        within_the_bound(port, || {
+            healthy = is_healthy(ports);
+            healthy || !self.process.is_running().unwrap_or(false)
+        })?;
+        let ended = || ServerError::Protocol { port, detail: "the member has ended".to_owned() };
+        if healthy { Ok(()) } else { Err(ended()) }
     }
 
     /// Starts a killed member again with its data, and does not wait until it has found the others.

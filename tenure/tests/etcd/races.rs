@@ -1,1 +1,137 @@
-//! .
+//! What is paused, late or lost between the steps of one request.
+
+use std::time::Duration;
+
+use tenure::store::{Reply, Request, Store};
+use tenure_servers::{EtcdCluster, Flow, Proxy};
+
+use crate::support::{
+    FAST, acquire, acquire_for, answered, at, call, granted, held, job, renew_for, server,
+};
+
+/// A keepalive that is answered by a leader which was replaced while it was paused extends nothing:
+/// it must not count.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_renewal_by_a_leader_that_was_replaced_does_not_count() {
+    let mut cluster = EtcdCluster::start(3, &FAST).unwrap();
+    let ttl = Duration::from_secs(20);
+    let mut refused = 0;
+    for round in 0..5_u128 {
+        let paused = cluster.leader(0).unwrap();
+        let store = at(&[cluster.ports()[paused]]);
+        let seen = match call(&store, acquire_for(round + 1, None, ttl)).await.unwrap() {
+            Reply::Granted { token, .. } => token,
+            Reply::Stale { last } => {
+                granted(&store, acquire_for(round + 1, Some(last), ttl)).await.0
+            }
+            other => panic!("{other:?}"),
+        };
+        let renew = || renew_for(round + 1, seen, ttl);
+        assert_eq!(call(&store, renew()).await.unwrap(), Reply::Renewed);
+        cluster.member(paused).pause().unwrap();
+        // It waits in the socket of the one that is paused.
+        let key = job();
+        let mut waiting = Box::pin(store.call(&key, renew()));
+        assert!(futures_util::poll!(waiting.as_mut()).is_pending());
+        let other = (paused + 1) % 3;
+        let replaced = async {
+            while cluster.leader(other).unwrap() == paused {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(20), replaced).await.unwrap();
+        // For long enough to tell a lease that is extended now from one that was then.
+        tokio::time::sleep(Duration::from_secs(3)).await;
+        cluster.member(paused).resume().unwrap();
+        // The same outcome whichever the paused one notices first: the request, or its successor.
+        match tokio::time::timeout(Duration::from_secs(20), waiting).await.unwrap() {
+            Ok(Reply::Renewed) => {
+                let others = at(&[cluster.ports()[other]]);
+                let remaining = held(&others, Request::Observe).await.remaining;
+                assert!(
+                    remaining >= ttl - Duration::from_secs(1),
+                    "extended, and {remaining:?} remain"
+                );
+            }
+            Ok(other) => panic!("{other:?}"),
+            Err(_) => refused += 1,
+        }
+        let reply = answered(&at(&cluster.ports()), crate::support::release(round + 1, seen)).await;
+        assert_eq!(reply, Reply::Released);
+    }
+    println!("{refused} of 5 did not count");
+}
+
+/// Given up at every possible point; the next try finds the election in order.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn requests_given_up_at_any_step_leave_nothing_half_done() {
+    let server = server();
+    let store = at(&[server.port()]);
+    let other = at(&[server.port()]);
+    let mut last = None;
+    for step in 0..60_u64 {
+        let patience = Duration::from_micros(step * 100);
+        let number = u128::from(step) + 1;
+        let key = job();
+        let _ = tokio::time::timeout(patience, store.call(&key, acquire(number, last))).await;
+        // Granted at once if it came through, and anew otherwise.
+        let (token, _) = granted(&store, acquire(number, last)).await;
+        assert!(last < Some(token));
+        let renew = || crate::support::renew(number, token);
+        let _ = tokio::time::timeout(patience, store.call(&key, renew())).await;
+        assert_eq!(call(&store, renew()).await.unwrap(), Reply::Renewed);
+        let incumbent = held(&other, acquire(1_000, last)).await;
+        assert_eq!(incumbent.token, token);
+        let release = || crate::support::release(number, token);
+        let _ = tokio::time::timeout(patience, store.call(&key, release())).await;
+        let reply = call(&store, release()).await.unwrap();
+        assert!(matches!(reply, Reply::Released | Reply::NotHeld), "{reply:?}");
+        assert_eq!(call(&other, Request::Observe).await.unwrap(), Reply::Vacant);
+        last = Some(token);
+    }
+}
+
+/// Whatever was held back in the network comes in the tenure of somebody else.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn late_requests_of_any_step_change_nothing_of_another_tenure() {
+    let server = server();
+    let direct = at(&[server.port()]);
+    let proxy = Proxy::start(([127, 0, 0, 1], server.port()).into()).await.unwrap();
+    let (mut token, _) = granted(&direct, acquire(1, None)).await;
+    for round in 0..10_u128 {
+        let late = at(&[proxy.port()]);
+        let (old, new) = (round + 1, round + 2);
+        assert_eq!(call(&late, crate::support::renew(old, token)).await.unwrap(), Reply::Renewed);
+        proxy.set_requests(Flow::Hold);
+        let key = job();
+        let requests = [
+            crate::support::renew(old, token),
+            crate::support::release(old, token),
+            acquire(old, None),
+        ];
+        let waiting = requests.map(|request| {
+            let (late, key) = (late.clone(), key.clone());
+            tokio::spawn(async move { late.call(&key, request).await })
+        });
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        assert_eq!(
+            call(&direct, crate::support::release(old, token)).await.unwrap(),
+            Reply::Released
+        );
+        let (next, _) = granted(&direct, acquire(new, Some(token))).await;
+        proxy.set_requests(Flow::Forward);
+        for (late, answer) in waiting.into_iter().enumerate() {
+            // Some are unknown: one that was given up takes the others along.
+            let Ok(answer) = answer.await.unwrap() else { continue };
+            let fits = match late {
+                0 => matches!(answer, Reply::Superseded { .. }),
+                1 => answer == Reply::NotHeld,
+                _ => matches!(&answer, Reply::Held(incumbent) if incumbent.token == next),
+            };
+            assert!(fits, "request {late} was answered {answer:?}");
+        }
+        let incumbent = held(&direct, Request::Observe).await;
+        assert_eq!((incumbent.token, incumbent.holder), (next, crate::support::holder(new)));
+        token = next;
+    }
+}

@@ -10,7 +10,7 @@ use super::error::failed;
 use super::keep::{Beat, Kept, Tenure};
 use super::link::{Link, Live};
 use super::record::{Leader, Record};
-use super::state::{Found, Names, State, first, header, of_key, unexpected};
+use super::state::{Found, Names, State, first, header, unexpected};
 use crate::runtime::Runtime;
 use crate::store::{Key, StoreError, StoreErrorKind};
 
@@ -195,7 +195,7 @@ impl<'a> Session<'a> {
     /// The lease's key as it stands, vouched for by a majority.
     pub(super) async fn leader(&self) -> Result<Option<Found<Leader>>, StoreError> {
         let answer = self.client().kv_client().get(self.names.leader.as_str(), None).await;
-        first(&answer.map_err(|error| failed(&error))?).map(of_key).transpose()
+        first(&answer.map_err(|error| failed(&error))?).map(Found::leased).transpose()
     }
 
     pub(super) fn busy() -> StoreError {

@@ -62,15 +62,8 @@ impl State {
         let [leader, last, history, quarantine] = &responses[..] else {
             return Err(unexpected("a transaction of four reads has other answers"));
         };
-        let leader: Option<Found<Leader>> = found(leader)?;
-        if let Some(leader) = &leader
-            && leader.lease == 0
-        {
-            let detail = "the key of the live lease is attached to none";
-            return Err(StoreError::new(StoreErrorKind::BadRecord, detail));
-        }
         Ok(Self {
-            leader,
+            leader: only(leader)?.map(Found::leased).transpose()?,
             last: found(last)?,
             history: found(history)?,
             quarantine: only(quarantine)?.map(KeyValue::lease),
@@ -87,6 +80,16 @@ impl State {
 }
 
 impl Found<Leader> {
+    /// The record of a live lease, which no key can be that stays for ever.
+    pub(super) fn leased(key: &KeyValue) -> Result<Self, StoreError> {
+        let found = of_key(key)?;
+        if found.lease == 0 {
+            let detail = "the key of the live lease is attached to none";
+            return Err(StoreError::new(StoreErrorKind::BadRecord, detail));
+        }
+        Ok(found)
+    }
+
     pub(super) fn token(&self) -> Option<Token> {
         token(self.created, self.value.offset)
     }
@@ -110,7 +113,7 @@ fn found<T: Record>(response: &TxnOpResponse) -> Result<Option<Found<T>>, StoreE
 }
 
 /// The record under a key.
-pub(super) fn of_key<T: Record>(key: &KeyValue) -> Result<Found<T>, StoreError> {
+fn of_key<T: Record>(key: &KeyValue) -> Result<Found<T>, StoreError> {
     Ok(Found {
         value: T::read_from(key.key(), key.value())?,
         created: key.create_revision(),
