@@ -45,8 +45,6 @@ pub enum StoreErrorKind {
     UnexpectedReply,
     /// The store's cluster has no leader, or changed it meanwhile, so that nobody vouches for an answer.
     NoLeader,
-    /// The server is of a version that can't do what is needed.
-    UnsupportedServer,
     /// The server has no room left for anything new.
     Full,
     /// The store can't keep a lease of that length.
@@ -75,7 +73,6 @@ impl StoreErrorKind {
             Self::BadRecord => "the election's record is damaged or something else",
             Self::UnexpectedReply => "the store gave an unexpected reply",
             Self::NoLeader => "the store's cluster has no leader just now",
-            Self::UnsupportedServer => "the server's version is not supported",
             Self::Full => "the server's storage is full",
             Self::Ttl => "the store can't keep a lease of that length",
             Self::Refused => "the store refused the request",

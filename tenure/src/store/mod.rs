@@ -16,7 +16,7 @@ pub mod postgres;
 #[cfg(any(feature = "redis", feature = "fred"))]
 pub mod redis;
 mod request;
-#[cfg(any(feature = "redis", feature = "fred", feature = "postgres"))]
+#[cfg(any(feature = "redis", feature = "fred", feature = "postgres", feature = "etcd"))]
 mod secret;
 #[cfg(all(feature = "sqlite", target_os = "linux"))]
 pub mod sqlite;
@@ -31,7 +31,7 @@ pub use error::{StoreError, StoreErrorKind};
 pub use key::{Key, LimitError, Profile};
 pub use memory::Memory;
 pub use request::{Incumbent, Reply, Request};
-#[cfg(any(feature = "redis", feature = "fred", feature = "postgres"))]
+#[cfg(any(feature = "redis", feature = "fred", feature = "postgres", feature = "etcd"))]
 pub use secret::Secret;
 pub use traits::{HistoryKind, Promise, StoreTraits, TokenKind};
 

@@ -57,7 +57,7 @@ fn answered(code: i32, message: &str) -> StoreError {
         code::UNAUTHENTICATED | code::PERMISSION_DENIED => Kind::Authentication,
         code::INVALID_ARGUMENT | code::FAILED_PRECONDITION if about_auth => Kind::Authentication,
         code::RESOURCE_EXHAUSTED if message.contains("space exceeded") => Kind::Full,
-        code::UNIMPLEMENTED => Kind::UnsupportedServer,
+        code::UNIMPLEMENTED => Kind::UnsupportedVersion,
         code::UNAVAILABLE | code::DEADLINE_EXCEEDED if of_server => Kind::NoLeader,
         code::UNAVAILABLE | code::DEADLINE_EXCEEDED => Kind::Disconnected,
         code::UNKNOWN if message.contains("leader") => Kind::NoLeader,
@@ -101,7 +101,7 @@ mod tests {
             (3, "etcdserver: user name is empty", Kind::Authentication),
             (7, "etcdserver: permission denied", Kind::Authentication),
             (9, "etcdserver: authentication is not enabled", Kind::Authentication),
-            (12, "unknown service", Kind::UnsupportedServer),
+            (12, "unknown service", Kind::UnsupportedVersion),
             (13, "h2 protocol error", Kind::Disconnected),
             (5, "etcdserver: requested lease not found", Kind::Refused),
         ] {

@@ -173,7 +173,7 @@ fn supported(version: &str) -> Result<(), StoreError> {
     }
     let (major, minor) = LEAST_VERSION;
     let detail = format!("it is {version:.40}; it must be {major}.{minor} or later");
-    Err(StoreError::new(StoreErrorKind::UnsupportedServer, detail))
+    Err(StoreError::new(StoreErrorKind::UnsupportedVersion, detail))
 }
 
 impl Live {
@@ -237,7 +237,7 @@ mod tests {
             supported(good).unwrap();
         }
         for bad in ["3.3.27", "2.4", "", "3", "x.y"] {
-            assert_eq!(supported(bad).unwrap_err().kind(), StoreErrorKind::UnsupportedServer);
+            assert_eq!(supported(bad).unwrap_err().kind(), StoreErrorKind::UnsupportedVersion);
         }
         let error = supported("3.3.27").unwrap_err();
         assert!(error.to_string().ends_with("it is 3.3.27; it must be 3.4 or later"), "{error}");
