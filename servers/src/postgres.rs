@@ -144,10 +144,23 @@ impl PostgresServer {
 
     /// Stops all processes of the server where they are (SIGSTOP): connections stay open, requests queue
     /// in the kernel.
+    ///
+    /// # Errors
+    /// If they can't be signalled, or one is still running after 10 s.
     pub fn pause(&self) -> Result<(), ServerError> {
-        // The first one first, so that no others come up.
-        signal(&self.family(), Signal::STOP)?;
-        signal(&self.family(), Signal::STOP)
+        let began = Instant::now();
+        while began.elapsed() < Duration::from_secs(10) {
+            signal(&self.family(), Signal::STOP)?;
+            // A signal takes effect later than it is sent: the first process may just be starting
+            // another one, which knows nothing of it.
+            if stands_still(self.family().first())
+                && self.family().iter().all(|pid| stands_still(Some(pid)))
+            {
+                return Ok(());
+            }
+            thread::sleep(Duration::from_millis(1));
+        }
+        Err(doing("stopping a server where it is")(std::io::ErrorKind::TimedOut.into()))
     }
 
     /// Lets a paused server go on (SIGCONT): it then does what has queued.
@@ -255,6 +268,14 @@ fn is_ready(data: &Path, pid: u32) -> bool {
     let lock = fs::read_to_string(data.join("postmaster.pid")).unwrap_or_default();
     let mut lines = lock.lines().map(str::trim);
     lines.next() == Some(&pid.to_string()) && matches!(lines.next_back(), Some("ready" | "standby"))
+}
+
+/// Whether a process is stopped, or gone. Its state is the first word after its name.
+fn stands_still(pid: Option<&u32>) -> bool {
+    let stat = pid.and_then(|pid| fs::read_to_string(format!("/proc/{pid}/stat")).ok());
+    stat.is_none_or(|stat| {
+        stat.rsplit_once(") ").is_none_or(|(_, rest)| rest.starts_with(['T', 'Z', 'X']))
+    })
 }
 
 /// The folders of all installed versions, the newest first.

@@ -5,6 +5,7 @@
 mod merge;
 mod report;
 mod shrink;
+mod tolerance;
 mod trace;
 
 use std::path::Path;
