@@ -14,7 +14,7 @@ use futures_util::future::BoxFuture;
 use libfuzzer_sys::{Corpus, fuzz_target};
 use tenure::runtime::{Connection, Runtime};
 use tenure::store::redis::{Redis, RedisConfig};
-use tenure::store::{Key, Profile, Request, Store};
+use tenure::store::{Key, Message, Profile, Request, Store};
 use tenure::{HolderId, Instant, Token};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 
@@ -45,7 +45,7 @@ fuzz_target!(|bytes: &[u8]| -> Corpus {
 
 fn request(which: u8) -> Request {
     let (holder, token, ttl) = (HolderId::from_bits(7), Token::FIRST, Duration::from_secs(15));
-    match which % 4 {
+    match which % 5 {
         0 => Request::Acquire {
             holder,
             seen: Some(token),
@@ -55,6 +55,7 @@ fn request(which: u8) -> Request {
         },
         1 => Request::Renew { holder, token, ttl },
         2 => Request::Release { holder, token },
+        3 => Request::Notify { message: Message::new("channel", "payload").expect("short") },
         _ => Request::Observe,
     }
 }

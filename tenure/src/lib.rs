@@ -39,7 +39,7 @@ mod tenure;
 #[cfg(feature = "tls")]
 pub mod tls;
 
-pub use candidate::{Candidate, CandidateBuilder, StartError, StopError, Stopped};
+pub use candidate::{Candidate, CandidateBuilder, NotifyError, StartError, StopError, Stopped};
 pub use driver::{Driver, Elections};
 pub use event::Event;
 pub use tenure::Tenure;

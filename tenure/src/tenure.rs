@@ -6,12 +6,16 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_core::Stream;
+use futures_util::StreamExt;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::candidate::Shared;
 use crate::deadline::Deadline;
 use crate::runtime::Runtime;
+use crate::store::{AnyStore, Key, Message, Store};
 use crate::{Instant, Token};
 
 /// One grant of the lead, from its beginning to its end. Clones are the same tenure.
@@ -26,6 +30,8 @@ pub struct Tenure(Arc<Inner>);
 
 struct Inner {
     token: Token,
+    key: Key,
+    store: AnyStore,
     runtime: Arc<dyn Runtime>,
     /// The end of the claim.
     until: Deadline,
@@ -38,15 +44,12 @@ struct Inner {
 }
 
 impl Tenure {
-    pub(crate) fn new(
-        token: Token,
-        runtime: Arc<dyn Runtime>,
-        until: Instant,
-        drain_until: Instant,
-    ) -> Self {
+    pub(crate) fn new(token: Token, of: &Shared, until: Instant, drain_until: Instant) -> Self {
         Self(Arc::new(Inner {
             token,
-            runtime,
+            key: of.key.clone(),
+            store: of.store.clone(),
+            runtime: Arc::clone(&of.runtime),
             until: Deadline::until(until),
             drain_until: Deadline::until(drain_until),
             drain_moved: Notify::new(),
@@ -101,6 +104,32 @@ impl Tenure {
     pub fn cancellation_token(&self) -> CancellationToken {
         // A child: cancelling it must not end the tenure.
         self.0.cancelled.child_token()
+    }
+
+    /// The messages that were [sent to this tenure](crate::Candidate::notify_leader), in the order in which
+    /// they were sent. Ends with the tenure, and yields nothing once it is over. A second inbox of the tenure
+    /// gets a copy of its own.
+    ///
+    /// Each message arrives at most once. Lost is what was sent before the store knew of the inbox (so open it
+    /// first thing), while the connection was away, or while this stream was not read for many messages. A
+    /// store without messages never yields any: see [`StoreTraits::messages`](crate::store::StoreTraits).
+    pub fn inbox(&self) -> impl Stream<Item = Message> + Send + Unpin + 'static + use<> {
+        let tenure = self.clone();
+        let mut messages = tenure.0.store.messages(&tenure.0.key, tenure.0.token).boxed();
+        Box::pin(async_stream::stream! {
+            loop {
+                let message = tokio::select! {
+                    biased;
+                    () = tenure.ended() => return,
+                    message = messages.next() => message,
+                };
+                match message {
+                    // It may have come to a thread that stood still meanwhile.
+                    Some(message) if tenure.is_current() => yield message,
+                    _ => return,
+                }
+            }
+        })
     }
 
     /// Runs work that belongs to this tenure: until it is done, or until its time to end tidily is

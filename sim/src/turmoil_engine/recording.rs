@@ -57,7 +57,7 @@ fn asked(request: &Request) -> Option<Asked> {
         }
         Request::Renew { token, .. } => Some(Asked::Renew { token: token.get() }),
         Request::Release { token, .. } => Some(Asked::Release { token: token.get() }),
-        Request::Observe => None,
+        Request::Observe | Request::Notify { .. } => None,
     }
 }
 
@@ -72,6 +72,6 @@ fn answered(reply: &Reply) -> Answer {
         Reply::Superseded { .. } => Answer::Superseded,
         Reply::Released => Answer::Released,
         Reply::NotHeld => Answer::NotHeld,
-        Reply::Vacant => Answer::Other,
+        Reply::Vacant | Reply::Notified { .. } => Answer::Other,
     }
 }

@@ -2,6 +2,7 @@
 
 mod builder;
 mod callbacks;
+mod messages;
 mod shared;
 
 use std::fmt;
@@ -12,6 +13,7 @@ use tokio::sync::watch;
 
 pub use builder::{CandidateBuilder, StartError};
 pub(crate) use callbacks::{Callbacks, guarded_future};
+pub use messages::NotifyError;
 pub(crate) use shared::{Shared, Standing};
 
 use crate::event::Event;
@@ -176,22 +178,9 @@ impl Candidate {
     /// # Errors
     /// If the store did not tell. That is not "nobody".
     pub async fn incumbent(&self) -> Result<Option<Incumbent>, StoreError> {
-        let shared = self.shared();
-        let bound = shared.config.request_timeout();
-        let reply = tokio::select! {
-            biased;
-            reply = shared.store.call(&shared.key, Request::Observe) => reply?,
-            () = shared.runtime.sleep_until(shared.runtime.now() + bound) => {
-                return Err(StoreError::new(StoreErrorKind::Timeout, format!("{bound:?}")));
-            }
-        };
-        match reply {
+        match self.shared().ask(Request::Observe).await? {
             Reply::Held(incumbent) => Ok(Some(incumbent)),
-            Reply::Vacant => Ok(None),
-            other => {
-                let detail = format!("{other:?} to an observe");
-                Err(StoreError::new(StoreErrorKind::UnexpectedReply, detail))
-            }
+            other => is_vacant(&other).map(|()| None),
         }
     }
 
@@ -213,6 +202,14 @@ impl Candidate {
     /// If leader-only work outlives its bound, or the driver is gone.
     pub async fn stop(&self) -> Result<(), StopError> {
         self.shared().stopped().await
+    }
+}
+
+/// What is left to be answered about an election that nobody leads.
+fn is_vacant(reply: &Reply) -> Result<(), StoreError> {
+    match reply {
+        Reply::Vacant => Ok(()),
+        other => Err(StoreError::new(StoreErrorKind::UnexpectedReply, format!("{other:?}"))),
     }
 }
 

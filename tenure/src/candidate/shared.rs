@@ -9,7 +9,7 @@ use crate::deadline::Deadline;
 use crate::driver::{Command, ElectionId};
 use crate::event::Events;
 use crate::runtime::Runtime;
-use crate::store::{AnyStore, Key};
+use crate::store::{AnyStore, Key, Reply, Request, Store, StoreError, StoreErrorKind};
 use crate::{Config, Tenure};
 
 /// Where the driver last saw the candidate. Whether a tenure still holds, only its clock tells.
@@ -46,6 +46,18 @@ impl Shared {
         match &*self.standing.borrow() {
             Standing::Leading(tenure) => Some(tenure.clone()),
             Standing::Waiting | Standing::Stopped | Standing::Abandoned => None,
+        }
+    }
+
+    /// Asks the store something that no machine asks, within the request timeout.
+    pub(crate) async fn ask(&self, request: Request) -> Result<Reply, StoreError> {
+        let bound = self.config.request_timeout();
+        tokio::select! {
+            biased;
+            reply = self.store.call(&self.key, request) => reply,
+            () = self.runtime.sleep_until(self.runtime.now() + bound) => {
+                Err(StoreError::new(StoreErrorKind::Timeout, format!("{bound:?}")))
+            }
         }
     }
 

@@ -186,7 +186,7 @@ impl Election {
     fn elected(&mut self, world: &World, claim: Claim) {
         let shared = &self.shared;
         let (until, token) = (claim.valid_until(), claim.token());
-        let tenure = Tenure::new(token, Arc::clone(&world.runtime), until, self.drain_until(claim));
+        let tenure = Tenure::new(token, shared, until, self.drain_until(claim));
         tracing::info!(key = %shared.key, %token, "elected");
         metrics::acquired(&shared.key);
         // Whoever closed the claim ahead of its beginning has sent a command that ends it.

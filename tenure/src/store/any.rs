@@ -8,7 +8,8 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
 use futures_util::{FutureExt, StreamExt};
 
-use super::{Hint, Key, Reply, Request, Store, StoreError, StoreTraits};
+use super::{Hint, Key, Message, Reply, Request, Store, StoreError, StoreTraits};
+use crate::Token;
 
 /// Any [`Store`], its type erased. A clone is the same store.
 #[derive(Clone)]
@@ -49,6 +50,10 @@ impl Store for AnyStore {
     fn hints(&self, key: &Key) -> impl Stream<Item = Hint> + Send + 'static {
         self.0.hints(key)
     }
+
+    fn messages(&self, key: &Key, token: Token) -> impl Stream<Item = Message> + Send + 'static {
+        self.0.messages(key, token)
+    }
 }
 
 trait ErasedStore: Send + Sync {
@@ -59,6 +64,7 @@ trait ErasedStore: Send + Sync {
         request: Request,
     ) -> BoxFuture<'a, Result<Reply, StoreError>>;
     fn hints(&self, key: &Key) -> BoxStream<'static, Hint>;
+    fn messages(&self, key: &Key, token: Token) -> BoxStream<'static, Message>;
 }
 
 impl<S: Store> ErasedStore for S {
@@ -76,5 +82,9 @@ impl<S: Store> ErasedStore for S {
 
     fn hints(&self, key: &Key) -> BoxStream<'static, Hint> {
         Store::hints(self, key).boxed()
+    }
+
+    fn messages(&self, key: &Key, token: Token) -> BoxStream<'static, Message> {
+        Store::messages(self, key, token).boxed()
     }
 }

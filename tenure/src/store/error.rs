@@ -49,6 +49,8 @@ pub enum StoreErrorKind {
     Full,
     /// The store can't keep a lease of that length.
     Ttl,
+    /// The store has no such thing.
+    Unsupported,
     /// The server refused for another reason.
     Refused,
 }
@@ -75,6 +77,7 @@ impl StoreErrorKind {
             Self::NoLeader => "the store's cluster has no leader just now",
             Self::Full => "the server's storage is full",
             Self::Ttl => "the store can't keep a lease of that length",
+            Self::Unsupported => "the store has no such thing",
             Self::Refused => "the store refused the request",
         }
     }
@@ -86,6 +89,12 @@ impl StoreError {
     /// forge a log.
     pub fn new(kind: StoreErrorKind, detail: impl Into<String>) -> Self {
         Self { kind, detail: tame(detail.into()), source: None }
+    }
+
+    /// What a store without messages answers to [`Request::Notify`](super::Request).
+    #[cfg(any(feature = "etcd", feature = "sqlite"))]
+    pub(super) fn no_messages(store: &'static str) -> Self {
+        Self::new(StoreErrorKind::Unsupported, format!("{store} brings no messages"))
     }
 
     /// Adds the error that caused this one.

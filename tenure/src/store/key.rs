@@ -98,7 +98,12 @@ pub struct LimitError {
     pub most: usize,
 }
 
-fn check(what: &'static str, length: usize, least: usize, most: usize) -> Result<(), LimitError> {
+pub(super) fn check(
+    what: &'static str,
+    length: usize,
+    least: usize,
+    most: usize,
+) -> Result<(), LimitError> {
     if (least..=most).contains(&length) {
         Ok(())
     } else {

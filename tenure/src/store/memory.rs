@@ -9,10 +9,11 @@ use tenure_core::contract::{self, History, Moment, Record};
 use tokio::sync::broadcast;
 
 use super::{
-    Hint, HistoryKind, Incumbent, Key, Profile, Reply, Request, Store, StoreError, StoreTraits,
+    Hint, HistoryKind, Incumbent, Key, Message, Profile, Reply, Request, Store, StoreError,
+    StoreTraits,
 };
-use crate::Instant;
 use crate::runtime::{Runtime, TokioRuntime};
+use crate::{Instant, Token};
 
 /// A store in memory. Clones share it; candidates of other processes can't see it.
 ///
@@ -36,7 +37,11 @@ struct Election {
     record: Option<Record>,
     profile: Option<Profile>,
     hints: broadcast::Sender<()>,
+    messages: broadcast::Sender<(Token, Message)>,
 }
+
+/// How many messages a leader may fall behind before it loses the oldest.
+const BUFFER: usize = 64;
 
 impl Memory {
     /// An empty store.
@@ -58,6 +63,7 @@ impl Memory {
             record: None,
             profile: None,
             hints: broadcast::Sender::new(1),
+            messages: broadcast::Sender::new(BUFFER),
         }))
     }
 
@@ -78,6 +84,7 @@ impl Store for Memory {
             granularity: Duration::from_nanos(1),
             least_ttl: Duration::from_millis(1),
             history: HistoryKind::SharesFate,
+            messages: true,
             ..StoreTraits::new("memory")
         }
     }
@@ -94,6 +101,19 @@ impl Store for Memory {
             // Lagging behind loses nothing: one hint says as much as many.
             while !matches!(hints.recv().await, Err(broadcast::error::RecvError::Closed)) {
                 yield Hint;
+            }
+        }
+    }
+
+    fn messages(&self, key: &Key, token: Token) -> impl Stream<Item = Message> + Send + 'static {
+        let mut messages = self.with(key, |election| election.messages.subscribe());
+        async_stream::stream! {
+            loop {
+                match messages.recv().await {
+                    Ok((to, message)) if to == token => yield message,
+                    Ok(_) | Err(broadcast::error::RecvError::Lagged(_)) => {}
+                    Err(broadcast::error::RecvError::Closed) => return,
+                }
             }
         }
     }
@@ -115,6 +135,14 @@ impl Election {
             }
             Request::Release { holder, token } => tenure_core::Request::Release { holder, token },
             Request::Observe => return self.incumbent(now).map_or(Reply::Vacant, Reply::Held),
+            Request::Notify { message } => {
+                let Some(Incumbent { token, .. }) = self.incumbent(now) else {
+                    return Reply::Vacant;
+                };
+                // A leader that does not listen is no error.
+                let _ = self.messages.send((token, message));
+                return Reply::Notified { token };
+            }
         };
         let reply = self.apply(now, request);
         if reply == tenure_core::Reply::Released {

@@ -1,7 +1,7 @@
 //! Where leases live: what a store must do, and the stores that do it.
 //!
-//! A store keeps one record for each election and carries out four requests, each as one atomic step:
-//! acquire, renew, release, observe. What it answers when is the store contract, which exists as code
+//! A store keeps one record for each election and carries out few requests, each as one atomic step:
+//! acquire, renew, release, observe, and, if it has messages, notify. What it answers when is the store contract, which exists as code
 //! in [`tenure_core::contract`]. A store need not be trusted further than that: every decision is the
 //! candidate's.
 
@@ -9,8 +9,11 @@ mod any;
 mod error;
 #[cfg(feature = "etcd")]
 pub mod etcd;
+#[cfg(any(feature = "redis", feature = "postgres"))]
+mod fanout;
 mod key;
 pub mod memory;
+mod message;
 #[cfg(feature = "postgres")]
 pub mod postgres;
 #[cfg(any(feature = "redis", feature = "fred"))]
@@ -26,10 +29,13 @@ use std::future::Future;
 
 use futures_core::Stream;
 
+use crate::Token;
+
 pub use any::AnyStore;
 pub use error::{StoreError, StoreErrorKind};
 pub use key::{Key, LimitError, Profile};
 pub use memory::Memory;
+pub use message::Message;
 pub use request::{Incumbent, Reply, Request};
 #[cfg(any(feature = "redis", feature = "fred", feature = "postgres", feature = "etcd"))]
 pub use secret::Secret;
@@ -58,6 +64,13 @@ pub trait Store: Send + Sync + 'static {
         key: &Key,
         request: Request,
     ) -> impl Future<Output = Result<Reply, StoreError>> + Send;
+
+    /// The messages to that tenure, in the order in which they were sent: those alone, each at most once, and
+    /// only what is sent once the stream has been polled for a while. A store without any never yields.
+    fn messages(&self, key: &Key, token: Token) -> impl Stream<Item = Message> + Send + 'static {
+        let _ = (key, token);
+        futures_util::stream::pending()
+    }
 
     /// Wake-ups for those who wait for the lease of `key`. A store without any is polled.
     fn hints(&self, key: &Key) -> impl Stream<Item = Hint> + Send + 'static {

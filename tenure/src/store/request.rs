@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::Profile;
+use super::{Message, Profile};
 use crate::{HolderId, Token};
 
 /// One atomic step at a store.
@@ -41,6 +41,11 @@ pub enum Request {
     },
     /// Tell who holds the lease.
     Observe,
+    /// Send a message to the tenure that holds the lease. A store without messages answers with an error.
+    Notify {
+        /// The message.
+        message: Message,
+    },
 }
 
 impl Request {
@@ -63,6 +68,7 @@ impl Request {
             Self::Renew { .. } => "renew",
             Self::Release { .. } => "release",
             Self::Observe => "observe",
+            Self::Notify { .. } => "notify",
         }
     }
 }
@@ -95,8 +101,13 @@ pub enum Reply {
     Released,
     /// To a release: this tenure held no lease.
     NotHeld,
-    /// To an observe: nobody holds the lease.
+    /// To an observe or a notify: nobody holds the lease.
     Vacant,
+    /// To a notify: sent to this tenure, whose lease is live. Whether it arrives is another matter.
+    Notified {
+        /// The tenure's token.
+        token: Token,
+    },
 }
 
 impl Reply {
@@ -110,6 +121,7 @@ impl Reply {
             Request::Renew { .. } => matches!(self, Self::Renewed | Self::Superseded { .. }),
             Request::Release { .. } => matches!(self, Self::Released | Self::NotHeld),
             Request::Observe => matches!(self, Self::Held(_) | Self::Vacant),
+            Request::Notify { .. } => matches!(self, Self::Notified { .. } | Self::Vacant),
         }
     }
 
@@ -127,7 +139,7 @@ impl Reply {
             Self::Superseded { last } => tenure_core::Reply::Superseded { last: *last },
             Self::Released => tenure_core::Reply::Released,
             Self::NotHeld => tenure_core::Reply::NotHeld,
-            Self::Vacant => return None,
+            Self::Vacant | Self::Notified { .. } => return None,
         })
     }
 }

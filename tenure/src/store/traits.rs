@@ -14,6 +14,8 @@ pub struct StoreTraits {
     pub least_ttl: Duration,
     /// Whether the store wakes waiting candidates; otherwise they poll.
     pub push: bool,
+    /// Whether the store brings messages to the leader.
+    pub messages: bool,
     /// What tokens are made of.
     pub tokens: TokenKind,
     /// What the store does about lost history.
@@ -24,13 +26,14 @@ pub struct StoreTraits {
 
 impl StoreTraits {
     /// A store of that name which keeps every promise, with a granularity of a millisecond, tokens
-    /// floored by its wall clock, and wake-ups.
+    /// floored by its wall clock, wake-ups, and no messages.
     pub const fn new(name: &'static str) -> Self {
         Self {
             name,
             granularity: Duration::from_millis(1),
             least_ttl: Duration::from_millis(100),
             push: true,
+            messages: false,
             tokens: TokenKind::WallClockFloor,
             history: HistoryKind::Quarantine,
             gives_up: &[],

@@ -204,7 +204,9 @@ async fn client<S: Store>(
                 mine = None;
                 Answer::NotHeld
             }
-            Reply::Vacant => return Err("vacant, to a request of a candidate".to_owned()),
+            other @ (Reply::Vacant | Reply::Notified { .. }) => {
+                return Err(format!("{other:?}, to a request of a candidate"));
+            }
         };
         exchanges.push(Exchange { holder: number, request: asked, answer, sent, answered });
     }

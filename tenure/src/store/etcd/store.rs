@@ -60,6 +60,7 @@ impl Store for Etcd {
         let ttl = match &request {
             Request::Acquire { ttl, .. } | Request::Renew { ttl, .. } => whole_seconds(*ttl)?,
             Request::Release { .. } | Request::Observe => 0,
+            Request::Notify { .. } => return Err(StoreError::no_messages("etcd")),
         };
         let live = self.0.live().await?;
         let session = Session::new(&self.0, &live, key);
@@ -71,7 +72,7 @@ impl Store for Etcd {
             }
             Request::Renew { holder, token, .. } => session.renew(*holder, *token, ttl).await,
             Request::Release { holder, token } => session.release(*holder, *token).await,
-            Request::Observe => session.observe().await,
+            Request::Observe | Request::Notify { .. } => session.observe().await,
         };
         let reply = match reply {
             Ok(reply) if !reply.answers(&request) => Err(unexpected("an answer to something else")),

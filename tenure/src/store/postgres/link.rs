@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::error::failed;
 use super::session::Session;
 use super::table::quoted;
-use super::wakeup::Wakeups;
+use super::wakeup::Listeners;
 use super::{LeaseTable, PostgresConfig};
 use crate::runtime::Runtime;
 use crate::store::{StoreError, StoreErrorKind};
@@ -20,7 +20,7 @@ use crate::store::{StoreError, StoreErrorKind};
 pub(super) struct Link {
     pub(super) config: PostgresConfig,
     pub(super) runtime: Arc<dyn Runtime>,
-    pub(super) wakeups: Arc<Wakeups>,
+    pub(super) listeners: Arc<Listeners>,
     requests: Slot<Live>,
     listening: Slot<Session>,
 }
@@ -32,12 +32,13 @@ pub(super) struct Live {
     pub(super) renew: Statement,
     pub(super) release: Statement,
     pub(super) observe: Statement,
+    pub(super) notify: Statement,
 }
 
 impl Link {
     pub(super) fn new(config: PostgresConfig, runtime: Arc<dyn Runtime>) -> Self {
         let (requests, listening) = (Slot::default(), Slot::default());
-        Self { config, runtime, wakeups: Arc::default(), requests, listening }
+        Self { config, runtime, listeners: Arc::default(), requests, listening }
     }
 
     /// The connection for requests, opened anew if there is none.
@@ -81,14 +82,15 @@ impl Link {
                 client.prepare(&sql).await.map_err(|error| failed(config, &error))
             }
         };
-        let (acquire, renew, release, observe) = futures_util::try_join!(
+        let (acquire, renew, release, observe, notify) = futures_util::try_join!(
             prepared("_acquire", "$1, $2, $3, $4, $5, $6, $7, $8"),
             prepared("_renew", "$1, $2, $3, $4"),
             prepared("_release", "$1, $2, $3"),
             prepared("_observe", "$1"),
+            prepared("_notify", "$1, $2"),
         )?;
         half_way.disarm();
-        Ok(Live { session, acquire, renew, release, observe })
+        Ok(Live { session, acquire, renew, release, observe, notify })
     }
 
     async fn make_or_know_the_table(&self, session: &Session) -> Result<(), StoreError> {
@@ -141,18 +143,38 @@ impl Link {
     }
 
     async fn listen(&self, live: &Live) -> Result<Session, StoreError> {
-        let wakeups = Arc::clone(&self.wakeups);
+        let listeners = Arc::clone(&self.listeners);
+        let (hints, inbox) = (self.config.table.channel(), self.config.table.inbox());
         let heard = move |notification: &tokio_postgres::Notification| {
-            wakeups.wake(notification.payload());
+            let payload = notification.payload();
+            if notification.channel() == inbox {
+                listeners.message(payload);
+            } else {
+                listeners.wake(payload);
+            }
         };
         let dead = live.session.dead.child_token();
         let session = Session::open(&self.config, &*self.runtime, dead, heard).await?;
         let half_way = session.dead.clone().drop_guard();
-        let sql = format!("LISTEN {}", quoted(&self.config.table.channel()));
-        let listens = session.client.batch_execute(&sql).await;
-        listens.map_err(|error| failed(&self.config, &error))?;
+        self.listen_to(&session, &hints).await?;
         half_way.disarm();
         Ok(session)
+    }
+
+    /// The same connection, on which messages to leaders arrive too. Only those who lead need it: each message
+    /// goes to all connections that listen.
+    pub(super) async fn listening_for_messages(&self) -> Result<Arc<Session>, StoreError> {
+        let session = self.listening().await?;
+        let half_way = session.dead.clone().drop_guard();
+        self.in_time(self.listen_to(&session, &self.config.table.inbox())).await?;
+        half_way.disarm();
+        Ok(session)
+    }
+
+    async fn listen_to(&self, session: &Session, channel: &str) -> Result<(), StoreError> {
+        let sql = format!("LISTEN {}", quoted(channel));
+        let listens = session.client.batch_execute(&sql).await;
+        listens.map_err(|error| failed(&self.config, &error))
     }
 }
 

@@ -61,6 +61,7 @@ fn decode(request: &Request, answer: Answer<'_>) -> Result<Reply, StoreError> {
         "released" => Some(Reply::Released),
         "not_held" => Some(Reply::NotHeld),
         "vacant" => Some(Reply::Vacant),
+        "notified" => token(answer.last).map(|token| Reply::Notified { token }),
         _ => None,
     };
     reply.filter(|reply| reply.answers(request)).ok_or_else(|| unexpected(format!("{answer:?}")))

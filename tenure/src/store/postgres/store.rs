@@ -12,7 +12,9 @@ use super::link::{Answered, Link, Live};
 use super::{reply, wakeup};
 use crate::Token;
 use crate::runtime::{Runtime, TokioRuntime};
-use crate::store::{Hint, Key, Reply, Request, Store, StoreError, StoreErrorKind, StoreTraits};
+use crate::store::{
+    Hint, Key, Message, Reply, Request, Store, StoreError, StoreErrorKind, StoreTraits,
+};
 
 /// Leases in a table of a PostgreSQL server: one connection for the requests of all elections and one for
 /// wake-ups, opened when first needed, dropped and opened anew after any timeout or protocol error. A
@@ -68,7 +70,7 @@ impl Postgres {
         let token = match request {
             Request::Acquire { seen, .. } => seen.map_or(Ok(0), signed)?,
             Request::Renew { token, .. } | Request::Release { token, .. } => signed(*token)?,
-            Request::Observe => 0,
+            Request::Observe | Request::Notify { .. } => 0,
         };
         let client = &live.session.client;
         let key = key.as_str().as_bytes();
@@ -96,6 +98,10 @@ impl Postgres {
                 client.query(&live.release, &[&key, &&holder[..], &token]).await
             }
             Request::Observe => client.query(&live.observe, &[&key]).await,
+            Request::Notify { message } => {
+                let message = wakeup::encoded(message);
+                client.query(&live.notify, &[&key, &message]).await
+            }
         };
         // An error with a code is the server's, in the reply's place, and not the connection's.
         if !rows.as_ref().is_err_and(is_fatal) {
@@ -108,7 +114,7 @@ impl Postgres {
 
 impl Store for Postgres {
     fn traits(&self) -> StoreTraits {
-        StoreTraits::new("postgres")
+        StoreTraits { messages: true, ..StoreTraits::new("postgres") }
     }
 
     async fn call(&self, key: &Key, request: Request) -> Result<Reply, StoreError> {
@@ -124,6 +130,10 @@ impl Store for Postgres {
 
     fn hints(&self, key: &Key) -> impl Stream<Item = Hint> + Send + 'static {
         wakeup::hints(Arc::clone(&self.0), key)
+    }
+
+    fn messages(&self, key: &Key, token: Token) -> impl Stream<Item = Message> + Send + 'static {
+        wakeup::messages(Arc::clone(&self.0), key, token)
     }
 }
 

@@ -52,7 +52,8 @@ impl LeaseTable {
         let sql = TEMPLATE
             .replace("'tenure'", &format!("'{schema}'"))
             .replace("SCHEMA tenure;", &format!("SCHEMA {schema};"))
-            .replace("'tenure_leases'", &format!("'{}'", self.channel()));
+            .replace("'tenure_leases'", &format!("'{}'", self.channel()))
+            .replace("'tenure_leases_inbox'", &format!("'{}'", self.inbox()));
         let mut parts = sql.split("tenure.leases");
         let mut named = parts.next().unwrap_or_default().to_owned();
         for part in parts {
@@ -84,6 +85,11 @@ impl LeaseTable {
     /// each other for nothing.
     pub(super) fn channel(&self) -> String {
         format!("tenure_{}", self.table)
+    }
+
+    /// Where the messages to all leaders in the table are sent.
+    pub(super) fn inbox(&self) -> String {
+        format!("{}_inbox", self.channel())
     }
 }
 
@@ -126,6 +132,7 @@ mod tests {
         }
         assert!(statements.contains("\"We\"\"ird\".\"täble x_acquire\"("));
         assert!(statements.contains("pg_notify('tenure_täble x'"));
+        assert!(statements.contains("pg_notify('tenure_täble x_inbox'"));
         assert!(statements.contains("CREATE SCHEMA \"We\"\"ird\";"));
     }
 

@@ -1,36 +1,41 @@
-//! Wake-ups that arrive on a connection of their own.
+//! What arrives on a connection of its own: wake-ups, and messages to the leader.
 
-use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use bytes::Bytes;
 use futures_core::Stream;
+use futures_util::StreamExt;
 use tokio::sync::broadcast;
 
 use super::link::Link;
-use crate::store::{Hint, Key};
+use crate::Token;
+use crate::store::fanout::Fanout;
+use crate::store::{Hint, Key, Message};
 
-/// Who waits for which election, by what the server sends of it.
+/// Who waits for which election, by its key as the server sends it.
 #[derive(Default)]
-pub(super) struct Wakeups(Mutex<BTreeMap<String, broadcast::Sender<()>>>);
+pub(super) struct Listeners {
+    hints: Fanout<()>,
+    inboxes: Fanout<Bytes>,
+}
 
 const RETRY_LEAST: Duration = Duration::from_millis(100);
 const RETRY_MOST: Duration = Duration::from_secs(5);
+/// How many messages a leader may fall behind before it loses the oldest.
+const BUFFER: usize = 64;
 
-impl Wakeups {
-    fn listen(&self, payload: &str) -> broadcast::Receiver<()> {
-        let mut elections = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        elections.entry(payload.to_owned()).or_insert_with(|| broadcast::Sender::new(1)).subscribe()
+impl Listeners {
+    pub(super) fn wake(&self, payload: &str) {
+        self.hints.bring(payload, ());
     }
 
-    /// Wakes who waits for that election; what nobody here waits for is no news.
-    pub(super) fn wake(&self, payload: &str) {
-        let mut elections = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(waiting) = elections.get(payload)
-            && waiting.send(()).is_err()
-        {
-            elections.remove(payload);
+    pub(super) fn message(&self, payload: &str) {
+        if let Some((key, sent)) = payload.split_once(' ') {
+            self.inboxes.bring(key, Bytes::copy_from_slice(sent.as_bytes()));
         }
     }
 }
@@ -45,30 +50,81 @@ fn payload(key: &Key) -> String {
     hex
 }
 
-/// Hints for one election, across connections. First listen, then hint: whatever was released before that
-/// is found by the try that follows it.
+/// A message, likewise.
+pub(super) fn encoded(message: &Message) -> String {
+    BASE64.encode(message.encoded())
+}
+
+/// Reads `<token> <message>`.
+fn addressed(sent: &[u8], to: Token) -> Option<Message> {
+    let space = sent.iter().position(|&byte| byte == b' ')? + 1;
+    let (token, message) = sent.split_at(space);
+    Message::addressed(&[token, &BASE64.decode(message).ok()?].concat(), to)
+}
+
+/// Something was said of an election, or may have been.
+enum Heard<T> {
+    /// From here on it is listened to; or something was missed.
+    Perhaps,
+    Said(T),
+}
+
+/// Hints for one election. Whatever was released before it is listened to is found by the try that follows
+/// the hint which it begins with.
 pub(super) fn hints(link: Arc<Link>, key: &Key) -> impl Stream<Item = Hint> + Send + 'static {
-    let payload = payload(key);
+    // One hint says as much as many.
+    let waiting = |link: &Link, key: &str| link.listeners.hints.listen(key, 1);
+    listen(link, payload(key), waiting, false).map(|_| Hint)
+}
+
+/// Messages to that tenure.
+pub(super) fn messages(
+    link: Arc<Link>,
+    key: &Key,
+    to: Token,
+) -> impl Stream<Item = Message> + Send + 'static {
+    let waiting = |link: &Link, key: &str| link.listeners.inboxes.listen(key, BUFFER);
+    listen(link, payload(key), waiting, true).filter_map(move |heard| {
+        std::future::ready(match heard {
+            Heard::Said(sent) => addressed(&sent, to),
+            Heard::Perhaps => None,
+        })
+    })
+}
+
+/// One election, across connections: first listen there, then here.
+fn listen<T: Clone + Send + 'static>(
+    link: Arc<Link>,
+    key: String,
+    waiting: impl Fn(&Link, &str) -> broadcast::Receiver<T> + Send + 'static,
+    for_messages: bool,
+) -> impl Stream<Item = Heard<T>> + Send + 'static {
     async_stream::stream! {
         let mut failures = 0_u32;
         loop {
-            let mut waiting = link.wakeups.listen(&payload);
-            match link.listening().await {
+            let mut waiting = waiting(&link, &key);
+            let listening = if for_messages {
+                link.listening_for_messages().await
+            } else {
+                link.listening().await
+            };
+            match listening {
                 Ok(session) => {
                     failures = 0;
-                    yield Hint;
+                    yield Heard::Perhaps;
                     loop {
                         tokio::select! {
                             biased;
                             () = session.dead.cancelled() => break,
-                            message = waiting.recv() => match message {
-                                Ok(()) | Err(broadcast::error::RecvError::Lagged(_)) => yield Hint,
+                            said = waiting.recv() => match said {
+                                Ok(said) => yield Heard::Said(said),
+                                Err(broadcast::error::RecvError::Lagged(_)) => yield Heard::Perhaps,
                                 Err(broadcast::error::RecvError::Closed) => break,
                             }
                         }
                     }
                 }
-                Err(error) => tracing::debug!(%error, "no connection for wake-ups"),
+                Err(error) => tracing::debug!(%error, "no connection to listen on"),
             }
             let pause = RETRY_LEAST.saturating_mul(1 << failures.min(10)).min(RETRY_MOST);
             failures = failures.saturating_add(1);

@@ -111,6 +111,11 @@ impl RedisConfig {
         ["{", &self.prefix, "}:leader:", key.as_str()]
     }
 
+    /// The channel of the messages to an election's leader.
+    pub(super) fn inbox(&self, key: &Key) -> String {
+        format!("{{{}}}:inbox:{key}", self.prefix)
+    }
+
     /// The name of the prefix's history.
     pub(super) fn history(&self) -> String {
         format!("{{{}}}:history", self.prefix)

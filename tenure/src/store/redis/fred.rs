@@ -20,7 +20,10 @@ use futures_core::Stream;
 use super::RedisConfig;
 use super::reply::{self, Field};
 use super::script::Invocation;
-use crate::store::{Hint, Key, Reply, Request, Store, StoreError, StoreErrorKind, StoreTraits};
+use crate::Token;
+use crate::store::{
+    Hint, Key, Message, Reply, Request, Store, StoreError, StoreErrorKind, StoreTraits,
+};
 use link::{Link, failed};
 
 /// Leases in a Redis or Valkey server, through fred: two connections for all elections, opened when
@@ -40,7 +43,7 @@ impl Fred {
 
 impl Store for Fred {
     fn traits(&self) -> StoreTraits {
-        StoreTraits::new("fred")
+        StoreTraits { messages: true, ..StoreTraits::new("fred") }
     }
 
     async fn call(&self, key: &Key, request: Request) -> Result<Reply, StoreError> {
@@ -57,6 +60,10 @@ impl Store for Fred {
 
     fn hints(&self, key: &Key) -> impl Stream<Item = Hint> + Send + 'static {
         wakeup::hints(Arc::clone(&self.0), self.0.config.record(key))
+    }
+
+    fn messages(&self, key: &Key, token: Token) -> impl Stream<Item = Message> + Send + 'static {
+        wakeup::messages(Arc::clone(&self.0), self.0.config.inbox(key), token)
     }
 }
 

@@ -12,14 +12,14 @@ use redis::{AsyncConnectionConfig, ProtocolVersion, PushInfo, RedisConnectionInf
 use tokio_util::sync::CancellationToken;
 
 use super::config::RedisConfig;
-use super::wakeup::Wakeups;
+use super::wakeup::Channels;
 use crate::runtime::Runtime;
 use crate::store::{StoreError, StoreErrorKind};
 
 pub(super) struct Link {
     pub(super) config: RedisConfig,
     pub(super) runtime: Arc<dyn Runtime>,
-    pub(super) wakeups: Arc<Wakeups>,
+    pub(super) channels: Arc<Channels>,
     current: Mutex<Option<Arc<Live>>>,
     /// Held while connecting, so that a crowd of callers opens one connection.
     connecting: tokio::sync::Mutex<()>,
@@ -37,7 +37,7 @@ impl Link {
         Self {
             config,
             runtime,
-            wakeups: Arc::default(),
+            channels: Arc::default(),
             current: Mutex::new(None),
             connecting: tokio::sync::Mutex::new(()),
         }
@@ -77,12 +77,12 @@ impl Link {
             StoreError::new(StoreErrorKind::Unreachable, format!("{host}:{port}"))
                 .with_source(error)
         })?;
-        let wakeups = Arc::clone(&self.wakeups);
+        let channels = Arc::clone(&self.channels);
         let settings = AsyncConnectionConfig::new()
             .set_response_timeout(None)
             .set_connection_timeout(None)
             .set_push_sender(move |push: PushInfo| {
-                wakeups.pushed(&push);
+                channels.pushed(&push);
                 Ok::<(), redis::aio::SendError>(())
             });
         let (connection, driver) =

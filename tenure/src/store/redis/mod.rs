@@ -29,9 +29,10 @@ pub use super::Secret;
 
 /// The scripts as they are sent to the server, by name: what a simulated server executes, and what an
 /// operator may want to read.
-pub const SCRIPTS: [(&str, &str); 4] = [
+pub const SCRIPTS: [(&str, &str); 5] = [
     ("acquire", script::ACQUIRE),
     ("renew", script::RENEW),
     ("release", script::RELEASE),
     ("observe", script::OBSERVE),
+    ("notify", script::NOTIFY),
 ];

@@ -58,6 +58,7 @@ fn decode(fields: &[Field<'_>]) -> Result<Reply, StoreError> {
         (b"released", []) => Some(Reply::Released),
         (b"not_held", []) => Some(Reply::NotHeld),
         (b"vacant", []) => Some(Reply::Vacant),
+        (b"notified", [to]) => positive(to).map(|token| Reply::Notified { token }),
         (b"refused", [Field::Text(why), detail @ ..]) => return Err(refused(why, detail)),
         _ => None,
     };

@@ -15,6 +15,7 @@ pub(super) const ACQUIRE: &str = include_str!("scripts/acquire.lua");
 pub(super) const RENEW: &str = include_str!("scripts/renew.lua");
 pub(super) const RELEASE: &str = include_str!("scripts/release.lua");
 pub(super) const OBSERVE: &str = include_str!("scripts/observe.lua");
+pub(super) const NOTIFY: &str = include_str!("scripts/notify.lua");
 
 /// A script's text, and the digest by which the server knows it.
 pub(super) struct Script {
@@ -33,6 +34,7 @@ struct Scripts {
     renew: Script,
     release: Script,
     observe: Script,
+    notify: Script,
 }
 
 static ALL: LazyLock<Scripts> = LazyLock::new(|| Scripts {
@@ -40,6 +42,7 @@ static ALL: LazyLock<Scripts> = LazyLock::new(|| Scripts {
     renew: Script::new(RENEW),
     release: Script::new(RELEASE),
     observe: Script::new(OBSERVE),
+    notify: Script::new(NOTIFY),
 });
 
 const HEX: &[u8; 16] = b"0123456789abcdef";
@@ -84,6 +87,11 @@ impl Invocation {
                 (&ALL.release, 1)
             }
             Request::Observe => (&ALL.observe, 1),
+            Request::Notify { message } => {
+                words.bytes(config.inbox(key).as_bytes());
+                words.bytes(&message.encoded());
+                (&ALL.notify, 1)
+            }
         };
         let Words { text, ends, count } = words;
         Self { script, text: text.freeze(), ends, words: count, keys }

@@ -11,8 +11,11 @@ use super::link::{Answered, Link, Live, failed};
 use super::reply::{self, Field};
 use super::script::Invocation;
 use super::wakeup;
+use crate::Token;
 use crate::runtime::{Runtime, TokioRuntime};
-use crate::store::{Hint, Key, Reply, Request, Store, StoreError, StoreErrorKind, StoreTraits};
+use crate::store::{
+    Hint, Key, Message, Reply, Request, Store, StoreError, StoreErrorKind, StoreTraits,
+};
 
 /// Leases in a Redis or Valkey server, through redis-rs: one connection for all elections, opened when
 /// first needed, dropped and opened anew after any timeout or protocol error. A clone is the same.
@@ -59,7 +62,7 @@ async fn answer(connection: &mut MultiplexedConnection, command: &Cmd) -> RedisR
 
 impl Store for Redis {
     fn traits(&self) -> StoreTraits {
-        StoreTraits::new("redis")
+        StoreTraits { messages: true, ..StoreTraits::new("redis") }
     }
 
     async fn call(&self, key: &Key, request: Request) -> Result<Reply, StoreError> {
@@ -76,6 +79,10 @@ impl Store for Redis {
 
     fn hints(&self, key: &Key) -> impl Stream<Item = Hint> + Send + 'static {
         wakeup::hints(Arc::clone(&self.0), self.0.config.record(key))
+    }
+
+    fn messages(&self, key: &Key, token: Token) -> impl Stream<Item = Message> + Send + 'static {
+        wakeup::messages(Arc::clone(&self.0), self.0.config.inbox(key), token)
     }
 }
 

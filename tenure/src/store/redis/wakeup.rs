@@ -1,61 +1,87 @@
-//! Wake-ups that arrive between the replies.
+//! What arrives between the replies: wake-ups, and messages to the leader.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use futures_core::Stream;
+use futures_util::StreamExt;
 use redis::{PushInfo, PushKind, Value};
 use tokio::sync::broadcast;
 
 use super::link::{Answered, Link, Live};
-use crate::store::Hint;
+use crate::Token;
+use crate::store::fanout::Fanout;
+use crate::store::{Hint, Message};
 
 /// Who waits on which channel.
-#[derive(Default)]
-pub(super) struct Wakeups(Mutex<BTreeMap<String, broadcast::Sender<()>>>);
+pub(super) type Channels = Fanout<Bytes>;
 
 const RETRY_LEAST: Duration = Duration::from_millis(100);
 const RETRY_MOST: Duration = Duration::from_secs(5);
+/// How many messages a leader may fall behind before it loses the oldest.
+const BUFFER: usize = 64;
 
-impl Wakeups {
-    fn listen(&self, channel: &str) -> broadcast::Receiver<()> {
-        let mut channels = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        channels.entry(channel.to_owned()).or_insert_with(|| broadcast::Sender::new(1)).subscribe()
-    }
-
+impl Channels {
     /// What the server has pushed. A push that is no message to somebody here is no news.
     pub(super) fn pushed(&self, push: &PushInfo) {
         if push.kind != PushKind::Message {
             return;
         }
-        let Some(Value::BulkString(channel)) = push.data.first() else { return };
+        let [Value::BulkString(channel), Value::BulkString(said)] = &push.data[..] else { return };
         let Ok(channel) = std::str::from_utf8(channel) else { return };
-        let mut channels = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(waiting) = channels.get(channel)
-            && waiting.send(()).is_err()
-        {
-            channels.remove(channel);
-        }
+        self.bring(channel, Bytes::copy_from_slice(said));
     }
 }
 
-/// Hints on one channel, across connections. First subscribe, then hint: whatever was released before
-/// the subscription is found by the try that follows it.
+/// Something was said on a channel, or may have been.
+enum Heard {
+    /// From here on it is listened to; or something was missed.
+    Perhaps,
+    Said(Bytes),
+}
+
+/// Hints on one channel. Whatever was released before the subscription is found by the try that follows
+/// the hint which it begins with.
 pub(super) fn hints(link: Arc<Link>, channel: String) -> impl Stream<Item = Hint> + Send + 'static {
+    // One hint says as much as many.
+    listen(link, channel, 1).map(|_| Hint)
+}
+
+/// Messages on one channel to that tenure.
+pub(super) fn messages(
+    link: Arc<Link>,
+    channel: String,
+    to: Token,
+) -> impl Stream<Item = Message> + Send + 'static {
+    listen(link, channel, BUFFER).filter_map(move |heard| {
+        std::future::ready(match heard {
+            Heard::Said(said) => Message::addressed(&said, to),
+            Heard::Perhaps => None,
+        })
+    })
+}
+
+/// One channel, across connections: first subscribe, then listen.
+fn listen(
+    link: Arc<Link>,
+    channel: String,
+    buffer: usize,
+) -> impl Stream<Item = Heard> + Send + 'static {
     async_stream::stream! {
         let mut failures = 0_u32;
         loop {
-            let mut waiting = link.wakeups.listen(&channel);
+            let mut waiting = link.channels.listen(&channel, buffer);
             if let Some(live) = subscribe(&link, &channel).await {
                 failures = 0;
-                yield Hint;
+                yield Heard::Perhaps;
                 loop {
                     tokio::select! {
                         biased;
                         () = live.dead.cancelled() => break,
-                        message = waiting.recv() => match message {
-                            Ok(()) | Err(broadcast::error::RecvError::Lagged(_)) => yield Hint,
+                        said = waiting.recv() => match said {
+                            Ok(said) => yield Heard::Said(said),
+                            Err(broadcast::error::RecvError::Lagged(_)) => yield Heard::Perhaps,
                             Err(broadcast::error::RecvError::Closed) => break,
                         }
                     }
@@ -68,12 +94,12 @@ pub(super) fn hints(link: Arc<Link>, channel: String) -> impl Stream<Item = Hint
     }
 }
 
-/// `None` if the channel could not be subscribed: hints are unreliable, and the next try comes.
+/// `None` if the channel could not be subscribed: what it brings is unreliable, and the next try comes.
 async fn subscribe(link: &Link, channel: &str) -> Option<Arc<Live>> {
     let live = match link.live().await {
         Ok(live) => live,
         Err(error) => {
-            tracing::debug!(%error, "no connection for wake-ups");
+            tracing::debug!(%error, channel, "no connection to subscribe on");
             return None;
         }
     };
@@ -92,7 +118,7 @@ async fn subscribe(link: &Link, channel: &str) -> Option<Arc<Live>> {
                 if error.code().is_some() {
                     pending.yes();
                 }
-                tracing::warn!(%error, "wake-ups refused: waiting candidates poll");
+                tracing::warn!(%error, channel, "a subscription was refused: wake-ups and messages stay away");
                 None
             }
         },

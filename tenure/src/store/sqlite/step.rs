@@ -48,7 +48,7 @@ fn machines(request: &Request) -> Option<(tenure_core::Request, Option<&Profile>
         Request::Release { holder, token } => {
             (tenure_core::Request::Release { holder, token }, None)
         }
-        Request::Observe => return None,
+        Request::Observe | Request::Notify { .. } => return None,
     })
 }
 

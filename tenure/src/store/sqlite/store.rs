@@ -26,6 +26,9 @@ impl Store for Sqlite {
     }
 
     async fn call(&self, key: &Key, request: Request) -> Result<Reply, StoreError> {
-        Ok(self.0.call(key, request).await?)
+        match request {
+            Request::Notify { .. } => Err(StoreError::no_messages("sqlite")),
+            request => Ok(self.0.call(key, request).await?),
+        }
     }
 }

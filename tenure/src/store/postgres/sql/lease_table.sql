@@ -210,6 +210,22 @@ BEGIN
 END
 $body$;
 
+-- Sends a message, as text without spaces, to the tenure that holds the lease, if one does. The token in
+-- front of it says whose it is, however late it comes. A full queue fails the commit, and so this.
+CREATE OR REPLACE FUNCTION tenure.leases_notify(
+    of_key bytea, message text,
+    OUT answer text, OUT last bigint
+) LANGUAGE plpgsql AS $body$
+BEGIN
+    SELECT o.answer, o.last INTO answer, last FROM tenure.leases_observe(of_key) AS o;
+    IF answer = 'held' THEN
+        PERFORM pg_notify('tenure_leases_inbox',
+            concat(encode(of_key, 'hex'), ' ', last, ' ', message));
+        answer := 'notified';
+    END IF;
+END
+$body$;
+
 -- Deletes the rows of elections whose last lease ended longer than a quarantine ago, and tells how many
 -- they were. Time-floored tokens make that harmless: whoever is granted the lease next gets a token
 -- above the purged one. Those who still know that token are not taken for witnesses of a loss.

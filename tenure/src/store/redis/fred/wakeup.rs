@@ -1,36 +1,66 @@
-//! Wake-ups, over the connection that carries nothing else.
+//! Wake-ups, and messages to the leader, over the connection that carries nothing else.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use fred::interfaces::EventInterface;
-use fred::types::Message;
+use fred::types::Message as Pushed;
 use futures_core::Stream;
+use futures_util::StreamExt;
 use tokio::sync::broadcast;
 
 use super::link::{Link, Live, after};
-use crate::store::Hint;
+use crate::Token;
+use crate::store::{Hint, Message};
 
 const RETRY_LEAST: Duration = Duration::from_millis(100);
 const RETRY_MOST: Duration = Duration::from_secs(5);
 
-/// Hints on one channel, across connections. First subscribe, then hint: whatever was released before
-/// the subscription is found by the try that follows it.
+/// Something was said on a channel, or may have been.
+enum Heard {
+    /// From here on it is listened to; or something was missed.
+    Perhaps,
+    Said(Pushed),
+}
+
+/// Hints on one channel. Whatever was released before the subscription is found by the try that follows
+/// the hint which it begins with.
 pub(super) fn hints(link: Arc<Link>, channel: String) -> impl Stream<Item = Hint> + Send + 'static {
+    listen(link, channel).map(|_| Hint)
+}
+
+/// Messages on one channel to that tenure.
+pub(super) fn messages(
+    link: Arc<Link>,
+    channel: String,
+    to: Token,
+) -> impl Stream<Item = Message> + Send + 'static {
+    listen(link, channel).filter_map(move |heard| {
+        std::future::ready(match heard {
+            Heard::Said(pushed) => {
+                pushed.value.as_bytes().and_then(|said| Message::addressed(said, to))
+            }
+            Heard::Perhaps => None,
+        })
+    })
+}
+
+/// One channel, across connections: first subscribe, then listen.
+fn listen(link: Arc<Link>, channel: String) -> impl Stream<Item = Heard> + Send + 'static {
     async_stream::stream! {
         let mut failures = 0_u32;
         loop {
             if let Some((live, mut messages)) = subscribe(&link, &channel).await {
                 failures = 0;
-                yield Hint;
+                yield Heard::Perhaps;
                 loop {
                     tokio::select! {
                         biased;
                         () = live.dead.cancelled() => break,
                         message = messages.recv() => match message {
-                            Ok(message) if *message.channel == *channel => yield Hint,
+                            Ok(message) if *message.channel == *channel => yield Heard::Said(message),
                             Ok(_) => {}
-                            Err(broadcast::error::RecvError::Lagged(_)) => yield Hint,
+                            Err(broadcast::error::RecvError::Lagged(_)) => yield Heard::Perhaps,
                             Err(broadcast::error::RecvError::Closed) => break,
                         }
                     }
@@ -44,14 +74,11 @@ pub(super) fn hints(link: Arc<Link>, channel: String) -> impl Stream<Item = Hint
 }
 
 /// `None` if the channel could not be subscribed: hints are unreliable, and the next try comes.
-async fn subscribe(
-    link: &Link,
-    channel: &str,
-) -> Option<(Arc<Live>, broadcast::Receiver<Message>)> {
+async fn subscribe(link: &Link, channel: &str) -> Option<(Arc<Live>, broadcast::Receiver<Pushed>)> {
     let live = match link.live().await {
         Ok(live) => live,
         Err(error) => {
-            tracing::debug!(%error, "no connection for wake-ups");
+            tracing::debug!(%error, "no connection to subscribe on");
             return None;
         }
     };
@@ -61,7 +88,7 @@ async fn subscribe(
         answer = live.subscribe(channel) => match answer {
             Ok(()) => Some((live, messages)),
             Err(error) => {
-                tracing::warn!(%error, "wake-ups refused: waiting candidates poll");
+                tracing::warn!(%error, "a subscription was refused: wake-ups and messages stay away");
                 None
             }
         },
