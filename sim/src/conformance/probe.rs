@@ -6,7 +6,7 @@ use tenure::store::{Incumbent, Key, LimitError, Profile, Reply, Request, Store, 
 use tenure::{HolderId, Token};
 
 use super::rows::Stop;
-use super::{Broken, Data, Harness, Row};
+use super::{Broken, Data, Harness, Mishap, Row};
 
 /// A lease that is live for as long as a test takes.
 pub(super) const LONG: Duration = Duration::from_secs(60);
@@ -53,6 +53,15 @@ impl<'a, H: Harness> Probe<'a, H> {
         self.harness.restart(data).await.map_err(|_| Stop::Unsupported)?;
         self.store = self.harness.connect().await;
         Ok(())
+    }
+
+    /// Whether the harness has brought that about.
+    pub(super) async fn suffers(&mut self, mishap: Mishap) -> bool {
+        let has = self.harness.suffer(mishap).await.is_ok();
+        if has {
+            self.told.push(format!("by no request: {mishap:?}"));
+        }
+        has
     }
 
     /// Asks about one election. An error is no answer, and no server fails in these tests.

@@ -106,6 +106,14 @@ rows! { $
         of_many_at_once_one_is_granted = ManyAtOnce: "of many candidates that ask at once exactly one is granted",
         answers_are_linearizable = Linearizable: "some order of all requests explains all answers",
     }
+    differential {
+        random_requests_are_answered_as_by_the_contract = Differential: "whatever it is asked, it answers as the contract's own code does",
+    }
+    notify {
+        a_message_reaches_the_leader = Messages: "a message reaches the tenure that holds the lease, whole, in order, and once",
+        a_message_never_reaches_another_tenure = OwnMessages: "a message reaches no other tenure than the one that held the lease",
+        without_a_leader_a_message_goes_nowhere = NobodyToTell: "a message is refused if nobody holds the lease",
+    }
     history {
         a_fresh_store_makes_its_first_leader_wait = FreshStore: "a store that has never granted anything makes its first leader wait",
         repeated_grants_carry_the_rest = RepeatedWait: "a repeated grant carries what is left of the quarantine",
@@ -122,12 +130,19 @@ impl Row {
         matches!(self, Self::Hints)
     }
 
+    pub(super) const fn is_about_messages(self) -> bool {
+        matches!(self, Self::Messages | Self::OwnMessages | Self::NobodyToTell)
+    }
+
     pub(super) const fn is_about_wall_clock(self) -> bool {
         matches!(self, Self::TokenFloor)
     }
 
     pub(super) const fn is_about_tokens(self) -> bool {
-        matches!(self, Self::TokenFloor | Self::TokensIncrease | Self::AboveSeen)
+        matches!(
+            self,
+            Self::TokenFloor | Self::TokensIncrease | Self::AboveSeen | Self::Differential
+        )
     }
 
     pub(super) const fn is_about_quarantine(self) -> bool {

@@ -6,7 +6,9 @@
 mod wrong;
 
 use tenure::store::{HistoryKind, Promise, TokenKind};
-use tenure_sim::conformance::{Broken, Data, Harness, Outcome, Row, Unsupported, carry_out};
+use tenure_sim::conformance::{
+    Broken, Data, Harness, Mishap, Outcome, Row, Unsupported, carry_out,
+};
 
 use wrong::{Bug, Server};
 
@@ -24,9 +26,27 @@ impl Harness for InMemory {
         self.0.replace(data);
         Ok(())
     }
+
+    async fn suffer(&self, mishap: Mishap) -> Result<(), Unsupported> {
+        self.0.suffer(mishap);
+        Ok(())
+    }
 }
 
 tenure_sim::conformance!(right, InMemory(Server::new(Bug::None)));
+
+/// The same, where nothing can be done to the data.
+struct OutOfReach(Server);
+
+impl Harness for OutOfReach {
+    type Store = Server;
+
+    async fn connect(&self) -> Server {
+        self.0.clone()
+    }
+}
+
+tenure_sim::conformance!(right_and_out_of_reach, OutOfReach(Server::new(Bug::None)));
 
 fn run(row: Row, harness: &InMemory) -> Result<Outcome, Broken> {
     tokio::runtime::Builder::new_multi_thread()
@@ -75,7 +95,7 @@ found! {
     one_whose_tokens_are_not_above_seen: TokenBelowSeen by AboveSeen;
     one_that_makes_a_retry_a_new_tenure: RetryIsNewTenure by RepeatedAcquire, LostReplies;
     one_that_shortens_a_lease_on_retry: RetryShortens by RepeatedAcquire;
-    one_that_resurrects: Resurrects by NoResurrection;
+    one_that_resurrects: Resurrects by NoResurrection, Differential;
     one_that_moves_an_end_back: MovesEndBack by NeverBack;
     one_that_renews_nothing: RenewsNothing by Renewed;
     one_that_renews_for_any_token: RenewsAnyToken by Superseded, LateRequests;
@@ -96,6 +116,10 @@ found! {
     one_that_does_not_see_a_loss: ProofIgnored by ProvenLoss;
     one_that_keeps_its_identity: IdentityKept by Restart;
     one_that_starts_again_after_a_loss: TrustsEmpty by Loss;
+    one_that_loses_messages: LosesMessages by Messages;
+    one_that_brings_messages_twice: DoublesMessages by Messages;
+    one_that_brings_them_to_everybody: TellsEverybody by OwnMessages;
+    one_that_sends_them_to_nobody: TellsNobody by NobodyToTell;
 }
 
 #[test]
@@ -106,16 +130,48 @@ fn what_a_store_declares_not_to_keep_is_skipped_and_told() {
         let may_be = |row: &Row| {
             use Row::{FreshStore, Hints, Loss, ProvenLoss, QuarantineEnds, RepeatedWait, Restart};
             let some = [FreshStore, Hints, Loss, ProvenLoss, QuarantineEnds, RepeatedWait, Restart];
-            some.contains(row) || matches!(row, Row::StoresWait | Row::TokenFloor | Row::AboveSeen)
+            let others = [Row::StoresWait, Row::TokenFloor, Row::AboveSeen, Row::NobodyToTell];
+            some.contains(row) || others.contains(row)
         };
         Row::ALL.into_iter().filter(may_be).filter(is_skipped).collect()
     };
     assert_eq!(skipped(|_| {}), []);
     assert_eq!(skipped(|traits| traits.push = false), [Row::Hints]);
+    assert_eq!(skipped(|traits| traits.messages = false), [Row::NobodyToTell]);
     assert_eq!(skipped(|traits| traits.tokens = TokenKind::Revision), [Row::TokenFloor]);
     assert_eq!(skipped(|traits| traits.history = HistoryKind::SharesFate).len(), 7);
     assert_eq!(skipped(|traits| traits.history = HistoryKind::Durable), [Row::Restart]);
     assert_eq!(skipped(|traits| traits.gives_up = &[Promise::StoreLoss]).len(), 7);
+}
+
+/// All that is wrong in one answer after another, and not in times, hints, names or what happens at once.
+#[test]
+fn random_requests_find_what_is_wrong_in_an_answer() {
+    use Bug::*;
+    for bug in [
+        NeverGrants,
+        GrantsWhenHeld,
+        IgnoresSeen,
+        TokenStandsStill,
+        TokenBelowSeen,
+        RetryIsNewTenure,
+        Resurrects,
+        RenewsNothing,
+        RenewsAnyToken,
+        ReleasesNothing,
+        ReleasesForAnybody,
+        RenewsUnknown,
+        OneRecord,
+        FirstLeadsAtOnce,
+        RepeatsWithoutWait,
+        QuarantineOfTheGrant,
+        QuarantineForEver,
+        ProofIgnored,
+        IdentityKept,
+        TrustsEmpty,
+    ] {
+        finds(bug, Row::Differential);
+    }
 }
 
 #[test]

@@ -7,11 +7,11 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use futures_util::Stream;
 use tenure::store::{
-    Hint, Incumbent, Key, Profile, Reply, Request, Store, StoreError, StoreTraits,
+    Hint, Incumbent, Key, Message, Profile, Reply, Request, Store, StoreError, StoreTraits,
 };
 use tenure::{Instant, Token};
 use tenure_core::contract::{self, History, Moment, Record};
-use tenure_sim::conformance::Data;
+use tenure_sim::conformance::{Data, Mishap};
 use tokio::sync::broadcast;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +46,10 @@ pub(crate) enum Bug {
     ProofIgnored,
     IdentityKept,
     TrustsEmpty,
+    LosesMessages,
+    DoublesMessages,
+    TellsEverybody,
+    TellsNobody,
 }
 
 /// A server in memory. Clones are connections to it.
@@ -70,11 +74,13 @@ struct Election {
     record: Option<Record>,
     profile: Option<Profile>,
     hints: broadcast::Sender<()>,
+    messages: broadcast::Sender<(Token, Message)>,
 }
 
 impl Default for Election {
     fn default() -> Self {
-        Self { record: None, profile: None, hints: broadcast::Sender::new(16) }
+        let (hints, messages) = (broadcast::Sender::new(16), broadcast::Sender::new(256));
+        Self { record: None, profile: None, hints, messages }
     }
 }
 
@@ -82,6 +88,7 @@ impl Server {
     pub(crate) fn new(bug: Bug) -> Self {
         let mut traits = StoreTraits::new("in memory");
         traits.least_ttl = Duration::from_millis(60);
+        traits.messages = true;
         Self { bug, traits, kept: Arc::default(), stuck: Arc::default() }
     }
 
@@ -97,6 +104,28 @@ impl Server {
         }
         if data == Data::Lost {
             *kept = Kept { identity: kept.identity, ..Kept::default() };
+        }
+    }
+
+    pub(crate) fn suffer(&self, mishap: Mishap) {
+        let mut kept = self.kept.lock().unwrap();
+        let Kept { identity, history, elections } = &mut *kept;
+        match mishap {
+            Mishap::LeasesEnd => {
+                for record in elections.values_mut().filter_map(|election| election.record.as_mut())
+                {
+                    record.lease_end = now();
+                }
+            }
+            Mishap::LongTime => {
+                if let Some(history) = history {
+                    history.known_since = Instant::ORIGIN;
+                }
+            }
+            Mishap::OtherServer if self.bug == Bug::IdentityKept => {}
+            Mishap::OtherServer => *identity += 1,
+            Mishap::HistoryLost => *history = None,
+            Mishap::AllLost => *kept = Kept { identity: *identity, ..Kept::default() },
         }
     }
 
@@ -148,6 +177,20 @@ impl Store for Server {
             Some((Hint, (false, hints)))
         })
     }
+
+    fn messages(&self, key: &Key, token: Token) -> impl Stream<Item = Message> + Send + 'static {
+        let mut kept = self.kept.lock().unwrap();
+        let messages = kept.elections.entry(self.named(key)).or_default().messages.subscribe();
+        let everybody = self.bug == Bug::TellsEverybody;
+        futures_util::stream::unfold(messages, move |mut messages| async move {
+            loop {
+                let (to, message) = messages.recv().await.ok()?;
+                if everybody || to == token {
+                    return Some((message, messages));
+                }
+            }
+        })
+    }
 }
 
 /// One atomic step.
@@ -178,6 +221,7 @@ impl Step<'_> {
                 self.told(reply)
             }
             Request::Observe => self.incumbent().map_or(Reply::Vacant, Reply::Held),
+            Request::Notify { message } => self.notify(&message),
         }
     }
 
@@ -282,6 +326,23 @@ impl Step<'_> {
             let _ = self.election.hints.send(());
         }
         reply
+    }
+
+    fn notify(&self, message: &Message) -> Reply {
+        let lease = match self.bug {
+            Bug::TellsNobody => self.election.record,
+            _ => self.live(),
+        };
+        let Some(Record { token, .. }) = lease else { return Reply::Vacant };
+        let copies = match self.bug {
+            Bug::LosesMessages => 0,
+            Bug::DoublesMessages => 2,
+            _ => 1,
+        };
+        for _ in 0..copies {
+            let _ = self.election.messages.send((token, message.clone()));
+        }
+        Reply::Notified { token }
     }
 
     fn incumbent(&self) -> Option<Incumbent> {

@@ -1,8 +1,10 @@
 //! The rows themselves, by what they are about.
 
 pub(super) mod acquire;
+pub(super) mod differential;
 pub(super) mod history;
 pub(super) mod messages;
+pub(super) mod notify;
 pub(super) mod observe;
 pub(super) mod tenure;
 
