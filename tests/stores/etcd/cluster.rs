@@ -1,0 +1,134 @@
+//! Elections over three members, while members fail.
+
+use std::time::Duration;
+
+use tenure::{Candidate, Token};
+use tenure_servers::{EtcdCluster, Flow, Proxy};
+
+use super::support::{FAST, Watch, at, quick, soon, start};
+
+fn cluster() -> EtcdCluster {
+    EtcdCluster::start(3, &FAST).expect("three etcd servers")
+}
+
+/// Three candidates, each of which begins with another member.
+struct Three {
+    all: Vec<Candidate>,
+    watch: Watch,
+    highest: Option<Token>,
+}
+
+impl Three {
+    fn at(ports: &[u16]) -> Self {
+        let all: Vec<_> = (0..3)
+            .map(|number| {
+                let mut ports = ports.to_vec();
+                ports.rotate_left(number);
+                start(at(&ports), &format!("candidate-{number}"), quick()).0
+            })
+            .collect();
+        let watch = Watch::over(&all.iter().collect::<Vec<_>>());
+        Self { all, watch, highest: None }
+    }
+
+    /// Waits until one leads, with time ahead of it: no lead that was won before lasts so long.
+    async fn one_leads(&mut self) -> Candidate {
+        tokio::time::sleep(quick().ttl()).await;
+        let found = soon(async {
+            loop {
+                for one in &self.all {
+                    if let Some(tenure) = one.tenure().filter(tenure::Tenure::is_current) {
+                        return (one.clone(), tenure.token());
+                    }
+                }
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        });
+        let (leader, token) = found.await;
+        assert!(self.highest <= Some(token), "{token} after {:?}", self.highest);
+        self.highest = Some(token);
+        leader
+    }
+
+    /// The leader resigns, and another one follows.
+    async fn hands_over(&mut self) {
+        let leader = self.one_leads().await;
+        let before = self.highest;
+        soon(leader.resign()).await.unwrap();
+        self.one_leads().await;
+        assert!(self.highest > before);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_leads_though_members_come_and_go() {
+    let mut cluster = cluster();
+    let mut three = Three::at(&cluster.ports());
+    three.one_leads().await;
+    for number in 0..3 {
+        cluster.member(number).kill().unwrap();
+        three.one_leads().await;
+        if number == 1 {
+            three.hands_over().await;
+        }
+        cluster.member(number).rejoin().unwrap();
+    }
+    three.hands_over().await;
+    three.watch.nobody_overlapped();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_leads_though_etcd_changes_its_leader() {
+    let mut cluster = cluster();
+    let mut three = Three::at(&cluster.ports());
+    three.one_leads().await;
+    for round in 0..6 {
+        cluster.move_leader(round % 3).unwrap();
+        tokio::time::sleep(Duration::from_millis(700)).await;
+    }
+    three.one_leads().await;
+    let leader = cluster.leader(0).unwrap();
+    cluster.member(leader).kill().unwrap();
+    three.hands_over().await;
+    cluster.member(leader).rejoin().unwrap();
+    three.one_leads().await;
+    three.watch.nobody_overlapped();
+}
+
+/// It holds its connections open and answers nothing, for long enough that another one takes over.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_leads_though_etcds_leader_is_paused() {
+    let mut cluster = cluster();
+    let mut three = Three::at(&cluster.ports());
+    for _ in 0..2 {
+        three.one_leads().await;
+        let paused = cluster.leader(0).unwrap();
+        cluster.member(paused).pause().unwrap();
+        // Shorter than a lease: before 3.4.31 a leader that was paused for longer may end leases
+        // that were renewed at its successor.
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        cluster.member(paused).resume().unwrap();
+        three.one_leads().await;
+    }
+    three.watch.nobody_overlapped();
+}
+
+/// Of three ways to a cluster two are of no use, and one of them only looks as if it were.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_leader_whose_member_falls_silent_goes_on_over_another() {
+    let mut cluster = cluster();
+    let ports = cluster.ports();
+    let silent = Proxy::start(([127, 0, 0, 1], ports[0]).into()).await.unwrap();
+    let config = tenure::Config::builder(Duration::from_secs(15))
+        .request_timeout(Duration::from_secs(1))
+        .retry(Duration::from_millis(100), Duration::from_millis(500))
+        .build()
+        .unwrap();
+    let leader = start(at(&[silent.port(), ports[1], ports[2]]), "leader", config).0;
+    let tenure = soon(leader.elected()).await.unwrap();
+    cluster.member(1).kill().unwrap();
+    silent.set(Flow::BlackHole);
+    tokio::time::sleep(Duration::from_secs(20)).await;
+    assert!(tenure.is_current(), "it renews its lease over the third");
+    soon(leader.stop()).await.unwrap();
+}

@@ -1,0 +1,130 @@
+//! Clusters that have lost something.
+
+use std::process::Command;
+use std::time::Duration;
+
+use tenure::Event;
+use tenure::store::Reply;
+use tenure::store::etcd::Etcd;
+
+use super::support::{
+    TTL, Watch, acquire, acquire_for, answered, at, call, event, granted, local, quick, release,
+    server, soon, start,
+};
+
+/// All of a quarantine, but for what a slow machine took.
+fn is_whole(wait: Duration) {
+    assert!((TTL / 2..=TTL).contains(&wait), "{wait:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_new_cluster_at_the_same_address_makes_the_next_leader_wait() {
+    let mut server = server();
+    let begin = |name| start(Etcd::new(local(&[server.port()])), name, quick());
+    let (one, _one_events) = begin("one");
+    let (two, _two_events) = begin("two");
+    let watch = Watch::over(&[&one, &two]);
+    // The very first leader waits too.
+    let first = soon(async {
+        tokio::select! { tenure = one.elected() => tenure, tenure = two.elected() => tenure }
+    })
+    .await
+    .unwrap();
+    let mut one_events = one.events();
+    let mut two_events = two.events();
+    // The same flags, so that the cluster has the same identity.
+    server.restart_empty().unwrap();
+    let quarantined = |event: &Event| matches!(event, Event::Quarantined { .. }).then_some(());
+    tokio::select! {
+        () = event(&mut one_events, quarantined) => {}
+        () = event(&mut two_events, quarantined) => {}
+    }
+    let second = soon(async {
+        loop {
+            let tenures = [one.tenure(), two.tenure()];
+            if let Some(next) =
+                tenures.into_iter().flatten().find(|next| next.token() > first.token())
+            {
+                return next;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    })
+    .await;
+    assert!(second.is_current() && !first.is_current());
+    watch.nobody_overlapped();
+}
+
+/// With the token of the old cluster it has the same identity, and keeps every key that it had.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_cluster_restored_from_a_snapshot_gives_itself_away_by_its_log() {
+    let mut server = server();
+    // A log that has gone on for a while: the new one is soon as long as a very short one.
+    for _ in 0..100 {
+        server.api("lease/grant", r#"{"TTL":60}"#).unwrap();
+    }
+    let store = at(&[server.port()]);
+    let (first, wait) = granted(&store, acquire(1, None)).await;
+    assert_eq!(wait, Duration::ZERO);
+    assert_eq!(call(&store, release(1, first)).await.unwrap(), Reply::Released);
+    let folder = std::env::temp_dir().join(format!("tenure-etcd-snapshot-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let snapshot = folder.join("snapshot");
+    let etcdctl = || {
+        let mut command = Command::new("etcdctl");
+        command.env("ETCDCTL_API", "3");
+        command
+    };
+    let endpoint = format!("127.0.0.1:{}", server.port());
+    let saved =
+        etcdctl().args(["--endpoints", &endpoint, "snapshot", "save"]).arg(&snapshot).output();
+    let saved = saved.expect("etcdctl; install it with: apt-get install etcd-client");
+    assert!(saved.status.success(), "{saved:?}");
+
+    // Granted after the snapshot, and lost with all that.
+    let (second, _) = granted(&store, acquire(2, Some(first))).await;
+    let url = server.peer_url();
+    let mut restore = etcdctl();
+    restore.args(["snapshot", "restore"]).arg(&snapshot).args(["--name", "one"]);
+    restore.args(["--initial-advertise-peer-urls", &url]);
+    restore.args(["--initial-cluster", &format!("one={url}"), "--data-dir"]);
+    server.restart_from(&mut restore).unwrap();
+    std::fs::remove_dir_all(&folder).unwrap();
+
+    // Somebody who knows no more than the snapshot.
+    let reply = answered(&store, acquire(3, Some(first))).await;
+    let Reply::Granted { token: third, wait } = reply else { panic!("{reply:?}") };
+    is_whole(wait);
+    assert!(third > second, "{third} is granted after {second}");
+    let (again, wait) = granted(&store, acquire(3, None)).await;
+    assert_eq!(again, third);
+    is_whole(wait);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_longer_quarantine_than_the_first_is_waited_out_as_well() {
+    let server = server();
+    let store = Etcd::new(local(&[server.port()]));
+    let short = Duration::from_secs(2);
+    let tenure::store::Request::Acquire { holder, seen, ttl, profile, .. } =
+        acquire_for(1, None, TTL)
+    else {
+        panic!("an acquire")
+    };
+    let asking = |quarantine| {
+        let profile = profile.clone();
+        tenure::store::Request::Acquire { holder, seen, ttl, quarantine, profile }
+    };
+    let (_, wait) = granted(&store, asking(short)).await;
+    assert_eq!(wait, short);
+    let (_, wait) = granted(&store, asking(short * 2)).await;
+    assert!(wait > short && wait <= short * 2, "{wait:?}");
+    tokio::time::sleep(Duration::from_secs(4)).await;
+    // The first is over, and nothing counted on: what is left of the longer one begins.
+    let (_, wait) = granted(&store, asking(short * 2)).await;
+    assert_eq!(wait, short);
+    tokio::time::sleep(Duration::from_secs(4)).await;
+    for quarantine in [short * 2, short] {
+        assert_eq!(granted(&store, asking(quarantine)).await.1, Duration::ZERO);
+    }
+}

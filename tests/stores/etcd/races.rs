@@ -1,0 +1,191 @@
+//! What is paused, late or lost between the steps of one request.
+
+use std::time::Duration;
+
+use tenure::store::{Key, Reply, Request, Store, StoreErrorKind};
+use tenure_servers::{EtcdCluster, Flow, Proxy};
+
+use super::support::{
+    FAST, acquire, acquire_for, answered, at, call, granted, held, job, renew_for, server,
+};
+
+/// A keepalive that is answered by a leader which was replaced while it was paused extends nothing:
+/// it must not count.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_renewal_by_a_leader_that_was_replaced_does_not_count() {
+    let mut cluster = EtcdCluster::start(3, &FAST).unwrap();
+    let ttl = Duration::from_secs(20);
+    for round in 0..5_u128 {
+        let paused = cluster.leader(0).unwrap();
+        let store = at(&[cluster.ports()[paused]]);
+        let seen = match call(&store, acquire_for(round + 1, None, ttl)).await.unwrap() {
+            Reply::Granted { token, .. } => token,
+            Reply::Stale { last } => {
+                granted(&store, acquire_for(round + 1, Some(last), ttl)).await.0
+            }
+            other => panic!("{other:?}"),
+        };
+        let renew = || renew_for(round + 1, seen, ttl);
+        assert_eq!(call(&store, renew()).await.unwrap(), Reply::Renewed);
+        cluster.member(paused).pause().unwrap();
+        // It waits in the socket of the one that is paused.
+        let key = job();
+        let mut waiting = Box::pin(store.call(&key, renew()));
+        assert!(futures_util::poll!(waiting.as_mut()).is_pending());
+        let other = (paused + 1) % 3;
+        let replaced = async {
+            while cluster.leader(other).unwrap() == paused {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(20), replaced).await.unwrap();
+        // For long enough to tell a lease that is extended now from one that was then.
+        tokio::time::sleep(Duration::from_secs(3)).await;
+        cluster.member(paused).resume().unwrap();
+        // The same outcome whichever the paused one notices first: the request, or its successor.
+        match tokio::time::timeout(Duration::from_secs(20), waiting).await.unwrap() {
+            Ok(Reply::Renewed) => {
+                let others = at(&[cluster.ports()[other]]);
+                let remaining = held(&others, Request::Observe).await.remaining;
+                assert!(
+                    remaining + Duration::from_secs(1) >= ttl,
+                    "extended, and {remaining:?} remain"
+                );
+            }
+            Ok(other) => panic!("{other:?}"),
+            Err(_) => {}
+        }
+        let reply = answered(&at(&cluster.ports()), super::support::release(round + 1, seen)).await;
+        assert_eq!(reply, Reply::Released);
+    }
+}
+
+/// Its keepalive was answered in one term and its read in the next: who answered the first?
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_renewal_across_a_change_of_etcds_leader_is_unknown() {
+    let cluster = EtcdCluster::start(3, &FAST).unwrap();
+    let leader = cluster.leader(0).unwrap();
+    let target = ([127, 0, 0, 1], cluster.ports()[leader]).into();
+    let proxy = Proxy::start(target).await.unwrap();
+    let store = at(&[proxy.port()]);
+    let (token, _) = granted(&store, acquire(1, None)).await;
+    let renew = || super::support::renew(1, token);
+    assert_eq!(call(&store, renew()).await.unwrap(), Reply::Renewed);
+
+    proxy.set_replies(Flow::Hold);
+    let waiting = tokio::spawn({
+        let (store, renew) = (store.clone(), renew());
+        async move { store.call(&job(), renew).await }
+    });
+    // The keepalive is done, and its answer on the way.
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    let next = (leader + 1) % 3;
+    cluster.move_leader(next).unwrap();
+    assert_eq!(cluster.leader(leader).unwrap(), next);
+    proxy.set_replies(Flow::Forward);
+    let error = waiting.await.unwrap().unwrap_err();
+    assert_eq!(error.kind(), StoreErrorKind::NoLeader, "{error}");
+    assert_eq!(answered(&store, renew()).await, Reply::Renewed);
+}
+
+/// A whole tenure of another candidate passes between the steps of one that knows of none.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_two_who_know_of_no_tenure_one_is_granted_however_they_interleave() {
+    let server = server();
+    let direct = at(&[server.port()]);
+    let proxy = Proxy::start(([127, 0, 0, 1], server.port()).into()).await.unwrap();
+    let slow = at(&[proxy.port()]);
+    let apart = Duration::from_millis(60);
+    call(&slow, Request::Observe).await.unwrap();
+    proxy.set_requests(Flow::Delay(apart));
+    for offset in 0..12 {
+        let key = Key::new(format!("job-{offset}")).unwrap();
+        let late = tokio::spawn({
+            let (slow, key) = (slow.clone(), key.clone());
+            async move { slow.call(&key, acquire(1, None)).await }
+        });
+        tokio::time::sleep(apart / 2 * offset).await;
+        let first = direct.call(&key, acquire(2, None)).await.unwrap();
+        if let Reply::Granted { token, .. } = first {
+            let release = super::support::release(2, token);
+            assert_eq!(direct.call(&key, release).await.unwrap(), Reply::Released);
+        }
+        let late = late.await.unwrap().unwrap();
+        let is_granted = |reply: &Reply| matches!(reply, Reply::Granted { .. });
+        assert!(is_granted(&late) != is_granted(&first), "{first:?}, and then {late:?}");
+    }
+}
+
+/// Given up at every possible point; the next try finds the election in order.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn requests_given_up_at_any_step_leave_nothing_half_done() {
+    let server = server();
+    let store = at(&[server.port()]);
+    let other = at(&[server.port()]);
+    let mut last = None;
+    for step in 0..60_u64 {
+        let patience = Duration::from_micros(step * 100);
+        let number = u128::from(step) + 1;
+        let key = job();
+        let _ = tokio::time::timeout(patience, store.call(&key, acquire(number, last))).await;
+        // Granted at once if it came through, and anew otherwise.
+        let (token, _) = granted(&store, acquire(number, last)).await;
+        assert!(last < Some(token));
+        let renew = || super::support::renew(number, token);
+        let _ = tokio::time::timeout(patience, store.call(&key, renew())).await;
+        assert_eq!(call(&store, renew()).await.unwrap(), Reply::Renewed);
+        let incumbent = held(&other, acquire(1_000, last)).await;
+        assert_eq!(incumbent.token, token);
+        let release = || super::support::release(number, token);
+        let _ = tokio::time::timeout(patience, store.call(&key, release())).await;
+        let reply = call(&store, release()).await.unwrap();
+        assert!(matches!(reply, Reply::Released | Reply::NotHeld), "{reply:?}");
+        assert_eq!(call(&other, Request::Observe).await.unwrap(), Reply::Vacant);
+        last = Some(token);
+    }
+}
+
+/// Whatever was held back in the network comes in the tenure of somebody else.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn late_requests_of_any_step_change_nothing_of_another_tenure() {
+    let server = server();
+    let direct = at(&[server.port()]);
+    let proxy = Proxy::start(([127, 0, 0, 1], server.port()).into()).await.unwrap();
+    let (mut token, _) = granted(&direct, acquire(1, None)).await;
+    for round in 0..10_u128 {
+        let late = at(&[proxy.port()]);
+        let (old, new) = (round + 1, round + 2);
+        assert_eq!(call(&late, super::support::renew(old, token)).await.unwrap(), Reply::Renewed);
+        proxy.set_requests(Flow::Hold);
+        let key = job();
+        let requests = [
+            super::support::renew(old, token),
+            super::support::release(old, token),
+            acquire(old, None),
+        ];
+        let waiting = requests.map(|request| {
+            let (late, key) = (late.clone(), key.clone());
+            tokio::spawn(async move { late.call(&key, request).await })
+        });
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        assert_eq!(
+            call(&direct, super::support::release(old, token)).await.unwrap(),
+            Reply::Released
+        );
+        let (next, _) = granted(&direct, acquire(new, Some(token))).await;
+        proxy.set_requests(Flow::Forward);
+        for (late, answer) in waiting.into_iter().enumerate() {
+            // Some are unknown: one that was given up takes the others along.
+            let Ok(answer) = answer.await.unwrap() else { continue };
+            let fits = match late {
+                0 => matches!(answer, Reply::Superseded { .. }),
+                1 => answer == Reply::NotHeld,
+                _ => matches!(&answer, Reply::Held(incumbent) if incumbent.token == next),
+            };
+            assert!(fits, "request {late} was answered {answer:?}");
+        }
+        let incumbent = held(&direct, Request::Observe).await;
+        assert_eq!((incumbent.token, incumbent.holder), (next, super::support::holder(new)));
+        token = next;
+    }
+}

@@ -1,0 +1,174 @@
+//! A server for every row of the store contract; and what only etcd has.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use tenure::store::etcd::Etcd;
+use tenure::store::{Reply, Request, StoreErrorKind};
+use tenure::{Candidate, StartError};
+use tenure_servers::EtcdServer;
+use tenure_sim::conformance::{Data, Harness, Mishap, Unsupported};
+
+use super::support::{
+    TTL, acquire, acquire_for, answered, at, call, granted, held, local, release, renew, renew_for,
+    server,
+};
+
+/// A server of a test's own.
+pub(crate) struct OnAServer(Mutex<EtcdServer>);
+
+impl OnAServer {
+    pub(crate) fn start() -> Self {
+        Self(Mutex::new(server()))
+    }
+
+    fn with<T>(&self, of: impl FnOnce(&mut EtcdServer) -> T) -> T {
+        of(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Harness for OnAServer {
+    type Store = Etcd;
+
+    async fn connect(&self) -> Etcd {
+        Etcd::new(local(&[self.with(|server| server.port())]))
+    }
+
+    async fn restart(&self, data: Data) -> Result<(), Unsupported> {
+        self.with(|server| match data {
+            Data::Kept => server.restart().unwrap(),
+            Data::Lost => server.restart_empty().unwrap(),
+        });
+        Ok(())
+    }
+
+    /// Elections and quarantines are leases. What else is kept is in records that only the store can write.
+    async fn suffer(&self, mishap: Mishap) -> Result<(), Unsupported> {
+        // All keys in `tenure/leader/`, and the quarantine's.
+        let range = match mishap {
+            Mishap::LeasesEnd => {
+                r#"{"key":"dGVudXJlL2xlYWRlci8=","range_end":"dGVudXJlL2xlYWRlcjA="}"#
+            }
+            Mishap::LongTime => r#"{"key":"dGVudXJlL3F1YXJhbnRpbmU="}"#,
+            _ => return Err(Unsupported),
+        };
+        self.with(|server| {
+            let found = server.api("kv/range", range).unwrap();
+            for record in found["kvs"].as_array().into_iter().flatten() {
+                let revoked = format!("{{\"ID\":{}}}", record["lease"]);
+                server.api("lease/revoke", &revoked).unwrap();
+            }
+        });
+        Ok(())
+    }
+}
+
+/// In place of the row that is skipped: etcd has written what it acknowledged.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_restart_keeps_the_lease_and_makes_nobody_wait() {
+    let mut server = server();
+    let store = at(&[server.port()]);
+    let (token, _) = granted(&store, acquire(1, None)).await;
+    server.restart().unwrap();
+    let reply = answered(&store, acquire(1, None)).await;
+    assert_eq!(reply, Reply::Granted { token, wait: Duration::ZERO });
+    assert_eq!(call(&store, renew(1, token)).await.unwrap(), Reply::Renewed);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn leases_are_of_whole_seconds() {
+    let server = server();
+    let store = at(&[server.port()]);
+    let uneven = Duration::from_millis(2_500);
+    let (token, _) = granted(&store, acquire(1, None)).await;
+    for request in [acquire_for(2, None, uneven), renew_for(1, token, uneven)] {
+        let error = call(&store, request).await.unwrap_err();
+        assert_eq!(error.kind(), StoreErrorKind::Ttl);
+        assert!(error.to_string().ends_with("it is 2.5s; etcd keeps whole seconds"), "{error}");
+    }
+    // Nothing came of it.
+    assert_eq!(call(&store, renew(1, token)).await.unwrap(), Reply::Renewed);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_lengthens_leases_is_not_as_it_was_said_to_be() {
+    let server = EtcdServer::start_with(&["--election-timeout", "3000"]).unwrap();
+    let store = at(&[server.port()]);
+    let error = call(&store, acquire_for(1, None, Duration::from_secs(4))).await.unwrap_err();
+    assert_eq!(error.kind(), StoreErrorKind::Ttl);
+    let text = error.to_string();
+    assert!(text.contains("it is 4 s, and the server makes it 5 s"), "{text}");
+    assert!(text.contains("than the 200ms that are configured"), "{text}");
+    granted(&store, acquire_for(1, None, Duration::from_secs(5))).await;
+}
+
+#[tokio::test]
+async fn settings_that_can_not_hold_are_refused_before_anything_is_sent() {
+    let start = |ttl| {
+        let config = tenure::Config::builder(Duration::from_secs(ttl)).build().unwrap();
+        Candidate::builder(at(&[1]), "job").config(config).start()
+    };
+    assert!(matches!(start(2), Err(StartError::Config { store: "etcd", .. })));
+    start(30).unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn another_connection_of_the_holder_may_renew_and_release() {
+    let server = server();
+    let (one, other) = (at(&[server.port()]), at(&[server.port()]));
+    let (token, _) = granted(&one, acquire(1, None)).await;
+    for store in [&one, &other, &one, &other] {
+        assert_eq!(call(store, renew(1, token)).await.unwrap(), Reply::Renewed);
+    }
+    // Moved to another lease by one, which the other still remembers as it was.
+    assert_eq!(call(&one, renew_for(1, token, TTL * 2)).await.unwrap(), Reply::Renewed);
+    assert_eq!(call(&other, renew(1, token)).await.unwrap(), Reply::Renewed);
+    assert_eq!(call(&one, renew_for(1, token, TTL * 2)).await.unwrap(), Reply::Renewed);
+    assert_eq!(call(&other, release(1, token)).await.unwrap(), Reply::Released);
+    assert_eq!(call(&one, renew(1, token)).await.unwrap(), Reply::Superseded { last: Some(token) });
+    assert_eq!(call(&one, release(1, token)).await.unwrap(), Reply::NotHeld);
+}
+
+/// Also by those who did not get it, and those who gave it back.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_etcd_lease_is_left_behind() {
+    let server = server();
+    let store = at(&[server.port()]);
+    let leases =
+        || server.api("lease/leases", "{}").unwrap()["leases"].as_array().map_or(0, Vec::len);
+    let (token, _) = granted(&store, acquire(1, None)).await;
+    held(&store, acquire(2, None)).await;
+    let asked = (10..26).map(|number| call(&store, acquire(number, Some(token))));
+    futures_util::future::join_all(asked).await;
+    assert_eq!(leases(), 1);
+    assert_eq!(call(&store, renew_for(1, token, TTL * 2)).await.unwrap(), Reply::Renewed);
+    assert_eq!(call(&store, release(1, token)).await.unwrap(), Reply::Released);
+    let asked = (10..26).map(|number| call(&store, acquire(number, Some(token))));
+    let replies = futures_util::future::join_all(asked).await;
+    let is_granted = |reply: &&Result<Reply, _>| matches!(reply, Ok(Reply::Granted { .. }));
+    assert_eq!(replies.iter().filter(is_granted).count(), 1);
+    for _ in 0..200 {
+        if leases() == 1 {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    panic!("{} leases are there, and one is needed", leases());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_record_can_be_read_by_people() {
+    let server = server();
+    let store = at(&[server.port()]);
+    let (token, _) = granted(&store, acquire(7, None)).await;
+    // tenure/leader/job
+    let found = server.api("kv/range", r#"{"key":"dGVudXJlL2xlYWRlci9qb2I="}"#).unwrap();
+    let created: u64 = found["kvs"][0]["create_revision"].as_str().unwrap().parse().unwrap();
+    assert!(token.get() > created);
+    assert_ne!(found["kvs"][0]["lease"].as_str(), None);
+    assert_eq!(call(&store, Request::Observe).await.unwrap(), {
+        let incumbent = held(&store, Request::Observe).await;
+        assert_eq!((&*incumbent.name, incumbent.token), ("worker-7", token));
+        Reply::Held(incumbent)
+    });
+}

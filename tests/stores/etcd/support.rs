@@ -1,0 +1,43 @@
+//! What the stories of the etcd store need beside: members, stores, and settings.
+
+use std::time::Duration;
+
+use tenure::Config;
+use tenure::store::etcd::{Etcd, EtcdConfig};
+use tenure_servers::EtcdServer;
+
+pub(crate) use crate::support::*;
+
+/// Members that change their leader quickly, so that leases may be short.
+pub(crate) const FAST: [&str; 4] = ["--heartbeat-interval", "20", "--election-timeout", "200"];
+
+pub(crate) fn server() -> EtcdServer {
+    EtcdServer::start_with(&FAST).expect("an etcd server")
+}
+
+/// Members at those ports of this machine that are started as [`FAST`].
+pub(crate) fn local(ports: &[u16]) -> EtcdConfig {
+    let first = EtcdConfig::new("127.0.0.1", ports[0]);
+    let all = ports[1..].iter().fold(first, |config, &port| config.endpoint("127.0.0.1", port));
+    all.election_timeout(Duration::from_millis(200)).unwrap()
+}
+
+/// A store there, which takes an empty cluster for whole.
+pub(crate) fn at(ports: &[u16]) -> Etcd {
+    Etcd::new(local(ports).trust_empty_store(true))
+}
+
+/// Leases of 5 s, in clusters that are [`FAST`].
+pub(crate) fn quick() -> Config {
+    Config::builder(Duration::from_secs(5))
+        .request_timeout(Duration::from_millis(400))
+        .retry(Duration::from_millis(50), Duration::from_millis(100))
+        .renew_interval(Duration::from_secs(1))
+        .build()
+        .unwrap()
+}
+
+/// Leases of a minute: whoever takes over within seconds has not waited for an end.
+pub(crate) fn patient() -> Config {
+    Config::builder(Duration::from_secs(60)).build().unwrap()
+}

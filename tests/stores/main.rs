@@ -1,0 +1,14 @@
+//! The stores against real servers, files and processes: every row of the store contract, servers that are
+//! not what they should be, and elections while servers and networks fail.
+//!
+//! Needs `redis-server`, PostgreSQL and `etcd`; the tests of one that is missing fail, and say how to install it.
+
+#![allow(clippy::unwrap_used, reason = "a test that panics says where and why")]
+
+mod contract;
+mod etcd;
+mod messages;
+mod postgres;
+mod redis;
+mod sqlite;
+mod support;

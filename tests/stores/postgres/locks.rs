@@ -1,0 +1,150 @@
+//! Requests that wait for a row's lock: the clock that they go by is read after they have it.
+
+use std::time::Duration;
+
+use tenure::store::Reply;
+use tenure::store::postgres::Postgres;
+use tenure_servers::PostgresServer;
+use tokio_postgres::Client;
+
+use super::support::{
+    TTL, acquire, acquire_for, at, call, client, granted, held, release, renew, server, sessions,
+    unix_micros,
+};
+
+const SHORT: Duration = Duration::from_millis(600);
+const WAITS: &str = "wait_event_type = 'Lock'";
+
+/// Holds on to the row of the election of all tests.
+async fn lock(server: &PostgresServer) -> Client {
+    let client = client(server.port()).await;
+    client.batch_execute("BEGIN; SELECT FROM tenure.leases FOR UPDATE").await.unwrap();
+    client
+}
+
+/// The request is sent while the lease of [`SHORT`] is live, gets its lock when that has ended, and finds
+/// the row as it was. The answer to it.
+async fn across_the_end(
+    server: &PostgresServer,
+    store: &Postgres,
+    request: tenure::store::Request,
+) -> Reply {
+    let holds = lock(server).await;
+    let asked = tokio::spawn({
+        let store = store.clone();
+        async move { call(&store, request).await.unwrap() }
+    });
+    sessions(server, WAITS, 1).await;
+    let live = "SELECT lease_end > 1e6 * extract(epoch FROM clock_timestamp()) FROM tenure.leases";
+    assert_eq!(server.sql(live).unwrap(), "t", "the machine is too slow for this test");
+    tokio::time::sleep(SHORT).await;
+    holds.batch_execute("ROLLBACK").await.unwrap();
+    asked.await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_renewal_that_waited_until_its_lease_had_ended_does_not_resurrect_it() {
+    let server = server();
+    let store = at(server.port());
+    call(&store, renew(1, tenure::Token::FIRST)).await.unwrap();
+    let (token, _) = granted(&store, acquire_for(1, None, SHORT)).await;
+    let reply = across_the_end(&server, &store, renew(1, token)).await;
+    assert_eq!(reply, Reply::Superseded { last: Some(token) });
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_release_that_waited_until_its_lease_had_ended_releases_nothing() {
+    let server = server();
+    let store = at(server.port());
+    call(&store, release(1, tenure::Token::FIRST)).await.unwrap();
+    let (token, _) = granted(&store, acquire_for(1, None, SHORT)).await;
+    let reply = across_the_end(&server, &store, release(1, token)).await;
+    assert_eq!(reply, Reply::NotHeld);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_acquire_that_waited_is_granted_by_the_time_of_its_grant() {
+    let server = server();
+    let store = at(server.port());
+    let (first, _) = granted(&store, acquire_for(1, None, SHORT)).await;
+    let holds = lock(&server).await;
+    let asked = tokio::spawn({
+        let store = store.clone();
+        // Asked while the first lease is live: it would be held.
+        async move { granted(&store, acquire(2, Some(first))).await }
+    });
+    sessions(&server, WAITS, 1).await;
+    tokio::time::sleep(SHORT).await;
+    let released = unix_micros();
+    holds.batch_execute("ROLLBACK").await.unwrap();
+    let (second, _) = asked.await.unwrap();
+    assert!(second.get() >= released, "granted {} us too early", released - second.get());
+    let at_least = TTL.saturating_sub(Duration::from_micros(unix_micros() - released));
+    let remaining = held(&store, acquire(3, None)).await.remaining;
+    assert!(remaining >= at_least, "{remaining:?} of {at_least:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_two_first_acquires_of_an_election_the_second_waits_for_the_first() {
+    for (ends, is_granted) in [("COMMIT", false), ("ROLLBACK", true)] {
+        let server = server();
+        let store = at(server.port());
+        call(&store, tenure::store::Request::Observe).await.unwrap();
+        let first = client(server.port()).await;
+        let acquires = "BEGIN; SELECT tenure.leases_acquire('job', \
+             decode(repeat('00', 15) || '07', 'hex'), 0, 60000000, 0, 'first', '', true)";
+        first.batch_execute(acquires).await.unwrap();
+        let asked = tokio::spawn({
+            let store = store.clone();
+            async move { call(&store, acquire(2, None)).await.unwrap() }
+        });
+        sessions(&server, WAITS, 1).await;
+        first.batch_execute(ends).await.unwrap();
+        match asked.await.unwrap() {
+            Reply::Granted { .. } if is_granted => {}
+            Reply::Held(incumbent) if !is_granted => assert_eq!(incumbent.name, "first"),
+            other => panic!("{ends}: {other:?}"),
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_leads_can_be_seen_while_somebody_writes() {
+    let server = server();
+    let store = at(server.port());
+    let (token, _) = granted(&store, acquire(1, None)).await;
+    let _holds = lock(&server).await;
+    assert_eq!(held(&store, tenure::store::Request::Observe).await.token, token);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_caller_gave_up_does_not_wait_for_ever() {
+    let server = server();
+    let store = at(server.port());
+    let (token, _) = granted(&store, acquire(1, None)).await;
+    let _holds = lock(&server).await;
+    let late = tokio::time::timeout(Duration::from_millis(300), call(&store, renew(1, token)));
+    late.await.unwrap_err();
+    sessions(&server, WAITS, 0).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_leads_is_not_forgotten_while_a_renewal_is_being_committed() {
+    let server = server();
+    let store = at(server.port());
+    let (token, _) = granted(&store, acquire_for(1, None, SHORT)).await;
+    // A renewal in time, whose commit takes longer than what was left of the lease.
+    let renews = client(server.port()).await;
+    let sql = format!(
+        "BEGIN; SELECT tenure.leases_renew('job', decode(repeat('00', 15) || '01', 'hex'), {token}, 60000000)"
+    );
+    renews.batch_execute(&sql).await.unwrap();
+    tokio::time::sleep(SHORT).await;
+    let asked = tokio::spawn({
+        let store = store.clone();
+        async move { call(&store, tenure::store::Request::Observe).await.unwrap() }
+    });
+    sessions(&server, WAITS, 1).await;
+    renews.batch_execute("COMMIT").await.unwrap();
+    assert!(matches!(asked.await.unwrap(), Reply::Held(incumbent) if incumbent.token == token));
+}

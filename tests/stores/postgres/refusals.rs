@@ -1,0 +1,288 @@
+//! Real servers that are not what they should be, and users that may not do what they should: each says so by
+//! a typed error, and grants nothing.
+
+use std::time::Duration;
+
+use tenure::store::postgres::{LeaseTable, Postgres, PostgresConfig, Secret};
+use tenure::store::{Key, Reply, Request, Store, StoreErrorKind};
+use tenure_servers::PostgresServer;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
+
+use super::support::{
+    acquire, all_requests, answered, at, call, client, granted, local, release, renew, server, soon,
+};
+
+const PASSWORD: &str = "correct-horse";
+
+/// Every request fails like that, says that, and says nothing of the password.
+async fn refuses(store: &Postgres, requests: &[Request], kind: StoreErrorKind, says: &str) {
+    for request in requests {
+        let error = call(store, request.clone()).await.unwrap_err();
+        assert_eq!(error.kind(), kind, "{request:?}: {error}");
+        let shown = format!("{error} {error:?} {store:?}");
+        assert!(shown.contains(says), "{shown}");
+        assert!(!shown.contains("horse"), "{shown}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_password_that_is_missing_or_wrong() {
+    let server = server();
+    server.sql("CREATE ROLE app LOGIN PASSWORD 'correct-horse'").unwrap();
+    server.sql("CREATE DATABASE app OWNER app").unwrap();
+    for method in ["scram-sha-256", "password"] {
+        server.authenticate(&format!("host all all 127.0.0.1/32 {method}")).unwrap();
+        let port = server.port();
+        let app = || {
+            let config = PostgresConfig::new("127.0.0.1", port, "app").trust_empty_store(true);
+            config.connect_timeout(Duration::from_secs(5))
+        };
+        let kind = StoreErrorKind::Authentication;
+        refuses(&Postgres::new(app()), &all_requests(), kind, "").await;
+        let wrong = Postgres::new(app().password(Secret::new("wrong-horse")));
+        refuses(&wrong, &all_requests(), kind, "28P01").await;
+        let url = format!("postgres://nobody:{PASSWORD}@127.0.0.1:{port}/app");
+        let nobody = Postgres::new(PostgresConfig::from_url(&url).unwrap());
+        refuses(&nobody, &all_requests()[..1], kind, "nobody").await;
+        let right = Postgres::new(app().password(Secret::new(PASSWORD)));
+        call(&right, Request::Observe).await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_unknown_database() {
+    let server = server();
+    let store = Postgres::new(local(server.port()).database("nowhere"));
+    refuses(&store, &all_requests(), StoreErrorKind::Missing, "\"nowhere\" does not exist").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_table_that_is_not_there_and_shall_not_be_made() {
+    let server = server();
+    let store = Postgres::new(local(server.port()).create_table(false).trust_empty_store(true));
+    refuses(&store, &all_requests(), StoreErrorKind::Missing, "LeaseTable::schema_sql").await;
+    server.sql(&LeaseTable::default().schema_sql()).unwrap();
+    granted(&store, acquire(1, None)).await;
+    // Under a connection that has seen it.
+    server.sql("DROP SCHEMA tenure CASCADE").unwrap();
+    let observe = [Request::Observe];
+    refuses(&store, &observe, StoreErrorKind::Missing, "LeaseTable::schema_sql").await;
+    refuses(&store, &observe, StoreErrorKind::Missing, "LeaseTable::schema_sql").await;
+    server.sql(&LeaseTable::default().schema_sql()).unwrap();
+    granted(&store, acquire(1, None)).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_table_of_another_version() {
+    let server = server();
+    call(&at(server.port()), Request::Observe).await.unwrap();
+    let newer = "CREATE OR REPLACE FUNCTION tenure.leases_version() RETURNS integer \
+         LANGUAGE sql IMMUTABLE AS 'SELECT 2'";
+    server.sql(newer).unwrap();
+    let kind = StoreErrorKind::UnsupportedVersion;
+    let says = "has version 2; this store knows 1";
+    refuses(&at(server.port()), &all_requests(), kind, says).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_user_without_rights_is_told_which_to_ask_for() {
+    let server = server();
+    let table = LeaseTable::new("elec\"tions", "Leads").unwrap();
+    server
+        .sql("CREATE ROLE \"wee'k\" LOGIN; GRANT CONNECT ON DATABASE postgres TO \"wee'k\"")
+        .unwrap();
+    let weak = || {
+        let config = PostgresConfig::new("127.0.0.1", server.port(), "wee'k").database("postgres");
+        config.table(table.clone()).trust_empty_store(true).connect_timeout(Duration::from_secs(5))
+    };
+    let (kind, store) = (StoreErrorKind::Permission, Postgres::new(weak()));
+    // It may not make the table.
+    refuses(&store, &all_requests(), kind, "permission denied for database postgres").await;
+    server.sql(&table.schema_sql()).unwrap();
+    // Nor use it, as long as it has not been told.
+    let grants = table.grants_sql("wee'k");
+    for grant in grants.split_inclusive(';') {
+        let error = call(&store, acquire(1, None)).await.unwrap_err();
+        assert_eq!(error.kind(), kind, "{error}");
+        assert!(error.to_string().contains(&grants), "{error}");
+        server.sql(grant).unwrap();
+    }
+    // What it says is enough for everything but purging.
+    let (token, _) = granted(&store, acquire(1, None)).await;
+    assert_eq!(call(&store, renew(1, token)).await.unwrap(), Reply::Renewed);
+    assert!(matches!(call(&store, Request::Observe).await.unwrap(), Reply::Held(_)));
+    assert_eq!(call(&store, release(1, token)).await.unwrap(), Reply::Released);
+    let error = store.purge(Duration::ZERO).await.unwrap_err();
+    assert_eq!(error.kind(), kind);
+    assert!(error.to_string().contains("GRANT DELETE ON \"elec\"\"tions\".\"Leads\""), "{error}");
+    // And for nothing else.
+    let drop = server.sql_as("wee'k", "postgres", "DROP TABLE \"elec\"\"tions\".\"Leads\"");
+    drop.unwrap_err();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_does_not_write_to_disk() {
+    let server = PostgresServer::start_with(&["fsync=off"]).unwrap();
+    let store = Postgres::new(local(server.port()));
+    let kind = StoreErrorKind::NotDurable;
+    refuses(&store, &[acquire(1, None)], kind, "set fsync to on").await;
+    assert_eq!(server.sql("SELECT count(*) FROM tenure.leases").unwrap(), "0");
+    granted(&at(server.port()), acquire(1, None)).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_standby() {
+    let primary = server();
+    let (token, _) = granted(&at(primary.port()), acquire(1, None)).await;
+    let standby = primary.replica(&[]).unwrap();
+    let store = at(standby.port());
+    // It could tell who leads, but not who leads by now.
+    refuses(&store, &all_requests(), StoreErrorKind::NotPrimary, "").await;
+    standby.promote().unwrap();
+    let Reply::Held(incumbent) = answered(&store, Request::Observe).await else { panic!("held") };
+    assert_eq!(incumbent.token, token);
+}
+
+/// Whatever the server's settings say about commits and messages.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_commit_whose_wait_for_a_synchronous_standby_was_cut_short_is_unknown() {
+    for (setting, ends) in [
+        ("synchronous_commit=off", "pg_cancel_backend"),
+        ("synchronous_commit=local", "pg_cancel_backend"),
+        ("client_min_messages=error", "pg_cancel_backend"),
+        ("lc_messages=C", "pg_terminate_backend"),
+    ] {
+        let server = PostgresServer::start_with(&[setting]).unwrap();
+        let store = at(server.port());
+        let (token, _) = granted(&store, acquire(1, None)).await;
+        server.sql("ALTER SYSTEM SET synchronous_standby_names = 'nobody'").unwrap();
+        server.sql("SELECT pg_reload_conf()").unwrap();
+        // Until the server has read its settings.
+        let asked = tokio::spawn({
+            let store = store.clone();
+            async move {
+                loop {
+                    if let Err(error) = call(&store, renew(1, token)).await {
+                        return error;
+                    }
+                }
+            }
+        });
+        let end =
+            format!("SELECT count({ends}(pid)) FROM pg_stat_activity WHERE wait_event = 'SyncRep'");
+        soon(async {
+            while server.sql(&end).unwrap() == "0" {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        })
+        .await;
+        let error = asked.await.unwrap();
+        assert_eq!(error.kind(), StoreErrorKind::NotDurable, "{setting}, {ends}: {error}");
+        // It was carried out all the same.
+        assert!(matches!(call(&store, Request::Observe).await.unwrap(), Reply::Held(_)));
+    }
+}
+
+/// Whatever the role is told by default.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn settings_of_the_database_that_would_get_in_the_way() {
+    let server = server();
+    for setting in [
+        "default_transaction_isolation = 'serializable'",
+        "search_path = 'nowhere'",
+        // The last, since nothing can be set any more then.
+        "default_transaction_read_only = on",
+    ] {
+        server.sql(&format!("ALTER ROLE postgres SET {setting}")).unwrap();
+    }
+    let store = at(server.port());
+    let (token, _) = granted(&store, acquire(1, None)).await;
+    server
+        .sql("BEGIN READ WRITE; ALTER ROLE postgres SET timezone = 'Asia/Tokyo'; COMMIT")
+        .unwrap();
+    let (_, wait) = granted(&at(server.port()), acquire(1, None)).await;
+    assert_eq!(wait, Duration::ZERO, "the server is the same in every session");
+    // Under another isolation this would fail instead of waiting.
+    let writes = client(server.port()).await;
+    writes
+        .batch_execute("BEGIN READ WRITE; UPDATE tenure.leases SET name = 'other'")
+        .await
+        .unwrap();
+    let asked = tokio::spawn({
+        let store = store.clone();
+        async move { call(&store, renew(1, token)).await }
+    });
+    super::support::sessions(&server, "wait_event_type = 'Lock'", 1).await;
+    writes.batch_execute("COMMIT").await.unwrap();
+    assert_eq!(asked.await.unwrap().unwrap(), Reply::Renewed);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_damaged_record_is_no_vacancy() {
+    let server = server();
+    let store = at(server.port());
+    granted(&store, acquire(1, None)).await;
+    for damage in ["ttl = -1", "token = -7", "holder = ''", "lease_end = NULL", "released = NULL"] {
+        let sql = format!("UPDATE tenure.leases SET {damage}");
+        server.sql(&sql).expect_err("the table refuses it");
+    }
+    server.sql("ALTER TABLE tenure.leases DROP CONSTRAINT leases_holder_check").unwrap();
+    server.sql("UPDATE tenure.leases SET holder = 'somebody'").unwrap();
+    for request in [acquire(2, None), Request::Observe] {
+        let error = call(&store, request).await.unwrap_err();
+        assert_eq!(error.kind(), StoreErrorKind::UnexpectedReply, "{error}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_token_beyond_what_the_table_holds_is_refused() {
+    let server = server();
+    let store = at(server.port());
+    for (seen, says) in [(u64::MAX, "a bigint"), (i64::MAX.cast_unsigned(), "out of range")] {
+        let request = acquire(1, tenure::Token::new(seen));
+        refuses(&store, &[request], StoreErrorKind::Refused, says).await;
+    }
+    call(&store, Request::Observe).await.unwrap();
+}
+
+/// Answers everything that it reads with the same bytes; without any, it hangs up.
+async fn server_that_says(bytes: &'static [u8]) -> u16 {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    tokio::spawn(async move {
+        while let Ok((mut client, _)) = listener.accept().await {
+            tokio::spawn(async move {
+                let mut buffer = [0; 4096];
+                while matches!(client.read(&mut buffer).await, Ok(1..)) {
+                    if bytes.is_empty() || client.write_all(bytes).await.is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+    });
+    port
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn somebody_else_at_the_port() {
+    let key = Key::new("job").unwrap();
+    for (says, kinds) in [
+        (&b""[..], &[StoreErrorKind::Disconnected][..]),
+        (
+            b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n",
+            &[StoreErrorKind::UnexpectedReply, StoreErrorKind::Unreachable],
+        ),
+        (b"\0\xff\x80garbage", &[StoreErrorKind::UnexpectedReply]),
+        (b"N", &[StoreErrorKind::Unreachable]),
+    ] {
+        let port = server_that_says(says).await;
+        let config = PostgresConfig::new("127.0.0.1", port, "u").password(Secret::new(PASSWORD));
+        let store = Postgres::new(config.connect_timeout(Duration::from_millis(500)));
+        let error = soon(store.call(&key, acquire(1, None))).await.unwrap_err();
+        let shown = String::from_utf8_lossy(says);
+        assert!(kinds.contains(&error.kind()), "{shown:?}: {:?} {error}", error.kind());
+        assert!(!format!("{error} {error:?}").contains("horse"));
+    }
+}

@@ -1,0 +1,60 @@
+//! What the stories of the PostgreSQL store need beside: servers, sessions, and stores.
+
+use std::time::Duration;
+
+use tenure::store::postgres::{Postgres, PostgresConfig};
+use tenure::{Candidate, Config};
+use tenure_servers::{PostgresServer, Proxy};
+
+pub(crate) use crate::support::*;
+
+pub(crate) fn server() -> PostgresServer {
+    PostgresServer::start().expect("a PostgreSQL server")
+}
+
+pub(crate) async fn proxy(server: &PostgresServer) -> Proxy {
+    Proxy::start(([127, 0, 0, 1], server.port()).into()).await.unwrap()
+}
+
+/// The superuser at that port of this machine.
+pub(crate) fn local(port: u16) -> PostgresConfig {
+    PostgresConfig::new("127.0.0.1", port, "postgres").connect_timeout(Duration::from_secs(5))
+}
+
+/// A store at that port, which takes an empty server for whole.
+pub(crate) fn at(port: u16) -> Postgres {
+    Postgres::new(local(port).trust_empty_store(true))
+}
+
+/// A candidate in the election of all tests.
+pub(crate) fn candidate(port: u16, name: &str, config: Config) -> Candidate {
+    start(at(port), name, config).0
+}
+
+/// A connection of the test's own, as the superuser, for what takes more than one statement.
+pub(crate) async fn client(port: u16) -> tokio_postgres::Client {
+    use tenure::runtime::{Runtime, TokioRuntime};
+    let stream = TokioRuntime.connect("127.0.0.1", port).await.unwrap();
+    let mut settings = tokio_postgres::Config::new();
+    settings.user("postgres").dbname("postgres").application_name("test");
+    let connected = settings.connect_raw(stream, tokio_postgres::NoTls).await;
+    let (client, connection) = connected.unwrap();
+    tokio::spawn(async move { drop(connection.await) });
+    client
+}
+
+/// Waits until that many sessions of the store are in such a state, as `pg_stat_activity` has it.
+pub(crate) async fn sessions(server: &PostgresServer, state: &str, wanted: usize) {
+    let sql = format!(
+        "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'tenure' AND {state}"
+    );
+    soon(async {
+        while server.sql(&sql).unwrap() != wanted.to_string() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    })
+    .await;
+}
+
+/// A session that listens for wake-ups.
+pub(crate) const LISTENS: &str = "query LIKE 'LISTEN%'";

@@ -1,0 +1,141 @@
+//! The table itself: how it comes about, what it is called, who sees it, what is thrown away.
+
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use tenure::store::postgres::{LeaseTable, Postgres};
+use tenure::store::{Key, Profile, Reply, Request, Store};
+use tenure::{HolderId, Token};
+
+use super::support::{
+    TTL, acquire, acquire_for, at, call, granted, held, local, release, server, soon,
+};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn many_who_make_the_table_at_once_make_one() {
+    let server = server();
+    let stores: Vec<_> = (0..8).map(|_| at(server.port())).collect();
+    let ask = (1..).zip(&stores).map(|(number, store)| call(store, acquire(number, None)));
+    let replies = join_all(ask).await.into_iter().map(Result::unwrap);
+    let granted = replies.filter(|reply| matches!(reply, Reply::Granted { .. }));
+    assert_eq!(granted.count(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_shipped_file_may_be_run_again_and_keeps_what_is_there() {
+    let server = server();
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/src/store/postgres/sql/lease_table.sql");
+    let file = std::fs::read_to_string(file).unwrap();
+    server.sql(&file).unwrap();
+    let store = Postgres::new(local(server.port()).create_table(false));
+    let (token, _) = granted(&store, acquire(1, None)).await;
+    server.sql(&file).unwrap();
+    assert_eq!(held(&store, Request::Observe).await.token, token);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn tables_of_any_name_are_apart() {
+    let server = server();
+    let names = [
+        ("public", "leases"),
+        ("We\"ird; DROP", "täble \"x\""),
+        ("tenure", "other"),
+        ("S", "leases"),
+    ];
+    let long = ("s".repeat(63), "t".repeat(48));
+    let names = names.map(|(schema, table)| (schema.to_owned(), table.to_owned()));
+    let mut last: Option<Token> = None;
+    for (schema, table) in names.into_iter().chain([long]) {
+        let table = LeaseTable::new(schema, table).unwrap();
+        let store = Postgres::new(local(server.port()).table(table).trust_empty_store(true));
+        let mut hints = Box::pin(store.hints(&Key::new("job").unwrap()));
+        soon(futures_util::StreamExt::next(&mut hints)).await.unwrap();
+        let (token, wait) = granted(&store, acquire(1, None)).await;
+        assert!(last < Some(token) && wait.is_zero());
+        assert_eq!(call(&store, release(1, token)).await.unwrap(), Reply::Released);
+        soon(futures_util::StreamExt::next(&mut hints)).await.unwrap();
+        assert_eq!(store.purge(TTL * 10).await.unwrap(), 0);
+        last = Some(token);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn people_see_who_leads() {
+    let server = server();
+    let store = at(server.port());
+    let (token, _) = granted(&store, acquire(1, None)).await;
+    let odd = Key::new("odd\0ä").unwrap();
+    let profile = Profile::new("wörker", &b"\xff\0"[..]).unwrap();
+    let holder = HolderId::from_bits(9);
+    let request = Request::Acquire { holder, seen: None, ttl: TTL, quarantine: TTL, profile };
+    store.call(&odd, request).await.unwrap();
+    let row = "SELECT election, leader, metadata, token, \
+         since BETWEEN now() - interval '1 minute' AND clock_timestamp(), \
+         remaining BETWEEN interval '0' AND interval '30 seconds' \
+         FROM tenure.leases_leaders ORDER BY election";
+    let seen = server.sql(row).unwrap();
+    let (job, odd) = seen.split_once('\n').unwrap();
+    assert_eq!(job, format!("job|worker-1|host-1|{token}|t|t"));
+    assert!(odd.starts_with("odd\\000\\303\\244|wörker|\\377\\000|"), "{odd}");
+    call(&store, release(1, token)).await.unwrap();
+    assert_eq!(server.sql("SELECT count(*) FROM tenure.leases_leaders").unwrap(), "1");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn purging_takes_what_ended_long_ago_and_changes_no_promise() {
+    const SHORT: Duration = Duration::from_millis(200);
+    let server = server();
+    let store = Postgres::new(local(server.port()));
+    // A quarantine that this table has known its history for.
+    let (first, _) = granted(&store, acquire_for(1, None, SHORT)).await;
+    let other = Key::new("other").unwrap();
+    store.call(&other, acquire(1, None)).await.unwrap();
+    server.sql("UPDATE tenure.leases_history SET known_since = 1").unwrap();
+    assert_eq!(store.purge(TTL).await.unwrap(), 0, "ended not long enough ago");
+    tokio::time::sleep(SHORT * 2).await;
+    assert_eq!(store.purge(SHORT).await.unwrap(), 1, "the other one is live");
+    assert_eq!(server.sql("SELECT count(*) FROM tenure.leases").unwrap(), "1");
+    // Who knows the token that was purged is not taken for the witness of a loss, and gets a higher one.
+    let (second, wait) = granted(&store, acquire_for(2, Some(first), SHORT)).await;
+    assert!(second > first && wait.is_zero(), "{second} after {first}, {wait:?}");
+    tokio::time::sleep(SHORT * 2).await;
+    assert_eq!(store.purge(Duration::ZERO).await.unwrap(), 1);
+    // Who knows nothing gets a higher one too.
+    let (third, wait) = granted(&store, acquire(3, None)).await;
+    assert!(third > second && wait.is_zero(), "{third} after {second}, {wait:?}");
+    // But who knows more than was ever purged proves a loss.
+    call(&store, release(3, third)).await.unwrap();
+    server.sql("DELETE FROM tenure.leases WHERE key = 'job'").unwrap();
+    let (_, wait) = granted(&store, acquire(4, Some(third))).await;
+    assert!(wait > TTL / 2, "{wait:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn purging_beside_candidates_leaves_one_leader() {
+    let server = server();
+    let stores: Vec<_> = (0..4).map(|_| at(server.port())).collect();
+    let purger = stores[0].clone();
+    let purging = tokio::spawn(async move {
+        loop {
+            purger.purge(Duration::ZERO).await.unwrap();
+        }
+    });
+    let mut last: Option<Token> = None;
+    for _ in 0..50 {
+        let ask = |number: u128| {
+            call(&stores[usize::try_from(number % 4).unwrap()], acquire(number, last))
+        };
+        let replies = join_all((1..=8).map(ask)).await;
+        let mut granted = (1..).zip(replies).filter_map(|(number, reply)| match reply.unwrap() {
+            Reply::Granted { token, .. } => Some((number, token)),
+            _ => None,
+        });
+        let (number, token) = granted.next().expect("one is granted");
+        assert!(last < Some(token));
+        assert_eq!(granted.next(), None, "and no other");
+        assert_eq!(call(&stores[1], release(number, token)).await.unwrap(), Reply::Released);
+        server.sql("UPDATE tenure.leases SET lease_end = 1 WHERE released").unwrap();
+        last = Some(token);
+    }
+    purging.abort();
+}

@@ -1,0 +1,107 @@
+//! Encrypted connections to a server whose certificate the test has made.
+
+use std::time::Duration;
+
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use tenure::store::postgres::{Postgres, PostgresConfig};
+use tenure::store::{Request, StoreErrorKind};
+use tenure::tls::TlsConfig;
+use tenure_servers::PostgresServer;
+
+use super::support::{acquire, call, granted, local};
+
+type Ca = CertifiedIssuer<'static, KeyPair>;
+
+fn ca() -> Ca {
+    let mut params = CertificateParams::new(Vec::new()).unwrap();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap()
+}
+
+/// A certificate for that name, and its key.
+fn certificate(ca: &Ca, name: &str) -> (String, String) {
+    let mut params = CertificateParams::new(vec![name.to_owned()]).unwrap();
+    params.distinguished_name.push(rcgen::DnType::CommonName, name);
+    let key = KeyPair::generate().unwrap();
+    (params.signed_by(&key, ca).unwrap().pem(), key.serialize_pem())
+}
+
+/// A server with a certificate for that name, which lets nobody in unencrypted.
+fn encrypted(ca: &Ca, name: &str, rules: &str) -> PostgresServer {
+    let server = super::support::server();
+    let (certificate, key) = certificate(ca, name);
+    server.put("server.crt", &certificate).unwrap();
+    server.put("server.key", &key).unwrap();
+    server.put("ca.crt", &ca.pem()).unwrap();
+    server.sql("ALTER SYSTEM SET ssl_ca_file = 'ca.crt'").unwrap();
+    server.sql("ALTER SYSTEM SET ssl = on").unwrap();
+    server.sql("CREATE ROLE app LOGIN").unwrap();
+    server.sql("CREATE DATABASE app OWNER app").unwrap();
+    server.authenticate(rules).unwrap();
+    server
+}
+
+fn app(server: &PostgresServer) -> PostgresConfig {
+    PostgresConfig::new("127.0.0.1", server.port(), "app")
+        .trust_empty_store(true)
+        .connect_timeout(Duration::from_secs(5))
+}
+
+async fn refused(config: PostgresConfig) -> (StoreErrorKind, String) {
+    let error = call(&Postgres::new(config), Request::Observe).await.unwrap_err();
+    (error.kind(), error.to_string())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_is_believed_by_its_certificate_and_its_name() {
+    let ca = ca();
+    let server = encrypted(&ca, "127.0.0.1", "hostssl all all 127.0.0.1/32 trust");
+    let tls = TlsConfig::with_ca(ca.pem()).unwrap();
+    let store = Postgres::new(app(&server).tls(tls.clone()));
+    granted(&store, acquire(1, None)).await;
+    let encrypted = "SELECT bool_and(ssl) FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) \
+         WHERE application_name = 'tenure'";
+    assert_eq!(server.sql(encrypted).unwrap(), "t");
+
+    let folder = server.sql("SHOW data_directory").unwrap();
+    let url = format!(
+        "postgres://app@127.0.0.1:{}/app?sslmode=verify-full&sslrootcert={folder}/ca.crt",
+        server.port()
+    );
+    let by_url = PostgresConfig::from_url(&url).unwrap().connect_timeout(Duration::from_secs(5));
+    call(&Postgres::new(by_url), Request::Observe).await.unwrap();
+
+    let (kind, _) = refused(app(&server)).await;
+    assert_eq!(kind, StoreErrorKind::Authentication, "unencrypted");
+    let stranger = TlsConfig::with_ca(self::ca().pem()).unwrap();
+    let (kind, shown) = refused(app(&server).tls(stranger)).await;
+    assert_eq!(kind, StoreErrorKind::Tls, "{shown}");
+    let (kind, shown) = refused(app(&server).tls(tls.server_name("db.example.org").unwrap())).await;
+    assert_eq!(kind, StoreErrorKind::Tls, "{shown}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_by_another_name_that_asks_who_we_are() {
+    let ca = ca();
+    let rules = "hostssl all all 127.0.0.1/32 cert";
+    let server = encrypted(&ca, "db.example.org", rules);
+    let tls = TlsConfig::with_ca(ca.pem()).unwrap().server_name("db.example.org").unwrap();
+    let (kind, shown) = refused(app(&server).tls(tls.clone())).await;
+    assert_eq!(kind, StoreErrorKind::Authentication, "{shown}");
+    let (own, key) = certificate(&ca, "app");
+    let ours = tls.clone().client_certificate(own, key).unwrap();
+    granted(&Postgres::new(app(&server).tls(ours)), acquire(1, None)).await;
+    let (own, key) = certificate(&self::ca(), "app");
+    let forged = tls.client_certificate(own, key).unwrap();
+    let (kind, shown) = refused(app(&server).tls(forged)).await;
+    assert_eq!(kind, StoreErrorKind::Tls, "{shown}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_without_encryption_is_refused() {
+    let server = super::support::server();
+    let tls = TlsConfig::with_ca(ca().pem()).unwrap();
+    let (kind, shown) = refused(local(server.port()).tls(tls)).await;
+    assert_eq!(kind, StoreErrorKind::Tls);
+    assert!(shown.contains("does not offer it"), "{shown}");
+}

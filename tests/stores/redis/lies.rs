@@ -1,0 +1,124 @@
+//! Ports behind which there is no Redis: nobody, somebody who talks nonsense, somebody silent.
+
+use std::time::{Duration, Instant};
+
+use tenure::store::redis::Secret;
+use tenure::store::{AnyStore, Key, Store, StoreErrorKind};
+use tenure::{Config, Event};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
+
+use super::support::{Client, acquire, event, local, soon, start};
+
+/// Answers everything that it reads with the same bytes; without any, it hangs up.
+async fn server_that_says(bytes: &'static [u8]) -> u16 {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    tokio::spawn(async move {
+        loop {
+            let Ok((mut client, _)) = listener.accept().await else { return };
+            tokio::spawn(async move {
+                let mut buffer = [0; 4096];
+                while matches!(client.read(&mut buffer).await, Ok(1..)) {
+                    if bytes.is_empty() || client.write_all(bytes).await.is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+    });
+    port
+}
+
+async fn unused_port() -> u16 {
+    TcpListener::bind(("127.0.0.1", 0)).await.unwrap().local_addr().unwrap().port()
+}
+
+/// A store at that port with a password that nobody may see.
+fn store(client: Client, port: u16) -> AnyStore {
+    let config = local(port).connect_timeout(Duration::from_millis(500));
+    client.store(config.credentials("", Secret::new("correct-horse")))
+}
+
+/// What a request comes to: an error's kind, or nothing before its caller lost patience.
+async fn outcome(store: &AnyStore) -> Option<StoreErrorKind> {
+    let key = Key::new("job").unwrap();
+    let patience = Duration::from_secs(3);
+    let reply = tokio::time::timeout(patience, store.call(&key, acquire(1, None))).await.ok()?;
+    let error = reply.expect_err("nothing is granted");
+    let shown = format!("{error} {error:?}");
+    assert!(!shown.contains("horse"), "{shown}");
+    Some(error.kind())
+}
+
+async fn campaigns_on(store: AnyStore, kinds: &[StoreErrorKind]) {
+    let config = Config::builder(Duration::from_secs(2)).build().unwrap();
+    let (candidate, mut events) = start(store, "hopeful", config);
+    let error = event(&mut events, |event| match event {
+        Event::StoreUnavailable { error } => Some(error.clone()),
+        _ => None,
+    })
+    .await;
+    assert!(kinds.contains(&error.kind()), "{:?}: {error}", error.kind());
+    let began = Instant::now();
+    while began.elapsed() < Duration::from_millis(300) {
+        assert!(!candidate.is_leader());
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    soon(candidate.stop()).await.unwrap();
+}
+
+/// What somebody who does not talk the protocol may say.
+const NONSENSE: [&[u8]; 7] = [
+    b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n",
+    b"\0\xff\x80garbage\r\n\r\n",
+    b"+OK\r\n",
+    b":1\r\n",
+    b"$-7\r\n",
+    b"*1000000000\r\n",
+    b"-ERR I am a teapot\r\n",
+];
+
+over_both_clients! {
+    async fn nobody(client: Client) {
+        let port = unused_port().await;
+        assert_eq!(outcome(&store(client, port)).await, Some(StoreErrorKind::Unreachable));
+        campaigns_on(store(client, port), &[StoreErrorKind::Unreachable]).await;
+    }
+
+    async fn somebody_who_hangs_up(client: Client) {
+        let port = server_that_says(b"").await;
+        let kind = outcome(&store(client, port)).await;
+        assert_eq!(kind, Some(StoreErrorKind::Disconnected));
+        campaigns_on(store(client, port), &[StoreErrorKind::Disconnected]).await;
+    }
+
+    async fn somebody_who_talks_nonsense(client: Client) {
+        for nonsense in NONSENSE {
+            let port = server_that_says(nonsense).await;
+            let kind = outcome(&store(client, port)).await;
+            let known = matches!(
+                kind,
+                Some(
+                    StoreErrorKind::UnexpectedReply
+                        | StoreErrorKind::Disconnected
+                        | StoreErrorKind::Refused
+                        | StoreErrorKind::Authentication
+                        | StoreErrorKind::Unreachable
+                )
+            );
+            assert!(known, "{:?}: {kind:?}", String::from_utf8_lossy(nonsense));
+        }
+        let kinds = [StoreErrorKind::UnexpectedReply, StoreErrorKind::Disconnected];
+        campaigns_on(store(client, server_that_says(NONSENSE[0]).await), &kinds).await;
+    }
+
+    async fn somebody_silent(client: Client) {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let kind = outcome(&store(client, port)).await;
+        assert_eq!(kind, Some(StoreErrorKind::Unreachable), "no connection within its bound");
+        let kinds = [StoreErrorKind::Timeout, StoreErrorKind::Unreachable];
+        campaigns_on(store(client, port), &kinds).await;
+    }
+}

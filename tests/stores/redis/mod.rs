@@ -1,0 +1,17 @@
+//! The Redis stores against real servers: every row of the store contract, servers that are not what
+//! they should be, and elections while servers and networks fail.
+//!
+//! Needs `redis-server`; without one, these tests fail and say how to install it.
+
+#[macro_use]
+pub(crate) mod support;
+
+mod elections;
+mod example;
+mod isolation;
+mod lies;
+mod outage;
+mod quarantine;
+mod refusals;
+pub(crate) mod rows;
+mod wakeup;

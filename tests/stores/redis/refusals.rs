@@ -1,0 +1,185 @@
+//! Real servers that are not what they should be: each says so by a typed error, grants nothing, and
+//! a candidate campaigns on.
+
+use std::time::Duration;
+
+use tenure::store::redis::{RedisConfig, Secret};
+use tenure::store::{AnyStore, Request, StoreErrorKind};
+use tenure::{Config, Event, Token};
+use tenure_servers::RedisServer;
+
+use super::support::{
+    Client, HISTORY, RECORD, acquire, call, event, granted, local, release, renew, server, soon,
+    start,
+};
+
+const PASSWORD: &str = "correct-horse";
+
+/// Every request fails like that, and says nothing of the password.
+async fn refuses(store: &AnyStore, requests: &[Request], kind: StoreErrorKind) {
+    for request in requests {
+        let error = call(store, request.clone()).await.unwrap_err();
+        assert_eq!(error.kind(), kind, "{request:?}: {error}");
+        let shown = format!("{error} {error:?} {store:?}");
+        assert!(!shown.contains("horse"), "{shown}");
+    }
+}
+
+fn all_requests() -> [Request; 4] {
+    let token = Token::new(7).unwrap();
+    [acquire(1, None), renew(1, token), release(1, token), Request::Observe]
+}
+
+/// A candidate at that store says why it does not lead, and tries on.
+async fn campaigns_on(store: AnyStore, kind: StoreErrorKind) {
+    let config = Config::builder(Duration::from_secs(2)).build().unwrap();
+    let (candidate, mut events) = start(store, "hopeful", config);
+    let errors = std::sync::Arc::new(std::sync::atomic::AtomicU32::new(0));
+    let count = std::sync::Arc::clone(&errors);
+    candidate.on_store_error(move |_| {
+        count.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+    });
+    let error = event(&mut events, |event| match event {
+        Event::StoreUnavailable { error } => Some(error.clone()),
+        _ => None,
+    })
+    .await;
+    assert_eq!(error.kind(), kind, "{error}");
+    soon(async {
+        while errors.load(std::sync::atomic::Ordering::SeqCst) < 4 {
+            assert!(!candidate.is_leader());
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    })
+    .await;
+    soon(candidate.stop()).await.unwrap();
+}
+
+fn with_password(port: u16, password: &str) -> RedisConfig {
+    local(port).credentials("", Secret::new(password))
+}
+
+over_both_clients! {
+    async fn something_else_at_the_record(client: Client) {
+        let server = server();
+        let store = client.at(server.port());
+        server.command(&["SET", RECORD, "not ours"]).unwrap();
+        refuses(&store, &all_requests(), StoreErrorKind::BadRecord).await;
+        campaigns_on(store, StoreErrorKind::BadRecord).await;
+        let tenure_servers::Reply::BulkString(left) = server.command(&["GET", RECORD]).unwrap() else {
+            panic!("GET answers with a string");
+        };
+        assert_eq!(left, b"not ours", "it was left alone");
+    }
+
+    async fn something_else_at_the_history(client: Client) {
+        let server = server();
+        let store = client.at(server.port());
+        server.command(&["SET", HISTORY, "not ours"]).unwrap();
+        refuses(&store, &all_requests()[..1], StoreErrorKind::BadRecord).await;
+        campaigns_on(store, StoreErrorKind::BadRecord).await;
+    }
+
+    async fn damaged_records(client: Client) {
+        let server = server();
+        let store = client.at(server.port());
+        for (damaged, value) in [
+            ("token", "seven"),
+            ("lease_end", ""),
+            ("ttl", "x"),
+            ("token", ""),
+            ("lease_end", "-"),
+            ("lease_end", "nan"),
+            ("token", "-7"),
+        ] {
+            server.command(&["DEL", RECORD]).unwrap();
+            granted(&store, acquire(1, None)).await;
+            server.command(&["HSET", RECORD, damaged, value]).unwrap();
+            for request in [acquire(1, None), acquire(2, None), Request::Observe] {
+                refuses(&store, &[request], StoreErrorKind::BadRecord).await;
+            }
+        }
+        // Half a record is no vacancy.
+        for missing in ["token", "lease_end"] {
+            server.command(&["DEL", RECORD]).unwrap();
+            granted(&store, acquire(1, None)).await;
+            server.command(&["HDEL", RECORD, missing]).unwrap();
+            for request in [acquire(1, None), acquire(2, None), Request::Observe] {
+                refuses(&store, &[request], StoreErrorKind::BadRecord).await;
+            }
+        }
+    }
+
+    async fn a_holder_that_no_candidate_wrote(client: Client) {
+        let server = server();
+        let store = client.at(server.port());
+        granted(&store, acquire(1, None)).await;
+        server.command(&["HSET", RECORD, "holder", "somebody"]).unwrap();
+        let requests = [acquire(2, None), Request::Observe];
+        refuses(&store, &requests, StoreErrorKind::UnexpectedReply).await;
+        campaigns_on(store, StoreErrorKind::UnexpectedReply).await;
+    }
+
+    async fn tokens_beyond_what_numbers_hold_are_not_granted(client: Client) {
+        let server = server();
+        let store = client.at(server.port());
+        for token in ["9007199254740993", "1e300", "inf", "nan"] {
+            server.command(&["DEL", RECORD]).unwrap();
+            granted(&store, acquire(1, None)).await;
+            server.command(&["HSET", RECORD, "token", token, "released", "1"]).unwrap();
+            if let Ok(reply) = call(&store, acquire(2, None)).await {
+                panic!("{token}: {reply:?}");
+            }
+        }
+    }
+
+    async fn a_password_that_is_missing_or_wrong(client: Client) {
+        let server = RedisServer::start_with(&["--requirepass", PASSWORD]).unwrap();
+        let kind = StoreErrorKind::Authentication;
+        refuses(&client.at(server.port()), &all_requests(), kind).await;
+        let wrong = || client.store(with_password(server.port(), "wrong-horse"));
+        refuses(&wrong(), &all_requests(), kind).await;
+        campaigns_on(wrong(), kind).await;
+        let right = client.store(with_password(server.port(), PASSWORD));
+        granted(&right, acquire(1, None)).await;
+        let shown = format!("{:?}", with_password(server.port(), PASSWORD));
+        assert!(!shown.contains("horse"), "{shown}");
+    }
+
+    async fn a_user_that_may_not_run_scripts(client: Client) {
+        let server = server();
+        let acl = ["ACL", "SETUSER", "weak", "on", ">correct-horse", "~*", "&*", "+@all", "-evalsha"];
+        server.command(&acl).unwrap();
+        let config = local(server.port()).credentials("weak", Secret::new(PASSWORD));
+        refuses(&client.store(config), &all_requests(), StoreErrorKind::Authentication).await;
+    }
+
+    async fn a_server_that_may_evict_the_record(client: Client) {
+        let server = RedisServer::start_with(&["--maxmemory-policy", "allkeys-lru"]).unwrap();
+        let store = client.at(server.port());
+        refuses(&store, &[acquire(1, None)], StoreErrorKind::Evicting).await;
+        campaigns_on(store, StoreErrorKind::Evicting).await;
+        for allowed in ["noeviction", "volatile-lru"] {
+            server.command(&["CONFIG", "SET", "maxmemory-policy", allowed]).unwrap();
+            server.command(&["DEL", RECORD]).unwrap();
+            granted(&client.at(server.port()), acquire(1, None)).await;
+        }
+    }
+
+    async fn a_replica(client: Client) {
+        let primary = server();
+        let of = format!("127.0.0.1 {}", primary.port());
+        let replica = RedisServer::start_with(&["--replicaof", &of]).unwrap();
+        let store = client.at(replica.port());
+        refuses(&store, &[acquire(1, None)], StoreErrorKind::NotPrimary).await;
+        campaigns_on(store, StoreErrorKind::NotPrimary).await;
+        granted(&client.at(primary.port()), acquire(1, None)).await;
+    }
+
+    async fn a_server_out_of_memory(client: Client) {
+        let server = RedisServer::start_with(&["--maxmemory", "1"]).unwrap();
+        let store = client.at(server.port());
+        refuses(&store, &[acquire(1, None)], StoreErrorKind::Refused).await;
+        campaigns_on(store, StoreErrorKind::Refused).await;
+    }
+}

@@ -1,0 +1,75 @@
+//! What the stories of the Redis stores need beside: servers, and stores by either client.
+
+use tenure::store::AnyStore;
+use tenure::store::redis::RedisConfig;
+use tenure::{Candidate, Config};
+use tenure_servers::{RedisServer, Reply as Raw};
+
+pub(crate) use crate::support::*;
+
+/// The names at the server of the election that all tests use.
+pub(crate) const RECORD: &str = "{tenure}:leader:job";
+pub(crate) const HISTORY: &str = "{tenure}:history";
+
+/// The client library that a test runs on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Client {
+    RedisRs,
+    Fred,
+}
+
+impl Client {
+    pub(crate) fn store(self, config: RedisConfig) -> AnyStore {
+        match self {
+            Self::RedisRs => AnyStore::new(tenure::store::redis::Redis::new(config)),
+            Self::Fred => AnyStore::new(tenure::store::redis::Fred::new(config)),
+        }
+    }
+
+    /// A store at that port of this machine, which takes an empty server for whole.
+    pub(crate) fn at(self, port: u16) -> AnyStore {
+        self.store(local(port).trust_empty_store(true))
+    }
+
+    /// A candidate in the election of all tests.
+    pub(crate) fn candidate(self, port: u16, name: &str, config: Config) -> Candidate {
+        start(self.at(port), name, config).0
+    }
+}
+
+/// Runs each test once over every client.
+macro_rules! over_both_clients {
+    ($($(#[$doc:meta])* async fn $name:ident($client:ident: Client) $body:block)*) => {
+        $($(#[$doc])* async fn $name($client: Client) $body)*
+
+        mod redis_rs {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $name() {
+                super::$name(crate::redis::support::Client::RedisRs).await;
+            })*
+        }
+
+        mod fred {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $name() {
+                super::$name(crate::redis::support::Client::Fred).await;
+            })*
+        }
+    };
+}
+
+pub(crate) fn local(port: u16) -> RedisConfig {
+    RedisConfig::new("127.0.0.1", port)
+}
+
+pub(crate) fn server() -> RedisServer {
+    RedisServer::start().expect("a redis-server")
+}
+
+/// One field of the election's record as the server has it.
+pub(crate) fn field(server: &RedisServer, name: &str) -> String {
+    match server.command(&["HGET", RECORD, name]).unwrap() {
+        Raw::BulkString(text) => String::from_utf8(text).unwrap(),
+        other => panic!("{name} is {other:?}"),
+    }
+}

@@ -1,0 +1,11 @@
+//! The SQLite store: every row of the store contract, files that are not what they should be or do not
+//! stay where they were, processes that contend and are killed, and elections.
+
+mod child;
+mod elections;
+mod places;
+mod processes;
+mod quarantine;
+mod refusals;
+pub(crate) mod rows;
+pub(crate) mod support;

@@ -1,0 +1,220 @@
+//! Several processes on one file.
+
+use std::io::Write;
+use std::time::Duration;
+
+use tenure::runtime::{Runtime, TokioRuntime};
+use tenure::store::sqlite::{Sqlite, SqliteConfig, SqliteError};
+use tenure::store::{Key, Reply, Request, Store};
+use tenure::{Candidate, Config};
+
+use super::child::{self, Teller};
+use super::support::{
+    Folder, SOON, acquire, call, config, granted, past_tenure, refuses, release, renew, sql, why,
+};
+
+/// On a line of its own, whatever the test harness has begun to write.
+fn tell(line: &str) {
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "\n{line}").unwrap();
+    out.flush().unwrap();
+}
+
+/// The boot clock, which all processes of a host share.
+fn nanos() -> u64 {
+    TokioRuntime.now().as_nanos()
+}
+
+/// Leads as often as it can, each time for a moment, and tells of it: the token, and a span of the boot
+/// clock in which it led.
+#[tokio::test]
+#[ignore = "carried out in a process of its own"]
+async fn contender() {
+    let Some(file) = child::file() else { return };
+    let store = Sqlite::new(config(&file).trust_empty_store(true));
+    let settings = Config::builder(Duration::from_secs(1))
+        .poll_bound(Duration::from_millis(20))
+        .build()
+        .unwrap();
+    let candidate = Candidate::builder(store, "job")
+        .config(settings)
+        .hold_off(Duration::from_millis(30))
+        .start()
+        .unwrap();
+    loop {
+        let tenure = candidate.elected().await.unwrap();
+        let (mut from, mut until) = (None, 0);
+        for _ in 0..20 {
+            let before = nanos();
+            if tenure.is_current() && candidate.is_leader() {
+                until = before;
+                from = from.or(Some(nanos()));
+            }
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        if let Some(from) = from {
+            tell(&format!("led {} {from} {until}", tenure.token()));
+        }
+        candidate.resign().await.unwrap();
+    }
+}
+
+#[test]
+fn processes_lead_in_turn_and_one_that_is_killed_is_replaced() {
+    let folder = Folder::new();
+    let spawn = || Teller::spawn(child::command("processes::contender", &folder.file));
+    let mut contenders = [spawn(), spawn(), spawn()];
+    std::thread::sleep(Duration::from_secs(2));
+    contenders[0].kill();
+    std::thread::sleep(Duration::from_secs(4));
+    contenders[1..].iter_mut().for_each(Teller::kill);
+    let killed_at = nanos();
+    let mut tenures = Vec::new();
+    for (number, contender) in contenders.iter_mut().enumerate() {
+        while let Some(told) = contender.told("led") {
+            let mut numbers = told.split(' ').map(|number| number.parse::<u64>().unwrap());
+            let [token, from, until] = std::array::from_fn(|_| numbers.next().unwrap());
+            tenures.push((token, from, until, number));
+        }
+    }
+    tenures.sort_unstable();
+    for pair in tenures.windows(2) {
+        let ((token, _, until, _), (next, from, ..)) = (pair[0], pair[1]);
+        assert!(token < next, "{token} was led under twice");
+        assert!(until < from, "{token} and {next} overlap: {pair:?}");
+    }
+    assert!(tenures.len() >= 6, "{} tenures are no progress", tenures.len());
+    let last = tenures.last().unwrap();
+    assert!(last.3 != 0 && last.2 < killed_at, "the others went on: {last:?}");
+}
+
+/// Writes much of what a grant writes, and stays in the middle of it.
+#[test]
+#[ignore = "carried out in a process of its own"]
+fn stuck() {
+    let Some(file) = child::file() else { return };
+    let connection = sql(&file);
+    // So small a cache that uncommitted pages go to the file's log.
+    connection
+        .execute_batch(
+            "PRAGMA cache_size = 2; BEGIN IMMEDIATE;
+             UPDATE elections SET token = token + 1, holder = zeroblob(16), released = 0,
+                 lease_end = 4000000000000000, ttl = 4000000000000000;
+             UPDATE history SET known_since = 1;
+             WITH RECURSIVE number (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM number WHERE i < 500)
+             INSERT INTO elections SELECT 'other-' || i, 1, zeroblob(16), 0, 0, 0, '', zeroblob(4000)
+                 FROM number;",
+        )
+        .unwrap();
+    tell("stuck");
+    std::thread::sleep(SOON * 10);
+}
+
+#[tokio::test]
+async fn a_process_that_is_killed_inside_a_transaction_leaves_nothing_behind() {
+    let folder = Folder::new();
+    let store = folder.store();
+    let last = past_tenure(&store).await;
+    let size = || std::fs::metadata(folder.folder.path().join("elections.db-wal")).unwrap().len();
+    let before = size();
+    let mut stuck = Teller::spawn(child::command("processes::stuck", &folder.file));
+    stuck.told("stuck").expect("it got that far");
+    assert!(size() > before + 1_000_000, "half a transaction is on the disk");
+
+    // As long as it lives, nobody is granted anything; readers see what was.
+    let waits = Duration::from_millis(200);
+    let impatient = Sqlite::new(SqliteConfig::new(&folder.file).busy_timeout(waits));
+    let locked = |error: &SqliteError| match error {
+        SqliteError::Locked { waited, .. } => *waited >= waits,
+        _ => false,
+    };
+    refuses(&impatient, &[acquire(2, Some(last))], locked).await;
+    assert_eq!(call(&impatient, Request::Observe).await.unwrap(), Reply::Vacant);
+
+    stuck.kill();
+    let (token, _) = granted(&impatient, acquire(2, Some(last))).await;
+    assert!(token > last);
+    let count = "SELECT count(*) FROM elections";
+    let count: i64 = folder.sql().query_row(count, [], |row| row.get(0)).unwrap();
+    assert_eq!(count, 1);
+    let whole = "PRAGMA integrity_check";
+    let whole: String = folder.sql().query_row(whole, [], |row| row.get(0)).unwrap();
+    assert_eq!(whole, "ok");
+}
+
+/// Has used the file, and keeps it open.
+#[test]
+#[ignore = "carried out in a process of its own"]
+fn idle() {
+    let Some(file) = child::file() else { return };
+    let connection = sql(&file);
+    connection.execute_batch("UPDATE elections SET ttl = ttl + 1").unwrap();
+    tell("idle");
+    std::thread::sleep(SOON * 10);
+}
+
+#[tokio::test]
+async fn a_new_file_shares_nothing_with_a_process_that_has_the_old_one_open() {
+    let folder = Folder::new();
+    let (old, new) = (folder.store(), folder.distrustful());
+    let last = past_tenure(&old).await;
+    let mut idle = Teller::spawn(child::command("processes::idle", &folder.file));
+    idle.told("idle").expect("it got that far");
+    // What SQLite keeps beside the file stays: the log, and the memory that all users share.
+    std::fs::remove_file(&folder.file).unwrap();
+    let (mut token, _) = granted(&new, acquire(1, None)).await;
+    assert!(token > last);
+    for number in 2..50 {
+        let released = call(&new, release(number - 1, token)).await.unwrap();
+        assert_eq!(released, Reply::Released);
+        (token, _) = granted(&new, acquire(number, Some(token))).await;
+    }
+    let replaced = |error: &SqliteError| matches!(error, SqliteError::Replaced { .. });
+    refuses(&old, &[Request::Observe], replaced).await;
+    assert_eq!(call(&old, renew(49, token)).await.unwrap(), Reply::Renewed);
+    let whole = "PRAGMA integrity_check";
+    let whole: String = folder.sql().query_row(whole, [], |row| row.get(0)).unwrap();
+    assert_eq!(whole, "ok");
+}
+
+#[tokio::test]
+async fn a_request_that_nobody_awaits_any_more_is_not_carried_out() {
+    let folder = Folder::new();
+    let store = folder.store();
+    let last = past_tenure(&store).await;
+    let lock = folder.sql();
+    lock.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let key = Key::new("job").unwrap();
+    // One waits for the lock and one for its turn, when their callers give up.
+    let (one, two) = (acquire(1, Some(last)), acquire(2, Some(last)));
+    let both = futures_util::future::join(store.call(&key, one), store.call(&key, two));
+    let given_up = tokio::time::timeout(Duration::from_millis(100), both).await;
+    assert!(given_up.is_err(), "{given_up:?}");
+    // The third is answered once the lock is free, and the two before it have left nothing.
+    let unlock = async {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        lock.execute_batch("ROLLBACK").unwrap();
+    };
+    let (answer, ()) = futures_util::future::join(call(&store, Request::Observe), unlock).await;
+    assert_eq!(answer.unwrap(), Reply::Vacant);
+    granted(&store, acquire(3, Some(last))).await;
+}
+
+#[tokio::test]
+async fn many_processes_may_make_the_file_at_the_same_time() {
+    for _ in 0..10 {
+        let folder = Folder::new();
+        let stores: Vec<_> = (0..8).map(|_| folder.store()).collect();
+        let calls = stores.iter().map(|store| call(store, acquire(1, None)));
+        let answers = futures_util::future::join_all(calls).await;
+        let tokens: Vec<_> = answers
+            .into_iter()
+            .map(|answer| match answer {
+                Ok(Reply::Granted { token, .. }) => token,
+                Ok(other) => panic!("{other:?}"),
+                Err(error) => panic!("{error}: {:?}", why(&error)),
+            })
+            .collect();
+        assert!(tokens.iter().all(|token| *token == tokens[0]), "{tokens:?}");
+    }
+}

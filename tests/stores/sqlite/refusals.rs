@@ -1,0 +1,268 @@
+//! Files that are not what they should be: each says so by a typed error, and nothing is written there.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use tenure::Token;
+use tenure::store::sqlite::{Sqlite, SqliteConfig, SqliteError};
+use tenure::store::{Key, Reply, Request, Store, StoreErrorKind};
+
+use super::child;
+use super::support::{
+    Folder, acquire, all_requests, call, config, granted, past_tenure, refuses, sql, why,
+};
+
+#[tokio::test]
+async fn a_folder_that_is_missing() {
+    let folder = Folder::new();
+    let store = Sqlite::new(config(&folder.folder.path().join("missing/elections.db")));
+    let missing = |error: &SqliteError| matches!(error, SqliteError::NoFolder { .. });
+    refuses(&store, &all_requests(), missing).await;
+    let error = call(&store, Request::Observe).await.unwrap_err();
+    assert_eq!(error.kind(), StoreErrorKind::Unreachable);
+    assert!(
+        error.to_string().contains("missing/elections.db does not exist: create it"),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn a_folder_a_pipe_or_a_device_instead_of_a_file() {
+    let folder = Folder::new();
+    let pipe = folder.folder.path().join("pipe");
+    let (kind, mode) = (rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR);
+    rustix::fs::mknodat(rustix::fs::CWD, &pipe, kind, mode, 0).unwrap();
+    for path in [folder.folder.path(), &pipe, Path::new("/dev/null")] {
+        let no_file = |error: &SqliteError| matches!(error, SqliteError::NotAFile { .. });
+        refuses(&Sqlite::new(config(path)), &all_requests(), no_file).await;
+    }
+}
+
+#[tokio::test]
+async fn something_else_in_the_file_is_left_alone() {
+    let folder = Folder::new();
+    let text = "This is no database. ".repeat(100);
+    fs::write(&folder.file, &text).unwrap();
+    let other = |error: &SqliteError| matches!(error, SqliteError::NotADatabase { .. });
+    refuses(&folder.store(), &all_requests(), other).await;
+    assert_eq!(fs::read_to_string(&folder.file).unwrap(), text);
+    assert_eq!(fs::read_dir(folder.folder.path()).unwrap().count(), 1);
+}
+
+#[tokio::test]
+async fn a_database_of_another_application_is_left_alone() {
+    for theirs in ["PRAGMA application_id = 77", "CREATE TABLE elections (candidate)"] {
+        let folder = Folder::new();
+        folder.execute(theirs);
+        let before = fs::read(&folder.file).unwrap();
+        let other = |error: &SqliteError| matches!(error, SqliteError::NotElections { .. });
+        refuses(&folder.store(), &all_requests(), other).await;
+        assert_eq!(fs::read(&folder.file).unwrap(), before, "{theirs}");
+    }
+}
+
+#[tokio::test]
+async fn another_version_of_the_schema() {
+    let folder = Folder::new();
+    past_tenure(&folder.store()).await;
+    for version in [0, 2] {
+        folder.execute(&format!("PRAGMA user_version = {version}"));
+        let other = |error: &SqliteError| match error {
+            SqliteError::Version { found, known: 1, .. } => *found == version,
+            _ => false,
+        };
+        refuses(&folder.store(), &all_requests(), other).await;
+    }
+}
+
+#[tokio::test]
+async fn damaged_records_are_no_vacancy() {
+    let folder = Folder::new();
+    let store = folder.store();
+    let damaged = |error: &SqliteError| matches!(error, SqliteError::Damaged { .. });
+    past_tenure(&store).await;
+    for damage in [
+        "token = 0",
+        "token = -7",
+        "holder = x'00'",
+        "holder = zeroblob(17)",
+        "lease_end = -1",
+        "lease_end = 9000000000000000000",
+        "ttl = -1",
+        "released = 2",
+        "name = cast(x'ff' AS TEXT)",
+    ] {
+        folder.execute("DELETE FROM elections");
+        let (token, _) = granted(&store, acquire(1, None)).await;
+        let damage = format!("UPDATE elections SET {damage}");
+        folder.execute(&format!("PRAGMA ignore_check_constraints = on; {damage}"));
+        let requests =
+            [acquire(1, None), acquire(2, None), super::support::renew(1, token), Request::Observe];
+        refuses(&store, &requests, damaged).await;
+    }
+    let error = call(&store, Request::Observe).await.unwrap_err();
+    assert_eq!(error.kind(), StoreErrorKind::BadRecord);
+    assert!(error.to_string().contains("the record of \"job\""), "{error}");
+}
+
+#[tokio::test]
+async fn a_damaged_history() {
+    let folder = Folder::new();
+    let store = folder.store();
+    let last = past_tenure(&store).await;
+    folder.execute("PRAGMA ignore_check_constraints = on; UPDATE history SET known_since = -1");
+    let damaged = |error: &SqliteError| matches!(error, SqliteError::Damaged { .. });
+    refuses(&store, &[acquire(2, Some(last))], damaged).await;
+    let error = call(&store, acquire(2, Some(last))).await.unwrap_err();
+    assert!(error.to_string().contains("its history"), "{error}");
+}
+
+#[tokio::test]
+async fn missing_tables_and_garbled_pages() {
+    let folder = Folder::new();
+    let store = folder.store();
+    past_tenure(&store).await;
+    folder.execute("DROP TABLE elections");
+    for request in all_requests() {
+        call(&store, request).await.unwrap_err();
+    }
+
+    let folder = Folder::new();
+    past_tenure(&folder.store()).await;
+    let mut bytes = fs::read(folder.copy_to("copy.db")).unwrap();
+    // All but the header and the schema.
+    bytes[4_096..].fill(0xa5);
+    folder.delete();
+    fs::write(&folder.file, bytes).unwrap();
+    let damaged = |error: &SqliteError| matches!(error, SqliteError::Damaged { .. });
+    refuses(&folder.store(), &all_requests(), damaged).await;
+}
+
+#[tokio::test]
+async fn tokens_beyond_what_the_file_holds_are_not_granted() {
+    let folder = Folder::new();
+    let store = folder.store();
+    let last = past_tenure(&store).await;
+    let beyond = Token::new(i64::MAX as u64 + 1).unwrap();
+    call(&store, acquire(2, Some(beyond))).await.unwrap_err();
+    // Nothing of it was kept.
+    assert_eq!(call(&store, acquire(3, None)).await.unwrap(), Reply::Stale { last });
+}
+
+/// As a user without rights, on a file that it may read and not write, and on one that it may not make.
+#[tokio::test]
+#[ignore = "carried out in a process of its own"]
+async fn without_rights() {
+    let Some(file) = child::file() else { return };
+    for path in [file.clone(), file.with_file_name("another.db")] {
+        let store = Sqlite::new(SqliteConfig::new(path));
+        let denied = |error: &SqliteError| matches!(error, SqliteError::Denied { .. });
+        refuses(&store, &[acquire(1, None)], denied).await;
+    }
+}
+
+#[tokio::test]
+async fn missing_rights() {
+    let folder = Folder::new();
+    past_tenure(&folder.store()).await;
+    // Without companions, which would be opened instead.
+    let copy = fs::read(folder.copy_to("copy.db")).unwrap();
+    folder.delete();
+    fs::write(&folder.file, copy).unwrap();
+    let allow = |path: &Path, mode| {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    };
+    let program = folder.folder.path().join("program");
+    fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+    allow(&program, 0o555);
+    allow(&folder.file, 0o444);
+    allow(folder.folder.path(), 0o555);
+    let mut command = child::command("refusals::without_rights", &folder.file);
+    if rustix::process::geteuid().is_root() {
+        // Whom no rights restrain; so somebody else tries.
+        let mut nobody = std::process::Command::new("setpriv");
+        nobody.args(["--reuid=65534", "--regid=65534", "--clear-groups", "--"]).arg(&program);
+        nobody.args(command.get_args());
+        nobody.env("TENURE_SQLITE_FILE", &folder.file);
+        command = nobody;
+    }
+    child::succeeds(command);
+    allow(folder.folder.path(), 0o755);
+}
+
+/// Acquires lease after lease until the disk is full.
+#[tokio::test]
+#[ignore = "carried out in a process of its own"]
+async fn until_the_disk_is_full() {
+    let Some(file) = child::file() else { return };
+    let store = Sqlite::new(config(&file).trust_empty_store(true));
+    let mut granted = Vec::new();
+    let error = loop {
+        let key = Key::new(format!("job-{}", granted.len())).unwrap();
+        match store.call(&key, acquire(1, None)).await {
+            Ok(Reply::Granted { token, .. }) => granted.push((key, token)),
+            Ok(other) => panic!("{other:?}"),
+            Err(error) => break error,
+        }
+        assert!(granted.len() < 100_000, "the disk is not full");
+    };
+    assert!(matches!(why(&error), SqliteError::Full { .. }), "{error:?}");
+    assert!(!granted.is_empty());
+    // What was granted is there, and nothing more.
+    for (key, token) in &granted {
+        match store.call(key, Request::Observe).await {
+            Ok(Reply::Held(incumbent)) => assert_eq!(incumbent.token, *token),
+            other => panic!("{key}: {other:?}"),
+        }
+    }
+    let whole: String =
+        sql(&file).query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
+    assert_eq!(whole, "ok");
+}
+
+#[test]
+fn a_full_disk() {
+    let folder = Folder::new();
+    child::succeeds(child::after_mounting(
+        "mount -t tmpfs -o size=256k none \"$1\"",
+        "refusals::until_the_disk_is_full",
+        folder.folder.path(),
+        &folder.file,
+    ));
+}
+
+#[tokio::test]
+#[ignore = "carried out in a process of its own"]
+async fn in_a_mounted_file() {
+    let Some(file) = child::file() else { return };
+    let alone = |error: &SqliteError| matches!(error, SqliteError::MountedAlone { .. });
+    refuses(&Sqlite::new(config(&file)), &all_requests(), alone).await;
+}
+
+#[tokio::test]
+async fn a_file_that_was_mounted_by_itself() {
+    let folder = Folder::new();
+    past_tenure(&folder.store()).await;
+    fs::write(folder.folder.path().join("mounted.db"), "").unwrap();
+    child::succeeds(child::after_mounting(
+        "mount --bind \"$1/elections.db\" \"$1/mounted.db\"",
+        "refusals::in_a_mounted_file",
+        folder.folder.path(),
+        &folder.folder.path().join("mounted.db"),
+    ));
+}
+
+#[tokio::test]
+async fn a_bare_name_and_a_name_that_means_something_to_sqlite() {
+    let folder = Folder::new();
+    for name in ["file:memory?mode=memory", ":memory:", "a b%20#?.db"] {
+        let path = folder.folder.path().join(name);
+        granted(&Sqlite::new(config(&path)), acquire(1, None)).await;
+        assert!(
+            fs::metadata(&path).unwrap().len() > 0
+                || path.with_file_name(format!("{name}-wal")).exists()
+        );
+    }
+    call(&Sqlite::new(SqliteConfig::new("")), Request::Observe).await.unwrap_err();
+}

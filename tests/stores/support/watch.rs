@@ -1,0 +1,51 @@
+//! Whether two candidates lead at once.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use tenure::Candidate;
+
+/// A thread that never stops asking whether two candidates lead at the same time.
+pub(crate) struct Watch {
+    over: Arc<AtomicBool>,
+    thread: Option<thread::JoinHandle<u64>>,
+}
+
+impl Watch {
+    pub(crate) fn over(candidates: &[&Candidate]) -> Self {
+        // The handles move into the thread, which ends before the test does.
+        let candidates: Vec<Candidate> = candidates.iter().map(|&one| one.clone()).collect();
+        let over = Arc::new(AtomicBool::new(false));
+        let stop = Arc::clone(&over);
+        let thread = thread::spawn(move || {
+            let mut rounds = 0;
+            while !stop.load(Ordering::Relaxed) {
+                for one in &candidates {
+                    // One tenure that holds before and after held all the while.
+                    let Some(tenure) = one.tenure() else { continue };
+                    let leading = candidates.iter().filter(|other| other.is_leader()).count();
+                    assert!(leading <= 1 || !tenure.is_current(), "{leading} lead at once");
+                }
+                rounds += 1;
+                thread::sleep(Duration::from_micros(200));
+            }
+            rounds
+        });
+        Self { over, thread: Some(thread) }
+    }
+
+    /// Ends the watch, and fails if two led at once.
+    pub(crate) fn nobody_overlapped(mut self) {
+        self.over.store(true, Ordering::Relaxed);
+        let rounds = self.thread.take().unwrap().join().expect("never two leaders");
+        assert!(rounds > 0, "watched");
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Relaxed);
+    }
+}
