@@ -1,25 +1,23 @@
-//! How long a handover takes, and a takeover after a crash, on this machine and a Redis of its own.
+//! How long a handover takes on each store, and a takeover after a crash, on this machine and servers of its
+//! own.
 //!
 //! ```text
-//! cargo run --release -p tenure --features redis --example handover
+//! cargo run --release -p tenure --all-features --example handover
 //! ```
 //!
 //! A handover is measured from the call of `stop()` on the leader to the successor's election, at
-//! default settings. A crash is a driver that is dropped; the takeover is measured from the end of
-//! the lease by the server's clock, which is this machine's.
+//! default settings (etcd: a TTL of 30 s, since its lease clock is coarse). A crash is a driver that is
+//! dropped; the takeover is measured from the end of the lease as the store tells it.
 
-#![allow(clippy::print_stdout, reason = "its tables are what it is for")]
+#![allow(clippy::print_stdout, reason = "its table is what it is for")]
 
 use std::error::Error;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use clap::Parser;
 use futures_util::StreamExt;
-use tenure::store::redis::{Redis, RedisConfig};
-use tenure::{Candidate, Config, Driver, Event, Tenure};
-use tenure_servers::{RedisServer, Reply};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
+use tenure::store::{AnyStore, Memory};
+use tenure::{Candidate, Config, Driver, Event};
 use tokio::task::JoinHandle;
 
 type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
@@ -29,146 +27,183 @@ const SETTLE: Duration = Duration::from_millis(300);
 
 #[derive(Parser)]
 struct Arguments {
+    /// The stores to measure; by default all that were built in.
+    stores: Vec<String>,
     /// How many handovers to measure.
     #[arg(long, default_value_t = 30)]
     runs: u32,
     /// How many crashes to measure.
     #[arg(long, default_value_t = 10)]
     crashes: u32,
-    /// The TTL of leases whose leader crashes, in milliseconds.
-    #[arg(long, default_value_t = 3_000)]
-    crash_ttl_ms: u64,
+}
+
+/// A store of this example's own.
+struct Place {
+    name: &'static str,
+    /// For handovers, and for crashes.
+    configs: [Config; 2],
+    /// Another connection to it.
+    connect: Box<dyn Fn() -> AnyStore>,
+}
+
+impl Place {
+    fn new(name: &'static str, connect: impl Fn() -> AnyStore + 'static) -> Outcome<Self> {
+        let crash = Config::builder(Duration::from_secs(3)).build()?;
+        Ok(Self { name, configs: [Config::default(), crash], connect: Box::new(connect) })
+    }
+
+    fn candidate(&self, key: &str, config: Config) -> Outcome<(Candidate, Driver)> {
+        Ok(Candidate::builder((self.connect)(), key).config(config).build()?)
+    }
+
+    /// A candidate that knows the leader and waits.
+    async fn standby(&self, key: &str, config: Config) -> Outcome<Candidate> {
+        let (standby, driver) = self.candidate(key, config)?;
+        let mut events = standby.events();
+        tokio::spawn(driver.run());
+        while !matches!(events.next().await, Some(Event::IncumbentChanged { .. }) | None) {}
+        tokio::time::sleep(SETTLE).await;
+        Ok(standby)
+    }
+
+    async fn handover(&self, run: u32) -> Outcome<Duration> {
+        let (key, config) = (format!("handover:{run}"), self.configs[0]);
+        let (leader, driver) = self.candidate(&key, config)?;
+        tokio::spawn(driver.run());
+        leader.elected().await?;
+        let standby = self.standby(&key, config).await?;
+        let elected = elected(&standby);
+        let began = Instant::now();
+        leader.stop().await?;
+        let at = elected.await??;
+        standby.stop().await?;
+        Ok(at - began)
+    }
+
+    async fn takeover(&self, run: u32) -> Outcome<Duration> {
+        let (key, config) = (format!("takeover:{run}"), self.configs[1]);
+        let (leader, driver) = self.candidate(&key, config)?;
+        let driving = tokio::spawn(driver.run());
+        leader.elected().await?;
+        let standby = self.standby(&key, config).await?;
+        let elected = elected(&standby);
+        driving.abort();
+        // What was on its way has arrived by then.
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        let asked = Instant::now();
+        let incumbent = standby.incumbent().await?.ok_or("the lease has ended already")?;
+        let lease_end = asked + incumbent.remaining;
+        let at = elected.await??;
+        standby.stop().await?;
+        Ok(at.saturating_duration_since(lease_end))
+    }
+}
+
+/// When the next tenure began.
+fn elected(standby: &Candidate) -> JoinHandle<Outcome<Instant>> {
+    let standby = standby.clone();
+    tokio::spawn(async move {
+        standby.elected().await?;
+        Ok(Instant::now())
+    })
+}
+
+/// Each store that was built in, with a server of its own where it needs one.
+fn places() -> Outcome<Vec<Place>> {
+    let memory = Memory::new();
+    let mut places = vec![Place::new("memory", move || AnyStore::new(memory.clone()))?];
+    #[cfg(any(feature = "redis", feature = "fred"))]
+    {
+        use std::sync::Arc;
+        use tenure::store::redis::RedisConfig;
+        let server = Arc::new(tenure_servers::RedisServer::start()?);
+        let config = RedisConfig::from_url(&server.url())?.trust_empty_store(true);
+        #[cfg(feature = "redis")]
+        places.push(Place::new("redis", {
+            let (server, config) = (Arc::clone(&server), config.clone());
+            move || {
+                let _runs_on = &server;
+                AnyStore::new(tenure::store::redis::Redis::new(config.clone()))
+            }
+        })?);
+        #[cfg(feature = "fred")]
+        places.push(Place::new("fred", move || {
+            let _runs_on = &server;
+            AnyStore::new(tenure::store::redis::Fred::new(config.clone()))
+        })?);
+    }
+    #[cfg(feature = "postgres")]
+    {
+        use tenure::store::postgres::{Postgres, PostgresConfig};
+        let server = tenure_servers::PostgresServer::start()?;
+        places.push(Place::new("postgres", move || {
+            let config = PostgresConfig::new("127.0.0.1", server.port(), "postgres");
+            AnyStore::new(Postgres::new(config.trust_empty_store(true)))
+        })?);
+    }
+    #[cfg(feature = "etcd")]
+    {
+        use tenure::store::etcd::{Etcd, EtcdConfig};
+        let server = tenure_servers::EtcdServer::start()?;
+        let patient = Config::builder(Duration::from_secs(30)).build()?;
+        let place = Place::new("etcd", move || {
+            let config = EtcdConfig::new("127.0.0.1", server.port());
+            AnyStore::new(Etcd::new(config.trust_empty_store(true)))
+        })?;
+        places.push(Place { configs: [patient; 2], ..place });
+    }
+    #[cfg(all(feature = "sqlite", target_os = "linux"))]
+    {
+        use tenure::store::sqlite::{Sqlite, SqliteConfig};
+        let folder = tempfile::tempdir()?;
+        places.push(Place::new("sqlite", move || {
+            let config = SqliteConfig::new(folder.path().join("elections.db"));
+            AnyStore::new(Sqlite::new(config.trust_empty_store(true)))
+        })?);
+    }
+    Ok(places)
 }
 
 #[tokio::main]
 async fn main() -> Outcome<()> {
-    let arguments = Arguments::parse();
-    let server = RedisServer::start()?;
-    let mut wire = Wire::open(server.port()).await?;
-
-    let (mut taken, mut trips) = (Vec::new(), Vec::new());
-    for run in 0..arguments.runs {
-        trips.push(wire.round_trip().await?);
-        taken.push(handover(&server, run).await?);
+    let Arguments { stores, runs, crashes } = Arguments::parse();
+    let places = places()?;
+    let known: Vec<_> = places.iter().map(|place| place.name).collect();
+    if let Some(unknown) = stores.iter().find(|name| !known.contains(&name.as_str())) {
+        return Err(format!("no store {unknown:?}; built in are {}", known.join(", ")).into());
     }
-    println!("Graceful handover, default settings (TTL {:?})", Config::default().ttl());
-    report("from stop() to the successor's election", taken);
-    report("raw round trip", trips);
-
-    let config = Config::builder(Duration::from_millis(arguments.crash_ttl_ms)).build()?;
-    let (mut taken, mut trips) = (Vec::new(), Vec::new());
-    for run in 0..arguments.crashes {
-        trips.push(wire.round_trip().await?);
-        taken.push(takeover(&server, run, config).await?);
+    println!("| store | what | TTL, s | runs | min, ms | median | p90 | max |");
+    println!("|---|---|---|---|---|---|---|---|");
+    for place in &places {
+        if !stores.is_empty() && !stores.iter().any(|name| name == place.name) {
+            continue;
+        }
+        let mut taken = Vec::new();
+        for run in 0..runs {
+            taken.push(place.handover(run).await?);
+        }
+        report(place, "handover", place.configs[0], taken);
+        let mut taken = Vec::new();
+        for run in 0..crashes {
+            taken.push(place.takeover(run).await?);
+        }
+        report(place, "after a crash", place.configs[1], taken);
     }
-    println!("\nTakeover after a crash (TTL {:?})", config.ttl());
-    report("from the lease's end to the successor's election", taken);
-    report("raw round trip", trips);
     Ok(())
 }
 
-async fn handover(server: &RedisServer, run: u32) -> Outcome<Duration> {
-    let config = Config::default();
-    let (leader, driver) = candidate(server, &format!("handover:{run}"), config)?;
-    tokio::spawn(driver.run());
-    leader.elected().await?;
-    let standby = standby(server, &format!("handover:{run}"), config).await?;
-    let elected = elected(&standby);
-    let began = Instant::now();
-    leader.stop().await?;
-    let (_, at, _) = elected.await??;
-    standby.stop().await?;
-    Ok(at - began)
-}
-
-async fn takeover(server: &RedisServer, run: u32, config: Config) -> Outcome<Duration> {
-    let key = format!("takeover:{run}");
-    let (leader, driver) = candidate(server, &key, config)?;
-    let driving = tokio::spawn(driver.run());
-    leader.elected().await?;
-    let standby = standby(server, &key, config).await?;
-    let elected = elected(&standby);
-    driving.abort();
-    // What was on its way has arrived by then.
-    tokio::time::sleep(Duration::from_millis(50)).await;
-    let lease_end = lease_end(server, &key)?;
-    let (_, _, at) = elected.await??;
-    standby.stop().await?;
-    Ok(at.duration_since(SystemTime::UNIX_EPOCH)?.saturating_sub(lease_end))
-}
-
-fn candidate(server: &RedisServer, key: &str, config: Config) -> Outcome<(Candidate, Driver)> {
-    let store = Redis::new(RedisConfig::from_url(&server.url())?.trust_empty_store(true));
-    Ok(Candidate::builder(store, key).config(config).build()?)
-}
-
-/// A candidate that knows the leader and waits.
-async fn standby(server: &RedisServer, key: &str, config: Config) -> Outcome<Candidate> {
-    let (standby, driver) = candidate(server, key, config)?;
-    let mut events = standby.events();
-    tokio::spawn(driver.run());
-    while !matches!(events.next().await, Some(Event::IncumbentChanged { .. }) | None) {}
-    tokio::time::sleep(SETTLE).await;
-    Ok(standby)
-}
-
-/// The next tenure, and when it began by two clocks.
-fn elected(standby: &Candidate) -> JoinHandle<Outcome<(Tenure, Instant, SystemTime)>> {
-    let standby = standby.clone();
-    tokio::spawn(async move {
-        let tenure = standby.elected().await?;
-        Ok((tenure, Instant::now(), SystemTime::now()))
-    })
-}
-
-/// When the lease ends, since 1970.
-fn lease_end(server: &RedisServer, key: &str) -> Outcome<Duration> {
-    match server.command(&["HGET", &format!("{{tenure}}:leader:{key}"), "lease_end"])? {
-        Reply::BulkString(micros) => {
-            Ok(Duration::from_micros(std::str::from_utf8(&micros)?.parse()?))
-        }
-        other => Err(format!("no record of {key}: {other:?}").into()),
-    }
-}
-
-/// A connection without a client library.
-struct Wire(TcpStream);
-
-impl Wire {
-    async fn open(port: u16) -> Outcome<Self> {
-        let stream = TcpStream::connect(("127.0.0.1", port)).await?;
-        stream.set_nodelay(true)?;
-        Ok(Self(stream))
-    }
-
-    /// The median of a few.
-    async fn round_trip(&mut self) -> Outcome<Duration> {
-        let mut trips = Vec::new();
-        for _ in 0..21 {
-            let began = Instant::now();
-            self.0.write_all(b"PING\r\n").await?;
-            let mut reply = [0; 7];
-            self.0.read_exact(&mut reply).await?;
-            trips.push(began.elapsed());
-        }
-        trips.sort();
-        Ok(trips[trips.len() / 2])
-    }
-}
-
-fn report(what: &str, mut samples: Vec<Duration>) {
+fn report(place: &Place, what: &str, config: Config, mut samples: Vec<Duration>) {
     samples.sort();
-    let (Some(least), Some(most)) = (samples.first(), samples.last()) else { return };
-    let at = |percent: usize| samples[(samples.len() - 1) * percent / 100];
-    println!("  {what}, {} runs", samples.len());
-    println!("    min {least:?}  median {:?}  p90 {:?}  max {most:?}", at(50), at(90));
-    let mut from = Duration::ZERO;
-    for to in [50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 50_000, u64::MAX] {
-        let to = Duration::from_micros(to);
-        let count = samples.iter().filter(|&&sample| from <= sample && sample < to).count();
-        if count > 0 {
-            println!("    from {:>7} {count:>4} {}", format!("{from:?}"), "#".repeat(count));
-        }
-        from = to;
-    }
+    let Some(last) = samples.len().checked_sub(1) else { return };
+    let at = |percent: usize| format!("{:.2}", samples[last * percent / 100].as_secs_f64() * 1e3);
+    println!(
+        "| {} | {what} | {} | {} | {} | {} | {} | {} |",
+        place.name,
+        config.ttl().as_secs_f64(),
+        samples.len(),
+        at(0),
+        at(50),
+        at(90),
+        at(100),
+    );
 }
