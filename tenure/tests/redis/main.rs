@@ -8,6 +8,8 @@
 #[macro_use]
 mod support;
 
+mod access;
+mod cluster;
 mod elections;
 mod example;
 mod isolation;
@@ -15,5 +17,8 @@ mod lies;
 mod outage;
 mod quarantine;
 mod refusals;
+mod replicas;
 mod rows;
+mod sentinel;
+mod tls;
 mod wakeup;

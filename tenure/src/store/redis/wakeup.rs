@@ -8,7 +8,8 @@ use futures_core::Stream;
 use redis::{PushInfo, PushKind, Value};
 use tokio::sync::broadcast;
 
-use super::link::{Answered, Link, Live};
+use super::link::Link;
+use super::session::{Answered, Live};
 use crate::store::Hint;
 
 /// Who waits on which channel.
