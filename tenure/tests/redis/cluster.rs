@@ -6,8 +6,8 @@ use tenure::store::redis::{Redis, RedisConfig};
 use tenure::store::{AnyStore, Reply, Request, StoreErrorKind};
 use tenure::{Candidate, Config};
 use tenure_servers::{RedisCluster, RedisServer, Reply as Raw};
-use tenure_sim::conformance::Harness;
 
+use crate::rows::Place;
 use crate::support::{
     RECORD, TTL, Watch, acquire, call, falls, granted, in_the_end, leader, local, release, renew,
     server, soon, start, tokens,
@@ -216,14 +216,10 @@ async fn a_node_is_no_single_server_and_a_single_server_no_cluster() {
     assert!(error.to_string().contains("cluster support disabled"), "{error}");
 }
 
-struct InACluster(RedisCluster);
-
-impl Harness for InACluster {
-    type Store = Redis;
-
-    async fn connect(&self) -> Redis {
-        Redis::new(by(&self.0.ports()).trust_empty_store(false).connect_timeout(TTL))
-    }
+fn clustered_place() -> Place {
+    Place::of(RedisCluster::start(3, 0).unwrap(), |cluster| {
+        store(by(&cluster.ports()).trust_empty_store(false).connect_timeout(TTL))
+    })
 }
 
-tenure_sim::conformance!(contract, InACluster(RedisCluster::start(3, 0).unwrap()));
+tenure_sim::conformance!(contract, clustered_place());

@@ -6,8 +6,8 @@ use tenure::store::redis::{Redis, RedisConfig};
 use tenure::store::{AnyStore, Reply, Request, StoreErrorKind};
 use tenure::{Config, StepDownReason};
 use tenure_servers::RedisServer;
-use tenure_sim::conformance::Harness;
 
+use crate::rows::Place;
 use crate::support::{
     Watch, acquire, call, falls, granted, held, local, release, renew, server, soon, start,
 };
@@ -16,6 +16,10 @@ use crate::support::{
 fn pair() -> (RedisServer, RedisServer) {
     let primary = server();
     let replica = primary.start_replica(&[]).unwrap();
+    // The replica says that it follows before the primary counts it.
+    primary.command(&["SET", "any", "thing"]).unwrap();
+    let counted = primary.command(&["WAIT", "1", "10000"]).unwrap();
+    assert_eq!(counted, tenure_servers::Reply::Integer(1));
     (primary, replica)
 }
 
@@ -114,22 +118,11 @@ async fn nobody_leads_by_a_grant_that_may_get_lost() {
     watch.nobody_overlapped();
 }
 
-struct OnAPair(RedisServer, #[expect(dead_code, reason = "it follows")] RedisServer);
-
-impl OnAPair {
-    fn start() -> Self {
-        let (primary, replica) = pair();
-        Self(primary, replica)
-    }
+fn place_with_a_replica() -> Place {
+    let wait = Duration::from_secs(5);
+    Place::of(pair(), move |(primary, _)| {
+        store(local(primary.port()).replica_acks(1).replica_wait(wait))
+    })
 }
 
-impl Harness for OnAPair {
-    type Store = Redis;
-
-    async fn connect(&self) -> Redis {
-        let wait = Duration::from_secs(5);
-        Redis::new(local(self.0.port()).replica_acks(1).replica_wait(wait))
-    }
-}
-
-tenure_sim::conformance!(contract, OnAPair::start());
+tenure_sim::conformance!(contract, place_with_a_replica());

@@ -1,7 +1,7 @@
 //! Every row of the store contract (DESIGN.md, section 4) on real servers, by both clients; and what only
 //! Redis has.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tenure::store::{AnyStore, Reply, Request};
 use tenure_servers::RedisServer;
@@ -12,44 +12,72 @@ use crate::support::{
     unix_micros,
 };
 
-/// A server of a test's own, which keeps its data when it is started again.
-struct OnAServer {
-    client: Client,
-    server: Mutex<RedisServer>,
+/// Servers of a test's own, of whatever form: one type for all, since each costs the suite over again in
+/// the compiler.
+pub(crate) struct Place {
+    connect: Box<dyn Fn() -> AnyStore + Send + Sync>,
+    replace: Option<Box<dyn Fn(Data) + Send + Sync>>,
 }
 
-impl OnAServer {
-    fn by(client: Client) -> Self {
-        let keeps = ["--appendonly", "yes", "--appendfsync", "always"];
-        Self { client, server: Mutex::new(RedisServer::start_with(&keeps).unwrap()) }
+impl Place {
+    /// Servers that are there to stay.
+    pub(crate) fn of<S: Send + 'static>(
+        servers: S,
+        connect: impl Fn(&S) -> AnyStore + Send + Sync + 'static,
+    ) -> Self {
+        let servers = Mutex::new(servers);
+        Self { connect: Box::new(move || connect(&whole(&servers))), replace: None }
     }
 
-    fn with<T>(&self, of: impl FnOnce(&mut RedisServer) -> T) -> T {
-        of(&mut self.server.lock().unwrap_or_else(PoisonError::into_inner))
+    /// Servers that can be replaced.
+    pub(crate) fn replaceable<S: Send + 'static>(
+        servers: S,
+        connect: impl Fn(&S) -> AnyStore + Send + Sync + 'static,
+        replace: impl Fn(&mut S, Data) + Send + Sync + 'static,
+    ) -> Self {
+        let servers = Arc::new(Mutex::new(servers));
+        let same = Arc::clone(&servers);
+        Self {
+            connect: Box::new(move || connect(&whole(&servers))),
+            replace: Some(Box::new(move |data| replace(&mut whole(&same), data))),
+        }
+    }
+
+    /// One server, which keeps its data when it is started again.
+    fn server(client: Client) -> Self {
+        let server = RedisServer::start_with(&KEEPS).unwrap();
+        Self::replaceable(server, move |server| client.store(local(server.port())), replace)
     }
 }
 
-impl Harness for OnAServer {
+pub(crate) const KEEPS: [&str; 4] = ["--appendonly", "yes", "--appendfsync", "always"];
+
+pub(crate) fn replace(server: &mut RedisServer, data: Data) {
+    if data == Data::Lost {
+        server.command(&["FLUSHALL"]).unwrap();
+    }
+    server.restart().unwrap();
+}
+
+fn whole<S>(servers: &Mutex<S>) -> MutexGuard<'_, S> {
+    servers.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Harness for Place {
     type Store = AnyStore;
 
     async fn connect(&self) -> AnyStore {
-        self.client.store(local(self.with(|server| server.port())))
+        (self.connect)()
     }
 
     async fn restart(&self, data: Data) -> Result<(), Unsupported> {
-        self.with(|server| {
-            if data == Data::Lost {
-                server.command(&["FLUSHALL"]).unwrap();
-            }
-            server.restart().unwrap();
-        });
-        Ok(())
+        self.replace.as_ref().map(|replace| replace(data)).ok_or(Unsupported)
     }
 }
 
-tenure_sim::conformance!(contract_by_redis_rs, OnAServer::by(Client::RedisRs));
+tenure_sim::conformance!(contract_by_redis_rs, Place::server(Client::RedisRs));
 #[cfg(feature = "fred")]
-tenure_sim::conformance!(contract_by_fred, OnAServer::by(Client::Fred));
+tenure_sim::conformance!(contract_by_fred, Place::server(Client::Fred));
 
 over_both_clients! {
     async fn the_record_says_who_leads(client: Client) {

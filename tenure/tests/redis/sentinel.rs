@@ -6,10 +6,10 @@ use tenure::store::redis::{Redis, RedisConfig, Secret};
 use tenure::store::{AnyStore, Key, Reply, Request, Store, StoreErrorKind};
 use tenure::{Candidate, Config};
 use tenure_servers::{RedisSentinels, RedisServer};
-use tenure_sim::conformance::Harness;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
+use crate::rows::Place;
 use crate::support::{
     TTL, Watch, acquire, call, falls, granted, in_the_end, leader, local, release, server, soon,
     start, tokens,
@@ -305,14 +305,10 @@ async fn a_primary_that_is_demoted_under_its_clients_is_left() {
 }
 
 /// A primary without replicas, and one sentinel: what there is to know is who the primary is.
-struct BySentinel(RedisSentinels);
-
-impl Harness for BySentinel {
-    type Store = Redis;
-
-    async fn connect(&self) -> Redis {
-        Redis::new(by(&self.0.ports()).trust_empty_store(false).connect_timeout(TTL))
-    }
+fn watched_place() -> Place {
+    Place::of(RedisSentinels::start(0, 1, &[]).unwrap(), |watched| {
+        store(by(&watched.ports()).trust_empty_store(false).connect_timeout(TTL))
+    })
 }
 
-tenure_sim::conformance!(contract, BySentinel(RedisSentinels::start(0, 1, &[]).unwrap()));
+tenure_sim::conformance!(contract, watched_place());

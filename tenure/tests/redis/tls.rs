@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::net::TcpListener;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
@@ -12,8 +11,8 @@ use tenure::store::redis::{Redis, RedisConfig};
 use tenure::store::{AnyStore, Request, StoreErrorKind};
 use tenure::tls::TlsConfig;
 use tenure_servers::RedisServer;
-use tenure_sim::conformance::{Data, Harness, Unsupported};
 
+use crate::rows::{KEEPS, Place, replace};
 use crate::support::{acquire, call, granted, local, soon, start};
 
 type Ca = CertifiedIssuer<'static, KeyPair>;
@@ -138,43 +137,15 @@ async fn leaders_hand_over_at_once_where_all_is_encrypted() {
     assert!(soon(two.elected()).await.unwrap().token() > first.token());
 }
 
-struct OnAnEncryptedServer {
-    server: Mutex<Encrypted>,
-    tls: TlsConfig,
+fn encrypted_place() -> Place {
+    let ca = ca();
+    let tls = TlsConfig::with_ca(ca.pem()).unwrap();
+    let connect = move |at: &Encrypted| store(local(at.port).tls(tls.clone()));
+    let server = Encrypted::start(&ca, "127.0.0.1", "no", &KEEPS);
+    Place::replaceable(server, connect, |at, data| replace(&mut at.server, data))
 }
 
-impl OnAnEncryptedServer {
-    fn start() -> Self {
-        let ca = ca();
-        let keeps = ["--appendonly", "yes", "--appendfsync", "always"];
-        let server = Mutex::new(Encrypted::start(&ca, "127.0.0.1", "no", &keeps));
-        Self { server, tls: TlsConfig::with_ca(ca.pem()).unwrap() }
-    }
-
-    fn with<T>(&self, of: impl FnOnce(&mut Encrypted) -> T) -> T {
-        of(&mut self.server.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-}
-
-impl Harness for OnAnEncryptedServer {
-    type Store = Redis;
-
-    async fn connect(&self) -> Redis {
-        Redis::new(local(self.with(|encrypted| encrypted.port)).tls(self.tls.clone()))
-    }
-
-    async fn restart(&self, data: Data) -> Result<(), Unsupported> {
-        self.with(|encrypted| {
-            if data == Data::Lost {
-                encrypted.server.command(&["FLUSHALL"]).unwrap();
-            }
-            encrypted.server.restart().unwrap();
-        });
-        Ok(())
-    }
-}
-
-tenure_sim::conformance!(contract, OnAnEncryptedServer::start());
+tenure_sim::conformance!(contract, encrypted_place());
 
 /// fred can do none of this, and must not pretend to.
 #[cfg(feature = "fred")]

@@ -28,10 +28,8 @@ pub(super) enum Servers {
     /// They are kept here.
     One(Address),
     /// These know the primary of that name.
-    #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "fred is for one server"))]
     Sentinels { listed: Vec<Address>, primary: String },
     /// These are nodes of the cluster.
-    #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "fred is for one server"))]
     Cluster { listed: Vec<Address> },
 }
 
@@ -51,7 +49,6 @@ pub(super) struct Login {
 
 /// How many replicas must have acknowledged a grant, and how long they are waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "fred waits for none"))]
 pub(super) struct Replicas {
     pub(super) least: u16,
     pub(super) within: Duration,
