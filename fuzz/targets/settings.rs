@@ -14,8 +14,21 @@ struct Given<'a> {
     ttl: Duration,
     settings: Vec<Setting>,
     url: &'a str,
+    variables: Vec<(u8, &'a str)>,
     password: u64,
 }
+
+/// What environment variables are called, behind their prefixes.
+const VARIABLES: [&str; 8] = [
+    "HOST",
+    "PORT",
+    "PREFIX",
+    "USERNAME",
+    "TLS",
+    "SENTINEL_HOST",
+    "SENTINEL_PORT",
+    "SENTINEL_NAME",
+];
 
 #[derive(Arbitrary, Clone, Copy, Debug)]
 enum Setting {
@@ -38,6 +51,7 @@ fuzz_target!(|given: Given<'_>| {
     }
     drop(RedisConfig::from_url(given.url));
     keeps_its_secret(&given);
+    keeps_the_variables_secret(&given);
 });
 
 fn set(builder: ConfigBuilder, setting: &Setting) -> ConfigBuilder {
@@ -70,12 +84,37 @@ fn holds_together(config: &Config) {
 fn keeps_its_secret(given: &Given<'_>) {
     let secret = format!("hush{:016x}", given.password);
     let rest = given.url;
-    for url in [format!("redis://me:{secret}@{rest}"), format!("{rest}://me:{secret}@host/{rest}")]
-    {
+    for url in [
+        format!("redis://me:{secret}@{rest}"),
+        format!("redis+sentinel://me:{secret}@{rest}/name"),
+        format!("{rest}://me:{secret}@host/{rest}"),
+        format!("redis+sentinel://host/name?sentinel_password={secret}&{rest}"),
+    ] {
         let shown = match RedisConfig::from_url(&url) {
             Ok(config) => format!("{config:?}"),
             Err(error) => format!("{error} {error:?}"),
         };
         assert!(!shown.contains(&secret), "{url:?}: {shown}");
     }
+}
+
+/// Nor is one that an environment variable holds.
+fn keeps_the_variables_secret(given: &Given<'_>) {
+    let secret = format!("hush{:016x}", given.password);
+    let set = |name: &str| {
+        let with = |(rank, what)| format!("{}{what}", ["A_", "B_"][rank]) == name;
+        let found = given.variables.iter().find(|(which, _)| {
+            let which = usize::from(*which);
+            with((which / VARIABLES.len() % 2, VARIABLES[which % VARIABLES.len()]))
+        });
+        match found {
+            Some((_, value)) => Some(value.into()),
+            None => (name == "B_PASSWORD").then(|| secret.clone().into()),
+        }
+    };
+    let shown = match RedisConfig::from_variables(&["A_", "B_"], set) {
+        Ok(config) => format!("{config:?}"),
+        Err(error) => format!("{error} {error:?}"),
+    };
+    assert!(!shown.contains(&secret), "{:?}: {shown}", given.variables);
 }

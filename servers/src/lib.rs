@@ -19,4 +19,4 @@ pub use error::ServerError;
 pub use etcd::{EtcdCluster, EtcdServer};
 pub use postgres::PostgresServer;
 pub use proxy::{Flow, Proxy};
-pub use redis::{RedisServer, Reply};
+pub use redis::{RedisCluster, RedisSentinel, RedisSentinels, RedisServer, Reply};

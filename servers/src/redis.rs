@@ -1,6 +1,8 @@
 //! A real `redis-server` of a test's own.
 
+mod cluster;
 mod command;
+mod sentinel;
 
 use std::time::Duration;
 
@@ -8,6 +10,8 @@ use redis_protocol::resp2::types::OwnedFrame;
 
 use crate::ServerError;
 use crate::process::{Process, Program, on_a_free_port};
+pub use cluster::RedisCluster;
+pub use sentinel::{RedisSentinel, RedisSentinels};
 
 /// A decoded RESP2 reply.
 pub type Reply = OwnedFrame;
@@ -111,7 +115,14 @@ fn answers(port: u16, pid: u32) -> bool {
     match ask(&["INFO"]) {
         Ok(Reply::BulkString(info)) => {
             String::from_utf8_lossy(&info).contains(&ours)
-                && matches!(ask(&["EXISTS", "any"]), Ok(Reply::Integer(_)))
+                && match ask(&["EXISTS", "any"]) {
+                    Ok(Reply::Integer(_)) => true,
+                    // A node that has not met its cluster yet, or that keeps other keys.
+                    Ok(Reply::Error(error)) => {
+                        error.starts_with("CLUSTERDOWN") || error.starts_with("MOVED")
+                    }
+                    _ => false,
+                }
         }
         Ok(Reply::Error(error)) => error.starts_with("NOAUTH"),
         _ => false,

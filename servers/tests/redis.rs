@@ -6,7 +6,7 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use tenure_servers::{RedisServer, Reply};
+use tenure_servers::{RedisCluster, RedisSentinels, RedisServer, Reply};
 
 fn status(text: &str) -> Reply {
     Reply::SimpleString(text.into())
@@ -92,4 +92,34 @@ fn a_paused_server_answers_only_after_it_resumes() {
 fn a_server_that_refuses_its_arguments_says_why() {
     let error = RedisServer::start_with(&["--no-such-option", "1"]).unwrap_err().to_string();
     assert!(error.contains("no-such-option"), "{error}");
+}
+
+#[test]
+fn sentinels_replace_a_primary_that_dies() {
+    let mut watched = RedisSentinels::start(1, 1, &[]).unwrap();
+    assert_eq!(watched.primary().unwrap(), Some(0));
+    assert_eq!(watched.server(0).command(&["SET", "a", "b"]).unwrap(), status("OK"));
+    let Reply::Integer(1) = watched.server(0).command(&["WAIT", "1", "10000"]).unwrap() else {
+        panic!("the replica follows")
+    };
+    watched.server_mut(0).kill().unwrap();
+    assert_eq!(watched.replaced(0).unwrap(), 1);
+    assert_eq!(watched.server(1).command(&["GET", "a"]).unwrap(), bulk("b"));
+}
+
+#[test]
+fn nodes_are_one_cluster_in_which_a_replica_stands_in_for_its_primary() {
+    let mut cluster = RedisCluster::start(3, 1).unwrap();
+    let key = (0..1000)
+        .map(|number| format!("key-{number}"))
+        .find(|key| cluster.owner(key, 1).unwrap() == 0)
+        .unwrap();
+    assert_eq!(cluster.node(0).command(&["SET", &key, "b"]).unwrap(), status("OK"));
+    let Reply::Error(elsewhere) = cluster.node(1).command(&["GET", &key]).unwrap() else {
+        panic!("it is kept by another node")
+    };
+    let (slot, port) = (cluster.slot(&key, 2).unwrap(), cluster.ports()[0]);
+    assert_eq!(elsewhere, format!("MOVED {slot} 127.0.0.1:{port}"));
+    cluster.node_mut(0).kill().unwrap();
+    assert_eq!(cluster.replaced(&key, 0).unwrap(), 3);
 }

@@ -100,7 +100,10 @@ impl TlsConfig {
 
     /// Shakes hands over a stream to `host`. An error of the kind `InvalidData` says that the handshake
     /// failed, any other that the stream did.
-    #[cfg_attr(not(feature = "postgres"), allow(dead_code, reason = "for the stores that use it"))]
+    #[cfg_attr(
+        not(any(feature = "postgres", feature = "redis")),
+        allow(dead_code, reason = "for the stores that use it")
+    )]
     pub(crate) async fn connect(&self, host: &str, stream: Connection) -> io::Result<Connection> {
         let name = match &self.server_name {
             Some(name) => name.clone(),

@@ -1,31 +1,23 @@
-//! One conformance run over all stores: every row of the store contract, each on a server of its own.
+//! One conformance run over all stores: every row of the store contract, each on servers of its own.
 
 use tenure::store::Memory;
-use tenure_sim::conformance::{Harness, Row, check};
+use tenure_sim::conformance;
+use tenure_sim::conformance::{Row, check};
 
-use crate::redis::support::Client;
-use crate::sqlite::support::Folder;
+use crate::redis::support::Client::{Fred, RedisRs};
+use crate::support::Place;
 use crate::{etcd, postgres, redis, sqlite};
 
-struct InMemory(Memory);
-
-impl Harness for InMemory {
-    type Store = Memory;
-
-    async fn connect(&self) -> Memory {
-        self.0.clone()
-    }
-}
-
-tenure_sim::conformance!(in_memory, InMemory(Memory::new()));
-tenure_sim::conformance!(in_redis, redis::rows::OnAServer::by(Client::RedisRs));
-tenure_sim::conformance!(in_redis_by_fred, redis::rows::OnAServer::by(Client::Fred));
-tenure_sim::conformance!(
-    in_postgres,
-    postgres::rows::OnAServer::that_loses_by(postgres::rows::Loss::Truncate)
-);
-tenure_sim::conformance!(in_etcd, etcd::rows::OnAServer::start());
-tenure_sim::conformance!(in_sqlite, Folder::new());
+conformance!(in_memory, Place::of(Memory::new(), Memory::clone).place());
+conformance!(in_redis, redis::rows::place(RedisRs));
+conformance!(in_redis_by_fred, redis::rows::place(Fred));
+conformance!(in_redis_over_tls, redis::tls::place());
+conformance!(in_redis_behind_sentinels, redis::sentinel::place());
+conformance!(in_a_redis_cluster, redis::cluster::place());
+conformance!(in_redis_with_a_replica, redis::replicas::place());
+conformance!(in_postgres, postgres::rows::place());
+conformance!(in_etcd, etcd::rows::place());
+conformance!(in_sqlite, sqlite::rows::place());
 
 /// What the other rows can't ask of stores that take an empty server for whole.
 mod trusting {
@@ -33,19 +25,16 @@ mod trusting {
 
     #[test]
     fn redis() {
-        use redis::rows::{OnAServer, Trusting};
-        check(Row::Differential, || Trusting(OnAServer::by(Client::RedisRs)));
+        check(Row::Differential, redis::rows::trusting);
     }
 
     #[test]
     fn postgres() {
-        use postgres::rows::{Loss, OnAServer, Trusting};
-        check(Row::Differential, || Trusting(OnAServer::that_loses_by(Loss::Truncate)));
+        check(Row::Differential, postgres::rows::trusting);
     }
 
     #[test]
     fn sqlite() {
-        use sqlite::rows::Trusting;
-        check(Row::Differential, || Trusting(Folder::new()));
+        check(Row::Differential, sqlite::rows::trusting);
     }
 }

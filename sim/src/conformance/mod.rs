@@ -65,6 +65,12 @@ pub enum Mishap {
     AllLost,
 }
 
+impl Mishap {
+    /// All of them.
+    pub const ALL: [Self; 5] =
+        [Self::LeasesEnd, Self::LongTime, Self::OtherServer, Self::HistoryLost, Self::AllLost];
+}
+
 /// The harness can't do that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unsupported;
@@ -174,14 +180,13 @@ fn declared(row: Row, traits: &StoreTraits) -> Option<&'static str> {
 pub fn check<H: Harness>(row: Row, harness: impl FnOnce() -> H) {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
-    let outcome = match runtime {
-        Ok(runtime) => runtime.block_on(async {
-            // The harness may need the runtime.
-            carry_out(row, &harness()).await
-        }),
-        Err(error) => panic!("no runtime: {error}"),
+    let runtime = runtime.unwrap_or_else(|error| panic!("no runtime: {error}"));
+    let harness = {
+        // It may need the runtime.
+        let _within = runtime.enter();
+        harness()
     };
-    match outcome {
+    match runtime.block_on(carry_out(row, &harness)) {
         Ok(Outcome::Held) => {}
         Ok(Outcome::Skipped { why }) => eprintln!("{row} was skipped: {why}"),
         Err(broken) => panic!("{broken}"),

@@ -1,65 +1,42 @@
 //! A server for every row of the store contract; and what only etcd has.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use tenure::store::etcd::Etcd;
 use tenure::store::{Reply, Request, StoreErrorKind};
 use tenure::{Candidate, StartError};
 use tenure_servers::EtcdServer;
-use tenure_sim::conformance::{Data, Harness, Mishap, Unsupported};
+use tenure_sim::conformance::{Data, Mishap};
 
 use super::support::{
-    TTL, acquire, acquire_for, answered, at, call, granted, held, local, release, renew, renew_for,
-    server,
+    Place, TTL, acquire, acquire_for, answered, at, call, granted, held, local, release, renew,
+    renew_for, server,
 };
 
 /// A server of a test's own.
-pub(crate) struct OnAServer(Mutex<EtcdServer>);
-
-impl OnAServer {
-    pub(crate) fn start() -> Self {
-        Self(Mutex::new(server()))
-    }
-
-    fn with<T>(&self, of: impl FnOnce(&mut EtcdServer) -> T) -> T {
-        of(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
-    }
+pub(crate) fn place() -> Place {
+    let replace = |server: &mut EtcdServer, data| match data {
+        Data::Kept => server.restart().unwrap(),
+        Data::Lost => server.restart_empty().unwrap(),
+    };
+    let connect = |server: &EtcdServer| Etcd::new(local(&[server.port()]));
+    Place::of(server(), connect)
+        .replaced(replace)
+        .suffering(&[Mishap::LeasesEnd, Mishap::LongTime], suffer)
+        .place()
 }
 
-impl Harness for OnAServer {
-    type Store = Etcd;
-
-    async fn connect(&self) -> Etcd {
-        Etcd::new(local(&[self.with(|server| server.port())]))
-    }
-
-    async fn restart(&self, data: Data) -> Result<(), Unsupported> {
-        self.with(|server| match data {
-            Data::Kept => server.restart().unwrap(),
-            Data::Lost => server.restart_empty().unwrap(),
-        });
-        Ok(())
-    }
-
-    /// Elections and quarantines are leases. What else is kept is in records that only the store can write.
-    async fn suffer(&self, mishap: Mishap) -> Result<(), Unsupported> {
-        // All keys in `tenure/leader/`, and the quarantine's.
-        let range = match mishap {
-            Mishap::LeasesEnd => {
-                r#"{"key":"dGVudXJlL2xlYWRlci8=","range_end":"dGVudXJlL2xlYWRlcjA="}"#
-            }
-            Mishap::LongTime => r#"{"key":"dGVudXJlL3F1YXJhbnRpbmU="}"#,
-            _ => return Err(Unsupported),
-        };
-        self.with(|server| {
-            let found = server.api("kv/range", range).unwrap();
-            for record in found["kvs"].as_array().into_iter().flatten() {
-                let revoked = format!("{{\"ID\":{}}}", record["lease"]);
-                server.api("lease/revoke", &revoked).unwrap();
-            }
-        });
-        Ok(())
+/// Elections and quarantines are leases. What else is kept is in records that only the store can write.
+fn suffer(server: &mut EtcdServer, mishap: Mishap) {
+    // All keys in `tenure/leader/`, and the quarantine's.
+    let range = match mishap {
+        Mishap::LeasesEnd => r#"{"key":"dGVudXJlL2xlYWRlci8=","range_end":"dGVudXJlL2xlYWRlcjA="}"#,
+        _ => r#"{"key":"dGVudXJlL3F1YXJhbnRpbmU="}"#,
+    };
+    let found = server.api("kv/range", range).unwrap();
+    for record in found["kvs"].as_array().into_iter().flatten() {
+        let revoked = format!("{{\"ID\":{}}}", record["lease"]);
+        server.api("lease/revoke", &revoked).unwrap();
     }
 }
 

@@ -6,6 +6,8 @@
 #[macro_use]
 pub(crate) mod support;
 
+mod access;
+pub(crate) mod cluster;
 mod elections;
 mod example;
 mod isolation;
@@ -13,5 +15,8 @@ mod lies;
 mod outage;
 mod quarantine;
 mod refusals;
+pub(crate) mod replicas;
 pub(crate) mod rows;
+pub(crate) mod sentinel;
+pub(crate) mod tls;
 mod wakeup;

@@ -176,6 +176,17 @@ over_both_clients! {
         granted(&client.at(primary.port()), acquire(1, None)).await;
     }
 
+    async fn a_primary_that_has_lost_its_replicas(client: Client) {
+        let server = RedisServer::start_with(&["--min-replicas-to-write", "1"]).unwrap();
+        let store = client.at(server.port());
+        refuses(&store, &[acquire(1, None)], StoreErrorKind::NotDurable).await;
+        server.command(&["CONFIG", "SET", "min-replicas-to-write", "0"]).unwrap();
+        let (token, _) = granted(&store, acquire(1, None)).await;
+        server.command(&["CONFIG", "SET", "min-replicas-to-write", "1"]).unwrap();
+        let requests = [acquire(1, None), renew(1, token), release(1, token)];
+        refuses(&store, &requests, StoreErrorKind::NotDurable).await;
+    }
+
     async fn a_server_out_of_memory(client: Client) {
         let server = RedisServer::start_with(&["--maxmemory", "1"]).unwrap();
         let store = client.at(server.port());

@@ -1,88 +1,56 @@
 //! Servers for every row of the store contract, by both clients; and what only Redis has.
 
-use std::sync::{Mutex, PoisonError};
-
-use tenure::store::{AnyStore, Reply, Request};
+use tenure::store::{Reply, Request};
 use tenure_servers::RedisServer;
-use tenure_sim::conformance::{Data, Harness, Mishap, Unsupported};
+use tenure_sim::conformance::{Data, Mishap};
 
 use super::support::{
-    Client, HISTORY, RECORD, TTL, acquire, call, field, granted, held, local, release, renew,
-    server, unix_micros,
+    Client, HISTORY, Place, RECORD, TTL, acquire, call, field, granted, held, local, release,
+    renew, server, unix_micros,
 };
 
-/// A server of a test's own, which keeps its data when it is started again.
-pub(crate) struct OnAServer {
-    client: Client,
-    server: Mutex<RedisServer>,
+/// One server, which keeps its data when it is started again.
+pub(crate) fn place(client: Client) -> Place {
+    let connect = move |server: &RedisServer| client.store(local(server.port()));
+    Place::of(keeping(), connect).replaced(replace).suffering(&Mishap::ALL, suffer).place()
 }
 
-impl OnAServer {
-    pub(crate) fn by(client: Client) -> Self {
-        let keeps = ["--appendonly", "yes", "--appendfsync", "always"];
-        Self { client, server: Mutex::new(RedisServer::start_with(&keeps).unwrap()) }
-    }
-
-    fn with<T>(&self, of: impl FnOnce(&mut RedisServer) -> T) -> T {
-        of(&mut self.server.lock().unwrap_or_else(PoisonError::into_inner))
-    }
+/// The same, which is taken for whole when it is empty.
+pub(crate) fn trusting() -> Place {
+    let connect = |server: &RedisServer| Client::RedisRs.at(server.port());
+    Place::of(keeping(), connect).suffering(&Mishap::ALL, suffer).trusting().place()
 }
 
-impl Harness for OnAServer {
-    type Store = AnyStore;
-
-    async fn connect(&self) -> AnyStore {
-        self.client.store(local(self.with(|server| server.port())))
-    }
-
-    async fn restart(&self, data: Data) -> Result<(), Unsupported> {
-        self.with(|server| {
-            if data == Data::Lost {
-                server.command(&["FLUSHALL"]).unwrap();
-            }
-            server.restart().unwrap();
-        });
-        Ok(())
-    }
-
-    async fn suffer(&self, mishap: Mishap) -> Result<(), Unsupported> {
-        let of_all = "for _, record in ipairs(redis.call('KEYS', '{tenure}:leader:*')) do \
-                      redis.call('HSET', record, 'lease_end', '1') end";
-        let if_known = |field: &str, value: &str| {
-            format!(
-                "if redis.call('EXISTS', '{HISTORY}') == 1 then \
-                 redis.call('HSET', '{HISTORY}', '{field}', '{value}') end"
-            )
-        };
-        self.with(|server| match mishap {
-            Mishap::LeasesEnd => server.command(&["EVAL", of_all, "0"]),
-            Mishap::LongTime => server.command(&["EVAL", &if_known("known_since", "1"), "0"]),
-            Mishap::OtherServer => server.command(&["EVAL", &if_known("identity", "another"), "0"]),
-            Mishap::HistoryLost => server.command(&["DEL", HISTORY]),
-            Mishap::AllLost => server.command(&["FLUSHALL"]),
-        })
-        .unwrap();
-        Ok(())
-    }
+fn keeping() -> RedisServer {
+    RedisServer::start_with(&KEEPS).unwrap()
 }
 
-/// The same, which takes an empty server for whole.
-pub(crate) struct Trusting(pub(crate) OnAServer);
+pub(crate) const KEEPS: [&str; 4] = ["--appendonly", "yes", "--appendfsync", "always"];
 
-impl Harness for Trusting {
-    type Store = AnyStore;
-
-    async fn connect(&self) -> AnyStore {
-        self.0.client.at(self.0.with(|server| server.port()))
+pub(crate) fn replace(server: &mut RedisServer, data: Data) {
+    if data == Data::Lost {
+        server.command(&["FLUSHALL"]).unwrap();
     }
+    server.restart().unwrap();
+}
 
-    async fn suffer(&self, mishap: Mishap) -> Result<(), Unsupported> {
-        self.0.suffer(mishap).await
+fn suffer(server: &mut RedisServer, mishap: Mishap) {
+    let of_all = "for _, record in ipairs(redis.call('KEYS', '{tenure}:leader:*')) do \
+                  redis.call('HSET', record, 'lease_end', '1') end";
+    let if_known = |field: &str, value: &str| {
+        format!(
+            "if redis.call('EXISTS', '{HISTORY}') == 1 then \
+             redis.call('HSET', '{HISTORY}', '{field}', '{value}') end"
+        )
+    };
+    match mishap {
+        Mishap::LeasesEnd => server.command(&["EVAL", of_all, "0"]),
+        Mishap::LongTime => server.command(&["EVAL", &if_known("known_since", "1"), "0"]),
+        Mishap::OtherServer => server.command(&["EVAL", &if_known("identity", "another"), "0"]),
+        Mishap::HistoryLost => server.command(&["DEL", HISTORY]),
+        Mishap::AllLost => server.command(&["FLUSHALL"]),
     }
-
-    fn trusts_an_empty_store(&self) -> bool {
-        true
-    }
+    .unwrap();
 }
 
 over_both_clients! {

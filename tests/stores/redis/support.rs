@@ -1,8 +1,11 @@
 //! What the stories of the Redis stores need beside: servers, and stores by either client.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use tenure::store::AnyStore;
 use tenure::store::redis::RedisConfig;
-use tenure::{Candidate, Config};
+use tenure::{Candidate, Config, Token};
 use tenure_servers::{RedisServer, Reply as Raw};
 
 pub(crate) use crate::support::*;
@@ -72,4 +75,35 @@ pub(crate) fn field(server: &RedisServer, name: &str) -> String {
         Raw::BulkString(text) => String::from_utf8(text).unwrap(),
         other => panic!("{name} is {other:?}"),
     }
+}
+
+/// For what takes a failover or two: they are counted in seconds, on a loaded machine in tens of them.
+pub(crate) async fn in_the_end<T>(future: impl Future<Output = T>) -> T {
+    tokio::time::timeout(SOON * 5, future).await.expect("within the bound of a failover")
+}
+
+/// Waits until one of them leads.
+pub(crate) async fn leader<'a>(candidates: &[&'a Candidate]) -> &'a Candidate {
+    in_the_end(async {
+        loop {
+            if let Some(&leader) = candidates.iter().find(|candidate| candidate.is_leader()) {
+                return leader;
+            }
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    })
+    .await
+}
+
+/// The tokens of all their tenures from now on, in the order in which they began.
+pub(crate) fn tokens(candidates: &[&Candidate]) -> Arc<std::sync::Mutex<Vec<Token>>> {
+    let tokens = Arc::<std::sync::Mutex<Vec<_>>>::default();
+    for candidate in candidates {
+        let told = Arc::clone(&tokens);
+        candidate.on_elected(move |tenure| {
+            told.lock().unwrap().push(tenure.token());
+            async {}
+        });
+    }
+    tokens
 }

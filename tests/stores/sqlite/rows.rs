@@ -1,61 +1,41 @@
 //! Files for every row of the store contract.
 
-use tenure::store::sqlite::Sqlite;
-use tenure_sim::conformance::{Data, Harness, Mishap, Unsupported};
+use tenure_sim::conformance::{Data, Mishap};
 
-use super::support::Folder;
+use super::support::{Folder, Place};
 
-impl Harness for Folder {
-    type Store = Sqlite;
-
-    async fn connect(&self) -> Sqlite {
-        self.distrustful()
-    }
-
-    /// Under a connection that has the old file open: nothing takes its place, or a copy that has all.
-    async fn restart(&self, data: Data) -> Result<(), Unsupported> {
-        match data {
-            Data::Lost => self.delete(),
-            Data::Kept => {
-                let copy = self.copy_to("copy.db");
-                self.delete();
-                std::fs::rename(copy, &self.file).unwrap();
-            }
+/// A file that may be replaced under a connection that has it open: nothing takes its place, or a copy that has
+/// all.
+pub(crate) fn place() -> Place {
+    let replace = |folder: &mut Folder, data| match data {
+        Data::Lost => folder.delete(),
+        Data::Kept => {
+            let copy = folder.copy_to("copy.db");
+            folder.delete();
+            std::fs::rename(copy, &folder.file).unwrap();
         }
-        Ok(())
-    }
-
-    async fn suffer(&self, mishap: Mishap) -> Result<(), Unsupported> {
-        if !self.file.exists() {
-            // Before the first request, nothing is there that could suffer.
-            return Ok(());
-        }
-        self.execute(match mishap {
-            Mishap::LeasesEnd => "UPDATE elections SET lease_end = 1",
-            Mishap::LongTime => "UPDATE history SET known_since = 1",
-            Mishap::OtherServer => "UPDATE history SET identity = 'another'",
-            Mishap::HistoryLost => "DELETE FROM history",
-            Mishap::AllLost => "DELETE FROM elections; DELETE FROM history",
-        });
-        Ok(())
-    }
+    };
+    Place::of(Folder::new(), Folder::distrustful)
+        .replaced(replace)
+        .suffering(&Mishap::ALL, suffer)
+        .place()
 }
 
-/// The same, which takes a file without grants for whole.
-pub(crate) struct Trusting(pub(crate) Folder);
+/// One that is taken for whole when it has no grants in it.
+pub(crate) fn trusting() -> Place {
+    Place::of(Folder::new(), Folder::store).suffering(&Mishap::ALL, suffer).trusting().place()
+}
 
-impl Harness for Trusting {
-    type Store = Sqlite;
-
-    async fn connect(&self) -> Sqlite {
-        self.0.store()
+fn suffer(folder: &mut Folder, mishap: Mishap) {
+    if !folder.file.exists() {
+        // Before the first request, nothing is there that could suffer.
+        return;
     }
-
-    async fn suffer(&self, mishap: Mishap) -> Result<(), Unsupported> {
-        self.0.suffer(mishap).await
-    }
-
-    fn trusts_an_empty_store(&self) -> bool {
-        true
-    }
+    folder.execute(match mishap {
+        Mishap::LeasesEnd => "UPDATE elections SET lease_end = 1",
+        Mishap::LongTime => "UPDATE history SET known_since = 1",
+        Mishap::OtherServer => "UPDATE history SET identity = 'another'",
+        Mishap::HistoryLost => "DELETE FROM history",
+        Mishap::AllLost => "DELETE FROM elections; DELETE FROM history",
+    });
 }

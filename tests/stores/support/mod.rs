@@ -1,6 +1,7 @@
 //! What the stories of every store need: requests and their answers, and elections with observers.
 
 mod election;
+mod place;
 mod watch;
 
 use std::time::{Duration, SystemTime};
@@ -9,6 +10,7 @@ use tenure::store::{Incumbent, Key, Profile, Reply, Request, Store, StoreError};
 use tenure::{HolderId, Token};
 
 pub(crate) use election::{Events, event, falls, run, start};
+pub(crate) use place::Place;
 pub(crate) use watch::Watch;
 
 /// Far above anything that should happen: tests assert progress, not speed.

@@ -1,74 +1,136 @@
-//! How to reach a Redis server, and where in it elections are kept.
+//! How to reach Redis servers, and where in them elections are kept.
 
+use std::fmt;
 use std::time::Duration;
 
-use url::Url;
-
+use super::RedisConfigError;
 use crate::store::{Key, Secret};
+use crate::tls::TlsConfig;
 
-/// Where a Redis server is, and how to use it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Where Redis is, and how to use it: one server, the primary that sentinels watch, or a cluster.
+#[derive(Clone, Debug)]
 #[must_use]
 pub struct RedisConfig {
-    pub(super) host: String,
-    pub(super) port: u16,
-    pub(super) username: Option<String>,
-    pub(super) password: Option<Secret>,
+    pub(super) servers: Servers,
+    pub(super) login: Login,
+    pub(super) sentinel_login: Login,
+    pub(super) tls: Option<TlsConfig>,
     pub(super) database: u8,
     pub(super) prefix: String,
+    pub(super) replicas: Replicas,
     pub(super) connect_timeout: Duration,
     pub(super) trust_empty_store: bool,
 }
 
+/// Whom to ask where elections are kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Servers {
+    /// They are kept here.
+    One(Address),
+    /// These know the primary of that name.
+    Sentinels { listed: Vec<Address>, primary: String },
+    /// These are nodes of the cluster.
+    Cluster { listed: Vec<Address> },
+}
+
+/// Where a server listens.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Address {
+    pub(super) host: String,
+    pub(super) port: u16,
+}
+
+/// As whom to connect.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Login {
+    pub(super) username: Option<String>,
+    pub(super) password: Option<Secret>,
+}
+
+/// How many replicas must have acknowledged a grant, and how long they are waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Replicas {
+    pub(super) least: u16,
+    pub(super) within: Duration,
+}
+
 impl RedisConfig {
-    /// A server without credentials, with the prefix `tenure`.
+    /// One server without credentials, unencrypted, with the prefix `tenure`.
     pub fn new(host: impl Into<String>, port: u16) -> Self {
+        Self::at(Servers::One(Address::new(host, port)))
+    }
+
+    /// The primary of that name that these sentinels watch, hosts and ports. What it grants counts if
+    /// more than half of them vouch for it, so that one which was replaced without knowing it leads to
+    /// no second leader. So all candidates must list the same ones, and all of them. The store `redis`
+    /// alone can do that.
+    ///
+    /// ```
+    /// # use tenure::store::redis::{RedisConfig, RedisConfigError};
+    /// # fn main() -> Result<(), RedisConfigError> {
+    /// let sentinels = [("sentinel-1", 26379), ("sentinel-2", 26379), ("sentinel-3", 26379)];
+    /// let config = RedisConfig::sentinel("main", sentinels)?;
+    /// # drop(config);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// If the name is empty, or there are none.
+    pub fn sentinel<H: Into<String>>(
+        primary: impl Into<String>,
+        sentinels: impl IntoIterator<Item = (H, u16)>,
+    ) -> Result<Self, RedisConfigError> {
+        let primary = primary.into();
+        if primary.is_empty() {
+            return Err(RedisConfigError::NoPrimary);
+        }
+        Ok(Self::at(Servers::Sentinels { listed: listed(sentinels)?, primary }))
+    }
+
+    /// A cluster with these nodes, hosts and ports. All elections of a prefix are kept in one slot, and
+    /// so by one node. What that grants counts if more than half of those listed vouch for it, so all
+    /// candidates must list the same ones, and all that are primaries. The store `redis` alone can do
+    /// that.
+    ///
+    /// # Errors
+    /// If there are none.
+    pub fn cluster<H: Into<String>>(
+        nodes: impl IntoIterator<Item = (H, u16)>,
+    ) -> Result<Self, RedisConfigError> {
+        Ok(Self::at(Servers::Cluster { listed: listed(nodes)? }))
+    }
+
+    pub(super) fn at(servers: Servers) -> Self {
         Self {
-            host: host.into(),
-            port,
-            username: None,
-            password: None,
+            servers,
+            login: Login::default(),
+            sentinel_login: Login::default(),
+            tls: None,
             database: 0,
             prefix: "tenure".into(),
+            replicas: Replicas { least: 0, within: Duration::from_millis(100) },
             connect_timeout: Duration::from_secs(1),
             trust_empty_store: false,
         }
     }
 
-    /// Reads `redis://[user[:password]@]host[:port][/database][?prefix=...]`.
-    ///
-    /// # Errors
-    /// If the text is anything else. The error names the part at fault and never shows the text, which
-    /// may hold a password.
-    pub fn from_url(url: &str) -> Result<Self, RedisUrlError> {
-        let url = Url::parse(url).map_err(RedisUrlError::Syntax)?;
-        match url.scheme() {
-            "redis" => {}
-            scheme => return Err(RedisUrlError::Scheme { scheme: scheme.to_owned() }),
-        }
-        let host = url.host_str().filter(|host| !host.is_empty()).ok_or(RedisUrlError::NoHost)?;
-        let mut config = Self::new(host.trim_matches(['[', ']']), url.port().unwrap_or(6379));
-        config.username = Some(url.username()).filter(|name| !name.is_empty()).map(decoded);
-        config.password = url.password().map(|password| Secret::new(decoded(password)));
-        let database = url.path().trim_start_matches('/');
-        if !database.is_empty() {
-            let number = database.parse();
-            config.database =
-                number.map_err(|_| RedisUrlError::Database { value: database.to_owned() })?;
-        }
-        for (name, value) in url.query_pairs() {
-            match &*name {
-                "prefix" => config = config.prefix(value)?,
-                _ => return Err(RedisUrlError::Parameter { name: name.into_owned() }),
-            }
-        }
-        Ok(config)
-    }
-
     /// Sets the credentials of an ACL user; with an empty name, the default user's password.
     pub fn credentials(mut self, username: impl Into<String>, password: Secret) -> Self {
-        self.username = Some(username.into()).filter(|name| !name.is_empty());
-        self.password = Some(password);
+        self.login = Login::new(username, password);
+        self
+    }
+
+    /// Sets the credentials at the sentinels, which have users of their own. Without them, and for
+    /// [`credentials`](Self::credentials) alone, sentinels are asked as nobody.
+    pub fn sentinel_credentials(mut self, username: impl Into<String>, password: Secret) -> Self {
+        self.sentinel_login = Login::new(username, password);
+        self
+    }
+
+    /// Encrypts all connections, those to sentinels too.
+    pub fn tls(mut self, tls: TlsConfig) -> Self {
+        self.tls = Some(tls);
         self
     }
 
@@ -77,16 +139,36 @@ impl RedisConfig {
     ///
     /// # Errors
     /// If it is empty, longer than 128 bytes, or has a brace in it.
-    pub fn prefix(mut self, prefix: impl Into<String>) -> Result<Self, RedisUrlError> {
+    pub fn prefix(mut self, prefix: impl Into<String>) -> Result<Self, RedisConfigError> {
         let prefix = prefix.into();
         if prefix.is_empty() || prefix.len() > 128 || prefix.contains(['{', '}']) {
-            return Err(RedisUrlError::Prefix { prefix });
+            return Err(RedisConfigError::Prefix { prefix });
         }
         self.prefix = prefix;
         Ok(self)
     }
 
-    /// Sets how long opening a connection may take. Default: 1 s.
+    /// Takes a grant or a renewal for done only once that many replicas have acknowledged it. With fewer
+    /// of them its outcome is unknown, and nobody leads by it. Zero, the default, waits for none.
+    ///
+    /// Only if that is *every* replica that may be promoted does a failover lose nothing. The wait
+    /// ([`replica_wait`](Self::replica_wait)) holds up all requests of the store, which share a
+    /// connection.
+    pub fn replica_acks(mut self, least: u16) -> Self {
+        self.replicas.least = least;
+        self
+    }
+
+    /// Sets how long replicas are waited for, in whole milliseconds. Default: 100 ms. It must be less
+    /// than the candidates' request timeout: a request that times out costs the connection.
+    pub fn replica_wait(mut self, within: Duration) -> Self {
+        self.replicas.within = within;
+        self
+    }
+
+    /// Sets how long opening a connection may take, the questions to sentinels or nodes included.
+    /// Default: 1 s. Not above the candidates' request timeout is best: then a primary that stands still
+    /// is given up as soon as a request to it.
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect_timeout = timeout;
         self
@@ -122,88 +204,31 @@ impl RedisConfig {
     }
 }
 
-fn decoded(text: &str) -> String {
-    percent_encoding::percent_decode_str(text).decode_utf8_lossy().into_owned()
+/// At least one of them.
+fn listed<H: Into<String>>(
+    addresses: impl IntoIterator<Item = (H, u16)>,
+) -> Result<Vec<Address>, RedisConfigError> {
+    let listed: Vec<_> =
+        addresses.into_iter().map(|(host, port)| Address::new(host, port)).collect();
+    if listed.is_empty() { Err(RedisConfigError::NoHost) } else { Ok(listed) }
 }
 
-/// Why a Redis URL or a part of it was refused.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum RedisUrlError {
-    /// Not a URL.
-    #[error("the Redis URL can't be read")]
-    Syntax(#[source] url::ParseError),
-    /// Another scheme than `redis`.
-    #[error("the Redis URL's scheme is {scheme:?}; only \"redis\" is supported")]
-    Scheme {
-        /// The scheme.
-        scheme: String,
-    },
-    /// No host.
-    #[error("the Redis URL names no host")]
-    NoHost,
-    /// The database is no number that Redis knows.
-    #[error("the Redis URL's database is {value:?}; it must be a number from 0 to 255")]
-    Database {
-        /// What was given.
-        value: String,
-    },
-    /// The prefix can't be used in key names.
-    #[error("the prefix is {prefix:?}; it must have 1 to 128 bytes and no braces")]
-    Prefix {
-        /// What was given.
-        prefix: String,
-    },
-    /// An unknown parameter.
-    #[error("the Redis URL has a parameter {name:?}; known is \"prefix\"")]
-    Parameter {
-        /// Its name.
-        name: String,
-    },
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn reads_every_part_of_a_url() {
-        let config = RedisConfig::from_url("redis://me:p%40ss@example.org:7000/3?prefix=app");
-        let config = config.unwrap();
-        assert_eq!((&*config.host, config.port, config.database), ("example.org", 7000, 3));
-        assert_eq!(config.username.as_deref(), Some("me"));
-        assert_eq!(config.password.as_ref().map(Secret::reveal), Some("p@ss"));
-        assert_eq!(config.record(&Key::new("a:b").unwrap()), "{app}:leader:a:b");
-        assert_eq!(config.history(), "{app}:history");
-        assert!(!format!("{config:?}").contains("p@ss"));
-        assert_eq!(RedisConfig::from_url("redis://[::1]").unwrap().host, "::1");
+impl Address {
+    pub(super) fn new(host: impl Into<String>, port: u16) -> Self {
+        Self { host: host.into(), port }
     }
+}
 
-    #[test]
-    fn errors_name_the_part_and_hide_the_rest() {
-        for (url, expected) in [
-            ("redis//x", "the Redis URL can't be read"),
-            (
-                "rediss://u:hush@h",
-                "the Redis URL's scheme is \"rediss\"; only \"redis\" is supported",
-            ),
-            ("redis://", "the Redis URL names no host"),
-            (
-                "redis://u:hush@h/x",
-                "the Redis URL's database is \"x\"; it must be a number from 0 to 255",
-            ),
-            (
-                "redis://u:hush@h?prefix={a}",
-                "the prefix is \"{a}\"; it must have 1 to 128 bytes and no braces",
-            ),
-            (
-                "redis://u:hush@h?timeout=3",
-                "the Redis URL has a parameter \"timeout\"; known is \"prefix\"",
-            ),
-        ] {
-            let error = RedisConfig::from_url(url).unwrap_err();
-            assert_eq!(error.to_string(), expected);
-            assert!(!format!("{error:?}").contains("hush"));
-        }
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { host, port } = self;
+        if host.contains(':') { write!(f, "[{host}]:{port}") } else { write!(f, "{host}:{port}") }
+    }
+}
+
+impl Login {
+    fn new(username: impl Into<String>, password: Secret) -> Self {
+        let username = Some(username.into()).filter(|name| !name.is_empty());
+        Self { username, password: Some(password) }
     }
 }

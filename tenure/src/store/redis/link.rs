@@ -1,18 +1,14 @@
-//! One physical connection, replaced whenever it may be stuck.
-//!
-//! The client library is used for its protocol alone: it does not reconnect, retry, replay or wait.
-//! What a request did whose reply did not come is unknown, and stays so.
+//! The connection that all requests share, replaced whenever it may be stuck or leads to the wrong server.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use futures_util::FutureExt;
-use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, ProtocolVersion, PushInfo, RedisConnectionInfo};
-use tokio_util::sync::CancellationToken;
-
-use super::config::RedisConfig;
+use super::config::{Address, Login, RedisConfig, Servers};
+use super::rounds::Rounds;
+use super::session::{self, Live};
 use super::wakeup::Channels;
+use super::{route, sentinel};
 use crate::runtime::Runtime;
 use crate::store::{StoreError, StoreErrorKind};
 
@@ -20,16 +16,12 @@ pub(super) struct Link {
     pub(super) config: RedisConfig,
     pub(super) runtime: Arc<dyn Runtime>,
     pub(super) channels: Arc<Channels>,
+    pub(super) rounds: Rounds,
     current: Mutex<Option<Arc<Live>>>,
+    /// The connections to those who know which server to use.
+    knowing: Mutex<BTreeMap<Address, Arc<Live>>>,
     /// Held while connecting, so that a crowd of callers opens one connection.
     connecting: tokio::sync::Mutex<()>,
-}
-
-/// A connection that was working when last seen.
-pub(super) struct Live {
-    pub(super) connection: MultiplexedConnection,
-    /// Cancelled once the connection is known or suspected to be of no more use.
-    pub(super) dead: CancellationToken,
 }
 
 impl Link {
@@ -38,7 +30,9 @@ impl Link {
             config,
             runtime,
             channels: Arc::default(),
+            rounds: Rounds::default(),
             current: Mutex::new(None),
+            knowing: Mutex::default(),
             connecting: tokio::sync::Mutex::new(()),
         }
     }
@@ -72,55 +66,39 @@ impl Link {
     }
 
     async fn connect(&self) -> Result<Live, StoreError> {
-        let RedisConfig { host, port, .. } = &self.config;
-        let stream = self.runtime.connect(host, *port).await.map_err(|error| {
-            StoreError::new(StoreErrorKind::Unreachable, format!("{host}:{port}"))
-                .with_source(error)
-        })?;
-        let channels = Arc::clone(&self.channels);
-        let settings = AsyncConnectionConfig::new()
-            .set_response_timeout(None)
-            .set_connection_timeout(None)
-            .set_push_sender(move |push: PushInfo| {
-                channels.pushed(&push);
-                Ok::<(), redis::aio::SendError>(())
-            });
-        let (connection, driver) =
-            MultiplexedConnection::new_with_config(&self.session(), stream, settings)
-                .await
-                .map_err(|error| failed(&error))?;
-        let dead = CancellationToken::new();
-        let ends = dead.clone();
-        let drive = async move {
-            tokio::select! {
-                biased;
-                () = ends.cancelled() => {}
-                () = driver => ends.cancel(),
-            }
-        };
-        self.runtime.spawn(drive.boxed());
-        Ok(Live { connection, dead })
+        let at = route::find(self).await?;
+        let RedisConfig { servers, login, database, .. } = &self.config;
+        let live = session::open(self, &at, login, *database).await?;
+        if let Servers::Sentinels { .. } = servers {
+            let half_way = live.dead.clone().drop_guard();
+            sentinel::is_primary(&live).await?;
+            half_way.disarm();
+        }
+        Ok(live)
     }
 
-    fn session(&self) -> RedisConnectionInfo {
-        // RESP3 brings wake-ups over the same connection as replies.
-        let mut session = RedisConnectionInfo::default()
-            .set_protocol(ProtocolVersion::RESP3)
-            .set_skip_set_lib_name()
-            .set_db(i64::from(self.config.database));
-        if let Some(username) = &self.config.username {
-            session = session.set_username(username);
+    /// A connection to one of those who know which server to use, opened anew if there is none. Whoever
+    /// asks for it bounds the time.
+    pub(super) async fn knowing(
+        &self,
+        at: &Address,
+        login: &Login,
+    ) -> Result<Arc<Live>, StoreError> {
+        let known = self.knowing.lock().unwrap_or_else(PoisonError::into_inner).get(at).cloned();
+        if let Some(live) = known.filter(|live| !live.dead.is_cancelled()) {
+            return Ok(live);
         }
-        if let Some(password) = &self.config.password {
-            session = session.set_password(password.reveal());
-        }
-        session
+        let live = Arc::new(session::open(self, at, login, 0).await?);
+        let mut knowing = self.knowing.lock().unwrap_or_else(PoisonError::into_inner);
+        knowing.insert(at.clone(), Arc::clone(&live));
+        Ok(live)
     }
 }
 
 impl Drop for Link {
     fn drop(&mut self) {
-        if let Some(live) = self.current() {
+        let knowing = self.knowing.get_mut().unwrap_or_else(PoisonError::into_inner);
+        for live in std::mem::take(knowing).into_values().chain(self.current()) {
             live.dead.cancel();
         }
     }
@@ -130,42 +108,4 @@ impl fmt::Debug for Link {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.config.fmt(f)
     }
-}
-
-/// Condemns the connection unless the request on it was answered: a caller that gave up has dropped
-/// the request half way, and the connection may be stuck for good.
-pub(super) struct Answered<'a>(Option<&'a CancellationToken>);
-
-impl<'a> Answered<'a> {
-    pub(super) fn pending(live: &'a Live) -> Self {
-        Self(Some(&live.dead))
-    }
-
-    pub(super) fn yes(mut self) {
-        self.0 = None;
-    }
-}
-
-impl Drop for Answered<'_> {
-    fn drop(&mut self) {
-        if let Some(dead) = self.0.take() {
-            dead.cancel();
-        }
-    }
-}
-
-/// What an error of the client library means.
-pub(super) fn failed(error: &redis::RedisError) -> StoreError {
-    use redis::ErrorKind;
-    if let Some(code) = error.code() {
-        return super::reply::server_error(code, error.detail().unwrap_or_default());
-    }
-    let kind = match error.kind() {
-        ErrorKind::AuthenticationFailed => StoreErrorKind::Authentication,
-        ErrorKind::Parse | ErrorKind::UnexpectedReturnType | ErrorKind::RESP3NotSupported => {
-            StoreErrorKind::UnexpectedReply
-        }
-        _ => StoreErrorKind::Disconnected,
-    };
-    StoreError::new(kind, error.to_string())
 }

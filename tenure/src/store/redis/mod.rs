@@ -7,19 +7,36 @@
 //! keeps what it acknowledged. A restart, a flush or a failover is noticed by the server's identity,
 //! and the leaders after it wait out the quarantine.
 
+#[cfg(feature = "redis")]
+mod cluster;
 mod config;
+mod env;
+mod error;
 #[cfg(feature = "fred")]
 mod fred;
 #[cfg(feature = "redis")]
 mod link;
+#[cfg(feature = "redis")]
+mod replicas;
 mod reply;
+#[cfg(feature = "redis")]
+mod rounds;
+#[cfg(feature = "redis")]
+mod route;
 mod script;
 #[cfg(feature = "redis")]
+mod sentinel;
+#[cfg(feature = "redis")]
+mod session;
+#[cfg(feature = "redis")]
 mod store;
+mod url;
 #[cfg(feature = "redis")]
 mod wakeup;
 
-pub use config::{RedisConfig, RedisUrlError};
+pub use config::RedisConfig;
+pub use env::RedisEnvError;
+pub use error::RedisConfigError;
 #[cfg(feature = "fred")]
 pub use fred::Fred;
 #[cfg(feature = "redis")]

@@ -70,7 +70,14 @@ pub(super) fn server_error(code: &str, text: &str) -> StoreError {
     let kind = match code {
         "WRONGTYPE" => StoreErrorKind::BadRecord,
         "NOAUTH" | "WRONGPASS" | "NOPERM" => StoreErrorKind::Authentication,
-        "READONLY" | "MASTERDOWN" => StoreErrorKind::NotPrimary,
+        // The last one is a primary's that was demoted while it waited for its replicas.
+        "READONLY" | "MASTERDOWN" | "UNBLOCKED" => StoreErrorKind::NotPrimary,
+        "CLUSTERDOWN" => StoreErrorKind::NoLeader,
+        "NOREPLICAS" => StoreErrorKind::NotDurable,
+        "MOVED" | "ASK" => {
+            let detail = format!("{code} {text}; a node of a cluster needs redis+cluster://");
+            return StoreError::new(StoreErrorKind::Refused, detail);
+        }
         // What `redis.call` raises inside a script keeps its code in the text.
         _ if text.contains("WRONGTYPE") => StoreErrorKind::BadRecord,
         _ if text.contains("NOPERM") => StoreErrorKind::Authentication,
@@ -214,5 +221,11 @@ mod tests {
         assert!(error.to_string().contains("its maxmemory-policy is allkeys-lru"), "{error}");
         let error = server_error("NOAUTH", "Authentication required.");
         assert_eq!(error.kind(), StoreErrorKind::Authentication);
+        let error = server_error("MOVED", "3999 127.0.0.1:6381");
+        assert!(
+            error
+                .to_string()
+                .ends_with("127.0.0.1:6381; a node of a cluster needs redis+cluster://")
+        );
     }
 }

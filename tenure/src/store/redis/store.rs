@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use futures_core::Stream;
-use redis::aio::MultiplexedConnection;
-use redis::{Cmd, RedisResult, Value};
+use redis::{Cmd, Pipeline, RedisResult, Value};
 
-use super::RedisConfig;
-use super::link::{Answered, Link, Live, failed};
+use super::cluster::{self, Elsewhere, REDIRECTIONS};
+use super::link::Link;
 use super::reply::{self, Field};
 use super::script::Invocation;
-use super::wakeup;
+use super::session::{self, Answered, Live, failed};
+use super::{RedisConfig, route, wakeup};
 use crate::Token;
 use crate::runtime::{Runtime, TokioRuntime};
 use crate::store::{
@@ -18,7 +18,8 @@ use crate::store::{
 };
 
 /// Leases in a Redis or Valkey server, through redis-rs: one connection for all elections, opened when
-/// first needed, dropped and opened anew after any timeout or protocol error. A clone is the same.
+/// first needed, dropped and opened anew after any timeout or protocol error, and once the server is not
+/// the one any more that keeps them. A clone is the same.
 #[derive(Clone, Debug)]
 pub struct Redis(Arc<Link>);
 
@@ -33,31 +34,100 @@ impl Redis {
         Self(Arc::new(Link::new(config, runtime)))
     }
 
-    /// Calls the script. A server that does not know it has not executed anything: only then is it
-    /// called a second time.
-    async fn invoke(&self, live: &Live, call: &Invocation) -> Result<Value, StoreError> {
-        let evalsha = evalsha(call);
-        let mut connection = live.connection.clone();
-        let pending = Answered::pending(live);
-        let mut answer = self::answer(&mut connection, &evalsha).await;
-        if matches!(&answer, Err(error) if error.code() == Some("NOSCRIPT")) {
-            let load = redis::cmd("SCRIPT").arg("LOAD").arg(call.script.text).to_owned();
-            answer = self::answer(&mut connection, &load).await;
-            if answer.is_ok() {
-                answer = self::answer(&mut connection, &evalsha).await;
+    /// Carries out a request. What the server promises counts if others vouch for it.
+    async fn carry_out(
+        &self,
+        live: &mut Arc<Live>,
+        request: &Request,
+        asked: &Asked,
+    ) -> Result<Reply, StoreError> {
+        let answer = self.ask(live, asked).await?;
+        let reply = read(request, &answer.value)?;
+        if promises(&reply) {
+            if let Some(acknowledged) = &answer.acknowledged {
+                self.0.config.replicas.vouch_for(acknowledged)?;
             }
+            route::vouch_for(&self.0, &live.at).await?;
         }
-        // An error with a code is the server's, in the reply's place, and not the connection's.
-        if answer.as_ref().map_or_else(|error| error.code().is_some(), |_| true) {
-            pending.yes();
+        Ok(reply)
+    }
+
+    /// Calls the script wherever that election is kept.
+    async fn ask(&self, live: &mut Arc<Live>, asked: &Asked) -> Result<Answer, StoreError> {
+        let link = &*self.0;
+        let mut answer = invoke(live, asked, false).await;
+        for _ in 0..REDIRECTIONS {
+            // What is refused like that was not carried out.
+            let refused = answer.as_ref().err();
+            match refused.and_then(|error| cluster::elsewhere(link, error, &live.at)) {
+                None => break,
+                Some(Elsewhere::Moved) => {
+                    live.dead.cancel();
+                    *live = link.live().await?;
+                    answer = invoke(live, asked, false).await;
+                }
+                Some(Elsewhere::Asked(to)) => {
+                    let there = session::open(link, &to, &link.config.login, 0).await?;
+                    let _over = there.dead.clone().drop_guard();
+                    answer = invoke(&there, asked, true).await;
+                }
+            }
         }
         answer.map_err(|error| failed(&error))
     }
 }
 
-/// One command and its answer. The client hands on an error reply as a value like any other.
-async fn answer(connection: &mut MultiplexedConnection, command: &Cmd) -> RedisResult<Value> {
-    connection.send_packed_command(command).await?.extract_error()
+/// What is sent for a request: a script's call, and what waits for replicas, if need be.
+struct Asked {
+    call: Invocation,
+    evalsha: Cmd,
+    wait: Option<Cmd>,
+}
+
+/// What the server says to both.
+struct Answer {
+    value: Value,
+    acknowledged: Option<Value>,
+}
+
+/// Calls the script. A server that does not know it has not executed anything: only then is it called
+/// a second time.
+async fn invoke(live: &Live, asked: &Asked, is_asking: bool) -> RedisResult<Answer> {
+    let pending = Answered::pending(live);
+    let mut answer = send(live, asked, is_asking).await;
+    if matches!(&answer, Err(error) if error.code() == Some("NOSCRIPT")) {
+        let load = redis::cmd("SCRIPT").arg("LOAD").arg(asked.call.script.text).to_owned();
+        answer = match live.answer(&load).await {
+            Ok(_) => send(live, asked, is_asking).await,
+            Err(error) => Err(error),
+        };
+    }
+    // An error with a code is the server's, in the reply's place, and not the connection's.
+    if answer.as_ref().map_or_else(|error| error.code().is_some(), |_| true) {
+        pending.yes();
+    }
+    answer
+}
+
+/// Sends it all in one go, so that nothing comes in between.
+async fn send(live: &Live, asked: &Asked, is_asking: bool) -> RedisResult<Answer> {
+    if asked.wait.is_none() && !is_asking {
+        let value = live.answer(&asked.evalsha).await?;
+        return Ok(Answer { value, acknowledged: None });
+    }
+    let mut commands = Pipeline::with_capacity(3);
+    if is_asking {
+        commands.cmd("ASKING");
+    }
+    commands.add_command(asked.evalsha.clone());
+    if let Some(wait) = &asked.wait {
+        commands.add_command(wait.clone());
+    }
+    let mut connection = live.connection.clone();
+    let answers = connection.send_packed_commands(&commands, 0, commands.len()).await?;
+    let mut answers = answers.into_iter().skip(usize::from(is_asking));
+    let value = answers.next().unwrap_or_default().extract_error()?;
+    Ok(Answer { value, acknowledged: answers.next() })
 }
 
 impl Store for Redis {
@@ -66,12 +136,13 @@ impl Store for Redis {
     }
 
     async fn call(&self, key: &Key, request: Request) -> Result<Reply, StoreError> {
-        let call = Invocation::new(&self.0.config, key, &request);
-        let live = self.0.live().await?;
-        let value = self.invoke(&live, &call).await?;
-        let reply = read(&request, &value);
-        if matches!(&reply, Err(error) if error.kind() == StoreErrorKind::UnexpectedReply) {
-            // Replies that do not fit their requests may be out of step with them.
+        let config = &self.0.config;
+        let call = Invocation::new(config, key, &request);
+        let (evalsha, wait) = (evalsha(&call), config.replicas.wait_after(&request));
+        let asked = Asked { call, evalsha, wait };
+        let mut live = self.0.live().await?;
+        let reply = self.carry_out(&mut live, &request, &asked).await;
+        if matches!(&reply, Err(error) if condemns(error.kind())) {
             live.dead.cancel();
         }
         reply
@@ -83,6 +154,26 @@ impl Store for Redis {
 
     fn messages(&self, key: &Key, token: Token) -> impl Stream<Item = Message> + Send + 'static {
         wakeup::messages(Arc::clone(&self.0), self.0.config.inbox(key), token)
+    }
+}
+
+/// Whether somebody may lead by that reply.
+fn promises(reply: &Reply) -> bool {
+    match reply {
+        Reply::Granted { .. } | Reply::Renewed => true,
+        Reply::Held(_) | Reply::Stale { .. } | Reply::Superseded { .. } => false,
+        Reply::Released | Reply::NotHeld | Reply::Vacant | Reply::Notified { .. } => false,
+    }
+}
+
+/// Whether another connection may do better.
+fn condemns(kind: StoreErrorKind) -> bool {
+    match kind {
+        // Replies that do not fit their requests may be out of step with them.
+        StoreErrorKind::UnexpectedReply => true,
+        // Somebody else may be the primary by now, under this name too.
+        StoreErrorKind::NotPrimary | StoreErrorKind::NoLeader => true,
+        _ => false,
     }
 }
 

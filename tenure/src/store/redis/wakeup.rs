@@ -9,7 +9,8 @@ use futures_util::StreamExt;
 use redis::{PushInfo, PushKind, Value};
 use tokio::sync::broadcast;
 
-use super::link::{Answered, Link, Live};
+use super::link::Link;
+use super::session::{Answered, Live};
 use crate::Token;
 use crate::store::fanout::Fanout;
 use crate::store::{Hint, Message};

@@ -13,8 +13,9 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::runtime::{Runtime, TokioRuntime};
+use crate::store::redis::config::{Address, RedisConfig, Servers};
 use crate::store::redis::script::Invocation;
-use crate::store::redis::{RedisConfig, Secret, reply};
+use crate::store::redis::{Secret, reply};
 use crate::store::{StoreError, StoreErrorKind};
 
 pub(super) struct Link {
@@ -84,14 +85,14 @@ impl Link {
     }
 
     fn client(&self) -> Result<Client, StoreError> {
-        let RedisConfig { host, port, username, password, database, connect_timeout, .. } =
-            &self.config;
+        let RedisConfig { login, database, connect_timeout, .. } = &self.config;
+        let Address { host, port } = self.server()?;
         let config = Config {
             fail_fast: true,
             version: RespVersion::RESP3,
             server: ServerConfig::new_centralized(host, *port),
-            username: username.clone(),
-            password: password.as_ref().map(Secret::reveal).map(str::to_owned),
+            username: login.username.clone(),
+            password: login.password.as_ref().map(Secret::reveal).map(str::to_owned),
             database: Some(*database).filter(|database| *database != 0),
             ..Config::default()
         };
@@ -108,11 +109,24 @@ impl Link {
             .map_err(|error| failed(&error))
     }
 
+    /// What is configured beyond that must not be passed over in silence.
+    fn server(&self) -> Result<&Address, StoreError> {
+        let RedisConfig { servers, tls, replicas, .. } = &self.config;
+        match servers {
+            Servers::One(server) if tls.is_none() && replicas.least == 0 => Ok(server),
+            _ => {
+                let detail = "fred is for one server, unencrypted, and waits for no replicas; the store \
+                              `redis` can do more";
+                Err(StoreError::new(StoreErrorKind::Refused, detail))
+            }
+        }
+    }
+
     fn not_opened(&self, error: &Error) -> StoreError {
         match error.kind() {
             ErrorKind::IO if error.details().contains("refused") => {
-                let RedisConfig { host, port, .. } = &self.config;
-                let detail = format!("{host}:{port}: {}", error.details());
+                let at = self.server().map(ToString::to_string).unwrap_or_default();
+                let detail = format!("{at}: {}", error.details());
                 StoreError::new(StoreErrorKind::Unreachable, detail)
             }
             ErrorKind::Timeout => {

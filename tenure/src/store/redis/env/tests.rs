@@ -1,0 +1,138 @@
+use std::collections::BTreeMap;
+
+use super::*;
+
+const PREFIXES: [&str; 2] = ["A_", "B_"];
+
+fn from(variables: &[(&str, &str)]) -> Result<RedisConfig, RedisEnvError> {
+    let set: BTreeMap<_, _> = variables.iter().copied().collect();
+    RedisConfig::from_variables(&PREFIXES, |name| set.get(name).map(OsString::from))
+}
+
+fn servers(variables: &[(&str, &str)]) -> Servers {
+    from(variables).unwrap().servers
+}
+
+fn one(host: &str, port: u16) -> Servers {
+    Servers::One(Address::new(host, port))
+}
+
+#[test]
+fn each_variable_is_looked_for_under_one_prefix_after_the_other() {
+    let config = from(&[
+        ("A_HOST", "one"),
+        ("B_HOST", "other"),
+        ("A_PORT", ""),
+        ("B_PORT", "7"),
+        ("B_USERNAME", "me"),
+        ("A_PASSWORD", "hush"),
+        ("B_PASSWORD", "other"),
+        ("B_PREFIX", "app"),
+        ("A_TLS", "off"),
+        ("B_TLS", "on"),
+    ])
+    .unwrap();
+    assert_eq!(config.servers, one("one", 7));
+    assert_eq!(config.login.username.as_deref(), Some("me"));
+    assert_eq!(config.login.password.as_ref().map(Secret::reveal), Some("hush"));
+    assert_eq!((&*config.prefix, config.tls.is_none()), ("app", true));
+    assert!(!format!("{config:?}").contains("hush"));
+}
+
+#[test]
+fn hosts_may_be_addresses() {
+    assert_eq!(servers(&[("B_HOST", "10.0.0.1")]), one("10.0.0.1", 6379));
+    for address in ["::1", "[::1]"] {
+        assert_eq!(servers(&[("A_HOST", address)]), one("::1", 6379));
+    }
+}
+
+#[test]
+fn sentinels_stand_in_the_place_of_a_server() {
+    let listed =
+        |port| vec![Address::new("s1", port), Address::new("s2", 7), Address::new("::1", port)];
+    let hosts = ("A_SENTINEL_HOST", "s1, s2:7,[::1]");
+    let watched = |port| Servers::Sentinels { listed: listed(port), primary: "main".into() };
+    assert_eq!(servers(&[hosts, ("B_SENTINEL_NAME", "main")]), watched(26379));
+    let with_port = [hosts, ("B_SENTINEL_NAME", "main"), ("B_SENTINEL_PORT", "9")];
+    assert_eq!(servers(&with_port), watched(9));
+    // What the whole machine uses does not stand in the way of what this application is told.
+    let with_host = [hosts, ("B_SENTINEL_NAME", "main"), ("B_HOST", "general")];
+    assert_eq!(servers(&with_host), watched(26379));
+    let general = [("B_SENTINEL_HOST", "s"), ("B_SENTINEL_NAME", "main"), ("A_HOST", "own")];
+    assert_eq!(servers(&general), one("own", 6379));
+}
+
+#[test]
+fn errors_name_the_variable_and_the_bound_and_no_password() {
+    let hush = ("A_PASSWORD", "hush");
+    for (variables, expected) in [
+        (&[][..], "no server is named: set A_HOST or B_HOST"),
+        (&[("A_PORT", "7"), hush], "no server is named: set A_HOST or B_HOST"),
+        (&[("A_HOST", ""), hush], "no server is named: set A_HOST or B_HOST"),
+        (
+            &[("A_HOST", "h"), ("B_PORT", "tcp://10.0.0.1:6379"), hush],
+            "B_PORT is \"tcp://10.0.0.1:6379\"; it must be a port from 1 to 65535",
+        ),
+        (&[("A_HOST", "h"), ("A_PORT", "0")], "A_PORT is \"0\"; it must be a port from 1 to 65535"),
+        (
+            &[("A_HOST", "h:7"), hush],
+            "A_HOST is \"h:7\"; it must be a host's name or address, which has a variable of its own \
+             for the port",
+        ),
+        (
+            &[("A_HOST", "redis://u:hush@h")],
+            "A_HOST is \"***\"; it must be a host's name or address, which has a variable of its own \
+             for the port",
+        ),
+        (
+            &[("A_HOST", "h"), ("B_TLS", "maybe"), hush],
+            "B_TLS is \"maybe\"; it must be true, yes, on or 1, or else false, no, off or 0",
+        ),
+        (
+            &[("A_HOST", "h"), ("B_PREFIX", "{x}")],
+            "B_PREFIX can't be used: the prefix is \"{x}\"; it must have 1 to 128 bytes and no braces",
+        ),
+        (
+            &[("A_HOST", "h"), ("B_USERNAME", "me")],
+            "B_USERNAME is set, and A_PASSWORD or B_PASSWORD is not",
+        ),
+        (
+            &[("A_SENTINEL_NAME", "main")],
+            "A_SENTINEL_NAME is set, and A_SENTINEL_HOST or B_SENTINEL_HOST is not",
+        ),
+        (
+            &[("A_HOST", "h"), ("B_SENTINEL_PORT", "7")],
+            "B_SENTINEL_PORT is set, and A_SENTINEL_HOST or B_SENTINEL_HOST is not",
+        ),
+        (
+            &[("B_SENTINEL_HOST", "s"), hush],
+            "B_SENTINEL_HOST is set, and A_SENTINEL_NAME or B_SENTINEL_NAME is not",
+        ),
+        (
+            &[("B_SENTINEL_HOST", "s"), ("B_SENTINEL_NAME", "main"), ("B_HOST", "h"), hush],
+            "B_HOST and B_SENTINEL_HOST are both set: elections are kept at one of them",
+        ),
+        (
+            &[("B_SENTINEL_HOST", "s,,t"), ("B_SENTINEL_NAME", "main")],
+            "B_SENTINEL_HOST is \"s,,t\"; it must be hosts separated by commas, each with a port or none",
+        ),
+        (
+            &[("B_SENTINEL_HOST", "s:x"), ("B_SENTINEL_NAME", "main")],
+            "B_SENTINEL_HOST is \"s:x\"; it must be a port from 1 to 65535",
+        ),
+    ] {
+        let error = from(variables).unwrap_err();
+        assert_eq!(error.to_string(), expected);
+        assert!(!format!("{error:?}").contains("hush"), "{error:?}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn what_is_no_text_is_refused() {
+    use std::os::unix::ffi::OsStringExt;
+    let broken = |_: &str| Some(OsString::from_vec(vec![0xff]));
+    let error = RedisConfig::from_variables(&PREFIXES, broken).unwrap_err();
+    assert_eq!(error.to_string(), "A_HOST is not UTF-8");
+}

@@ -1,0 +1,61 @@
+//! Sentinels: who the primary is, by those who replace it.
+
+use redis::Value;
+
+use super::config::Address;
+use super::link::Link;
+use super::session::Live;
+use crate::store::{StoreError, StoreErrorKind};
+
+/// The primary of that name, by one sentinel.
+pub(super) async fn ask(
+    link: &Link,
+    sentinel: &Address,
+    primary: &str,
+) -> Result<Address, StoreError> {
+    let live = link.knowing(sentinel, &link.config.sentinel_login).await?;
+    let mut question = redis::cmd("SENTINEL");
+    question.arg("GET-MASTER-ADDR-BY-NAME").arg(primary);
+    match live.ask(&question).await? {
+        Value::Array(parts) => read(&parts),
+        Value::Nil => {
+            let detail = format!("the sentinel {sentinel} watches no primary called {primary:?}");
+            Err(StoreError::new(StoreErrorKind::Missing, detail))
+        }
+        _ => Err(unexpected()),
+    }
+}
+
+fn read(parts: &[Value]) -> Result<Address, StoreError> {
+    let [Value::BulkString(host), Value::BulkString(port)] = parts else {
+        return Err(unexpected());
+    };
+    let (host, port) = (std::str::from_utf8(host), std::str::from_utf8(port));
+    match (host, port.map(str::parse)) {
+        (Ok(host), Ok(Ok(port))) => Ok(Address::new(host, port)),
+        _ => Err(unexpected()),
+    }
+}
+
+fn unexpected() -> StoreError {
+    StoreError::new(StoreErrorKind::UnexpectedReply, "to the question who the primary is")
+}
+
+/// The server that the sentinels have named must take itself for the primary too.
+pub(super) async fn is_primary(live: &Live) -> Result<(), StoreError> {
+    let mut question = redis::cmd("INFO");
+    question.arg("replication");
+    let info = match live.ask(&question).await? {
+        Value::BulkString(text) => String::from_utf8_lossy(&text).into_owned(),
+        Value::VerbatimString { text, .. } => text,
+        _ => return Err(unexpected()),
+    };
+    match info.lines().find_map(|line| line.strip_prefix("role:")) {
+        Some("master") => Ok(()),
+        Some(role) => {
+            let detail = format!("the role of {} is {role}, by what it says", live.at);
+            Err(StoreError::new(StoreErrorKind::NotPrimary, detail))
+        }
+        None => Err(unexpected()),
+    }
+}

@@ -1,0 +1,148 @@
+//! One physical connection, over which redis-rs speaks.
+//!
+//! The client library is used for its protocol alone: it does not connect, encrypt, reconnect, retry,
+//! replay, follow or wait. What a request did whose reply did not come is unknown, and stays so.
+
+use std::error::Error;
+use std::io;
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use redis::aio::MultiplexedConnection;
+use redis::{
+    AsyncConnectionConfig, Cmd, ErrorKind, ProtocolVersion, PushInfo, RedisConnectionInfo,
+    RedisError, RedisResult, Value,
+};
+use tokio_rustls::rustls;
+use tokio_util::sync::CancellationToken;
+
+use super::config::{Address, Login};
+use super::link::Link;
+use crate::store::{StoreError, StoreErrorKind};
+
+/// A connection that was working when last seen.
+pub(super) struct Live {
+    pub(super) connection: MultiplexedConnection,
+    /// The server at its other end.
+    pub(super) at: Address,
+    /// Cancelled once the connection is known or suspected to be of no more use.
+    pub(super) dead: CancellationToken,
+}
+
+/// Opens one, which ends when it is `dead`. Whoever opens it bounds the time.
+pub(super) async fn open(
+    link: &Link,
+    at: &Address,
+    login: &Login,
+    database: u8,
+) -> Result<Live, StoreError> {
+    let mut stream = link.runtime.connect(&at.host, at.port).await.map_err(|error| {
+        StoreError::new(StoreErrorKind::Unreachable, at.to_string()).with_source(error)
+    })?;
+    if let Some(tls) = &link.config.tls {
+        stream = tls.connect(&at.host, stream).await.map_err(|error| {
+            StoreError::new(StoreErrorKind::Tls, error.to_string()).with_source(error)
+        })?;
+    }
+    let channels = Arc::clone(&link.channels);
+    let settings = AsyncConnectionConfig::new()
+        .set_response_timeout(None)
+        .set_connection_timeout(None)
+        .set_push_sender(move |push: PushInfo| {
+            channels.pushed(&push);
+            Ok::<(), redis::aio::SendError>(())
+        });
+    let session = session(login, database);
+    let opened = MultiplexedConnection::new_with_config(&session, stream, settings).await;
+    let (connection, driver) = opened.map_err(|error| failed(&error))?;
+    let dead = CancellationToken::new();
+    let ends = dead.clone();
+    let drive = async move {
+        tokio::select! {
+            biased;
+            () = ends.cancelled() => {}
+            () = driver => ends.cancel(),
+        }
+    };
+    link.runtime.spawn(drive.boxed());
+    Ok(Live { connection, at: at.clone(), dead })
+}
+
+fn session(login: &Login, database: u8) -> RedisConnectionInfo {
+    // RESP3 brings wake-ups over the same connection as replies.
+    let mut session = RedisConnectionInfo::default()
+        .set_protocol(ProtocolVersion::RESP3)
+        .set_skip_set_lib_name()
+        .set_db(i64::from(database));
+    if let Some(username) = &login.username {
+        session = session.set_username(username);
+    }
+    if let Some(password) = &login.password {
+        session = session.set_password(password.reveal());
+    }
+    session
+}
+
+impl Live {
+    /// One command and its answer. The client hands on an error reply as a value like any other.
+    pub(super) async fn answer(&self, command: &Cmd) -> RedisResult<Value> {
+        self.connection.clone().send_packed_command(command).await?.extract_error()
+    }
+
+    /// A question that changes nothing; without an answer the connection is condemned.
+    pub(super) async fn ask(&self, question: &Cmd) -> Result<Value, StoreError> {
+        let pending = Answered::pending(self);
+        let answer = self.answer(question).await;
+        if answer.as_ref().map_or_else(|error| error.code().is_some(), |_| true) {
+            pending.yes();
+        }
+        answer.map_err(|error| failed(&error))
+    }
+}
+
+/// Condemns the connection unless the request on it was answered: a caller that gave up has dropped
+/// the request half way, and the connection may be stuck for good.
+pub(super) struct Answered<'a>(Option<&'a CancellationToken>);
+
+impl<'a> Answered<'a> {
+    pub(super) fn pending(live: &'a Live) -> Self {
+        Self(Some(&live.dead))
+    }
+
+    pub(super) fn yes(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Answered<'_> {
+    fn drop(&mut self) {
+        if let Some(dead) = self.0.take() {
+            dead.cancel();
+        }
+    }
+}
+
+/// What an error of the client library means.
+pub(super) fn failed(error: &RedisError) -> StoreError {
+    if let Some(code) = error.code() {
+        return super::reply::server_error(code, error.detail().unwrap_or_default());
+    }
+    let kind = match error.kind() {
+        ErrorKind::AuthenticationFailed => StoreErrorKind::Authentication,
+        ErrorKind::Parse | ErrorKind::UnexpectedReturnType | ErrorKind::RESP3NotSupported => {
+            StoreErrorKind::UnexpectedReply
+        }
+        // A server may refuse our certificate only after the handshake.
+        _ if is_about_tls(error) => StoreErrorKind::Tls,
+        _ => StoreErrorKind::Disconnected,
+    };
+    StoreError::new(kind, error.to_string())
+}
+
+fn is_about_tls(error: &RedisError) -> bool {
+    // The client keeps what it was told behind a pointer.
+    let told =
+        error.source().and_then(|source| source.downcast_ref::<Arc<dyn Error + Send + Sync>>());
+    let told = told.and_then(|told| told.downcast_ref::<io::Error>()).and_then(io::Error::get_ref);
+    matches!(told, Some(told) if told.is::<rustls::Error>())
+}

@@ -1,0 +1,81 @@
+//! A user with the rights that the documentation names, and no others.
+
+use futures_util::StreamExt;
+use tenure::store::redis::Secret;
+use tenure::store::{AnyStore, Key, Reply, Request, Store};
+use tenure_servers::{RedisServer, Reply as Raw};
+
+use super::support::{Client, acquire, call, granted, local, release, renew, server, soon};
+
+/// As `docs/stores.md` has them.
+const RIGHTS: [&str; 11] = [
+    "~{tenure}:*",
+    "&{tenure}:*",
+    "+evalsha",
+    "+script|load",
+    "+hmget",
+    "+hset",
+    "+time",
+    "+info",
+    "+publish",
+    "+subscribe",
+    "+ping",
+];
+
+/// What elections do without: `+ping` is for fred.
+const FOR_FRED: &str = "+ping";
+
+fn let_in(server: &RedisServer, rights: &[&str]) {
+    let user = ["ACL", "SETUSER", "app", "reset", "on", ">correct-horse"];
+    let answer = server.command(&[&user[..], rights].concat()).unwrap();
+    assert!(matches!(answer, Raw::SimpleString(_)), "{answer:?}");
+}
+
+fn store(client: Client, server: &RedisServer) -> AnyStore {
+    let config = local(server.port()).credentials("app", Secret::new("correct-horse"));
+    client.store(config.trust_empty_store(true))
+}
+
+/// All that elections need, or the first thing that is refused.
+async fn takes_part(store: &AnyStore) -> Result<(), String> {
+    let refused = |error: tenure::store::StoreError| error.to_string();
+    let Reply::Granted { token, .. } = call(store, acquire(1, None)).await.map_err(refused)? else {
+        return Err("not granted".into());
+    };
+    call(store, renew(1, token)).await.map_err(refused)?;
+    call(store, Request::Observe).await.map_err(refused)?;
+    let mut hints = Box::pin(store.hints(&Key::new("job").unwrap()));
+    let subscribed = tokio::time::timeout(std::time::Duration::from_secs(1), hints.next()).await;
+    subscribed.map_err(|_| "no hint".to_owned())?;
+    call(store, release(1, token)).await.map_err(refused)?;
+    soon(hints.next()).await;
+    Ok(())
+}
+
+over_both_clients! {
+    async fn a_user_with_the_least_rights_can_take_part(client: Client) {
+        let server = server();
+        let_in(&server, &RIGHTS);
+        takes_part(&store(client, &server)).await.unwrap();
+        // What it may not touch.
+        let elsewhere = local(server.port()).prefix("other").unwrap();
+        let elsewhere = elsewhere.credentials("app", Secret::new("correct-horse"));
+        call(&client.store(elsewhere), acquire(1, None)).await.unwrap_err();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn none_of_these_rights_is_too_much() {
+    let server = server();
+    for left_out in RIGHTS.iter().filter(|right| **right != FOR_FRED) {
+        let rights: Vec<_> = RIGHTS.iter().copied().filter(|right| right != left_out).collect();
+        let_in(&server, &rights);
+        server.command(&["FLUSHALL"]).unwrap();
+        server.command(&["SCRIPT", "FLUSH"]).unwrap();
+        let outcome = takes_part(&store(Client::RedisRs, &server)).await;
+        assert!(outcome.is_err(), "it does without {left_out}");
+    }
+    let_in(&server, &RIGHTS);
+    server.command(&["FLUSHALL"]).unwrap();
+    granted(&store(Client::RedisRs, &server), acquire(1, None)).await;
+}

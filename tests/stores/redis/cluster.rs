@@ -1,0 +1,224 @@
+//! A cluster, of which one node keeps the elections: whichever it is just now.
+
+use std::time::Duration;
+
+use tenure::store::redis::{Redis, RedisConfig};
+use tenure::store::{AnyStore, Reply, Request, StoreErrorKind};
+use tenure::{Candidate, Config};
+use tenure_servers::{RedisCluster, RedisServer, Reply as Raw};
+
+use super::support::{
+    Place, RECORD, TTL, Watch, acquire, call, falls, granted, in_the_end, leader, local, release,
+    renew, server, soon, start, tokens,
+};
+
+fn quick() -> Config {
+    Config::builder(Duration::from_secs(5)).build().unwrap()
+}
+
+fn by(ports: &[u16]) -> RedisConfig {
+    let listed = ports.iter().map(|&port| ("127.0.0.1", port));
+    let config = RedisConfig::cluster(listed).unwrap().trust_empty_store(true);
+    config.connect_timeout(quick().request_timeout())
+}
+
+fn store(config: RedisConfig) -> AnyStore {
+    AnyStore::new(Redis::new(config))
+}
+
+fn candidate(ports: &[u16], name: &str, config: Config) -> Candidate {
+    start(store(by(ports)), name, config).0
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_node_leads_to_the_one_that_keeps_the_prefix() {
+    let cluster = RedisCluster::start(3, 0).unwrap();
+    let mut owners = std::collections::BTreeSet::new();
+    for number in 0..12 {
+        let prefix = format!("app-{number}");
+        owners.insert(cluster.owner(&format!("{{{prefix}}}:history"), 0).unwrap());
+        let mut token = None;
+        for port in cluster.ports() {
+            let config = by(&[port]).prefix(&prefix).unwrap().connect_timeout(TTL);
+            let store = store(config);
+            let (granted, _) = granted(&store, acquire(1, token)).await;
+            assert!(token.is_none_or(|before| granted > before));
+            assert_eq!(call(&store, release(1, granted)).await.unwrap(), Reply::Released);
+            token = Some(granted);
+        }
+    }
+    assert_eq!(owners.len(), 3, "the prefixes are kept by all of the nodes");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn leaders_hand_over_at_once() {
+    let cluster = RedisCluster::start(3, 0).unwrap();
+    let ports = cluster.ports();
+    let patient = Config::builder(Duration::from_secs(60)).build().unwrap();
+    let one = candidate(&ports[..1], "one", patient);
+    let first = soon(one.elected()).await.unwrap();
+    let two = candidate(&ports[1..2], "two", patient);
+    soon(one.resign()).await.unwrap();
+    assert!(soon(two.elected()).await.unwrap().token() > first.token());
+    assert!(!one.is_leader());
+}
+
+/// The node that keeps the elections fails, and its replica takes over.
+async fn survives(
+    fail: impl FnOnce(&mut RedisServer),
+    goes_on: impl AsyncFnOnce(&mut RedisServer),
+) {
+    let mut cluster = RedisCluster::start(3, 3).unwrap();
+    let ports = cluster.ports();
+    let owner = cluster.owner(RECORD, 0).unwrap();
+    let all = ["one", "two", "three"].map(|name| candidate(&ports, name, quick()));
+    let all = all.each_ref();
+    let (watch, tokens) = (Watch::over(&all), tokens(&all));
+    let before = leader(&all).await.tenure().map(|tenure| tenure.token());
+    fail(cluster.node_mut(owner));
+    let next = cluster.replaced(RECORD, owner).unwrap();
+    let record = ["HGET", RECORD, "lease_end"];
+    let lease_end = cluster.node(next).command(&record).unwrap();
+    in_the_end(async {
+        while cluster.node(next).command(&record).unwrap() == lease_end {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    })
+    .await;
+    goes_on(cluster.node_mut(owner)).await;
+    let led = leader(&all).await;
+    let token = led.tenure().map(|tenure| tenure.token());
+    assert!(token >= before, "{token:?} after {before:?}");
+    soon(led.stop()).await.unwrap();
+    let others: Vec<_> = all.iter().copied().filter(|one| !std::ptr::eq(*one, led)).collect();
+    assert!(leader(&others).await.tenure().map(|tenure| tenure.token()) > token);
+    watch.nobody_overlapped();
+    let tokens = tokens.lock().unwrap();
+    assert!(tokens.is_sorted_by(|a, b| a < b), "{tokens:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_that_stands_still_and_comes_back() {
+    let comes_back = async |old: &mut RedisServer| {
+        old.resume().unwrap();
+        tokio::time::sleep(quick().ttl() * 2).await;
+    };
+    survives(|node| node.pause().unwrap(), comes_back).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_that_dies() {
+    survives(|node| node.kill().unwrap(), async |_| {}).await;
+}
+
+/// A slot on its way from one node to another, step by step.
+struct Move<'a> {
+    cluster: &'a RedisCluster,
+    slot: String,
+    from: usize,
+    to: usize,
+}
+
+impl<'a> Move<'a> {
+    fn begin(cluster: &'a RedisCluster) -> Self {
+        let from = cluster.owner(RECORD, 0).unwrap();
+        let to = (from + 1) % 3;
+        let slot = cluster.slot(RECORD, 0).unwrap().to_string();
+        let (old, new) = (cluster.id(from).unwrap(), cluster.id(to).unwrap());
+        let moving = Self { cluster, slot, from, to };
+        moving.set(to, &["IMPORTING", &old]);
+        moving.set(from, &["MIGRATING", &new]);
+        moving
+    }
+
+    fn set(&self, node: usize, what: &[&str]) {
+        let command = [&["CLUSTER", "SETSLOT", &self.slot], what].concat();
+        let answer = self.cluster.node(node).command(&command).unwrap();
+        assert!(matches!(answer, Raw::SimpleString(_)), "{answer:?}");
+    }
+
+    fn key(&self, key: &str) {
+        let port = self.cluster.node(self.to).port().to_string();
+        let migrate = ["MIGRATE", "127.0.0.1", &port, key, "0", "5000"];
+        let answer = self.cluster.node(self.from).command(&migrate).unwrap();
+        assert!(matches!(answer, Raw::SimpleString(_)), "{answer:?}");
+    }
+
+    fn end(self) {
+        let new = self.cluster.id(self.to).unwrap();
+        for node in [self.to, self.from] {
+            self.set(node, &["NODE", &new]);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_slot_that_is_moved_is_followed_at_every_step() {
+    let cluster = RedisCluster::start(3, 0).unwrap();
+    let ports = cluster.ports();
+    let store = store(by(&ports).connect_timeout(TTL));
+    let (token, wait) = granted(&store, acquire(1, None)).await;
+    assert_eq!(wait, Duration::ZERO);
+    let renewed = async || assert_eq!(call(&store, renew(1, token)).await.unwrap(), Reply::Renewed);
+    let moving = Move::begin(&cluster);
+    renewed().await;
+    moving.key(RECORD);
+    renewed().await;
+    assert!(matches!(call(&store, Request::Observe).await.unwrap(), Reply::Held(_)));
+    // Of two keys one is here and one there: refused, until both are in one place.
+    let error = call(&store, acquire(2, None)).await.unwrap_err();
+    assert_eq!(error.kind(), StoreErrorKind::Refused, "{error}");
+    moving.key(super::support::HISTORY);
+    assert!(matches!(call(&store, acquire(2, None)).await.unwrap(), Reply::Held(_)));
+    renewed().await;
+    moving.end();
+    renewed().await;
+    // Another server than the one that wrote the history.
+    let (same, wait) = granted(&store, acquire(1, None)).await;
+    assert_eq!(same, token);
+    assert!(wait > TTL / 2, "{wait:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_slot_that_is_moved_costs_no_lead() {
+    let cluster = RedisCluster::start(3, 0).unwrap();
+    let ports = cluster.ports();
+    let lasting = Config::builder(Duration::from_secs(15)).build().unwrap();
+    let one = candidate(&ports, "one", lasting);
+    let first = soon(one.elected()).await.unwrap();
+    let two = candidate(&ports, "two", lasting);
+    let (watch, fallen) = (Watch::over(&[&one, &two]), falls(&one));
+    let moving = Move::begin(&cluster);
+    for key in [RECORD, super::support::HISTORY] {
+        moving.key(key);
+    }
+    moving.end();
+    tokio::time::sleep(lasting.ttl() + Duration::from_secs(3)).await;
+    assert!(first.is_current(), "{:?}", fallen.lock().unwrap());
+    soon(one.stop()).await.unwrap();
+    let next = in_the_end(two.elected()).await.unwrap();
+    assert!(next.token() > first.token());
+    watch.nobody_overlapped();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_is_no_single_server_and_a_single_server_no_cluster() {
+    let cluster = RedisCluster::start(3, 0).unwrap();
+    let other = (cluster.owner(RECORD, 0).unwrap() + 1) % 3;
+    let alone = store(local(cluster.ports()[other]));
+    let error = call(&alone, acquire(1, None)).await.unwrap_err();
+    assert_eq!(error.kind(), StoreErrorKind::Refused);
+    assert!(error.to_string().ends_with("a node of a cluster needs redis+cluster://"), "{error}");
+    let single = server();
+    let error = call(&store(by(&[single.port()])), acquire(1, None)).await.unwrap_err();
+    assert_eq!(error.kind(), StoreErrorKind::Refused);
+    assert!(error.to_string().contains("cluster support disabled"), "{error}");
+}
+
+/// Servers for the conformance run.
+pub(crate) fn place() -> Place {
+    Place::of(RedisCluster::start(3, 0).unwrap(), |cluster| {
+        store(by(&cluster.ports()).trust_empty_store(false).connect_timeout(TTL))
+    })
+    .place()
+}

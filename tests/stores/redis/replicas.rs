@@ -1,0 +1,127 @@
+//! Grants that count only once replicas have them.
+
+use std::time::Duration;
+
+use tenure::store::redis::{Redis, RedisConfig};
+use tenure::store::{AnyStore, Reply, Request, StoreErrorKind};
+use tenure::{Config, StepDownReason};
+use tenure_servers::RedisServer;
+
+use super::support::{
+    Place, Watch, acquire, call, falls, granted, held, local, release, renew, server, soon, start,
+};
+
+/// A primary and a replica that follows it.
+fn pair() -> (RedisServer, RedisServer) {
+    let primary = server();
+    let replica = primary.start_replica(&[]).unwrap();
+    // The replica says that it follows before the primary counts it.
+    primary.command(&["SET", "any", "thing"]).unwrap();
+    let counted = primary.command(&["WAIT", "1", "10000"]).unwrap();
+    assert_eq!(counted, tenure_servers::Reply::Integer(1));
+    (primary, replica)
+}
+
+fn needs(least: u16, primary: &RedisServer) -> RedisConfig {
+    let wait = Duration::from_millis(300);
+    local(primary.port()).trust_empty_store(true).replica_acks(least).replica_wait(wait)
+}
+
+fn store(config: RedisConfig) -> AnyStore {
+    AnyStore::new(Redis::new(config))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_replica_has_acknowledged_is_granted() {
+    let (primary, replica) = pair();
+    let store = store(needs(1, &primary));
+    let (token, _) = granted(&store, acquire(1, None)).await;
+    assert_eq!(call(&store, renew(1, token)).await.unwrap(), Reply::Renewed);
+    // The replica has it by now.
+    let there = replica.command(&["HGET", super::support::RECORD, "token"]).unwrap();
+    assert_eq!(there, tenure_servers::Reply::BulkString(token.to_string().into_bytes()));
+    assert!(matches!(call(&store, acquire(2, None)).await.unwrap(), Reply::Held(_)));
+    assert_eq!(call(&store, release(1, token)).await.unwrap(), Reply::Released);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_no_replica_has_acknowledged_is_unknown() {
+    let (primary, replica) = pair();
+    let store = store(needs(1, &primary));
+    let (token, _) = granted(&store, acquire(1, None)).await;
+    replica.pause().unwrap();
+    for request in [acquire(1, None), renew(1, token)] {
+        let error = call(&store, request).await.unwrap_err();
+        assert_eq!(error.kind(), StoreErrorKind::NotDurable);
+        let shown = error.to_string();
+        assert!(shown.ends_with("0 of 1 replicas have acknowledged it within 300ms"), "{shown}");
+    }
+    // Refusals promise nothing, and looks neither.
+    held(&store, acquire(2, None)).await;
+    held(&store, Request::Observe).await;
+    replica.resume().unwrap();
+    soon(async { while call(&store, renew(1, token)).await.is_err() {} }).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn more_replicas_than_there_are_grant_nothing() {
+    let (primary, _replica) = pair();
+    let error = call(&store(needs(2, &primary)), acquire(1, None)).await.unwrap_err();
+    assert_eq!(error.kind(), StoreErrorKind::NotDurable);
+    assert!(error.to_string().contains("1 of 2 replicas"), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nobody_leads_by_a_grant_that_may_get_lost() {
+    let (primary, replica) = pair();
+    replica.pause().unwrap();
+    let quick = Config::builder(Duration::from_secs(5)).build().unwrap();
+    let candidate = |name| start(store(needs(1, &primary)), name, quick).0;
+    let (one, two) = (candidate("one"), candidate("two"));
+    let watch = Watch::over(&[&one, &two]);
+    // For longer than a lease, and than a primary waits before it gives a replica up.
+    let began = std::time::Instant::now();
+    while began.elapsed() < quick.ttl() + Duration::from_secs(1) {
+        assert!(!one.is_leader() && !two.is_leader());
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    replica.resume().unwrap();
+    let (first, leader) = soon(async {
+        tokio::select! {
+            tenure = one.elected() => (tenure.unwrap(), &one),
+            tenure = two.elected() => (tenure.unwrap(), &two),
+        }
+    })
+    .await;
+    let fallen = falls(leader);
+    // A leader whose renewals nobody else has is none for long.
+    replica.pause().unwrap();
+    soon(first.ended()).await;
+    assert!(!leader.is_leader());
+    soon(async {
+        while fallen.lock().unwrap().is_empty() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    })
+    .await;
+    assert_eq!(*fallen.lock().unwrap(), [StepDownReason::Expired]);
+    replica.resume().unwrap();
+    let next = soon(async {
+        tokio::select! {
+            tenure = one.elected() => tenure.unwrap(),
+            tenure = two.elected() => tenure.unwrap(),
+        }
+    })
+    .await;
+    assert!(next.token() > first.token());
+    watch.nobody_overlapped();
+}
+
+/// Servers for the conformance run.
+pub(crate) fn place() -> Place {
+    let wait = Duration::from_secs(5);
+    Place::of(pair(), move |(primary, _)| {
+        store(local(primary.port()).replica_acks(1).replica_wait(wait))
+    })
+    .place()
+}

@@ -1,0 +1,312 @@
+//! A primary that sentinels watch and replace.
+
+use std::time::{Duration, Instant};
+
+use tenure::store::redis::{Redis, RedisConfig, Secret};
+use tenure::store::{AnyStore, Key, Reply, Request, Store, StoreErrorKind};
+use tenure::{Candidate, Config};
+use tenure_servers::{RedisSentinels, RedisServer};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
+
+use super::support::{
+    Place, TTL, Watch, acquire, call, falls, granted, in_the_end, leader, local, release, server,
+    soon, start, tokens,
+};
+
+/// Leases that a failover outlasts, and requests that a loaded machine carries out in time.
+fn quick() -> Config {
+    Config::builder(Duration::from_secs(5)).build().unwrap()
+}
+
+fn by(ports: &[u16]) -> RedisConfig {
+    let listed = ports.iter().map(|&port| ("127.0.0.1", port));
+    let config = RedisConfig::sentinel(RedisSentinels::NAME, listed).unwrap();
+    config.trust_empty_store(true).connect_timeout(quick().request_timeout())
+}
+
+fn store(config: RedisConfig) -> AnyStore {
+    AnyStore::new(Redis::new(config))
+}
+
+fn candidate(ports: &[u16], name: &str, config: Config) -> Candidate {
+    start(store(by(ports)), name, config).0
+}
+
+/// Asks until the store answers, as candidates do: no request for longer than its timeout.
+async fn answered(store: &AnyStore, request: Request) -> Reply {
+    let (job, patience) = (Key::new("job").unwrap(), quick().request_timeout());
+    in_the_end(async {
+        loop {
+            let asked = store.call(&job, request.clone());
+            if let Ok(Ok(reply)) = tokio::time::timeout(patience, asked).await {
+                return reply;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn leaders_hand_over_at_once() {
+    let watched = RedisSentinels::start(1, 1, &[]).unwrap();
+    let patient = Config::builder(Duration::from_secs(60)).build().unwrap();
+    let one = candidate(&watched.ports(), "one", patient);
+    let first = soon(one.elected()).await.unwrap();
+    let two = candidate(&watched.ports(), "two", patient);
+    soon(one.resign()).await.unwrap();
+    assert!(soon(two.elected()).await.unwrap().token() > first.token());
+    assert!(!one.is_leader());
+}
+
+/// Three candidates at a primary that fails: it is replaced, somebody leads at the new one, and the lead
+/// can be handed over there.
+async fn survives(
+    fail: impl FnOnce(&mut RedisServer),
+    goes_on: impl AsyncFnOnce(&mut RedisServer),
+) {
+    let mut watched = RedisSentinels::start(2, 3, &[]).unwrap();
+    let ports = watched.ports();
+    let all = ["one", "two", "three"].map(|name| candidate(&ports, name, quick()));
+    let all = all.each_ref();
+    let (watch, tokens) = (Watch::over(&all), tokens(&all));
+    let before = leader(&all).await.tenure().map(|tenure| tenure.token());
+    fail(watched.server_mut(0));
+    let primary = watched.replaced(0).unwrap();
+    let record = ["HGET", super::support::RECORD, "lease_end"];
+    let lease_end = watched.server(primary).command(&record).unwrap();
+    // Led at the new primary: what it knows of the lease has changed.
+    in_the_end(async {
+        while watched.server(primary).command(&record).unwrap() == lease_end {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    })
+    .await;
+    goes_on(watched.server_mut(0)).await;
+    let led = leader(&all).await;
+    let token = led.tenure().map(|tenure| tenure.token());
+    assert!(token >= before, "{token:?} after {before:?}");
+    soon(led.stop()).await.unwrap();
+    let others: Vec<_> = all.iter().copied().filter(|one| !std::ptr::eq(*one, led)).collect();
+    assert!(leader(&others).await.tenure().map(|tenure| tenure.token()) > token);
+    watch.nobody_overlapped();
+    let tokens = tokens.lock().unwrap();
+    assert!(tokens.is_sorted_by(|a, b| a < b), "{tokens:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_primary_that_dies() {
+    survives(|primary| primary.kill().unwrap(), async |_| {}).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_primary_that_stands_still_and_comes_back() {
+    let comes_back = async |old: &mut RedisServer| {
+        old.resume().unwrap();
+        // It takes itself for the primary until the sentinels tell it otherwise, and carries out what
+        // has queued in front of it.
+        tokio::time::sleep(quick().ttl() * 2).await;
+    };
+    survives(|primary| primary.pause().unwrap(), comes_back).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_store_whose_primary_stands_still_finds_the_next_one() {
+    let watched = RedisSentinels::start(1, 1, &[]).unwrap();
+    let store = store(by(&watched.ports()));
+    granted(&store, acquire(1, None)).await;
+    watched.server(0).pause().unwrap();
+    let asks = tokio::spawn(async move {
+        let (job, patience) = (Key::new("job").unwrap(), quick().request_timeout());
+        loop {
+            let asked = store.call(&job, Request::Observe);
+            if let Ok(Ok(_)) = tokio::time::timeout(patience, asked).await {
+                return Instant::now();
+            }
+        }
+    });
+    watched.replaced(0).unwrap();
+    let replaced = Instant::now();
+    let took = in_the_end(asks).await.unwrap().saturating_duration_since(replaced);
+    println!("found {took:?} after it was replaced");
+    assert!(took < quick().request_timeout() * 2 * 10, "{took:?}");
+}
+
+/// The replica that is promoted has never heard of the last grant.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_replica_that_lagged_behind_makes_the_next_leader_wait() {
+    let mut watched = RedisSentinels::start(1, 1, &[]).unwrap();
+    let store = store(by(&watched.ports()));
+    let (known, _) = granted(&store, acquire(1, None)).await;
+    assert_eq!(call(&store, release(1, known)).await.unwrap(), Reply::Released);
+    soon(async {
+        // What is cut off is the next grant, and not this release.
+        let released = ["HGET", super::support::RECORD, "released"];
+        let is = tenure_servers::Reply::BulkString(b"1".to_vec());
+        while watched.server(1).command(&released).unwrap() != is {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    })
+    .await;
+    let primary = watched.server(0);
+    // From now on nobody may replicate from it.
+    for command in [
+        &["ACL", "SETUSER", "default", "-psync", "-sync"][..],
+        &["CLIENT", "KILL", "TYPE", "replica"],
+    ] {
+        primary.command(command).unwrap();
+    }
+    let leading = candidate(&watched.ports(), "leading", quick());
+    let lost = soon(leading.elected()).await.unwrap();
+    watched.server_mut(0).kill().unwrap();
+    let promoted = watched.replaced(0).unwrap();
+    // It would grant the lease at once, by what it knows: the last tenure was handed back.
+    let next = candidate(&watched.ports(), "next", quick());
+    let (watch, tokens) = (Watch::over(&[&leading, &next]), tokens(&[&leading, &next]));
+    in_the_end(lost.ended()).await;
+    let token = leader(&[&leading, &next]).await.tenure().map(|tenure| tenure.token());
+    assert!(token > Some(lost.token()), "{token:?} after {}", lost.token());
+    // A fresh candidate of another election waits as well, for what is left.
+    let at = local(watched.server(promoted).port()).trust_empty_store(true);
+    let other = self::store(at);
+    let key = Key::new("another job").unwrap();
+    let asked = other.call(&key, acquire(7, None));
+    let Reply::Granted { wait, .. } = soon(asked).await.unwrap() else { panic!("granted") };
+    assert!(wait > TTL / 3, "{wait:?}");
+    watch.nobody_overlapped();
+    assert!(tokens.lock().unwrap().is_sorted_by(|a, b| a < b));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sentinels_that_stand_still_cost_little() {
+    let watched = RedisSentinels::start(0, 3, &[]).unwrap();
+    let patient = || by(&watched.ports()).connect_timeout(Duration::from_secs(10));
+    watched.sentinel(0).pause().unwrap();
+    let began = Instant::now();
+    let store = store(patient());
+    granted(&store, acquire(1, None)).await;
+    // The other two agree; nothing has waited for half of the timeout.
+    assert!(began.elapsed() < Duration::from_secs(4), "{:?}", began.elapsed());
+    watched.sentinel(1).pause().unwrap();
+    // One of three vouches for nothing, also not for whom it has vouched before.
+    for store in [self::store(by(&watched.ports())), store] {
+        let error = call(&store, acquire(1, None)).await.unwrap_err();
+        assert_eq!(error.kind(), StoreErrorKind::NoLeader, "{error}");
+    }
+    for number in 0..3 {
+        watched.sentinel(number).resume().unwrap();
+    }
+    answered(&self::store(by(&watched.ports())), acquire(1, None)).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_name_that_nobody_watches_and_users_of_their_own() {
+    let watched = RedisSentinels::start(0, 1, &[]).unwrap();
+    let at = ("127.0.0.1", watched.sentinel(0).port());
+    let other = RedisConfig::sentinel("other", [at]).unwrap();
+    let error = call(&store(other), Request::Observe).await.unwrap_err();
+    assert_eq!(error.kind(), StoreErrorKind::Missing);
+    assert!(error.to_string().contains("watches no primary called \"other\""), "{error}");
+
+    // As `docs/stores.md` has it.
+    let rights = ["on", ">correct-horse", "+sentinel|get-master-addr-by-name"];
+    let user = [&["ACL", "SETUSER", "app", "reset"], &rights[..]].concat();
+    watched.sentinel(0).command(&user).unwrap();
+    watched.sentinel(0).command(&["ACL", "SETUSER", "default", "off"]).unwrap();
+    let port = watched.sentinel(0).port();
+    let named = by(&[port]).sentinel_credentials("app", Secret::new("correct-horse"));
+    granted(&store(named), acquire(1, None)).await;
+    let url = format!(
+        "redis+sentinel://127.0.0.1:{port}/{}?sentinel_username=app&sentinel_password=correct-horse",
+        RedisSentinels::NAME
+    );
+    call(&store(RedisConfig::from_url(&url).unwrap()), Request::Observe).await.unwrap();
+    let wrong = by(&[port]).sentinel_credentials("app", Secret::new("wrong-horse"));
+    for refused in [by(&[port]), wrong] {
+        let error = call(&store(refused), Request::Observe).await.unwrap_err();
+        assert_eq!(error.kind(), StoreErrorKind::Authentication);
+        assert!(!format!("{error} {error:?}").contains("horse"), "{error}");
+    }
+}
+
+/// Names that port to whoever asks, as a sentinel does that has been cut off for long.
+async fn sentinel_that_names(port: u16) -> u16 {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+    let own = listener.local_addr().unwrap().port();
+    let text = port.to_string();
+    let named = format!("*2\r\n$9\r\n127.0.0.1\r\n${}\r\n{text}\r\n", text.len());
+    tokio::spawn(async move {
+        loop {
+            let Ok((mut client, _)) = listener.accept().await else { return };
+            let named = named.clone();
+            tokio::spawn(async move {
+                let mut heard = [0; 4096];
+                while let Ok(length @ 1..) = client.read(&mut heard).await {
+                    let is_greeting = heard[..length].windows(5).any(|word| word == b"HELLO");
+                    let says = if is_greeting { "%1\r\n$5\r\nproto\r\n:3\r\n" } else { &named };
+                    if client.write_all(says.as_bytes()).await.is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+    });
+    own
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_is_no_primary_is_not_believed_to_be_one() {
+    let primary = server();
+    let replica = primary.start_replica(&[]).unwrap();
+    let sentinel = sentinel_that_names(replica.port()).await;
+    let error = call(&store(by(&[sentinel])), Request::Observe).await.unwrap_err();
+    assert_eq!(error.kind(), StoreErrorKind::NotPrimary);
+    assert!(error.to_string().contains("is slave, by what it says"), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_sentinel_that_was_cut_off_is_outvoted() {
+    let (old, new) = (server(), server());
+    let mut ports = vec![sentinel_that_names(old.port()).await];
+    let divided = store(by(&[ports[0], sentinel_that_names(new.port()).await]));
+    let error = call(&divided, Request::Observe).await.unwrap_err();
+    assert_eq!(error.kind(), StoreErrorKind::NoLeader);
+    ports.extend([sentinel_that_names(new.port()).await, sentinel_that_names(new.port()).await]);
+    for _ in 0..10 {
+        let store = store(by(&ports));
+        answered(&store, acquire(1, None)).await;
+    }
+    let keys = |server: &RedisServer| server.command(&["DBSIZE"]).unwrap();
+    assert_eq!(keys(&old), tenure_servers::Reply::Integer(0));
+    assert_eq!(keys(&new), tenure_servers::Reply::Integer(2));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_primary_that_is_demoted_under_its_clients_is_left() {
+    // By an operator's hand: nobody closes the connections.
+    let (first, second) = (server(), server());
+    let listed = [sentinel_that_names(first.port()).await];
+    let leading = candidate(&listed, "leading", quick());
+    soon(leading.elected()).await.unwrap();
+    let fallen = falls(&leading);
+    let port = second.port().to_string();
+    first.command(&["REPLICAOF", "127.0.0.1", &port]).unwrap();
+    in_the_end(async {
+        while fallen.lock().unwrap().is_empty() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    })
+    .await;
+    assert!(!leading.is_leader());
+    first.command(&["REPLICAOF", "NO", "ONE"]).unwrap();
+    in_the_end(leading.elected()).await.unwrap();
+}
+
+/// A primary without replicas, and one sentinel: what there is to know is who the primary is.
+pub(crate) fn place() -> Place {
+    Place::of(RedisSentinels::start(0, 1, &[]).unwrap(), |watched| {
+        store(by(&watched.ports()).trust_empty_store(false).connect_timeout(TTL))
+    })
+    .place()
+}

@@ -1,0 +1,165 @@
+//! Encrypted connections to a server whose certificate the test has made.
+
+use std::fs;
+use std::net::TcpListener;
+use std::time::Duration;
+
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use tempfile::TempDir;
+use tenure::Config;
+use tenure::store::redis::{Redis, RedisConfig};
+use tenure::store::{AnyStore, Request, StoreErrorKind};
+use tenure::tls::TlsConfig;
+use tenure_servers::RedisServer;
+
+use super::rows::{KEEPS, replace};
+use super::support::{Place, acquire, call, granted, local, soon, start};
+
+type Ca = CertifiedIssuer<'static, KeyPair>;
+
+fn ca() -> Ca {
+    let mut params = CertificateParams::new(Vec::new()).unwrap();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap()
+}
+
+/// A certificate for that name, and its key.
+fn certificate(ca: &Ca, name: &str) -> (String, String) {
+    let mut params = CertificateParams::new(vec![name.to_owned()]).unwrap();
+    // Without one it is called as its issuer is, and OpenSSL takes it for signed by itself.
+    params.distinguished_name.push(rcgen::DnType::CommonName, name);
+    let key = KeyPair::generate().unwrap();
+    (params.signed_by(&key, ca).unwrap().pem(), key.serialize_pem())
+}
+
+/// A server that listens for encrypted connections on a port of their own.
+struct Encrypted {
+    server: RedisServer,
+    port: u16,
+    folder: TempDir,
+}
+
+impl Encrypted {
+    /// With a certificate for that name, asking clients for theirs (`yes`) or not (`no`).
+    fn start(ca: &Ca, name: &str, asks_clients: &str, more: &[&str]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let (certificate, key) = certificate(ca, name);
+        let file = |name: &str, text: &str| {
+            let path = folder.path().join(name);
+            fs::write(&path, text).unwrap();
+            path.to_str().unwrap().to_owned()
+        };
+        let port = TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port();
+        let args = [
+            ["--tls-port", &port.to_string()],
+            ["--tls-cert-file", &file("crt", &certificate)],
+            ["--tls-key-file", &file("key", &key)],
+            ["--tls-ca-cert-file", &file("ca", &ca.pem())],
+            ["--tls-auth-clients", asks_clients],
+        ];
+        let server = RedisServer::start_with(&[args.as_flattened(), more].concat()).unwrap();
+        Self { server, port, folder }
+    }
+
+    fn config(&self) -> RedisConfig {
+        local(self.port).trust_empty_store(true).connect_timeout(Duration::from_secs(5))
+    }
+}
+
+fn store(config: RedisConfig) -> AnyStore {
+    AnyStore::new(Redis::new(config))
+}
+
+async fn refused(config: RedisConfig) -> (StoreErrorKind, String) {
+    let error = call(&store(config), Request::Observe).await.unwrap_err();
+    (error.kind(), error.to_string())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_is_believed_by_its_certificate_and_its_name() {
+    let ca = ca();
+    let server = Encrypted::start(&ca, "127.0.0.1", "no", &[]);
+    let tls = TlsConfig::with_ca(ca.pem()).unwrap();
+    granted(&store(server.config().tls(tls.clone())), acquire(1, None)).await;
+
+    let folder = server.folder.path().display();
+    let url = format!("rediss://127.0.0.1:{}?ca={folder}/ca", server.port);
+    let by_url = RedisConfig::from_url(&url).unwrap().connect_timeout(Duration::from_secs(5));
+    call(&store(by_url), Request::Observe).await.unwrap();
+
+    let stranger = TlsConfig::with_ca(self::ca().pem()).unwrap();
+    let (kind, shown) = refused(server.config().tls(stranger)).await;
+    assert_eq!(kind, StoreErrorKind::Tls, "{shown}");
+    let (kind, shown) =
+        refused(server.config().tls(tls.server_name("redis.example.org").unwrap())).await;
+    assert_eq!(kind, StoreErrorKind::Tls, "{shown}");
+    let (kind, shown) = refused(server.config()).await;
+    assert_eq!(kind, StoreErrorKind::Disconnected, "unencrypted: {shown}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_by_another_name_that_asks_who_we_are() {
+    let ca = ca();
+    let server = Encrypted::start(&ca, "redis.example.org", "yes", &[]);
+    let tls = TlsConfig::with_ca(ca.pem()).unwrap().server_name("redis.example.org").unwrap();
+    let (kind, shown) = refused(server.config().tls(tls.clone())).await;
+    assert_eq!(kind, StoreErrorKind::Tls, "{shown}");
+    let (own, key) = certificate(&ca, "app");
+    let ours = tls.clone().client_certificate(own, key).unwrap();
+    granted(&store(server.config().tls(ours)), acquire(1, None)).await;
+    let (own, key) = certificate(&self::ca(), "app");
+    let forged = tls.client_certificate(own, key).unwrap();
+    let (kind, shown) = refused(server.config().tls(forged)).await;
+    assert_eq!(kind, StoreErrorKind::Tls, "{shown}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_is_sent_to_a_server_without_encryption() {
+    let server = super::support::server();
+    let tls = TlsConfig::with_ca(ca().pem()).unwrap();
+    let config = local(server.port()).tls(tls).connect_timeout(Duration::from_secs(1));
+    let (kind, shown) = refused(config).await;
+    // It may wait for the rest of what it takes for a command.
+    assert!(matches!(kind, StoreErrorKind::Tls | StoreErrorKind::Unreachable), "{shown}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn leaders_hand_over_at_once_where_all_is_encrypted() {
+    let ca = ca();
+    let server = Encrypted::start(&ca, "127.0.0.1", "no", &[]);
+    let tls = TlsConfig::with_ca(ca.pem()).unwrap();
+    let patient = Config::builder(Duration::from_secs(60)).build().unwrap();
+    let candidate = |name| start(store(server.config().tls(tls.clone())), name, patient).0;
+    let one = candidate("one");
+    let first = soon(one.elected()).await.unwrap();
+    let two = candidate("two");
+    soon(one.resign()).await.unwrap();
+    assert!(soon(two.elected()).await.unwrap().token() > first.token());
+}
+
+pub(crate) fn place() -> Place {
+    let ca = ca();
+    let tls = TlsConfig::with_ca(ca.pem()).unwrap();
+    let connect = move |at: &Encrypted| store(local(at.port).tls(tls.clone()));
+    let server = Encrypted::start(&ca, "127.0.0.1", "no", &KEEPS);
+    Place::of(server, connect).replaced(|at, data| replace(&mut at.server, data)).place()
+}
+
+/// fred can do none of this, and must not pretend to.
+#[tokio::test]
+async fn fred_does_not_pass_over_what_it_can_not_do() {
+    let server = super::support::server();
+    let tls = TlsConfig::with_ca(ca().pem()).unwrap();
+    let at = ("127.0.0.1", server.port());
+    for config in [
+        local(server.port()).tls(tls),
+        local(server.port()).replica_acks(1),
+        RedisConfig::sentinel("main", [at]).unwrap(),
+        RedisConfig::cluster([at]).unwrap(),
+    ] {
+        let fred = AnyStore::new(tenure::store::redis::Fred::new(config));
+        let error = call(&fred, acquire(1, None)).await.unwrap_err();
+        assert_eq!(error.kind(), StoreErrorKind::Refused);
+        assert!(error.to_string().contains("fred is for one server, unencrypted"), "{error}");
+    }
+}

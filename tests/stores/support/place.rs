@@ -1,0 +1,104 @@
+//! Servers of a test's own, of whatever kind: one type for all, since each type costs the whole suite over
+//! again in the compiler.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tenure::store::{AnyStore, Store};
+use tenure_sim::conformance::{Data, Harness, Mishap, Unsupported};
+
+type Act<T> = Box<dyn Fn(T) -> Result<(), Unsupported> + Send + Sync>;
+
+/// What the suite is run on.
+pub(crate) struct Place {
+    connect: Box<dyn Fn() -> AnyStore + Send + Sync>,
+    replace: Act<Data>,
+    suffer: Act<Mishap>,
+    trusts: bool,
+}
+
+/// One that is being made up.
+pub(crate) struct Building<S> {
+    servers: Arc<Mutex<S>>,
+    place: Place,
+}
+
+impl Place {
+    /// Servers, and how to connect to them.
+    pub(crate) fn of<S: Send + 'static, T: Store>(
+        servers: S,
+        connect: impl Fn(&S) -> T + Send + Sync + 'static,
+    ) -> Building<S> {
+        let servers = Arc::new(Mutex::new(servers));
+        let same = Arc::clone(&servers);
+        let place = Self {
+            connect: Box::new(move || AnyStore::new(connect(&whole(&same)))),
+            replace: Box::new(|_| Err(Unsupported)),
+            suffer: Box::new(|_| Err(Unsupported)),
+            trusts: false,
+        };
+        Building { servers, place }
+    }
+}
+
+impl<S: Send + 'static> Building<S> {
+    /// They can be replaced.
+    pub(crate) fn replaced(
+        mut self,
+        replace: impl Fn(&mut S, Data) + Send + Sync + 'static,
+    ) -> Self {
+        let servers = Arc::clone(&self.servers);
+        self.place.replace = Box::new(move |data| {
+            replace(&mut whole(&servers), data);
+            Ok(())
+        });
+        self
+    }
+
+    /// What they hold can be changed by hand, by these mishaps.
+    pub(crate) fn suffering(
+        mut self,
+        known: &'static [Mishap],
+        suffer: impl Fn(&mut S, Mishap) + Send + Sync + 'static,
+    ) -> Self {
+        let servers = Arc::clone(&self.servers);
+        self.place.suffer = Box::new(move |mishap| {
+            let known = known.contains(&mishap).then_some(()).ok_or(Unsupported);
+            known.map(|()| suffer(&mut whole(&servers), mishap))
+        });
+        self
+    }
+
+    /// The stores take empty servers for whole.
+    pub(crate) fn trusting(mut self) -> Self {
+        self.place.trusts = true;
+        self
+    }
+
+    pub(crate) fn place(self) -> Place {
+        self.place
+    }
+}
+
+fn whole<S>(servers: &Mutex<S>) -> MutexGuard<'_, S> {
+    servers.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Harness for Place {
+    type Store = AnyStore;
+
+    async fn connect(&self) -> AnyStore {
+        (self.connect)()
+    }
+
+    async fn restart(&self, data: Data) -> Result<(), Unsupported> {
+        (self.replace)(data)
+    }
+
+    async fn suffer(&self, mishap: Mishap) -> Result<(), Unsupported> {
+        (self.suffer)(mishap)
+    }
+
+    fn trusts_an_empty_store(&self) -> bool {
+        self.trusts
+    }
+}
