@@ -49,6 +49,8 @@ pub enum StoreErrorKind {
     Full,
     /// The store can't keep a lease of that length.
     Ttl,
+    /// The store needs a session of its own at the server, and something in between shares it with others.
+    Pooler,
     /// The server refused for another reason.
     Refused,
 }
@@ -75,6 +77,7 @@ impl StoreErrorKind {
             Self::NoLeader => "the store's cluster has no leader just now",
             Self::Full => "the server's storage is full",
             Self::Ttl => "the store can't keep a lease of that length",
+            Self::Pooler => "the connection goes through a pooler",
             Self::Refused => "the store refused the request",
         }
     }
