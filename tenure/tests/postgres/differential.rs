@@ -9,6 +9,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+use tenure::store::postgres::{AdvisoryConfig, Postgres, PostgresAdvisory, PostgresConfig};
 use tenure::store::{Key, Profile, Reply, Request, Store};
 use tenure::{HolderId, Instant, Token};
 use tenure_core::contract::{self, History, Moment, Record};
@@ -202,12 +203,17 @@ fn acquire(holder: u128, seen: Option<Token>, ttl: Duration) -> Request {
     Request::Acquire { holder: HolderId::from_bits(holder), seen, ttl, quarantine: HOUR, profile }
 }
 
-async fn answers_as_the_contract(trust_empty_store: bool, seed: u8) {
+async fn answers_as_the_contract<S: Store>(
+    trust_empty_store: bool,
+    seed: u8,
+    store: impl FnOnce(PostgresConfig) -> S,
+) {
     let server = server();
-    let store = local(server.port()).trust_empty_store(trust_empty_store);
-    let store = tenure::store::postgres::Postgres::new(store);
+    let store = store(local(server.port()).trust_empty_store(trust_empty_store));
     let keys = ["a", "b", "c"].map(|key| Key::new(key).unwrap());
     let by_hand = client(server.port()).await;
+    // Makes the table.
+    store.call(&keys[0], Request::Observe).await.unwrap();
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[seed; 32]);
     let mut runner = TestRunner::new_with_rng(Config::default(), rng);
     // As if it had known its history for long.
@@ -269,10 +275,18 @@ async fn answers_as_the_contract(trust_empty_store: bool, seed: u8) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn answers_as_the_contract_does() {
-    answers_as_the_contract(false, 1).await;
+    answers_as_the_contract(false, 1, Postgres::new).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn answers_as_the_contract_does_where_an_empty_store_is_trusted() {
-    answers_as_the_contract(true, 2).await;
+    answers_as_the_contract(true, 2, Postgres::new).await;
+}
+
+/// One session has all the locks, and hands them from holder to holder as the leases go. With immediate
+/// takeovers the same is granted and refused, but whoever is refused is told to come back within a second.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn answers_as_the_contract_does_under_advisory_locks() {
+    let store = |config| PostgresAdvisory::new(AdvisoryConfig::new(config));
+    answers_as_the_contract(false, 3, store).await;
 }

@@ -5,6 +5,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that panics says where and why")]
 
+mod advisory;
 mod differential;
 mod elections;
 mod isolation;

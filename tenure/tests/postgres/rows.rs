@@ -3,7 +3,10 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use tenure::store::postgres::Postgres;
+use tenure::store::Store;
+use tenure::store::postgres::{
+    AdvisoryConfig, Postgres, PostgresAdvisory, PostgresConfig, Takeover,
+};
 use tenure_servers::PostgresServer;
 use tenure_sim::conformance::{Data, Harness, Unsupported};
 
@@ -18,14 +21,15 @@ enum Loss {
 }
 
 /// A server of a test's own.
-struct OnAServer {
+struct OnAServer<S> {
+    store: fn(PostgresConfig) -> S,
     loss: Loss,
     server: Mutex<PostgresServer>,
 }
 
-impl OnAServer {
-    fn that_loses_by(loss: Loss) -> Self {
-        Self { loss, server: Mutex::new(server()) }
+impl<S> OnAServer<S> {
+    fn new(store: fn(PostgresConfig) -> S, loss: Loss) -> Self {
+        Self { store, loss, server: Mutex::new(server()) }
     }
 
     fn with<T>(&self, of: impl FnOnce(&mut PostgresServer) -> T) -> T {
@@ -33,11 +37,11 @@ impl OnAServer {
     }
 }
 
-impl Harness for OnAServer {
-    type Store = Postgres;
+impl<S: Store> Harness for OnAServer<S> {
+    type Store = S;
 
-    async fn connect(&self) -> Postgres {
-        Postgres::new(local(self.with(|server| server.port())))
+    async fn connect(&self) -> S {
+        (self.store)(local(self.with(|server| server.port())))
     }
 
     async fn restart(&self, data: Data) -> Result<(), Unsupported> {
@@ -53,10 +57,20 @@ impl Harness for OnAServer {
     }
 }
 
-tenure_sim::conformance!(contract, OnAServer::that_loses_by(Loss::Truncate));
+fn quarantined(config: PostgresConfig) -> PostgresAdvisory {
+    PostgresAdvisory::new(AdvisoryConfig::new(config))
+}
+
+fn immediate(config: PostgresConfig) -> PostgresAdvisory {
+    PostgresAdvisory::new(AdvisoryConfig::new(config).takeover(Takeover::Immediate))
+}
+
+tenure_sim::conformance!(contract, OnAServer::new(Postgres::new, Loss::Truncate));
+tenure_sim::conformance!(advisory, OnAServer::new(quarantined, Loss::Truncate));
+tenure_sim::conformance!(advisory_immediate, OnAServer::new(immediate, Loss::NewCluster));
 
 #[test]
 fn a_new_cluster_makes_wait() {
     use tenure_sim::conformance::{Row, check};
-    check(Row::Loss, || OnAServer::that_loses_by(Loss::NewCluster));
+    check(Row::Loss, || OnAServer::new(Postgres::new, Loss::NewCluster));
 }

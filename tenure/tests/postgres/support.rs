@@ -39,11 +39,11 @@ pub(crate) fn candidate(port: u16, name: &str, config: Config) -> Candidate {
 }
 
 /// The same, and its events from the very first on.
-pub(crate) fn start(
-    store: Postgres,
+pub(crate) fn start<S: Store>(
+    store: S,
     name: &str,
     config: Config,
-) -> (Candidate, impl Stream<Item = Event> + Unpin + use<>) {
+) -> (Candidate, impl Stream<Item = Event> + Unpin + use<S>) {
     let (candidate, driver) =
         Candidate::builder(store, "job").name(name).config(config).build().unwrap();
     let events = candidate.events();
@@ -92,19 +92,19 @@ pub(crate) fn job() -> Key {
 }
 
 /// Calls the store about the election of all tests.
-pub(crate) async fn call(store: &Postgres, request: Request) -> Result<Reply, StoreError> {
+pub(crate) async fn call(store: &impl Store, request: Request) -> Result<Reply, StoreError> {
     soon(store.call(&job(), request)).await
 }
 
 /// Acquires, and expects the grant.
-pub(crate) async fn granted(store: &Postgres, request: Request) -> (Token, Duration) {
+pub(crate) async fn granted(store: &impl Store, request: Request) -> (Token, Duration) {
     match call(store, request).await.unwrap() {
         Reply::Granted { token, wait } => (token, wait),
         other => panic!("granted, and not {other:?}"),
     }
 }
 
-pub(crate) async fn held(store: &Postgres, request: Request) -> Incumbent {
+pub(crate) async fn held(store: &impl Store, request: Request) -> Incumbent {
     match call(store, request).await.unwrap() {
         Reply::Held(incumbent) => incumbent,
         other => panic!("held, and not {other:?}"),
@@ -112,7 +112,7 @@ pub(crate) async fn held(store: &Postgres, request: Request) -> Incumbent {
 }
 
 /// Asks until the store answers.
-pub(crate) async fn in_the_end(store: &Postgres, request: &Request) -> Reply {
+pub(crate) async fn in_the_end(store: &impl Store, request: &Request) -> Reply {
     let job = job();
     soon(async {
         loop {
