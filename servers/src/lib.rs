@@ -10,6 +10,7 @@
 mod child;
 mod error;
 mod etcd;
+mod pgbouncer;
 mod postgres;
 mod process;
 mod proxy;
@@ -17,6 +18,7 @@ mod redis;
 
 pub use error::ServerError;
 pub use etcd::{EtcdCluster, EtcdServer};
+pub use pgbouncer::PgBouncer;
 pub use postgres::PostgresServer;
 pub use proxy::{Flow, Proxy};
 pub use redis::{RedisCluster, RedisSentinel, RedisSentinels, RedisServer, Reply};

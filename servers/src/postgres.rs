@@ -1,5 +1,7 @@
 //! A real PostgreSQL server of a test's own.
 
+mod template;
+
 use std::fs;
 use std::os::unix::fs::chown;
 use std::path::{Path, PathBuf};
@@ -52,7 +54,7 @@ impl PostgresServer {
     /// answer within 20 s.
     pub fn start_with(settings: &[&str]) -> Result<Self, ServerError> {
         let mut server = Self::stopped(settings)?;
-        server.make_cluster()?;
+        server.unpack_cluster()?;
         server.launch_first()?;
         Ok(server)
     }

@@ -16,6 +16,8 @@ conformance!(in_redis_behind_sentinels, redis::sentinel::place());
 conformance!(in_a_redis_cluster, redis::cluster::place());
 conformance!(in_redis_with_a_replica, redis::replicas::place());
 conformance!(in_postgres, postgres::rows::place());
+conformance!(in_postgres_under_advisory_locks, postgres::rows::advisory());
+conformance!(in_postgres_with_immediate_takeovers, postgres::rows::advisory_immediate());
 conformance!(in_etcd, etcd::rows::place());
 conformance!(in_sqlite, sqlite::rows::place());
 

@@ -51,6 +51,8 @@ pub enum StoreErrorKind {
     Ttl,
     /// The store has no such thing.
     Unsupported,
+    /// The store needs a session of its own at the server, and something in between shares it with others.
+    Pooler,
     /// The server refused for another reason.
     Refused,
 }
@@ -78,6 +80,7 @@ impl StoreErrorKind {
             Self::Full => "the server's storage is full",
             Self::Ttl => "the store can't keep a lease of that length",
             Self::Unsupported => "the store has no such thing",
+            Self::Pooler => "the connection goes through a pooler",
             Self::Refused => "the store refused the request",
         }
     }

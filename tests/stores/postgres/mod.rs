@@ -3,6 +3,7 @@
 //!
 //! Needs PostgreSQL; without it, these tests fail and say how to install it.
 
+mod advisory;
 mod elections;
 mod isolation;
 mod locks;

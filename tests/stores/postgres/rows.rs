@@ -1,30 +1,45 @@
 //! Servers for every row of the store contract, whose data survives a restart or is lost in one of two ways.
 
-use tenure::store::postgres::Postgres;
+use tenure::store::Store;
+use tenure::store::postgres::{
+    AdvisoryConfig, Postgres, PostgresAdvisory, PostgresConfig, Takeover,
+};
 use tenure_servers::PostgresServer;
 use tenure_sim::conformance::{Data, Mishap, Row, check};
 
 use super::support::{Place, at, local, server};
 
-/// The tables may be emptied, and the server restarted.
 pub(crate) fn place() -> Place {
+    of(Postgres::new)
+}
+
+/// The same under advisory locks. One session has all of them, and hands them from holder to holder as the
+/// leases go.
+pub(crate) fn advisory() -> Place {
+    of(|config| PostgresAdvisory::new(AdvisoryConfig::new(config)))
+}
+
+/// The same with takeovers at once.
+pub(crate) fn advisory_immediate() -> Place {
+    of(|config| PostgresAdvisory::new(AdvisoryConfig::new(config).takeover(Takeover::Immediate)))
+}
+
+/// The tables may be emptied, and the server restarted.
+fn of<S: Store>(store: fn(PostgresConfig) -> S) -> Place {
     let empty = |server: &mut PostgresServer, data: Data| {
         if data == Data::Lost {
             server.sql("TRUNCATE tenure.leases, tenure.leases_history").unwrap();
         }
         server.restart().unwrap();
     };
-    Place::of(server(), distrustful).replaced(empty).suffering(&Mishap::ALL, suffer).place()
+    let connect = move |server: &PostgresServer| store(local(server.port()));
+    Place::of(server(), connect).replaced(empty).suffering(&Mishap::ALL, suffer).place()
 }
 
 /// The same, which is taken for whole when it is empty.
 pub(crate) fn trusting() -> Place {
     let connect = |server: &PostgresServer| at(server.port());
     Place::of(server(), connect).suffering(&Mishap::ALL, suffer).trusting().place()
-}
-
-fn distrustful(server: &PostgresServer) -> Postgres {
-    Postgres::new(local(server.port()))
 }
 
 fn suffer(server: &mut PostgresServer, mishap: Mishap) {
@@ -47,5 +62,6 @@ fn suffer(server: &mut PostgresServer, mishap: Mishap) {
 #[test]
 fn a_new_cluster_makes_wait() {
     let replaced = |server: &mut PostgresServer, _| server.replace().unwrap();
-    check(Row::Loss, || Place::of(server(), distrustful).replaced(replaced).place());
+    let connect = |server: &PostgresServer| Postgres::new(local(server.port()));
+    check(Row::Loss, || Place::of(server(), connect).replaced(replaced).place());
 }

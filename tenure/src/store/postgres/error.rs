@@ -21,11 +21,14 @@ const UNDEFINED_FUNCTION: &str = "42883";
 const UNDEFINED_TABLE: &str = "42P01";
 const ADMIN_SHUTDOWN: &str = "57P01";
 const CRASH_SHUTDOWN: &str = "57P02";
+const IDLE_SESSION_TIMEOUT: &str = "57P05";
 const CANNOT_CONNECT_NOW: &str = "57P03";
 /// "Feature not supported": a plan that was made for what has been replaced meanwhile.
 const OUTDATED_PLAN: &str = "0A000";
 /// Raised by the functions themselves if the server does not write its log to disk.
 const FSYNC_IS_OFF: &str = "TN001";
+/// Raised by the functions for advisory locks in a session that is not theirs.
+const OTHER_SESSION: &str = "TN002";
 
 pub(super) fn failed(config: &PostgresConfig, error: &Error) -> StoreError {
     match error.as_db_error() {
@@ -75,12 +78,14 @@ fn refused(config: &PostgresConfig, error: &DbError) -> StoreError {
         }
         UNDEFINED_DATABASE => (Kind::Missing, None),
         UNDEFINED_TABLE | UNDEFINED_FUNCTION | UNDEFINED_SCHEMA => {
-            let advice = "LeaseTable::schema_sql has the statements that make it";
+            let advice = "LeaseTable::schema_sql has the statements that make it, and \
+                LeaseTable::advisory_sql what advisory locks need besides";
             (Kind::Missing, Some(advice.into()))
         }
         READ_ONLY => (Kind::NotPrimary, None),
-        ADMIN_SHUTDOWN | CRASH_SHUTDOWN => (Kind::Disconnected, None),
+        ADMIN_SHUTDOWN | CRASH_SHUTDOWN | IDLE_SESSION_TIMEOUT => (Kind::Disconnected, None),
         CANNOT_CONNECT_NOW => (Kind::Unreachable, None),
+        OTHER_SESSION => (Kind::Pooler, Some("connect to the server itself".into())),
         FSYNC_IS_OFF => (Kind::NotDurable, Some("set fsync to on".into())),
         _ => (Kind::Refused, None),
     };
@@ -99,6 +104,8 @@ pub(super) fn is_fatal(error: &Error) -> bool {
                 | READ_ONLY
                 | ADMIN_SHUTDOWN
                 | CRASH_SHUTDOWN
+                | IDLE_SESSION_TIMEOUT
+                | OTHER_SESSION
                 | OUTDATED_PLAN
         )
     })

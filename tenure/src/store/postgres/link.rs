@@ -4,13 +4,16 @@
 //! whatever it does then is what a late request does.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use tokio_postgres::{SimpleQueryMessage, Statement};
+use tokio_postgres::{Notification, SimpleQueryMessage};
 use tokio_util::sync::CancellationToken;
 
+use super::advisory::{self, Gate};
+use super::call::Statements;
 use super::error::failed;
 use super::session::Session;
+use super::slot::Slot;
 use super::table::quoted;
 use super::wakeup::Listeners;
 use super::{LeaseTable, PostgresConfig};
@@ -19,6 +22,8 @@ use crate::store::{StoreError, StoreErrorKind};
 
 pub(super) struct Link {
     pub(super) config: PostgresConfig,
+    /// What a session must have besides, where leases are granted under advisory locks only.
+    pub(super) gate: Option<Gate>,
     pub(super) runtime: Arc<dyn Runtime>,
     pub(super) listeners: Arc<Listeners>,
     requests: Slot<Live>,
@@ -28,17 +33,19 @@ pub(super) struct Link {
 /// A connection for requests.
 pub(super) struct Live {
     pub(super) session: Session,
-    pub(super) acquire: Statement,
-    pub(super) renew: Statement,
-    pub(super) release: Statement,
-    pub(super) observe: Statement,
-    pub(super) notify: Statement,
+    pub(super) statements: Statements,
+    /// The name under which the session was let through the gate, if there is one.
+    pub(super) admitted: String,
 }
 
 impl Link {
-    pub(super) fn new(config: PostgresConfig, runtime: Arc<dyn Runtime>) -> Self {
+    pub(super) fn new(
+        config: PostgresConfig,
+        gate: Option<Gate>,
+        runtime: Arc<dyn Runtime>,
+    ) -> Self {
         let (requests, listening) = (Slot::default(), Slot::default());
-        Self { config, runtime, listeners: Arc::default(), requests, listening }
+        Self { config, gate, runtime, listeners: Arc::default(), requests, listening }
     }
 
     /// The connection for requests, opened anew if there is none.
@@ -69,65 +76,79 @@ impl Link {
     }
 
     async fn connect(&self) -> Result<Live, StoreError> {
-        let (config, runtime) = (&self.config, &*self.runtime);
-        let session = Session::open(config, runtime, CancellationToken::new(), |_| {}).await?;
+        let session = self.open(CancellationToken::new(), |_| {}).await?;
         // Whatever else may fail: it is of no use half way.
         let half_way = session.dead.clone().drop_guard();
-        self.make_or_know_the_table(&session).await?;
-        let prepared = |function, parameters| {
-            let function = config.table.object(function);
-            let client = &session.client;
-            async move {
-                let sql = format!("SELECT * FROM {function}({parameters})");
-                client.prepare(&sql).await.map_err(|error| failed(config, &error))
-            }
-        };
-        let (acquire, renew, release, observe, notify) = futures_util::try_join!(
-            prepared("_acquire", "$1, $2, $3, $4, $5, $6, $7, $8"),
-            prepared("_renew", "$1, $2, $3, $4"),
-            prepared("_release", "$1, $2, $3"),
-            prepared("_observe", "$1"),
-            prepared("_notify", "$1, $2"),
-        )?;
+        let table = &self.config.table;
+        let sql = || table.schema_sql();
+        self.make_or_know(&session, "_version", LeaseTable::VERSION, sql).await?;
+        let mut admitted = String::new();
+        if let Some(gate) = &self.gate {
+            let (known, sql) = (LeaseTable::ADVISORY_VERSION, || table.advisory_sql());
+            self.make_or_know(&session, "_locked_version", known, sql).await?;
+            admitted = gate.admit(&self.config, &*self.runtime, &session).await?;
+        }
+        let statements = Statements::prepare(&session.client, self.gate.is_some(), table).await;
+        let statements = statements.map_err(|error| failed(&self.config, &error))?;
         half_way.disarm();
-        Ok(Live { session, acquire, renew, release, observe, notify })
+        Ok(Live { session, statements, admitted })
     }
 
-    async fn make_or_know_the_table(&self, session: &Session) -> Result<(), StoreError> {
-        let mut found = self.version(session).await;
+    async fn open(
+        &self,
+        dead: CancellationToken,
+        heard: impl Fn(&Notification) + Send + 'static,
+    ) -> Result<Session, StoreError> {
+        let session = Session::open(&self.config, &*self.runtime, dead, heard).await?;
+        // Ends what was spawned, if the caller loses patience too.
+        let half_way = session.dead.clone().drop_guard();
+        if self.gate.is_some() {
+            // Before any setting is changed: it might be everybody's.
+            advisory::is_direct(&self.config, &session).await?;
+        }
+        session.set_up(&self.config).await?;
+        half_way.disarm();
+        Ok(session)
+    }
+
+    /// Makes what `sql` makes, unless it is there, in the version that this store knows.
+    async fn make_or_know(
+        &self,
+        session: &Session,
+        version: &str,
+        known: i32,
+        sql: impl Fn() -> String,
+    ) -> Result<(), StoreError> {
+        let mut found = self.version(session, version).await;
         let is_missing = |error: &StoreError| error.kind() == StoreErrorKind::Missing;
+        let table = self.config.table.object("");
         if found.as_ref().is_err_and(is_missing) && self.config.create_table {
             // One transaction, one after the other: IF NOT EXISTS alone is no protection.
             let sql = format!(
                 "SELECT pg_advisory_xact_lock(hashtext('{}')); {}",
                 self.config.table.channel(),
-                self.config.table.schema_sql()
+                sql()
             );
-            session
-                .client
-                .batch_execute(&sql)
-                .await
-                .map_err(|error| failed(&self.config, &error))?;
-            tracing::info!(table = %self.config.table.object(""), "made the lease table");
-            found = self.version(session).await;
+            let made = session.client.batch_execute(&sql).await;
+            made.map_err(|error| failed(&self.config, &error))?;
+            tracing::info!(%table, "made the lease table, or what it lacked");
+            found = self.version(session, version).await;
         }
-        match found? {
-            LeaseTable::VERSION => Ok(()),
-            version => {
-                let (table, known) = (self.config.table.object(""), LeaseTable::VERSION);
-                let detail = format!("{table} has version {version}; this store knows {known}");
-                Err(StoreError::new(StoreErrorKind::UnsupportedVersion, detail))
-            }
+        let found = found?;
+        if found != known {
+            let detail = format!("{table} has version {found}; this store knows {known}");
+            return Err(StoreError::new(StoreErrorKind::UnsupportedVersion, detail));
         }
+        Ok(())
     }
 
-    /// The version of the table's functions, if they and the table are there.
-    async fn version(&self, session: &Session) -> Result<i32, StoreError> {
+    /// The version that this function tells, if it and the table are there.
+    async fn version(&self, session: &Session, function: &str) -> Result<i32, StoreError> {
         let table = &self.config.table;
         let (leases, history) = (table.object(""), table.object("_history"));
         let sql = format!(
             "SELECT {}(), to_regclass('{leases}') IS NULL OR to_regclass('{history}') IS NULL",
-            table.object("_version")
+            table.object(function)
         );
         let rows = session.client.simple_query(&sql).await;
         let rows = rows.map_err(|error| failed(&self.config, &error))?;
@@ -145,7 +166,7 @@ impl Link {
     async fn listen(&self, live: &Live) -> Result<Session, StoreError> {
         let listeners = Arc::clone(&self.listeners);
         let (hints, inbox) = (self.config.table.channel(), self.config.table.inbox());
-        let heard = move |notification: &tokio_postgres::Notification| {
+        let heard = move |notification: &Notification| {
             let payload = notification.payload();
             if notification.channel() == inbox {
                 listeners.message(payload);
@@ -153,8 +174,7 @@ impl Link {
                 listeners.wake(payload);
             }
         };
-        let dead = live.session.dead.child_token();
-        let session = Session::open(&self.config, &*self.runtime, dead, heard).await?;
+        let session = self.open(live.session.dead.child_token(), heard).await?;
         let half_way = session.dead.clone().drop_guard();
         self.listen_to(&session, &hints).await?;
         half_way.disarm();
@@ -193,42 +213,6 @@ impl fmt::Debug for Link {
     }
 }
 
-/// A place for one connection.
-struct Slot<T> {
-    current: Mutex<Option<Arc<T>>>,
-    /// Held while connecting, so that a crowd of callers opens one connection.
-    connecting: tokio::sync::Mutex<()>,
-}
-
-impl<T: AsRef<Session>> Slot<T> {
-    async fn get<C: Future<Output = Result<T, StoreError>>>(
-        &self,
-        connect: impl FnOnce() -> C,
-    ) -> Result<Arc<T>, StoreError> {
-        if let Some(there) = self.current() {
-            return Ok(there);
-        }
-        let _turn = self.connecting.lock().await;
-        if let Some(there) = self.current() {
-            return Ok(there);
-        }
-        let new = Arc::new(Box::pin(connect()).await?);
-        *self.current.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&new));
-        Ok(new)
-    }
-
-    fn current(&self) -> Option<Arc<T>> {
-        let current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
-        current.as_ref().filter(|there| !(***there).as_ref().dead.is_cancelled()).cloned()
-    }
-}
-
-impl<T> Default for Slot<T> {
-    fn default() -> Self {
-        Self { current: Mutex::default(), connecting: tokio::sync::Mutex::default() }
-    }
-}
-
 impl AsRef<Session> for Session {
     fn as_ref(&self) -> &Session {
         self
@@ -238,27 +222,5 @@ impl AsRef<Session> for Session {
 impl AsRef<Session> for Live {
     fn as_ref(&self) -> &Session {
         &self.session
-    }
-}
-
-/// Condemns the connection unless the request on it was answered: a caller that gave up has dropped the
-/// request half way, and the connection may be stuck for good.
-pub(super) struct Answered<'a>(Option<&'a CancellationToken>);
-
-impl<'a> Answered<'a> {
-    pub(super) fn pending(session: &'a Session) -> Self {
-        Self(Some(&session.dead))
-    }
-
-    pub(super) fn yes(mut self) {
-        self.0 = None;
-    }
-}
-
-impl Drop for Answered<'_> {
-    fn drop(&mut self) {
-        if let Some(dead) = self.0.take() {
-            dead.cancel();
-        }
     }
 }

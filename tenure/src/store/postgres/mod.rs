@@ -18,16 +18,23 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! [`PostgresAdvisory`] is the same with an advisory lock in front, for the time in which other programs still
+//! elect their leader by that lock.
 
+mod advisory;
+mod call;
 mod config;
 mod error;
 mod link;
 mod reply;
 mod session;
+mod slot;
 mod store;
 mod table;
 mod wakeup;
 
+pub use advisory::{AdvisoryConfig, AdvisoryConfigError, LockNumber, PostgresAdvisory, Takeover};
 pub use config::{PostgresConfig, PostgresConfigError};
 pub use store::Postgres;
 pub use table::LeaseTable;

@@ -49,7 +49,8 @@ pub(super) struct Session {
 }
 
 impl Session {
-    /// Opens one, which ends with `dead`. Whoever opens it bounds the time.
+    /// Opens one, which ends with `dead`, and is not [set up](Self::set_up) yet. Whoever opens it bounds
+    /// the time.
     pub(super) async fn open(
         config: &PostgresConfig,
         runtime: &dyn Runtime,
@@ -74,11 +75,15 @@ impl Session {
         let (client, connection) =
             settings.connect_raw(stream, NoTls).await.map_err(|error| failed(config, &error))?;
         let unreplicated = Arc::new(AtomicBool::new(false));
-        // Ends what is spawned here if the caller loses patience.
-        let given_up = dead.clone().drop_guard();
-        runtime.spawn(drive(connection, dead, heard, Arc::clone(&unreplicated)).boxed());
-        is_fit(&client.simple_query(SETTINGS).await.map_err(|error| failed(config, &error))?)?;
-        Ok(Self { client, dead: given_up.disarm(), unreplicated })
+        let driven = drive(connection, dead.clone(), heard, Arc::clone(&unreplicated));
+        runtime.spawn(driven.boxed());
+        Ok(Self { client, dead, unreplicated })
+    }
+
+    /// Sees to the settings, and to what kind of server it is.
+    pub(super) async fn set_up(&self, config: &PostgresConfig) -> Result<(), StoreError> {
+        let told = self.client.simple_query(SETTINGS).await;
+        is_fit(&told.map_err(|error| failed(config, &error))?)
     }
 
     /// Whether an answer that has come says what it seems to say.

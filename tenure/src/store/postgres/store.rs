@@ -1,15 +1,15 @@
-//! The store itself: requests to statements, and back.
+//! The store itself.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_core::Stream;
-use tokio_postgres::Row;
 
-use super::PostgresConfig;
+use super::call::micros;
 use super::error::{failed, is_fatal};
-use super::link::{Answered, Link, Live};
-use super::{reply, wakeup};
+use super::link::Link;
+use super::slot::Answered;
+use super::{PostgresConfig, wakeup};
 use crate::Token;
 use crate::runtime::{Runtime, TokioRuntime};
 use crate::store::{
@@ -32,7 +32,7 @@ impl Postgres {
 
     /// The same, in that runtime.
     pub fn with_runtime(config: PostgresConfig, runtime: Arc<dyn Runtime>) -> Self {
-        Self(Arc::new(Link::new(config, runtime)))
+        Self(Arc::new(Link::new(config, None, runtime)))
     }
 
     /// Deletes the rows of elections whose last lease ended longer ago than `quarantine`, which must be at
@@ -65,51 +65,6 @@ impl Postgres {
         live.session.is_replicated()?;
         Ok(deleted.unsigned_abs())
     }
-
-    async fn ask(&self, live: &Live, key: &Key, request: &Request) -> Result<Vec<Row>, StoreError> {
-        let token = match request {
-            Request::Acquire { seen, .. } => seen.map_or(Ok(0), signed)?,
-            Request::Renew { token, .. } | Request::Release { token, .. } => signed(*token)?,
-            Request::Observe | Request::Notify { .. } => 0,
-        };
-        let client = &live.session.client;
-        let key = key.as_str().as_bytes();
-        let pending = Answered::pending(&live.session);
-        let rows = match request {
-            Request::Acquire { holder, ttl, quarantine, profile, .. } => {
-                let holder = holder.to_bits().to_be_bytes();
-                let (ttl, quarantine) = (micros(*ttl), micros(*quarantine));
-                let (name, metadata) = (profile.name().as_bytes(), &profile.metadata()[..]);
-                let trust = self.0.config.trust_empty_store;
-                client
-                    .query(
-                        &live.acquire,
-                        &[&key, &&holder[..], &token, &ttl, &quarantine, &name, &metadata, &trust],
-                    )
-                    .await
-            }
-            Request::Renew { holder, ttl, .. } => {
-                let holder = holder.to_bits().to_be_bytes();
-                let ttl = micros(*ttl);
-                client.query(&live.renew, &[&key, &&holder[..], &token, &ttl]).await
-            }
-            Request::Release { holder, .. } => {
-                let holder = holder.to_bits().to_be_bytes();
-                client.query(&live.release, &[&key, &&holder[..], &token]).await
-            }
-            Request::Observe => client.query(&live.observe, &[&key]).await,
-            Request::Notify { message } => {
-                let message = wakeup::encoded(message);
-                client.query(&live.notify, &[&key, &message]).await
-            }
-        };
-        // An error with a code is the server's, in the reply's place, and not the connection's.
-        if !rows.as_ref().is_err_and(is_fatal) {
-            pending.yes();
-        }
-        live.session.is_replicated()?;
-        rows.map_err(|error| failed(&self.0.config, &error))
-    }
 }
 
 impl Store for Postgres {
@@ -118,14 +73,7 @@ impl Store for Postgres {
     }
 
     async fn call(&self, key: &Key, request: Request) -> Result<Reply, StoreError> {
-        let live = self.0.live().await?;
-        let rows = self.ask(&live, key, &request).await?;
-        let reply = reply::read(&request, &rows);
-        if reply.is_err() {
-            // Replies that do not fit their requests may be out of step with them.
-            live.session.dead.cancel();
-        }
-        reply
+        self.0.call(key, request).await
     }
 
     fn hints(&self, key: &Key) -> impl Stream<Item = Hint> + Send + 'static {
@@ -135,22 +83,4 @@ impl Store for Postgres {
     fn messages(&self, key: &Key, token: Token) -> impl Stream<Item = Message> + Send + 'static {
         wakeup::messages(Arc::clone(&self.0), key, token)
     }
-}
-
-/// Whole microseconds, rounded down: the store's granularity covers what is lost. Sums of a few of them
-/// fit a bigint.
-fn micros(duration: Duration) -> i64 {
-    const MOST: i64 = i64::MAX / 8;
-    i64::try_from(duration.as_micros()).map_or(MOST, |micros| micros.min(MOST))
-}
-
-/// A token as a bigint.
-///
-/// # Errors
-/// If it is greater than any that this store grants.
-fn signed(token: Token) -> Result<i64, StoreError> {
-    i64::try_from(token.get()).map_err(|_| {
-        let detail = format!("the token {token} is above what a bigint holds");
-        StoreError::new(StoreErrorKind::Refused, detail)
-    })
 }

@@ -4,6 +4,8 @@ use super::PostgresConfigError;
 
 /// The statements with the default names, as migration tools find them.
 const TEMPLATE: &str = include_str!("sql/lease_table.sql");
+/// The same of what advisory locks need besides.
+const ADVISORY_TEMPLATE: &str = include_str!("sql/advisory.sql");
 
 /// A schema and a table in it, by default `tenure.leases`. Functions, the history and a view for people
 /// are called as the table is, with more behind it. Elections of one table share a history.
@@ -17,6 +19,8 @@ pub struct LeaseTable {
 impl LeaseTable {
     /// The version of the table and its functions that this store knows.
     pub const VERSION: i32 = 1;
+    /// The version of the functions for advisory locks that this store knows.
+    pub const ADVISORY_VERSION: i32 = 1;
     /// The longest name of a schema, in bytes.
     pub const SCHEMA_MOST: usize = 63;
     /// The longest name of a table, in bytes: others are made of it.
@@ -48,8 +52,19 @@ impl LeaseTable {
     /// What makes the schema, the table and its functions, if they are not there: for a migration tool, or
     /// for psql. With the default names it is the file `sql/lease_table.sql` beside this source.
     pub fn schema_sql(&self) -> String {
+        self.named(TEMPLATE)
+    }
+
+    /// What makes the functions that [`PostgresAdvisory`](super::PostgresAdvisory) needs besides, after
+    /// [`schema_sql`](Self::schema_sql). With the default names it is the file `sql/advisory.sql` there.
+    pub fn advisory_sql(&self) -> String {
+        self.named(ADVISORY_TEMPLATE)
+    }
+
+    /// The statements with these names in the place of the default ones.
+    fn named(&self, template: &str) -> String {
         let schema = quoted(&self.schema);
-        let sql = TEMPLATE
+        let sql = template
             .replace("'tenure'", &format!("'{schema}'"))
             .replace("SCHEMA tenure;", &format!("SCHEMA {schema};"))
             .replace("'tenure_leases'", &format!("'{}'", self.channel()))
@@ -79,6 +94,11 @@ impl LeaseTable {
     /// A table, view or function by its full name, in quotes.
     pub(super) fn object(&self, suffix: &str) -> String {
         format!("{}.{}", quoted(&self.schema), quoted(&format!("{}{suffix}", self.table)))
+    }
+
+    /// Names this table, and no other of its database, when the lock of an election is made up.
+    pub(super) fn plain_name(&self) -> String {
+        format!("{}.{}", self.schema, self.table)
     }
 
     /// Where the hints of all elections in the table are sent. Tables of one name share it, and may wake
@@ -118,8 +138,9 @@ mod tests {
 
     #[test]
     fn the_default_names_give_the_file() {
-        let unquoted = LeaseTable::default().schema_sql().replace('"', "");
-        assert_eq!(unquoted, TEMPLATE);
+        let table = LeaseTable::default();
+        assert_eq!(table.schema_sql().replace('"', ""), TEMPLATE);
+        assert_eq!(table.advisory_sql().replace('"', ""), ADVISORY_TEMPLATE);
     }
 
     #[test]
@@ -134,6 +155,9 @@ mod tests {
         assert!(statements.contains("pg_notify('tenure_täble x'"));
         assert!(statements.contains("pg_notify('tenure_täble x_inbox'"));
         assert!(statements.contains("CREATE SCHEMA \"We\"\"ird\";"));
+        let sql = LeaseTable::new("We\"ird", "täble x").unwrap().advisory_sql();
+        assert!(!sql.contains("leases_") && !sql.contains("tenure.leases"));
+        assert!(sql.contains("\"We\"\"ird\".\"täble x_locked_acquire\"("));
     }
 
     #[test]

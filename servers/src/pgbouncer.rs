@@ -1,0 +1,77 @@
+//! A real pgbouncer of a test's own.
+
+use std::fs;
+use std::net::{Ipv4Addr, TcpStream};
+use std::os::unix::fs::chown;
+
+use rustix::process::geteuid;
+
+use crate::child::{Account, find};
+use crate::error::doing;
+use crate::process::{Process, Program, on_a_free_port};
+use crate::{PostgresServer, ServerError};
+
+const PROGRAM: Program = Program { name: "pgbouncer", install: "apt-get install pgbouncer" };
+/// Debian keeps it where only root's path leads.
+const FOLDER: &str = "/usr/sbin";
+
+/// A pgbouncer on a loopback port, which hands the sessions of a [`PostgresServer`] to whoever needs one for
+/// a transaction. It lets everybody in as the superuser. Stopped on drop.
+#[derive(Debug)]
+pub struct PgBouncer {
+    port: u16,
+    _process: Process,
+}
+
+impl PgBouncer {
+    /// Starts one in front of that server, for its database `postgres`, with at most so many sessions.
+    ///
+    /// # Errors
+    /// [`ServerError::Missing`] if it is not installed, [`ServerError::NotReady`] if it does not answer within
+    /// 20 s.
+    pub fn start(server: &PostgresServer, sessions: u32) -> Result<Self, ServerError> {
+        let Some(path) = find(PROGRAM.name, vec![FOLDER.into()]) else {
+            let Program { name: program, install } = PROGRAM;
+            return Err(ServerError::Missing { program, install });
+        };
+        // It refuses to run as root, too.
+        let account = if geteuid().is_root() { Some(Account::named("postgres")?) } else { None };
+        let mut process = Process::of(PROGRAM, path, account.clone())?;
+        let config = process.folder().join("pgbouncer.ini");
+        let port = on_a_free_port(|port| {
+            let settings = settings(server.port(), port, sessions);
+            fs::write(&config, settings).map_err(doing("writing pgbouncer.ini"))?;
+            if let Some(Account { user, group }) = &account {
+                for path in [process.folder(), &config] {
+                    chown(path, Some(*user), Some(*group))
+                        .map_err(doing("handing a folder to the user postgres"))?;
+                }
+            }
+            let configure = |command: &mut std::process::Command| {
+                command.arg("pgbouncer.ini");
+            };
+            let listens = |_| TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok();
+            process.launch(port, configure, listens)
+        })?;
+        Ok(Self { port, _process: process })
+    }
+
+    /// The TCP port on 127.0.0.1.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+}
+
+fn settings(server: u16, port: u16, sessions: u32) -> String {
+    format!(
+        "[databases]\n\
+         postgres = host=127.0.0.1 port={server} user=postgres\n\
+         [pgbouncer]\n\
+         listen_addr = 127.0.0.1\n\
+         listen_port = {port}\n\
+         unix_socket_dir =\n\
+         auth_type = any\n\
+         pool_mode = transaction\n\
+         default_pool_size = {sessions}\n"
+    )
+}

@@ -1,0 +1,70 @@
+//! The store itself.
+
+use std::sync::Arc;
+
+use futures_core::Stream;
+
+use super::{AdvisoryConfig, Gate, Takeover};
+use crate::Token;
+use crate::runtime::{Runtime, TokioRuntime};
+use crate::store::postgres::link::Link;
+use crate::store::postgres::wakeup;
+use crate::store::{Hint, Key, Message, Promise, Reply, Request, Store, StoreError, StoreTraits};
+
+/// Leases in a table of a PostgreSQL server, each behind an advisory lock: a session of its own for the
+/// requests and locks of all elections, and a connection for wake-ups. A clone is the same.
+///
+/// Candidates of a [`Postgres`](super::super::Postgres) with the same table exclude these and are excluded by
+/// them: the row decides among them all. So once nobody uses the lock alone any more, candidates may be moved
+/// to that store one after the other.
+///
+/// ```no_run
+/// # fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// use tenure::Candidate;
+/// use tenure::store::postgres::{AdvisoryConfig, PostgresAdvisory, PostgresConfig};
+///
+/// let postgres = PostgresConfig::from_url("postgres://app:secret@db.example.org/app")?;
+/// // The lock that the old program uses.
+/// let config = AdvisoryConfig::new(postgres).lock("nightly-report", 4711)?;
+/// let candidate = Candidate::builder(PostgresAdvisory::new(config), "nightly-report").start()?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct PostgresAdvisory(Arc<Link>, Takeover);
+
+impl PostgresAdvisory {
+    /// A store at that server. Does not connect yet.
+    pub fn new(config: AdvisoryConfig) -> Self {
+        Self::with_runtime(config, Arc::new(TokioRuntime))
+    }
+
+    /// The same, in that runtime.
+    pub fn with_runtime(config: AdvisoryConfig, runtime: Arc<dyn Runtime>) -> Self {
+        let (postgres, takeover) = (config.postgres.clone(), config.takeover);
+        Self(Arc::new(Link::new(postgres, Some(Gate::new(config)), runtime)), takeover)
+    }
+}
+
+impl Store for PostgresAdvisory {
+    fn traits(&self) -> StoreTraits {
+        let mut traits = StoreTraits { messages: true, ..StoreTraits::new("postgres-advisory") };
+        traits.gives_up = match self.1 {
+            Takeover::Quarantined => &[],
+            Takeover::Immediate => &[Promise::SingleLeader],
+        };
+        traits
+    }
+
+    async fn call(&self, key: &Key, request: Request) -> Result<Reply, StoreError> {
+        self.0.call(key, request).await
+    }
+
+    fn hints(&self, key: &Key) -> impl Stream<Item = Hint> + Send + 'static {
+        wakeup::hints(Arc::clone(&self.0), key)
+    }
+
+    fn messages(&self, key: &Key, token: Token) -> impl Stream<Item = Message> + Send + 'static {
+        wakeup::messages(Arc::clone(&self.0), key, token)
+    }
+}

@@ -1,0 +1,145 @@
+//! From a request to a statement on the connection for requests, and back.
+
+use std::time::Duration;
+
+use tokio_postgres::types::ToSql;
+use tokio_postgres::{Client, Error, Row, Statement};
+
+use super::error::{failed, is_fatal};
+use super::link::{Link, Live};
+use super::slot::Answered;
+use super::{LeaseTable, reply, wakeup};
+use crate::store::{Key, Reply, Request, StoreError, StoreErrorKind};
+use crate::{HolderId, Token};
+
+/// A statement for each kind of request: a call of a function.
+pub(super) struct Statements {
+    acquire: Statement,
+    renew: Statement,
+    release: Statement,
+    observe: Statement,
+    notify: Statement,
+}
+
+/// How many of the request's parameters the function for each kind takes, and how many of the lock's.
+/// Messages have parameters of their own.
+const ACQUIRE: (usize, usize) = (8, 4);
+const RENEW: (usize, usize) = (4, 3);
+const RELEASE: (usize, usize) = (3, 3);
+const OBSERVE: (usize, usize) = (1, 2);
+
+impl Statements {
+    /// Prepares calls of that table's functions: those that take a lock's parameters, or those that do not.
+    pub(super) async fn prepare(
+        client: &Client,
+        of_a_lock: bool,
+        table: &LeaseTable,
+    ) -> Result<Self, Error> {
+        let call = |function: String, count| {
+            let parameters: Vec<_> = (1..=count).map(|number| format!("${number}")).collect();
+            let sql = format!("SELECT * FROM {function}({})", parameters.join(", "));
+            async move { client.prepare(&sql).await }
+        };
+        let step = |name, (count, of_lock): (usize, usize)| {
+            if of_a_lock {
+                call(table.object(&format!("_locked_{name}")), count + of_lock)
+            } else {
+                call(table.object(&format!("_{name}")), count)
+            }
+        };
+        let (acquire, renew, release, observe, notify) = futures_util::try_join!(
+            step("acquire", ACQUIRE),
+            step("renew", RENEW),
+            step("release", RELEASE),
+            step("observe", OBSERVE),
+            call(table.object("_notify"), 2),
+        )?;
+        Ok(Self { acquire, renew, release, observe, notify })
+    }
+}
+
+impl Link {
+    /// Carries out one request.
+    pub(super) async fn call(&self, key: &Key, request: Request) -> Result<Reply, StoreError> {
+        let live = self.live().await?;
+        let rows = self.ask(&live, key, &request).await?;
+        let reply = reply::read(&request, &rows);
+        if reply.is_err() {
+            // Replies that do not fit their requests may be out of step with them.
+            live.session.dead.cancel();
+        }
+        reply
+    }
+
+    async fn ask(&self, live: &Live, key: &Key, request: &Request) -> Result<Vec<Row>, StoreError> {
+        let (holder, token, ttl) = match request {
+            Request::Acquire { holder, seen, ttl, .. } => {
+                (*holder, seen.map_or(Ok(0), signed)?, *ttl)
+            }
+            Request::Renew { holder, token, ttl } => (*holder, signed(*token)?, *ttl),
+            Request::Release { holder, token } => (*holder, signed(*token)?, Duration::ZERO),
+            Request::Observe | Request::Notify { .. } => {
+                (HolderId::from_bits(0), 0, Duration::ZERO)
+            }
+        };
+        let (quarantine, name, metadata) = match request {
+            Request::Acquire { quarantine, profile, .. } => {
+                (micros(*quarantine), profile.name().as_bytes(), &profile.metadata()[..])
+            }
+            _ => (0, &[][..], &[][..]),
+        };
+        let (holder, ttl) = (&holder.to_bits().to_be_bytes()[..], micros(ttl));
+        let (trust, key_bytes) = (self.config.trust_empty_store, key.as_str().as_bytes());
+        // Each function takes the first few of them.
+        let asked: [&(dyn ToSql + Sync); 8] =
+            [&key_bytes, &holder, &token, &ttl, &quarantine, &name, &metadata, &trust];
+        let message = match request {
+            Request::Notify { message } => wakeup::encoded(message),
+            _ => String::new(),
+        };
+        let Statements { acquire, renew, release, observe, notify } = &live.statements;
+        let (statement, (count, of_lock)) = match request {
+            Request::Acquire { .. } => (acquire, ACQUIRE),
+            Request::Renew { .. } => (renew, RENEW),
+            Request::Release { .. } => (release, RELEASE),
+            Request::Observe => (observe, OBSERVE),
+            Request::Notify { .. } => (notify, (0, 0)),
+        };
+        let lock = self.gate.as_ref().map(|gate| (gate.number(key), gate.is_immediate()));
+        let mut parameters = asked[..count].to_vec();
+        if let Some((lock, immediate)) = &lock {
+            let of_a_lock: [&(dyn ToSql + Sync); 4] =
+                [&lock.number, &lock.is_pair, &live.admitted, immediate];
+            parameters.extend(&of_a_lock[..of_lock]);
+        }
+        if let Request::Notify { .. } = request {
+            parameters = vec![&key_bytes, &message];
+        }
+        let pending = Answered::pending(&live.session);
+        let rows = live.session.client.query(statement, &parameters).await;
+        // An error with a code is the server's, in the reply's place, and not the connection's.
+        if !rows.as_ref().is_err_and(is_fatal) {
+            pending.yes();
+        }
+        live.session.is_replicated()?;
+        rows.map_err(|error| failed(&self.config, &error))
+    }
+}
+
+/// Whole microseconds, rounded down: the store's granularity covers what is lost. Sums of a few of them
+/// fit a bigint.
+pub(super) fn micros(duration: Duration) -> i64 {
+    const MOST: i64 = i64::MAX / 8;
+    i64::try_from(duration.as_micros()).map_or(MOST, |micros| micros.min(MOST))
+}
+
+/// A token as a bigint.
+///
+/// # Errors
+/// If it is greater than any that this store grants.
+fn signed(token: Token) -> Result<i64, StoreError> {
+    i64::try_from(token.get()).map_err(|_| {
+        let detail = format!("the token {token} is above what a bigint holds");
+        StoreError::new(StoreErrorKind::Refused, detail)
+    })
+}

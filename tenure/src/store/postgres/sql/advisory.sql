@@ -1,0 +1,289 @@
+-- Advisory locks in front of tenure's lease table, version 1: for psql and migration tools, after
+-- lease_table.sql. May be run again. With other names: LeaseTable::advisory_sql.
+--
+-- A lease is granted and renewed only in a session that holds the election's advisory lock. Everything
+-- else is decided by the lease table and its own functions, which these call: among candidates the row
+-- excludes, and the lock excludes whoever knows the lock alone.
+--
+-- Whoever wants the lock has the election's row locked already. So of all candidates one at a time tries,
+-- none is refused because of another that then gets no lease, and a lock that is given up before the
+-- commit of what gave it up is not noticed before that commit.
+--
+-- A lock is a number: a bigint, or a pair of integers as the halves of one.
+
+CREATE OR REPLACE FUNCTION tenure.leases_locked_version() RETURNS integer
+LANGUAGE sql IMMUTABLE AS $body$ SELECT 1 $body$;
+
+-- Refuses a session that is not the one in which it began: somebody in between has put another in its
+-- place, and locks are the session's.
+CREATE OR REPLACE FUNCTION tenure.leases_lock_check(session text) RETURNS void
+LANGUAGE plpgsql AS $body$
+BEGIN
+    IF current_setting('tenure.session', true) IS DISTINCT FROM session THEN
+        RAISE EXCEPTION 'the session is not the one in which the connection began'
+            USING ERRCODE = 'TN002';
+    END IF;
+END
+$body$;
+
+-- Which process has the lock: this one, if it has it, else one of those that have.
+CREATE OR REPLACE FUNCTION tenure.leases_lock_pid(number bigint, pair boolean) RETURNS integer
+LANGUAGE sql VOLATILE AS $body$
+    SELECT l.pid FROM pg_locks AS l
+        WHERE l.locktype = 'advisory' AND l.granted
+            AND l.database = (SELECT d.oid FROM pg_database AS d WHERE d.datname = current_database())
+            AND l.classid = ((number >> 32) & 4294967295)::oid
+            AND l.objid = (number & 4294967295)::oid
+            AND l.objsubid = CASE WHEN pair THEN 2 ELSE 1 END
+        ORDER BY l.pid = pg_backend_pid() DESC LIMIT 1
+$body$;
+
+-- The session's own setting that says for which election and holder it has the lock, in hexadecimal digits
+-- with a slash between. Whether it has the lock, only the server's table of locks says: a setting is put
+-- back when a transaction fails, and a lock is not.
+CREATE OR REPLACE FUNCTION tenure.leases_lock_name(number bigint, pair boolean) RETURNS text
+LANGUAGE sql IMMUTABLE AS $body$
+    SELECT concat('tenure.lock_', to_hex(number), CASE WHEN pair THEN '_pair' END)
+$body$;
+
+-- Takes the lock for that holder, unless the session has it already; whether it has it then. Needs the
+-- election's row locked; leads is the holder of its lease, if that is live.
+CREATE OR REPLACE FUNCTION tenure.leases_lock_take(
+    of_key bytea, of_holder bytea, leads bytea, of_ttl bigint, number bigint, pair boolean
+) RETURNS boolean
+LANGUAGE plpgsql AS $body$
+DECLARE
+    name  text := tenure.leases_lock_name(number, pair);
+    owner text;
+    idle  text := current_setting('idle_session_timeout', true);
+BEGIN
+    IF tenure.leases_lock_pid(number, pair) IS DISTINCT FROM pg_backend_pid() THEN
+        IF pair THEN
+            IF NOT pg_try_advisory_lock((number >> 32)::integer, (number << 32 >> 32)::integer) THEN
+                RETURN false;
+            END IF;
+        ELSIF NOT pg_try_advisory_lock(number) THEN
+            RETURN false;
+        END IF;
+    ELSE
+        -- Taken again, it would have to be given up twice. The session may have it for another election
+        -- with the same number, or for another candidate of this one that leads.
+        owner := coalesce(current_setting(name, true), '');
+        IF owner NOT IN ('', concat(encode(of_key, 'hex'), '/', encode(of_holder, 'hex')))
+            AND (split_part(owner, '/', 1) <> encode(of_key, 'hex')
+                OR split_part(owner, '/', 2) = encode(leads, 'hex'))
+        THEN
+            RETURN false;
+        END IF;
+    END IF;
+    PERFORM set_config(name, concat(encode(of_key, 'hex'), '/', encode(of_holder, 'hex')), false);
+    -- Whoever has not asked for a whole TTL leads no more, whatever has become of the connection. A second more,
+    -- so that whoever merely lets leases run out does not speak to a session that is about to end. The server
+    -- can't do that before version 14.
+    IF idle IS NOT NULL THEN
+        PERFORM set_config('idle_session_timeout', least(2147483647, greatest(
+            date_part('epoch', idle::interval) * 1000, ceil(of_ttl / 1000.0) + 1000))::bigint::text, false);
+    END IF;
+    RETURN true;
+END
+$body$;
+
+-- Gives the lock up, if the session has it for that tenure or for nobody. A later tenure of the same holder
+-- keeps it.
+CREATE OR REPLACE FUNCTION tenure.leases_lock_free(
+    of_key bytea, of_holder bytea, of_token bigint, number bigint, pair boolean
+) RETURNS void
+LANGUAGE plpgsql AS $body$
+DECLARE
+    name text := tenure.leases_lock_name(number, pair);
+BEGIN
+    IF tenure.leases_lock_pid(number, pair) IS DISTINCT FROM pg_backend_pid()
+        OR coalesce(current_setting(name, true), '')
+            NOT IN ('', concat(encode(of_key, 'hex'), '/', encode(of_holder, 'hex')))
+        OR EXISTS (SELECT FROM tenure.leases AS l
+            WHERE l.key = of_key AND l.holder = of_holder AND l.token <> of_token)
+    THEN
+        RETURN;
+    END IF;
+    IF pair THEN
+        PERFORM pg_advisory_unlock((number >> 32)::integer, (number << 32 >> 32)::integer);
+    ELSE
+        PERFORM pg_advisory_unlock(number);
+    END IF;
+    PERFORM set_config(name, '', false);
+    IF current_setting('idle_session_timeout', true) IS NOT NULL AND NOT EXISTS (
+        SELECT FROM pg_locks AS l WHERE l.locktype = 'advisory' AND l.pid = pg_backend_pid()
+    ) THEN
+        PERFORM set_config('idle_session_timeout', '0', false);
+    END IF;
+END
+$body$;
+
+-- Who has the lock, in the place of an incumbent: a number that no holder draws, and words for people. A
+-- session has no token and no end, so it goes by the last tenure's, and is asked about every second;
+-- sooner right after a lease's end, since the session under it may be about to end too.
+CREATE OR REPLACE FUNCTION tenure.leases_lock_held(
+    of_key bytea, lease tenure.leases, now bigint, number bigint, pair boolean,
+    OUT answer text, OUT last bigint, OUT micros bigint,
+    OUT who bytea, OUT called bytea, OUT tells bytea
+) LANGUAGE plpgsql AS $body$
+DECLARE
+    process integer := coalesce(tenure.leases_lock_pid(number, pair), 0);
+    owner   text := split_part(current_setting(tenure.leases_lock_name(number, pair), true), '/', 1);
+BEGIN
+    answer := 'held';
+    last := greatest(lease.token, 1);
+    micros := CASE WHEN NOT lease.released AND now - lease.lease_end < 2000000 THEN 50000
+        ELSE 1000000 END;
+    who := decode(lpad(to_hex(process), 32, '0'), 'hex');
+    called := convert_to(concat('session ', process, ' of ', (
+        SELECT a.application_name FROM pg_stat_activity AS a WHERE a.pid = process
+    )), 'UTF8');
+    IF process = pg_backend_pid() AND owner <> encode(of_key, 'hex') THEN
+        called := called || convert_to(' for the election ', 'UTF8') || decode(owner, 'hex');
+    END IF;
+    tells := '';
+END
+$body$;
+
+CREATE OR REPLACE FUNCTION tenure.leases_locked_acquire(
+    of_key bytea, of_holder bytea, seen bigint, of_ttl bigint, quarantine bigint,
+    of_name bytea, of_metadata bytea, trust_empty_store boolean,
+    number bigint, pair boolean, session text, immediate boolean,
+    OUT answer text, OUT last bigint, OUT micros bigint,
+    OUT who bytea, OUT called bytea, OUT tells bytea
+) LANGUAGE plpgsql AS $body$
+DECLARE
+    now    bigint;
+    lease  tenure.leases%ROWTYPE;
+    leads  bytea;
+    locked boolean := false;
+BEGIN
+    PERFORM tenure.leases_lock_check(session);
+    BEGIN
+        LOOP
+            SELECT * INTO lease FROM tenure.leases AS l WHERE l.key = of_key FOR UPDATE;
+            EXIT WHEN FOUND;
+            -- Without a tenure, this row is as good as none.
+            INSERT INTO tenure.leases VALUES (of_key, 0, of_holder, 0, 0, 0, true, '', '')
+                ON CONFLICT DO NOTHING;
+        END LOOP;
+        now := (date_part('epoch', clock_timestamp()) * 1e6)::bigint;
+        IF NOT lease.released AND now < lease.lease_end THEN
+            leads := lease.holder;
+        END IF;
+
+        IF leads IS NULL AND seen < lease.token THEN
+            answer := 'stale'; last := lease.token;
+            RETURN;
+        END IF;
+        -- Another's live lease is enough of an answer, unless the end of its session shall end it.
+        IF coalesce(leads = of_holder OR immediate, true) THEN
+            locked := tenure.leases_lock_take(of_key, of_holder, leads, of_ttl, number, pair);
+        END IF;
+        IF NOT locked THEN
+            IF leads <> of_holder THEN
+                answer := 'held'; last := lease.token;
+                micros := least(lease.lease_end - now, lease.ttl, CASE WHEN immediate THEN 1000000 END);
+                who := lease.holder; called := lease.name; tells := lease.metadata;
+            ELSE
+                -- What is told must be known to the row: a candidate that knows a higher token proves a loss.
+                UPDATE tenure.leases AS l SET token = 1 WHERE l.key = of_key AND l.token = 0;
+                SELECT h.* INTO answer, last, micros, who, called, tells
+                    FROM tenure.leases_lock_held(of_key, lease, now, number, pair) AS h;
+            END IF;
+            RETURN;
+        END IF;
+        IF leads <> of_holder THEN
+            -- Its session has ended, and that shall be enough.
+            IF seen < lease.token THEN
+                answer := 'stale'; last := lease.token;
+                PERFORM tenure.leases_lock_free(of_key, of_holder, NULL, number, pair);
+                RETURN;
+            END IF;
+            UPDATE tenure.leases AS l SET released = true WHERE l.key = of_key;
+        END IF;
+        -- The lock is held: now the token, which is committed before anybody hears of it.
+        SELECT a.* INTO answer, last, micros, who, called, tells FROM tenure.leases_acquire(
+            of_key, of_holder, seen, of_ttl, quarantine, of_name, of_metadata, trust_empty_store) AS a;
+        IF answer <> 'granted' THEN
+            PERFORM tenure.leases_lock_free(of_key, of_holder, NULL, number, pair);
+        END IF;
+    EXCEPTION WHEN query_canceled OR OTHERS THEN
+        -- No lock without a lease.
+        IF leads IS DISTINCT FROM of_holder THEN
+            PERFORM tenure.leases_lock_free(of_key, of_holder, NULL, number, pair);
+        END IF;
+        RAISE;
+    END;
+END
+$body$;
+
+-- Extends the live lease of exactly this tenure, if the session has the lock, or can have it back after its
+-- connection was lost. If somebody else has it by now, the tenure is over; its lease still runs out before
+-- anybody is granted the next one.
+CREATE OR REPLACE FUNCTION tenure.leases_locked_renew(
+    of_key bytea, of_holder bytea, of_token bigint, of_ttl bigint,
+    number bigint, pair boolean, session text,
+    OUT answer text, OUT last bigint
+) LANGUAGE plpgsql AS $body$
+DECLARE
+    now   bigint;
+    lease tenure.leases%ROWTYPE;
+BEGIN
+    PERFORM tenure.leases_lock_check(session);
+    SELECT * INTO lease FROM tenure.leases AS l WHERE l.key = of_key FOR UPDATE;
+    now := (date_part('epoch', clock_timestamp()) * 1e6)::bigint;
+    IF NOT lease.released AND now < lease.lease_end
+        AND lease.holder = of_holder AND lease.token = of_token
+    THEN
+        IF NOT tenure.leases_lock_take(of_key, of_holder, of_holder, of_ttl, number, pair) THEN
+            answer := 'superseded'; last := lease.token;
+            RETURN;
+        END IF;
+    END IF;
+    SELECT r.* INTO answer, last
+        FROM tenure.leases_renew(of_key, of_holder, of_token, of_ttl) AS r;
+    IF answer <> 'renewed' THEN
+        PERFORM tenure.leases_lock_free(of_key, of_holder, of_token, number, pair);
+    END IF;
+END
+$body$;
+
+-- Ends the live lease of exactly this tenure, and then gives the lock up. If this is not committed, the lock
+-- is free and the lease is not released: it has to run out.
+CREATE OR REPLACE FUNCTION tenure.leases_locked_release(
+    of_key bytea, of_holder bytea, of_token bigint,
+    number bigint, pair boolean, session text,
+    OUT answer text
+) LANGUAGE plpgsql AS $body$
+BEGIN
+    PERFORM tenure.leases_lock_check(session);
+    BEGIN
+        SELECT r.answer INTO answer FROM tenure.leases_release(of_key, of_holder, of_token) AS r;
+        PERFORM tenure.leases_lock_free(of_key, of_holder, of_token, number, pair);
+    EXCEPTION WHEN query_canceled OR OTHERS THEN
+        PERFORM tenure.leases_lock_free(of_key, of_holder, of_token, number, pair);
+        RAISE;
+    END;
+END
+$body$;
+
+-- Tells who leads, or which other session has the lock.
+CREATE OR REPLACE FUNCTION tenure.leases_locked_observe(
+    of_key bytea, number bigint, pair boolean,
+    OUT answer text, OUT last bigint, OUT micros bigint,
+    OUT who bytea, OUT called bytea, OUT tells bytea
+) LANGUAGE plpgsql AS $body$
+DECLARE
+    now   bigint := (date_part('epoch', clock_timestamp()) * 1e6)::bigint;
+    lease tenure.leases%ROWTYPE;
+BEGIN
+    SELECT o.* INTO answer, last, micros, who, called, tells FROM tenure.leases_observe(of_key) AS o;
+    IF answer = 'vacant' AND tenure.leases_lock_pid(number, pair) <> pg_backend_pid() THEN
+        SELECT * INTO lease FROM tenure.leases AS l WHERE l.key = of_key;
+        SELECT h.* INTO answer, last, micros, who, called, tells
+            FROM tenure.leases_lock_held(of_key, lease, now, number, pair) AS h;
+    END IF;
+END
+$body$;

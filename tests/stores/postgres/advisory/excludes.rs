@@ -1,0 +1,149 @@
+//! Programs that know the lock alone, programs of tenure, and what one does while the other leads.
+
+use std::time::Duration;
+
+use tenure::store::postgres::{AdvisoryConfig, LockNumber, PostgresAdvisory};
+use tenure::store::{Key, Reply, Store};
+use tenure::{Config, Event, StepDownReason};
+
+use super::{LOCK, OldProgram, at, config, holders, steps_down, terminate_holders};
+use crate::postgres::support::{
+    self, acquire, call, granted, held, local, release, renew, server, soon, start,
+};
+
+/// Leases of a minute: whoever takes over within seconds has not waited for an end.
+fn patient() -> Config {
+    Config::builder(Duration::from_secs(60)).build().unwrap()
+}
+
+fn quick() -> Config {
+    Config::builder(Duration::from_secs(3)).build().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_old_leader_keeps_others_from_leading_and_the_other_way_round() {
+    let server = server();
+    let old = OldProgram::start(&server).await;
+    let locks: [(LockNumber, [&str; 3]); 3] = [
+        (LOCK.into(), ["pg_try_advisory_lock", "pg_advisory_unlock", ""]),
+        ((-1, 7).into(), ["pg_try_advisory_lock", "pg_advisory_unlock", ""]),
+        // Who shares it among its own excludes others all the same.
+        (i64::MIN.into(), ["pg_try_advisory_lock_shared", "pg_advisory_unlock_shared", "_shared"]),
+    ];
+    for (lock, [takes, gives_up, kind]) in locks {
+        let key = format!("job{lock}");
+        assert!(old.call(&format!("{takes}{lock}")).await);
+        let config = AdvisoryConfig::new(local(server.port()).trust_empty_store(true));
+        let store = PostgresAdvisory::new(config.lock(&key, lock).unwrap());
+        let elections = tenure::Elections::new(store);
+        let one = elections.candidate(&key).name("new").config(patient()).start().unwrap();
+        // Who leads can be seen, as far as a session tells.
+        let incumbent = soon(async {
+            loop {
+                if let Some(incumbent) = one.incumbent().await.unwrap() {
+                    return incumbent;
+                }
+            }
+        });
+        let name = incumbent.await.name;
+        assert!(name.starts_with("session ") && name.ends_with(" of test"), "{name}");
+        tokio::time::sleep(Duration::from_millis(1_500)).await;
+        assert!(!one.is_leader(), "{lock}");
+        assert!(old.call(&format!("{gives_up}{lock}")).await);
+        let tenure = soon(one.elected()).await.unwrap();
+        assert!(
+            tenure.is_current() && !old.call(&format!("{takes}{lock}")).await,
+            "{lock} is taken"
+        );
+        let (stopped, ()) = tokio::join!(one.stop(), old.waits_for(format!("{kind}{lock}")));
+        stopped.unwrap();
+        assert!(old.call(&format!("{gives_up}{lock}")).await);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whoever_takes_the_lock_when_a_session_ends_supersedes_its_leader() {
+    let server = server();
+    let old = OldProgram::start(&server).await;
+    let (one, mut events) = start(at(server.port()), "one", quick());
+    let first = soon(one.elected()).await.unwrap();
+    let waits = old.waits_for(format!("({LOCK})"));
+    let ends = async {
+        // Whoever waits has it before the leader can take it back.
+        let waiting = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted";
+        while server.sql(waiting).unwrap() != "1" {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        terminate_holders(&server);
+    };
+    tokio::join!(waits, ends);
+    assert_eq!(steps_down(&mut events).await, StepDownReason::Superseded);
+    // Long enough for the lease to run out.
+    tokio::time::sleep(quick().ttl() + Duration::from_secs(1)).await;
+    assert!(!one.is_leader());
+    assert!(old.call(&format!("pg_advisory_unlock({LOCK})")).await);
+    assert!(soon(one.elected()).await.unwrap().token() > first.token());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lock_that_nobody_took_is_taken_back() {
+    let server = server();
+    let store = at(server.port());
+    let (token, _) = granted(&store, acquire(1, None)).await;
+    let before = holders(&server);
+    terminate_holders(&server);
+    assert_eq!(support::answered(&store, renew(1, token)).await, Reply::Renewed);
+    let after = holders(&server);
+    assert_eq!((before.len(), after.len()), (1, 1));
+    assert_ne!(before, after);
+    // So does a repeated acquire.
+    terminate_holders(&server);
+    let again = support::answered(&store, acquire(1, None)).await;
+    assert!(matches!(again, Reply::Granted { token: same, .. } if same == token), "{again:?}");
+    assert_eq!(holders(&server).len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn elections_with_one_lock_exclude_each_other() {
+    let server = server();
+    let other = Key::new("other").unwrap();
+    let same_lock = config(server.port()).number("other").unwrap();
+    // In one session, by what amounts to a collision of two names; and in two.
+    let here = config(server.port()).lock("job", same_lock).unwrap();
+    let here = PostgresAdvisory::new(here);
+    for (there, is_here) in [(here.clone(), true), (at(server.port()), false)] {
+        let (token, _) = granted(&here, acquire(1, None)).await;
+        let reply = soon(there.call(&other, acquire(2, None))).await;
+        let Reply::Held(incumbent) = reply.unwrap() else { panic!("held") };
+        assert!(incumbent.name.contains(" of tenure"), "{}", incumbent.name);
+        assert_eq!(incumbent.name.ends_with(" for the election job"), is_here);
+        assert_eq!(call(&here, release(1, token)).await.unwrap(), Reply::Released);
+        let seen = Some(incumbent.token);
+        let reply = soon(there.call(&other, acquire(2, seen))).await;
+        let Reply::Granted { token: second, .. } = reply.unwrap() else { panic!("granted") };
+        assert!(second > incumbent.token);
+        assert_eq!(held(&here, acquire(3, Some(token))).await.remaining, Duration::from_secs(1));
+        let reply = soon(there.call(&other, release(2, second))).await;
+        assert_eq!(reply.unwrap(), Reply::Released);
+        server.sql("TRUNCATE tenure.leases").unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn candidates_without_locks_of_the_same_table_are_excluded_too() {
+    let server = server();
+    let plain = support::candidate(server.port(), "plain", patient());
+    let first = soon(plain.elected()).await.unwrap();
+    let (locked, mut events) = start(at(server.port()), "locked", patient());
+    support::event(&mut events, |event| {
+        matches!(event, Event::IncumbentChanged { .. }).then_some(())
+    })
+    .await;
+    assert_eq!(soon(locked.incumbent()).await.unwrap().unwrap().name, "plain");
+    // They hand over to each other, at once.
+    soon(plain.resign()).await.unwrap();
+    let second = soon(locked.elected()).await.unwrap();
+    assert!(second.token() > first.token());
+    soon(locked.stop()).await.unwrap();
+    assert!(soon(plain.elected()).await.unwrap().token() > second.token());
+}

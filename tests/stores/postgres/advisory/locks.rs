@@ -1,0 +1,172 @@
+//! A session has a lock for as long as it has the lease, and not a moment longer.
+
+use std::time::Duration;
+
+use tenure::Config;
+use tenure::store::{Key, Reply, Request, Store, StoreErrorKind};
+
+use super::{LOCK, OldProgram, at, candidate, holders};
+use crate::postgres::support::{
+    TTL, acquire, acquire_for, call, client, granted, held, release, renew, server, sessions, soon,
+};
+
+const SHORT: Duration = Duration::from_millis(600);
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn stopping_or_dropping_frees_the_lock() {
+    let server = server();
+    let old = OldProgram::start(&server).await;
+    let config = Config::builder(Duration::from_secs(60)).build().unwrap();
+    let one = candidate(server.port(), "one", config);
+    soon(one.elected()).await.unwrap();
+    soon(one.stop()).await.unwrap();
+    // By the time that it has stopped, although its session lives on.
+    assert!(old.call(&format!("pg_try_advisory_lock({LOCK})")).await);
+    assert!(old.call(&format!("pg_advisory_unlock({LOCK})")).await);
+    drop(one);
+    let two = candidate(server.port(), "two", config);
+    soon(two.elected()).await.unwrap();
+    drop(two);
+    old.waits_for(format!("({LOCK})")).await;
+    assert!(old.call(&format!("pg_advisory_unlock({LOCK})")).await);
+    // A store that is dropped with its leases; the leases run out.
+    let store = at(server.port());
+    let Reply::Stale { last } = call(&store, acquire(1, None)).await.unwrap() else {
+        panic!("there were leaders before")
+    };
+    let (token, _) = granted(&store, acquire(1, Some(last))).await;
+    drop(store);
+    old.waits_for(format!("({LOCK})")).await;
+    assert_eq!(held(&at(server.port()), acquire(2, None)).await.token, token);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn only_a_grant_leaves_the_lock_taken() {
+    let server = server();
+    let (store, other) = (at(server.port()), at(server.port()));
+    let (token, _) = granted(&store, acquire(1, None)).await;
+    held(&store, acquire(2, None)).await;
+    held(&other, acquire(3, None)).await;
+    for _ in 0..3 {
+        assert_eq!(call(&store, renew(1, token)).await.unwrap(), Reply::Renewed);
+        granted(&store, acquire(1, None)).await;
+    }
+    assert_eq!(holders(&server).len(), 1);
+    // However often it was taken, it is given up once.
+    assert_eq!(call(&store, release(1, token)).await.unwrap(), Reply::Released);
+    assert_eq!(holders(&server).len(), 0);
+    for store in [&store, &other] {
+        let stale = Reply::Stale { last: token };
+        assert_eq!(call(store, acquire(2, None)).await.unwrap(), stale);
+        let superseded = Reply::Superseded { last: Some(token) };
+        assert_eq!(call(store, renew(1, token)).await.unwrap(), superseded);
+        assert_eq!(call(store, release(1, token)).await.unwrap(), Reply::NotHeld);
+        assert_eq!(call(store, Request::Observe).await.unwrap(), Reply::Vacant);
+        assert_eq!(holders(&server).len(), 0);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lease_that_ran_out_gives_the_lock_up_with_the_next_word_of_its_holder() {
+    let server = server();
+    let (store, other) = (at(server.port()), at(server.port()));
+    let (first, _) = granted(&store, acquire_for(1, None, SHORT)).await;
+    // The other election of the session keeps it from ending with the lease.
+    let longer = Key::new("longer").unwrap();
+    store.call(&longer, acquire(1, None)).await.unwrap();
+    tokio::time::sleep(SHORT).await;
+    let incumbent = held(&other, acquire(2, Some(first))).await;
+    assert!(incumbent.name.starts_with("session "), "{incumbent:?}");
+    assert_eq!(call(&store, Request::Observe).await.unwrap(), Reply::Vacant, "its own session");
+    assert_eq!(call(&store, release(1, first)).await.unwrap(), Reply::NotHeld);
+    let (second, _) = granted(&other, acquire(2, Some(first))).await;
+    // What is late changes nothing.
+    assert_eq!(call(&store, release(1, first)).await.unwrap(), Reply::NotHeld);
+    assert_eq!(call(&other, renew(2, second)).await.unwrap(), Reply::Renewed);
+    assert_eq!(holders(&server).len(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_grant_that_fails_leaves_no_lock_and_no_other_one_lost() {
+    let server = server();
+    let store = at(server.port());
+    let longer = Key::new("longer").unwrap();
+    let reply = store.call(&longer, acquire(1, None)).await.unwrap();
+    let Reply::Granted { token: longer_token, .. } = reply else { panic!("granted") };
+    let before = holders(&server);
+    server.sql("ALTER TABLE tenure.leases ADD CHECK (metadata <> 'host-2')").unwrap();
+    let error = call(&store, acquire(2, None)).await.unwrap_err();
+    assert_eq!(error.kind(), StoreErrorKind::Refused, "{error}");
+    assert_eq!(holders(&server), before);
+    // Nor does a release that fails keep one: the lease has to run out.
+    let (token, _) = granted(&store, acquire(1, None)).await;
+    let fails = "CREATE FUNCTION fails() RETURNS trigger LANGUAGE plpgsql AS \
+         $$ BEGIN RAISE EXCEPTION 'no'; END $$; \
+         CREATE TRIGGER t BEFORE UPDATE ON tenure.leases FOR EACH ROW EXECUTE FUNCTION fails()";
+    server.sql(fails).unwrap();
+    call(&store, release(1, token)).await.unwrap_err();
+    assert_eq!(holders(&server), before);
+    // And a renewal that fails, or an acquire of the leader, keeps what it has.
+    for request in [renew(1, longer_token), acquire(1, None)] {
+        store.call(&longer, request).await.unwrap_err();
+        assert_eq!(holders(&server), before);
+    }
+    server.sql("DROP TRIGGER t ON tenure.leases").unwrap();
+    assert_eq!(held(&at(server.port()), acquire(3, None)).await.token, token);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn late_words_of_an_old_tenure_do_not_free_the_lock_of_the_next() {
+    let server = server();
+    let store = at(server.port());
+    let (first, _) = granted(&store, acquire(1, None)).await;
+    assert_eq!(call(&store, release(1, first)).await.unwrap(), Reply::Released);
+    // The same holder: only the token tells its tenures apart.
+    let (second, _) = granted(&store, acquire(1, Some(first))).await;
+    let superseded = Reply::Superseded { last: Some(second) };
+    assert_eq!(call(&store, renew(1, first)).await.unwrap(), superseded);
+    assert_eq!(call(&store, release(1, first)).await.unwrap(), Reply::NotHeld);
+    assert_eq!(holders(&server).len(), 1);
+}
+
+/// Whatever has become of the connection: a paused process still answers for it, as far as TCP can tell.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_session_with_a_lock_ends_if_nothing_is_heard_for_a_ttl_and_one_without_does_not() {
+    let server = server();
+    let (store, standby) = (at(server.port()), at(server.port()));
+    call(&standby, Request::Observe).await.unwrap();
+    let (token, _) = granted(&store, acquire_for(1, None, SHORT)).await;
+    assert_eq!(call(&store, release(1, token)).await.unwrap(), Reply::Released);
+    let pids = "SELECT array_agg(pid ORDER BY pid) FROM pg_stat_activity \
+         WHERE application_name = 'tenure'";
+    let before = server.sql(pids).unwrap();
+    tokio::time::sleep(SHORT + Duration::from_secs(2)).await;
+    assert_eq!(server.sql(pids).unwrap(), before);
+    let (token, _) = granted(&store, acquire_for(1, Some(token), SHORT)).await;
+    let old = OldProgram::start(&server).await;
+    old.waits_for(format!("({LOCK})")).await;
+    // By then the lease has run out: whoever is merely cut off leads no more.
+    let superseded = Reply::Superseded { last: Some(token) };
+    assert_eq!(call(&standby, renew(1, token)).await.unwrap(), superseded);
+    sessions(&server, "true", 1).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_session_that_was_given_up_is_ended_by_the_next_one() {
+    let server = server();
+    let store = at(server.port());
+    let (token, _) = granted(&store, acquire(1, None)).await;
+    let blocks = client(server.port()).await;
+    blocks.batch_execute("BEGIN; SELECT FROM tenure.leases FOR UPDATE").await.unwrap();
+    let late = tokio::time::timeout(Duration::from_millis(300), call(&store, renew(1, token)));
+    late.await.unwrap_err();
+    // It would wait for the row for as long as the server takes to notice that nobody listens.
+    assert_eq!(held(&store, Request::Observe).await.token, token);
+    assert_eq!(holders(&server).len(), 0);
+    let ours = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'tenure'";
+    assert_eq!(server.sql(ours).unwrap(), "1");
+    blocks.batch_execute("ROLLBACK").await.unwrap();
+    let renewed = Request::Renew { holder: crate::postgres::support::holder(1), token, ttl: TTL };
+    assert_eq!(call(&store, renewed).await.unwrap(), Reply::Renewed);
+    assert_eq!(holders(&server).len(), 1);
+}

@@ -1,0 +1,83 @@
+//! What the end of a session means for the lease under it.
+
+use std::time::Duration;
+
+use tenure::store::postgres::{PostgresAdvisory, Takeover};
+use tenure::store::{Promise, Reply, Store};
+use tenure::{Config, StepDownReason};
+use tenure_servers::PostgresServer;
+
+use super::{LOCK, OldProgram, at, config, holders, steps_down, terminate_holders};
+use crate::postgres::support::{
+    TTL, acquire, acquire_for, call, granted, held, release, renew, server, soon, start,
+};
+
+fn immediate(server: &PostgresServer) -> PostgresAdvisory {
+    PostgresAdvisory::new(config(server.port()).takeover(Takeover::Immediate))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lease_that_was_not_released_runs_out_before_the_next_although_its_lock_is_free() {
+    const SHORT: Duration = Duration::from_secs(2);
+    let server = server();
+    let (store, other) = (at(server.port()), at(server.port()));
+    assert_eq!(store.traits().gives_up, []);
+    let (first, _) = granted(&store, acquire_for(1, None, SHORT)).await;
+    terminate_holders(&server);
+    let began = std::time::Instant::now();
+    let remaining = held(&other, acquire(2, Some(first))).await.remaining;
+    assert!(
+        holders(&server).is_empty() || began.elapsed() > SHORT,
+        "whoever is refused takes no lock"
+    );
+    tokio::time::sleep(remaining).await;
+    granted(&other, acquire(2, Some(first))).await;
+    // Nor does it matter who has had the lock meanwhile.
+    let old = OldProgram::start(&server).await;
+    terminate_holders(&server);
+    old.waits_for(format!("({LOCK})")).await;
+    assert!(old.call(&format!("pg_advisory_unlock({LOCK})")).await);
+    held(&store, acquire(3, Some(first))).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_immediate_takeover_needs_a_free_lock_and_the_last_token() {
+    let server = server();
+    let (one, two) = (immediate(&server), immediate(&server));
+    assert_eq!(one.traits().gives_up, [Promise::SingleLeader]);
+    let (first, _) = granted(&one, acquire(1, None)).await;
+    for store in [&one, &two] {
+        for seen in [None, Some(first)] {
+            let incumbent = held(store, acquire(2, seen)).await;
+            assert_eq!((incumbent.token, &*incumbent.name), (first, "worker-1"));
+            assert!(incumbent.remaining <= TTL);
+        }
+    }
+    terminate_holders(&server);
+    let stale = Reply::Stale { last: first };
+    assert_eq!(call(&two, acquire(2, None)).await.unwrap(), stale);
+    assert!(holders(&server).is_empty());
+    let (second, _) = granted(&two, acquire(2, Some(first))).await;
+    assert!(second > first);
+    let superseded = Reply::Superseded { last: Some(second) };
+    let renewed = crate::postgres::support::answered(&one, renew(1, first)).await;
+    assert_eq!(renewed, superseded);
+    assert_eq!(call(&one, release(1, first)).await.unwrap(), Reply::NotHeld);
+    assert_eq!(call(&two, renew(2, second)).await.unwrap(), Reply::Renewed);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_immediate_takeover_is_quick_and_gives_up_single_leadership() {
+    let server = server();
+    // Leases of a minute: whoever takes over within seconds has not waited for an end.
+    let patient = Config::builder(Duration::from_secs(60)).build().unwrap();
+    let (one, mut events) = start(immediate(&server), "one", patient);
+    let first = soon(one.elected()).await.unwrap();
+    let (two, _) = start(immediate(&server), "two", patient);
+    terminate_holders(&server);
+    let second = soon(two.elected()).await.unwrap();
+    assert!(second.token() > first.token());
+    assert!(first.is_current(), "it has not been told");
+    assert_eq!(steps_down(&mut events).await, StepDownReason::Superseded);
+    assert!(second.is_current());
+}
