@@ -2,7 +2,7 @@
 //! own.
 //!
 //! ```text
-//! cargo run --release -p tenure --all-features --example handover
+//! cargo bench -p tenure-bench --features etcd --bench handover
 //! ```
 //!
 //! A handover is measured from the call of `stop()` on the leader to the successor's election, at
@@ -35,6 +35,12 @@ struct Arguments {
     /// How many crashes to measure.
     #[arg(long, default_value_t = 10)]
     crashes: u32,
+    /// What cargo adds.
+    #[arg(long, hide = true)]
+    bench: bool,
+    /// Measure each once, to see that it runs.
+    #[arg(long)]
+    test: bool,
 }
 
 /// A store of this example's own.
@@ -112,13 +118,11 @@ fn elected(standby: &Candidate) -> JoinHandle<Outcome<Instant>> {
 fn places() -> Outcome<Vec<Place>> {
     let memory = Memory::new();
     let mut places = vec![Place::new("memory", move || AnyStore::new(memory.clone()))?];
-    #[cfg(any(feature = "redis", feature = "fred"))]
     {
         use std::sync::Arc;
         use tenure::store::redis::RedisConfig;
         let server = Arc::new(tenure_servers::RedisServer::start()?);
         let config = RedisConfig::from_url(&server.url())?.trust_empty_store(true);
-        #[cfg(feature = "redis")]
         places.push(Place::new("redis", {
             let (server, config) = (Arc::clone(&server), config.clone());
             move || {
@@ -126,13 +130,11 @@ fn places() -> Outcome<Vec<Place>> {
                 AnyStore::new(tenure::store::redis::Redis::new(config.clone()))
             }
         })?);
-        #[cfg(feature = "fred")]
         places.push(Place::new("fred", move || {
             let _runs_on = &server;
             AnyStore::new(tenure::store::redis::Fred::new(config.clone()))
         })?);
     }
-    #[cfg(feature = "postgres")]
     {
         use tenure::store::postgres::{Postgres, PostgresConfig};
         let server = tenure_servers::PostgresServer::start()?;
@@ -152,7 +154,6 @@ fn places() -> Outcome<Vec<Place>> {
         })?;
         places.push(Place { configs: [patient; 2], ..place });
     }
-    #[cfg(all(feature = "sqlite", target_os = "linux"))]
     {
         use tenure::store::sqlite::{Sqlite, SqliteConfig};
         let folder = tempfile::tempdir()?;
@@ -166,7 +167,8 @@ fn places() -> Outcome<Vec<Place>> {
 
 #[tokio::main]
 async fn main() -> Outcome<()> {
-    let Arguments { stores, runs, crashes } = Arguments::parse();
+    let Arguments { stores, runs, crashes, test, .. } = Arguments::parse();
+    let (runs, crashes) = if test { (1, 1) } else { (runs, crashes) };
     let places = places()?;
     let known: Vec<_> = places.iter().map(|place| place.name).collect();
     if let Some(unknown) = stores.iter().find(|name| !known.contains(&name.as_str())) {
