@@ -1,14 +1,14 @@
 //! A user with the rights that the documentation names, and no others.
 
 use futures_util::StreamExt;
-use tenure::store::redis::Secret;
+use tenure::store::redis::{RedisConfig, Secret};
 use tenure::store::{AnyStore, Key, Reply, Request, Store};
 use tenure_servers::{RedisServer, Reply as Raw};
 
 use super::support::{Client, acquire, call, granted, local, release, renew, server, soon};
 
 /// As `docs/stores.md` has them.
-const RIGHTS: [&str; 11] = [
+pub(crate) const RIGHTS: [&str; 11] = [
     "~{tenure}:*",
     "&{tenure}:*",
     "+evalsha",
@@ -25,15 +25,19 @@ const RIGHTS: [&str; 11] = [
 /// What elections do without: `+ping` is for fred.
 const FOR_FRED: &str = "+ping";
 
-fn let_in(server: &RedisServer, rights: &[&str]) {
+pub(crate) fn let_in(server: &RedisServer, rights: &[&str]) {
     let user = ["ACL", "SETUSER", "app", "reset", "on", ">correct-horse"];
     let answer = server.command(&[&user[..], rights].concat()).unwrap();
     assert!(matches!(answer, Raw::SimpleString(_)), "{answer:?}");
 }
 
+/// As that user.
+pub(crate) fn as_app(config: RedisConfig) -> RedisConfig {
+    config.credentials("app", Secret::new("correct-horse")).trust_empty_store(true)
+}
+
 fn store(client: Client, server: &RedisServer) -> AnyStore {
-    let config = local(server.port()).credentials("app", Secret::new("correct-horse"));
-    client.store(config.trust_empty_store(true))
+    client.store(as_app(local(server.port())))
 }
 
 /// All that elections need, or the first thing that is refused.
@@ -58,8 +62,7 @@ over_both_clients! {
         let_in(&server, &RIGHTS);
         takes_part(&store(client, &server)).await.unwrap();
         // What it may not touch.
-        let elsewhere = local(server.port()).prefix("other").unwrap();
-        let elsewhere = elsewhere.credentials("app", Secret::new("correct-horse"));
+        let elsewhere = as_app(local(server.port()).prefix("other").unwrap());
         call(&client.store(elsewhere), acquire(1, None)).await.unwrap_err();
     }
 }

@@ -7,6 +7,7 @@ use tenure::store::{AnyStore, Reply, Request, StoreErrorKind};
 use tenure::{Candidate, Config};
 use tenure_servers::{RedisCluster, RedisServer, Reply as Raw};
 
+use super::access::{RIGHTS, as_app, let_in};
 use super::support::{
     Place, RECORD, TTL, Watch, acquire, call, falls, granted, in_the_end, leader, local, release,
     renew, server, soon, start, tokens,
@@ -156,7 +157,12 @@ impl<'a> Move<'a> {
 async fn a_slot_that_is_moved_is_followed_at_every_step() {
     let cluster = RedisCluster::start(3, 0).unwrap();
     let ports = cluster.ports();
-    let store = store(by(&ports).connect_timeout(TTL));
+    // By a user that may do what it takes, and nothing else.
+    let more = ["+cluster|keyslot", "+cluster|slots", "+asking"];
+    for number in 0..3 {
+        let_in(cluster.node(number), &[&RIGHTS[..], &more].concat());
+    }
+    let store = store(as_app(by(&ports)).connect_timeout(TTL));
     let (token, wait) = granted(&store, acquire(1, None)).await;
     assert_eq!(wait, Duration::ZERO);
     let renewed = async || assert_eq!(call(&store, renew(1, token)).await.unwrap(), Reply::Renewed);

@@ -7,6 +7,7 @@ use tenure::store::{AnyStore, Reply, Request, StoreErrorKind};
 use tenure::{Config, StepDownReason};
 use tenure_servers::RedisServer;
 
+use super::access::{RIGHTS, as_app, let_in};
 use super::support::{
     Place, Watch, acquire, call, falls, granted, held, local, release, renew, server, soon, start,
 };
@@ -22,10 +23,14 @@ fn pair() -> (RedisServer, RedisServer) {
     (primary, replica)
 }
 
+/// Waits for as long as a loaded machine may need.
 fn needs(least: u16, primary: &RedisServer) -> RedisConfig {
-    let wait = Duration::from_millis(300);
-    local(primary.port()).trust_empty_store(true).replica_acks(least).replica_wait(wait)
+    let config = local(primary.port()).trust_empty_store(true);
+    config.replica_acks(least).replica_wait(Duration::from_secs(10))
 }
+
+/// Waits for a moment: in vain.
+const MOMENT: Duration = Duration::from_millis(300);
 
 fn store(config: RedisConfig) -> AnyStore {
     AnyStore::new(Redis::new(config))
@@ -45,28 +50,41 @@ async fn what_a_replica_has_acknowledged_is_granted() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn it_takes_one_more_right_to_wait() {
+    let (primary, _replica) = pair();
+    let store = store(as_app(needs(1, &primary)));
+    let_in(&primary, &RIGHTS);
+    let error = call(&store, acquire(1, None)).await.unwrap_err();
+    assert_eq!(error.kind(), StoreErrorKind::Authentication, "{error}");
+    let_in(&primary, &[&RIGHTS[..], &["+wait"]].concat());
+    granted(&store, acquire(1, None)).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_no_replica_has_acknowledged_is_unknown() {
     let (primary, replica) = pair();
     let store = store(needs(1, &primary));
     let (token, _) = granted(&store, acquire(1, None)).await;
     replica.pause().unwrap();
+    let hasty = self::store(needs(1, &primary).replica_wait(MOMENT));
     for request in [acquire(1, None), renew(1, token)] {
-        let error = call(&store, request).await.unwrap_err();
+        let error = call(&hasty, request).await.unwrap_err();
         assert_eq!(error.kind(), StoreErrorKind::NotDurable);
         let shown = error.to_string();
         assert!(shown.ends_with("0 of 1 replicas have acknowledged it within 300ms"), "{shown}");
     }
     // Refusals promise nothing, and looks neither.
-    held(&store, acquire(2, None)).await;
-    held(&store, Request::Observe).await;
+    held(&hasty, acquire(2, None)).await;
+    held(&hasty, Request::Observe).await;
     replica.resume().unwrap();
-    soon(async { while call(&store, renew(1, token)).await.is_err() {} }).await;
+    assert_eq!(call(&store, renew(1, token)).await.unwrap(), Reply::Renewed);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn more_replicas_than_there_are_grant_nothing() {
     let (primary, _replica) = pair();
-    let error = call(&store(needs(2, &primary)), acquire(1, None)).await.unwrap_err();
+    let patient = needs(2, &primary).replica_wait(Duration::from_secs(2));
+    let error = call(&store(patient), acquire(1, None)).await.unwrap_err();
     assert_eq!(error.kind(), StoreErrorKind::NotDurable);
     assert!(error.to_string().contains("1 of 2 replicas"), "{error}");
 }
@@ -76,7 +94,8 @@ async fn nobody_leads_by_a_grant_that_may_get_lost() {
     let (primary, replica) = pair();
     replica.pause().unwrap();
     let quick = Config::builder(Duration::from_secs(5)).build().unwrap();
-    let candidate = |name| start(store(needs(1, &primary)), name, quick).0;
+    let hasty = || store(needs(1, &primary).replica_wait(MOMENT));
+    let candidate = |name| start(hasty(), name, quick).0;
     let (one, two) = (candidate("one"), candidate("two"));
     let watch = Watch::over(&[&one, &two]);
     // For longer than a lease, and than a primary waits before it gives a replica up.
@@ -119,9 +138,5 @@ async fn nobody_leads_by_a_grant_that_may_get_lost() {
 
 /// Servers for the conformance run.
 pub(crate) fn place() -> Place {
-    let wait = Duration::from_secs(5);
-    Place::of(pair(), move |(primary, _)| {
-        store(local(primary.port()).replica_acks(1).replica_wait(wait))
-    })
-    .place()
+    Place::of(pair(), |(primary, _)| store(needs(1, primary).trust_empty_store(false))).place()
 }

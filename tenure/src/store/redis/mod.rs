@@ -5,7 +5,9 @@
 //!
 //! **Not guaranteed**: promises that rest on the store's durability (A1, G6) hold as far as the server
 //! keeps what it acknowledged. A restart, a flush or a failover is noticed by the server's identity,
-//! and the leaders after it wait out the quarantine.
+//! and the leaders after it wait out the quarantine. A primary that was replaced without knowing it is
+//! noticed only if sentinels or the nodes of a cluster are asked for it ([`RedisConfig::sentinel`],
+//! [`RedisConfig::cluster`]), or replicas ([`RedisConfig::replica_acks`]).
 
 #[cfg(feature = "redis")]
 mod cluster;
