@@ -3,7 +3,7 @@
 use tenure_sim::plan::{Fault, FaultKind, Point, Trigger, What, When};
 use tenure_sim::trace::{Answer, Asked, Entry, Event, StoreStep};
 
-use super::{MS, at, began, carry_out, healed, on, places, plan, the_one, time};
+use super::{MS, began, carry_out, healed, on, places, plan, the_one, time};
 
 #[test]
 fn a_pause_after_the_second_sending_holds_the_reply_back() {
