@@ -6,8 +6,8 @@ use proptest::test_runner::FileFailurePersistence;
 use std::time::Duration;
 use tenure_core::contract::{History, Moment, Record, apply};
 use tenure_core::{
-    Candidate, Config, ConfigBuilder, Event, Input, Instant, Output, Reply, Request, RequestId,
-    Seed,
+    Candidate, Config, ConfigBuilder, Event, Input, Instant, Output, RenewErrorPolicy, Reply,
+    Request, RequestId, Seed, Token,
 };
 
 const fn ms(count: u64) -> Duration {
@@ -245,4 +245,55 @@ impl Leader {
         self.unanswered -= u32::from(!answered);
         self.reply = answered.then_some((self.now + self.delay, id, reply));
     }
+}
+
+/// Resigns when it has just stepped down, and never hears of its store again. Gives how long it takes until
+/// it is done, if its work drains for as long as it is let.
+fn a_stop_after_an_end(config: Config) -> Duration {
+    let mut candidate = Candidate::new(config, Seed::new(3));
+    let mut feed = |now, input| {
+        candidate.handle(now, input);
+        let outputs: Vec<Output> = std::iter::from_fn(|| candidate.poll()).collect();
+        (outputs, candidate.deadline())
+    };
+    let mut now = Instant::from_nanos(100_000_000_000);
+    let (sent, _) = feed(now, Input::Campaign);
+    let [Output::Send { id, .. }] = sent[..] else { panic!("one acquire: {sent:?}") };
+    let granted = Reply::Granted { token: Token::FIRST, wait: Duration::ZERO };
+    let (mut outputs, mut deadline) = feed(now, Input::Reply { id, result: Ok(granted) });
+    let drain_until = loop {
+        let down = outputs.iter().find_map(|output| match output {
+            Output::Event(Event::SteppedDown { drain_until, .. }) => Some(*drain_until),
+            _ => None,
+        });
+        if let Some(until) = down {
+            break until;
+        }
+        now = deadline.expect("a leader has one");
+        (outputs, deadline) = feed(now, Input::Wake);
+    };
+    let asked = now;
+    feed(now, Input::Resign { again_after: None });
+    now = drain_until;
+    (outputs, deadline) = feed(now, Input::Drained);
+    while !outputs.contains(&Output::Event(Event::Withdrawn)) {
+        now = deadline.expect("it is not done");
+        (outputs, deadline) = feed(now, Input::Wake);
+    }
+    now.since(asked)
+}
+
+#[test]
+fn the_longest_stop_covers_work_that_drains_already() {
+    let short = Config::builder(Duration::from_secs(15))
+        .stop_margin(Duration::from_secs(3))
+        .request_timeout(Duration::from_millis(500))
+        .drain_bound(Duration::ZERO);
+    let expires = short.build().expect("valid");
+    assert_eq!(a_stop_after_an_end(expires), Duration::from_secs(3 + 1));
+    assert_eq!(expires.explain().longest_stop, Duration::from_secs(3 + 1));
+    // Its claim had most of its time before it.
+    let strict = short.on_renew_error(RenewErrorPolicy::StepDown).build().expect("valid");
+    let takes = a_stop_after_an_end(strict);
+    assert!(Duration::from_secs(8) < takes && takes <= strict.explain().longest_stop, "{takes:?}");
 }

@@ -68,16 +68,27 @@ impl Sometimes {
             Event::Quarantined { who } => self.lives.of(who).waits = true,
             Event::Leads { who, token } => self.leads(at, who, token),
             Event::LeadsNoMore { who } => self.leads_no_more(at, who),
-            Event::SteppedDown { who, token, reason } => self.stepped_down(who, token, reason),
+            Event::SteppedDown { who, token, reason, drain_ends } => {
+                self.lives.of(who).drains = (token, drain_ends);
+                self.stepped_down(who, token, reason);
+            }
+            Event::DrainMoved { who, token, drain_ends } => {
+                self.drain_moved(at, who, token, drain_ends);
+            }
             Event::WorkBegan { who, token } => self.lives.of(who).work.push(token),
-            Event::WorkEnded { who, token } => self.work_ended(who, token),
+            Event::WorkEnded { who, token, dropped } => {
+                self.work_ended(who, token);
+                self.met_if(Condition::DrainingWorkDropped, dropped);
+            }
             Event::Wrote { who, token, checked, accepted_by_fenced } => {
                 self.wrote(at, who, token, checked);
                 self.met_if(Condition::StaleWriteFenced, !accepted_by_fenced);
             }
             Event::Hinted { .. }
             | Event::Message { .. }
+            | Event::CampaignAsked { .. }
             | Event::ResignAsked { .. }
+            | Event::Withdrawn { .. }
             | Event::Elected { .. }
             | Event::Renewed { .. } => {}
         }

@@ -1,9 +1,10 @@
 //! A live handle on one tenure, and the work that belongs to it.
 
 use std::fmt;
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use futures_core::Stream;
@@ -73,6 +74,15 @@ impl Tenure {
     /// ended.
     pub fn valid_until(&self) -> Instant {
         self.0.until.get()
+    }
+
+    /// Until when, by the runtime's clock, work of this tenure is polled on in order to end tidily: nobody
+    /// else can lead before. Moves with each renewal; once the tenure has ended, [`run_while_leader`] says
+    /// how far it may lie ahead, and work that is polled sees how much of that is left.
+    ///
+    /// [`run_while_leader`]: crate::Candidate::run_while_leader
+    pub fn drain_until(&self) -> Instant {
+        self.0.drain_until.get()
     }
 
     /// How long the tenure still holds if it is not renewed; zero once it has ended.
@@ -145,16 +155,25 @@ impl Tenure {
 
     async fn bounded<T>(&self, work: impl Future<Output = T>) -> Option<T> {
         let mut work = pin!(work);
+        // Not polled once more if its time is over, by the clock and not by a timer: another candidate may
+        // lead by now, and a process that stood still finds all its wake-ups at once.
+        let mut work = poll_fn(|context| {
+            if self.0.drain_until.holds(|| self.0.runtime.now()) {
+                work.as_mut().poll(context).map(Some)
+            } else {
+                self.0.cancelled.cancel();
+                Poll::Ready(None)
+            }
+        });
         tokio::select! {
             biased;
-            done = &mut work => return Some(done),
+            done = &mut work => return done,
             () = self.ended() => self.0.cancelled.cancel(),
         }
-        // Not polled once more if its time is over: another candidate may lead by now.
         tokio::select! {
             biased;
             () = self.drain_over() => None,
-            done = &mut work => Some(done),
+            done = &mut work => done,
         }
     }
 
@@ -187,13 +206,13 @@ impl Tenure {
     /// The driver: the claim has ended, and work has until then.
     pub(crate) fn step_down(&self, drain_until: Instant) {
         self.close();
-        self.drain_until(drain_until);
+        self.drain_moved(drain_until);
         self.0.cancelled.cancel();
         self.0.work.close();
     }
 
     /// The driver: the end of the time to drain has moved.
-    pub(crate) fn drain_until(&self, until: Instant) {
+    pub(crate) fn drain_moved(&self, until: Instant) {
         self.0.drain_until.extend(until);
         self.0.drain_moved.notify_waiters();
     }

@@ -3,7 +3,7 @@
 use core::fmt;
 use core::time::Duration;
 
-use super::{Config, MILLION};
+use super::{Config, MILLION, RenewErrorPolicy};
 use crate::time::nanos;
 
 /// What to expect of a [`Config`]. Durations are on the candidate's own clock.
@@ -62,7 +62,17 @@ impl Config {
             drift_tolerated_ppm: self.drift_tolerated_ppm(),
             leader_commands_per_minute: per_minute(self.renew_interval),
             standby_commands_per_minute: per_minute(wait),
-            longest_stop: self.drain_bound.max(self.request_timeout) + self.release_bound(),
+            longest_stop: self.drain_bound.max(self.longest_end()).max(self.request_timeout)
+                + self.release_bound(),
+        }
+    }
+
+    /// How long work may drain after an end that nobody asked for: a stop that comes then waits for it.
+    const fn longest_end(&self) -> Duration {
+        match self.on_renew_error {
+            RenewErrorPolicy::KeepUntilExpiry => self.stop_margin,
+            // The claim still had all its time.
+            RenewErrorPolicy::StepDown => self.countable(),
         }
     }
 

@@ -88,7 +88,7 @@ impl Watch {
                     self.measured.takeover = Some(Takeover::Never);
                 }
             }
-            Event::ResignAsked { who }
+            Event::ResignAsked { who, .. }
                 if self.leading.contains_key(&who) && self.measured.handover.is_none() =>
             {
                 self.left = Some((who, at));
@@ -229,7 +229,7 @@ mod tests {
     fn handovers_and_takeovers_are_by_another() {
         let run = measured(&[
             (0, Event::Leads { who: A, token: 1 }),
-            (10, Event::ResignAsked { who: A }),
+            (10, Event::ResignAsked { who: A, hold_off: None }),
             (11, Event::LeadsNoMore { who: A }),
             (30, Event::Leads { who: B, token: 2 }),
             (40, Event::Crashed { who: B }),

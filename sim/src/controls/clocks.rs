@@ -9,8 +9,17 @@ use crate::plan::{Assumption, Plan, Settings, What};
 
 const MILLION: u64 = 1_000_000;
 
-/// What else two leaders at once are: a claim that ends too late (G2), and writes of both in any order.
-const TWO_LEADERS: &[&str] = &["margin-kept", "fail-closed", "unfenced-in-order"];
+/// What else two leaders at once are: a claim that ends too late (G2), work that drains too long, and writes of
+/// both in any order.
+const TWO_LEADERS: &[&str] = &[
+    "margin-kept",
+    "fail-closed",
+    "drained-before-the-next",
+    "drains-within-bounds",
+    "unfenced-in-order",
+    // A clock that is too slow, or was put back, also lets renewals come too late.
+    "renews-in-time",
+];
 
 /// Rates beyond the drift bound.
 pub(super) const DRIFT: Control = Control {
@@ -119,7 +128,10 @@ pub(super) const VM_RESTORE: Control = Control {
     may_break: &[
         "margin-kept",
         "fail-closed",
+        "drained-before-the-next",
+        "drains-within-bounds",
         "unfenced-in-order",
+        "renews-in-time",
         // The process has forgotten that its tenure is over: it leads under it again, and ends it again.
         "no-resurrection",
         "one-step-down-per-election",

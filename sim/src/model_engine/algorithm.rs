@@ -113,6 +113,8 @@ pub(crate) enum Output<I, Q> {
         until: Instant,
     },
     Quarantined,
+    /// A resignation is complete.
+    Withdrawn,
 }
 
 /// A lead, and when it ends if it is not renewed.

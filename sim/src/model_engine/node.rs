@@ -181,7 +181,9 @@ impl<A: Algorithm> Node<A> {
 
 impl Work {
     pub(super) fn begin(run: u64, who: Who, token: u64, now: Instant, config: &Config) -> Self {
-        let most = 2 * u64::try_from(config.drain_bound().as_nanos()).unwrap_or(0);
+        // Often longer than it is let, whyever the tenure ends.
+        let longest = config.drain_bound().max(config.stop_margin());
+        let most = 2 * u64::try_from(longest.as_nanos()).unwrap_or(0);
         let key = (who.node as u64) << 32 | u64::from(who.life);
         let tidies = Draw::new(run ^ token, "tidy", key).within(0..=most);
         Self { token, step: Step::Checks { at: now }, lands: 0, tidies }

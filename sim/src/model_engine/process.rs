@@ -64,8 +64,8 @@ impl<A: Algorithm> World<'_, A> {
                 if until.min(wanted) <= now && node.runs() =>
             {
                 node.work = None;
-                let who = node.who;
-                self.record(Event::WorkEnded { who, token });
+                let (who, dropped) = (node.who, until <= now);
+                self.record(Event::WorkEnded { who, token, dropped });
                 self.give(index, Input::Drained);
             }
             _ => {}
@@ -141,8 +141,12 @@ impl<A: Algorithm> World<'_, A> {
             Input::Reply { id, reply } => self.answered(index, id, reply),
             Input::Hint => self.record(Event::Hinted { who: self.nodes[index].who }),
             // When the process learns of it: until then it may go on as if nobody had asked.
-            Input::Resign { .. } => self.record(Event::ResignAsked { who: self.nodes[index].who }),
-            Input::Campaign | Input::Drained | Input::Wake => {}
+            Input::Resign { again_after } => {
+                let hold_off = again_after.map(nanos);
+                self.record(Event::ResignAsked { who: self.nodes[index].who, hold_off });
+            }
+            Input::Campaign => self.record(Event::CampaignAsked { who: self.nodes[index].who }),
+            Input::Drained | Input::Wake => {}
         }
         let now = self.nodes[index].now(self.at);
         self.nodes[index].candidate.handle(now, input);
@@ -194,22 +198,30 @@ impl<A: Algorithm> World<'_, A> {
                 self.record(Event::Renewed { who, token, claim_ends });
             }
             Output::SteppedDown { token, reason, drain_until } => {
-                self.record(Event::SteppedDown { who, token, reason });
+                let drain_ends = self.nodes[index].clock().when(drain_until);
+                self.record(Event::SteppedDown { who, token, reason, drain_ends });
                 let node = &mut self.nodes[index];
                 if let Some(mut work) = node.work {
                     work.winds_up(now, drain_until, node.clock());
                     node.work = Some(work);
                 }
             }
-            Output::DrainUntil { token, until: sooner } => {
+            Output::DrainUntil { token, until: moved } => {
+                let drain_ends = self.nodes[index].clock().when(moved);
+                self.record(Event::DrainMoved { who, token, drain_ends });
                 if let Some(Work { token: of, step: Step::Tidies { until, .. }, .. }) =
                     &mut self.nodes[index].work
                     && *of == token
                 {
-                    *until = sooner;
+                    *until = moved;
                 }
             }
             Output::Quarantined => self.record(Event::Quarantined { who }),
+            Output::Withdrawn => self.record(Event::Withdrawn { who }),
         }
     }
+}
+
+fn nanos(duration: std::time::Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -139,6 +139,7 @@ fn told(event: Event) -> Option<Output<RequestId, Request>> {
         }
         Event::DrainUntil { token, until } => Output::DrainUntil { token: token.get(), until },
         Event::Quarantined { .. } => Output::Quarantined,
+        Event::Withdrawn => Output::Withdrawn,
         _ => return None,
     })
 }

@@ -48,6 +48,7 @@ pub enum Seen {
 
 /// A failure, and when it was first seen.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Sighting {
     /// What failed.
     pub seen: Seen,

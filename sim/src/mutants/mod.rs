@@ -21,7 +21,7 @@ mod workshop;
 use std::fmt;
 use std::str::FromStr;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::plan::Scope;
 use crate::{properties, sometimes};
@@ -73,7 +73,7 @@ pub enum Shows {
 }
 
 /// An engine of a mutated simulator. This very build need not have it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "named after the engines")]
 pub enum Arena {

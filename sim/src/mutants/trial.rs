@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{Arena, Diff, Mutant, Mutated, Seen, Sighting, Workshop, WorkshopError};
 
@@ -25,7 +25,8 @@ pub struct Trials<'a> {
 }
 
 /// What came of one mutant.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Row {
     /// Its name.
     pub mutant: String,
@@ -39,7 +40,8 @@ pub struct Row {
 }
 
 /// What came of a mutant in one engine.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Trial {
     /// The engine.
     pub engine: Arena,
@@ -53,13 +55,13 @@ pub struct Trial {
     /// How it ended.
     pub end: Caught,
     /// The properties that should have failed, and did not.
-    pub missing: Vec<&'static str>,
+    pub missing: Vec<String>,
     /// What failed, each with its lowest seed.
     pub sightings: Vec<Sighting>,
 }
 
 /// Whether a mutant was caught.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Caught {
     /// By all properties that guard against it; if none are named, by any. A sometimes-condition that is
@@ -146,12 +148,12 @@ impl Trials<'_> {
     /// If the diff does not fit, or what comes of it can't be built or run.
     pub fn of_diff(&self, diff: &Diff) -> Result<Row, TrialError> {
         let began = Instant::now();
-        let mutated = self.workshop.patched(diff)?;
+        let is_wanted = |arena: &Arena| self.only.is_none_or(|only| only == *arena);
+        let arenas: Vec<Arena> = Arena::ALL.into_iter().filter(is_wanted).collect();
+        let mutated = self.workshop.patched(diff, &arenas)?;
         let build = began.elapsed().as_secs_f64();
         let mut trials: Vec<Trial> = Vec::new();
-        for arena in
-            Arena::ALL.into_iter().filter(|arena| self.only.is_none_or(|only| only == *arena))
-        {
+        for arena in arenas {
             let trial = self.hunt(&mutated, &diff.name, (arena, ""), &[])?;
             let is_caught = trial.end != Caught::Survived;
             trials.push(trial);
@@ -195,13 +197,14 @@ impl Trials<'_> {
             return Err(TrialError::Refused { mutant: mutant.to_owned(), engine, said });
         }
         let saw = |name: &str| sightings.iter().any(|one| one.seen.guard() == Some(name));
-        let missing: Vec<_> = until.iter().copied().filter(|name| !saw(name)).collect();
+        let missing =
+            until.iter().filter(|name| !saw(name)).map(ToString::to_string).collect::<Vec<_>>();
         let end = end(&sightings, &missing, code);
         Ok(Trial { engine, faults: faults.to_owned(), seeds, wall, end, missing, sightings })
     }
 }
 
-fn end(sightings: &[Sighting], missing: &[&str], code: Option<i32>) -> Caught {
+fn end(sightings: &[Sighting], missing: &[String], code: Option<i32>) -> Caught {
     let any_guard = sightings.iter().any(|one| one.seen.guard().is_some());
     if any_guard && missing.is_empty() {
         Caught::ByProperties
@@ -273,10 +276,13 @@ mod tests {
         let broke = sighting(Seen::Broke);
         assert_eq!(end(std::slice::from_ref(&property), &[], Some(0)), Caught::ByProperties);
         assert_eq!(
-            end(std::slice::from_ref(&property), &["single-leader"], Some(0)),
+            end(std::slice::from_ref(&property), &["single-leader".to_owned()], Some(0)),
             Caught::Survived
         );
-        assert_eq!(end(&[property, broke.clone()], &["a"], Some(0)), Caught::ByAssertion);
+        assert_eq!(
+            end(&[property, broke.clone()], &["a".to_owned()], Some(0)),
+            Caught::ByAssertion
+        );
         assert_eq!(end(&[broke], &[], Some(0)), Caught::ByAssertion);
         assert_eq!(end(&[], &[], None), Caught::ByItsDeath);
         assert_eq!(end(&[], &[], Some(0)), Caught::Survived);

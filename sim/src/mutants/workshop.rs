@@ -116,14 +116,14 @@ impl Workshop {
         })
     }
 
-    /// Builds the simulator with somebody's own changes in it, for all engines.
+    /// Builds the simulator with somebody's own changes in it, and with those engines.
     ///
     /// # Errors
     /// If the diff does not fit the sources, or what comes of it does not build.
-    pub fn patched(&self, diff: &Diff) -> Result<Mutated, WorkshopError> {
+    pub fn patched(&self, diff: &Diff, arenas: &[Arena]) -> Result<Mutated, WorkshopError> {
         let texts = diff.applied(&self.sources)?;
         let files = texts.keys().map(String::as_str);
-        self.with(files, &Arena::ALL, &diff.name, || {
+        self.with(files, arenas, &diff.name, || {
             texts.iter().try_for_each(|(file, text)| write(&self.copy.join(file), text))
         })
     }

@@ -20,8 +20,9 @@
 //! over connections, a subscription may still be on its way after the trouble: there the time counts from
 //! the first hint that reaches one that waits.
 
+use super::asker::Asker;
 use super::recent::Recent;
-use super::{Property, Terms, on_slowest_clock, time};
+use super::{Property, Terms, time};
 use crate::clock::True;
 use crate::plan::Assumption;
 use crate::trace::{Answer, Asked, Event, StoreStep, Who};
@@ -45,37 +46,10 @@ pub(super) struct HandoverWithin {
     due: Option<(u64, True)>,
 }
 
-/// What a candidate has asked. No request is zero.
-#[derive(Clone, Copy, Debug, Default)]
-struct Asker {
-    id: u64,
-    request: Option<Asked>,
-    /// The first request that it sent in the calm.
-    first_in_calm: Option<u64>,
-    /// One that was sent in the calm has been answered.
-    is_settled: bool,
-    /// The last one was refused.
-    is_refused: bool,
-    is_answered: bool,
-}
-
-impl Asker {
-    fn acquires(&self) -> bool {
-        matches!(self.request, Some(Asked::Acquire { .. }))
-    }
-
-    fn waits(&self) -> bool {
-        self.is_settled && self.acquires() && (self.is_refused || !self.is_answered)
-    }
-}
-
 impl HandoverWithin {
     pub(super) fn new(terms: &Terms) -> Self {
         let latency = terms.latency_most;
-        let spacing = terms
-            .candidates
-            .iter()
-            .map(|limits| on_slowest_clock(limits.hint_spacing, limits.drift_ppm));
+        let spacing = terms.candidates.iter().map(|limits| limits.at_most(limits.hint_spacing));
         let first_try = spacing.max().unwrap_or(0).max(2 * latency);
         let bound = latency + first_try + 4 * latency + ROUNDED * terms.tick;
         let is_promised = terms.all_are_answered_in_time();
@@ -87,26 +61,6 @@ impl HandoverWithin {
             hints_may_be_lost: terms.tick > 1,
             handed_back: None,
             due: None,
-        }
-    }
-
-    fn sent(&mut self, who: Who, id: u64, request: Asked) {
-        let asker = self.candidates.of(who);
-        (asker.id, asker.request) = (id, Some(request));
-        (asker.is_refused, asker.is_answered) = (false, false);
-        if self.is_calm {
-            asker.first_in_calm.get_or_insert(id);
-        }
-    }
-
-    fn answered(&mut self, who: Who, id: u64, answer: Option<Answer>) {
-        let asker = self.candidates.of(who);
-        if asker.first_in_calm.is_some_and(|first| id >= first) && answer.is_some() {
-            asker.is_settled = true;
-        }
-        if asker.id == id {
-            asker.is_answered = true;
-            asker.is_refused = matches!(answer, Some(Answer::Held | Answer::Stale));
         }
     }
 
@@ -144,9 +98,7 @@ impl HandoverWithin {
     }
 
     fn is_surely_of_one_that_waits(&self, request: Asked) -> bool {
-        let asked = |asker: &&Asker| asker.request == Some(request) && !asker.is_answered;
-        let mut askers = self.candidates.iter().map(|(_, asker)| asker).filter(asked).peekable();
-        askers.peek().is_some() && askers.all(|asker| asker.is_settled)
+        super::asker::waits_surely(self.candidates.iter().map(|(_, asker)| asker), request)
     }
 
     fn is_out(&mut self, who: Who) {
@@ -179,9 +131,11 @@ impl Property for HandoverWithin {
         self.in_time(at)?;
         match *event {
             Event::Calm => self.is_calm = true,
-            Event::Sent { who, id, request } => self.sent(who, id, request),
-            Event::Answered { who, id, answer } => self.answered(who, id, answer),
-            Event::ResignAsked { who } | Event::Crashed { who } => self.is_out(who),
+            Event::Sent { who, id, request } => {
+                self.candidates.of(who).sent(at, id, request, self.is_calm);
+            }
+            Event::Answered { who, id, answer } => self.candidates.of(who).answered(id, answer),
+            Event::ResignAsked { who, .. } | Event::Crashed { who } => self.is_out(who),
             Event::Store(ref step) => self.stepped(at, step),
             Event::Hinted { who } => self.hinted(at, who),
             Event::Leads { .. } => self.is_settled(),
@@ -198,8 +152,8 @@ impl Property for HandoverWithin {
 #[cfg(test)]
 mod tests {
     use super::super::history::{
-        Seen, answered, at, crashed, fails, grant, granted, holds, kept, leads, n, release, sent,
-        step, terms,
+        Seen, answered, at, crashed, fails, grant, granted, holds, kept, leads, n, release,
+        resign_asked, sent, step, terms,
     };
     use super::*;
 
@@ -273,7 +227,7 @@ mod tests {
     fn nothing_is_due_once_who_waits_is_gone_or_has_to_wait_out_a_quarantine() {
         let answer = Answer::Granted { token: 8, waits: true };
         let quarantined = step(2, ACQUIRE, answer, None, Some(kept(2, 8, 900)));
-        for event in [crashed(n(1)), Event::ResignAsked { who: n(1) }, quarantined] {
+        for event in [crashed(n(1)), resign_asked(n(1), None), quarantined] {
             holds(property(), &then(&[tries_again()[0].clone(), at(210, event), Seen::End(900)]));
         }
     }

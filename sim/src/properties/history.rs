@@ -40,11 +40,21 @@ fn look(property: &mut impl Property, seen: &Seen) -> Result<(), String> {
     }
 }
 
-/// Terms in which any candidate keeps a margin of ten nanoseconds: eleven, at a drift of a tenth.
+/// Terms in which any candidate keeps a margin of ten nanoseconds: eleven, at a drift of a tenth. Its drain
+/// bound takes at most 40, its longest stop 100, its poll bound 500.
 pub(crate) fn terms() -> Terms {
-    let limits =
-        Limits { stop_margin: 11, drift_ppm: 100_000, request_timeout: 50, hint_spacing: 18 };
-    Terms { candidates: vec![limits; 4], tick: 1, ..Terms::default() }
+    let limits = Limits {
+        stop_margin: 11,
+        drift_ppm: 100_000,
+        request_timeout: 50,
+        renew_interval: 90,
+        retry_most: 22,
+        hint_spacing: 18,
+        drain_bound: 36,
+        poll_bound: 450,
+        longest_stop: 90,
+    };
+    Terms { candidates: vec![limits; 4], nobody_counts_too_fast: true, tick: 1, ..Terms::default() }
 }
 
 pub(crate) fn at(at: True, event: Event) -> Seen {
@@ -89,7 +99,24 @@ pub(crate) fn renewed(who: Who, token: u64, claim_ends: True) -> Event {
 }
 
 pub(crate) fn stepped_down(who: Who, token: u64, reason: Reason) -> Event {
-    Event::SteppedDown { who, token, reason }
+    Event::SteppedDown { who, token, reason, drain_ends: 0 }
+}
+
+/// The same, with the end of the time that its work has to drain.
+pub(crate) fn drains(who: Who, token: u64, reason: Reason, drain_ends: True) -> Event {
+    Event::SteppedDown { who, token, reason, drain_ends }
+}
+
+pub(crate) fn drain_moved(who: Who, token: u64, drain_ends: True) -> Event {
+    Event::DrainMoved { who, token, drain_ends }
+}
+
+pub(crate) fn resign_asked(who: Who, hold_off: Option<u64>) -> Event {
+    Event::ResignAsked { who, hold_off }
+}
+
+pub(crate) fn withdrawn(who: Who) -> Event {
+    Event::Withdrawn { who }
 }
 
 pub(crate) fn leads(who: Who, token: u64) -> Event {
@@ -113,7 +140,11 @@ pub(crate) fn work_began(who: Who, token: u64) -> Event {
 }
 
 pub(crate) fn work_ended(who: Who, token: u64) -> Event {
-    Event::WorkEnded { who, token }
+    Event::WorkEnded { who, token, dropped: false }
+}
+
+pub(crate) fn work_dropped(who: Who, token: u64) -> Event {
+    Event::WorkEnded { who, token, dropped: true }
 }
 
 /// A write that was checked in the very beginning.

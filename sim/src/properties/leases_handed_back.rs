@@ -98,11 +98,13 @@ impl Property for LeasesHandedBack {
         match *event {
             Event::Sent { who, id, request } => self.candidates.of(who).sent(who, id, request)?,
             Event::Answered { who, id, answer } => self.candidates.of(who).answered(id, answer),
-            Event::ResignAsked { who } if self.is_exact => self.candidates.of(who).resigned = true,
+            Event::ResignAsked { who, .. } if self.is_exact => {
+                self.candidates.of(who).resigned = true
+            }
             Event::Elected { who, .. } | Event::Quarantined { who } => {
                 self.candidates.of(who).wins(who)?;
             }
-            Event::SteppedDown { who, token, reason } if reason != Reason::Superseded => {
+            Event::SteppedDown { who, token, reason, .. } if reason != Reason::Superseded => {
                 self.candidates.of(who).is_over(token);
             }
             _ => {}
@@ -119,7 +121,7 @@ mod tests {
     use super::*;
 
     const ACQUIRE: Asked = Asked::Acquire { seen: 0 };
-    const RESIGN: Event = Event::ResignAsked { who: Who { node: 0, life: 0 } };
+    const RESIGN: Event = Event::ResignAsked { who: Who { node: 0, life: 0 }, hold_off: None };
 
     fn judge() -> LeasesHandedBack {
         LeasesHandedBack::new(&terms())

@@ -7,6 +7,9 @@
 //! An event that a property has no arm for says nothing about it: the `_` arms here are meant. The
 //! order of what happened at one and the same instant says nothing either.
 
+mod asker;
+mod drained_before_the_next;
+mod drains_within_bounds;
 mod fail_closed;
 mod fenced_writes;
 mod handover_within;
@@ -24,8 +27,12 @@ mod one_step_down;
 mod order;
 mod own_lease_only;
 pub(crate) mod recent;
+mod renews_in_time;
+mod resigned_within;
 mod single_leader;
+mod stays_out;
 mod store_loss_quarantine;
+mod takeover_within;
 mod terms;
 mod token_monotonic;
 mod unfenced_in_order;
@@ -122,12 +129,18 @@ pub fn all(terms: &Terms) -> Vec<Box<dyn Property>> {
         Box::new(one_step_down::OneStepDown::default()),
         Box::new(no_resurrection::NoResurrection::new(terms)),
         Box::new(no_release_under_work::NoReleaseUnderWork::default()),
+        Box::new(drained_before_the_next::DrainedBeforeTheNext::default()),
+        Box::new(drains_within_bounds::DrainsWithinBounds::new(terms)),
         Box::new(leases_handed_back::LeasesHandedBack::new(terms)),
         Box::new(unfenced_in_order::UnfencedInOrder::default()),
         Box::new(store_loss_quarantine::StoreLossQuarantine::new(terms)),
         Box::new(leader_within::LeaderWithin::new(terms)),
         Box::new(no_churn_when_healthy::NoChurnWhenHealthy::new(terms)),
+        Box::new(renews_in_time::RenewsInTime::new(terms)),
         Box::new(handover_within::HandoverWithin::new(terms)),
+        Box::new(takeover_within::TakeoverWithin::new(terms)),
+        Box::new(resigned_within::ResignedWithin::new(terms)),
+        Box::new(stays_out::StaysOut::new(terms)),
     ]
 }
 

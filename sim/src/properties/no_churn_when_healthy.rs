@@ -93,8 +93,8 @@ impl Property for NoChurnWhenHealthy {
             Event::Elected { who, token, .. } | Event::Renewed { who, token, .. } => {
                 self.leads_on(who, token);
             }
-            Event::ResignAsked { who } | Event::Crashed { who } => self.has_to_end(who),
-            Event::SteppedDown { who, token, reason } if self.leader == Some((who, token)) => {
+            Event::ResignAsked { who, .. } | Event::Crashed { who } => self.has_to_end(who),
+            Event::SteppedDown { who, token, reason, .. } if self.leader == Some((who, token)) => {
                 return Err(format!("{who:?} lost token {token} in the calm: {reason:?}"));
             }
             Event::Leads { who, token } => {
@@ -116,8 +116,8 @@ impl Property for NoChurnWhenHealthy {
 #[cfg(test)]
 mod tests {
     use super::super::history::{
-        Seen, answered, at, crashed, elected, fails, granted, holds, leads, n, renewed, sent,
-        stepped_down, terms,
+        Seen, answered, at, crashed, elected, fails, granted, holds, leads, n, renewed,
+        resign_asked, sent, stepped_down, terms,
     };
     use super::*;
     use crate::trace::Reason;
@@ -175,11 +175,11 @@ mod tests {
     #[test]
     fn a_resignation_that_was_asked_for_and_a_crash_end_it() {
         let end = at(140, stepped_down(n(0), 7, Reason::Resigned));
-        for because in [Event::ResignAsked { who: n(0) }, crashed(n(0))] {
+        for because in [resign_asked(n(0), None), crashed(n(0))] {
             let ends = vec![end.clone(), at(150, leads(n(1), 8))];
             holds(property(), &[then(11, because), ends].concat());
         }
-        let another = then(11, Event::ResignAsked { who: n(1) });
+        let another = then(11, resign_asked(n(1), None));
         fails(property(), &[another, vec![end]].concat());
     }
 

@@ -40,7 +40,7 @@ impl Property for NoReleaseUnderWork {
                 }
                 self.under_way.push((who, token));
             }
-            Event::WorkEnded { who, token } => {
+            Event::WorkEnded { who, token, .. } => {
                 if let Some(index) = self.under_way.iter().position(|work| *work == (who, token)) {
                     self.under_way.swap_remove(index);
                 }

@@ -20,6 +20,8 @@ pub struct Terms {
     /// Whether also the very first server makes its first leader wait for all of it: it does not trust
     /// an empty store, and no candidate counts too fast.
     pub first_leader_waits: bool,
+    /// No candidate's clock counts faster than its drift bound allows, or is put forward.
+    pub nobody_counts_too_fast: bool,
     /// How long after the calm began somebody must lead.
     pub progress_bound: u64,
     /// The largest latency of a message without faults.
@@ -37,8 +39,18 @@ pub struct Limits {
     pub drift_ppm: u32,
     /// How long it waits for an answer.
     pub request_timeout: u64,
+    /// From one renewal's sending to the next one's.
+    pub renew_interval: u64,
+    /// The longest random delay before another try.
+    pub retry_most: u64,
     /// The least time between two tries because of hints.
     pub hint_spacing: u64,
+    /// The longest time that work is given to end after a resignation.
+    pub drain_bound: u64,
+    /// The longest time between two tries of a waiting candidate.
+    pub poll_bound: u64,
+    /// The longest time that a resignation takes.
+    pub longest_stop: u64,
 }
 
 impl Limits {
@@ -46,6 +58,13 @@ impl Limits {
     /// lease.
     pub fn margin(&self) -> u64 {
         on_fastest_clock(self.stop_margin, self.drift_ppm)
+    }
+}
+
+impl Limits {
+    /// The most true time in which the candidate's clock counts that much, rounded up.
+    pub(super) fn at_most(&self, nanos: u64) -> u64 {
+        on_slowest_clock(nanos, self.drift_ppm)
     }
 }
 
@@ -68,12 +87,19 @@ impl Terms {
             stop_margin: nanos(config.stop_margin()),
             drift_ppm: config.drift_ppm(),
             request_timeout: nanos(config.request_timeout()),
+            renew_interval: nanos(config.renew_interval()),
+            retry_most: nanos(config.retry().1),
             hint_spacing: nanos(config.retry().0),
+            drain_bound: nanos(config.drain_bound()),
+            poll_bound: nanos(config.poll_bound()),
+            longest_stop: nanos(config.explain().longest_stop),
         });
+        let nobody_counts_too_fast = !counts_too_fast(plan, configs);
         Self {
             candidates: candidates.collect(),
             quarantine: configs.iter().map(|config| nanos(config.quarantine())).min().unwrap_or(0),
-            first_leader_waits: !plan.store.trust_empty_store && !counts_too_fast(plan, configs),
+            first_leader_waits: !plan.store.trust_empty_store && nobody_counts_too_fast,
+            nobody_counts_too_fast,
             progress_bound: nanos(plan.progress_bound(configs)),
             latency_most: plan.latency_us.1 * 1_000,
             tick: nanos(tick),
@@ -97,13 +123,17 @@ impl Terms {
         on_fastest_clock(limits.request_timeout, limits.drift_ppm) > round_trip
     }
 
+    pub(super) fn limits_of(&self, who: Who) -> Limits {
+        self.candidates.get(who.node).copied().unwrap_or_default()
+    }
+
     pub(super) fn margin_of(&self, who: Who) -> u64 {
-        self.candidates.get(who.node).map_or(0, Limits::margin)
+        self.limits_of(who).margin()
     }
 }
 
 /// Whether some candidate may wait for less than it should. No assumption says so for runs in which
-/// nothing is lost, as nothing else rests on it there.
+/// nothing is lost, as no promise rests on it there.
 fn counts_too_fast(plan: &Plan, configs: &[Config]) -> bool {
     let is_fast = |(node, config): (&crate::plan::NodePlan, &Config)| {
         node.clock_rate_ppm > i64::from(config.drift_ppm())

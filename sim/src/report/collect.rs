@@ -77,10 +77,15 @@ impl Collected {
                 self.items.extend(self.messages.met(at, who, to_store, fate));
             }
             Event::Hinted { who } => self.mark(at, who, Kind::Hint, "hint"),
-            Event::ResignAsked { who } => self.mark(at, who, Kind::ResignAsked, "asked to resign"),
-            Event::Elected { .. } | Event::Renewed { .. } | Event::SteppedDown { .. } => {
-                self.claim(at, event);
+            Event::CampaignAsked { .. } => {}
+            Event::ResignAsked { who, .. } => {
+                self.mark(at, who, Kind::ResignAsked, "asked to resign")
             }
+            Event::Withdrawn { who } => self.mark(at, who, Kind::ResignAsked, "has resigned"),
+            Event::Elected { .. }
+            | Event::Renewed { .. }
+            | Event::SteppedDown { .. }
+            | Event::DrainMoved { .. } => self.claim(at, event),
             Event::Quarantined { who } => {
                 let item = Item::new(Kind::Quarantine, Some(who.node), at, "quarantine");
                 self.open(who, item, True::MAX);
@@ -94,7 +99,14 @@ impl Collected {
                 let item = Item::new(Kind::Work, Some(who.node), at, format!("work of {token}"));
                 self.open(who, item.with("token", token), True::MAX);
             }
-            Event::WorkEnded { who, .. } => self.close(at, who, Kind::Work, "ended, or dropped"),
+            Event::WorkEnded { who, dropped, .. } => {
+                self.close(
+                    at,
+                    who,
+                    Kind::Work,
+                    if dropped { "dropped" } else { "ended by itself" },
+                );
+            }
             Event::Wrote { who, token, checked, accepted_by_fenced } => {
                 self.wrote(at, who, token, checked, accepted_by_fenced);
             }
@@ -116,12 +128,18 @@ impl Collected {
                 let item = Item::new(Kind::Renewal, Some(who.node), at, format!("renewed {token}"));
                 self.items.push(about(item, who).with("claims until", seconds(claim_ends)));
             }
-            Event::SteppedDown { who, token, reason } => {
+            Event::SteppedDown { who, token, reason, drain_ends } => {
                 let reason = words(reason);
                 self.close(at, who, Kind::Quarantine, reason);
                 self.close(at, who, Kind::Claim, reason);
                 let item = Item::new(Kind::SteppedDown, Some(who.node), at, reason);
-                self.items.push(about(item, who).with("token", token));
+                let item = about(item, who).with("token", token);
+                self.items.push(item.with("work may drain until", seconds(drain_ends)));
+            }
+            Event::DrainMoved { who, token, drain_ends } => {
+                let item = Item::new(Kind::SteppedDown, Some(who.node), at, "drain moved");
+                let item = about(item, who).with("token", token);
+                self.items.push(item.with("work may drain until", seconds(drain_ends)));
             }
             _ => {}
         }

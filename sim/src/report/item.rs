@@ -84,7 +84,9 @@ impl Kind {
             Self::Effect => ("effects", "a write to both sinks, and what became of it"),
             Self::Message => ("messages", "from the node to the store and back"),
             Self::Hint => ("hints", "word that the lease may be vacant"),
-            Self::ResignAsked => ("resign asked", "asked to hand over, or to leave"),
+            Self::ResignAsked => {
+                ("resignations", "asked to hand over or to leave, and done with it")
+            }
             Self::SteppedDown => ("step-downs", "a candidate says that it no longer leads"),
             Self::Started => ("starts", "a process starts"),
             Self::Crashed => ("crashes", "a process is gone"),

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::{CampaignPage, said};
 use crate::campaign::{Report, Seeds, Summary, milliseconds};
@@ -30,31 +30,6 @@ impl From<compare::Table> for Table {
 }
 
 impl Table {
-    /// Of a list of objects, or of the first such list that a JSON object holds: a row for each, a column
-    /// for each field. `None` if there is no such list.
-    pub fn of_json(title: &str, value: &Value) -> Option<Self> {
-        let objects = |value: &Value| {
-            let objects: Option<Vec<_>> =
-                value.as_array()?.iter().map(|one| one.as_object().cloned()).collect();
-            objects.filter(|objects| !objects.is_empty())
-        };
-        let inside = || value.as_object()?.values().find_map(objects);
-        let objects: Vec<Map<String, Value>> = objects(value).or_else(inside)?;
-        let mut head: Vec<String> = Vec::new();
-        for name in objects.iter().flat_map(Map::keys) {
-            if !head.contains(name) {
-                head.push(name.clone());
-            }
-        }
-        // What a row is about stands first.
-        head.sort_by_key(|name| !["name", "mutant"].contains(&name.as_str()));
-        let row = |object: Map<String, Value>| {
-            head.iter().map(|name| object.get(name).map_or_else(String::new, words)).collect()
-        };
-        let rows = objects.into_iter().map(row).collect();
-        Some(Self { title: title.to_owned(), head, rows })
-    }
-
     fn new<'a>(title: &str, head: impl IntoIterator<Item = &'a str>) -> Self {
         let head = head.into_iter().map(ToOwned::to_owned).collect();
         Self { title: title.to_owned(), head, rows: Vec::new() }

@@ -15,6 +15,8 @@ pub(super) struct Life {
     given_up: Option<u64>,
     /// The tokens of the work under way.
     pub(super) work: Vec<u64>,
+    /// The last tenure that it stepped down from, and until when its work may drain.
+    pub(super) drains: (u64, True),
     /// It waits out a quarantine.
     pub(super) waits: bool,
     /// The last renewal that was not answered.
@@ -110,6 +112,13 @@ impl Sometimes {
             }
             Reason::RenewFailed | Reason::Other => {}
         }
+    }
+
+    pub(super) fn drain_moved(&mut self, at: True, who: Who, token: u64, drain_ends: True) {
+        let drains = &mut self.lives.of(who).drains;
+        let (of, before) = std::mem::replace(drains, (token, drain_ends));
+        // What was superseded is over at once, whatever a clock that was stepped makes of the time before.
+        self.met_if(Condition::DrainLengthened, of == token && drain_ends > before.max(at));
     }
 
     pub(super) fn work_ended(&mut self, who: Who, token: u64) {

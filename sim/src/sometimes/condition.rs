@@ -33,6 +33,10 @@ pub(super) enum Condition {
     ResignedUnderWork,
     /// A release of a tenure whose work had ended.
     ReleaseAfterDrain,
+    /// Work that was dropped at the end of its time to drain.
+    DrainingWorkDropped,
+    /// A renewal that gave draining work more time.
+    DrainLengthened,
     /// A grant over another holder's lease within the millisecond in which it ended.
     TakeoverAtTheExactExpiry,
     /// A grant over an ended lease whose holder had resigned, and whose release never came.
@@ -109,6 +113,8 @@ const ALL: [(Condition, &str, Needs); Condition::COUNT] = [
     (Condition::LeaderPausedPastItsLease, "leader-paused-past-its-lease", Needs::Any),
     (Condition::ResignedUnderWork, "resigned-under-work", Needs::Any),
     (Condition::ReleaseAfterDrain, "release-after-drain", Needs::Any),
+    (Condition::DrainingWorkDropped, "draining-work-dropped", Needs::Any),
+    (Condition::DrainLengthened, "drain-lengthened-by-a-renewal", Needs::Any),
     (Condition::TakeoverAtTheExactExpiry, "takeover-at-the-exact-expiry", Needs::Any),
     (Condition::ResignedLeaseRanOut, "release-lost-lease-ran-out", Needs::Any),
     (Condition::GrantHandedBackUnused, "grant-handed-back-unused", Needs::Any),

@@ -17,7 +17,7 @@ use crate::json::{self, SyntaxError};
 use crate::plan::{Plan, PlanError};
 
 /// The version of the format.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
 
 /// What a trace is of.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

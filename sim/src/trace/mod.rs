@@ -57,15 +57,22 @@ pub enum Event {
     Hinted { who: Who },
     /// Something has happened to a message on its way.
     Message { who: Who, to_store: bool, fate: Fate },
-    /// A candidate is asked to hand over, or to leave the election. In the model engine: when its process
-    /// gets to know.
-    ResignAsked { who: Who },
+    /// A candidate is asked to take part. In the model engine: when its process gets to know.
+    CampaignAsked { who: Who },
+    /// A candidate is asked to hand over and to hold off for so many nanoseconds of its clock, or to leave
+    /// the election. In the model engine: when its process gets to know.
+    ResignAsked { who: Who, hold_off: Option<u64> },
+    /// What it was asked is done: it holds nothing any more that it could hand back.
+    Withdrawn { who: Who },
     /// A candidate says that it is elected; its claim ends then if it is not renewed, by its clock.
     Elected { who: Who, token: u64, claim_ends: True },
     /// A candidate says that its claim now reaches so far.
     Renewed { who: Who, token: u64, claim_ends: True },
-    /// A candidate says that it no longer leads.
-    SteppedDown { who: Who, token: u64, reason: Reason },
+    /// A candidate says that it no longer leads. Its work is polled on until then, by its clock, in order
+    /// to end tidily.
+    SteppedDown { who: Who, token: u64, reason: Reason, drain_ends: True },
+    /// The end of that time has moved. In turmoil: as work that ends by itself finds it.
+    DrainMoved { who: Who, token: u64, drain_ends: True },
     /// A candidate has been granted the lease, and waits out a quarantine.
     Quarantined { who: Who },
     /// `is_leader()` has become true.
@@ -74,8 +81,8 @@ pub enum Event {
     LeadsNoMore { who: Who },
     /// Leader-only work began.
     WorkBegan { who: Who, token: u64 },
-    /// Leader-only work ended, or was dropped.
-    WorkEnded { who: Who, token: u64 },
+    /// Leader-only work ended by itself, or was dropped.
+    WorkEnded { who: Who, token: u64, dropped: bool },
     /// Work wrote to both sinks, having checked its leadership at `checked`.
     Wrote { who: Who, token: u64, checked: True, accepted_by_fenced: bool },
 }

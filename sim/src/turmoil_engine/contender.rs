@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::StreamExt;
 use tenure::runtime::Runtime;
@@ -20,17 +21,19 @@ use crate::trace::{Event, Reason};
 
 pub(super) fn take_part(world: &Rc<World>, node: &Arc<Node>) -> turmoil::Result {
     let config = world.configs[node.index];
+    let hold_off = config.renew_interval();
     let runtime: Arc<dyn Runtime> = Arc::new(SimRuntime(Arc::clone(node)));
     let settings = RedisConfig::new("store", 6379).connect_timeout(config.request_timeout());
     let store = Redis::with_runtime(settings, Arc::clone(&runtime));
     let candidate = Candidate::builder(Recording::new(store, Arc::clone(node)), "job")
         .name(format!("node-{}", node.index))
         .config(config)
+        .hold_off(hold_off)
         .runtime(Arc::clone(&runtime))
         .start()?;
     let (resign, resignations) = mpsc::unbounded_channel();
     spawn(report(Rc::clone(world), Arc::clone(node), candidate.clone()));
-    spawn(resigns(Arc::clone(node), candidate.clone(), resignations));
+    spawn(resigns(Arc::clone(node), candidate.clone(), hold_off, resignations));
     spawn(works(Rc::clone(world), Arc::clone(node), runtime, candidate.clone()));
     world.joined(node, candidate, resign);
     Ok(())
@@ -53,7 +56,9 @@ async fn report(world: Rc<World>, node: Arc<Node>, candidate: Candidate) {
                 Event::Renewed { who, token, claim_ends: claim_ends(&tenure) }
             }
             tenure::Event::SteppedDown { tenure, reason } => {
-                Event::SteppedDown { who, token: tenure.token().get(), reason: in_words(reason) }
+                let (token, reason) = (tenure.token().get(), in_words(reason));
+                let drain_ends = node.clock.when(tenure.drain_until());
+                Event::SteppedDown { who, token, reason, drain_ends }
             }
             tenure::Event::Quarantined { .. } => Event::Quarantined { who },
             tenure::Event::Lagged(_) => {
@@ -78,10 +83,17 @@ fn in_words(reason: StepDownReason) -> Reason {
     }
 }
 
-async fn resigns(node: Arc<Node>, candidate: Candidate, mut wanted: mpsc::UnboundedReceiver<()>) {
+async fn resigns(
+    node: Arc<Node>,
+    candidate: Candidate,
+    hold_off: Duration,
+    mut wanted: mpsc::UnboundedReceiver<()>,
+) {
+    let hold_off = u64::try_from(hold_off.as_nanos()).ok();
     while wanted.recv().await.is_some() {
-        node.tell(Event::ResignAsked { who: node.who() });
+        node.tell(Event::ResignAsked { who: node.who(), hold_off });
         // Whether the lease could be handed back in time is for the properties to judge.
         let _ = candidate.resign().await;
+        node.tell(Event::Withdrawn { who: node.who() });
     }
 }

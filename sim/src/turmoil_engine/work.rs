@@ -31,7 +31,7 @@ pub(super) async fn works(
 
 /// Takes a while to tidy up in the end.
 async fn work(world: &World, node: &Arc<Node>, runtime: &dyn Runtime, tenure: Tenure, id: u64) {
-    let _under_way = UnderWay::begin(node, &tenure);
+    let under_way = UnderWay::begin(node, &tenure);
     while tenure.is_current() {
         let (checked, next) = (node.true_now(), runtime.now() + world.work_every);
         node.reaches(Point::Guard);
@@ -39,28 +39,39 @@ async fn work(world: &World, node: &Arc<Node>, runtime: &dyn Runtime, tenure: Te
         world.write(node, tenure.token().get(), checked).await;
         runtime.sleep_until(next).await;
     }
-    let most = 2 * world.configs[node.index].drain_bound().as_millis();
+    let config = &world.configs[node.index];
+    let most = 2 * config.drain_bound().max(config.stop_margin()).as_millis();
     let key = (node.index as u64) << 32 | id;
     let tidies = Draw::new(node.seed, "tidy", key).within(0..=u64::try_from(most).unwrap_or(0));
     runtime.sleep_until(runtime.now() + Duration::from_millis(tidies)).await;
+    under_way.ends_by_itself();
 }
 
 /// Work under way, until it is dropped.
 struct UnderWay<'a> {
     node: &'a Node,
-    token: u64,
+    tenure: Tenure,
+    dropped: bool,
 }
 
 impl<'a> UnderWay<'a> {
     fn begin(node: &'a Node, tenure: &Tenure) -> Self {
-        let token = tenure.token().get();
-        node.tell(Event::WorkBegan { who: node.who(), token });
-        Self { node, token }
+        node.tell(Event::WorkBegan { who: node.who(), token: tenure.token().get() });
+        Self { node, tenure: tenure.clone(), dropped: true }
+    }
+
+    /// Whether it was let is judged by the time that it has to drain by now.
+    fn ends_by_itself(mut self) {
+        self.dropped = false;
+        let drain_ends = self.node.clock.when(self.tenure.drain_until());
+        let (who, token) = (self.node.who(), self.tenure.token().get());
+        self.node.tell(Event::DrainMoved { who, token, drain_ends });
     }
 }
 
 impl Drop for UnderWay<'_> {
     fn drop(&mut self) {
-        self.node.tell(Event::WorkEnded { who: self.node.who(), token: self.token });
+        let (who, token) = (self.node.who(), self.tenure.token().get());
+        self.node.tell(Event::WorkEnded { who, token, dropped: self.dropped });
     }
 }

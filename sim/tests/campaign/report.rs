@@ -41,8 +41,7 @@ fn a_campaign_has_a_page_with_what_else_is_handed_in() {
     let [page, compared, mutants] =
         ["page.html", "compared.json", "mutants.json"].map(|name| path(folder.path(), name));
     fs::write(&compared, json(&["compare", "--runs", "1"]).to_string()).unwrap();
-    fs::write(&mutants, json!({ "mutants": [{ "name": "late", "killed": true }] }).to_string())
-        .unwrap();
+    fs::write(&mutants, json!([tried()]).to_string()).unwrap();
     let run = ["run", "--engine", "model", "--runs", "3", "--report", &page];
     let given = ["--compare", &compared, "--mutants", &mutants];
     assert_eq!(command(&[&run[..], &given[..]].concat()).status.code(), Some(2));
@@ -51,11 +50,48 @@ fn a_campaign_has_a_page_with_what_else_is_handed_in() {
     let titles = titles(campaign);
     assert_eq!((titles[0], titles[2], titles[4]), ("Figures", "Properties", "Mutants"));
     assert!(titles[5].starts_with("cut-off"), "{titles:?}");
-    assert_eq!(campaign["tables"][4]["rows"][0], json!(["late", "true"]));
+    let row = ["late", "model", "margin-kept", "7", "0.5 s", "4 s"];
+    assert_eq!(campaign["tables"][4]["rows"][0], json!(row));
     assert!(told(&page)["run"].is_null());
     refused(&["run", "--runs", "1", "--mutants", &mutants], &["--report"]);
-    fs::write(&mutants, "[1]").unwrap();
-    refused(&[&run[..], &given[..]].concat(), &["mutants.json", "list of objects"]);
+}
+
+/// A mutant, as `mutants --format json` tells it.
+fn tried() -> Value {
+    let seen =
+        json!({ "seen": { "property": "margin-kept" }, "seed": 7, "what": "", "wall_s": 0.5 });
+    json!({
+        "mutant": "late", "about": "what is wrong", "build_s": 4.0, "trials": [{
+            "engine": "model", "faults": "", "seeds": 20_000, "wall_s": 0.5,
+            "end": "by-properties", "missing": [], "sightings": [seen],
+        }],
+    })
+}
+
+#[test]
+fn mutants_that_are_none_are_refused_with_line_entry_and_field() {
+    let folder = tempfile::tempdir().unwrap();
+    let [page, mutants] = ["page.html", "mutants.json"].map(|name| path(folder.path(), name));
+    let changed = |change: &dyn Fn(&mut Value), said: &str| {
+        let mut second = tried();
+        change(&mut second);
+        fs::write(&mutants, format!("[{},\n{second}]", tried())).unwrap();
+        let run = ["run", "--engine", "model", "--runs", "3", "--report", &page];
+        let given = [&run[..], &["--mutants", &mutants]].concat();
+        refused(&given, &["mutants.json", "line 2", said]);
+    };
+    changed(&|row| row["trials"][0]["seeds"] = "many".into(), "field \"[1].trials[0].seeds\"");
+    changed(&|row| row["trials"][0]["engine"] = "steam".into(), "field \"[1].trials[0].engine\"");
+    changed(&|row| row["killed"] = true.into(), "field \"[1].killed\"");
+    changed(&|row| drop(row.as_object_mut().unwrap().remove("about")), "missing field `about`");
+    let of = |text: &str, said: &[&str]| {
+        fs::write(&mutants, text).unwrap();
+        let given = ["run", "--runs", "3", "--report", &page, "--mutants", &mutants];
+        refused(&given, &[&["mutants.json", "line 1"], said].concat());
+    };
+    of("[]", &["at least one mutant"]);
+    of("[1]", &["field \"[0]\""]);
+    of("{}", &["expected a sequence"]);
 }
 
 #[test]

@@ -96,7 +96,7 @@ fn without_faults_one_leads_after_the_first_quarantine_and_nobody_else() {
 fn whoever_leads_in_the_calm_is_asked_to_hand_over() {
     let entries = held(&Plan { handover: true, ..healthy(3) });
     let asked = seen(&entries, |event| match event {
-        Event::ResignAsked { who } => Some(who.node),
+        Event::ResignAsked { who, .. } => Some(who.node),
         _ => None,
     });
     let leads = leads(&entries);

@@ -151,7 +151,7 @@ impl Election {
             }
             Told::DrainUntil { until, .. } => {
                 if let Some(tenure) = &self.tenure {
-                    tenure.drain_until(until);
+                    tenure.drain_moved(until);
                 }
             }
             Told::IncumbentChanged { token } => {

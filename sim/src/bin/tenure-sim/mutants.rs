@@ -144,6 +144,32 @@ fn list(mutants: &[Mutant], format: Format) -> io::Result<()> {
     }
 }
 
+/// What is told of each mutant.
+pub(crate) const HEAD: [&str; 6] = ["mutant", "engine", "fails", "seed", "after", "built in"];
+
+/// One for each failure, and one for each that is missing.
+pub(crate) fn lines(rows: &[Row]) -> Vec<[String; 6]> {
+    let mut lines = Vec::new();
+    for (row, trial) in rows.iter().flat_map(|row| row.trials.iter().map(move |trial| (row, trial)))
+    {
+        let mut line = |fails: &str, seed: String, after: String| {
+            let (mutant, engine) = (row.mutant.clone(), trial.engine.to_string());
+            let built = format!("{:.0} s", row.build);
+            lines.push([mutant, engine, fails.to_owned(), seed, after, built]);
+        };
+        for seen in &trial.sightings {
+            line(name(&seen.seen), seen.seed.to_string(), format!("{:.1} s", seen.wall));
+        }
+        for property in &trial.missing {
+            line(property, format!("not in {} seeds", trial.seeds), "-".to_owned());
+        }
+        if trial.sightings.is_empty() && trial.missing.is_empty() {
+            line("nothing", format!("not in {} seeds", trial.seeds), "-".to_owned());
+        }
+    }
+    lines
+}
+
 /// All rows in one line, or a table and what to make of it.
 fn tell(rows: &[Row], format: Format) -> io::Result<()> {
     let mut out = io::stdout().lock();
@@ -151,25 +177,9 @@ fn tell(rows: &[Row], format: Format) -> io::Result<()> {
         serde_json::to_writer(&mut out, rows)?;
         return writeln!(out);
     }
-    let mut table = table(["mutant", "engine", "fails", "seed", "after", "built in"]);
-    for (row, trial) in rows.iter().flat_map(|row| row.trials.iter().map(move |trial| (row, trial)))
-    {
-        let built = format!("{:.0} s", row.build);
-        for seen in &trial.sightings {
-            let (seed, wall) = (seen.seed.to_string(), format!("{:.1} s", seen.wall));
-            table.add_row([
-                &row.mutant,
-                trial.engine.name(),
-                name(&seen.seen),
-                &seed,
-                &wall,
-                &built,
-            ]);
-        }
-        for property in &trial.missing {
-            let never = format!("not in {} seeds", trial.seeds);
-            table.add_row([&row.mutant, trial.engine.name(), property, &never, "-", &built]);
-        }
+    let mut table = table(HEAD);
+    for line in lines(rows) {
+        table.add_row(line);
     }
     writeln!(out, "{table}\n")?;
     let caught = rows.iter().filter(|row| row.is_caught()).count();

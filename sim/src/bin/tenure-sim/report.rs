@@ -5,15 +5,16 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use serde_json::Value;
 use tenure_sim::campaign::{Failure, Summary, attempt};
 use tenure_sim::compare::Comparison;
 use tenure_sim::engine::{Engine, Judging, Outcome};
 use tenure_sim::json;
+use tenure_sim::mutants::Row;
 use tenure_sim::plan::{Plan, swarm};
 use tenure_sim::properties::PropertyName;
 use tenure_sim::report::{CampaignPage, RunPage, Table, campaign_page, run_page};
 
+use crate::mutants;
 use crate::trouble::{Trouble, create, written};
 
 /// Of one run.
@@ -71,10 +72,15 @@ impl CampaignReportArguments {
     }
 }
 
+/// Line, entry and field are named of what is no mutant.
 fn mutants(path: &Path) -> Result<Table, Trouble> {
-    let value: Value = read(path)?;
-    let what = "holds no list of objects to show as a table";
-    Table::of_json("Mutants", &value).ok_or_else(|| Trouble::of_file(path, what))
+    let rows: Vec<Row> = read(path)?;
+    if rows.is_empty() {
+        return Err(Trouble::of_file(path, "line 1: a list of at least one mutant is expected"));
+    }
+    let head = mutants::HEAD.map(ToOwned::to_owned).into();
+    let rows = mutants::lines(&rows).into_iter().map(Vec::from).collect();
+    Ok(Table { title: "Mutants".to_owned(), head, rows })
 }
 
 fn read<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, Trouble> {

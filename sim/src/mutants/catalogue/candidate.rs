@@ -3,7 +3,6 @@
 use super::super::{Edit, Mutant, Shows};
 
 const CAMPAIGN: &str = "core/src/candidate/campaign.rs";
-const ENDING: &str = "core/src/candidate/ending.rs";
 const MACHINE: &str = "core/src/candidate/mod.rs";
 const PHASE: &str = "core/src/candidate/phase.rs";
 const TENURE: &str = "core/src/candidate/tenure.rs";
@@ -64,19 +63,6 @@ pub(super) static MUTANTS: &[Mutant] = &[
         caught_by: &["single-leader", "store-loss-quarantine"],
     },
     Mutant {
-        name: "step-down-told-twice",
-        about: "the end of a tenure is told twice",
-        edits: &[Edit {
-            file: TENURE,
-            from: "self.emit(Event::SteppedDown { token: lease.tenure.token, reason, drain_until });",
-            to: "for _ in 0..2 {
-            self.emit(Event::SteppedDown { token: lease.tenure.token, reason, drain_until });
-        }",
-        }],
-        shows: Shows::Both("partition,pause"),
-        caught_by: &["one-step-down-per-election"],
-    },
-    Mutant {
         name: "waits-beyond-lease",
         about: "a waiting candidate sleeps on after the lease has ended",
         edits: &[Edit {
@@ -99,18 +85,6 @@ pub(super) static MUTANTS: &[Mutant] = &[
         caught_by: &["fail-closed"],
     },
     Mutant {
-        name: "resign-releases-at-once",
-        about: "whoever resigns hands the lease back while work still drains",
-        edits: &[Edit {
-            file: ENDING,
-            from: "self.step_down_resigned(lease, then);",
-            to: "self.step_down_resigned(lease, then);
-                self.release(lease.tenure, then);",
-        }],
-        shows: Shows::Model,
-        caught_by: &["no-release-under-work", "unfenced-in-order"],
-    },
-    Mutant {
         name: "quarantine-counted-from-request",
         about: "the quarantine is counted from the request, not from the reply",
         edits: &[Edit {
@@ -131,17 +105,6 @@ pub(super) static MUTANTS: &[Mutant] = &[
         }],
         shows: Shows::Model,
         caught_by: &["handover-within"],
-    },
-    Mutant {
-        name: "campaigns-before-drained",
-        about: "a leader whose claim has ended campaigns while its work still drains",
-        edits: &[Edit {
-            file: TENURE,
-            from: "let hold = Hold::Left(lease.tenure);\n        self.phase = Phase::Draining(Draining { hold, then: Then::Campaign });",
-            to: "self.campaign();",
-        }],
-        shows: Shows::Model,
-        caught_by: &["no-release-under-work", "leases-handed-back"],
     },
     Mutant {
         name: "superseded-ignored",
@@ -261,25 +224,15 @@ pub(super) static MUTANTS: &[Mutant] = &[
         caught_by: &["leases-handed-back"],
     },
     Mutant {
-        name: "no-release-after-step-down",
-        about: "a lease that was stepped down from is not handed back once the work has ended",
+        name: "failed-renewal-not-retried",
+        about: "a renewal whose outcome is unknown is not tried again in time",
         edits: &[Edit {
-            file: ENDING,
-            from: "Hold::Left(tenure) => self.release(tenure, then),",
-            to: "Hold::Left(_) => self.over(then),",
+            file: TENURE,
+            from: "let lease = Lease { attempt, ..lease };",
+            to: "let _ = attempt;
+        let lease = Lease { attempt: Attempt::due(lease.valid_until), ..lease };",
         }],
         shows: Shows::Model,
-        caught_by: &["leases-handed-back"],
-    },
-    Mutant {
-        name: "no-release-after-resign",
-        about: "a resigned leader lets the lease end by itself",
-        edits: &[Edit {
-            file: ENDING,
-            from: "Hold::Kept { lease, .. } => self.release(lease.tenure, then),",
-            to: "Hold::Kept { .. } => self.over(then),",
-        }],
-        shows: Shows::Model,
-        caught_by: &["leases-handed-back"],
+        caught_by: &["renews-in-time"],
     },
 ];

@@ -27,4 +27,15 @@ pub(super) static MUTANTS: &[Mutant] = &[
         shows: Shows::Model,
         caught_by: &["unfenced-in-order", "margin-kept"],
     },
+    Mutant {
+        name: "takeover-spread-wide",
+        about: "waiting candidates spread their tries over a TTL",
+        edits: &[Edit {
+            file: CONFIG,
+            from: "(self.ttl / 1_000).min(Duration::from_millis(5))",
+            to: "self.ttl.max(Duration::from_millis(5))",
+        }],
+        shows: Shows::Model,
+        caught_by: &["takeover-within"],
+    },
 ];

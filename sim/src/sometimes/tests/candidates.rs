@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::properties::history::{
-    answered, crashed, given_up, grant, granted, kept, leads, leads_no_more, n, renew, sent,
-    stepped_down, store_crashed, work_began, work_ended, wrote,
+    answered, crashed, drain_moved, drains, given_up, grant, granted, kept, leads, leads_no_more,
+    n, renew, sent, stepped_down, store_crashed, work_began, work_dropped, work_ended, wrote,
 };
 use crate::trace::{Answer, Asked, Reason};
 
@@ -153,4 +153,22 @@ fn replies_that_come_late() {
     let in_order = [ask(1), tell(1), ask(2), tell(2)];
     misses(Condition::LateReply, &[&in_order, &[ask(1), ask(2), (9, given_up(n(0), 1))]]);
     misses(Condition::ReplyOvertaken, &[&late, &in_order]);
+}
+
+#[test]
+fn draining_work_dropped() {
+    meets(Condition::DrainingWorkDropped, &[(9, work_dropped(n(0), 7))]);
+    misses(Condition::DrainingWorkDropped, &[&[(9, work_ended(n(0), 7))]]);
+}
+
+#[test]
+fn drain_lengthened_by_a_renewal() {
+    let moved = |who, token, ends| {
+        [(5, drains(n(0), 7, Reason::Resigned, 50)), (9, drain_moved(who, token, ends))]
+    };
+    meets(Condition::DrainLengthened, &moved(n(0), 7, 51));
+    let others = [moved(n(0), 7, 50), moved(n(0), 8, 51), moved(n(1), 7, 51)];
+    misses(Condition::DrainLengthened, &others.each_ref().map(|history| &history[..]));
+    let over = [(5, drains(n(0), 7, Reason::Resigned, 50)), (51, drain_moved(n(0), 7, 51))];
+    misses(Condition::DrainLengthened, &[&over]);
 }

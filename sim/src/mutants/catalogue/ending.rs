@@ -1,0 +1,186 @@
+//! The end of a tenure: work that drains, leases that are handed back, candidates that stay out.
+
+use super::super::{Edit, Mutant, Shows};
+
+const ENDING: &str = "core/src/candidate/ending.rs";
+const MACHINE: &str = "core/src/candidate/mod.rs";
+const PHASE: &str = "core/src/candidate/phase.rs";
+const TENURE: &str = "core/src/candidate/tenure.rs";
+
+pub(super) static MUTANTS: &[Mutant] = &[
+    Mutant {
+        name: "step-down-told-twice",
+        about: "the end of a tenure is told twice",
+        edits: &[Edit {
+            file: TENURE,
+            from: "self.emit(Event::SteppedDown { token: lease.tenure.token, reason, drain_until });",
+            to: "for _ in 0..2 {
+            self.emit(Event::SteppedDown { token: lease.tenure.token, reason, drain_until });
+        }",
+        }],
+        shows: Shows::Both("partition,pause"),
+        caught_by: &["one-step-down-per-election"],
+    },
+    Mutant {
+        name: "resign-releases-at-once",
+        about: "whoever resigns hands the lease back while work still drains",
+        edits: &[Edit {
+            file: ENDING,
+            from: "self.step_down_resigned(lease, then);",
+            to: "self.step_down_resigned(lease, then);
+                self.release(lease.tenure, then);",
+        }],
+        shows: Shows::Model,
+        caught_by: &["no-release-under-work", "unfenced-in-order"],
+    },
+    Mutant {
+        name: "campaigns-before-drained",
+        about: "a leader whose claim has ended campaigns while its work still drains",
+        edits: &[Edit {
+            file: TENURE,
+            from: "let hold = Hold::Left(lease.tenure);\n        self.phase = Phase::Draining(Draining { hold, then: Then::Campaign });",
+            to: "self.campaign();",
+        }],
+        shows: Shows::Model,
+        caught_by: &["no-release-under-work", "leases-handed-back"],
+    },
+    Mutant {
+        name: "no-release-after-step-down",
+        about: "a lease that was stepped down from is not handed back once the work has ended",
+        edits: &[Edit {
+            file: ENDING,
+            from: "Hold::Left(tenure) => self.release(tenure, then),",
+            to: "Hold::Left(_) => self.over(then),",
+        }],
+        shows: Shows::Model,
+        caught_by: &["leases-handed-back"],
+    },
+    Mutant {
+        name: "no-release-after-resign",
+        about: "a resigned leader lets the lease end by itself",
+        edits: &[Edit {
+            file: ENDING,
+            from: "Hold::Kept { lease, .. } => self.release(lease.tenure, then),",
+            to: "Hold::Kept { .. } => self.over(then),",
+        }],
+        shows: Shows::Model,
+        caught_by: &["leases-handed-back"],
+    },
+    Mutant {
+        name: "drains-beyond-lease",
+        about: "draining work may go on beyond the end of the lease that covers it",
+        edits: &[Edit {
+            file: TENURE,
+            from: "bound.min(lease.valid_until + self.config.stop_margin)",
+            to: "bound.max(lease.valid_until + self.config.stop_margin)",
+        }],
+        shows: Shows::Model,
+        caught_by: &["drained-before-the-next"],
+    },
+    Mutant {
+        name: "superseded-work-drains-on",
+        about: "work goes on draining after the store said that the lease is over",
+        edits: &[Edit {
+            file: TENURE,
+            from: "reason: StepDownReason::Superseded,\n                    drain_until: self.now,",
+            to: "reason: StepDownReason::Superseded,\n                    drain_until: lease.valid_until + self.config.stop_margin,",
+        }],
+        shows: Shows::Model,
+        caught_by: &["drains-within-bounds"],
+    },
+    Mutant {
+        name: "drain-bound-doubled",
+        about: "a resigned leader's work is given twice the drain bound",
+        edits: &[Edit {
+            file: TENURE,
+            from: "let bound = self.now + self.config.drain_bound;",
+            to: "let bound = self.now + self.config.drain_bound * 2;",
+        }],
+        shows: Shows::Model,
+        caught_by: &["drains-within-bounds", "resigned-within"],
+    },
+    Mutant {
+        name: "expiry-told-as-superseded",
+        about: "the end of a claim by time is told as a store's refusal",
+        edits: &[Edit {
+            file: TENURE,
+            from: "self.step_down(lease, StepDownReason::Expired);",
+            to: "self.step_down(lease, StepDownReason::Superseded);",
+        }],
+        shows: Shows::Model,
+        caught_by: &["drains-within-bounds"],
+    },
+    Mutant {
+        name: "release-without-bound",
+        about: "handing a lease back is tried without end",
+        edits: &[Edit {
+            file: ENDING,
+            from: "let until = self.now + self.config.release_bound();",
+            to: "let until = Instant::FAR_FUTURE;",
+        }],
+        shows: Shows::Model,
+        caught_by: &["resigned-within"],
+    },
+    Mutant {
+        name: "withdrawal-without-bound",
+        about: "a campaign that is given up waits for its last reply without end",
+        edits: &[
+            Edit {
+                file: MACHINE,
+                from: "Phase::Withdrawing { holder, flight, then } if self.now >= flight.give_up_at => {",
+                to: "Phase::Withdrawing { holder, flight, then } if self.now >= flight.give_up_at + self.config.ttl * 100 => {",
+            },
+            Edit {
+                file: PHASE,
+                from: "Self::Withdrawing { flight, .. } => Some(flight.give_up_at),",
+                to: "Self::Withdrawing { .. } => None,",
+            },
+        ],
+        shows: Shows::Model,
+        caught_by: &["resigned-within"],
+    },
+    Mutant {
+        name: "hold-off-ignored",
+        about: "a resigned leader campaigns again at once, whatever its hold-off",
+        edits: &[Edit {
+            file: ENDING,
+            from: "Then::HoldOff(pause) if !pause.is_zero() => {",
+            to: "Then::HoldOff(pause) if pause == core::time::Duration::MAX => {",
+        }],
+        shows: Shows::Model,
+        caught_by: &["stays-out"],
+    },
+    Mutant {
+        name: "stopped-campaigns-on",
+        about: "a candidate that was stopped for good campaigns again",
+        edits: &[Edit {
+            file: ENDING,
+            from: "Then::Idle => self.phase = Phase::Idle,",
+            to: "Then::Idle => self.campaign(),",
+        }],
+        shows: Shows::Model,
+        caught_by: &["stays-out"],
+    },
+    Mutant {
+        name: "drain-not-cut-short",
+        about: "draining work is not told that its tenure was superseded",
+        edits: &[Edit {
+            file: TENURE,
+            from: "self.emit(Event::DrainUntil { token: lease.tenure.token, until: self.now });",
+            to: "let _ = lease;",
+        }],
+        shows: Shows::Model,
+        caught_by: &["drains-within-bounds"],
+    },
+    Mutant {
+        name: "drain-not-lengthened",
+        about: "a renewal gives draining work no more time",
+        edits: &[Edit {
+            file: TENURE,
+            from: "if until > self.kept_until(before, bound) {",
+            to: "if until > self.kept_until(before, bound) && until < self.now {",
+        }],
+        shows: Shows::Model,
+        caught_by: &["drain-lengthened-by-a-renewal"],
+    },
+];

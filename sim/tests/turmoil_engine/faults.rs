@@ -1,0 +1,97 @@
+//! At whom a fault strikes, and when it ends.
+
+use tenure_sim::engine::Judging;
+use tenure_sim::plan::{FaultKind, Point, What};
+use tenure_sim::trace::{Answer, Entry, Event, StoreStep};
+use tenure_sim::turmoil_engine::run;
+
+use super::{
+    CALM_MS, MS, at, began, carry_out, healed, leader_at, on, places, plan, the_one, time,
+};
+
+#[test]
+fn a_fault_of_no_node_strikes_the_leader_and_nobody_if_nobody_leads() {
+    let at_once = at(1, 100, What::Partition { node: None });
+    let outcome = carry_out(&plan(vec![
+        at_once,
+        at(4_000, 100, What::Pause { node: None }),
+        at(5_000, 0, What::Resign { node: None }),
+    ]));
+    assert!(places(&outcome, began(FaultKind::Partition)).is_empty());
+    for kind in [FaultKind::Pause, FaultKind::Resign] {
+        let begins = the_one(&outcome, began(kind));
+        let Event::Fault { node, .. } = outcome.trace.entries()[begins].event else {
+            panic!("no fault");
+        };
+        assert!(node.is_some() && node == leader_at(&outcome, begins));
+    }
+    the_one(&outcome, |event| matches!(event, Event::ResignAsked { .. }));
+}
+
+#[test]
+fn faults_end_by_the_calm_and_unused_triggers_with_it() {
+    let outcome = carry_out(&plan(vec![
+        at(CALM_MS - 10, 60_000, What::Partition { node: Some(0) }),
+        at(CALM_MS - 10, 60_000, What::Crash { node: Some(1), power: false }),
+        on(Point::Leads, None, 99, 60_000, What::StoreStall),
+    ]));
+    let calm = the_one(&outcome, |event| matches!(event, Event::Calm));
+    for kind in [FaultKind::Partition, FaultKind::Crash] {
+        assert_eq!(time(&outcome, the_one(&outcome, healed(kind))), time(&outcome, calm));
+    }
+    assert!(places(&outcome, began(FaultKind::StoreStall)).is_empty());
+}
+
+#[test]
+fn a_pause_is_over_with_its_process() {
+    let outcome = carry_out(&plan(vec![
+        at(3_000, 4_000, What::Pause { node: Some(1) }),
+        at(3_500, 100, What::Crash { node: Some(1), power: false }),
+    ]));
+    let ends = the_one(&outcome, healed(FaultKind::Pause));
+    assert_eq!(time(&outcome, ends), 3_500 * MS);
+    let says = |entry: &&Entry| matches!(entry.event, Event::Sent { who, .. } if who.node == 1 && who.life == 1);
+    let first = outcome.trace.entries().iter().find(says).unwrap();
+    assert!(first.at < 5_000 * MS);
+}
+
+#[test]
+fn a_swizzle_is_one_fault() {
+    let swizzle = What::Swizzle { step_ms: 50, shift: 1 };
+    let outcome = carry_out(&plan(vec![at(3_000, 1_500, swizzle)]));
+    the_one(&outcome, began(FaultKind::Swizzle));
+    let ends = the_one(&outcome, healed(FaultKind::Swizzle));
+    assert_eq!(time(&outcome, ends), (3_000 + 1_500 + 3 * 50) * MS);
+    let answered = |entry: &&Entry| matches!(entry.event, Event::Answered { answer: Some(_), .. });
+    let during = outcome.trace.entries().iter().filter(answered);
+    let cut_off = |entry: &&Entry| (3_200 * MS..4_500 * MS).contains(&entry.at);
+    assert_eq!(during.filter(cut_off).count(), 0);
+}
+
+#[test]
+fn a_stepped_store_clock_leaves_records_as_they_were_written() {
+    for by_ms in [-700, 700] {
+        let mut plan = plan(vec![at(4_000, 0, What::StoreClockStep { by_ms })]);
+        plan.work.takes_us = 1_500;
+        let outcome = run(&plan, Judging::All).unwrap();
+        assert_eq!(outcome.judge.violation(), None);
+        let steps: Vec<(u64, &StoreStep)> = outcome
+            .trace
+            .entries()
+            .iter()
+            .filter_map(|entry| match &entry.event {
+                Event::Store(step) => Some((entry.at, step)),
+                _ => None,
+            })
+            .collect();
+        assert!(steps.windows(2).all(|pair| pair[1].1.before == pair[0].1.after));
+        let offset = |(at, step): &(u64, &StoreStep)| step.now.cast_signed() - at.cast_signed();
+        let first = offset(&steps[0]);
+        for step in &steps {
+            let stepped = if step.0 >= 4_000 * MS { by_ms * 1_000_000 } else { 0 };
+            assert!((offset(step) - first - stepped).abs() < 1_000, "{step:?}");
+        }
+        let refused = |step: &&(u64, &StoreStep)| step.1.answer == Answer::Held;
+        assert!(steps.iter().filter(refused).all(|(_, step)| step.before == step.after));
+    }
+}

@@ -1,0 +1,57 @@
+//! What the engine can't do.
+
+use tenure_sim::engine::{EngineError, Judging};
+use tenure_sim::plan::{Asking, Fault, PlanError, Point, Scope, Trigger, What, When};
+use tenure_sim::turmoil_engine::run;
+
+use super::{at, on, plan};
+
+#[test]
+fn what_the_engine_cant_do_is_refused_by_name() {
+    let node = Some(0);
+    let whats = [
+        What::Loss { node, permille: 1 },
+        What::Duplicate { node, permille: 1, most_ms: 1 },
+        What::Reorder { node, permille: 1, most_ms: 1 },
+        What::Suspend { node },
+        What::VmStop { node },
+        What::VmRestore { node },
+        What::Leave { node },
+        What::StoreRollback { back_ms: 1 },
+        What::Failover { lag_ms: 1, clock_ahead_ms: 0 },
+        What::OldPrimary { node },
+    ];
+    for what in whats {
+        let (good, bad) = (at(1, 1, What::StoreStall), at(2, 1, what));
+        let error = run(&plan(vec![good, bad]), Judging::All).unwrap_err();
+        let EngineError::Plan(PlanError::Unsupported { index, kind, engine, .. }) = error else {
+            panic!("{error:?}");
+        };
+        assert_eq!((index, kind, engine), (1, bad.kind(), "turmoil"));
+    }
+    let kinds = Scope::Turmoil.kinds();
+    assert!(whats.iter().all(|what| !kinds.contains(&at(1, 1, *what).kind())));
+}
+
+#[test]
+fn triggers_that_the_engine_cant_see_are_refused() {
+    let pause = What::Pause { node: None };
+    let of_renewals =
+        Trigger { point: Point::Sent, node: None, of: Some(Asking::Renew), nth: 1, after_ms: 0 };
+    let cases = [
+        (on(Point::Reply, None, 1, 1, pause), "pause-at-reply", "a reply has come"),
+        (
+            Fault { when: When::On(of_renewals), for_ms: 1, what: pause },
+            "pause-after-send",
+            "kind of request",
+        ),
+    ];
+    for (fault, kind, why) in cases {
+        let error = run(&plan(vec![fault]), Judging::All).unwrap_err().to_string();
+        assert!(error.contains(kind) && error.contains(why), "{error}");
+    }
+    let mut trusting = plan(vec![]);
+    trusting.store.trust_empty_store = true;
+    let error = run(&trusting, Judging::All).unwrap_err().to_string();
+    assert!(error.contains("store.trust_empty_store"), "{error}");
+}

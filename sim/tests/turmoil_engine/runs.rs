@@ -1,0 +1,109 @@
+//! Whole runs: their work, their requests, their settings, and that they are the same again.
+
+use std::time::Duration;
+
+use tenure_sim::engine::Judging;
+use tenure_sim::plan::{FaultKind, Plan, Scope, Settings, What, Work, swarm};
+use tenure_sim::trace::{Answer, Entry, Event, StoreStep};
+use tenure_sim::turmoil_engine::{TICK, run};
+
+use super::{CALM_MS, MS, at, began, carry_out, healed, places, plan, the_one, time};
+
+#[test]
+fn a_write_lands_later_than_its_check_even_if_its_process_is_gone() {
+    let mut slow = plan(vec![at(4_000, 100, What::Crash { node: None, power: false })]);
+    slow.work = Work { every_ms: 30, takes_us: 29_100 };
+    let outcome = run(&slow, Judging::All).unwrap();
+    assert_eq!(outcome.judge.violation(), None);
+    let crashed = the_one(&outcome, |event| matches!(event, Event::Crashed { .. }));
+    let lands = |entry: &Entry| match entry.event {
+        Event::Wrote { checked, .. } => Some(entry.at - checked),
+        _ => None,
+    };
+    let entries = outcome.trace.entries();
+    assert!(entries.iter().filter_map(lands).all(|took| took == 30 * MS));
+    let Event::Crashed { who: gone } = entries[crashed].event else { panic!("no crash") };
+    let afterwards = |entry: &Entry| matches!(entry.event, Event::Wrote { who, .. } if who == gone);
+    assert_eq!(entries[crashed..].iter().filter(|entry| afterwards(entry)).count(), 1);
+}
+
+#[test]
+fn a_leader_is_asked_to_hand_over_in_the_calm() {
+    let handed = Plan { handover: true, ..plan(vec![]) };
+    let outcome = carry_out(&handed);
+    let asked = the_one(&outcome, |event| matches!(event, Event::ResignAsked { .. }));
+    assert!(time(&outcome, asked) > CALM_MS * MS);
+    let later = |event: &Event| matches!(event, Event::Leads { .. });
+    let leads = places(&outcome, later);
+    let successor = *leads.iter().find(|place| **place > asked).unwrap();
+    let ends = u64::try_from(outcome.simulated.as_nanos()).unwrap();
+    assert_eq!(ends - time(&outcome, successor), 300 * MS);
+}
+
+#[test]
+fn every_call_is_answered_once_or_given_up() {
+    let outcome = carry_out(&plan(vec![at(3_000, 1_000, What::Hold { node: Some(0) })]));
+    let mut open = std::collections::BTreeMap::new();
+    let mut answered = 0;
+    for Entry { event, .. } in outcome.trace.entries() {
+        match *event {
+            Event::Sent { who, id, request } => {
+                let last = open.insert((who, id), request);
+                assert!(last.is_none() && id >= 1);
+            }
+            Event::Answered { who, id, .. } => {
+                answered += 1;
+                assert!(open.remove(&(who, id)).is_some());
+            }
+            _ => {}
+        }
+    }
+    assert!(answered > 20 && !open.is_empty(), "{answered} answered, {} not", open.len());
+}
+
+#[test]
+fn nodes_have_settings_of_their_own() {
+    let mut differ = plan(vec![]);
+    let longer = Settings::of_ttl(Duration::from_secs(3)).unwrap();
+    differ.nodes[1].settings = Some(longer);
+    differ.settings.quarantine_ms = longer.quarantine_ms;
+    let outcome = carry_out(&differ);
+    let ttls: std::collections::BTreeSet<u64> = outcome
+        .trace
+        .entries()
+        .iter()
+        .filter_map(|entry| match &entry.event {
+            Event::Store(StoreStep { answer: Answer::Granted { .. }, after, now, .. }) => {
+                after.map(|kept| (kept.lease_end - now) / MS)
+            }
+            _ => None,
+        })
+        .collect();
+    assert!(ttls.iter().all(|ttl| [1_000, 3_000].contains(ttl)), "{ttls:?}");
+    assert_eq!(TICK, Duration::from_millis(1));
+}
+
+#[test]
+fn a_plan_has_one_trace() {
+    for seed in 100..104 {
+        let plan = swarm(seed, &FaultKind::ALL, Scope::Turmoil);
+        let hash = || run(&plan, Judging::All).unwrap().trace.hash();
+        assert_eq!(hash(), hash(), "seed {seed}");
+    }
+}
+
+#[test]
+fn drawn_plans_hold() {
+    for seed in 0..20 {
+        let plan = swarm(seed, &FaultKind::ALL, Scope::Turmoil);
+        let outcome = run(&plan, Judging::All).unwrap();
+        assert_eq!(outcome.judge.violation(), None, "seed {seed}");
+        let calm = |event: &Event| matches!(event, Event::Calm);
+        assert_eq!(places(&outcome, calm).len(), 1, "seed {seed}");
+        for kind in FaultKind::ALL {
+            let begins = places(&outcome, began(kind)).len();
+            let ends = places(&outcome, healed(kind)).len();
+            assert!(ends == 0 || ends == begins, "seed {seed}: {begins} {kind}, {ends} healed");
+        }
+    }
+}
