@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use tenure::store::{HistoryKind, Reply, Request};
+use tenure::store::{HistoryKind, Promise, Reply, Request};
 use tenure::{HolderId, Instant, Token};
 use tenure_core::contract::{self, History, Moment, Record};
 
@@ -203,12 +203,21 @@ pub(crate) async fn random_requests_are_answered_as_by_the_contract<H: Harness>(
         let (ours, theirs) = requests(&model, election, &mut draw, number);
         let due = model.apply(election, ours);
         let mut told = probe.ask_about(job, theirs).await?;
-        if let (Reply::Granted { wait, .. }, tenure_core::Reply::Granted { wait: due, .. }) =
-            (&mut told, due)
-            && probe.traits.history == HistoryKind::SharesFate
-        {
-            // How long it makes wait, if at all, is its own affair.
-            *wait = due;
+        let gives_up_g1 = probe.traits.gives_up.contains(&Promise::SingleLeader);
+        match (&mut told, due) {
+            (Reply::Granted { wait, .. }, tenure_core::Reply::Granted { wait: due, .. })
+                if probe.traits.history == HistoryKind::SharesFate =>
+            {
+                // How long it makes wait, if at all, is its own affair.
+                *wait = due;
+            }
+            (Reply::Held(incumbent), tenure_core::Reply::Held { remaining, .. })
+                if gives_up_g1 && incumbent.remaining <= remaining =>
+            {
+                // The lease may be taken over before it ends, so it may tell to come back before.
+                incumbent.remaining = remaining;
+            }
+            _ => {}
         }
         if !model.agrees(election, due, &told) {
             return Err(Stop::Broken(format!(
