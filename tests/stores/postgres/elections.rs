@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use tenure::store::StoreErrorKind;
 use tenure::store::postgres::Postgres;
+use tenure::store::{Request, StoreErrorKind};
 use tenure::{Config, Elections, Event, StepDownReason};
 use tenure_servers::PostgresServer;
 
 use super::support::{
-    Watch, at, candidate, event, falls, local, proxy, server, soon, start, unix_micros,
+    Watch, at, call, candidate, event, falls, local, proxy, server, soon, start, unix_micros,
 };
 
 fn quick() -> Config {
@@ -208,12 +208,10 @@ async fn a_promoted_replica_makes_the_next_leader_wait_and_grants_a_higher_token
     // A candidate that knows where the primary will be, and does not take for whole what has not got there.
     let two = start(Postgres::new(local(replica.port())), "two", quick()).0;
     let watch = Watch::over(&[&one, &two]);
-    let mut refused = two.events();
-    let error = event(&mut refused, |event| match event {
-        Event::StoreUnavailable { error } => Some(error.clone()),
-        _ => None,
-    });
-    assert_eq!(error.await.kind(), StoreErrorKind::NotPrimary);
+    // As long as it is none, it refuses.
+    let refused = call(&at(replica.port()), Request::Observe).await.unwrap_err();
+    assert_eq!(refused.kind(), StoreErrorKind::NotPrimary);
+    assert!(!two.is_leader());
     primary.stop().unwrap();
     replica.promote().unwrap();
     let promoted = std::time::Instant::now();

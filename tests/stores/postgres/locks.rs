@@ -79,8 +79,8 @@ async fn an_acquire_that_waited_is_granted_by_the_time_of_its_grant() {
     holds.batch_execute("ROLLBACK").await.unwrap();
     let (second, _) = asked.await.unwrap();
     assert!(second.get() >= released, "granted {} us too early", released - second.get());
-    let at_least = TTL.saturating_sub(Duration::from_micros(unix_micros() - released));
     let remaining = held(&store, acquire(3, None)).await.remaining;
+    let at_least = TTL.saturating_sub(Duration::from_micros(unix_micros() - released));
     assert!(remaining >= at_least, "{remaining:?} of {at_least:?}");
 }
 

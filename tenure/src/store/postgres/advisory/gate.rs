@@ -106,13 +106,13 @@ pub(in crate::store::postgres) async fn is_direct(
     config: &PostgresConfig,
     session: &Session,
 ) -> Result<(), StoreError> {
-    let mut request = [0; 16];
-    let (mut ours, theirs) = duplex(request.len());
+    let (mut ours, theirs) = duplex(1024);
     let asked = session.client.cancel_token().cancel_query_raw(theirs, NoTls).await;
     asked.map_err(|error| failed(config, &error))?;
-    // Length, code, process, secret.
+    // Length, code, process; a secret follows.
+    let mut request = [0; 12];
     ours.read_exact(&mut request).await.map_err(|_| unexpected("the number to cancel by"))?;
-    let [_, _, _, _, _, _, _, _, pid @ .., _, _, _, _] = request;
+    let [_, _, _, _, _, _, _, _, pid @ ..] = request;
     let told = i32::from_be_bytes(pid);
     let row = ask(config, session, "SELECT pg_backend_pid()").await?;
     let serves: Option<i32> = row.and_then(|row| number(&row, 0));
