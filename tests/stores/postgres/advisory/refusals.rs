@@ -83,7 +83,8 @@ async fn functions_that_are_not_there_or_of_another_version() {
     server.sql(&LeaseTable::default().schema_sql()).unwrap();
     refuses(&store, StoreErrorKind::Missing, "LeaseTable::advisory_sql").await;
     // The shipped file, which may be run again.
-    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/src/store/postgres/sql/advisory.sql");
+    let file =
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../tenure/src/store/postgres/sql/advisory.sql");
     let file = std::fs::read_to_string(file).unwrap();
     server.sql(&file).unwrap();
     let (token, _) = granted(&store, acquire(1, None)).await;
