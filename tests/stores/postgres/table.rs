@@ -24,7 +24,8 @@ async fn many_who_make_the_table_at_once_make_one() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_shipped_file_may_be_run_again_and_keeps_what_is_there() {
     let server = server();
-    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/src/store/postgres/sql/lease_table.sql");
+    let file =
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../tenure/src/store/postgres/sql/lease_table.sql");
     let file = std::fs::read_to_string(file).unwrap();
     server.sql(&file).unwrap();
     let store = Postgres::new(local(server.port()).create_table(false));
