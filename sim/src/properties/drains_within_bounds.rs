@@ -64,7 +64,8 @@ impl DrainsWithinBounds {
         };
     }
 
-    /// Work that drains has to end, if the renewal was not given up before: by a fast clock it is, sooner.
+    /// Work that drains has to end, if the renewal was not given up before: by a fast clock it is, sooner. Once
+    /// its claim would have ended, nobody listens any more: the lease is let go, and covers what drains.
     fn superseded(&mut self, at: True, who: Who, id: u64) {
         let limits = self.terms.limits_of(who);
         let Some(&Request { id: last, renews: Some(token), sent_at }) = self.asked.get(who) else {
@@ -75,7 +76,9 @@ impl DrainsWithinBounds {
         if is_awaited && self.terms.nobody_counts_too_fast {
             let tenure = self.tenures.of((who, token));
             let over = at.saturating_add(self.terms.tick);
-            tenure.drain_ends = tenure.drain_ends.map(|ends| ends.min(over));
+            if tenure.claim_ends.is_some_and(|claim_ends| at < claim_ends) {
+                tenure.drain_ends = tenure.drain_ends.map(|ends| ends.min(over));
+            }
         }
     }
 
