@@ -99,7 +99,7 @@ impl Property for LeasesHandedBack {
             Event::Sent { who, id, request } => self.candidates.of(who).sent(who, id, request)?,
             Event::Answered { who, id, answer } => self.candidates.of(who).answered(id, answer),
             Event::ResignAsked { who, .. } if self.is_exact => {
-                self.candidates.of(who).resigned = true
+                self.candidates.of(who).resigned = true;
             }
             Event::Elected { who, .. } | Event::Quarantined { who } => {
                 self.candidates.of(who).wins(who)?;

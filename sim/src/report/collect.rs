@@ -79,7 +79,7 @@ impl Collected {
             Event::Hinted { who } => self.mark(at, who, Kind::Hint, "hint"),
             Event::CampaignAsked { .. } => {}
             Event::ResignAsked { who, .. } => {
-                self.mark(at, who, Kind::ResignAsked, "asked to resign")
+                self.mark(at, who, Kind::ResignAsked, "asked to resign");
             }
             Event::Withdrawn { who } => self.mark(at, who, Kind::ResignAsked, "has resigned"),
             Event::Elected { .. }
