@@ -97,6 +97,7 @@ fn call(scripts: Vec<Script>) -> impl Strategy<Value = Step> {
                 "renew" => &[holder, &token, ttl],
                 "release" => &[holder, &token],
                 "observe" => &[],
+                "notify" => &["inbox", "a message"],
                 other => panic!("give the new script {other} its arguments here"),
             };
             Step::new(0, &[&["EVAL", text.as_str()], keys, args].concat())
