@@ -11,15 +11,35 @@ use crate::{etcd, postgres, redis, sqlite};
 conformance!(in_memory, Place::of(Memory::new(), Memory::clone).place());
 conformance!(in_redis, redis::rows::place(RedisRs));
 conformance!(in_redis_by_fred, redis::rows::place(Fred));
-conformance!(in_redis_over_tls, redis::tls::place());
 conformance!(in_redis_behind_sentinels, redis::sentinel::place());
 conformance!(in_a_redis_cluster, redis::cluster::place());
-conformance!(in_redis_with_a_replica, redis::replicas::place());
 conformance!(in_postgres, postgres::rows::place());
 conformance!(in_postgres_under_advisory_locks, postgres::rows::advisory());
-conformance!(in_postgres_with_immediate_takeovers, postgres::rows::advisory_immediate());
 conformance!(in_etcd, etcd::rows::place());
 conformance!(in_sqlite, sqlite::rows::place());
+
+/// Forms that differ from another one in little: the comparison, and what they differ in.
+mod in_short {
+    use super::*;
+
+    const ROWS: [Row; 5] =
+        [Row::Differential, Row::LostReplies, Row::Dropped, Row::Hints, Row::Messages];
+
+    #[test]
+    fn redis_over_tls() {
+        ROWS.map(|row| check(row, redis::tls::place));
+    }
+
+    #[test]
+    fn redis_with_a_replica() {
+        ROWS.map(|row| check(row, redis::replicas::place));
+    }
+
+    #[test]
+    fn postgres_with_immediate_takeovers() {
+        ROWS.map(|row| check(row, postgres::rows::advisory_immediate));
+    }
+}
 
 /// What the other rows can't ask of stores that take an empty server for whole.
 mod trusting {
