@@ -21,6 +21,8 @@ pub mod redis;
 mod request;
 #[cfg(any(feature = "redis", feature = "fred", feature = "postgres", feature = "etcd"))]
 mod secret;
+#[cfg(any(feature = "redis", feature = "fred", feature = "postgres", feature = "etcd"))]
+mod slot;
 #[cfg(all(feature = "sqlite", target_os = "linux"))]
 pub mod sqlite;
 mod traits;

@@ -23,6 +23,7 @@ use super::config::EtcdConfig;
 use super::error::{failed, not_connected};
 use super::keep::Kept;
 use crate::runtime::{Runtime, TokioRuntime};
+use crate::store::slot::{Connection, Slot};
 use crate::store::{Key, StoreError, StoreErrorKind};
 
 /// Servers close connections that are pinged more often than every 5 s. This is for watches: whoever
@@ -36,9 +37,7 @@ const LEAST_VERSION: (u32, u32) = (3, 4);
 pub(super) struct Link {
     pub(super) config: EtcdConfig,
     pub(super) runtime: TokioRuntime,
-    current: Mutex<Option<Arc<Live>>>,
-    /// Held while connecting, so that a crowd of callers opens one connection.
-    connecting: tokio::sync::Mutex<()>,
+    current: Slot<Live>,
     /// Where to begin looking for a member: not with the one that has just failed.
     first: AtomicUsize,
 }
@@ -54,44 +53,16 @@ pub(super) struct Live {
 
 impl Link {
     pub(super) fn new(config: EtcdConfig) -> Self {
-        Self {
-            config,
-            runtime: TokioRuntime,
-            current: Mutex::new(None),
-            connecting: tokio::sync::Mutex::new(()),
-            first: AtomicUsize::new(0),
-        }
+        Self { config, runtime: TokioRuntime, current: Slot::default(), first: AtomicUsize::new(0) }
     }
 
     /// The connection, opened anew if there is none.
     pub(super) async fn live(&self) -> Result<Arc<Live>, StoreError> {
-        if let Some(live) = self.current() {
-            return Ok(live);
-        }
-        let _turn = self.connecting.lock().await;
-        if let Some(live) = self.current() {
-            return Ok(live);
-        }
-        let within = self.config.connect_timeout;
-        let live = tokio::select! {
-            biased;
-            live = self.connect() => Arc::new(live?),
-            () = self.after(within) => {
-                let detail = format!("no member answered within {within:?}");
-                return Err(StoreError::new(StoreErrorKind::Unreachable, detail));
-            }
-        };
-        *self.current.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&live));
-        Ok(live)
+        self.current.get(&self.runtime, self.config.connect_timeout, || self.connect()).await
     }
 
     pub(super) async fn after(&self, time: Duration) {
         self.runtime.sleep_until(self.runtime.now() + time).await;
-    }
-
-    fn current(&self) -> Option<Arc<Live>> {
-        let current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
-        current.as_ref().filter(|live| !live.dead.is_cancelled()).cloned()
     }
 
     /// The first member that answers, of those asked one shortly after the other.
@@ -176,6 +147,12 @@ fn supported(version: &str) -> Result<(), StoreError> {
     Err(StoreError::new(StoreErrorKind::UnsupportedVersion, detail))
 }
 
+impl Connection for Live {
+    fn dead(&self) -> &CancellationToken {
+        &self.dead
+    }
+}
+
 impl Live {
     fn new(client: Client) -> Self {
         Self { client, dead: CancellationToken::new(), kept: Mutex::default() }
@@ -194,7 +171,7 @@ impl Live {
 
 impl Drop for Link {
     fn drop(&mut self) {
-        if let Some(live) = self.current() {
+        if let Some(live) = self.current.current() {
             live.dead.cancel();
         }
     }
@@ -203,27 +180,6 @@ impl Drop for Link {
 impl fmt::Debug for Link {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.config.fmt(f)
-    }
-}
-
-/// Condemns the connection unless the request on it came to an end that says nothing against it.
-pub(super) struct Answered<'a>(Option<&'a CancellationToken>);
-
-impl<'a> Answered<'a> {
-    pub(super) fn pending(live: &'a Live) -> Self {
-        Self(Some(&live.dead))
-    }
-
-    pub(super) fn yes(mut self) {
-        self.0 = None;
-    }
-}
-
-impl Drop for Answered<'_> {
-    fn drop(&mut self) {
-        if let Some(dead) = self.0.take() {
-            dead.cancel();
-        }
     }
 }
 

@@ -7,10 +7,11 @@ use futures_core::Stream;
 use super::acquire::Asker;
 use super::config::EtcdConfig;
 use super::error::is_refusal;
-use super::link::{Answered, Link};
+use super::link::Link;
 use super::session::{Session, whole_seconds};
 use super::state::unexpected;
 use super::wakeup;
+use crate::store::slot::Answered;
 use crate::store::{
     Hint, HistoryKind, Key, Reply, Request, Store, StoreError, StoreTraits, TokenKind,
 };
@@ -64,7 +65,7 @@ impl Store for Etcd {
         };
         let live = self.0.live().await?;
         let session = Session::new(&self.0, &live, key);
-        let pending = Answered::pending(&live);
+        let pending = Answered::pending(&*live);
         let reply = match &request {
             Request::Acquire { holder, seen, quarantine, profile, .. } => {
                 let (holder, seen, quarantine) = (*holder, *seen, *quarantine);

@@ -6,8 +6,9 @@ use std::time::Duration;
 use etcd_client::{WatchFilterType, WatchOptions, WatchStream};
 use futures_core::Stream;
 
-use super::link::{Answered, Link, Live};
+use super::link::{Link, Live};
 use crate::store::Hint;
+use crate::store::slot::Answered;
 
 const RETRY_LEAST: Duration = Duration::from_millis(100);
 const RETRY_MOST: Duration = Duration::from_secs(5);
@@ -56,7 +57,7 @@ async fn begin(link: &Link, name: &str) -> Option<(Arc<Live>, WatchStream)> {
             return None;
         }
     };
-    let pending = Answered::pending(&live);
+    let pending = Answered::pending(&*live);
     let ends = WatchOptions::new().with_filters([WatchFilterType::NoPut]);
     let mut client = live.client.watch_client();
     let created = async {

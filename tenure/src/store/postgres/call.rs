@@ -7,8 +7,8 @@ use tokio_postgres::{Client, Error, Row, Statement};
 
 use super::error::{failed, is_fatal};
 use super::link::{Link, Live};
-use super::slot::Answered;
 use super::{LeaseTable, reply, wakeup};
+use crate::store::slot::Answered;
 use crate::store::{Key, Reply, Request, StoreError, StoreErrorKind};
 use crate::{HolderId, Token};
 

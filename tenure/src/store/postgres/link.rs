@@ -13,11 +13,11 @@ use super::advisory::{self, Gate};
 use super::call::Statements;
 use super::error::failed;
 use super::session::Session;
-use super::slot::Slot;
 use super::table::quoted;
 use super::wakeup::Listeners;
 use super::{LeaseTable, PostgresConfig};
 use crate::runtime::Runtime;
+use crate::store::slot::{Connection, Slot, in_time};
 use crate::store::{StoreError, StoreErrorKind};
 
 pub(super) struct Link {
@@ -50,29 +50,15 @@ impl Link {
 
     /// The connection for requests, opened anew if there is none.
     pub(super) async fn live(&self) -> Result<Arc<Live>, StoreError> {
-        self.requests.get(|| self.in_time(self.connect())).await
+        self.requests.get(&*self.runtime, self.config.connect_timeout, || self.connect()).await
     }
 
     /// The connection on which wake-ups arrive. It ends with that for requests: a network that lets no
     /// reply through lets no wake-up through either, and nobody would notice.
     pub(super) async fn listening(&self) -> Result<Arc<Session>, StoreError> {
         let live = self.live().await?;
-        self.listening.get(|| self.in_time(self.listen(&live))).await
-    }
-
-    async fn in_time<T>(
-        &self,
-        connect: impl Future<Output = Result<T, StoreError>>,
-    ) -> Result<T, StoreError> {
         let within = self.config.connect_timeout;
-        tokio::select! {
-            biased;
-            connected = connect => connected,
-            () = self.runtime.sleep_until(self.runtime.now() + within) => {
-                let detail = format!("no connection within {within:?}");
-                Err(StoreError::new(StoreErrorKind::Unreachable, detail))
-            }
-        }
+        self.listening.get(&*self.runtime, within, || self.listen(&live)).await
     }
 
     async fn connect(&self) -> Result<Live, StoreError> {
@@ -186,7 +172,9 @@ impl Link {
     pub(super) async fn listening_for_messages(&self) -> Result<Arc<Session>, StoreError> {
         let session = self.listening().await?;
         let half_way = session.dead.clone().drop_guard();
-        self.in_time(self.listen_to(&session, &self.config.table.inbox())).await?;
+        let inbox = self.config.table.inbox();
+        let listens = self.listen_to(&session, &inbox);
+        in_time(&*self.runtime, self.config.connect_timeout, listens).await?;
         half_way.disarm();
         Ok(session)
     }
@@ -213,14 +201,14 @@ impl fmt::Debug for Link {
     }
 }
 
-impl AsRef<Session> for Session {
-    fn as_ref(&self) -> &Session {
-        self
+impl Connection for Session {
+    fn dead(&self) -> &CancellationToken {
+        &self.dead
     }
 }
 
-impl AsRef<Session> for Live {
-    fn as_ref(&self) -> &Session {
-        &self.session
+impl Connection for Live {
+    fn dead(&self) -> &CancellationToken {
+        &self.session.dead
     }
 }

@@ -29,7 +29,6 @@ mod error;
 mod link;
 mod reply;
 mod session;
-mod slot;
 mod store;
 mod table;
 mod wakeup;

@@ -8,10 +8,10 @@ use futures_core::Stream;
 use super::call::micros;
 use super::error::{failed, is_fatal};
 use super::link::Link;
-use super::slot::Answered;
 use super::{PostgresConfig, wakeup};
 use crate::Token;
 use crate::runtime::{Runtime, TokioRuntime};
+use crate::store::slot::Answered;
 use crate::store::{
     Hint, Key, Message, Reply, Request, Store, StoreError, StoreErrorKind, StoreTraits,
 };

@@ -10,18 +10,17 @@ use super::session::{self, Live};
 use super::wakeup::Channels;
 use super::{route, sentinel};
 use crate::runtime::Runtime;
-use crate::store::{StoreError, StoreErrorKind};
+use crate::store::StoreError;
+use crate::store::slot::Slot;
 
 pub(super) struct Link {
     pub(super) config: RedisConfig,
     pub(super) runtime: Arc<dyn Runtime>,
     pub(super) channels: Arc<Channels>,
     pub(super) rounds: Rounds,
-    current: Mutex<Option<Arc<Live>>>,
+    current: Slot<Live>,
     /// The connections to those who know which server to use.
     knowing: Mutex<BTreeMap<Address, Arc<Live>>>,
-    /// Held while connecting, so that a crowd of callers opens one connection.
-    connecting: tokio::sync::Mutex<()>,
 }
 
 impl Link {
@@ -31,38 +30,14 @@ impl Link {
             runtime,
             channels: Arc::default(),
             rounds: Rounds::default(),
-            current: Mutex::new(None),
+            current: Slot::default(),
             knowing: Mutex::default(),
-            connecting: tokio::sync::Mutex::new(()),
         }
     }
 
     /// The connection, opened anew if there is none.
     pub(super) async fn live(&self) -> Result<Arc<Live>, StoreError> {
-        if let Some(live) = self.current() {
-            return Ok(live);
-        }
-        let _turn = self.connecting.lock().await;
-        if let Some(live) = self.current() {
-            return Ok(live);
-        }
-        let late = self.runtime.sleep_until(self.runtime.now() + self.config.connect_timeout);
-        let live = tokio::select! {
-            biased;
-            live = self.connect() => Arc::new(live?),
-            () = late => {
-                let within = self.config.connect_timeout;
-                let detail = format!("no connection within {within:?}");
-                return Err(StoreError::new(StoreErrorKind::Unreachable, detail));
-            }
-        };
-        *self.current.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&live));
-        Ok(live)
-    }
-
-    fn current(&self) -> Option<Arc<Live>> {
-        let current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
-        current.as_ref().filter(|live| !live.dead.is_cancelled()).cloned()
+        self.current.get(&*self.runtime, self.config.connect_timeout, || self.connect()).await
     }
 
     async fn connect(&self) -> Result<Live, StoreError> {
@@ -98,7 +73,7 @@ impl Link {
 impl Drop for Link {
     fn drop(&mut self) {
         let knowing = self.knowing.get_mut().unwrap_or_else(PoisonError::into_inner);
-        for live in std::mem::take(knowing).into_values().chain(self.current()) {
+        for live in std::mem::take(knowing).into_values().chain(self.current.current()) {
             live.dead.cancel();
         }
     }

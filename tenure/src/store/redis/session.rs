@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::config::{Address, Login};
 use super::link::Link;
+use crate::store::slot::{Answered, Connection};
 use crate::store::{StoreError, StoreErrorKind};
 
 /// A connection that was working when last seen.
@@ -83,6 +84,12 @@ fn session(login: &Login, database: u8) -> RedisConnectionInfo {
     session
 }
 
+impl Connection for Live {
+    fn dead(&self) -> &CancellationToken {
+        &self.dead
+    }
+}
+
 impl Live {
     /// One command and its answer. The client hands on an error reply as a value like any other.
     pub(super) async fn answer(&self, command: &Cmd) -> RedisResult<Value> {
@@ -97,28 +104,6 @@ impl Live {
             pending.yes();
         }
         answer.map_err(|error| failed(&error))
-    }
-}
-
-/// Condemns the connection unless the request on it was answered: a caller that gave up has dropped
-/// the request half way, and the connection may be stuck for good.
-pub(super) struct Answered<'a>(Option<&'a CancellationToken>);
-
-impl<'a> Answered<'a> {
-    pub(super) fn pending(live: &'a Live) -> Self {
-        Self(Some(&live.dead))
-    }
-
-    pub(super) fn yes(mut self) {
-        self.0 = None;
-    }
-}
-
-impl Drop for Answered<'_> {
-    fn drop(&mut self) {
-        if let Some(dead) = self.0.take() {
-            dead.cancel();
-        }
     }
 }
 

@@ -9,10 +9,11 @@ use super::cluster::{self, Elsewhere, REDIRECTIONS};
 use super::link::Link;
 use super::reply::{self, Field};
 use super::script::Invocation;
-use super::session::{self, Answered, Live, failed};
+use super::session::{self, Live, failed};
 use super::{RedisConfig, route, wakeup};
 use crate::Token;
 use crate::runtime::{Runtime, TokioRuntime};
+use crate::store::slot::Answered;
 use crate::store::{
     Hint, Key, Message, Reply, Request, Store, StoreError, StoreErrorKind, StoreTraits,
 };

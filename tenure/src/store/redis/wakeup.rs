@@ -10,9 +10,10 @@ use redis::{PushInfo, PushKind, Value};
 use tokio::sync::broadcast;
 
 use super::link::Link;
-use super::session::{Answered, Live};
+use super::session::Live;
 use crate::Token;
 use crate::store::fanout::Fanout;
+use crate::store::slot::Answered;
 use crate::store::{Hint, Message};
 
 /// Who waits on which channel.
@@ -104,7 +105,7 @@ async fn subscribe(link: &Link, channel: &str) -> Option<Arc<Live>> {
             return None;
         }
     };
-    let pending = Answered::pending(&live);
+    let pending = Answered::pending(&*live);
     let mut connection = live.connection.clone();
     let late = link.runtime.sleep_until(link.runtime.now() + link.config.connect_timeout);
     tokio::select! {

@@ -1,6 +1,6 @@
 //! A pair of physical connections, replaced whenever either may be stuck.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use fred::clients::Client;
@@ -16,13 +16,12 @@ use crate::runtime::{Runtime, TokioRuntime};
 use crate::store::redis::config::{Address, RedisConfig, Servers};
 use crate::store::redis::script::Invocation;
 use crate::store::redis::{Secret, reply};
+use crate::store::slot::{Connection, Slot};
 use crate::store::{StoreError, StoreErrorKind};
 
 pub(super) struct Link {
     pub(super) config: RedisConfig,
-    current: Mutex<Option<Arc<Live>>>,
-    /// Held while connecting, so that a crowd of callers opens one pair of connections.
-    connecting: tokio::sync::Mutex<()>,
+    current: Slot<Live>,
 }
 
 /// Connections that were working when last seen.
@@ -35,34 +34,12 @@ pub(super) struct Live {
 
 impl Link {
     pub(super) fn new(config: RedisConfig) -> Self {
-        Self { config, current: Mutex::new(None), connecting: tokio::sync::Mutex::new(()) }
-    }
-
-    fn current(&self) -> Option<Arc<Live>> {
-        let current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
-        current.as_ref().filter(|live| !live.dead.is_cancelled()).cloned()
+        Self { config, current: Slot::default() }
     }
 
     /// The connections, opened anew if there are none.
     pub(super) async fn live(&self) -> Result<Arc<Live>, StoreError> {
-        if let Some(live) = self.current() {
-            return Ok(live);
-        }
-        let _turn = self.connecting.lock().await;
-        if let Some(live) = self.current() {
-            return Ok(live);
-        }
-        let within = self.config.connect_timeout;
-        let live = tokio::select! {
-            biased;
-            live = self.connect() => Arc::new(live?),
-            () = after(within) => {
-                let detail = format!("no connection within {within:?}");
-                return Err(StoreError::new(StoreErrorKind::Unreachable, detail));
-            }
-        };
-        *self.current.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&live));
-        Ok(live)
+        self.current.get(&TokioRuntime, self.config.connect_timeout, || self.connect()).await
     }
 
     async fn connect(&self) -> Result<Live, StoreError> {
@@ -158,9 +135,15 @@ async fn open(client: &Client) -> Result<AbortOnDropHandle<Result<(), Error>>, E
 
 impl Drop for Link {
     fn drop(&mut self) {
-        if let Some(live) = self.current() {
+        if let Some(live) = self.current.current() {
             live.dead.cancel();
         }
+    }
+}
+
+impl Connection for Live {
+    fn dead(&self) -> &CancellationToken {
+        &self.dead
     }
 }
 
