@@ -132,8 +132,48 @@ fn the_inequality_holds_to_the_nanosecond() {
 #[test]
 fn a_stores_granularity_is_checked_again() {
     assert_eq!(Config::normal().with_granularity(ms(1)), Ok(Config::normal()));
-    let coarse = Config::normal().with_granularity(secs(3));
+    let set = fifteen().renew_interval(secs(5)).request_timeout(ms(1_500)).stop_margin(ms(1_500));
+    let coarse = set.build().and_then(|config| config.with_granularity(secs(3)));
     assert!(matches!(coarse, Err(ConfigError::RenewalsDoNotFit { .. })));
+}
+
+#[test]
+fn what_nobody_set_follows_from_what_a_coarse_store_leaves_of_the_ttl() {
+    for config in [Config::fast_failover(), Config::normal(), Config::unreliable_network()] {
+        let coarse = config.with_granularity(secs(3)).unwrap();
+        let left = coarse.ttl().saturating_sub(secs(3));
+        assert_eq!(coarse.ttl(), config.ttl());
+        assert_eq!(coarse.renew_interval(), left / 3);
+        assert_eq!([coarse.request_timeout(), coarse.stop_margin()], [left / 10; 2]);
+        assert_eq!(coarse.retry(), ((left / 150).min(ms(100)), (left / 15).min(secs(1))));
+        assert_eq!([coarse.poll_bound(), coarse.quarantine()], [config.ttl(); 2]);
+        assert_eq!(coarse.with_granularity(ms(1)), Ok(config));
+    }
+    // Up to a hundredth is nothing; what was set stays.
+    let hundredth = Config::normal().with_granularity(ms(150)).unwrap();
+    assert_eq!(hundredth.renew_interval(), secs(5));
+    let set = fifteen().renew_interval(secs(2)).build().unwrap();
+    let coarse = set.with_granularity(secs(3)).unwrap();
+    assert_eq!([coarse.renew_interval(), coarse.request_timeout()], [secs(2), ms(1_200)]);
+    // For as long as the renewals can fit, they do.
+    for left in (30..2_000).step_by(7) {
+        let coarse = Config::normal().with_granularity(ms(15_000 - left));
+        assert!(coarse.is_ok(), "{left} ms: {coarse:?}");
+    }
+    let nothing = Config::normal().with_granularity(secs(15));
+    assert!(matches!(nothing, Err(ConfigError::RenewalsDoNotFit { .. })), "{nothing:?}");
+}
+
+#[test]
+fn a_store_without_hints_is_asked_more_often() {
+    for config in [Config::normal(), Config::builder(ms(100)).build().unwrap()] {
+        let often = config.without_hints();
+        assert_eq!(often.poll_bound(), config.ttl() / 50);
+        assert_eq!(often.with_granularity(ms(1)).unwrap().poll_bound(), config.ttl() / 50);
+        assert_eq!([often.quarantine(), often.drain_bound()], [config.ttl(); 2]);
+    }
+    let set = fifteen().poll_bound(secs(9)).build().unwrap();
+    assert_eq!(set.without_hints(), set);
 }
 
 #[test]

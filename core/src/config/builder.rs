@@ -2,19 +2,22 @@
 
 use core::time::Duration;
 
+use super::chosen::Chosen;
 use super::{Config, ConfigError, MILLION, RenewErrorPolicy};
 use crate::time::nanos;
 
 const TTL_LEAST: Duration = Duration::from_millis(100);
 const TTL_MOST: Duration = Duration::from_secs(24 * 3_600);
-const RETRY_LEAST: Duration = Duration::from_millis(1);
+/// The least of whatever is waited for.
+const LEAST: Duration = Duration::from_millis(1);
 /// The resolution of [`Instant`](crate::Instant), in which a store's clock is read at best: what it shows
 /// has gone by for up to that much longer.
 const GRANULARITY_LEAST: Duration = Duration::from_nanos(1);
 const DRIFT_LEAST_PPM: u32 = 1;
 const DRIFT_MOST_PPM: u32 = 200_000;
 
-/// Builds a [`Config`]. What is not set follows from the TTL.
+/// Builds a [`Config`]. What is not set follows from the TTL; or, with a store so coarse that it may end a
+/// lease early by more than a hundredth of that, from what is then left of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[must_use]
 pub struct ConfigBuilder(Config);
@@ -23,37 +26,38 @@ impl ConfigBuilder {
     pub(super) const fn new(ttl: Duration) -> Self {
         Self(Config {
             ttl,
-            renew_interval: part(ttl, 3),
-            request_timeout: part(ttl, 10),
-            stop_margin: part(ttl, 10),
+            renew_interval: Duration::ZERO,
+            request_timeout: Duration::ZERO,
+            stop_margin: Duration::ZERO,
             drift_ppm: 10_000,
-            retry_least: longer(RETRY_LEAST, shorter(part(ttl, 150), Duration::from_millis(100))),
-            retry_most: shorter(part(ttl, 15), Duration::from_secs(1)),
+            retry_least: Duration::ZERO,
+            retry_most: Duration::ZERO,
             poll_bound: ttl,
             drain_bound: ttl,
             quarantine: ttl,
             granularity: Duration::from_millis(1),
             on_renew_error: RenewErrorPolicy::KeepUntilExpiry,
+            chosen: Chosen::NONE,
         })
     }
 
     /// From one renewal's sending to the next one's. Default: a third of the TTL.
     pub const fn renew_interval(mut self, interval: Duration) -> Self {
         self.0.renew_interval = interval;
-        self
+        self.choose(Chosen::RENEW_INTERVAL)
     }
 
     /// How long to wait for a reply. Default: a tenth of the TTL.
     pub const fn request_timeout(mut self, timeout: Duration) -> Self {
         self.0.request_timeout = timeout;
-        self
+        self.choose(Chosen::REQUEST_TIMEOUT)
     }
 
     /// How long before the lease can end at the store the claim ends: time for work to stop between
     /// its last check and its effect. Zero is allowed. Default: a tenth of the TTL.
     pub const fn stop_margin(mut self, margin: Duration) -> Self {
         self.0.stop_margin = margin;
-        self
+        self.choose(Chosen::STOP_MARGIN)
     }
 
     /// How far the *rate* of any clock, a candidate's or the store's, may be off, in parts per
@@ -69,14 +73,14 @@ impl ConfigBuilder {
     pub const fn retry(mut self, least: Duration, most: Duration) -> Self {
         self.0.retry_least = least;
         self.0.retry_most = most;
-        self
+        self.choose(Chosen::RETRY)
     }
 
     /// The longest time between two tries of a waiting candidate, for stores and networks that lose
-    /// hints. Default: the TTL.
+    /// hints. Default: the TTL; with a store that has no hints at all, a fiftieth of it.
     pub const fn poll_bound(mut self, bound: Duration) -> Self {
         self.0.poll_bound = bound;
-        self
+        self.choose(Chosen::POLL_BOUND)
     }
 
     /// The longest time that leader-only work is given to end after a resignation. Default: the TTL.
@@ -106,29 +110,61 @@ impl ConfigBuilder {
         self
     }
 
+    const fn choose(mut self, setting: Chosen) -> Self {
+        self.0.chosen = self.0.chosen.and(setting);
+        self
+    }
+
     /// Checks the settings against each other.
     ///
     /// # Errors
     /// If a setting is out of its range, or if they can't hold together: at least three tries of a
     /// renewal must fit before a claim ends.
     pub const fn build(self) -> Result<Config, ConfigError> {
-        self.0.check()
+        self.0.derive().check()
     }
 }
 
 impl Config {
+    /// Fills in what nobody has chosen.
+    pub(super) const fn derive(mut self) -> Self {
+        let lease = if nanos(self.granularity) <= nanos(self.ttl) / 100 {
+            self.ttl
+        } else {
+            self.ttl.saturating_sub(self.granularity)
+        };
+        if !self.chosen.has(Chosen::RENEW_INTERVAL) {
+            self.renew_interval = longer(LEAST, part(lease, 3));
+        }
+        if !self.chosen.has(Chosen::REQUEST_TIMEOUT) {
+            self.request_timeout = longer(LEAST, part(lease, 10));
+        }
+        if !self.chosen.has(Chosen::STOP_MARGIN) {
+            self.stop_margin = part(lease, 10);
+        }
+        if !self.chosen.has(Chosen::RETRY) {
+            self.retry_least = longer(LEAST, shorter(part(lease, 150), Duration::from_millis(100)));
+            self.retry_most = longer(LEAST, shorter(part(lease, 15), Duration::from_secs(1)));
+        }
+        self
+    }
+
+    pub(super) const fn poll_often(self) -> Self {
+        Self { poll_bound: longer(LEAST, part(self.ttl, 50)), ..self }
+    }
+
     pub(super) const fn check(self) -> Result<Self, ConfigError> {
         let ranges = [
             ("ttl", self.ttl, TTL_LEAST, TTL_MOST),
-            ("renew interval", self.renew_interval, Duration::from_millis(1), self.ttl),
-            ("request timeout", self.request_timeout, Duration::from_millis(1), self.ttl),
+            ("granularity", self.granularity, GRANULARITY_LEAST, self.ttl),
+            ("renew interval", self.renew_interval, LEAST, self.ttl),
+            ("request timeout", self.request_timeout, LEAST, self.ttl),
             ("stop margin", self.stop_margin, Duration::ZERO, self.ttl),
-            ("least retry", self.retry_least, RETRY_LEAST, self.retry_most),
-            ("largest retry", self.retry_most, Duration::from_millis(1), self.ttl),
-            ("poll bound", self.poll_bound, Duration::from_millis(1), TTL_MOST),
+            ("least retry", self.retry_least, LEAST, self.retry_most),
+            ("largest retry", self.retry_most, LEAST, self.ttl),
+            ("poll bound", self.poll_bound, LEAST, TTL_MOST),
             ("drain bound", self.drain_bound, Duration::ZERO, TTL_MOST),
             ("quarantine", self.quarantine, self.ttl, TTL_MOST.saturating_mul(7)),
-            ("granularity", self.granularity, GRANULARITY_LEAST, self.ttl),
         ];
         let mut i = 0;
         while i < ranges.len() {
@@ -161,8 +197,8 @@ impl Config {
     }
 }
 
-const fn part(ttl: Duration, parts: u64) -> Duration {
-    Duration::from_nanos(nanos(ttl) / parts)
+const fn part(lease: Duration, parts: u64) -> Duration {
+    Duration::from_nanos(nanos(lease) / parts)
 }
 
 const fn shorter(one: Duration, other: Duration) -> Duration {

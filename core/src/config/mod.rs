@@ -1,6 +1,7 @@
 //! How a candidate keeps time: what it may be set to, and what follows from it.
 
 mod builder;
+mod chosen;
 mod error;
 mod explain;
 
@@ -10,6 +11,7 @@ pub use explain::Explanation;
 
 use core::time::Duration;
 
+use self::chosen::Chosen;
 use crate::time::{Instant, nanos};
 
 /// One million: drift bounds are given in parts of it.
@@ -43,6 +45,7 @@ pub struct Config {
     pub(crate) quarantine: Duration,
     pub(crate) granularity: Duration,
     pub(crate) on_renew_error: RenewErrorPolicy,
+    chosen: Chosen,
 }
 
 impl Config {
@@ -66,12 +69,20 @@ impl Config {
         const { preset(ConfigBuilder::new(Duration::from_secs(60))) }
     }
 
-    /// The same settings for a store whose clock ends leases up to `granularity` early.
+    /// The same settings for a store whose clock ends leases up to `granularity` early. Those that were
+    /// left to follow from the TTL follow from what is left of it; so the presets suit coarse stores too.
     ///
     /// # Errors
-    /// If what then remains of the TTL is too short for the renewals.
+    /// If what then remains of the TTL is too short for the renewals as they were set.
     pub const fn with_granularity(self, granularity: Duration) -> Result<Self, ConfigError> {
-        Self { granularity, ..self }.check()
+        Self { granularity, ..self }.derive().check()
+    }
+
+    /// The same settings for a store that wakes nobody. Unless it was set, the poll bound is then a fiftieth
+    /// of the TTL: a release is found by asking.
+    #[must_use]
+    pub const fn without_hints(self) -> Self {
+        if self.chosen.has(Chosen::POLL_BOUND) { self } else { self.poll_often() }
     }
 
     /// How long the store keeps the lease after the last renewal, by its own clock.

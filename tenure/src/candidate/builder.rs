@@ -166,6 +166,7 @@ impl CandidateBuilder {
         let config = config
             .with_granularity(granularity)
             .map_err(|source| StartError::Config { store: traits.name, source })?;
+        let config = if traits.push { config } else { config.without_hints() };
         if config.ttl() < traits.least_ttl {
             return Err(StartError::TtlTooShort {
                 store: traits.name,

@@ -12,7 +12,8 @@ pub struct StoreTraits {
     pub granularity: Duration,
     /// The shortest TTL that the store can keep.
     pub least_ttl: Duration,
-    /// Whether the store wakes waiting candidates; otherwise they poll.
+    /// Whether the store wakes waiting candidates; otherwise they poll, at
+    /// [`Config::without_hints`](crate::Config::without_hints) unless a poll bound was set.
     pub push: bool,
     /// Whether the store brings messages to the leader.
     pub messages: bool,

@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use tenure::store::etcd::Etcd;
+use tenure::store::etcd::{Etcd, EtcdConfig};
 use tenure::store::{Reply, Request, StoreErrorKind};
-use tenure::{Candidate, StartError};
+use tenure::{Candidate, Config, ConfigBuilder, StartError};
 use tenure_servers::EtcdServer;
 use tenure_sim::conformance::{Data, Mishap};
 
 use super::support::{
     Place, TTL, acquire, acquire_for, answered, at, call, granted, held, local, release, renew,
-    renew_for, server,
+    renew_for, server, soon, start,
 };
 
 /// A server of a test's own.
@@ -81,12 +81,26 @@ async fn a_server_that_lengthens_leases_is_not_as_it_was_said_to_be() {
 
 #[tokio::test]
 async fn settings_that_can_not_hold_are_refused_before_anything_is_sent() {
-    let start = |ttl| {
-        let config = tenure::Config::builder(Duration::from_secs(ttl)).build().unwrap();
-        Candidate::builder(at(&[1]), "job").config(config).start()
+    let with = |config: ConfigBuilder| {
+        Candidate::builder(at(&[1]), "job").config(config.build().unwrap()).start()
     };
-    assert!(matches!(start(2), Err(StartError::Config { store: "etcd", .. })));
-    start(30).unwrap();
+    let ttl = |seconds| Config::builder(Duration::from_secs(seconds));
+    assert!(matches!(with(ttl(1)), Err(StartError::Config { store: "etcd", .. })));
+    let impatient = ttl(5).request_timeout(Duration::from_millis(550));
+    assert!(matches!(with(impatient), Err(StartError::Config { store: "etcd", .. })));
+    with(ttl(30)).unwrap();
+}
+
+/// A cluster with the usual election timeout ends leases up to three seconds early.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn all_presets_suit_etcd_as_it_comes() {
+    let server = EtcdServer::start().unwrap();
+    for config in [Config::fast_failover(), Config::normal(), Config::unreliable_network()] {
+        let usual = EtcdConfig::new("127.0.0.1", server.port()).trust_empty_store(true);
+        let (candidate, _) = start(Etcd::new(usual), "one", config);
+        soon(candidate.elected()).await.unwrap();
+        soon(candidate.stop()).await.unwrap();
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
