@@ -13,7 +13,8 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use criterion::Criterion;
-use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
+use rusqlite::TransactionBehavior::{Deferred, Immediate};
+use rusqlite::{Connection, OptionalExtension, Transaction, params};
 use tempfile::TempDir;
 use tenure::store::sqlite::{STATEMENTS, Sqlite, SqliteConfig};
 use tenure::store::{Key, Profile, Reply, Request, Store};
@@ -203,7 +204,7 @@ impl Bare {
             match operation {
                 Operation::Acquire => self.acquire(key.as_str())?,
                 Operation::Renew => self.renew(key.as_str())?,
-                Operation::Observe => self.select("election", &[&key.as_str()])?,
+                Operation::Observe => self.observe(key.as_str())?,
             }
         }
         Ok(started.elapsed())
@@ -211,20 +212,27 @@ impl Bare {
 
     fn acquire(&self, key: &str) -> rusqlite::Result<()> {
         self.in_transaction(|| {
-            self.select("election", &[&key])?;
             self.select("history", &[])?;
+            self.select("election", &[&key])?;
             let (end, ttl) = (self.later(), 86_400_000_000_i64);
             let holder = HOLDER.to_bits().to_be_bytes();
-            self.execute("grant", params![key, end, holder, end, ttl, false, NAME, METADATA])
+            self.execute("grant", params![key, end, holder, end, ttl, false, NAME, METADATA, end])
         })
     }
 
     fn renew(&self, key: &str) -> rusqlite::Result<()> {
         self.in_transaction(|| {
+            self.select("history", &[])?;
             self.select("election", &[&key])?;
             let (end, ttl) = (self.later(), 86_400_000_000_i64);
-            self.execute("change", params![key, end, ttl, false])
+            self.execute("change", params![key, end, ttl, false, end])
         })
+    }
+
+    fn observe(&self, key: &str) -> rusqlite::Result<()> {
+        let _snapshot = Transaction::new_unchecked(&self.connection, Deferred)?;
+        self.select("history", &[])?;
+        self.select("election", &[&key])
     }
 
     fn later(&self) -> i64 {
@@ -233,8 +241,7 @@ impl Bare {
     }
 
     fn in_transaction(&self, step: impl FnOnce() -> rusqlite::Result<()>) -> rusqlite::Result<()> {
-        let immediate = TransactionBehavior::Immediate;
-        let transaction = rusqlite::Transaction::new_unchecked(&self.connection, immediate)?;
+        let transaction = Transaction::new_unchecked(&self.connection, Immediate)?;
         step()?;
         transaction.commit()
     }

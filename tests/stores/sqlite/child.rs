@@ -24,10 +24,10 @@ pub(crate) fn after_mounting(script: &str, test: &str, folder: &Path, file: &Pat
     of(command, test, file)
 }
 
-/// The same in another time namespace.
+/// The same in another time namespace, where the host has been up for a day longer.
 pub(crate) fn at_another_time(test: &str, file: &Path) -> Command {
     let mut command = unshare("--time");
-    command.arg(std::env::current_exe().unwrap());
+    command.args(["--boottime", "86400"]).arg(std::env::current_exe().unwrap());
     of(command, test, file)
 }
 

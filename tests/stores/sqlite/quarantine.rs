@@ -2,14 +2,18 @@
 
 use std::time::Duration;
 
-use tenure::store::Reply;
+use tenure::Token;
 use tenure::store::sqlite::Sqlite;
+use tenure::store::{Reply, Request};
 
 use super::child;
-use super::support::{Folder, acquire, call, config, granted, past_tenure, release, whole};
+use super::support::{
+    Folder, acquire, call, config, granted, past_tenure, release, renew, sql, whole,
+};
 
 /// Lets the file have been known for longer than the quarantine.
 const KNOWN_FOR_LONG: &str = "UPDATE history SET known_since = 1";
+const TOKEN: &str = "SELECT token FROM elections";
 
 #[tokio::test]
 async fn the_first_leader_waits_unless_a_file_without_grants_is_trusted() {
@@ -83,11 +87,19 @@ async fn tokens_outlive_the_file() {
     assert_eq!(call(&folder.distrustful(), release(1, last)).await.unwrap(), Reply::NotHeld);
 }
 
+/// In a time namespace whose boot clock is a day ahead.
 #[tokio::test]
 #[ignore = "carried out in a process of its own"]
 async fn elsewhere_in_time() {
     let Some(file) = child::file() else { return };
     let store = Sqlite::new(config(&file).trust_empty_store(true));
+    // The lease is as live as it is there.
+    for request in [Request::Observe, acquire(2, None)] {
+        match call(&store, request).await.unwrap() {
+            Reply::Held(incumbent) => assert!(whole(incumbent.remaining), "{incumbent:?}"),
+            other => panic!("{other:?}"),
+        }
+    }
     let (_, wait) = granted(&store, acquire(1, None)).await;
     assert!(whole(wait), "{wait:?}");
 }
@@ -100,4 +112,55 @@ async fn another_time_namespace_is_another_writer() {
     let (_, wait) = granted(&folder.store(), acquire(1, None)).await;
     assert_eq!(wait, Duration::ZERO);
     child::succeeds(child::at_another_time("quarantine::elsewhere_in_time", &folder.file));
+    // Nor do we believe in turn what was written there.
+    folder.execute(KNOWN_FOR_LONG);
+    let (_, wait) = granted(&folder.store(), acquire(1, None)).await;
+    assert!(whole(wait), "{wait:?}");
+}
+
+#[tokio::test]
+#[ignore = "carried out in a process of its own"]
+async fn renewing_elsewhere_in_time() {
+    let Some(file) = child::file() else { return };
+    let token: i64 = sql(&file).query_row(TOKEN, [], |row| row.get(0)).unwrap();
+    let token = Token::new(token.unsigned_abs()).unwrap();
+    let store = Sqlite::new(config(&file).trust_empty_store(true));
+    assert_eq!(call(&store, renew(1, token)).await.unwrap(), Reply::Renewed);
+}
+
+/// A renewal sets the file's time anew where that is another one; what was granted before is no longer
+/// bounded by it.
+#[tokio::test]
+async fn a_renewal_in_another_time_namespace_costs_the_history() {
+    let folder = Folder::new();
+    granted(&folder.store(), acquire(1, None)).await;
+    folder.execute(KNOWN_FOR_LONG);
+    child::succeeds(child::at_another_time("quarantine::renewing_elsewhere_in_time", &folder.file));
+    let (_, wait) = granted(&folder.store(), acquire(1, None)).await;
+    assert!(whole(wait), "{wait:?}");
+}
+
+/// As after a reboot of a host whose clock was wrong before it, or is wrong now.
+#[tokio::test]
+async fn a_lease_of_another_boot_is_over_when_its_ttl_is() {
+    let folder = Folder::new();
+    let store = folder.store();
+    let (mut token, _) = granted(&store, acquire(1, None)).await;
+    for put_off in [-1_i64, 1] {
+        let years = put_off * 5 * 365 * 86_400 * 1_000_000;
+        let of_then =
+            "UPDATE elections SET lease_end = lease_end + ?1, written_at = written_at + ?1";
+        folder.sql().execute(of_then, [years]).unwrap();
+        folder.execute("UPDATE history SET identity = 'another'");
+        match call(&store, Request::Observe).await.unwrap() {
+            Reply::Vacant => assert!(put_off < 0),
+            Reply::Held(incumbent) => {
+                assert!(put_off > 0 && whole(incumbent.remaining), "{incumbent:?}");
+            }
+            other => panic!("{other:?}"),
+        }
+        let (next, wait) = granted(&store, acquire(1, Some(token))).await;
+        assert!(whole(wait), "{wait:?}");
+        token = next;
+    }
 }

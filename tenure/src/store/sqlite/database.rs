@@ -11,10 +11,11 @@ use super::{SqliteConfig, SqliteError};
 
 /// What the file's header says that it is: "tenu".
 const APPLICATION_ID: i32 = 0x7465_6e75;
-const VERSION: i32 = 1;
+const VERSION: i32 = 2;
 
-/// All that a file holds. Times are microseconds since 1970. A history of no row has granted nothing
-/// yet. The database's id is for people, who may want to tell copies from each other.
+/// All that a file holds. Times are microseconds of the file's time (see [`super::time`]), which counts
+/// from 1970. A history of no row has granted nothing yet. The database's id is for people, who may want
+/// to tell copies from each other.
 const SCHEMA: &str = "
 CREATE TABLE elections (
     key TEXT NOT NULL PRIMARY KEY,
@@ -24,12 +25,14 @@ CREATE TABLE elections (
     ttl INTEGER NOT NULL CHECK (ttl >= 0),
     released INTEGER NOT NULL CHECK (released IN (0, 1)),
     name TEXT NOT NULL,
-    metadata BLOB NOT NULL
+    metadata BLOB NOT NULL,
+    written_at INTEGER NOT NULL CHECK (written_at >= 0)
 ) STRICT;
 CREATE TABLE history (
     one INTEGER NOT NULL PRIMARY KEY CHECK (one = 1),
     identity TEXT NOT NULL,
-    known_since INTEGER NOT NULL CHECK (known_since >= 0)
+    known_since INTEGER NOT NULL CHECK (known_since >= 0),
+    ahead INTEGER NOT NULL
 ) STRICT;
 CREATE TABLE database (
     one INTEGER NOT NULL PRIMARY KEY CHECK (one = 1),
@@ -46,6 +49,7 @@ const WAITS: Duration = Duration::from_millis(10);
 pub(super) struct Database {
     pub(super) connection: Connection,
     pub(super) place: Place,
+    pub(super) trust_empty_store: bool,
     busy_timeout: Duration,
     path: PathBuf,
 }
@@ -63,24 +67,25 @@ impl Database {
         let fail = |error| SqliteError::sqlite(path, error);
         let connection = Connection::open_with_flags(path, flags).map_err(fail)?;
         connection.busy_timeout(WAITS).map_err(fail)?;
-        let busy_timeout = config.busy_timeout;
-        let database = Self { connection, place, busy_timeout, path: path.clone() };
+        let (busy_timeout, trust_empty_store) = (config.busy_timeout, config.trust_empty_store);
+        let path = path.clone();
+        let database = Self { connection, place, trust_empty_store, busy_timeout, path };
         database.prepare()?;
         database.is_kept()?;
         let id = "SELECT id FROM database WHERE one = 1";
-        let id: String = database.connection.query_row(id, [], |row| row.get(0)).map_err(fail)?;
-        tracing::debug!(path = %path.display(), id, "opened");
+        let id = database.connection.query_row(id, [], |row| row.get::<_, String>(0));
+        let id = id.map_err(|error| database.failed(error))?;
+        tracing::debug!(path = %database.path.display(), id, "opened");
         Ok(database)
     }
 
     /// Checks what the file is before anything is written to it.
     fn prepare(&self) -> Result<(), SqliteError> {
-        let look = || {
-            // One snapshot: another process may be making the tables.
-            let _snapshot = Transaction::new_unchecked(&self.connection, Deferred)?;
-            self.header()
-        };
-        if self.is_new(self.patiently(|| true, look)?)? {
+        // One snapshot: another process may be making the tables.
+        let snapshot = self.snapshot(|| true)?;
+        let header = self.patiently(|| true, || self.header())?;
+        drop(snapshot);
+        if self.is_new(header)? {
             let transaction = self.write(|| true)?;
             let header = self.header().map_err(|error| self.failed(error))?;
             // Another process may have been quicker.
@@ -122,6 +127,14 @@ impl Database {
     /// Begins a transaction that has the file's write lock, as soon as that is free.
     pub(super) fn write(&self, awaited: impl Fn() -> bool) -> Result<Transaction<'_>, SqliteError> {
         self.patiently(awaited, || Transaction::new_unchecked(&self.connection, Immediate))
+    }
+
+    /// Begins a transaction whose reads all see the file as the first of them finds it.
+    pub(super) fn snapshot(
+        &self,
+        awaited: impl Fn() -> bool,
+    ) -> Result<Transaction<'_>, SqliteError> {
+        self.patiently(awaited, || Transaction::new_unchecked(&self.connection, Deferred))
     }
 
     /// Does something that is not done at all while others have the file locked, again and again: until

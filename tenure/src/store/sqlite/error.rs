@@ -149,9 +149,6 @@ pub enum SqliteError {
         #[source]
         source: rusqlite::Error,
     },
-    /// The wall clock can't be right.
-    #[error("the host's clock is before 1970 or after 2500: set it")]
-    Clock,
     /// The thread that uses the file has ended in the middle of a request, or could not be started.
     #[error("the thread that uses the file could not be started, or has ended")]
     NoThread,
@@ -223,8 +220,7 @@ impl SqliteError {
             Self::NoFolder { .. }
             | Self::NotAFile { .. }
             | Self::Io { .. }
-            | Self::Sqlite { .. }
-            | Self::Clock => StoreErrorKind::Unreachable,
+            | Self::Sqlite { .. } => StoreErrorKind::Unreachable,
             Self::Denied { .. } => StoreErrorKind::Authentication,
             Self::NetworkFileSystem { .. }
             | Self::MountedAlone { .. }

@@ -2,8 +2,9 @@
 //!
 //! One row for each election, one transaction for each request. A transaction takes the file's write
 //! lock *first* and reads the clock then, carries out [`tenure_core::contract::apply`] on what it
-//! loads, and is on the disk (`synchronous=FULL`) before anybody is told. Time is the host's wall
-//! clock. Nobody is woken by a release: candidates that wait poll.
+//! loads, and is on the disk (`synchronous=FULL`) before anybody is told. Time is `CLOCK_BOOTTIME`, put
+//! ahead once for each boot so that it counts from 1970: setting the host's clock ends no lease and
+//! prolongs none. Nobody is woken by a release: candidates that wait poll.
 //!
 //! What the file can't tell by itself, whether it is still the one that all the others use, is asked
 //! before and after each request: see [`SqliteError::Replaced`]. A file that was put there anew, copied
@@ -40,6 +41,7 @@ mod place;
 mod record;
 mod step;
 mod store;
+mod time;
 mod worker;
 
 pub use config::{SqliteConfig, SqliteUrlError};

@@ -57,9 +57,9 @@ impl Place {
 ///
 /// A process that finds another one in the file must not rely on what the file says, since
 ///
-/// - after a reboot, a disk that lies about what it has written may have lost grants, and the wall
-///   clock may have been set;
-/// - in another time namespace, the candidates' clocks are others;
+/// - after a reboot, a disk that lies about what it has written may have lost grants;
+/// - `CLOCK_BOOTTIME`, by which the file and the candidates count, is another one in each boot and in each
+///   time namespace. The number of a namespace that is gone is used again, so its offset is a part as well;
 /// - a copy, or a backup that was put in the file's place, lacks what was granted since. The number of
 ///   a deleted file's inode is used again, so the file's birth is a part as well;
 /// - a file that was moved, or given another name, has left its write-ahead log behind. Nothing says that
@@ -68,12 +68,7 @@ fn identity(path: &Path, file: &Metadata) -> Result<String, SqliteError> {
     let fail = |action| move |error| SqliteError::io(path, action, error);
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id")
         .map_err(fail("reading the host's boot id from /proc"))?;
-    let time = match fs::read_link("/proc/self/ns/time") {
-        Ok(link) => link.to_string_lossy().into_owned(),
-        // A kernel that has no time namespaces.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => "time:-".to_owned(),
-        Err(error) => return Err(fail("reading the time namespace from /proc")(error)),
-    };
+    let time = time_namespace().map_err(fail("reading the time namespace from /proc"))?;
     let real = fs::canonicalize(path).map_err(fail("resolving its path"))?;
     let folder = fs::metadata(folder(&real)).map_err(fail("looking at its folder"))?;
     // File systems that do not know it are left with the inode's number.
@@ -88,6 +83,22 @@ fn identity(path: &Path, file: &Metadata) -> Result<String, SqliteError> {
         born.unwrap_or_default().as_nanos(),
         real.file_name().unwrap_or_default().to_string_lossy(),
     ))
+}
+
+/// This process's time namespace, and how far its `CLOCK_BOOTTIME` is ahead there.
+fn time_namespace() -> io::Result<String> {
+    let read = || -> io::Result<String> {
+        let number = fs::read_link("/proc/self/ns/time")?;
+        let offsets = fs::read_to_string("/proc/self/timens_offsets")?;
+        let ahead = offsets.lines().find_map(|line| line.strip_prefix("boottime"));
+        let ahead: Vec<_> = ahead.unwrap_or_default().split_whitespace().collect();
+        Ok(format!("{}+{}", number.display(), ahead.join(".")))
+    };
+    match read() {
+        // A kernel that has no time namespaces.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok("time:-".to_owned()),
+        read => read,
+    }
 }
 
 /// Makes an empty file at the path if there is none.

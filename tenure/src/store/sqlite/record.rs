@@ -17,19 +17,35 @@ pub(super) const SELECT_ELECTION: &str = "
 
 /// A row for an election that is new, and all of a row that is there.
 pub(super) const GRANT: &str = "
-    INSERT INTO elections (key, token, holder, lease_end, ttl, released, name, metadata)
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
-    ON CONFLICT (key) DO UPDATE SET
-        token = ?2, holder = ?3, lease_end = ?4, ttl = ?5, released = ?6, name = ?7, metadata = ?8";
+    INSERT INTO elections (key, token, holder, lease_end, ttl, released, name, metadata, written_at)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
+    ON CONFLICT (key) DO UPDATE SET token = ?2, holder = ?3, lease_end = ?4, ttl = ?5, released = ?6,
+        name = ?7, metadata = ?8, written_at = ?9";
 
 pub(super) const CHANGE: &str = "
-    UPDATE elections SET lease_end = ?2, ttl = ?3, released = ?4 WHERE key = ?1";
+    UPDATE elections SET lease_end = ?2, ttl = ?3, released = ?4, written_at = ?5 WHERE key = ?1";
 
-pub(super) const SELECT_HISTORY: &str = "SELECT identity, known_since FROM history WHERE one = 1";
+pub(super) const SELECT_HISTORY: &str = "
+    SELECT identity, known_since, ahead FROM history WHERE one = 1";
 
 pub(super) const KEEP_HISTORY: &str = "
-    INSERT INTO history (one, identity, known_since) VALUES (1, ?1, ?2)
-    ON CONFLICT (one) DO UPDATE SET identity = ?1, known_since = ?2";
+    INSERT INTO history (one, identity, known_since, ahead) VALUES (1, ?1, ?2, ?3)
+    ON CONFLICT (one) DO UPDATE SET identity = ?1, known_since = ?2, ahead = ?3";
+
+/// The last moment that the file knows to have come.
+const LAST_KNOWN: &str = "
+    SELECT max(0, coalesce((SELECT known_since FROM history), 0),
+        coalesce((SELECT max(written_at) FROM elections), 0))";
+
+/// The file's history, whoever wrote it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Past {
+    /// Written in this boot and time namespace, in the file as it is now.
+    pub(super) is_ours: bool,
+    pub(super) known_since: Instant,
+    /// By how much the file's time is ahead of the writer's `CLOCK_BOOTTIME`, in microseconds.
+    pub(super) ahead: i64,
+}
 
 /// One election.
 #[derive(Debug)]
@@ -86,12 +102,13 @@ impl Database {
         key: &Key,
         record: &Record,
         profile: Option<&Profile>,
+        now: Instant,
     ) -> Result<(), SqliteError> {
         let Record { token, holder, lease_end, ttl, released } = *record;
-        let (key, lease_end, ttl) =
-            (key.as_str(), micros(lease_end), micros(Instant::ORIGIN + ttl));
+        let (key, now) = (key.as_str(), micros(now));
+        let (lease_end, ttl) = (micros(lease_end), micros(Instant::ORIGIN + ttl));
         let Some(profile) = profile else {
-            return self.execute(CHANGE, params![key, lease_end, ttl, released]);
+            return self.execute(CHANGE, params![key, lease_end, ttl, released, now]);
         };
         let Ok(number) = i64::try_from(token.get()) else {
             let what = format!("{token} is no token that could have been granted");
@@ -99,25 +116,35 @@ impl Database {
         };
         let holder = holder.to_bits().to_be_bytes();
         let (name, metadata) = (profile.name(), &profile.metadata()[..]);
-        self.execute(GRANT, params![key, number, holder, lease_end, ttl, released, name, metadata])
+        let lease = params![key, number, holder, lease_end, ttl, released, name, metadata, now];
+        self.execute(GRANT, lease)
     }
 
-    /// Since when the file's history is whole, according to us (identity 1) or to somebody else (0).
-    pub(super) fn history(&self) -> Result<Option<History>, SqliteError> {
+    /// What the file says of its history; `None` before the first grant.
+    pub(super) fn past(&self, awaited: impl Fn() -> bool) -> Result<Option<Past>, SqliteError> {
         let read = |row: &Row<'_>| {
             let identity: String = row.get(0)?;
-            let identity = u128::from(identity == self.place.identity);
-            Ok(History { identity, known_since: instant(row, 1)? })
+            let is_ours = identity == self.place.identity;
+            Ok(Past { is_ours, known_since: instant(row, 1)?, ahead: row.get(2)? })
         };
+        self.patiently(awaited, || {
+            self.connection.prepare_cached(SELECT_HISTORY)?.query_row([], read).optional()
+        })
+        .map_err(|error| error.about(|| "its history".to_owned()))
+    }
+
+    /// The last moment that the file knows to have come, in its time's microseconds.
+    pub(super) fn last_known(&self) -> Result<i64, SqliteError> {
         self.connection
-            .prepare_cached(SELECT_HISTORY)
-            .and_then(|mut select| select.query_row([], read).optional())
-            .map_err(|error| self.failed(error).about(|| "its history".to_owned()))
+            .prepare_cached(LAST_KNOWN)
+            .and_then(|mut select| select.query_row([], |row| row.get(0)))
+            .map_err(|error| self.failed(error))
     }
 
     /// Writes the history, in our name.
-    pub(super) fn keep_history(&self, history: &History) -> Result<(), SqliteError> {
-        self.execute(KEEP_HISTORY, params![self.place.identity, micros(history.known_since)])
+    pub(super) fn keep_history(&self, history: &History, ahead: i64) -> Result<(), SqliteError> {
+        let known_since = micros(history.known_since);
+        self.execute(KEEP_HISTORY, params![self.place.identity, known_since, ahead])
     }
 
     fn execute(&self, sql: &str, values: &[&dyn ToSql]) -> Result<(), SqliteError> {

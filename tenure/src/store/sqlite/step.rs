@@ -1,12 +1,12 @@
 //! One request, as one transaction.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
-use tenure_core::contract::{self, Moment};
+use tenure_core::contract::{self, History, Moment};
 
 use super::SqliteError;
 use super::database::Database;
-use crate::Instant;
+use super::time::{Clocks, FileTime};
 use crate::store::{Key, Profile, Reply, Request};
 
 /// Carries out one request, if it begins while it is still awaited.
@@ -17,17 +17,15 @@ use crate::store::{Key, Profile, Reply, Request};
 /// there covers it.
 pub(super) fn step(
     database: &Database,
-    trust_empty_store: bool,
+    clocks: impl Fn() -> Clocks,
     key: &Key,
     request: &Request,
     awaited: impl Fn() -> bool,
 ) -> Result<Reply, SqliteError> {
     database.place.is_kept()?;
     let reply = match machines(request) {
-        Some((request, profile)) => {
-            change(database, trust_empty_store, key, (request, profile), awaited)
-        }
-        None => observe(database, key, awaited),
+        Some((request, profile)) => change(database, clocks, key, (request, profile), awaited),
+        None => observe(database, clocks, key, awaited),
     }?;
     database.place.is_kept()?;
     Ok(reply)
@@ -54,31 +52,34 @@ fn machines(request: &Request) -> Option<(tenure_core::Request, Option<&Profile>
 
 fn change(
     database: &Database,
-    trust_empty_store: bool,
+    clocks: impl Fn() -> Clocks,
     key: &Key,
     (request, profile): (tenure_core::Request, Option<&Profile>),
     awaited: impl Fn() -> bool,
 ) -> Result<Reply, SqliteError> {
     let transaction = database.write(&awaited)?;
     // Whoever has the lock reads the clock: no transaction is later than one that began after it.
-    let now = now()?;
+    let clocks = clocks();
+    let past = database.past(&awaited)?;
+    let FileTime { now, ahead } = FileTime::of(past.as_ref(), clocks, || database.last_known())?;
     let found = database.election(key, awaited)?;
     let mut record = found.as_ref().map(|election| election.record);
-    // Only a grant depends on it.
-    let known = if profile.is_some() { database.history()? } else { None };
-    let mut history = known;
-    let at = Moment { now, identity: 1, trust_empty_store };
+    let known = past.filter(|past| past.is_ours).map(|past| past.known_since);
+    // The file's time may leap where it was others' until now: what they granted is not bounded by it.
+    let since = past.map(|_| known.unwrap_or(now));
+    let mut history = since.map(|known_since| History { identity: 1, known_since });
+    let at = Moment { now, identity: 1, trust_empty_store: database.trust_empty_store };
     let reply = contract::apply(&mut record, &mut history, at, request);
     let granted = matches!(reply, tenure_core::Reply::Granted { .. });
     let changed =
         granted || matches!(reply, tenure_core::Reply::Renewed | tenure_core::Reply::Released);
     if let Some(record) = record.filter(|_| changed) {
-        database.keep_election(key, &record, profile)?;
-    }
-    if let Some(history) = history.filter(|history| Some(*history) != known) {
-        database.keep_history(&history)?;
+        database.keep_election(key, &record, profile, now)?;
     }
     if changed {
+        if let Some(history) = history.filter(|history| Some(history.known_since) != known) {
+            database.keep_history(&history, ahead)?;
+        }
         transaction.commit().map_err(|error| database.failed(error))?;
     }
     Ok(match reply {
@@ -98,21 +99,77 @@ fn change(
 /// was read then; the other way round it might have been renewed in between.
 fn observe(
     database: &Database,
+    clocks: impl Fn() -> Clocks,
     key: &Key,
     awaited: impl Fn() -> bool,
 ) -> Result<Reply, SqliteError> {
-    let now = now()?;
+    let clocks = clocks();
+    let _snapshot = database.snapshot(&awaited)?;
+    let past = database.past(&awaited)?;
+    let FileTime { now, .. } = FileTime::of(past.as_ref(), clocks, || database.last_known())?;
     let found = database.election(key, awaited)?;
     Ok(found.and_then(|found| found.incumbent(now)).map_or(Reply::Vacant, Reply::Held))
 }
 
-/// The wall clock, in whole microseconds.
-fn now() -> Result<Instant, SqliteError> {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).map_err(|_| SqliteError::Clock)?;
-    let micros = u64::try_from(since.as_micros()).map_err(|_| SqliteError::Clock)?;
-    micros.checked_mul(1_000).map(Instant::from_nanos).ok_or(SqliteError::Clock)
-}
-
 fn whole_micros(duration: Duration) -> Duration {
     Duration::from_micros(u64::try_from(duration.as_micros()).unwrap_or(u64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+    use crate::store::sqlite::SqliteConfig;
+    use crate::{HolderId, Token};
+
+    const SECOND: i64 = 1_000_000;
+    const TTL: Duration = Duration::from_secs(10);
+
+    fn acquire(holder: u128) -> Request {
+        let holder = HolderId::from_bits(holder);
+        let profile = Profile::new("a", "").unwrap();
+        Request::Acquire { holder, seen: None, ttl: TTL, quarantine: TTL, profile }
+    }
+
+    #[test]
+    fn whoever_sets_the_hosts_clock_ends_no_lease_and_prolongs_none() {
+        let folder = std::env::temp_dir().join(format!("tenure-step-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let config = SqliteConfig::new(folder.join("elections.db")).trust_empty_store(true);
+        let database = Database::open(&config).unwrap();
+        let clocks = Cell::new(Clocks { boot: 60 * SECOND, wall: 1_700_000_000 * SECOND });
+        let key = Key::new("job").unwrap();
+        let ask = |request| step(&database, || clocks.get(), &key, &request, || true).unwrap();
+        let pass = |seconds, wall| {
+            let boot = clocks.get().boot + seconds * SECOND;
+            clocks.set(Clocks { boot, wall });
+        };
+        let token = match ask(acquire(1)) {
+            Reply::Granted { token, wait: Duration::ZERO } => token,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(token.get(), 1_700_000_000_000_000);
+        for wall in [0, 1_800_000_000 * SECOND] {
+            pass(1, wall);
+            assert!(matches!(ask(Request::Observe), Reply::Held(_)));
+            assert!(matches!(ask(acquire(2)), Reply::Held(_)));
+            let holder = HolderId::from_bits(1);
+            assert_eq!(ask(Request::Renew { holder, token, ttl: TTL }), Reply::Renewed);
+        }
+        pass(10, 0);
+        assert_eq!(ask(Request::Observe), Reply::Vacant);
+        let Request::Acquire { holder, ttl, quarantine, profile, .. } = acquire(2) else {
+            unreachable!("made as one");
+        };
+        let seen = Some(token);
+        match ask(Request::Acquire { holder, seen, ttl, quarantine, profile }) {
+            Reply::Granted { token: next, wait: Duration::ZERO } => {
+                assert_eq!(Some(next), Token::new(token.get() + 12_000_000));
+            }
+            other => panic!("{other:?}"),
+        }
+        drop(database);
+        std::fs::remove_dir_all(folder).unwrap();
+    }
 }

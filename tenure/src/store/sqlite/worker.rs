@@ -12,6 +12,7 @@ use tokio::sync::oneshot;
 
 use super::database::Database;
 use super::step::step;
+use super::time::Clocks;
 use super::{SqliteConfig, SqliteError};
 use crate::store::{Key, Reply, Request};
 
@@ -71,7 +72,7 @@ fn serve(config: &SqliteConfig, jobs: &Receiver<Job>) {
             continue;
         }
         let outcome = database(&mut open, config)
-            .and_then(|database| step(database, config.trust_empty_store, &key, &request, awaited));
+            .and_then(|database| step(database, Clocks::read, &key, &request, awaited));
         if outcome.as_ref().is_err_and(|error| !error.leaves_connection_usable()) {
             // Whatever went wrong, the next request begins with an open file.
             open = None;
