@@ -223,11 +223,13 @@ impl Bare {
                 || names.iter().map(|name| TxnOp::get(name.as_str(), None)).collect::<Vec<_>>();
             let read = Txn::new().and_then(gets());
             let started = Instant::now();
-            if reads == Reads::Some {
+            let lease = if reads == Reads::Some {
                 kv.txn(read).await?;
-                maintenance.status().await?;
-            }
-            let lease = leases.grant(3_600, None).await?.id();
+                let both = (leases.grant(3_600, None), maintenance.status());
+                futures_util::try_join!(both.0, both.1)?.0.id()
+            } else {
+                leases.grant(3_600, None).await?.id()
+            };
             let write = Txn::new()
                 .when([
                     Compare::create_revision(names[0].as_str(), CompareOp::Equal, 0),

@@ -2,8 +2,8 @@
 //!
 //! 1. One read tells whether the lease is live and what the last tenure was. Most candidates get their
 //!    answer here and have written nothing.
-//! 2. An etcd lease of the TTL is granted. If this is as far as it gets, the lease has no key, and ends
-//!    by itself.
+//! 2. An etcd lease of the TTL is granted, and meanwhile the cluster is asked what tells whether its past is
+//!    whole. If this is as far as it gets, the lease has no key, and ends by itself.
 //! 3. One transaction writes the grant, on condition that everything it was decided by stands as it was
 //!    read. A delayed or repeated one fails: each grant changes `last`.
 //!
@@ -81,13 +81,17 @@ impl Session<'_> {
                 state = self.read().await?;
                 continue;
             }
-            let Some(finding) = self.look_into_the_past(&state, asker).await? else {
+            let (finding, lease) = futures_util::try_join!(
+                self.look_into_the_past(&state, asker),
+                self.lease_of(mine, asker.ttl, &mut granted.tenure),
+            )?;
+            let Some(finding) = finding else {
                 state = self.read().await?;
                 continue;
             };
             let written = match mine {
                 Some(leader) => self.grant_again(&state, leader, finding, granted).await?,
-                None => self.grant_anew(&state, asker, finding, granted).await?,
+                None => self.grant_anew(&state, asker, (finding, lease), granted).await?,
             };
             match written {
                 Ok(token) => return Ok(Reply::Granted { token, wait: finding.wait }),
@@ -95,6 +99,20 @@ impl Session<'_> {
             }
         }
         Err(Self::busy())
+    }
+
+    /// The tenure's own etcd lease, or one for a tenure to come: that of an earlier round if there is one.
+    async fn lease_of(
+        &self,
+        tenure: Option<&Found<Leader>>,
+        ttl: u64,
+        granted: &mut Option<i64>,
+    ) -> Result<i64, StoreError> {
+        match (tenure, *granted) {
+            (Some(leader), _) => Ok(leader.lease),
+            (None, Some(lease)) => Ok(lease),
+            (None, None) => Ok(*granted.insert(self.grant(ttl).await?)),
+        }
     }
 
     /// `None` if the quarantine ended meanwhile.
@@ -151,14 +169,10 @@ impl Session<'_> {
         &self,
         state: &State,
         asker: &Asker<'_>,
-        finding: Finding,
+        (finding, lease): (Finding, i64),
         granted: &mut Granted,
     ) -> Result<Result<Token, State>, StoreError> {
         let mut writes = self.history_writes(finding, granted).await?;
-        let lease = match granted.tenure {
-            Some(lease) => lease,
-            None => *granted.tenure.insert(self.grant(asker.ttl).await?),
-        };
         let offset = finding.offset;
         let leader = Leader::new(asker.holder, asker.ttl, offset, asker.profile);
         let last = Last { offset, index: finding.index };
