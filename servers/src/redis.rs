@@ -9,7 +9,7 @@ use std::time::Duration;
 use redis_protocol::resp2::types::OwnedFrame;
 
 use crate::ServerError;
-use crate::process::{Process, Program, on_a_free_port};
+use crate::process::{Process, Program, free_port, on_a_free_port};
 pub use cluster::RedisCluster;
 pub use sentinel::{RedisSentinel, RedisSentinels};
 
@@ -24,6 +24,7 @@ const PROGRAM: Program = Program { name: "redis-server", install: "apt-get insta
 #[derive(Debug)]
 pub struct RedisServer {
     port: u16,
+    tls_port: Option<u16>,
     args: Vec<String>,
     process: Process,
 }
@@ -34,21 +35,28 @@ impl RedisServer {
         Self::start_with(&[])
     }
 
-    /// Starts a server with more arguments, such as `["--maxmemory-policy", "allkeys-lru"]`.
+    /// Starts a server with more arguments, such as `["--maxmemory-policy", "allkeys-lru"]`. One with a
+    /// certificate (`--tls-cert-file`) listens for encrypted connections as well.
     ///
     /// # Errors
     /// [`ServerError::Missing`] if Redis is not installed, [`ServerError::NotReady`] if it does not
     /// answer within 20 s.
     pub fn start_with(args: &[&str]) -> Result<Self, ServerError> {
         let mut process = Process::new(PROGRAM)?;
-        let args: Vec<_> = args.iter().map(|&arg| arg.to_owned()).collect();
+        let mut args: Vec<_> = args.iter().map(|&arg| arg.to_owned()).collect();
+        let tls_port = also_encrypted(&mut args)?;
         let port = on_a_free_port(|port| launch(&mut process, port, &args))?;
-        Ok(Self { port, args, process })
+        Ok(Self { port, tls_port, args, process })
     }
 
     /// The TCP port on 127.0.0.1; the same after a [`restart`](Self::restart).
     pub fn port(&self) -> u16 {
         self.port
+    }
+
+    /// The port on 127.0.0.1 for encrypted connections, if it listens for any.
+    pub fn tls_port(&self) -> Option<u16> {
+        self.tls_port
     }
 
     /// `redis://127.0.0.1:PORT`.
@@ -91,6 +99,16 @@ impl RedisServer {
     pub fn command(&self, args: &[&str]) -> Result<Reply, ServerError> {
         command::send(self.port, args, Duration::from_secs(10))
     }
+}
+
+/// With a certificate among the arguments, adds a port for encrypted connections.
+fn also_encrypted(args: &mut Vec<String>) -> Result<Option<u16>, ServerError> {
+    if !args.iter().any(|arg| arg == "--tls-cert-file") {
+        return Ok(None);
+    }
+    let port = free_port()?;
+    args.extend(["--tls-port".to_owned(), port.to_string()]);
+    Ok(Some(port))
 }
 
 /// Spawns the process and waits until it gives data out.

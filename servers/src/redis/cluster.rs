@@ -24,18 +24,30 @@ impl RedisCluster {
     /// # Errors
     /// As [`RedisServer::start_with`].
     pub fn start(primaries: usize, replicas: usize) -> Result<Self, ServerError> {
-        let mut outcome = Self::start_once(primaries, replicas);
+        Self::start_with(primaries, replicas, &[])
+    }
+
+    /// The same with more arguments for each node. Nodes with certificates want `--tls-cluster yes` too.
+    ///
+    /// # Errors
+    /// As [`RedisServer::start_with`].
+    pub fn start_with(
+        primaries: usize,
+        replicas: usize,
+        args: &[&str],
+    ) -> Result<Self, ServerError> {
+        let mut outcome = Self::start_once(primaries, replicas, args);
         // So many ports: one of them may be taken before its node has it.
         for _ in 1..ATTEMPTS {
             if outcome.is_ok() {
                 break;
             }
-            outcome = Self::start_once(primaries, replicas);
+            outcome = Self::start_once(primaries, replicas, args);
         }
         outcome
     }
 
-    fn start_once(primaries: usize, replicas: usize) -> Result<Self, ServerError> {
+    fn start_once(primaries: usize, replicas: usize, args: &[&str]) -> Result<Self, ServerError> {
         let mut cluster = Self { nodes: Vec::new(), primaries };
         let mut buses = Vec::new();
         for _ in 0..primaries + replicas {
@@ -43,7 +55,8 @@ impl RedisCluster {
             let joins = ["--cluster-enabled", "yes", "--cluster-port", &bus];
             let hurries =
                 ["--cluster-node-timeout", "1000", "--cluster-replica-validity-factor", "0"];
-            cluster.nodes.push(RedisServer::start_with(&[&EAGER[..], &joins, &hurries].concat())?);
+            let args = [&EAGER[..], &joins, &hurries, args].concat();
+            cluster.nodes.push(RedisServer::start_with(&args)?);
             buses.push(bus);
         }
         for number in 0..primaries {
@@ -91,6 +104,11 @@ impl RedisCluster {
     /// The ports of all nodes.
     pub fn ports(&self) -> Vec<u16> {
         self.nodes.iter().map(RedisServer::port).collect()
+    }
+
+    /// The ports of all nodes for encrypted connections.
+    pub fn tls_ports(&self) -> Vec<u16> {
+        self.nodes.iter().filter_map(RedisServer::tls_port).collect()
     }
 
     /// The name by which nodes know that one.

@@ -4,7 +4,7 @@ use std::fs;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::{PROGRAM, RedisServer, Reply, command};
+use super::{PROGRAM, RedisServer, Reply, also_encrypted, command};
 use crate::ServerError;
 use crate::error::doing;
 use crate::process::{Process, on_a_free_port};
@@ -29,6 +29,7 @@ pub struct RedisSentinels {
 #[derive(Debug)]
 pub struct RedisSentinel {
     port: u16,
+    tls_port: Option<u16>,
     process: Process,
 }
 
@@ -38,12 +39,16 @@ impl RedisSentinels {
 
     /// Starts a primary with those arguments, which is server 0, so many replicas of it with the same
     /// arguments, and so many sentinels of which more than half decide; and waits until they know each
-    /// other.
+    /// other. With certificates, all of them speak to each other encrypted.
     ///
     /// # Errors
     /// As [`RedisServer::start_with`].
     pub fn start(replicas: usize, sentinels: usize, args: &[&str]) -> Result<Self, ServerError> {
         let primary = RedisServer::start_with(&[&EAGER[..], args].concat())?;
+        if primary.tls_port().is_some() {
+            // For when it is a replica.
+            primary.command(&["CONFIG", "SET", "tls-replication", "yes"])?;
+        }
         let mut watched = Self { servers: vec![primary], sentinels: Vec::new() };
         for _ in 0..replicas {
             let replica = watched.servers[0].start_replica(args)?;
@@ -51,7 +56,7 @@ impl RedisSentinels {
         }
         let quorum = sentinels / 2 + 1;
         for _ in 0..sentinels {
-            let sentinel = RedisSentinel::start(watched.servers[0].port(), quorum)?;
+            let sentinel = RedisSentinel::start(&watched.servers[0], quorum, args)?;
             watched.sentinels.push(sentinel);
         }
         for sentinel in &watched.sentinels {
@@ -93,6 +98,11 @@ impl RedisSentinels {
         self.sentinels.iter().map(|sentinel| sentinel.port).collect()
     }
 
+    /// The sentinels' ports for encrypted connections.
+    pub fn tls_ports(&self) -> Vec<u16> {
+        self.sentinels.iter().filter_map(|sentinel| sentinel.tls_port).collect()
+    }
+
     /// The number of the primary, as more than half of the sentinels say; none while they disagree.
     ///
     /// # Errors
@@ -101,7 +111,7 @@ impl RedisSentinels {
         let mut votes = vec![0; self.servers.len()];
         for sentinel in &self.sentinels {
             let port = sentinel.fact("port")?;
-            let of = |server: &RedisServer| Some(server.port().to_string()) == port;
+            let of = |server: &RedisServer| Some(server.inner_port().to_string()) == port;
             if let Some(number) = self.servers.iter().position(of) {
                 votes[number] += 1;
             }
@@ -132,10 +142,16 @@ impl RedisServer {
     pub fn start_replica(&self, args: &[&str]) -> Result<Self, ServerError> {
         // Whatever this server was started with, a replica of it need not wait for others.
         self.command(&["CONFIG", "SET", "repl-diskless-sync-delay", "0"])?;
-        let of = format!("127.0.0.1 {}", self.port());
-        let replica = Self::start_with(&[&EAGER[..], args, &["--replicaof", &of]].concat())?;
+        let of = format!("127.0.0.1 {}", self.inner_port());
+        let own = [&encrypting(self.tls_port())[..], &["--replicaof", &of]].concat();
+        let replica = Self::start_with(&[&EAGER[..], args, &own].concat())?;
         replica.follows()?;
         Ok(replica)
+    }
+
+    /// The port by which replicas and sentinels reach it.
+    fn inner_port(&self) -> u16 {
+        self.tls_port().unwrap_or(self.port())
     }
 
     /// Waits until this replica has caught up with its primary.
@@ -151,10 +167,20 @@ impl RedisServer {
     }
 }
 
+/// What makes a server or a sentinel with a certificate use it for its own connections, too.
+fn encrypting(tls_port: Option<u16>) -> Vec<&'static str> {
+    if tls_port.is_some() { vec!["--tls-replication", "yes"] } else { Vec::new() }
+}
+
 impl RedisSentinel {
-    fn start(primary: u16, quorum: usize) -> Result<Self, ServerError> {
+    /// Starts one that watches that primary. Of the arguments, it takes those about certificates.
+    fn start(primary: &RedisServer, quorum: usize, args: &[&str]) -> Result<Self, ServerError> {
         let mut process = Process::new(PROGRAM)?;
-        let name = RedisSentinels::NAME;
+        let (name, primary) = (RedisSentinels::NAME, primary.inner_port());
+        let (name_and_value, _) = args.as_chunks::<2>();
+        let of_certificates = name_and_value.iter().filter(|[name, _]| name.starts_with("--tls-"));
+        let mut args: Vec<_> = of_certificates.flatten().map(|&arg| arg.to_owned()).collect();
+        let tls_port = also_encrypted(&mut args)?;
         let settings = format!(
             "sentinel monitor {name} 127.0.0.1 {primary} {quorum}\n\
              sentinel down-after-milliseconds {name} 500\n\
@@ -167,10 +193,11 @@ impl RedisSentinel {
             let configure = |command: &mut std::process::Command| {
                 command.arg(&file).arg("--sentinel");
                 command.args(["--bind", "127.0.0.1", "--port", &port.to_string()]);
+                command.args(&args).args(encrypting(tls_port));
             };
             process.launch(port, configure, |pid| answers(port, pid))
         })?;
-        let sentinel = Self { port, process };
+        let sentinel = Self { port, tls_port, process };
         // A loaded machine must not make it believe that its clock is wrong, and then do nothing.
         let set = ["INFO-PERIOD", "500", "ASK-PERIOD", "200", "TILT-TRIGGER", "60000"];
         sentinel.command(&[&["SENTINEL", "DEBUG"], &set[..]].concat())?;

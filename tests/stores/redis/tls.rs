@@ -1,7 +1,6 @@
 //! Encrypted connections to a server whose certificate the test has made.
 
 use std::fs;
-use std::net::TcpListener;
 use std::time::Duration;
 
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
@@ -10,10 +9,10 @@ use tenure::Config;
 use tenure::store::redis::{Redis, RedisConfig};
 use tenure::store::{AnyStore, Request, StoreErrorKind};
 use tenure::tls::TlsConfig;
-use tenure_servers::RedisServer;
+use tenure_servers::{RedisCluster, RedisSentinels, RedisServer};
 
 use super::rows::{KEEPS, replace};
-use super::support::{Place, acquire, call, granted, local, soon, start};
+use super::support::{Place, acquire, call, granted, in_the_end, local, release, soon, start};
 
 type Ca = CertifiedIssuer<'static, KeyPair>;
 
@@ -32,33 +31,44 @@ fn certificate(ca: &Ca, name: &str) -> (String, String) {
     (params.signed_by(&key, ca).unwrap().pem(), key.serialize_pem())
 }
 
+/// What makes Redis listen for encrypted connections: a certificate for a name, in a folder.
+struct Certified {
+    folder: TempDir,
+    args: Vec<String>,
+}
+
+impl Certified {
+    /// Asking clients for theirs (`yes`) or not (`no`).
+    fn new(ca: &Ca, name: &str, asks_clients: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let (certificate, key) = certificate(ca, name);
+        let mut args = vec!["--tls-auth-clients".to_owned(), asks_clients.to_owned()];
+        let files = [("cert", certificate), ("key", key), ("ca-cert", ca.pem())];
+        for (what, text) in files {
+            let path = folder.path().join(what);
+            fs::write(&path, text).unwrap();
+            args.extend([format!("--tls-{what}-file"), path.to_str().unwrap().to_owned()]);
+        }
+        Self { folder, args }
+    }
+
+    fn args<'a>(&'a self, more: &[&'a str]) -> Vec<&'a str> {
+        self.args.iter().map(String::as_str).chain(more.iter().copied()).collect()
+    }
+}
+
 /// A server that listens for encrypted connections on a port of their own.
 struct Encrypted {
     server: RedisServer,
     port: u16,
-    folder: TempDir,
+    certified: Certified,
 }
 
 impl Encrypted {
-    /// With a certificate for that name, asking clients for theirs (`yes`) or not (`no`).
     fn start(ca: &Ca, name: &str, asks_clients: &str, more: &[&str]) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let (certificate, key) = certificate(ca, name);
-        let file = |name: &str, text: &str| {
-            let path = folder.path().join(name);
-            fs::write(&path, text).unwrap();
-            path.to_str().unwrap().to_owned()
-        };
-        let port = TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port();
-        let args = [
-            ["--tls-port", &port.to_string()],
-            ["--tls-cert-file", &file("crt", &certificate)],
-            ["--tls-key-file", &file("key", &key)],
-            ["--tls-ca-cert-file", &file("ca", &ca.pem())],
-            ["--tls-auth-clients", asks_clients],
-        ];
-        let server = RedisServer::start_with(&[args.as_flattened(), more].concat()).unwrap();
-        Self { server, port, folder }
+        let certified = Certified::new(ca, name, asks_clients);
+        let server = RedisServer::start_with(&certified.args(more)).unwrap();
+        Self { port: server.tls_port().unwrap(), server, certified }
     }
 
     fn config(&self) -> RedisConfig {
@@ -82,8 +92,8 @@ async fn a_server_is_believed_by_its_certificate_and_its_name() {
     let tls = TlsConfig::with_ca(ca.pem()).unwrap();
     granted(&store(server.config().tls(tls.clone())), acquire(1, None)).await;
 
-    let folder = server.folder.path().display();
-    let url = format!("rediss://127.0.0.1:{}?ca={folder}/ca", server.port);
+    let folder = server.certified.folder.path().display();
+    let url = format!("rediss://127.0.0.1:{}?ca={folder}/ca-cert", server.port);
     let by_url = RedisConfig::from_url(&url).unwrap().connect_timeout(Duration::from_secs(5));
     call(&store(by_url), Request::Observe).await.unwrap();
 
@@ -135,6 +145,58 @@ async fn leaders_hand_over_at_once_where_all_is_encrypted() {
     let two = candidate("two");
     soon(one.resign()).await.unwrap();
     assert!(soon(two.elected()).await.unwrap().token() > first.token());
+}
+
+/// Encrypted on all ways: from us to the sentinels and to the primary they name, and among those.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sentinels_and_the_primary_they_name() {
+    let ca = ca();
+    let certified = Certified::new(&ca, "127.0.0.1", "no");
+    let mut watched = RedisSentinels::start(1, 3, &certified.args(&[])).unwrap();
+    let by = |ports: Vec<u16>, tls| {
+        let listed = ports.into_iter().map(|port| ("127.0.0.1", port));
+        let config = RedisConfig::sentinel(RedisSentinels::NAME, listed).unwrap();
+        config.tls(tls).trust_empty_store(true).connect_timeout(Duration::from_secs(5))
+    };
+    let tls = TlsConfig::with_ca(ca.pem()).unwrap();
+    let ours = store(by(watched.tls_ports(), tls.clone()));
+    let (token, _) = granted(&ours, acquire(1, None)).await;
+    call(&ours, release(1, token)).await.unwrap();
+
+    let stranger = TlsConfig::with_ca(self::ca().pem()).unwrap();
+    let (kind, shown) = refused(by(watched.tls_ports(), stranger)).await;
+    assert_eq!(kind, StoreErrorKind::Tls, "{shown}");
+
+    watched.server_mut(0).kill().unwrap();
+    watched.replaced(0).unwrap();
+    in_the_end(async {
+        while call(&ours, Request::Observe).await.is_err() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    })
+    .await;
+    assert!(granted(&ours, acquire(2, Some(token))).await.0 > token);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nodes_of_a_cluster() {
+    let ca = ca();
+    let certified = Certified::new(&ca, "127.0.0.1", "no");
+    let cluster = RedisCluster::start_with(3, 0, &certified.args(&["--tls-cluster", "yes"]));
+    let cluster = cluster.unwrap();
+    let by = |prefix: &str, tls| {
+        let listed = cluster.tls_ports().into_iter().map(|port| ("127.0.0.1", port));
+        let config = RedisConfig::cluster(listed).unwrap().prefix(prefix).unwrap();
+        config.tls(tls).trust_empty_store(true).connect_timeout(Duration::from_secs(5))
+    };
+    let tls = TlsConfig::with_ca(ca.pem()).unwrap();
+    // Among so many prefixes, each node keeps some.
+    for number in 0..12 {
+        granted(&store(by(&format!("app-{number}"), tls.clone())), acquire(1, None)).await;
+    }
+    let stranger = TlsConfig::with_ca(self::ca().pem()).unwrap();
+    let (kind, shown) = refused(by("app", stranger)).await;
+    assert_eq!(kind, StoreErrorKind::Tls, "{shown}");
 }
 
 pub(crate) fn place() -> Place {
