@@ -66,4 +66,27 @@ pub(super) static MUTANTS: &[Mutant] = &[
         shows: Shows::Turmoil("pause-at-guard,pause,partition"),
         caught_by: &["fenced-writes", "token-monotonic"],
     },
+    Mutant {
+        name: "script-renews-ended-lease",
+        about: "the script renews a lease that has ended",
+        edits: &[Edit {
+            file: RENEW,
+            from: "local live = record[4] ~= '1' and now < lease_end",
+            to: "local live = record[4] ~= '1'",
+        }],
+        shows: Shows::Turmoil("partition,pause,hold"),
+        caught_by: &["own-lease-only"],
+    },
+    Mutant {
+        name: "script-repeated-grant-skips-quarantine",
+        about: "the script's same grant told again says that there is nothing to wait for",
+        edits: &[Edit {
+            file: ACQUIRE,
+            from: "return {'granted', token, math.max(0, known_since + quarantine - now)}",
+            to: "if mine then return {'granted', token, 0} end \
+                 return {'granted', token, math.max(0, known_since + quarantine - now)}",
+        }],
+        shows: Shows::Turmoil("store-loss,one-way,cut,partition"),
+        caught_by: &["store-loss-quarantine"],
+    },
 ];
