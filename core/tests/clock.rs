@@ -51,3 +51,12 @@ fn outputs_that_were_not_polled_are_not_lost_silently() {
     candidate.handle(START, Input::Campaign);
     candidate.handle(START, Input::Wake);
 }
+
+#[test]
+fn what_is_too_long_to_count_saturates() {
+    let [first, last] = [0, u64::MAX].map(Instant::from_nanos);
+    for most in [Duration::MAX, Duration::from_nanos(u64::MAX) + Duration::from_nanos(7)] {
+        assert_eq!(first + most, last);
+        assert_eq!(last - most, first);
+    }
+}

@@ -188,6 +188,9 @@ fn explains_the_presets() {
     assert_eq!(fast.worst_case_failover, Duration::from_nanos(5_888_838_383));
     assert_eq!(fast.worst_case_failover_after_store_loss, Duration::from_nanos(10_939_343_433));
     assert_eq!(fast.renewal_attempts, 3);
+    // Of short leases, the jitter is a thousandth.
+    let short = Config::builder(secs(1)).build().unwrap().explain();
+    assert_eq!(short.worst_case_failover, Duration::from_nanos(1_177_767_676));
     assert_eq!(fast.largest_pause, Duration::from_nanos(1_400_009_901));
     assert_eq!(fast.longest_cut, Duration::from_nanos(900_009_901));
     assert_eq!(fast.clock_jump_tolerated, ms(500));

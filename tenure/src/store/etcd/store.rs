@@ -20,19 +20,16 @@ use crate::store::{
 /// needed, dropped and opened anew, perhaps to another member, after any timeout or unknown outcome.
 /// A clone is the same.
 ///
-/// A TTL must be of whole seconds. The granularity is that of a cluster with changes of leader
-/// (3 s at etcd's defaults), so leases must be longer than elsewhere:
+/// A TTL must be of whole seconds. The granularity is that of a cluster with changes of leader: 3 s at
+/// etcd's defaults, on which nobody can count. Settings that were not chosen follow from the rest of the TTL.
 ///
 /// ```no_run
 /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-/// use std::time::Duration;
-///
+/// use tenure::Candidate;
 /// use tenure::store::etcd::{Etcd, EtcdConfig};
-/// use tenure::{Candidate, Config};
 ///
 /// let store = Etcd::new(EtcdConfig::from_url("etcd://h1:2379,h2:2379,h3:2379/billing")?);
-/// let config = Config::builder(Duration::from_secs(30)).build()?;
-/// let candidate = Candidate::builder(store, "nightly-report").config(config).start()?;
+/// let candidate = Candidate::builder(store, "nightly-report").start()?;
 /// # Ok(())
 /// # }
 /// ```
