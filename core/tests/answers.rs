@@ -1,0 +1,119 @@
+//! What answers of a store lead to, and when it is asked again.
+
+use std::time::Duration;
+
+use tenure_core::{
+    Candidate, Config, Event, Input, Instant, Output, Reply, Request, RequestId, Seed, Token,
+    Unknown,
+};
+
+const START: Instant = Instant::from_nanos(100_000_000_000);
+const LONG: Duration = Duration::from_secs(9);
+
+fn held(token: Token) -> Reply {
+    Reply::Held { token, remaining: LONG }
+}
+
+fn feed(candidate: &mut Candidate, now: Instant, input: Input) -> Vec<Output> {
+    candidate.handle(now, input);
+    std::iter::from_fn(|| candidate.poll()).collect()
+}
+
+/// The id of the one request that was sent.
+fn sent(outputs: &[Output]) -> RequestId {
+    match outputs {
+        [Output::Send { id, .. }] => *id,
+        other => panic!("one request: {other:?}"),
+    }
+}
+
+/// A candidate that has asked at the start.
+fn campaigning(config: Config) -> (Candidate, RequestId) {
+    let mut candidate = Candidate::new(config, Seed::new(3));
+    let id = sent(&feed(&mut candidate, START, Input::Campaign));
+    (candidate, id)
+}
+
+fn answer(
+    candidate: &mut Candidate,
+    now: Instant,
+    id: RequestId,
+    result: Result<Reply, Unknown>,
+) -> Vec<Output> {
+    feed(candidate, now, Input::Reply { id, result })
+}
+
+/// Asking again at once is worth it if the store has told of a later tenure, and of no use otherwise.
+#[test]
+fn a_stale_request_is_sent_again_at_once_if_that_was_news() {
+    let (mut candidate, id) = campaigning(Config::normal());
+    let second = Token::FIRST.next();
+    let outputs = answer(&mut candidate, START, id, Ok(Reply::Stale { last: second }));
+    let id = sent(&outputs);
+    for last in [second, Token::FIRST] {
+        let mut candidate = candidate.clone();
+        let outputs = answer(&mut candidate, START, id, Ok(Reply::Stale { last }));
+        let since = START;
+        assert_eq!(outputs, [Output::Event(Event::StoreUnavailable { since })]);
+    }
+}
+
+/// By a store that was put back to an older state.
+#[test]
+fn the_grant_of_a_tenure_that_is_known_already_is_handed_back() {
+    let (mut candidate, id) = campaigning(Config::normal());
+    answer(&mut candidate, START, id, Ok(held(Token::FIRST)));
+    let due = candidate.deadline().unwrap();
+    let id = sent(&feed(&mut candidate, due, Input::Wake));
+    let grant = Reply::Granted { token: Token::FIRST, wait: Duration::ZERO };
+    let outputs = answer(&mut candidate, due, id, Ok(grant));
+    let [Output::Send { request: Request::Release { token, .. }, .. }] = outputs[..] else {
+        panic!("it is handed back: {outputs:?}");
+    };
+    assert_eq!(token, Token::FIRST);
+    assert_eq!(candidate.claim(due), None);
+}
+
+/// A hint while a request is under way leads to one more, and not to one after each answer from then on.
+#[test]
+fn a_hint_is_used_up_by_the_try_it_leads_to() {
+    for result in [Ok(held(Token::FIRST)), Err(Unknown)] {
+        let (mut candidate, id) = campaigning(Config::normal());
+        assert_eq!(feed(&mut candidate, START, Input::Hint), []);
+        // At once, or after the pause that follows a failure.
+        let mut outputs = answer(&mut candidate, START, id, result);
+        let mut now = START;
+        while !outputs.iter().any(|output| matches!(output, Output::Send { .. })) {
+            now = candidate.deadline().unwrap();
+            outputs = feed(&mut candidate, now, Input::Wake);
+        }
+        assert!(now < START + LONG, "soon after {result:?}");
+        let id = sent(&outputs[outputs.len() - 1..]);
+        let outputs = answer(&mut candidate, now, id, Ok(held(Token::FIRST)));
+        assert!(!outputs.iter().any(|output| matches!(output, Output::Send { .. })), "{outputs:?}");
+        assert!(candidate.deadline().unwrap() >= now + LONG, "as if there had been no {result:?}");
+    }
+}
+
+/// Whoever takes what there is and does not ask whether there is more.
+#[test]
+fn outputs_need_not_be_polled_once_too_often() {
+    let (mut candidate, mut id) = campaigning(Config::normal());
+    answer(&mut candidate, START, id, Ok(held(Token::FIRST)));
+    for _ in 0..20 {
+        let due = candidate.deadline().unwrap();
+        candidate.handle(due, Input::Wake);
+        id = sent(&[candidate.poll().expect("a request is due")]);
+        candidate.handle(due, Input::Reply { id, result: Ok(held(Token::FIRST)) });
+    }
+}
+
+#[test]
+fn work_that_is_given_no_time_is_waited_for_without_a_deadline() {
+    let config = Config::builder(Duration::from_secs(15)).drain_bound(Duration::ZERO);
+    let (mut candidate, id) = campaigning(config.build().unwrap());
+    let grant = Reply::Granted { token: Token::FIRST, wait: Duration::ZERO };
+    answer(&mut candidate, START, id, Ok(grant));
+    feed(&mut candidate, START, Input::Resign { again_after: None });
+    assert_eq!(candidate.deadline(), None, "only the work's end is waited for");
+}
