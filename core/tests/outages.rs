@@ -27,7 +27,7 @@ impl Life {
             match output {
                 Output::Send { id, .. } => self.asked = Some((id, self.now)),
                 Output::Event(event @ (Event::StoreUnavailable { .. } | Event::StoreRecovered)) => {
-                    told.push(event)
+                    told.push(event);
                 }
                 Output::Event(_) => {}
             }
