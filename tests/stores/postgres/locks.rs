@@ -52,6 +52,29 @@ async fn a_renewal_that_waited_until_its_lease_had_ended_does_not_resurrect_it()
     assert_eq!(reply, Reply::Superseded { last: Some(token) });
 }
 
+/// So short a wait that the renewal is not undone for it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_renewal_that_waited_for_a_moment_does_not_resurrect_its_lease_either() {
+    let server = server();
+    let store = at(server.port());
+    call(&store, renew(1, tenure::Token::FIRST)).await.unwrap();
+    let mut seen = None;
+    for _ in 0..5 {
+        let (token, _) = granted(&store, acquire_for(1, seen, SHORT)).await;
+        let holds = lock(&server).await;
+        let left = held(&store, tenure::store::Request::Observe).await.remaining;
+        tokio::time::sleep(left.saturating_sub(Duration::from_millis(40))).await;
+        let asked = tokio::spawn({
+            let store = store.clone();
+            async move { call(&store, renew(1, token)).await.unwrap() }
+        });
+        let ended = "SELECT pg_sleep_until(to_timestamp(lease_end / 1e6)) FROM tenure.leases";
+        holds.batch_execute(&format!("{ended}; ROLLBACK")).await.unwrap();
+        assert_eq!(asked.await.unwrap(), Reply::Superseded { last: Some(token) });
+        seen = Some(token);
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_release_that_waited_until_its_lease_had_ended_releases_nothing() {
     let server = server();
@@ -62,26 +85,65 @@ async fn a_release_that_waited_until_its_lease_had_ended_releases_nothing() {
     assert_eq!(reply, Reply::NotHeld);
 }
 
+/// The request finds its row locked, and gets it some time later. The answer, and when the row was let go.
+async fn after_a_wait(
+    server: &PostgresServer,
+    store: &Postgres,
+    request: tenure::store::Request,
+) -> (Reply, u64) {
+    let holds = lock(server).await;
+    let asked = tokio::spawn({
+        let store = store.clone();
+        async move { call(&store, request).await.unwrap() }
+    });
+    sessions(server, WAITS, 1).await;
+    tokio::time::sleep(SHORT).await;
+    let let_go = unix_micros();
+    holds.batch_execute("ROLLBACK").await.unwrap();
+    (asked.await.unwrap(), let_go)
+}
+
+/// The lease counts from when the row was let go at the earliest.
+async fn lasts_a_ttl_from(store: &Postgres, let_go: u64) {
+    let remaining = held(store, tenure::store::Request::Observe).await.remaining;
+    let at_least = TTL.saturating_sub(Duration::from_micros(unix_micros() - let_go));
+    assert!(remaining >= at_least, "{remaining:?} of {at_least:?}");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_acquire_that_waited_is_granted_by_the_time_of_its_grant() {
     let server = server();
     let store = at(server.port());
     let (first, _) = granted(&store, acquire_for(1, None, SHORT)).await;
-    let holds = lock(&server).await;
-    let asked = tokio::spawn({
-        let store = store.clone();
-        // Asked while the first lease is live: it would be held.
-        async move { granted(&store, acquire(2, Some(first))).await }
-    });
-    sessions(&server, WAITS, 1).await;
     tokio::time::sleep(SHORT).await;
-    let released = unix_micros();
-    holds.batch_execute("ROLLBACK").await.unwrap();
-    let (second, _) = asked.await.unwrap();
-    assert!(second.get() >= released, "granted {} us too early", released - second.get());
-    let remaining = held(&store, acquire(3, None)).await.remaining;
-    let at_least = TTL.saturating_sub(Duration::from_micros(unix_micros() - released));
-    assert!(remaining >= at_least, "{remaining:?} of {at_least:?}");
+    let (reply, let_go) = after_a_wait(&server, &store, acquire(2, Some(first))).await;
+    let Reply::Granted { token, .. } = reply else { panic!("{reply:?}") };
+    assert!(token.get() >= let_go, "granted {} us too early", let_go - token.get());
+    lasts_a_ttl_from(&store, let_go).await;
+    call(&store, release(2, token)).await.unwrap();
+    let (reply, _) = after_a_wait(&server, &store, acquire(3, None)).await;
+    assert_eq!(reply, Reply::Stale { last: token });
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_renewal_that_waited_counts_from_when_it_is_done() {
+    let server = server();
+    let store = at(server.port());
+    let (token, _) = granted(&store, acquire(1, None)).await;
+    let (reply, let_go) = after_a_wait(&server, &store, renew(1, token)).await;
+    assert_eq!(reply, Reply::Renewed);
+    lasts_a_ttl_from(&store, let_go).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_is_refused_waits_for_nobody_and_writes_nothing() {
+    let server = server();
+    let store = at(server.port());
+    let (token, _) = granted(&store, acquire(1, None)).await;
+    let _holds = lock(&server).await;
+    for seen in [None, Some(token)] {
+        assert_eq!(held(&store, acquire(2, seen)).await.token, token);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -92,7 +154,7 @@ async fn of_two_first_acquires_of_an_election_the_second_waits_for_the_first() {
         call(&store, tenure::store::Request::Observe).await.unwrap();
         let first = client(server.port()).await;
         let acquires = "BEGIN; SELECT tenure.leases_acquire('job', \
-             decode(repeat('00', 15) || '07', 'hex'), 0, 60000000, 0, 'first', '', true)";
+             decode(repeat('00', 15) || '07', 'hex'), 0, 60000000, 0, 'first', '', true, tenure.leases_identity())";
         first.batch_execute(acquires).await.unwrap();
         let asked = tokio::spawn({
             let store = store.clone();

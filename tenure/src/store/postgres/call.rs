@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Error, Row, Statement};
 
-use super::error::{failed, is_fatal};
+use super::error::{failed, is_fatal, is_late};
 use super::link::{Link, Live};
 use super::{LeaseTable, reply, wakeup};
 use crate::store::slot::Answered;
@@ -23,7 +23,7 @@ pub(super) struct Statements {
 
 /// How many of the request's parameters the function for each kind takes, and how many of the lock's.
 /// Messages have parameters of their own.
-const ACQUIRE: (usize, usize) = (8, 4);
+const ACQUIRE: (usize, usize) = (9, 4);
 const RENEW: (usize, usize) = (4, 3);
 const RELEASE: (usize, usize) = (3, 3);
 const OBSERVE: (usize, usize) = (1, 2);
@@ -91,12 +91,30 @@ impl Link {
         let (holder, ttl) = (&holder.to_bits().to_be_bytes()[..], micros(ttl));
         let (trust, key_bytes) = (self.config.trust_empty_store, key.as_str().as_bytes());
         // Each function takes the first few of them.
-        let asked: [&(dyn ToSql + Sync); 8] =
-            [&key_bytes, &holder, &token, &ttl, &quarantine, &name, &metadata, &trust];
+        let asked: [&(dyn ToSql + Sync); 9] = [
+            &key_bytes,
+            &holder,
+            &token,
+            &ttl,
+            &quarantine,
+            &name,
+            &metadata,
+            &trust,
+            &live.identity,
+        ];
         let message = match request {
             Request::Notify { message } => wakeup::encoded(message),
             _ => String::new(),
         };
+        if let Some(usual) = &live.usual
+            && let Some(statement) = usual.of(request)
+        {
+            match query(live, statement, &asked[..statement.params().len()]).await {
+                Ok(rows) if rows.is_empty() => {}
+                Err(error) if is_late(&error) => {}
+                rows => return self.told(live, rows),
+            }
+        }
         let Statements { acquire, renew, release, observe, notify } = &live.statements;
         let (statement, (count, of_lock)) = match request {
             Request::Acquire { .. } => (acquire, ACQUIRE),
@@ -115,15 +133,27 @@ impl Link {
         if let Request::Notify { .. } = request {
             parameters = vec![&key_bytes, &message];
         }
-        let pending = Answered::pending(&live.session);
-        let rows = live.session.client.query(statement, &parameters).await;
-        // An error with a code is the server's, in the reply's place, and not the connection's.
-        if !rows.as_ref().is_err_and(is_fatal) {
-            pending.yes();
-        }
+        self.told(live, query(live, statement, &parameters).await)
+    }
+
+    fn told(&self, live: &Live, rows: Result<Vec<Row>, Error>) -> Result<Vec<Row>, StoreError> {
         live.session.is_replicated()?;
         rows.map_err(|error| failed(&self.config, &error))
     }
+}
+
+async fn query(
+    live: &Live,
+    statement: &Statement,
+    parameters: &[&(dyn ToSql + Sync)],
+) -> Result<Vec<Row>, Error> {
+    let pending = Answered::pending(&live.session);
+    let rows = live.session.client.query(statement, parameters).await;
+    // An error with a code is the server's, in the reply's place, and not the connection's.
+    if !rows.as_ref().is_err_and(is_fatal) {
+        pending.yes();
+    }
+    rows
 }
 
 /// Whole microseconds, rounded down: the store's granularity covers what is lost. Sums of a few of them

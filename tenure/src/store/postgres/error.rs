@@ -29,6 +29,8 @@ const OUTDATED_PLAN: &str = "0A000";
 const FSYNC_IS_OFF: &str = "TN001";
 /// Raised by the functions for advisory locks in a session that is not theirs.
 const OTHER_SESSION: &str = "TN002";
+/// Raised by a plain statement that had to wait for its row.
+const LATE: &str = "TN003";
 
 pub(super) fn failed(config: &PostgresConfig, error: &Error) -> StoreError {
     match error.as_db_error() {
@@ -91,6 +93,11 @@ fn refused(config: &PostgresConfig, error: &DbError) -> StoreError {
     };
     let advice = advice.map_or_else(String::new, |advice| format!("; {advice}"));
     StoreError::new(kind, format!("{} ({}){advice}", error.message(), error.code().code()))
+}
+
+/// Whether that error says that the statement was undone, since it had to wait.
+pub(super) fn is_late(error: &Error) -> bool {
+    error.code().is_some_and(|code| code.code() == LATE)
 }
 
 /// Whether that error says that the connection, or what was prepared on it, is of no more use.

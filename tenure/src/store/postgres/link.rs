@@ -14,6 +14,7 @@ use super::call::Statements;
 use super::error::failed;
 use super::session::Session;
 use super::table::quoted;
+use super::usual::Usual;
 use super::wakeup::Listeners;
 use super::{LeaseTable, PostgresConfig};
 use crate::runtime::Runtime;
@@ -33,7 +34,11 @@ pub(super) struct Link {
 /// A connection for requests.
 pub(super) struct Live {
     pub(super) session: Session,
+    /// The server's, which can't change as long as a session with a primary lasts.
+    pub(super) identity: String,
     pub(super) statements: Statements,
+    /// Unless there is a gate: these statements know nothing of locks.
+    pub(super) usual: Option<Usual>,
     /// The name under which the session was let through the gate, if there is one.
     pub(super) admitted: String,
 }
@@ -74,10 +79,22 @@ impl Link {
             self.make_or_know(&session, "_locked_version", known, sql).await?;
             admitted = gate.admit(&self.config, &*self.runtime, &session).await?;
         }
-        let statements = Statements::prepare(&session.client, self.gate.is_some(), table).await;
-        let statements = statements.map_err(|error| failed(&self.config, &error))?;
+        let client = &session.client;
+        let identity = format!("SELECT {}()", table.object("_identity"));
+        let prepared = async {
+            let identity = client.query_one(&identity, &[]).await?.try_get(0)?;
+            let statements = Statements::prepare(client, self.gate.is_some(), table).await?;
+            let usual = match self.gate {
+                Some(_) => None,
+                None => Some(Usual::prepare(client, table).await?),
+            };
+            Ok((identity, statements, usual))
+        };
+        let prepared = prepared.await;
+        let (identity, statements, usual) =
+            prepared.map_err(|error| failed(&self.config, &error))?;
         half_way.disarm();
-        Ok(Live { session, statements, admitted })
+        Ok(Live { session, identity, statements, usual, admitted })
     }
 
     async fn open(

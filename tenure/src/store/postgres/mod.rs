@@ -1,6 +1,7 @@
-//! PostgreSQL: one row for each election, one function for each request.
+//! PostgreSQL: one row for each election, one statement for each request, or two.
 //!
-//! The row outlives its lease, so its token does; time is the server's own, read under the row's lock.
+//! The row outlives its lease, so its token does; time is the server's own, and a reading that is older than
+//! what it is compared with decides nothing.
 //! Needs PostgreSQL 12 or later, and a connection to the primary itself: a pooler in between takes
 //! wake-ups away, and settings that durability rests on.
 //!
@@ -31,6 +32,7 @@ mod reply;
 mod session;
 mod store;
 mod table;
+mod usual;
 mod wakeup;
 
 pub use advisory::{AdvisoryConfig, AdvisoryConfigError, LockNumber, PostgresAdvisory, Takeover};

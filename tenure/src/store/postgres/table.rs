@@ -62,7 +62,7 @@ impl LeaseTable {
     }
 
     /// The statements with these names in the place of the default ones.
-    fn named(&self, template: &str) -> String {
+    pub(super) fn named(&self, template: &str) -> String {
         let schema = quoted(&self.schema);
         let sql = template
             .replace("'tenure'", &format!("'{schema}'"))

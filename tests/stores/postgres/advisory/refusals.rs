@@ -46,7 +46,7 @@ async fn a_pooler_that_was_not_noticed() {
     let holder = "decode(repeat('00', 15) || '07', 'hex')";
     let asks = [
         format!(
-            "leases_locked_acquire('x', {holder}, 0, 60000000, 0, '', '', true, 7, false, 'one', false)"
+            "leases_locked_acquire('x', {holder}, 0, 60000000, 0, '', '', true, '', 7, false, 'one', false)"
         ),
         format!("leases_locked_renew('x', {holder}, {token}, 60000000, 7, false, 'one')"),
         format!("leases_locked_release('x', {holder}, {token}, 7, false, 'one')"),

@@ -148,7 +148,7 @@ $body$;
 
 CREATE OR REPLACE FUNCTION tenure.leases_locked_acquire(
     of_key bytea, of_holder bytea, seen bigint, of_ttl bigint, quarantine bigint,
-    of_name bytea, of_metadata bytea, trust_empty_store boolean,
+    of_name bytea, of_metadata bytea, trust_empty_store boolean, server text,
     number bigint, pair boolean, session text, immediate boolean,
     OUT answer text, OUT last bigint, OUT micros bigint,
     OUT who bytea, OUT called bytea, OUT tells bytea
@@ -168,7 +168,7 @@ BEGIN
             INSERT INTO tenure.leases VALUES (of_key, 0, of_holder, 0, 0, 0, true, '', '')
                 ON CONFLICT DO NOTHING;
         END LOOP;
-        now := (date_part('epoch', clock_timestamp()) * 1e6)::bigint;
+        now := tenure.leases_micros(clock_timestamp());
         IF NOT lease.released AND now < lease.lease_end THEN
             leads := lease.holder;
         END IF;
@@ -205,7 +205,8 @@ BEGIN
         END IF;
         -- The lock is held: now the token, which is committed before anybody hears of it.
         SELECT a.* INTO answer, last, micros, who, called, tells FROM tenure.leases_acquire(
-            of_key, of_holder, seen, of_ttl, quarantine, of_name, of_metadata, trust_empty_store) AS a;
+            of_key, of_holder, seen, of_ttl, quarantine, of_name, of_metadata, trust_empty_store,
+            server) AS a;
         IF answer <> 'granted' THEN
             PERFORM tenure.leases_lock_free(of_key, of_holder, NULL, number, pair);
         END IF;
@@ -233,7 +234,7 @@ DECLARE
 BEGIN
     PERFORM tenure.leases_lock_check(session);
     SELECT * INTO lease FROM tenure.leases AS l WHERE l.key = of_key FOR UPDATE;
-    now := (date_part('epoch', clock_timestamp()) * 1e6)::bigint;
+    now := tenure.leases_micros(clock_timestamp());
     IF NOT lease.released AND now < lease.lease_end
         AND lease.holder = of_holder AND lease.token = of_token
     THEN
@@ -276,7 +277,7 @@ CREATE OR REPLACE FUNCTION tenure.leases_locked_observe(
     OUT who bytea, OUT called bytea, OUT tells bytea
 ) LANGUAGE plpgsql AS $body$
 DECLARE
-    now   bigint := (date_part('epoch', clock_timestamp()) * 1e6)::bigint;
+    now   bigint := tenure.leases_micros(clock_timestamp());
     lease tenure.leases%ROWTYPE;
 BEGIN
     SELECT o.* INTO answer, last, micros, who, called, tells FROM tenure.leases_observe(of_key) AS o;

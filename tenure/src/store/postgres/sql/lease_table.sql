@@ -8,6 +8,10 @@
 -- a reading from before may be older than what the row holds by then. It runs under READ COMMITTED,
 -- where each statement in a function sees what was committed before that statement.
 --
+-- Renewals and grants that nothing speaks against are done by plain statements: grant.sql and renew.sql.
+-- They go by the clock as it was when they began, and undo what had to wait. What they leave undone is
+-- asked of the functions.
+--
 -- Whoever locks the row of an election and that of the history locks them in this order.
 
 -- IF NOT EXISTS would ask for the right to create it also where it exists.
@@ -45,9 +49,31 @@ CREATE TABLE IF NOT EXISTS tenure.leases_history (
 CREATE OR REPLACE FUNCTION tenure.leases_version() RETURNS integer
 LANGUAGE sql IMMUTABLE AS $body$ SELECT 1 $body$;
 
+CREATE OR REPLACE FUNCTION tenure.leases_micros(at timestamptz) RETURNS bigint
+LANGUAGE sql STABLE AS $body$ SELECT (date_part('epoch', at) * 1e6)::bigint $body$;
+
+-- What this server is known by, the same for as long as a session lasts: a primary's timeline changes with
+-- its start only. The timeline comes from the log itself: the control file lags behind a promotion. The
+-- start time is a number, since a date looks different in each session.
+CREATE OR REPLACE FUNCTION tenure.leases_identity() RETURNS text
+LANGUAGE sql STABLE AS $body$
+    SELECT concat(c.system_identifier, '/', left(pg_walfile_name(pg_current_wal_lsn()), 8), '/',
+            tenure.leases_micros(pg_postmaster_start_time()))
+        FROM pg_control_system() AS c
+$body$;
+
+-- Undoes a plain statement that read the clock too long before it had the row's lock.
+CREATE OR REPLACE FUNCTION tenure.leases_late() RETURNS text
+LANGUAGE plpgsql AS $body$
+BEGIN
+    RAISE EXCEPTION 'waited for the row' USING ERRCODE = 'TN003';
+END
+$body$;
+
+-- The server is told its identity, since it takes long to find out, and a session knows it.
 CREATE OR REPLACE FUNCTION tenure.leases_acquire(
     of_key bytea, of_holder bytea, seen bigint, of_ttl bigint, quarantine bigint,
-    of_name bytea, of_metadata bytea, trust_empty_store boolean,
+    of_name bytea, of_metadata bytea, trust_empty_store boolean, server text,
     OUT answer text, OUT last bigint, OUT micros bigint,
     OUT who bytea, OUT called bytea, OUT tells bytea
 ) LANGUAGE plpgsql AS $body$
@@ -55,19 +81,23 @@ DECLARE
     now     bigint;
     lease   tenure.leases%ROWTYPE;
     history tenure.leases_history%ROWTYPE;
-    server  text;
     live    boolean;
     lost    boolean;
 BEGIN
-    LOOP
-        SELECT * INTO lease FROM tenure.leases AS l WHERE l.key = of_key FOR UPDATE;
-        EXIT WHEN FOUND;
-        -- Waits for whoever else has just inserted it. Not committed as it is: what is asked for the
-        -- first time is granted below, or an exception is raised.
-        INSERT INTO tenure.leases VALUES (of_key, 0, of_holder, 0, 0, 0, true, '', '')
-            ON CONFLICT DO NOTHING;
-    END LOOP;
-    now := (date_part('epoch', clock_timestamp()) * 1e6)::bigint;
+    -- Who leads is told without a lock, which would be a write: as when somebody looks, below.
+    now := tenure.leases_micros(clock_timestamp());
+    SELECT * INTO lease FROM tenure.leases AS l WHERE l.key = of_key;
+    IF coalesce(lease.released OR now >= lease.lease_end OR lease.holder = of_holder, true) THEN
+        LOOP
+            SELECT * INTO lease FROM tenure.leases AS l WHERE l.key = of_key FOR UPDATE;
+            EXIT WHEN FOUND;
+            -- Waits for whoever else has just inserted it. Not committed as it is: what is asked for the
+            -- first time is granted below, or an exception is raised.
+            INSERT INTO tenure.leases VALUES (of_key, 0, of_holder, 0, 0, 0, true, '', '')
+                ON CONFLICT DO NOTHING;
+        END LOOP;
+        now := tenure.leases_micros(clock_timestamp());
+    END IF;
     live := NOT lease.released AND now < lease.lease_end;
 
     IF live AND lease.holder <> of_holder THEN
@@ -83,21 +113,14 @@ BEGIN
         RETURN;
     END IF;
 
-    -- From here on the lease is granted. Only now is the server looked at: it costs more than the rest.
+    -- From here on the lease is granted.
     IF current_setting('fsync') = 'off' AND NOT trust_empty_store THEN
         RAISE EXCEPTION 'fsync is off' USING ERRCODE = 'TN001';
     END IF;
-    -- The timeline comes from the log itself: the control file lags behind a promotion. The start time is
-    -- a number, since a date looks different in each session.
-    server := concat('/', left(pg_walfile_name(pg_current_wal_lsn()), 8), '/',
-        (date_part('epoch', pg_postmaster_start_time()) * 1e6)::bigint);
     SELECT * INTO history FROM tenure.leases_history;
     -- A token above the record's proves a lost grant, unless the record was purged.
     lost := seen > lease.token AND (lease.token > 0 OR seen > coalesce(history.purged, 0));
-    -- Of the identity, the system's identifier comes first. It is read from a file, and no two servers
-    -- have all of the rest in common; so it is looked at when something else has changed.
-    IF lost OR right(history.identity, length(server)) IS DISTINCT FROM server THEN
-        server := (SELECT c.system_identifier FROM pg_control_system() AS c) || server;
+    IF lost OR history.identity IS DISTINCT FROM server THEN
         INSERT INTO tenure.leases_history DEFAULT VALUES ON CONFLICT DO NOTHING;
         -- Another election's grant may have found the same meanwhile.
         SELECT * INTO history FROM tenure.leases_history FOR UPDATE;
@@ -141,7 +164,7 @@ DECLARE
     lease tenure.leases%ROWTYPE;
 BEGIN
     SELECT * INTO lease FROM tenure.leases AS l WHERE l.key = of_key FOR UPDATE;
-    now := (date_part('epoch', clock_timestamp()) * 1e6)::bigint;
+    now := tenure.leases_micros(clock_timestamp());
     IF NOT lease.released AND now < lease.lease_end
         AND lease.holder = of_holder AND lease.token = of_token
     THEN
@@ -165,7 +188,7 @@ DECLARE
     lease tenure.leases%ROWTYPE;
 BEGIN
     SELECT * INTO lease FROM tenure.leases AS l WHERE l.key = of_key FOR UPDATE;
-    now := (date_part('epoch', clock_timestamp()) * 1e6)::bigint;
+    now := tenure.leases_micros(clock_timestamp());
     IF NOT lease.released AND now < lease.lease_end
         AND lease.holder = of_holder AND lease.token = of_token
     THEN
@@ -192,13 +215,13 @@ CREATE OR REPLACE FUNCTION tenure.leases_observe(
     OUT who bytea, OUT called bytea, OUT tells bytea
 ) LANGUAGE plpgsql AS $body$
 DECLARE
-    now   bigint := (date_part('epoch', clock_timestamp()) * 1e6)::bigint;
+    now   bigint := tenure.leases_micros(clock_timestamp());
     lease tenure.leases%ROWTYPE;
 BEGIN
     SELECT * INTO lease FROM tenure.leases AS l WHERE l.key = of_key;
     IF NOT lease.released AND now >= lease.lease_end THEN
         SELECT * INTO lease FROM tenure.leases AS l WHERE l.key = of_key FOR SHARE;
-        now := (date_part('epoch', clock_timestamp()) * 1e6)::bigint;
+        now := tenure.leases_micros(clock_timestamp());
     END IF;
     IF NOT lease.released AND now < lease.lease_end THEN
         answer := 'held'; last := lease.token;
@@ -232,7 +255,7 @@ $body$;
 CREATE OR REPLACE FUNCTION tenure.leases_purge(quarantine bigint) RETURNS bigint
 LANGUAGE plpgsql AS $body$
 DECLARE
-    now     bigint := (date_part('epoch', clock_timestamp()) * 1e6)::bigint;
+    now     bigint := tenure.leases_micros(clock_timestamp());
     deleted bigint;
     highest bigint;
 BEGIN
