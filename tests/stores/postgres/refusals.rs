@@ -132,6 +132,28 @@ async fn a_server_that_does_not_write_to_disk() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_stops_writing_to_disk_under_a_session() {
+    let server = server();
+    let store = Postgres::new(local(server.port()));
+    let (token, _) = granted(&store, acquire(1, None)).await;
+    answered(&store, release(1, token)).await;
+    for sql in ["ALTER SYSTEM SET fsync = off", "SELECT pg_reload_conf()"] {
+        server.sql(sql).unwrap();
+    }
+    soon(async {
+        while server.sql("SHOW fsync").unwrap() != "off" {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    })
+    .await;
+    // The session hears of it by a signal.
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    let again = [acquire(2, Some(token))];
+    refuses(&store, &again, StoreErrorKind::NotDurable, "set fsync to on").await;
+    granted(&at(server.port()), acquire(2, Some(token))).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_standby() {
     let primary = server();
     let (token, _) = granted(&at(primary.port()), acquire(1, None)).await;

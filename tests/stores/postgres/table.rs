@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use tenure::store::postgres::{LeaseTable, Postgres};
-use tenure::store::{Key, Profile, Reply, Request, Store};
+use tenure::store::{Key, Profile, Reply, Request, Store, StoreErrorKind};
 use tenure::{HolderId, Token};
 
 use super::support::{
-    TTL, acquire, acquire_for, at, call, granted, held, local, release, server, soon,
+    TTL, acquire, acquire_for, at, call, granted, held, local, release, renew, server, soon,
 };
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -32,6 +32,29 @@ async fn the_shipped_file_may_be_run_again_and_keeps_what_is_there() {
     let (token, _) = granted(&store, acquire(1, None)).await;
     server.sql(&file).unwrap();
     assert_eq!(held(&store, Request::Observe).await.token, token);
+}
+
+/// Whatever nothing speaks against: without the functions it goes on, and the rest does not.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn renewals_and_the_next_grants_ask_no_function() {
+    let server = server();
+    let store = at(server.port());
+    let (first, _) = granted(&store, acquire(1, None)).await;
+    let arguments = [
+        ("acquire", "bytea, bytea, bigint, bigint, bigint, bytea, bytea, boolean, text"),
+        ("renew", "bytea, bytea, bigint, bigint"),
+    ];
+    for (function, of) in arguments {
+        let sql =
+            format!("ALTER FUNCTION tenure.leases_{function}({of}) RENAME TO gone_{function}");
+        server.sql(&sql).unwrap();
+    }
+    assert_eq!(call(&store, renew(1, first)).await.unwrap(), Reply::Renewed);
+    assert_eq!(call(&store, release(1, first)).await.unwrap(), Reply::Released);
+    let (second, _) = granted(&store, acquire(2, Some(first))).await;
+    assert!(second > first);
+    let error = call(&store, renew(1, first)).await.unwrap_err();
+    assert_eq!(error.kind(), StoreErrorKind::Missing, "{error}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -189,7 +189,7 @@ async fn a_slot_that_is_moved_is_followed_at_every_step() {
 async fn a_slot_that_is_moved_costs_no_lead() {
     let cluster = RedisCluster::start(3, 0).unwrap();
     let ports = cluster.ports();
-    let lasting = Config::builder(Duration::from_secs(15)).build().unwrap();
+    let lasting = Config::builder(Duration::from_secs(8)).build().unwrap();
     let one = candidate(&ports, "one", lasting);
     let first = soon(one.elected()).await.unwrap();
     let two = candidate(&ports, "two", lasting);

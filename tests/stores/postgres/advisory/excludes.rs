@@ -11,9 +11,11 @@ use crate::postgres::support::{
     self, acquire, call, granted, held, local, release, renew, server, soon, start,
 };
 
-/// Leases of a minute: whoever takes over within seconds has not waited for an end.
+/// Leases of a minute: whoever takes over within seconds has not waited for an end. Who has resigned stays out for
+/// as long as between two renewals.
 fn patient() -> Config {
-    Config::builder(Duration::from_secs(60)).build().unwrap()
+    let minute = Config::builder(Duration::from_secs(60));
+    minute.renew_interval(Duration::from_secs(2)).build().unwrap()
 }
 
 fn quick() -> Config {

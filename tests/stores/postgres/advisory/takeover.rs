@@ -70,7 +70,8 @@ async fn an_immediate_takeover_needs_a_free_lock_and_the_last_token() {
 async fn an_immediate_takeover_is_quick_and_gives_up_single_leadership() {
     let server = server();
     // Leases of a minute: whoever takes over within seconds has not waited for an end.
-    let patient = Config::builder(Duration::from_secs(60)).build().unwrap();
+    let patient = Config::builder(Duration::from_secs(60)).renew_interval(Duration::from_secs(4));
+    let patient = patient.build().unwrap();
     let (one, mut events) = start(immediate(&server), "one", patient);
     let first = soon(one.elected()).await.unwrap();
     let (two, _) = start(immediate(&server), "two", patient);
