@@ -1,10 +1,11 @@
-//! What a store's call costs beside one transaction of the same statements, carried out where it is
-//! asked for, on a connection with the same settings.
+//! What a store's call costs beside one transaction of the same statements, on a connection with the same
+//! settings: by tokio's `spawn_blocking`, as a program that must not block its async threads does it, and
+//! carried out where it is asked for.
 //!
 //! The two have files of their own in one folder, in the machine's folder for temporary files: what a
 //! commit costs is up to its disk (`TMPDIR` names another). The bare side has all values ready and does
-//! not look at what it reads. So the difference is all that the store does: a thread of its own and the
-//! way there and back, two looks at the file's path, and the contract.
+//! not look at what it reads. So the difference is what the store does besides: two looks at the file's path
+//! and the contract; and, beside what is carried out in place, the way to its thread and back.
 
 use std::cell::Cell;
 use std::error::Error;
@@ -21,6 +22,7 @@ use tenure::store::{Key, Profile, Reply, Request, Store};
 use tenure::{HolderId, Token};
 use tenure_bench::{Comparison, Report, Side};
 use tokio::runtime::{Builder, Runtime};
+use tokio::task::spawn_blocking;
 
 /// Long enough to hide the reading of the clock, short enough to meet the same machine.
 const TURN: u32 = 16;
@@ -39,6 +41,15 @@ enum Operation {
     Renew,
     /// Who holds the lease.
     Observe,
+}
+
+/// Where the bare side does its work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// On one of tokio's threads for that.
+    Blocking,
+    /// Where it is asked for.
+    Here,
 }
 
 fn main() -> ExitCode {
@@ -62,26 +73,29 @@ fn run() -> Result<(), Box<dyn Error>> {
     // Its tables are the store's, with as many elections in them.
     let bare = folder.path().join("bare.db");
     Ours::new(&bare, &runtime).prepare(Operation::Renew);
-    let bare = Bare::new(&bare)?;
+    let mut bare = Bare::new(&bare)?;
     let mut report = Report::new();
-    for (operation, name) in [
-        (Operation::Acquire, "acquire (vacant)"),
-        (Operation::Renew, "renew"),
-        (Operation::Observe, "observe"),
+    for (operation, place, name) in [
+        (Operation::Acquire, Place::Blocking, "acquire (vacant)"),
+        (Operation::Renew, Place::Blocking, "renew"),
+        (Operation::Observe, Place::Blocking, "observe"),
+        (Operation::Acquire, Place::Here, "acquire (vacant), in place"),
+        (Operation::Renew, Place::Here, "renew, in place"),
+        (Operation::Observe, Place::Here, "observe, in place"),
     ] {
         let mut comparison = Comparison::new("sqlite", name, ["store", "raw"], TURN);
-        if operation != Operation::Observe {
+        if place == Place::Blocking && operation != Operation::Observe {
             comparison = comparison.at_most(AT_MOST);
         }
         comparison.run(&mut criterion, |side, repetitions| match side {
             Side::Ours => ours.measure(operation, repetitions),
-            Side::Bare => bare.measure(operation, repetitions).expect("a transaction"),
+            Side::Bare => bare.measure(operation, place, &runtime, repetitions),
         });
         report.add(comparison);
     }
     let mut control = Comparison::new("sqlite", "control (renew)", ["raw", "raw, again"], TURN);
     control.run(&mut criterion, |_, repetitions| {
-        bare.measure(Operation::Renew, repetitions).expect("a transaction")
+        bare.measure(Operation::Renew, Place::Blocking, &runtime, repetitions)
     });
     report.add(control);
     criterion.final_summary();
@@ -173,8 +187,13 @@ fn request(operation: Operation, last: Option<Token>) -> Request {
 
 /// The same statements.
 struct Bare {
-    connection: Connection,
     keys: Vec<Key>,
+    /// Here between two measurements.
+    work: Option<Work>,
+}
+
+struct Work {
+    connection: Connection,
     /// Another one in every transaction: what is the same as before is not written.
     lease_end: Cell<i64>,
 }
@@ -188,26 +207,54 @@ impl Bare {
         let connection = Connection::open(file)?;
         connection.pragma_update(None, "journal_mode", "wal")?;
         connection.pragma_update(None, "synchronous", "full")?;
-        let lease_end = Cell::new(4_000_000_000_000_000);
-        Ok(Self { connection, keys: (0..TURN).map(key).collect(), lease_end })
+        let work = Work { connection, lease_end: Cell::new(4_000_000_000_000_000) };
+        Ok(Self { keys: (0..TURN).map(key).collect(), work: Some(work) })
     }
 
-    fn measure(&self, operation: Operation, repetitions: u32) -> rusqlite::Result<Duration> {
+    fn measure(
+        &mut self,
+        operation: Operation,
+        place: Place,
+        runtime: &Runtime,
+        repetitions: u32,
+    ) -> Duration {
+        let mut work = self.work.take().expect("put back");
         // As much is written before as by the other side.
         if operation == Operation::Acquire {
             for key in &self.keys {
-                self.renew(key.as_str())?;
+                work.perform(Operation::Renew, key).expect("a transaction");
             }
         }
-        let started = Instant::now();
-        for key in self.keys.iter().take(repetitions as usize) {
-            match operation {
-                Operation::Acquire => self.acquire(key.as_str())?,
-                Operation::Renew => self.renew(key.as_str())?,
-                Operation::Observe => self.observe(key.as_str())?,
+        let keys: Vec<_> = self.keys.iter().take(repetitions as usize).cloned().collect();
+        let took;
+        (took, work) = runtime.block_on(async {
+            let started = Instant::now();
+            for key in keys {
+                match place {
+                    Place::Here => work.perform(operation, &key).expect("a transaction"),
+                    Place::Blocking => {
+                        let performed = spawn_blocking(move || {
+                            work.perform(operation, &key).expect("a transaction");
+                            work
+                        });
+                        work = performed.await.expect("no panic");
+                    }
+                }
             }
+            (started.elapsed(), work)
+        });
+        self.work = Some(work);
+        took
+    }
+}
+
+impl Work {
+    fn perform(&self, operation: Operation, key: &Key) -> rusqlite::Result<()> {
+        match operation {
+            Operation::Acquire => self.acquire(key.as_str()),
+            Operation::Renew => self.renew(key.as_str()),
+            Operation::Observe => self.observe(key.as_str()),
         }
-        Ok(started.elapsed())
     }
 
     fn acquire(&self, key: &str) -> rusqlite::Result<()> {
