@@ -1,5 +1,6 @@
 //! A cluster, of which one node keeps the elections: whichever it is just now.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tenure::store::redis::{Redis, RedisConfig};
@@ -221,10 +222,12 @@ async fn a_node_is_no_single_server_and_a_single_server_no_cluster() {
     assert!(error.to_string().contains("cluster support disabled"), "{error}");
 }
 
-/// Servers for the conformance run.
-pub(crate) fn place() -> Place {
-    Place::of(RedisCluster::start(3, 0).unwrap(), |cluster| {
-        store(by(&cluster.ports()).trust_empty_store(false).connect_timeout(TTL))
+/// A store of its own for a row of the conformance run, on one of the nodes.
+pub(crate) fn place(cluster: &Arc<RedisCluster>, prefix: &str) -> Place {
+    let prefix = prefix.to_owned();
+    Place::of(Arc::clone(cluster), move |cluster| {
+        let config = by(&cluster.ports()).prefix(&prefix).unwrap();
+        store(config.trust_empty_store(false).connect_timeout(TTL))
     })
     .place()
 }

@@ -45,6 +45,22 @@ async fn leaders_hand_over_within_the_poll_bound() {
     watch.nobody_overlapped();
 }
 
+/// Whoever is woken by nobody looks more often by itself.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_standby_that_was_told_no_poll_bound_does_not_wait_for_a_whole_lease() {
+    let folder = Folder::new();
+    let config = Config::builder(Duration::from_secs(60)).build().unwrap();
+    let (one, _) = start(folder.store(), "one", config);
+    soon(one.elected()).await.unwrap();
+    let (two, mut events) = start(folder.store(), "two", config);
+    event(&mut events, |event| matches!(event, Event::IncumbentChanged { .. }).then_some(())).await;
+    soon(one.stop()).await.unwrap();
+    let stopped = Instant::now();
+    soon(two.elected()).await.unwrap();
+    let bound = 10 * config.without_hints().poll_bound();
+    assert!(stopped.elapsed() < bound, "{:?}", stopped.elapsed());
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nobody_loses_the_lead_without_a_fault() {
     let folder = Folder::new();
