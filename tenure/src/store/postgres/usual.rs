@@ -1,5 +1,5 @@
-//! Renewals and grants that nothing speaks against, each as one plain statement: half of what a function
-//! costs the server.
+//! Renewals and grants that nothing speaks against, each as one plain statement: that is much less work for the
+//! server than to lock the row, read the clock, look, and write.
 //!
 //! Such a statement knows the time of its own beginning alone, and may come to the row's lock long after it.
 //! If the row was changed meanwhile, the server looks at the conditions again; if it was merely locked, it
