@@ -7,13 +7,16 @@ use tokio_postgres::{Client, Error, Row, Statement};
 
 use super::error::{failed, is_fatal, is_late};
 use super::link::{Link, Live};
+use super::usual::Usual;
 use super::{LeaseTable, reply, wakeup};
 use crate::store::slot::Answered;
 use crate::store::{Key, Reply, Request, StoreError, StoreErrorKind};
 use crate::{HolderId, Token};
 
-/// A statement for each kind of request: a call of a function.
+/// A statement for each kind of request: a call of a function. And plain ones, which are tried first.
 pub(super) struct Statements {
+    /// None where leases are granted under locks, of which these know nothing.
+    usual: Option<Usual>,
     acquire: Statement,
     renew: Statement,
     release: Statement,
@@ -47,14 +50,18 @@ impl Statements {
                 call(table.object(&format!("_{name}")), count)
             }
         };
-        let (acquire, renew, release, observe, notify) = futures_util::try_join!(
+        let usual = async {
+            if of_a_lock { Ok(None) } else { Usual::prepare(client, table).await.map(Some) }
+        };
+        let (usual, acquire, renew, release, observe, notify) = futures_util::try_join!(
+            usual,
             step("acquire", ACQUIRE),
             step("renew", RENEW),
             step("release", RELEASE),
             step("observe", OBSERVE),
             call(table.object("_notify"), 2),
         )?;
-        Ok(Self { acquire, renew, release, observe, notify })
+        Ok(Self { usual, acquire, renew, release, observe, notify })
     }
 }
 
@@ -90,7 +97,7 @@ impl Link {
         };
         let (holder, ttl) = (&holder.to_bits().to_be_bytes()[..], micros(ttl));
         let (trust, key_bytes) = (self.config.trust_empty_store, key.as_str().as_bytes());
-        // Each function takes the first few of them.
+        // Each statement takes the first few of them.
         let asked: [&(dyn ToSql + Sync); 9] = [
             &key_bytes,
             &holder,
@@ -106,16 +113,14 @@ impl Link {
             Request::Notify { message } => wakeup::encoded(message),
             _ => String::new(),
         };
-        if let Some(usual) = &live.usual
-            && let Some(statement) = usual.of(request)
-        {
+        let Statements { usual, acquire, renew, release, observe, notify } = &live.statements;
+        if let Some(statement) = usual.as_ref().and_then(|usual| usual.of(request)) {
             match query(live, statement, &asked[..statement.params().len()]).await {
                 Ok(rows) if rows.is_empty() => {}
                 Err(error) if is_late(&error) => {}
                 rows => return self.told(live, rows),
             }
         }
-        let Statements { acquire, renew, release, observe, notify } = &live.statements;
         let (statement, (count, of_lock)) = match request {
             Request::Acquire { .. } => (acquire, ACQUIRE),
             Request::Renew { .. } => (renew, RENEW),

@@ -14,7 +14,6 @@ use super::call::Statements;
 use super::error::failed;
 use super::session::Session;
 use super::table::quoted;
-use super::usual::Usual;
 use super::wakeup::Listeners;
 use super::{LeaseTable, PostgresConfig};
 use crate::runtime::Runtime;
@@ -37,8 +36,6 @@ pub(super) struct Live {
     /// The server's, which can't change as long as a session with a primary lasts.
     pub(super) identity: String,
     pub(super) statements: Statements,
-    /// Unless there is a gate: these statements know nothing of locks.
-    pub(super) usual: Option<Usual>,
     /// The name under which the session was let through the gate, if there is one.
     pub(super) admitted: String,
 }
@@ -83,18 +80,12 @@ impl Link {
         let identity = format!("SELECT {}()", table.object("_identity"));
         let prepared = async {
             let identity = client.query_one(&identity, &[]).await?.try_get(0)?;
-            let statements = Statements::prepare(client, self.gate.is_some(), table).await?;
-            let usual = match self.gate {
-                Some(_) => None,
-                None => Some(Usual::prepare(client, table).await?),
-            };
-            Ok((identity, statements, usual))
+            Ok((identity, Statements::prepare(client, self.gate.is_some(), table).await?))
         };
         let prepared = prepared.await;
-        let (identity, statements, usual) =
-            prepared.map_err(|error| failed(&self.config, &error))?;
+        let (identity, statements) = prepared.map_err(|error| failed(&self.config, &error))?;
         half_way.disarm();
-        Ok(Live { session, identity, statements, usual, admitted })
+        Ok(Live { session, identity, statements, admitted })
     }
 
     async fn open(
