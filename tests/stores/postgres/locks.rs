@@ -1,5 +1,6 @@
 //! Requests that wait for a row's lock: the clock that they go by is read after they have it.
 
+use std::ops::Range;
 use std::time::Duration;
 
 use tenure::store::Reply;
@@ -22,24 +23,37 @@ async fn lock(server: &PostgresServer) -> Client {
     client
 }
 
-/// The request is sent while the lease of [`SHORT`] is live, gets its lock when that has ended, and finds
-/// the row as it was. The answer to it.
-async fn across_the_end(
+/// The request finds its row locked, and gets it some time later. The answer, and from when to when it
+/// waited at least, in microseconds since 1970.
+async fn after_a_wait(
     server: &PostgresServer,
     store: &Postgres,
     request: tenure::store::Request,
-) -> Reply {
+) -> (Reply, Range<u64>) {
     let holds = lock(server).await;
     let asked = tokio::spawn({
         let store = store.clone();
         async move { call(&store, request).await.unwrap() }
     });
     sessions(server, WAITS, 1).await;
-    let live = "SELECT lease_end > 1e6 * extract(epoch FROM clock_timestamp()) FROM tenure.leases";
-    assert_eq!(server.sql(live).unwrap(), "t", "the machine is too slow for this test");
+    let since = unix_micros();
     tokio::time::sleep(SHORT).await;
+    let waited = since..unix_micros();
     holds.batch_execute("ROLLBACK").await.unwrap();
-    asked.await.unwrap()
+    (asked.await.unwrap(), waited)
+}
+
+/// The same for a request that is sent while the lease of [`SHORT`] is live, and finds it ended.
+async fn across_the_end(
+    server: &PostgresServer,
+    store: &Postgres,
+    request: tenure::store::Request,
+) -> Reply {
+    let (reply, waited) = after_a_wait(server, store, request).await;
+    let end: u64 = server.sql("SELECT lease_end FROM tenure.leases").unwrap().parse().unwrap();
+    assert!(end >= waited.start, "the machine is too slow for this test");
+    assert!(end < waited.end, "the lease was extended");
+    reply
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -85,25 +99,7 @@ async fn a_release_that_waited_until_its_lease_had_ended_releases_nothing() {
     assert_eq!(reply, Reply::NotHeld);
 }
 
-/// The request finds its row locked, and gets it some time later. The answer, and when the row was let go.
-async fn after_a_wait(
-    server: &PostgresServer,
-    store: &Postgres,
-    request: tenure::store::Request,
-) -> (Reply, u64) {
-    let holds = lock(server).await;
-    let asked = tokio::spawn({
-        let store = store.clone();
-        async move { call(&store, request).await.unwrap() }
-    });
-    sessions(server, WAITS, 1).await;
-    tokio::time::sleep(SHORT).await;
-    let let_go = unix_micros();
-    holds.batch_execute("ROLLBACK").await.unwrap();
-    (asked.await.unwrap(), let_go)
-}
-
-/// The lease counts from when the row was let go at the earliest.
+/// The lease counts from when the row was let go, or later.
 async fn lasts_a_ttl_from(store: &Postgres, let_go: u64) {
     let remaining = held(store, tenure::store::Request::Observe).await.remaining;
     let at_least = TTL.saturating_sub(Duration::from_micros(unix_micros() - let_go));
@@ -116,10 +112,10 @@ async fn an_acquire_that_waited_is_granted_by_the_time_of_its_grant() {
     let store = at(server.port());
     let (first, _) = granted(&store, acquire_for(1, None, SHORT)).await;
     tokio::time::sleep(SHORT).await;
-    let (reply, let_go) = after_a_wait(&server, &store, acquire(2, Some(first))).await;
+    let (reply, waited) = after_a_wait(&server, &store, acquire(2, Some(first))).await;
     let Reply::Granted { token, .. } = reply else { panic!("{reply:?}") };
-    assert!(token.get() >= let_go, "granted {} us too early", let_go - token.get());
-    lasts_a_ttl_from(&store, let_go).await;
+    assert!(token.get() >= waited.end, "granted {} us too early", waited.end - token.get());
+    lasts_a_ttl_from(&store, waited.end).await;
     call(&store, release(2, token)).await.unwrap();
     let (reply, _) = after_a_wait(&server, &store, acquire(3, None)).await;
     assert_eq!(reply, Reply::Stale { last: token });
@@ -130,9 +126,9 @@ async fn a_renewal_that_waited_counts_from_when_it_is_done() {
     let server = server();
     let store = at(server.port());
     let (token, _) = granted(&store, acquire(1, None)).await;
-    let (reply, let_go) = after_a_wait(&server, &store, renew(1, token)).await;
+    let (reply, waited) = after_a_wait(&server, &store, renew(1, token)).await;
     assert_eq!(reply, Reply::Renewed);
-    lasts_a_ttl_from(&store, let_go).await;
+    lasts_a_ttl_from(&store, waited.end).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -154,7 +150,8 @@ async fn of_two_first_acquires_of_an_election_the_second_waits_for_the_first() {
         call(&store, tenure::store::Request::Observe).await.unwrap();
         let first = client(server.port()).await;
         let acquires = "BEGIN; SELECT tenure.leases_acquire('job', \
-             decode(repeat('00', 15) || '07', 'hex'), 0, 60000000, 0, 'first', '', true, tenure.leases_identity())";
+             decode(repeat('00', 15) || '07', 'hex'), 0, 60000000, 0, 'first', '', true, \
+             tenure.leases_identity())";
         first.batch_execute(acquires).await.unwrap();
         let asked = tokio::spawn({
             let store = store.clone();
