@@ -106,7 +106,7 @@ impl Operation {
     }
 
     fn at_most(self) -> Option<f64> {
-        matches!(self, Self::Acquire | Self::Renew).then_some(AT_MOST)
+        (self != Self::Release).then_some(AT_MOST)
     }
 
     fn needs_live(self) -> bool {

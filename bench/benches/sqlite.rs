@@ -84,7 +84,7 @@ fn run() -> Result<(), Box<dyn Error>> {
         (Operation::Observe, Place::Here, "observe, in place"),
     ] {
         let mut comparison = Comparison::new("sqlite", name, ["store", "raw"], TURN);
-        if place == Place::Blocking && operation != Operation::Observe {
+        if operation != Operation::Observe {
             comparison = comparison.at_most(AT_MOST);
         }
         comparison.run(&mut criterion, |side, repetitions| match side {

@@ -1,4 +1,4 @@
-//! Requests that wait for a row's lock: the clock that they go by is read after they have it.
+//! Requests that wait for a row's lock: what they do fits the time at which they have it.
 
 use std::ops::Range;
 use std::time::Duration;

@@ -70,7 +70,7 @@ BEGIN
 END
 $body$;
 
--- The server is told its identity, since it takes long to find out, and a session knows it.
+-- The caller tells the server's identity: a session knows it, and it takes long to find out.
 CREATE OR REPLACE FUNCTION tenure.leases_acquire(
     of_key bytea, of_holder bytea, seen bigint, of_ttl bigint, quarantine bigint,
     of_name bytea, of_metadata bytea, trust_empty_store boolean, server text,
