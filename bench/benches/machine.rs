@@ -136,7 +136,7 @@ fn granted() -> Reply {
 }
 
 fn held() -> Reply {
-    Reply::Held { token: Token::new(6).expect("not zero"), remaining: secs(8) }
+    Reply::Held { token: Token::new(6).expect("not zero"), remaining: secs(8), ttl: secs(15) }
 }
 
 const fn secs(count: u64) -> Duration {

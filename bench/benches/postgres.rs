@@ -34,10 +34,11 @@ const METADATA: &str = "10.0.0.7:8080";
 const SETTINGS: &str = "SET search_path TO pg_catalog; SET client_min_messages TO warning";
 const TABLE: &str =
     "CREATE TABLE public.raw (LIKE tenure.leases INCLUDING ALL) WITH (fillfactor = 50)";
-const UPSERT: &str = "INSERT INTO public.raw AS r VALUES ($1, $2, $3, $4, $5, $6, false, $7, $8) \
+const UPSERT: &str = "INSERT INTO public.raw AS r VALUES ($1, $2, $3, $4, $5, $6, $6, false, $7, $8) \
      ON CONFLICT (key) DO UPDATE SET token = excluded.token, holder = excluded.holder, \
-     since = excluded.since, lease_end = excluded.lease_end, ttl = excluded.ttl, released = false, \
-     name = excluded.name, metadata = excluded.metadata RETURNING r.token";
+     since = excluded.since, lease_end = excluded.lease_end, ttl = excluded.ttl, \
+     quarantine = excluded.quarantine, released = false, name = excluded.name, \
+     metadata = excluded.metadata RETURNING r.token";
 
 fn main() -> ExitCode {
     match run() {

@@ -263,7 +263,10 @@ impl Work {
             self.select("election", &[&key])?;
             let (end, ttl) = (self.later(), 86_400_000_000_i64);
             let holder = HOLDER.to_bits().to_be_bytes();
-            self.execute("grant", params![key, end, holder, end, ttl, false, NAME, METADATA, end])
+            self.execute(
+                "grant",
+                params![key, end, holder, end, ttl, ttl, false, NAME, METADATA, end],
+            )
         })
     }
 

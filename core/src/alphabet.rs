@@ -94,6 +94,15 @@ pub enum Event {
         /// The candidate leads from this instant on, if it can renew until then.
         until: Instant,
     },
+    /// The store refuses the candidate, whose settings contradict those of the candidate that was last
+    /// granted the lease: after a loss of data, the two would not wait for each other's leases. The
+    /// candidate asks again, at the poll bound. Told once, and again if the values change.
+    Refused {
+        /// The TTL of the other candidate: the quarantine must be at least that.
+        ttl: Duration,
+        /// The quarantine of the other candidate, if it is known: the TTL must be at most that.
+        quarantine: Option<Duration>,
+    },
     /// A request's outcome is unknown, for the first time since the store last answered.
     StoreUnavailable {
         /// When the request was sent.
@@ -118,6 +127,9 @@ pub enum StepDownReason {
     Resigned,
     /// A renewal's outcome is unknown, and the configuration asks for the strict policy.
     RenewFailed,
+    /// The leader's work panicked or was dropped. The machine knows nothing of work: a driver that
+    /// resigns for it gives this reason in the place of [`Resigned`](Self::Resigned).
+    WorkLost,
 }
 
 /// One atomic step at the store.
@@ -168,6 +180,16 @@ pub enum Reply {
         token: Token,
         /// How much of its lease remains by the store's clock, rounded up.
         remaining: Duration,
+        /// For how long that lease was last granted or extended.
+        ttl: Duration,
+    },
+    /// To an acquire: the candidate's settings contradict the record of the election. Its TTL is above the
+    /// quarantine that is recorded, or its quarantine is below the TTL that is recorded. Nothing was granted.
+    Refused {
+        /// The TTL that is recorded.
+        ttl: Duration,
+        /// The quarantine that is recorded, if one is.
+        quarantine: Option<Duration>,
     },
     /// To an acquire: the lease is vacant, but the candidate did not know the last tenure. Ask again.
     Stale {

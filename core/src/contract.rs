@@ -26,6 +26,9 @@ pub struct Record {
     /// The TTL of the last grant or renewal: the most that can remain of this lease, whatever the
     /// store's clock does.
     pub ttl: Duration,
+    /// The quarantine that the last tenure's candidate declared; `None` in a record from before that was
+    /// kept.
+    pub quarantine: Option<Duration>,
     /// The holder has given the lease back.
     pub released: bool,
 }
@@ -42,6 +45,15 @@ impl Record {
         self.lease_end.since(now).min(self.ttl)
     }
 
+    /// Whether candidates with these settings and those with the record's would not wait for each other's
+    /// leases after a loss of data. It is asked for as long as a candidate with the record's settings may
+    /// be about to ask for the lease: one that waits for it asks at least once in its TTL.
+    pub fn contradicts(&self, now: Instant, ttl: Duration, quarantine: Duration) -> bool {
+        let binds = self.ttl.max(self.quarantine.unwrap_or_default());
+        now < self.lease_end + binds
+            && (quarantine < self.ttl || self.quarantine.is_some_and(|declared| declared < ttl))
+    }
+
     fn is_live_tenure(&self, now: Instant, holder: HolderId, token: Token) -> bool {
         self.is_live(now) && self.holder == holder && self.token == token
     }
@@ -53,13 +65,44 @@ impl Record {
 }
 
 /// What a store keeps beside all elections of one prefix: since when it knows, without a gap, which
-/// leases it granted.
+/// leases it granted, and how long one of those may last that it does not know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct History {
     /// The server that wrote this; another one may have lost grants.
     pub identity: u128,
-    /// The first grant of that server, or the last one that found a part of its history gone.
+    /// The first grant of that server, or the last one that found a part of its history gone; or, if a
+    /// renewal came before any grant, that renewal plus the longest TTL.
     pub known_since: Instant,
+    /// The longest TTL that was granted under the prefix. It outlives its server where records do.
+    pub longest_ttl: Duration,
+}
+
+impl History {
+    /// As a grant of that TTL finds it.
+    fn at_a_grant(found: Option<Self>, at: Moment, ttl: Duration, lost_a_grant: bool) -> Self {
+        let known_since = match found {
+            // A renewal may have set it to a time to come. A grant never has anybody wait for longer
+            // than a whole quarantine.
+            Some(known) if known.identity == at.identity && !lost_a_grant => {
+                known.known_since.min(at.now)
+            }
+            None if at.trust_empty_store && !lost_a_grant => Instant::ORIGIN,
+            Some(_) | None => at.now,
+        };
+        Self { identity: at.identity, known_since, longest_ttl: Self::longest(found, ttl) }
+    }
+
+    /// As a renewal of that TTL leaves it, which found a live lease at a server that the history does not
+    /// name. The server before this one may still acknowledge what its own leaders ask, for as long as
+    /// they did not get to know of this one: the longest TTL is left for that.
+    fn at_a_renewal(found: Option<Self>, at: Moment, ttl: Duration) -> Self {
+        let longest_ttl = Self::longest(found, ttl);
+        Self { identity: at.identity, known_since: at.now + longest_ttl, longest_ttl }
+    }
+
+    fn longest(found: Option<Self>, ttl: Duration) -> Duration {
+        found.map_or(ttl, |known| known.longest_ttl.max(ttl))
+    }
 }
 
 /// The circumstances of one step at the store.
@@ -73,6 +116,9 @@ pub struct Moment {
     /// Take a store that has never seen the prefix for one that has lost nothing. For tests and
     /// throw-away servers only: it gives up promise G6 for the loss of a whole store.
     pub trust_empty_store: bool,
+    /// A renewal compares the identity. A store does that with each until one was answered over the
+    /// connection that it came by: while a connection lasts, the server behind it is the same.
+    pub compares_identity: bool,
 }
 
 /// Carries out one request on an election's record and its prefix's history.
@@ -91,6 +137,10 @@ pub fn apply(
         Request::Renew { holder, token, ttl } => match record {
             Some(lease) if lease.is_live_tenure(at.now, holder, token) => {
                 lease.extend(at.now, ttl);
+                if at.compares_identity && history.is_none_or(|known| known.identity != at.identity)
+                {
+                    *history = Some(History::at_a_renewal(*history, at, ttl));
+                }
                 Reply::Renewed
             }
             Some(_) | None => Reply::Superseded { last: record.map(|lease| lease.token) },
@@ -126,30 +176,26 @@ fn acquire(
             lease.extend(at.now, ttl);
             lease.token
         }
+        Some(lease) if lease.contradicts(at.now, ttl, quarantine) => {
+            return Reply::Refused { ttl: lease.ttl, quarantine: lease.quarantine };
+        }
         Some(lease) if lease.is_live(at.now) => {
-            return Reply::Held { token: lease.token, remaining: lease.remaining(at.now) };
+            let remaining = lease.remaining(at.now);
+            return Reply::Held { token: lease.token, remaining, ttl: lease.ttl };
         }
         Some(lease) if seen < Some(lease.token) => return Reply::Stale { last: lease.token },
         Some(_) | None => {
             let above = seen.max(last).map_or(Token::FIRST, Token::next);
             let floor = Token::new(at.now.as_nanos() / 1_000);
             let token = floor.map_or(above, |floor| floor.max(above));
-            *record = Some(Record { token, holder, lease_end: at.now + ttl, ttl, released: false });
+            let (lease_end, quarantine) = (at.now + ttl, Some(quarantine));
+            *record = Some(Record { token, holder, lease_end, ttl, quarantine, released: false });
             token
         }
     };
     let lost_a_grant = seen > last;
-    let known_since = known_since(history, at, lost_a_grant);
-    Reply::Granted { token, wait: (known_since + quarantine).since(at.now) }
-}
-
-/// Since when the store's history is whole, as this grant finds it.
-fn known_since(history: &mut Option<History>, at: Moment, lost_a_grant: bool) -> Instant {
-    let fresh = match history {
-        Some(known) if known.identity == at.identity && !lost_a_grant => return known.known_since,
-        None if at.trust_empty_store && !lost_a_grant => Instant::ORIGIN,
-        Some(_) | None => at.now,
-    };
-    *history = Some(History { identity: at.identity, known_since: fresh });
-    fresh
+    let known = History::at_a_grant(*history, at, ttl, lost_a_grant);
+    *history = Some(known);
+    let quarantine = quarantine.max(known.longest_ttl);
+    Reply::Granted { token, wait: (known.known_since + quarantine).since(at.now) }
 }

@@ -6,9 +6,13 @@ use core::num::NonZeroU64;
 /// A fencing token: one number for each tenure of an election, strictly increasing from tenure to
 /// tenure.
 ///
-/// Hand it to every resource that the leader writes to, and let the resource refuse a token lower
-/// than the highest that it has accepted. "No token yet" is `Option::<Token>::None`, which orders
-/// below every token.
+/// Each resource that the leader writes to is fenced by it, in this order: the tenure takes the resource
+/// over (which accepts a token that is at least the stored one, and stores it), and repeats that until it
+/// knows the outcome; then it reads; then it writes, and a write is accepted only if the stored token
+/// *equals* the tenure's. To refuse lower tokens is not enough, since an old leader's last write may land
+/// after the new one has read. Tokens of two elections can't be compared.
+///
+/// "No token yet" is `Option::<Token>::None`, which orders below every token.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Token(NonZeroU64);
 

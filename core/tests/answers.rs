@@ -11,7 +11,7 @@ const START: Instant = Instant::from_nanos(100_000_000_000);
 const LONG: Duration = Duration::from_secs(9);
 
 fn held(token: Token) -> Reply {
-    Reply::Held { token, remaining: LONG }
+    Reply::Held { token, remaining: LONG, ttl: LONG }
 }
 
 fn feed(candidate: &mut Candidate, now: Instant, input: Input) -> Vec<Output> {
@@ -116,4 +116,75 @@ fn work_that_is_given_no_time_is_waited_for_without_a_deadline() {
     answer(&mut candidate, START, id, Ok(grant));
     feed(&mut candidate, START, Input::Resign { again_after: None });
     assert_eq!(candidate.deadline(), None, "only the work's end is waited for");
+}
+
+const REFUSED: Reply = Reply::Refused { ttl: Duration::from_secs(60), quarantine: None };
+
+fn refusals(outputs: &[Output]) -> usize {
+    let is_one = |output: &&Output| matches!(output, Output::Event(Event::Refused { .. }));
+    outputs.iter().filter(is_one).count()
+}
+
+/// A refusal is an answer: the store is there, and what it says is told once.
+#[test]
+fn a_refused_candidate_says_so_once_and_asks_again() {
+    let config = Config::normal();
+    let (mut candidate, mut id) = campaigning(config);
+    let (mut now, mut told) = (START, 0);
+    for _ in 0..5 {
+        let outputs = answer(&mut candidate, now, id, Ok(REFUSED));
+        assert!(!outputs.iter().any(|output| matches!(output, Output::Send { .. })));
+        told += refusals(&outputs);
+        assert_eq!(candidate.deadline(), Some(now + config.poll_bound()));
+        now = now + config.poll_bound();
+        id = sent(&feed(&mut candidate, now, Input::Wake));
+    }
+    assert_eq!(told, 1);
+    let (ttl, quarantine) = (Duration::from_secs(30), None);
+    let others = answer(&mut candidate, now, id, Ok(Reply::Refused { ttl, quarantine }));
+    assert_eq!(others, [Output::Event(Event::Refused { ttl, quarantine })]);
+}
+
+#[test]
+fn a_refused_candidate_can_withdraw() {
+    let (mut candidate, id) = campaigning(Config::normal());
+    feed(&mut candidate, START, Input::Resign { again_after: None });
+    assert_eq!(answer(&mut candidate, START, id, Ok(REFUSED)), [Output::Event(Event::Withdrawn)]);
+    assert_eq!(candidate.deadline(), None);
+}
+
+/// The store counts by the quarantine that was declared. It is too short for what the candidate has seen.
+#[test]
+fn a_longer_ttl_that_was_seen_is_waited_out() {
+    let config = Config::normal();
+    let longest = Duration::from_secs(60);
+    for seen in [REFUSED, Reply::Held { token: Token::FIRST, remaining: LONG, ttl: longest }] {
+        for wait in [Duration::ZERO, Duration::from_secs(7)] {
+            let (mut candidate, id) = campaigning(config);
+            answer(&mut candidate, START, id, Ok(seen));
+            let due = candidate.deadline().unwrap();
+            let id = sent(&feed(&mut candidate, due, Input::Wake));
+            let token = Token::FIRST.next();
+            let outputs = answer(&mut candidate, due, id, Ok(Reply::Granted { token, wait }));
+            let until = due + wait + longest.saturating_sub(config.quarantine());
+            assert_eq!(outputs, [Output::Event(Event::Quarantined { until })]);
+        }
+    }
+}
+
+#[test]
+fn a_ttl_that_the_quarantine_covers_costs_no_wait() {
+    let (mut candidate, id) = campaigning(Config::normal());
+    let ttl = Config::normal().quarantine();
+    answer(
+        &mut candidate,
+        START,
+        id,
+        Ok(Reply::Held { token: Token::FIRST, remaining: LONG, ttl }),
+    );
+    let due = candidate.deadline().unwrap();
+    let id = sent(&feed(&mut candidate, due, Input::Wake));
+    let grant = Reply::Granted { token: Token::FIRST.next(), wait: Duration::ZERO };
+    answer(&mut candidate, due, id, Ok(grant));
+    assert!(candidate.claim(due).is_some());
 }

@@ -143,9 +143,10 @@ fn what_nobody_set_follows_from_what_a_coarse_store_leaves_of_the_ttl() {
         let coarse = config.with_granularity(secs(3)).unwrap();
         let left = coarse.ttl().saturating_sub(secs(3));
         assert_eq!(coarse.ttl(), config.ttl());
-        assert_eq!(coarse.renew_interval(), left / 3);
-        assert_eq!([coarse.request_timeout(), coarse.stop_margin()], [left / 10; 2]);
-        assert_eq!(coarse.retry(), ((left / 150).min(ms(100)), (left / 15).min(secs(1))));
+        // Requests to a coarse store take several round trips.
+        assert_eq!(coarse.renew_interval(), left / 4);
+        assert_eq!([coarse.request_timeout(), coarse.stop_margin()], [left * 4 / 25, left / 10]);
+        assert_eq!(coarse.retry(), ((left / 150).min(ms(100)), (left / 30).min(secs(1))));
         assert_eq!([coarse.poll_bound(), coarse.quarantine()], [config.ttl(); 2]);
         assert_eq!(coarse.with_granularity(ms(1)), Ok(config));
     }
@@ -162,6 +163,16 @@ fn what_nobody_set_follows_from_what_a_coarse_store_leaves_of_the_ttl() {
     }
     let nothing = Config::normal().with_granularity(secs(15));
     assert!(matches!(nothing, Err(ConfigError::RenewalsDoNotFit { .. })), "{nothing:?}");
+}
+
+#[test]
+fn round_trips_share_the_request_timeout() {
+    let normal = Config::normal();
+    assert_eq!(normal.explain().longest_round_trip, ms(1_500));
+    assert_eq!(normal.with_round_trips(3).explain().longest_round_trip, ms(500));
+    assert_eq!(normal.with_round_trips(0), normal);
+    let etcd = Config::fast_failover().with_granularity(secs(3)).unwrap().with_round_trips(2);
+    assert_eq!(etcd.explain().longest_round_trip, ms(160));
 }
 
 #[test]
@@ -271,4 +282,16 @@ fn each_setting_is_what_was_set() {
     let shorter = config.validity().saturating_sub(coarse.validity());
     assert!(ms(999) < shorter && shorter < secs(1), "{shorter:?}");
     assert!(config.with_granularity(secs(50)).is_err());
+}
+
+#[test]
+fn the_longest_stop_can_be_bounded() {
+    let config = Config::normal().with_longest_stop(secs(10)).unwrap();
+    assert_eq!(config.drain_bound(), secs(7));
+    assert_eq!(config.explain().longest_stop, secs(10));
+    // Two request timeouts to hand the lease back, and the stop margin for work whose lease ran out.
+    let least = Config::normal().with_longest_stop(Duration::from_millis(4_500)).unwrap();
+    assert_eq!(least.explain().longest_stop, Duration::from_millis(4_500));
+    let error = Config::normal().with_longest_stop(secs(4)).unwrap_err();
+    assert_eq!(error.to_string(), "longest stop is 4s; it must be within 4.5s and 86403s");
 }

@@ -15,6 +15,7 @@ struct Store {
     history: Option<History>,
     identity: u128,
     trusted: bool,
+    compares: bool,
     at: Instant,
 }
 
@@ -22,13 +23,15 @@ impl Store {
     /// Has known its prefix for longer than any quarantine.
     fn whole() -> Self {
         let known_since = Instant::ORIGIN;
-        Self { history: Some(History { identity: 1, known_since }), ..Self::empty() }
+        let longest_ttl = Duration::ZERO;
+        let history = History { identity: 1, known_since, longest_ttl };
+        Self { history: Some(history), ..Self::empty() }
     }
 
     /// Has never seen its prefix.
     fn empty() -> Self {
         let at = seconds(1_000);
-        Self { record: None, history: None, identity: 1, trusted: false, at }
+        Self { record: None, history: None, identity: 1, trusted: false, compares: false, at }
     }
 
     fn at(&mut self, seconds_on_its_clock: u64) -> &mut Self {
@@ -37,8 +40,12 @@ impl Store {
     }
 
     fn ask(&mut self, request: Request) -> Reply {
-        let moment =
-            Moment { now: self.at, identity: self.identity, trust_empty_store: self.trusted };
+        let moment = Moment {
+            now: self.at,
+            identity: self.identity,
+            trust_empty_store: self.trusted,
+            compares_identity: self.compares,
+        };
         apply(&mut self.record, &mut self.history, moment, request)
     }
 
@@ -124,7 +131,7 @@ fn acquire_of_a_live_lease_of_another_is_held() {
     let mut store = Store::whole();
     let (token, _) = store.granted(ANNA, None);
     let reply = store.at(1_003).refuses(acquire(BERT, Some(token)));
-    assert_eq!(reply, Reply::Held { token, remaining: Duration::from_secs(7) });
+    assert_eq!(reply, Reply::Held { token, remaining: Duration::from_secs(7), ttl: TTL });
 }
 
 #[test]
@@ -133,7 +140,10 @@ fn a_lease_is_live_until_just_before_its_end() {
     let (token, _) = store.granted(ANNA, None);
     store.at = Instant::from_nanos(seconds(1_010).as_nanos() - 1);
     let remaining = Duration::from_nanos(1);
-    assert_eq!(store.refuses(acquire(BERT, Some(token))), Reply::Held { token, remaining });
+    assert_eq!(
+        store.refuses(acquire(BERT, Some(token))),
+        Reply::Held { token, remaining, ttl: TTL }
+    );
     assert_eq!(store.at(1_010).granted(BERT, Some(token)).0, micros(1_010));
 }
 
@@ -142,7 +152,7 @@ fn remaining_is_never_above_the_ttl_when_the_clock_steps_back() {
     let mut store = Store::whole();
     let (token, _) = store.granted(ANNA, None);
     let reply = store.at(900).refuses(acquire(BERT, None));
-    assert_eq!(reply, Reply::Held { token, remaining: TTL });
+    assert_eq!(reply, Reply::Held { token, remaining: TTL, ttl: TTL });
 }
 
 #[test]
@@ -322,7 +332,7 @@ fn a_changed_identity_starts_the_quarantine_at_the_grant_that_finds_it() {
     store.identity = 2;
     assert_eq!(store.at(1_005).renew(ANNA, token), Reply::Renewed, "the leader leads on");
     assert_eq!(store.at(1_020).granted(BERT, Some(token)).1, QUARANTINE);
-    let history = History { identity: 2, known_since: seconds(1_020) };
+    let history = History { identity: 2, known_since: seconds(1_020), longest_ttl: TTL };
     assert_eq!(store.history, Some(history));
 }
 
@@ -340,4 +350,154 @@ fn a_key_never_seen_of_a_prefix_long_known_is_granted_at_once() {
     store.granted(ANNA, None);
     store.record = None;
     assert_eq!(store.granted(BERT, None).1, Duration::ZERO);
+}
+
+/// A lease of that TTL, by a candidate that declares that quarantine.
+fn lease_of(ttl: u64, quarantine: u64) -> Store {
+    let mut store = Store::whole();
+    store.ask(asks(ANNA, None, (ttl, quarantine)));
+    store
+}
+
+fn asks(holder: HolderId, seen: Option<Token>, (ttl, quarantine): (u64, u64)) -> Request {
+    let (ttl, quarantine) = (Duration::from_secs(ttl), Duration::from_secs(quarantine));
+    Request::Acquire { holder, seen, ttl, quarantine }
+}
+
+fn refused(ttl: u64, quarantine: u64) -> Reply {
+    let quarantine = Some(Duration::from_secs(quarantine));
+    Reply::Refused { ttl: Duration::from_secs(ttl), quarantine }
+}
+
+#[test]
+fn settings_that_contradict_the_record_are_refused() {
+    let mut store = lease_of(10, 12);
+    for settings in [(2, 9), (13, 13), (20, 60)] {
+        assert_eq!(store.refuses(asks(BERT, None, settings)), refused(10, 12), "{settings:?}");
+    }
+    for settings in [(2, 10), (12, 12), (10, 60)] {
+        let reply = store.refuses(asks(BERT, None, settings));
+        assert!(matches!(reply, Reply::Held { .. }), "{settings:?}: {reply:?}");
+    }
+}
+
+#[test]
+fn settings_are_compared_until_nobody_can_wait_with_the_old_ones() {
+    let mut store = lease_of(10, 12);
+    store.release(ANNA, micros(1_000));
+    let other = asks(BERT, Some(micros(1_000)), (2, 9));
+    assert_eq!(store.at(1_021).refuses(other), refused(10, 12), "12 s beyond the lease's end");
+    assert!(matches!(store.at(1_022).ask(other), Reply::Granted { .. }));
+}
+
+#[test]
+fn a_record_without_a_quarantine_refuses_by_its_ttl_alone() {
+    let mut store = lease_of(10, 12);
+    store.record.as_mut().expect("granted").quarantine = None;
+    let reply = store.refuses(asks(BERT, None, (2, 9)));
+    assert_eq!(reply, Reply::Refused { ttl: TTL, quarantine: None });
+    let reply = store.refuses(asks(BERT, None, (60, 60)));
+    assert!(matches!(reply, Reply::Held { .. }), "{reply:?}");
+}
+
+#[test]
+fn the_holder_itself_is_never_refused() {
+    let mut store = lease_of(10, 12);
+    assert!(matches!(store.ask(asks(ANNA, None, (2, 2))), Reply::Granted { .. }));
+}
+
+#[test]
+fn the_longest_ttl_ever_granted_is_waited_out() {
+    let mut store = lease_of(10, 12);
+    store.identity = 2;
+    // Nobody is left who waits with the settings of the long lease.
+    store.at(1_060);
+    let short = |seen| asks(BERT, seen, (2, 3));
+    let Reply::Granted { token, wait } = store.ask(short(Some(micros(1_000)))) else {
+        panic!("granted")
+    };
+    assert_eq!(wait, TTL, "and not its own 3 s");
+    store.release(BERT, token);
+    let reply = store.at(1_064).ask(asks(ANNA, Some(token), (2, 2)));
+    assert!(matches!(reply, Reply::Granted { wait, .. } if wait.as_secs() == 6), "{reply:?}");
+    assert_eq!(store.history.expect("written").longest_ttl, TTL);
+}
+
+#[test]
+fn one_ttl_waits_for_no_longer_than_its_quarantine() {
+    let mut store = Store::empty();
+    assert_eq!(store.granted(ANNA, None).1, QUARANTINE);
+    let mut store = Store::whole();
+    assert_eq!(store.granted(ANNA, None).1, Duration::ZERO);
+}
+
+/// Anna leads at a server that restarts with its data at 1,005.
+fn restarted() -> (Store, Token) {
+    let mut store = Store::whole();
+    let (token, _) = store.granted(ANNA, None);
+    (store.identity, store.compares, store.at) = (2, true, seconds(1_005));
+    (store, token)
+}
+
+#[test]
+fn the_first_renewal_at_a_new_server_begins_its_history() {
+    let (mut store, token) = restarted();
+    assert_eq!(store.renew(ANNA, token), Reply::Renewed);
+    let history = History { identity: 2, known_since: seconds(1_015), longest_ttl: TTL };
+    assert_eq!(store.history, Some(history), "a TTL from then");
+    assert_eq!(store.at(1_008).renew(ANNA, token), Reply::Renewed);
+    assert_eq!(store.history, Some(history), "and the next renewal changes nothing");
+}
+
+#[test]
+fn a_renewal_keeps_the_longest_ttl_and_leaves_it_time() {
+    let (mut store, token) = restarted();
+    let longest_ttl = Duration::from_secs(60);
+    store.history.as_mut().expect("known").longest_ttl = longest_ttl;
+    store.renew(ANNA, token);
+    let history = History { identity: 2, known_since: seconds(1_065), longest_ttl };
+    assert_eq!(store.history, Some(history));
+}
+
+#[test]
+fn a_renewal_that_does_not_compare_begins_no_history() {
+    let (mut store, token) = restarted();
+    store.compares = false;
+    let before = store.history;
+    assert_eq!(store.renew(ANNA, token), Reply::Renewed);
+    assert_eq!(store.history, before);
+}
+
+#[test]
+fn a_refused_renewal_begins_no_history() {
+    let (mut store, token) = restarted();
+    assert_eq!(store.refuses(renew(BERT, token)), Reply::Superseded { last: Some(token) });
+    let late = store.at(1_010).refuses(renew(ANNA, token));
+    assert_eq!(late, Reply::Superseded { last: Some(token) });
+}
+
+#[test]
+fn a_grant_soon_after_a_restart_waits_for_one_quarantine() {
+    let (mut store, token) = restarted();
+    store.renew(ANNA, token);
+    store.at(1_007).release(ANNA, token);
+    let (next, wait) = store.granted(BERT, Some(token));
+    assert_eq!(wait, QUARANTINE, "known since the grant, not since a time to come");
+    assert_eq!(store.history.expect("written").known_since, seconds(1_007));
+    store.at(1_012).release(BERT, next);
+    assert_eq!(store.granted(ANNA, Some(next)).1, Duration::from_secs(7));
+}
+
+#[test]
+fn a_handover_long_after_a_restart_waits_for_nothing() {
+    let (mut store, token) = restarted();
+    store.renew(ANNA, token);
+    for at in [1_010, 1_018, 1_026] {
+        assert_eq!(store.at(at).renew(ANNA, token), Reply::Renewed);
+    }
+    store.at(1_026).release(ANNA, token);
+    let (next, wait) = store.granted(BERT, Some(token));
+    assert_eq!(wait, Duration::from_secs(1), "1,015 and 12");
+    store.at(1_027).release(BERT, next);
+    assert_eq!(store.granted(ANNA, Some(next)).1, Duration::ZERO);
 }

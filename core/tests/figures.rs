@@ -171,7 +171,8 @@ struct Leader {
 impl Leader {
     fn elected(config: Config, seed: u128, slowness: u64) -> Self {
         let now = Instant::from_nanos(1_790_000_000_000_000_000);
-        let history = History { identity: 1, known_since: Instant::ORIGIN };
+        let (known_since, longest_ttl) = (Instant::ORIGIN, Duration::ZERO);
+        let history = History { identity: 1, known_since, longest_ttl };
         let delay = part_of(slowest_reply(config), slowness);
         let mut leader = Self {
             candidate: Candidate::new(config, Seed::new(seed)),
@@ -238,7 +239,12 @@ impl Leader {
     }
 
     fn send(&mut self, id: RequestId, request: Request) {
-        let at = Moment { now: self.now, identity: 1, trust_empty_store: false };
+        let at = Moment {
+            now: self.now,
+            identity: 1,
+            trust_empty_store: false,
+            compares_identity: false,
+        };
         let reply = apply(&mut self.record, &mut self.history, at, request);
         let renewal = matches!(request, Request::Renew { .. });
         let answered = !renewal || self.unanswered == 0;

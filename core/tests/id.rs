@@ -50,7 +50,11 @@ fn holders_are_drawn_as_published() {
             panic!("an acquire: {sent:?}");
         };
         assert_eq!(holder.to_bits() >> 64, number);
-        let held = Reply::Held { token: Token::FIRST, remaining: Duration::from_secs(1) };
+        let held = Reply::Held {
+            token: Token::FIRST,
+            remaining: Duration::from_secs(1),
+            ttl: Duration::from_secs(1),
+        };
         for input in [Input::Reply { id, result: Ok(held) }, Input::Resign { again_after: None }] {
             while candidate.poll().is_some() {}
             candidate.handle(now, input);

@@ -62,7 +62,11 @@ impl Life {
 }
 
 const GRANTED: Reply = Reply::Granted { token: Token::FIRST, wait: Duration::ZERO };
-const HELD: Reply = Reply::Held { token: Token::FIRST, remaining: Duration::from_secs(1) };
+const HELD: Reply = Reply::Held {
+    token: Token::FIRST,
+    remaining: Duration::from_secs(1),
+    ttl: Duration::from_secs(1),
+};
 
 #[test]
 fn told_to_who_waits() {

@@ -105,7 +105,8 @@ const RESIGN_FOR_A_WHILE: Input = Input::Resign { again_after: Some(secs(5)) };
 
 fn states() -> Vec<(&'static str, Story)> {
     let campaigns = || Story::begins().then(Input::Campaign);
-    let held = Reply::Held { token: token(6), remaining: secs(8) };
+    let held = Reply::Held { token: token(6), remaining: secs(8), ttl: secs(10) };
+    let refused = Reply::Refused { ttl: secs(20), quarantine: None };
     let waits = || campaigns().after(ms(10)).answered(Ok(held));
     let renews = || Story::leads().at_deadline();
     let superseded = Reply::Superseded { last: Some(token(8)) };
@@ -125,6 +126,7 @@ fn states() -> Vec<(&'static str, Story)> {
             waits().then(Input::Hint).answered(Ok(held)),
         ),
         ("campaigning, #6 known, acquire in flight", waits().at_deadline()),
+        ("campaigning, refused for its settings", campaigns().after(ms(10)).answered(Ok(refused))),
         ("withdrawing, for good", campaigns().then(RESIGN)),
         ("withdrawing, to hold off", campaigns().then(RESIGN_FOR_A_WHILE)),
         ("withdrawing, campaign asked for again", campaigns().then(RESIGN).then(Input::Campaign)),
@@ -169,8 +171,12 @@ fn inputs(story: &Story) -> Vec<(&'static str, Duration, Input)> {
         ("granted #9", granted(9, ZERO)),
         ("granted #9, wait 2 s", granted(9, secs(2))),
         ("granted #5, already known to be over", granted(5, ZERO)),
-        ("held by #9 for 6 s", Ok(Reply::Held { token: token(9), remaining: secs(6) })),
+        (
+            "held by #9 for 6 s",
+            Ok(Reply::Held { token: token(9), remaining: secs(6), ttl: secs(10) }),
+        ),
         ("stale, last #9", Ok(Reply::Stale { last: token(9) })),
+        ("refused for a TTL of 20 s", Ok(Reply::Refused { ttl: secs(20), quarantine: None })),
         ("renewed", Ok(Reply::Renewed)),
         ("superseded, last #9", Ok(Reply::Superseded { last: Some(token(9)) })),
         ("superseded, nothing known", Ok(Reply::Superseded { last: None })),

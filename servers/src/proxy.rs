@@ -49,6 +49,8 @@ struct Switches {
     refusing: watch::Sender<bool>,
     /// How often [`Proxy::cut`] was called.
     cuts: watch::Sender<u64>,
+    /// How many connections were let through.
+    connections: watch::Sender<u64>,
 }
 
 impl Proxy {
@@ -62,6 +64,7 @@ impl Proxy {
             replies: watch::Sender::new(Flow::Forward),
             refusing: watch::Sender::new(false),
             cuts: watch::Sender::new(0),
+            connections: watch::Sender::new(0),
         };
         let accepting = tokio::spawn(accept(listener, target, switches.clone())).abort_handle();
         Ok(Self { port, switches, accepting })
@@ -98,6 +101,11 @@ impl Proxy {
     pub fn cut(&self) {
         self.switches.cuts.send_modify(|cuts| *cuts += 1);
     }
+
+    /// How many connections were let through since it started, closed ones included.
+    pub fn connections(&self) -> u64 {
+        *self.switches.connections.borrow()
+    }
 }
 
 impl Drop for Proxy {
@@ -113,6 +121,7 @@ async fn accept(listener: TcpListener, target: SocketAddr, switches: Switches) {
         // An error concerns one connection that went away before it was accepted.
         let Ok((client, _)) = listener.accept().await else { continue };
         if !*switches.refusing.borrow() {
+            switches.connections.send_modify(|count| *count += 1);
             let (requests, replies) = (switches.requests.subscribe(), switches.replies.subscribe());
             let mut cuts = switches.cuts.subscribe();
             connections.spawn(async move {

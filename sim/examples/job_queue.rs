@@ -1,5 +1,5 @@
 //! A job queue whose leader fires each job once: without the token it fires some twice. With the token it
-//! still may, if a new leader reads before it has shut out the old one.
+//! still may, if a new leader reads before it has taken the queue over.
 //!
 //! `cargo run -p tenure-sim --example job_queue --no-default-features`
 
@@ -14,10 +14,11 @@ use tenure_sim::simulation::{Effect, Leader, SimulationError, Workload};
 enum Guard {
     /// `UPDATE jobs SET next = $n + 1`
     Nothing,
-    /// `... WHERE fence <= $token`
-    Token,
-    /// The same, and a new leader writes its token before it reads.
-    TokenBeforeReading,
+    /// `UPDATE jobs SET next = $n + 1, fence = $token WHERE fence <= $token`
+    LowerTokensRefused,
+    /// First `UPDATE jobs SET fence = $token WHERE fence <= $token`, then reading, then
+    /// `UPDATE jobs SET next = $n + 1 WHERE fence = $token`
+    TakenOverFirst,
 }
 
 #[derive(Clone, Copy, Hash)]
@@ -48,18 +49,26 @@ impl Workload for JobQueue {
     }
 
     fn intend(&self, leader: Leader) -> Option<Intent> {
-        let is_new = self.fence < leader.token;
+        let is_ours = self.fence == leader.token;
         Some(match self.guard {
-            Guard::TokenBeforeReading if is_new => Intent::TakeOver,
-            _ => Intent::Fire { job: self.next },
+            Guard::TakenOverFirst if !is_ours => Intent::TakeOver,
+            Guard::TakenOverFirst | Guard::LowerTokensRefused | Guard::Nothing => {
+                Intent::Fire { job: self.next }
+            }
         })
     }
 
     fn effect(&mut self, effect: Effect<Intent>) {
-        if self.guard != Guard::Nothing && effect.by.token < self.fence {
+        let token = effect.by.token;
+        let is_refused = match (self.guard, effect.intent) {
+            (Guard::Nothing, _) => false,
+            (Guard::LowerTokensRefused, _) | (_, Intent::TakeOver) => token < self.fence,
+            (Guard::TakenOverFirst, Intent::Fire { .. }) => token != self.fence,
+        };
+        if is_refused {
             return;
         }
-        self.fence = effect.by.token;
+        self.fence = token;
         if let Intent::Fire { job } = effect.intent {
             self.next = job + 1;
             *self.fired.entry(job).or_default() += 1;
@@ -75,7 +84,7 @@ impl Workload for JobQueue {
 }
 
 fn main() {
-    for guard in [Guard::Nothing, Guard::Token, Guard::TokenBeforeReading] {
+    for guard in [Guard::Nothing, Guard::LowerTokensRefused, Guard::TakenOverFirst] {
         let simulation = Simulation::new().runs(2_000).workload(JobQueue::guarded_by(guard));
         match simulation.run() {
             Ok(report) => println!("{guard:?}: held in {} runs", report.summary.runs),

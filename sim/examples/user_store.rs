@@ -17,6 +17,8 @@ struct Table<const CAREFUL: bool> {
     row: Option<Row>,
     /// Which server wrote the row, and since when it knows who leads.
     server: Option<(u128, Instant)>,
+    /// The longest lease that it granted.
+    longest: Duration,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -25,6 +27,7 @@ struct Row {
     holder: HolderId,
     ends: Instant,
     ttl: Duration,
+    quarantine: Duration,
     released: bool,
 }
 
@@ -48,19 +51,25 @@ impl<const CAREFUL: bool> StoreModel for Table<CAREFUL> {
                 row.extend(now, ttl);
                 self.grant(at, request)
             }
+            (Request::Acquire { ttl, quarantine, .. }, Some(row))
+                if row.is_live(now) && (ttl > row.quarantine || quarantine < row.ttl) =>
+            {
+                Reply::Refused { ttl: row.ttl, quarantine: Some(row.quarantine) }
+            }
             (Request::Acquire { .. }, Some(row)) if row.is_live(now) => {
                 let remaining = row.ends.since(now).min(row.ttl);
-                Reply::Held { token: row.token, remaining }
+                Reply::Held { token: row.token, remaining, ttl: row.ttl }
             }
             (Request::Acquire { seen, .. }, Some(row)) if seen < Some(row.token) => {
                 Reply::Stale { last: row.token }
             }
-            (Request::Acquire { holder, seen, ttl, .. }, row) => {
+            (Request::Acquire { holder, seen, ttl, quarantine }, row) => {
                 let above = seen.max(row.map(|row| row.token)).map_or(Token::FIRST, Token::next);
                 let clock = Token::new(now.as_nanos() / 1_000);
                 let token = clock.map_or(above, |clock| clock.max(above));
                 let lost = seen > row.map(|row| row.token);
-                *row = Some(Row { token, holder, ends: now + ttl, ttl, released: false });
+                let (ends, released) = (now + ttl, false);
+                *row = Some(Row { token, holder, ends, ttl, quarantine, released });
                 if lost {
                     self.server = None;
                 }
@@ -73,6 +82,11 @@ impl<const CAREFUL: bool> StoreModel for Table<CAREFUL> {
                     && (!CAREFUL || row.is_live(now)) =>
             {
                 row.extend(now, ttl);
+                if self.server.is_none_or(|(server, _)| server != at.identity) {
+                    // Else its restart would cost a wait at the next handover, however late.
+                    self.longest = self.longest.max(ttl);
+                    self.server = Some((at.identity, now + self.longest));
+                }
                 Reply::Renewed
             }
             (Request::Renew { .. }, row) => Reply::Superseded { last: row.map(|row| row.token) },
@@ -99,8 +113,11 @@ impl<const CAREFUL: bool> Table<CAREFUL> {
             return Reply::NotHeld;
         };
         let known = self.server.filter(|(server, _)| *server == at.identity);
-        let (_, since) = *self.server.insert(known.unwrap_or((at.identity, at.now)));
-        Reply::Granted { token: row.token, wait: (since + quarantine).since(at.now) }
+        let since = known.map_or(at.now, |(_, since)| since.min(at.now));
+        self.server = Some((at.identity, since));
+        self.longest = self.longest.max(row.ttl);
+        let wait = (since + quarantine.max(self.longest)).since(at.now);
+        Reply::Granted { token: row.token, wait }
     }
 }
 

@@ -67,6 +67,17 @@ impl Clock {
         self.base_local.store(shows, Ordering::Relaxed);
     }
 
+    /// Whether it is running, and not stopped.
+    pub fn goes(&self) -> bool {
+        get(&self.pace) > 0
+    }
+
+    /// Whether it has counted more or less than true time since it was last set.
+    pub fn has_drifted(&self, at: True) -> bool {
+        let counted = self.read(at).as_nanos().saturating_sub(get(&self.base_local));
+        counted != at.saturating_sub(get(&self.base_true))
+    }
+
     /// From now on it stands still.
     pub fn stop(&self, at: True) {
         self.step(at, 0);
@@ -109,6 +120,16 @@ mod tests {
                 let when = clock.when(shows);
                 assert!(when <= at && clock.read(when) >= shows, "rate {rate} at {at}");
             }
+        }
+    }
+
+    #[test]
+    fn a_clock_has_drifted_if_its_rate_is_off() {
+        for (rate, drifts) in [(0, false), (100, true), (-100, true)] {
+            let clock = Clock::new(5_000, rate);
+            assert!(!clock.has_drifted(0));
+            clock.step(1_000_000, 300);
+            assert_eq!(clock.has_drifted(3_000_000), drifts, "rate {rate}");
         }
     }
 

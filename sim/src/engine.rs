@@ -9,7 +9,7 @@ use tenure_core::Config;
 
 use crate::clock::True;
 use crate::model_engine;
-use crate::plan::{Plan, PlanError, Scope};
+use crate::plan::{FaultKind, Plan, PlanError, Scope};
 use crate::properties::{Judge, PropertyName, Terms};
 use crate::sometimes::Sometimes;
 use crate::trace::{Event, Trace};
@@ -71,6 +71,24 @@ impl Engine {
             Self::Model => model_engine::run(plan, judging),
             #[cfg(feature = "turmoil")]
             Self::Turmoil => turmoil_engine::run(plan, judging),
+        }
+    }
+
+    /// The same, and faults of that kind are ordered but not carried out: for those who want to see that it is
+    /// noticed.
+    ///
+    /// # Errors
+    /// As those of [`run`](Self::run).
+    pub fn run_without(
+        self,
+        plan: &Plan,
+        judging: Judging<'_>,
+        kind: FaultKind,
+    ) -> Result<Outcome, EngineError> {
+        match self {
+            Self::Model => model_engine::run_without(plan, judging, kind),
+            #[cfg(feature = "turmoil")]
+            Self::Turmoil => turmoil_engine::run_without(plan, judging, kind),
         }
     }
 }
@@ -161,6 +179,24 @@ impl Outcome {
         self.judge.observe(at, &event);
         self.sometimes.observe(at, &event);
         self.trace.push(at, event);
+    }
+
+    /// What came of one run with several elections. Its trace is that of the election in which something was
+    /// wrong first, or else of the first one.
+    #[cfg(feature = "turmoil")]
+    pub(crate) fn of_elections(mut all: Vec<Self>) -> Self {
+        let wrong = |one: &Self| one.judge.violation().map_or(True::MAX, |first| first.at);
+        let told = (0..all.len()).min_by_key(|one| wrong(&all[*one])).unwrap_or(0);
+        let mut outcome = std::mem::take(&mut all[told]);
+        for (election, other) in all.iter().enumerate().filter(|(one, _)| *one != told) {
+            for violation in other.judge.violations() {
+                let what = format!("in election {election}: {}", violation.what);
+                outcome.judge.accuse(violation.at, violation.property, what);
+            }
+            outcome.sometimes.beside(&other.sometimes);
+            outcome.trace.beside(election as u64, &other.trace);
+        }
+        outcome
     }
 
     /// The run is over.

@@ -16,6 +16,7 @@ pub mod compare;
 pub mod conformance;
 pub mod controls;
 pub mod draw;
+pub mod effects;
 pub mod engine;
 pub mod exhaustive;
 pub mod json;
@@ -32,6 +33,7 @@ pub mod shrink;
 pub mod simulation;
 pub mod sometimes;
 pub mod sweep;
+pub mod told;
 pub mod tolerance;
 pub mod trace;
 #[cfg(feature = "turmoil")]

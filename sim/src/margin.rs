@@ -94,7 +94,7 @@ mod tests {
     const B: Who = Who { node: 1, life: 0 };
 
     fn wrote(who: Who, token: u64) -> Event {
-        Event::Wrote { who, token, checked: 0, accepted_by_fenced: true }
+        Event::Wrote { who, token, checked: 0, takes_over: false, accepted_by_fenced: true }
     }
 
     fn watched(events: impl IntoIterator<Item = (True, Event)>) -> Margin {

@@ -58,7 +58,8 @@ impl Sometimes {
         match *event {
             Event::Store(ref step) => self.store_stepped(at, step),
             Event::StoreCrashed { keeps_data } => self.store_crashed(keeps_data),
-            Event::Fault { kind, node } => self.fault(at, kind, node),
+            Event::Fault { kind, node } => self.fault(kind, node),
+            Event::Effect { kind, node } => self.took_effect(at, kind, node),
             Event::Healed { kind, node } => self.healed(kind, node),
             Event::Calm => self.faults = Faults::default(),
             Event::Started { who } => self.started(who),
@@ -80,11 +81,17 @@ impl Sometimes {
                 self.work_ended(who, token);
                 self.met_if(Condition::DrainingWorkDropped, dropped);
             }
-            Event::Wrote { who, token, checked, accepted_by_fenced } => {
+            Event::Wrote { who, token, checked, accepted_by_fenced, .. } => {
                 self.wrote(at, who, token, checked);
                 self.met_if(Condition::StaleWriteFenced, !accepted_by_fenced);
             }
-            Event::Hinted { .. }
+            Event::Elsewhere { .. }
+            | Event::WaitsToBeTold { .. }
+            | Event::LookBegan { .. }
+            | Event::LookEnded { .. }
+            | Event::CallbackBegan { .. }
+            | Event::CallbackEnded { .. }
+            | Event::Hinted { .. }
             | Event::Message { .. }
             | Event::CampaignAsked { .. }
             | Event::ResignAsked { .. }
@@ -99,6 +106,12 @@ impl Sometimes {
         Condition::all().map(|one| (one.name(), self.met[one as usize])).collect()
     }
 
+    /// Takes in what another election of the same run has met.
+    #[cfg(feature = "turmoil")]
+    pub(crate) fn beside(&mut self, other: &Self) {
+        self.met.iter_mut().zip(other.met).for_each(|(met, others)| *met += others);
+    }
+
     fn met(&mut self, condition: Condition) {
         self.met[condition as usize] += 1;
     }
@@ -108,9 +121,8 @@ impl Sometimes {
     }
 }
 
-/// Takes one of those that are equal.
-fn take<T: PartialEq>(from: &mut Vec<T>, one: &T) {
-    if let Some(index) = from.iter().position(|other| other == one) {
-        from.swap_remove(index);
-    }
+/// Takes one of those that are equal. False if there is none.
+fn take<T: PartialEq>(from: &mut Vec<T>, one: &T) -> bool {
+    let place = from.iter().position(|other| other == one);
+    place.map(|place| from.swap_remove(place)).is_some()
 }

@@ -94,6 +94,23 @@ fn plans_without_their_fault_break_nothing() {
     assert!(report.broken.is_empty(), "{:#?}", report.broken);
 }
 
+/// The plans of `undeclared-ttl`, with the leader's TTL as everybody's quarantine.
+fn declared(seed: u64) -> Plan {
+    let mut plan = (control("undeclared-ttl").plan)(seed);
+    let longest = plan.settings.ttl_ms;
+    for settings in plan.nodes.iter_mut().filter_map(|node| node.settings.as_mut()) {
+        settings.quarantine_ms = longest;
+    }
+    plan
+}
+
+#[test]
+fn declared_ttls_break_nothing() {
+    let report = run(&Control { plan: declared, beyond: &[], ..control("undeclared-ttl") });
+    assert_eq!(report.verdict, Verdict::NothingBroke { missing: vec!["single-leader"] });
+    assert!(report.broken.is_empty(), "{:#?}", report.broken);
+}
+
 #[test]
 fn what_is_not_named_breaks_too_much() {
     let report = run(&Control { may_break: &["margin-kept"], ..control("vm-stop") });

@@ -171,7 +171,7 @@ fn the_view_is_zoomed_panned_and_filtered() {
 fn of_a_long_run_some_is_left_out_and_the_page_says_so() {
     let mut plan = swarm(28, &FaultKind::ALL, Scope::Model);
     plan.calm_from_ms = 3_000_000;
-    plan.work = Work { every_ms: 200, takes_us: 0 };
+    plan.work = Work { every_ms: 200, takes_us: 0, reads_first: false };
     let outcome = run(&plan);
     let shown = Shown::well(&run_page(&RunPage::of("model", &plan, &outcome)), "", "");
     assert!(shown.number("items") <= i64::try_from(ITEMS_MOST).unwrap());

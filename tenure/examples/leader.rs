@@ -20,7 +20,6 @@ use futures_util::{FutureExt, StreamExt};
 use tenure::runtime::{Runtime, TokioRuntime};
 use tenure::store::redis::{Redis, RedisConfig};
 use tenure::{Candidate, Config, Event, Tenure};
-use tokio::signal::unix::{SignalKind, signal};
 
 /// What `sysexits.h` calls a usage error.
 const USAGE: u8 = 64;
@@ -70,8 +69,7 @@ async fn main() -> ExitCode {
 }
 
 async fn run(store: Redis, arguments: &Arguments) -> Result<(), Box<dyn Error>> {
-    let (mut interrupt, mut terminate) =
-        (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    let shutdown = tenure::shutdown_signal()?;
     let builder = Candidate::builder(store, "example").name(&arguments.name);
     // Built before it is started, so that not even the first event is missed.
     let (candidate, driver) = builder.config(arguments.ttl_ms).build()?;
@@ -79,25 +77,20 @@ async fn run(store: Redis, arguments: &Arguments) -> Result<(), Box<dyn Error>> 
     tokio::spawn(driver.run());
 
     let steps = AtomicU64::new(0);
-    // Once for each tenure.
-    let work =
-        async { while candidate.run_while_leader(|tenure| work(tenure, &steps)).await.is_ok() {} };
-    let mut work = std::pin::pin!(work.fuse());
-    loop {
+    // Runs once in each tenure, and to its end when the program is told to stop.
+    let mut run = std::pin::pin!(candidate.run_until(shutdown, |tenure| work(tenure, &steps)));
+    let stopped = loop {
         tokio::select! {
             Some(event) = events.next() => tell(&candidate, &steps, event).await,
-            () = &mut work => break,
-            _ = interrupt.recv() => break,
-            _ = terminate.recv() => break,
+            stopped = &mut run => break stopped,
         }
-    }
-    // The work that still runs is part of the tenure: the lease is handed back when it has ended.
-    let (stopped, ()) = tokio::join!(candidate.stop(), work);
+    };
     while let Some(Some(event)) = events.next().now_or_never() {
         tell(&candidate, &steps, event).await;
     }
     line(format_args!("stopped after {} steps", steps.load(Ordering::Relaxed)));
-    Ok(stopped?)
+    stopped?;
+    Ok(())
 }
 
 /// What only the leader may do, a small step at a time.
@@ -125,6 +118,9 @@ async fn tell(candidate: &Candidate, steps: &AtomicU64, event: Event) {
             Ok(None) | Err(_) => line(format_args!("incumbent token={token}")),
         },
         Event::Quarantined { remaining } => line(format_args!("quarantined for {remaining:?}")),
+        Event::Refused { ttl, .. } => {
+            line(format_args!("refused: another candidate's TTL is {ttl:?}"));
+        }
         Event::StoreUnavailable { error } => line(format_args!("store unavailable: {error}")),
         Event::StoreRecovered => line(format_args!("store recovered")),
         _ => {}

@@ -1,8 +1,8 @@
 //! One number that says until when something may be believed.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
-use crate::Instant;
+use super::Instant;
+// The parent module's, so that `tests/deadline` can explore this file with other atomics.
+use super::atomic::{AtomicU64, Ordering};
 
 /// A deadline that its owner publishes and anybody reads: one atomic, never read together with
 /// another.
@@ -18,7 +18,7 @@ const CLOSED: u64 = 1;
 
 impl Deadline {
     /// One that has not begun.
-    pub(crate) const fn never() -> Self {
+    pub(crate) fn never() -> Self {
         Self(AtomicU64::new(NEVER))
     }
 
@@ -30,10 +30,40 @@ impl Deadline {
         Instant::from_nanos(self.0.load(Ordering::Acquire))
     }
 
-    /// Loads first, then reads the clock: a pause in between makes the answer older, never bolder.
-    pub(crate) fn holds(&self, now: impl FnOnce() -> Instant) -> bool {
-        let until = self.get();
-        now() < until
+    /// Whether the deadline had been published, was open and had not passed at one and the same instant: that
+    /// of the clock's last reading.
+    ///
+    /// The thread may be paused between any two of these steps, for longer than a tenure, so that one load
+    /// beside one reading can't say that. A load that follows the reading pairs it with a claim that may have
+    /// begun after it, while another candidate led at the reading. A load that precedes it alone may be of a
+    /// claim that was closed before the reading, its lease handed back and led under by somebody else. Equal
+    /// loads on both sides mean that the deadline did not change in between: a value that was replaced never
+    /// comes back, as every claim ends later than those before it.
+    pub(crate) fn holds(&self, now: impl Fn() -> Instant) -> bool {
+        loop {
+            let until = self.get();
+            if now() >= until {
+                return false;
+            }
+            // If it has changed, whoever changed it has got on; renewals are seconds apart.
+            if self.get() == until {
+                return true;
+            }
+        }
+    }
+
+    /// The same, and closes a deadline that it finds passed, so that the answer is never yes again: a renewal
+    /// may be on its way to [`extend`](Self::extend) that was accepted in time.
+    pub(crate) fn holds_or_closes(&self, now: impl Fn() -> Instant) -> bool {
+        loop {
+            if self.holds(&now) {
+                return true;
+            }
+            let until = self.get();
+            if now() >= until && self.close_passed(until) {
+                return false;
+            }
+        }
     }
 
     /// Moves an open deadline; false if it was closed meanwhile.
@@ -71,22 +101,5 @@ impl Deadline {
     /// Back to the beginning.
     pub(crate) fn reopen(&self) {
         self.0.store(NEVER, Ordering::Release);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_closed_deadline_is_not_extended() {
-        let deadline = Deadline::until(Instant::from_nanos(100));
-        assert!(deadline.holds(|| Instant::from_nanos(99)));
-        assert!(!deadline.holds(|| Instant::from_nanos(100)));
-        assert!(deadline.extend(Instant::from_nanos(200)));
-        assert!(!deadline.close_passed(Instant::from_nanos(100)), "it was extended meanwhile");
-        assert!(deadline.close_passed(Instant::from_nanos(200)));
-        assert!(!deadline.extend(Instant::from_nanos(300)));
-        assert!(!deadline.holds(|| Instant::from_nanos(2)));
     }
 }

@@ -1,6 +1,6 @@
 //! What an application is told.
 
-use std::sync::OnceLock;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_core::Stream;
@@ -39,6 +39,17 @@ pub enum Event {
         /// How long.
         remaining: Duration,
     },
+    /// The store refuses the candidate: its settings contradict those of the candidate that was last
+    /// granted the lease. After a loss of data the two would not wait for each other's leases. Raise
+    /// [`quarantine`](crate::ConfigBuilder::quarantine) to the longest TTL in use, for every candidate of
+    /// the election, before any TTL is changed. The candidate asks again by itself.
+    Refused {
+        /// The TTL of the other candidate, which the quarantine must not be below.
+        ttl: Duration,
+        /// The quarantine of the other candidate, which the TTL must not be above; `None` if the other
+        /// candidate is of a version that does not tell.
+        quarantine: Option<Duration>,
+    },
     /// A request failed, for the first time since the store last answered.
     StoreUnavailable {
         /// Why.
@@ -46,31 +57,64 @@ pub enum Event {
     },
     /// The store answers again.
     StoreRecovered,
+    /// The candidate has left the election for good. The stream ends after this event.
+    Stopped,
     /// This subscriber was too slow: so many events are lost.
     Lagged(u64),
 }
 
 /// The events of one candidate, to as many subscribers as there are. Costs nothing without any.
 #[derive(Debug, Default)]
-pub(crate) struct Events(OnceLock<broadcast::Sender<Event>>);
+pub(crate) struct Events(Mutex<Channel>);
+
+#[derive(Debug, Default)]
+enum Channel {
+    /// Nobody has subscribed yet.
+    #[default]
+    Idle,
+    Open(broadcast::Sender<Event>),
+    /// No event follows.
+    Closed,
+}
 
 impl Events {
+    fn channel(&self) -> std::sync::MutexGuard<'_, Channel> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     pub(crate) fn publish(&self, event: impl FnOnce() -> Event) {
-        if let Some(subscribers) = self.0.get() {
-            // Fails only if every subscriber is gone.
-            let _ = subscribers.send(event());
+        match &*self.channel() {
+            Channel::Open(subscribers) => {
+                // Fails only if every subscriber is gone.
+                let _ = subscribers.send(event());
+            }
+            Channel::Idle | Channel::Closed => {}
         }
     }
 
+    /// Ends the streams of all subscribers, once they have read what was published.
+    pub(crate) fn close(&self) {
+        *self.channel() = Channel::Closed;
+    }
+
     pub(crate) fn subscribe(&self) -> impl Stream<Item = Event> + Send + Unpin + 'static + use<> {
-        let receiver = self.0.get_or_init(|| broadcast::Sender::new(BUFFER)).subscribe();
-        Box::pin(futures_util::stream::unfold(receiver, |mut receiver| async move {
+        let receiver = match &mut *self.channel() {
+            Channel::Open(subscribers) => Some(subscribers.subscribe()),
+            Channel::Closed => None,
+            idle @ Channel::Idle => {
+                let (subscribers, receiver) = broadcast::channel(BUFFER);
+                *idle = Channel::Open(subscribers);
+                Some(receiver)
+            }
+        };
+        Box::pin(futures_util::stream::unfold(receiver, |receiver| async move {
+            let mut receiver = receiver?;
             let event = match receiver.recv().await {
                 Ok(event) => event,
                 Err(broadcast::error::RecvError::Lagged(lost)) => Event::Lagged(lost),
                 Err(broadcast::error::RecvError::Closed) => return None,
             };
-            Some((event, receiver))
+            Some((event, Some(receiver)))
         }))
     }
 }

@@ -2,8 +2,10 @@
 //!
 //! **What is not guaranteed**, first: a check of leadership says nothing about the moment *after* the
 //! check. A process may be paused between "do I lead?" and what it does next, and only the resource
-//! that it writes to can then refuse: give it the tenure's fencing token ([`Tenure::token`]), and let it
-//! refuse a lower token than the highest it has accepted.
+//! that it writes to can then refuse, by the tenure's fencing token ([`Tenure::token`]). Refusing lower
+//! tokens is not enough. A tenure takes the resource over with its token first, until it knows that it has;
+//! then it reads; then it writes, and a write is accepted only if the stored token equals its own.
+//! [`fence`] does that for PostgreSQL, Redis and SQLite, and says why.
 //!
 //! What is: of many candidates at most one answers "I lead" at any instant; a candidate that can't be
 //! sure stops by itself, by its own clock, before its lease can end at the store; tokens strictly
@@ -32,16 +34,23 @@ mod candidate;
 mod deadline;
 mod driver;
 mod event;
+pub mod fence;
 mod metrics;
 pub mod runtime;
+mod signal;
 pub mod store;
 mod tenure;
 #[cfg(feature = "tls")]
 pub mod tls;
 
-pub use candidate::{Candidate, CandidateBuilder, NotifyError, StartError, StopError, Stopped};
+use std::sync::atomic;
+
+pub use candidate::{
+    Candidate, CandidateBuilder, NotifyError, StartError, StopError, Stopped, WeakCandidate,
+};
 pub use driver::{Driver, Elections};
 pub use event::Event;
+pub use signal::shutdown_signal;
 pub use tenure::Tenure;
 pub use tenure_core::{
     Config, ConfigBuilder, ConfigError, Explanation, HolderId, Instant, RenewErrorPolicy,

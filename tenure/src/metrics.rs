@@ -6,6 +6,7 @@ use std::time::Duration;
 use metrics::{counter, gauge, histogram};
 
 use crate::StepDownReason;
+use crate::candidate::LostWork;
 use crate::store::Key;
 
 const CLASS: &str = "key_class";
@@ -21,10 +22,20 @@ pub(crate) fn lost(key: &Key, reason: StepDownReason) {
         StepDownReason::Superseded => "superseded",
         StepDownReason::Resigned => "resigned",
         StepDownReason::RenewFailed => "renew_failed",
+        StepDownReason::WorkLost => "work_lost",
         _ => "other",
     };
     counter!("leader_lost_total", CLASS => key.class().to_owned(), "reason" => reason).increment(1);
     gauge!("leader_leading", CLASS => key.class().to_owned()).decrement(1);
+}
+
+/// Work of `run_while_leader` or `run_until` was lost under a current tenure.
+pub(crate) fn work_lost(key: &Key, how: LostWork) {
+    let how = match how {
+        LostWork::Dropped => "dropped",
+        LostWork::Panicked => "panicked",
+    };
+    counter!("leader_work_lost_total", CLASS => key.class().to_owned(), "how" => how).increment(1);
 }
 
 /// A renewal came in, with so much of the claim still left.

@@ -8,32 +8,46 @@ use std::task::Poll;
 use std::time::Duration;
 
 use futures_core::Stream;
-use futures_util::StreamExt;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, broadcast, mpsc};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::candidate::Shared;
 use crate::deadline::Deadline;
+use crate::driver::{Command, Inbox};
 use crate::runtime::Runtime;
-use crate::store::{AnyStore, Key, Message, Store};
+use crate::store::{Key, Message};
 use crate::{Instant, Token};
 
 /// One grant of the lead, from its beginning to its end. Clones are the same tenure.
 ///
 /// **Not guaranteed**: that the tenure is still current at any moment after [`is_current`] said so.
-/// Hand [`token`] to every resource that the leader writes to, and let the resource refuse older ones.
+/// Fence every resource that the leader writes to by its [`token`].
 ///
 /// [`is_current`]: Self::is_current
 /// [`token`]: Self::token
 #[derive(Clone)]
 pub struct Tenure(Arc<Inner>);
 
+/// What became of work under a tenure.
+pub(crate) enum Ran<T> {
+    /// It ended while the tenure was current, by a clock that was read after its end.
+    InTime(T),
+    /// It ended once the tenure was over.
+    Late(T),
+    /// It was dropped before its end, or never begun.
+    Dropped,
+}
+
+/// How many messages a reader may fall behind before it loses the oldest.
+const INBOX: usize = 64;
+
 struct Inner {
     token: Token,
     key: Key,
-    store: AnyStore,
     runtime: Arc<dyn Runtime>,
+    /// To the driver, which does not wait for tenures that somebody still holds.
+    commands: mpsc::WeakUnboundedSender<Command>,
     /// The end of the claim.
     until: Deadline,
     /// Until when work may go on in order to end tidily: no other candidate can lead before.
@@ -49,8 +63,8 @@ impl Tenure {
         Self(Arc::new(Inner {
             token,
             key: of.key.clone(),
-            store: of.store.clone(),
             runtime: Arc::clone(&of.runtime),
+            commands: of.commands.downgrade(),
             until: Deadline::until(until),
             drain_until: Deadline::until(drain_until),
             drain_moved: Notify::new(),
@@ -60,14 +74,33 @@ impl Tenure {
     }
 
     /// The fencing token. Never changes.
+    ///
+    /// What it is for: a leader may be paused between [`is_current`](Self::is_current) and its write, and another
+    /// one may lead by then. Only the resource that is written to can refuse such a write, if each tenure does
+    /// three things in this order:
+    ///
+    /// 1. *Take the resource over* with this token, and repeat that until its outcome is known. The resource
+    ///    accepts a token that is at least the stored one, and stores it.
+    /// 2. Read.
+    /// 3. Write. The resource accepts a write only if the stored token *equals* this one, in one atomic step with
+    ///    the write, which never changes the stored token.
+    ///
+    /// To refuse lower tokens alone is not enough: a last write of the old leader may land after the new one has
+    /// read and before it has shown its token, and then a job runs twice. Tokens order the tenures of one
+    /// election; they do not order the retries within a tenure, and tokens of two elections can't be compared.
     pub fn token(&self) -> Token {
         self.0.token
     }
 
-    /// Whether the tenure holds now. One atomic load, then one reading of the clock; needs no reply,
-    /// no timer and no other thread to become false. Once false, it stays so.
+    /// The election.
+    pub fn key(&self) -> &Key {
+        &self.0.key
+    }
+
+    /// Whether the tenure holds now: at an instant within this call. An atomic load on each side of one reading
+    /// of the clock; needs no reply, no timer and no other thread to become false. Once false, it stays so.
     pub fn is_current(&self) -> bool {
-        self.0.until.holds(|| self.0.runtime.now())
+        self.0.until.holds_or_closes(|| self.0.runtime.now())
     }
 
     /// The end of the claim by the runtime's clock, if it is not renewed; in the past once the tenure has
@@ -93,18 +126,11 @@ impl Tenure {
 
     /// Completes when the tenure has ended, for whatever reason.
     pub async fn ended(&self) {
-        loop {
-            let until = self.0.until.get();
-            if self.0.runtime.now() >= until {
-                if self.0.until.close_passed(until) {
-                    return;
-                }
-                continue;
-            }
+        while self.is_current() {
             tokio::select! {
                 biased;
                 () = self.0.cancelled.cancelled() => return,
-                () = self.0.runtime.sleep_until(until) => {}
+                () = self.0.runtime.sleep_until(self.0.until.get()) => {}
             }
         }
     }
@@ -120,37 +146,48 @@ impl Tenure {
     /// they were sent. Ends with the tenure, and yields nothing once it is over. A second inbox of the tenure
     /// gets a copy of its own.
     ///
-    /// Each message arrives at most once. Lost is what was sent before the store knew of the inbox (so open it
-    /// first thing), while the connection was away, or while this stream was not read for many messages. A
-    /// store without messages never yields any: see [`StoreTraits::messages`](crate::store::StoreTraits).
+    /// The store is asked for messages by this call, whether or not the stream is read. Each message arrives at
+    /// most once. A message is lost if it was sent before the store knew of the inbox (so open it first thing),
+    /// while the connection was away, or while this stream was not read for many messages. A store without
+    /// messages never yields any: see [`StoreTraits::messages`](crate::store::StoreTraits).
     pub fn inbox(&self) -> impl Stream<Item = Message> + Send + Unpin + 'static + use<> {
+        let (messages, mut inbox) = broadcast::channel(INBOX);
         let tenure = self.clone();
-        let mut messages = tenure.0.store.messages(&tenure.0.key, tenure.0.token).boxed();
+        if let Some(commands) = tenure.0.commands.upgrade() {
+            let (key, token) = (tenure.0.key.clone(), tenure.0.token);
+            let over = tenure.0.cancelled.clone();
+            // Without a driver the stream ends at once.
+            let _ = commands.send(Command::Inbox(Box::new(Inbox { key, token, messages, over })));
+        }
         Box::pin(async_stream::stream! {
             loop {
                 let message = tokio::select! {
                     biased;
                     () = tenure.ended() => return,
-                    message = messages.next() => message,
+                    message = inbox.recv() => message,
                 };
                 match message {
-                    // It may have come to a thread that stood still meanwhile.
-                    Some(message) if tenure.is_current() => yield message,
-                    _ => return,
+                    // The thread may have been paused meanwhile.
+                    Ok(message) if tenure.is_current() => yield message,
+                    Err(broadcast::error::RecvError::Lagged(_)) => {}
+                    Ok(_) | Err(broadcast::error::RecvError::Closed) => return,
                 }
             }
         })
     }
 
-    /// Runs work that belongs to this tenure: until it is done, or until its time to end tidily is
-    /// over. `None` if it was dropped.
-    pub(crate) async fn run<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+    /// Runs work that belongs to this tenure: until it ends, or until its time to end tidily is over.
+    pub(crate) async fn run<T>(&self, work: impl Future<Output = T>) -> Ran<T> {
         let _belongs = self.0.work.token();
         // Looked at only after the line above: from then on the lease is not handed back under us.
         if !self.is_current() {
-            return None;
+            return Ran::Dropped;
         }
-        self.bounded(work).await
+        match self.bounded(work).await {
+            Some(done) if self.is_current() => Ran::InTime(done),
+            Some(done) => Ran::Late(done),
+            None => Ran::Dropped,
+        }
     }
 
     async fn bounded<T>(&self, work: impl Future<Output = T>) -> Option<T> {

@@ -33,8 +33,14 @@ fn in_a_redis_cluster() {
 mod in_short {
     use super::*;
 
-    const ROWS: [Row; 5] =
-        [Row::Differential, Row::LostReplies, Row::Dropped, Row::Hints, Row::Messages];
+    const ROWS: [Row; 6] = [
+        Row::Differential,
+        Row::LostReplies,
+        Row::Dropped,
+        Row::Hints,
+        Row::Messages,
+        Row::SlowServer,
+    ];
 
     #[test]
     fn redis_over_tls() {
@@ -56,6 +62,11 @@ mod in_short {
             check(row, postgres::rows::advisory_immediate);
         }
     }
+}
+
+#[test]
+fn a_busy_sqlite_file_refuses_nothing() {
+    check(Row::SlowServer, sqlite::rows::impatient);
 }
 
 /// What the other rows can't ask of stores that take an empty server for whole.

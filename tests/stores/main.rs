@@ -5,10 +5,17 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that panics says where and why")]
 
+mod cancellation;
 mod contract;
 mod etcd;
+mod fence;
+mod many;
 mod messages;
+mod network;
 mod postgres;
 mod redis;
+mod restarts;
+mod rights;
 mod sqlite;
 mod support;
+mod urls;

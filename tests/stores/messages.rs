@@ -46,6 +46,15 @@ async fn reach_only_the_leader(one: AnyStore, other: AnyStore) {
     assert_eq!((message.channel(), &message.payload()[..]), ("wake up", &b"now"[..]));
     reaches(&first, &mut inbox).await;
 
+    // Open, and not read yet: what is sent from here on waits in it. The store knows it once a message that
+    // was sent later has arrived in another inbox.
+    let (mut waiting, mut later) = (tenure.inbox(), tenure.inbox());
+    reaches(&second, &mut later).await;
+    soon(second.notify_leader("not read", "yet")).await.unwrap();
+    let unread =
+        waiting.by_ref().filter(|message| std::future::ready(message.channel() == "not read"));
+    assert!(soon(Box::pin(unread).next()).await.is_some());
+
     let error = second.notify_leader("", "now").await.unwrap_err();
     assert!(matches!(error, NotifyError::Limit(_)), "{error}");
     let error = second.notify_leader("x", vec![0; 4097]).await.unwrap_err();

@@ -65,6 +65,10 @@ impl<S: Store, C: Client> Subject<S, C> {
     /// Brings the lease that [`both`](Self::both) uses into the state that the operation needs.
     pub(crate) async fn prepare_one(&mut self, operation: Operation) {
         self.prepare(Via::Store, operation, 1).await;
+        if operation == Operation::Renew {
+            // A connection's first renewal is another script's: it compares the server with the history.
+            self.perform(Via::Store, operation, 0..1).await;
+        }
     }
 
     async fn prepare(&mut self, via: Via, operation: Operation, count: usize) {

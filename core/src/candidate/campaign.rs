@@ -97,9 +97,11 @@ impl Candidate {
                 self.store_answered();
                 self.granted(Tenure { holder: campaign.holder, token }, flight, wait);
             }
-            Ok(Reply::Held { token, remaining }) => {
+            Ok(Reply::Held { token, remaining, ttl }) => {
                 self.store_answered();
+                self.refusal = None;
                 self.learn(token);
+                self.longest_ttl = self.longest_ttl.max(ttl);
                 if self.incumbent != Some(token) {
                     self.incumbent = Some(token);
                     self.emit(Event::IncumbentChanged { token });
@@ -109,6 +111,14 @@ impl Candidate {
                 let jitter = self.random.up_to(self.config.takeover_jitter());
                 let wait = remaining.saturating_add(jitter).min(self.config.poll_bound);
                 self.ask_again(campaign, self.now + wait);
+            }
+            Ok(Reply::Refused { ttl, quarantine }) => {
+                self.store_answered();
+                self.longest_ttl = self.longest_ttl.max(ttl);
+                if self.refusal.replace((ttl, quarantine)) != Some((ttl, quarantine)) {
+                    self.emit(Event::Refused { ttl, quarantine });
+                }
+                self.ask_again(campaign, self.now + self.config.poll_bound);
             }
             // Only a token that is news makes asking again worthwhile.
             Ok(Reply::Stale { last }) if Some(last) > self.seen => {
@@ -144,6 +154,7 @@ impl Candidate {
     fn granted(&mut self, tenure: Tenure, flight: Flight, wait: Duration) {
         // A store that was rolled back may repeat a grant of which a later tenure is already known.
         let is_news = Some(tenure.token) > self.seen;
+        self.refusal = None;
         self.learn(tenure.token);
         let valid_until = self.config.valid_until(flight.sent_at);
         if !is_news || self.now >= valid_until {
@@ -152,6 +163,9 @@ impl Candidate {
         self.incumbent = Some(tenure.token);
         let renew_at = flight.sent_at + self.config.renew_interval;
         let lease = Lease { tenure, valid_until, attempt: Attempt::due(renew_at) };
+        // The store counts by the quarantine that was declared. Where that is below a TTL that was seen,
+        // only the candidate knows what is missing; how long ago the history began, it does not know.
+        let wait = wait.saturating_add(self.longest_ttl.saturating_sub(self.config.quarantine));
         if wait.is_zero() {
             self.elected(lease);
         } else {
@@ -190,6 +204,10 @@ impl Candidate {
             Ok(Reply::Held { token, .. } | Reply::Stale { last: token }) => {
                 self.store_answered();
                 self.learn(token);
+                self.withdrawn(then);
+            }
+            Ok(Reply::Refused { .. }) => {
+                self.store_answered();
                 self.withdrawn(then);
             }
             Ok(Reply::Renewed | Reply::Superseded { .. } | Reply::Released | Reply::NotHeld)

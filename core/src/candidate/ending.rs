@@ -93,6 +93,7 @@ impl Candidate {
                 Reply::Granted { .. }
                 | Reply::Held { .. }
                 | Reply::Stale { .. }
+                | Reply::Refused { .. }
                 | Reply::Renewed
                 | Reply::Superseded { .. },
             )

@@ -34,6 +34,10 @@ pub struct Candidate {
     seen: Option<Token>,
     /// The tenure that was last seen to hold the lease.
     incumbent: Option<Token>,
+    /// The longest TTL of another candidate that the store has told of.
+    longest_ttl: Duration,
+    /// The TTL and the quarantine for which the store refused the last acquire.
+    refusal: Option<(Duration, Option<Duration>)>,
     last_request: u64,
     store_answers: bool,
     /// An acquire of a campaign that was given up, in case that its grant still comes.
@@ -57,6 +61,8 @@ impl Candidate {
             now: Instant::ORIGIN,
             seen: None,
             incumbent: None,
+            longest_ttl: Duration::ZERO,
+            refusal: None,
             last_request: 0,
             store_answers: true,
             abandoned: None,

@@ -57,6 +57,7 @@ impl Candidate {
                 Reply::Granted { .. }
                 | Reply::Held { .. }
                 | Reply::Stale { .. }
+                | Reply::Refused { .. }
                 | Reply::Released
                 | Reply::NotHeld,
             )

@@ -7,7 +7,7 @@ use super::{Config, ConfigError, MILLION, RenewErrorPolicy};
 use crate::time::nanos;
 
 const TTL_LEAST: Duration = Duration::from_millis(100);
-const TTL_MOST: Duration = Duration::from_secs(24 * 3_600);
+pub(super) const TTL_MOST: Duration = Duration::from_secs(24 * 3_600);
 /// The least of whatever is waited for.
 const LEAST: Duration = Duration::from_millis(1);
 /// The resolution of [`Instant`](crate::Instant), in which a store's clock is read at best: what it shows
@@ -36,6 +36,7 @@ impl ConfigBuilder {
             drain_bound: ttl,
             quarantine: ttl,
             granularity: Duration::from_millis(1),
+            round_trips: 1,
             on_renew_error: RenewErrorPolicy::KeepUntilExpiry,
             chosen: Chosen::NONE,
         })
@@ -128,11 +129,11 @@ impl ConfigBuilder {
 impl Config {
     /// Fills in what nobody has chosen.
     pub(super) const fn derive(mut self) -> Self {
-        let lease = if nanos(self.granularity) <= nanos(self.ttl) / 100 {
-            self.ttl
-        } else {
-            self.ttl.saturating_sub(self.granularity)
-        };
+        let is_coarse = nanos(self.granularity) > nanos(self.ttl) / 100;
+        let lease = if is_coarse { self.ttl.saturating_sub(self.granularity) } else { self.ttl };
+        if is_coarse && !self.chosen.has_any_of_renewals() {
+            return self.leave_room_for_round_trips(lease);
+        }
         if !self.chosen.has(Chosen::RENEW_INTERVAL) {
             self.renew_interval = longer(LEAST, part(lease, 3));
         }
@@ -146,6 +147,17 @@ impl Config {
             self.retry_least = longer(LEAST, shorter(part(lease, 150), Duration::from_millis(100)));
             self.retry_most = longer(LEAST, shorter(part(lease, 15), Duration::from_secs(1)));
         }
+        self
+    }
+
+    /// A request to a coarse store takes several round trips, and little of the TTL is left: earlier renewals and
+    /// shorter retries give each request more than half as long again, in the same time for three tries.
+    const fn leave_room_for_round_trips(mut self, lease: Duration) -> Self {
+        self.renew_interval = longer(LEAST, part(lease, 4));
+        self.request_timeout = longer(LEAST, part(lease.saturating_mul(4), 25));
+        self.stop_margin = part(lease, 10);
+        self.retry_least = longer(LEAST, shorter(part(lease, 150), Duration::from_millis(100)));
+        self.retry_most = longer(LEAST, shorter(part(lease, 30), Duration::from_secs(1)));
         self
     }
 
@@ -205,7 +217,7 @@ const fn shorter(one: Duration, other: Duration) -> Duration {
     if nanos(one) < nanos(other) { one } else { other }
 }
 
-const fn longer(one: Duration, other: Duration) -> Duration {
+pub(super) const fn longer(one: Duration, other: Duration) -> Duration {
     if nanos(one) > nanos(other) { one } else { other }
 }
 

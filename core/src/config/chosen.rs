@@ -16,6 +16,12 @@ impl Chosen {
         Self(self.0 | other.0)
     }
 
+    /// Whether anything was chosen of what decides how renewals fit into a lease.
+    pub(super) const fn has_any_of_renewals(self) -> bool {
+        let renewals = Self::RENEW_INTERVAL.and(Self::REQUEST_TIMEOUT);
+        self.has(renewals.and(Self::STOP_MARGIN).and(Self::RETRY))
+    }
+
     pub(super) const fn has(self, setting: Self) -> bool {
         self.0 & setting.0 != 0
     }

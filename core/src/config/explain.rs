@@ -23,6 +23,9 @@ pub struct Explanation {
     pub largest_pause: Duration,
     /// The longest time without any message between leader and store that never costs the lead.
     pub longest_cut: Duration,
+    /// The longest round trip to the store with which each request is answered in time, once there is a
+    /// connection: the request timeout, shared by the round trips that a request takes.
+    pub longest_round_trip: Duration,
     /// How far the leader's clock may be put back, or stand still, and how far the store's clock may be
     /// put forward, once in the life of a claim, without a second leader, if all rates keep the drift
     /// bound. It is the stop margin: whatever uses it up is no longer there for effects under way.
@@ -58,6 +61,7 @@ impl Config {
             // The cut may begin just before a reply, as a pause may, and end just after a request that
             // it still swallows: that is one slow try more.
             longest_cut: spare.saturating_sub(slow_try + self.request_timeout * 2),
+            longest_round_trip: self.request_timeout / u32::from(self.round_trips),
             clock_jump_tolerated: self.stop_margin,
             drift_tolerated_ppm: self.drift_tolerated_ppm(),
             leader_commands_per_minute: per_minute(self.renew_interval),
@@ -68,7 +72,7 @@ impl Config {
     }
 
     /// How long work may drain after an end that nobody asked for: a stop that comes then waits for it.
-    const fn longest_end(&self) -> Duration {
+    pub(super) const fn longest_end(&self) -> Duration {
         match self.on_renew_error {
             RenewErrorPolicy::KeepUntilExpiry => self.stop_margin,
             // The claim still had all its time.
@@ -115,6 +119,7 @@ impl fmt::Display for Explanation {
         writeln!(f, "renewal attempts that fit          {}", self.renewal_attempts)?;
         writeln!(f, "largest pause that costs no lead   {:?}", self.largest_pause)?;
         writeln!(f, "longest cut that costs no lead     {:?}", self.longest_cut)?;
+        writeln!(f, "longest round trip to the store    {:?}", self.longest_round_trip)?;
         writeln!(f, "clock jump tolerated               {:?}", self.clock_jump_tolerated)?;
         writeln!(f, "drift tolerated                    {} ppm", self.drift_tolerated_ppm)?;
         writeln!(f, "leader, store commands a minute    {}", self.leader_commands_per_minute)?;

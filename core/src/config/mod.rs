@@ -11,6 +11,7 @@ pub use explain::Explanation;
 
 use core::time::Duration;
 
+use self::builder::{TTL_MOST, longer};
 use self::chosen::Chosen;
 use crate::time::{Instant, nanos};
 
@@ -44,6 +45,7 @@ pub struct Config {
     pub(crate) drain_bound: Duration,
     pub(crate) quarantine: Duration,
     pub(crate) granularity: Duration,
+    round_trips: u8,
     pub(crate) on_renew_error: RenewErrorPolicy,
     chosen: Chosen,
 }
@@ -78,11 +80,35 @@ impl Config {
         Self { granularity, ..self }.derive().check()
     }
 
+    /// The same settings for a store some of whose requests take so many round trips, 1 at least. It changes
+    /// nothing but [`Explanation::longest_round_trip`].
+    #[must_use]
+    pub const fn with_round_trips(self, round_trips: u8) -> Self {
+        Self { round_trips: if round_trips == 0 { 1 } else { round_trips }, ..self }
+    }
+
     /// The same settings for a store that wakes nobody. Unless it was set, the poll bound is then a fiftieth
     /// of the TTL: a release is found by asking.
     #[must_use]
     pub const fn without_hints(self) -> Self {
         if self.chosen.has(Chosen::POLL_BOUND) { self } else { self.poll_often() }
+    }
+
+    /// The same settings for a process that has no more than `bound` to stop, because it is killed then: the
+    /// drain bound becomes what handing the lease back leaves of it. Containers have 10 s unless they are told
+    /// otherwise; at a TTL of 15 s, stopping takes up to 18 s by default.
+    ///
+    /// # Errors
+    /// If the other settings need longer: two request timeouts to hand the lease back, and the stop margin
+    /// (or the request timeout, if that is longer) for work whose lease ran out.
+    pub const fn with_longest_stop(self, bound: Duration) -> Result<Self, ConfigError> {
+        let release = self.release_bound();
+        let least = longer(self.longest_end(), self.request_timeout).saturating_add(release);
+        if nanos(bound) < nanos(least) {
+            let (setting, most) = ("longest stop", TTL_MOST.saturating_add(release));
+            return Err(ConfigError::OutOfRange { setting, value: bound, least, most });
+        }
+        Self { drain_bound: bound.saturating_sub(release), ..self }.check()
     }
 
     /// How long the store keeps the lease after the last renewal, by its own clock.

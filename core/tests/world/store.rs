@@ -20,7 +20,8 @@ pub(crate) struct Store {
 
 impl Store {
     pub(crate) fn new(clock: Clock, granularity: u64, knows_its_history: bool) -> Self {
-        let known = History { identity: 0, known_since: Instant::ORIGIN };
+        let known =
+            History { identity: 0, known_since: Instant::ORIGIN, longest_ttl: Duration::ZERO };
         Self {
             clock,
             record: None,
@@ -41,8 +42,12 @@ impl Store {
     pub(crate) fn step(&mut self, now: u64, request: Request) -> Reply {
         let at = self.read(now);
         let before = self.record;
-        let moment =
-            Moment { now: at, identity: u128::from(self.losses), trust_empty_store: false };
+        let moment = Moment {
+            now: at,
+            identity: u128::from(self.losses),
+            trust_empty_store: false,
+            compares_identity: true,
+        };
         let mut reply = apply(&mut self.record, &mut self.history, moment, request);
         own_lease_only(before, self.record, at, request);
         if let Reply::Granted { token, wait } = &mut reply {

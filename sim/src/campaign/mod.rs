@@ -12,6 +12,7 @@ mod seeds;
 mod summary;
 mod units;
 
+use std::collections::BTreeSet;
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -24,8 +25,9 @@ use crate::sometimes;
 pub use margins::Margins;
 pub use merge::{MergeError, merged};
 pub use report::{Report, SummaryError, read, write};
-pub use run::{Failure, Run, attempt, attempt_twice};
+pub use run::{Failure, Ordered, Run, attempt, attempt_twice};
 pub use seeds::{Seeds, Shard, ShardError};
+pub(crate) use summary::OFTEN;
 pub use summary::{Failed, Judged, Summary, Verdict};
 pub use units::milliseconds;
 
@@ -106,13 +108,13 @@ impl Campaign {
         }
     }
 
-    /// The names of the properties that it judges by.
-    fn judges_by(&self) -> impl Iterator<Item = String> + '_ {
-        let is_asked = |name: &String| {
-            let only = self.properties.as_ref();
-            only.is_none_or(|only| only.iter().any(|asked| asked.to_string() == *name))
-        };
-        properties::names().map(str::to_owned).filter(is_asked)
+    /// The names of the properties that it judges by. One that was asked for and that its engine can't judge is
+    /// among them, and so never exercised.
+    fn judges_by(&self) -> BTreeSet<String> {
+        match &self.properties {
+            Some(asked) => asked.iter().map(ToString::to_string).collect(),
+            None => properties::names_at(self.engine.tick()).map(str::to_owned).collect(),
+        }
     }
 }
 

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::summary::SCHEMA;
 use super::units::figure;
-use super::{Summary, Verdict};
-use crate::json::{self, SyntaxError};
+use super::{Failure, Summary, Verdict};
+use crate::json::{self, SyntaxError, is_name};
 
 /// A summary, and what follows from it.
 #[derive(Debug, Serialize)]
@@ -57,6 +57,23 @@ pub enum SummaryError {
         /// The version.
         found: u32,
     },
+    /// A name holds what no name does.
+    #[error(
+        "field {field:?} holds \"{}\"; a name must have 1 to 64 letters, digits, or any of - _ . +",
+        json::plain(.value)
+    )]
+    Name {
+        /// Which field.
+        field: &'static str,
+        /// The name.
+        value: String,
+    },
+    /// A number is so large that sums of them would overflow.
+    #[error("field {field:?} is too large: numbers and times must be at most 2^48")]
+    TooLarge {
+        /// Which field.
+        field: &'static str,
+    },
 }
 
 /// Writes one summary, or several.
@@ -89,8 +106,68 @@ pub fn read(text: &str) -> Result<Vec<Summary>, SummaryError> {
     } else {
         vec![json::parse(text)?]
     };
-    match summaries.iter().find(|summary| summary.schema != SCHEMA) {
-        Some(other) => Err(SummaryError::Schema { found: other.schema }),
-        None => Ok(summaries),
+    if let Some(other) = summaries.iter().find(|summary| summary.schema != SCHEMA) {
+        return Err(SummaryError::Schema { found: other.schema });
+    }
+    summaries.iter().try_for_each(check)?;
+    Ok(summaries)
+}
+
+/// The largest number in a summary, and the longest time in seconds: thousands of summaries can be added.
+const MOST: u64 = 1 << 48;
+
+fn check(summary: &Summary) -> Result<(), SummaryError> {
+    check_names(summary)?;
+    let Summary { runs, jobs, events, elections, .. } = summary;
+    for (field, number) in
+        [("runs", runs), ("jobs", jobs), ("events", events), ("elections", elections)]
+    {
+        at_most(field, *number)?;
+    }
+    let times =
+        [("simulated_s", summary.simulated), ("wall_s", summary.wall), ("core_s", summary.core)];
+    times.into_iter().try_for_each(|(field, time)| at_most(field, time.as_secs()))?;
+    let faults = summary.faults.values().flat_map(|count| [count.ordered, count.effects]);
+    faults.into_iter().try_for_each(|count| at_most("faults", count))?;
+    for judged in summary.properties.values() {
+        let most = judged.checked.max(judged.exercised).max(judged.compared).max(judged.violated);
+        at_most("properties", most)?;
+    }
+    let conditions = [
+        ("sometimes", &summary.sometimes),
+        ("sometimes_runs", &summary.sometimes_runs),
+        ("sometimes_needed", &summary.sometimes_needed),
+    ];
+    for (field, counts) in conditions {
+        counts.values().try_for_each(|count| at_most(field, *count))?;
+    }
+    summary.margins.buckets().try_for_each(|(_, runs)| at_most("margins", runs))?;
+    for seeds in &summary.seeds {
+        at_most("seeds", seeds.count)?;
+        if seeds.first.checked_add(seeds.count).is_none() {
+            return Err(SummaryError::TooLarge { field: "seeds" });
+        }
+    }
+    Ok(())
+}
+
+fn at_most(field: &'static str, number: u64) -> Result<(), SummaryError> {
+    if number <= MOST { Ok(()) } else { Err(SummaryError::TooLarge { field }) }
+}
+
+fn check_names(summary: &Summary) -> Result<(), SummaryError> {
+    let violated = summary.failed.iter().filter_map(|failed| match &failed.failure {
+        Failure::Violated { property, .. } => Some(("failed", property)),
+        Failure::Refused { .. } | Failure::Broke { .. } | Failure::Nondeterministic { .. } => None,
+    });
+    let names = [("version", &summary.version), ("engine", &summary.engine)].into_iter();
+    let properties = summary.properties.keys().map(|name| ("properties", name));
+    let conditions = [&summary.sometimes, &summary.sometimes_runs, &summary.sometimes_needed];
+    let conditions =
+        conditions.into_iter().flat_map(|of| of.keys().map(|name| ("sometimes", name)));
+    match names.chain(violated).chain(properties).chain(conditions).find(|(_, name)| !is_name(name))
+    {
+        Some((field, value)) => Err(SummaryError::Name { field, value: value.clone() }),
+        None => Ok(()),
     }
 }

@@ -26,16 +26,24 @@ pub struct Run {
     pub events: u64,
     /// How many tenures there were.
     pub elections: u64,
-    /// The properties that were judged.
-    pub judged: Vec<&'static str>,
+    /// The properties that were judged, and how often each has compared something.
+    pub judged: Vec<(&'static str, u64)>,
     /// The conditions that it met, and how often.
     pub sometimes: Vec<(&'static str, u64)>,
     /// The least time between two tenures' permitted writes.
     pub margin: Option<Duration>,
     /// What did not hold.
     pub failure: Option<Failure>,
-    /// By the number of the kind.
-    faults: [u64; KINDS],
+    /// By the number of the kind: how many were ordered, and how many of them had an effect.
+    faults: [Ordered; KINDS],
+}
+
+/// How many faults of a kind were ordered, and how many of them had an effect.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "said above")]
+pub struct Ordered {
+    pub ordered: u64,
+    pub effects: u64,
 }
 
 /// Why a run failed.
@@ -85,7 +93,7 @@ impl Run {
             sometimes: Vec::new(),
             margin: None,
             failure: None,
-            faults: [0; KINDS],
+            faults: [Ordered::default(); KINDS],
         }
     }
 
@@ -102,12 +110,13 @@ impl Run {
             margin.observe(*at, event);
             match event {
                 Event::Elected { .. } => run.elections += 1,
-                Event::Fault { kind, .. } => run.faults[*kind as usize] += 1,
+                Event::Fault { kind, .. } => run.faults[*kind as usize].ordered += 1,
+                Event::Effect { kind, .. } => run.faults[*kind as usize].effects += 1,
                 _ => {}
             }
         }
         if plan.has(FaultKind::Drift) {
-            run.faults[FaultKind::Drift as usize] = 1;
+            run.faults[FaultKind::Drift as usize].ordered = 1;
         }
         run.hash = outcome.trace.hash();
         run.simulated = outcome.simulated;
@@ -124,9 +133,9 @@ impl Run {
         run
     }
 
-    /// What went wrong in it, and how often.
-    pub fn faults(&self) -> impl Iterator<Item = (FaultKind, u64)> + '_ {
-        FaultKind::ALL.into_iter().zip(self.faults).filter(|(_, count)| *count > 0)
+    /// What was to go wrong in it, and what did.
+    pub fn faults(&self) -> impl Iterator<Item = (FaultKind, Ordered)> + '_ {
+        FaultKind::ALL.into_iter().zip(self.faults).filter(|(_, count)| count.ordered > 0)
     }
 }
 

@@ -7,12 +7,15 @@ use serde::{Deserialize, Serialize};
 
 use super::margins::Margins;
 use super::seeds::joined;
-use super::{Campaign, Failure, Run, Seeds, expected, units};
+use super::{Campaign, Failure, Ordered, Run, Seeds, expected, units};
 use crate::plan::FaultKind;
 use crate::trace::Digest;
 
 /// The version of the format.
-pub(super) const SCHEMA: u32 = 1;
+pub(super) const SCHEMA: u32 = 2;
+
+/// Of a kind of fault that was ordered so often, some must have had an effect.
+pub(crate) const OFTEN: u64 = 20;
 
 /// How a campaign ended. The greatest of several is theirs together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -50,11 +53,14 @@ impl Verdict {
     }
 }
 
-/// In how many runs a property was judged, and in how many it did not hold.
+/// In how many runs a property was judged, in how many of them it compared something, how often it did in all of
+/// them, and in how many it did not hold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[allow(missing_docs, reason = "said above")]
+#[allow(missing_docs, reason = "the type's own documentation says it")]
 pub struct Judged {
     pub checked: u64,
+    pub exercised: u64,
+    pub compared: u64,
     pub violated: u64,
 }
 
@@ -102,8 +108,8 @@ pub struct Summary {
     pub elections: u64,
     /// The kinds of faults that plans were drawn from.
     pub allowed: Vec<FaultKind>,
-    /// What went wrong, by kind.
-    pub faults: BTreeMap<FaultKind, u64>,
+    /// What was to go wrong, and what did, by kind.
+    pub faults: BTreeMap<FaultKind, Ordered>,
     /// The properties that were asked for.
     pub properties: BTreeMap<String, Judged>,
     /// The conditions that a campaign should meet, and how often each was met.
@@ -129,7 +135,7 @@ pub struct Summary {
 
 impl Summary {
     /// Of no run yet.
-    pub(super) fn new(campaign: &Campaign) -> Self {
+    pub(crate) fn new(campaign: &Campaign) -> Self {
         Self {
             schema: SCHEMA,
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -144,8 +150,12 @@ impl Summary {
             events: 0,
             elections: 0,
             allowed: campaign.faults.clone(),
-            faults: campaign.faults.iter().map(|kind| (*kind, 0)).collect(),
-            properties: campaign.judges_by().map(|name| (name, Judged::default())).collect(),
+            faults: campaign.faults.iter().map(|kind| (*kind, Ordered::default())).collect(),
+            properties: campaign
+                .judges_by()
+                .into_iter()
+                .map(|name| (name, Judged::default()))
+                .collect(),
             sometimes: expected(campaign.engine).map(|name| (name.to_owned(), 0)).collect(),
             sometimes_runs: expected(campaign.engine).map(|name| (name.to_owned(), 0)).collect(),
             sometimes_needed: BTreeMap::new(),
@@ -158,17 +168,20 @@ impl Summary {
     }
 
     /// Takes in a run.
-    pub(super) fn add(&mut self, run: Run) {
+    pub(crate) fn add(&mut self, run: Run) {
         self.runs += 1;
         self.simulated += run.simulated;
         self.events += run.events;
         self.elections += run.elections;
         self.trace_hash.add_run(run.seed, run.hash);
         for (kind, count) in run.faults() {
-            *self.faults.entry(kind).or_default() += count;
+            self.ordered(kind, count);
         }
-        for name in &run.judged {
-            self.properties.entry((*name).to_owned()).or_default().checked += 1;
+        for (name, compared) in &run.judged {
+            let judged = self.properties.entry((*name).to_owned()).or_default();
+            judged.checked += 1;
+            judged.exercised += u64::from(*compared > 0);
+            judged.compared += compared;
         }
         for (name, count) in &run.sometimes {
             let met = Met { count: *count, runs: 1, needed: Some(run.seed - self.seed + 1) };
@@ -197,12 +210,14 @@ impl Summary {
         self.events += other.events;
         self.elections += other.elections;
         self.trace_hash.add(other.trace_hash);
-        for (kind, count) in other.faults {
-            *self.faults.entry(kind).or_default() += count;
+        for (kind, count) in &other.faults {
+            self.ordered(*kind, *count);
         }
         for (name, judged) in other.properties {
             let sum = self.properties.entry(name).or_default();
             sum.checked += judged.checked;
+            sum.exercised += judged.exercised;
+            sum.compared += judged.compared;
             sum.violated += judged.violated;
         }
         for (name, count) in &other.sometimes {
@@ -231,6 +246,12 @@ impl Summary {
         self.jobs = jobs.into();
         self.wall = wall;
         self.core = wall * jobs;
+    }
+
+    fn ordered(&mut self, kind: FaultKind, count: Ordered) {
+        let sum = self.faults.entry(kind).or_default();
+        sum.ordered += count.ordered;
+        sum.effects += count.effects;
     }
 
     fn met(&mut self, name: &str, met: Met) {
@@ -263,11 +284,36 @@ impl Summary {
         never.map(|(name, _)| name.as_str()).collect()
     }
 
+    /// The kinds of faults that were ordered often, and never had an effect: whatever should carry them out does
+    /// not.
+    pub fn without_effect(&self) -> Vec<FaultKind> {
+        let never = |count: &Ordered| count.ordered >= OFTEN && count.effects == 0;
+        self.faults.iter().filter(|(_, count)| never(count)).map(|(kind, _)| *kind).collect()
+    }
+
+    /// The properties that have compared nothing in any run: that they were not violated means nothing.
+    pub fn unexercised(&self) -> Vec<&str> {
+        let never = self.properties.iter().filter(|(_, judged)| judged.compared == 0);
+        never.map(|(name, _)| name.as_str()).collect()
+    }
+
+    /// What keeps it from being held though nothing was violated, in words.
+    pub fn missing(&self) -> Vec<String> {
+        let kinds: Vec<&str> = self.without_effect().into_iter().map(FaultKind::name).collect();
+        let lists = [
+            ("never met", self.unmet()),
+            ("ordered, and without effect", kinds),
+            ("never exercised", self.unexercised()),
+        ];
+        let missing = lists.into_iter().filter(|(_, names)| !names.is_empty());
+        missing.map(|(what, names)| format!("{what}: {}", names.join(", "))).collect()
+    }
+
     /// How it ended.
     pub fn verdict(&self) -> Verdict {
         match &self.failed {
             Some(failed) => Verdict::of(&failed.failure),
-            None if self.unmet().is_empty() => Verdict::Held,
+            None if self.missing().is_empty() => Verdict::Held,
             None => Verdict::Inconclusive,
         }
     }
@@ -360,6 +406,50 @@ mod tests {
         other.add(meeting(3));
         one.absorb(other);
         assert_eq!((one.seed, one.sometimes_needed["luck"]), (1, 3));
+    }
+
+    #[test]
+    fn a_fault_without_effects_is_inconclusive() {
+        let summary = |count| {
+            let mut summary = Summary::new(&campaign());
+            (summary.sometimes, summary.properties) = Default::default();
+            summary.ordered(FaultKind::Cut, count);
+            summary
+        };
+        for (ordered, effects, verdict) in [
+            (OFTEN, 0, Verdict::Inconclusive),
+            (OFTEN - 1, 0, Verdict::Held),
+            (OFTEN, 1, Verdict::Held),
+        ] {
+            let summary = summary(Ordered { ordered, effects });
+            assert_eq!(summary.verdict(), verdict, "{ordered} ordered, {effects} effects");
+        }
+    }
+
+    #[test]
+    fn a_property_that_compared_nothing_is_inconclusive() {
+        let judged_in = |runs: &[u64]| {
+            let mut summary = Summary::new(&campaign());
+            summary.sometimes.clear();
+            summary.properties = [("luck".to_owned(), Judged::default())].into();
+            for compared in runs {
+                let mut run = meeting(10);
+                (run.sometimes, run.judged) = (Vec::new(), vec![("luck", *compared)]);
+                summary.add(run);
+            }
+            summary
+        };
+        for (runs, exercised, verdict) in [
+            (&[][..], 0, Verdict::Inconclusive),
+            (&[0, 0], 0, Verdict::Inconclusive),
+            (&[0, 3, 1], 2, Verdict::Held),
+        ] {
+            let summary = judged_in(runs);
+            assert_eq!(summary.verdict(), verdict, "{runs:?}");
+            let judged = summary.properties["luck"];
+            assert_eq!((judged.checked, judged.exercised), (runs.len() as u64, exercised));
+            assert_eq!(judged.compared, runs.iter().sum::<u64>());
+        }
     }
 
     #[test]

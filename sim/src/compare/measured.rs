@@ -245,6 +245,7 @@ mod tests {
             who: A,
             token,
             checked: 0,
+            takes_over: false,
             accepted_by_fenced,
         };
         let events = [wrote(1, true), wrote(2, true), wrote(1, false), wrote(1, true)];

@@ -9,7 +9,8 @@ use tenure_core::ConfigError;
 use crate::draw::Draw;
 use crate::engine::EngineError;
 use crate::plan::{
-    Fault, NodePlan, Plan, PlanError, Point, SCHEMA, Settings, StorePlan, Trigger, What, When, Work,
+    Fault, NodePlan, Plan, PlanError, Point, Program, SCHEMA, Settings, StorePlan, Trigger, What,
+    When, Work,
 };
 
 /// With which the libraries were measured: renewed every second, retried every half.
@@ -188,7 +189,8 @@ fn quiet(seed: u64, ttl_ms: u64, nodes: u64, drifts: bool) -> Result<Plan, Engin
         nodes: (0..nodes).map(node).collect(),
         store: StorePlan { clock_rate_ppm: rate(u64::MAX), trust_empty_store: false },
         latency_us: (50, 500),
-        work: Work { every_ms: 100, takes_us: 100 },
+        work: Work { every_ms: 100, takes_us: 100, reads_first: false },
+        program: Program::default(),
         faults: Vec::new(),
         calm_from_ms: ttl_ms,
         handover: false,

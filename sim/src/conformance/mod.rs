@@ -19,6 +19,8 @@
 //! them, and they run at the same time. Rows that the store declares not to keep ([`StoreTraits`]), or that
 //! the harness can't bring about, are skipped, and say so on standard error.
 //!
+//! What is skipped is listed in the output of `cargo test`, whether tests pass or not.
+//!
 //! Where time must go by, leases are as short as the store declares that it can keep them. Nothing is
 //! asserted about how fast a store is: a lease that must be live is a minute long.
 //!
@@ -33,6 +35,7 @@ mod row;
 mod rows;
 
 use std::future::Future;
+use std::io::Write;
 use std::time::Duration;
 
 use tenure::store::{HistoryKind, Promise, Store, StoreTraits, TokenKind};
@@ -69,6 +72,14 @@ impl Mishap {
     /// All of them.
     pub const ALL: [Self; 5] =
         [Self::LeasesEnd, Self::LongTime, Self::OtherServer, Self::HistoryLost, Self::AllLost];
+
+    /// Whether the server is not the one any more, by what its data says, that the history names.
+    pub(crate) const fn is_about_the_server(self) -> bool {
+        match self {
+            Self::LeasesEnd | Self::LongTime => false,
+            Self::OtherServer | Self::HistoryLost | Self::AllLost => true,
+        }
+    }
 }
 
 /// The harness can't do that.
@@ -103,6 +114,19 @@ pub trait Harness: Send + Sync {
         async { Err(Unsupported) }
     }
 
+    /// From now on, or until `false` says that it is over, no answer comes in time: the server is stopped, or what
+    /// it says is held back. What reaches it meanwhile it may carry out, then or later. Connections stay open.
+    ///
+    /// [`Row::SlowServer`] waits [`SLOW`] for each answer, so a store's own timeouts must be shorter to be
+    /// tested by it.
+    ///
+    /// # Errors
+    /// If the harness can't do that: the row is skipped.
+    fn slow(&self, is_slow: bool) -> impl Future<Output = Result<(), Unsupported>> + Send {
+        let _ = is_slow;
+        async { Err(Unsupported) }
+    }
+
     /// Whether the store takes a server without any grants for one that has lost nothing. The rows about
     /// the wait after a loss then ask for what such a store does not promise, and are skipped.
     fn trusts_an_empty_store(&self) -> bool {
@@ -127,6 +151,9 @@ pub enum Outcome {
     },
 }
 
+/// How long the server is slow for in [`Row::SlowServer`].
+pub const SLOW: Duration = Duration::from_secs(5);
+
 /// The longest that a row may take.
 const BOUND: Duration = Duration::from_secs(60);
 
@@ -143,9 +170,7 @@ pub async fn carry_out<H: Harness>(row: Row, harness: &H) -> Result<Outcome, Bro
     }
     match tokio::time::timeout(BOUND, row.carry_out(&mut probe)).await {
         Ok(Ok(())) => Ok(Outcome::Held),
-        Ok(Err(rows::Stop::Unsupported)) => {
-            Ok(Outcome::Skipped { why: "the harness can't replace the server" })
-        }
+        Ok(Err(rows::Stop::Skipped(why))) => Ok(Outcome::Skipped { why }),
         Ok(Err(rows::Stop::Broken(what))) => Err(probe.broken(what)),
         Err(_) => Err(probe.broken(format!("a request was not answered within {BOUND:?}"))),
     }
@@ -164,6 +189,10 @@ fn declared(row: Row, traits: &StoreTraits) -> Option<&'static str> {
         Some("the store declares that it gives up G6")
     } else if row == Row::Restart && traits.history == HistoryKind::Durable {
         Some("the store declares that a restart loses nothing")
+    } else if row.is_about_settings() && !traits.refuses_contradictions {
+        Some("the store declares that it compares no settings")
+    } else if row == Row::RenewalBegins && !traits.renewals_begin_history {
+        Some("the store declares that its renewals begin no history")
     } else if row.is_about_wall_clock() && traits.tokens != TokenKind::WallClockFloor {
         Some("the store declares tokens that no clock floors")
     } else if row.is_about_tokens() && gives_up(Promise::Fencing) {
@@ -188,7 +217,14 @@ pub fn check<H: Harness>(row: Row, harness: impl FnOnce() -> H) {
     };
     match runtime.block_on(carry_out(row, &harness)) {
         Ok(Outcome::Held) => {}
-        Ok(Outcome::Skipped { why }) => eprintln!("{row} was skipped: {why}"),
+        Ok(Outcome::Skipped { why }) => told_as_skipped(row, why),
         Err(broken) => panic!("{broken}"),
     }
+}
+
+/// Not by `eprintln!`: what a test that passes prints is not shown.
+fn told_as_skipped(row: Row, why: &str) {
+    let test = std::thread::current().name().unwrap_or_default().to_owned();
+    // Nobody reads it if that fails.
+    let _ = writeln!(std::io::stderr(), "{test}: the row {row} was skipped: {why}");
 }

@@ -50,9 +50,23 @@ impl<'a, H: Harness> Probe<'a, H> {
 
     pub(super) async fn restart(&mut self, data: Data) -> Found<()> {
         self.told.push(format!("the server is replaced, its data {data:?}"));
-        self.harness.restart(data).await.map_err(|_| Stop::Unsupported)?;
+        self.harness
+            .restart(data)
+            .await
+            .map_err(|_| Stop::Skipped("the harness can't replace the server"))?;
         self.store = self.harness.connect().await;
         Ok(())
+    }
+
+    /// The server is slow from now on, or no longer.
+    pub(super) async fn slow(&mut self, is_slow: bool) -> Found<()> {
+        self.note(if is_slow { "the server is slow" } else { "the server is slow no longer" });
+        let skipped = |_| Stop::Skipped("the harness can't slow the server down");
+        self.harness.slow(is_slow).await.map_err(skipped)
+    }
+
+    pub(super) fn note(&mut self, what: impl Into<String>) {
+        self.told.push(what.into());
     }
 
     /// Whether the harness has brought that about.
@@ -77,11 +91,15 @@ impl<'a, H: Harness> Probe<'a, H> {
 
     /// Asks until it is answered: the connection may be a broken one.
     pub(super) async fn ask_again_and_again(&mut self, request: &Request) -> Found<Reply> {
-        let (key, began) = (key("job")?, Instant::now());
+        self.ask_again_about(&key("job")?, request).await
+    }
+
+    pub(super) async fn ask_again_about(&mut self, key: &Key, request: &Request) -> Found<Reply> {
+        let began = Instant::now();
         loop {
-            let asked = tokio::time::timeout(LONG / 12, self.store.call(&key, request.clone()));
+            let asked = tokio::time::timeout(LONG / 12, self.store.call(key, request.clone()));
             let answer = asked.await;
-            self.told.push(format!("{request:?} -> {answer:?}"));
+            self.told.push(format!("{key:.20}: {request:?} -> {answer:?}"));
             match answer {
                 Ok(Ok(reply)) => return Ok(reply),
                 Ok(Err(_)) | Err(_) if began.elapsed() < RECOVERS_WITHIN => {
@@ -113,9 +131,13 @@ impl<'a, H: Harness> Probe<'a, H> {
 
     /// The lease is still that tenure's.
     pub(super) async fn is_held_by(&mut self, number: u128, token: Token) -> Found<Incumbent> {
+        self.is_held(holder(number), token).await
+    }
+
+    pub(super) async fn is_held(&mut self, by: HolderId, token: Token) -> Found<Incumbent> {
         let incumbent = self.held(Request::Observe).await?;
         let is = (incumbent.holder, incumbent.token);
-        must(is == (holder(number), token), || format!("another tenure holds it: {is:?}"))?;
+        must(is == (by, token), || format!("another tenure holds it: {is:?}"))?;
         Ok(incumbent)
     }
 
@@ -146,8 +168,10 @@ pub(super) fn key(name: &str) -> Found<Key> {
     Key::new(name).map_err(limit)
 }
 
+/// A holder of that number. It differs from the others at both ends: of what a transcript prints, and of what a
+/// store may keep.
 pub(super) fn holder(number: u128) -> HolderId {
-    HolderId::from_bits(number)
+    HolderId::from_bits((number << 96) | number)
 }
 
 pub(super) fn limit(error: LimitError) -> Stop {
@@ -169,9 +193,18 @@ pub(super) fn acquire_after(
     ttl: Duration,
     quarantine: Duration,
 ) -> Request {
-    let profile = Profile::new(format!("worker-{number}"), format!("host-{number}"))
-        .expect("a short name is within the limits");
-    Request::Acquire { holder: holder(number), seen, ttl, quarantine, profile }
+    acquire_as(holder(number), &format!("worker-{number}"), (seen, ttl, quarantine))
+}
+
+/// An acquire for any holder, by any name.
+pub(super) fn acquire_as(
+    holder: HolderId,
+    name: &str,
+    (seen, ttl, quarantine): (Option<Token>, Duration, Duration),
+) -> Request {
+    let metadata = name.replace("worker", "host");
+    let profile = Profile::new(name, metadata).expect("a short name is within the limits");
+    Request::Acquire { holder, seen, ttl, quarantine, profile }
 }
 
 pub(super) fn renew(number: u128, token: Token) -> Request {

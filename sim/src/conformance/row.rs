@@ -77,9 +77,13 @@ rows! { $
         tokens_are_not_below_the_wall_clock = TokenFloor: "a new token is at least the wall clock in microseconds",
         tokens_increase = TokensIncrease: "each tenure's token is above those before it, whether the last lease was handed back or ran out",
         a_repeated_acquire_keeps_its_token = RepeatedAcquire: "an acquire of the live holder gets the same token, and never shortens the lease",
+        candidates_of_one_name_are_different = OneName: "a candidate that is called like the incumbent is not the incumbent",
+        holders_are_compared_whole = WholeHolders: "a holder that differs from the incumbent in one bit is not the incumbent",
         a_live_lease_is_held = Held: "an acquire of another candidate is refused with the incumbent",
         who_does_not_know_the_last_tenure_is_stale = Stale: "a vacant lease is not granted to who does not know the last tenure",
         who_knows_more_than_the_store_gets_a_higher_token = AboveSeen: "a grant's token is above all that the candidate knows, also if the store has forgotten it",
+        contradicting_settings_are_refused = Contradiction: "an acquire is refused whose TTL is above the incumbent's quarantine, or whose quarantine is below the incumbent's TTL",
+        the_incumbents_ttl_is_told = IncumbentTtl: "the incumbent is told with the TTL of its last grant or renewal",
         remaining_is_never_above_the_ttl = Remaining: "what remains of a lease is never above that lease's own TTL",
     }
     tenure {
@@ -91,6 +95,11 @@ rows! { $
         anything_else_is_not_held = NotHeld: "a release of anything but the live tenure changes nothing",
         the_least_ttl_is_kept = LeastTtl: "a lease of the least TTL is live at first, and then runs out",
         a_release_hints_who_waits = Hints: "whoever waits is hinted when the lease is handed back",
+    }
+    ttl {
+        a_ttl_is_not_cut = UncutTtl: "a lease is told to last for its whole TTL, to the granularity that the store declares",
+        a_lease_is_live_for_its_ttl = LiveForTtl: "a lease is live until its TTL is over, but for the granularity that the store declares",
+        what_remains_grows_less = RemainingFalls: "what remains of a lease grows less as time goes by",
     }
     observe {
         an_unknown_election_is_vacant = UnknownElection: "an election of which nothing is known is vacant, whatever it is asked",
@@ -105,6 +114,9 @@ rows! { $
         a_dropped_request_leaves_the_store_usable = Dropped: "a request whose caller gave up leaves the store usable",
         of_many_at_once_one_is_granted = ManyAtOnce: "of many candidates that ask at once exactly one is granted",
         answers_are_linearizable = Linearizable: "some order of all requests explains all answers",
+    }
+    slow {
+        a_timeout_is_not_a_refusal = SlowServer: "while the server is too slow to answer, a request has no outcome, or its true one",
     }
     differential {
         random_requests_are_answered_as_by_the_contract = Differential: "whatever it is asked, it answers as the contract's own code does",
@@ -121,6 +133,8 @@ rows! { $
         the_quarantine_ends = QuarantineEnds: "a store that has known its history for long enough grants any election at once",
         a_proven_loss_makes_wait = ProvenLoss: "a candidate that knows more than the store proves a loss, and waits",
         a_restart_makes_wait = Restart: "a server that was replaced keeps the lease, and makes its holder wait",
+        the_longest_ttl_is_waited_out = LongestTtl: "within a quarantine, a holder waits for no less than the longest TTL that was granted under the prefix",
+        a_renewal_begins_the_history = RenewalBegins: "the first renewal at a server that has restarted begins its history, so that a later grant waits for nothing",
         a_loss_makes_wait = Loss: "a server that has lost all data makes the next leader wait, under a token above all that it knows",
     }
 }
@@ -145,6 +159,10 @@ impl Row {
         )
     }
 
+    pub(super) const fn is_about_settings(self) -> bool {
+        matches!(self, Self::Contradiction | Self::IncumbentTtl | Self::LongestTtl)
+    }
+
     pub(super) const fn is_about_quarantine(self) -> bool {
         matches!(
             self,
@@ -153,6 +171,8 @@ impl Row {
                 | Self::StoresWait
                 | Self::QuarantineEnds
                 | Self::ProvenLoss
+                | Self::LongestTtl
+                | Self::RenewalBegins
                 | Self::Restart
                 | Self::Loss
         )

@@ -1,7 +1,8 @@
 //! Controls beyond prompt effects: what a check of leadership says nothing about is the time after it.
 //!
 //! There is never more than one leader here, and every property about leads and leases holds. It is the
-//! writes that come too late, and the resource that checks tokens refuses them.
+//! writes that come too late. A resource that checks tokens refuses them, if it has seen the newer token by then:
+//! what a new leader reads is safe only once it has taken the resource over.
 
 use super::Control;
 use super::stage::Stage;
@@ -40,7 +41,28 @@ pub(super) const NO_MARGIN: Control = Control {
 };
 
 fn no_margin(seed: u64) -> Plan {
-    let mut stage = Stage::new(NO_MARGIN.name, seed);
+    slow_effects(Stage::new(NO_MARGIN.name, seed))
+}
+
+/// Leaders that read what they write to before they have taken it over.
+pub(super) const READS_FIRST: Control = Control {
+    name: "reads-first",
+    about: "a new leader reads before the resource has seen its token, while an old write is under way",
+    beyond: &[Assumption::PromptEffects, Assumption::TakeOverFirst],
+    must_break: &["fenced-reads"],
+    // A resource that compares no tokens takes the late writes, too.
+    may_break: &["unfenced-in-order"],
+    plan: reads_first,
+};
+
+fn reads_first(seed: u64) -> Plan {
+    let mut plan = slow_effects(Stage::new(READS_FIRST.name, seed));
+    plan.work.reads_first = true;
+    plan
+}
+
+/// A leader is cut off until its claim ends, with writes under way that arrive in the next tenure.
+fn slow_effects(mut stage: Stage) -> Plan {
     let settings = stage.plan.settings;
     // A claim ends before its lease by the stop margin, and by what both clocks may be off.
     let gap_us = settings.stop_margin_ms * 1_000

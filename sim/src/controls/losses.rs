@@ -24,6 +24,31 @@ fn no_quarantine(seed: u64) -> Plan {
     stage.plan
 }
 
+/// Another TTL than the one that the others' quarantine covers.
+pub(super) const UNDECLARED_TTL: Control = Control {
+    name: "undeclared-ttl",
+    about: "the store loses its data, and candidates whose quarantine is shorter than the leader's TTL ask it",
+    beyond: &[Assumption::LossIsFinal],
+    // Each of the others waits for as long as it declared.
+    must_break: &["single-leader"],
+    // Both leaders write, in any order; and where the first one steps down, its work drains beside the next.
+    may_break: &["unfenced-in-order", "drained-before-the-next"],
+    plan: undeclared_ttl,
+};
+
+fn undeclared_ttl(seed: u64) -> Plan {
+    let mut stage = Stage::new(UNDECLARED_TTL.name, seed);
+    // What has seen the leader's record, or is refused for it, knows of the longer TTL.
+    let short = stage.plan.settings.in_parts(5);
+    for node in &mut stage.plan.nodes[1..] {
+        node.settings = Some(short);
+    }
+    let (at_ms, for_ms) = (stage.at_ms, outage_ms(&mut stage));
+    stage.at(at_ms, for_ms, What::StoreLoss);
+    only_strangers_ask(&mut stage, for_ms);
+    stage.plan
+}
+
 /// The store's wall clock is behind the last grant that it lost.
 pub(super) const TOKEN_CLOCK: Control = Control {
     name: "token-clock",

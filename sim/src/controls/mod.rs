@@ -42,17 +42,19 @@ pub struct Control {
 }
 
 /// All of them.
-pub const ALL: [Control; 10] = [
+pub const ALL: [Control; 12] = [
     clocks::DRIFT,
     clocks::STORE_STEP,
     clocks::BOOT_STEP,
     clocks::VM_STOP,
     clocks::VM_RESTORE,
     losses::NO_QUARANTINE,
+    losses::UNDECLARED_TTL,
     losses::TOKEN_CLOCK,
     losses::OLD_PRIMARY,
     effects::UNFENCED,
     effects::NO_MARGIN,
+    effects::READS_FIRST,
 ];
 
 impl Control {

@@ -2,7 +2,9 @@
 //! stretches around what goes wrong, so that nothing else can be to blame.
 
 use crate::draw::Draw;
-use crate::plan::{Fault, NodePlan, Plan, SCHEMA, Settings, StorePlan, Trigger, What, When, Work};
+use crate::plan::{
+    Fault, NodePlan, Plan, Program, SCHEMA, Settings, StorePlan, Trigger, What, When, Work,
+};
 
 /// By then the first leader has waited out its quarantine and leads, in TTLs.
 const SETTLED: u64 = 5;
@@ -43,7 +45,12 @@ impl Stage {
                 trust_empty_store: false,
             },
             latency_us: (least_us, least_us + draw.pick(&[0, 200, 2_000])),
-            work: Work { every_ms: draw.pick(&[ttl_ms / 50, ttl_ms / 16]), takes_us: 0 },
+            work: Work {
+                every_ms: draw.pick(&[ttl_ms / 50, ttl_ms / 16]),
+                takes_us: 0,
+                reads_first: false,
+            },
+            program: Program::default(),
             faults: Vec::new(),
             calm_from_ms: QUIET_AGAIN * ttl_ms,
             handover: draw.chance(1, 2),

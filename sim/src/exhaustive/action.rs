@@ -48,15 +48,14 @@ pub(super) fn all<S: Subject>(bounds: &Bounds, state: &State<S>) -> Vec<Action> 
         return own.map(|(message, _)| Action::Lose { message }).collect();
     }
     // All begin at once: later beginnings are restarts.
-    if let Some(node) =
-        nodes.clone().find(|node| state.nodes[*node].local.machine.deadline().is_none())
-        && state.nodes[node].work.is_none()
-    {
+    if let Some(node) = nodes.clone().find(|node| state.nodes[*node].is_idle()) {
         return vec![Action::Campaign(node)];
     }
     let mut actions = Vec::with_capacity(24);
     // A process that runs does what is due before time goes by.
-    if state.tick < bounds.horizon && !state.nodes.iter().any(Node::is_due) {
+    if bounds.horizon.is_none_or(|most| state.tick < most.into())
+        && !state.nodes.iter().any(Node::is_due)
+    {
         actions.push(Action::Tick);
     }
     deliveries(state, &mut actions);
@@ -123,7 +122,8 @@ fn of_surroundings<S: Subject>(bounds: &Bounds, state: &State<S>, actions: &mut 
         let clocks = (0..state.nodes.len()).map(Some).chain([None]);
         for node in clocks {
             let now = node.map_or(state.store.rate, |node| state.nodes[node].rate);
-            let others = bounds.rates.choices().iter().filter(|rate| **rate != now);
+            let choices = node.map_or(bounds.rates.of_the_store(), |_| bounds.rates.choices());
+            let others = choices.iter().filter(|rate| **rate != now);
             actions.extend(others.map(|rate| Action::ChangeRate { node, rate: *rate }));
         }
     }

@@ -21,8 +21,8 @@ const DRIFT_PPM: u32 = 100_000;
 pub struct Bounds {
     /// How many candidates: 1 to 3.
     pub candidates: usize,
-    /// How many ticks of true time.
-    pub horizon: u8,
+    /// How many ticks of true time; without it, runs of any length.
+    pub horizon: Option<u8>,
     /// The candidates' TTL.
     pub ttl: Ttl,
     /// The candidates' stop margin.
@@ -31,6 +31,8 @@ pub struct Bounds {
     pub rates: Rates,
     /// How many messages of one candidate may be on their way at once; of more, any one is lost.
     pub in_flight: u8,
+    /// How many faults may happen in one run, of all kinds together.
+    pub most_faults: u8,
     /// How often each fault may happen.
     pub faults: Faults,
 }
@@ -60,6 +62,9 @@ pub struct Faults {
 pub enum Rates {
     /// All clocks are right.
     Usual,
+    /// The store's clock is as fast, and every candidate's as slow, as the drift bound allows: leases end as
+    /// early, and claims as late, as they may.
+    Worst,
     /// Each clock is at one end of the drift bound.
     Ends,
     /// Each clock is right, or at one end of the drift bound.
@@ -72,6 +77,8 @@ pub enum Rates {
 pub enum Ttl {
     /// 110 ms.
     TwoTicks,
+    /// 165 ms.
+    ThreeTicks,
     /// 220 ms.
     FourTicks,
 }
@@ -105,7 +112,9 @@ impl Bounds {
         let (renewal, timeout) = match (self.ttl, self.margin) {
             (Ttl::FourTicks, StopMargin::None) => (ms(70), ms(34)),
             (Ttl::FourTicks, StopMargin::Tick) => (ms(50), ms(22)),
-            (Ttl::TwoTicks, StopMargin::None) => (ms(36), ms(16)),
+            (Ttl::ThreeTicks, StopMargin::None) => (ms(50), ms(25)),
+            (Ttl::ThreeTicks, StopMargin::Tick) => (ms(20), ms(16)),
+            (Ttl::TwoTicks, StopMargin::None) => (ms(35), ms(16)),
             (Ttl::TwoTicks, StopMargin::Tick) => (ms(10), ms(6)),
         };
         Config::builder(self.ttl.length())
@@ -121,9 +130,19 @@ impl Bounds {
 }
 
 impl Rates {
+    /// Those of the store's clock.
+    pub(super) const fn of_the_store(self) -> &'static [Rate] {
+        match self {
+            Self::Worst => &[Rate::Fastest],
+            Self::Usual | Self::Ends | Self::All => self.choices(),
+        }
+    }
+
+    /// Those of candidates' clocks.
     pub(super) const fn choices(self) -> &'static [Rate] {
         match self {
             Self::Usual => &[Rate::Usual],
+            Self::Worst => &[Rate::Slowest],
             Self::Ends => &[Rate::Slowest, Rate::Fastest],
             Self::All => &[Rate::Slowest, Rate::Usual, Rate::Fastest],
         }
@@ -135,6 +154,7 @@ impl Ttl {
     pub const fn length(self) -> Duration {
         match self {
             Self::TwoTicks => Duration::from_millis(110),
+            Self::ThreeTicks => Duration::from_millis(165),
             Self::FourTicks => Duration::from_millis(220),
         }
     }

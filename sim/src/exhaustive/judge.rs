@@ -89,7 +89,7 @@ fn lease_kept(bounds: &Bounds, store: &Store, index: usize, token: Token) -> Res
 }
 
 /// Nobody leads by the grant of a server that took the store's place before `quarantine / (1 + rho)` since
-/// its first grant.
+/// its first grant, or `(ttl + quarantine) / (1 + rho)` since its first renewal if that was earlier.
 fn waited<S>(
     bounds: &Bounds,
     state: &State<S>,
@@ -99,15 +99,23 @@ fn waited<S>(
     seen: &mut Seen,
 ) -> Result<(), Broken> {
     let store = &state.store;
-    let Some(first) = store.first_grant else { return Ok(()) };
+    let quarantine = bounds.ttl.length();
+    let since_grant = store.first_grant.map(|first| (first, quarantine));
+    let since_renewal = store.first_renewal.map(|first| (first, quarantine + quarantine));
+    let ends = |(first, lasts): (u32, Duration)| u64::from(first) * TICK + on_fastest_clock(lasts);
+    let Some(due) = since_grant.into_iter().chain(since_renewal).map(ends).min() else {
+        return Ok(());
+    };
     if !begins || store.server == 0 || Some(token) <= store.before {
         return Ok(());
     }
     seen.met(Condition::LedAfterAQuarantine);
-    let waited = u64::from(state.tick - first) * TICK;
-    ensure(waited >= on_fastest_clock(bounds.ttl.length()), "store-loss-quarantine", || {
-        let ms = waited / 1_000_000;
-        format!("n{index} leads under token {token}, {ms} ms after the first grant of its server")
+    let now = u64::from(state.tick) * TICK;
+    ensure(now >= due, "store-loss-quarantine", || {
+        let ms = (due - now) / 1_000_000;
+        format!(
+            "n{index} leads under token {token}, {ms} ms before a leader may follow on another server's"
+        )
     })
 }
 
@@ -156,7 +164,7 @@ fn drains_alone<S: Subject>(state: &State<S>, leader: usize) -> Result<(), Broke
 /// Judges a step of the store, and remembers what it granted.
 pub(super) fn served(
     store: &mut Store,
-    tick: u8,
+    tick: u32,
     before: Option<Record>,
     request: Request,
     reply: Reply,
@@ -176,6 +184,9 @@ pub(super) fn served(
         .map_err(|rule| Broken { property: "own-lease-only", what: format!("{rule}: {step:?}") })?;
     match step.answer {
         Answer::Stale => seen.met(Condition::StaleRefused),
+        Answer::Renewed if store.server > 0 => {
+            store.first_renewal.get_or_insert(tick);
+        }
         Answer::Granted { .. } => {
             let Reply::Granted { token, .. } = reply else { return Ok(()) };
             store.first_grant.get_or_insert(tick);

@@ -16,7 +16,7 @@
 //!
 //! Time goes by in whole ticks, so that what lies between them is not looked at; the settings are chosen
 //! so that the ends that matter fall on ticks. There is one set of settings for each TTL and stop margin. Runs end
-//! at the horizon. The jitter that a candidate draws is one sample for each of its lives, not every value
+//! at the horizon, if there is one. The jitter that a candidate draws is one sample for each of its lives, not every value
 //! (it is far below a tick). Not looked at: a store that comes back with *older* data, hints that nobody
 //! gave cause for, restarts of a whole machine's clock.
 //!
@@ -29,6 +29,8 @@
 //!   sending is a message that takes longer. A pause between a check and its effect is the business of
 //!   tokens: the newest tenure that could write is remembered, and no older one may lead after it.
 //! - **Clocks** keep one rate, unless a change of rate is allowed. All of it is integers.
+//! - **States** that differ in nothing that matters are one (`canonical.rs`): which candidate is which, how large
+//!   ids and tokens are, how late it is. So there are finitely many without any horizon.
 //! - **The store** is one atomic step for each request. Another server takes its place with all data or
 //!   with none; requests on their way reach the new one, answers of the old one still arrive.
 //!
@@ -37,12 +39,12 @@
 //! It was looked at. It brings 45 packages, an HTTP server among them, into every build of this crate; with
 //! more than one thread its traces are not the shortest and differ from run to run; and its states are
 //! kept whole as long as they wait, as here. What is needed of it is a set of fingerprints and a queue:
-//! `search.rs`. Its symmetry reduction would not apply: candidates have seeds, which no permutation of
-//! them maps onto each other. What there is of symmetry is used for the choice of rates.
+//! `search.rs`. Its symmetry reduction asks for a permutation of states; candidates have seeds and draw from
+//! them, so none maps one onto another. Here states are compared by what is left without all that.
 
 mod action;
 mod bounds;
-mod fingerprint;
+mod canonical;
 mod judge;
 mod met;
 mod search;
@@ -50,8 +52,11 @@ mod state;
 mod step;
 mod story;
 mod subject;
+mod words;
 
+use std::collections::HashMap;
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use tenure_core::{Candidate, Config, ConfigError};
@@ -61,9 +66,10 @@ pub use bounds::{Bounds, Faults, Rates, StopMargin, TICK, Ttl};
 use judge::Broken;
 use met::Seen;
 use search::{End, Model};
-use state::State;
+use state::{Local, State};
 use step::Step;
 use subject::Subject;
+use words::Anatomy;
 
 /// What came of a search.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -115,7 +121,7 @@ pub struct Violation {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TraceStep {
     /// True time, in ticks.
-    pub tick: u8,
+    pub tick: u32,
     /// What happened.
     pub what: String,
     /// What came of it.
@@ -138,7 +144,7 @@ pub(crate) fn run_as<S: Subject>(
     limit: u64,
     jobs: usize,
 ) -> Result<Report, ConfigError> {
-    let election = Election::<S> { bounds: *bounds, config, subject: PhantomData };
+    let election = Election::<S>::new(*bounds, config);
     let found = search::search(&election, limit, jobs);
     let (met, unmet) = found.seen.split();
     let outcome = match found.end {
@@ -164,7 +170,14 @@ pub(crate) fn run_as<S: Subject>(
 struct Election<S> {
     bounds: Bounds,
     config: Config,
+    anatomy: Anatomy,
     subject: PhantomData<fn() -> S>,
+}
+
+impl<S: Subject> Election<S> {
+    fn new(bounds: Bounds, config: Config) -> Self {
+        Self { bounds, config, anatomy: Anatomy::of::<S>(config), subject: PhantomData }
+    }
 }
 
 impl<S: Subject> Model for Election<S> {
@@ -172,13 +185,15 @@ impl<S: Subject> Model for Election<S> {
     type Action = Action;
     type Broken = Broken;
     type Seen = Seen;
+    /// Machines: those of most states are those of others too.
+    type Common = HashMap<u64, Arc<Local<S>>>;
 
     fn initial(&self) -> Vec<State<S>> {
-        State::initial(&self.bounds, self.config)
+        State::initial(&self.bounds, self.config, &self.anatomy)
     }
 
     fn fingerprint(&self, state: &State<S>) -> u64 {
-        fingerprint::fingerprint(state)
+        canonical::fingerprint(&self.bounds, state)
     }
 
     fn actions(&self, state: &State<S>) -> Vec<Action> {
@@ -186,12 +201,21 @@ impl<S: Subject> Model for Election<S> {
     }
 
     fn step(&self, from: &State<S>, action: Action, seen: &mut Seen) -> Result<State<S>, Broken> {
-        let Self { bounds, config, .. } = self;
-        Step { bounds, config: *config, state: from.clone(), seen }.take(from, action)
+        let Self { bounds, config, anatomy, .. } = self;
+        Step { bounds, config: *config, anatomy, state: from.clone(), seen }.take(from, action)
     }
 
     fn add(all: &mut Seen, more: Seen) {
         all.add(&more);
+    }
+
+    fn share(state: &mut State<S>, common: &mut Self::Common) {
+        for node in &mut state.nodes {
+            let known = common.entry(node.local.fingerprint);
+            node.local = Arc::clone(known.or_insert_with(|| Arc::clone(&node.local)));
+        }
+        state.nodes.shrink_to_fit();
+        state.messages.shrink_to_fit();
     }
 }
 

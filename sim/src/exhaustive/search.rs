@@ -23,6 +23,8 @@ pub(super) trait Model: Sync {
     type Broken: Send;
     /// What was seen on the way.
     type Seen: Default + Send;
+    /// What states of one level have in common, so that it is kept once.
+    type Common: Default + Send;
 
     fn initial(&self) -> Vec<Self::State>;
     fn fingerprint(&self, state: &Self::State) -> u64;
@@ -34,6 +36,8 @@ pub(super) trait Model: Sync {
         seen: &mut Self::Seen,
     ) -> Result<Self::State, Self::Broken>;
     fn add(all: &mut Self::Seen, more: Self::Seen);
+    /// Replaces what is there already.
+    fn share(state: &mut Self::State, common: &mut Self::Common);
 }
 
 /// What came of a search.
@@ -64,9 +68,10 @@ pub(super) fn search<M: Model>(model: &M, limit: u64, jobs: usize) -> Found<M> {
         Search { model, jobs: jobs.max(1), visited: Visited::default(), transitions: 0 };
     let mut seen = M::Seen::default();
     let mut level = search.begin();
-    let (mut depth, mut widest) = (0, level.len());
+    let len = |level: &[Batch<M>]| level.iter().map(Vec::len).sum::<usize>();
+    let (mut depth, mut widest) = (0, len(&level));
     let end = loop {
-        let next = match search.level(&level, limit, &mut seen) {
+        let next = match search.level(level, limit, &mut seen) {
             Level::Next(next) => next,
             Level::Cut => break End::Cut,
             Level::Broken(parent, action, broken) => break search.way(parent, action, broken),
@@ -75,7 +80,7 @@ pub(super) fn search<M: Model>(model: &M, limit: u64, jobs: usize) -> Found<M> {
             break End::Complete;
         }
         depth += 1;
-        widest = widest.max(next.len());
+        widest = widest.max(len(&next));
         level = next;
     };
     let (states, transitions) = (search.visited.len(), search.transitions);
@@ -89,8 +94,11 @@ struct Search<'a, M> {
     transitions: u64,
 }
 
+/// States of one level, each with its fingerprint.
+type Batch<M> = Vec<(u64, <M as Model>::State)>;
+
 enum Level<M: Model> {
-    Next(Vec<M::State>),
+    Next(Vec<Batch<M>>),
     Cut,
     Broken(u64, M::Action, M::Broken),
 }
@@ -107,19 +115,22 @@ struct Part<M: Model> {
 }
 
 impl<M: Model> Search<'_, M> {
-    fn begin(&mut self) -> Vec<M::State> {
-        let mut level = self.model.initial();
-        level.retain(|state| {
-            let own = self.model.fingerprint(state);
-            self.visited.shard_mut(own).insert(own, own).is_none()
-        });
-        level
+    fn begin(&mut self) -> Vec<Batch<M>> {
+        let level = self.model.initial().into_iter();
+        let mut level: Batch<M> =
+            level.map(|state| (self.model.fingerprint(&state), state)).collect();
+        level.retain(|(own, _)| self.visited.shard_mut(*own).insert(*own, *own).is_none());
+        vec![level]
     }
 
-    fn level(&mut self, level: &[M::State], limit: u64, seen: &mut M::Seen) -> Level<M> {
-        let mut next = Vec::new();
-        for batch in level.chunks(BATCH) {
-            let parts = self.expand(batch);
+    /// Each batch is given up as soon as it was looked at: states are what takes the room.
+    fn level(&mut self, level: Vec<Batch<M>>, limit: u64, seen: &mut M::Seen) -> Level<M> {
+        let mut next: Vec<Batch<M>> = Vec::new();
+        let mut common: Vec<M::Common> = Vec::new();
+        common.resize_with(self.jobs, M::Common::default);
+        for batch in level {
+            let parts = self.expand(&batch, &mut common);
+            drop(batch);
             let mut reached = Vec::with_capacity(parts.len());
             for part in parts {
                 self.transitions += part.transitions;
@@ -129,7 +140,12 @@ impl<M: Model> Search<'_, M> {
                 }
                 reached.push(part.reached);
             }
-            next.extend(self.visited.insert(reached, self.jobs));
+            for new in self.visited.insert(reached, self.jobs) {
+                match next.last_mut() {
+                    Some(last) if last.len() < BATCH => last.push(new),
+                    _ => next.push(vec![new]),
+                }
+            }
             if self.visited.len() >= limit {
                 return Level::Cut;
             }
@@ -137,31 +153,33 @@ impl<M: Model> Search<'_, M> {
         Level::Next(next)
     }
 
-    fn expand(&self, batch: &[M::State]) -> Vec<Part<M>> {
+    fn expand(&self, batch: &[(u64, M::State)], common: &mut [M::Common]) -> Vec<Part<M>> {
         let each = batch.len().div_ceil(self.jobs).max(1);
         thread::scope(|scope| {
+            let parts = batch.chunks(each).zip(common);
             let parts: Vec<_> =
-                batch.chunks(each).map(|part| scope.spawn(|| self.part(part))).collect();
+                parts.map(|(part, common)| scope.spawn(|| self.part(part, common))).collect();
             let joined = parts.into_iter().map(thread::ScopedJoinHandle::join);
             joined.map(|part| part.unwrap_or_else(|why| std::panic::resume_unwind(why))).collect()
         })
     }
 
-    fn part(&self, states: &[M::State]) -> Part<M> {
+    fn part(&self, states: &[(u64, M::State)], common: &mut M::Common) -> Part<M> {
         let mut part = Part {
             reached: std::array::from_fn(|_| Vec::new()),
             transitions: 0,
             seen: M::Seen::default(),
             broken: None,
         };
-        for state in states {
-            let parent = self.model.fingerprint(state);
+        for (parent, state) in states {
+            let parent = *parent;
             for action in self.model.actions(state) {
                 part.transitions += 1;
                 match self.model.step(state, action, &mut part.seen) {
-                    Ok(next) => {
+                    Ok(mut next) => {
                         let own = self.model.fingerprint(&next);
                         if self.visited.parent(own).is_none() {
+                            M::share(&mut next, common);
                             part.reached[Visited::index(own)].push((own, parent, next));
                         }
                     }
@@ -254,7 +272,11 @@ impl Visited {
     }
 
     /// Puts in what is new, and says what it was.
-    fn insert<S: Send>(&mut self, parts: Vec<[Vec<Reached<S>>; SHARDS]>, jobs: usize) -> Vec<S> {
+    fn insert<S: Send>(
+        &mut self,
+        parts: Vec<[Vec<Reached<S>>; SHARDS]>,
+        jobs: usize,
+    ) -> Vec<(u64, S)> {
         let mut of_shards: [Vec<Vec<Reached<S>>>; SHARDS] = std::array::from_fn(|_| Vec::new());
         for part in parts {
             for (of_shard, reached) in of_shards.iter_mut().zip(part) {
@@ -273,7 +295,7 @@ impl Visited {
             }
             let joined = threads.into_iter().map(thread::ScopedJoinHandle::join);
             joined
-                .flat_map(|new: thread::Result<Vec<S>>| {
+                .flat_map(|new: thread::Result<Vec<(u64, S)>>| {
                     new.unwrap_or_else(|why| std::panic::resume_unwind(why))
                 })
                 .collect()
@@ -281,12 +303,12 @@ impl Visited {
     }
 }
 
-fn fresh<S>(shard: &mut Shard, reached: Vec<Vec<Reached<S>>>) -> Vec<S> {
+fn fresh<S>(shard: &mut Shard, reached: Vec<Vec<Reached<S>>>) -> Vec<(u64, S)> {
     let mut new = Vec::new();
     for (own, parent, state) in reached.into_iter().flatten() {
         if let Entry::Vacant(entry) = shard.entry(own) {
             entry.insert(parent);
-            new.push(state);
+            new.push((own, state));
         }
     }
     new

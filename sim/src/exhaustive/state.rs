@@ -1,27 +1,25 @@
 //! One state of the whole: candidates, messages on their way, the store, and what is needed to judge.
 
-use std::hash::{Hash, Hasher};
 use std::sync::Arc;
+use std::time::Duration;
 
 use tenure_core::contract::{History, Record};
 use tenure_core::{Config, Input, Instant, Reply, Request, RequestId, Seed, Token};
 
 use super::bounds::{Bounds, Faults, Rate};
-use super::fingerprint::fingerprint;
 use super::subject::Subject;
-
-/// Long enough ago that the store's history is whole when the search begins.
-const STORE_BEGINS: u64 = 1_000_000_000;
+use super::words::{Anatomy, CLOCKS_BEGIN, STORE_BEGINS, Words};
 
 #[derive(Clone, Debug)]
 pub(super) struct State<S> {
     /// True time.
-    pub(super) tick: u8,
+    pub(super) tick: u32,
     pub(super) nodes: Vec<Node<S>>,
     pub(super) store: Store,
     /// On their way, in any order.
     pub(super) messages: Vec<Message>,
-    /// What may still happen.
+    /// How many faults may still happen, and how often each.
+    pub(super) most_left: u8,
     pub(super) left: Faults,
     pub(super) written: Option<Written>,
 }
@@ -46,7 +44,9 @@ pub(super) struct Node<S> {
 #[derive(Debug)]
 pub(super) struct Local<S> {
     pub(super) machine: S,
-    fingerprint: u64,
+    pub(super) words: Words,
+    /// Of all of it.
+    pub(super) fingerprint: u64,
 }
 
 /// Leader-only work, from `Elected` until its end is told.
@@ -70,7 +70,9 @@ pub(super) struct Store {
     /// The highest one that an earlier server granted.
     pub(super) before: Option<Token>,
     /// When this server first granted anything.
-    pub(super) first_grant: Option<u8>,
+    pub(super) first_grant: Option<u32>,
+    /// When it first extended a lease that an earlier server had granted.
+    pub(super) first_renewal: Option<u32>,
 }
 
 /// The newest tenure under which anybody could write.
@@ -78,7 +80,7 @@ pub(super) struct Store {
 pub(super) struct Written {
     pub(super) token: Token,
     /// The last tick at which a check of leadership was true.
-    pub(super) checked: u8,
+    pub(super) checked: u32,
     /// What was written then may still be under way.
     pub(super) under_way: bool,
 }
@@ -89,7 +91,6 @@ pub(super) struct Message {
     pub(super) life: u8,
     pub(super) id: RequestId,
     pub(super) body: Body,
-    fingerprint: u64,
 }
 
 #[derive(Clone, Copy, Debug, Hash)]
@@ -101,7 +102,7 @@ pub(super) enum Body {
 impl<S: Subject> State<S> {
     /// All beginnings: every choice of rates. Candidates differ in nothing but their seeds, so which of
     /// them has which rate makes no difference.
-    pub(super) fn initial(bounds: &Bounds, config: Config) -> Vec<Self> {
+    pub(super) fn initial(bounds: &Bounds, config: Config, anatomy: &Anatomy) -> Vec<Self> {
         let mut beginnings: Vec<Vec<Rate>> = vec![Vec::new()];
         for _ in 0..bounds.candidates {
             beginnings = beginnings
@@ -114,18 +115,25 @@ impl<S: Subject> State<S> {
                 })
                 .collect();
         }
-        let store = bounds.rates.choices().iter();
+        let store = bounds.rates.of_the_store().iter();
         store
             .flat_map(|store| {
-                beginnings.iter().map(|nodes| Self::begins(bounds, config, *store, nodes))
+                beginnings
+                    .iter()
+                    .map(|nodes| Self::begins(bounds, (config, anatomy), *store, nodes))
             })
             .collect()
     }
 
-    fn begins(bounds: &Bounds, config: Config, store: Rate, nodes: &[Rate]) -> Self {
+    fn begins(
+        bounds: &Bounds,
+        (config, anatomy): (Config, &Anatomy),
+        store: Rate,
+        nodes: &[Rate],
+    ) -> Self {
         let nodes = nodes.iter().enumerate().map(|(index, rate)| Node {
-            local: Arc::new(Local::new(S::new(config, seed(index, 0)))),
-            clock: 0,
+            local: Arc::new(Local::new(S::new(config, seed(index, 0)), anatomy)),
+            clock: CLOCKS_BEGIN,
             rate: *rate,
             life: 0,
             paused: false,
@@ -142,14 +150,29 @@ impl<S: Subject> State<S> {
                 clock: STORE_BEGINS,
                 rate: store,
                 record: None,
-                history: Some(History { identity: 0, known_since: Instant::ORIGIN }),
+                history: Some(History {
+                    identity: 0,
+                    known_since: Instant::ORIGIN,
+                    longest_ttl: Duration::ZERO,
+                }),
                 highest: None,
                 before: None,
                 first_grant: None,
+                first_renewal: None,
             },
             messages: Vec::new(),
-            left: bounds.faults,
+            most_left: bounds.most_faults,
+            left: if bounds.most_faults == 0 { Faults::default() } else { bounds.faults },
             written: None,
+        }
+    }
+
+    /// One fault of that kind less may happen.
+    pub(super) fn spend(&mut self, kind: impl FnOnce(&mut Faults) -> &mut u8) {
+        *kind(&mut self.left) -= 1;
+        self.most_left -= 1;
+        if self.most_left == 0 {
+            self.left = Faults::default();
         }
     }
 
@@ -165,6 +188,11 @@ impl<S: Subject> Node<S> {
         Instant::from_nanos(self.clock)
     }
 
+    /// It takes no part yet. One whose work drains waits for nothing else either.
+    pub(super) fn is_idle(&self) -> bool {
+        self.local.machine.deadline().is_none() && self.work.is_none()
+    }
+
     /// Its process has something to do now.
     pub(super) fn is_due(&self) -> bool {
         let deadline = self.local.machine.deadline();
@@ -172,9 +200,9 @@ impl<S: Subject> Node<S> {
     }
 
     /// The process is gone; another begins, and campaigns when it is told to.
-    pub(super) fn restart(&mut self, index: usize, config: Config) {
+    pub(super) fn restart(&mut self, index: usize, config: Config, anatomy: &Anatomy) {
         self.life += 1;
-        self.local = Arc::new(Local::new(S::new(config, seed(index, self.life))));
+        self.local = Arc::new(Local::new(S::new(config, seed(index, self.life)), anatomy));
         self.paused = false;
         self.hinted = false;
         self.asked = None;
@@ -190,9 +218,9 @@ impl<S: Subject> Node<S> {
 }
 
 impl<S: Subject> Local<S> {
-    pub(super) fn new(machine: S) -> Self {
-        let fingerprint = fingerprint(&machine);
-        Self { machine, fingerprint }
+    pub(super) fn new(machine: S, anatomy: &Anatomy) -> Self {
+        let (words, fingerprint) = anatomy.words(&machine);
+        Self { machine, words, fingerprint }
     }
 }
 
@@ -206,21 +234,7 @@ impl Store {
 
 impl Message {
     pub(super) fn new(node: usize, life: u8, id: RequestId, body: Body) -> Self {
-        let fingerprint = fingerprint(&(node, life, id, body));
-        Self { node, life, id, body, fingerprint }
-    }
-}
-
-impl<S> Hash for State<S> {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        (self.tick, self.left, self.store, self.written).hash(state);
-        for node in &self.nodes {
-            let Node { local, clock, rate, life, paused, hinted, asked, work, ended } = node;
-            (local.fingerprint, clock, rate, life, paused, hinted, asked, work, ended).hash(state);
-        }
-        // A sum: the order of messages on their way means nothing.
-        let sum = self.messages.iter().fold(0, |sum: u64, of| sum.wrapping_add(of.fingerprint));
-        (self.messages.len(), sum).hash(state);
+        Self { node, life, id, body }
     }
 }
 

@@ -12,6 +12,7 @@ use super::judge::{self, Broken};
 use super::met::{Condition, Seen};
 use super::state::{Body, Local, Message, State, Work};
 use super::subject::Subject;
+use super::words::Anatomy;
 
 /// How long who hands over holds off.
 const HOLD_OFF: Duration = Duration::from_nanos(TICK);
@@ -20,6 +21,7 @@ const HOLD_OFF: Duration = Duration::from_nanos(TICK);
 pub(super) struct Step<'a, S> {
     pub(super) bounds: &'a Bounds,
     pub(super) config: Config,
+    pub(super) anatomy: &'a Anatomy,
     pub(super) state: State<S>,
     pub(super) seen: &'a mut Seen,
 }
@@ -54,35 +56,35 @@ impl<S: Subject> Step<'_, S> {
                 return self.handle(node, Input::Drained);
             }
             Action::Break(node) => {
-                state.left.breaks -= 1;
+                state.spend(|left| &mut left.breaks);
                 let Some((id, _)) = state.nodes[node].asked.take() else { return Ok(()) };
                 return self.handle(node, Input::Reply { id, result: Err(Unknown) });
             }
             Action::Pause(node) => {
-                state.left.pauses -= 1;
+                state.spend(|left| &mut left.pauses);
                 state.nodes[node].paused = true;
             }
             Action::GoOn(node) => state.nodes[node].paused = false,
             Action::Crash(node) => {
-                state.left.crashes -= 1;
+                state.spend(|left| &mut left.crashes);
                 if state.leads(node).is_some() {
                     self.seen.met(Condition::LeaderCrashed);
                 }
                 self.crash(node);
             }
             Action::ReplaceStore { keeps_data } => {
-                state.left.store_losses -= 1;
+                state.spend(|left| &mut left.store_losses);
                 if (0..state.nodes.len()).any(|node| state.leads(node).is_some()) {
                     self.seen.met(Condition::StoreReplacedUnderALead);
                 }
                 replace_store(state, keeps_data);
             }
             Action::Resign(node) => {
-                state.left.resigns -= 1;
+                state.spend(|left| &mut left.resigns);
                 return self.handle(node, Input::Resign { again_after: Some(HOLD_OFF) });
             }
             Action::ChangeRate { node, rate } => {
-                state.left.rate_changes -= 1;
+                state.spend(|left| &mut left.rate_changes);
                 match node {
                     Some(node) => state.nodes[node].rate = rate,
                     None => state.store.rate = rate,
@@ -93,7 +95,7 @@ impl<S: Subject> Step<'_, S> {
     }
 
     fn crash(&mut self, index: usize) {
-        self.state.nodes[index].restart(index, self.config);
+        self.state.nodes[index].restart(index, self.config, self.anatomy);
         // Its connections are gone, and what it sent may arrive all the same.
         self.state.messages.retain(|message| match message.body {
             Body::Request(_) => true,
@@ -104,7 +106,7 @@ impl<S: Subject> Step<'_, S> {
     fn deliver(&mut self, index: usize, again: bool) -> Result<(), Broken> {
         let message = self.state.messages[index];
         if again {
-            self.state.left.duplicates -= 1;
+            self.state.spend(|left| &mut left.duplicates);
         } else {
             self.state.messages.swap_remove(index);
         }
@@ -130,6 +132,7 @@ impl<S: Subject> Step<'_, S> {
             now: Instant::from_nanos(store.clock),
             identity: store.server.into(),
             trust_empty_store: false,
+            compares_identity: true,
         };
         let reply = S::serve(&mut store.record, &mut store.history, moment, request);
         self.seen.note(|| format!("the store answers {reply:?}"));
@@ -167,7 +170,7 @@ impl<S: Subject> Step<'_, S> {
             }
         }
         let node = &mut self.state.nodes[index];
-        node.local = Arc::new(Local::new(machine));
+        node.local = Arc::new(Local::new(machine, self.anatomy));
         judge::goes_on(node)
     }
 
@@ -215,7 +218,7 @@ fn replace_store<S>(state: &mut State<S>, keeps_data: bool) {
     let store = &mut state.store;
     store.server += 1;
     store.before = store.highest;
-    store.first_grant = None;
+    (store.first_grant, store.first_renewal) = (None, None);
     if !keeps_data {
         store.record = None;
         store.history = None;

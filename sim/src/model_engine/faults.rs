@@ -31,6 +31,9 @@ impl<A: Algorithm> World<'_, A> {
                 When::On(trigger) => self.armed.push(Armed { index, left: trigger.nth }),
             }
         }
+        if self.plan.has(FaultKind::Drift) {
+            self.awaited.ordered(FaultKind::Drift, None);
+        }
         self.queue.put(self.calm_from(), Due::Calm);
     }
 
@@ -79,10 +82,16 @@ impl<A: Algorithm> World<'_, A> {
         if fault.what.is_of_a_node() && node.is_none() || is_too_late {
             return;
         }
-        self.record(Event::Fault { kind: fault.kind(), node });
+        if let What::Swizzle { step_ms, shift } = fault.what {
+            return self.plan_swizzle(step_ms, shift, fault.for_ms);
+        }
+        self.order(fault.kind(), node);
         if fault.what.lasts() {
             let ends = (self.at + fault.for_ms * MS).min(self.calm_from() - 1).max(self.at);
             self.queue.put(ends, Due::End(Active { index, node }));
+        }
+        if self.is_left_out(fault.kind()) {
+            return;
         }
         match node {
             Some(node) => self.begin_at(node, index, fault),
@@ -90,16 +99,37 @@ impl<A: Algorithm> World<'_, A> {
         }
     }
 
+    fn order(&mut self, kind: FaultKind, node: Option<usize>) {
+        self.record(Event::Fault { kind, node });
+        self.awaited.ordered(kind, node);
+    }
+
+    fn is_left_out(&self, kind: FaultKind) -> bool {
+        self.without == Some(kind)
+    }
+
     pub(super) fn end(&mut self, active: Active) {
         let fault = self.plan.faults[active.index];
-        self.record(Event::Healed { kind: fault.kind(), node: active.node });
-        match active.node {
-            Some(node) => self.end_at(node, active.index, fault),
-            None => self.end_at_store(fault),
+        let (kind, node) = (fault.kind(), active.node);
+        self.record(Event::Healed { kind, node });
+        if !self.is_left_out(kind) {
+            match node {
+                Some(node) => self.end_at(node, active.index, fault),
+                None => self.end_at_store(fault),
+            }
         }
+        self.awaited.over(kind, node);
     }
 
     fn begin_at(&mut self, node: usize, index: usize, fault: Fault) {
+        let before = self.state_of(node);
+        self.carry_out(node, index, fault);
+        if before.differs(&self.state_of(node), fault.what) {
+            self.took(fault.kind(), Some(node));
+        }
+    }
+
+    fn carry_out(&mut self, node: usize, index: usize, fault: Fault) {
         match fault.what {
             What::Pause { .. } => self.stand_still(node),
             What::Suspend { .. } => {
@@ -190,6 +220,7 @@ impl<A: Algorithm> World<'_, A> {
         let (_, snapshot) = self.snapshots.swap_remove(place);
         let at = self.at;
         if self.nodes[node].restore(at, snapshot) {
+            self.took(FaultKind::VmRestore, Some(node));
             self.outputs(node);
             self.nodes[node].plan_ahead();
         }
@@ -239,18 +270,24 @@ impl<A: Algorithm> World<'_, A> {
     }
 
     pub(super) fn swizzle(&mut self, node: usize, begins: bool) {
-        let what = What::Partition { node: Some(node) };
-        let (kind, node_of) = (FaultKind::Partition, Some(node));
+        let what = What::Swizzle { step_ms: 0, shift: 0 };
+        let (kind, node_of) = (FaultKind::Swizzle, Some(node));
+        let is_left_out = self.is_left_out(kind);
+        let link = &mut self.nodes[node].link;
+        match (begins, is_left_out) {
+            (true, false) => link.begin(what),
+            (false, false) => link.end(what),
+            (_, true) => {}
+        }
         if begins {
-            self.record(Event::Fault { kind, node: node_of });
-            self.nodes[node].link.begin(what);
+            self.order(kind, node_of);
         } else {
             self.record(Event::Healed { kind, node: node_of });
-            self.nodes[node].link.end(what);
+            self.awaited.over(kind, node_of);
         }
     }
 
-    pub(super) fn plan_swizzle(&mut self, step_ms: u64, shift: usize, for_ms: u64) {
+    fn plan_swizzle(&mut self, step_ms: u64, shift: usize, for_ms: u64) {
         let last = self.calm_from() - 1;
         for (node, begins, ends) in swizzled(self.nodes.len(), step_ms, shift, for_ms) {
             let (begins, ends) = (self.at + begins * MS, self.at + ends * MS);

@@ -5,7 +5,8 @@
 
 use crate::clock::True;
 use crate::draw::Draw;
-use crate::plan::{Plan, What};
+use crate::effects::Kinds;
+use crate::plan::{FaultKind, Plan, What};
 use crate::trace::Fate;
 
 const MS: u64 = 1_000_000;
@@ -29,6 +30,8 @@ pub(super) struct Link {
     /// Counted up each time that the connection breaks.
     pub(super) connection: u32,
     partitions: u32,
+    /// Those that are parts of a swizzle.
+    swizzled: u32,
     /// One-way partitions, by direction.
     blocked: [u32; 2],
     holds: u32,
@@ -49,6 +52,8 @@ pub(super) struct Passage {
     /// It waits until the hold is over.
     pub(super) held: bool,
     pub(super) fates: [Option<Fate>; 2],
+    /// The kinds of faults that have made it so.
+    pub(super) effects: Kinds,
 }
 
 impl Link {
@@ -60,6 +65,7 @@ impl Link {
             calm_from: plan.calm_from_ms * MS,
             connection: 0,
             partitions: 0,
+            swizzled: 0,
             blocked: [0; 2],
             holds: 0,
             troubles: Vec::new(),
@@ -71,7 +77,8 @@ impl Link {
     /// A fault begins.
     pub(super) fn begin(&mut self, what: What) {
         match what {
-            What::Partition { .. } | What::Swizzle { .. } => self.partitions += 1,
+            What::Partition { .. } => self.partitions += 1,
+            What::Swizzle { .. } => self.swizzled += 1,
             What::OneWay { to_store, .. } => self.blocked[way(to_store) as usize] += 1,
             What::Hold { .. } => self.holds += 1,
             _ => self.troubles.push(what),
@@ -81,7 +88,8 @@ impl Link {
     /// It ends.
     pub(super) fn end(&mut self, what: What) {
         match what {
-            What::Partition { .. } | What::Swizzle { .. } => self.partitions -= 1,
+            What::Partition { .. } => self.partitions -= 1,
+            What::Swizzle { .. } => self.swizzled -= 1,
             What::OneWay { to_store, .. } => self.blocked[way(to_store) as usize] -= 1,
             What::Hold { .. } => self.holds -= 1,
             _ => {
@@ -107,17 +115,23 @@ impl Link {
     pub(super) fn pass(&mut self, at: True, way: Way, edges: [True; 2]) -> Passage {
         self.sent += 1;
         let mut draw = Draw::new(self.seed, "message", self.node << 48 | self.sent);
-        if self.partitions > 0 || self.blocked[way as usize] > 0 || self.is_lost(&mut draw) {
-            return Passage { fates: [Some(Fate::Lost), None], ..Passage::default() };
+        if let Some(by) = self.loses(&mut draw, way) {
+            let fates = [Some(Fate::Lost), None];
+            return Passage { fates, effects: Kinds::of(by), ..Passage::default() };
         }
         if self.holds() {
-            return Passage { held: true, ..Passage::default() };
+            let effects = Kinds::of(FaultKind::Hold);
+            return Passage { held: true, effects, ..Passage::default() };
         }
         let mut passage = Passage::default();
         // What was sent in the trouble arrives by the calm: a message that lies in the network for
         // longer is a trouble that is not over.
         let calm = at.max(self.calm_from) + self.latency.1;
-        let in_order = self.arrives(&mut draw, at, edges).max(self.last[way as usize]).min(calm);
+        let arrives = self.arrives(&mut draw, at, edges);
+        let in_order = arrives.max(self.last[way as usize]).min(calm);
+        if arrives.min(calm) > at + self.latency.1 {
+            passage.effects = passage.effects.and(FaultKind::Latency);
+        }
         passage.arrives = Some(match self.lagging(&mut draw) {
             0 => {
                 self.last[way as usize] = in_order;
@@ -125,14 +139,33 @@ impl Link {
             }
             late => {
                 passage.fates[0] = Some(Fate::Overtaken);
+                if in_order < calm {
+                    passage.effects = passage.effects.and(FaultKind::Reorder);
+                }
                 (in_order + late).min(calm)
             }
         });
         if let Some(later) = self.doubled(&mut draw) {
             passage.fates[1] = Some(Fate::Duplicated);
             passage.again = Some((in_order + later).min(calm));
+            passage.effects = passage.effects.and(FaultKind::Duplicate);
         }
         passage
+    }
+
+    /// What makes the network lose it, if anything does.
+    fn loses(&self, draw: &mut Draw, way: Way) -> Option<FaultKind> {
+        if self.partitions > 0 {
+            Some(FaultKind::Partition)
+        } else if self.swizzled > 0 {
+            Some(FaultKind::Swizzle)
+        } else if self.blocked[way as usize] > 0 {
+            Some(FaultKind::OneWay)
+        } else if self.is_lost(draw) {
+            Some(FaultKind::Loss)
+        } else {
+            None
+        }
     }
 
     fn arrives(&self, draw: &mut Draw, at: True, edges: [True; 2]) -> True {

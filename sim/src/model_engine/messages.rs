@@ -4,7 +4,8 @@ use super::algorithm::{Algorithm, Input, Session, Visit};
 use super::link::{Passage, Way};
 use super::server::{Request, Server};
 use super::world::{Due, World};
-use crate::plan::{Asking, Point};
+use crate::effects::Kinds;
+use crate::plan::{Asking, FaultKind, Point};
 use crate::trace::{Asked, Event, StoreStep};
 
 impl<A: Algorithm> World<'_, A> {
@@ -49,6 +50,9 @@ impl<A: Algorithm> World<'_, A> {
         for fate in passage.fates.into_iter().flatten() {
             self.record(Event::Message { who, to_store: way == Way::ToStore, fate });
         }
+        if passage.effects != Kinds::NONE {
+            passage.effects.iter().for_each(|kind| self.took(kind, Some(index)));
+        }
         passage
     }
 
@@ -83,6 +87,7 @@ impl<A: Algorithm> World<'_, A> {
         let server = self.server(request.session.node);
         if server.stalls > 0 {
             server.waiting.push(request);
+            self.took(FaultKind::StoreStall, None);
         } else if server.down == 0 {
             self.serve(request);
         } else if server.silent == 0 {
@@ -101,6 +106,9 @@ impl<A: Algorithm> World<'_, A> {
     pub(super) fn serve(&mut self, request: Request<A>) {
         let (at, session) = (self.at, request.session);
         let (trust_empty_store, remembers) = (self.plan.store.trust_empty_store, self.remembers);
+        if self.old.as_ref().is_some_and(|(stranded, _)| *stranded == session.node) {
+            self.took(FaultKind::OldPrimary, Some(session.node));
+        }
         let server = self.server(session.node);
         let now = server.clock.read(at);
         let visit = Visit { now, server: server.number, trust_empty_store, session };
@@ -181,7 +189,9 @@ pub(super) fn asking<A: Algorithm>(request: A::Request) -> Option<Asking> {
 pub(super) fn of_reply<A: Algorithm>(reply: Option<A::Reply>) -> Option<Asking> {
     use crate::trace::Answer;
     reply.and_then(A::answered).and_then(|answer| match answer {
-        Answer::Granted { .. } | Answer::Held | Answer::Stale => Some(Asking::Acquire),
+        Answer::Granted { .. } | Answer::Held | Answer::Refused | Answer::Stale => {
+            Some(Asking::Acquire)
+        }
         Answer::Renewed | Answer::Superseded => Some(Asking::Renew),
         Answer::Released | Answer::NotHeld => Some(Asking::Release),
         Answer::Other => None,

@@ -11,6 +11,7 @@
 
 mod algorithm;
 pub(crate) mod baselines;
+mod effects;
 mod faults;
 mod link;
 mod messages;
@@ -30,7 +31,7 @@ use tenure_core::Config;
 
 use crate::clock::True;
 use crate::engine::{EngineError, Judging, Outcome};
-use crate::plan::Plan;
+use crate::plan::{Fault, FaultKind, Manner, Plan, PlanError, Program, What};
 use crate::trace::Event;
 use algorithm::Algorithm;
 use messages::of_reply;
@@ -74,20 +75,73 @@ pub(crate) fn run_with<A: Algorithm>(
     judging: Judging<'_>,
     sink: &mut dyn Sink,
 ) -> Result<Outcome, EngineError> {
+    carry_out::<A>(plan, judging, sink, None)
+}
+
+/// The same with tenure, and faults of that kind are ordered but not carried out: their effects must go missing.
+///
+/// # Errors
+/// As those of [`run`].
+pub fn run_without(
+    plan: &Plan,
+    judging: Judging<'_>,
+    kind: FaultKind,
+) -> Result<Outcome, EngineError> {
+    carry_out::<tenure::Tenure>(plan, judging, &mut TwinSinks::default(), Some(kind))
+}
+
+fn carry_out<A: Algorithm>(
+    plan: &Plan,
+    judging: Judging<'_>,
+    sink: &mut dyn Sink,
+    without: Option<FaultKind>,
+) -> Result<Outcome, EngineError> {
+    refuse(plan)?;
     let configs = plan.configs()?;
     let outcome = Outcome::of(judging.judge(plan, &configs, TICK));
-    let world = World::<A>::new(plan, &configs, outcome, sink);
+    let world = World::<A>::new(plan, &configs, outcome, sink, without);
     let mut run = Run { world, ends: ends(plan, &configs) };
     run.world.arm();
     (0..plan.nodes.len()).for_each(|node| run.world.start(node));
     run.world.probe();
     run.carry_on(!judging.goes_on())?;
+    run.world.look_at_clocks();
     let World { at, mut outcome, sink, .. } = run.world;
     outcome.finish(at);
     if let Err(accusation) = sink.finish() {
         outcome.judge.accuse(at, accusation.property, accusation.what);
     }
     Ok(outcome)
+}
+
+/// What this engine can't carry out is refused before the run.
+fn refuse(plan: &Plan) -> Result<(), PlanError> {
+    let Program { elections, manner, cancels } = plan.program;
+    let out_of_bounds = |field: &str, value, bound: &str| PlanError::OutOfBounds {
+        field: field.into(),
+        value,
+        bound: format!("{bound} in the model engine: its candidates have no driver"),
+    };
+    if elections != 1 {
+        return Err(out_of_bounds("program.elections", elections.to_string(), "1"));
+    }
+    if manner != Manner::default() {
+        let value = format!("{manner:?}");
+        return Err(out_of_bounds("program.manner", value, "\"while-leader\""));
+    }
+    if cancels {
+        return Err(out_of_bounds("program.cancels", "true".to_owned(), "false"));
+    }
+    let starves = |fault: &Fault| matches!(fault.what, What::Starve { .. });
+    match plan.faults.iter().position(starves) {
+        Some(index) => Err(PlanError::Unsupported {
+            index,
+            kind: FaultKind::Starve,
+            engine: "model",
+            why: "has no driver's task: what drives a candidate is its process",
+        }),
+        None => Ok(()),
+    }
 }
 
 /// When a run ends if nobody ever leads in the calm.
@@ -171,6 +225,7 @@ impl<A: Algorithm> Run<'_, A> {
             Some(Due::Swizzle { node, begins }) => world.swizzle(node, begins),
             Some(Due::Calm) => {
                 world.armed.clear();
+                world.awaited.calm();
                 world.record(Event::Calm);
                 *calm = Calm::Began;
             }

@@ -4,13 +4,12 @@ use tenure_core::{Config, Instant};
 
 use super::algorithm::{Algorithm, Input, Lead, Timers};
 use super::link::Link;
+use super::sink;
 use super::world::Due;
 use crate::clock::{Clock, True};
 use crate::draw::Draw;
-use crate::plan::{NodePlan, Plan};
+use crate::plan::{FaultKind, Plan};
 use crate::trace::Who;
-
-const MS: u64 = 1_000_000;
 
 pub(super) struct Node<A: Algorithm> {
     pub(super) who: Who,
@@ -32,6 +31,8 @@ pub(super) struct Node<A: Algorithm> {
     /// What the process will find when it goes on.
     pub(super) inbox: Vec<Input<A::Id, A::Reply>>,
     pub(super) unsent: Vec<(A::Id, A::Request)>,
+    /// Which fault has last asked the candidate to step down.
+    pub(super) asked_by: Option<FaultKind>,
     /// Messages in either direction that wait for a hold to be over.
     pub(super) held: Vec<Due<A>>,
     /// Requests on this connection that were not answered.
@@ -69,15 +70,14 @@ pub(super) enum Step {
     /// It checks its leadership then, and writes.
     Checks { at: Instant },
     /// It has checked, stands still, and writes when it goes on.
-    Checked { then: True, check: u64 },
+    Checked { then: True, check: u64, meant: sink::Step },
     /// The tenure is over, and it ends then.
     Tidies { until: Instant, wanted: Instant },
 }
 
 impl<A: Algorithm> Node<A> {
-    pub(super) fn new(index: usize, plan: &Plan, of: &NodePlan, config: Config) -> Self {
+    pub(super) fn new(index: usize, plan: &Plan, clock: Clock, config: Config) -> Self {
         let who = Who { node: index, life: 0 };
-        let clock = Clock::new(of.clock_offset_ms * MS, of.clock_rate_ppm);
         Self {
             who,
             config,
@@ -93,6 +93,7 @@ impl<A: Algorithm> Node<A> {
             speaks: false,
             inbox: Vec::new(),
             unsent: Vec::new(),
+            asked_by: None,
             held: Vec::new(),
             unanswered: Vec::new(),
             leads: None,

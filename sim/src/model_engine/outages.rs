@@ -9,6 +9,7 @@ use crate::trace::Event;
 impl<A: Algorithm> World<'_, A> {
     pub(super) fn begin_at_store(&mut self, fault: Fault) {
         let at = self.at;
+        let before = self.state_of_store();
         match fault.what {
             What::StoreCrash => {
                 let kept = self.store.state.clone();
@@ -35,8 +36,10 @@ impl<A: Algorithm> World<'_, A> {
             What::StoreClockStep { by_ms } => {
                 self.store.step_clock(at, by_ms * MS.cast_signed());
             }
-            What::Swizzle { step_ms, shift } => self.plan_swizzle(step_ms, shift, fault.for_ms),
             _ => {}
+        }
+        if before.differs(&self.state_of_store(), fault.what) {
+            self.took(fault.kind(), None);
         }
     }
 

@@ -5,12 +5,12 @@ use tenure_core::Instant;
 
 use super::algorithm::{Algorithm, Input, Lead, Output};
 use super::node::{Step, Work};
-use super::sink::Write;
+use super::sink::{self, Write};
 use super::world::{Due, World};
 use crate::draw::Draw;
-use crate::plan::Point;
+use crate::plan::{FaultKind, Point};
 use crate::properties::Leader;
-use crate::trace::Event;
+use crate::trace::{Event, Reason};
 
 impl<A: Algorithm> World<'_, A> {
     /// Hands something to a process, which reads it now, or once it goes on.
@@ -35,9 +35,11 @@ impl<A: Algorithm> World<'_, A> {
                 self.nodes[node].unsent.push((id, request));
             }
         }
-        if let Some(Work { token, step: Step::Checked { then, check }, .. }) = self.nodes[node].work
+        if let Some(Work { token, step: Step::Checked { then, check, meant }, .. }) =
+            self.nodes[node].work
         {
-            self.write(node, Write { by: self.as_leader(node, token), checked: then, check });
+            let by = self.as_leader(node, token);
+            self.write(node, Write { by, step: meant, checked: then, check });
         }
         self.resumed += 1;
         if Draw::new(self.plan.seed, "timers first", self.resumed).chance(1, 2) {
@@ -73,7 +75,7 @@ impl<A: Algorithm> World<'_, A> {
         self.nodes[index].plan_ahead();
     }
 
-    /// Checks, then writes.
+    /// Checks, then reads, then writes; or takes over what it writes to.
     fn check(&mut self, index: usize, token: u64, now: Instant) {
         let leads = self.nodes[index].lead(self.at).is_some_and(|lead| lead.token == token);
         self.set_work(index, Step::Checks { at: now + self.work_every() });
@@ -83,14 +85,15 @@ impl<A: Algorithm> World<'_, A> {
         self.checks += 1;
         let (checked, check) = (self.at, self.checks);
         let by = self.as_leader(index, token);
+        let meant = sink::step(self.sink.fence(), token, self.plan.work.reads_first);
         if self.nodes[index].work.is_some_and(|work| work.lands <= checked) {
             self.sink.intends(check, by);
         }
         self.fire(Point::Guard, index, None);
         if self.nodes[index].runs() {
-            self.write(index, Write { by, checked, check });
+            self.write(index, Write { by, step: meant, checked, check });
         } else {
-            self.set_work(index, Step::Checked { then: checked, check });
+            self.set_work(index, Step::Checked { then: checked, check, meant });
         }
     }
 
@@ -116,8 +119,9 @@ impl<A: Algorithm> World<'_, A> {
 
     pub(super) fn wrote(&mut self, write: Write) {
         let accepted_by_fenced = self.sink.lands(self.at, write);
-        let Write { by: Leader { who, token }, checked, .. } = write;
-        self.record(Event::Wrote { who, token, checked, accepted_by_fenced });
+        let Write { by: Leader { who, token }, step, checked, .. } = write;
+        let takes_over = step == sink::Step::TakesOver;
+        self.record(Event::Wrote { who, token, checked, takes_over, accepted_by_fenced });
         if let Err(accusation) = self.sink.verify() {
             self.outcome.judge.accuse(self.at, accusation.property, accusation.what);
         }
@@ -142,6 +146,8 @@ impl<A: Algorithm> World<'_, A> {
             Input::Hint => self.record(Event::Hinted { who: self.nodes[index].who }),
             // When the process learns of it: until then it may go on as if nobody had asked.
             Input::Resign { again_after } => {
+                let by = again_after.map_or(FaultKind::Leave, |_| FaultKind::Resign);
+                self.nodes[index].asked_by = Some(by);
                 let hold_off = again_after.map(nanos);
                 self.record(Event::ResignAsked { who: self.nodes[index].who, hold_off });
             }
@@ -200,6 +206,9 @@ impl<A: Algorithm> World<'_, A> {
             Output::SteppedDown { token, reason, drain_until } => {
                 let drain_ends = self.nodes[index].clock().when(drain_until);
                 self.record(Event::SteppedDown { who, token, reason, drain_ends });
+                if let (Reason::Resigned, Some(by)) = (reason, self.nodes[index].asked_by) {
+                    self.took(by, Some(index));
+                }
                 let node = &mut self.nodes[index];
                 if let Some(mut work) = node.work {
                     work.winds_up(now, drain_until, node.clock());
@@ -217,7 +226,7 @@ impl<A: Algorithm> World<'_, A> {
                 }
             }
             Output::Quarantined => self.record(Event::Quarantined { who }),
-            Output::Withdrawn => self.record(Event::Withdrawn { who }),
+            Output::Withdrawn => self.record(Event::Withdrawn { who, done: true }),
         }
     }
 }

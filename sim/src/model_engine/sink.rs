@@ -3,11 +3,42 @@
 use crate::clock::True;
 use crate::properties::Leader;
 
+/// What a leader does to a resource that compares tokens, decided when it checks its leadership.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// It has not seen its own token there: it takes the resource over, and reads nothing yet.
+    TakesOver,
+    /// It has, so it reads, and writes later what follows from that.
+    Writes,
+    /// It reads without having taken the resource over, and its write does both: the control.
+    ReadsFirst,
+}
+
+/// The step of a leader that finds that token there.
+pub(crate) fn step(fence: u64, token: u64, reads_first: bool) -> Step {
+    match (reads_first, fence == token) {
+        (true, _) => Step::ReadsFirst,
+        (false, true) => Step::Writes,
+        (false, false) => Step::TakesOver,
+    }
+}
+
+impl Step {
+    /// Whether a resource that holds that token accepts it. If so, it holds this one from now on.
+    pub(crate) fn is_accepted(self, fence: u64, token: u64) -> bool {
+        match self {
+            Self::TakesOver | Self::ReadsFirst => token >= fence,
+            Self::Writes => token == fence,
+        }
+    }
+}
+
 /// A write that arrives.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Write {
     pub(crate) by: Leader,
-    /// When its leader checked its leadership.
+    pub(crate) step: Step,
+    /// When its leader checked its leadership, and read.
     pub(crate) checked: True,
     /// The number of that check.
     pub(crate) check: u64,
@@ -22,6 +53,9 @@ pub(crate) struct Accusation {
 
 /// Everything outside that leaders change.
 pub(crate) trait Sink {
+    /// The token that the resource which compares tokens holds.
+    fn fence(&self) -> u64;
+
     /// A leader that has nothing under way has just found that it leads, and makes up its mind. It writes
     /// at once, or after standing still, or never.
     fn intends(&mut self, check: u64, leader: Leader);
@@ -36,20 +70,29 @@ pub(crate) trait Sink {
     fn finish(&self) -> Result<(), Accusation>;
 }
 
-/// Two resources that get the same writes: one compares tokens and refuses older ones, one does not. What
-/// they should have become is for the properties to say, from the trace.
+/// Two resources that get the same writes: one compares tokens, one does not. What they should have become is
+/// for the properties to say, from the trace.
+///
+/// The one that compares is taken over first. It accepts a take-over with a token of at least the stored one, and
+/// a write with the stored token alone.
 #[derive(Debug, Default)]
 pub(crate) struct TwinSinks {
-    /// The highest token that the fenced one has accepted.
+    /// The token of the last take-over that was accepted.
     fence: u64,
 }
 
 impl Sink for TwinSinks {
+    fn fence(&self) -> u64 {
+        self.fence
+    }
+
     fn intends(&mut self, _: u64, _: Leader) {}
 
     fn lands(&mut self, _: True, write: Write) -> bool {
-        let accepted = write.by.token >= self.fence;
-        self.fence = self.fence.max(write.by.token);
+        let accepted = write.step.is_accepted(self.fence, write.by.token);
+        if accepted {
+            self.fence = write.by.token;
+        }
         accepted
     }
 

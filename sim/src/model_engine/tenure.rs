@@ -64,6 +64,7 @@ impl<S: StoreModel> Algorithm for Tenure<S> {
             now: at.now,
             identity: at.server.into(),
             trust_empty_store: at.trust_empty_store,
+            compares_identity: true,
         };
         let is_live = |lease: &Lease| !lease.released && at.now < lease.ends;
         let before = store.lease().filter(is_live).map(|lease| lease.token);
@@ -122,6 +123,7 @@ pub(crate) fn answered(reply: Reply) -> Answer {
             Answer::Granted { token: token.get(), waits: !wait.is_zero() }
         }
         Reply::Held { .. } => Answer::Held,
+        Reply::Refused { .. } => Answer::Refused,
         Reply::Stale { .. } => Answer::Stale,
         Reply::Renewed => Answer::Renewed,
         Reply::Superseded { .. } => Answer::Superseded,

@@ -9,8 +9,9 @@ use super::queue::Queue;
 use super::server::{Request, Server};
 use super::sink::{Sink, Write};
 use crate::clock::{Clock, True};
+use crate::effects::Awaited;
 use crate::engine::Outcome;
-use crate::plan::{FaultKind, Plan, Point};
+use crate::plan::{FaultKind, NodePlan, Plan, Point};
 use crate::trace::Event;
 
 pub(super) const MS: u64 = 1_000_000;
@@ -28,6 +29,10 @@ pub(super) struct World<'a, A: Algorithm> {
     pub(super) armed: Vec<Armed>,
     pub(super) snapshots: Vec<(usize, Snapshot<A>)>,
     pub(super) outcome: Outcome,
+    /// Faults that have yet to have an effect.
+    pub(super) awaited: Awaited,
+    /// Faults of that kind are ordered, and not carried out.
+    pub(super) without: Option<FaultKind>,
     /// What leaders write to.
     pub(super) sink: &'a mut dyn Sink,
     /// Whether the store's past will be asked for.
@@ -70,19 +75,28 @@ impl<'a, A: Algorithm> World<'a, A> {
         configs: &[Config],
         outcome: Outcome,
         sink: &'a mut dyn Sink,
+        without: Option<FaultKind>,
     ) -> Self {
         let nodes = plan.nodes.iter().zip(configs).enumerate();
+        let drifts = without != Some(FaultKind::Drift);
+        let rate = |rate_ppm| if drifts { rate_ppm } else { 0 };
+        let node = |(index, (of, config)): (usize, (&NodePlan, &Config))| {
+            let clock = Clock::new(of.clock_offset_ms * MS, rate(of.clock_rate_ppm));
+            Node::new(index, plan, clock, *config)
+        };
         let past = [FaultKind::StoreRollback, FaultKind::Failover];
         Self {
             plan,
             at: 0,
             queue: Queue::new(),
-            nodes: nodes.map(|(index, (of, config))| Node::new(index, plan, of, *config)).collect(),
-            store: Server::new(Clock::new(EPOCH, plan.store.clock_rate_ppm)),
+            nodes: nodes.map(node).collect(),
+            store: Server::new(Clock::new(EPOCH, rate(plan.store.clock_rate_ppm))),
             old: None,
             armed: Vec::new(),
             snapshots: Vec::new(),
             outcome,
+            awaited: Awaited::default(),
+            without,
             sink,
             remembers: past.into_iter().any(|kind| plan.has(kind)),
             resumed: 0,

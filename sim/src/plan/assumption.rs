@@ -28,11 +28,13 @@ pub enum Assumption {
     /// margin, by the process's own clock: one that is put forward leaves it less, and the lease is handed
     /// back the sooner.
     PromptEffects,
+    /// G4: a leader takes what it writes to over with its token, and knows that it has, before it reads it.
+    TakeOverFirst,
 }
 
 impl Assumption {
     /// All of them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::CandidateClocks,
         Self::StoreClock,
         Self::Waits,
@@ -40,6 +42,7 @@ impl Assumption {
         Self::WallClock,
         Self::OneMemory,
         Self::PromptEffects,
+        Self::TakeOverFirst,
     ];
 }
 
@@ -58,6 +61,7 @@ impl Plan {
             Assumption::WallClock => self.wall_clock_goes_back(),
             Assumption::OneMemory => self.has(FaultKind::VmRestore),
             Assumption::PromptEffects => self.effects_are_late(),
+            Assumption::TakeOverFirst => self.work.reads_first,
         };
         Assumption::ALL.into_iter().filter(breaks).collect()
     }

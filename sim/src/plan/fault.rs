@@ -105,6 +105,8 @@ pub enum What {
     Swizzle { step_ms: u64, shift: usize },
     /// The node's process stands still; its clocks go on. A garbage collection, a throttled container.
     Pause { node: Option<usize> },
+    /// The task that drives the node's candidates gets no turn, while all others of its process run.
+    Starve { node: Option<usize> },
     /// The machine sleeps: the process stands still, and so does the monotonic clock, but neither the
     /// boot clock nor the wall clock.
     Suspend { node: Option<usize> },
@@ -161,6 +163,7 @@ impl Fault {
                     FaultKind::Pause
                 }
             },
+            What::Starve { .. } => FaultKind::Starve,
             What::Suspend { .. } => FaultKind::Suspend,
             What::VmStop { .. } => FaultKind::VmStop,
             What::VmRestore { .. } => FaultKind::VmRestore,
@@ -192,6 +195,7 @@ impl Fault {
             | What::Reorder { node, .. }
             | What::Cut { node }
             | What::Pause { node }
+            | What::Starve { node }
             | What::Suspend { node }
             | What::VmStop { node }
             | What::VmRestore { node }

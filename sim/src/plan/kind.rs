@@ -42,11 +42,12 @@ pub enum FaultKind {
     StoreClockBack,
     /// Clocks differ in rate, up to the drift bound. Not an event: it lasts the whole run.
     Drift,
+    Starve,
 }
 
 impl FaultKind {
     /// All of them.
-    pub const ALL: [Self; 31] = [
+    pub const ALL: [Self; 32] = [
         Self::Partition,
         Self::OneWay,
         Self::Hold,
@@ -78,6 +79,7 @@ impl FaultKind {
         Self::StoreClockStep,
         Self::StoreClockBack,
         Self::Drift,
+        Self::Starve,
     ];
 
     /// Those in which a process stands still.
@@ -162,6 +164,7 @@ impl FaultKind {
             Self::StoreClockStep => ("store-clock-step", "the store's clock is put forward"),
             Self::StoreClockBack => ("store-clock-back", "the store's clock is put back"),
             Self::Drift => ("drift", "clocks differ in rate, up to the drift bound"),
+            Self::Starve => ("starve", "the task that drives the candidates gets no turn"),
         }
     }
 }

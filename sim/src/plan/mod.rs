@@ -4,6 +4,7 @@ mod assumption;
 mod error;
 mod fault;
 mod kind;
+mod program;
 mod swarm;
 mod text;
 
@@ -16,6 +17,7 @@ pub use assumption::Assumption;
 pub use error::PlanError;
 pub use fault::{Asking, Fault, Point, Trigger, What, When, swizzled};
 pub use kind::{FaultKind, UnknownFault};
+pub use program::{Manner, Program};
 pub use swarm::{Scope, swarm};
 
 /// The version of the plan's format.
@@ -39,6 +41,9 @@ pub struct Plan {
     pub latency_us: (u64, u64),
     /// What leaders do.
     pub work: Work,
+    /// What runs on each node.
+    #[serde(default, skip_serializing_if = "Program::is_default")]
+    pub program: Program,
     /// What goes wrong, in order.
     pub faults: Vec<Fault>,
     /// From here on nothing goes wrong any more, in milliseconds of true time.
@@ -84,6 +89,9 @@ pub struct Work {
     /// turmoil engine lets all take so long.
     #[serde(default)]
     pub takes_us: u64,
+    /// A new leader reads what it writes to without having taken it over: gives up the second half of promise G4.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub reads_first: bool,
 }
 
 /// The settings of a candidate, in milliseconds.
@@ -127,6 +135,23 @@ impl Settings {
             granularity_ns: 1,
             drift_ppm: config.drift_ppm(),
         })
+    }
+
+    /// Settings in the same proportions, for a TTL of that part, the quarantine included.
+    #[must_use]
+    pub fn in_parts(self, parts: u64) -> Self {
+        Self {
+            ttl_ms: self.ttl_ms / parts,
+            renew_interval_ms: self.renew_interval_ms / parts,
+            request_timeout_ms: (self.request_timeout_ms / parts).max(1),
+            stop_margin_ms: self.stop_margin_ms / parts,
+            retry_least_ms: (self.retry_least_ms / parts).max(1),
+            retry_most_ms: (self.retry_most_ms / parts).max(1),
+            poll_bound_ms: (self.poll_bound_ms / parts).max(1),
+            drain_bound_ms: self.drain_bound_ms / parts,
+            quarantine_ms: self.quarantine_ms / parts,
+            ..self
+        }
     }
 
     /// The same as a candidate takes them.

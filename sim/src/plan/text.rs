@@ -2,10 +2,15 @@
 
 use std::fmt::Display;
 
-use super::{Fault, Plan, PlanError, SCHEMA, What, When};
+use super::{Fault, Plan, PlanError, Program, SCHEMA, Settings, What, When};
+use crate::json::{self, SyntaxError};
 
 /// More candidates than that are not a plan but a mistake.
 const NODES_MOST: usize = 64;
+/// More faults than that, too.
+const FAULTS_MOST: usize = 10_000;
+/// The longest plan, in bytes.
+const TEXT_MOST: usize = 8 << 20;
 /// A day in milliseconds: far from where nanoseconds overflow.
 const DAY_MS: u64 = 86_400_000;
 /// A clock that is faster or slower than that is none.
@@ -17,12 +22,13 @@ impl Plan {
     /// # Errors
     /// If it is no plan, with line, column and field; or if a value is out of its bounds.
     pub fn parse(text: &str) -> Result<Self, PlanError> {
+        within("the text's length in bytes", text.len() as u64, 0, TEXT_MOST as u64)?;
         let mut json = serde_json::Deserializer::from_str(text);
         let plan: Self = serde_path_to_error::deserialize(&mut json).map_err(|error| {
             let field = error.path().to_string();
-            syntax(field, error.inner())
+            syntax(&field, error.inner())
         })?;
-        json.end().map_err(|error| syntax(".".into(), &error))?;
+        json.end().map_err(|error| syntax(".", &error))?;
         plan.check()?;
         Ok(plan)
     }
@@ -47,7 +53,16 @@ impl Plan {
         within("latency_us[1]", self.latency_us.1, self.latency_us.0, DAY_MS)?;
         within("work.every_ms", self.work.every_ms, 1, DAY_MS)?;
         within("work.takes_us", self.work.takes_us, 0, DAY_MS)?;
+        let elections = u64::from(self.program.elections);
+        within("program.elections", elections, 1, u64::from(Program::ELECTIONS_MOST))?;
         within("calm_from_ms", self.calm_from_ms, 1, DAY_MS)?;
+        within("faults.length", self.faults.len() as u64, 0, FAULTS_MOST as u64)?;
+        check_settings("settings", &self.settings)?;
+        for (index, node) in self.nodes.iter().enumerate() {
+            if let Some(settings) = &node.settings {
+                check_settings(&format!("nodes[{index}].settings"), settings)?;
+            }
+        }
         self.configs()?;
         let check = |(index, fault)| self.check_fault(index, fault);
         self.faults.iter().enumerate().try_for_each(check)
@@ -108,11 +123,27 @@ impl Plan {
     }
 }
 
-fn syntax(field: String, error: &serde_json::Error) -> PlanError {
-    let text = error.to_string();
-    // The library says where once more at the end of its message.
-    let what = text.rsplit_once(" at line ").map_or(text.as_str(), |(what, _)| what).to_owned();
-    PlanError::Syntax { line: error.line(), column: error.column(), field, what }
+/// Whether the settings can hold together is for [`Settings::config`] to say; here, that no sum of them overflows.
+fn check_settings(field: &str, settings: &Settings) -> Result<(), PlanError> {
+    for (name, ms) in [
+        ("ttl_ms", settings.ttl_ms),
+        ("renew_interval_ms", settings.renew_interval_ms),
+        ("request_timeout_ms", settings.request_timeout_ms),
+        ("stop_margin_ms", settings.stop_margin_ms),
+        ("retry_least_ms", settings.retry_least_ms),
+        ("retry_most_ms", settings.retry_most_ms),
+        ("poll_bound_ms", settings.poll_bound_ms),
+        ("drain_bound_ms", settings.drain_bound_ms),
+        ("quarantine_ms", settings.quarantine_ms),
+    ] {
+        within(format!("{field}.{name}"), ms, 0, DAY_MS)?;
+    }
+    within(format!("{field}.granularity_ns"), settings.granularity_ns, 0, DAY_MS * 1_000_000)
+}
+
+fn syntax(field: &str, error: &serde_json::Error) -> PlanError {
+    let SyntaxError { line, column, field, what } = json::at(field, error);
+    PlanError::Syntax { line, column, field, what }
 }
 
 fn within(field: impl Display, value: u64, least: u64, most: u64) -> Result<(), PlanError> {
@@ -192,5 +223,29 @@ mod tests {
         assert!(with(What::Pause { node: None }, 0).contains("faults[0].for_ms"));
         assert!(with(What::Cut { node: None }, 7).contains("must be 0 to 0"));
         assert!(with(What::Loss { node: None, permille: 1_001 }, 1).contains("permille"));
+    }
+
+    #[test]
+    fn sizes_and_settings_have_limits() {
+        let refused = |change: &dyn Fn(&mut Plan)| {
+            let mut plan = plan();
+            change(&mut plan);
+            error(&plan.to_text())
+        };
+        let fault = Fault { when: When::AtMs(1), for_ms: 0, what: What::Cut { node: None } };
+        let many = refused(&|plan| plan.faults = vec![fault; FAULTS_MOST + 1]);
+        assert_eq!(many, "field \"faults.length\" is 10001, and must be 0 to 10000");
+        let long = refused(&|plan| plan.settings.ttl_ms = u64::MAX);
+        assert!(long.starts_with("field \"settings.ttl_ms\" is 18446744073709551615"), "{long}");
+        let coarse = refused(&|plan| {
+            let granularity_ns = u64::MAX;
+            plan.nodes[0].settings = Some(Settings { granularity_ns, ..plan.settings });
+        });
+        assert!(coarse.starts_with("field \"nodes[0].settings.granularity_ns\""), "{coarse}");
+        let blank = " ".repeat(TEXT_MOST + 1);
+        assert!(error(&blank).contains("the text's length"), "{}", error(&blank));
+        error(&"[".repeat(1_000_000));
+        let escape = plan().to_text().replacen("\"seed\"", "\"\\u001b[2J\"", 1);
+        assert!(!error(&escape).contains('\u{1b}'), "{}", error(&escape));
     }
 }

@@ -24,6 +24,9 @@ pub(super) struct DrainedBeforeTheNext {
     under_way: Vec<(Who, u64)>,
     /// Until when the work of a tenure that has ended may go on.
     drain_ends: Recent<(Who, u64), True>,
+    /// How often somebody began to lead while older work was under way: that a time to drain ends with its lease is
+    /// seen every time, and is the smaller part.
+    compared: u64,
 }
 
 impl DrainedBeforeTheNext {
@@ -41,12 +44,12 @@ impl DrainedBeforeTheNext {
         ))
     }
 
-    fn leads(&self, at: True, leader: (Who, u64)) -> Result<(), String> {
+    fn leads(&mut self, at: True, leader: (Who, u64)) -> Result<(), String> {
         let others = self.under_way.iter().filter(|work| **work != leader);
         for &(who, token) in others {
-            if let Some(&until) = self.drain_ends.get((who, token))
-                && at < until
-            {
+            let Some(&until) = self.drain_ends.get((who, token)) else { continue };
+            self.compared += 1;
+            if at < until {
                 let until = time(until);
                 return Err(format!(
                     "{:?} leads, and work of {who:?} under token {token} drains until {until:?}",
@@ -61,6 +64,10 @@ impl DrainedBeforeTheNext {
 impl Property for DrainedBeforeTheNext {
     fn name(&self) -> &'static str {
         "drained-before-the-next"
+    }
+
+    fn compared(&self) -> u64 {
+        self.compared
     }
 
     fn assumes(&self) -> &'static [Assumption] {
@@ -102,8 +109,8 @@ impl Property for DrainedBeforeTheNext {
 #[cfg(test)]
 mod tests {
     use super::super::history::{
-        Seen, at, crashed, drain_moved, drains, fails, grant, holds, kept, leads, n, renew,
-        work_began, work_dropped, work_ended,
+        Seen, at, compares, crashed, drain_moved, drains, fails, grant, holds, kept, leads, n,
+        renew, work_began, work_dropped, work_ended,
     };
     use super::*;
     use crate::trace::Reason;
@@ -162,6 +169,15 @@ mod tests {
     #[test]
     fn work_that_was_never_told_to_drain_is_no_matter_of_this_property() {
         holds(judge(), &works(&[at(10, leads(n(0), 7)), at(20, leads(n(1), 8))]));
+    }
+
+    #[test]
+    fn only_a_lead_beside_old_work_compares() {
+        let lead = at(90, leads(n(1), 8));
+        let compared = |then: &[Seen]| compares(judge(), &works(then));
+        assert_eq!(compared(&[resigned(90), lead.clone()]), 1);
+        assert_eq!(compared(&[resigned(90), at(80, work_ended(n(0), 7)), lead.clone()]), 0);
+        assert_eq!(compared(&[lead]), 0);
     }
 
     #[test]

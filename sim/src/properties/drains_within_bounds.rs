@@ -30,6 +30,7 @@ pub(super) struct DrainsWithinBounds {
     tenures: Recent<(Who, u64), Tenure>,
     /// Each candidate's last request.
     asked: Recent<Who, Request>,
+    compared: u64,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -52,7 +53,12 @@ struct Tenure {
 
 impl DrainsWithinBounds {
     pub(super) fn new(terms: &Terms) -> Self {
-        Self { terms: terms.clone(), tenures: Recent::default(), asked: Recent::default() }
+        Self {
+            terms: terms.clone(),
+            tenures: Recent::default(),
+            asked: Recent::default(),
+            compared: 0,
+        }
     }
 
     fn stepped_down(&mut self, at: True, of: (Who, u64), reason: Reason) {
@@ -90,6 +96,7 @@ impl DrainsWithinBounds {
     fn drains(&mut self, at: True, (who, token): (Who, u64), until: True) -> Result<(), String> {
         let tenure = self.tenures.of((who, token));
         tenure.drain_ends = Some(until);
+        self.compared += u64::from(tenure.at_most.is_some() && until > at);
         match tenure.at_most {
             Some(most) if until > most && until > at => Err(format!(
                 "{who:?} lets work drain under token {token} until {:?}, and may until {:?}",
@@ -104,6 +111,10 @@ impl DrainsWithinBounds {
 impl Property for DrainsWithinBounds {
     fn name(&self) -> &'static str {
         "drains-within-bounds"
+    }
+
+    fn compared(&self) -> u64 {
+        self.compared
     }
 
     fn assumes(&self) -> &'static [Assumption] {
@@ -135,6 +146,7 @@ impl Property for DrainsWithinBounds {
             }
             Event::WorkEnded { who, token, dropped: false } => {
                 let ends = self.tenures.get((who, token)).and_then(|tenure| tenure.drain_ends);
+                self.compared += u64::from(ends.is_some());
                 if let Some(ends) = ends.filter(|ends| *ends <= at) {
                     let ends = time(ends);
                     return Err(format!(

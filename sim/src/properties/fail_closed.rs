@@ -21,17 +21,22 @@ pub(super) struct FailClosed {
     terms: Terms,
     /// The first instant at which nobody may lead under a token any more.
     over_from: Recent<u64, True>,
+    compared: u64,
 }
 
 impl FailClosed {
     pub(super) fn new(terms: &Terms) -> Self {
-        Self { terms: terms.clone(), over_from: Recent::default() }
+        Self { terms: terms.clone(), over_from: Recent::default(), compared: 0 }
     }
 }
 
 impl Property for FailClosed {
     fn name(&self) -> &'static str {
         "fail-closed"
+    }
+
+    fn compared(&self) -> u64 {
+        self.compared
     }
 
     fn assumes(&self) -> &'static [Assumption] {
@@ -55,6 +60,7 @@ impl Property for FailClosed {
 
     fn probe(&mut self, at: True, leaders: &[Leader]) -> Result<(), String> {
         for &Leader { who, token } in leaders {
+            self.compared += 1;
             let Some(&over_from) = self.over_from.get(token) else {
                 return Err(format!("{who:?} leads under token {token}, which was never granted"));
             };

@@ -41,6 +41,10 @@ impl Property for FencedWrites {
         "fenced-writes"
     }
 
+    fn compared(&self) -> u64 {
+        self.order.compared
+    }
+
     fn assumes(&self) -> &'static [Assumption] {
         &[Assumption::WallClock]
     }

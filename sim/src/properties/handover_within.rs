@@ -44,6 +44,7 @@ pub(super) struct HandoverWithin {
     handed_back: Option<u64>,
     /// The same, and by when somebody has to lead.
     due: Option<(u64, True)>,
+    compared: u64,
 }
 
 impl HandoverWithin {
@@ -61,6 +62,7 @@ impl HandoverWithin {
             hints_may_be_lost: terms.tick > 1,
             handed_back: None,
             due: None,
+            compared: 0,
         }
     }
 
@@ -123,6 +125,10 @@ impl Property for HandoverWithin {
         "handover-within"
     }
 
+    fn compared(&self) -> u64 {
+        self.compared
+    }
+
     fn assumes(&self) -> &'static [Assumption] {
         &[Assumption::Waits, Assumption::CandidateClocks, Assumption::LossIsFinal]
     }
@@ -138,7 +144,10 @@ impl Property for HandoverWithin {
             Event::ResignAsked { who, .. } | Event::Crashed { who } => self.is_out(who),
             Event::Store(ref step) => self.stepped(at, step),
             Event::Hinted { who } => self.hinted(at, who),
-            Event::Leads { .. } => self.is_settled(),
+            Event::Leads { .. } => {
+                self.compared += u64::from(self.due.is_some());
+                self.is_settled();
+            }
             _ => {}
         }
         Ok(())

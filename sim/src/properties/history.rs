@@ -14,10 +14,8 @@ pub(crate) enum Seen {
 }
 
 /// The property finds nothing wrong.
-pub(crate) fn holds(mut property: impl Property, history: &[Seen]) {
-    for seen in history {
-        look(&mut property, seen).unwrap_or_else(|what| panic!("{what}, at {seen:?}"));
-    }
+pub(crate) fn holds(property: impl Property, history: &[Seen]) {
+    compares(property, history);
 }
 
 /// The property finds something wrong in the last step of the history, and in none before it.
@@ -27,6 +25,14 @@ pub(crate) fn fails(mut property: impl Property, history: &[Seen]) -> String {
         look(&mut property, seen).unwrap_or_else(|what| panic!("{what}, too early: {seen:?}"));
     }
     look(&mut property, last).expect_err("nothing was found wrong")
+}
+
+/// How often the property compares something in a history in which it finds nothing wrong.
+pub(crate) fn compares(mut property: impl Property, history: &[Seen]) -> u64 {
+    for seen in history {
+        look(&mut property, seen).unwrap_or_else(|what| panic!("{what}, at {seen:?}"));
+    }
+    property.compared()
 }
 
 fn look(property: &mut impl Property, seen: &Seen) -> Result<(), String> {
@@ -116,7 +122,7 @@ pub(crate) fn resign_asked(who: Who, hold_off: Option<u64>) -> Event {
 }
 
 pub(crate) fn withdrawn(who: Who) -> Event {
-    Event::Withdrawn { who }
+    Event::Withdrawn { who, done: true }
 }
 
 pub(crate) fn leads(who: Who, token: u64) -> Event {
@@ -149,7 +155,12 @@ pub(crate) fn work_dropped(who: Who, token: u64) -> Event {
 
 /// A write that was checked in the very beginning.
 pub(crate) fn wrote(who: Who, token: u64, accepted_by_fenced: bool) -> Event {
-    Event::Wrote { who, token, checked: 0, accepted_by_fenced }
+    Event::Wrote { who, token, checked: 0, takes_over: false, accepted_by_fenced }
+}
+
+/// The same, accepted, with the time of its check.
+pub(crate) fn wrote_after(who: Who, token: u64, checked: True) -> Event {
+    Event::Wrote { who, token, checked, takes_over: false, accepted_by_fenced: true }
 }
 
 pub(crate) fn sent(who: Who, id: u64, request: Asked) -> Event {

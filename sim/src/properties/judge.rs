@@ -34,6 +34,8 @@ pub struct Judge {
     goes_on: bool,
     /// A property that somebody else judges.
     also: Option<&'static str>,
+    /// How many writes that one has been shown.
+    writes: u64,
 }
 
 struct Judged {
@@ -94,6 +96,7 @@ impl Judge {
             Event::LeadsNoMore { who } | Event::Crashed { who } => {
                 self.leaders.retain(|leader| leader.who != who);
             }
+            Event::Wrote { .. } => self.writes += 1,
             _ => {}
         }
         self.judge(at, |_| true, |property| property.observe(at, event));
@@ -115,9 +118,10 @@ impl Judge {
         &self.violations
     }
 
-    /// Which properties are judged.
-    pub fn judged(&self) -> impl Iterator<Item = &'static str> + '_ {
-        self.properties.iter().map(|judged| judged.property.name()).chain(self.also)
+    /// Which properties are judged, and how often each has compared something so far.
+    pub fn judged(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
+        let of = |judged: &Judged| (judged.property.name(), judged.property.compared());
+        self.properties.iter().map(of).chain(self.also.map(|name| (name, self.writes)))
     }
 
     /// Time goes by, with the leaders that there are.
@@ -162,12 +166,12 @@ impl std::fmt::Debug for Judge {
 
 #[cfg(test)]
 mod tests {
-    use super::super::history::{leads, leads_no_more, n, stepped_down, terms};
+    use super::super::history::{grant, kept, leads, leads_no_more, n, stepped_down, terms};
     use super::*;
     use crate::trace::Reason;
 
     fn judged(judge: &Judge) -> Vec<&'static str> {
-        judge.judged().collect()
+        judge.judged().map(|(name, _)| name).collect()
     }
 
     /// Two lead from 1 on.
@@ -207,6 +211,21 @@ mod tests {
         judge.observe(5, &leads(n(0), 9));
         judge.observe(6, &Event::Calm);
         assert_eq!(judge.violation().map(|first| first.at), Some(5));
+    }
+
+    /// Nothing happened at the moment at which the lead should have been over, and afterwards nobody leads.
+    #[test]
+    fn the_moment_before_an_event_is_probed() {
+        let only: PropertyName = "fail-closed".parse().expect("a name");
+        let lease = kept(1, 7, 100);
+        for (ends, violated) in [(90, None), (91, Some(90))] {
+            let mut judge = Judge::new(&terms(), &[], Some(&[only]));
+            judge.observe(0, &grant(None, lease));
+            judge.observe(1, &leads(n(0), 7));
+            judge.observe(ends, &leads_no_more(n(0)));
+            judge.finish(200);
+            assert_eq!(judge.violation().map(|first| first.at), violated, "over at {ends}");
+        }
     }
 
     #[test]

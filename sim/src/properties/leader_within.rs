@@ -19,17 +19,22 @@ pub(super) struct LeaderWithin {
     bound: u64,
     /// By when somebody has to lead; `None` before the calm, and once somebody has.
     due: Option<True>,
+    compared: u64,
 }
 
 impl LeaderWithin {
     pub(super) fn new(terms: &Terms) -> Self {
-        Self { bound: terms.progress_bound, due: None }
+        Self { bound: terms.progress_bound, due: None, compared: 0 }
     }
 }
 
 impl Property for LeaderWithin {
     fn name(&self) -> &'static str {
         "leader-within"
+    }
+
+    fn compared(&self) -> u64 {
+        self.compared
     }
 
     fn assumes(&self) -> &'static [crate::plan::Assumption] {
@@ -51,6 +56,7 @@ impl Property for LeaderWithin {
         match self.due {
             Some(due) if at > due => Err(self.nobody(due)),
             Some(_) if !leaders.is_empty() => {
+                self.compared += 1;
                 self.due = None;
                 Ok(())
             }

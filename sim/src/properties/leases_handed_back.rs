@@ -21,6 +21,7 @@ use crate::trace::{Answer, Asked, Event, Reason, Who};
 pub(super) struct LeasesHandedBack {
     is_exact: bool,
     candidates: Recent<Who, Candidate>,
+    compared: u64,
 }
 
 /// Of one candidate; no token is zero.
@@ -38,7 +39,7 @@ struct Candidate {
 
 impl LeasesHandedBack {
     pub(super) fn new(terms: &Terms) -> Self {
-        Self { is_exact: terms.tick <= 1, candidates: Recent::default() }
+        Self { is_exact: terms.tick <= 1, candidates: Recent::default(), compared: 0 }
     }
 }
 
@@ -90,16 +91,31 @@ impl Property for LeasesHandedBack {
         "leases-handed-back"
     }
 
+    fn compared(&self) -> u64 {
+        self.compared
+    }
+
     fn assumes(&self) -> &'static [Assumption] {
         &[Assumption::OneMemory]
     }
 
     fn observe(&mut self, _: True, event: &Event) -> Result<(), String> {
         match *event {
-            Event::Sent { who, id, request } => self.candidates.of(who).sent(who, id, request)?,
+            Event::Sent { who, id, request } => {
+                let candidate = self.candidates.of(who);
+                let may_owe = candidate.owes.is_some() || candidate.handed_back > 0;
+                let campaigns = matches!(request, Asked::Acquire { .. });
+                self.compared += u64::from(campaigns && may_owe);
+                candidate.sent(who, id, request)?;
+            }
             Event::Answered { who, id, answer } => self.candidates.of(who).answered(id, answer),
             Event::ResignAsked { who, .. } if self.is_exact => {
                 self.candidates.of(who).resigned = true;
+            }
+            // Another candidate, in a process that runs on. If work of the one before outlived its bound, its lease
+            // was not handed back, and nobody can do so any more.
+            Event::Started { who } => {
+                self.candidates.remove(who);
             }
             Event::Elected { who, .. } | Event::Quarantined { who } => {
                 self.candidates.of(who).wins(who)?;

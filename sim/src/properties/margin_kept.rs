@@ -21,18 +21,20 @@ pub(super) struct MarginKept {
     terms: Terms,
     /// The furthest end of the lease of each token.
     lease_ends: Recent<u64, True>,
+    compared: u64,
 }
 
 impl MarginKept {
     pub(super) fn new(terms: &Terms) -> Self {
-        Self { terms: terms.clone(), lease_ends: Recent::default() }
+        Self { terms: terms.clone(), lease_ends: Recent::default(), compared: 0 }
     }
 
-    fn claimed(&self, at: True, who: Who, token: u64, claim_ends: True) -> Result<(), String> {
+    fn claimed(&mut self, at: True, who: Who, token: u64, claim_ends: True) -> Result<(), String> {
         let Some(&lease_ends) = self.lease_ends.get(token) else {
             return Err(format!("{who:?} claims token {token}, which the store never granted"));
         };
         let margin = self.terms.margin_of(who);
+        self.compared += u64::from(claim_ends > at);
         if claim_ends <= at || claim_ends.saturating_add(margin) <= lease_ends {
             return Ok(());
         }
@@ -48,6 +50,10 @@ impl MarginKept {
 impl Property for MarginKept {
     fn name(&self) -> &'static str {
         "margin-kept"
+    }
+
+    fn compared(&self) -> u64 {
+        self.compared
     }
 
     fn assumes(&self) -> &'static [Assumption] {

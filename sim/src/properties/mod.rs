@@ -7,10 +7,12 @@
 //! An event that a property has no arm for says nothing about it: the `_` arms here are meant. The
 //! order of what happened at one and the same instant says nothing either.
 
+mod answered_when_healthy;
 mod asker;
 mod drained_before_the_next;
 mod drains_within_bounds;
 mod fail_closed;
+mod fenced_reads;
 mod fenced_writes;
 mod handover_within;
 #[cfg(test)]
@@ -19,8 +21,10 @@ mod judge;
 mod leader_within;
 mod leases_handed_back;
 pub(crate) mod linearizable;
+mod looks_within;
 mod margin_kept;
 mod no_churn_when_healthy;
+mod no_late_quarantine;
 mod no_release_under_work;
 mod no_resurrection;
 mod one_step_down;
@@ -28,6 +32,7 @@ mod order;
 mod own_lease_only;
 pub(crate) mod recent;
 mod renews_in_time;
+mod resigned_at_once;
 mod resigned_within;
 mod single_leader;
 mod stays_out;
@@ -35,6 +40,7 @@ mod store_loss_quarantine;
 mod takeover_within;
 mod terms;
 mod token_monotonic;
+mod told_of_the_end;
 mod unfenced_in_order;
 
 use std::fmt;
@@ -58,6 +64,10 @@ pub trait Property {
     fn assumes(&self) -> &'static [Assumption] {
         &[]
     }
+
+    /// How often it has held something that happened against what must hold, where it could have found it wrong. A
+    /// run in which it never did says nothing about it.
+    fn compared(&self) -> u64;
 
     /// Looks at what happened next.
     ///
@@ -118,12 +128,13 @@ fn time(at: True) -> Duration {
 
 /// All properties, fresh for one run.
 pub fn all(terms: &Terms) -> Vec<Box<dyn Property>> {
-    vec![
+    let mut all: Vec<Box<dyn Property>> = vec![
         Box::new(single_leader::SingleLeader::default()),
         Box::new(margin_kept::MarginKept::new(terms)),
         Box::new(fail_closed::FailClosed::new(terms)),
         Box::new(token_monotonic::TokenMonotonic::default()),
         Box::new(fenced_writes::FencedWrites::default()),
+        Box::new(fenced_reads::FencedReads::default()),
         Box::new(own_lease_only::OwnLeaseOnly::default()),
         Box::new(linearizable::Linearizable::default()),
         Box::new(one_step_down::OneStepDown::default()),
@@ -138,15 +149,29 @@ pub fn all(terms: &Terms) -> Vec<Box<dyn Property>> {
         Box::new(no_churn_when_healthy::NoChurnWhenHealthy::new(terms)),
         Box::new(renews_in_time::RenewsInTime::new(terms)),
         Box::new(handover_within::HandoverWithin::new(terms)),
+        Box::new(no_late_quarantine::NoLateQuarantine::new(terms)),
         Box::new(takeover_within::TakeoverWithin::new(terms)),
         Box::new(resigned_within::ResignedWithin::new(terms)),
+        Box::new(answered_when_healthy::AnsweredWhenHealthy::new(terms)),
         Box::new(stays_out::StaysOut::new(terms)),
-    ]
+    ];
+    if terms.has_handles() {
+        all.push(Box::new(looks_within::LooksWithin::new(terms)));
+        all.push(Box::new(resigned_at_once::ResignedAtOnce::default()));
+        all.push(Box::new(told_of_the_end::ToldOfTheEnd::new(terms)));
+    }
+    all
 }
 
 /// The names of all properties.
 pub fn names() -> impl Iterator<Item = &'static str> {
     all(&Terms::default()).into_iter().map(|property| property.name())
+}
+
+/// The names of those that judge runs of an engine of that step: without ticks there are no handles to ask.
+pub fn names_at(tick: Duration) -> impl Iterator<Item = &'static str> {
+    let terms = Terms::of_engine(tick);
+    all(&terms).into_iter().map(|property| property.name())
 }
 
 /// Names a property.
@@ -186,6 +211,14 @@ mod tests {
         let unique: std::collections::BTreeSet<_> = names.iter().collect();
         assert_eq!(names.len(), unique.len());
         assert!(names.concat().chars().all(|letter| letter == '-' || letter.is_ascii_lowercase()));
+    }
+
+    #[test]
+    fn nothing_is_compared_before_anything_happens() {
+        for mut property in all(&Terms { tick: 1, ..Terms::default() }) {
+            property.observe(0, &Event::Calm).expect("nothing is wrong");
+            assert_eq!(property.compared(), 0, "{}", property.name());
+        }
     }
 
     #[test]

@@ -29,6 +29,7 @@ pub(super) struct NoChurnWhenHealthy {
     confirmed: Recent<Who, u64>,
     /// Who leads safely, and under which token.
     leader: Option<(Who, u64)>,
+    compared: u64,
 }
 
 impl NoChurnWhenHealthy {
@@ -39,6 +40,7 @@ impl NoChurnWhenHealthy {
             sent: Recent::default(),
             confirmed: Recent::default(),
             leader: None,
+            compared: 0,
         }
     }
 
@@ -56,6 +58,7 @@ impl NoChurnWhenHealthy {
 
     fn leads_on(&mut self, who: Who, token: u64) {
         if self.confirmed.get(who) == Some(&token) && self.terms.is_answered_in_time(who) {
+            self.compared += u64::from(self.leader == Some((who, token)));
             self.leader = Some((who, token));
         }
     }
@@ -71,6 +74,10 @@ impl NoChurnWhenHealthy {
 impl Property for NoChurnWhenHealthy {
     fn name(&self) -> &'static str {
         "no-churn-when-healthy"
+    }
+
+    fn compared(&self) -> u64 {
+        self.compared
     }
 
     fn assumes(&self) -> &'static [Assumption] {

@@ -1,5 +1,6 @@
 //! **Theorem (sections 5 and 6).** The lease of a tenure is not handed back while work of that tenure is under
-//! way, nor does such work begin afterwards; and nobody campaigns while its own work is under way.
+//! way, nor does such work begin afterwards; and nobody campaigns while its own work is under way. Nor while a
+//! callback about the end of its tenure is.
 //!
 //! Judged where the candidate sends the release, as its holder alone can: two stores that both take
 //! themselves for the primary may grant one token in the same microsecond, so a release at the store does
@@ -21,11 +22,18 @@ pub(super) struct NoReleaseUnderWork {
     under_way: Vec<(Who, u64)>,
     /// The last tenure that each handed back.
     handed_back: Recent<Who, u64>,
+    /// The last tenure that each has worked under.
+    worked: Recent<Who, u64>,
+    compared: u64,
 }
 
 impl Property for NoReleaseUnderWork {
     fn name(&self) -> &'static str {
         "no-release-under-work"
+    }
+
+    fn compared(&self) -> u64 {
+        self.compared
     }
 
     fn assumes(&self) -> &'static [Assumption] {
@@ -39,14 +47,17 @@ impl Property for NoReleaseUnderWork {
                     return Err(format!("{who:?} works under token {token}, and handed it back"));
                 }
                 self.under_way.push((who, token));
+                self.worked.insert(who, token);
             }
-            Event::WorkEnded { who, token, .. } => {
+            Event::CallbackBegan { who, token } => self.under_way.push((who, token)),
+            Event::WorkEnded { who, token, .. } | Event::CallbackEnded { who, token } => {
                 if let Some(index) = self.under_way.iter().position(|work| *work == (who, token)) {
                     self.under_way.swap_remove(index);
                 }
             }
             Event::Crashed { who } => self.under_way.retain(|(worker, _)| *worker != who),
             Event::Sent { who, request: Asked::Release { token }, .. } => {
+                self.compared += u64::from(self.worked.get(who) == Some(&token));
                 if self.under_way.contains(&(who, token)) {
                     return Err(format!(
                         "{who:?} hands token {token} back while it works under it"

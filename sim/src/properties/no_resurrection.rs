@@ -23,11 +23,12 @@ use crate::trace::{Event, Who};
 pub(super) struct NoResurrection {
     is_exact: bool,
     candidates: Recent<Who, Candidate>,
+    compared: u64,
 }
 
 impl NoResurrection {
     pub(super) fn new(terms: &Terms) -> Self {
-        Self { is_exact: terms.tick <= 1, candidates: Recent::default() }
+        Self { is_exact: terms.tick <= 1, candidates: Recent::default(), compared: 0 }
     }
 }
 
@@ -56,6 +57,10 @@ impl Property for NoResurrection {
         "no-resurrection"
     }
 
+    fn compared(&self) -> u64 {
+        self.compared
+    }
+
     fn assumes(&self) -> &'static [crate::plan::Assumption] {
         &[Assumption::OneMemory, Assumption::CandidateClocks]
     }
@@ -65,7 +70,8 @@ impl Property for NoResurrection {
             Event::Leads { who, token } => {
                 let candidate = self.candidates.of(who);
                 candidate.answers(Some(token));
-                later(who, token, candidate.over.max(candidate.stepped_down))
+                let over = candidate.over.max(candidate.stepped_down);
+                self.later(who, token, over)
             }
             Event::LeadsNoMore { who } => {
                 self.candidates.of(who).answers(None);
@@ -75,7 +81,8 @@ impl Property for NoResurrection {
                 Err(format!("{who:?} is elected under token {token}, and its claim is over"))
             }
             Event::Elected { who, token, .. } | Event::Renewed { who, token, .. } => {
-                later(who, token, self.candidates.of(who).stepped_down)
+                let over = self.candidates.of(who).stepped_down;
+                self.later(who, token, over)
             }
             Event::SteppedDown { who, token, .. } => {
                 let candidate = self.candidates.of(who);
@@ -87,11 +94,14 @@ impl Property for NoResurrection {
     }
 }
 
-fn later(who: Who, token: u64, over: u64) -> Result<(), String> {
-    if token > over {
-        return Ok(());
+impl NoResurrection {
+    fn later(&mut self, who: Who, token: u64, over: u64) -> Result<(), String> {
+        self.compared += u64::from(over > 0);
+        if token > over {
+            return Ok(());
+        }
+        Err(format!("{who:?} leads under token {token} again; its tenure of token {over} is over"))
     }
-    Err(format!("{who:?} leads under token {token} again; its tenure of token {over} is over"))
 }
 
 #[cfg(test)]

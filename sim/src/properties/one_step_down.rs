@@ -16,6 +16,7 @@ use crate::trace::{Event, Who};
 pub(super) struct OneStepDown {
     /// The token under which each candidate says that it leads.
     leads: Recent<Who, u64>,
+    compared: u64,
 }
 
 impl Property for OneStepDown {
@@ -23,11 +24,17 @@ impl Property for OneStepDown {
         "one-step-down-per-election"
     }
 
+    fn compared(&self) -> u64 {
+        self.compared
+    }
+
     fn assumes(&self) -> &'static [Assumption] {
         &[Assumption::OneMemory]
     }
 
     fn observe(&mut self, _: True, event: &Event) -> Result<(), String> {
+        let is_an_end = matches!(event, Event::SteppedDown { .. });
+        self.compared += u64::from(is_an_end);
         match *event {
             Event::Elected { who, token, .. } => match self.leads.insert(who, token) {
                 Some(before) => Err(format!(

@@ -11,6 +11,8 @@ pub(super) struct Order {
     grants: u32,
     /// Place and token of the newest tenure that has written.
     newest: (u32, u64),
+    /// How often a tenure has written after another one.
+    pub(super) compared: u64,
 }
 
 impl Order {
@@ -26,6 +28,7 @@ impl Order {
             return Err(format!("{who:?} wrote under token {token}, which was never granted"));
         };
         let (newest, newer) = self.newest;
+        self.compared += u64::from(newest > 0 && place != newest);
         if place < newest {
             return Err(format!("{who:?} wrote under token {token} after a write under {newer}"));
         }

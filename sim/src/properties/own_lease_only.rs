@@ -28,6 +28,7 @@ pub(super) struct OwnLeaseOnly {
     newest: u32,
     /// What the next one begins with, if nothing is lost.
     handed_on: Record,
+    compared: u64,
 }
 
 /// What a server should still have, as it was left.
@@ -43,9 +44,14 @@ impl Property for OwnLeaseOnly {
         "own-lease-only"
     }
 
+    fn compared(&self) -> u64 {
+        self.compared
+    }
+
     fn observe(&mut self, _: True, event: &Event) -> Result<(), String> {
         match event {
             Event::Store(step) => {
+                self.compared += 1;
                 self.untouched(step)
                     .and_then(|()| allowed(step))
                     .map_err(|broken| format!("{broken}: {step:?}"))?;
@@ -118,6 +124,14 @@ pub(crate) fn allowed(step: &StoreStep) -> Result<(), Broken> {
         }
         (Asked::Acquire { .. }, Answer::Held) => {
             ensure(live.is_some() && own.is_none(), "refused as held, and no other holds it")?;
+            unchanged(step)
+        }
+        // The record of the trace has no settings in it: `contract.rs` and its tests say when.
+        (Asked::Acquire { .. }, Answer::Refused) => {
+            ensure(
+                step.before.is_some() && own.is_none(),
+                "refused, and there is nothing to contradict",
+            )?;
             unchanged(step)
         }
         (Asked::Acquire { seen }, Answer::Stale) => {

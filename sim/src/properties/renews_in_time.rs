@@ -7,7 +7,7 @@
 //! has ended.
 //!
 //! Rests on clocks of candidates that were not put back, and on a process that lives once. Of one that stands
-//! still nothing is asked until it has sent its next renewal.
+//! still, or whose driver gets no turn, nothing is asked until it has sent its next renewal.
 
 use super::recent::Recent;
 use super::{Property, Terms, time};
@@ -26,11 +26,12 @@ pub(super) struct RenewsInTime {
     sent: Recent<Who, Option<(True, Asked)>>,
     /// By when each leader has to send a renewal, if that is known.
     due: Recent<Who, Option<True>>,
+    compared: u64,
 }
 
 impl RenewsInTime {
     pub(super) fn new(terms: &Terms) -> Self {
-        Self { terms: terms.clone(), sent: Recent::default(), due: Recent::default() }
+        Self { terms: terms.clone(), sent: Recent::default(), due: Recent::default(), compared: 0 }
     }
 
     /// When it has to renew, having sent that request then.
@@ -57,7 +58,10 @@ impl RenewsInTime {
 
     fn sent(&mut self, at: True, who: Who, request: Asked) {
         self.sent.insert(who, Some((at, request)));
-        if matches!(request, Asked::Renew { .. }) && self.due.get(who).is_some() {
+        if matches!(request, Asked::Renew { .. })
+            && let Some(due) = self.due.get(who)
+        {
+            self.compared += u64::from(due.is_some());
             let due = self.next(at, who, request);
             self.due.insert(who, Some(due));
         }
@@ -78,6 +82,10 @@ impl Property for RenewsInTime {
         "renews-in-time"
     }
 
+    fn compared(&self) -> u64 {
+        self.compared
+    }
+
     fn assumes(&self) -> &'static [Assumption] {
         &[Assumption::CandidateClocks, Assumption::OneMemory]
     }
@@ -86,7 +94,9 @@ impl Property for RenewsInTime {
         self.in_time(at)?;
         match *event {
             Event::Leads { who, .. } => self.leads(at, who),
-            Event::Fault { kind, node: Some(node) } if FaultKind::STAND_STILL.contains(&kind) => {
+            Event::Fault { kind, node: Some(node) }
+                if FaultKind::STAND_STILL.contains(&kind) || kind == FaultKind::Starve =>
+            {
                 let stops = self.due.iter_mut().filter(|(who, _)| who.node == node);
                 stops.for_each(|(_, due)| *due = None);
                 let stops = self.sent.iter_mut().filter(|(who, _)| who.node == node);

@@ -1,12 +1,14 @@
 //! **Theorem (G9).** A candidate that is asked to hand over or to leave is done with it within its longest
 //! stop, whatever the network does: its work has ended or was dropped, and its lease was handed back, or that
-//! was tried for long enough.
+//! was tried for long enough. `StopError::StillRunning` is a violation, unless the driver got no turn meanwhile or
+//! the clock was put forward.
 //!
 //! The longest stop is what `Config::explain` says: by a slow clock it takes up to `1 / (1 - rho)` of that.
 //! Engines that move in ticks round up at each step of the way.
 //!
 //! Rests on clocks that were not put back, and on a process that lives once. Nothing is asked of one that stands
-//! still meanwhile: who does not run can't end anything.
+//! still meanwhile: who does not run can't end anything. A driver that gets no turn excuses those alone that leave,
+//! some of which nobody waits for; whoever waits for a resignation is told in time all the same.
 
 use super::recent::Recent;
 use super::{Property, Terms, time};
@@ -23,11 +25,26 @@ pub(super) struct ResignedWithin {
     terms: Terms,
     /// By when each candidate that was asked to resign has to be done with it.
     due: Recent<Who, True>,
+    /// Those of them that leave.
+    leaving: Vec<Who>,
+    /// The nodes whose driver gets no turn, as often as there are reasons.
+    starving: Vec<usize>,
+    /// The candidates that were asked to resign, and may be told that work still runs: their driver got no turn for a
+    /// while since, or their clock was put forward beyond all bounds at once.
+    excused: Vec<Who>,
+    compared: u64,
 }
 
 impl ResignedWithin {
     pub(super) fn new(terms: &Terms) -> Self {
-        Self { terms: terms.clone(), due: Recent::default() }
+        Self {
+            terms: terms.clone(),
+            due: Recent::default(),
+            leaving: Vec::new(),
+            starving: Vec::new(),
+            excused: Vec::new(),
+            compared: 0,
+        }
     }
 
     /// Whoever is asked again meanwhile is done with both at once.
@@ -37,6 +54,33 @@ impl ResignedWithin {
             let takes = limits.at_most(limits.longest_stop) + ROUNDED * self.terms.tick;
             self.due.insert(who, at.saturating_add(takes));
         }
+        if self.starving.contains(&who.node) {
+            self.excused.push(who);
+        }
+    }
+
+    fn leaves(&mut self, who: Who) {
+        self.leaving.push(who);
+        if self.starving.contains(&who.node) {
+            self.due.insert(who, True::MAX);
+        }
+    }
+
+    fn starves(&mut self, node: usize) {
+        self.starving.push(node);
+        self.excuses(node);
+        for who in self.leaving.iter().filter(|who| who.node == node) {
+            self.due.insert(*who, True::MAX);
+        }
+    }
+
+    fn excuses(&mut self, node: usize) {
+        self.excused.extend(self.due.iter().map(|(who, _)| *who).filter(|who| who.node == node));
+    }
+
+    fn forget(&mut self, who: Who) {
+        self.leaving.retain(|other| *other != who);
+        self.excused.retain(|other| *other != who);
     }
 
     fn in_time(&self, at: True) -> Result<(), String> {
@@ -54,6 +98,10 @@ impl Property for ResignedWithin {
         "resigned-within"
     }
 
+    fn compared(&self) -> u64 {
+        self.compared
+    }
+
     fn assumes(&self) -> &'static [Assumption] {
         &[Assumption::CandidateClocks, Assumption::OneMemory]
     }
@@ -61,9 +109,32 @@ impl Property for ResignedWithin {
     fn observe(&mut self, at: True, event: &Event) -> Result<(), String> {
         self.in_time(at)?;
         match *event {
-            Event::ResignAsked { who, .. } => self.asked(at, who),
-            Event::Withdrawn { who } | Event::Crashed { who } => {
+            Event::ResignAsked { who, hold_off } => {
+                self.asked(at, who);
+                if hold_off.is_none() {
+                    self.leaves(who);
+                }
+            }
+            Event::Withdrawn { who, done } => {
+                let is_due = self.due.remove(who).is_some_and(|due| due < True::MAX);
+                self.compared += u64::from(is_due);
+                if is_due && !done && !self.excused.contains(&who) {
+                    return Err(format!(
+                        "{who:?} was told that work still runs, which its driver drops"
+                    ));
+                }
+                self.forget(who);
+            }
+            Event::Crashed { who } => {
                 self.due.remove(who);
+                self.forget(who);
+            }
+            Event::Fault { kind: FaultKind::Starve, node: Some(node) } => self.starves(node),
+            Event::Fault { kind: FaultKind::ClockStep, node: Some(node) } => self.excuses(node),
+            Event::Healed { kind: FaultKind::Starve, node: Some(node) } => {
+                if let Some(place) = self.starving.iter().position(|starves| *starves == node) {
+                    self.starving.swap_remove(place);
+                }
             }
             Event::Fault { kind, node: Some(node) } if FaultKind::STAND_STILL.contains(&kind) => {
                 let stops = self.due.iter_mut().filter(|(who, _)| who.node == node);
@@ -116,6 +187,35 @@ mod tests {
         let stops = |node| at(20, Event::Fault { kind: FaultKind::Suspend, node: Some(node) });
         holds(judge(), &[asked(), stops(0), Seen::End(900)]);
         fails(judge(), &[asked(), stops(1), Seen::End(119)]);
+    }
+
+    #[test]
+    fn a_driver_without_turns_excuses_those_that_leave() {
+        let starves = at(20, Event::Fault { kind: FaultKind::Starve, node: Some(0) });
+        let earlier = at(5, Event::Fault { kind: FaultKind::Starve, node: Some(0) });
+        let again = at(6, Event::Healed { kind: FaultKind::Starve, node: Some(0) });
+        holds(judge(), &[asked(), starves.clone(), Seen::End(900)]);
+        holds(judge(), &[earlier.clone(), asked(), Seen::End(900)]);
+        fails(judge(), &[earlier, again, asked(), Seen::End(119)]);
+        let resigns = at(10, resign_asked(n(0), Some(7)));
+        fails(judge(), &[resigns, starves, Seen::End(119)]);
+    }
+
+    #[test]
+    fn work_that_still_runs_needs_an_excuse() {
+        let gave_up = at(118, Event::Withdrawn { who: n(0), done: false });
+        let resigns = at(10, resign_asked(n(0), Some(7)));
+        let what = fails(judge(), &[resigns.clone(), gave_up.clone()]);
+        assert_eq!(what, "n0 was told that work still runs, which its driver drops");
+        let starves = |at_ns| at(at_ns, Event::Fault { kind: FaultKind::Starve, node: Some(0) });
+        let heals = at(30, Event::Healed { kind: FaultKind::Starve, node: Some(0) });
+        holds(judge(), &[resigns.clone(), starves(20), heals, gave_up.clone()]);
+        holds(judge(), &[starves(5), resigns.clone(), gave_up.clone()]);
+        for kind in [FaultKind::Pause, FaultKind::ClockStep] {
+            let fault = |node| at(20, Event::Fault { kind, node: Some(node) });
+            holds(judge(), &[resigns.clone(), fault(0), gave_up.clone()]);
+            fails(judge(), &[resigns.clone(), fault(1), gave_up.clone()]);
+        }
     }
 
     #[test]

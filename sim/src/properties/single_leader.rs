@@ -18,7 +18,7 @@
 use super::{Leader, Property, time};
 use crate::clock::True;
 use crate::plan::Assumption;
-use crate::trace::Event;
+use crate::trace::{Event, Who};
 
 /// No two at once.
 #[derive(Debug, Default)]
@@ -27,11 +27,18 @@ pub(super) struct SingleLeader {
     leading: Vec<Leader>,
     /// When the last of them began.
     since: True,
+    /// Who began last.
+    last: Option<Who>,
+    compared: u64,
 }
 
 impl Property for SingleLeader {
     fn name(&self) -> &'static str {
         "single-leader"
+    }
+
+    fn compared(&self) -> u64 {
+        self.compared
     }
 
     fn assumes(&self) -> &'static [Assumption] {
@@ -50,6 +57,9 @@ impl Property for SingleLeader {
                 self.leading.retain(|leader| leader.who != who);
                 self.leading.push(Leader { who, token });
                 self.since = at;
+                // Without another leader before it there is nothing that it could overlap with.
+                let last = self.last.replace(who);
+                self.compared += u64::from(last.is_some_and(|last| last != who));
             }
             Event::LeadsNoMore { who } | Event::Crashed { who } => {
                 self.leading.retain(|leader| leader.who != who);

@@ -17,6 +17,7 @@ use crate::trace::{Asked, Event, Who};
 pub(super) struct StaysOut {
     terms: Terms,
     candidates: Recent<Who, Candidate>,
+    compared: u64,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -29,7 +30,7 @@ struct Candidate {
 
 impl StaysOut {
     pub(super) fn new(terms: &Terms) -> Self {
-        Self { terms: terms.clone(), candidates: Recent::default() }
+        Self { terms: terms.clone(), candidates: Recent::default(), compared: 0 }
     }
 
     fn withdrawn(&mut self, at: True, who: Who) {
@@ -50,6 +51,10 @@ impl Property for StaysOut {
         "stays-out"
     }
 
+    fn compared(&self) -> u64 {
+        self.compared
+    }
+
     fn assumes(&self) -> &'static [Assumption] {
         &[Assumption::OneMemory]
     }
@@ -60,9 +65,10 @@ impl Property for StaysOut {
             Event::CampaignAsked { who } => {
                 *self.candidates.of(who) = Candidate { hold_off: Some(0), out_until: 0 };
             }
-            Event::Withdrawn { who } => self.withdrawn(at, who),
+            Event::Withdrawn { who, done: true } => self.withdrawn(at, who),
             Event::Sent { who, request: Asked::Acquire { .. }, .. } => {
                 let out_until = self.candidates.of(who).out_until;
+                self.compared += u64::from(out_until > 0 && self.terms.nobody_counts_too_fast);
                 if at < out_until && self.terms.nobody_counts_too_fast {
                     let until = match out_until {
                         True::MAX => "it is asked to".to_owned(),

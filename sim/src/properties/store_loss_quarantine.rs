@@ -1,5 +1,6 @@
 //! **Theorem (G6).** Nobody begins to lead under a token that a server has granted before
-//! `quarantine / (1 + rho)` of true time have gone by since that server's first grant: by then no lease
+//! `quarantine / (1 + rho)` of true time have gone by since that server's first grant, or
+//! `(TTL + quarantine) / (1 + rho)` since its first renewal, whichever is earlier: by then no lease
 //! is left that an earlier server granted and this one has not seen. So also on the very first server,
 //! which can't know that it is the first, unless it is told to trust an empty store.
 //!
@@ -24,37 +25,56 @@ use crate::trace::{Answer, Event, StoreStep, Who};
 #[derive(Debug)]
 pub(super) struct StoreLossQuarantine {
     least: u64,
+    /// The same, since the first renewal.
+    since_renewal: u64,
     first_leader_waits: bool,
     /// Until when nobody leads by each server's grants.
     until: Recent<u32, Option<True>>,
     /// Which server granted which token.
     granted: Recent<u64, u32>,
+    compared: u64,
 }
 
 impl StoreLossQuarantine {
     pub(super) fn new(terms: &Terms) -> Self {
         let drifts = terms.candidates.iter().map(|limits| limits.drift_ppm);
-        let waits = on_fastest_clock(terms.quarantine, drifts.max().unwrap_or(0));
+        let drift = drifts.max().unwrap_or(0);
+        let least = |nanos| on_fastest_clock(nanos, drift).saturating_sub(2 * terms.tick);
         Self {
-            least: waits.saturating_sub(2 * terms.tick),
+            least: least(terms.quarantine),
+            since_renewal: least(terms.shortest_ttl.saturating_add(terms.quarantine)),
             first_leader_waits: terms.first_leader_waits,
             until: Recent::default(),
             granted: Recent::default(),
+            compared: 0,
         }
     }
 
     fn stepped(&mut self, at: True, step: &StoreStep) {
-        if let Answer::Granted { .. } = step.answer {
-            self.until.of(step.server).get_or_insert(at.saturating_add(self.least));
+        let waits = match step.answer {
+            Answer::Granted { .. } => Some(self.least),
+            Answer::Renewed => Some(self.since_renewal),
+            _ => None,
+        };
+        if let Some(waits) = waits {
+            self.knows(at, step.server, waits);
         }
         if let Some(token) = new_tenure(step) {
             self.granted.insert(token, step.server);
         }
     }
 
-    fn leads(&self, at: True, who: Who, token: u64) -> Result<(), String> {
+    /// A server begins to keep the history of all its elections, or has begun before.
+    fn knows(&mut self, at: True, server: u32, waits: u64) {
+        let until = at.saturating_add(waits);
+        let first = self.until.of(server);
+        *first = Some(first.map_or(until, |known| known.min(until)));
+    }
+
+    fn leads(&mut self, at: True, who: Who, token: u64) -> Result<(), String> {
         match self.granted.get(token) {
             Some(&server) if server > 0 || self.first_leader_waits => {
+                self.compared += 1;
                 match self.until.get(server) {
                     Some(&Some(until)) if at < until => Err(format!(
                         "{who:?} leads under token {token}, by a grant of server {server}, of which \
@@ -74,6 +94,10 @@ impl Property for StoreLossQuarantine {
         "store-loss-quarantine"
     }
 
+    fn compared(&self) -> u64 {
+        self.compared
+    }
+
     fn assumes(&self) -> &'static [Assumption] {
         &[Assumption::StoreClock, Assumption::Waits, Assumption::LossIsFinal]
     }
@@ -81,6 +105,10 @@ impl Property for StoreLossQuarantine {
     fn observe(&mut self, at: True, event: &Event) -> Result<(), String> {
         match event {
             Event::Store(step) => self.stepped(at, step),
+            Event::Elsewhere { server, granted, .. } => {
+                let waits = if *granted { self.least } else { self.since_renewal };
+                self.knows(at, *server, waits);
+            }
             Event::Leads { who, token } => return self.leads(at, *who, *token),
             _ => {}
         }
@@ -123,6 +151,21 @@ mod tests {
         let next = vec![at(1_060, next)];
         holds(property(), &[lost(), next.clone(), vec![at(1_099, leads(n(2), 9))]].concat());
         fails(property(), &[lost(), next, vec![at(1_098, leads(n(2), 9))]].concat());
+    }
+
+    #[test]
+    fn the_servers_first_grant_may_be_another_elections() {
+        let terms =
+            Terms { quarantine: 112, shortest_ttl: 500, first_leader_waits: true, ..terms() };
+        let history = |granted| {
+            let mut history = lost();
+            history.insert(3, at(900, Event::Elsewhere { server: 1, granted, knew_more: false }));
+            history.push(at(1_000, leads(n(1), 8)));
+            history
+        };
+        holds(StoreLossQuarantine::new(&terms), &history(true));
+        // A first renewal makes it wait for longer than its own first grant does.
+        fails(StoreLossQuarantine::new(&terms), &history(false));
     }
 
     #[test]

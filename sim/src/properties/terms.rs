@@ -17,6 +17,12 @@ pub struct Terms {
     pub candidates: Vec<Limits>,
     /// The quarantine, if all candidates have the same one; the shortest otherwise.
     pub quarantine: u64,
+    /// The longest quarantine of any candidate.
+    pub longest_quarantine: u64,
+    /// The shortest TTL of any candidate.
+    pub shortest_ttl: u64,
+    /// The longest TTL of any candidate.
+    pub longest_ttl: u64,
     /// Whether also the very first server makes its first leader wait for all of it: it does not trust
     /// an empty store, and no candidate counts too fast.
     pub first_leader_waits: bool,
@@ -81,6 +87,17 @@ pub(super) fn on_slowest_clock(nanos: u64, drift_ppm: u32) -> u64 {
 }
 
 impl Terms {
+    /// What is known of every run of an engine of that step.
+    pub(super) fn of_engine(tick: Duration) -> Self {
+        Self { tick: nanos(tick), ..Self::default() }
+    }
+
+    /// Whether candidates have handles that can be asked before their driver hears of it: not in an engine without
+    /// ticks, where they are the state machine alone.
+    pub(super) fn has_handles(&self) -> bool {
+        self.tick != 1
+    }
+
     /// The terms of a plan's run in an engine of that step.
     pub fn of(plan: &Plan, configs: &[Config], tick: Duration) -> Self {
         let candidates = configs.iter().map(|config| Limits {
@@ -94,10 +111,15 @@ impl Terms {
             poll_bound: nanos(config.poll_bound()),
             longest_stop: nanos(config.explain().longest_stop),
         });
+        let ttls = || configs.iter().map(|config| nanos(config.ttl()));
+        let quarantines = || configs.iter().map(|config| nanos(config.quarantine()));
         let nobody_counts_too_fast = !counts_too_fast(plan, configs);
         Self {
             candidates: candidates.collect(),
-            quarantine: configs.iter().map(|config| nanos(config.quarantine())).min().unwrap_or(0),
+            quarantine: quarantines().min().unwrap_or(0),
+            longest_quarantine: quarantines().max().unwrap_or(0),
+            shortest_ttl: ttls().min().unwrap_or(0),
+            longest_ttl: ttls().max().unwrap_or(0),
             first_leader_waits: !plan.store.trust_empty_store && nobody_counts_too_fast,
             nobody_counts_too_fast,
             progress_bound: nanos(plan.progress_bound(configs)),

@@ -23,6 +23,7 @@ pub(super) struct TokenMonotonic {
     newest: u64,
     /// Each candidate's last token.
     last: Recent<Who, u64>,
+    compared: u64,
 }
 
 impl TokenMonotonic {
@@ -30,6 +31,7 @@ impl TokenMonotonic {
         if token <= self.newest {
             return Err(format!("the store granted token {token} after token {}", self.newest));
         }
+        self.compared += u64::from(self.newest > 0);
         self.newest = token;
         self.granted.insert(token, None);
         Ok(())
@@ -56,6 +58,10 @@ impl TokenMonotonic {
 impl Property for TokenMonotonic {
     fn name(&self) -> &'static str {
         "token-monotonic"
+    }
+
+    fn compared(&self) -> u64 {
+        self.compared
     }
 
     fn assumes(&self) -> &'static [crate::plan::Assumption] {

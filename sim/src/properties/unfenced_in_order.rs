@@ -26,6 +26,10 @@ impl Property for UnfencedInOrder {
         "unfenced-in-order"
     }
 
+    fn compared(&self) -> u64 {
+        self.order.compared
+    }
+
     fn assumes(&self) -> &'static [Assumption] {
         &[
             Assumption::PromptEffects,

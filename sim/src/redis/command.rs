@@ -43,6 +43,8 @@ pub(super) enum Handler {
 enum Flag {
     /// Refused by a replica.
     Write,
+    /// Refused by a master whose memory is used up.
+    DenyOom,
     /// Refused within a script.
     NoScript,
     /// Allowed before authentication.
@@ -51,21 +53,21 @@ enum Flag {
     Subscriber,
 }
 
-use Flag::{NoAuth, NoScript, Subscriber, Write};
+use Flag::{DenyOom, NoAuth, NoScript, Subscriber, Write};
 
 const CONTAINERS: [&str; 3] = ["client", "config", "script"];
 
 const COMMANDS: &[Command] = &[
     on_server("hmget", -3, &[], hashes::hmget),
-    on_server("hset", -4, &[Write], hashes::hset),
+    on_server("hset", -4, &[Write, DenyOom], hashes::hset),
     on_server("hget", 3, &[], hashes::hget),
     on_server("hgetall", 2, &[], hashes::hgetall),
     on_server("hdel", -3, &[Write], hashes::hdel),
     on_server("hlen", 2, &[], hashes::hlen),
-    on_server("hincrby", 4, &[Write], hashes::hincrby),
+    on_server("hincrby", 4, &[Write, DenyOom], hashes::hincrby),
     on_server("get", 2, &[], strings::get),
-    on_server("set", -3, &[Write], strings::set),
-    on_server("incr", 2, &[Write], strings::incr),
+    on_server("set", -3, &[Write, DenyOom], strings::set),
+    on_server("incr", 2, &[Write, DenyOom], strings::incr),
     on_server("del", -2, &[Write], keys::del),
     on_server("exists", -2, &[], keys::exists),
     on_server("type", 2, &[], keys::type_of),
@@ -127,6 +129,9 @@ pub(super) fn admit(
     if !command.has(NoAuth) && session.is_some_and(|session| !session.authenticated) {
         return Err(Refusal::NoAuth);
     }
+    if command.has(DenyOom) {
+        refuse_without_memory(server)?;
+    }
     refuse_write_on_replica(server, command)?;
     if !command.has(Subscriber) && session.is_some_and(Session::is_resp2_subscriber) {
         return Err(Refusal::Subscriber(command.name));
@@ -134,8 +139,9 @@ pub(super) fn admit(
     Ok(command)
 }
 
-/// Runs a command on behalf of a script, whose own admission stands for the session's.
-pub(super) fn run_from_script(call: &mut Call<'_>) -> Answer {
+/// Runs a command on behalf of a script, whose own admission stands for the session's. A script that has
+/// written something is let finish, also without memory.
+pub(super) fn run_from_script(call: &mut Call<'_>, is_exempt: &mut bool) -> Answer {
     let command = look_up(call.args).map_err(|refusal| match refusal {
         Refusal::Arity(_) => Refusal::ArityFromScript,
         _ => Refusal::UnknownFromScript,
@@ -144,6 +150,10 @@ pub(super) fn run_from_script(call: &mut Call<'_>) -> Answer {
         return Err(Refusal::NotFromScript);
     }
     refuse_write_on_replica(call.server, command)?;
+    if command.has(DenyOom) && !*is_exempt {
+        refuse_without_memory(call.server)?;
+    }
+    *is_exempt |= command.has(Write);
     match command.handler {
         Handler::Server(run) => run(call),
         Handler::Script(_) => Err(Refusal::NotFromScript),
@@ -151,10 +161,22 @@ pub(super) fn run_from_script(call: &mut Call<'_>) -> Answer {
 }
 
 fn refuse_write_on_replica(server: &Server, command: &Command) -> Result<(), Refusal> {
-    if command.has(Write) && server.settings.role == Role::Replica {
-        return Err(Refusal::ReadOnly);
+    if command.has(Write) { refuse_on_replica(server) } else { Ok(()) }
+}
+
+pub(super) fn refuse_on_replica(server: &Server) -> Result<(), Refusal> {
+    match server.settings.role {
+        Role::Master => Ok(()),
+        Role::Replica => Err(Refusal::ReadOnly),
     }
-    Ok(())
+}
+
+/// A replica takes what its master sends, however much that is.
+pub(super) fn refuse_without_memory(server: &Server) -> Result<(), Refusal> {
+    match server.settings.role {
+        Role::Master if server.settings.full => Err(Refusal::OutOfMemory),
+        Role::Master | Role::Replica => Ok(()),
+    }
 }
 
 fn look_up(args: &[Bytes]) -> Result<&'static Command, Refusal> {

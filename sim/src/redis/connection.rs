@@ -83,6 +83,7 @@ impl Open<'_> {
                 Some(_) => {}
             }
             if self.redis.server.borrow().stalled {
+                self.redis.server.borrow_mut().kept_waiting |= !input.bytes.is_empty();
                 return Next::GoOn;
             }
             match take_command(&mut input.bytes) {

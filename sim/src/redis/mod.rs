@@ -13,6 +13,7 @@
 mod command;
 mod commands;
 mod connection;
+mod header;
 mod keyspace;
 mod lua;
 mod refusal;
@@ -46,6 +47,9 @@ pub struct Settings {
     pub role: Role,
     /// What INFO and CONFIG GET answer. Nothing is ever evicted.
     pub maxmemory_policy: String,
+    /// Whether as much memory is used as `maxmemory` allows: a master then refuses commands that may take
+    /// more.
+    pub full: bool,
     /// The password of the default user; none lets everybody in.
     pub password: Option<String>,
 }
@@ -56,6 +60,7 @@ impl Default for Settings {
             seed: 0,
             role: Role::Master,
             maxmemory_policy: "noeviction".to_owned(),
+            full: false,
             password: None,
         }
     }
@@ -131,10 +136,20 @@ impl Redis {
         self.server.borrow_mut().set_role(role);
     }
 
+    /// Uses up the memory, or frees some.
+    pub fn fill(&self, on: bool) {
+        self.server.borrow_mut().settings.full = on;
+    }
+
     /// While on, connections' commands are neither executed nor answered; their input queues, the
     /// end of a connection behind it, and is worked off afterwards.
     pub fn stall(&self, on: bool) {
         self.server.borrow_mut().stall(on);
+    }
+
+    /// Whether some command has come in while it was stalled, and still waits.
+    pub fn has_kept_waiting(&self) -> bool {
+        self.server.borrow().kept_waiting
     }
 
     /// A copy of the data.

@@ -18,6 +18,8 @@ pub(super) enum Refusal {
     NoAuth,
     #[error("READONLY You can't write against a read only replica.")]
     ReadOnly,
+    #[error("OOM command not allowed when used memory > 'maxmemory'.")]
+    OutOfMemory,
     #[error(
         "ERR Can't execute '{0}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context"
     )]
@@ -78,6 +80,14 @@ pub(super) enum Refusal {
     NegativeKeys,
     #[error("ERR Error compiling script (new function): {0}")]
     Compile(String),
+    #[error("ERR Invalid script shebang")]
+    Shebang,
+    #[error("ERR Unexpected engine in script shebang: {0}")]
+    ShebangEngine(String),
+    #[error("ERR Unknown lua shebang option: {0}")]
+    ShebangOption(String),
+    #[error("ERR Unexpected flag in script shebang: {0}")]
+    ShebangFlag(String),
     #[error("ERR SCRIPT FLUSH only support SYNC|ASYNC option")]
     ScriptFlush,
 

@@ -8,7 +8,8 @@ use bytes::Bytes;
 use mlua::Function;
 use sha1_smol::Sha1;
 
-use super::command::{Answer, is};
+use super::command::{Answer, is, refuse_on_replica, refuse_without_memory};
+use super::header::Header;
 use super::keyspace::integer;
 use super::lua::{Machine, Run};
 use super::refusal::Refusal;
@@ -27,14 +28,25 @@ pub(super) enum ScriptCommand {
 }
 
 pub(super) struct Scripts {
+    server: Rc<RefCell<Server>>,
     machine: Machine,
     /// By the lower-case SHA-1 of the text.
-    cache: RefCell<BTreeMap<String, Function>>,
+    cache: RefCell<BTreeMap<String, Script>>,
+}
+
+#[derive(Clone)]
+struct Script {
+    header: Header,
+    function: Function,
 }
 
 impl Scripts {
     pub(super) fn new(server: Rc<RefCell<Server>>) -> Self {
-        Self { machine: Machine::new(server), cache: RefCell::default() }
+        Self {
+            server: Rc::clone(&server),
+            machine: Machine::new(server),
+            cache: RefCell::default(),
+        }
     }
 
     pub(super) fn flush(&self) {
@@ -52,8 +64,8 @@ impl Scripts {
         match command {
             ScriptCommand::Eval => {
                 let (keys, values) = split_keys(args)?;
-                let (sha, function) = self.load(&args[1])?;
-                Ok(self.machine.run(&function, keys, values, Run { sha, session, now }))
+                let (sha, script) = self.load(&args[1])?;
+                self.call(&script, keys, values, Run { sha, session, now, is_exempt: false })
             }
             ScriptCommand::EvalSha => {
                 let sha = String::from_utf8_lossy(&args[1]).to_ascii_lowercase();
@@ -61,8 +73,8 @@ impl Scripts {
                     return Err(Refusal::NoScript);
                 }
                 let (keys, values) = split_keys(args)?;
-                let function = self.cache.borrow().get(&sha).cloned().ok_or(Refusal::NoScript)?;
-                Ok(self.machine.run(&function, keys, values, Run { sha, session, now }))
+                let script = self.cache.borrow().get(&sha).cloned().ok_or(Refusal::NoScript)?;
+                self.call(&script, keys, values, Run { sha, session, now, is_exempt: false })
             }
             ScriptCommand::Load => {
                 let (sha, _) = self.load(&args[2])?;
@@ -84,20 +96,35 @@ impl Scripts {
         }
     }
 
+    /// Runs a script unless what its first line says forbids it now.
+    fn call(&self, script: &Script, keys: &[Bytes], values: &[Bytes], mut run: Run) -> Answer {
+        if let Header::Writes { is_exempt } = script.header {
+            let server = self.server.borrow();
+            if !is_exempt {
+                refuse_without_memory(&server)?;
+            }
+            refuse_on_replica(&server)?;
+            run.is_exempt = is_exempt;
+        }
+        Ok(self.machine.run(&script.function, keys, values, run))
+    }
+
     fn forget(&self) -> Reply {
         self.flush();
         Reply::ok()
     }
 
     /// The compiled script, out of the cache if it is there.
-    fn load(&self, text: &[u8]) -> Result<(String, Function), Refusal> {
+    fn load(&self, text: &[u8]) -> Result<(String, Script), Refusal> {
         let sha = Sha1::from(text).digest().to_string();
-        if let Some(function) = self.cache.borrow().get(&sha) {
-            return Ok((sha, function.clone()));
+        if let Some(script) = self.cache.borrow().get(&sha) {
+            return Ok((sha, script.clone()));
         }
-        let function = self.machine.compile(text).map_err(Refusal::Compile)?;
-        self.cache.borrow_mut().insert(sha.clone(), function.clone());
-        Ok((sha, function))
+        let (header, body) = Header::split(text)?;
+        let function = self.machine.compile(body).map_err(Refusal::Compile)?;
+        let script = Script { header, function };
+        self.cache.borrow_mut().insert(sha.clone(), script.clone());
+        Ok((sha, script))
     }
 }
 

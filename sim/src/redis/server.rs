@@ -17,6 +17,8 @@ pub(super) struct Server {
     pub(super) replication_id: String,
     pub(super) started_at: u64,
     pub(super) stalled: bool,
+    /// Something has come in since it is.
+    pub(super) kept_waiting: bool,
     clock: Box<dyn Fn() -> u64>,
     /// Ordered, so that messages go out in the same order in each run.
     sessions: BTreeMap<SessionKey, Session>,
@@ -35,6 +37,7 @@ impl Server {
             replication_id: String::new(),
             started_at: clock(),
             stalled: false,
+            kept_waiting: false,
             clock,
             sessions: BTreeMap::new(),
             sessions_so_far: 0,
@@ -94,6 +97,7 @@ impl Server {
 
     pub(super) fn stall(&mut self, on: bool) {
         self.stalled = on;
+        self.kept_waiting &= on;
         self.wake_all();
     }
 

@@ -6,15 +6,18 @@ use super::item::{Item, Kind, seconds};
 use super::leases::Leases;
 use super::messages::Messages;
 use super::senders::Senders;
+use super::tokens::Tokens;
 use crate::clock::True;
 use crate::plan::FaultKind;
 use crate::properties::Violation;
-use crate::trace::{Entry, Event, Reason, Who};
+use crate::trace::{Asked, Entry, Event, Reason, Who};
 
 /// All that is drawn of a run, in no order.
 pub(super) fn items(entries: &[Entry], violations: &[Violation], end: True) -> Vec<Item> {
     let senders = Senders::of(entries);
-    let mut collected = Collected::default();
+    let tokens = Tokens::of(entries);
+    let mut collected =
+        Collected { leases: Leases::new(tokens.clone()), tokens, ..Collected::default() };
     for (index, Entry { at, event }) in entries.iter().enumerate() {
         collected.see(*at, index, event, &senders);
     }
@@ -40,6 +43,7 @@ struct Collected {
     /// At most one of a kind at each process.
     open: BTreeMap<(Who, Kind), Open>,
     faults: Vec<(FaultKind, Item)>,
+    tokens: Tokens,
     leases: Leases,
     messages: Messages,
     /// The highest token that a write has come with.
@@ -60,6 +64,7 @@ impl Collected {
                 }
             }
             Event::Fault { kind, node } => self.fault(at, kind, node),
+            Event::Effect { kind, node } => self.took_effect(at, kind, node),
             Event::Healed { kind, node } => self.healed(at, kind, node),
             Event::Calm => self.items.push(Item::new(Kind::Calm, None, at, "calm")),
             Event::Store(ref step) => {
@@ -71,17 +76,33 @@ impl Collected {
                 self.items.push(Item::new(Kind::StoreCrash, None, at, label));
                 self.leases.crash(at, keeps_data);
             }
-            Event::Sent { who, id, request } => self.messages.sent(at, entry, who, id, request),
+            Event::Sent { who, id, request } => {
+                // Whoever waits for a quarantine to end only renews: anything else is its end.
+                if !matches!(request, Asked::Renew { .. }) {
+                    self.close(at, who, Kind::Quarantine, "given up");
+                }
+                self.messages.sent(at, entry, who, id, request);
+            }
             Event::Answered { who, id, answer } => self.messages.answered(at, who, id, answer),
             Event::Message { who, to_store, fate } => {
                 self.items.extend(self.messages.met(at, who, to_store, fate));
             }
             Event::Hinted { who } => self.mark(at, who, Kind::Hint, "hint"),
-            Event::CampaignAsked { .. } => {}
+            Event::CampaignAsked { .. }
+            | Event::Elsewhere { .. }
+            | Event::WaitsToBeTold { .. }
+            | Event::LookBegan { .. }
+            | Event::LookEnded { .. }
+            | Event::CallbackBegan { .. }
+            | Event::CallbackEnded { .. } => {}
             Event::ResignAsked { who, .. } => {
                 self.mark(at, who, Kind::ResignAsked, "asked to resign");
             }
-            Event::Withdrawn { who } => self.mark(at, who, Kind::ResignAsked, "has resigned"),
+            Event::Withdrawn { who, done } => {
+                self.close(at, who, Kind::Quarantine, "resigned");
+                let label = if done { "has resigned" } else { "gave up on its resignation" };
+                self.mark(at, who, Kind::ResignAsked, label);
+            }
             Event::Elected { .. }
             | Event::Renewed { .. }
             | Event::SteppedDown { .. }
@@ -91,12 +112,13 @@ impl Collected {
                 self.open(who, item, True::MAX);
             }
             Event::Leads { who, token } => {
-                let item = Item::new(Kind::Leads, Some(who.node), at, token.to_string());
+                let item = Item::new(Kind::Leads, Some(who.node), at, self.tokens.name(token));
                 self.open(who, item.with("token", token), True::MAX);
             }
             Event::LeadsNoMore { who } => self.close(at, who, Kind::Leads, "answers no"),
             Event::WorkBegan { who, token } => {
-                let item = Item::new(Kind::Work, Some(who.node), at, format!("work of {token}"));
+                let label = format!("work of {}", self.tokens.name(token));
+                let item = Item::new(Kind::Work, Some(who.node), at, label);
                 self.open(who, item.with("token", token), True::MAX);
             }
             Event::WorkEnded { who, dropped, .. } => {
@@ -107,8 +129,8 @@ impl Collected {
                     if dropped { "dropped" } else { "ended by itself" },
                 );
             }
-            Event::Wrote { who, token, checked, accepted_by_fenced } => {
-                self.wrote(at, who, token, checked, accepted_by_fenced);
+            Event::Wrote { who, token, checked, takes_over, accepted_by_fenced } => {
+                self.wrote(at, who, token, (checked, takes_over), accepted_by_fenced);
             }
         }
     }
@@ -118,14 +140,15 @@ impl Collected {
         match *event {
             Event::Elected { who, token, claim_ends } => {
                 self.close(at, who, Kind::Quarantine, "elected");
-                let item = Item::new(Kind::Claim, Some(who.node), at, token.to_string());
+                let item = Item::new(Kind::Claim, Some(who.node), at, self.tokens.name(token));
                 self.open(who, item.with("token", token), claim_ends);
             }
             Event::Renewed { who, token, claim_ends } => {
                 if let Some(open) = self.open.get_mut(&(who, Kind::Claim)) {
                     open.ends = claim_ends;
                 }
-                let item = Item::new(Kind::Renewal, Some(who.node), at, format!("renewed {token}"));
+                let label = format!("renewed {}", self.tokens.name(token));
+                let item = Item::new(Kind::Renewal, Some(who.node), at, label).with("token", token);
                 self.items.push(about(item, who).with("claims until", seconds(claim_ends)));
             }
             Event::SteppedDown { who, token, reason, drain_ends } => {
@@ -145,10 +168,12 @@ impl Collected {
         }
     }
 
-    fn wrote(&mut self, at: True, who: Who, token: u64, checked: True, accepted: bool) {
+    fn wrote(&mut self, at: True, who: Who, token: u64, meant: (True, bool), accepted: bool) {
+        let (checked, takes_over) = meant;
         let is_stale = token < self.written;
         self.written = self.written.max(token);
         let (tone, label) = match (accepted, is_stale) {
+            (true, false) if takes_over => ("accepted", "take-over accepted"),
             (true, false) => ("accepted", "write accepted"),
             (true, true) => ("stale", "stale write accepted by both sinks"),
             (false, _) => ("fenced", "stale write: fenced off, and taken by the unfenced sink"),
@@ -165,6 +190,17 @@ impl Collected {
             self.items.push(item);
         } else {
             self.faults.push((kind, item));
+        }
+    }
+
+    fn took_effect(&mut self, at: True, kind: FaultKind, node: Option<usize>) {
+        let lasting = self.faults.iter_mut().map(|(_, item)| item);
+        let known = self.items.iter_mut().chain(lasting);
+        let is_it = |item: &&mut Item| {
+            item.kind == Kind::Fault && item.node == node && item.label == kind.name()
+        };
+        if let Some(item) = known.filter(is_it).last() {
+            item.facts.push(("first effect", seconds(at)));
         }
     }
 
@@ -267,6 +303,7 @@ const fn concerns(kind: FaultKind) -> &'static str {
         | FaultKind::Crash
         | FaultKind::Resign
         | FaultKind::Leave
+        | FaultKind::Starve
         | FaultKind::Drift => "process",
     }
 }

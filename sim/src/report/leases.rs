@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use super::item::{Item, Kind, seconds};
 use super::senders::Senders;
+use super::tokens::Tokens;
 use crate::clock::True;
 use crate::trace::{Kept, StoreStep};
 
@@ -22,9 +23,14 @@ struct Open {
 pub(super) struct Leases {
     open: BTreeMap<u32, Open>,
     done: Vec<Item>,
+    tokens: Tokens,
 }
 
 impl Leases {
+    pub(super) fn new(tokens: Tokens) -> Self {
+        Self { tokens, ..Self::default() }
+    }
+
     /// A server has carried out a request.
     pub(super) fn step(&mut self, at: True, step: &StoreStep, senders: &Senders) {
         self.takes_over(at, step, senders);
@@ -64,10 +70,11 @@ impl Leases {
         let Kept { token, holder, lease_ends: ends, .. } = kept;
         let who = senders.who(holder);
         let name = who.map_or_else(|| "?".to_owned(), |who| format!("{who:?}"));
-        let mut item = Item::new(Kind::Lease, None, at, format!("{token} {name}"))
-            .with("token", token)
-            .with("holder", format!("{name}, id {holder:032x}"))
-            .with("server", u64::from(server));
+        let mut item =
+            Item::new(Kind::Lease, None, at, format!("{} {name}", self.tokens.name(token)))
+                .with("token", token)
+                .with("holder", format!("{name}, id {holder:032x}"))
+                .with("server", u64::from(server));
         item.holder = who.map(|who| who.node);
         self.open.insert(server, Open { token, holder, ends, item });
     }

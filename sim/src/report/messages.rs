@@ -127,6 +127,7 @@ fn answer_in_words(answer: Answer) -> String {
         Answer::Granted { token, waits: false } => format!("granted {token}"),
         Answer::Granted { token, waits: true } => format!("granted {token}, to wait"),
         Answer::Held => "held".to_owned(),
+        Answer::Refused => "refused for its settings".to_owned(),
         Answer::Stale => "stale".to_owned(),
         Answer::Renewed => "renewed".to_owned(),
         Answer::Superseded => "superseded".to_owned(),

@@ -21,6 +21,7 @@
 //! out the most common ones, and says so. Which node's request the store carried out is worked out where
 //! the trace does not say, and may be wrong where two nodes asked the same at the same time.
 
+mod causes;
 mod clocks;
 mod collect;
 mod item;
@@ -33,6 +34,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 mod thinned;
+mod tokens;
 
 use serde::Serialize;
 
@@ -72,6 +74,9 @@ pub struct RunPage<'a> {
     pub again: String,
     /// What the verdict is.
     pub verdict: Verdict,
+    /// What was violated is what the run is there to show: a control's. The page then says so in place of
+    /// the verdict.
+    pub as_expected: bool,
 }
 
 impl<'a> RunPage<'a> {
@@ -82,7 +87,7 @@ impl<'a> RunPage<'a> {
             entries: outcome.trace.entries(),
             end: u64::try_from(outcome.simulated.as_nanos()).unwrap_or(u64::MAX),
             violations,
-            judged: outcome.judge.judged().collect(),
+            judged: outcome.judge.judged().map(|(name, _)| name).collect(),
             hash: Some(outcome.trace.hash()),
             verdict: if violations.is_empty() { Verdict::Held } else { Verdict::Violated },
             ..Self::empty(engine, plan)
@@ -103,6 +108,10 @@ impl<'a> RunPage<'a> {
         Self { trouble: Some(trouble), verdict, ..Self::empty(engine, plan) }
     }
 
+    const fn said(&self) -> &'static str {
+        if self.as_expected { "as expected" } else { said(self.verdict) }
+    }
+
     fn empty(engine: &'a str, plan: &'a Plan) -> Self {
         Self {
             engine,
@@ -115,6 +124,7 @@ impl<'a> RunPage<'a> {
             trouble: None,
             again: again(engine, plan),
             verdict: Verdict::Held,
+            as_expected: false,
         }
     }
 }
@@ -142,7 +152,7 @@ pub struct CampaignPage<'a> {
 
 /// The page of one run, as HTML in UTF-8.
 pub fn run_page(run: &RunPage<'_>) -> String {
-    let title = format!("{}, seed {}: {}", run.engine, run.plan.seed, said(run.verdict));
+    let title = format!("{}, seed {}: {}", run.engine, run.plan.seed, run.said());
     page::page(&title, &Data { run: Some(run::data(run)), campaign: None })
 }
 

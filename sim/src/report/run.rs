@@ -8,9 +8,9 @@ use super::clocks::{self, Error};
 use super::collect;
 use super::item::{Item, Kind};
 use super::thinned::thinned;
-use super::{ITEMS_MOST, RunPage, said};
+use super::{ITEMS_MOST, RunPage, causes};
 use crate::clock::True;
-use crate::plan::Plan;
+use crate::plan::{FaultKind, Plan};
 use crate::properties::Violation;
 
 /// Numbers that may have more than 53 bits are text here: a browser would round them.
@@ -35,6 +35,12 @@ pub(super) struct RunData<'a> {
     items: Vec<Item>,
     left_out: BTreeMap<Kind, usize>,
     clocks: Vec<Error>,
+    /// The rates of all clocks, in words.
+    drift: String,
+    /// Which violation says most of what is wrong.
+    headline: Option<usize>,
+    /// What went wrong before that, in words.
+    cause: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -45,13 +51,31 @@ struct KindData {
 }
 
 pub(super) fn data<'a>(run: &'a RunPage<'_>) -> RunData<'a> {
-    let items = collect::items(run.entries, run.violations, run.end);
+    let clocks = clocks::errors(run.plan, run.entries, run.end);
+    let drift = causes::drift(&clocks);
+    let mut items = collect::items(run.entries, run.violations, run.end);
+    let told: Vec<Option<(&str, String)>> = items
+        .iter()
+        .map(|item| match item.kind {
+            Kind::Violation => Some(("faults until then", causes::faults_before(&items, item.at))),
+            Kind::Fault if item.label == FaultKind::Drift.name() => Some(("rates", drift.clone())),
+            _ => None,
+        })
+        .collect();
+    for (item, told) in items.iter_mut().zip(told) {
+        item.facts.extend(told);
+    }
+    let headline = headline(run.violations);
+    let cause = headline.map(|index| {
+        let at = run.violations[index].at;
+        format!("Faults until then: {}. Clocks: {drift}.", causes::faults_before(&items, at))
+    });
     let thinned = thinned(items, ITEMS_MOST);
     RunData {
         engine: run.engine,
         seed: run.plan.seed.to_string(),
         version: env!("CARGO_PKG_VERSION"),
-        verdict: said(run.verdict),
+        verdict: run.said(),
         end: run.end,
         nodes: run.plan.nodes.len(),
         events: run.entries.len(),
@@ -66,13 +90,37 @@ pub(super) fn data<'a>(run: &'a RunPage<'_>) -> RunData<'a> {
         kinds: Kind::ALL.map(described).into(),
         items: thinned.items,
         left_out: thinned.left_out,
-        clocks: clocks::errors(run.plan, run.entries, run.end),
+        clocks,
+        drift,
+        headline,
+        cause,
     }
 }
 
 fn described(kind: Kind) -> KindData {
     let (name, about) = kind.described();
     KindData { kind, name, about }
+}
+
+/// What users were promised, by how much its loss costs them; what only leads to that comes after it.
+const SAYS_MOST: [&str; 8] = [
+    "single-leader",
+    "fenced-writes",
+    "fenced-reads",
+    "token-monotonic",
+    "linearizable",
+    "own-lease-only",
+    "unfenced-in-order",
+    "store-loss-quarantine",
+];
+
+/// The first violation of the property that says most.
+fn headline(violations: &[Violation]) -> Option<usize> {
+    let says = |violation: &Violation| {
+        let place = SAYS_MOST.iter().position(|name| *name == violation.property);
+        place.unwrap_or(SAYS_MOST.len())
+    };
+    (0..violations.len()).min_by_key(|&index| (says(&violations[index]), index))
 }
 
 /// Settings that several candidates have in common are told once.
@@ -102,4 +150,20 @@ fn settings(plan: &Plan) -> Vec<(String, Vec<(String, String)>)> {
 fn plain(of: &impl Serialize) -> String {
     let value = serde_json::to_value(of).unwrap_or_default();
     value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_headline_is_what_says_most() {
+        let violation = |property| Violation { property, at: 1, what: String::new() };
+        let of = |names: &[&'static str]| {
+            headline(&names.iter().map(|name| violation(*name)).collect::<Vec<_>>())
+        };
+        assert_eq!(of(&["margin-kept", "fail-closed", "single-leader", "single-leader"]), Some(2));
+        assert_eq!(of(&["margin-kept", "fail-closed"]), Some(0));
+        assert_eq!(of(&[]), None);
+    }
 }

@@ -4,10 +4,9 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde::Serialize;
-use serde_json::Value;
 
 use super::{CampaignPage, said};
-use crate::campaign::{Report, Seeds, Summary, milliseconds};
+use crate::campaign::{Ordered, Report, Seeds, Summary, milliseconds};
 use crate::compare;
 use crate::plan::FaultKind;
 
@@ -36,19 +35,6 @@ impl Table {
     }
 }
 
-fn words(value: &Value) -> String {
-    match value {
-        Value::Null => String::new(),
-        Value::String(text) => text.clone(),
-        Value::Array(list) => list.iter().map(words).collect::<Vec<_>>().join(", "),
-        Value::Object(fields) => {
-            let field = |(name, value): (&String, &Value)| format!("{name}: {}", words(value));
-            fields.iter().map(field).collect::<Vec<_>>().join("; ")
-        }
-        Value::Bool(_) | Value::Number(_) => value.to_string(),
-    }
-}
-
 /// What the page is told of campaigns.
 #[derive(Serialize)]
 pub(super) struct CampaignData {
@@ -63,7 +49,7 @@ pub(super) struct CampaignData {
 #[derive(Serialize)]
 struct Bars {
     title: String,
-    bars: Vec<(String, f64)>,
+    bars: Vec<(String, u64)>,
 }
 
 pub(super) fn campaign(page: &CampaignPage<'_>) -> CampaignData {
@@ -87,10 +73,7 @@ fn verdict(summary: &Summary) -> String {
     if let Some(failed) = &summary.failed {
         told = format!("{told}; the lowest seed that failed is {}", failed.seed);
     }
-    if !summary.unmet().is_empty() {
-        told = format!("{told}; never met: {}", summary.unmet().join(", "));
-    }
-    told
+    [told].into_iter().chain(summary.missing()).collect::<Vec<_>>().join("; ")
 }
 
 /// A column for each engine.
@@ -133,13 +116,19 @@ fn seeds(seeds: &Seeds) -> String {
 }
 
 fn faults(summaries: &[Summary]) -> Table {
-    let mut table = Table::new("Faults: how often each happened", heads("fault", summaries));
+    let mut table = Table::new("Faults: how often each was ordered, and took effect", ["fault"]);
+    for summary in summaries {
+        let each = ["ordered", "took effect"].map(|each| format!("{} {each}", summary.engine));
+        table.head.extend(each);
+    }
     table.head.push("what it is".to_owned());
     for kind in FaultKind::ALL {
-        let counts: Vec<Option<u64>> =
+        let counts: Vec<Option<Ordered>> =
             summaries.iter().map(|of| of.faults.get(&kind).copied()).collect();
         if counts.iter().any(Option::is_some) {
-            let counts = counts.into_iter().map(|count| number(count.as_ref()));
+            let of =
+                |count: Option<Ordered>| [count.map(|of| of.ordered), count.map(|of| of.effects)];
+            let counts = counts.into_iter().flat_map(of).map(|count| number(count.as_ref()));
             let about = [kind.about().to_owned()];
             let row = [kind.name().to_owned()].into_iter().chain(counts).chain(about);
             table.rows.push(row.collect());
@@ -151,7 +140,8 @@ fn faults(summaries: &[Summary]) -> Table {
 fn judged(summaries: &[Summary]) -> Table {
     let mut table = Table::new("Properties", ["property"]);
     for summary in summaries {
-        let each = ["judged", "violated"].map(|each| format!("{} {each}", summary.engine));
+        let each =
+            ["judged", "exercised", "violated"].map(|each| format!("{} {each}", summary.engine));
         table.head.extend(each);
     }
     let names: BTreeSet<&String> = summaries.iter().flat_map(|of| of.properties.keys()).collect();
@@ -160,6 +150,7 @@ fn judged(summaries: &[Summary]) -> Table {
         for summary in summaries {
             let judged = summary.properties.get(name);
             row.push(number(judged.map(|of| of.checked).as_ref()));
+            row.push(number(judged.map(|of| of.exercised).as_ref()));
             row.push(number(judged.map(|of| of.violated).as_ref()));
         }
         table.rows.push(row);
@@ -189,41 +180,55 @@ fn number(of: Option<&u64>) -> String {
     of.map_or_else(|| "-".to_owned(), u64::to_string)
 }
 
-/// A histogram of margins, if the summary has one: a field with that word in its name, of names and
-/// counts.
+/// The runs by their least margin, from the smallest on; none if no run had one.
 fn margins(summary: &Summary) -> Option<Bars> {
-    let Ok(Value::Object(fields)) = serde_json::to_value(summary) else { return None };
-    let is_one = |name: &str| name.contains("margin") && name != "margin_min_ms";
-    let (_, value) = fields.iter().find(|(name, value)| is_one(name) && !value.is_number())?;
-    let bars = bars(value).filter(|bars| !bars.is_empty())?;
-    Some(Bars { title: format!("{}: safety margins", summary.engine), bars })
+    let bars: Vec<_> = summary.margins.buckets().map(bar).collect();
+    let title = format!("{}: runs by their least safety margin", summary.engine);
+    (!bars.is_empty()).then_some(Bars { title, bars })
 }
 
-/// Counts by name, or a list of objects or of lists whose last number is a count.
-fn bars(value: &Value) -> Option<Vec<(String, f64)>> {
-    let listed = |fields: Vec<&Value>| {
-        let (count, names) = fields.split_last()?;
-        let names: Vec<String> = names.iter().map(|name| words(name)).collect();
-        Some((names.join(" to "), count.as_f64()?))
+/// A bucket ends at twice where it begins.
+fn bar((least, runs): (Duration, u64)) -> (String, u64) {
+    let name = if least.is_zero() {
+        "below 1 \u{b5}s".to_owned()
+    } else {
+        format!("{} to {}", length(least), length(least * 2))
     };
-    match value {
-        Value::Object(counts) => {
-            let flat = counts.iter().map(|(name, count)| Some((name.clone(), count.as_f64()?)));
-            let flat: Option<Vec<_>> = flat.collect();
-            flat.or_else(|| counts.values().find_map(|inner| inner.as_array().and(bars(inner))))
-        }
-        Value::Array(list) => {
-            let bar = |one: &Value| match one {
-                Value::Array(fields) => listed(fields.iter().collect()),
-                Value::Object(fields) => {
-                    let count = fields.get("count").or_else(|| fields.get("runs"))?;
-                    let others = fields.values().filter(|other| *other != count);
-                    listed(others.chain([count]).collect())
-                }
-                _ => None,
-            };
-            list.iter().map(bar).collect()
-        }
-        _ => None,
+    (name, runs)
+}
+
+/// In the unit that people would take for it.
+fn length(time: Duration) -> String {
+    let micros = time.as_secs_f64() * 1e6;
+    let (number, unit) = match micros {
+        ..1e3 => (micros, "\u{b5}s"),
+        ..1e6 => (micros / 1e3, "ms"),
+        _ => (micros / 1e6, "s"),
+    };
+    let decimals = match number {
+        ..10.0 => 2,
+        ..100.0 => 1,
+        _ => 0,
+    };
+    if number.fract() == 0.0 {
+        format!("{number} {unit}")
+    } else {
+        format!("{number:.decimals$} {unit}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn margins_are_named_by_number_and_unit() {
+        let named = |micros| bar((Duration::from_micros(micros), 3)).0;
+        assert_eq!(named(0), "below 1 \u{b5}s");
+        assert_eq!(named(1), "1 \u{b5}s to 2 \u{b5}s");
+        assert_eq!(named(512), "512 \u{b5}s to 1.02 ms");
+        assert_eq!(named(1 << 14), "16.4 ms to 32.8 ms");
+        assert_eq!(named(1 << 19), "524 ms to 1.05 s");
+        assert_eq!(named(1 << 23), "8.39 s to 16.8 s");
     }
 }

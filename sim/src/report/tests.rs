@@ -89,6 +89,28 @@ fn a_claim_ends_where_it_says_if_nothing_ends_it_before() {
 }
 
 #[test]
+fn a_quarantine_ends_without_an_election() {
+    let waits = |at| (at, Event::Quarantined { who: n(0) });
+    let asks = |at| (at, sent(n(0), 9, Asked::Acquire { seen: 5 }));
+    let renews = |at| (at, sent(n(0), 8, Asked::Renew { token: 5 }));
+    let spans_of = |history: Vec<(u64, Event)>| spans(&of(history), Kind::Quarantine);
+    assert_eq!(spans_of(vec![waits(10), renews(20), asks(30)]), [(10, Some(30))]);
+    assert_eq!(
+        spans_of(vec![waits(10), (40, Event::Withdrawn { who: n(0), done: true })]),
+        [(10, Some(40))]
+    );
+    assert_eq!(spans_of(vec![waits(10), renews(20)]), [(10, Some(1_000))]);
+}
+
+#[test]
+fn tokens_are_numbered_and_told_whole() {
+    let (low, high) = (1_700_000_000_000_001, 1_700_000_000_000_002);
+    let items = of([(1, leads(n(1), high)), (9, leads_no_more(n(1))), (20, leads(n(0), low))]);
+    let told: Vec<_> = items.iter().map(|item| (&*item.label, &*item.facts[0].1)).collect();
+    assert_eq!(told, [("#2", &*high.to_string()), ("#1", &*low.to_string())]);
+}
+
+#[test]
 fn leads_last_until_the_answer_is_no_or_the_run_ends() {
     let items = of([(1, leads(n(0), 5)), (9, leads_no_more(n(0))), (20, leads(n(1), 6))]);
     assert_eq!(spans(&items, Kind::Leads), [(1, Some(9)), (20, Some(1_000))]);

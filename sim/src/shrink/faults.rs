@@ -59,6 +59,7 @@ const fn plainer_than(what: What) -> Option<What> {
         What::Partition { .. }
         | What::Cut { .. }
         | What::Pause { .. }
+        | What::Starve { .. }
         | What::ClockStep { .. }
         | What::Crash { .. }
         | What::Resign { .. }

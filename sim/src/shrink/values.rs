@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::Progress;
 use super::numbers::{around, digits, simpler};
 use super::search::Search;
-use crate::plan::{Plan, Settings};
+use crate::plan::{Plan, Program, Settings};
 
 /// A message's latency in a plan that says nothing particular, in microseconds.
 const PLAIN_LATENCY_US: u64 = 1_000;
@@ -23,6 +23,9 @@ where
     F: FnMut(&Plan) -> bool,
     P: FnMut(Progress),
 {
+    search.change(|plan| plan.program = Program::default());
+    search.change(|plan| plan.program.elections = Program::default().elections);
+    search.change(|plan| plan.program.manner = Program::default().manner);
     search.change(|plan| plan.nodes.iter_mut().for_each(|node| node.settings = None));
     for node in 0..search.best().nodes.len() {
         search.change(|plan| {

@@ -4,6 +4,7 @@ use std::any::Any;
 use std::hash::Hash;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use super::quiet::quietly;
 use super::{Failed, Page, Simulation};
 use crate::campaign::{Failure, Run};
 use crate::engine::{Engine, EngineError, Judging, Outcome};
@@ -15,7 +16,7 @@ use crate::trace::{Digest, Hasher};
 /// One in so many runs is carried out twice.
 const TWICE_EVERY: u64 = 32;
 
-/// So many smaller plans are tried of one that panics: every panic says so on standard error.
+/// So many smaller plans are tried of one that panics: each is caught as it unwinds, which takes a while.
 const PANICS: Budget = Budget { runs: 100 };
 
 impl Simulation {
@@ -38,7 +39,7 @@ impl Simulation {
             let (outcome, digest) = self.carry_out(plan)?;
             Ok((Run::of(plan, &outcome), digest))
         };
-        match catch_unwind(AssertUnwindSafe(carry_out)) {
+        match quietly(|| catch_unwind(AssertUnwindSafe(carry_out))) {
             Ok(Ok(run)) => Ok(run),
             Ok(Err(EngineError::Plan(why))) => Err(Failure::Refused { what: why.to_string() }),
             Ok(Err(error)) => Err(Failure::Broke { what: error.to_string() }),
@@ -95,8 +96,16 @@ impl Simulation {
         }
         let plan = self.smallest(&plan, &failure);
         let failure = self.failure_of(&plan).unwrap_or(failure);
+        self.tell_panic(&plan, &failure);
         let page = self.page(&plan);
         Failed { seed, plan, failure, page }
+    }
+
+    /// Lets a run that panics say so: with a backtrace, if one is asked for.
+    pub(super) fn tell_panic(&self, plan: &Plan, failure: &Failure) {
+        if let Failure::Broke { .. } = failure {
+            let _ = catch_unwind(AssertUnwindSafe(|| self.carry_out(plan)));
+        }
     }
 
     fn failure_of(&self, plan: &Plan) -> Option<Failure> {
@@ -117,7 +126,7 @@ impl Simulation {
 
     /// The run, drawn; `None` if it leaves no trace.
     pub(super) fn page(&self, plan: &Plan) -> Option<Page> {
-        let run = catch_unwind(AssertUnwindSafe(|| self.carry_out(plan)));
+        let run = quietly(|| catch_unwind(AssertUnwindSafe(|| self.carry_out(plan))));
         let (outcome, _) = run.ok()?.ok()?;
         let again = "Simulation::replay, with the plan below".to_owned();
         let page = RunPage { again, ..RunPage::of(Engine::Model.name(), plan, &outcome) };

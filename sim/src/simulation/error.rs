@@ -1,11 +1,16 @@
 //! Why a simulation did not hold, told so that it can be looked into.
 
+use std::fs::OpenOptions;
+use std::io::Write;
 use std::path::PathBuf;
-use std::{env, fmt, fs, io, process};
+use std::{env, fmt, io, process};
+
+use serde_json::json;
 
 use super::variables::{RUNS, SEED};
 use crate::campaign::Failure;
 use crate::plan::Plan;
+use crate::told;
 
 /// Why a simulation did not end well.
 #[derive(Debug, thiserror::Error)]
@@ -53,10 +58,19 @@ impl Page {
 
     /// Writes it into the folder for temporary files, under a name that says which seed it is of.
     pub(super) fn keep(&self, seed: u64) -> io::Result<PathBuf> {
-        let name = format!("tenure-sim-seed-{seed}-of-process-{}.html", process::id());
-        let path = env::temp_dir().join(name);
-        fs::write(&path, &self.0)?;
-        Ok(path)
+        let folder = env::temp_dir();
+        let mut error = io::Error::from(io::ErrorKind::AlreadyExists);
+        // Others may write to that folder: what is there already, a link too, is left alone.
+        for number in 1..=NAMES_MOST {
+            let name = format!("tenure-sim-seed-{seed}-of-process-{}-{number}.html", process::id());
+            let path = folder.join(name);
+            match OpenOptions::new().write(true).create_new(true).open(&path) {
+                Ok(mut file) => return file.write_all(self.0.as_bytes()).map(|()| path),
+                Err(why) if why.kind() == io::ErrorKind::AlreadyExists => error = why,
+                Err(why) => return Err(why),
+            }
+        }
+        Err(error)
     }
 }
 
@@ -66,36 +80,39 @@ impl fmt::Debug for Page {
     }
 }
 
-/// How many of the last events are shown.
-const SHOWN: usize = 12;
+/// So many names are tried for a page.
+const NAMES_MOST: u32 = 100;
 
 impl fmt::Display for Failed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.failure {
-            Failure::Violated { property, at_ns, what, entries } => {
-                writeln!(f, "{property} does not hold: {what}")?;
-                writeln!(f, "seen at {} ms; the last events:", at_ns / 1_000_000)?;
-                for entry in &entries[entries.len().saturating_sub(SHOWN)..] {
-                    let micros = entry.at / 1_000;
-                    writeln!(
-                        f,
-                        "  {:>10}.{:03} ms  {:?}",
-                        micros / 1_000,
-                        micros % 1_000,
-                        entry.event
-                    )?;
-                }
-            }
-            Failure::Refused { what } => writeln!(f, "the plan can't be carried out: {what}")?,
-            Failure::Broke { what } => writeln!(f, "the run broke down: {what}")?,
-            Failure::Nondeterministic { first, again } => writeln!(
+        if let Failure::Violated { property, what, .. } = &self.failure {
+            writeln!(f, "{property} does not hold: {what}")?;
+        }
+        // As `tenure-sim replay` tells it.
+        let faults = self.plan.faults.iter().map(|fault| {
+            let node = fault.node().map_or_else(String::new, |node| format!(" of n{node}"));
+            format!("{}{node}", fault.kind())
+        });
+        writeln!(f, "What goes wrong: {}", listed(faults))?;
+        let beyond = self.plan.broken();
+        let beyond = beyond.iter().filter_map(|one| Some(json!(one).as_str()?.to_owned()));
+        writeln!(f, "Beyond the assumptions: {}", listed(beyond))?;
+        let mut told = Vec::new();
+        told::failure(&mut told, &self.failure, told::BEFORE).map_err(|_| fmt::Error)?;
+        f.write_str(&String::from_utf8_lossy(&told))?;
+        if let Failure::Nondeterministic { .. } = self.failure {
+            writeln!(
                 f,
-                "the same plan gave two runs, {first} and {again}: \
-                 the workload or the store looks at a clock, at entropy, or at the order of a hash map"
-            )?,
+                "The workload or the store looks at a clock, at entropy, or at the order of a hash map"
+            )?;
         }
         writeln!(f, "found by seed {0}; to see it again: {SEED}={0} {RUNS}=1", self.seed)?;
         let plan = serde_json::to_string(&self.plan).map_err(|_| fmt::Error)?;
         write!(f, "the least plan found that still fails, for Simulation::replay:\n{plan}")
     }
+}
+
+fn listed(items: impl Iterator<Item = String>) -> String {
+    let items: Vec<String> = items.collect();
+    if items.is_empty() { "nothing".to_owned() } else { items.join(", ") }
 }

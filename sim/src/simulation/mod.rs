@@ -12,14 +12,24 @@
 //! #[derive(Default)]
 //! struct Counter { fence: u64, value: u64, counted: u64 }
 //!
+//! #[derive(Clone, Hash)]
+//! enum Intent { TakeOver, Set(u64) }
+//!
 //! impl Workload for Counter {
-//!     type Intent = u64;
-//!     fn intend(&self, _: Leader) -> Option<u64> { Some(self.value + 1) }
-//!     fn effect(&mut self, effect: Effect<u64>) {
-//!         if effect.by.token >= self.fence {
-//!             self.fence = effect.by.token;
-//!             self.value = effect.intent;
-//!             self.counted += 1;
+//!     type Intent = Intent;
+//!     fn intend(&self, leader: Leader) -> Option<Intent> {
+//!         // What a leader reads is safe once it has taken the counter over.
+//!         let is_ours = self.fence == leader.token;
+//!         Some(if is_ours { Intent::Set(self.value + 1) } else { Intent::TakeOver })
+//!     }
+//!     fn effect(&mut self, effect: Effect<Intent>) {
+//!         match effect.intent {
+//!             Intent::TakeOver => self.fence = self.fence.max(effect.by.token),
+//!             Intent::Set(value) if effect.by.token == self.fence => {
+//!                 self.value = value;
+//!                 self.counted += 1;
+//!             }
+//!             Intent::Set(_) => {}
 //!         }
 //!     }
 //!     fn verify(&self) -> Result<(), String> {
@@ -36,6 +46,7 @@
 
 mod attempt;
 mod error;
+mod quiet;
 mod variables;
 mod workload;
 
@@ -185,6 +196,7 @@ impl Simulation {
         match self.attempt_twice(plan) {
             Ok(run) if run.failure.is_none() => Ok(()),
             Ok(Run { failure: Some(failure), .. }) | Err(failure) => {
+                self.tell_panic(plan, &failure);
                 let (seed, page) = (plan.seed, self.page(plan));
                 let failed = Failed { seed, plan: plan.clone(), failure, page };
                 Err(SimulationError::Failed(Box::new(failed)))

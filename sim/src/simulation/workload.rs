@@ -114,6 +114,10 @@ impl<W: Workload> Guarded<W> {
 }
 
 impl<W: Workload> Sink for Guarded<W> {
+    fn fence(&self) -> u64 {
+        self.twins.fence()
+    }
+
     fn intends(&mut self, check: u64, leader: Leader) {
         if let Some(intent) = self.workload.intend(leader) {
             (check, &intent).hash(&mut self.meant);

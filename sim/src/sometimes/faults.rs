@@ -6,22 +6,24 @@ use crate::plan::FaultKind;
 use crate::properties::recent::Recent;
 use crate::trace::Who;
 
-pub(super) const CUTS_OFF: [FaultKind; 3] =
-    [FaultKind::Partition, FaultKind::OneWay, FaultKind::Hold];
-/// Over as soon as it has happened.
-const MOMENTARY: [FaultKind; 6] = [
+pub(super) const CUTS_OFF: [FaultKind; 4] =
+    [FaultKind::Partition, FaultKind::OneWay, FaultKind::Hold, FaultKind::Swizzle];
+/// Over as soon as it has had its effect.
+const MOMENTARY: [FaultKind; 8] = [
     FaultKind::Cut,
     FaultKind::Resign,
     FaultKind::ClockStep,
     FaultKind::ClockBack,
     FaultKind::StoreClockStep,
     FaultKind::StoreClockBack,
+    FaultKind::VmRestore,
+    FaultKind::Drift,
 ];
 
 /// So many faults at once are several.
 const SEVERAL: usize = 3;
 
-/// The faults that last.
+/// The faults that last, and have had an effect.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Faults {
     lasting: Vec<(FaultKind, Option<usize>)>,
@@ -49,7 +51,21 @@ impl Faults {
 }
 
 impl Sometimes {
-    pub(super) fn fault(&mut self, at: True, kind: FaultKind, node: Option<usize>) {
+    /// A fault was ordered. What it does is for its effect to tell; a snapshot is taken by now, if it ever is.
+    pub(super) fn fault(&mut self, kind: FaultKind, node: Option<usize>) {
+        if kind != FaultKind::VmRestore {
+            return;
+        }
+        let of_it = |who: &Who| node.is_none_or(|node| who.node == node);
+        let lives = self.lives.iter_mut().filter(|(who, _)| of_it(who));
+        lives.for_each(|(_, life)| life.restored = true);
+        if node.is_some_and(|node| self.led_by(node)) {
+            self.faults.snapshots.extend(node);
+        }
+    }
+
+    /// A fault has had its first effect.
+    pub(super) fn took_effect(&mut self, at: True, kind: FaultKind, node: Option<usize>) {
         let strikes_a_leader = node.map_or_else(|| self.somebody_leads(), |node| self.led_by(node));
         match kind {
             FaultKind::ClockStep | FaultKind::ClockBack => {
@@ -66,13 +82,11 @@ impl Sometimes {
             FaultKind::VmStop => {
                 self.met_if(Condition::LeaderStoppedWithItsClocks, strikes_a_leader);
             }
-            FaultKind::VmRestore if strikes_a_leader => self.faults.snapshots.extend(node),
+            FaultKind::VmRestore => {
+                let led = node.is_some_and(|node| take(&mut self.faults.snapshots, &node));
+                self.met_if(Condition::LeaderSnapshot, led);
+            }
             _ => {}
-        }
-        if kind == FaultKind::VmRestore {
-            let of_it = |who: &Who| node.is_none_or(|node| who.node == node);
-            let lives = self.lives.iter_mut().filter(|(who, _)| of_it(who));
-            lives.for_each(|(_, life)| life.restored = true);
         }
         if MOMENTARY.contains(&kind) {
             return;
@@ -89,15 +103,10 @@ impl Sometimes {
     }
 
     pub(super) fn healed(&mut self, kind: FaultKind, node: Option<usize>) {
-        if let Some(node) = node {
-            if FaultKind::STAND_STILL.contains(&kind) {
-                self.faults.goes_on(node);
-            }
-            if kind == FaultKind::VmRestore {
-                let led = self.faults.snapshots.contains(&node);
-                self.met_if(Condition::LeaderSnapshot, led);
-                take(&mut self.faults.snapshots, &node);
-            }
+        if let Some(node) = node
+            && FaultKind::STAND_STILL.contains(&kind)
+        {
+            self.faults.goes_on(node);
         }
         take(&mut self.faults.lasting, &(kind, node));
     }

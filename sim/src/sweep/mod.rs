@@ -25,7 +25,7 @@ use std::time::Duration;
 use crate::campaign::{Failure, attempt};
 use crate::engine::{Engine, Judging, Outcome};
 use crate::plan::{
-    Fault, NodePlan, Plan, PlanError, SCHEMA, Settings, StorePlan, What, When, Work,
+    Fault, NodePlan, Plan, PlanError, Program, SCHEMA, Settings, StorePlan, What, When, Work,
 };
 pub use points::{Spot, points};
 pub use report::{Found, Report};
@@ -78,7 +78,8 @@ pub fn usual_plan() -> Result<Plan, PlanError> {
         nodes: [1_000, 2_000, 3_000].map(node).to_vec(),
         store: StorePlan::default(),
         latency_us: (500, 1_000),
-        work: Work { every_ms: TTL_MS / 4, takes_us: 500 },
+        work: Work { every_ms: TTL_MS / 4, takes_us: 500, reads_first: false },
+        program: Program::default(),
         faults: vec![Fault {
             when: When::AtMs(2 * TTL_MS + TTL_MS / 2),
             for_ms: 0,

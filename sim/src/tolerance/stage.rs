@@ -4,7 +4,7 @@
 
 use super::formula::{Bounds, on_clock, true_time};
 use crate::plan::{
-    Asking, Fault, NodePlan, Plan, Point, SCHEMA, StorePlan, Trigger, What, When, Work,
+    Asking, Fault, NodePlan, Plan, Point, Program, SCHEMA, StorePlan, Trigger, What, When, Work,
 };
 
 const MS: u64 = 1_000_000;
@@ -52,7 +52,8 @@ pub(super) fn alone(bounds: &Bounds, rate_ppm: i64, seed: u64) -> Plan {
         // Whoever asks first leads at once. No store loses data unless that is what the stage is about.
         store: StorePlan { clock_rate_ppm: 0, trust_empty_store: true },
         latency_us: (0, 0),
-        work: Work { every_ms: ttl_ms / 10, takes_us: 0 },
+        work: Work { every_ms: ttl_ms / 10, takes_us: 0, reads_first: false },
+        program: Program::default(),
         faults: Vec::new(),
         calm_from_ms: 4 * ttl_ms,
         handover: false,

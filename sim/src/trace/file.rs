@@ -2,9 +2,9 @@
 //! every line between them an [`Entry`].
 //!
 //! A file says all that judging it takes, so that it can be judged by a build that lacks the engine which
-//! wrote it.
+//! wrote it. It may come from anywhere: lines, entries, nodes and times have limits.
 
-use std::io::{self, BufRead, Write};
+use std::io::{self, BufRead, Read, Write};
 use std::time::Duration;
 
 use serde::de::DeserializeOwned;
@@ -16,8 +16,19 @@ use crate::engine::{Engine, Judging, Outcome};
 use crate::json::{self, SyntaxError};
 use crate::plan::{Plan, PlanError};
 
+mod limits;
+
 /// The version of the format.
-pub const SCHEMA: u32 = 2;
+pub const SCHEMA: u32 = 3;
+/// The longest line, in bytes. The longest is the first, which holds the plan.
+pub const LINE_MOST: usize = 8 << 20;
+/// The most entries.
+pub const ENTRIES_MOST: usize = 10_000_000;
+/// The latest time, in nanoseconds, true or of a clock: sums of a few such times don't overflow. An end may also be
+/// "never", which is the largest number.
+pub const INSTANT_MOST: u64 = 1 << 62;
+/// The longest step of an engine, in nanoseconds.
+pub const TICK_MOST: u64 = 1_000_000_000;
 
 /// What a trace is of.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -97,6 +108,41 @@ pub enum TraceError {
         /// The time of the line before.
         least: True,
     },
+    /// A line is too long.
+    #[error("line {line} is longer than {LINE_MOST} bytes")]
+    Long {
+        /// Where.
+        line: usize,
+    },
+    /// There are too many lines.
+    #[error("line {line}: the trace has more than {ENTRIES_MOST} entries")]
+    Many {
+        /// Where.
+        line: usize,
+    },
+    /// A number is too large.
+    #[error("line {line}, field {field:?} is {value}, and must be at most {most}")]
+    TooLarge {
+        /// Where.
+        line: usize,
+        /// Which.
+        field: &'static str,
+        /// The number.
+        value: u64,
+        /// The largest.
+        most: u64,
+    },
+    /// A name holds what no name does.
+    #[error(
+        "line 1, field {field:?} is \"{}\", and must have 1 to 64 letters, digits, or any of - _ . +",
+        json::plain(.value)
+    )]
+    Name {
+        /// Which.
+        field: &'static str,
+        /// The name.
+        value: String,
+    },
     /// The last line does not say how the run ended.
     #[error("line {line} is the last one, and must hold the field \"end\": the trace is cut off")]
     CutOff {
@@ -125,7 +171,7 @@ pub fn write(
     };
     line(out, &header)?;
     trace.entries().iter().try_for_each(|entry| line(out, entry))?;
-    line(out, &End { end: nanos(end), hash: Some(trace.hash()) })
+    line(out, &End { end: nanos(end), hash: Some(trace.hash_of_entries()) })
 }
 
 fn line(out: &mut impl Write, value: &impl Serialize) -> io::Result<()> {
@@ -142,31 +188,71 @@ fn nanos(duration: Duration) -> u64 {
 /// # Errors
 /// If it is none: the line, the field, and what is wrong.
 pub fn read(from: impl BufRead) -> Result<Recorded, TraceError> {
-    let mut lines = (1..).zip(from.lines()).peekable();
+    let mut lines = Lines { from, number: 0 }.peekable();
     let (_, first) = lines.next().ok_or(TraceError::Empty)?;
-    let header: Header = parse(1, &first.map_err(|why| TraceError::Io { line: 1, why })?)?;
+    let header: Header = parse(1, &first?)?;
     if header.trace != SCHEMA {
         return Err(TraceError::Schema { found: header.trace });
     }
+    limits::check_header(&header)?;
     header.plan.check()?;
+    let nodes = header.plan.nodes.len();
     let mut entries = Vec::new();
     let mut at = 0;
     let mut last = 1;
     while let Some((number, line)) = lines.next() {
         last = number;
-        let line = line.map_err(|why| TraceError::Io { line: number, why })?;
+        let line = line?;
         let is_last = lines.peek().is_none();
         if is_last && serde_json::from_str::<Entry>(&line).is_err() {
             let end: End = parse(number, &line)?;
             in_order(number, at, end.end)?;
+            limits::check_time(number, "end", end.end)?;
             return Ok(Recorded { header, entries, end });
         }
         let entry: Entry = parse(number, &line)?;
         in_order(number, at, entry.at)?;
+        limits::check_entry(number, &entry, nodes)?;
         at = entry.at;
+        if entries.len() == ENTRIES_MOST {
+            return Err(TraceError::Many { line: number });
+        }
         entries.push(entry);
     }
     Err(TraceError::CutOff { line: last })
+}
+
+/// The lines of a file, counted from one, none of them too long.
+struct Lines<R> {
+    from: R,
+    number: usize,
+}
+
+impl<R: BufRead> Iterator for Lines<R> {
+    type Item = (usize, Result<String, TraceError>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let mut bytes = Vec::new();
+        // A line, its end, and one byte more: then it is too long.
+        let read = self.from.by_ref().take(LINE_MOST as u64 + 2).read_until(b'\n', &mut bytes);
+        self.number += 1;
+        let line = self.number;
+        if let Err(why) = read {
+            return Some((line, Err(TraceError::Io { line, why })));
+        }
+        if bytes.is_empty() {
+            return None;
+        }
+        let text = bytes.strip_suffix(b"\n").unwrap_or(&bytes);
+        let text = text.strip_suffix(b"\r").unwrap_or(text);
+        if text.len() > LINE_MOST {
+            return Some((line, Err(TraceError::Long { line })));
+        }
+        let text = std::str::from_utf8(text).map(str::to_owned);
+        let not_text =
+            |why| TraceError::Io { line, why: io::Error::new(io::ErrorKind::InvalidData, why) };
+        Some((line, text.map_err(not_text)))
+    }
 }
 
 fn parse<T: DeserializeOwned>(line: usize, text: &str) -> Result<T, TraceError> {

@@ -38,8 +38,10 @@ pub enum Event {
     Started { who: Who },
     /// A process is gone, without having said anything.
     Crashed { who: Who },
-    /// A fault began, or happened.
+    /// A fault was ordered: it begins, or happens.
     Fault { kind: FaultKind, node: Option<usize> },
+    /// A fault that was ordered has had its first effect.
+    Effect { kind: FaultKind, node: Option<usize> },
     /// It ended.
     Healed { kind: FaultKind, node: Option<usize> },
     /// From here on nothing goes wrong any more.
@@ -62,8 +64,9 @@ pub enum Event {
     /// A candidate is asked to hand over and to hold off for so many nanoseconds of its clock, or to leave
     /// the election. In the model engine: when its process gets to know.
     ResignAsked { who: Who, hold_off: Option<u64> },
-    /// What it was asked is done: it holds nothing any more that it could hand back.
-    Withdrawn { who: Who },
+    /// What it was asked is done: it holds nothing any more that it could hand back. Or else the candidate's handle
+    /// has given up waiting for that.
+    Withdrawn { who: Who, done: bool },
     /// A candidate says that it is elected; its claim ends then if it is not renewed, by its clock.
     Elected { who: Who, token: u64, claim_ends: True },
     /// A candidate says that its claim now reaches so far.
@@ -83,8 +86,30 @@ pub enum Event {
     WorkBegan { who: Who, token: u64 },
     /// Leader-only work ended by itself, or was dropped.
     WorkEnded { who: Who, token: u64, dropped: bool },
-    /// Work wrote to both sinks, having checked its leadership at `checked`.
-    Wrote { who: Who, token: u64, checked: True, accepted_by_fenced: bool },
+    /// Work wrote to both sinks, having checked its leadership, and read, at `checked`; or it has taken the
+    /// fenced one over.
+    Wrote {
+        who: Who,
+        token: u64,
+        checked: True,
+        #[serde(default)]
+        takes_over: bool,
+        accepted_by_fenced: bool,
+    },
+    /// The store has granted or renewed a lease of another election, whose history it keeps together with
+    /// this one's. Told of each server's first grant and first renewal, and of each grant to a candidate that
+    /// knew of a later tenure than the store: its quarantine begins anew.
+    Elsewhere { server: u32, granted: bool, knew_more: bool },
+    /// Work that has begun ends as soon as its tenure's cancellation token is cancelled.
+    WaitsToBeTold { who: Who, token: u64 },
+    /// A callback about the end of a tenure began.
+    CallbackBegan { who: Who, token: u64 },
+    /// It ended by itself, or was dropped.
+    CallbackEnded { who: Who, token: u64 },
+    /// A candidate looks who leads, and does not give that up.
+    LookBegan { who: Who },
+    /// It knows, or knows that it does not.
+    LookEnded { who: Who },
 }
 
 /// What has happened to a message.
@@ -151,6 +176,7 @@ pub enum Answer {
         waits: bool,
     },
     Held,
+    Refused,
     Stale,
     Renewed,
     Superseded,
@@ -214,6 +240,8 @@ pub struct Entry {
 pub struct Trace {
     entries: Vec<Entry>,
     hash: Hasher,
+    /// Of the other elections in the same run.
+    others: Digest,
 }
 
 impl Trace {
@@ -229,8 +257,21 @@ impl Trace {
         &self.entries
     }
 
-    /// The hash of all of it, order and times included.
+    /// Another election had that trace in the same run.
+    #[cfg(feature = "turmoil")]
+    pub(crate) fn beside(&mut self, election: u64, other: &Self) {
+        self.others.add_run(election, other.hash());
+    }
+
+    /// The hash of all of it, order and times included, and of the run's other elections.
     pub fn hash(&self) -> Digest {
+        let mut hash = self.hash_of_entries();
+        hash.add(self.others);
+        hash
+    }
+
+    /// The hash of what is told, without the run's other elections.
+    pub fn hash_of_entries(&self) -> Digest {
         self.hash.digest()
     }
 }

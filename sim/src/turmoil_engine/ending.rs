@@ -1,5 +1,5 @@
-//! When a run is over: a while after somebody leads in the calm, and once more after the lead was handed
-//! over, if the plan says so.
+//! When a run is over: a while after somebody leads every election in the calm, and once more after those
+//! leads were handed over, if the plan says so.
 
 use super::world::World;
 use crate::plan::Plan;
@@ -13,10 +13,17 @@ pub(super) struct Ending {
     /// How long to wait for somebody to lead.
     bound_ms: u64,
     hands_over: bool,
+    elections: Vec<End>,
+}
+
+/// When one election is over.
+#[derive(Clone, Copy)]
+struct End {
     awaited: Awaited,
     ends_ms: u64,
 }
 
+#[derive(Clone, Copy)]
 enum Awaited {
     Leader,
     /// Another tenure than that one, whose leader was asked to hand over.
@@ -28,38 +35,42 @@ impl Ending {
     pub(super) fn new(plan: &Plan, world: &World) -> Self {
         let bound = plan.progress_bound(&world.configs).as_millis();
         let bound_ms = u64::try_from(bound).unwrap_or(u64::MAX).saturating_add(1);
+        let ends_ms = plan.calm_from_ms.saturating_add(bound_ms);
         Self {
             calm_from_ms: plan.calm_from_ms,
             bound_ms,
             hands_over: plan.handover,
-            awaited: Awaited::Leader,
-            ends_ms: plan.calm_from_ms.saturating_add(bound_ms),
+            elections: vec![End { awaited: Awaited::Leader, ends_ms }; world.elections()],
         }
     }
 
     pub(super) fn is_over(&self, at_ms: u64) -> bool {
-        at_ms >= self.ends_ms
+        self.elections.iter().all(|end| at_ms >= end.ends_ms)
     }
 
-    /// Looks at who leads.
-    pub(super) fn look(&mut self, world: &World, at_ms: u64, leaders: &[Leader]) {
+    /// Looks at who leads each election.
+    pub(super) fn look(&mut self, world: &World, at_ms: u64, leaders: &[Vec<Leader>]) {
         if at_ms <= self.calm_from_ms {
             return;
         }
-        match (&self.awaited, leaders) {
-            (Awaited::Leader, [leader, ..]) if self.hands_over => {
-                world.resign(leader.who.node);
-                self.awaited = Awaited::Successor(leader.token);
-                self.ends_ms = at_ms.saturating_add(self.bound_ms);
+        for (election, (end, leaders)) in self.elections.iter_mut().zip(leaders).enumerate() {
+            match (end.awaited, &leaders[..]) {
+                (Awaited::Leader, [leader, ..]) if self.hands_over => {
+                    world.resign_in(election, leader.who.node);
+                    end.awaited = Awaited::Successor(leader.token);
+                    end.ends_ms = at_ms.saturating_add(self.bound_ms);
+                }
+                (Awaited::Leader, [_, ..]) => end.wind_up(at_ms),
+                (Awaited::Successor(of), _) if leaders.iter().any(|leader| leader.token != of) => {
+                    end.wind_up(at_ms);
+                }
+                (Awaited::Leader | Awaited::Successor(_) | Awaited::Nothing, _) => {}
             }
-            (Awaited::Leader, [_, ..]) => self.wind_up(at_ms),
-            (Awaited::Successor(of), _) if leaders.iter().any(|leader| leader.token != *of) => {
-                self.wind_up(at_ms);
-            }
-            (Awaited::Leader | Awaited::Successor(_) | Awaited::Nothing, _) => {}
         }
     }
+}
 
+impl End {
     fn wind_up(&mut self, at_ms: u64) {
         self.awaited = Awaited::Nothing;
         self.ends_ms = self.ends_ms.min(at_ms.saturating_add(AFTERWARDS_MS));

@@ -7,11 +7,13 @@ use std::time::Duration;
 
 use turmoil::Sim;
 
+use super::journal::Of;
 use super::links::{Link, Links};
 use super::name;
 use super::node::Node;
 use super::store::Store;
 use super::triggers::{Fired, Triggers};
+use super::wires::Wires;
 use super::world::World;
 use crate::plan::{Fault, FaultKind, Plan, What, When, swizzled};
 use crate::trace::Event;
@@ -26,12 +28,15 @@ pub(super) struct Faults {
     nodes: Vec<Arc<Node>>,
     store: Store,
     links: Links,
+    wires: Arc<Wires>,
     calm_from_ms: u64,
     /// How many of the faults under way keep each process from running.
     down: Vec<u32>,
-    pauses: Vec<u32>,
+    starved: Vec<u32>,
     store_down: u32,
     stalls: u32,
+    /// Faults of that kind are ordered, and not carried out.
+    without: Option<FaultKind>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -64,7 +69,11 @@ impl Faults {
         nodes: &[Arc<Node>],
         store: Store,
         triggers: &Arc<Triggers>,
+        without: Option<FaultKind>,
     ) -> Self {
+        if plan.has(FaultKind::Drift) {
+            world.journal().ordered(FaultKind::Drift, None);
+        }
         let mut timeline: BTreeMap<u64, Vec<Due>> = BTreeMap::new();
         for fault in &plan.faults {
             if let When::AtMs(at_ms) = fault.when {
@@ -78,11 +87,13 @@ impl Faults {
             nodes: nodes.to_vec(),
             store,
             links: Links::new(nodes.len(), Duration::from_micros(plan.latency_us.1)),
+            wires: Arc::clone(&nodes[0].wires),
             calm_from_ms: plan.calm_from_ms,
             down: vec![0; nodes.len()],
-            pauses: vec![0; nodes.len()],
+            starved: vec![0; nodes.len()],
             store_down: 0,
             stalls: 0,
+            without,
         }
     }
 
@@ -95,7 +106,7 @@ impl Faults {
             for due in entry.remove() {
                 match due {
                     Due::Strikes(fault) => self.strike(sim, at_ms, fault, None),
-                    Due::Begins(effect) => self.apply(sim, Edge::Begin, effect),
+                    Due::Begins(effect) => self.begin(sim, effect),
                     Due::Ends(effect) => self.apply(sim, Edge::End, effect),
                     Due::Healed(effect) => self.healed(effect),
                 }
@@ -103,7 +114,8 @@ impl Faults {
         }
         if at_ms == self.calm_from_ms {
             self.triggers.disarm();
-            self.world.record(Event::Calm);
+            self.world.journal().calm();
+            self.world.record(Of::All, Event::Calm);
         }
     }
 
@@ -116,11 +128,7 @@ impl Faults {
         for Fired { fault, node } in fired {
             self.strike(sim, at_ms, fault, node);
         }
-        for (node, pauses) in self.nodes.iter().zip(&self.pauses) {
-            if *pauses == 0 {
-                node.go_on();
-            }
-        }
+        self.nodes.iter().filter(|node| !node.is_paused()).for_each(|node| node.go_on());
         if self.store.waits_no_more() {
             self.store.redis.stall(self.stalls > 0);
         }
@@ -137,25 +145,32 @@ impl Faults {
                 return;
             }
         }
-        self.world.record(Event::Fault { kind: effect.kind, node: effect.node });
-        self.apply(sim, Edge::Begin, effect);
-        let mut ends_ms = at_ms + for_ms.max(1);
         if let What::Swizzle { step_ms, shift } = what {
-            ends_ms = at_ms;
             for (node, begins, ends) in swizzled(self.nodes.len(), step_ms, shift, for_ms) {
-                let what = What::Partition { node: Some(node) };
-                let effect = Effect { what, node: Some(node), ..effect };
+                let effect = Effect { node: Some(node), ..effect };
                 if at_ms + begins < self.calm_from_ms {
                     self.schedule(at_ms + begins, Due::Begins(effect));
-                    self.schedule(at_ms + ends, Due::Ends(effect));
-                    ends_ms = ends_ms.max(at_ms + ends);
+                    self.schedule_end(at_ms + ends, effect);
                 }
             }
+            return;
         }
+        self.begin(sim, effect);
         if what.lasts() {
-            self.schedule(ends_ms, Due::Ends(effect));
-            self.schedule(ends_ms, Due::Healed(effect));
+            self.schedule_end(at_ms + for_ms.max(1), effect);
         }
+    }
+
+    fn begin(&mut self, sim: &mut Sim<'_>, effect: Effect) {
+        let Effect { kind, node, .. } = effect;
+        self.world.record(Of::All, Event::Fault { kind, node });
+        self.world.journal().ordered(kind, node);
+        self.apply(sim, Edge::Begin, effect);
+    }
+
+    fn schedule_end(&mut self, at_ms: u64, effect: Effect) {
+        self.schedule(at_ms, Due::Ends(effect));
+        self.schedule(at_ms, Due::Healed(effect));
     }
 
     /// Nothing is due after the calm has begun.
@@ -163,13 +178,32 @@ impl Faults {
         self.timeline.entry(at_ms.min(self.calm_from_ms)).or_default().push(due);
     }
 
-    fn healed(&self, Effect { kind, node, .. }: Effect) {
-        self.world.record(Event::Healed { kind, node });
+    /// The run is over: says so if some clock has counted too much or too little.
+    pub(super) fn look_at_clocks(&self) {
+        let at = self.world.true_now();
+        let drifted = self.nodes.iter().any(|node| node.clock.has_drifted(at));
+        if drifted || self.store.has_drifted(at) {
+            self.world.journal().took(FaultKind::Drift, None);
+        }
     }
 
-    fn apply(&mut self, sim: &mut Sim<'_>, edge: Edge, Effect { what, node, .. }: Effect) {
+    fn healed(&self, Effect { kind, node, .. }: Effect) {
+        self.world.record(Of::All, Event::Healed { kind, node });
+        self.world.journal().over(kind, node);
+    }
+
+    fn apply(&mut self, sim: &mut Sim<'_>, edge: Edge, Effect { kind, what, node }: Effect) {
+        if let Some(node) = node {
+            match edge {
+                Edge::Begin => self.wires.begins(node, kind, what),
+                Edge::End => self.wires.ends(node, kind, what),
+            }
+        }
+        if self.without == Some(kind) {
+            return;
+        }
         match (what, node) {
-            (What::Partition { .. }, Some(node)) => {
+            (What::Partition { .. } | What::Swizzle { .. }, Some(node)) => {
                 self.relink(sim, edge, node, |link| &mut link.partitions);
             }
             (What::OneWay { to_store: true, .. }, Some(node)) => {
@@ -189,21 +223,37 @@ impl Faults {
                 }
             }
             (What::Cut { .. }, Some(node)) => self.nodes[node].cut(),
-            (What::Pause { .. }, Some(node)) => self.pause(edge, node),
-            (What::ClockStep { by_ms, .. }, Some(node)) => self.nodes[node].step_clock(by_ms * MS),
+            (What::Pause { .. }, Some(node)) => match edge {
+                Edge::Begin => self.nodes[node].pause(kind),
+                Edge::End => self.nodes[node].unpause(kind),
+            },
+            (What::ClockStep { by_ms, .. }, Some(node)) => {
+                self.nodes[node].step_clock(kind, by_ms * MS);
+            }
             (What::Crash { power, .. }, Some(node)) => self.crash(sim, edge, node, power),
             (What::Resign { .. }, Some(node)) => self.world.resign(node),
-            (What::StoreCrash, _) => self.crash_store(sim, edge, true),
-            (What::StoreLoss, _) => self.crash_store(sim, edge, false),
+            (What::Leave { .. }, Some(node)) => match edge {
+                Edge::Begin => self.world.leave(node),
+                Edge::End => self.world.come_back(node),
+            },
+            (What::Starve { .. }, Some(node)) => {
+                count(&mut self.starved[node], edge);
+                self.nodes[node].starve(self.starved[node] > 0);
+            }
+            (What::StoreCrash | What::StoreLoss, _) => self.crash_store(sim, edge, kind),
             (What::StoreStall, _) => {
+                if edge == Edge::End && self.store.redis.has_kept_waiting() {
+                    self.world.journal().took(kind, None);
+                }
                 count(&mut self.stalls, edge);
                 self.store.redis.stall(self.stalls > 0);
             }
             (What::StoreClockStep { by_ms }, _) => {
-                self.store.step_clock(self.world.true_now(), by_ms * MS);
+                let has_moved = self.store.step_clock(self.world.true_now(), by_ms * MS);
+                if has_moved {
+                    self.world.journal().took(kind, None);
+                }
             }
-            // Consists of partitions, which are due each by itself.
-            (What::Swizzle { .. }, _) => {}
             // Refused before the run, or happening to nobody.
             _ => {}
         }
@@ -217,15 +267,6 @@ impl Faults {
         of: impl FnOnce(&mut Link) -> &mut u32,
     ) {
         self.links.change(sim, node, |link| count(of(link), edge));
-    }
-
-    fn pause(&mut self, edge: Edge, node: usize) {
-        count(&mut self.pauses[node], edge);
-        if self.pauses[node] > 0 {
-            self.nodes[node].stand_still();
-        } else {
-            self.nodes[node].go_on();
-        }
     }
 
     fn crash(&mut self, sim: &mut Sim<'_>, edge: Edge, index: usize, power: bool) {
@@ -260,19 +301,28 @@ impl Faults {
             });
         }
         for due in over {
-            match due {
-                Due::Healed(effect) => self.healed(effect),
-                _ => count(&mut self.pauses[of], Edge::End),
+            if let Due::Healed(effect) = due {
+                self.healed(effect);
             }
         }
     }
 
-    fn crash_store(&mut self, sim: &mut Sim<'_>, edge: Edge, keeps_data: bool) {
+    fn crash_store(&mut self, sim: &mut Sim<'_>, edge: Edge, kind: FaultKind) {
+        let keeps_data = kind == FaultKind::StoreCrash;
         count(&mut self.store_down, edge);
         if edge == Edge::Begin {
+            let before = (self.store.processes_gone(), self.store.has_a_record());
             self.store.crash(keeps_data);
-            self.world.record(Event::StoreCrashed { keeps_data });
+            self.world.record(Of::All, Event::StoreCrashed { keeps_data });
             sim.crash("store");
+            let has_effect = if keeps_data {
+                self.store.processes_gone() != before.0
+            } else {
+                self.store.has_a_record() != before.1
+            };
+            if has_effect {
+                self.world.journal().took(kind, None);
+            }
         } else if self.store_down == 0 {
             sim.bounce("store");
         }
@@ -287,7 +337,14 @@ impl Effect {
 
 /// Whether it needs a process that runs.
 const fn is_of_a_process(what: What) -> bool {
-    matches!(what, What::Pause { .. } | What::Cut { .. } | What::Resign { .. })
+    matches!(
+        what,
+        What::Pause { .. }
+            | What::Starve { .. }
+            | What::Cut { .. }
+            | What::Resign { .. }
+            | What::Leave { .. }
+    )
 }
 
 fn count(under_way: &mut u32, edge: Edge) {

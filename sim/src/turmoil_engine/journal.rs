@@ -8,14 +8,35 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::lock;
 use crate::clock::True;
+use crate::effects::Awaited;
 use crate::engine::EngineError;
+use crate::plan::FaultKind;
 use crate::trace::Event;
 
 #[derive(Default)]
 pub(super) struct Journal {
     now: AtomicU64,
-    events: Mutex<Vec<Event>>,
+    events: Mutex<Vec<(Of, Event)>>,
+    awaited: Mutex<Awaited>,
     broken: Mutex<Option<EngineError>>,
+}
+
+/// Which elections an event is of. They are numbered from zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Of {
+    All,
+    One(usize),
+    AllBut(usize),
+}
+
+impl Of {
+    pub(super) fn is_of(self, election: usize) -> bool {
+        match self {
+            Self::All => true,
+            Self::One(one) => one == election,
+            Self::AllBut(one) => one != election,
+        }
+    }
 }
 
 impl Journal {
@@ -28,12 +49,34 @@ impl Journal {
         self.now.store(at, Ordering::Relaxed);
     }
 
-    pub(super) fn record(&self, event: Event) {
-        lock(&self.events).push(event);
+    pub(super) fn record(&self, of: Of, event: Event) {
+        lock(&self.events).push((of, event));
+    }
+
+    /// A fault was ordered.
+    pub(super) fn ordered(&self, kind: FaultKind, node: Option<usize>) {
+        lock(&self.awaited).ordered(kind, node);
+    }
+
+    /// A fault has had an effect.
+    pub(super) fn took(&self, kind: FaultKind, node: Option<usize>) {
+        if let Some(event) = lock(&self.awaited).took(kind, node) {
+            self.record(Of::All, event);
+        }
+    }
+
+    /// A fault is over.
+    pub(super) fn over(&self, kind: FaultKind, node: Option<usize>) {
+        lock(&self.awaited).over(kind, node);
+    }
+
+    /// All faults are over.
+    pub(super) fn calm(&self) {
+        lock(&self.awaited).calm();
     }
 
     /// What was not written up yet.
-    pub(super) fn take(&self) -> Vec<Event> {
+    pub(super) fn take(&self) -> Vec<(Of, Event)> {
         std::mem::take(&mut *lock(&self.events))
     }
 

@@ -9,21 +9,27 @@
 //! holder ids and jitter come from the plan's seed; the wall clock that tokens are floored by is the
 //! simulated server's; client-side timeouts, which would use tokio's clock, are switched off.
 
+mod cancels;
 mod contender;
+mod contest;
 mod ending;
 mod faults;
 mod journal;
+mod late;
 mod links;
 mod node;
 mod process;
 mod recording;
 mod refused;
 mod runtime;
+mod sinks;
 mod store;
 mod stream;
+mod taking_part;
 #[cfg(test)]
 mod tests;
 mod triggers;
+mod wires;
 mod work;
 mod world;
 
@@ -36,7 +42,7 @@ use turmoil::{Builder, Sim};
 
 use crate::clock::Clock;
 use crate::engine::{EngineError, Judging, Outcome};
-use crate::plan::{Plan, PlanError};
+use crate::plan::{FaultKind, NodePlan, Plan, PlanError};
 use ending::Ending;
 use faults::Faults;
 use journal::Journal;
@@ -45,6 +51,7 @@ use process::Program;
 pub use process::spawn;
 use store::Store;
 use triggers::Triggers;
+use wires::Wires;
 use world::World;
 
 /// The length of a tick.
@@ -58,51 +65,72 @@ const GRANULARITY: Duration = Duration::from_millis(1);
 /// # Errors
 /// If the plan can't be carried out, or the simulation itself breaks down.
 pub fn run(plan: &Plan, judging: Judging<'_>) -> Result<Outcome, EngineError> {
-    run_program(plan, judging, &(Rc::new(contender::take_part) as Program))
+    run_program(plan, judging, &(Rc::new(contender::take_part) as Program), None)
+}
+
+/// The same, and faults of that kind are ordered but not carried out: their effects must go missing.
+///
+/// # Errors
+/// As those of [`run`].
+pub fn run_without(
+    plan: &Plan,
+    judging: Judging<'_>,
+    kind: FaultKind,
+) -> Result<Outcome, EngineError> {
+    run_program(plan, judging, &(Rc::new(contender::take_part) as Program), Some(kind))
 }
 
 fn run_program(
     plan: &Plan,
     judging: Judging<'_>,
     program: &Program,
+    without: Option<FaultKind>,
 ) -> Result<Outcome, EngineError> {
     plan.check()?;
     refused::check(plan)?;
     let configs = configs(plan)?;
-    let outcome = Outcome::of(judging.judge(plan, &configs, TICK));
+    let outcome = |_| Outcome::of(judging.judge(plan, &configs, TICK));
+    let outcomes = (0..plan.program.elections).map(outcome).collect();
     let (journal, triggers) = (Arc::new(Journal::default()), Arc::new(Triggers::of(plan)));
-    let world = World::new(plan, configs, Arc::clone(&journal), Arc::clone(&triggers), outcome);
+    let world = World::new(plan, configs, Arc::clone(&journal), Arc::clone(&triggers), outcomes);
     let world = Rc::new(world);
-    let nodes = nodes(plan, &journal, &triggers);
-    let store = Store::new(plan, &world, &nodes, &triggers);
+    let wires = Wires::new(plan, &journal);
+    let rate = |rate_ppm| if without == Some(FaultKind::Drift) { 0 } else { rate_ppm };
+    let node = |(index, of): (usize, &NodePlan)| {
+        let clock = Clock::new(of.clock_offset_ms * TICK_NANOS, rate(of.clock_rate_ppm));
+        let (journal, triggers) = (Arc::clone(&journal), Arc::clone(&triggers));
+        Arc::new(Node::new(index, plan.seed, clock, journal, triggers, Arc::clone(&wires)))
+    };
+    let nodes: Vec<Arc<Node>> = plan.nodes.iter().enumerate().map(node).collect();
+    let store = Store::new(plan, rate(plan.store.clock_rate_ppm), &world, &nodes, &triggers);
     let mut sim = network(plan);
-    sim.host("store", {
-        let redis = store.redis.clone();
-        move || store::program(redis.clone())
-    });
+    sim.host("store", store.program(&wires));
     for node in &nodes {
         let (program, world, node) = (Rc::clone(program), Rc::clone(&world), Arc::clone(node));
         sim.host(name(node.index), move || {
             process::live(Rc::clone(&program), Rc::clone(&world), Arc::clone(&node))
         });
     }
-    let mut faults = Faults::new(plan, &world, &nodes, store, &triggers);
+    let mut faults = Faults::new(plan, &world, &nodes, store, &triggers, without);
     let mut ending = Ending::new(plan, &world);
-    let mut leaders = Vec::with_capacity(nodes.len());
+    let mut leaders = vec![Vec::with_capacity(nodes.len()); world.elections()];
     let goes_on = judging.goes_on();
     let mut at_ms = 0;
     while !ending.is_over(at_ms) && (goes_on || !world.is_violated()) {
         at_ms += 1;
         journal.begin_tick(at_ms * TICK_NANOS);
-        world.land();
+        world.sinks.land();
         faults.advance(&mut sim, at_ms);
         step(&mut sim)?;
+        wires.look(|node| nodes[node].is_paused());
         world.probe(&mut leaders);
         faults.catch_up(&mut sim, at_ms);
         ending.look(&world, at_ms, &leaders);
         world.write_up();
         journal.check()?;
     }
+    faults.look_at_clocks();
+    world.write_up();
     Ok(world.finish())
 }
 
@@ -113,15 +141,6 @@ fn configs(plan: &Plan) -> Result<Vec<Config>, PlanError> {
         config.with_granularity(granularity).map_err(|why| PlanError::Settings { node, why })
     };
     plan.configs()?.into_iter().enumerate().map(with_store).collect()
-}
-
-fn nodes(plan: &Plan, journal: &Arc<Journal>, triggers: &Arc<Triggers>) -> Vec<Arc<Node>> {
-    let node = |(index, of): (usize, &crate::plan::NodePlan)| {
-        let clock = Clock::new(of.clock_offset_ms * TICK_NANOS, of.clock_rate_ppm);
-        let (journal, triggers) = (Arc::clone(journal), Arc::clone(triggers));
-        Arc::new(Node::new(index, plan.seed, clock, journal, triggers))
-    };
-    plan.nodes.iter().enumerate().map(node).collect()
 }
 
 /// The name of a node's machine.

@@ -15,6 +15,7 @@ use tokio::task::{JoinHandle, LocalSet};
 use super::node::Node;
 use super::world::World;
 use crate::engine::EngineError;
+use crate::plan::FaultKind;
 
 /// What runs on each node. It is called once in each life, and goes on in the tasks that it spawns.
 pub(super) type Program = Rc<dyn Fn(&Rc<World>, &Arc<Node>) -> turmoil::Result>;
@@ -50,6 +51,7 @@ where
 
 /// Lives until it is crashed.
 pub(super) async fn live(program: Program, world: Rc<World>, node: Arc<Node>) -> turmoil::Result {
+    let _life = Life(Arc::clone(&node));
     let tasks = LocalSet::new();
     {
         let _inside = tasks.enter();
@@ -58,6 +60,18 @@ pub(super) async fn live(program: Program, world: Rc<World>, node: Arc<Node>) ->
     }
     Process { tasks, node, beside: Handle::current().metrics() }.await;
     Ok(())
+}
+
+/// Gone with the process.
+struct Life(Arc<Node>);
+
+impl Drop for Life {
+    fn drop(&mut self) {
+        // At the end of a run all processes are gone.
+        if !self.0.is_alive() {
+            self.0.took(FaultKind::Crash);
+        }
+    }
 }
 
 /// All tasks of a process: a garbage collection or a throttled container stops them together.

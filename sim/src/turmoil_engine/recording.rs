@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use futures_util::{Stream, StreamExt};
 use tenure::store::{Hint, Key, Reply, Request, Store, StoreError, StoreTraits};
 
+use super::contender::election_of;
 use super::node::Node;
 use crate::trace::{Answer, Asked, Event};
 
@@ -37,16 +38,19 @@ impl<S: Store> Store for Recording<S> {
             self.node.campaigns_as(holder.to_bits());
         }
         let (who, id) = (self.node.who(), self.calls.fetch_add(1, Ordering::Relaxed) + 1);
-        self.node.tell(Event::Sent { who, id, request: asked });
+        let election = election_of(key.as_str());
+        self.node.tell(election, Event::Sent { who, id, request: asked });
         let result = self.store.call(key, request).await;
         let answer = result.as_ref().ok().map(answered);
-        self.node.tell(Event::Answered { who, id, answer });
+        self.node.tell(election, Event::Answered { who, id, answer });
         result
     }
 
     fn hints(&self, key: &Key) -> impl Stream<Item = Hint> + Send + 'static {
-        let node = Arc::clone(&self.node);
-        self.store.hints(key).inspect(move |_| node.tell(Event::Hinted { who: node.who() }))
+        let (node, election) = (Arc::clone(&self.node), election_of(key.as_str()));
+        self.store
+            .hints(key)
+            .inspect(move |_| node.tell(election, Event::Hinted { who: node.who() }))
     }
 }
 
@@ -67,6 +71,7 @@ fn answered(reply: &Reply) -> Answer {
             Answer::Granted { token: token.get(), waits: !wait.is_zero() }
         }
         Reply::Held(_) => Answer::Held,
+        Reply::Refused { .. } => Answer::Refused,
         Reply::Stale { .. } => Answer::Stale,
         Reply::Renewed => Answer::Renewed,
         Reply::Superseded { .. } => Answer::Superseded,

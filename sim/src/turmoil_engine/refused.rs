@@ -36,7 +36,6 @@ const fn why_not(what: What) -> Option<&'static str> {
             Some("has no clock that stands still: its nodes have one clock for everything")
         }
         What::VmRestore { .. } => Some("can't take a snapshot of a process"),
-        What::Leave { .. } => Some("has no candidate that leaves, but by a crash"),
         What::StoreRollback { .. } => Some("keeps no older data of the store"),
         What::Failover { .. } | What::OldPrimary { .. } => Some("has one store, without a replica"),
         What::Partition { .. }
@@ -46,6 +45,8 @@ const fn why_not(what: What) -> Option<&'static str> {
         | What::Cut { .. }
         | What::Swizzle { .. }
         | What::Pause { .. }
+        | What::Starve { .. }
+        | What::Leave { .. }
         | What::ClockStep { .. }
         | What::Crash { .. }
         | What::Resign { .. }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use tenure::Instant;
-use tenure::runtime::{Connection, Runtime};
+use tenure::runtime::{Connection, NoRuntime, Runtime};
 use tokio::time::Duration;
 use turmoil::net::TcpStream;
 
@@ -58,9 +58,13 @@ impl Runtime for SimRuntime {
                 return Err(io::ErrorKind::NetworkUnreachable.into());
             }
             let stream = TcpStream::connect(address).await?;
-            Ok(Box::new(Stream::new(node, stream)) as Connection)
+            Ok(Box::new(Stream::new(node, stream)?) as Connection)
         }
         .boxed()
+    }
+
+    fn available(&self) -> Result<(), NoRuntime> {
+        if self.0.is_alive() { Ok(()) } else { Err(NoRuntime::Absent) }
     }
 
     fn entropy(&self) -> io::Result<u128> {

@@ -11,7 +11,8 @@ use tokio_util::sync::WaitForCancellationFutureOwned;
 use turmoil::net::TcpStream;
 
 use super::node::Node;
-use crate::plan::Point;
+use super::wires::End;
+use crate::plan::{FaultKind, Point};
 
 /// What every request begins with on the wire. What else a client says, such as HELLO, is none.
 const REQUEST: &[u8] = b"EVALSHA";
@@ -23,17 +24,22 @@ pub(super) struct Stream {
     /// The process has come to the sending of a request, and has not sent it.
     sending: bool,
     cut: Pin<Box<WaitForCancellationFutureOwned>>,
+    end: End,
 }
 
 impl Stream {
-    pub(super) fn new(node: Arc<Node>, inner: TcpStream) -> Self {
+    /// # Errors
+    /// If the connection has no address any more.
+    pub(super) fn new(node: Arc<Node>, inner: TcpStream) -> io::Result<Self> {
         let cut = Box::pin(node.connections().cancelled_owned());
-        Self { life: node.who().life, node, inner, sending: false, cut }
+        let end = node.wires.at_node(inner.local_addr()?, node.index);
+        Ok(Self { life: node.who().life, node, inner, sending: false, cut, end })
     }
 
     fn poll_usable(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         ready!(self.node.poll_running(context));
         if self.cut.as_mut().poll(context).is_ready() {
+            self.node.took(FaultKind::Cut);
             return Poll::Ready(Err(io::ErrorKind::ConnectionReset.into()));
         }
         Poll::Ready(Ok(()))
@@ -51,7 +57,10 @@ impl AsyncRead for Stream {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         ready!(self.poll_usable(context))?;
-        Pin::new(&mut self.inner).poll_read(context, buffer)
+        let before = buffer.filled().len();
+        let read = Pin::new(&mut self.inner).poll_read(context, buffer);
+        self.end.received(buffer.filled().len() - before);
+        read
     }
 }
 
@@ -70,9 +79,55 @@ impl AsyncWrite for Stream {
         }
         ready!(self.poll_usable(context))?;
         let written = ready!(Pin::new(&mut self.inner).poll_write(context, bytes))?;
+        self.end.sent(written);
         if std::mem::take(&mut self.sending) {
             self.node.reaches(Point::Sent);
         }
+        Poll::Ready(Ok(written))
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_shutdown(context)
+    }
+}
+
+/// The store's end of a connection.
+pub(super) struct Served {
+    inner: TcpStream,
+    end: End,
+}
+
+impl Served {
+    pub(super) const fn new(inner: TcpStream, end: End) -> Self {
+        Self { inner, end }
+    }
+}
+
+impl AsyncRead for Served {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        let read = Pin::new(&mut self.inner).poll_read(context, buffer);
+        self.end.received(buffer.filled().len() - before);
+        read
+    }
+}
+
+impl AsyncWrite for Served {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let written = ready!(Pin::new(&mut self.inner).poll_write(context, bytes))?;
+        self.end.sent(written);
         Poll::Ready(Ok(written))
     }
 

@@ -14,7 +14,8 @@ fn plan(faults: Vec<Fault>) -> Plan {
         nodes: vec![NodePlan { clock_offset_ms: 0, clock_rate_ppm: 0, settings: None }; 2],
         store: StorePlan::default(),
         latency_us: (0, 1_000),
-        work: Work { every_ms: 100, takes_us: 0 },
+        work: Work { every_ms: 100, takes_us: 0, reads_first: false },
+        program: crate::plan::Program::default(),
         faults,
         calm_from_ms: 100,
         handover: false,
@@ -28,7 +29,7 @@ fn run_on_node_1(faults: Vec<Fault>, program: impl Fn() + 'static) -> Result<Out
         }
         Ok(())
     };
-    run_program(&plan(faults), Judging::Only(&[]), &(Rc::new(program) as Program))
+    run_program(&plan(faults), Judging::Only(&[]), &(Rc::new(program) as Program), None)
 }
 
 fn escapes(outcome: Result<Outcome, EngineError>) -> bool {

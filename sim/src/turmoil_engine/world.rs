@@ -1,218 +1,152 @@
-//! What the engine and all processes of a run share: the trace, the sinks, and the handles by which the
-//! engine asks every candidate whether it leads.
+//! What the engine and all processes of a run share: the trace, the sinks, and the elections.
 
-use std::cell::{Cell, RefCell};
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tenure::{Candidate, Config};
-use tokio::sync::{mpsc, oneshot};
 
-use super::TICK;
-use super::journal::Journal;
+use super::contest::{Contest, Order, Participant};
+use super::journal::{Journal, Of};
 use super::node::Node;
+use super::sinks::Sinks;
 use super::triggers::Triggers;
 use crate::clock::True;
 use crate::engine::Outcome;
-use crate::plan::{Plan, Point};
+use crate::plan::{Plan, Point, Program};
 use crate::properties::Leader;
-use crate::trace::{Event, Who};
+use crate::trace::Event;
 
 pub(super) struct World {
     pub(super) configs: Vec<Config>,
     pub(super) work_every: Duration,
-    /// How long a write takes, in whole ticks.
-    write_takes: u64,
+    pub(super) program: Program,
+    pub(super) sinks: Arc<Sinks>,
     journal: Arc<Journal>,
     triggers: Arc<Triggers>,
-    outcome: RefCell<Outcome>,
-    participants: RefCell<Vec<Option<Participant>>>,
-    /// On their way to the sinks, in order of their arrival.
-    writes: RefCell<VecDeque<Write>>,
-    /// The highest token that the fenced sink has accepted.
-    fence: Cell<u64>,
-}
-
-struct Participant {
-    node: Arc<Node>,
-    candidate: Candidate,
-    resign: mpsc::UnboundedSender<()>,
-    /// The token under which it led when it was last asked.
-    leads: Option<u64>,
-    /// It has said that it was elected since then.
-    elected: bool,
-}
-
-/// A write on its way: from here on its process can't keep it from landing.
-struct Write {
-    who: Who,
-    token: u64,
-    checked: True,
-    lands: True,
-    landed: oneshot::Sender<()>,
+    elections: Vec<Contest>,
 }
 
 impl World {
+    /// With one election for each outcome.
     pub(super) fn new(
         plan: &Plan,
         configs: Vec<Config>,
         journal: Arc<Journal>,
         triggers: Arc<Triggers>,
-        outcome: Outcome,
+        outcomes: Vec<Outcome>,
     ) -> Self {
-        let ticks = Duration::from_micros(plan.work.takes_us).as_nanos().div_ceil(TICK.as_nanos());
+        let contest = |outcome| Contest::new(plan.nodes.len(), outcome);
         Self {
             configs,
             work_every: Duration::from_millis(plan.work.every_ms),
-            write_takes: u64::try_from(ticks * TICK.as_nanos()).unwrap_or(u64::MAX),
+            program: plan.program,
+            sinks: Arc::new(Sinks::new(&plan.work, outcomes.len(), Arc::clone(&journal))),
             journal,
             triggers,
-            outcome: RefCell::new(outcome),
-            participants: RefCell::new(plan.nodes.iter().map(|_| None).collect()),
-            writes: RefCell::default(),
-            fence: Cell::new(0),
+            elections: outcomes.into_iter().map(contest).collect(),
         }
+    }
+
+    pub(super) fn elections(&self) -> usize {
+        self.elections.len()
     }
 
     pub(super) fn true_now(&self) -> True {
         self.journal.now()
     }
 
-    pub(super) fn record(&self, event: Event) {
-        self.journal.record(event);
+    pub(super) fn record(&self, of: Of, event: Event) {
+        self.journal.record(of, event);
+    }
+
+    pub(super) fn journal(&self) -> &Journal {
+        &self.journal
     }
 
     /// The tick is over: what happened in it is judged.
     pub(super) fn write_up(&self) {
-        let (at, events) = (self.true_now(), self.journal.take());
-        let mut outcome = self.outcome.borrow_mut();
-        for event in events {
-            outcome.record(at, event);
+        let at = self.true_now();
+        for (of, event) in self.journal.take() {
+            if let Of::One(election) = of {
+                self.elections[election].record(at, event);
+                continue;
+            }
+            let all = self.elections.iter().enumerate();
+            for (_, contest) in all.filter(|(election, _)| of.is_of(*election)) {
+                contest.record(at, event.clone());
+            }
         }
     }
 
     pub(super) fn is_violated(&self) -> bool {
-        self.outcome.borrow().judge.violation().is_some()
+        self.elections.iter().any(Contest::is_violated)
     }
 
     pub(super) fn finish(&self) -> Outcome {
-        let mut outcome = self.outcome.take();
-        outcome.finish(self.true_now());
-        outcome
+        let finish = |contest: &Contest| contest.finish(self.true_now());
+        Outcome::of_elections(self.elections.iter().map(finish).collect())
     }
 
-    pub(super) fn joined(
-        &self,
-        node: &Arc<Node>,
-        candidate: Candidate,
-        resign: mpsc::UnboundedSender<()>,
-    ) {
-        self.record(Event::Started { who: node.who() });
-        let participant =
-            Participant { node: Arc::clone(node), candidate, resign, leads: None, elected: false };
-        self.participants.borrow_mut()[node.index] = Some(participant);
+    /// A process of that node takes part in an election.
+    pub(super) fn joins(&self, election: usize, participant: Participant) {
+        self.elections[election].joins(participant);
     }
 
     /// The process is gone. Its handles go with it.
     pub(super) fn left(&self, node: &Node) {
-        self.record(Event::Crashed { who: node.who() });
-        let gone = self.participants.borrow_mut()[node.index].take();
-        drop(gone);
+        self.record(Of::All, Event::Crashed { who: node.who() });
+        self.elections.iter().for_each(|contest| contest.left(node.index));
     }
 
-    pub(super) fn was_elected(&self, node: &Node) {
-        if let Some(participant) = &mut self.participants.borrow_mut()[node.index] {
-            participant.elected = true;
-        }
+    pub(super) fn was_elected(&self, node: &Node, election: usize) {
+        self.elections[election].was_elected(node.index);
     }
 
+    /// A node is asked to hand over whatever it leads.
     pub(super) fn resign(&self, node: usize) {
-        if let Some(participant) = &self.participants.borrow()[node] {
-            // A process that has just begun to stop does not mind.
-            let _ = participant.resign.send(());
-        }
+        self.order(node, Order::Resign);
     }
 
-    /// The node that leads at this very moment, if one does.
+    /// The same in one election.
+    pub(super) fn resign_in(&self, election: usize, node: usize) {
+        self.elections[election].order(node, Order::Resign);
+    }
+
+    /// A node is asked to leave all elections.
+    pub(super) fn leave(&self, node: usize) {
+        self.order(node, Order::Leave);
+    }
+
+    /// A node is asked to take part in all elections again.
+    pub(super) fn come_back(&self, node: usize) {
+        self.order(node, Order::ComeBack);
+    }
+
+    fn order(&self, node: usize, order: Order) {
+        self.elections.iter().for_each(|contest| contest.order(node, order));
+    }
+
+    /// A process has another candidate in an election, or none.
+    pub(super) fn replaces(&self, election: usize, node: usize, candidate: Option<Candidate>) {
+        self.elections[election].replaces(node, candidate);
+    }
+
+    /// A node that leads an election at this very moment, if one does.
     pub(super) fn leader(&self) -> Option<usize> {
-        let participants = self.participants.borrow();
-        let mut present = participants.iter().flatten();
-        present.find(|one| one.candidate.is_leader()).map(|one| one.node.index)
+        self.elections.iter().find_map(Contest::leader)
     }
 
     /// Asks every candidate, paused ones included, whether it leads at this very moment.
-    pub(super) fn probe(&self, leaders: &mut Vec<Leader>) {
-        leaders.clear();
-        for participant in self.participants.borrow_mut().iter_mut().flatten() {
-            let leads = participant.candidate.is_leader();
-            if std::mem::take(&mut participant.elected)
-                && leads
-                && participant.leads.is_some_and(|led| led != token_of(&participant.candidate))
-            {
-                // Under another token than a tick ago, with no moment seen in between.
-                participant.leads = None;
-                self.record(participant.turned());
-            }
-            if leads != participant.leads.is_some() {
-                participant.leads = leads.then(|| token_of(&participant.candidate));
-                self.record(participant.turned());
+    pub(super) fn probe(&self, leaders: &mut [Vec<Leader>]) {
+        for (election, (contest, leaders)) in self.elections.iter().zip(leaders).enumerate() {
+            contest.probe(leaders, |node, event| {
+                let leads = matches!(event, Event::Leads { .. });
+                self.record(Of::One(election), event);
                 if leads {
                     // At the end of a tick nobody runs who would have to wait.
-                    let node = Some(participant.node.index);
-                    self.triggers.reached(self.true_now(), Point::Leads, node);
+                    self.triggers.reached(self.true_now(), Point::Leads, Some(node));
                 }
-            }
-            if let Some(token) = participant.leads {
-                leaders.push(Leader { who: participant.node.who(), token });
-            }
+            });
         }
     }
-
-    /// Writes to both sinks, having checked the lead at `checked`. Done once the write has landed.
-    pub(super) async fn write(&self, node: &Node, token: u64, checked: True) {
-        if !node.is_alive() {
-            return;
-        }
-        let (landed, has_landed) = oneshot::channel();
-        let lands = self.true_now().saturating_add(self.write_takes);
-        self.writes.borrow_mut().push_back(Write {
-            who: node.who(),
-            token,
-            checked,
-            lands,
-            landed,
-        });
-        self.land();
-        // The sinks never drop a write.
-        let _ = has_landed.await;
-    }
-
-    /// What has reached the sinks by now takes effect.
-    pub(super) fn land(&self) {
-        let (now, mut writes) = (self.true_now(), self.writes.borrow_mut());
-        while writes.front().is_some_and(|write| write.lands <= now) {
-            let Some(Write { who, token, checked, landed, .. }) = writes.pop_front() else { break };
-            let accepted_by_fenced = token >= self.fence.get();
-            self.fence.set(token.max(self.fence.get()));
-            self.record(Event::Wrote { who, token, checked, accepted_by_fenced });
-            // Its work may have been dropped meanwhile.
-            let _ = landed.send(());
-        }
-    }
-}
-
-impl Participant {
-    fn turned(&self) -> Event {
-        let who: Who = self.node.who();
-        match self.leads {
-            Some(token) => Event::Leads { who, token },
-            None => Event::LeadsNoMore { who },
-        }
-    }
-}
-
-/// The token of the present tenure; zero, which no tenure has, if it ends this very moment.
-fn token_of(candidate: &Candidate) -> u64 {
-    candidate.tenure().map_or(0, |tenure| tenure.token().get())
 }

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod files;
 mod merge;
 mod report;
 mod shrink;
@@ -122,6 +123,18 @@ fn only_the_properties_asked_for_are_judged() {
 }
 
 #[test]
+fn a_property_of_the_other_engine_is_inconclusive() {
+    let of = |properties: &[&str]| {
+        let run = ["run", "--runs", "3", "--engine", "model", "--faults", FAULTS];
+        json(&[&run[..], properties].concat())
+    };
+    let asked = of(&["--properties", "told-of-the-end"]);
+    assert_eq!(asked["verdict"], "inconclusive");
+    assert_eq!(asked["properties"]["told-of-the-end"]["compared"], 0);
+    assert!(of(&[])["properties"].get("told-of-the-end").is_none(), "nobody asked for it");
+}
+
+#[test]
 fn a_plan_is_printed_and_replayed() {
     let folder = tempfile::tempdir().unwrap();
     let file = path(folder.path(), "plan.json");
@@ -135,7 +148,9 @@ fn a_plan_is_printed_and_replayed() {
         assert_eq!(by_seed["verdict"], "held");
         assert_eq!(by_seed, by_plan);
     }
-    let shown = command(&["replay", "--plan", &file]);
+    // The last one's: others may lack what it draws.
+    let engine = Engine::ALL.last().unwrap().name();
+    let shown = command(&["replay", "--engine", engine, "--plan", &file]);
     let text = String::from_utf8(shown.stdout).unwrap();
     assert_eq!(shown.status.code(), Some(0), "{text}");
     assert!(text.contains("HELD") && text.contains("Renewed"), "{text}");

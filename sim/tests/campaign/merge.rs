@@ -69,7 +69,7 @@ fn what_does_not_belong_together_is_refused() {
         ("allowed", serde_json::json!(["crash"]), "field \"allowed\" is crash, and must be"),
         ("properties", serde_json::json!({}), "field \"properties\" is , and must be"),
         ("engine", "abacus".into(), "field \"engine\" is abacus, and must be model"),
-        ("schema", 2.into(), "field \"schema\" is 2, and must be 1"),
+        ("schema", 1.into(), "field \"schema\" is 1, and must be 2"),
         ("runs", "four".into(), "line 1, column"),
         ("seeds", serde_json::json!([{ "first": 1 }]), "field \"seeds[0]\": missing field"),
     ] {

@@ -31,6 +31,11 @@ impl Harness for InMemory {
         self.0.suffer(mishap);
         Ok(())
     }
+
+    async fn slow(&self, is_slow: bool) -> Result<(), Unsupported> {
+        self.0.slow(is_slow);
+        Ok(())
+    }
 }
 
 tenure_sim::conformance!(right, InMemory(Server::new(Bug::None)));
@@ -116,10 +121,21 @@ found! {
     one_that_does_not_see_a_loss: ProofIgnored by ProvenLoss;
     one_that_keeps_its_identity: IdentityKept by Restart;
     one_that_starts_again_after_a_loss: TrustsEmpty by Loss;
+    one_that_ignores_settings: SettingsIgnored by Contradiction, Differential;
+    one_that_tells_no_ttl: TellsNoTtl by IncumbentTtl;
+    one_that_forgets_long_ttls: ForgetsLongTtls by LongestTtl;
+    one_whose_renewals_compare_nothing: RenewalsCompareNothing by RenewalBegins;
     one_that_loses_messages: LosesMessages by Messages;
     one_that_brings_messages_twice: DoublesMessages by Messages;
     one_that_brings_them_to_everybody: TellsEverybody by OwnMessages;
     one_that_sends_them_to_nobody: TellsNobody by NobodyToTell;
+    one_that_compares_names: ComparesNames by OneName;
+    one_that_compares_half_a_holder: ShortHolders by WholeHolders;
+    one_that_keeps_whole_seconds: WholeSeconds by UncutTtl, LiveForTtl;
+    one_that_keeps_tenths_of_a_second: Tenths by UncutTtl, LiveForTtl;
+    one_that_ends_leases_at_whole_seconds: EndsAtWholeSeconds by LiveForTtl;
+    one_whose_remaining_stands_still: RemainingIsTtl by RemainingFalls;
+    one_that_takes_a_timeout_for_a_refusal: TimeoutIsRefusal by SlowServer;
 }
 
 #[test]
@@ -128,10 +144,12 @@ fn what_a_store_declares_not_to_keep_is_skipped_and_told() {
         let harness = InMemory(Server::new(Bug::None).declaring(change));
         let is_skipped = |row: &Row| matches!(run(*row, &harness), Ok(Outcome::Skipped { .. }));
         let may_be = |row: &Row| {
+            use Row::{Contradiction, IncumbentTtl, LongestTtl, RenewalBegins};
             use Row::{FreshStore, Hints, Loss, ProvenLoss, QuarantineEnds, RepeatedWait, Restart};
             let some = [FreshStore, Hints, Loss, ProvenLoss, QuarantineEnds, RepeatedWait, Restart];
             let others = [Row::StoresWait, Row::TokenFloor, Row::AboveSeen, Row::NobodyToTell];
-            some.contains(row) || others.contains(row)
+            let compared = [Contradiction, IncumbentTtl, LongestTtl, RenewalBegins];
+            [&some[..], &others, &compared].iter().any(|rows| rows.contains(row))
         };
         Row::ALL.into_iter().filter(may_be).filter(is_skipped).collect()
     };
@@ -139,9 +157,12 @@ fn what_a_store_declares_not_to_keep_is_skipped_and_told() {
     assert_eq!(skipped(|traits| traits.push = false), [Row::Hints]);
     assert_eq!(skipped(|traits| traits.messages = false), [Row::NobodyToTell]);
     assert_eq!(skipped(|traits| traits.tokens = TokenKind::Revision), [Row::TokenFloor]);
-    assert_eq!(skipped(|traits| traits.history = HistoryKind::SharesFate).len(), 7);
+    let compared = [Row::Contradiction, Row::IncumbentTtl, Row::LongestTtl];
+    assert_eq!(skipped(|traits| traits.refuses_contradictions = false), compared);
+    assert_eq!(skipped(|traits| traits.renewals_begin_history = false), [Row::RenewalBegins]);
+    assert_eq!(skipped(|traits| traits.history = HistoryKind::SharesFate).len(), 9);
     assert_eq!(skipped(|traits| traits.history = HistoryKind::Durable), [Row::Restart]);
-    assert_eq!(skipped(|traits| traits.gives_up = &[Promise::StoreLoss]).len(), 7);
+    assert_eq!(skipped(|traits| traits.gives_up = &[Promise::StoreLoss]).len(), 9);
 }
 
 /// All that is wrong in one answer after another, and not in times, hints, names or what happens at once.

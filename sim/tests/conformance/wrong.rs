@@ -7,12 +7,13 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use futures_util::Stream;
 use tenure::store::{
-    Hint, Incumbent, Key, Message, Profile, Reply, Request, Store, StoreError, StoreTraits,
+    Hint, Incumbent, Key, Message, Profile, Reply, Request, Store, StoreError, StoreErrorKind,
+    StoreTraits,
 };
-use tenure::{Instant, Token};
+use tenure::{HolderId, Instant, Token};
 use tenure_core::contract::{self, History, Moment, Record};
 use tenure_sim::conformance::{Data, Mishap};
-use tokio::sync::broadcast;
+use tokio::sync::{broadcast, watch};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Bug {
@@ -46,10 +47,21 @@ pub(crate) enum Bug {
     ProofIgnored,
     IdentityKept,
     TrustsEmpty,
+    SettingsIgnored,
+    ForgetsLongTtls,
+    RenewalsCompareNothing,
+    TellsNoTtl,
     LosesMessages,
     DoublesMessages,
     TellsEverybody,
     TellsNobody,
+    ComparesNames,
+    ShortHolders,
+    WholeSeconds,
+    Tenths,
+    EndsAtWholeSeconds,
+    RemainingIsTtl,
+    TimeoutIsRefusal,
 }
 
 /// A server in memory. Clones are connections to it.
@@ -60,6 +72,8 @@ pub(crate) struct Server {
     kept: Arc<Mutex<Kept>>,
     /// A request was given up half way.
     stuck: Arc<AtomicBool>,
+    /// No answer comes.
+    slow: Arc<watch::Sender<bool>>,
 }
 
 #[derive(Debug, Default)]
@@ -89,7 +103,7 @@ impl Server {
         let mut traits = StoreTraits::new("in memory");
         traits.least_ttl = Duration::from_millis(60);
         traits.messages = true;
-        Self { bug, traits, kept: Arc::default(), stuck: Arc::default() }
+        Self { bug, traits, kept: Arc::default(), stuck: Arc::default(), slow: Arc::default() }
     }
 
     pub(crate) fn declaring(mut self, change: fn(&mut StoreTraits)) -> Self {
@@ -114,7 +128,7 @@ impl Server {
             Mishap::LeasesEnd => {
                 for record in elections.values_mut().filter_map(|election| election.record.as_mut())
                 {
-                    record.lease_end = now();
+                    record.lease_end = Instant::ORIGIN;
                 }
             }
             Mishap::LongTime => {
@@ -129,6 +143,10 @@ impl Server {
         }
     }
 
+    pub(crate) fn slow(&self, is_slow: bool) {
+        self.slow.send_replace(is_slow);
+    }
+
     fn named(&self, key: &Key) -> String {
         match self.bug {
             Bug::OneRecord => String::new(),
@@ -141,11 +159,15 @@ impl Server {
         let mut kept = self.kept.lock().unwrap();
         let Kept { identity, history, elections } = &mut *kept;
         let trust_empty_store = matches!(self.bug, Bug::FirstLeadsAtOnce | Bug::TrustsEmpty);
-        let at = Moment { now: now(), identity: *identity, trust_empty_store };
+        let compares_identity = self.bug != Bug::RenewalsCompareNothing;
+        let at = Moment { now: now(), identity: *identity, trust_empty_store, compares_identity };
         let election = elections.entry(self.named(key)).or_default();
         Step { bug: self.bug, at, history, election }.carry_out(request)
     }
 }
+
+/// How long an answer is waited for.
+const TIMEOUT: Duration = Duration::from_millis(50);
 
 fn now() -> Instant {
     Instant::ORIGIN + SystemTime::now().duration_since(UNIX_EPOCH).unwrap()
@@ -163,6 +185,17 @@ impl Store for Server {
             }
             tokio::time::sleep(Duration::from_millis(5)).await;
             self.stuck.store(false, Ordering::SeqCst);
+        }
+        let mut slow = self.slow.subscribe();
+        let answers = slow.wait_for(|is_slow| !is_slow);
+        if tokio::time::timeout(TIMEOUT, answers).await.is_err() {
+            return match (self.bug, request) {
+                (Bug::TimeoutIsRefusal, Request::Renew { .. }) => {
+                    Ok(Reply::Superseded { last: None })
+                }
+                (Bug::TimeoutIsRefusal, Request::Release { .. }) => Ok(Reply::NotHeld),
+                _ => Err(StoreError::new(StoreErrorKind::Timeout, "no answer came")),
+            };
         }
         Ok(self.step(key, request))
     }
@@ -205,6 +238,7 @@ impl Step<'_> {
     fn carry_out(mut self, request: Request) -> Reply {
         match request {
             Request::Acquire { holder, seen, ttl, quarantine, profile } => {
+                let (holder, ttl) = (self.taken_for(holder, &profile), self.cut(ttl));
                 let asked = tenure_core::Request::Acquire { holder, seen, ttl, quarantine };
                 let reply = self.acquire(asked, seen);
                 if let tenure_core::Reply::Granted { .. } = reply {
@@ -213,6 +247,7 @@ impl Step<'_> {
                 self.told(reply)
             }
             Request::Renew { holder, token, ttl } => {
+                let ttl = self.cut(ttl);
                 let reply = self.renew(tenure_core::Request::Renew { holder, token, ttl }, ttl);
                 self.told(reply)
             }
@@ -225,12 +260,46 @@ impl Step<'_> {
         }
     }
 
+    /// The holder that the store takes the candidate for.
+    fn taken_for(&self, holder: HolderId, profile: &Profile) -> HolderId {
+        let named = |known: &&Profile| known.name() == profile.name();
+        match (self.bug, self.live()) {
+            (Bug::ComparesNames, Some(lease)) => {
+                self.election.profile.as_ref().filter(named).map_or(holder, |_| lease.holder)
+            }
+            (Bug::ShortHolders, Some(lease))
+                if lease.holder.to_bits() >> 64 == holder.to_bits() >> 64 =>
+            {
+                lease.holder
+            }
+            _ => holder,
+        }
+    }
+
+    /// The TTL as the store keeps it.
+    fn cut(&self, ttl: Duration) -> Duration {
+        let millis = u64::try_from(ttl.as_millis()).unwrap();
+        match self.bug {
+            Bug::WholeSeconds => Duration::from_secs(ttl.as_secs()),
+            Bug::Tenths => Duration::from_millis(millis / 100 * 100),
+            _ => ttl,
+        }
+    }
+
     fn apply(&mut self, request: tenure_core::Request) -> tenure_core::Reply {
         contract::apply(&mut self.election.record, self.history, self.at, request)
     }
 
     fn live(&self) -> Option<Record> {
-        self.election.record.filter(|record| record.is_live(self.at.now))
+        let cut = match self.bug {
+            // What is told of it is right.
+            Bug::EndsAtWholeSeconds => {
+                self.election.record.map_or(0, |lease| lease.ttl.subsec_nanos())
+            }
+            _ => 0,
+        };
+        let now = self.at.now + Duration::from_nanos(cut.into());
+        self.election.record.filter(|record| record.is_live(now))
     }
 
     fn acquire(
@@ -259,6 +328,16 @@ impl Step<'_> {
             Bug::RetryIsNewTenure if live.is_some_and(|lease| lease.holder == *holder) => {
                 self.election.record = None;
                 *seen = before.map(|lease| lease.token);
+            }
+            Bug::SettingsIgnored => {
+                if let Some(record) = &mut self.election.record {
+                    (record.ttl, record.quarantine) = (Duration::ZERO, None);
+                }
+            }
+            Bug::ForgetsLongTtls => {
+                if let Some(history) = self.history {
+                    history.longest_ttl = Duration::ZERO;
+                }
             }
             Bug::LeasesNeverEnd => *ttl = Duration::from_secs(3_600),
             Bug::QuarantineOfTheGrant if live.is_none() => *self.history = None,
@@ -349,6 +428,7 @@ impl Step<'_> {
         let (record, profile) = (self.live()?, self.election.profile.as_ref()?);
         let remaining = match self.bug {
             Bug::RemainingAboveTtl => record.lease_end.since(self.at.now),
+            Bug::RemainingIsTtl => record.ttl,
             _ => record.remaining(self.at.now),
         };
         let name = match self.bug {
@@ -356,13 +436,15 @@ impl Step<'_> {
             _ => profile.name().to_owned(),
         };
         let metadata = profile.metadata().clone();
-        Some(Incumbent::new(record.token, record.holder, name, metadata, remaining))
+        let incumbent = Incumbent::new(record.token, record.holder, name, metadata, remaining);
+        Some(if self.bug == Bug::TellsNoTtl { incumbent } else { incumbent.with_ttl(record.ttl) })
     }
 
     fn told(&self, reply: tenure_core::Reply) -> Reply {
         match reply {
             tenure_core::Reply::Granted { token, wait } => Reply::Granted { token, wait },
             tenure_core::Reply::Held { .. } => self.incumbent().map_or(Reply::Vacant, Reply::Held),
+            tenure_core::Reply::Refused { ttl, quarantine } => Reply::Refused { ttl, quarantine },
             tenure_core::Reply::Stale { last } => Reply::Stale { last },
             tenure_core::Reply::Renewed => Reply::Renewed,
             tenure_core::Reply::Superseded { last } => Reply::Superseded { last },

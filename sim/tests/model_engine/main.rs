@@ -12,7 +12,9 @@ mod triggers;
 use std::time::Duration;
 
 use tenure_sim::engine::{Engine, Judging, Outcome};
-use tenure_sim::plan::{Fault, NodePlan, Plan, SCHEMA, Settings, StorePlan, What, When, Work};
+use tenure_sim::plan::{
+    Fault, NodePlan, Plan, Program, SCHEMA, Settings, StorePlan, What, When, Work,
+};
 use tenure_sim::trace::{Entry, Event};
 
 /// A TTL of three seconds, in milliseconds.
@@ -30,7 +32,8 @@ fn healthy(nodes: u64) -> Plan {
         nodes: (0..nodes).map(node).collect(),
         store: StorePlan::default(),
         latency_us: (500, 1_000),
-        work: Work { every_ms: 100, takes_us: 0 },
+        work: Work { every_ms: 100, takes_us: 0, reads_first: false },
+        program: Program::default(),
         faults: Vec::new(),
         calm_from_ms: 8 * TTL_MS,
         handover: false,

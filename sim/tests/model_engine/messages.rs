@@ -1,6 +1,6 @@
 //! Faults of messages.
 
-use tenure_sim::plan::What;
+use tenure_sim::plan::{FaultKind, What};
 use tenure_sim::trace::{Answer, Asked, Event, Fate};
 
 use crate::{TTL_MS, at, ends, held, leads, seen, with};
@@ -103,8 +103,8 @@ fn all_nodes_are_partitioned_one_by_one_and_come_back_in_another_order() {
     let entries = held(&with(&[at(LATER, TTL_MS, What::Swizzle { step_ms: 100, shift: 1 })]));
     let edges = |began: bool| {
         seen(&entries, |event| match event {
-            Event::Fault { kind: tenure_sim::plan::FaultKind::Partition, node } if began => *node,
-            Event::Healed { kind: tenure_sim::plan::FaultKind::Partition, node } if !began => *node,
+            Event::Fault { kind: FaultKind::Swizzle, node } if began => *node,
+            Event::Healed { kind: FaultKind::Swizzle, node } if !began => *node,
             _ => None,
         })
         .into_iter()

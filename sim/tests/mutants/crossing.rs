@@ -2,10 +2,12 @@
 //!
 //! Requests meet faults at other moments there, so not every plan does: of the first few, one must.
 
+use std::fs;
 use std::path::Path;
 
 use tenure_sim::engine::Engine;
 use tenure_sim::mutants::{Arena, Mutant, Sources, Workshop};
+use tenure_sim::plan::{Plan, Program};
 
 use crate::simulator::Simulator;
 
@@ -31,6 +33,7 @@ fn a_plan_that_fails_in_one_engine_fails_in_the_other() {
     let from_model = |first: u64| {
         (first..first + SEEDS).find(|seed| {
             mutated.draw(*seed, FAULTS, &plan);
+            plain(&plan);
             mutated.replay(Engine::Model, PROPERTY, &plan)
         })
     };
@@ -38,9 +41,18 @@ fn a_plan_that_fails_in_one_engine_fails_in_the_other() {
     let from_turmoil = |first: u64| {
         let (first, plan) = (first.to_string(), plan.to_str().unwrap());
         let more = ["--seed", &first, "--faults", FAULTS, "--plan-out", plan];
-        mutated.campaign(Engine::Turmoil, PROPERTY, &more)
+        let found = mutated.campaign(Engine::Turmoil, PROPERTY, &more);
+        plain(Path::new(plan));
+        found
     };
     carries_over(mutated, &plan, Engine::Model, from_turmoil);
+}
+
+/// With the program that both engines know.
+fn plain(file: &Path) {
+    let plan = Plan::parse(&fs::read_to_string(file).unwrap()).unwrap();
+    let plan = Plan { program: Program::default(), ..plan };
+    fs::write(file, plan.to_text()).unwrap();
 }
 
 /// `fails` writes the first failing plan of the seeds from that one on.

@@ -123,6 +123,31 @@ pub(crate) fn passwords() -> Vec<Step> {
     steps
 }
 
+pub(crate) fn without_memory() -> Vec<Step> {
+    let mut steps = on_first(
+        "SET a b
+        HSET h a b
+        INCR n
+        HINCRBY h a 1
+        HDEL h a
+        DEL a
+        GET a
+        PUBLISH a b
+        SCRIPT LOAD return",
+    );
+    steps.extend(evals(&[
+        "return redis.call('set', 'a', 'b')",
+        "return redis.pcall('set', 'a', 'b')",
+        "redis.call('del', 'a') return redis.call('set', 'a', 'b')",
+        "redis.call('publish', 'a', 'b') return redis.call('set', 'a', 'b')",
+        "#!lua\nreturn 1",
+        "#!lua flags=allow-oom\nreturn redis.call('set', 'a', 'b')",
+        "#!lua flags=allow-oom\nreturn redis.call('set')",
+    ]));
+    steps.extend(on_first("FLUSHALL"));
+    in_both_protocols(&steps)
+}
+
 pub(crate) fn on_a_replica() -> Vec<Step> {
     let mut steps = on_first(
         "SET a b
@@ -145,6 +170,8 @@ pub(crate) fn on_a_replica() -> Vec<Step> {
         "return redis.call('set')",
         "return redis.call('get', 'a')",
         "return redis.call('publish', 'a', 'b')",
+        "#!lua\nreturn 1",
+        "#!lua flags=allow-oom\nreturn 1",
     ]));
     in_both_protocols(&steps)
 }

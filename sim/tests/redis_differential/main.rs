@@ -51,6 +51,9 @@ fn known_cases_are_answered_alike() {
         assert_same(&server, &settings(), &steps);
     }
 
+    let server = start(&["--maxmemory", "1"]);
+    assert_same(&server, &Settings { full: true, ..settings() }, &cases::without_memory());
+
     let server = start(&["--requirepass", "secret"]);
     let with_password = Settings { password: Some("secret".to_owned()), ..settings() };
     assert_same(&server, &with_password, &cases::passwords());
@@ -65,7 +68,7 @@ fn known_cases_are_answered_alike() {
 fn random_sequences_are_answered_alike() {
     let _alone = RANDOM.lock();
     let server = start(&[]);
-    check(&server, 400, &generate::steps());
+    check(&server, &settings(), 400, &generate::steps());
 }
 
 #[test]
@@ -74,19 +77,23 @@ fn shipped_scripts_answer_alike() {
     let server = start(&[]);
     let scripts = shipped::load();
     assert!(!scripts.is_empty(), "no scripts in {}", shipped::FOLDER);
-    check(&server, 200, &shipped::steps(scripts));
+    check(&server, &settings(), 200, &shipped::steps(scripts.clone()));
+    let server = start(&["--maxmemory", "1"]);
+    let full = Settings { full: true, ..settings() };
+    check(&server, &full, 100, &shipped::steps(scripts));
 }
 
 /// Runs as many sequences as asked for, and shrinks one that is answered differently.
 fn check(
     server: &RedisServer,
+    settings: &Settings,
     cases: u32,
     steps: &impl proptest::strategy::Strategy<Value = Vec<Step>>,
 ) {
     let mut runner =
         TestRunner::new(Config { cases, failure_persistence: None, ..Config::default() });
     let outcome =
-        runner.run(steps, |steps| match first_difference(server.port(), &settings(), &steps) {
+        runner.run(steps, |steps| match first_difference(server.port(), settings, &steps) {
             None => Ok(()),
             Some(difference) => Err(TestCaseError::fail(difference)),
         });

@@ -19,6 +19,12 @@ pub(crate) const FOLDER: &str =
 const TOKEN: u64 = 9_000_000_000_000_000;
 const KEY: &str = "tenure:leader:x";
 const HISTORY: &str = "tenure:history";
+/// A time that no test reaches.
+const FOREVER: &str = "9000000000000000";
+/// Writes a record, also where there is no memory.
+const WRITE: &str = "#!lua flags=allow-oom\n\
+    return redis.call('HSET', KEYS[1], 'token', ARGV[1], 'holder', ARGV[2], 'lease_end', ARGV[3], \
+    'ttl', ARGV[4], 'released', ARGV[5])";
 /// A lease that no test outlives, and one that has ended when the next command comes.
 const TTLS: [&str; 2] = ["600000000", "1"];
 
@@ -43,30 +49,19 @@ pub(crate) fn load() -> Vec<Script> {
 }
 
 pub(crate) fn steps(scripts: Vec<Script>) -> impl Strategy<Value = Vec<Step>> {
-    let known = prop_oneof![9 => Just(true), 1 => Just(false)];
+    // A lease that has ended, one that no test outlives, and none.
+    let lease =
+        prop_oneof![6 => Just(Some(("1", "1"))), 3 => Just(Some((FOREVER, "0"))), 1 => Just(None)];
     let listeners = ["HELLO 3", &format!("SUBSCRIBE {KEY}")].map(|line| Step::words(1, line));
-    (known, vec(prop_oneof![9 => call(scripts), 1 => meddling()], 1..25)).prop_map(
-        move |(known, mut steps)| {
+    (lease, vec(prop_oneof![9 => call(scripts), 1 => meddling()], 1..25)).prop_map(
+        move |(lease, mut steps)| {
             let mut all = listeners.to_vec();
             all.push(Step::words(2, &format!("SUBSCRIBE {KEY}")));
-            if known {
+            if let Some((lease_end, released)) = lease {
                 let token = TOKEN.to_string();
                 all.push(Step::new(
                     0,
-                    &[
-                        "HSET",
-                        KEY,
-                        "token",
-                        &token,
-                        "holder",
-                        "h0",
-                        "lease_end",
-                        "1",
-                        "ttl",
-                        "1",
-                        "released",
-                        "1",
-                    ],
+                    &["EVAL", WRITE, "1", KEY, &token, "h1", lease_end, "1", released],
                 ));
             }
             all.append(&mut steps);
@@ -91,10 +86,13 @@ fn call(scripts: Vec<Script>) -> impl Strategy<Value = Step> {
     let (ttl, trust) = (select(TTLS.to_vec()), select(vec!["", "1"]));
     (select(scripts), holder, token, ttl, trust).prop_map(
         |((name, text), holder, token, ttl, trust)| {
-            let keys: &[&str] = if name == "acquire" { &["2", KEY, HISTORY] } else { &["1", KEY] };
+            let keys: &[&str] = match name.as_str() {
+                "acquire" | "renew_and_compare" => &["2", KEY, HISTORY],
+                _ => &["1", KEY],
+            };
             let args: &[&str] = match name.as_str() {
                 "acquire" => &[holder, &token, ttl, ttl, "a name", "meta\r\ndata", trust],
-                "renew" => &[holder, &token, ttl],
+                "renew" | "renew_and_compare" => &[holder, &token, ttl],
                 "release" => &[holder, &token],
                 "observe" => &[],
                 "notify" => &["inbox", "a message"],
@@ -114,6 +112,9 @@ fn meddling() -> impl Strategy<Value = Step> {
         vec!["HDEL", KEY, "name", "metadata"],
         vec!["HSET", KEY, "lease_end", "soon"],
         vec!["HSET", HISTORY, "known_since", "1"],
+        vec!["HSET", HISTORY, "identity", "another"],
+        vec!["HDEL", HISTORY, "longest_ttl"],
+        vec!["HSET", KEY, "quarantine", "1"],
         vec!["SET", KEY, "a string"],
     ];
     select(change).prop_map(|words| Step::new(0, &words))

@@ -56,12 +56,14 @@ fn a_pause_is_over_with_its_process() {
 }
 
 #[test]
-fn a_swizzle_is_one_fault() {
+fn a_swizzle_is_a_fault_of_each_node() {
     let swizzle = What::Swizzle { step_ms: 50, shift: 1 };
     let outcome = carry_out(&plan(vec![at(3_000, 1_500, swizzle)]));
-    the_one(&outcome, began(FaultKind::Swizzle));
-    let ends = the_one(&outcome, healed(FaultKind::Swizzle));
-    assert_eq!(time(&outcome, ends), (3_000 + 1_500 + 3 * 50) * MS);
+    let times = |places: Vec<usize>| -> Vec<u64> {
+        places.into_iter().map(|place| time(&outcome, place) / MS).collect()
+    };
+    assert_eq!(times(places(&outcome, began(FaultKind::Swizzle))), [3_000, 3_050, 3_100]);
+    assert_eq!(times(places(&outcome, healed(FaultKind::Swizzle))), [4_550, 4_600, 4_650]);
     let answered = |entry: &&Entry| matches!(entry.event, Event::Answered { answer: Some(_), .. });
     let during = outcome.trace.entries().iter().filter(answered);
     let cut_off = |entry: &&Entry| (3_200 * MS..4_500 * MS).contains(&entry.at);

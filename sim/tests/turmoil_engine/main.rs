@@ -4,7 +4,9 @@
 // Helpers stand outside of the functions that clippy.toml means by tests.
 #![allow(clippy::unwrap_used)]
 
+mod elections;
 mod faults;
+mod programs;
 mod refusals;
 mod runs;
 mod triggers;
@@ -13,7 +15,8 @@ use std::time::Duration;
 
 use tenure_sim::engine::{Judging, Outcome};
 use tenure_sim::plan::{
-    Fault, FaultKind, NodePlan, Plan, Point, SCHEMA, Settings, StorePlan, Trigger, What, When, Work,
+    Fault, FaultKind, NodePlan, Plan, Point, Program, SCHEMA, Settings, StorePlan, Trigger, What,
+    When, Work,
 };
 use tenure_sim::trace::{Entry, Event};
 use tenure_sim::turmoil_engine::run;
@@ -34,7 +37,8 @@ fn plan(faults: Vec<Fault>) -> Plan {
         nodes: (0..3).map(node).collect(),
         store: StorePlan::default(),
         latency_us: (0, 2_000),
-        work: Work { every_ms: 20, takes_us: 0 },
+        work: Work { every_ms: 20, takes_us: 0, reads_first: false },
+        program: Program::default(),
         faults,
         calm_from_ms: CALM_MS,
         handover: false,

@@ -16,7 +16,6 @@ fn what_the_engine_cant_do_is_refused_by_name() {
         What::Suspend { node },
         What::VmStop { node },
         What::VmRestore { node },
-        What::Leave { node },
         What::StoreRollback { back_ms: 1 },
         What::Failover { lag_ms: 1, clock_ahead_ms: 0 },
         What::OldPrimary { node },

@@ -12,7 +12,7 @@ use super::{CALM_MS, MS, at, began, carry_out, healed, places, plan, the_one, ti
 #[test]
 fn a_write_lands_later_than_its_check_even_if_its_process_is_gone() {
     let mut slow = plan(vec![at(4_000, 100, What::Crash { node: None, power: false })]);
-    slow.work = Work { every_ms: 30, takes_us: 29_100 };
+    slow.work = Work { every_ms: 30, takes_us: 29_100, reads_first: false };
     let outcome = run(&slow, Judging::All).unwrap();
     assert_eq!(outcome.judge.violation(), None);
     let crashed = the_one(&outcome, |event| matches!(event, Event::Crashed { .. }));

@@ -2,12 +2,14 @@
 
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
 use bytes::Bytes;
 use tenure_core::Seed;
 use tokio::sync::watch;
 
+use super::default_name::default_name;
 use super::{Callbacks, Candidate, Shared, Standing};
 use crate::deadline::Deadline;
 use crate::driver::{Command, Driver, Elections, NewElection};
@@ -26,6 +28,7 @@ pub struct CandidateBuilder {
     metadata: Bytes,
     config: Config,
     hold_off: Option<Duration>,
+    keeps_lead_without_work: bool,
 }
 
 /// Where the candidate will be driven.
@@ -62,7 +65,7 @@ pub enum StartError {
         /// The least.
         least: Duration,
     },
-    /// No async runtime runs here.
+    /// No async runtime runs here, or one that can't drive elections.
     #[error(transparent)]
     NoRuntime(#[from] NoRuntime),
     /// The operating system has no randomness to give.
@@ -90,10 +93,15 @@ impl CandidateBuilder {
             metadata: Bytes::new(),
             config: Config::default(),
             hold_off: None,
+            keeps_lead_without_work: false,
         }
     }
 
-    /// The candidate's name, for people. Default: the process id.
+    /// The candidate's name, for people: up to 128 bytes.
+    ///
+    /// Default: `host-pid-boot`, with up to 64 bytes of the host's name and 8 digits of the machine's boot id,
+    /// such as `web-7f9c-1-3fa9c1d2`. The process id alone is 1 in most containers. What can't be read is told
+    /// as `unknown-host` or `unknown-boot`; the boot id is known on Linux only.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
@@ -111,10 +119,19 @@ impl CandidateBuilder {
         self
     }
 
-    /// How long to hold off after [`Candidate::resign`], so that another candidate can take over.
-    /// Default: the renew interval.
+    /// How long to hold off after [`Candidate::resign`], or after work was lost, so that another candidate can
+    /// take over. Default: the renew interval.
     pub fn hold_off(mut self, hold_off: Duration) -> Self {
         self.hold_off = Some(hold_off);
+        self
+    }
+
+    /// Leads on when work of [`run_while_leader`](Candidate::run_while_leader) or
+    /// [`run_until`](Candidate::run_until) panics, or is dropped, under a current tenure. Default: the
+    /// candidate resigns, and campaigns again once such work is offered again and the hold-off is over,
+    /// because a leader without work keeps everybody else from doing it.
+    pub fn keep_lead_without_work(mut self) -> Self {
+        self.keeps_lead_without_work = true;
         self
     }
 
@@ -130,12 +147,11 @@ impl CandidateBuilder {
     /// store can be reached: campaigning goes on until it can.
     ///
     /// # Errors
-    /// If a setting can't hold, or outside of a runtime.
+    /// If a setting can't hold, or where no async runtime with timers and I/O runs.
     pub fn start(self) -> Result<Candidate, StartError> {
         let elections = match &self.elections {
             Hub::Shared(elections) => elections.clone(),
             Hub::Alone { store, runtime } => {
-                runtime.available()?;
                 Elections::with_runtime(store.clone(), Arc::clone(runtime))
             }
         };
@@ -174,11 +190,17 @@ impl CandidateBuilder {
                 least: traits.least_ttl,
             });
         }
+        let config = config.with_round_trips(traits.round_trips);
+        tracing::debug!(
+            key = ?self.key, store = traits.name,
+            longest_round_trip = ?config.explain().longest_round_trip,
+            "a longer round trip to the store lets requests time out"
+        );
         for promise in traits.gives_up {
             tracing::warn!(store = traits.name, ?promise, "this store gives up a promise");
         }
         let key = Key::new(&self.key)?;
-        let name = self.name.unwrap_or_else(|| format!("pid-{}", std::process::id()));
+        let name = self.name.unwrap_or_else(default_name);
         let profile = Profile::new(name, self.metadata)?;
         let seed = Seed::new(elections.runtime().entropy().map_err(StartError::Entropy)?);
         let shared = Arc::new(Shared {
@@ -190,7 +212,9 @@ impl CandidateBuilder {
             runtime: Arc::clone(elections.runtime()),
             leads_until: Deadline::never(),
             events: Events::default(),
-            callbacks: Callbacks::default(),
+            callbacks: Arc::new(Callbacks::default()),
+            offers: AtomicUsize::new(0),
+            keeps_lead_without_work: self.keeps_lead_without_work,
             standing: watch::Sender::new(Standing::Waiting),
             commands: elections.commands().clone(),
         });

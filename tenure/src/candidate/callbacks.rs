@@ -1,8 +1,10 @@
-//! The application's callbacks.
+//! The application's callbacks. Their code runs in tasks of their own: never on the driver, never under a
+//! lock, so that one that blocks or registers another costs no other election anything.
 
 use std::fmt;
 use std::future::Future;
-use std::sync::{Mutex, PoisonError};
+use std::panic::AssertUnwindSafe;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -18,16 +20,15 @@ type Failed = dyn Fn(&StoreError) + Send + Sync;
 #[derive(Default)]
 pub(crate) struct Callbacks(Mutex<Lists>);
 
-#[derive(Default)]
-struct Lists {
-    elected: Vec<Box<Elected>>,
-    stepped_down: Vec<Box<SteppedDown>>,
-    store_error: Vec<Box<Failed>>,
+#[derive(Clone, Default)]
+pub(crate) struct Lists {
+    elected: Vec<Arc<Elected>>,
+    stepped_down: Vec<Arc<SteppedDown>>,
+    store_error: Vec<Arc<Failed>>,
 }
 
 impl Callbacks {
     fn with<T>(&self, f: impl FnOnce(&mut Lists) -> T) -> T {
-        // A callback that panicked has left the lists as they were.
         f(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -35,7 +36,8 @@ impl Callbacks {
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        self.with(|lists| lists.elected.push(Box::new(move |tenure| callback(tenure).boxed())));
+        let callback: Arc<Elected> = Arc::new(move |tenure| callback(tenure).boxed());
+        self.with(|lists| lists.elected.push(callback));
     }
 
     pub(super) fn on_stepped_down<F>(
@@ -44,64 +46,65 @@ impl Callbacks {
     ) where
         F: Future<Output = ()> + Send + 'static,
     {
-        self.with(|lists| {
-            lists.stepped_down.push(Box::new(move |tenure, why| callback(tenure, why).boxed()));
-        });
+        let callback: Arc<SteppedDown> =
+            Arc::new(move |tenure, reason| callback(tenure, reason).boxed());
+        self.with(|lists| lists.stepped_down.push(callback));
     }
 
     pub(super) fn on_store_error(&self, callback: impl Fn(&StoreError) + Send + Sync + 'static) {
-        self.with(|lists| lists.store_error.push(Box::new(callback)));
+        let callback: Arc<Failed> = Arc::new(callback);
+        self.with(|lists| lists.store_error.push(callback));
     }
 
-    /// The futures of all callbacks, not begun yet.
+    /// One future for each callback. The callback's own code begins when its future is polled.
     pub(crate) fn elected(&self, tenure: &Tenure) -> Vec<BoxFuture<'static, ()>> {
-        self.with(|lists| {
-            lists.elected.iter().filter_map(|f| guarded(|| f(tenure.clone()))).collect()
-        })
+        let call = |callback: &Arc<Elected>| {
+            let (callback, tenure) = (Arc::clone(callback), tenure.clone());
+            guarded(async move { callback(tenure).await }).boxed()
+        };
+        self.with(|lists| lists.elected.iter().map(call).collect())
     }
 
+    /// The same after the end of a tenure.
     pub(crate) fn stepped_down(
         &self,
         tenure: &Tenure,
         reason: StepDownReason,
     ) -> Vec<BoxFuture<'static, ()>> {
-        self.with(|lists| {
-            lists
-                .stepped_down
-                .iter()
-                .filter_map(|f| guarded(|| f(tenure.clone(), reason)))
-                .collect()
-        })
+        let call = |callback: &Arc<SteppedDown>| {
+            let (callback, tenure) = (Arc::clone(callback), tenure.clone());
+            guarded(async move { callback(tenure, reason).await }).boxed()
+        };
+        self.with(|lists| lists.stepped_down.iter().map(call).collect())
     }
 
-    pub(crate) fn store_error(&self, error: &StoreError) {
-        self.with(|lists| {
-            for callback in &lists.store_error {
-                guarded(|| callback(error));
-            }
-        });
+    /// Whether anybody wants to hear of errors.
+    pub(crate) fn hear_errors(&self) -> bool {
+        self.with(|lists| !lists.store_error.is_empty())
+    }
+
+    /// Hands an error to all who want to hear of it, one after the other.
+    pub(crate) async fn store_error(&self, error: &StoreError) {
+        for callback in self.with(|lists| lists.store_error.clone()) {
+            guarded(async { callback(error) }).await;
+        }
+    }
+
+    /// Takes all callbacks out: dropping them runs the application's code too.
+    pub(crate) fn take(&self) -> Option<Lists> {
+        let lists = self.with(std::mem::take);
+        let Lists { elected, stepped_down, store_error } = &lists;
+        let are_none = elected.is_empty() && stepped_down.is_empty() && store_error.is_empty();
+        (!are_none).then_some(lists)
     }
 }
 
 /// A panic in a callback is the application's bug, and must not become the election's.
-fn guarded<T>(callback: impl FnOnce() -> T) -> Option<T> {
-    let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(callback));
-    if result.is_err() {
-        panicked();
+async fn guarded(callback: impl Future<Output = ()>) {
+    if AssertUnwindSafe(callback).catch_unwind().await.is_err() {
+        tracing::error!("a callback panicked");
+        metrics::counter!("leader_callback_panics_total").increment(1);
     }
-    result.ok()
-}
-
-/// The same for a callback's future.
-pub(crate) async fn guarded_future(future: BoxFuture<'static, ()>) {
-    if std::panic::AssertUnwindSafe(future).catch_unwind().await.is_err() {
-        panicked();
-    }
-}
-
-fn panicked() {
-    tracing::error!("a callback panicked");
-    metrics::counter!("leader_callback_panics_total").increment(1);
 }
 
 impl fmt::Debug for Callbacks {

@@ -2,19 +2,22 @@
 
 mod builder;
 mod callbacks;
+mod default_name;
 mod messages;
 mod shared;
+mod weak;
+mod work;
 
 use std::fmt;
 use std::sync::Arc;
 
 use futures_core::Stream;
-use tokio::sync::watch;
 
 pub use builder::{CandidateBuilder, StartError};
-pub(crate) use callbacks::{Callbacks, guarded_future};
+pub(crate) use callbacks::Callbacks;
 pub use messages::NotifyError;
-pub(crate) use shared::{Shared, Standing};
+pub(crate) use shared::{LostWork, Shared, Standing};
+pub use weak::WeakCandidate;
 
 use crate::event::Event;
 use crate::store::{AnyStore, Incumbent, Key, Reply, Request, Store, StoreError, StoreErrorKind};
@@ -74,8 +77,9 @@ impl Candidate {
         &self.shared().key
     }
 
-    /// Whether this candidate leads now. One atomic load, then one reading of the clock: no lock, no
-    /// allocation, and no reply, timer or thread is needed for it to become false.
+    /// Whether this candidate leads now: at an instant within this call. An atomic load on each side of one
+    /// reading of the clock: no lock, no allocation, and no reply, timer or thread is needed for it to become
+    /// false.
     pub fn is_leader(&self) -> bool {
         let shared = self.shared();
         shared.leads_until.holds(|| shared.runtime.now())
@@ -91,56 +95,14 @@ impl Candidate {
     /// # Errors
     /// If the candidate has stopped.
     pub async fn elected(&self) -> Result<Tenure, Stopped> {
-        next_tenure(self.shared().standing()).await
-    }
-
-    /// Runs `work` whenever this candidate leads, until it once runs to its end, in the caller's task.
-    ///
-    /// When the tenure ends, its cancellation token fires, and the future is polled on for a while so
-    /// that it can end tidily: until nobody else can lead yet (at most the stop margin) if the lease
-    /// ran out; until the drain bound if the candidate resigned or stopped; not at all if the store
-    /// says that the tenure is over. Then it is dropped, and started again on the next tenure. The
-    /// lease is handed back only when it has ended.
-    ///
-    /// Work that goes on waiting after its token was cancelled holds the lease back until the drain
-    /// bound; work that returns hands it over at once, and is done: to work under the next tenure too,
-    /// call again.
-    ///
-    /// **Not guaranteed**: that tasks which `work` has spawned, or threads that it blocks, stop. Bind
-    /// them to [`Tenure::cancellation_token`].
-    ///
-    /// `work` may be an async closure that borrows from its surroundings. It is not an `AsyncFnMut`,
-    /// because the futures of those can't be told to be `Send`, and so could not be spawned.
-    ///
-    /// # Errors
-    /// If the candidate has stopped before the work was done.
-    pub fn run_while_leader<T, F: Future<Output = T>, W: FnMut(Tenure) -> F>(
-        &self,
-        mut work: W,
-    ) -> impl Future<Output = Result<T, Stopped>> + use<T, F, W> {
-        // Owns all that it needs, so that it can be spawned wherever `work` can.
-        let candidate = self.clone();
-        async move {
-            loop {
-                let tenure = next_tenure(candidate.shared().standing()).await?;
-                if let Some(done) = tenure.clone().run(work(tenure)).await {
-                    return Ok(done);
-                }
-            }
-        }
-    }
-
-    /// Runs `work` if this candidate leads now; `None` if it does not, or if the tenure ended first.
-    pub async fn run_if_leader<T, F: Future<Output = T>>(
-        &self,
-        work: impl FnOnce(Tenure) -> F,
-    ) -> Option<T> {
-        let tenure = self.tenure()?;
-        tenure.run(work(tenure.clone())).await
+        work::next_tenure(self.shared().standing()).await
     }
 
     /// Calls back after each election, in a task of its own that counts as the leader's work. Panics
     /// are logged and counted.
+    ///
+    /// A callback that holds its own candidate keeps it in the election after all other handles are gone: use
+    /// the tenure that it is called with, or a [`WeakCandidate`].
     pub fn on_elected<F>(&self, callback: impl Fn(Tenure) -> F + Send + Sync + 'static)
     where
         F: Future<Output = ()> + Send + 'static,
@@ -159,13 +121,14 @@ impl Candidate {
         self.shared().callbacks.on_stepped_down(callback);
     }
 
-    /// Calls back after each request to the store that failed. Must not block.
+    /// Calls back after each request to the store that failed, one after the other in a task of its own. A
+    /// callback that is slow misses errors.
     pub fn on_store_error(&self, callback: impl Fn(&StoreError) + Send + Sync + 'static) {
         self.shared().callbacks.on_store_error(callback);
     }
 
     /// What happens from now on. Each subscriber has a bounded buffer; one that is too slow is told
-    /// how much it lost.
+    /// how much it lost. The stream ends after [`Event::Stopped`], or without it when the driver is gone.
     ///
     /// A candidate that was started may already have said something. To miss nothing, subscribe to one
     /// that was [built](CandidateBuilder::build), then run its driver.
@@ -198,6 +161,10 @@ impl Candidate {
     /// ended. Ends within [`Explanation::longest_stop`](crate::Explanation::longest_stop), whatever
     /// the network does. May be called again.
     ///
+    /// **Work that nobody polls can't end**: beside a pinned [`run_while_leader`](Self::run_while_leader) in a
+    /// `select!` this waits for the whole bound. Poll the work on, or let
+    /// [`run_until`](Self::run_until) do both.
+    ///
     /// # Errors
     /// If leader-only work outlives its bound, or the driver is gone.
     pub async fn stop(&self) -> Result<(), StopError> {
@@ -210,17 +177,6 @@ fn is_vacant(reply: &Reply) -> Result<(), StoreError> {
     match reply {
         Reply::Vacant => Ok(()),
         other => Err(StoreError::new(StoreErrorKind::UnexpectedReply, format!("{other:?}"))),
-    }
-}
-
-async fn next_tenure(mut standing: watch::Receiver<Standing>) -> Result<Tenure, Stopped> {
-    loop {
-        match &*standing.borrow_and_update() {
-            Standing::Leading(tenure) if tenure.is_current() => return Ok(tenure.clone()),
-            Standing::Leading(_) | Standing::Waiting => {}
-            Standing::Stopped | Standing::Abandoned => return Err(Stopped),
-        }
-        standing.changed().await.map_err(|_| Stopped)?;
     }
 }
 

@@ -1,15 +1,18 @@
 //! What a candidate's handles and its driver share.
 
+use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::{Callbacks, StopError};
 use crate::deadline::Deadline;
-use crate::driver::{Command, ElectionId};
+use crate::driver::{Ask, Command, ElectionId};
 use crate::event::Events;
 use crate::runtime::Runtime;
-use crate::store::{AnyStore, Key, Reply, Request, Store, StoreError, StoreErrorKind};
+use crate::store::{AnyStore, Key, Reply, Request, StoreError, StoreErrorKind};
 use crate::{Config, Tenure};
 
 /// Where the driver last saw the candidate. Whether a tenure still holds, only its clock tells.
@@ -22,17 +25,42 @@ pub(crate) enum Standing {
     Abandoned,
 }
 
+/// How a leader's work came to its end without having ended.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum LostWork {
+    /// Its future was dropped: by a `select!`, a timeout, an abort.
+    Dropped,
+    Panicked,
+}
+
+impl fmt::Display for LostWork {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Dropped => "dropped",
+            Self::Panicked => "panicked",
+        })
+    }
+}
+
+/// How much longer than the longest stop a handle waits for it. The driver ends each step of a stop by a timer, and
+/// timers are late by up to a millisecond.
+const LATE: Duration = Duration::from_millis(5);
+
 pub(crate) struct Shared {
     pub(crate) id: ElectionId,
     pub(crate) key: Key,
     pub(crate) config: Config,
-    pub(crate) hold_off: std::time::Duration,
+    pub(crate) hold_off: Duration,
     pub(crate) store: AnyStore,
     pub(crate) runtime: Arc<dyn Runtime>,
     /// The end of this candidate's present claim. Closed while a resignation is on its way.
     pub(crate) leads_until: Deadline,
     pub(crate) events: Events,
-    pub(crate) callbacks: Callbacks,
+    pub(crate) callbacks: Arc<Callbacks>,
+    /// How many calls of `run_while_leader` and `run_until` are under way.
+    pub(crate) offers: AtomicUsize,
+    /// Whether the candidate leads on when such work is lost.
+    pub(crate) keeps_lead_without_work: bool,
     pub(crate) standing: watch::Sender<Standing>,
     pub(crate) commands: mpsc::UnboundedSender<Command>,
 }
@@ -49,16 +77,32 @@ impl Shared {
         }
     }
 
+    pub(crate) fn is_offered_work(&self) -> bool {
+        self.offers.load(Ordering::Acquire) > 0
+    }
+
     /// Asks the store something that no machine asks, within the request timeout.
     pub(crate) async fn ask(&self, request: Request) -> Result<Reply, StoreError> {
-        let bound = self.config.request_timeout();
+        let within = self.config.request_timeout();
+        let (answer, answered) = oneshot::channel();
+        let ask = Box::new(Ask { key: self.key.clone(), request, within, answer });
+        let gone = || StoreError::new(StoreErrorKind::Unreachable, "the driver is gone");
+        self.commands.send(Command::Ask(ask)).map_err(|_| gone())?;
         tokio::select! {
             biased;
-            reply = self.store.call(&self.key, request) => reply,
-            () = self.runtime.sleep_until(self.runtime.now() + bound) => {
-                Err(StoreError::new(StoreErrorKind::Timeout, format!("{bound:?}")))
+            answer = answered => answer.unwrap_or_else(|_| Err(gone())),
+            // The driver may not run.
+            () = self.runtime.sleep_until(self.runtime.now() + within) => {
+                Err(StoreError::new(StoreErrorKind::Timeout, format!("{within:?}")))
             }
         }
+    }
+
+    /// The driver is gone: nobody will be elected, and no event follows.
+    pub(crate) fn abandoned(&self) {
+        self.leads_until.close();
+        self.standing.send_replace(Standing::Abandoned);
+        self.events.close();
     }
 
     /// Ends the claim here and now; the driver hears of it next.
@@ -92,13 +136,20 @@ impl Shared {
         command: impl FnOnce(ElectionId, oneshot::Sender<()>) -> Command,
     ) -> Result<(), StopError> {
         self.close();
-        let bound = self.runtime.now() + self.config.explain().longest_stop;
+        let bound = self.runtime.now() + self.config.explain().longest_stop + LATE;
         let (done, ended) = oneshot::channel();
         self.commands.send(command(self.id, done)).map_err(|_| StopError::DriverGone)?;
         tokio::select! {
             biased;
             ended = ended => ended.map_err(|_| StopError::DriverGone),
-            () = self.runtime.sleep_until(bound) => Err(StopError::StillRunning),
+            () = self.runtime.sleep_until(bound) => {
+                tracing::warn!(
+                    key = ?self.key,
+                    "leader-only work still runs after its bound: its future blocks, or nobody polls it; the \
+                     lease ends by itself"
+                );
+                Err(StopError::StillRunning)
+            }
         }
     }
 }

@@ -39,6 +39,10 @@ impl Calls {
         self.0.push(Call { id, name, give_up_at, abort });
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     pub(super) fn ended(&mut self, id: RequestId) {
         self.0.retain(|call| call.id != id);
     }

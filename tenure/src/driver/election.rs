@@ -1,19 +1,20 @@
 //! One election: its state machine, and what the world sees of it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::stream::BoxStream;
 use futures_util::{FutureExt, StreamExt};
 use tenure_core::{Candidate as Machine, Claim, Event as Told, Input, Output};
-use tokio::sync::oneshot;
+use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::calls::Calls;
 use super::{Called, ElectionId, NewElection, World};
-use crate::candidate::{Shared, Standing};
+use crate::candidate::{LostWork, Shared, Standing};
 use crate::event::Event;
 use crate::store::{Profile, Request, Store, StoreError, StoreErrorKind};
-use crate::{Instant, StepDownReason, Tenure, metrics};
+use crate::{Instant, StepDownReason, Tenure, Token, metrics};
 
 pub(super) struct Election {
     machine: Machine,
@@ -26,15 +27,41 @@ pub(super) struct Election {
     stopping: bool,
     stopped: bool,
     last_error: Option<StoreError>,
+    /// To the callbacks that hear of errors, once one has been reported.
+    errors: Option<mpsc::Sender<StoreError>>,
+    without_work: WithoutWork,
     /// Ends the stream of hints.
     over: CancellationToken,
 }
+
+/// Whether the candidate stays out of the election because its work was lost under a tenure: a leader
+/// without work would keep everybody else from doing it.
+#[derive(Clone, Copy)]
+enum WithoutWork {
+    No,
+    /// The tenure is being handed back.
+    Resigning,
+    /// From then on it campaigns again, once work is offered.
+    Until(Instant),
+}
+
+/// How many errors may wait for callbacks that are slow; more are not reported to them.
+const ERRORS: usize = 64;
 
 impl Drop for Election {
     fn drop(&mut self) {
         self.over.cancel();
         if !self.stopped {
-            self.shared.standing.send_replace(Standing::Abandoned);
+            if let Some(tenure) = &self.tenure {
+                tenure.step_down(tenure.drain_until());
+            }
+            self.shared.abandoned();
+        }
+        // Dropping callbacks runs the application's code.
+        if let Some(callbacks) = self.shared.callbacks.take()
+            && self.shared.runtime.available().is_ok()
+        {
+            self.shared.runtime.spawn(async move { drop(callbacks) }.boxed());
         }
     }
 }
@@ -59,21 +86,63 @@ impl Election {
             stopping: false,
             stopped: false,
             last_error: None,
+            errors: None,
+            without_work: WithoutWork::No,
             over,
         };
         (election, hints)
     }
 
     pub(super) fn deadline(&self) -> Option<Instant> {
-        self.machine.deadline().into_iter().chain(self.calls.deadline()).min()
+        let (machine, calls) = (self.machine.deadline(), self.calls.deadline());
+        machine.into_iter().chain(calls).chain(self.campaigns_again_at()).min()
     }
 
+    /// When a candidate that was without work campaigns again.
+    fn campaigns_again_at(&self) -> Option<Instant> {
+        match self.without_work {
+            WithoutWork::Until(at) if self.shared.is_offered_work() => Some(at),
+            WithoutWork::Until(_) | WithoutWork::Resigning | WithoutWork::No => None,
+        }
+    }
+
+    /// Also the calls that nobody waits for have ended, or were given up.
     pub(super) fn has_stopped(&self) -> bool {
-        self.stopped
+        self.stopped && self.calls.is_empty()
+    }
+
+    pub(super) fn request_timeout(&self) -> Duration {
+        self.shared.config.request_timeout()
+    }
+
+    /// Whether the tenure has to be resigned, because work under it was lost.
+    pub(super) fn lost_work(&mut self, now: Instant, token: Token, how: LostWork) -> bool {
+        let leads = self.machine.claim(now).is_some_and(|claim| claim.token() == token);
+        if !leads || self.stopping {
+            return false;
+        }
+        let (key, hold_off) = (&self.shared.key, self.shared.hold_off);
+        tracing::warn!(
+            ?key, %token, %how, ?hold_off,
+            "the leader's work is gone: resigning, and campaigning again only when work is offered and \
+             the hold-off is over"
+        );
+        metrics::work_lost(key, how);
+        self.without_work = WithoutWork::Resigning;
+        true
     }
 
     pub(super) fn stopping(&mut self) {
         self.stopping = true;
+        self.without_work = WithoutWork::No;
+    }
+
+    /// When to campaign again after a resignation. A candidate without work waits for some.
+    pub(super) fn again_after(&self, hold_off: Duration) -> Option<Duration> {
+        match self.without_work {
+            WithoutWork::No => Some(hold_off),
+            WithoutWork::Resigning | WithoutWork::Until(_) => None,
+        }
     }
 
     pub(super) fn await_withdrawal(&mut self, done: Option<oneshot::Sender<()>>) {
@@ -101,16 +170,20 @@ impl Election {
                 Output::Event(event) => self.told(world, now, event),
             }
         }
-        self.give_up_calls(now);
+        self.give_up_calls(world, now);
         if self.tenure_was_ended_by_its_work() {
-            self.handle(world, Input::Resign { again_after: Some(std::time::Duration::ZERO) });
+            self.handle(world, Input::Resign { again_after: Some(Duration::ZERO) });
+        }
+        if self.campaigns_again_at().is_some_and(|at| now >= at) {
+            self.without_work = WithoutWork::No;
+            self.handle(world, Input::Campaign);
         }
     }
 
-    fn give_up_calls(&mut self, now: Instant) {
+    fn give_up_calls(&mut self, world: &World, now: Instant) {
         for name in self.calls.give_up(now) {
             metrics::request_given_up(&self.shared.key, name);
-            self.failed(StoreError::new(StoreErrorKind::Timeout, name));
+            self.failed(world, StoreError::new(StoreErrorKind::Timeout, name));
         }
     }
 
@@ -124,20 +197,34 @@ impl Election {
                 let reply = reply.for_machine();
                 if reply.is_none() {
                     let detail = format!("to {}", called.name);
-                    self.failed(StoreError::new(StoreErrorKind::UnexpectedReply, detail));
+                    self.failed(world, StoreError::new(StoreErrorKind::UnexpectedReply, detail));
                 }
                 reply
             }
             Err(error) => {
-                self.failed(error.clone());
+                self.failed(world, error.clone());
                 None
             }
         }
     }
 
-    fn failed(&mut self, error: StoreError) {
-        tracing::debug!(key = %self.shared.key, %error, "a request to the store failed");
-        self.shared.callbacks.store_error(&error);
+    fn failed(&mut self, world: &World, error: StoreError) {
+        tracing::debug!(key = ?self.shared.key, %error, "a request to the store failed");
+        if self.shared.callbacks.hear_errors() {
+            let report = self.errors.get_or_insert_with(|| {
+                let (report, mut reports) = mpsc::channel(ERRORS);
+                let callbacks = Arc::clone(&self.shared.callbacks);
+                let hear = async move {
+                    while let Some(error) = reports.recv().await {
+                        callbacks.store_error(&error).await;
+                    }
+                };
+                world.runtime.spawn(hear.boxed());
+                report
+            });
+            // Callbacks that are too slow miss some.
+            let _ = report.try_send(error.clone());
+        }
         self.last_error = Some(error);
     }
 
@@ -155,30 +242,47 @@ impl Election {
                 }
             }
             Told::IncumbentChanged { token } => {
-                tracing::info!(%key, %token, "another candidate leads");
+                tracing::info!(?key, %token, "another candidate leads");
                 self.shared.events.publish(|| Event::IncumbentChanged { token });
             }
             Told::Quarantined { until } => {
                 let remaining = until.since(now);
                 tracing::warn!(
-                    %key, ?remaining,
-                    "granted, but the store has not known its history for long enough to rule out \
-                     an older leader: waiting before leading"
+                    ?key,
+                    ?remaining,
+                    "the lease is granted, but the store is new to this prefix, was restarted, or lost data: \
+                     the candidate leads only after the longest lease of an older leader would have ended \
+                     (trust_empty_store turns that off for tests)"
                 );
                 self.shared.events.publish(|| Event::Quarantined { remaining });
             }
+            Told::Refused { ttl, quarantine } => {
+                let config = &self.shared.config;
+                let (own_ttl, own_quarantine) = (config.ttl(), config.quarantine());
+                tracing::error!(
+                    %key, ?own_ttl, ?own_quarantine, ?ttl, ?quarantine,
+                    "refused: another candidate of this election has a TTL above the own quarantine, or \
+                     a quarantine below the own TTL: set the quarantine of every candidate to the longest \
+                     TTL in use"
+                );
+                self.shared.events.publish(|| Event::Refused { ttl, quarantine });
+            }
             Told::StoreUnavailable { .. } => {
                 let error = self.last_error.clone();
-                let error = error.unwrap_or_else(|| StoreError::new(StoreErrorKind::Timeout, ""));
-                tracing::warn!(%key, %error, "the store is unavailable");
+                let error = error.unwrap_or_else(|| {
+                    let within = self.shared.config.request_timeout();
+                    let detail = format!("nothing within {within:?}, the request timeout");
+                    StoreError::new(StoreErrorKind::Timeout, detail)
+                });
+                tracing::warn!(?key, %error, "the store is unavailable");
                 self.shared.events.publish(|| Event::StoreUnavailable { error });
             }
             Told::StoreRecovered => {
-                tracing::info!(%key, "the store answers again");
+                tracing::info!(?key, "the store answers again");
                 self.last_error = None;
                 self.shared.events.publish(|| Event::StoreRecovered);
             }
-            Told::Withdrawn => self.withdrawn(),
+            Told::Withdrawn => self.withdrawn(now),
             other => tracing::error!(?other, "an event that this driver does not know"),
         }
     }
@@ -187,7 +291,7 @@ impl Election {
         let shared = &self.shared;
         let (until, token) = (claim.valid_until(), claim.token());
         let tenure = Tenure::new(token, shared, until, self.drain_until(claim));
-        tracing::info!(key = %shared.key, %token, "elected");
+        tracing::info!(key = ?shared.key, %token, "elected");
         metrics::acquired(&shared.key);
         // Whoever closed the claim ahead of its beginning has sent a command that ends it.
         if !shared.leads_until.extend(until) {
@@ -197,8 +301,11 @@ impl Election {
         shared.events.publish(|| Event::Elected(tenure.clone()));
         for callback in shared.callbacks.elected(&tenure) {
             let tenure = tenure.clone();
-            let work = crate::candidate::guarded_future(callback);
-            world.runtime.spawn(async move { tenure.run(work).await.unwrap_or(()) }.boxed());
+            // Whether it ended in time is its own business.
+            let run = async move {
+                let _ = tenure.run(callback).await;
+            };
+            world.runtime.spawn(run.boxed());
         }
         self.tenure = Some(tenure);
     }
@@ -220,11 +327,15 @@ impl Election {
         drain_until: Instant,
     ) {
         let Some(tenure) = &self.tenure else { return };
+        let reason = match self.without_work {
+            WithoutWork::Resigning => StepDownReason::WorkLost,
+            WithoutWork::No | WithoutWork::Until(_) => reason,
+        };
         let (shared, token) = (&self.shared, tenure.token());
         shared.leads_until.extend(Instant::ORIGIN);
         tenure.step_down(drain_until);
         shared.standing.send_replace(Standing::Waiting);
-        tracing::info!(key = %shared.key, %token, ?reason, "stepped down");
+        tracing::info!(key = ?shared.key, %token, ?reason, "stepped down");
         metrics::lost(&shared.key, reason);
         let told = tenure.clone();
         shared.events.publish(|| Event::SteppedDown { tenure: told, reason });
@@ -236,11 +347,18 @@ impl Election {
                 let _belongs = belongs;
                 tokio::select! {
                     biased;
-                    () = crate::candidate::guarded_future(callback) => {}
+                    () = callback => {}
                     () = late => tracing::warn!("a callback was dropped at the drain bound"),
                 }
             };
             world.runtime.spawn(work.boxed());
+        }
+        if !tenure.work().is_empty() {
+            let (tasks, at_most) = (tenure.work().len(), drain_until.since(now));
+            tracing::info!(
+                key = ?shared.key, %token, tasks, ?at_most,
+                "waiting for leader-only work to end before the lease is handed back"
+            );
         }
         let (work, id) = (tenure.work().clone(), shared.id);
         let drained = async move {
@@ -250,14 +368,19 @@ impl Election {
         world.drains.push(drained.boxed());
     }
 
-    fn withdrawn(&mut self) {
+    fn withdrawn(&mut self, now: Instant) {
+        if let WithoutWork::Resigning = self.without_work {
+            self.without_work = WithoutWork::Until(now + self.shared.hold_off);
+        }
         for done in self.withdrawal.drain(..) {
-            // Whoever lost patience does not mind.
+            // The caller may have given up.
             let _ = done.send(());
         }
         self.stopped = self.stopping;
         if self.stopped {
             self.shared.standing.send_replace(Standing::Stopped);
+            self.shared.events.publish(|| Event::Stopped);
+            self.shared.events.close();
         }
     }
 
@@ -274,6 +397,6 @@ impl Election {
     }
 }
 
-fn tenure_left(tenure: &Tenure, now: Instant) -> std::time::Duration {
+fn tenure_left(tenure: &Tenure, now: Instant) -> Duration {
     tenure.valid_until().since(now)
 }

@@ -57,8 +57,11 @@ impl Elections {
 
     /// Runs the driver in the background, if it does not run yet.
     pub(crate) fn spawn(&self) -> Result<(), StartError> {
-        self.0.runtime.available()?;
-        if let Some(driver) = self.driver() {
+        let mut driver = self.0.driver.lock().unwrap_or_else(PoisonError::into_inner);
+        if driver.is_some() {
+            self.0.runtime.available()?;
+        }
+        if let Some(driver) = driver.take() {
             self.0.runtime.spawn(driver.run().boxed());
         }
         Ok(())

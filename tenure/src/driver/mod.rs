@@ -4,6 +4,7 @@
 //! to the machine, and does what the machine says. A claim ends by the clock, in the handle's own
 //! thread, whether or not the driver ever runs again.
 
+mod asks;
 mod calls;
 mod election;
 mod elections;
@@ -14,16 +15,17 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::StreamExt;
 use futures_util::future::{Abortable, BoxFuture};
 use futures_util::stream::{BoxStream, FuturesUnordered, SelectAll};
+use futures_util::{FutureExt, StreamExt};
 use tenure_core::{Input, RequestId, Seed, Unknown};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::Instant;
-use crate::candidate::Shared;
+use crate::candidate::{LostWork, Shared};
 use crate::runtime::Runtime;
 use crate::store::{AnyStore, Profile, Reply, StoreError};
+use crate::{Instant, Token};
+pub(crate) use asks::{Ask, Inbox};
 use election::Election;
 pub use elections::Elections;
 use timers::Timers;
@@ -34,8 +36,26 @@ pub(crate) type ElectionId = u64;
 /// What handles ask of their driver.
 pub(crate) enum Command {
     Join(Box<NewElection>),
-    Resign { id: ElectionId, again_after: Duration, done: oneshot::Sender<()> },
-    Stop { id: ElectionId, done: Option<oneshot::Sender<()>> },
+    Resign {
+        id: ElectionId,
+        again_after: Duration,
+        done: oneshot::Sender<()>,
+    },
+    Stop {
+        id: ElectionId,
+        done: Option<oneshot::Sender<()>>,
+    },
+    /// Work is offered to a candidate that may be without any.
+    WorkOffered {
+        id: ElectionId,
+    },
+    WorkLost {
+        id: ElectionId,
+        token: Token,
+        how: LostWork,
+    },
+    Ask(Box<Ask>),
+    Inbox(Box<Inbox>),
 }
 
 pub(crate) struct NewElection {
@@ -59,6 +79,7 @@ struct World {
     store: AnyStore,
     runtime: Arc<dyn Runtime>,
     calls: FuturesUnordered<Abortable<BoxFuture<'static, Called>>>,
+    asks: FuturesUnordered<BoxFuture<'static, ()>>,
     drains: FuturesUnordered<BoxFuture<'static, ElectionId>>,
 }
 
@@ -82,6 +103,7 @@ impl Driver {
             store,
             runtime,
             calls: FuturesUnordered::new(),
+            asks: FuturesUnordered::new(),
             drains: FuturesUnordered::new(),
         };
         Self { commands, elections: BTreeMap::new(), timers, hints: SelectAll::new(), world }
@@ -91,7 +113,7 @@ impl Driver {
     /// the elections: leases then end by themselves.
     pub async fn run(mut self) {
         let mut open = true;
-        while open || !self.elections.is_empty() {
+        while open || !self.elections.is_empty() || !self.world.asks.is_empty() {
             // What has happened comes before what is due: a reply that waits in the socket after a
             // pause is better than a timeout.
             tokio::select! {
@@ -106,6 +128,7 @@ impl Driver {
                         self.called(&called);
                     }
                 }
+                Some(()) = self.world.asks.next(), if !self.world.asks.is_empty() => {}
                 Some(id) = self.world.drains.next(), if !self.world.drains.is_empty() => {
                     self.step(id, Input::Drained);
                 }
@@ -114,8 +137,28 @@ impl Driver {
                 }
                 () = self.timers.ring() => {}
             }
+            self.catch_up();
             while let Some(id) = self.timers.due() {
                 self.step(id, Input::Wake);
+            }
+        }
+    }
+
+    /// Takes in what else has happened meanwhile, in other elections above all: what is due in one of them must
+    /// not come before its own stop, or before a reply that has come. No more than waits now: other threads may go
+    /// on asking.
+    fn catch_up(&mut self) {
+        for _ in 0..self.commands.len() {
+            if let Ok(command) = self.commands.try_recv() {
+                self.command(command);
+            }
+        }
+        for _ in 0..self.world.calls.len() {
+            match self.world.calls.next().now_or_never() {
+                Some(Some(Ok(called))) => self.called(&called),
+                // An aborted call.
+                Some(Some(Err(_))) => {}
+                Some(None) | None => return,
             }
         }
     }
@@ -133,7 +176,8 @@ impl Driver {
                 if let Some(election) = self.elections.get_mut(&id) {
                     election.await_withdrawal(Some(done));
                     election.reopen();
-                    self.step(id, Input::Resign { again_after: Some(again_after) });
+                    let again_after = election.again_after(again_after);
+                    self.step(id, Input::Resign { again_after });
                 }
             }
             Command::Stop { id, done } => {
@@ -146,6 +190,17 @@ impl Driver {
                     let _ = done.send(());
                 }
             }
+            // Whether it may campaign now follows from what is offered.
+            Command::WorkOffered { id } => self.step(id, Input::Wake),
+            Command::WorkLost { id, token, how } => {
+                let now = self.world.runtime.now();
+                let election = self.elections.get_mut(&id);
+                if election.is_some_and(|election| election.lost_work(now, token, how)) {
+                    self.step(id, Input::Resign { again_after: None });
+                }
+            }
+            Command::Ask(ask) => self.world.ask(*ask),
+            Command::Inbox(inbox) => self.world.open(*inbox),
         }
     }
 
@@ -165,6 +220,39 @@ impl Driver {
         } else {
             self.timers.set(id, election.deadline());
         }
+    }
+}
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        self.commands.close();
+        while let Ok(command) = self.commands.try_recv() {
+            if let Command::Join(new) = command {
+                new.shared.abandoned();
+            }
+        }
+        let calls = std::mem::take(&mut self.world.calls);
+        let asks = std::mem::take(&mut self.world.asks);
+        let are_none = calls.is_empty() && asks.is_empty();
+        if are_none || self.world.runtime.available().is_err() {
+            return;
+        }
+        // Other drivers may share the connection, and a call that is dropped half way condemns it.
+        let timeouts = self.elections.values().map(Election::request_timeout);
+        let within = timeouts.max().unwrap_or_default();
+        let late = self.world.runtime.sleep_until(self.world.runtime.now() + within);
+        let rest = async move {
+            // Asks have bounds of their own.
+            let calls = async {
+                tokio::select! {
+                    biased;
+                    () = calls.map(drop).collect::<()>() => {}
+                    () = late => {}
+                }
+            };
+            tokio::join!(calls, asks.collect::<()>());
+        };
+        self.world.runtime.spawn(rest.boxed());
     }
 }
 

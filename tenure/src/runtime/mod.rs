@@ -35,19 +35,31 @@ pub trait Runtime: fmt::Debug + Send + Sync + 'static {
     /// 128 bits that nobody else has. Fails only if the operating system has none to give.
     fn entropy(&self) -> io::Result<u128>;
 
-    /// Whether tasks can be spawned from where the caller stands.
+    /// Whether the calling code runs where tasks, timers and connections work.
     ///
     /// # Errors
-    /// If they can't.
+    /// If they don't.
     fn available(&self) -> Result<(), NoRuntime> {
         Ok(())
     }
 }
 
-/// A candidate was started where no async runtime runs.
+/// A candidate was started where no async runtime runs, or one without what elections need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no tokio runtime here: call start() inside one, or spawn the driver of build() yourself")]
-pub struct NoRuntime;
+#[non_exhaustive]
+pub enum NoRuntime {
+    /// There is none.
+    #[error(
+        "no tokio runtime here: call start() inside one, or spawn the driver of build() yourself"
+    )]
+    Absent,
+    /// Its builder was not told to enable timers.
+    #[error("this tokio runtime has no timers: build it with enable_time() or enable_all()")]
+    NoTimers,
+    /// Its builder was not told to enable I/O.
+    #[error("this tokio runtime has no I/O: build it with enable_io() or enable_all()")]
+    NoIo,
+}
 
 /// A byte stream to a server.
 pub type Connection = Box<dyn ByteStream>;

@@ -1,6 +1,8 @@
 //! The real world: tokio, and the clock that runs through a suspend.
 
 use std::io;
+use std::panic::catch_unwind;
+use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -48,7 +50,17 @@ impl Runtime for TokioRuntime {
     }
 
     fn available(&self) -> Result<(), NoRuntime> {
-        Handle::try_current().map(drop).map_err(|_| NoRuntime)
+        Handle::try_current().map_err(|_| NoRuntime::Absent)?;
+        // Tokio answers this question by a panic alone, which its hook prints; nobody asks twice.
+        let works = |driver: fn()| catch_unwind(driver).is_ok();
+        if !works(|| drop(tokio::time::sleep(Duration::ZERO))) {
+            return Err(NoRuntime::NoTimers);
+        }
+        #[cfg(unix)]
+        if !works(|| drop(tokio::net::UnixStream::pair())) {
+            return Err(NoRuntime::NoIo);
+        }
+        Ok(())
     }
 }
 

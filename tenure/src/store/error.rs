@@ -1,12 +1,12 @@
 //! Requests whose outcome is unknown.
 
 use std::error::Error;
-use std::fmt;
+use std::fmt::{self, Write};
 use std::sync::Arc;
 
 /// A request failed: its outcome is *unknown*. The kind serves people and logs; the election treats
 /// all of them alike. Never shows a URL or a password.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct StoreError {
     kind: StoreErrorKind,
     detail: String,
@@ -53,6 +53,8 @@ pub enum StoreErrorKind {
     Unsupported,
     /// The store needs a session of its own at the server, and something in between shares it with others.
     Pooler,
+    /// Others have kept the election's record locked for longer than the store waits.
+    Locked,
     /// The server refused for another reason.
     Refused,
 }
@@ -81,6 +83,7 @@ impl StoreErrorKind {
             Self::Ttl => "the store can't keep a lease of that length",
             Self::Unsupported => "the store has no such thing",
             Self::Pooler => "the connection goes through a pooler",
+            Self::Locked => "the election's record is locked by others",
             Self::Refused => "the store refused the request",
         }
     }
@@ -91,7 +94,12 @@ impl StoreError {
     /// be part of it: it is cut after 500 bytes, and control characters are escaped, lest it flood or
     /// forge a log.
     pub fn new(kind: StoreErrorKind, detail: impl Into<String>) -> Self {
-        Self { kind, detail: tame(detail.into()), source: None }
+        Self::showing(kind, detail.into())
+    }
+
+    /// The same without first making a text of all that may be shown.
+    pub(super) fn showing(kind: StoreErrorKind, detail: impl fmt::Display) -> Self {
+        Self { kind, detail: tame(detail, DETAIL_MOST), source: None }
     }
 
     /// What a store without messages answers to [`Request::Notify`](super::Request).
@@ -100,10 +108,15 @@ impl StoreError {
         Self::new(StoreErrorKind::Unsupported, format!("{store} brings no messages"))
     }
 
-    /// Adds the error that caused this one.
+    /// Adds the error that caused this one. If its text, or that of an error behind it, is longer than
+    /// 500 bytes or has control characters, all that is kept of them is a text that is cut and escaped.
     #[must_use]
     pub fn with_source(mut self, source: impl Error + Send + Sync + 'static) -> Self {
-        self.source = Some(Arc::new(source));
+        self.source = Some(if is_tame(&source) {
+            Arc::new(source)
+        } else {
+            Arc::new(Tamed(tame(&source, DETAIL_MOST)))
+        });
         self
     }
 
@@ -116,25 +129,97 @@ impl StoreError {
 /// The most bytes of a detail, before "...".
 const DETAIL_MOST: usize = 500;
 
-fn tame(detail: String) -> String {
-    if detail.len() <= DETAIL_MOST && !detail.contains(char::is_control) {
-        return detail;
+/// What is shown of something from outside: control characters are escaped, and what is longer than `most`
+/// bytes is cut and ends with "...". However long it is, no more is written down than that.
+pub(super) fn tame(shown: impl fmt::Display, most: usize) -> String {
+    let mut tamed = Taming { text: String::new(), most };
+    if write!(tamed, "{shown}").is_err() {
+        tamed.text.push_str("...");
     }
-    let mut tamed = String::with_capacity(DETAIL_MOST);
-    for character in detail.chars() {
-        let before = tamed.len();
-        if character.is_control() {
-            tamed.extend(character.escape_default());
-        } else {
-            tamed.push(character);
+    tamed.text
+}
+
+/// Takes what fits, and refuses the rest.
+struct Taming {
+    text: String,
+    most: usize,
+}
+
+impl fmt::Write for Taming {
+    fn write_str(&mut self, part: &str) -> fmt::Result {
+        for character in part.chars() {
+            let before = self.text.len();
+            if is_wild(character) {
+                self.text.extend(character.escape_default());
+            } else {
+                self.text.push(character);
+            }
+            if self.text.len() > self.most {
+                self.text.truncate(before);
+                return Err(fmt::Error);
+            }
         }
-        if tamed.len() > DETAIL_MOST {
-            tamed.truncate(before);
-            tamed.push_str("...");
-            break;
-        }
+        Ok(())
     }
-    tamed
+}
+
+/// Whether it makes a line of a log, moves a terminal's cursor, or turns around what follows it.
+fn is_wild(character: char) -> bool {
+    character.is_control()
+        || matches!(
+            character,
+            '\u{061c}' | '\u{200e}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+        )
+}
+
+/// Whether an error and all behind it can be shown as they are.
+fn is_tame(error: &(dyn Error + 'static)) -> bool {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if write!(Calm { left: DETAIL_MOST }, "{error}").is_err() {
+            return false;
+        }
+        next = error.source();
+    }
+    true
+}
+
+/// Refuses what would have to be cut or escaped.
+struct Calm {
+    left: usize,
+}
+
+impl fmt::Write for Calm {
+    fn write_str(&mut self, part: &str) -> fmt::Result {
+        self.left = self.left.checked_sub(part.len()).ok_or(fmt::Error)?;
+        if part.contains(is_wild) { Err(fmt::Error) } else { Ok(()) }
+    }
+}
+
+/// What is kept of an error that can't be shown as it is.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct Tamed(String);
+
+impl fmt::Debug for StoreError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { kind, detail, source } = self;
+        // Debug escapes what it shows, and shows all of it.
+        let source =
+            source.as_ref().map(|source| tame(format_args!("{source:?}"), 2 * DETAIL_MOST));
+        let mut shown = f.debug_struct("StoreError");
+        shown.field("kind", kind).field("detail", detail);
+        shown.field("source", &source.map(Shown)).finish()
+    }
+}
+
+/// A text that stands for a value's `Debug`.
+struct Shown(String);
+
+impl fmt::Debug for Shown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
 }
 
 impl fmt::Display for StoreError {
@@ -172,6 +257,41 @@ mod tests {
     fn what_a_server_says_is_cut_between_characters() {
         let cut = format!("a{}...", "ä".repeat(DETAIL_MOST / 2 - 1));
         assert_eq!(detail(&format!("a{}", "ä".repeat(9 * DETAIL_MOST))), cut);
+    }
+
+    #[test]
+    fn causes_from_outside_are_tame_too() {
+        #[derive(Debug, thiserror::Error)]
+        #[error("{0}")]
+        struct Said(String, #[source] Option<Box<Said>>);
+
+        let caused = |said: &str| {
+            let error = Said("no".into(), Some(Box::new(Said(said.into(), None))));
+            StoreError::new(StoreErrorKind::Refused, "").with_source(error)
+        };
+        let kept = caused("it is late");
+        assert!(kept.source().unwrap().is::<Said>());
+        for wild in ["a\nleader: me", "a\u{202e}b", &"x".repeat(3_000_000)] {
+            let error = caused(wild);
+            let source = error.source().unwrap();
+            assert!(!source.is::<Said>() && source.source().is_none());
+            let shown = format!("{error} {error:?} {source} {source:?}");
+            assert!(shown.len() < 2000 && !shown.contains(is_wild), "{shown}");
+        }
+    }
+
+    #[test]
+    fn a_server_can_say_a_lot_at_no_cost() {
+        struct Endless;
+        impl fmt::Display for Endless {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                loop {
+                    f.write_str("and so on ")?;
+                }
+            }
+        }
+        let error = StoreError::showing(StoreErrorKind::Refused, Endless);
+        assert_eq!(error.detail.len(), DETAIL_MOST + 3);
     }
 
     #[test]

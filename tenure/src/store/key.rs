@@ -70,7 +70,8 @@ impl Profile {
         let (name, metadata) = (name.as_ref(), metadata.into());
         check("candidate name", name.len(), 1, Self::NAME_MOST)?;
         check("metadata", metadata.len(), 0, Self::METADATA_MOST)?;
-        Ok(Self { name: name.into(), metadata })
+        // A copy: the bytes that were handed in may run code of their owner's when they are dropped.
+        Ok(Self { name: name.into(), metadata: Bytes::copy_from_slice(&metadata) })
     }
 
     /// The candidate's name.

@@ -153,8 +153,9 @@ impl Election {
     }
 
     fn apply(&mut self, now: Instant, request: tenure_core::Request) -> tenure_core::Reply {
-        let mut history = Some(History { identity: 0, known_since: Instant::ORIGIN });
-        let at = Moment { now, identity: 0, trust_empty_store: false };
+        let (known_since, longest_ttl) = (Instant::ORIGIN, Duration::ZERO);
+        let mut history = Some(History { identity: 0, known_since, longest_ttl });
+        let at = Moment { now, identity: 0, trust_empty_store: false, compares_identity: false };
         contract::apply(&mut self.record, &mut history, at, request)
     }
 
@@ -164,6 +165,7 @@ impl Election {
             tenure_core::Reply::Held { .. } => {
                 self.incumbent(now).map_or(Reply::Vacant, Reply::Held)
             }
+            tenure_core::Reply::Refused { ttl, quarantine } => Reply::Refused { ttl, quarantine },
             tenure_core::Reply::Stale { last } => Reply::Stale { last },
             tenure_core::Reply::Renewed => Reply::Renewed,
             tenure_core::Reply::Superseded { last } => Reply::Superseded { last },
@@ -175,12 +177,13 @@ impl Election {
     fn incumbent(&self, now: Instant) -> Option<Incumbent> {
         let record = self.record.filter(|record| record.is_live(now))?;
         let profile = self.profile.as_ref()?;
-        Some(Incumbent::new(
+        let incumbent = Incumbent::new(
             record.token,
             record.holder,
             profile.name(),
             profile.metadata().clone(),
             record.remaining(now),
-        ))
+        );
+        Some(incumbent.with_ttl(record.ttl))
     }
 }

@@ -31,7 +31,8 @@ impl Message {
         let (channel, payload) = (channel.as_ref(), payload.into());
         check("channel", channel.len(), 1, Self::CHANNEL_MOST)?;
         check("payload", payload.len(), 0, Self::PAYLOAD_MOST)?;
-        Ok(Self { channel: channel.into(), payload })
+        // A copy: the bytes that were handed in may run code of their owner's when they are dropped.
+        Ok(Self { channel: channel.into(), payload: Bytes::copy_from_slice(&payload) })
     }
 
     /// What it is about.

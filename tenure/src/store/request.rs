@@ -85,6 +85,14 @@ pub enum Reply {
     },
     /// To an acquire or an observe: this incumbent holds the lease.
     Held(Incumbent),
+    /// To an acquire: the candidate's TTL is above the quarantine that is recorded, or its quarantine is
+    /// below the TTL that is recorded. Nothing was granted.
+    Refused {
+        /// The TTL that is recorded.
+        ttl: Duration,
+        /// The quarantine that is recorded, if one is.
+        quarantine: Option<Duration>,
+    },
     /// To an acquire: vacant, but the candidate did not know the last tenure.
     Stale {
         /// The token of the last tenure.
@@ -116,7 +124,13 @@ impl Reply {
     pub fn answers(&self, request: &Request) -> bool {
         match request {
             Request::Acquire { .. } => {
-                matches!(self, Self::Granted { .. } | Self::Held(_) | Self::Stale { .. })
+                matches!(
+                    self,
+                    Self::Granted { .. }
+                        | Self::Held(_)
+                        | Self::Refused { .. }
+                        | Self::Stale { .. }
+                )
             }
             Request::Renew { .. } => matches!(self, Self::Renewed | Self::Superseded { .. }),
             Request::Release { .. } => matches!(self, Self::Released | Self::NotHeld),
@@ -131,8 +145,11 @@ impl Reply {
             Self::Granted { token, wait } => {
                 tenure_core::Reply::Granted { token: *token, wait: *wait }
             }
-            Self::Held(incumbent) => {
-                tenure_core::Reply::Held { token: incumbent.token, remaining: incumbent.remaining }
+            Self::Held(Incumbent { token, remaining, ttl, .. }) => {
+                tenure_core::Reply::Held { token: *token, remaining: *remaining, ttl: *ttl }
+            }
+            Self::Refused { ttl, quarantine } => {
+                tenure_core::Reply::Refused { ttl: *ttl, quarantine: *quarantine }
             }
             Self::Stale { last } => tenure_core::Reply::Stale { last: *last },
             Self::Renewed => tenure_core::Reply::Renewed,
@@ -158,10 +175,13 @@ pub struct Incumbent {
     pub metadata: Bytes,
     /// What remained of its lease when the store answered, rounded up.
     pub remaining: Duration,
+    /// For how long its lease was last granted or extended.
+    pub ttl: Duration,
 }
 
 impl Incumbent {
-    /// An incumbent as read from a store's record.
+    /// An incumbent as read from a store's record. Its TTL is taken for what remains, unless it is
+    /// [told](Self::with_ttl).
     pub fn new(
         token: Token,
         holder: HolderId,
@@ -169,6 +189,19 @@ impl Incumbent {
         metadata: impl Into<Bytes>,
         remaining: Duration,
     ) -> Self {
-        Self { token, holder, name: name.into(), metadata: metadata.into(), remaining }
+        Self {
+            token,
+            holder,
+            name: name.into(),
+            metadata: metadata.into(),
+            remaining,
+            ttl: remaining,
+        }
+    }
+
+    /// The same, with the TTL of its lease.
+    #[must_use]
+    pub fn with_ttl(self, ttl: Duration) -> Self {
+        Self { ttl, ..self }
     }
 }

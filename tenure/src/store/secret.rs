@@ -2,14 +2,17 @@
 
 use std::fmt;
 
-/// A value that is never shown.
+use zeroize::Zeroizing;
+
+/// A value that is never shown, and overwritten in memory when it is dropped. Client libraries make copies
+/// of it, over which that has no power.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Secret(String);
+pub struct Secret(Zeroizing<String>);
 
 impl Secret {
     /// Wraps a secret.
     pub fn new(secret: impl Into<String>) -> Self {
-        Self(secret.into())
+        Self(Zeroizing::new(secret.into()))
     }
 
     /// The secret itself.

@@ -1,70 +1,146 @@
 //! A place for one connection, which is opened anew once the one before is known or suspected to be of no
 //! more use.
+//!
+//! Connecting is a task of its own with a bound of its own. It takes several round trips, and a request's
+//! timeout may allow for one alone: if it ended with the request that asked for it, then on a slow network
+//! no connection would ever be opened. All who need the connection wait for the same attempt, and giving up
+//! the wait does not end the attempt.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use super::{StoreError, StoreErrorKind};
 use crate::runtime::Runtime;
 
 /// A connection that was working when last seen.
-pub(super) trait Connection {
+pub(super) trait Connection: Send + Sync + 'static {
     /// Cancelled once it is known or suspected to be of no more use.
     fn dead(&self) -> &CancellationToken;
 }
 
+/// How long opening a connection may take unless it is set: some sixteen round trips of 300 ms.
+pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+
 /// A place for one connection.
-pub(super) struct Slot<T> {
-    current: Mutex<Option<Arc<T>>>,
-    /// Held while connecting, so that a crowd of callers opens one connection.
-    connecting: tokio::sync::Mutex<()>,
+pub(super) struct Slot<T>(Arc<Mutex<State<T>>>);
+
+enum State<T> {
+    Closed,
+    /// Those who wait for the attempt that is under way, in the order in which they came. (A `watch` channel
+    /// would wake them in a random order, and no simulation could be repeated.)
+    Opening(Vec<oneshot::Sender<Outcome<T>>>),
+    Open(Arc<T>),
 }
 
+type Outcome<T> = Result<Arc<T>, StoreError>;
+
 impl<T: Connection> Slot<T> {
-    /// The connection, opened within that time if there is none.
-    pub(super) async fn get<C: Future<Output = Result<T, StoreError>>>(
+    /// The connection. If there is none, `connect` opens one in the background, within that time; `connect`
+    /// is not called while an attempt is under way.
+    pub(super) async fn get(
         &self,
-        runtime: &dyn Runtime,
+        runtime: &Arc<dyn Runtime>,
         within: Duration,
-        connect: impl FnOnce() -> C,
-    ) -> Result<Arc<T>, StoreError> {
-        if let Some(there) = self.current() {
-            return Ok(there);
+        connect: impl FnOnce() -> BoxFuture<'static, Result<T, StoreError>>,
+    ) -> Outcome<T> {
+        let (waiting, outcome) = oneshot::channel();
+        let is_first = match &mut *lock(&self.0) {
+            State::Open(there) if !there.dead().is_cancelled() => return Ok(Arc::clone(there)),
+            State::Opening(all) => {
+                all.push(waiting);
+                false
+            }
+            closed @ (State::Closed | State::Open(_)) => {
+                *closed = State::Opening(vec![waiting]);
+                true
+            }
+        };
+        // Not under the lock: a runtime that is ending drops the task at once.
+        if is_first {
+            let attempt = Attempt(Arc::downgrade(&self.0));
+            let connect = bounded(Arc::clone(runtime), within, connect());
+            runtime.spawn(async move { attempt.ended(connect.await) }.boxed());
         }
-        let _turn = self.connecting.lock().await;
-        if let Some(there) = self.current() {
-            return Ok(there);
-        }
-        let new = Arc::new(in_time(runtime, within, Box::pin(connect())).await?);
-        *self.current.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&new));
-        Ok(new)
+        outcome.await.unwrap_or_else(|_| {
+            let detail = "the runtime that was connecting has ended";
+            Err(StoreError::new(StoreErrorKind::Unreachable, detail))
+        })
     }
 
     pub(super) fn current(&self) -> Option<Arc<T>> {
-        let current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
-        current.as_ref().filter(|there| !there.dead().is_cancelled()).cloned()
+        match &*lock(&self.0) {
+            State::Open(there) if !there.dead().is_cancelled() => Some(Arc::clone(there)),
+            State::Open(_) | State::Opening(_) | State::Closed => None,
+        }
     }
+}
+
+/// An attempt that is under way. If its task is dropped, those who wait for it are not left waiting.
+struct Attempt<T>(Weak<Mutex<State<T>>>);
+
+impl<T: Connection> Attempt<T> {
+    fn ended(mut self, outcome: Result<T, StoreError>) {
+        let outcome = outcome.map(Arc::new);
+        // Taken, so that dropping this does not end an attempt that comes after it.
+        let Some(place) = std::mem::take(&mut self.0).upgrade() else {
+            // The store is gone, and nobody else would end the connection.
+            if let Ok(new) = outcome {
+                new.dead().cancel();
+            }
+            return;
+        };
+        let state = outcome.as_ref().map_or(State::Closed, |new| State::Open(Arc::clone(new)));
+        let before = std::mem::replace(&mut *lock(&place), state);
+        if let State::Opening(waiting) = before {
+            for one in waiting {
+                // It may have given up.
+                let _ = one.send(outcome.clone());
+            }
+        }
+    }
+}
+
+impl<T> Drop for Attempt<T> {
+    fn drop(&mut self) {
+        if let Some(place) = self.0.upgrade() {
+            let mut state = lock(&place);
+            if let State::Opening(_) = &*state {
+                *state = State::Closed;
+            }
+        }
+    }
+}
+
+fn lock<T>(state: &Mutex<State<T>>) -> std::sync::MutexGuard<'_, State<T>> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl<T> Default for Slot<T> {
     fn default() -> Self {
-        Self { current: Mutex::default(), connecting: tokio::sync::Mutex::default() }
+        Self(Arc::new(Mutex::new(State::Closed)))
     }
 }
 
-/// What is done to open a connection, bounded.
-pub(super) async fn in_time<T>(
-    runtime: &dyn Runtime,
+/// An attempt to open a connection, within that time.
+async fn bounded<T>(
+    runtime: Arc<dyn Runtime>,
     within: Duration,
     connect: impl Future<Output = Result<T, StoreError>>,
 ) -> Result<T, StoreError> {
+    let late = runtime.sleep_until(runtime.now() + within);
     tokio::select! {
         biased;
         connected = connect => connected,
-        () = runtime.sleep_until(runtime.now() + within) => {
-            let detail = format!("no connection within {within:?}");
+        () = late => {
+            let detail = format!(
+                "no connection within {within:?}: raise connect_timeout if that is less than the round \
+                 trips that connecting takes"
+            );
             Err(StoreError::new(StoreErrorKind::Unreachable, detail))
         }
     }
@@ -72,10 +148,10 @@ pub(super) async fn in_time<T>(
 
 /// Condemns the connection unless the request on it came to an end that says nothing against it: a caller
 /// that gave up has dropped the request half way, and the connection may be stuck for good.
-#[cfg(any(feature = "redis", feature = "postgres", feature = "etcd"))]
+#[cfg(feature = "redis")]
 pub(super) struct Answered<'a>(Option<&'a CancellationToken>);
 
-#[cfg(any(feature = "redis", feature = "postgres", feature = "etcd"))]
+#[cfg(feature = "redis")]
 impl<'a> Answered<'a> {
     pub(super) fn pending(on: &'a impl Connection) -> Self {
         Self(Some(on.dead()))
@@ -86,7 +162,7 @@ impl<'a> Answered<'a> {
     }
 }
 
-#[cfg(any(feature = "redis", feature = "postgres", feature = "etcd"))]
+#[cfg(feature = "redis")]
 impl Drop for Answered<'_> {
     fn drop(&mut self) {
         if let Some(dead) = self.0.take() {

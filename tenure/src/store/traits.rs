@@ -5,6 +5,10 @@ use std::time::Duration;
 /// The properties of a store that candidates and operators rely on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "each says whether one thing is kept, and all combine"
+)]
 pub struct StoreTraits {
     /// The store's kind, for logs.
     pub name: &'static str,
@@ -12,6 +16,9 @@ pub struct StoreTraits {
     pub granularity: Duration,
     /// The shortest TTL that the store can keep.
     pub least_ttl: Duration,
+    /// How many round trips a request takes at most once there is a connection, but for one that begins or
+    /// continues a quarantine: what [`Explanation::longest_round_trip`](crate::Explanation) rests on.
+    pub round_trips: u8,
     /// Whether the store wakes waiting candidates; otherwise they poll, at
     /// [`Config::without_hints`](crate::Config::without_hints) unless a poll bound was set.
     pub push: bool,
@@ -21,6 +28,12 @@ pub struct StoreTraits {
     pub tokens: TokenKind,
     /// What the store does about lost history.
     pub history: HistoryKind,
+    /// Whether an acquire is refused whose TTL and quarantine contradict those of the record.
+    pub refuses_contradictions: bool,
+    /// Whether the first renewal over a connection begins the history of a server that has restarted.
+    /// Otherwise a restart costs a quarantine at the next handover, however long after it that is; one of a
+    /// [durable](HistoryKind::Durable) store costs none.
+    pub renewals_begin_history: bool,
     /// The promises that this store does not keep.
     pub gives_up: &'static [Promise],
 }
@@ -33,10 +46,13 @@ impl StoreTraits {
             name,
             granularity: Duration::from_millis(1),
             least_ttl: Duration::from_millis(100),
+            round_trips: 1,
             push: true,
             messages: false,
             tokens: TokenKind::WallClockFloor,
             history: HistoryKind::Quarantine,
+            refuses_contradictions: true,
+            renewals_begin_history: true,
             gives_up: &[],
         }
     }

@@ -4,8 +4,8 @@ use std::process::Command;
 use std::time::Duration;
 
 use tenure::Event;
-use tenure::store::Reply;
 use tenure::store::etcd::Etcd;
+use tenure::store::{Reply, Request};
 
 use super::support::{
     TTL, Watch, acquire, acquire_for, answered, at, call, event, granted, local, quick, release,
@@ -106,25 +106,25 @@ async fn a_longer_quarantine_than_the_first_is_waited_out_as_well() {
     let server = server();
     let store = Etcd::new(local(&[server.port()]));
     let short = Duration::from_secs(2);
-    let tenure::store::Request::Acquire { holder, seen, ttl, profile, .. } =
-        acquire_for(1, None, TTL)
-    else {
-        panic!("an acquire")
+    let asking = |quarantine, seen| match acquire_for(1, seen, short) {
+        Request::Acquire { holder, seen, ttl, profile, .. } => {
+            Request::Acquire { holder, seen, ttl, quarantine, profile }
+        }
+        other => panic!("{other:?}"),
     };
-    let asking = |quarantine| {
-        let profile = profile.clone();
-        tenure::store::Request::Acquire { holder, seen, ttl, quarantine, profile }
-    };
-    let (_, wait) = granted(&store, asking(short)).await;
+    let (last, wait) = granted(&store, asking(short, None)).await;
     assert_eq!(wait, short);
-    let (_, wait) = granted(&store, asking(short * 2)).await;
+    assert_eq!(call(&store, release(1, last)).await.unwrap(), Reply::Released);
+    let (last, wait) = granted(&store, asking(short * 2, Some(last))).await;
     assert!(wait > short && wait <= short * 2, "{wait:?}");
     tokio::time::sleep(Duration::from_secs(4)).await;
     // The first is over, and nothing counted on: what is left of the longer one begins.
-    let (_, wait) = granted(&store, asking(short * 2)).await;
+    let (last, wait) = granted(&store, asking(short * 2, Some(last))).await;
     assert_eq!(wait, short);
     tokio::time::sleep(Duration::from_secs(4)).await;
-    for quarantine in [short * 2, short] {
-        assert_eq!(granted(&store, asking(quarantine)).await.1, Duration::ZERO);
-    }
+    let (last, wait) = granted(&store, asking(short * 2, Some(last))).await;
+    assert_eq!(wait, Duration::ZERO);
+    assert_eq!(call(&store, release(1, last)).await.unwrap(), Reply::Released);
+    let (_, wait) = granted(&store, asking(short, Some(last))).await;
+    assert_eq!(wait, Duration::ZERO);
 }

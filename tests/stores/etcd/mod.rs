@@ -12,4 +12,6 @@ mod races;
 mod refusals;
 pub(crate) mod rows;
 mod secured;
+mod settings;
+mod slow;
 mod wakeup;

@@ -23,11 +23,19 @@ pub(crate) fn place() -> Place {
     Place::of(server(), connect)
         .replaced(replace)
         .suffering(&[Mishap::LeasesEnd, Mishap::LongTime], suffer)
+        .slowed(|server, is_slow| {
+            if is_slow { server.pause() } else { server.resume() }.unwrap();
+        })
         .place()
 }
 
 /// Elections and quarantines are leases. What else is kept is in records that only the store can write.
 fn suffer(server: &mut EtcdServer, mishap: Mishap) {
+    if mishap == Mishap::LeasesEnd {
+        // So long ago that the settings of their candidates bind nobody: all keys in `tenure/settings/`.
+        let range = r#"{"key":"dGVudXJlL3NldHRpbmdzLw==","range_end":"dGVudXJlL3NldHRpbmdzMA=="}"#;
+        server.api("kv/deleterange", range).unwrap();
+    }
     // All keys in `tenure/leader/`, and the quarantine's.
     let range = match mishap {
         Mishap::LeasesEnd => r#"{"key":"dGVudXJlL2xlYWRlci8=","range_end":"dGVudXJlL2xlYWRlcjA="}"#,
@@ -97,6 +105,8 @@ async fn all_presets_suit_etcd_as_it_comes() {
     let server = EtcdServer::start().unwrap();
     for config in [Config::fast_failover(), Config::normal(), Config::unreliable_network()] {
         let usual = EtcdConfig::new("127.0.0.1", server.port()).trust_empty_store(true);
+        // Of elections of their own: they contradict each other.
+        let usual = usual.prefix(format!("of-{}", config.ttl().as_secs())).unwrap();
         let (candidate, _) = start(Etcd::new(usual), "one", config);
         soon(candidate.elected()).await.unwrap();
         soon(candidate.stop()).await.unwrap();
@@ -132,7 +142,7 @@ async fn no_etcd_lease_is_left_behind() {
     let asked = (10..26).map(|number| call(&store, acquire(number, Some(token))));
     futures_util::future::join_all(asked).await;
     assert_eq!(leases(), 1);
-    assert_eq!(call(&store, renew_for(1, token, TTL * 2)).await.unwrap(), Reply::Renewed);
+    assert_eq!(call(&store, renew_for(1, token, TTL / 2)).await.unwrap(), Reply::Renewed);
     assert_eq!(call(&store, release(1, token)).await.unwrap(), Reply::Released);
     let asked = (10..26).map(|number| call(&store, acquire(number, Some(token))));
     let replies = futures_util::future::join_all(asked).await;

@@ -9,12 +9,17 @@ use tenure_servers::PostgresServer;
 use tokio_postgres::Client;
 
 use super::support::{
-    TTL, acquire, acquire_for, at, call, client, granted, held, release, renew, server, sessions,
-    unix_micros,
+    SOON, TTL, acquire, acquire_for, call, client, granted, held, local, release, renew, server,
+    sessions, unix_micros,
 };
 
 const SHORT: Duration = Duration::from_millis(600);
 const WAITS: &str = "wait_event_type = 'Lock'";
+
+/// A store that waits for locks, so that there is something to see.
+fn at(port: u16) -> Postgres {
+    Postgres::new(local(port).trust_empty_store(true).lock_timeout(SOON))
+}
 
 /// Holds on to the row of the election of all tests.
 async fn lock(server: &PostgresServer) -> Client {
@@ -150,8 +155,8 @@ async fn of_two_first_acquires_of_an_election_the_second_waits_for_the_first() {
         call(&store, tenure::store::Request::Observe).await.unwrap();
         let first = client(server.port()).await;
         let acquires = "BEGIN; SELECT tenure.leases_acquire('job', \
-             decode(repeat('00', 15) || '07', 'hex'), 0, 60000000, 0, 'first', '', true, \
-             tenure.leases_identity())";
+             decode(repeat('00', 15) || '07', 'hex'), 0, 30000000, \
+             tenure.leases_identity(), tenure.leases_backend(), 60000000, 'first', '', true)";
         first.batch_execute(acquires).await.unwrap();
         let asked = tokio::spawn({
             let store = store.clone();
@@ -195,7 +200,8 @@ async fn who_leads_is_not_forgotten_while_a_renewal_is_being_committed() {
     // A renewal in time, whose commit takes longer than what was left of the lease.
     let renews = client(server.port()).await;
     let sql = format!(
-        "BEGIN; SELECT tenure.leases_renew('job', decode(repeat('00', 15) || '01', 'hex'), {token}, 60000000)"
+        "BEGIN; SELECT tenure.leases_renew('job', decode(repeat('00', 15) || '01', 'hex'), {token}, 30000000, \
+         NULL, NULL)"
     );
     renews.batch_execute(&sql).await.unwrap();
     tokio::time::sleep(SHORT).await;

@@ -3,13 +3,17 @@
 //!
 //! Needs PostgreSQL; without it, these tests fail and say how to install it.
 
-mod advisory;
+pub(crate) mod advisory;
+mod blocked;
 mod elections;
+mod history;
 mod isolation;
 mod locks;
+mod poolers;
 mod refusals;
+mod rights;
 pub(crate) mod rows;
 pub(crate) mod support;
 mod table;
-mod tls;
+pub(crate) mod tls;
 mod wakeup;

@@ -10,13 +10,19 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
 use super::support::{
-    acquire, all_requests, answered, at, call, client, granted, local, release, renew, server, soon,
+    SOON, acquire, all_requests, answered, at, call, client, granted, local, release, renew,
+    server, soon,
 };
 
 const PASSWORD: &str = "correct-horse";
 
 /// Every request fails like that, says that, and says nothing of the password.
-async fn refuses(store: &Postgres, requests: &[Request], kind: StoreErrorKind, says: &str) {
+pub(crate) async fn refuses(
+    store: &Postgres,
+    requests: &[Request],
+    kind: StoreErrorKind,
+    says: &str,
+) {
     for request in requests {
         let error = call(store, request.clone()).await.unwrap_err();
         assert_eq!(error.kind(), kind, "{request:?}: {error}");
@@ -86,39 +92,32 @@ async fn a_table_of_another_version() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_user_without_rights_is_told_which_to_ask_for() {
+async fn a_function_that_is_missing_is_named_or_made() {
     let server = server();
-    let table = LeaseTable::new("elec\"tions", "Leads").unwrap();
-    server
-        .sql("CREATE ROLE \"wee'k\" LOGIN; GRANT CONNECT ON DATABASE postgres TO \"wee'k\"")
-        .unwrap();
-    let weak = || {
-        let config = PostgresConfig::new("127.0.0.1", server.port(), "wee'k").database("postgres");
-        config.table(table.clone()).trust_empty_store(true).connect_timeout(Duration::from_secs(5))
-    };
-    let (kind, store) = (StoreErrorKind::Permission, Postgres::new(weak()));
-    // It may not make the table.
-    refuses(&store, &all_requests(), kind, "permission denied for database postgres").await;
-    server.sql(&table.schema_sql()).unwrap();
-    // Nor use it, as long as it has not been told.
-    let grants = table.grants_sql("wee'k");
-    for grant in grants.split_inclusive(';') {
-        let error = call(&store, acquire(1, None)).await.unwrap_err();
-        assert_eq!(error.kind(), kind, "{error}");
-        assert!(error.to_string().contains(&grants), "{error}");
-        server.sql(grant).unwrap();
+    call(&at(server.port()), Request::Observe).await.unwrap();
+    server.sql("DROP FUNCTION tenure.leases_purge(bigint), tenure.leases_late()").unwrap();
+    let strict = Postgres::new(local(server.port()).create_table(false));
+    let says = "no leases_late, leases_purge";
+    refuses(&strict, &all_requests(), StoreErrorKind::Missing, says).await;
+    assert_eq!(at(server.port()).purge(Duration::ZERO).await.unwrap(), 0);
+    call(&strict, Request::Observe).await.unwrap();
+    // Not where another version has other functions.
+    server.sql("DROP FUNCTION tenure.leases_purge(bigint)").unwrap();
+    let newer = "CREATE OR REPLACE FUNCTION tenure.leases_version() RETURNS integer \
+         LANGUAGE sql IMMUTABLE AS 'SELECT 2'";
+    server.sql(newer).unwrap();
+    let kind = StoreErrorKind::UnsupportedVersion;
+    refuses(&at(server.port()), &all_requests(), kind, "has version 2").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn names_that_are_unknown_and_ports_that_are_closed_read_differently() {
+    let unknown = PostgresConfig::new("no-such-host.invalid", 5432, "u");
+    let closed = TcpListener::bind(("127.0.0.1", 0)).await.unwrap().local_addr().unwrap().port();
+    for (config, says) in [(unknown, "the name was not found"), (local(closed), "refused")] {
+        let store = Postgres::new(config);
+        refuses(&store, &[Request::Observe], StoreErrorKind::Unreachable, says).await;
     }
-    // What it says is enough for everything but purging.
-    let (token, _) = granted(&store, acquire(1, None)).await;
-    assert_eq!(call(&store, renew(1, token)).await.unwrap(), Reply::Renewed);
-    assert!(matches!(call(&store, Request::Observe).await.unwrap(), Reply::Held(_)));
-    assert_eq!(call(&store, release(1, token)).await.unwrap(), Reply::Released);
-    let error = store.purge(Duration::ZERO).await.unwrap_err();
-    assert_eq!(error.kind(), kind);
-    assert!(error.to_string().contains("GRANT DELETE ON \"elec\"\"tions\".\"Leads\""), "{error}");
-    // And for nothing else.
-    let drop = server.sql_as("wee'k", "postgres", "DROP TABLE \"elec\"\"tions\".\"Leads\"");
-    drop.unwrap_err();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -210,27 +209,17 @@ async fn a_commit_whose_wait_for_a_synchronous_standby_was_cut_short_is_unknown(
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn settings_of_the_database_that_would_get_in_the_way() {
     let server = server();
-    for setting in [
-        "default_transaction_isolation = 'serializable'",
-        "search_path = 'nowhere'",
-        // The last, since nothing can be set any more then.
-        "default_transaction_read_only = on",
-    ] {
+    for setting in ["default_transaction_isolation = 'serializable'", "search_path = 'nowhere'"] {
         server.sql(&format!("ALTER ROLE postgres SET {setting}")).unwrap();
     }
-    let store = at(server.port());
+    let store = Postgres::new(local(server.port()).trust_empty_store(true).lock_timeout(SOON));
     let (token, _) = granted(&store, acquire(1, None)).await;
-    server
-        .sql("BEGIN READ WRITE; ALTER ROLE postgres SET timezone = 'Asia/Tokyo'; COMMIT")
-        .unwrap();
+    server.sql("ALTER ROLE postgres SET timezone = 'Asia/Tokyo'").unwrap();
     let (_, wait) = granted(&at(server.port()), acquire(1, None)).await;
     assert_eq!(wait, Duration::ZERO, "the server is the same in every session");
     // Under another isolation this would fail instead of waiting.
     let writes = client(server.port()).await;
-    writes
-        .batch_execute("BEGIN READ WRITE; UPDATE tenure.leases SET name = 'other'")
-        .await
-        .unwrap();
+    writes.batch_execute("BEGIN; UPDATE tenure.leases SET name = 'other'").await.unwrap();
     let asked = tokio::spawn({
         let store = store.clone();
         async move { call(&store, renew(1, token)).await }

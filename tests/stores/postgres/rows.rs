@@ -7,7 +7,7 @@ use tenure::store::postgres::{
 use tenure_servers::PostgresServer;
 use tenure_sim::conformance::{Data, Mishap, Row, check};
 
-use super::support::{Place, at, local, server};
+use super::support::{Place, SOON, at, local, server};
 
 pub(crate) fn place() -> Place {
     of(Postgres::new)
@@ -32,8 +32,16 @@ fn of<S: Store>(store: fn(PostgresConfig) -> S) -> Place {
         }
         server.restart().unwrap();
     };
-    let connect = move |server: &PostgresServer| store(local(server.port()));
-    Place::of(server(), connect).replaced(empty).suffering(&Mishap::ALL, suffer).place()
+    // On a slow disk, those who ask at once wait longer than the default of 50 ms for each other's commits.
+    let connect = move |server: &PostgresServer| store(local(server.port()).lock_timeout(SOON));
+    let slow = |server: &mut PostgresServer, is_slow| {
+        if is_slow { server.pause() } else { server.resume() }.unwrap();
+    };
+    Place::of(server(), connect)
+        .replaced(empty)
+        .suffering(&Mishap::ALL, suffer)
+        .slowed(slow)
+        .place()
 }
 
 /// The same, which is taken for whole when it is empty.

@@ -7,8 +7,10 @@ use tenure::store::postgres::{LeaseTable, Postgres};
 use tenure::store::{Key, Profile, Reply, Request, Store, StoreErrorKind};
 use tenure::{HolderId, Token};
 
+use super::refusals::refuses;
 use super::support::{
-    TTL, acquire, acquire_for, at, call, granted, held, local, release, renew, server, soon,
+    TTL, acquire, acquire_for, all_requests, at, call, granted, held, is_known_to_be_near, local,
+    release, renew, server, soon,
 };
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -40,9 +42,12 @@ async fn renewals_and_the_next_grants_ask_no_function() {
     let server = server();
     let store = at(server.port());
     let (first, _) = granted(&store, acquire(1, None)).await;
+    // The first renewal compares the server with the history.
+    assert_eq!(call(&store, renew(1, first)).await.unwrap(), Reply::Renewed);
+    is_known_to_be_near(&store).await;
     let arguments = [
-        ("acquire", "bytea, bytea, bigint, bigint, bigint, bytea, bytea, boolean, text"),
-        ("renew", "bytea, bytea, bigint, bigint"),
+        ("acquire", "bytea, bytea, bigint, bigint, text, text, bigint, bytea, bytea, boolean"),
+        ("renew", "bytea, bytea, bigint, bigint, text, text"),
     ];
     for (function, of) in arguments {
         let sql =
@@ -55,6 +60,24 @@ async fn renewals_and_the_next_grants_ask_no_function() {
     assert!(second > first);
     let error = call(&store, renew(1, first)).await.unwrap_err();
     assert_eq!(error.kind(), StoreErrorKind::Missing, "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_table_without_a_column_is_refused() {
+    let server = server();
+    call(&at(server.port()), Request::Observe).await.unwrap();
+    server.sql("ALTER TABLE tenure.leases DROP COLUMN quarantine").unwrap();
+    server.sql("ALTER TABLE tenure.leases_history DROP COLUMN longest_ttl").unwrap();
+    let kind = StoreErrorKind::UnsupportedVersion;
+    for creates in [true, false] {
+        let store = Postgres::new(local(server.port()).create_table(creates));
+        for says in ["without leases.quarantine, leases_history.longest_ttl", "named leases*"] {
+            refuses(&store, &all_requests()[..1], kind, says).await;
+        }
+    }
+    // What it says is enough.
+    server.sql("DROP SCHEMA tenure CASCADE").unwrap();
+    granted(&at(server.port()), acquire(1, None)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -134,6 +157,18 @@ async fn purging_takes_what_ended_long_ago_and_changes_no_promise() {
     assert!(wait > TTL / 2, "{wait:?}");
 }
 
+/// In pieces, between which the requests of others are carried out.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn purging_takes_many_rows() {
+    let server = server();
+    let store = at(server.port());
+    call(&store, Request::Observe).await.unwrap();
+    let rows = "INSERT INTO tenure.leases SELECT convert_to(g::text, 'UTF8'), 1, repeat('x', 16)::bytea, \
+         1, 1, 1, 1, true, '', '' FROM generate_series(1, 2500) AS g";
+    server.sql(rows).unwrap();
+    assert_eq!(store.purge(TTL).await.unwrap(), 2500);
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn purging_beside_candidates_leaves_one_leader() {
     let server = server();
@@ -162,4 +197,50 @@ async fn purging_beside_candidates_leaves_one_leader() {
         last = Some(token);
     }
     purging.abort();
+}
+
+/// Whoever is granted a lease after that may not have waited for one that the table has forgotten.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_emptied_or_restored_table_makes_wait() {
+    let server = server();
+    let store = at(server.port());
+    let other = Key::new("other").unwrap();
+    let restore = format!(
+        "CREATE TABLE kept AS TABLE tenure.leases; CREATE TABLE kept_history AS TABLE tenure.leases_history; \
+         DROP SCHEMA tenure CASCADE; {} \
+         INSERT INTO tenure.leases TABLE kept; INSERT INTO tenure.leases_history TABLE kept_history; \
+         DROP TABLE kept, kept_history",
+        LeaseTable::default().schema_sql()
+    );
+    for loses in ["TRUNCATE tenure.leases", "VACUUM FULL tenure.leases", &restore] {
+        // Both by the function, and by the plain statement.
+        for seen in [false, true] {
+            let reply = store.call(&other, acquire(1, None)).await.unwrap();
+            let last = match reply {
+                Reply::Granted { token, .. } => token,
+                Reply::Stale { last } => last,
+                other => panic!("{other:?}"),
+            };
+            store.call(&other, release(1, last)).await.unwrap();
+            server.sql("UPDATE tenure.leases_history SET known_since = 1").unwrap();
+            server.sql("CREATE TABLE saved AS TABLE tenure.leases").unwrap();
+            server.sql(loses).unwrap();
+            server.sql("INSERT INTO tenure.leases TABLE saved ON CONFLICT DO NOTHING").unwrap();
+            server.sql("DROP TABLE saved").unwrap();
+            let key = if seen { &other } else { &Key::new("new").unwrap() };
+            let ask = acquire(2, seen.then_some(last));
+            let reply = soon(async {
+                loop {
+                    // What was prepared for the table before is of no use once.
+                    if let Ok(reply) = store.call(key, ask.clone()).await {
+                        return reply;
+                    }
+                }
+            });
+            let Reply::Granted { token, wait } = reply.await else { panic!("granted") };
+            assert!(wait > TTL / 2, "after {loses}, seen {seen}: {wait:?}");
+            store.call(key, release(2, token)).await.unwrap();
+            server.sql("DELETE FROM tenure.leases WHERE key = 'new'").unwrap();
+        }
+    }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
-use tenure::store::postgres::{Postgres, PostgresConfig};
+use tenure::store::postgres::{Postgres, PostgresConfig, Secret};
 use tenure::store::{Request, StoreErrorKind};
 use tenure::tls::TlsConfig;
 use tenure_servers::PostgresServer;
@@ -42,9 +42,25 @@ fn encrypted(ca: &Ca, name: &str, rules: &str) -> PostgresServer {
 }
 
 fn app(server: &PostgresServer) -> PostgresConfig {
-    PostgresConfig::new("127.0.0.1", server.port(), "app")
+    app_at(server.port())
+}
+
+fn app_at(port: u16) -> PostgresConfig {
+    PostgresConfig::new("127.0.0.1", port, "app")
         .trust_empty_store(true)
         .connect_timeout(Duration::from_secs(5))
+}
+
+/// A server that asks for a password, and stores at a port by which it can be reached. No other way of
+/// connecting takes more round trips.
+pub(crate) fn with_password() -> (PostgresServer, impl Fn(u16) -> Postgres) {
+    let ca = ca();
+    let server = encrypted(&ca, "127.0.0.1", "hostssl all all 127.0.0.1/32 scram-sha-256");
+    server.sql("ALTER ROLE app PASSWORD 'horse'").unwrap();
+    let tls = TlsConfig::with_ca(ca.pem()).unwrap();
+    let store =
+        move |port| Postgres::new(app_at(port).tls(tls.clone()).password(Secret::new("horse")));
+    (server, store)
 }
 
 async fn refused(config: PostgresConfig) -> (StoreErrorKind, String) {

@@ -1,13 +1,13 @@
 //! Hints: what wakes those who wait. The leases here last a minute, so that only a hint can explain a
 //! takeover within seconds.
 
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::time::Duration;
 
 use futures_util::{Stream, StreamExt};
 use tenure::Config;
 use tenure::store::postgres::{LeaseTable, Postgres};
-use tenure::store::{Hint, Key, Reply, Store};
+use tenure::store::{Hint, Key, Message, Reply, Request, Store};
 use tenure_servers::Flow;
 
 use super::support::{
@@ -171,4 +171,51 @@ async fn a_notification_queue_that_fills_up_does_not_hold_up_a_release() {
     let (token, _) = granted(&store, acquire(1, Some(token))).await;
     call(&store, release(1, token)).await.unwrap();
     soon(hints.next()).await.expect("a hint, now that there is room");
+}
+
+/// LISTEN and NOTIFY know no rights: who may connect may use both.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn messages_are_read_and_sent_by_granted_roles_only() {
+    let server = server();
+    server.sql("CREATE ROLE nobody LOGIN").unwrap();
+    let store = at(server.port());
+    let (token, _) = granted(&store, acquire(1, None)).await;
+    let mut inbox = pin!(store.messages(&job(), token));
+    let sends = |text: &'static str| {
+        let message = Message::new("channel", text).unwrap();
+        let store = &store;
+        async move { call(store, Request::Notify { message }).await.unwrap() }
+    };
+    // Until the inbox is known to the server.
+    soon(async {
+        loop {
+            sends("first").await;
+            if tokio::time::timeout(QUIET, inbox.next()).await.is_ok() {
+                return;
+            }
+        }
+    })
+    .await;
+
+    while tokio::time::timeout(QUIET, inbox.next()).await.is_ok() {}
+
+    let nobody = |sql: &str| server.sql_as("nobody", "postgres", sql);
+    nobody("SELECT message FROM tenure.leases_messages").unwrap_err();
+    nobody("INSERT INTO tenure.leases_messages VALUES ('', '', 1, 1, '')").unwrap_err();
+
+    // A forged message, and an old one's number said again.
+    let key = "6a6f62";
+    let forged =
+        format!("SELECT pg_notify('tenure_leases_inbox', '{key} {token} CWNoYW5uZWxmb3JnZWQ=')");
+    nobody(&forged).unwrap();
+    let number =
+        "SELECT encode(number, 'hex') FROM tenure.leases_messages ORDER BY sent DESC LIMIT 1";
+    let number = server.sql(number).unwrap();
+    for number in [&number, &"0".repeat(32), &"f".repeat(32)] {
+        nobody(&format!("SELECT pg_notify('tenure_leases_inbox', '{key} {number}')")).unwrap();
+    }
+    sends("second").await;
+    let next = soon(inbox.next()).await.unwrap();
+    assert_eq!(&next.payload()[..], b"second");
+    assert!(tokio::time::timeout(QUIET, inbox.next()).await.is_err(), "and nothing else");
 }

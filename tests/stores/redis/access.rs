@@ -7,7 +7,7 @@ use tenure_servers::{RedisServer, Reply as Raw};
 
 use super::support::{Client, acquire, call, granted, local, release, renew, server, soon};
 
-/// As `docs/stores.md` has them.
+/// As `docs/stores/redis.md` has them.
 pub(crate) const RIGHTS: [&str; 11] = [
     "~{tenure}:*",
     "&{tenure}:*",

@@ -1,14 +1,16 @@
 //! A cluster, of which one node keeps the elections: whichever it is just now.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tenure::store::redis::{Redis, RedisConfig};
+use tenure::store::redis::{Redis, RedisConfig, Secret};
 use tenure::store::{AnyStore, Reply, Request, StoreErrorKind};
 use tenure::{Candidate, Config};
 use tenure_servers::{RedisCluster, RedisServer, Reply as Raw};
 
 use super::access::{RIGHTS, as_app, let_in};
+use super::fake::{Fake, HELLO};
+use super::rows::slow;
 use super::support::{
     Place, RECORD, TTL, Watch, acquire, call, falls, granted, in_the_end, leader, local, release,
     renew, server, soon, start, tokens,
@@ -159,7 +161,7 @@ async fn a_slot_that_is_moved_is_followed_at_every_step() {
     let cluster = RedisCluster::start(3, 0).unwrap();
     let ports = cluster.ports();
     // By a user that may do what it takes, and nothing else.
-    let more = ["+cluster|keyslot", "+cluster|slots", "+asking"];
+    let more = ["+cluster|keyslot", "+cluster|slots", "+cluster|nodes", "+asking"];
     for number in 0..3 {
         let_in(cluster.node(number), &[&RIGHTS[..], &more].concat());
     }
@@ -208,6 +210,67 @@ async fn a_slot_that_is_moved_costs_no_lead() {
     watch.nobody_overlapped();
 }
 
+fn array(elements: &[String]) -> String {
+    format!("*{}\r\n{}", elements.len(), elements.concat())
+}
+
+fn text(text: &str) -> String {
+    format!("${}\r\n{text}\r\n", text.len())
+}
+
+/// A node that answers each call with a redirection, and knows these primaries; the first has all slots.
+async fn node_that_sends_on(to: u16, listed: Arc<Mutex<Vec<u16>>>, knows_it: bool) -> Fake {
+    Fake::start(Duration::ZERO, move |words| {
+        let listed = listed.lock().unwrap().clone();
+        let owner = array(&[text("127.0.0.1"), format!(":{}\r\n", listed[0])]);
+        let range = array(&[":0\r\n".into(), ":16383\r\n".into(), owner]);
+        let known = listed.iter().copied().chain(knows_it.then_some(to));
+        let nodes = known.map(|port| format!("id 127.0.0.1:{port}@1 master - 0 0 1 connected\n"));
+        let subcommand = words.get(1).map_or("", |word| &**word);
+        match (&*words[0], subcommand) {
+            ("HELLO", _) => HELLO.to_owned(),
+            ("CLUSTER", "KEYSLOT") => ":1\r\n".to_owned(),
+            ("CLUSTER", "SLOTS") => array(&[range]),
+            ("CLUSTER", "NODES") => text(&nodes.collect::<String>()),
+            ("EVALSHA", _) => format!("-ASK 1 127.0.0.1:{to}\r\n"),
+            _ => "+OK\r\n".to_owned(),
+        }
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_node_alone_sends_nobody_anywhere() {
+    // Whether more than half of them know the node that requests are sent on to.
+    for (second_knows_it, connections) in [(false, 0), (true, 1)] {
+        let heard = Arc::<Mutex<Vec<Vec<String>>>>::default();
+        let commands = Arc::clone(&heard);
+        let elsewhere = Fake::start(Duration::ZERO, move |words| {
+            commands.lock().unwrap().push(words.to_vec());
+            match &*words[0] {
+                "HELLO" => HELLO.to_owned(),
+                "ASKING" => "+OK\r\n".to_owned(),
+                _ => array(&[text("vacant")]),
+            }
+        })
+        .await;
+        let listed = Arc::<Mutex<Vec<u16>>>::default();
+        let node = |knows_it| node_that_sends_on(elsewhere.port, Arc::clone(&listed), knows_it);
+        let nodes = [node(true).await, node(second_knows_it).await, node(false).await];
+        let ports = nodes.each_ref().map(|node| node.port);
+        *listed.lock().unwrap() = ports.to_vec();
+        let config = by(&ports).credentials("app", Secret::new("correct-horse"));
+        let asked = call(&store(config), Request::Observe).await;
+        assert_eq!(elsewhere.connections(), connections, "{asked:?}");
+        if second_knows_it {
+            assert_eq!(asked.unwrap(), Reply::Vacant);
+        } else {
+            assert_eq!(asked.unwrap_err().kind(), StoreErrorKind::NoLeader);
+            assert_eq!(*heard.lock().unwrap(), [[""; 0]; 0]);
+        }
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_node_is_no_single_server_and_a_single_server_no_cluster() {
     let cluster = RedisCluster::start(3, 0).unwrap();
@@ -229,5 +292,6 @@ pub(crate) fn place(cluster: &Arc<RedisCluster>, prefix: &str) -> Place {
         let config = by(&cluster.ports()).prefix(&prefix).unwrap();
         store(config.trust_empty_store(false).connect_timeout(TTL))
     })
+    .slowed(|cluster, is_slow| (0..3).for_each(|number| slow(cluster.node(number), is_slow)))
     .place()
 }

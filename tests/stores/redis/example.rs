@@ -20,12 +20,12 @@ struct Process {
     lines: Receiver<String>,
 }
 
-fn program() -> PathBuf {
+pub(super) fn program(name: &str) -> PathBuf {
     let test = std::env::current_exe().unwrap();
-    let program = test.parent().unwrap().parent().unwrap().join("examples/leader");
+    let program = test.parent().unwrap().parent().unwrap().join("examples").join(name);
     assert!(
         program.is_file(),
-        "{} is missing; build it with: cargo build --release -p tenure --features redis --example leader",
+        "{} is missing; build it with: cargo build --release -p tenure --features redis --example {name}",
         program.display()
     );
     program
@@ -33,7 +33,7 @@ fn program() -> PathBuf {
 
 impl Process {
     fn start(server: &RedisServer, name: &str) -> Self {
-        let mut child = Command::new(program())
+        let mut child = Command::new(program("leader"))
             .args([&server.url(), name, "--ttl-ms", "2000"])
             .stdout(Stdio::piped())
             .spawn()
@@ -140,12 +140,12 @@ fn bad_arguments_are_explained() {
         &["redis://127.0.0.1:1", "name", "--ttl-ms", "5"],
         &["redis://127.0.0.1:1", "name", "--ttl", "5000"],
     ] {
-        let output = Command::new(program()).args(arguments).output().unwrap();
+        let output = Command::new(program("leader")).args(arguments).output().unwrap();
         assert_eq!(output.status.code(), Some(64), "{arguments:?}");
         assert!(!output.stderr.is_empty());
     }
     let secret = ["redis://u:correct-horse@host/x", "name"];
-    let output = Command::new(program()).args(secret).output().unwrap();
+    let output = Command::new(program("leader")).args(secret).output().unwrap();
     assert_eq!(output.status.code(), Some(64));
     assert!(!String::from_utf8_lossy(&output.stderr).contains("horse"));
 }

@@ -8,6 +8,7 @@ use tenure::{Config, Event};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
+use super::fake::{Fake, HELLO};
 use super::support::{Client, acquire, event, local, soon, start};
 
 /// Answers everything that it reads with the same bytes; without any, it hangs up.
@@ -120,5 +121,32 @@ over_both_clients! {
         assert_eq!(kind, Some(StoreErrorKind::Unreachable), "no connection within its bound");
         let kinds = [StoreErrorKind::Timeout, StoreErrorKind::Unreachable];
         campaigns_on(store(client, port), &kinds).await;
+    }
+}
+
+/// It would fill the memory of whoever keeps it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_reply_that_is_too_long_is_not_read() {
+    const LENGTH: usize = 100 << 20;
+    let held = "*6\r\n$4\r\nheld\r\n:7\r\n:1000\r\n$2\r\nff\r\n$1\r\na\r\n";
+    let metadata = format!("${LENGTH}\r\n{}\r\n", "x".repeat(LENGTH));
+    let error = format!("-ERR {}\r\n", "x".repeat(LENGTH));
+    for (asked, says) in
+        [("EVALSHA", format!("{held}{metadata}")), ("EVALSHA", error.clone()), ("SCRIPT", error)]
+    {
+        let server = Fake::start(Duration::ZERO, move |words| match &*words[0] {
+            "HELLO" => HELLO.to_owned(),
+            word if word == asked => says.clone(),
+            _ => "+OK\r\n".to_owned(),
+        })
+        .await;
+        let store = Client::RedisRs.store(local(server.port));
+        let asked = soon(store.call(&Key::new("job").unwrap(), acquire(1, None))).await;
+        let error = asked.unwrap_err();
+        assert_eq!(error.kind(), StoreErrorKind::UnexpectedReply, "{error}");
+        assert!(error.to_string().contains("a reply of more than 262144 bytes"), "{error}");
+        // The rest is what the kernel had room for.
+        let sent = server.sent.load(std::sync::atomic::Ordering::SeqCst);
+        assert!(sent < 32 << 20, "{sent} bytes were taken");
     }
 }

@@ -4,13 +4,13 @@
 use std::time::Duration;
 
 use tenure::store::redis::{RedisConfig, Secret};
-use tenure::store::{AnyStore, Request, StoreErrorKind};
+use tenure::store::{AnyStore, Reply, Request, StoreErrorKind};
 use tenure::{Config, Event, Token};
-use tenure_servers::RedisServer;
+use tenure_servers::{RedisServer, Reply as Raw};
 
 use super::support::{
-    Client, HISTORY, RECORD, acquire, call, event, granted, local, release, renew, server, soon,
-    start,
+    Client, HISTORY, RECORD, TTL, acquire, call, event, field, granted, held, local, release,
+    renew, server, soon, start,
 };
 
 const PASSWORD: &str = "correct-horse";
@@ -32,7 +32,8 @@ fn all_requests() -> [Request; 4] {
 
 /// A candidate at that store says why it does not lead, and tries on.
 async fn campaigns_on(store: AnyStore, kind: StoreErrorKind) {
-    let config = Config::builder(Duration::from_secs(2)).build().unwrap();
+    // With the quarantine of the requests that tests send by themselves: another contradicts their record.
+    let config = Config::builder(Duration::from_secs(2)).quarantine(TTL).build().unwrap();
     let (candidate, mut events) = start(store, "hopeful", config);
     let errors = std::sync::Arc::new(std::sync::atomic::AtomicU32::new(0));
     let count = std::sync::Arc::clone(&errors);
@@ -66,7 +67,7 @@ over_both_clients! {
         server.command(&["SET", RECORD, "not ours"]).unwrap();
         refuses(&store, &all_requests(), StoreErrorKind::BadRecord).await;
         campaigns_on(store, StoreErrorKind::BadRecord).await;
-        let tenure_servers::Reply::BulkString(left) = server.command(&["GET", RECORD]).unwrap() else {
+        let Raw::BulkString(left) = server.command(&["GET", RECORD]).unwrap() else {
             panic!("GET answers with a string");
         };
         assert_eq!(left, b"not ours", "it was left alone");
@@ -118,6 +119,29 @@ over_both_clients! {
         let requests = [acquire(2, None), Request::Observe];
         refuses(&store, &requests, StoreErrorKind::UnexpectedReply).await;
         campaigns_on(store, StoreErrorKind::UnexpectedReply).await;
+    }
+
+    async fn fields_that_no_candidate_wrote(client: Client) {
+        let server = server();
+        let store = client.at(server.port());
+        granted(&store, acquire(1, None)).await;
+        for (field, most) in [("name", 128), ("metadata", 4096)] {
+            for (length, is_kept) in [(most, true), (most + 1, false), (1 << 20, false)] {
+                server.command(&["HSET", RECORD, field, &"x".repeat(length)]).unwrap();
+                for request in [acquire(2, None), Request::Observe] {
+                    match call(&store, request).await {
+                        Ok(Reply::Held(_)) => assert!(is_kept, "{field} of {length} bytes"),
+                        Ok(other) => panic!("held, and not {other:?}"),
+                        Err(error) => {
+                            assert!(!is_kept, "{field} of {length} bytes: {error}");
+                            assert_eq!(error.kind(), StoreErrorKind::UnexpectedReply, "{error}");
+                            assert!(format!("{error} {error:?}").len() < 500, "{error}");
+                        }
+                    }
+                }
+            }
+            server.command(&["HSET", RECORD, field, "short"]).unwrap();
+        }
     }
 
     async fn tokens_beyond_what_numbers_hold_are_not_granted(client: Client) {
@@ -187,10 +211,48 @@ over_both_clients! {
         refuses(&store, &requests, StoreErrorKind::NotDurable).await;
     }
 
+    async fn a_server_that_cannot_write_to_disk(client: Client) {
+        let server = RedisServer::start_with(&["--save", "3600 1", "--dir", "/proc"]).unwrap();
+        let store = client.at(server.port());
+        let (token, _) = granted(&store, acquire(1, None)).await;
+        server.command(&["BGSAVE"]).unwrap();
+        soon(async {
+            while server.command(&["SET", "other", "key"]).unwrap() == Raw::SimpleString("OK".into()) {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        })
+        .await;
+        let requests = [acquire(1, None), renew(1, token), release(1, token)];
+        refuses(&store, &requests, StoreErrorKind::NotDurable).await;
+        server.command(&["CONFIG", "SET", "stop-writes-on-bgsave-error", "no"]).unwrap();
+        assert_eq!(call(&store, renew(1, token)).await.unwrap(), Reply::Renewed);
+    }
+
     async fn a_server_out_of_memory(client: Client) {
         let server = RedisServer::start_with(&["--maxmemory", "1"]).unwrap();
         let store = client.at(server.port());
-        refuses(&store, &[acquire(1, None)], StoreErrorKind::Refused).await;
-        campaigns_on(store, StoreErrorKind::Refused).await;
+        refuses(&store, &[acquire(1, None)], StoreErrorKind::Full).await;
+        let error = call(&store, acquire(1, None)).await.unwrap_err().to_string();
+        assert!(error.contains("raise maxmemory"), "{error}");
+        campaigns_on(store, StoreErrorKind::Full).await;
+    }
+
+    async fn leases_outlast_a_full_server(client: Client) {
+        let server = server();
+        let store = client.at(server.port());
+        let (token, _) = granted(&store, acquire(1, None)).await;
+        let before = field(&server, "lease_end");
+        server.command(&["CONFIG", "SET", "maxmemory", "1"]).unwrap();
+        assert_eq!(call(&store, renew(1, token)).await.unwrap(), Reply::Renewed);
+        assert!(field(&server, "lease_end") > before, "it was extended");
+        // A script that the server forgot is loaded again.
+        server.command(&["SCRIPT", "FLUSH"]).unwrap();
+        assert_eq!(call(&store, renew(1, token)).await.unwrap(), Reply::Renewed);
+        held(&store, acquire(2, None)).await;
+        held(&store, Request::Observe).await;
+        assert_eq!(call(&store, release(1, token)).await.unwrap(), Reply::Released);
+        refuses(&store, &[acquire(2, Some(token))], StoreErrorKind::Full).await;
+        server.command(&["CONFIG", "SET", "maxmemory", "0"]).unwrap();
+        granted(&store, acquire(2, Some(token))).await;
     }
 }

@@ -8,6 +8,7 @@ use tenure::{Config, StepDownReason};
 use tenure_servers::RedisServer;
 
 use super::access::{RIGHTS, as_app, let_in};
+use super::rows::slow;
 use super::support::{
     Place, Watch, acquire, call, falls, granted, held, local, release, renew, server, soon, start,
 };
@@ -138,5 +139,8 @@ async fn nobody_leads_by_a_grant_that_may_get_lost() {
 
 /// Servers for the conformance run.
 pub(crate) fn place() -> Place {
-    Place::of(pair(), |(primary, _)| store(needs(1, primary).trust_empty_store(false))).place()
+    // The replica, so that nobody acknowledges what the primary has done.
+    Place::of(pair(), |(primary, _)| store(needs(1, primary).trust_empty_store(false)))
+        .slowed(|(_, replica), is_slow| slow(replica, is_slow))
+        .place()
 }

@@ -12,7 +12,16 @@ use super::support::{
 /// One server, which keeps its data when it is started again.
 pub(crate) fn place(client: Client) -> Place {
     let connect = move |server: &RedisServer| client.store(local(server.port()));
-    Place::of(keeping(), connect).replaced(replace).suffering(&Mishap::ALL, suffer).place()
+    Place::of(keeping(), connect)
+        .replaced(replace)
+        .suffering(&Mishap::ALL, suffer)
+        .slowed(|server, is_slow| slow(server, is_slow))
+        .place()
+}
+
+/// Stops the server where it is, or lets it go on.
+pub(crate) fn slow(server: &RedisServer, is_slow: bool) {
+    if is_slow { server.pause() } else { server.resume() }.unwrap();
 }
 
 /// The same, which is taken for whole when it is empty.
@@ -21,7 +30,8 @@ pub(crate) fn trusting() -> Place {
     Place::of(keeping(), connect).suffering(&Mishap::ALL, suffer).trusting().place()
 }
 
-fn keeping() -> RedisServer {
+/// A server that keeps its data when it is started again.
+pub(crate) fn keeping() -> RedisServer {
     RedisServer::start_with(&KEEPS).unwrap()
 }
 

@@ -6,12 +6,12 @@ use tenure::store::redis::{Redis, RedisConfig, Secret};
 use tenure::store::{AnyStore, Key, Reply, Request, Store, StoreErrorKind};
 use tenure::{Candidate, Config};
 use tenure_servers::{RedisSentinels, RedisServer};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpListener;
 
+use super::fake::{Fake, HELLO};
+use super::rows::slow;
 use super::support::{
-    Place, TTL, Watch, acquire, call, falls, granted, in_the_end, leader, local, release, server,
-    soon, start, tokens,
+    Place, TTL, Watch, acquire, acquire_for, call, falls, granted, in_the_end, leader, local,
+    release, renew, server, soon, start, tokens,
 };
 
 /// Leases that a failover outlasts, and requests that a loaded machine carries out in time.
@@ -19,13 +19,13 @@ fn quick() -> Config {
     Config::builder(Duration::from_secs(5)).build().unwrap()
 }
 
-fn by(ports: &[u16]) -> RedisConfig {
+pub(super) fn by(ports: &[u16]) -> RedisConfig {
     let listed = ports.iter().map(|&port| ("127.0.0.1", port));
     let config = RedisConfig::sentinel(RedisSentinels::NAME, listed).unwrap();
     config.trust_empty_store(true).connect_timeout(quick().request_timeout())
 }
 
-fn store(config: RedisConfig) -> AnyStore {
+pub(super) fn store(config: RedisConfig) -> AnyStore {
     AnyStore::new(Redis::new(config))
 }
 
@@ -34,7 +34,7 @@ fn candidate(ports: &[u16], name: &str, config: Config) -> Candidate {
 }
 
 /// Asks until the store answers, as candidates do: no request for longer than its timeout.
-async fn answered(store: &AnyStore, request: Request) -> Reply {
+pub(super) async fn answered(store: &AnyStore, request: Request) -> Reply {
     let (job, patience) = (Key::new("job").unwrap(), quick().request_timeout());
     in_the_end(async {
         loop {
@@ -133,12 +133,23 @@ async fn a_store_whose_primary_stands_still_finds_the_next_one() {
     assert!(took < quick().request_timeout() * 2 * 10, "{took:?}");
 }
 
+/// From now on nobody may replicate from it.
+pub(super) fn nobody_follows(primary: &RedisServer) {
+    for command in [
+        &["ACL", "SETUSER", "default", "-psync", "-sync"][..],
+        &["CLIENT", "KILL", "TYPE", "replica"],
+    ] {
+        primary.command(command).unwrap();
+    }
+}
+
 /// The replica that is promoted has never heard of the last grant.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_replica_that_lagged_behind_makes_the_next_leader_wait() {
     let mut watched = RedisSentinels::start(1, 1, &[]).unwrap();
     let store = store(by(&watched.ports()));
-    let (known, _) = granted(&store, acquire(1, None)).await;
+    // With the candidates' TTL: another contradicts their quarantine.
+    let (known, _) = granted(&store, acquire_for(1, None, quick().ttl())).await;
     assert_eq!(call(&store, release(1, known)).await.unwrap(), Reply::Released);
     soon(async {
         // What is cut off is the next grant, and not this release.
@@ -149,14 +160,7 @@ async fn a_replica_that_lagged_behind_makes_the_next_leader_wait() {
         }
     })
     .await;
-    let primary = watched.server(0);
-    // From now on nobody may replicate from it.
-    for command in [
-        &["ACL", "SETUSER", "default", "-psync", "-sync"][..],
-        &["CLIENT", "KILL", "TYPE", "replica"],
-    ] {
-        primary.command(command).unwrap();
-    }
+    nobody_follows(watched.server(0));
     let leading = candidate(&watched.ports(), "leading", quick());
     let lost = soon(leading.elected()).await.unwrap();
     watched.server_mut(0).kill().unwrap();
@@ -209,7 +213,7 @@ async fn a_name_that_nobody_watches_and_users_of_their_own() {
     assert_eq!(error.kind(), StoreErrorKind::Missing);
     assert!(error.to_string().contains("watches no primary called \"other\""), "{error}");
 
-    // As `docs/stores.md` has it.
+    // As `docs/stores/redis.md` has it.
     let rights = ["on", ">correct-horse", "+sentinel|get-master-addr-by-name"];
     let user = [&["ACL", "SETUSER", "app", "reset"], &rights[..]].concat();
     watched.sentinel(0).command(&user).unwrap();
@@ -230,29 +234,20 @@ async fn a_name_that_nobody_watches_and_users_of_their_own() {
     }
 }
 
-/// Names that port to whoever asks, as a sentinel does that has been cut off for long.
-async fn sentinel_that_names(port: u16) -> u16 {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
-    let own = listener.local_addr().unwrap().port();
+/// Names that port to whoever asks, after so long.
+async fn sentinel_of(port: u16, after: Duration) -> Fake {
     let text = port.to_string();
     let named = format!("*2\r\n$9\r\n127.0.0.1\r\n${}\r\n{text}\r\n", text.len());
-    tokio::spawn(async move {
-        loop {
-            let Ok((mut client, _)) = listener.accept().await else { return };
-            let named = named.clone();
-            tokio::spawn(async move {
-                let mut heard = [0; 4096];
-                while let Ok(length @ 1..) = client.read(&mut heard).await {
-                    let is_greeting = heard[..length].windows(5).any(|word| word == b"HELLO");
-                    let says = if is_greeting { "%1\r\n$5\r\nproto\r\n:3\r\n" } else { &named };
-                    if client.write_all(says.as_bytes()).await.is_err() {
-                        return;
-                    }
-                }
-            });
-        }
-    });
-    own
+    let answer = move |words: &[String]| match &*words[0] {
+        "HELLO" => HELLO.to_owned(),
+        _ => named.clone(),
+    };
+    Fake::start(after, answer).await
+}
+
+/// Names that port, as a sentinel does that has been cut off for long.
+async fn sentinel_that_names(port: u16) -> u16 {
+    sentinel_of(port, Duration::ZERO).await.port
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -282,6 +277,21 @@ async fn a_sentinel_that_was_cut_off_is_outvoted() {
     assert_eq!(keys(&new), tenure_servers::Reply::Integer(2));
 }
 
+/// The majority has answered, and its own answer counts for nothing any more.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_slower_sentinel_keeps_its_connection() {
+    let primary = server();
+    let of = |millis| sentinel_of(primary.port(), Duration::from_millis(millis));
+    let (slow, others) = (of(30).await, [of(0).await, of(0).await]);
+    let store = store(by(&[slow.port, others[0].port, others[1].port]));
+    let (token, _) = granted(&store, acquire(1, None)).await;
+    for _ in 0..20 {
+        assert_eq!(call(&store, renew(1, token)).await.unwrap(), Reply::Renewed);
+    }
+    assert_eq!(slow.connections(), 1);
+    assert_eq!(others.each_ref().map(Fake::connections), [1, 1]);
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_primary_that_is_demoted_under_its_clients_is_left() {
     // By an operator's hand: nobody closes the connections.
@@ -308,5 +318,6 @@ pub(crate) fn place() -> Place {
     Place::of(RedisSentinels::start(0, 1, &[]).unwrap(), |watched| {
         store(by(&watched.ports()).trust_empty_store(false).connect_timeout(TTL))
     })
+    .slowed(|watched, is_slow| slow(watched.server(0), is_slow))
     .place()
 }

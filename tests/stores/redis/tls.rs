@@ -11,7 +11,7 @@ use tenure::store::{AnyStore, Request, StoreErrorKind};
 use tenure::tls::TlsConfig;
 use tenure_servers::{RedisCluster, RedisSentinels, RedisServer};
 
-use super::rows::{KEEPS, replace};
+use super::rows::{KEEPS, replace, slow};
 use super::support::{Place, acquire, call, granted, in_the_end, local, release, soon, start};
 
 type Ca = CertifiedIssuer<'static, KeyPair>;
@@ -58,7 +58,7 @@ impl Certified {
 }
 
 /// A server that listens for encrypted connections on a port of their own.
-struct Encrypted {
+pub(crate) struct Encrypted {
     server: RedisServer,
     port: u16,
     certified: Certified,
@@ -69,6 +69,10 @@ impl Encrypted {
         let certified = Certified::new(ca, name, asks_clients);
         let server = RedisServer::start_with(&certified.args(more)).unwrap();
         Self { port: server.tls_port().unwrap(), server, certified }
+    }
+
+    pub(crate) fn port(&self) -> u16 {
+        self.port
     }
 
     fn config(&self) -> RedisConfig {
@@ -199,12 +203,20 @@ async fn nodes_of_a_cluster() {
     assert_eq!(kind, StoreErrorKind::Tls, "{shown}");
 }
 
-pub(crate) fn place() -> Place {
+/// A server, and how its clients know it.
+pub(crate) fn encrypted() -> (Encrypted, TlsConfig) {
     let ca = ca();
-    let tls = TlsConfig::with_ca(ca.pem()).unwrap();
-    let connect = move |at: &Encrypted| store(local(at.port).tls(tls.clone()));
     let server = Encrypted::start(&ca, "127.0.0.1", "no", &KEEPS);
-    Place::of(server, connect).replaced(|at, data| replace(&mut at.server, data)).place()
+    (server, TlsConfig::with_ca(ca.pem()).unwrap())
+}
+
+pub(crate) fn place() -> Place {
+    let (server, tls) = encrypted();
+    let connect = move |at: &Encrypted| store(local(at.port).tls(tls.clone()));
+    Place::of(server, connect)
+        .replaced(|at, data| replace(&mut at.server, data))
+        .slowed(|at, is_slow| slow(&at.server, is_slow))
+        .place()
 }
 
 /// fred can do none of this, and must not pretend to.

@@ -102,7 +102,9 @@ fn stuck() {
                  lease_end = 4000000000000000, ttl = 4000000000000000;
              UPDATE history SET known_since = 1;
              WITH RECURSIVE number (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM number WHERE i < 500)
-             INSERT INTO elections SELECT 'other-' || i, 1, zeroblob(16), 0, 0, 0, '', zeroblob(4000), 0
+             INSERT INTO elections
+                 (key, token, holder, lease_end, ttl, released, name, metadata, written_at)
+                 SELECT 'other-' || i, 1, zeroblob(16), 0, 0, 0, '', zeroblob(4000), 0
                  FROM number;",
         )
         .unwrap();

@@ -1,5 +1,10 @@
 //! Files for every row of the store contract.
 
+use std::sync::Mutex;
+use std::time::Duration;
+
+use rusqlite::Connection;
+use tenure::store::sqlite::Sqlite;
 use tenure_sim::conformance::{Data, Mishap};
 
 use super::support::{Folder, Place};
@@ -7,6 +12,15 @@ use super::support::{Folder, Place};
 /// A file that may be replaced under a connection that has it open: nothing takes its place, or a copy that has
 /// all.
 pub(crate) fn place() -> Place {
+    of(Folder::distrustful)
+}
+
+/// The same, where nobody waits longer than a second for another one to have written.
+pub(crate) fn impatient() -> Place {
+    of(|folder| Sqlite::new(folder.config().busy_timeout(Duration::from_secs(1))))
+}
+
+fn of(connect: fn(&Folder) -> Sqlite) -> Place {
     let replace = |folder: &mut Folder, data| match data {
         Data::Lost => folder.delete(),
         Data::Kept => {
@@ -15,9 +29,20 @@ pub(crate) fn place() -> Place {
             std::fs::rename(copy, &folder.file).unwrap();
         }
     };
-    Place::of(Folder::new(), Folder::distrustful)
+    // Whoever has begun to write keeps all others from it.
+    let writer: Mutex<Option<Connection>> = Mutex::default();
+    let slow = move |folder: &mut Folder, is_slow: bool| {
+        let mut writer = writer.lock().unwrap();
+        *writer = is_slow.then(|| {
+            let own = folder.sql();
+            own.execute_batch("BEGIN IMMEDIATE").unwrap();
+            own
+        });
+    };
+    Place::of(Folder::new(), connect)
         .replaced(replace)
         .suffering(&Mishap::ALL, suffer)
+        .slowed(slow)
         .place()
 }
 

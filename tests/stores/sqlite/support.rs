@@ -4,7 +4,7 @@ use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rusqlite::Connection;
+use rusqlite::{Connection, FileControl};
 use tempfile::TempDir;
 use tenure::store::sqlite::{Sqlite, SqliteConfig, SqliteError};
 use tenure::store::{Reply, Request, Store, StoreError};
@@ -62,11 +62,16 @@ impl Folder {
 
     /// Deletes the file and what SQLite keeps beside it.
     pub(crate) fn delete(&self) {
-        for beside in ["", "-wal", "-shm"] {
-            let mut name = self.file.clone().into_os_string();
-            name.push(beside);
-            let _ = std::fs::remove_file(name);
+        for suffix in ["", "-wal", "-shm"] {
+            let _ = std::fs::remove_file(self.beside(suffix));
         }
+    }
+
+    /// What SQLite keeps beside the file.
+    pub(crate) fn beside(&self, suffix: &str) -> PathBuf {
+        let mut name = self.file.clone().into_os_string();
+        name.push(suffix);
+        name.into()
     }
 }
 
@@ -77,6 +82,8 @@ pub(crate) fn config(file: &Path) -> SqliteConfig {
 pub(crate) fn sql(file: &Path) -> Connection {
     let connection = Connection::open(file).unwrap();
     connection.busy_timeout(SOON).unwrap();
+    // Whoever else closes the file last deletes what is beside it, which costs a quarantine.
+    connection.file_control(Some("main"), FileControl::PersistWal(&mut 1)).unwrap();
     connection
 }
 

@@ -1,5 +1,6 @@
 //! What the stories of every store need: requests and their answers, and elections with observers.
 
+mod cut;
 mod election;
 mod place;
 mod watch;
@@ -9,6 +10,7 @@ use std::time::{Duration, SystemTime};
 use tenure::store::{Incumbent, Key, Profile, Reply, Request, Store, StoreError};
 use tenure::{HolderId, Token};
 
+pub(crate) use cut::cut;
 pub(crate) use election::{Events, event, falls, run, start};
 pub(crate) use place::Place;
 pub(crate) use watch::Watch;

@@ -13,6 +13,7 @@ pub(crate) struct Place {
     connect: Box<dyn Fn() -> AnyStore + Send + Sync>,
     replace: Act<Data>,
     suffer: Act<Mishap>,
+    slow: Act<bool>,
     trusts: bool,
 }
 
@@ -34,6 +35,7 @@ impl Place {
             connect: Box::new(move || AnyStore::new(connect(&whole(&same)))),
             replace: Box::new(|_| Err(Unsupported)),
             suffer: Box::new(|_| Err(Unsupported)),
+            slow: Box::new(|_| Err(Unsupported)),
             trusts: false,
         };
         Building { servers, place }
@@ -68,6 +70,16 @@ impl<S: Send + 'static> Building<S> {
         self
     }
 
+    /// They can be stopped where they are, and go on.
+    pub(crate) fn slowed(mut self, slow: impl Fn(&mut S, bool) + Send + Sync + 'static) -> Self {
+        let servers = Arc::clone(&self.servers);
+        self.place.slow = Box::new(move |is_slow| {
+            slow(&mut whole(&servers), is_slow);
+            Ok(())
+        });
+        self
+    }
+
     /// The stores take empty servers for whole.
     pub(crate) fn trusting(mut self) -> Self {
         self.place.trusts = true;
@@ -96,6 +108,10 @@ impl Harness for Place {
 
     async fn suffer(&self, mishap: Mishap) -> Result<(), Unsupported> {
         (self.suffer)(mishap)
+    }
+
+    async fn slow(&self, is_slow: bool) -> Result<(), Unsupported> {
+        (self.slow)(is_slow)
     }
 
     fn trusts_an_empty_store(&self) -> bool {

@@ -15,18 +15,19 @@ pub(crate) struct Watch {
 
 impl Watch {
     pub(crate) fn over(candidates: &[&Candidate]) -> Self {
-        // The handles move into the thread, which ends before the test does.
-        let candidates: Vec<Candidate> = candidates.iter().map(|&one| one.clone()).collect();
+        Self::over_each(vec![candidates.iter().map(|&one| one.clone()).collect()])
+    }
+
+    /// The same for each of several elections.
+    pub(crate) fn over_each(elections: Vec<Vec<Candidate>>) -> Self {
+        // The handles live in the thread, which ends before the test does.
         let over = Arc::new(AtomicBool::new(false));
         let stop = Arc::clone(&over);
         let thread = thread::spawn(move || {
             let mut rounds = 0;
             while !stop.load(Ordering::Relaxed) {
-                for one in &candidates {
-                    // One tenure that holds before and after held all the while.
-                    let Some(tenure) = one.tenure() else { continue };
-                    let leading = candidates.iter().filter(|other| other.is_leader()).count();
-                    assert!(leading <= 1 || !tenure.is_current(), "{leading} lead at once");
+                for candidates in &elections {
+                    nobody_overlaps(candidates);
                 }
                 rounds += 1;
                 thread::sleep(Duration::from_micros(200));
@@ -47,5 +48,15 @@ impl Watch {
 impl Drop for Watch {
     fn drop(&mut self) {
         self.over.store(true, Ordering::Relaxed);
+    }
+}
+
+fn nobody_overlaps(candidates: &[Candidate]) {
+    for one in candidates {
+        // One tenure that holds before and after held all the while.
+        let Some(tenure) = one.tenure() else { continue };
+        let leading = candidates.iter().filter(|other| other.is_leader()).count();
+        let key = one.key();
+        assert!(leading <= 1 || !tenure.is_current(), "{leading} lead {key} at once");
     }
 }

@@ -10,6 +10,7 @@ use tenure_sim::report::RunPage;
 use tenure_sim::trace::file;
 
 use crate::args::{JudgedArguments, OutputArguments};
+use crate::output::Files;
 use crate::report::{RunReportArguments, write_run};
 use crate::show::one::One;
 use crate::trouble::{Trouble, written};
@@ -36,7 +37,7 @@ pub(crate) fn check(arguments: &CheckArguments) -> Result<u8, Trouble> {
     let (header, hash) = (recorded.header.clone(), recorded.end.hash);
     let outcome =
         recorded.judge(arguments.judged.judging()).map_err(|why| Trouble::of_file(path, why))?;
-    if let Some(out) = arguments.report.open()? {
+    if let Some(out) = arguments.report.open(&mut Files::read([path]))? {
         write_run(out, &RunPage::of(&header.engine, &header.plan, &outcome))?;
     }
     let run = Run::of(&header.plan, &outcome);

@@ -9,9 +9,10 @@ use tenure_sim::controls::{self, Control, Report, Verdict};
 use tenure_sim::engine::{Engine, Judging};
 
 use crate::args::{Format, OutputArguments, wrong};
+use crate::output::{Files, Output};
 use crate::report::{page, write_run};
 use crate::show::table;
-use crate::trouble::{Trouble, create, written};
+use crate::trouble::{Trouble, written};
 
 /// How many seeds a control takes if none are named.
 pub(crate) const USUAL_RUNS: u64 = 2_000;
@@ -56,7 +57,7 @@ pub(crate) fn run(
     if report.is_some() && controls.len() > 1 {
         return Err(wrong("'--report' shows one control: name it".to_owned()).into());
     }
-    let page = report.map(create).transpose()?;
+    let page = Files::default().create_if(report)?;
     let carry_out = |control| controls::run(control, seed, runs, jobs);
     let reports: Result<Vec<Report>, _> = controls.iter().map(carry_out).collect();
     let reports = reports.map_err(|error| Trouble::Input(error.into()))?;
@@ -72,12 +73,14 @@ pub(crate) fn run(
 }
 
 /// The run in which the first promise broke, or else the first one, judged by everything.
-fn write_page(out: impl Write, control: &Control, report: &Report) -> Result<(), Trouble> {
+fn write_page(out: Output, control: &Control, report: &Report) -> Result<(), Trouble> {
     let broke = report.broken.values().map(|broken| broken.first_seed).min();
     let plan = (control.plan)(broke.unwrap_or(report.seed));
     let outcome = attempt(Engine::Model, &plan, Judging::Everything);
     let mut page = page(Engine::Model.name(), &plan, &outcome);
     page.again = format!("tenure-sim run --control {control} --seed {} --runs 1", plan.seed);
+    // What must break has broken, and nothing else than may.
+    page.as_expected = report.is_ok() && broke.is_some();
     write_run(out, &page)
 }
 

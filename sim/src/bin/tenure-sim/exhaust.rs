@@ -1,6 +1,7 @@
 //! Every order of everything that can happen, within bounds.
 
 use std::io::{self, Write};
+use std::str::FromStr;
 use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
@@ -15,24 +16,25 @@ pub(crate) struct ExhaustArguments {
     /// How many candidates
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=3))]
     candidates: u8,
-    /// How many ticks of 50 ms
-    #[arg(long, value_name = "TICKS", default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..=100))]
-    horizon: u8,
+    /// How many ticks of 50 ms, or `any`: runs of any length
+    #[arg(long, value_name = "TICKS", default_value = "4")]
+    horizon: Horizon,
     /// How many ticks of the fastest store clock a lease lasts
-    #[arg(long, value_enum, default_value_t = Lasts::Four)]
+    #[arg(long, value_enum, default_value_t = Lasts::Two)]
     ttl: Lasts,
     /// How long before its lease a claim ends
-    #[arg(long, value_enum, default_value_t = Margin::Tick)]
+    #[arg(long, value_enum, default_value_t = Margin::None)]
     stop_margin: Margin,
-    /// Whether clocks are right, at an end of the drift bound of 10 %, or all of these
-    #[arg(long, value_enum, default_value_t = Drift::Ends)]
+    /// Whether clocks are right, as fast at the store and as slow at candidates as the drift bound of 10 %
+    /// allows, all at either end of it, or all of these
+    #[arg(long, value_enum, default_value_t = Drift::Worst)]
     drift: Drift,
     /// How many messages of one candidate may be on their way at once
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=8))]
     in_flight: u8,
     #[command(flatten)]
     faults: FaultArguments,
-    /// Stop after so many states, and end with 2
+    /// Stop after so many states, and end with 2, as where some condition is never met
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     states: Option<u64>,
     /// On how many threads [default: one for each core]
@@ -45,6 +47,9 @@ pub(crate) struct ExhaustArguments {
 /// How often each fault may happen.
 #[derive(Debug, Args)]
 struct FaultArguments {
+    /// How many faults may happen, of all kinds together
+    #[arg(long, default_value_t = 1)]
+    faults: u8,
     /// How often a message may arrive once more
     #[arg(long, default_value_t = 0)]
     duplicates: u8,
@@ -52,26 +57,48 @@ struct FaultArguments {
     #[arg(long, default_value_t = 0)]
     breaks: u8,
     /// How often a process may stand still
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 0)]
     pauses: u8,
     /// How often a process may crash
     #[arg(long, default_value_t = 1)]
     crashes: u8,
     /// How often another server may take the store's place, with or without its data
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, default_value_t = 1)]
     store_losses: u8,
     /// How often a candidate may be asked to hand over
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, default_value_t = 1)]
     resigns: u8,
     /// How often the rate of a clock may change
     #[arg(long, default_value_t = 0)]
     rate_changes: u8,
 }
 
+/// When runs end, if they do.
+#[derive(Clone, Copy, Debug)]
+struct Horizon(Option<u8>);
+
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("it must be a number of ticks from 1 to 100, or `any`")]
+struct NoHorizon;
+
+impl FromStr for Horizon {
+    type Err = NoHorizon;
+
+    fn from_str(text: &str) -> Result<Self, NoHorizon> {
+        match (text, text.parse()) {
+            ("any", _) => Ok(Self(None)),
+            (_, Ok(ticks @ 1..=100)) => Ok(Self(Some(ticks))),
+            _ => Err(NoHorizon),
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Lasts {
     #[value(name = "2")]
     Two,
+    #[value(name = "3")]
+    Three,
     #[value(name = "4")]
     Four,
 }
@@ -85,6 +112,7 @@ enum Margin {
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Drift {
     None,
+    Worst,
     Ends,
     All,
 }
@@ -94,9 +122,10 @@ impl ExhaustArguments {
         let faults = &self.faults;
         Bounds {
             candidates: self.candidates.into(),
-            horizon: self.horizon,
+            horizon: self.horizon.0,
             ttl: match self.ttl {
                 Lasts::Two => Ttl::TwoTicks,
+                Lasts::Three => Ttl::ThreeTicks,
                 Lasts::Four => Ttl::FourTicks,
             },
             margin: match self.stop_margin {
@@ -105,10 +134,12 @@ impl ExhaustArguments {
             },
             rates: match self.drift {
                 Drift::None => Rates::Usual,
+                Drift::Worst => Rates::Worst,
                 Drift::Ends => Rates::Ends,
                 Drift::All => Rates::All,
             },
             in_flight: self.in_flight,
+            most_faults: faults.faults,
             faults: Faults {
                 duplicates: faults.duplicates,
                 breaks: faults.breaks,
@@ -135,9 +166,9 @@ pub(crate) fn exhaust(arguments: &ExhaustArguments) -> Result<u8, Trouble> {
             .and_then(|()| writeln!(out)),
     })?;
     Ok(match report.outcome {
-        Outcome::Complete => 0,
+        Outcome::Complete if report.unmet.is_empty() => 0,
+        Outcome::Complete | Outcome::Cut => 2,
         Outcome::Violated(_) => 1,
-        Outcome::Cut => 2,
     })
 }
 
@@ -152,7 +183,14 @@ fn show(out: &mut impl Write, report: &Report, took: (Duration, usize)) -> io::R
     }
     writeln!(out, "{ways}\n")?;
     match &report.outcome {
-        Outcome::Complete => writeln!(out, "HELD: in every state within these bounds"),
+        Outcome::Complete if report.unmet.is_empty() => {
+            writeln!(out, "HELD: in every state within these bounds")
+        }
+        Outcome::Complete => writeln!(
+            out,
+            "INCONCLUSIVE: it held in every state within these bounds, which never led to: {}",
+            report.unmet.join(", ")
+        ),
         Outcome::Cut => writeln!(out, "INCONCLUSIVE: what was looked at held, and there is more"),
         Outcome::Violated(violation) => {
             writeln!(out, "The shortest way there; {}:\n", violation.from)?;
@@ -167,16 +205,21 @@ fn show(out: &mut impl Write, report: &Report, took: (Duration, usize)) -> io::R
 }
 
 fn covered(report: &Report) -> comfy_table::Table {
-    let Bounds { candidates, horizon, ttl, margin, rates, in_flight, faults } = report.bounds;
+    let Bounds { candidates, horizon, ttl, margin, rates, in_flight, most_faults, faults } =
+        report.bounds;
     let mut table = numbers(["bounds", ""]);
-    let ms = u64::from(horizon) * TICK / 1_000_000;
+    let lasts = horizon.map_or_else(
+        || "none: runs of any length".to_owned(),
+        |ticks| format!("{ticks} ticks, {} ms", u64::from(ticks) * TICK / 1_000_000),
+    );
     let words = [
         ("candidates", candidates.to_string()),
-        ("horizon", format!("{horizon} ticks, {ms} ms")),
+        ("horizon", lasts),
         ("TTL", format!("{:?}", ttl.length())),
         ("stop margin", format!("{:?}", margin.length())),
         ("rates of clocks", format!("{rates:?}").to_lowercase()),
         ("messages of one candidate on their way", in_flight.to_string()),
+        ("faults, of all kinds together", most_faults.to_string()),
     ];
     for (name, bound) in words {
         table.add_row([name.to_owned(), bound]);

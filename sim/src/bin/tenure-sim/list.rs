@@ -101,6 +101,7 @@ const fn about(assumption: Assumption) -> &'static str {
         Assumption::WallClock => "after a loss of data the wall clock is not behind the last grant",
         Assumption::OneMemory => "no snapshot of a process is brought back",
         Assumption::PromptEffects => "no effect comes later after its check than the stop margin",
+        Assumption::TakeOverFirst => "a leader takes over what it writes to before it reads it",
     }
 }
 

@@ -4,12 +4,14 @@ mod args;
 mod check;
 mod compare;
 mod controls;
+mod effects;
 mod exhaust;
 mod hunt;
 mod list;
 mod margin;
 mod merge;
 mod mutants;
+mod output;
 mod plan;
 mod replay;
 mod report;
@@ -71,6 +73,10 @@ enum Command {
     Exhaust(exhaust::ExhaustArguments),
     /// Plant bugs in a copy of the sources, one at a time, and see that each is caught
     Mutants(mutants::MutantsArguments),
+    /// Leave out each kind of fault of each engine in turn, and see that a campaign notices
+    ///
+    /// Ends with 0 if all are noticed, 1 if one is not.
+    Effects(effects::EffectsArguments),
     /// Say which properties fail in which seed first, for `mutants`
     #[command(hide = true)]
     Hunt(hunt::HuntArguments),
@@ -101,6 +107,7 @@ fn carry_out() -> Result<u8, Trouble> {
         Command::Margin(arguments) => margin::margin(&arguments),
         Command::Exhaust(arguments) => exhaust::exhaust(&arguments),
         Command::Mutants(arguments) => mutants::mutants(&arguments),
+        Command::Effects(arguments) => effects::effects(&arguments),
         Command::Hunt(arguments) => hunt::hunt(&arguments),
         Command::Speed => speed::speed(),
     }

@@ -8,9 +8,10 @@ use tenure_sim::campaign::milliseconds;
 use tenure_sim::tolerance::search::{Found, Search, search};
 
 use crate::args::{Format, OutputArguments, threads};
+use crate::output::Files;
 use crate::show::numbers;
 use crate::tolerance::{SettingsArguments, input};
-use crate::trouble::{Trouble, create, written};
+use crate::trouble::{Trouble, written};
 
 #[derive(Debug, Args)]
 pub(crate) struct MarginArguments {
@@ -37,12 +38,13 @@ pub(crate) struct MarginArguments {
 
 pub(crate) fn margin(arguments: &MarginArguments) -> Result<u8, Trouble> {
     let settings = arguments.settings.settings()?;
-    let file = arguments.plan_out.as_deref().map(create).transpose()?;
+    let mut files = Files::read(arguments.settings.plan());
+    let file = files.create_if(arguments.plan_out.as_deref())?;
     let MarginArguments { runs, restarts, seed, jobs, .. } = *arguments;
     let wanted = Search { settings, runs, restarts, seed, jobs: threads(jobs) };
     let found = search(&wanted).map_err(input)?;
-    if let (Some(mut out), Some(plan)) = (file, found.plan()) {
-        written(writeln!(out, "{}", plan.to_text()).and_then(|()| out.flush()))?;
+    if let Some(out) = file {
+        written(out.holding_plan(found.plan()))?;
     }
     let mut out = io::stdout().lock();
     written(match arguments.output.format {

@@ -1,12 +1,12 @@
 //! The summaries of several machines, put together.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use tenure_sim::campaign::{Summary, merged, read};
 
 use crate::args::OutputArguments;
+use crate::output::{Files, text_of};
 use crate::report::{CampaignReportArguments, write_campaign};
 use crate::run::tell;
 use crate::trouble::Trouble;
@@ -26,14 +26,13 @@ pub(crate) fn merge(arguments: &MergeArguments) -> Result<u8, Trouble> {
     let sources: Result<Vec<_>, Trouble> =
         arguments.files.iter().map(|path| source(path)).collect();
     let merged = merged(sources?).map_err(|why| Trouble::Input(why.into()))?;
-    if let Some(wanted) = arguments.report.open()? {
+    if let Some(wanted) = arguments.report.open(&mut Files::read(&arguments.files))? {
         write_campaign(wanted, &merged)?;
     }
     tell(&merged, arguments.output)
 }
 
 fn source(path: &Path) -> Result<(String, Vec<Summary>), Trouble> {
-    let text = fs::read_to_string(path).map_err(|why| Trouble::of_file(path, why))?;
-    let summaries = read(&text).map_err(|why| Trouble::of_file(path, why))?;
+    let summaries = read(&text_of(path)?).map_err(|why| Trouble::of_file(path, why))?;
     Ok((path.display().to_string(), summaries))
 }

@@ -1,6 +1,5 @@
 //! Mutants of the sources: each is built, and hunted until it is caught.
 
-use std::fs;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,6 +11,7 @@ use tenure_sim::mutants::{
 };
 
 use crate::args::{Format, OutputArguments, threads};
+use crate::output::text_of;
 use crate::show::table;
 use crate::trouble::{Trouble, written};
 
@@ -95,7 +95,7 @@ impl MutantsArguments {
 
     fn diff(&self) -> Result<Option<Diff>, Trouble> {
         let Some(path) = &self.patch else { return Ok(None) };
-        let text = fs::read_to_string(path).map_err(|why| Trouble::of_file(path, why))?;
+        let text = text_of(path)?;
         Ok(Some(Diff::new(path.display().to_string(), text)))
     }
 

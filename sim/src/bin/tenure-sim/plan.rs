@@ -1,6 +1,5 @@
 //! The plan of a seed.
 
-use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -9,6 +8,7 @@ use tenure_sim::engine::Engine;
 use tenure_sim::plan::{Plan, swarm};
 
 use crate::args::{DrawnArguments, WhichArguments, engine};
+use crate::output::text_of;
 use crate::trouble::{Trouble, written};
 
 #[derive(Debug, Args)]
@@ -53,6 +53,5 @@ pub(crate) fn of(
 
 /// The plan that a file holds.
 pub(crate) fn read(path: &Path) -> Result<Plan, Trouble> {
-    let text = fs::read_to_string(path).map_err(|why| Trouble::of_file(path, why))?;
-    Plan::parse(&text).map_err(|why| Trouble::of_file(path, why))
+    Plan::parse(&text_of(path)?).map_err(|why| Trouble::of_file(path, why))
 }

@@ -1,6 +1,6 @@
 //! One seed or plan, again.
 
-use std::io::{self, Write};
+use std::io;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -9,10 +9,11 @@ use tenure_sim::engine::{Engine, Judging};
 use tenure_sim::trace::file;
 
 use crate::args::{DrawnArguments, JudgedArguments, OutputArguments, WhichArguments, engine};
+use crate::output::Files;
 use crate::plan;
 use crate::report::{self, RunReportArguments, write_run};
 use crate::show::one::One;
-use crate::trouble::{Trouble, create, written};
+use crate::trouble::{Trouble, written};
 
 #[derive(Debug, Args)]
 pub(crate) struct ReplayArguments {
@@ -43,9 +44,10 @@ pub(crate) struct ReplayArguments {
 pub(crate) fn replay(arguments: &ReplayArguments) -> Result<u8, Trouble> {
     let engine = arguments.engine;
     let plan = plan::of(&arguments.which, engine, &arguments.drawn)?;
-    let trace = arguments.trace.as_deref().map(create).transpose()?;
+    let mut files = Files::read(&arguments.which.plan);
+    let trace = files.create_if(arguments.trace.as_deref())?;
     let judging = if arguments.beyond { Judging::Everything } else { arguments.judged.judging() };
-    let report = arguments.report.open()?;
+    let report = arguments.report.open(&mut files)?;
     let outcome = attempt_twice(engine, &plan, judging);
     let (run, entries) = match &outcome {
         Ok(outcome) => (Run::of(&plan, outcome), outcome.trace.entries()),
@@ -54,7 +56,7 @@ pub(crate) fn replay(arguments: &ReplayArguments) -> Result<u8, Trouble> {
     };
     if let (Some(mut out), Ok(outcome)) = (trace, &outcome) {
         let (trace, end) = (&outcome.trace, outcome.simulated);
-        written(file::write(&mut out, engine, &plan, trace, end).and_then(|()| out.flush()))?;
+        written(file::write(&mut out, engine, &plan, trace, end).and_then(|()| out.finish()))?;
     }
     if let Some(out) = report {
         write_run(out, &report::page(engine.name(), &plan, &outcome))?;

@@ -1,7 +1,5 @@
 //! `--report`: what came of a command, as an HTML page.
 
-use std::fs::{self, File};
-use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -15,7 +13,8 @@ use tenure_sim::properties::PropertyName;
 use tenure_sim::report::{CampaignPage, RunPage, Table, campaign_page, run_page};
 
 use crate::mutants;
-use crate::trouble::{Trouble, create, written};
+use crate::output::{Files, Output, text_of};
+use crate::trouble::{Trouble, written};
 
 /// Of one run.
 #[derive(Debug, Args)]
@@ -27,8 +26,8 @@ pub(crate) struct RunReportArguments {
 
 impl RunReportArguments {
     /// Opened before anything is run.
-    pub(crate) fn open(&self) -> Result<Option<BufWriter<File>>, Trouble> {
-        self.report.as_deref().map(create).transpose()
+    pub(crate) fn open(&self, files: &mut Files) -> Result<Option<Output>, Trouble> {
+        files.create_if(self.report.as_deref())
     }
 }
 
@@ -48,14 +47,15 @@ pub(crate) struct CampaignReportArguments {
 
 /// A page that is wanted, and what goes into it besides sums.
 pub(crate) struct Wanted {
-    out: BufWriter<File>,
+    out: Output,
     tables: Vec<Table>,
 }
 
 impl CampaignReportArguments {
     /// Read and opened before anything is run.
-    pub(crate) fn open(&self) -> Result<Option<Wanted>, Trouble> {
+    pub(crate) fn open(&self, files: &mut Files) -> Result<Option<Wanted>, Trouble> {
         let Some(path) = &self.report else { return Ok(None) };
+        files.also_read(self.mutants.iter().chain(&self.compare));
         let mut tables = Vec::new();
         if let Some(path) = &self.mutants {
             tables.push(mutants(path)?);
@@ -64,7 +64,7 @@ impl CampaignReportArguments {
             let comparison: Comparison = read(path)?;
             tables.extend(comparison.tables().into_iter().map(Table::from));
         }
-        Ok(Some(Wanted { out: create(path)?, tables }))
+        Ok(Some(Wanted { out: files.create(path)?, tables }))
     }
 
     pub(crate) fn path(&self) -> Option<&Path> {
@@ -84,22 +84,22 @@ fn mutants(path: &Path) -> Result<Table, Trouble> {
 }
 
 fn read<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, Trouble> {
-    let text = fs::read_to_string(path).map_err(|why| Trouble::of_file(path, why))?;
+    let text = text_of(path)?;
     json::parse(&text).map_err(|why| Trouble::of_file(path, why))
 }
 
 /// Writes the page of one run.
-pub(crate) fn write_run(mut out: impl Write, page: &RunPage<'_>) -> Result<(), Trouble> {
-    written(out.write_all(run_page(page).as_bytes()).and_then(|()| out.flush()))
+pub(crate) fn write_run(out: Output, page: &RunPage<'_>) -> Result<(), Trouble> {
+    written(out.holding(run_page(page).as_bytes()))
 }
 
 /// Writes the page of campaigns. The failed run is carried out once more, to be shown.
 pub(crate) fn write_campaign(wanted: Wanted, summaries: &[Summary]) -> Result<(), Trouble> {
-    let Wanted { mut out, tables } = wanted;
+    let Wanted { out, tables } = wanted;
     let failed = summaries.iter().find_map(failed);
     let failed = failed.as_ref().map(|failed| page(&failed.engine, &failed.plan, &failed.outcome));
     let html = campaign_page(&CampaignPage { summaries, tables, failed });
-    written(out.write_all(html.as_bytes()).and_then(|()| out.flush()))
+    written(out.holding(html.as_bytes()))
 }
 
 /// The page of a run that was attempted.

@@ -1,6 +1,6 @@
 //! Many seeds, in each engine.
 
-use std::io::{self, Write};
+use std::io;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -14,9 +14,10 @@ use tenure_sim::trace::file;
 
 use crate::args::{DrawnArguments, Format, JudgedArguments, OutputArguments, threads, wrong};
 use crate::controls::Controls;
+use crate::output::{Files, Output};
 use crate::report::{CampaignReportArguments, write_campaign};
 use crate::shrink::watched;
-use crate::trouble::{Trouble, create, written};
+use crate::trouble::{Trouble, written};
 use crate::{controls, show};
 
 /// How many seeds a campaign takes in an engine if none are named.
@@ -85,11 +86,7 @@ impl RunArguments {
 
     /// One for each engine.
     pub(crate) fn campaigns(&self) -> Result<Vec<Campaign>, clap::Error> {
-        let engines = match self.engine {
-            Engines::All => Engine::ALL.to_vec(),
-            Engines::One(engine) => vec![engine],
-        };
-        engines.into_iter().map(|engine| self.campaign(engine)).collect()
+        self.engine.each().into_iter().map(|engine| self.campaign(engine)).collect()
     }
 
     fn campaign(&self, engine: Engine) -> Result<Campaign, clap::Error> {
@@ -110,12 +107,21 @@ impl RunArguments {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Engines {
+pub(crate) enum Engines {
     All,
     One(Engine),
 }
 
-fn engine_or_all() -> impl TypedValueParser<Value = Engines> {
+impl Engines {
+    pub(crate) fn each(self) -> Vec<Engine> {
+        match self {
+            Self::All => Engine::ALL.to_vec(),
+            Self::One(engine) => vec![engine],
+        }
+    }
+}
+
+pub(crate) fn engine_or_all() -> impl TypedValueParser<Value = Engines> {
     let names = Engine::ALL.iter().map(|engine| engine.name()).chain(["all"]);
     PossibleValuesParser::new(names).try_map(|name| match name.as_str() {
         "all" => Ok(Engines::All),
@@ -135,21 +141,21 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<u8, Trouble> {
         return controls::run(&controls, arguments.control_runs(), report, arguments.output);
     }
     let campaigns = arguments.campaigns()?;
-    let trace = arguments.trace.as_deref().map(create).transpose()?;
-    let plan = arguments.plan_out.as_deref().map(create).transpose()?;
-    let shrink = arguments.shrink.as_deref().map(create).transpose()?;
-    let report = arguments.report.open()?;
+    let mut files = Files::default();
+    let trace = files.create_if(arguments.trace.as_deref())?;
+    let plan = files.create_if(arguments.plan_out.as_deref())?;
+    let shrink = files.create_if(arguments.shrink.as_deref())?;
+    let report = arguments.report.open(&mut files)?;
     let summaries = carry_out(&campaigns);
     if let Some(out) = trace {
         written(write_trace(out, &campaigns, &summaries))?;
     }
-    if let (Some(mut out), Some((campaign, seed))) = (plan, of_interest(&campaigns, &summaries)) {
-        written(writeln!(out, "{}", campaign.plan(seed).to_text()).and_then(|()| out.flush()))?;
+    if let (Some(out), Some((campaign, seed))) = (plan, of_interest(&campaigns, &summaries)) {
+        written(out.holding_plan(Some(&campaign.plan(seed))))?;
     }
-    if let Some(mut out) = shrink
-        && let Some(shrunk) = shrunk(&campaigns, &summaries)
-    {
-        written(writeln!(out, "{}", shrunk.plan.to_text()).and_then(|()| out.flush()))?;
+    if let Some(out) = shrink {
+        let small = shrunk(&campaigns, &summaries);
+        written(out.holding_plan(small.as_ref().map(|small| &small.plan)))?;
     }
     if let Some(wanted) = report {
         write_campaign(wanted, &summaries)?;
@@ -206,18 +212,14 @@ fn failed<'a>(campaigns: &'a [Campaign], summaries: &[Summary]) -> Option<(&'a C
     })
 }
 
-/// A run that broke down has no trace: the file stays empty.
-fn write_trace(
-    mut out: impl Write,
-    campaigns: &[Campaign],
-    summaries: &[Summary],
-) -> io::Result<()> {
+/// A run that broke down has no trace: the file is empty.
+fn write_trace(mut out: Output, campaigns: &[Campaign], summaries: &[Summary]) -> io::Result<()> {
     let Some((campaign, seed)) = of_interest(campaigns, summaries) else { return Ok(()) };
     let plan = campaign.plan(seed);
     if let Ok(outcome) = campaign::attempt(campaign.engine, &plan, campaign.judging()) {
         file::write(&mut out, campaign.engine, &plan, &outcome.trace, outcome.simulated)?;
     }
-    out.flush()
+    out.finish()
 }
 
 /// On standard error, and only if somebody watches.

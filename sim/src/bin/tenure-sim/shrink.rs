@@ -14,9 +14,10 @@ use tenure_sim::properties::PropertyName;
 use tenure_sim::shrink::{self, Budget, Progress, ShrinkError, Shrunk};
 
 use crate::args::{DrawnArguments, Format, OutputArguments, WhichArguments, engine};
+use crate::output::Files;
 use crate::plan;
 use crate::show::table;
-use crate::trouble::{Trouble, create, written};
+use crate::trouble::{Trouble, written};
 
 #[derive(Debug, Args)]
 pub(crate) struct ShrinkArguments {
@@ -55,16 +56,18 @@ pub(crate) fn shrink(arguments: &ShrinkArguments) -> Result<u8, Trouble> {
         None => Judging::All,
     };
     let budget = arguments.runs.map_or_else(|| Budget::usual(engine), |runs| Budget { runs });
+    let mut files = Files::read(&arguments.which.plan);
+    let out = files.create(&arguments.out)?;
+    let test_out = files.create_if(arguments.test_out.as_deref())?;
     let began = Instant::now();
     let shrunk =
         watched(engine, &plan, judging, budget).map_err(|why| beyond(why, &plan, judging))?;
     let took = began.elapsed();
-    let mut out = create(&arguments.out)?;
-    written(writeln!(out, "{}", shrunk.plan.to_text()).and_then(|()| out.flush()))?;
-    if let Some(path) = &arguments.test_out {
-        let (mut out, why) = (create(path)?, format!("{}: {}", shrunk.symptom.name(), shrunk.what));
+    written(out.holding_plan(Some(&shrunk.plan)))?;
+    if let Some(out) = test_out {
+        let why = format!("{}: {}", shrunk.symptom.name(), shrunk.what);
         let test = shrink::as_test(engine, &shrunk.plan, judging, shrunk.symptom.name(), &why);
-        written(out.write_all(test.as_bytes()).and_then(|()| out.flush()))?;
+        written(out.holding(test.as_bytes()))?;
     }
     let smaller = Smaller { engine, plan: &plan, shrunk: &shrunk, took, out: &arguments.out };
     let mut out = io::stdout().lock();

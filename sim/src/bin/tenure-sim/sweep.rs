@@ -14,9 +14,10 @@ use tenure_sim::plan::{Asking, Fault, Point, Trigger, What, When};
 use tenure_sim::sweep::{self, Found, Report, Sweep};
 
 use crate::args::{DrawnArguments, Format, OutputArguments, threads};
+use crate::output::Files;
 use crate::plan::{drawn, read};
 use crate::show::table;
-use crate::trouble::{Trouble, create, written};
+use crate::trouble::{Trouble, written};
 
 #[derive(Debug, Args)]
 pub(crate) struct SweepArguments {
@@ -56,7 +57,8 @@ pub(crate) fn sweep(arguments: &SweepArguments) -> Result<u8, Trouble> {
         (None, Some(seed)) => drawn(seed, Engine::Model, &arguments.drawn)?,
         (None, None) => sweep::usual_plan().map_err(|why| Trouble::Input(why.into()))?,
     };
-    let plan_out = arguments.plan_out.as_deref().map(create).transpose()?;
+    let mut files = Files::read(&arguments.plan);
+    let plan_out = files.create_if(arguments.plan_out.as_deref())?;
     let jobs = threads(arguments.jobs);
     let &SweepArguments { seeds, pairs, everything, runs, .. } = arguments;
     let look = ProgressStyle::with_template("{bar:40} {pos}/{len} stops, {eta} to go");
@@ -68,8 +70,8 @@ pub(crate) fn sweep(arguments: &SweepArguments) -> Result<u8, Trouble> {
     });
     bar.finish_and_clear();
     let report = report.map_err(|why| Trouble::Input(why.into()))?;
-    if let (Some(mut out), Some(found)) = (plan_out, &report.found) {
-        written(writeln!(out, "{}", found.plan.to_text()).and_then(|()| out.flush()))?;
+    if let Some(out) = plan_out {
+        written(out.holding_plan(report.found.as_ref().map(|found| &found.plan)))?;
     }
     let mut out = io::stdout().lock();
     written(match arguments.output.format {

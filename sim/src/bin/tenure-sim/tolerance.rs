@@ -6,12 +6,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use tenure_sim::plan::{Plan, Settings};
+use tenure_sim::plan::Settings;
 use tenure_sim::tolerance::{self, ALL, Certificate, Magnitude, Row, certify};
 
 use crate::args::{Format, OutputArguments};
+use crate::output::Files;
+use crate::plan;
 use crate::show::numbers;
-use crate::trouble::{Trouble, create, written};
+use crate::trouble::{Trouble, written};
 
 #[derive(Debug, Args)]
 pub(crate) struct ToleranceArguments {
@@ -59,11 +61,14 @@ pub(crate) struct SettingsArguments {
 }
 
 impl SettingsArguments {
+    /// The file that the settings are read from.
+    pub(crate) fn plan(&self) -> Option<&PathBuf> {
+        self.plan.as_ref()
+    }
+
     pub(crate) fn settings(&self) -> Result<Settings, Trouble> {
         if let Some(path) = &self.plan {
-            let text = std::fs::read_to_string(path).map_err(|why| Trouble::of_file(path, why))?;
-            let plan = Plan::parse(&text).map_err(|why| Trouble::of_file(path, why))?;
-            return Ok(plan.settings);
+            return Ok(plan::read(path)?.settings);
         }
         let input = |why: tenure_core::ConfigError| Trouble::Input(why.into());
         let mut settings = Settings::of_ttl(self.ttl).map_err(input)?;
@@ -121,8 +126,8 @@ pub(crate) fn input(why: tolerance::ToleranceError) -> Trouble {
 fn write_plans(folder: &Path, row: &Row) -> Result<(), Trouble> {
     for (plan, what) in [(&row.plans.0, "holds"), (&row.plans.1, "breaks")] {
         if let Some(plan) = plan {
-            let mut out = create(&folder.join(format!("{}-{what}.json", row.magnitude)))?;
-            written(writeln!(out, "{}", plan.to_text()).and_then(|()| out.flush()))?;
+            let path = folder.join(format!("{}-{what}.json", row.magnitude));
+            written(Files::default().create(&path)?.holding_plan(Some(plan)))?;
         }
     }
     Ok(())

@@ -1,10 +1,11 @@
 //! Why a command comes to no verdict.
 
 use std::error::Error;
-use std::fs::File;
-use std::io::{self, BufWriter};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+
+use tenure_sim::json::plain;
 
 /// As `sysexits.h` has it: the command was used incorrectly.
 const USAGE: u8 = 64;
@@ -39,7 +40,7 @@ impl Trouble {
             let code = if error.use_stderr() { USAGE } else { 0 };
             return if error.print().is_ok() { code.into() } else { OUTPUT.into() };
         }
-        eprintln!("tenure-sim: {}", in_full(self));
+        eprintln!("tenure-sim: {}", lines(&in_full(self)));
         match self {
             Self::Output(_) => OUTPUT.into(),
             Self::Usage(_) | Self::File { .. } | Self::Input(_) => USAGE.into(),
@@ -61,9 +62,9 @@ fn in_full(error: &dyn Error) -> String {
     text
 }
 
-/// Opened before anything is run, so that a campaign is not in vain.
-pub(crate) fn create(path: &Path) -> Result<BufWriter<File>, Trouble> {
-    File::create(path).map(BufWriter::new).map_err(|why| Trouble::of_file(path, why))
+/// What is told may quote a file: no line of it can change the terminal that it is shown on.
+fn lines(text: &str) -> String {
+    text.lines().map(plain).collect::<Vec<_>>().join("\n")
 }
 
 /// Whoever reads has seen enough, as `head` does, and that is no error.

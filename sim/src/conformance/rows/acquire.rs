@@ -2,12 +2,13 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use tenure::Token;
 use tenure::store::{Reply, Request};
+use tenure::{HolderId, Token};
 
 use crate::conformance::Harness;
 use crate::conformance::probe::{
-    Found, LONG, Probe, acquire, acquire_for, broken, holder, must, release, renew_for,
+    Found, LONG, Probe, acquire, acquire_after, acquire_as, acquire_for, broken, holder, must,
+    release, renew_for,
 };
 
 /// Servers' clocks are taken to be right to that: the tests may run on another machine.
@@ -67,6 +68,36 @@ pub(crate) async fn a_repeated_acquire_keeps_its_token<H: Harness>(
     must(again == token, || format!("{again} is another tenure than {token}"))?;
     let remaining = probe.is_held_by(1, token).await?.remaining;
     must(remaining > LONG * 2, || format!("only {remaining:?} remain: it was not extended"))
+}
+
+pub(crate) async fn candidates_of_one_name_are_different<H: Harness>(
+    probe: &mut Probe<'_, H>,
+) -> Found<()> {
+    let name = "worker";
+    let terms = |seen| (seen, LONG, LONG);
+    let (token, _) = probe.granted(acquire_as(holder(1), name, terms(None))).await?;
+    for seen in [None, Some(token)] {
+        let incumbent = probe.held(acquire_as(holder(2), name, terms(seen))).await?;
+        let is = (incumbent.token, incumbent.holder);
+        must(is == (token, holder(1)), || format!("the incumbent is another: {is:?}"))?;
+    }
+    probe.is_held_by(1, token).await?;
+    Ok(())
+}
+
+pub(crate) async fn holders_are_compared_whole<H: Harness>(probe: &mut Probe<'_, H>) -> Found<()> {
+    let incumbent = holder(1);
+    let terms = |seen| (seen, LONG, LONG);
+    let (token, _) = probe.granted(acquire_as(incumbent, "worker-1", terms(None))).await?;
+    for bit in [0, 31, 32, 63, 64, 95, 96, 127] {
+        let other = HolderId::from_bits(incumbent.to_bits() ^ (1 << bit));
+        probe.held(acquire_as(other, "worker-2", terms(Some(token)))).await?;
+        let renewal = Request::Renew { holder: other, token, ttl: LONG * 3 };
+        probe.expect(renewal, Reply::Superseded { last: Some(token) }).await?;
+        probe.expect(Request::Release { holder: other, token }, Reply::NotHeld).await?;
+    }
+    let remaining = probe.is_held(incumbent, token).await?.remaining;
+    must(remaining <= LONG, || format!("{remaining:?} remain: it was extended"))
 }
 
 pub(crate) async fn a_live_lease_is_held<H: Harness>(probe: &mut Probe<'_, H>) -> Found<()> {
@@ -130,4 +161,36 @@ pub(crate) async fn remaining_is_never_above_the_ttl<H: Harness>(
     probe.expect(renew_for(1, token, less), Reply::Renewed).await?;
     is_within(probe.held(acquire(2, None)).await?.remaining, less)?;
     is_within(probe.held(Request::Observe).await?.remaining, less)
+}
+
+pub(crate) async fn contradicting_settings_are_refused<H: Harness>(
+    probe: &mut Probe<'_, H>,
+) -> Found<()> {
+    let (ttl, quarantine) = (LONG, LONG * 2);
+    let (token, _) = probe.granted(acquire_after(1, None, ttl, quarantine)).await?;
+    let refused = Reply::Refused { ttl, quarantine: Some(quarantine) };
+    for settings in [(ttl / 2, ttl / 2), (LONG * 3, LONG * 3)] {
+        for seen in [None, Some(token)] {
+            let asked = acquire_after(2, seen, settings.0, settings.1);
+            probe.expect(asked, refused.clone()).await?;
+        }
+    }
+    for settings in [(ttl / 2, ttl), (quarantine, quarantine)] {
+        probe.held(acquire_after(2, None, settings.0, settings.1)).await?;
+    }
+    // What was refused has changed nothing.
+    probe.is_held_by(1, token).await?;
+    Ok(())
+}
+
+pub(crate) async fn the_incumbents_ttl_is_told<H: Harness>(probe: &mut Probe<'_, H>) -> Found<()> {
+    let (token, _) = probe.granted(acquire(1, None)).await?;
+    for ttl in [LONG, LONG / 2] {
+        for asked in [acquire(2, None), Request::Observe] {
+            let told = probe.held(asked).await?.ttl;
+            must(told == ttl, || format!("the TTL is {ttl:?}, and {told:?} was told"))?;
+        }
+        probe.expect(renew_for(1, token, LONG / 2), Reply::Renewed).await?;
+    }
+    Ok(())
 }

@@ -44,7 +44,7 @@ impl Model {
     /// A store that was never asked, long enough after 1970 that no quarantine of then is left.
     fn new(trust_empty_store: bool) -> Self {
         let now = Instant::ORIGIN + HOUR * 1_000;
-        let at = Moment { now, identity: 0, trust_empty_store };
+        let at = Moment { now, identity: 0, trust_empty_store, compares_identity: false };
         Self { records: [None; 3], history: None, at, tokens: Default::default() }
     }
 
@@ -57,7 +57,8 @@ impl Model {
         match mishap {
             Mishap::LeasesEnd => {
                 for record in self.records.iter_mut().flatten() {
-                    record.lease_end = self.at.now;
+                    // So long ago that nobody waits for it any more.
+                    record.lease_end = Instant::ORIGIN;
                 }
             }
             Mishap::OtherServer => self.at.identity += 1,
@@ -108,12 +109,15 @@ impl Model {
                     && wait.is_zero() == waits.is_zero()
                     && wait.abs_diff(*waits) < ALIKE
             }
-            (Ours::Held { token, remaining }, Reply::Held(incumbent)) => {
+            (Ours::Held { token, remaining, .. }, Reply::Held(incumbent)) => {
                 let holder = self.records[election].map(|record| record.holder);
                 self.is_same(election, token, incumbent.token)
                     && holder == Some(incumbent.holder)
-                    && incumbent.name == format!("worker-{}", incumbent.holder.to_bits())
+                    && holder == Some(named(&incumbent.name))
                     && remaining.abs_diff(incumbent.remaining) < ALIKE
+            }
+            (Ours::Refused { .. }, Reply::Refused { ttl, quarantine }) => {
+                ours == Ours::Refused { ttl: *ttl, quarantine: *quarantine }
             }
             (Ours::Stale { last }, Reply::Stale { last: same }) => {
                 self.is_same(election, last, *same)
@@ -130,16 +134,22 @@ impl Model {
     }
 }
 
+/// The holder of a candidate that is called `worker-` and its number.
+fn named(name: &str) -> HolderId {
+    holder(name.rsplit('-').next().and_then(|number| number.parse().ok()).unwrap_or_default())
+}
+
 /// The same request to the model and to the store.
 fn requests(
     model: &Model,
     election: usize,
     draw: &mut Draw,
-    number: u32,
+    (number, contradicts): (u32, bool),
 ) -> (tenure_core::Request, Request) {
     use Tells::{Beyond, Last, Nothing, Older};
-    // Times that differ from each other.
+    // Times that differ from each other. Some contradict each other, where that is refused.
     let ttl = HOUR * (2 + number % 5);
+    let quarantine = HOUR * if contradicts { draw.pick(&[3, 6, 6, 6, 6, 6, 6, 6]) } else { 6 };
     let asker = draw.pick(&[1, 2, 3]);
     let who: HolderId = holder(asker);
     let tells =
@@ -150,8 +160,8 @@ fn requests(
     match draw.within(0..=3) {
         0 | 1 => {
             let (seen, same) = told.unzip();
-            let ours = tenure_core::Request::Acquire { holder: who, seen, ttl, quarantine: HOUR };
-            (ours, acquire_after(asker, same, ttl, HOUR))
+            let ours = tenure_core::Request::Acquire { holder: who, seen, ttl, quarantine };
+            (ours, acquire_after(asker, same, ttl, quarantine))
         }
         2 => (
             tenure_core::Request::Renew { holder: who, token, ttl },
@@ -182,11 +192,19 @@ pub(crate) async fn random_requests_are_answered_as_by_the_contract<H: Harness>(
     let elections = [key("a")?, key("b")?, key("c")?];
     let mut model = Model::new(probe.harness.trusts_an_empty_store());
     let mut draw = Draw::new(1, "differential", 0);
+    let gives_up_g1 = probe.traits.gives_up.contains(&Promise::SingleLeader);
     for number in 0..REQUESTS {
         if let Some(mishap) = mishap(&mut draw)
             && probe.suffers(mishap).await
         {
             model.suffers(mishap);
+            // A store that gives up G1 may let a lease go with the connection.
+            let begins = probe.traits.renewals_begin_history && !gives_up_g1;
+            if mishap.is_about_the_server() && begins {
+                // Over the next connection, the next renewal compares the server with the history.
+                probe.store = probe.harness.connect().await;
+                model.at.compares_identity = true;
+            }
         }
         let election = draw.pick(&[0, 1, 2]);
         let job = &elections[election];
@@ -200,10 +218,11 @@ pub(crate) async fn random_requests_are_answered_as_by_the_contract<H: Harness>(
             }
             continue;
         }
-        let (ours, theirs) = requests(&model, election, &mut draw, number);
+        let how = (number, probe.traits.refuses_contradictions);
+        let (ours, theirs) = requests(&model, election, &mut draw, how);
         let due = model.apply(election, ours);
+        model.at.compares_identity &= due != tenure_core::Reply::Renewed;
         let mut told = probe.ask_about(job, theirs).await?;
-        let gives_up_g1 = probe.traits.gives_up.contains(&Promise::SingleLeader);
         match (&mut told, due) {
             (Reply::Granted { wait, .. }, tenure_core::Reply::Granted { wait: due, .. })
                 if probe.traits.history == HistoryKind::SharesFate =>

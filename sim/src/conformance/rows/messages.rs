@@ -204,7 +204,7 @@ async fn client<S: Store>(
                 mine = None;
                 Answer::NotHeld
             }
-            other @ (Reply::Vacant | Reply::Notified { .. }) => {
+            other @ (Reply::Refused { .. } | Reply::Vacant | Reply::Notified { .. }) => {
                 return Err(format!("{other:?}, to a request of a candidate"));
             }
         };

@@ -6,13 +6,15 @@ pub(super) mod history;
 pub(super) mod messages;
 pub(super) mod notify;
 pub(super) mod observe;
+pub(super) mod slow;
 pub(super) mod tenure;
+pub(super) mod ttl;
 
 /// Why a row was not carried on with.
 #[derive(Debug)]
 pub(super) enum Stop {
-    /// The harness can't bring it about.
-    Unsupported,
+    /// It can't be looked at here: why.
+    Skipped(&'static str),
     /// The store does not keep it: what is wrong.
     Broken(String),
 }

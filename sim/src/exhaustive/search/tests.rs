@@ -18,13 +18,14 @@ impl Model for Grid {
     type Action = Walk;
     type Broken = (u32, u32);
     type Seen = ();
+    type Common = ();
 
     fn initial(&self) -> Vec<(u32, u32)> {
         vec![(0, 0), (0, 0)]
     }
 
     fn fingerprint(&self, (column, row): &(u32, u32)) -> u64 {
-        super::super::fingerprint::fingerprint(&(column, row))
+        xxhash_rust::xxh3::xxh3_64(&(u64::from(*column) << 32 | u64::from(*row)).to_le_bytes())
     }
 
     fn actions(&self, (column, row): &(u32, u32)) -> Vec<Walk> {
@@ -42,6 +43,8 @@ impl Model for Grid {
     }
 
     fn add((): &mut (), (): ()) {}
+
+    fn share(_: &mut (u32, u32), (): &mut ()) {}
 }
 
 #[test]

@@ -53,7 +53,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
     },
     Mutant {
         name: "quarantine-ignored",
-        about: "whoever is granted a lease leads at once, whatever the store asks",
+        about: "a candidate leads at once when granted, whatever the store asks",
         edits: &[Edit {
             file: CAMPAIGN,
             from: "if wait.is_zero() {",

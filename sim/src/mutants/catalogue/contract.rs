@@ -80,8 +80,8 @@ pub(super) static MUTANTS: &[Mutant] = &[
         about: "a store grants half of the TTL that was asked for",
         edits: &[Edit {
             file: CONTRACT,
-            from: "lease_end: at.now + ttl, ttl, released: false",
-            to: "lease_end: at.now + ttl / 2, ttl, released: false",
+            from: "(at.now + ttl, Some(quarantine))",
+            to: "(at.now + ttl / 2, Some(quarantine))",
         }],
         shows: Shows::Model,
         caught_by: &["margin-kept"],
@@ -99,7 +99,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
     },
     Mutant {
         name: "live-lease-granted-again",
-        about: "a live lease is granted to whoever knows its token",
+        about: "a live lease is granted to any candidate that knows its token",
         edits: &[Edit {
             file: CONTRACT,
             from: "Some(lease) if lease.is_live(at.now) => {",
@@ -110,13 +110,46 @@ pub(super) static MUTANTS: &[Mutant] = &[
     },
     Mutant {
         name: "quarantine-halved",
-        about: "a grant is told to wait for half of the quarantine",
+        about: "a grant asks for half of the quarantine",
         edits: &[Edit {
             file: CONTRACT,
-            from: "(known_since + quarantine).since(at.now)",
-            to: "(known_since + quarantine / 2).since(at.now)",
+            from: "(known.known_since + quarantine).since(at.now)",
+            to: "(known.known_since + quarantine / 2).since(at.now)",
         }],
         shows: Shows::Model,
         caught_by: &["store-loss-quarantine"],
+    },
+    Mutant {
+        name: "renewals-begin-no-history",
+        about: "a renewal leaves the history to the next grant, which makes its holder wait, however late",
+        edits: &[Edit {
+            file: CONTRACT,
+            from: "if at.compares_identity && history",
+            to: "if !at.compares_identity && history",
+        }],
+        shows: Shows::Model,
+        caught_by: &["no-late-quarantine"],
+    },
+    Mutant {
+        name: "renewal-leaves-no-ttl",
+        about: "a renewal takes the new server for one that has known its history from then on",
+        edits: &[Edit {
+            file: CONTRACT,
+            from: "known_since: at.now + longest_ttl, longest_ttl }",
+            to: "known_since: at.now, longest_ttl }",
+        }],
+        shows: Shows::Model,
+        caught_by: &["store-loss-quarantine"],
+    },
+    Mutant {
+        name: "renewals-begin-every-history",
+        about: "a renewal begins the history anew although the server is the one that it names",
+        edits: &[Edit {
+            file: CONTRACT,
+            from: "history.is_none_or(|known| known.identity != at.identity)",
+            to: "history.is_none_or(|known| known.identity <= at.identity)",
+        }],
+        shows: Shows::Model,
+        caught_by: &["no-late-quarantine"],
     },
 ];

@@ -10,7 +10,7 @@ const TENURE: &str = "core/src/candidate/tenure.rs";
 pub(super) static MUTANTS: &[Mutant] = &[
     Mutant {
         name: "step-down-told-twice",
-        about: "the end of a tenure is told twice",
+        about: "the end of a tenure is reported twice",
         edits: &[Edit {
             file: TENURE,
             from: "self.emit(Event::SteppedDown { token: lease.tenure.token, reason, drain_until });",
@@ -23,7 +23,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
     },
     Mutant {
         name: "resign-releases-at-once",
-        about: "whoever resigns hands the lease back while work still drains",
+        about: "a resigning leader hands the lease back while work still drains",
         edits: &[Edit {
             file: ENDING,
             from: "self.step_down_resigned(lease, then);",
@@ -101,7 +101,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
     },
     Mutant {
         name: "expiry-told-as-superseded",
-        about: "the end of a claim by time is told as a store's refusal",
+        about: "the end of a claim by time is reported as a store's refusal",
         edits: &[Edit {
             file: TENURE,
             from: "self.step_down(lease, StepDownReason::Expired);",

@@ -4,9 +4,14 @@ use super::super::{Edit, Mutant, Shows};
 
 const ACQUIRE: &str = "tenure/src/store/redis/scripts/acquire.lua";
 const RENEW: &str = "tenure/src/store/redis/scripts/renew.lua";
+const RENEW_AND_COMPARE: &str = "tenure/src/store/redis/scripts/renew_and_compare.lua";
+const SESSION: &str = "tenure/src/store/redis/session.rs";
 const RELEASE: &str = "tenure/src/store/redis/scripts/release.lua";
 const CAMPAIGN: &str = "core/src/candidate/campaign.rs";
+const RANDOM: &str = "core/src/random.rs";
 const COMPARING: &str = "if live and record[2] == ARGV[1] and last == tonumber(ARGV[2]) then";
+const COMPARING_TOKENS: &str = "if live and last == tonumber(ARGV[2]) then";
+const COMPARING_HOLDERS: &str = "if live and record[2] == ARGV[1] then";
 
 pub(super) static MUTANTS: &[Mutant] = &[
     Mutant {
@@ -22,6 +27,22 @@ pub(super) static MUTANTS: &[Mutant] = &[
         edits: &[Edit { file: RELEASE, from: COMPARING, to: "if record[1] then" }],
         shows: Shows::Turmoil("partition,pause,hold"),
         caught_by: &["own-lease-only", "single-leader"],
+    },
+    Mutant {
+        name: "scripts-compare-the-holder-alone",
+        about: "the scripts do not compare tokens, and a candidate's campaigns share one identity",
+        edits: &[
+            Edit { file: RENEW, from: COMPARING, to: COMPARING_HOLDERS },
+            Edit { file: RENEW_AND_COMPARE, from: COMPARING, to: COMPARING_HOLDERS },
+            Edit { file: RELEASE, from: COMPARING, to: COMPARING_HOLDERS },
+            Edit {
+                file: RANDOM,
+                from: "((step(&mut self.high) as u128) << 64) | step(&mut self.low) as u128",
+                to: "(self.high as u128) << 64",
+            },
+        ],
+        shows: Shows::Turmoil("hold,resign,cut"),
+        caught_by: &["own-lease-only"],
     },
     Mutant {
         name: "script-token-starts-over",
@@ -67,6 +88,28 @@ pub(super) static MUTANTS: &[Mutant] = &[
         caught_by: &["fenced-writes", "token-monotonic"],
     },
     Mutant {
+        name: "scripts-compare-the-token-alone",
+        about: "the scripts do not compare holders, and every tenure has the same token",
+        edits: &[
+            Edit { file: RENEW, from: COMPARING, to: COMPARING_TOKENS },
+            Edit { file: RENEW_AND_COMPARE, from: COMPARING, to: COMPARING_TOKENS },
+            Edit { file: RELEASE, from: COMPARING, to: COMPARING_TOKENS },
+            Edit {
+                file: ACQUIRE,
+                from: "token = math.max(last + 1, seen + 1, now)",
+                to: "token = math.max(last, 1)",
+            },
+            Edit {
+                file: CAMPAIGN,
+                from: "let is_news = Some(tenure.token) > self.seen;",
+                to: "let is_news = Some(tenure.token) >= self.seen;",
+            },
+        ],
+        shows: Shows::Turmoil("hold,resign,cut,partition,pause"),
+        // `tenures-share-token` alone leaves one leader at a time.
+        caught_by: &["single-leader"],
+    },
+    Mutant {
         name: "script-renews-ended-lease",
         about: "the script renews a lease that has ended",
         edits: &[Edit {
@@ -82,11 +125,33 @@ pub(super) static MUTANTS: &[Mutant] = &[
         about: "the script's same grant told again says that there is nothing to wait for",
         edits: &[Edit {
             file: ACQUIRE,
-            from: "return {'granted', token, math.max(0, known_since + quarantine - now)}",
+            from: "return {'granted', token, math.max(0, known_since + math.max(quarantine, longest) - now)}",
             to: "if mine then return {'granted', token, 0} end \
-                 return {'granted', token, math.max(0, known_since + quarantine - now)}",
+                 return {'granted', token, math.max(0, known_since + math.max(quarantine, longest) - now)}",
         }],
         shows: Shows::Turmoil("store-loss,one-way,cut,partition"),
         caught_by: &["store-loss-quarantine"],
+    },
+    Mutant {
+        name: "script-renewal-begins-no-history",
+        about: "the script of the first renewal leaves the history to the next grant",
+        edits: &[Edit {
+            file: RENEW_AND_COMPARE,
+            from: "if history[1] ~= identity or not whole(history[2]) then",
+            to: "if not history[1] then",
+        }],
+        shows: Shows::Turmoil("store-crash,resign"),
+        caught_by: &["no-late-quarantine"],
+    },
+    Mutant {
+        name: "first-renewal-does-not-compare",
+        about: "the adapter takes every connection for one over which a renewal has compared",
+        edits: &[Edit {
+            file: SESSION,
+            from: "let has_compared = AtomicBool::new(false);",
+            to: "let has_compared = AtomicBool::new(true);",
+        }],
+        shows: Shows::Turmoil("store-crash,resign"),
+        caught_by: &["no-late-quarantine"],
     },
 ];

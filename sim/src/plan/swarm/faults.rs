@@ -1,6 +1,7 @@
 //! The faults of a drawn plan.
 
 use super::Scope;
+use super::aims::Aim;
 use crate::draw::Draw;
 use crate::plan::{Asking, Fault, FaultKind, Point, Settings, Trigger, What, When};
 
@@ -16,8 +17,9 @@ pub(super) struct Frame {
     pub(super) until_ms: u64,
 }
 
-pub(super) fn of_kinds(frame: &Frame, kinds: &[FaultKind]) -> Vec<Fault> {
+pub(super) fn of_kinds(frame: &Frame, kinds: &[FaultKind], aim: Option<Aim>) -> Vec<Fault> {
     let mut faults: Vec<Fault> = kinds.iter().flat_map(|kind| of_kind(frame, *kind)).collect();
+    faults.extend(aim.into_iter().flat_map(|aim| aim.faults(frame)));
     faults.sort_by_key(Fault::from_ms);
     faults
 }
@@ -71,6 +73,7 @@ fn what(frame: &Frame, draw: &mut Draw, kind: FaultKind, node: Option<usize>) ->
         | FaultKind::PauseAtSend
         | FaultKind::PauseAfterSend
         | FaultKind::PauseAtReply => What::Pause { node },
+        FaultKind::Starve => What::Starve { node },
         FaultKind::Suspend => What::Suspend { node },
         FaultKind::VmStop => What::VmStop { node },
         FaultKind::VmRestore => What::VmRestore { node },

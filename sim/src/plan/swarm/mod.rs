@@ -1,11 +1,13 @@
 //! Plans drawn from a seed. Each seed first draws which kinds of faults exist at all in its run: with
 //! everything at once, some bugs would always be hidden behind others.
 
+mod aims;
 mod faults;
 mod settings;
 
-use super::{FaultKind, NodePlan, Plan, SCHEMA, Settings, StorePlan, Work};
+use super::{FaultKind, Manner, NodePlan, Plan, Program, SCHEMA, Settings, StorePlan, Work};
 use crate::draw::Draw;
+use aims::Aim;
 
 /// How many TTLs long things go wrong.
 const TROUBLE_TTLS: u64 = 8;
@@ -28,7 +30,7 @@ impl Scope {
 
     fn draws(self, kind: FaultKind) -> bool {
         match self {
-            Self::Model => true,
+            Self::Model => kind != FaultKind::Starve,
             Self::Turmoil => !matches!(
                 kind,
                 FaultKind::Loss
@@ -38,7 +40,6 @@ impl Scope {
                     | FaultKind::Suspend
                     | FaultKind::VmStop
                     | FaultKind::VmRestore
-                    | FaultKind::Leave
                     | FaultKind::StoreRollback
                     | FaultKind::Failover
                     | FaultKind::OldPrimary
@@ -50,7 +51,9 @@ impl Scope {
 /// The plan of a seed, from the kinds of faults allowed.
 pub fn swarm(seed: u64, allowed: &[FaultKind], scope: Scope) -> Plan {
     let mut draw = Draw::new(seed, "swarm", 0);
-    let settings = settings::shared(seed, scope);
+    let aim = Aim::of(seed, allowed);
+    let aimed = |settings| aim.map_or(settings, |aim| aim.fitted(settings));
+    let settings = aimed(settings::shared(seed, scope));
     let count = match scope {
         Scope::Model => draw.pick(&[2, 2, 3, 3, 4, 5, 5, 6, 7, 8, 9]),
         Scope::Turmoil => draw.pick(&[2, 3, 4, 5]),
@@ -58,7 +61,7 @@ pub fn swarm(seed: u64, allowed: &[FaultKind], scope: Scope) -> Plan {
     let kinds = kinds(seed, allowed, scope);
     let drifts = kinds.contains(&FaultKind::Drift);
     let rate_of = |id| if drifts { rate(seed, id, settings.drift_ppm) } else { 0 };
-    let own = |node| settings::own(seed, node, settings, scope);
+    let own = |node| settings::own(seed, node, settings, scope).map(aimed);
     let nodes: Vec<NodePlan> = (0..count)
         .map(|node| NodePlan {
             clock_offset_ms: Draw::new(seed, "clock offset", node).within(1_000..=10_000_000),
@@ -78,7 +81,8 @@ pub fn swarm(seed: u64, allowed: &[FaultKind], scope: Scope) -> Plan {
         store: StorePlan { clock_rate_ppm: rate_of(u64::MAX), trust_empty_store: false },
         latency_us: latency(seed, shortest_timeout, scope),
         work: work(seed, settings),
-        faults: faults::of_kinds(&frame, &kinds),
+        program: program(seed, scope),
+        faults: faults::of_kinds(&frame, &kinds, aim),
         calm_from_ms,
         handover: draw.chance(1, 2),
     }
@@ -130,6 +134,19 @@ fn work(seed: u64, settings: Settings) -> Work {
     Work {
         every_ms: draw.pick(&[ttl_ms / 50, ttl_ms / 16, ttl_ms / 4, ttl_ms / 2]),
         takes_us: draw.pick(&[0, 0, within.min(1_000), within / 2, within]),
+        reads_first: false,
+    }
+}
+
+/// Most runs have one election: they are the fastest.
+fn program(seed: u64, scope: Scope) -> Program {
+    match scope {
+        Scope::Model => Program::default(),
+        Scope::Turmoil => {
+            let elections = Draw::new(seed, "elections", 0).pick(&[1, 1, 1, 2, 3, 4]);
+            let manner = Draw::new(seed, "manner", 0).pick(&Manner::ALL);
+            Program { elections, manner, cancels: Draw::new(seed, "cancels", 0).chance(1, 2) }
+        }
     }
 }
 
@@ -154,6 +171,15 @@ mod tests {
             assert!(plan.faults.iter().all(|fault| fault.kind() == FaultKind::Pause));
             assert!(!plan.has(FaultKind::Drift));
         }
+    }
+
+    #[test]
+    fn aims_are_drawn_if_their_kinds_are_allowed() {
+        let aimed =
+            |allowed: &[FaultKind]| (0..2_000).filter_map(|seed| Aim::of(seed, allowed)).count();
+        assert!((150..250).contains(&aimed(&FaultKind::ALL)));
+        assert!((50..150).contains(&aimed(&[FaultKind::Crash])));
+        assert_eq!(aimed(&[FaultKind::Resign, FaultKind::Pause]), 0);
     }
 
     #[test]

@@ -19,16 +19,20 @@ pub(super) fn shared(seed: u64, scope: Scope) -> Settings {
     of_ttl(draw, ttl_ms, longest, scope)
 }
 
-/// One candidate's own settings, if it has any: another TTL, as during a roll-out. What the others'
-/// quarantine is counted by covers it.
+/// One candidate's own settings, if it has any: another TTL, as during a roll-out, and perhaps a longer
+/// quarantine. The longest TTL is declared by all: every quarantine covers it.
 pub(super) fn own(seed: u64, node: u64, shared: Settings, scope: Scope) -> Option<Settings> {
     let differ = Draw::new(seed, "ttls differ", 0).chance(1, 4);
-    if scope == Scope::Turmoil || !differ {
+    if !differ {
         return None;
     }
     let mut draw = Draw::new(seed, "own settings", node);
-    let ttl_ms = shared.ttl_ms * draw.pick(&[1, 2, 3, 4]) / 4;
-    let settings = of_ttl(draw, ttl_ms, shared.quarantine_ms, scope);
+    let quarters = match scope {
+        Scope::Model => draw.pick(&[1, 2, 3, 4]),
+        Scope::Turmoil => draw.pick(&[3, 4]),
+    };
+    let quarantine_ms = shared.quarantine_ms * draw.pick(&[1, 1, 2]);
+    let settings = of_ttl(draw, shared.ttl_ms * quarters / 4, quarantine_ms, scope);
     // The bound is the clocks', which all share.
     Some(fitted(Settings { drift_ppm: shared.drift_ppm, ..settings }))
 }

@@ -53,6 +53,7 @@ pub(super) struct Linearizable {
     in_doubt: bool,
     server: u32,
     now: u64,
+    compared: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -84,6 +85,10 @@ impl Step {
 impl Property for Linearizable {
     fn name(&self) -> &'static str {
         "linearizable"
+    }
+
+    fn compared(&self) -> u64 {
+        self.compared
     }
 
     fn assumes(&self) -> &'static [Assumption] {
@@ -144,6 +149,7 @@ impl Linearizable {
         let Some(index) = self.open.iter().rposition(is_it) else { return Ok(()) };
         let Open { request, sent, .. } = self.open.remove(index);
         let Some(answer) = answer.filter(|answer| *answer != Answer::Other) else { return Ok(()) };
+        self.compared += 1;
         let gave = |step: &Step| step.request == request && step.answer == answer;
         if let Some(step) = self
             .steps

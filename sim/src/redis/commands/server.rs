@@ -2,11 +2,11 @@
 
 use bytes::Bytes;
 
-use crate::redis::Role;
 use crate::redis::command::{Answer, Call, is};
 use crate::redis::keyspace::integer;
 use crate::redis::refusal::Refusal;
 use crate::redis::reply::Reply;
+use crate::redis::{Role, Settings};
 
 /// The release whose answers are imitated.
 pub(in crate::redis) const VERSION: &str = "7.0.15";
@@ -81,7 +81,8 @@ fn server(call: &Call<'_>) -> String {
 }
 
 fn memory(call: &Call<'_>) -> String {
-    format!("maxmemory:0\r\nmaxmemory_policy:{}\r\n", call.server.settings.maxmemory_policy)
+    let Settings { full, maxmemory_policy, .. } = &call.server.settings;
+    format!("maxmemory:{}\r\nmaxmemory_policy:{maxmemory_policy}\r\n", u8::from(*full))
 }
 
 fn replication(call: &Call<'_>) -> String {

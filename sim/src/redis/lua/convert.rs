@@ -50,40 +50,52 @@ fn list<'a>(
     Ok(Value::Table(table))
 }
 
-/// What a script returned, as a reply.
+/// What a script returned, as a reply. Tables within tables are walked with a stack of our own: a
+/// thread's does not hold the deepest ones in a build without optimisation.
 pub(super) fn to_reply(value: &Value) -> mlua::Result<Reply> {
-    nested_to_reply(value, 0)
-}
-
-fn nested_to_reply(value: &Value, depth: usize) -> mlua::Result<Reply> {
-    match value {
-        Value::String(text) => Ok(Reply::Bulk(bytes(text))),
-        Value::Integer(number) => Ok(Reply::Integer(*number)),
-        Value::Number(number) => Ok(Reply::Integer(truncated(*number))),
-        Value::Boolean(true) => Ok(Reply::Integer(1)),
-        Value::Table(table) => table_to_reply(table, depth),
-        // nil, false, functions
-        _ => Ok(Reply::Null),
+    let mut open: Vec<(Table, Vec<Reply>)> = Vec::new();
+    let mut next = value.clone();
+    loop {
+        let mut done = match next {
+            Value::Table(table) => {
+                let reply = unless_list(&table, open.len())?;
+                if reply.is_none() {
+                    open.push((table, Vec::new()));
+                }
+                reply
+            }
+            Value::String(text) => Some(Reply::Bulk(bytes(&text))),
+            Value::Integer(number) => Some(Reply::Integer(number)),
+            Value::Number(number) => Some(Reply::Integer(truncated(number))),
+            Value::Boolean(true) => Some(Reply::Integer(1)),
+            // nil, false, functions
+            _ => Some(Reply::Null),
+        };
+        next = loop {
+            let Some((table, items)) = open.last_mut() else {
+                return Ok(done.unwrap_or(Reply::Null));
+            };
+            items.extend(done);
+            match table.raw_get(items.len() + 1)? {
+                Value::Nil => done = open.pop().map(|(_, items)| Reply::Array(items)),
+                item => break item,
+            }
+        };
     }
 }
 
-fn table_to_reply(table: &Table, depth: usize) -> mlua::Result<Reply> {
+/// The reply to a table that is no list, or one that is too deep.
+fn unless_list(table: &Table, depth: usize) -> mlua::Result<Option<Reply>> {
     if depth >= DEEPEST {
-        return Ok(Reply::Error(Bytes::from_static(b"ERR reached lua stack limit")));
+        return Ok(Some(Reply::Error(Bytes::from_static(b"ERR reached lua stack limit"))));
     }
     if let Value::String(text) = table.raw_get("err")? {
-        return Ok(Reply::Error(bytes(&text)));
+        return Ok(Some(Reply::Error(bytes(&text))));
     }
     if let Value::String(text) = table.raw_get("ok")? {
-        return Ok(Reply::Status(bytes(&text)));
+        return Ok(Some(Reply::Status(bytes(&text))));
     }
-    let mut items = Vec::new();
-    loop {
-        match table.raw_get(items.len() + 1)? {
-            Value::Nil => return Ok(Reply::Array(items)),
-            item => items.push(nested_to_reply(&item, depth + 1)?),
-        }
-    }
+    Ok(None)
 }
 
 /// A C cast on x86-64: towards zero, and the least number for all that do not fit.

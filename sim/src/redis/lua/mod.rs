@@ -2,8 +2,7 @@
 //!
 //! One machine serves all scripts of a server. `prelude.lua` takes away what a script must not
 //! touch; what remains is deterministic. Missing here, and a script that uses it fails: cjson, cmsgpack, bit,
-//! struct, xpcall, coroutine, load and loadstring, math.random, redis.setresp, and scripts with a
-//! `#!lua` line that sets flags.
+//! struct, xpcall, coroutine, load and loadstring, math.random and redis.setresp.
 
 mod convert;
 mod library;
@@ -32,6 +31,8 @@ pub(super) struct Run {
     pub(super) session: SessionKey,
     /// The time that all its commands see.
     pub(super) now: u64,
+    /// Whether it may take memory where there is none.
+    pub(super) is_exempt: bool,
 }
 
 /// What the functions that scripts call need of the world outside Lua.
@@ -71,9 +72,6 @@ impl Machine {
 
     /// Compiles a script, or says what is wrong with it.
     pub(super) fn compile(&self, text: &[u8]) -> Result<Function, String> {
-        // Lua itself knows no such line; the line break stays, and with it the numbers of lines.
-        let text =
-            text.strip_prefix(b"#!lua").filter(|rest| rest.starts_with(b"\n")).unwrap_or(text);
         let chunk = self.lua.load(text).set_name("@user_script").set_mode(ChunkMode::Text);
         chunk.set_environment(self.environment.clone()).into_function().map_err(|error| match error
         {
@@ -117,12 +115,12 @@ impl Machine {
 impl Host {
     /// Executes a command for the script that runs.
     fn call(&self, args: &[Bytes]) -> Reply {
-        let run = self.run.borrow();
-        let Some(Run { session, now, .. }) = *run else {
+        let mut run = self.run.borrow_mut();
+        let Some(Run { session, now, is_exempt, .. }) = &mut *run else {
             return Reply::Error(Bytes::from_static(b"ERR no script is running"));
         };
         let mut server = self.server.borrow_mut();
-        run_from_script(&mut Call { server: &mut server, session, args, now })
-            .unwrap_or_else(Reply::from)
+        let mut call = Call { server: &mut server, session: *session, args, now: *now };
+        run_from_script(&mut call, is_exempt).unwrap_or_else(Reply::from)
     }
 }

@@ -290,7 +290,7 @@ const drawer = (canvas, run, place) => {
       const wide = context.measureText(item.label).width + 12;
       const left = at + wide > width ? at - wide : at;
       let row = ends.findIndex((end) => end <= left);
-      if (row < 0) row = Math.min(ends.length, FLAG_ROWS - 1);
+      if (row < 0) row = ends.length < FLAG_ROWS ? ends.length : ends.indexOf(Math.min(...ends));
       ends[row] = left + wide + 4;
       context.fillStyle = c.bad;
       context.fillRect(left, 1 + row * 15, wide, 14);

@@ -2,16 +2,19 @@
 const GUTTER = 112;
 const ROW = { fault: 14, lease: 15, claim: 10, leads: 15, marks: 14, work: 9, clock: 18 };
 const PAD = 7;
-const FAULT_ROWS = 4;
-const FLAG_ROWS = 4;
+const FAULT_ROWS = 6;
+const FLAG_ROWS = 8;
+// The part of a whole run that a mark and its name take on the screen.
+const FLAG_WIDTH = 0.1;
 
 // Puts spans that overlap into rows of their own, as few as it takes.
-const stacked = (items, most) => {
+const stacked = (items, most, width = 1) => {
   const ends = [];
   for (const item of items) {
     let row = ends.findIndex((end) => end <= item.at);
-    if (row < 0) row = ends.length < most ? ends.length : most - 1;
-    ends[row] = Math.max(ends[row] || 0, item.until === undefined ? item.at + 1 : item.until);
+    // Where there are too many, the one that is free first.
+    if (row < 0) row = ends.length < most ? ends.length : ends.indexOf(Math.min(...ends));
+    ends[row] = Math.max(ends[row] || 0, item.until === undefined ? item.at + width : item.until);
     item.row = row;
   }
   return Math.max(1, ends.length);
@@ -34,7 +37,7 @@ const lanes = (run) => {
     made.push(of);
   };
   const own = (node, kind) => run.items.filter((item) => item.kind === kind && item.node === node);
-  const faults = (node) => stacked(own(node, "fault"), FAULT_ROWS) * (own(node, "fault").length ? 1 : 0);
+  const faults = (node) => stacked(own(node, "fault"), FAULT_ROWS, run.end * FLAG_WIDTH) * (own(node, "fault").length ? 1 : 0);
   lane(undefined, [["fault", faults(undefined)], ["lease", stacked(own(undefined, "lease"), 3)], ["marks", 1], ["clock", 1]]);
   // A node that never led needs no room for it.
   const any = (node, ...kinds) => (kinds.some((kind) => own(node, kind).length) ? 1 : 0);

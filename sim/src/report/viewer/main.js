@@ -51,6 +51,12 @@ const overview = (canvas, run, whole) => {
   return { draw, on };
 };
 
+// The whole of a token, of which lanes show the number alone.
+const whole = (item) => {
+  const token = item.facts.find(([name]) => name === "token");
+  return token ? "  (token " + token[1] + ")" : "";
+};
+
 const pointer = (canvas, lane, state, act) => {
   const tip = by("tip");
   let dragged;
@@ -78,7 +84,7 @@ const pointer = (canvas, lane, state, act) => {
     tip.hidden = !item;
     canvas.style.cursor = item ? "pointer" : "";
     if (!item) return;
-    tip.textContent = `${clock(item.at, 1e4)}  ${item.kind === "violation" ? "" : laneName(item.node) + "  "}${said(item)}`;
+    tip.textContent = `${clock(item.at, 1e4)}  ${item.kind === "violation" ? "" : laneName(item.node) + "  "}${said(item)}${whole(item)}`;
     const left = Math.min(event.offsetX + 14, canvas.clientWidth - tip.offsetWidth - 6);
     tip.style.left = left + "px";
     tip.style.top = event.offsetY + canvas.offsetTop + 16 + "px";
@@ -92,7 +98,7 @@ const pointer = (canvas, lane, state, act) => {
 
 const top_ = data.campaign || data.run;
 by("verdict").textContent = top_.verdict || "no verdict";
-by("verdict").classList.add(top_.verdict || "none");
+by("verdict").classList.add((top_.verdict || "none").replaceAll(" ", "-"));
 if (data.run) {
   const run = data.run;
   const figure = (name, value) => [name + " ", make("b", {}, value), " \u00a0 "];

@@ -49,7 +49,7 @@ const below = (run) => {
   by("about").append(
     fact("engine", run.engine), fact("seed", run.seed), fact("trace hash", run.hash || "none"),
     fact("version", run.version), fact("beyond", run.beyond.join(", ") || "no assumption"),
-    fact("judged", run.judged.join(", ") || "by nothing"),
+    fact("clocks", run.drift), fact("judged", run.judged.join(", ") || "by nothing"),
   );
   for (const [nodes, fields] of run.settings) {
     const head = make("h2", {}, nodes);

@@ -166,7 +166,11 @@ const head = (run) => {
   if (list.length > 1) by("jump").textContent = "Go to the next violation";
   const tell = (name, at, what) => first.append(make("p", { className: "first" }, make("b", {}, name), at, make("br"), what));
   if (run.trouble) tell("The run failed", "", run.trouble);
-  if (list.length) tell(list[0].property, " violated at " + clock(list[0].at, 1) + (list.length > 1 ? `, the first of ${list.length} violations` : ""), list[0].what);
+  if (list.length) {
+    const most = list[run.headline];
+    tell(most.property, " violated at " + clock(most.at, 1) + (list.length > 1 ? `, one of ${list.length} violations` : ""), most.what);
+    first.append(make("p", { className: "cause" }, run.cause));
+  }
   if (list.length) {
     const rows = list.map((of) => {
       const row = make("button", { title: of.what }, make("span", {}, clock(of.at, 1e5)), make("span", {}, of.property));

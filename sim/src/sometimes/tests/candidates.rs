@@ -4,6 +4,7 @@ use super::*;
 use crate::properties::history::{
     answered, crashed, drain_moved, drains, given_up, grant, granted, kept, leads, leads_no_more,
     n, renew, sent, stepped_down, store_crashed, work_began, work_dropped, work_ended, wrote,
+    wrote_after,
 };
 use crate::trace::{Answer, Asked, Reason};
 
@@ -106,8 +107,7 @@ fn effect_after_the_lead() {
 #[test]
 fn pause_between_check_and_effect() {
     let pause = |at, node| (at, fault(FaultKind::PauseAtGuard, node));
-    let write =
-        |checked| (50, Event::Wrote { who: n(0), token: 7, checked, accepted_by_fenced: true });
+    let write = |checked| (50, wrote_after(n(0), 7, checked));
     meets(Condition::PauseBetweenCheckAndEffect, &[led(), pause(10, 0), write(10)]);
     misses(
         Condition::PauseBetweenCheckAndEffect,

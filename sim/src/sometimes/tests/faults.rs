@@ -120,17 +120,29 @@ fn faults_of_the_store_under_a_leader() {
 
 #[test]
 fn leader_restored_from_a_snapshot() {
-    let taken = (2, fault(FaultKind::VmRestore, 0));
-    let back = |node| (99, healed(FaultKind::VmRestore, node));
+    let kind = FaultKind::VmRestore;
+    let taken = (2, Event::Fault { kind, node: Some(0) });
+    let back = |node| (99, fault(kind, node));
     meets(Condition::LeaderSnapshot, &[led(), taken.clone(), ended(), back(0)]);
     misses(
         Condition::LeaderSnapshot,
         &[
             &[led(), taken.clone(), back(1)],
-            &[led(), taken.clone()],
-            &[led(), ended(), (95, fault(FaultKind::VmRestore, 0)), back(0)],
+            &[led(), taken.clone(), (99, healed(kind, 0))],
+            &[led(), ended(), (95, Event::Fault { kind, node: Some(0) }), back(0)],
         ],
     );
+}
+
+#[test]
+fn an_ordered_fault_without_effect_meets_nothing() {
+    let all = FaultKind::ALL
+        .into_iter()
+        .flat_map(|kind| [None, Some(0)].map(|node| (2, Event::Fault { kind, node })));
+    let ends = [(89, stepped_down(n(0), 7, Reason::Expired)), ended()];
+    let history: Vec<_> = [led()].into_iter().chain(all).chain(ends).collect();
+    let met: Vec<_> = Condition::all().filter(|one| times(*one, &history) > 0).collect();
+    assert_eq!(met, [Condition::LeaderExpiredByClock]);
 }
 
 #[test]

@@ -33,8 +33,9 @@ fn misses(condition: Condition, histories: &[&History]) {
     }
 }
 
+/// A fault that has an effect.
 fn fault(kind: FaultKind, node: usize) -> Event {
-    Event::Fault { kind, node: Some(node) }
+    Event::Effect { kind, node: Some(node) }
 }
 
 fn healed(kind: FaultKind, node: usize) -> Event {
@@ -42,7 +43,7 @@ fn healed(kind: FaultKind, node: usize) -> Event {
 }
 
 fn of_the_store(kind: FaultKind) -> Event {
-    Event::Fault { kind, node: None }
+    Event::Effect { kind, node: None }
 }
 
 #[test]

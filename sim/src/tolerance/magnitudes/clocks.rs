@@ -129,8 +129,9 @@ pub(super) const QUARANTINE: Magnitude = Magnitude {
     formula: "v (1 + rho)/(1 - rho)",
     frontier: |bounds| Some(on_clock(bounds.claim_ends(), bounds.rho())),
     explained: nothing,
-    // The store is lost a millisecond after the grant, and comes back one after that.
-    tolerance: |bounds| on_clock((BEGINS_MS + 1) * MS, bounds.rho()) + 2_000,
+    // The store is lost up to two milliseconds after the renewal, comes back one after that, and is asked by
+    // the next candidate up to three later.
+    tolerance: |bounds| on_clock((BEGINS_MS + 5) * MS, bounds.rho()) + 2_000,
     range: |bounds| (bounds.settings.ttl_ms / SMALLER, 2 * bounds.settings.ttl_ms),
     seeds: 1,
     plan: quarantine,
@@ -139,26 +140,37 @@ pub(super) const QUARANTINE: Magnitude = Magnitude {
 /// The next candidate has a TTL so much shorter: no quarantine may be shorter than one's own TTL.
 const SMALLER: u64 = 10;
 
+/// A candidate that has heard of the leader's TTL adds what its quarantine lacks. So the next one asks for the
+/// first time after the loss, at a store that has to make it wait though it knows of no tenure. That store makes
+/// the leader wait too, which is cut off just after its first renewal as a leader.
 fn quarantine(bounds: &Bounds, quarantine_ms: u64, seed: u64) -> Plan {
     let mut plan = duel(bounds, seed);
+    plan.faults.clear();
+    plan.store.trust_empty_store = false;
+    plan.calm_from_ms += 2 * bounds.settings.ttl_ms;
     // It leads as soon as its own fast clock has counted the quarantine.
     let part = |ms: u64| ms / SMALLER;
     let of = bounds.settings;
     plan.nodes[NEXT].settings = Some(Settings {
         ttl_ms: part(of.ttl_ms),
         renew_interval_ms: part(of.renew_interval_ms).max(1),
-        request_timeout_ms: part(of.request_timeout_ms).max(1),
+        // It asks at once when it can reach the store.
+        request_timeout_ms: 1,
         stop_margin_ms: part(of.stop_margin_ms),
-        // The word that the store is back reaches it two milliseconds after the first one.
         retry_least_ms: 1,
-        retry_most_ms: part(of.retry_most_ms).max(1),
+        retry_most_ms: 1,
         poll_bound_ms: of.poll_bound_ms,
         drain_bound_ms: of.drain_bound_ms,
         quarantine_ms,
         granularity_ns: 1,
         drift_ppm: of.drift_ppm,
     });
-    // It has heard of the leader's tenure, so the store learns that it has lost one.
-    at(&mut plan, BEGINS_MS, 1, What::StoreLoss);
+    let renewals = of.quarantine_ms / of.renew_interval_ms + 1;
+    let renewed = true_time(renewals * of.renew_interval_ms * MS, plan.nodes[0].clock_rate_ppm);
+    let begins_ms = renewed.div_ceil(MS) + BEGINS_MS;
+    let for_ms = plan.calm_from_ms - begins_ms;
+    at(&mut plan, 0, begins_ms + 1, What::Partition { node: Some(NEXT) });
+    at(&mut plan, begins_ms, for_ms, What::Partition { node: LEADER });
+    at(&mut plan, begins_ms, 1, What::StoreLoss);
     plan
 }

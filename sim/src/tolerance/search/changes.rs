@@ -4,7 +4,7 @@
 use super::super::formula::{Bounds, nanos, true_time};
 use crate::draw::Draw;
 use crate::margin::Ending;
-use crate::plan::{Fault, NodePlan, Plan, SCHEMA, StorePlan, What, When, Work};
+use crate::plan::{Fault, NodePlan, Plan, Program, SCHEMA, StorePlan, What, When, Work};
 
 /// Nothing goes wrong beyond that, in TTLs.
 const CALM: u64 = 5;
@@ -40,7 +40,8 @@ impl<'a> Changes<'a> {
             nodes: (0..count).map(|_| self.node()).collect(),
             store: StorePlan { clock_rate_ppm: self.rate(), trust_empty_store: true },
             latency_us: self.latency(),
-            work: Work { every_ms: self.every_ms(), takes_us: 0 },
+            work: Work { every_ms: self.every_ms(), takes_us: 0, reads_first: false },
+            program: Program::default(),
             faults: vec![Fault { when, for_ms, what }],
             calm_from_ms: CALM * ttl_ms,
             handover: false,

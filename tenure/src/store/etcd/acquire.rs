@@ -1,21 +1,25 @@
 //! Acquire: who is granted the lease, and what that writes.
 //!
-//! 1. One read tells whether the lease is live and what the last tenure was. Most candidates get their
-//!    answer here and have written nothing.
-//! 2. An etcd lease of the TTL is granted, and meanwhile the cluster is asked what tells whether its past is
-//!    whole. If this is as far as it gets, the lease has no key, and ends by itself.
-//! 3. One transaction writes the grant, on condition that everything it was decided by stands as it was
-//!    read. A delayed or repeated one fails: each grant changes `last`.
+//! 1. One read tells whether the lease is live and what the last tenure was. Where it is likely to be vacant,
+//!    two things are asked along with it: how long the cluster's log is, which tells whether its past is whole,
+//!    and an etcd lease of the TTL. If this is as far as it gets, that lease has no key, and is revoked.
+//! 2. One transaction writes the grant, on condition that everything it was decided by stands as it was
+//!    read. A delayed or repeated one fails: each grant changes the leader's key.
 //!
-//! If the reply to that is lost, the candidate asks again, finds itself in the key, and gets the same
-//! token once its lease has been renewed.
+//! That is two round trips. If the reply to the second is lost, the candidate asks again, finds itself in the
+//! key, and gets the same token: the transaction then moves its key to the new etcd lease, which is no shorter
+//! than the one before. A candidate that
+//! acquires believes in no tenure, so none of its own renewals can be under way that would have lengthened the
+//! lease before.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use etcd_client::{Compare, CompareOp, TxnOp};
 
 use super::history::{Finding, Question, find};
-use super::record::{Last, Leader};
+use super::keep::Tenure;
+use super::link::Known;
+use super::record::{Last, Leader, Longest, Settings};
 use super::session::{Outcome, ROUNDS, Rest, Session, put};
 use super::state::{Found, State, token, unexpected};
 use crate::store::{Profile, Reply, StoreError};
@@ -28,6 +32,13 @@ pub(super) struct Asker<'a> {
     pub(super) ttl: u64,
     pub(super) quarantine: Duration,
     pub(super) profile: &'a Profile,
+}
+
+impl Asker<'_> {
+    /// The longest TTL under the prefix, this one's too, in seconds.
+    fn longest(&self, state: &State) -> u64 {
+        state.longest.as_ref().map_or(self.ttl, |found| found.value.0.max(self.ttl))
+    }
 }
 
 /// Leases that were granted for keys that are not written yet.
@@ -63,37 +74,49 @@ impl Session<'_> {
         asker: &Asker<'_>,
         granted: &mut Granted,
     ) -> Result<Reply, StoreError> {
-        let mut state = self.read().await?;
+        let likely_vacant = !matches!(self.link.known(self.key), Some(Known::Held));
+        let (state, early) = self.first_look(asker, likely_vacant, granted).await;
+        let mut state = state?;
+        let mut early = Some(early).filter(|_| likely_vacant);
         for _ in 0..ROUNDS {
-            let mine = match &state.leader {
-                Some(leader) if leader.value.holder == asker.holder => Some(leader),
-                Some(leader) => return self.held(leader).await,
-                None => None,
-            };
+            let mine = state.leader.as_ref().filter(|leader| leader.value.holder == asker.holder);
+            if mine.is_none()
+                && let Some(refused) = self.contradiction(&state, asker).await?
+            {
+                self.link.remember(self.key, Known::Held);
+                return Ok(refused);
+            }
+            if let (Some(leader), None) = (&state.leader, mine) {
+                self.link.remember(self.key, Known::Held);
+                return self.held(leader).await;
+            }
             if let Some(last) =
                 state.last_token().filter(|last| mine.is_none() && asker.seen < Some(*last))
             {
                 return Ok(Reply::Stale { last });
             }
-            if let Some(leader) = mine
-                && !self.extend(leader, asker.ttl).await?
-            {
-                state = self.read().await?;
-                continue;
+            let (index, lease) = early.take().unwrap_or((None, Ok(())));
+            lease?;
+            if let Some(leader) = mine {
+                let Some(rest) = self.rest(leader.lease).await? else {
+                    state = self.read().await?;
+                    continue;
+                };
+                // No end moves back, also if the same holder asks for a shorter lease.
+                if rest.granted > asker.ttl {
+                    granted.tenure.take().into_iter().for_each(|short| self.discard(short));
+                    granted.tenure = Some(self.grant(rest.granted).await?);
+                }
             }
             let (finding, lease) = futures_util::try_join!(
-                self.look_into_the_past(&state, asker),
-                self.lease_of(mine, asker.ttl, &mut granted.tenure),
+                self.look_into_the_past(&state, asker, index),
+                self.lease_of(asker.ttl, &mut granted.tenure),
             )?;
             let Some(finding) = finding else {
                 state = self.read().await?;
                 continue;
             };
-            let written = match mine {
-                Some(leader) => self.grant_again(&state, leader, finding, granted).await?,
-                None => self.grant_anew(&state, asker, (finding, lease), granted).await?,
-            };
-            match written {
+            match self.grant_to(&state, asker, (finding, lease), granted).await? {
                 Ok(token) => return Ok(Reply::Granted { token, wait: finding.wait }),
                 Err(changed) => state = changed,
             }
@@ -101,17 +124,30 @@ impl Session<'_> {
         Err(Self::busy())
     }
 
-    /// The tenure's own etcd lease, or one for a tenure to come: that of an earlier round if there is one.
-    async fn lease_of(
+    /// The state, and side by side what only a vacant election needs: an index that the log had reached at
+    /// about the same time, and a lease.
+    async fn first_look(
         &self,
-        tenure: Option<&Found<Leader>>,
-        ttl: u64,
-        granted: &mut Option<i64>,
-    ) -> Result<i64, StoreError> {
-        match (tenure, *granted) {
-            (Some(leader), _) => Ok(leader.lease),
-            (None, Some(lease)) => Ok(lease),
-            (None, None) => Ok(*granted.insert(self.grant(ttl).await?)),
+        asker: &Asker<'_>,
+        likely_vacant: bool,
+        granted: &mut Granted,
+    ) -> (Result<State, StoreError>, (Option<u64>, Result<(), StoreError>)) {
+        if !likely_vacant {
+            return (self.read().await, (None, Ok(())));
+        }
+        let (state, index, lease) = futures_util::join!(
+            self.read(),
+            self.index(),
+            self.lease_of(asker.ttl, &mut granted.tenure),
+        );
+        (state, (index.ok(), lease.map(drop)))
+    }
+
+    /// A lease for a tenure to come: that of an earlier step if there is one.
+    async fn lease_of(&self, ttl: u64, granted: &mut Option<i64>) -> Result<i64, StoreError> {
+        match *granted {
+            Some(lease) => Ok(lease),
+            None => Ok(*granted.insert(self.grant(ttl).await?)),
         }
     }
 
@@ -120,6 +156,7 @@ impl Session<'_> {
         &self,
         state: &State,
         asker: &Asker<'_>,
+        early: Option<u64>,
     ) -> Result<Option<Finding>, StoreError> {
         let remaining = match state.quarantine {
             Some(lease) => match self.rest(lease).await? {
@@ -129,43 +166,30 @@ impl Session<'_> {
             None => None,
         };
         let wall_clock = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let question = Question {
+        let longest = Duration::from_secs(asker.longest(state));
+        let question = |index| Question {
             seen: asker.seen,
-            quarantine: asker.quarantine,
+            quarantine: asker.quarantine.max(longest),
             trust_empty_store: self.link.config.trust_empty_store,
-            index: self.index().await?,
+            index,
             remaining,
             wall_clock: u64::try_from(wall_clock.as_micros()).unwrap_or(0),
         };
-        Ok(Some(find(state, question)))
-    }
-
-    /// The tenure is there and extended; only the past may have to be written down.
-    async fn grant_again(
-        &self,
-        state: &State,
-        leader: &Found<Leader>,
-        finding: Finding,
-        granted: &mut Granted,
-    ) -> Result<Result<Token, State>, StoreError> {
-        let token = leader.token().ok_or_else(|| unexpected("a token beyond all"))?;
-        let writes = self.history_writes(finding, granted).await?;
-        if writes.is_empty() {
-            return Ok(Ok(token));
-        }
-        let name = self.names.leader.as_str();
-        let still = Compare::create_revision(name, CompareOp::Equal, leader.created);
-        let outcome = self.transact(vec![still, self.same_history(state)], writes).await?;
-        Ok(match outcome {
-            Outcome::Done { .. } => {
-                granted.used(finding);
-                Ok(token)
+        if let Some(index) = early {
+            let found = find(state, question(index));
+            // An index of before the read may be too low for the state, and that alone looks like a loss. It
+            // hides none.
+            let is_certain = find(state, question(u64::MAX)).rewrite.is_some();
+            if found.rewrite.is_none() || is_certain {
+                return Ok(Some(found));
             }
-            Outcome::Changed(state) => Err(*state),
-        })
+        }
+        Ok(Some(find(state, question(self.index().await?))))
     }
 
-    async fn grant_anew(
+    /// Writes the grant: a new tenure, or the asker's own once more, which keeps its token and moves to the new
+    /// lease.
+    async fn grant_to(
         &self,
         state: &State,
         asker: &Asker<'_>,
@@ -173,26 +197,54 @@ impl Session<'_> {
         granted: &mut Granted,
     ) -> Result<Result<Token, State>, StoreError> {
         let mut writes = self.history_writes(finding, granted).await?;
-        let offset = finding.offset;
-        let leader = Leader::new(asker.holder, asker.ttl, offset, asker.profile);
-        let last = Last { offset, index: finding.index };
-        writes.push(put(&self.names.leader, &leader, Some(lease)));
-        writes.push(put(&self.names.last, &last, None));
-        let name = self.names.last.as_str();
-        let modified = state.last.as_ref().map_or(0, |last| last.modified);
-        let conditions = vec![
-            Compare::create_revision(self.names.leader.as_str(), CompareOp::Equal, 0),
-            Compare::mod_revision(name, CompareOp::Equal, modified),
+        let longest = asker.longest(state);
+        if state.longest.as_ref().is_none_or(|found| found.value.0 < longest) {
+            writes.push(put(&self.names.longest, &Longest(longest), None));
+        }
+        let (leader, last) = (self.names.leader.as_str(), self.names.last.as_str());
+        let modified = state.leader.as_ref().map_or(0, |leader| leader.modified);
+        let mut conditions = vec![
+            Compare::mod_revision(leader, CompareOp::Equal, modified),
             self.same_history(state),
+            Compare::mod_revision(
+                self.names.longest.as_str(),
+                CompareOp::Equal,
+                state.longest.as_ref().map_or(0, |found| found.modified),
+            ),
         ];
-        Ok(match self.transact(conditions, writes).await? {
-            Outcome::Done { revision } => {
-                granted.tenure = None;
-                granted.used(finding);
-                Ok(token(revision, offset).ok_or_else(|| unexpected("a token beyond all"))?)
+        let mut settings = Settings::new(asker.ttl, asker.quarantine);
+        if let Some(mine) = &state.leader {
+            let value = Leader { ttl: asker.ttl, ..mine.value.clone() };
+            writes.push(put(leader, &value, Some(lease)));
+            if let Some(declared) = &state.settings {
+                settings.quarantine = declared.value.quarantine;
             }
-            Outcome::Changed(state) => Err(*state),
-        })
+        } else {
+            let offset = finding.offset;
+            let value = Leader::new(asker.holder, asker.ttl, offset, asker.profile);
+            writes.push(put(leader, &value, Some(lease)));
+            writes.push(put(last, &Last { offset, index: finding.index }, None));
+            let modified = state.last.as_ref().map_or(0, |last| last.modified);
+            conditions.push(Compare::mod_revision(last, CompareOp::Equal, modified));
+        }
+        writes.push(put(&self.names.settings, &settings, None));
+        let revision = match self.transact(conditions, writes).await? {
+            Outcome::Done { revision } => revision,
+            Outcome::Changed(state) => return Ok(Err(*state)),
+        };
+        granted.tenure = None;
+        granted.used(finding);
+        let (created, token) = match &state.leader {
+            Some(mine) => {
+                self.discard(mine.lease);
+                (mine.created, mine.token())
+            }
+            None => (revision, token(revision, finding.offset)),
+        };
+        let token = token.ok_or_else(|| unexpected("a token beyond all"))?;
+        let (holder, ttl) = (asker.holder, asker.ttl);
+        self.prepare_to_keep(Tenure { holder, token, ttl, created, lease });
+        Ok(Ok(token))
     }
 
     /// A quarantine begins together with the history that needs it, and nobody finds one alone.
@@ -228,6 +280,7 @@ impl Session<'_> {
         let token = leader.token().ok_or_else(|| unexpected("a token beyond all"))?;
         let Leader { holder, ttl, name, metadata, .. } = leader.value.clone();
         let remaining = Duration::from_secs(remaining.min(ttl));
-        Ok(Reply::Held(crate::store::Incumbent::new(token, holder, name, metadata, remaining)))
+        let incumbent = crate::store::Incumbent::new(token, holder, name, metadata, remaining);
+        Ok(Reply::Held(incumbent.with_ttl(Duration::from_secs(ttl))))
     }
 }

@@ -1,7 +1,10 @@
 //! How to reach an etcd cluster, and where in it elections are kept.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
+use super::config_error::EtcdConfigError;
+use crate::store::slot::CONNECT_TIMEOUT;
 use crate::store::{Key, Secret};
 
 /// Where an etcd cluster is, and how to use it.
@@ -70,7 +73,7 @@ impl EtcdConfig {
             user: None,
             tls: None,
             prefix: "tenure".into(),
-            connect_timeout: Duration::from_secs(1),
+            connect_timeout: CONNECT_TIMEOUT,
             election_timeout: Duration::from_secs(1),
             trust_empty_store: false,
         }
@@ -98,18 +101,23 @@ impl EtcdConfig {
     ///
     /// # Errors
     /// If it is empty, longer than 128 bytes, begins or ends with a slash, or has a part between
-    /// slashes that is `leader` or `last`: its keys could be those of another prefix.
+    /// slashes that is `leader`, `last` or `settings`: its keys could be those of another prefix.
     pub fn prefix(mut self, prefix: impl Into<String>) -> Result<Self, EtcdConfigError> {
         let prefix = prefix.into();
-        let taken = |part: &str| matches!(part, "" | "leader" | "last");
-        if prefix.len() > Self::PREFIX_MOST || prefix.split('/').any(taken) {
-            return Err(EtcdConfigError::Prefix { prefix });
+        let (bytes, most) = (prefix.len(), Self::PREFIX_MOST);
+        if bytes == 0 || bytes > most {
+            return Err(EtcdConfigError::PrefixLength { bytes, most });
+        }
+        let taken = |part: &str| matches!(part, "" | "leader" | "last" | "settings");
+        if let Some(before) = prefix.split('/').position(taken) {
+            return Err(EtcdConfigError::PrefixPart { number: before + 1 });
         }
         self.prefix = prefix;
         Ok(self)
     }
 
-    /// Sets how long opening a connection may take, to whichever member answers. Default: 1 s.
+    /// Sets how long opening a connection may take, to whichever member answers. Default: 5 s. The
+    /// candidates' request timeout may be shorter: connecting goes on when a request gives up.
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect_timeout = timeout;
         self
@@ -150,6 +158,14 @@ impl EtcdConfig {
         Duration::from_secs_f64(raised).max(Duration::from_secs(2))
     }
 
+    /// The first endpoint on another host that would be sent a password which anybody in between can read.
+    pub(super) fn overheard(&self) -> Option<&str> {
+        if self.user.is_none() || self.tls.is_some() {
+            return None;
+        }
+        self.endpoints.iter().map(String::as_str).find(|endpoint| !is_loopback(endpoint))
+    }
+
     /// The key of the live lease of an election.
     pub(super) fn leader(&self, key: &Key) -> String {
         format!("{}/leader/{key}", self.prefix)
@@ -158,6 +174,16 @@ impl EtcdConfig {
     /// The key that remembers the last tenure of an election.
     pub(super) fn last(&self, key: &Key) -> String {
         format!("{}/last/{key}", self.prefix)
+    }
+
+    /// The key that remembers what the last tenure's candidate declared.
+    pub(super) fn settings(&self, key: &Key) -> String {
+        format!("{}/settings/{key}", self.prefix)
+    }
+
+    /// The key of the longest TTL that was granted under the prefix.
+    pub(super) fn longest(&self) -> String {
+        format!("{}/longest", self.prefix)
     }
 
     /// The key of the prefix's history.
@@ -177,88 +203,11 @@ fn endpoint(host: &str, port: u16) -> String {
     if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
 }
 
-/// Why a part of an etcd configuration or URL was refused.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum EtcdConfigError {
-    /// Not a URL of the form that is documented.
-    #[error(
-        "the etcd URL can't be read; it is etcd[s]://[user:password@]host[:port][,host[:port]..][/prefix]"
-    )]
-    Syntax,
-    /// Another scheme than `etcd` or `etcds`.
-    #[error("the etcd URL's scheme is {scheme:?}; supported are \"etcd\" and, with TLS, \"etcds\"")]
-    Scheme {
-        /// The scheme.
-        scheme: String,
-    },
-    /// An endpoint has no host.
-    #[error("the etcd URL's endpoint {number} has no host")]
-    NoHost {
-        /// Which, from 1.
-        number: usize,
-    },
-    /// An endpoint's port is no port.
-    #[error("the etcd URL's endpoint {number} has the port {port:?}; it must be from 1 to 65535")]
-    Port {
-        /// Which, from 1.
-        number: usize,
-        /// What was given.
-        port: String,
-    },
-    /// The prefix can't be used in the names of keys.
-    #[error(
-        "the prefix is {prefix:?}; it must have 1 to 128 bytes, and no part between slashes that is \
-         empty, \"leader\" or \"last\""
-    )]
-    Prefix {
-        /// What was given.
-        prefix: String,
-    },
-    /// The election timeout is none that a server accepts.
-    #[error("the election timeout is {timeout:?}; it must be from {least:?} to {most:?}")]
-    ElectionTimeout {
-        /// What was given.
-        timeout: Duration,
-        /// The least.
-        least: Duration,
-        /// The most.
-        most: Duration,
-    },
-    /// A parameter is unknown, or has no place in a URL of that scheme.
-    #[error(
-        "the etcd URL has a parameter {name:?}; known are \"election_timeout_ms\" and, with etcds, \
-         \"ca\", \"cert\", \"key\" and \"server_name\""
-    )]
-    Parameter {
-        /// Its name.
-        name: String,
-    },
-    /// A number is none.
-    #[error("the etcd URL's election_timeout_ms is {value:?}; it must be a whole number")]
-    Number {
-        /// What was given.
-        value: String,
-    },
-    /// With `etcds`, whom to trust must be said; and a certificate is of no use without its key.
-    #[error("the etcd URL has no parameter {missing:?}, which {needed_by} needs")]
-    Missing {
-        /// What is missing.
-        missing: &'static str,
-        /// What needs it.
-        needed_by: &'static str,
-    },
-    /// A file can't be read.
-    #[error("the file {path:?} of the etcd URL's parameter {parameter:?} can't be read")]
-    File {
-        /// Which parameter names it.
-        parameter: &'static str,
-        /// Its path.
-        path: String,
-        /// What the operating system says.
-        #[source]
-        source: std::io::Error,
-    },
+fn is_loopback(endpoint: &str) -> bool {
+    let host = endpoint.rsplit_once(':').map_or(endpoint, |(host, _)| host);
+    let host = host.trim_matches(['[', ']']);
+    host.eq_ignore_ascii_case("localhost")
+        || host.parse::<IpAddr>().is_ok_and(|address| address.to_canonical().is_loopback())
 }
 
 #[cfg(test)]
@@ -277,17 +226,36 @@ mod tests {
         assert_eq!(with(200).least_ttl(), seconds(2.0));
         assert_eq!(with(5000).least_ttl(), seconds(8.0));
         let refused = EtcdConfig::new("h", 1).election_timeout(seconds(51.0)).unwrap_err();
-        assert_eq!(refused.to_string(), "the election timeout is 51s; it must be from 10ms to 50s");
+        let refused = refused.to_string();
+        assert!(refused.starts_with("the election timeout is 51s; it must be from 10ms to 50s"));
     }
 
     #[test]
     fn no_prefix_reaches_into_another() {
-        for prefix in ["", "/a", "a/", "a//b", "a/leader", "last/b", &"p".repeat(129)] {
+        for prefix in ["", "/a", "a/", "a//b", "a/leader", "last/b", "settings", &"p".repeat(129)] {
             EtcdConfig::new("h", 1).prefix(prefix).unwrap_err();
         }
         let config = EtcdConfig::new("h", 1).prefix("services/billing").unwrap();
         let key = Key::new("a/b").unwrap();
         assert_eq!(config.leader(&key), "services/billing/leader/a/b");
         assert_eq!(config.last(&key), "services/billing/last/a/b");
+        assert_eq!(config.settings(&key), "services/billing/settings/a/b");
+    }
+
+    #[test]
+    fn passwords_in_the_clear_are_for_this_host_alone() {
+        let at = |host| {
+            EtcdConfig::new("127.0.0.1", 1)
+                .endpoint(host, 2379)
+                .credentials("worker", Secret::new("hush"))
+        };
+        for here in ["localhost", "LOCALHOST", "127.0.0.9", "::1", "[::1]", "::ffff:127.0.0.1"] {
+            assert_eq!(at(here).overheard(), None, "{here}");
+        }
+        for elsewhere in ["etcd", "10.0.0.1", "fe80::1", "localhost.example", "127.0.0.1.example"] {
+            assert!(at(elsewhere).overheard().is_some_and(|named| named.contains(elsewhere)));
+            assert_eq!(at(elsewhere).tls(EtcdTls::new("pem")).overheard(), None);
+            assert_eq!(EtcdConfig::new(elsewhere, 1).overheard(), None, "no password");
+        }
     }
 }

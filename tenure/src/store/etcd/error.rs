@@ -42,9 +42,10 @@ pub(super) fn not_connected(endpoint: &str, error: &Error) -> StoreError {
     }
 }
 
-/// Whether that proves that the request had no effect and the connection is sound. All else is unknown,
-/// or says that another member may do better.
-pub(super) fn is_refusal(kind: StoreErrorKind) -> bool {
+/// Whether the connection is sound all the same: the member has answered, and another one would answer the
+/// same. Whether the request had an effect is unknown, as after every error. A member without room answers
+/// `Full` also to a transaction that it has carried out: `quotaApplierV3` in etcd's `apply.go` applies first.
+pub(super) fn leaves_connection_usable(kind: StoreErrorKind) -> bool {
     use StoreErrorKind::{BadRecord, Full, Refused, Ttl};
     matches!(kind, BadRecord | Full | Refused | Ttl)
 }
@@ -64,6 +65,9 @@ fn answered(code: i32, message: &str) -> StoreError {
         _ if of_server => Kind::Refused,
         _ => Kind::Disconnected,
     };
+    if message.is_empty() {
+        return StoreError::new(kind, format!("etcd gave no reason, but gRPC's status {code}"));
+    }
     StoreError::new(kind, message)
 }
 

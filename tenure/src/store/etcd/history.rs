@@ -23,6 +23,7 @@ use crate::Token;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Question {
     pub(super) seen: Option<Token>,
+    /// As long as the longest TTL under the prefix, at least.
     pub(super) quarantine: Duration,
     /// Take a prefix that was never seen for one that has lost nothing.
     pub(super) trust_empty_store: bool,
@@ -143,6 +144,8 @@ mod tests {
         State {
             leader: None,
             last: Some(at(Last { offset: 100, index: 20 }, 10)),
+            settings: None,
+            longest: None,
             history: Some(at(history, 10)),
             quarantine: None,
             cluster: CLUSTER,

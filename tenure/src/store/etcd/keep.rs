@@ -63,6 +63,11 @@ impl Kept {
         }
     }
 
+    pub(super) fn tenure(&self) -> Tenure {
+        let Self { holder, token, ttl, created, lease, .. } = *self;
+        Tenure { holder, token, ttl, created, lease }
+    }
+
     /// One keepalive and its answer.
     pub(super) async fn beat(&mut self) -> Result<Beat, Error> {
         self.keeper.keep_alive().await?;

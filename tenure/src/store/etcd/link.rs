@@ -10,18 +10,19 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use etcd_client::{Certificate, Client, ConnectOptions, GetOptions, Identity, TlsOptions};
-use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
+use futures_util::{FutureExt, StreamExt};
 use tokio_util::sync::CancellationToken;
 
 use super::config::EtcdConfig;
 use super::error::{failed, not_connected};
-use super::keep::Kept;
+use super::keep::{Kept, Tenure};
+use crate::Instant;
 use crate::runtime::{Runtime, TokioRuntime};
 use crate::store::slot::{Connection, Slot};
 use crate::store::{Key, StoreError, StoreErrorKind};
@@ -31,15 +32,32 @@ use crate::store::{Key, StoreError, StoreErrorKind};
 const PING_EVERY: Duration = Duration::from_secs(10);
 const PONG_WITHIN: Duration = Duration::from_secs(5);
 
+/// A request that is given up sooner says nothing against the connection.
+const SILENT_LEAST: Duration = Duration::from_millis(100);
+
+/// The longest that the next member is left unasked while one is silent.
+const APART_MOST: Duration = Duration::from_millis(250);
+
 /// The first version with transactions, leases and the errors that this store knows, still in use.
 const LEAST_VERSION: (u32, u32) = (3, 4);
 
 pub(super) struct Link {
     pub(super) config: EtcdConfig,
-    pub(super) runtime: TokioRuntime,
+    pub(super) runtime: Arc<dyn Runtime>,
     current: Slot<Live>,
+    /// What is remembered of elections, whatever connection it was learned by.
+    known: Mutex<HashMap<Key, Known>>,
     /// Where to begin looking for a member: not with the one that has just failed.
     first: AtomicUsize,
+}
+
+/// What was last seen of an election.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Known {
+    /// Another candidate held it.
+    Held,
+    /// This tenure was granted, or renewed.
+    Ours(Tenure),
 }
 
 /// A connection that was working when last seen.
@@ -47,18 +65,37 @@ pub(super) struct Live {
     pub(super) client: Client,
     /// Cancelled once the connection is known or suspected to be of no more use.
     pub(super) dead: CancellationToken,
+    /// When the server last answered anything, as the clock counts nanoseconds.
+    heard: AtomicU64,
     /// The leases that are kept alive over this connection.
     kept: Mutex<HashMap<Key, Kept>>,
 }
 
 impl Link {
     pub(super) fn new(config: EtcdConfig) -> Self {
-        Self { config, runtime: TokioRuntime, current: Slot::default(), first: AtomicUsize::new(0) }
+        let (runtime, current) = (Arc::new(TokioRuntime), Slot::default());
+        let (known, first) = (Mutex::default(), AtomicUsize::new(0));
+        Self { config, runtime, current, known, first }
+    }
+
+    /// What is remembered of an election: never more than a guess that saves a round trip.
+    pub(super) fn known(&self, key: &Key) -> Option<Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).get(key).copied()
+    }
+
+    pub(super) fn remember(&self, key: &Key, known: Known) {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).insert(key.clone(), known);
+    }
+
+    pub(super) fn forget(&self, key: &Key) {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).remove(key);
     }
 
     /// The connection, opened anew if there is none.
-    pub(super) async fn live(&self) -> Result<Arc<Live>, StoreError> {
-        self.current.get(&self.runtime, self.config.connect_timeout, || self.connect()).await
+    pub(super) async fn live(self: &Arc<Self>) -> Result<Arc<Live>, StoreError> {
+        let (link, within) = (Arc::clone(self), self.config.connect_timeout);
+        let connect = || async move { link.connect().await }.boxed();
+        self.current.get(&self.runtime, within, connect).await
     }
 
     pub(super) async fn after(&self, time: Duration) {
@@ -70,7 +107,7 @@ impl Link {
         let endpoints = &self.config.endpoints;
         let first = self.first.fetch_add(1, Ordering::Relaxed);
         let parts = u32::try_from(2 * endpoints.len()).unwrap_or(u32::MAX);
-        let apart = self.config.connect_timeout / parts;
+        let apart = (self.config.connect_timeout / parts).min(APART_MOST);
         let mut asked: FuturesUnordered<_> = (0..endpoints.len())
             .map(|turn| async move {
                 if turn > 0 {
@@ -98,11 +135,13 @@ impl Link {
         let mut client = Client::connect([url], Some(self.options()))
             .await
             .map_err(|error| not_connected(endpoint, &error))?;
-        let status = client.status().await.map_err(|error| not_connected(endpoint, &error))?;
-        supported(status.version())?;
-        // Also where this user may read anything at all.
+        // Side by side, since a round trip may be long. Whether this user may read is asked along.
+        let mut maintenance = client.maintenance_client();
         let read = client.get(self.config.history(), Some(GetOptions::new().with_count_only()));
-        read.await.map_err(|error| failed(&error))?;
+        let (status, read) = futures_util::join!(maintenance.status(), read);
+        let status = status.map_err(|error| not_connected(endpoint, &error))?;
+        supported(status.version())?;
+        read.map_err(|error| failed(&error))?;
         Ok(client)
     }
 
@@ -155,7 +194,12 @@ impl Connection for Live {
 
 impl Live {
     fn new(client: Client) -> Self {
-        Self { client, dead: CancellationToken::new(), kept: Mutex::default() }
+        let (dead, heard) = (CancellationToken::new(), AtomicU64::new(0));
+        Self { client, dead, heard, kept: Mutex::default() }
+    }
+
+    pub(super) fn heard(&self, at: Instant) {
+        self.heard.fetch_max(at.as_nanos(), Ordering::Relaxed);
     }
 
     /// Takes a lease out to renew or release it: a request that is given up half way leaves nothing
@@ -167,6 +211,41 @@ impl Live {
     pub(super) fn keep(&self, key: &Key, kept: Kept) {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner).insert(key.clone(), kept);
     }
+}
+
+/// A request that is under way. If it is given up, the connection is condemned, unless the server was heard
+/// of in the meantime: one that answers, if only too late for a request of several round trips, is not stuck,
+/// and another connection would be no quicker.
+pub(super) struct Pending<'a> {
+    link: &'a Link,
+    live: &'a Live,
+    began: Instant,
+    is_over: bool,
+}
+
+impl<'a> Pending<'a> {
+    pub(super) fn begin(link: &'a Link, live: &'a Live) -> Self {
+        Self { link, live, began: link.runtime.now(), is_over: false }
+    }
+
+    pub(super) fn over(mut self) {
+        self.is_over = true;
+    }
+}
+
+impl Drop for Pending<'_> {
+    fn drop(&mut self) {
+        let heard = Instant::from_nanos(self.live.heard.load(Ordering::Relaxed));
+        if !self.is_over && is_stuck(self.began, heard, self.link.runtime.now()) {
+            self.live.dead.cancel();
+        }
+    }
+}
+
+/// Whether nothing was heard for most of a request that is given up now.
+fn is_stuck(began: Instant, heard: Instant, now: Instant) -> bool {
+    let silent = now.since(heard.max(began));
+    silent >= SILENT_LEAST && silent >= now.since(began) / 2
 }
 
 impl Drop for Link {
@@ -186,6 +265,24 @@ impl fmt::Debug for Link {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_connection_that_answers_is_not_stuck() {
+        let at = |millis| Instant::ORIGIN + Duration::from_millis(millis);
+        for (heard, now, stuck) in [
+            // Nothing since long before, or for most of the time.
+            (500, 1_200, true),
+            (1_010, 1_200, true),
+            // Answered one of its steps a moment ago, or another request.
+            (1_150, 1_200, false),
+            (1_700, 3_000, true),
+            (2_100, 3_000, false),
+            // Given up at once: the caller lost interest.
+            (500, 1_050, false),
+        ] {
+            assert_eq!(is_stuck(at(1_000), at(heard), at(now)), stuck, "{heard} {now}");
+        }
+    }
 
     #[test]
     fn versions_are_read_to_the_minor() {

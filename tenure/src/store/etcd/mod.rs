@@ -4,6 +4,8 @@
 //! |---|---|
 //! | `{prefix}/leader/<key>` | who leads; there for as long as the lease is live |
 //! | `{prefix}/last/<key>` | the last tenure, so that its token survives the lease |
+//! | `{prefix}/settings/<key>` | the TTL and the quarantine that the last tenure's candidate declared |
+//! | `{prefix}/longest` | the longest TTL that was granted |
 //! | `{prefix}/history` | which cluster wrote this, and what new tokens count on from |
 //! | `{prefix}/quarantine` | there for as long as a quarantine lasts |
 //!
@@ -16,22 +18,25 @@
 //! lease without keys, which ends by itself; what comes after it is tidying up.
 //!
 //! **Not guaranteed**: an etcd older than 3.4.31 or 3.5.13 may end leases early after its leader was
-//! paused for longer than a TTL; `docs/stores.md` says more. etcd-client owns its sockets, so this store
+//! paused for longer than a TTL; `docs/stores/etcd.md` says more. etcd-client owns its sockets, so this store
 //! runs in tokio and against real servers only: the simulator can't run it.
 
 mod acquire;
 mod config;
+mod config_error;
 mod error;
 mod history;
 mod keep;
 mod link;
 mod record;
 mod session;
+mod settings;
 mod state;
 mod store;
 mod tenure;
 mod url;
 mod wakeup;
 
-pub use config::{EtcdConfig, EtcdConfigError, EtcdTls};
+pub use config::{EtcdConfig, EtcdTls};
+pub use config_error::EtcdConfigError;
 pub use store::Etcd;

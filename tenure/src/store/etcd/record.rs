@@ -4,6 +4,8 @@
 //! candidate's name and metadata byte for byte. Whatever does not read back is damage and an error,
 //! never a vacancy.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 
 use crate::HolderId;
@@ -31,6 +33,23 @@ pub(super) struct Last {
     /// An index that the log had reached before the grant.
     pub(super) index: u64,
 }
+
+/// What the candidate of the last tenure declared, and how long that binds others. Written with each grant, so
+/// its key is as new as that of the last tenure, or newer; an older one is of an earlier tenure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Settings {
+    /// The TTL of the last grant or renewal, in seconds.
+    pub(super) ttl: u64,
+    /// In microseconds.
+    pub(super) quarantine: u64,
+    /// Since the tenure's end somebody has asked whose settings contradict these: they bind for as long as that
+    /// etcd lease is there.
+    pub(super) binding: Option<i64>,
+}
+
+/// The longest TTL that was granted under the prefix, in seconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Longest(pub(super) u64);
 
 /// What a prefix knows of its past.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,6 +125,50 @@ impl Record for Last {
     }
 }
 
+impl Settings {
+    pub(super) fn new(ttl: u64, quarantine: Duration) -> Self {
+        let quarantine = u64::try_from(quarantine.as_micros()).unwrap_or(u64::MAX);
+        Self { ttl, quarantine, binding: None }
+    }
+
+    pub(super) fn quarantine(&self) -> Duration {
+        Duration::from_micros(self.quarantine)
+    }
+}
+
+impl Record for Settings {
+    const WHAT: &'static str = "a candidate's settings";
+
+    fn write(&self) -> Vec<u8> {
+        let Self { ttl, quarantine, binding } = self;
+        format!("{FORMAT} {ttl} {quarantine} {}", binding.unwrap_or(0)).into_bytes()
+    }
+
+    fn read(text: &[u8]) -> Option<Self> {
+        let [ttl, quarantine, binding] = words(text)?;
+        let binding: i64 = binding.parse().ok()?;
+        Some(Self {
+            ttl: ttl.parse().ok()?,
+            quarantine: quarantine.parse().ok()?,
+            // No etcd lease has the number 0.
+            binding: Some(binding).filter(|lease| *lease != 0),
+        })
+    }
+}
+
+impl Record for Longest {
+    const WHAT: &'static str = "the longest TTL";
+
+    fn write(&self) -> Vec<u8> {
+        format!("{FORMAT} {}", self.0).into_bytes()
+    }
+
+    fn read(text: &[u8]) -> Option<Self> {
+        let [seconds] = words(text)?;
+        seconds.parse().ok().map(Self)
+    }
+}
+
 impl Record for History {
     const WHAT: &'static str = "a history";
 
@@ -147,6 +210,11 @@ mod tests {
         assert_eq!(Leader::read(&leader().write()), Some(leader()));
         let last = Last { offset: 0, index: u64::MAX };
         assert_eq!(Last::read(&last.write()), Some(last));
+        for binding in [None, Some(i64::MAX)] {
+            let settings = Settings { ttl: 15, quarantine: u64::MAX, binding };
+            assert_eq!(Settings::read(&settings.write()), Some(settings));
+        }
+        assert_eq!(Longest::read(&Longest(60).write()), Some(Longest(60)));
         let history = History { cluster: u64::MAX, offset: 1, index: 2, proven: 3 };
         assert_eq!(History::read(&history.write()), Some(history));
     }
@@ -165,6 +233,12 @@ mod tests {
         }
         for text in ["tenure1 1 2 3", "tenure1 g 2 3 4", "tenure1 1 2 3 4 5", "tenure1 1 2 3 4\n"] {
             assert_eq!(History::read(text.as_bytes()), None, "{text}");
+        }
+        for text in ["tenure1 1 2", "tenure1 1 -2 0", "tenure1 1 2 x", "tenure1 1 2 0 0"] {
+            assert_eq!(Settings::read(text.as_bytes()), None, "{text}");
+        }
+        for text in ["", "tenure1", "tenure1 1 2", "tenure1 1s"] {
+            assert_eq!(Longest::read(text.as_bytes()), None, "{text}");
         }
         let error = Last::read_from(b"tenure/last/job", b"hush").unwrap_err();
         assert_eq!(error.kind(), StoreErrorKind::BadRecord);

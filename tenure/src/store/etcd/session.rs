@@ -8,10 +8,9 @@ use futures_util::FutureExt;
 
 use super::error::failed;
 use super::keep::{Beat, Kept, Tenure};
-use super::link::{Link, Live};
-use super::record::{Leader, Record};
+use super::link::{Known, Link, Live};
+use super::record::{Leader, Record, Settings};
 use super::state::{Found, Names, State, first, header, unexpected};
-use crate::runtime::Runtime;
 use crate::store::{Key, StoreError, StoreErrorKind};
 
 /// How often a request whose state changes under its hands looks again. Each time somebody else has
@@ -54,14 +53,13 @@ impl<'a> Session<'a> {
     /// Reads all of the state, vouched for by a majority.
     pub(super) async fn read(&self) -> Result<State, StoreError> {
         let read = Txn::new().and_then(self.names.reads());
-        let answer = self.client().kv_client().txn(read).await;
-        State::of(&answer.map_err(|error| failed(&error))?)
+        State::of(&self.ask(self.client().kv_client().txn(read)).await?)
     }
 
     /// An index that the log has reached by now.
     pub(super) async fn index(&self) -> Result<u64, StoreError> {
-        let status = self.client().maintenance_client().status().await;
-        Ok(status.map_err(|error| failed(&error))?.raft_index())
+        let status = self.ask(self.client().maintenance_client().status()).await?;
+        Ok(status.raft_index())
     }
 
     /// Grants an etcd lease of so many seconds, with no key attached yet.
@@ -82,8 +80,7 @@ impl<'a> Session<'a> {
     /// The same, of as many seconds as the server makes of it, which are told.
     pub(super) async fn grant_at_least(&self, seconds: u64) -> Result<(i64, u64), StoreError> {
         let ttl = i64::try_from(seconds).unwrap_or(i64::MAX);
-        let answer = self.client().lease_client().grant(ttl, None).await;
-        let lease = answer.map_err(|error| failed(&error))?;
+        let lease = self.ask(self.client().lease_client().grant(ttl, None)).await?;
         match u64::try_from(lease.ttl()) {
             Ok(ttl) if ttl >= seconds => Ok((lease.id(), ttl)),
             Ok(_) | Err(_) => Err(unexpected("a lease is shorter than it was asked to be")),
@@ -93,7 +90,7 @@ impl<'a> Session<'a> {
     /// Revokes a lease that no key needs, some time soon, if it can be. It would end by itself.
     pub(super) fn discard(&self, lease: i64) {
         let mut leases = self.client().lease_client();
-        let runtime = self.link.runtime;
+        let runtime = &self.link.runtime;
         let late = runtime.sleep_until(runtime.now() + self.link.config.connect_timeout);
         let revoke = async move {
             tokio::select! {
@@ -107,8 +104,7 @@ impl<'a> Session<'a> {
 
     /// What is left of a lease; `None` if there is no such lease.
     pub(super) async fn rest(&self, lease: i64) -> Result<Option<Rest>, StoreError> {
-        let answer = self.client().lease_client().time_to_live(lease, None).await;
-        let answer = answer.map_err(|error| failed(&error))?;
+        let answer = self.ask(self.client().lease_client().time_to_live(lease, None)).await?;
         let Some(granted) = u64::try_from(answer.granted_ttl()).ok().filter(|ttl| *ttl > 0) else {
             return Ok(None);
         };
@@ -124,7 +120,7 @@ impl<'a> Session<'a> {
         writes: Vec<TxnOp>,
     ) -> Result<Outcome, StoreError> {
         let txn = Txn::new().when(conditions).and_then(writes).or_else(self.names.reads());
-        let answer = self.client().kv_client().txn(txn).await.map_err(|error| failed(&error))?;
+        let answer = self.ask(self.client().kv_client().txn(txn)).await?;
         if answer.succeeded() {
             return Ok(Outcome::Done { revision: header(answer.header())?.revision() });
         }
@@ -139,28 +135,66 @@ impl<'a> Session<'a> {
     /// or over, or of another lease by now.
     pub(super) async fn extend(
         &self,
+        state: &State,
         leader: &Found<Leader>,
         ttl: u64,
     ) -> Result<bool, StoreError> {
         let Some(token) = leader.token() else { return Err(unexpected("a token beyond all")) };
         if leader.value.ttl != ttl {
-            return self.change_ttl(leader, ttl).await;
+            return self.change_ttl(state, leader, ttl).await;
         }
         let (holder, created, lease) = (leader.value.holder, leader.created, leader.lease);
         let tenure = Tenure { holder, token, ttl, created, lease };
-        match Kept::open(self.client(), tenure).await.map_err(|error| failed(&error))? {
+        self.keep_anew(tenure).await
+    }
+
+    /// The same over a new stream of keepalives.
+    pub(super) async fn keep_anew(&self, tenure: Tenure) -> Result<bool, StoreError> {
+        match self.ask(Kept::open(self.client(), tenure)).await? {
             Some(kept) => self.keep(kept).await,
             None => Ok(false),
         }
     }
 
+    /// Opens the stream of keepalives of a tenure that was just granted, so that its first renewal need not.
+    pub(super) fn prepare_to_keep(&self, tenure: Tenure) {
+        self.link.remember(self.key, Known::Ours(tenure));
+        let (live, key) = (Arc::clone(self.live), self.key.clone());
+        let late = self
+            .link
+            .runtime
+            .sleep_until(self.link.runtime.now() + self.link.config.connect_timeout);
+        let open = async move {
+            tokio::select! {
+                biased;
+                opened = Kept::open(&live.client, tenure) => {
+                    if let Ok(Some(kept)) = opened {
+                        live.keep(&key, kept);
+                    }
+                }
+                () = late => {}
+            }
+        };
+        self.link.runtime.spawn(open.boxed());
+    }
+
+    /// One step of a request. Any answer shows that the connection is of use.
+    pub(super) async fn ask<T>(
+        &self,
+        step: impl Future<Output = Result<T, etcd_client::Error>>,
+    ) -> Result<T, StoreError> {
+        let answer = step.await.map_err(|error| failed(&error))?;
+        self.live.heard(self.link.runtime.now());
+        Ok(answer)
+    }
+
     /// A keepalive, and the proof that it counts; see [`keep`](super::keep).
     pub(super) async fn keep(&self, mut kept: Kept) -> Result<bool, StoreError> {
-        let Beat::Done { term } = kept.beat().await.map_err(|error| failed(&error))? else {
+        let Beat::Done { term } = self.ask(kept.beat()).await? else {
             return Ok(false);
         };
-        let answer = self.client().kv_client().get(self.names.leader.as_str(), None).await;
-        let answer = answer.map_err(|error| failed(&error))?;
+        let name = self.names.leader.as_str();
+        let answer = self.ask(self.client().kv_client().get(name, None)).await?;
         let is_ours = first(&answer)
             .is_some_and(|key| key.create_revision() == kept.created && key.lease() == kept.lease);
         if !is_ours {
@@ -170,20 +204,30 @@ impl<'a> Session<'a> {
             let detail = "it changed while the lease was renewed";
             return Err(StoreError::new(StoreErrorKind::NoLeader, detail));
         }
+        self.link.remember(self.key, Known::Ours(kept.tenure()));
         self.live.keep(self.key, kept);
         Ok(true)
     }
 
     /// Moves a tenure to a new lease. etcd's leases have one TTL for all of their life; so that no
     /// end moves back, the new one is not shorter than the old one was.
-    async fn change_ttl(&self, leader: &Found<Leader>, ttl: u64) -> Result<bool, StoreError> {
+    async fn change_ttl(
+        &self,
+        state: &State,
+        leader: &Found<Leader>,
+        ttl: u64,
+    ) -> Result<bool, StoreError> {
         let Some(Rest { granted, .. }) = self.rest(leader.lease).await? else { return Ok(false) };
         let lease = self.grant(ttl.max(granted)).await?;
         let value = Leader { ttl, ..leader.value.clone() };
         let name = self.names.leader.as_str();
         let unchanged = Compare::mod_revision(name, CompareOp::Equal, leader.modified);
-        let write = put(name, &value, Some(lease));
-        let outcome = self.transact(vec![unchanged], vec![write]).await?;
+        let mut writes = vec![put(name, &value, Some(lease))];
+        if let Some(declared) = &state.settings {
+            let settings = Settings { ttl, ..declared.value };
+            writes.push(put(&self.names.settings, &settings, None));
+        }
+        let outcome = self.transact(vec![unchanged], writes).await?;
         let (unused, done) = match outcome {
             Outcome::Done { .. } => (leader.lease, true),
             Outcome::Changed(_) => (lease, false),
@@ -194,8 +238,9 @@ impl<'a> Session<'a> {
 
     /// The lease's key as it stands, vouched for by a majority.
     pub(super) async fn leader(&self) -> Result<Option<Found<Leader>>, StoreError> {
-        let answer = self.client().kv_client().get(self.names.leader.as_str(), None).await;
-        first(&answer.map_err(|error| failed(&error))?).map(Found::leased).transpose()
+        let name = self.names.leader.as_str();
+        let answer = self.ask(self.client().kv_client().get(name, None)).await?;
+        first(&answer).map(Found::leased).transpose()
     }
 
     pub(super) fn busy() -> StoreError {

@@ -3,7 +3,7 @@
 use etcd_client::{GetResponse, KeyValue, ResponseHeader, TxnOp, TxnOpResponse, TxnResponse};
 
 use super::config::EtcdConfig;
-use super::record::{History, Last, Leader, Record};
+use super::record::{History, Last, Leader, Longest, Record, Settings};
 use crate::Token;
 use crate::store::{Key, StoreError, StoreErrorKind};
 
@@ -17,10 +17,12 @@ pub(super) struct Found<T> {
     pub(super) lease: i64,
 }
 
-/// The names of the four keys that matter to one election.
+/// The names of the six keys that matter to one election.
 pub(super) struct Names {
     pub(super) leader: String,
     pub(super) last: String,
+    pub(super) settings: String,
+    pub(super) longest: String,
     pub(super) history: String,
     pub(super) quarantine: String,
 }
@@ -30,6 +32,9 @@ pub(super) struct Names {
 pub(super) struct State {
     pub(super) leader: Option<Found<Leader>>,
     pub(super) last: Option<Found<Last>>,
+    /// Of the last tenure, unless that was granted by a version that did not keep them.
+    pub(super) settings: Option<Found<Settings>>,
+    pub(super) longest: Option<Found<Longest>>,
     pub(super) history: Option<Found<History>>,
     /// The lease of the quarantine that is not over.
     pub(super) quarantine: Option<i64>,
@@ -42,15 +47,22 @@ impl Names {
         Self {
             leader: config.leader(key),
             last: config.last(key),
+            settings: config.settings(key),
+            longest: config.longest(),
             history: config.history(),
             quarantine: config.quarantine(),
         }
     }
 
-    /// Reads all four; what follows is for [`State::of`].
+    /// Reads all six; what follows is for [`State::of`].
     pub(super) fn reads(&self) -> Vec<TxnOp> {
-        let names = [&self.leader, &self.last, &self.history, &self.quarantine];
-        names.map(|name| TxnOp::get(name.as_str(), None)).to_vec()
+        let of_election = [&self.leader, &self.last, &self.settings];
+        let of_prefix = [&self.longest, &self.history, &self.quarantine];
+        [of_election, of_prefix]
+            .concat()
+            .into_iter()
+            .map(|name| TxnOp::get(name.as_str(), None))
+            .collect()
     }
 }
 
@@ -59,12 +71,18 @@ impl State {
     pub(super) fn of(response: &TxnResponse) -> Result<Self, StoreError> {
         let header = header(response.header())?;
         let responses = response.op_responses();
-        let [leader, last, history, quarantine] = &responses[..] else {
-            return Err(unexpected("a transaction of four reads has other answers"));
+        let [leader, last, settings, longest, history, quarantine] = &responses[..] else {
+            return Err(unexpected("a transaction of six reads has other answers"));
         };
+        let last: Option<Found<Last>> = found(last)?;
+        let settings: Option<Found<Settings>> = found(settings)?;
+        let is_of_last =
+            |found: &Found<_>| last.as_ref().is_none_or(|last| last.modified <= found.modified);
         Ok(Self {
             leader: only(leader)?.map(Found::leased).transpose()?,
-            last: found(last)?,
+            settings: settings.filter(is_of_last),
+            last,
+            longest: found(longest)?,
             history: found(history)?,
             quarantine: only(quarantine)?.map(KeyValue::lease),
             cluster: header.cluster_id(),

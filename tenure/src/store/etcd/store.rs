@@ -6,19 +6,18 @@ use futures_core::Stream;
 
 use super::acquire::Asker;
 use super::config::EtcdConfig;
-use super::error::is_refusal;
-use super::link::Link;
+use super::error::leaves_connection_usable;
+use super::link::{Link, Pending};
 use super::session::{Session, whole_seconds};
 use super::state::unexpected;
 use super::wakeup;
-use crate::store::slot::Answered;
 use crate::store::{
     Hint, HistoryKind, Key, Reply, Request, Store, StoreError, StoreTraits, TokenKind,
 };
 
 /// Leases in an etcd cluster: one connection for all elections, to one member, opened when first
-/// needed, dropped and opened anew, perhaps to another member, after any timeout or unknown outcome.
-/// A clone is the same.
+/// needed, dropped and opened anew, perhaps to another member, after a timeout in which it answered nothing
+/// and after any answer that says that another member may do better. A clone is the same.
 ///
 /// A TTL must be of whole seconds. The granularity is that of a cluster with changes of leader: 3 s at
 /// etcd's defaults, on which nobody can count. Settings that were not chosen follow from the rest of the TTL.
@@ -39,6 +38,13 @@ pub struct Etcd(Arc<Link>);
 impl Etcd {
     /// A store in that cluster. Does not connect yet, and needs no runtime yet.
     pub fn new(config: EtcdConfig) -> Self {
+        if let Some(endpoint) = config.overheard() {
+            tracing::warn!(
+                %endpoint,
+                "the password for etcd travels unencrypted to another host: encrypt with etcds:// or \
+                 EtcdConfig::tls"
+            );
+        }
         Self(Arc::new(Link::new(config)))
     }
 }
@@ -48,8 +54,11 @@ impl Store for Etcd {
         StoreTraits {
             granularity: self.0.config.granularity(),
             least_ttl: self.0.config.least_ttl(),
+            round_trips: 3,
             tokens: TokenKind::Revision,
             history: HistoryKind::Durable,
+            // A restart loses nothing here, so no history has to begin after one.
+            renewals_begin_history: false,
             ..StoreTraits::new("etcd")
         }
     }
@@ -62,27 +71,34 @@ impl Store for Etcd {
         };
         let live = self.0.live().await?;
         let session = Session::new(&self.0, &live, key);
-        let pending = Answered::pending(&*live);
+        let pending = Pending::begin(&self.0, &live);
+        // Each on the heap: a future of the client's takes kilobytes, and an acquire has many of them.
         let reply = match &request {
             Request::Acquire { holder, seen, quarantine, profile, .. } => {
                 let (holder, seen, quarantine) = (*holder, *seen, *quarantine);
-                session.acquire(&Asker { holder, seen, ttl, quarantine, profile }).await
+                let asker = Asker { holder, seen, ttl, quarantine, profile };
+                Box::pin(session.acquire(&asker)).await
             }
-            Request::Renew { holder, token, .. } => session.renew(*holder, *token, ttl).await,
-            Request::Release { holder, token } => session.release(*holder, *token).await,
-            Request::Observe | Request::Notify { .. } => session.observe().await,
+            Request::Renew { holder, token, .. } => {
+                Box::pin(session.renew(*holder, *token, ttl)).await
+            }
+            Request::Release { holder, token } => Box::pin(session.release(*holder, *token)).await,
+            Request::Observe | Request::Notify { .. } => Box::pin(session.observe()).await,
         };
         let reply = match reply {
             Ok(reply) if !reply.answers(&request) => Err(unexpected("an answer to something else")),
             reply => reply,
         };
-        if reply.as_ref().map_or_else(|error| is_refusal(error.kind()), |_| true) {
-            pending.yes();
+        if let Err(error) = &reply
+            && !leaves_connection_usable(error.kind())
+        {
+            live.dead.cancel();
         }
+        pending.over();
         reply
     }
 
     fn hints(&self, key: &Key) -> impl Stream<Item = Hint> + Send + 'static {
-        wakeup::hints(Arc::clone(&self.0), self.0.config.leader(key))
+        wakeup::hints(Arc::clone(&self.0), key.clone())
     }
 }

@@ -2,6 +2,8 @@
 
 use etcd_client::{Compare, CompareOp, TxnOp};
 
+use super::keep::Kept;
+use super::link::Known;
 use super::record::Leader;
 use super::session::{Outcome, ROUNDS, Session};
 use super::state::Found;
@@ -12,18 +14,31 @@ impl Session<'_> {
     /// Keepalives name an etcd lease, and a lease belongs to one tenure: whatever is delayed or
     /// repeated extends that tenure and no other, and one that is over can't be brought back.
     ///
-    /// Which lease it is, this connection remembers; another one of the same holder reads it.
+    /// Which lease it is, this process remembers; another one of the same holder reads it. Whether it still
+    /// is the tenure's, each renewal reads after its keepalive.
     pub(super) async fn renew(
         &self,
         holder: HolderId,
         token: Token,
         ttl: u64,
     ) -> Result<Reply, StoreError> {
+        let asked = (holder, token, ttl);
+        let known = match self.link.known(self.key) {
+            Some(Known::Ours(known)) if (known.holder, known.token, known.ttl) == asked => {
+                Some(known)
+            }
+            Some(Known::Ours(_) | Known::Held) | None => None,
+        };
         let kept = self.live.take(self.key);
-        if let Some(kept) =
-            kept.filter(|kept| (kept.holder, kept.token, kept.ttl) == (holder, token, ttl))
-            && self.keep(kept).await?
-        {
+        // A tenure that was granted once more has another lease by now.
+        let is_current = |kept: &Kept| known.is_none_or(|known| known.lease == kept.lease);
+        let kept = kept.filter(|kept| (kept.holder, kept.token, kept.ttl) == asked);
+        let is_kept = match (kept.filter(is_current), known) {
+            (Some(kept), _) => self.keep(kept).await?,
+            (None, Some(known)) => self.keep_anew(known).await?,
+            (None, None) => false,
+        };
+        if is_kept {
             return Ok(Reply::Renewed);
         }
         for _ in 0..ROUNDS {
@@ -32,7 +47,7 @@ impl Session<'_> {
             else {
                 return Ok(Reply::Superseded { last: state.last_token() });
             };
-            if self.extend(leader, ttl).await? {
+            if self.extend(&state, leader, ttl).await? {
                 return Ok(Reply::Renewed);
             }
         }
@@ -47,6 +62,7 @@ impl Session<'_> {
         token: Token,
     ) -> Result<Reply, StoreError> {
         let kept = self.live.take(self.key);
+        self.link.forget(self.key);
         let kept = kept.filter(|kept| (kept.holder, kept.token) == (holder, token));
         let (created, lease) = match kept {
             Some(kept) => (kept.created, kept.lease),

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use percent_encoding::percent_decode_str;
 
-use super::config::{EtcdConfig, EtcdConfigError, EtcdTls};
+use super::config::{EtcdConfig, EtcdTls};
+use super::config_error::EtcdConfigError;
 use crate::store::Secret;
 
 const PORT: u16 = 2379;
@@ -17,6 +18,8 @@ impl EtcdConfig {
     /// trust; `cert` and `key`, those of the client's own certificate; `server_name`, the name that the
     /// servers' certificates have.
     ///
+    /// Each parameter may be there once.
+    ///
     /// # Errors
     /// If the text is anything else, or a file can't be read. The error names the part at fault and
     /// never shows the text, which may hold a password.
@@ -25,8 +28,12 @@ impl EtcdConfig {
         let encrypted = match scheme {
             "etcd" => false,
             "etcds" => true,
-            scheme => return Err(EtcdConfigError::Scheme { scheme: scheme.to_owned() }),
+            _ => return Err(EtcdConfigError::Scheme),
         };
+        let authority_ends = rest.find(['/', '?']).unwrap_or(rest.len());
+        if rest[authority_ends..].contains('@') {
+            return Err(EtcdConfigError::Unescaped);
+        }
         let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
         let (authority, prefix) = rest.split_once('/').unwrap_or((rest, ""));
         let (user, hosts) = match authority.rsplit_once('@') {
@@ -70,20 +77,27 @@ struct Parameters {
 impl Parameters {
     fn read(query: &str, encrypted: bool) -> Result<Self, EtcdConfigError> {
         let mut read = Self::default();
-        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+        let mut timeout = None;
+        for (number, pair) in (1..).zip(query.split('&').filter(|pair| !pair.is_empty())) {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-            let value = decoded(value);
-            match name {
-                "election_timeout_ms" => {
-                    let millis = value.parse().map_err(|_| EtcdConfigError::Number { value })?;
-                    read.election_timeout = Some(Duration::from_millis(millis));
-                }
-                "ca" if encrypted => read.ca = Some(value),
-                "cert" if encrypted => read.cert = Some(value),
-                "key" if encrypted => read.key = Some(value),
-                "server_name" if encrypted => read.server_name = Some(value),
-                _ => return Err(EtcdConfigError::Parameter { name: name.to_owned() }),
+            let (name, place) = match name {
+                "election_timeout_ms" => ("election_timeout_ms", &mut timeout),
+                "ca" => ("ca", &mut read.ca),
+                "cert" => ("cert", &mut read.cert),
+                "key" => ("key", &mut read.key),
+                "server_name" => ("server_name", &mut read.server_name),
+                _ => return Err(EtcdConfigError::Parameter { number }),
+            };
+            if !encrypted && name != "election_timeout_ms" {
+                return Err(EtcdConfigError::NotEncrypted { name });
             }
+            if place.replace(decoded(value)).is_some() {
+                return Err(EtcdConfigError::Doubled { name });
+            }
+        }
+        if let Some(timeout) = timeout {
+            let millis = timeout.parse().map_err(|_| EtcdConfigError::Number)?;
+            read.election_timeout = Some(Duration::from_millis(millis));
         }
         Ok(read)
     }
@@ -106,7 +120,7 @@ impl Parameters {
 }
 
 fn file(parameter: &'static str, path: String) -> Result<String, EtcdConfigError> {
-    fs::read_to_string(&path).map_err(|source| EtcdConfigError::File { parameter, path, source })
+    fs::read_to_string(path).map_err(|source| EtcdConfigError::File { parameter, source })
 }
 
 /// `host`, `host:port`, `[address]` or `[address]:port`.
@@ -122,7 +136,7 @@ fn host(number: usize, text: &str) -> Result<(&str, u16), EtcdConfigError> {
     let Some(port) = port else { return Ok((host, PORT)) };
     match port.parse() {
         Ok(known) if known > 0 => Ok((host, known)),
-        Ok(_) | Err(_) => Err(EtcdConfigError::Port { number, port: port.to_owned() }),
+        Ok(_) | Err(_) => Err(EtcdConfigError::Port { number }),
     }
 }
 
@@ -166,25 +180,57 @@ mod tests {
         for (url, expected) in [
             ("hush", "the etcd URL can't be read"),
             ("etcd://hush@h", "the etcd URL can't be read"),
-            ("http://u:hush@h", "the etcd URL's scheme is \"http\""),
+            ("http://u:hush@h", "the etcd URL's scheme must be"),
+            ("u:hush@etcd://h", "the etcd URL's scheme must be"),
+            ("etcd://u:hush", "the port of the etcd URL's endpoint 1 must be"),
+            ("etcd://u:hush?x@h", "the etcd URL has an @ behind its first / or ?"),
+            ("etcd://u:h/hush/leader@h", "the etcd URL has an @ behind its first / or ?"),
+            ("etcd://u:h?hush=1@h", "the etcd URL has an @ behind its first / or ?"),
             ("etcd://u:hush@", "the etcd URL's endpoint 1 has no host"),
             ("etcd://u:hush@h,:7", "the etcd URL's endpoint 2 has no host"),
-            ("etcd://u:hush@h:0", "the etcd URL's endpoint 1 has the port \"0\""),
-            ("etcd://u:hush@h:x", "the etcd URL's endpoint 1 has the port \"x\""),
-            ("etcd://u:hush@h/a/leader", "the prefix is \"a/leader\""),
-            ("etcd://u:hush@h?timeout=3", "the etcd URL has a parameter \"timeout\""),
-            ("etcd://u:hush@h?ca=f", "the etcd URL has a parameter \"ca\""),
+            ("etcd://u:hush@h:0", "the port of the etcd URL's endpoint 1 must be"),
+            ("etcd://u:hush@h:x", "the port of the etcd URL's endpoint 1 must be"),
+            ("etcd://u:hush@h/a/leader", "part 2 of the prefix"),
+            ("etcd://u:hush@h?hush=3", "parameter 1 of the etcd URL is unknown"),
+            ("etcd://u:hush@h?ca=hush", "the etcd URL has the parameter \"ca\", and its scheme"),
+            ("etcds://u:hush@h?ca=f&key=k&ca=hush", "the etcd URL has the parameter \"ca\" twice"),
             (
-                "etcd://u:hush@h?election_timeout_ms=x",
-                "the etcd URL's election_timeout_ms is \"x\"",
+                "etcd://h?election_timeout_ms=500&election_timeout_ms=500",
+                "the etcd URL has the parameter \"election_timeout_ms\" twice",
+            ),
+            (
+                "etcd://u:hush@h?election_timeout_ms=hush",
+                "the etcd URL's election_timeout_ms must be",
             ),
             ("etcd://u:hush@h?election_timeout_ms=1", "the election timeout is 1ms"),
             ("etcds://u:hush@h", "the etcd URL has no parameter \"ca\""),
-            ("etcds://u:hush@h?ca=/no/such", "the file \"/no/such\""),
+            ("etcds://u:hush@h?ca=/no/hush", "the file that the etcd URL's parameter \"ca\" names"),
         ] {
             let error = EtcdConfig::from_url(url).unwrap_err();
             assert!(error.to_string().starts_with(expected), "{url}: {error}");
             assert!(!format!("{error:?} {error}").contains("hush"));
         }
+    }
+
+    /// Whatever is missing, doubled or out of its place, the password is not shown.
+    #[test]
+    fn no_broken_url_is_echoed() {
+        let whole = "etcds://worker:HUSH-HUSH@h1:2379,h2/billing?ca=/c&election_timeout_ms=500";
+        let marks =
+            ["", "/", "?", "@", ":", "://", "#", "&", "=", "%", "[", "]", ",", "\n", "leader"];
+        let mut refused = 0;
+        for from in 0..whole.len() {
+            for to in [from, from + 1, from + 3, whole.len()] {
+                for mark in marks {
+                    let Some(rest) = whole.get(to..) else { continue };
+                    let url = [&whole[..from], mark, rest].concat();
+                    let Err(error) = EtcdConfig::from_url(&url) else { continue };
+                    let told = format!("{error} {error:?}");
+                    assert!(!told.contains("HUSH") && !told.contains('\n'), "{url}: {told}");
+                    refused += 1;
+                }
+            }
+        }
+        assert!(refused > 1_000, "{refused}");
     }
 }

@@ -7,8 +7,7 @@ use etcd_client::{WatchFilterType, WatchOptions, WatchStream};
 use futures_core::Stream;
 
 use super::link::{Link, Live};
-use crate::store::Hint;
-use crate::store::slot::Answered;
+use crate::store::{Hint, Key};
 
 const RETRY_LEAST: Duration = Duration::from_millis(100);
 const RETRY_MOST: Duration = Duration::from_secs(5);
@@ -16,7 +15,8 @@ const RETRY_MOST: Duration = Duration::from_secs(5);
 /// Hints on one key, across connections. First watch, then hint: whatever ended before the watch began
 /// is found by the try that follows it. So none is missed by a watch that begins "now", and none asks
 /// for a past that the server has compacted away.
-pub(super) fn hints(link: Arc<Link>, name: String) -> impl Stream<Item = Hint> + Send + 'static {
+pub(super) fn hints(link: Arc<Link>, key: Key) -> impl Stream<Item = Hint> + Send + 'static {
+    let name = link.config.leader(&key);
     async_stream::stream! {
         let mut failures = 0_u32;
         loop {
@@ -32,7 +32,11 @@ pub(super) fn hints(link: Arc<Link>, name: String) -> impl Stream<Item = Hint> +
                     match message {
                         Ok(Some(told)) if told.canceled() => break,
                         Ok(Some(told)) if told.events().is_empty() => {}
-                        Ok(Some(_)) => yield Hint,
+                        Ok(Some(_)) => {
+                            // Likely to be vacant now.
+                            link.forget(&key);
+                            yield Hint;
+                        }
                         // The connection, or this member's tie to the others, is broken.
                         Ok(None) | Err(_) => {
                             live.dead.cancel();
@@ -48,8 +52,9 @@ pub(super) fn hints(link: Arc<Link>, name: String) -> impl Stream<Item = Hint> +
     }
 }
 
-/// `None` if the key can't be watched: hints are unreliable, and the next try comes.
-async fn begin(link: &Link, name: &str) -> Option<(Arc<Live>, WatchStream)> {
+/// `None` if the key can't be watched: hints are unreliable, and the next try comes. A watch that is given
+/// up half way says nothing against the connection, which others use too.
+async fn begin(link: &Arc<Link>, name: &str) -> Option<(Arc<Live>, WatchStream)> {
     let live = match link.live().await {
         Ok(live) => live,
         Err(error) => {
@@ -57,7 +62,6 @@ async fn begin(link: &Link, name: &str) -> Option<(Arc<Live>, WatchStream)> {
             return None;
         }
     };
-    let pending = Answered::pending(&*live);
     let ends = WatchOptions::new().with_filters([WatchFilterType::NoPut]);
     let mut client = live.client.watch_client();
     let created = async {
@@ -68,22 +72,22 @@ async fn begin(link: &Link, name: &str) -> Option<(Arc<Live>, WatchStream)> {
     tokio::select! {
         biased;
         answer = created => match answer {
-            Ok((watch, Some(first))) if first.created() && !first.canceled() => {
-                pending.yes();
-                Some((live, watch))
-            }
+            Ok((watch, Some(first))) if first.created() && !first.canceled() => Some((live, watch)),
             Ok((_, first)) => {
                 // A refusal, for a user without the right to read, says nothing against the connection.
-                pending.yes();
                 let reason = first.map(|first| first.cancel_reason().to_owned());
                 tracing::warn!(?reason, "wake-ups refused: waiting candidates poll");
                 None
             }
             Err(error) => {
                 tracing::debug!(%error, "no watch for wake-ups");
+                live.dead.cancel();
                 None
             }
         },
-        () = link.after(link.config.connect_timeout) => None,
+        () = link.after(link.config.connect_timeout) => {
+            live.dead.cancel();
+            None
+        }
     }
 }

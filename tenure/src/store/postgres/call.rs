@@ -1,5 +1,7 @@
 //! From a request to a statement on the connection for requests, and back.
 
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio_postgres::types::ToSql;
@@ -7,10 +9,10 @@ use tokio_postgres::{Client, Error, Row, Statement};
 
 use super::error::{failed, is_fatal, is_late};
 use super::link::{Link, Live};
+use super::pending::Pending;
 use super::usual::Usual;
-use super::{LeaseTable, reply, wakeup};
-use crate::store::slot::Answered;
-use crate::store::{Key, Reply, Request, StoreError, StoreErrorKind};
+use super::{LeaseTable, reply};
+use crate::store::{Key, Message, Reply, Request, StoreError, StoreErrorKind};
 use crate::{HolderId, Token};
 
 /// A statement for each kind of request: a call of a function. And plain ones, which are tried first.
@@ -26,8 +28,8 @@ pub(super) struct Statements {
 
 /// How many of the request's parameters the function for each kind takes, and how many of the lock's.
 /// Messages have parameters of their own.
-const ACQUIRE: (usize, usize) = (9, 4);
-const RENEW: (usize, usize) = (4, 3);
+const ACQUIRE: (usize, usize) = (10, 4);
+const RENEW: (usize, usize) = (6, 3);
 const RELEASE: (usize, usize) = (3, 3);
 const OBSERVE: (usize, usize) = (1, 2);
 
@@ -59,7 +61,7 @@ impl Statements {
             step("renew", RENEW),
             step("release", RELEASE),
             step("observe", OBSERVE),
-            call(table.object("_notify"), 2),
+            call(table.object("_notify"), 3),
         )?;
         Ok(Self { usual, acquire, renew, release, observe, notify })
     }
@@ -67,18 +69,32 @@ impl Statements {
 
 impl Link {
     /// Carries out one request.
-    pub(super) async fn call(&self, key: &Key, request: Request) -> Result<Reply, StoreError> {
+    pub(super) async fn call(
+        self: &Arc<Self>,
+        key: &Key,
+        request: Request,
+    ) -> Result<Reply, StoreError> {
         let live = self.live().await?;
         let rows = self.ask(&live, key, &request).await?;
         let reply = reply::read(&request, &rows);
-        if reply.is_err() {
+        match (&reply, &self.gate) {
             // Replies that do not fit their requests may be out of step with them.
-            live.session.dead.cancel();
+            (Err(_), _) => live.session.dead.cancel(),
+            (Ok(reply), Some(gate)) => gate.note(key, &request, reply),
+            (Ok(_), None) => {}
+        }
+        if let Ok(Reply::Renewed) = reply {
+            live.has_compared.store(true, Ordering::Relaxed);
         }
         reply
     }
 
-    async fn ask(&self, live: &Live, key: &Key, request: &Request) -> Result<Vec<Row>, StoreError> {
+    async fn ask(
+        &self,
+        live: &Arc<Live>,
+        key: &Key,
+        request: &Request,
+    ) -> Result<Vec<Row>, StoreError> {
         let (holder, token, ttl) = match request {
             Request::Acquire { holder, seen, ttl, .. } => {
                 (*holder, seen.map_or(Ok(0), signed)?, *ttl)
@@ -96,26 +112,31 @@ impl Link {
             _ => (0, &[][..], &[][..]),
         };
         let (holder, ttl) = (&holder.to_bits().to_be_bytes()[..], micros(ttl));
+        // A renewal that names the server has it compared with the history.
+        let tells_server = match request {
+            Request::Acquire { .. } => true,
+            Request::Renew { .. } => !live.has_compared.load(Ordering::Relaxed),
+            Request::Release { .. } | Request::Observe | Request::Notify { .. } => false,
+        };
+        let identity = tells_server.then_some(&live.identity);
+        let backend = tells_server.then_some(&live.backend);
         let (trust, key_bytes) = (self.config.trust_empty_store, key.as_str().as_bytes());
         // Each statement takes the first few of them.
-        let asked: [&(dyn ToSql + Sync); 9] = [
+        let asked: [&(dyn ToSql + Sync); 10] = [
             &key_bytes,
             &holder,
             &token,
             &ttl,
+            &identity,
+            &backend,
             &quarantine,
             &name,
             &metadata,
             &trust,
-            &live.identity,
         ];
-        let message = match request {
-            Request::Notify { message } => wakeup::encoded(message),
-            _ => String::new(),
-        };
         let Statements { usual, acquire, renew, release, observe, notify } = &live.statements;
-        if let Some(statement) = usual.as_ref().and_then(|usual| usual.of(request)) {
-            match query(live, statement, &asked[..statement.params().len()]).await {
+        if let Some(statement) = usual.as_ref().and_then(|usual| usual.of(request, live)) {
+            match self.query(live, statement, &asked[..statement.params().len()]).await {
                 Ok(rows) if rows.is_empty() => {}
                 Err(error) if is_late(&error) => {}
                 rows => return self.told(live, rows),
@@ -135,30 +156,43 @@ impl Link {
                 [&lock.number, &lock.is_pair, &live.admitted, immediate];
             parameters.extend(&of_a_lock[..of_lock]);
         }
-        if let Request::Notify { .. } = request {
-            parameters = vec![&key_bytes, &message];
+        let message = match request {
+            Request::Notify { message } => Some(self.letter(message)?),
+            _ => None,
+        };
+        if let Some((number, message)) = &message {
+            parameters = vec![&key_bytes, number, message];
         }
-        self.told(live, query(live, statement, &parameters).await)
+        self.told(live, self.query(live, statement, &parameters).await)
+    }
+
+    /// A message under a number that nobody guesses: all who are connected hear of the number, and only those
+    /// who may read the table of the message.
+    fn letter(&self, message: &Message) -> Result<(Vec<u8>, Vec<u8>), StoreError> {
+        let number = self.runtime.entropy().map_err(|error| {
+            StoreError::new(StoreErrorKind::Refused, "no random number for the message")
+                .with_source(error)
+        })?;
+        Ok((number.to_be_bytes().to_vec(), message.encoded()))
     }
 
     fn told(&self, live: &Live, rows: Result<Vec<Row>, Error>) -> Result<Vec<Row>, StoreError> {
         live.session.is_replicated()?;
         rows.map_err(|error| failed(&self.config, &error))
     }
-}
 
-async fn query(
-    live: &Live,
-    statement: &Statement,
-    parameters: &[&(dyn ToSql + Sync)],
-) -> Result<Vec<Row>, Error> {
-    let pending = Answered::pending(&live.session);
-    let rows = live.session.client.query(statement, parameters).await;
-    // An error with a code is the server's, in the reply's place, and not the connection's.
-    if !rows.as_ref().is_err_and(is_fatal) {
-        pending.yes();
+    async fn query(
+        &self,
+        live: &Arc<Live>,
+        statement: &Statement,
+        parameters: &[&(dyn ToSql + Sync)],
+    ) -> Result<Vec<Row>, Error> {
+        let pending = Pending::on(live, &self.runtime);
+        let rows = live.session.client.query(statement, parameters).await;
+        // An error with a code is the server's, in the reply's place, and not the connection's.
+        pending.answered(rows.as_ref().is_err_and(is_fatal));
+        rows
     }
-    rows
 }
 
 /// Whole microseconds, rounded down: the store's granularity covers what is lost. Sums of a few of them

@@ -1,11 +1,11 @@
 //! How to reach a PostgreSQL server, and where in it elections are kept.
 
+use std::net::IpAddr;
 use std::time::Duration;
-
-use url::Url;
 
 use super::LeaseTable;
 use crate::store::Secret;
+use crate::store::slot::CONNECT_TIMEOUT;
 use crate::tls::{TlsConfig, TlsError};
 
 /// Where a PostgreSQL server is, and how to use it.
@@ -21,6 +21,8 @@ pub struct PostgresConfig {
     pub(super) create_table: bool,
     pub(super) tls: Option<TlsConfig>,
     pub(super) connect_timeout: Duration,
+    pub(super) lock_timeout: Duration,
+    pub(super) application_name: String,
     pub(super) trust_empty_store: bool,
 }
 
@@ -37,7 +39,9 @@ impl PostgresConfig {
             table: LeaseTable::default(),
             create_table: true,
             tls: None,
-            connect_timeout: Duration::from_secs(1),
+            connect_timeout: CONNECT_TIMEOUT,
+            lock_timeout: Duration::from_millis(50),
+            application_name: "tenure".into(),
             trust_empty_store: false,
         }
     }
@@ -45,53 +49,34 @@ impl PostgresConfig {
     /// Reads `postgres://user[:password]@host[:port][/database][?parameters]`, where parameters are
     ///
     /// - `schema` and `table`, see [`LeaseTable`];
-    /// - `sslmode`: `disable` (the default), `require` or `verify-full`, which both verify the server's
-    ///   certificate and its name;
-    /// - `sslrootcert`: a file with the certificate authorities to believe, instead of the system's.
+    /// - `sslmode`: `disable`, `require` or `verify-full`, of which the latter two verify the server's
+    ///   certificate and its name. Default: `verify-full` with `sslrootcert`, else `disable`;
+    /// - `sslrootcert`: a file with the certificate authorities to believe, instead of the system's;
+    /// - `application_name`: what the server shows of the sessions, instead of `tenure`.
     ///
     /// # Errors
-    /// If the text is anything else, or the file can't be read. The error names the part at fault and never
-    /// shows the text, which may hold a password.
+    /// If the text is anything else, gives a parameter twice, or the file can't be read. The error names the
+    /// part at fault and never shows the text, which may hold a password.
     pub fn from_url(url: &str) -> Result<Self, PostgresConfigError> {
-        let url = Url::parse(url).map_err(PostgresConfigError::Syntax)?;
-        match url.scheme() {
-            "postgres" | "postgresql" => {}
-            scheme => return Err(PostgresConfigError::Scheme { scheme: scheme.to_owned() }),
+        super::url::parse(url)
+    }
+
+    /// Says once that a password goes where others may listen.
+    pub(super) fn warns(&self) {
+        if self.is_exposed() {
+            tracing::warn!(
+                host = ?self.host,
+                "the connection to PostgreSQL is not encrypted, and its password can be read or misused \
+                 on the way: sslmode=verify-full encrypts it"
+            );
         }
-        let host = url.host_str().filter(|host| !host.is_empty());
-        let host = decoded(host.ok_or(PostgresConfigError::NoHost)?);
-        let user = decoded(url.username());
-        if user.is_empty() {
-            return Err(PostgresConfigError::NoUser);
-        }
-        let mut config = Self::new(host.trim_matches(['[', ']']), url.port().unwrap_or(5432), user);
-        config.password = url.password().map(|password| Secret::new(decoded(password)));
-        let database = url.path().trim_start_matches('/');
-        if !database.is_empty() {
-            config.database = decoded(database);
-        }
-        let (mut schema, mut table) = (None, None);
-        let (mut encrypted, mut ca) = (false, None);
-        for (name, value) in url.query_pairs() {
-            match (&*name, &*value) {
-                ("schema", _) => schema = Some(value.into_owned()),
-                ("table", _) => table = Some(value.into_owned()),
-                ("sslmode", "disable") => encrypted = false,
-                ("sslmode", "require" | "verify-full") => encrypted = true,
-                ("sslmode", _) => {
-                    return Err(PostgresConfigError::SslMode { mode: value.into_owned() });
-                }
-                ("sslrootcert", _) => ca = Some(value.into_owned()),
-                _ => return Err(PostgresConfigError::Parameter { name: name.into_owned() }),
-            }
-        }
-        config.table = config.table.with(schema, table)?;
-        config.tls = match ca {
-            _ if !encrypted => None,
-            Some(path) => Some(TlsConfig::with_ca_file(path)?),
-            None => Some(TlsConfig::system()?),
-        };
-        Ok(config)
+    }
+
+    /// Whether a password goes unencrypted to another machine.
+    fn is_exposed(&self) -> bool {
+        let address = self.host.parse::<IpAddr>();
+        let is_here = self.host == "localhost" || address.is_ok_and(|it| it.is_loopback());
+        self.password.is_some() && self.tls.is_none() && !is_here
     }
 
     /// Sets the user's password.
@@ -125,9 +110,26 @@ impl PostgresConfig {
         self
     }
 
-    /// Sets how long opening a connection may take. Default: 1 s.
+    /// Sets how long opening a connection may take. Default: 5 s, for up to eight round trips with TLS and a
+    /// password. The candidates' request timeout may be shorter: connecting goes on when a request gives up.
+    /// After a network or a server was away, this bound can pass once more before the next attempt begins.
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect_timeout = timeout;
+        self
+    }
+
+    /// Sets how long a request may wait for a lock that others hold on the election's row, or on the table.
+    /// Default: 50 ms. Requests for all elections of a store come one after the other, so that a row which
+    /// somebody keeps locked delays the others by that long, as often as its election tries. Waits that end
+    /// with it fail as [`Locked`](crate::store::StoreErrorKind::Locked), and candidates try again.
+    pub fn lock_timeout(mut self, timeout: Duration) -> Self {
+        self.lock_timeout = timeout;
+        self
+    }
+
+    /// Sets what the server shows of the sessions, in `pg_stat_activity` for one. Default: `tenure`.
+    pub fn application_name(mut self, name: impl Into<String>) -> Self {
+        self.application_name = name.into();
         self
     }
 
@@ -140,105 +142,100 @@ impl PostgresConfig {
     }
 }
 
-fn decoded(text: &str) -> String {
-    percent_encoding::percent_decode_str(text).decode_utf8_lossy().into_owned()
-}
-
 /// Why a PostgreSQL URL or a part of a configuration was refused.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PostgresConfigError {
     /// Not a URL.
-    #[error("the PostgreSQL URL can't be read")]
+    #[error("the PostgreSQL URL can't be read; it must be {}", FORM)]
     Syntax(#[source] url::ParseError),
     /// Another scheme.
-    #[error("the PostgreSQL URL's scheme is {scheme:?}; it must be \"postgres\" or \"postgresql\"")]
-    Scheme {
-        /// The scheme.
-        scheme: String,
-    },
+    #[error("the PostgreSQL URL's scheme must be \"postgres\" or \"postgresql\", as in {}", FORM)]
+    Scheme,
     /// No host.
-    #[error("the PostgreSQL URL names no host")]
+    #[error("the PostgreSQL URL names no host; it must be {}", FORM)]
     NoHost,
     /// No user.
-    #[error("the PostgreSQL URL names no user")]
+    #[error("the PostgreSQL URL names no user; it must be {}", FORM)]
     NoUser,
+    /// A password, most likely, in which a character is not escaped.
+    #[error(
+        "the PostgreSQL URL has an \"@\" after its \"?\"; write these as %40 and %3F in a user's name, a \
+         password or a value"
+    )]
+    At,
+    /// Something that other programs know, and this store has not.
+    #[error("the PostgreSQL URL has {what}, which is not supported; {instead}")]
+    Unsupported {
+        /// The part.
+        what: &'static str,
+        /// What to do.
+        instead: &'static str,
+    },
     /// An unknown parameter.
     #[error(
-        "the PostgreSQL URL has a parameter {name:?}; known are \"schema\", \"table\", \"sslmode\" and \
-         \"sslrootcert\""
+        "the PostgreSQL URL has an unknown parameter; known are \"schema\", \"table\", \"sslmode\", \
+         \"sslrootcert\" and \"application_name\""
     )]
-    Parameter {
+    Parameter,
+    /// The same parameter more than once.
+    #[error(
+        "the PostgreSQL URL has the parameter {name:?} twice; which of them counts is not for us to say"
+    )]
+    Twice {
         /// Its name.
-        name: String,
+        name: &'static str,
     },
     /// Encryption that protects from nobody, or an unknown word.
-    #[error("the sslmode is {mode:?}; it must be \"disable\", \"require\" or \"verify-full\"")]
-    SslMode {
-        /// What was given.
-        mode: String,
-    },
+    #[error("the sslmode must be \"disable\", \"require\" or \"verify-full\"")]
+    SslMode,
+    /// Authorities to believe, and no encryption.
+    #[error(
+        "the PostgreSQL URL has sslmode=disable and a \"sslrootcert\", which contradict each other; \
+         sslmode=verify-full encrypts"
+    )]
+    Contradiction,
     /// A name that can't be used.
-    #[error("the {what} is {name:?}; it must have 1 to {most} bytes, and none of ' \\ $ and zero")]
+    #[error(
+        "the {what} has {bytes} bytes; it must have 1 to {most}, and none of them may be ' \\ $ or zero"
+    )]
     Name {
         /// Which name.
         what: &'static str,
-        /// What was given.
-        name: String,
+        /// How many bytes it has. The name itself is not shown: it may be a part of a broken URL.
+        bytes: usize,
         /// The most bytes.
         most: usize,
     },
     /// TLS can't be set up.
     #[error("TLS can't be set up for the PostgreSQL URL")]
     Tls(#[from] TlsError),
+    /// The authorities to believe can't be read. The path is not shown: it may be a part of a broken URL.
+    #[error(
+        "the file that \"sslrootcert\" names in the PostgreSQL URL can't be read: TLS can't be set up"
+    )]
+    Authorities(#[source] std::io::Error),
 }
+
+/// What a URL looks like.
+const FORM: &str = "postgres://user:password@host:5432/database";
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn reads_every_part_of_a_url() {
-        let url = "postgres://me:p%40ss@example.org:7000/my%20db?schema=ops&table=leads";
-        let config = PostgresConfig::from_url(url).unwrap();
-        assert_eq!((&*config.host, config.port), ("example.org", 7000));
-        assert_eq!((&*config.user, &*config.database), ("me", "my db"));
-        assert_eq!(config.password.as_ref().map(Secret::reveal), Some("p@ss"));
-        assert_eq!(config.table, LeaseTable::new("ops", "leads").unwrap());
-        assert!(!format!("{config:?}").contains("p@ss"));
-        let config = PostgresConfig::from_url("postgresql://app@[::1]").unwrap();
-        assert_eq!((&*config.host, config.port, &*config.database), ("::1", 5432, "app"));
-        assert!(config.tls.is_none() && config.create_table);
-    }
-
-    #[test]
-    fn errors_name_the_part_and_hide_the_rest() {
-        for (url, expected) in [
-            ("postgres//x", "the PostgreSQL URL can't be read"),
-            (
-                "mysql://u:hush@h",
-                "the PostgreSQL URL's scheme is \"mysql\"; it must be \"postgres\" or \"postgresql\"",
-            ),
-            ("postgres://", "the PostgreSQL URL names no host"),
-            ("postgres://h/db", "the PostgreSQL URL names no user"),
-            (
-                "postgres://u:hush@h?table=it's",
-                "the table is \"it's\"; it must have 1 to 48 bytes, and none of ' \\ $ and zero",
-            ),
-            (
-                "postgres://u:hush@h?sslmode=prefer",
-                "the sslmode is \"prefer\"; it must be \"disable\", \"require\" or \"verify-full\"",
-            ),
-            (
-                "postgres://u:hush@h?sslmode=require&sslrootcert=/no/such",
-                "TLS can't be set up for the PostgreSQL URL",
-            ),
+    fn passwords_in_the_clear_to_other_machines_are_seen() {
+        for (url, is_exposed) in [
+            ("postgres://u:p@db.example.org", true),
+            ("postgres://u:p@10.0.0.7", true),
+            ("postgres://u@db.example.org", false),
+            ("postgres://u:p@127.0.0.2", false),
+            ("postgres://u:p@[::1]", false),
+            ("postgres://u:p@localhost", false),
+            ("postgres://u:p@db.example.org?sslmode=verify-full", false),
         ] {
-            let error = PostgresConfig::from_url(url).unwrap_err();
-            assert_eq!(error.to_string(), expected);
-            assert!(!format!("{error:?}").contains("hush"));
+            assert_eq!(PostgresConfig::from_url(url).unwrap().is_exposed(), is_exposed, "{url}");
         }
-        let error = PostgresConfig::from_url("postgres://u:hush@h?timeout=3").unwrap_err();
-        assert!(error.to_string().contains("\"timeout\"; known are"), "{error}");
     }
 }

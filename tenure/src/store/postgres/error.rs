@@ -22,15 +22,21 @@ const UNDEFINED_TABLE: &str = "42P01";
 const ADMIN_SHUTDOWN: &str = "57P01";
 const CRASH_SHUTDOWN: &str = "57P02";
 const IDLE_SESSION_TIMEOUT: &str = "57P05";
+/// What was prepared on a connection is gone, or there already: only something in between does that.
+const UNKNOWN_STATEMENT: &str = "26000";
+const DUPLICATE_STATEMENT: &str = "42P05";
+const LOCK_NOT_AVAILABLE: &str = "55P03";
 const CANNOT_CONNECT_NOW: &str = "57P03";
 /// "Feature not supported": a plan that was made for what has been replaced meanwhile.
 const OUTDATED_PLAN: &str = "0A000";
 /// Raised by the functions themselves if the server does not write its log to disk.
 const FSYNC_IS_OFF: &str = "TN001";
-/// Raised by the functions for advisory locks in a session that is not theirs.
+/// Raised by the functions in a session that is not the one in which the connection began.
 const OTHER_SESSION: &str = "TN002";
 /// Raised by a plain statement that had to wait for its row.
 const LATE: &str = "TN003";
+/// Raised by the functions where a row is there, and this user is not shown it.
+const HIDDEN: &str = "TN004";
 
 pub(super) fn failed(config: &PostgresConfig, error: &Error) -> StoreError {
     match error.as_db_error() {
@@ -75,8 +81,24 @@ fn refused(config: &PostgresConfig, error: &DbError) -> StoreError {
     let (kind, advice) = match error.code().code() {
         INVALID_PASSWORD | INVALID_AUTHORIZATION => (Kind::Authentication, None),
         INSUFFICIENT_PRIVILEGE => {
-            let grants = config.table.grants_sql(&config.user);
-            (Kind::Permission, Some(format!("the user needs: {grants}")))
+            let grants = config.table.grants_on_tables(&config.user);
+            let advice =
+                format!("LeaseTable::grants_sql has what the user needs: {grants} And EXECUTE ..");
+            (Kind::Permission, Some(advice))
+        }
+        HIDDEN => {
+            let table = config.table.object("");
+            let advice =
+                format!("the user needs a policy on {table} and its history that shows all rows");
+            (Kind::Permission, Some(advice))
+        }
+        LOCK_NOT_AVAILABLE => {
+            let within = config.lock_timeout;
+            let advice = format!(
+                "others have kept the election's row or the table locked for longer than the \
+                 lock_timeout of {within:?}"
+            );
+            (Kind::Locked, Some(advice))
         }
         UNDEFINED_DATABASE => (Kind::Missing, None),
         UNDEFINED_TABLE | UNDEFINED_FUNCTION | UNDEFINED_SCHEMA => {
@@ -87,12 +109,32 @@ fn refused(config: &PostgresConfig, error: &DbError) -> StoreError {
         READ_ONLY => (Kind::NotPrimary, None),
         ADMIN_SHUTDOWN | CRASH_SHUTDOWN | IDLE_SESSION_TIMEOUT => (Kind::Disconnected, None),
         CANNOT_CONNECT_NOW => (Kind::Unreachable, None),
-        OTHER_SESSION => (Kind::Pooler, Some("connect to the server itself".into())),
+        OTHER_SESSION | UNKNOWN_STATEMENT | DUPLICATE_STATEMENT => {
+            let advice = "a pooler in between hands out sessions; connect to the server itself";
+            (Kind::Pooler, Some(advice.into()))
+        }
         FSYNC_IS_OFF => (Kind::NotDurable, Some("set fsync to on".into())),
         _ => (Kind::Refused, None),
     };
     let advice = advice.map_or_else(String::new, |advice| format!("; {advice}"));
     StoreError::new(kind, format!("{} ({}){advice}", error.message(), error.code().code()))
+}
+
+/// Where the table could not be made: what somebody with more rights has to do.
+pub(super) fn not_made(config: &PostgresConfig, error: &Error) -> StoreError {
+    let failed = failed(config, error);
+    if failed.kind() != StoreErrorKind::Permission {
+        return failed;
+    }
+    let said = error.as_db_error().map_or("", DbError::message);
+    let said: String = said.chars().take(100).collect();
+    let detail = format!(
+        "{said}; the table is to be made first, by somebody who may: LeaseTable::schema_sql has the \
+         statements, LeaseTable::advisory_sql what advisory locks need besides, and LeaseTable::grants_sql \
+         what {:?} needs then",
+        config.user
+    );
+    StoreError::new(StoreErrorKind::Permission, detail)
 }
 
 /// Whether that error says that the statement was undone, since it had to wait.
@@ -113,6 +155,8 @@ pub(super) fn is_fatal(error: &Error) -> bool {
                 | CRASH_SHUTDOWN
                 | IDLE_SESSION_TIMEOUT
                 | OTHER_SESSION
+                | UNKNOWN_STATEMENT
+                | DUPLICATE_STATEMENT
                 | OUTDATED_PLAN
         )
     })

@@ -5,19 +5,23 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
-use tokio_postgres::{Notification, SimpleQueryMessage};
+use futures_util::FutureExt;
+use tokio_postgres::{Error, Notification, SimpleQueryRow};
 use tokio_util::sync::CancellationToken;
 
-use super::advisory::{self, Gate};
+use super::advisory::Gate;
 use super::call::Statements;
-use super::error::failed;
-use super::session::Session;
+use super::distance::Distance;
+use super::error::{failed, not_made};
+use super::presence::{self, Presence};
+use super::session::{Session, number, rows};
 use super::table::quoted;
 use super::wakeup::Listeners;
 use super::{LeaseTable, PostgresConfig};
 use crate::runtime::Runtime;
-use crate::store::slot::{Connection, Slot, in_time};
+use crate::store::slot::{Connection, Slot};
 use crate::store::{StoreError, StoreErrorKind};
 
 pub(super) struct Link {
@@ -35,7 +39,12 @@ pub(super) struct Live {
     pub(super) session: Session,
     /// The server's, which can't change as long as a session with a primary lasts.
     pub(super) identity: String,
+    /// The process that told it.
+    pub(super) backend: String,
     pub(super) statements: Statements,
+    /// A renewal over it was answered, which has compared the server with the history of the table.
+    pub(super) has_compared: AtomicBool,
+    pub(super) distance: Distance,
     /// The name under which the session was let through the gate, if there is one.
     pub(super) admitted: String,
 }
@@ -46,46 +55,72 @@ impl Link {
         gate: Option<Gate>,
         runtime: Arc<dyn Runtime>,
     ) -> Self {
+        config.warns();
         let (requests, listening) = (Slot::default(), Slot::default());
         Self { config, gate, runtime, listeners: Arc::default(), requests, listening }
     }
 
     /// The connection for requests, opened anew if there is none.
-    pub(super) async fn live(&self) -> Result<Arc<Live>, StoreError> {
-        self.requests.get(&*self.runtime, self.config.connect_timeout, || self.connect()).await
+    pub(super) async fn live(self: &Arc<Self>) -> Result<Arc<Live>, StoreError> {
+        let (link, within) = (Arc::clone(self), self.config.connect_timeout);
+        let connect = || async move { link.connect().await }.boxed();
+        self.requests.get(&self.runtime, within, connect).await
     }
 
     /// The connection on which wake-ups arrive. It ends with that for requests: a network that lets no
     /// reply through lets no wake-up through either, and nobody would notice.
-    pub(super) async fn listening(&self) -> Result<Arc<Session>, StoreError> {
+    pub(super) async fn listening(self: &Arc<Self>) -> Result<Arc<Session>, StoreError> {
         let live = self.live().await?;
-        let within = self.config.connect_timeout;
-        self.listening.get(&*self.runtime, within, || self.listen(&live)).await
+        let (link, within) = (Arc::clone(self), self.config.connect_timeout);
+        let connect = || async move { link.listen(&live).await }.boxed();
+        self.listening.get(&self.runtime, within, connect).await
     }
 
+    /// Opens a connection for requests, in two round trips after the protocol's own: what sort of server and
+    /// table there is, and then whatever relies on that.
     async fn connect(&self) -> Result<Live, StoreError> {
+        let (table, with_locks) = (&self.config.table, self.gate.is_some());
         let session = self.open(CancellationToken::new(), |_| {}).await?;
         // Whatever else may fail: it is of no use half way.
         let half_way = session.dead.clone().drop_guard();
-        let table = &self.config.table;
-        let sql = || table.schema_sql();
-        self.make_or_know(&session, "_version", LeaseTable::VERSION, sql).await?;
-        let mut admitted = String::new();
-        if let Some(gate) = &self.gate {
-            let (known, sql) = (LeaseTable::ADVISORY_VERSION, || table.advisory_sql());
-            self.make_or_know(&session, "_locked_version", known, sql).await?;
-            admitted = gate.admit(&self.config, &*self.runtime, &session).await?;
-        }
-        let client = &session.client;
-        let identity = format!("SELECT {}()", table.object("_identity"));
-        let prepared = async {
-            let identity = client.query_one(&identity, &[]).await?.try_get(0)?;
-            Ok((identity, Statements::prepare(client, self.gate.is_some(), table).await?))
+        let (admitted, settings) = match &self.gate {
+            Some(_) => Gate::name(&*self.runtime)?,
+            None => Default::default(),
         };
-        let prepared = prepared.await;
-        let (identity, statements) = prepared.map_err(|error| failed(&self.config, &error))?;
+        let query = presence::query(table, with_locks);
+        let (backend, rows) = session.set_up(&self.config, &settings, &query).await?;
+        self.make_or_find(&session, &Presence::read(&rows)?).await?;
+        let handover = async {
+            if let Some(gate) = &self.gate {
+                session.client.simple_query(&gate.retake(table, backend)).await?;
+            }
+            Ok(())
+        };
+        let (version, identity, handed, statements) = tokio::join!(
+            self.is_known(&session, [true, with_locks]),
+            self.identity(&session),
+            handover,
+            Statements::prepare(&session.client, with_locks, table)
+        );
+        version?;
+        let (identity, process) = identity?;
+        let fails = |error: Error| failed(&self.config, &error);
+        handed.map_err(fails)?;
+        let statements = statements.map_err(fails)?;
+        if let Some(gate) = &self.gate {
+            gate.admitted(backend);
+        }
         half_way.disarm();
-        Ok(Live { session, identity, statements, admitted })
+        let (has_compared, distance) = (AtomicBool::new(false), Distance::default());
+        Ok(Live {
+            session,
+            identity,
+            backend: process,
+            statements,
+            has_compared,
+            distance,
+            admitted,
+        })
     }
 
     async fn open(
@@ -93,68 +128,83 @@ impl Link {
         dead: CancellationToken,
         heard: impl Fn(&Notification) + Send + 'static,
     ) -> Result<Session, StoreError> {
-        let session = Session::open(&self.config, &*self.runtime, dead, heard).await?;
-        // Ends what was spawned, if the caller loses patience too.
-        let half_way = session.dead.clone().drop_guard();
-        if self.gate.is_some() {
-            // Before any setting is changed: it might be everybody's.
-            advisory::is_direct(&self.config, &session).await?;
-        }
-        session.set_up(&self.config).await?;
-        half_way.disarm();
-        Ok(session)
+        Session::open(&self.config, &*self.runtime, dead, heard).await
     }
 
-    /// Makes what `sql` makes, unless it is there, in the version that this store knows.
-    async fn make_or_know(
-        &self,
-        session: &Session,
-        version: &str,
-        known: i32,
-        sql: impl Fn() -> String,
-    ) -> Result<(), StoreError> {
-        let mut found = self.version(session, version).await;
-        let is_missing = |error: &StoreError| error.kind() == StoreErrorKind::Missing;
-        let table = self.config.table.object("");
-        if found.as_ref().is_err_and(is_missing) && self.config.create_table {
-            // One transaction, one after the other: IF NOT EXISTS alone is no protection.
-            let sql = format!(
-                "SELECT pg_advisory_xact_lock(hashtext('{}')); {}",
-                self.config.table.channel(),
-                sql()
-            );
-            let made = session.client.batch_execute(&sql).await;
-            made.map_err(|error| failed(&self.config, &error))?;
-            tracing::info!(%table, "made the lease table, or what it lacked");
-            found = self.version(session, version).await;
+    /// Makes what is missing, if that is wanted, and where nothing is in the way.
+    async fn make_or_find(&self, session: &Session, there: &Presence) -> Result<(), StoreError> {
+        let table = &self.config.table;
+        if self.config.create_table {
+            there.is_ours()?;
         }
-        let found = found?;
-        if found != known {
-            let detail = format!("{table} has version {found}; this store knows {known}");
-            return Err(StoreError::new(StoreErrorKind::UnsupportedVersion, detail));
+        there.is_whole(table)?;
+        let Some(missing) = &there.missing else { return Ok(()) };
+        if !self.config.create_table {
+            let detail = format!(
+                "{} is not whole (LeaseTable::schema_sql has the statements that make it, and \
+                 LeaseTable::advisory_sql what advisory locks need besides): no {missing}",
+                table.object("")
+            );
+            return Err(StoreError::new(StoreErrorKind::Missing, detail));
+        }
+        // Not over what another version has made.
+        self.is_known(session, there.tells_version).await?;
+        let of_locks = if self.gate.is_some() { table.advisory_sql() } else { String::new() };
+        // One transaction, one after the other: IF NOT EXISTS alone is no protection.
+        let sql = format!(
+            "SELECT set_config('lock_timeout', '0', true), pg_advisory_xact_lock(hashtext('{}')); {} {of_locks}",
+            table.channel(),
+            table.schema_sql()
+        );
+        let made = session.client.batch_execute(&sql).await;
+        made.map_err(|error| not_made(&self.config, &error))?;
+        tracing::info!(table = table.object(""), "made the lease table, or what it lacked");
+        Ok(())
+    }
+
+    /// Whether the table, and the functions of the locks, have the version that this store knows; as far as they
+    /// are asked.
+    async fn is_known(&self, session: &Session, asked: [bool; 2]) -> Result<(), StoreError> {
+        let table = &self.config.table;
+        let known =
+            [("_version", LeaseTable::VERSION), ("_locked_version", LeaseTable::ADVISORY_VERSION)];
+        let known: Vec<_> = known.iter().zip(asked).filter(|(_, asked)| *asked).collect();
+        let calls: Vec<_> =
+            known.iter().map(|((of, _), _)| format!("{}()", table.object(of))).collect();
+        if calls.is_empty() {
+            return Ok(());
+        }
+        let row = self.row(session, &format!("SELECT {}", calls.join(", "))).await?;
+        for (index, ((_, known), _)) in known.into_iter().enumerate() {
+            let found: Option<i32> = number(&row, index);
+            if found != Some(*known) {
+                let found = found.map_or_else(|| "none".to_owned(), |found| found.to_string());
+                let table = table.object("");
+                let detail = format!("{table} has version {found}; this store knows {known}");
+                return Err(StoreError::new(StoreErrorKind::UnsupportedVersion, detail));
+            }
         }
         Ok(())
     }
 
-    /// The version that this function tells, if it and the table are there.
-    async fn version(&self, session: &Session, function: &str) -> Result<i32, StoreError> {
+    /// The server's identity, and the process that tells it.
+    async fn identity(&self, session: &Session) -> Result<(String, String), StoreError> {
         let table = &self.config.table;
-        let (leases, history) = (table.object(""), table.object("_history"));
-        let sql = format!(
-            "SELECT {}(), to_regclass('{leases}') IS NULL OR to_regclass('{history}') IS NULL",
-            table.object(function)
-        );
-        let rows = session.client.simple_query(&sql).await;
-        let rows = rows.map_err(|error| failed(&self.config, &error))?;
-        let row = rows.iter().find_map(|row| match row {
-            SimpleQueryMessage::Row(row) => Some((row.get(0)?.parse().ok()?, row.get(1)?)),
-            _ => None,
-        });
-        match row {
-            Some((version, "f")) => Ok(version),
-            Some(_) => Err(StoreError::new(StoreErrorKind::Missing, format!("no table {leases}"))),
-            None => Err(StoreError::new(StoreErrorKind::UnexpectedReply, "to the version query")),
-        }
+        let (identity, backend) = (table.object("_identity"), table.object("_backend"));
+        let row = self.row(session, &format!("SELECT {identity}(), {backend}()")).await?;
+        let column = |index| row.get(index).map(str::to_owned);
+        column(0).zip(column(1)).ok_or_else(|| {
+            StoreError::new(StoreErrorKind::UnexpectedReply, "to the question for its identity")
+        })
+    }
+
+    /// The one row of an answer.
+    async fn row(&self, session: &Session, sql: &str) -> Result<SimpleQueryRow, StoreError> {
+        let answers = session.client.simple_query(sql).await;
+        let rows = rows(answers.map_err(|error| failed(&self.config, &error))?);
+        rows.into_iter().next().ok_or_else(|| {
+            StoreError::new(StoreErrorKind::UnexpectedReply, "no row where there is always one")
+        })
     }
 
     async fn listen(&self, live: &Live) -> Result<Session, StoreError> {
@@ -170,20 +220,29 @@ impl Link {
         };
         let session = self.open(live.session.dead.child_token(), heard).await?;
         let half_way = session.dead.clone().drop_guard();
+        session.set_up(&self.config, "", "").await?;
         self.listen_to(&session, &hints).await?;
         half_way.disarm();
         Ok(session)
     }
 
     /// The same connection, on which messages to leaders arrive too. Only those who lead need it: each message
-    /// goes to all connections that listen.
-    pub(super) async fn listening_for_messages(&self) -> Result<Arc<Session>, StoreError> {
+    /// goes to all connections that listen. An inbox that goes away half way says nothing against the
+    /// connection, which others use too.
+    pub(super) async fn listening_for_messages(
+        self: &Arc<Self>,
+    ) -> Result<Arc<Session>, StoreError> {
         let session = self.listening().await?;
-        let half_way = session.dead.clone().drop_guard();
-        let inbox = self.config.table.inbox();
-        let listens = self.listen_to(&session, &inbox);
-        in_time(&*self.runtime, self.config.connect_timeout, listens).await?;
-        half_way.disarm();
+        let (inbox, within) = (self.config.table.inbox(), self.config.connect_timeout);
+        tokio::select! {
+            biased;
+            listens = self.listen_to(&session, &inbox) => listens?,
+            () = self.runtime.sleep_until(self.runtime.now() + within) => {
+                session.dead.cancel();
+                let detail = format!("no answer to LISTEN within {within:?}");
+                return Err(StoreError::new(StoreErrorKind::Timeout, detail));
+            }
+        }
         Ok(session)
     }
 

@@ -2,8 +2,8 @@
 //!
 //! The row outlives its lease, so its token does; time is the server's own, and a reading that is older than
 //! what it is compared with decides nothing.
-//! Needs PostgreSQL 12 or later, and a connection to the primary itself: a pooler in between takes
-//! wake-ups away, and settings that durability rests on.
+//! Needs PostgreSQL 12 or later, and a connection to the primary itself: a pooler in between, which hands
+//! out sessions, is refused.
 //!
 //! **Not guaranteed**: promises that rest on the store's durability (A1, G6) hold as far as the server
 //! keeps what it acknowledged. A restart, a promotion or a restored backup is noticed by the server's
@@ -26,12 +26,17 @@
 mod advisory;
 mod call;
 mod config;
+mod distance;
+mod encryption;
 mod error;
 mod link;
+mod pending;
+mod presence;
 mod reply;
 mod session;
 mod store;
 mod table;
+mod url;
 mod usual;
 mod wakeup;
 

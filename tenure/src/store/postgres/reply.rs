@@ -18,6 +18,8 @@ struct Answer<'a> {
     who: Option<&'a [u8]>,
     called: Option<&'a [u8]>,
     tells: Option<&'a [u8]>,
+    lasts: Option<i64>,
+    declared: Option<i64>,
 }
 
 /// Reads a function's answer to a request.
@@ -42,6 +44,8 @@ fn answer(row: &Row) -> Result<Answer<'_>, tokio_postgres::Error> {
         who: column(row, 3)?,
         called: column(row, 4)?,
         tells: column(row, 5)?,
+        lasts: column(row, 6)?,
+        declared: column(row, 7)?,
     })
 }
 
@@ -52,6 +56,9 @@ fn decode(request: &Request, answer: Answer<'_>) -> Result<Reply, StoreError> {
             .zip(duration(answer.micros))
             .map(|(token, wait)| Reply::Granted { token, wait }),
         "held" => incumbent(answer).map(Reply::Held),
+        "refused" => duration(answer.lasts)
+            .zip(duration(answer.declared))
+            .map(|(ttl, declared)| Reply::Refused { ttl, quarantine: Some(declared) }),
         "stale" => token(answer.last).map(|last| Reply::Stale { last }),
         "renewed" => Some(Reply::Renewed),
         // 0 is no token, and stands for none.
@@ -71,7 +78,9 @@ fn incumbent(answer: Answer<'_>) -> Option<Incumbent> {
     let holder = HolderId::from_bits(u128::from_be_bytes(answer.who?.try_into().ok()?));
     let name = String::from_utf8_lossy(answer.called?);
     let metadata = Bytes::copy_from_slice(answer.tells?);
-    Some(Incumbent::new(token(answer.last)?, holder, name, metadata, duration(answer.micros)?))
+    let remaining = duration(answer.micros)?;
+    let incumbent = Incumbent::new(token(answer.last)?, holder, name, metadata, remaining);
+    Some(incumbent.with_ttl(duration(answer.lasts)?))
 }
 
 fn number(number: Option<i64>) -> Option<u64> {
@@ -115,12 +124,15 @@ mod tests {
             who: Some(&who),
             called: Some(b"worker"),
             tells: Some(b""),
+            lasts: Some(30),
+            declared: None,
         };
         let Reply::Held(incumbent) = decode(&Request::Observe, held).unwrap() else {
             panic!("held")
         };
         assert_eq!((incumbent.token.get(), incumbent.holder), (7, HOLDER));
         assert_eq!((&*incumbent.name, incumbent.remaining), ("worker", Duration::from_micros(9)));
+        assert_eq!(incumbent.ttl, Duration::from_micros(30));
         let superseded = Answer { last: Some(0), ..named("superseded") };
         assert_eq!(decode(&renew(), superseded).unwrap(), Reply::Superseded { last: None });
         for (field, damaged) in [
@@ -129,6 +141,7 @@ mod tests {
             ("last", Answer { last: Some(0), ..held }),
             ("micros", Answer { micros: Some(-1), ..held }),
             ("micros", Answer { micros: None, ..held }),
+            ("lasts", Answer { lasts: None, ..held }),
         ] {
             let error = decode(&Request::Observe, damaged).unwrap_err();
             assert_eq!(error.kind(), StoreErrorKind::UnexpectedReply, "{field}");

@@ -3,42 +3,71 @@
 //! The client library is used for its protocol alone: it does not connect, reconnect, retry or wait.
 
 use std::future::poll_fn;
+use std::io;
+use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures_util::FutureExt;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncReadExt, duplex};
 use tokio_postgres::config::SslMode;
 use tokio_postgres::error::DbError;
-use tokio_postgres::{AsyncMessage, Client, NoTls, Notification, SimpleQueryMessage};
+use tokio_postgres::{
+    AsyncMessage, Client, NoTls, Notification, SimpleQueryMessage, SimpleQueryRow,
+};
 use tokio_util::sync::CancellationToken;
 
-use super::PostgresConfig;
 use super::error::failed;
+use super::{PostgresConfig, encryption};
 use crate::runtime::{Connection, Runtime};
 use crate::store::{StoreError, StoreErrorKind};
-use crate::tls::TlsConfig;
 
 /// The oldest server that the functions are written for.
 const OLDEST: u32 = 12;
 
 /// What the session must not leave to settings of the server, the database or the user:
 ///
-/// - each statement of a function sees what others committed before it, and may write;
+/// - each statement of a function sees what others committed before it;
 /// - a commit is acknowledged when it is on disk, and with the synchronous standbys if there are any;
 /// - the server says so when it gave up waiting for them;
-/// - a backend whose client has gone does not wait for locks for ever, if the server can notice that: from
-///   version 14 on, and not on every system.
-const SETTINGS: &str = "
-    SET default_transaction_isolation TO 'read committed';
-    SET default_transaction_read_only TO off;
-    SET search_path TO pg_catalog;
-    SET client_min_messages TO warning;
-    SELECT set_config('synchronous_commit', 'on', false)
-        WHERE current_setting('synchronous_commit') <> 'remote_apply';
-    DO $$ BEGIN PERFORM set_config('client_connection_check_interval', '1s', false);
-        EXCEPTION WHEN OTHERS THEN NULL; END $$;
-    SELECT current_setting('server_version_num'), pg_is_in_recovery()";
+/// - a statement does not wait for a lock for long, since all that come after it wait with it;
+/// - a backend whose client has gone is not at work for ever, if the server can notice that: from version 14
+///   on, and not on every system.
+///
+/// Nothing is set unless the process that carries this out is the one that the server told of when the
+/// connection began. A pooler tells of itself there, and has sessions that it hands out to whoever needs one.
+///
+/// All of it is one message, and so one round trip, and one session also behind a pooler.
+const SET_UP: &str = "
+    DO $body$ BEGIN
+        IF pg_catalog.pg_backend_pid() OPERATOR(pg_catalog.=) {pid} THEN
+            PERFORM pg_catalog.set_config('search_path', 'pg_catalog', false);
+            PERFORM set_config('default_transaction_isolation', 'read committed', false);
+            PERFORM set_config('client_min_messages', 'warning', false);
+            PERFORM set_config('lock_timeout', '{lock_timeout}', false);
+            IF current_setting('synchronous_commit') <> 'remote_apply' THEN
+                PERFORM set_config('synchronous_commit', 'on', false);
+            END IF;
+            BEGIN
+                PERFORM set_config('client_connection_check_interval', '1s', false);
+            EXCEPTION WHEN OTHERS THEN NULL;
+            END;
+            {more}
+        END IF;
+    END $body$;
+    SELECT a.pid, (date_part('epoch', a.backend_start) * 1e6)::bigint,
+            current_setting('server_version_num'), pg_is_in_recovery(),
+            current_setting('default_transaction_read_only')
+        FROM pg_stat_activity AS a WHERE a.pid = pg_backend_pid();
+    {query}";
+
+/// A process of the server that serves one session. Its number is used again; with its start, it is not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Backend {
+    pub(super) pid: i32,
+    /// Microseconds since 1970.
+    pub(super) started: i64,
+}
 
 /// A connection that was working when last seen.
 pub(super) struct Session {
@@ -46,6 +75,8 @@ pub(super) struct Session {
     /// Cancelled once the connection is known or suspected to be of no more use.
     pub(super) dead: CancellationToken,
     unreplicated: Arc<AtomicBool>,
+    /// The process that the server told of when the connection began.
+    pid: i32,
 }
 
 impl Session {
@@ -59,14 +90,17 @@ impl Session {
     ) -> Result<Self, StoreError> {
         let PostgresConfig { host, port, .. } = config;
         let mut stream = runtime.connect(host, *port).await.map_err(|error| {
-            StoreError::new(StoreErrorKind::Unreachable, format!("{host}:{port}"))
-                .with_source(error)
+            let detail = format!("{host}:{port}: {}", why(&error));
+            StoreError::new(StoreErrorKind::Unreachable, detail).with_source(error)
         })?;
         if let Some(tls) = &config.tls {
-            stream = encrypted(host, stream, tls).await?;
+            stream = encryption::begin(host, stream, tls).await?;
         }
         let mut settings = tokio_postgres::Config::new();
-        settings.user(&config.user).dbname(&config.database).application_name("tenure");
+        settings
+            .user(&config.user)
+            .dbname(&config.database)
+            .application_name(&config.application_name);
         // Of the library's own TLS: the stream is encrypted already, or shall not be.
         settings.ssl_mode(SslMode::Disable);
         if let Some(password) = &config.password {
@@ -77,13 +111,51 @@ impl Session {
         let unreplicated = Arc::new(AtomicBool::new(false));
         let driven = drive(connection, dead.clone(), heard, Arc::clone(&unreplicated));
         runtime.spawn(driven.boxed());
-        Ok(Self { client, dead, unreplicated })
+        let half_way = dead.clone().drop_guard();
+        let pid = told(&client).await?;
+        half_way.disarm();
+        Ok(Self { client, dead, unreplicated, pid })
     }
 
-    /// Sees to the settings, and to what kind of server it is.
-    pub(super) async fn set_up(&self, config: &PostgresConfig) -> Result<(), StoreError> {
-        let told = self.client.simple_query(SETTINGS).await;
-        is_fit(&told.map_err(|error| failed(config, &error))?)
+    /// Sees to the settings, and to what kind of server it is, unless there is a pooler in between. Who needs
+    /// more in the session says it in PL/pgSQL; who asks more in the same round trip gets the rows.
+    pub(super) async fn set_up(
+        &self,
+        config: &PostgresConfig,
+        more: &str,
+        query: &str,
+    ) -> Result<(Backend, Vec<SimpleQueryRow>), StoreError> {
+        let sql = SET_UP
+            .replace("{pid}", &self.pid.to_string())
+            .replace("{lock_timeout}", &config.lock_timeout.as_millis().max(1).to_string())
+            .replace("{more}", more)
+            .replace("{query}", query);
+        let answers =
+            self.client.simple_query(&sql).await.map_err(|error| failed(config, &error))?;
+        let mut rows = rows(answers);
+        let first = if rows.is_empty() { None } else { Some(rows.remove(0)) };
+        let unexpected = || StoreError::new(StoreErrorKind::UnexpectedReply, "to the first query");
+        let first = first.ok_or_else(unexpected)?;
+        let pid: i32 = number(&first, 0).ok_or_else(unexpected)?;
+        if pid != self.pid {
+            let detail = format!(
+                "the session is served by process {pid}, and the connection began with {}; connect to \
+                 the server itself",
+                self.pid
+            );
+            return Err(StoreError::new(StoreErrorKind::Pooler, detail));
+        }
+        is_known(number(&first, 2).ok_or_else(unexpected)?)?;
+        if first.get(3) != Some("f") {
+            return Err(StoreError::new(StoreErrorKind::NotPrimary, "it is in recovery"));
+        }
+        if first.get(4) != Some("off") {
+            let detail = "default_transaction_read_only is on for this user, database or server, and \
+                leases are written: set it to off for a user of their own (ALTER ROLE .. SET ..)";
+            return Err(StoreError::new(StoreErrorKind::Refused, detail));
+        }
+        let started = number(&first, 1).ok_or_else(unexpected)?;
+        Ok((Backend { pid, started }, rows))
     }
 
     /// Whether an answer that has come says what it seems to say.
@@ -100,21 +172,43 @@ impl Session {
     }
 }
 
-/// The server's version, and whether it is a standby, are the last that it answers to [`SETTINGS`]. A
-/// primary does not become a standby without ending its connections.
-fn is_fit(answers: &[SimpleQueryMessage]) -> Result<(), StoreError> {
-    let last = answers.iter().rev().find_map(|answer| match answer {
-        SimpleQueryMessage::Row(row) => Some((row.get(0)?.parse::<u32>().ok()?, row.get(1)?)),
+/// The process that the server told of when the connection began. The client library keeps that number to
+/// itself, but not what it would send to cancel a request.
+async fn told(client: &Client) -> Result<i32, StoreError> {
+    let (mut ours, theirs) = duplex(1024);
+    // Length, code, process; a secret follows.
+    let mut request = [0; 12];
+    let written = client.cancel_token().cancel_query_raw(theirs, NoTls).await;
+    if written.is_err() || ours.read_exact(&mut request).await.is_err() {
+        let detail = "no process to cancel";
+        return Err(StoreError::new(StoreErrorKind::UnexpectedReply, detail));
+    }
+    let [_, _, _, _, _, _, _, _, pid @ ..] = request;
+    Ok(i32::from_be_bytes(pid))
+}
+
+/// What the library's error for a connection that did not come about amounts to.
+fn why(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::ConnectionRefused => "refused; nothing listens there".into(),
+        io::ErrorKind::TimedOut => "no answer".into(),
+        // What the system refuses has its number; what looks up names has not.
+        _ if error.raw_os_error().is_none() => format!("the name was not found ({error})"),
+        _ => error.to_string(),
+    }
+}
+
+/// The rows among the answers to a simple query, of all statements.
+pub(super) fn rows(answers: Vec<SimpleQueryMessage>) -> Vec<SimpleQueryRow> {
+    let rows = answers.into_iter().filter_map(|answer| match answer {
+        SimpleQueryMessage::Row(row) => Some(row),
         _ => None,
     });
-    let Some((version, standby)) = last else {
-        return Err(StoreError::new(StoreErrorKind::UnexpectedReply, "to the first query"));
-    };
-    is_known(version)?;
-    if standby != "f" {
-        return Err(StoreError::new(StoreErrorKind::NotPrimary, "it is in recovery"));
-    }
-    Ok(())
+    rows.collect()
+}
+
+pub(super) fn number<T: FromStr>(row: &SimpleQueryRow, index: usize) -> Option<T> {
+    row.try_get(index).ok()??.parse().ok()
 }
 
 fn is_known(version: u32) -> Result<(), StoreError> {
@@ -124,33 +218,6 @@ fn is_known(version: u32) -> Result<(), StoreError> {
         return Err(StoreError::new(StoreErrorKind::UnsupportedVersion, detail));
     }
     Ok(())
-}
-
-/// Asks for encryption in the protocol's own way. The server says yes or no in one byte, and nothing that
-/// it sends besides may be read as if it had come encrypted.
-async fn encrypted(
-    host: &str,
-    mut stream: Connection,
-    tls: &TlsConfig,
-) -> Result<Connection, StoreError> {
-    const SSL_REQUEST: [u8; 8] = [0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f];
-    let mut answer = [0];
-    let asked = async {
-        stream.write_all(&SSL_REQUEST).await?;
-        stream.flush().await?;
-        stream.read_exact(&mut answer).await
-    };
-    if let Err(error) = asked.await {
-        let detail = "while asking for TLS";
-        return Err(StoreError::new(StoreErrorKind::Disconnected, detail).with_source(error));
-    }
-    match answer {
-        [b'S'] => tls.connect(host, stream).await.map_err(|error| {
-            StoreError::new(StoreErrorKind::Tls, error.to_string()).with_source(error)
-        }),
-        [b'N'] => Err(StoreError::new(StoreErrorKind::Tls, "the server does not offer it")),
-        _ => Err(StoreError::new(StoreErrorKind::UnexpectedReply, "to the question for TLS")),
-    }
 }
 
 /// Moves bytes until the connection ends or is condemned.

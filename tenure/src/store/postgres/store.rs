@@ -8,10 +8,10 @@ use futures_core::Stream;
 use super::call::micros;
 use super::error::{failed, is_fatal};
 use super::link::Link;
+use super::pending::Pending;
 use super::{PostgresConfig, wakeup};
 use crate::Token;
 use crate::runtime::{Runtime, TokioRuntime};
-use crate::store::slot::Answered;
 use crate::store::{
     Hint, Key, Message, Reply, Request, Store, StoreError, StoreErrorKind, StoreTraits,
 };
@@ -23,6 +23,9 @@ use crate::store::{
 /// Requests on the connection are carried out one after the other, each with a commit of its own.
 #[derive(Clone, Debug)]
 pub struct Postgres(Arc<Link>);
+
+/// The most rows that the function deletes.
+const PURGED_AT_ONCE: u64 = 1000;
 
 impl Postgres {
     /// A store at that server. Does not connect yet.
@@ -43,13 +46,22 @@ impl Postgres {
     /// # Errors
     /// If the outcome is unknown. The user needs the right to delete from the table.
     pub async fn purge(&self, quarantine: Duration) -> Result<u64, StoreError> {
+        let mut deleted = 0;
+        loop {
+            let some = self.purge_some(quarantine).await?;
+            deleted += some;
+            if some < PURGED_AT_ONCE {
+                return Ok(deleted);
+            }
+        }
+    }
+
+    async fn purge_some(&self, quarantine: Duration) -> Result<u64, StoreError> {
         let live = self.0.live().await?;
         let sql = format!("SELECT {}($1)", self.0.config.table.object("_purge"));
-        let pending = Answered::pending(&live.session);
+        let pending = Pending::on(&live, &self.0.runtime);
         let deleted = live.session.client.query_one(&sql, &[&micros(quarantine)]).await;
-        if !deleted.as_ref().is_err_and(is_fatal) {
-            pending.yes();
-        }
+        pending.answered(deleted.as_ref().is_err_and(is_fatal));
         let deleted = deleted.and_then(|row| row.try_get::<_, i64>(0));
         let deleted = deleted.map_err(|error| {
             let error = failed(&self.0.config, &error);

@@ -1,6 +1,7 @@
 //! Where in a database elections are kept, and the statements that make that place.
 
 use super::PostgresConfigError;
+use super::presence::{FUNCTIONS, OF_LOCKS};
 
 /// The statements with the default names, as migration tools find them.
 const TEMPLATE: &str = include_str!("sql/lease_table.sql");
@@ -81,19 +82,47 @@ impl LeaseTable {
     }
 
     /// What gives a user the rights to take part in elections, and no more. It may read and write the
-    /// leases, and can't delete or change the table.
+    /// leases, and can't delete or change the table. By whoever owns the table, which
+    /// [`schema_sql`](Self::schema_sql) makes before.
     pub fn grants_sql(&self, user: &str) -> String {
-        let (schema, user) = (quoted(&self.schema), quoted(user));
+        format!("{} {}", self.grants_on_tables(user), self.executes(&FUNCTIONS, &quoted(user)))
+    }
+
+    pub(super) fn grants_on_tables(&self, user: &str) -> String {
+        let (schema, to) = (quoted(&self.schema), quoted(user));
         let (leases, history) = (self.object(""), self.object("_history"));
+        let messages = self.object("_messages");
         format!(
-            "GRANT USAGE ON SCHEMA {schema} TO {user}; \
-             GRANT SELECT, INSERT, UPDATE ON {leases}, {history} TO {user};"
+            "GRANT USAGE ON SCHEMA {schema} TO {to}; \
+             GRANT SELECT, INSERT, UPDATE ON {leases}, {history} TO {to}; \
+             GRANT SELECT, INSERT, UPDATE, DELETE ON {messages} TO {to};"
         )
+    }
+
+    /// What the user needs besides, for [`PostgresAdvisory`](super::PostgresAdvisory), where functions are
+    /// not everybody's to call. After [`advisory_sql`](Self::advisory_sql).
+    pub fn advisory_grants_sql(&self, user: &str) -> String {
+        self.executes(&OF_LOCKS, &quoted(user))
+    }
+
+    fn executes(&self, functions: &[&str], to: &str) -> String {
+        let functions: Vec<_> = functions.iter().map(|suffix| self.object(suffix)).collect();
+        format!("GRANT EXECUTE ON FUNCTION {} TO {to};", functions.join(", "))
     }
 
     /// A table, view or function by its full name, in quotes.
     pub(super) fn object(&self, suffix: &str) -> String {
-        format!("{}.{}", quoted(&self.schema), quoted(&format!("{}{suffix}", self.table)))
+        format!("{}.{}", quoted(&self.schema), quoted(&self.name_of(suffix)))
+    }
+
+    /// The schema's name, without quotes.
+    pub(super) fn schema_name(&self) -> &str {
+        &self.schema
+    }
+
+    /// The name of a table, view or function in the schema, without quotes.
+    pub(super) fn name_of(&self, suffix: &str) -> String {
+        format!("{}{suffix}", self.table)
     }
 
     /// Names this table, and no other of its database, when the lock of an election is made up.
@@ -127,7 +156,7 @@ pub(super) fn quoted(identifier: &str) -> String {
 /// What ends a string or the body of a function is not taken, although quotes would hold it elsewhere.
 fn check(what: &'static str, name: &str, most: usize) -> Result<(), PostgresConfigError> {
     if name.is_empty() || name.len() > most || name.contains(['\'', '\\', '$', '\0']) {
-        return Err(PostgresConfigError::Name { what, name: name.to_owned(), most });
+        return Err(PostgresConfigError::Name { what, bytes: name.len(), most });
     }
     Ok(())
 }
@@ -167,7 +196,7 @@ mod tests {
             LeaseTable::new("tenure", name).unwrap_err();
         }
         let error = LeaseTable::new("tenure", "x".repeat(49)).unwrap_err().to_string();
-        assert!(error.contains("1 to 48 bytes"), "{error}");
+        assert!(error.contains("has 49 bytes; it must have 1 to 48"), "{error}");
     }
 
     #[test]

@@ -10,11 +10,26 @@
 //! holder goes by. A lease that was vacant then is vacant under the lock, unless its row was changed. A token is
 //! above the row's, and no row is made here that could have been purged with a greater one.
 //!
-//! Who gets no row back has changed nothing, and does not know why. The functions tell.
+//! A grant is tied to the process that carries it out and to the table, as the function's is: either may be
+//! another by now than when the connection began.
+//!
+//! A plain grant applies only where all rules of the function are met already: the settings do not contradict
+//! the row's, the history remembers a TTL that is as long, and it does not begin in the future. The function
+//! decides the rest, contradictions of long ago too.
+//!
+//! A plain statement that finds no row has changed nothing. The function is then asked, one round trip later. That
+//! is how all acquires of a waiting candidate end, and on a slow network the request timeout may allow for one
+//! round trip alone. So a plain grant is tried only where the server is near. Elsewhere the function is asked at
+//! once: its additional work is little beside a round trip. A plain renewal nearly always finds its row, and is
+//! tried everywhere. The first renewal over a connection compares the server with the history, and only the
+//! function does that.
+
+use std::sync::atomic::Ordering;
 
 use tokio_postgres::{Client, Error, Statement};
 
 use super::LeaseTable;
+use super::link::Live;
 use crate::store::Request;
 
 const GRANT: &str = include_str!("sql/grant.sql");
@@ -34,12 +49,19 @@ impl Usual {
     }
 
     /// The statement for a request that is likely to be such a case, which takes the first few parameters of
-    /// the function's. Who asks for the first time knows no token to go by.
-    pub(super) fn of(&self, request: &Request) -> Option<&Statement> {
+    /// the function's. A candidate that asks for the first time knows no token to go by.
+    pub(super) fn of(&self, request: &Request, live: &Live) -> Option<&Statement> {
         match request {
-            Request::Acquire { seen: Some(_), .. } => Some(&self.grant),
-            Request::Renew { .. } => Some(&self.renew),
-            _ => None,
+            Request::Acquire { seen: Some(_), .. } => {
+                live.distance.is_short().then_some(&self.grant)
+            }
+            Request::Renew { .. } => {
+                live.has_compared.load(Ordering::Relaxed).then_some(&self.renew)
+            }
+            Request::Acquire { seen: None, .. }
+            | Request::Release { .. }
+            | Request::Observe
+            | Request::Notify { .. } => None,
         }
     }
 }

@@ -1,65 +1,60 @@
 //! What arrives on a connection of its own: wake-ups, and messages to the leader.
 
+use std::collections::VecDeque;
 use std::fmt::Write;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD as BASE64;
-use bytes::Bytes;
 use futures_core::Stream;
 use futures_util::StreamExt;
 use tokio::sync::broadcast;
+use tokio_postgres::types::ToSql;
 
+use super::error::failed;
 use super::link::Link;
 use crate::Token;
 use crate::store::fanout::Fanout;
-use crate::store::{Hint, Key, Message};
+use crate::store::{Hint, Key, Message, StoreError, StoreErrorKind};
 
 /// Who waits for which election, by its key as the server sends it.
 #[derive(Default)]
 pub(super) struct Listeners {
     hints: Fanout<()>,
-    inboxes: Fanout<Bytes>,
+    inboxes: Fanout<u128>,
 }
 
 const RETRY_LEAST: Duration = Duration::from_millis(100);
 const RETRY_MOST: Duration = Duration::from_secs(5);
 /// How many messages a leader may fall behind before it loses the oldest.
 const BUFFER: usize = 64;
+/// How many messages are known again if their number is said once more, as anybody may.
+const REMEMBERED: usize = 1024;
 
 impl Listeners {
     pub(super) fn wake(&self, payload: &str) {
         self.hints.bring(payload, ());
     }
 
+    /// Somebody says that a message is there, under that number.
     pub(super) fn message(&self, payload: &str) {
-        if let Some((key, sent)) = payload.split_once(' ') {
-            self.inboxes.bring(key, Bytes::copy_from_slice(sent.as_bytes()));
+        if let Some((key, number)) = payload.split_once(' ')
+            && number.len() == 32
+            && let Ok(number) = u128::from_str_radix(number, 16)
+        {
+            self.inboxes.bring(key, number);
         }
     }
 }
 
 /// A key as the server notifies of it: payloads are text without zero bytes.
-fn payload(key: &Key) -> String {
+pub(super) fn payload(key: &Key) -> String {
     let mut hex = String::with_capacity(2 * key.as_str().len());
     for byte in key.as_str().bytes() {
         // A string takes all of it.
         let _ = write!(hex, "{byte:02x}");
     }
     hex
-}
-
-/// A message, likewise.
-pub(super) fn encoded(message: &Message) -> String {
-    BASE64.encode(message.encoded())
-}
-
-/// Reads `<token> <message>`.
-fn addressed(sent: &[u8], to: Token) -> Option<Message> {
-    let space = sent.iter().position(|&byte| byte == b' ')? + 1;
-    let (token, message) = sent.split_at(space);
-    Message::addressed(&[token, &BASE64.decode(message).ok()?].concat(), to)
 }
 
 /// Something was said of an election, or may have been.
@@ -77,19 +72,69 @@ pub(super) fn hints(link: Arc<Link>, key: &Key) -> impl Stream<Item = Hint> + Se
     listen(link, payload(key), waiting, false).map(|_| Hint)
 }
 
-/// Messages to that tenure.
+/// Messages to that tenure, each once, however often its number is said.
 pub(super) fn messages(
     link: Arc<Link>,
     key: &Key,
     to: Token,
 ) -> impl Stream<Item = Message> + Send + 'static {
     let waiting = |link: &Link, key: &str| link.listeners.inboxes.listen(key, BUFFER);
-    listen(link, payload(key), waiting, true).filter_map(move |heard| {
-        std::future::ready(match heard {
-            Heard::Said(sent) => addressed(&sent, to),
-            Heard::Perhaps => None,
-        })
-    })
+    let fetching = Arc::clone(&link);
+    let heard = listen(link, payload(key), waiting, true);
+    let key = key.clone();
+    async_stream::stream! {
+        let mut fetched = VecDeque::new();
+        let mut heard = pin!(heard);
+        while let Some(heard) = heard.next().await {
+            let Heard::Said(number) = heard else { continue };
+            if fetched.contains(&number) {
+                continue;
+            }
+            match fetch(&fetching, &key, to, number).await {
+                Ok(None) => {}
+                Ok(Some(message)) => {
+                    fetched.push_back(number);
+                    if fetched.len() > REMEMBERED {
+                        fetched.pop_front();
+                    }
+                    yield message;
+                }
+                Err(error) => tracing::warn!(%error, "a message to the leader could not be fetched"),
+            }
+        }
+    }
+}
+
+/// The message of that number, if there is one to that tenure. Numbers that are made up find none.
+async fn fetch(
+    link: &Arc<Link>,
+    key: &Key,
+    to: Token,
+    number: u128,
+) -> Result<Option<Message>, StoreError> {
+    let session = link.listening().await?;
+    let sql = format!(
+        "SELECT message FROM {} WHERE number = $1 AND key = $2 AND token = $3",
+        link.config.table.object("_messages")
+    );
+    let number = &number.to_be_bytes()[..];
+    let (key, token) = (key.as_str().as_bytes(), i64::try_from(to.get()).unwrap_or(i64::MAX));
+    let parameters: [&(dyn ToSql + Sync); 3] = [&number, &key, &token];
+    let asked = session.client.query_opt(&sql, &parameters);
+    let within = link.config.connect_timeout;
+    let row = tokio::select! {
+        biased;
+        row = asked => row,
+        () = link.runtime.sleep_until(link.runtime.now() + within) => {
+            session.dead.cancel();
+            let detail = format!("no answer within the connect_timeout of {within:?}");
+            return Err(StoreError::new(StoreErrorKind::Timeout, detail));
+        }
+    };
+    let message = row.and_then(|row| row.map(|row| row.try_get::<_, Vec<u8>>(0)).transpose());
+    let message = message.map_err(|error| failed(&link.config, &error))?;
+    let token = format!("{to} ");
+    Ok(message.and_then(|sent| Message::addressed(&[token.as_bytes(), &sent].concat(), to)))
 }
 
 /// One election, across connections: first listen there, then here.

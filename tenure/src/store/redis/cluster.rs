@@ -4,10 +4,13 @@
 //! a time. It alone is sent requests. A node that does not keep the slot refuses them, which proves that
 //! it has carried out nothing.
 
+use std::sync::Arc;
+
 use redis::{RedisError, Value};
 
 use super::config::{Address, Servers};
 use super::link::Link;
+use super::session::Live;
 use crate::store::{StoreError, StoreErrorKind};
 
 /// How often a request is sent on. Each time the node that was asked knows better, so this is more than
@@ -20,14 +23,17 @@ pub(super) enum Elsewhere {
     /// At whichever node keeps the slot by now. The one that refused has a word in that, and no more.
     Moved,
     /// At that node, where the slot is about to be kept, and this key is already.
-    Asked(Address),
+    Asked {
+        to: Address,
+        /// Only a port was named: it is at the host that was asked.
+        is_same_host: bool,
+    },
 }
 
 /// The node that keeps the slot, by one node.
-pub(super) async fn ask(link: &Link, node: &Address) -> Result<Address, StoreError> {
-    let live = link.knowing(node, &link.config.login).await?;
+pub(super) async fn ask(live: Arc<Live>, history: String) -> Result<Address, StoreError> {
     let (mut which, mut whose) = (redis::cmd("CLUSTER"), redis::cmd("CLUSTER"));
-    which.arg("KEYSLOT").arg(link.config.history());
+    which.arg("KEYSLOT").arg(history);
     whose.arg("SLOTS");
     let (slot, slots) = futures_util::try_join!(live.ask(&which), live.ask(&whose))?;
     let Value::Int(slot) = slot else { return Err(unexpected()) };
@@ -38,9 +44,10 @@ pub(super) async fn ask(link: &Link, node: &Address) -> Result<Address, StoreErr
             return Err(unexpected());
         };
         if (*first..=*last).contains(&slot) {
-            return owner_of(owner, node);
+            return owner_of(owner, &live.at);
         }
     }
+    let node = &live.at;
     let detail = format!("by {node}, nobody keeps the slot {slot} of the prefix");
     Err(StoreError::new(StoreErrorKind::NoLeader, detail))
 }
@@ -51,8 +58,8 @@ fn owner_of(listed: &[Value], by: &Address) -> Result<Address, StoreError> {
     let Ok(port) = u16::try_from(*port) else { return Err(unexpected()) };
     match host {
         Value::BulkString(host) => {
-            let host = std::str::from_utf8(host).map_err(|_| unexpected())?;
-            Ok(named(host, port, by))
+            let told = Address::told(host, port).ok_or_else(unexpected)?;
+            Ok(named(&told.host, port, by))
         }
         // "Whatever you have connected to".
         Value::Nil => Ok(named("", port, by)),
@@ -68,10 +75,66 @@ pub(super) fn elsewhere(link: &Link, error: &RedisError, by: &Address) -> Option
         Some("ASK") => {
             let (to, _) = error.redirect_node()?;
             let (host, port) = to.rsplit_once(':')?;
-            Some(Elsewhere::Asked(named(host, port.parse().ok()?, by)))
+            Address::told(host.as_bytes(), 0)?;
+            let is_same_host = matches!(host, "" | "?");
+            Some(Elsewhere::Asked { to: named(host, port.parse().ok()?, by), is_same_host })
         }
         _ => None,
     }
+}
+
+/// Whether that is a primary of the cluster, by more than half of the nodes that are listed. One node alone
+/// could otherwise have the credentials sent anywhere.
+///
+/// # Errors
+/// If it is not, or not known to be.
+pub(super) async fn is_node(
+    link: &Arc<Link>,
+    to: &Address,
+    is_same_host: bool,
+) -> Result<(), StoreError> {
+    let Servers::Cluster { listed } = &link.config.servers else { return Ok(()) };
+    let asked = to.clone();
+    let knows = move |live| knows(live, asked.clone(), is_same_host);
+    let named = super::route::majority(link, listed, knows).await;
+    named.map(drop).map_err(|error| {
+        let detail = format!("a request was sent on to {to}, which more than half must know");
+        StoreError::new(error.kind(), detail).with_source(error)
+    })
+}
+
+/// That node, if it is a primary of the cluster by one node.
+async fn knows(live: Arc<Live>, to: Address, is_same_host: bool) -> Result<Address, StoreError> {
+    let node = &live.at;
+    let mut question = redis::cmd("CLUSTER");
+    question.arg("NODES");
+    let nodes = match live.ask(&question).await? {
+        Value::BulkString(text) => String::from_utf8_lossy(&text).into_owned(),
+        Value::VerbatimString { text, .. } => text,
+        _ => return Err(unexpected()),
+    };
+    if nodes.lines().any(|line| is_primary_at(line, &to, is_same_host, node)) {
+        return Ok(to);
+    }
+    let detail = format!("{node} knows no primary at {to}");
+    Err(StoreError::new(StoreErrorKind::NoLeader, detail))
+}
+
+/// Reads `<id> <address>:<port>@<bus port>[,<name>..] <flags> ..`.
+fn is_primary_at(line: &str, to: &Address, is_same_host: bool, by: &Address) -> bool {
+    let mut words = line.split(' ').skip(1);
+    let (Some(at), Some(flags)) = (words.next(), words.next()) else { return false };
+    let flagged = |flag| flags.split(',').any(|word| word == flag);
+    if !flagged("master") || flagged("handshake") || flagged("noaddr") {
+        return false;
+    }
+    let (at, more) = at.split_once(',').unwrap_or((at, ""));
+    let at = at.split_once('@').map_or(at, |(at, _)| at);
+    let Some((address, port)) = at.rsplit_once(':') else { return false };
+    let name = more.split(',').next().unwrap_or_default();
+    let is_at = |host: &str| named(host, to.port, by).host == to.host;
+    port.parse() == Ok(to.port)
+        && (is_same_host || is_at(address) || (!name.is_empty() && is_at(name)))
 }
 
 /// A node that does not know its own name has none for others.
@@ -82,4 +145,32 @@ fn named(host: &str, port: u16, by: &Address) -> Address {
 
 fn unexpected() -> StoreError {
     StoreError::new(StoreErrorKind::UnexpectedReply, "to the question who keeps the slot")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nodes_are_known_by_address_or_name() {
+        let by = Address::new("10.0.0.9", 1);
+        let is = |line: &str, host: &str, is_same_host| {
+            is_primary_at(line, &Address::new(host, 7000), is_same_host, &by)
+        };
+        let line = "07c3 10.0.0.1:7000@17000,host-1,shard-id=1 master - 0 1 4 connected 0-5";
+        assert!(is(line, "10.0.0.1", false) && is(line, "host-1", false) && is(line, "h", true));
+        assert!(!is(line, "10.0.0.2", false) && !is(line, "shard-id=1", false));
+        assert!(is("07c3 10.0.0.1:7000@17000 master,fail? - 0 0 1 connected", "10.0.0.1", false));
+        assert!(is("07c3 ::1:7000@17000 myself,master - 0 0 1 connected", "::1", false));
+        assert!(is("07c3 :7000@17000 myself,master - 0 0 1 connected", "10.0.0.9", false));
+        for other in [
+            "07c3 10.0.0.1:7001@17001 master - 0 0 1 connected",
+            "07c3 10.0.0.1:7000@17000 slave 07c4 0 0 1 connected",
+            "07c3 10.0.0.1:7000@17000 handshake,master - 0 0 1 connected",
+            "07c3 10.0.0.1 master",
+            "",
+        ] {
+            assert!(!is(other, "10.0.0.1", false), "{other}");
+        }
+    }
 }

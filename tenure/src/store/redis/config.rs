@@ -1,9 +1,11 @@
 //! How to reach Redis servers, and where in them elections are kept.
 
 use std::fmt;
+use std::net::IpAddr;
 use std::time::Duration;
 
 use super::RedisConfigError;
+use crate::store::slot::CONNECT_TIMEOUT;
 use crate::store::{Key, Secret};
 use crate::tls::TlsConfig;
 
@@ -31,6 +33,17 @@ pub(super) enum Servers {
     Sentinels { listed: Vec<Address>, primary: String },
     /// These are nodes of the cluster.
     Cluster { listed: Vec<Address> },
+}
+
+impl Servers {
+    /// The sentinels or nodes.
+    #[cfg(feature = "redis")]
+    pub(super) fn listed(&self) -> &[Address] {
+        match self {
+            Self::One(_) => &[],
+            Self::Sentinels { listed, .. } | Self::Cluster { listed } => listed,
+        }
+    }
 }
 
 /// Where a server listens.
@@ -76,7 +89,7 @@ impl RedisConfig {
     /// ```
     ///
     /// # Errors
-    /// If the name is empty, or there are none.
+    /// If the name is empty, or there are none, or one of them is listed twice.
     pub fn sentinel<H: Into<String>>(
         primary: impl Into<String>,
         sentinels: impl IntoIterator<Item = (H, u16)>,
@@ -85,7 +98,7 @@ impl RedisConfig {
         if primary.is_empty() {
             return Err(RedisConfigError::NoPrimary);
         }
-        Ok(Self::at(Servers::Sentinels { listed: listed(sentinels)?, primary }))
+        Ok(Self::at(Servers::Sentinels { listed: addresses(sentinels)?, primary }))
     }
 
     /// A cluster with these nodes, hosts and ports. All elections of a prefix are kept in one slot, and
@@ -94,11 +107,11 @@ impl RedisConfig {
     /// that.
     ///
     /// # Errors
-    /// If there are none.
+    /// If there are none, or one of them is listed twice.
     pub fn cluster<H: Into<String>>(
         nodes: impl IntoIterator<Item = (H, u16)>,
     ) -> Result<Self, RedisConfigError> {
-        Ok(Self::at(Servers::Cluster { listed: listed(nodes)? }))
+        Ok(Self::at(Servers::Cluster { listed: addresses(nodes)? }))
     }
 
     pub(super) fn at(servers: Servers) -> Self {
@@ -110,7 +123,7 @@ impl RedisConfig {
             database: 0,
             prefix: "tenure".into(),
             replicas: Replicas { least: 0, within: Duration::from_millis(100) },
-            connect_timeout: Duration::from_secs(1),
+            connect_timeout: CONNECT_TIMEOUT,
             trust_empty_store: false,
         }
     }
@@ -142,7 +155,7 @@ impl RedisConfig {
     pub fn prefix(mut self, prefix: impl Into<String>) -> Result<Self, RedisConfigError> {
         let prefix = prefix.into();
         if prefix.is_empty() || prefix.len() > 128 || prefix.contains(['{', '}']) {
-            return Err(RedisConfigError::Prefix { prefix });
+            return Err(RedisConfigError::Prefix { length: prefix.len() });
         }
         self.prefix = prefix;
         Ok(self)
@@ -167,8 +180,10 @@ impl RedisConfig {
     }
 
     /// Sets how long opening a connection may take, the questions to sentinels or nodes included.
-    /// Default: 1 s. Not above the candidates' request timeout is best: then a primary that stands still
-    /// is given up as soon as a request to it.
+    /// Default: 5 s. It takes four round trips (TCP, the greeting, a database other than 0, the scripts), one
+    /// or two more with TLS, and five more with sentinels or a cluster. The candidates' request timeout may be
+    /// shorter: connecting goes on when a request gives up. After a network or a server was away, this bound
+    /// can pass once more before the next attempt begins.
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect_timeout = timeout;
         self
@@ -180,6 +195,15 @@ impl RedisConfig {
     pub fn trust_empty_store(mut self, trust: bool) -> Self {
         self.trust_empty_store = trust;
         self
+    }
+
+    /// The user of the sentinels or nodes that are listed.
+    #[cfg(feature = "redis")]
+    pub(super) fn members_login(&self) -> &Login {
+        match &self.servers {
+            Servers::One(_) | Servers::Cluster { .. } => &self.login,
+            Servers::Sentinels { .. } => &self.sentinel_login,
+        }
     }
 
     /// The name of an election's record, which is also the channel of its hints. The braces keep it in
@@ -204,18 +228,46 @@ impl RedisConfig {
     }
 }
 
-/// At least one of them.
-fn listed<H: Into<String>>(
-    addresses: impl IntoIterator<Item = (H, u16)>,
+fn addresses<H: Into<String>>(
+    listed: impl IntoIterator<Item = (H, u16)>,
 ) -> Result<Vec<Address>, RedisConfigError> {
-    let listed: Vec<_> =
-        addresses.into_iter().map(|(host, port)| Address::new(host, port)).collect();
-    if listed.is_empty() { Err(RedisConfigError::NoHost) } else { Ok(listed) }
+    distinct(listed.into_iter().map(|(host, port)| Address::new(host, port)).collect())
+}
+
+/// At least one of them, and none twice: who is listed twice would have two votes.
+pub(super) fn distinct(listed: Vec<Address>) -> Result<Vec<Address>, RedisConfigError> {
+    if listed.is_empty() {
+        return Err(RedisConfigError::NoHost);
+    }
+    for (second, at) in listed.iter().enumerate() {
+        let same = |other: &Address| other.normal() == at.normal();
+        if let Some(first) = listed[..second].iter().position(same) {
+            return Err(RedisConfigError::Twice { first: first + 1, second: second + 1 });
+        }
+    }
+    Ok(listed)
 }
 
 impl Address {
     pub(super) fn new(host: impl Into<String>, port: u16) -> Self {
         Self { host: host.into(), port }
+    }
+
+    /// As a server names another one: with a host that a host can have.
+    #[cfg(feature = "redis")]
+    pub(super) fn told(host: &[u8], port: u16) -> Option<Self> {
+        const MOST: usize = 255;
+        let host = std::str::from_utf8(host).ok().filter(|host| host.len() <= MOST)?;
+        Some(Self::new(host, port))
+    }
+
+    /// The same for all spellings of a name or an address.
+    fn normal(&self) -> (String, u16) {
+        let host = match self.host.parse::<IpAddr>() {
+            Ok(ip) => ip.to_canonical().to_string(),
+            Err(_) => self.host.trim_end_matches('.').to_ascii_lowercase(),
+        };
+        (host, self.port)
     }
 }
 

@@ -1,13 +1,17 @@
 //! A configuration from environment variables.
 
+mod error;
+
 use std::ffi::OsString;
 use std::net::IpAddr;
 
-use super::config::{Address, Login, Servers};
+use super::config::{Address, Login, Servers, distinct};
 use super::url::{PORT, SENTINEL_PORT};
 use super::{RedisConfig, RedisConfigError};
 use crate::store::Secret;
-use crate::tls::{TlsConfig, TlsError};
+use crate::store::error::tame;
+use crate::tls::TlsConfig;
+pub use error::RedisEnvError;
 
 impl RedisConfig {
     /// Reads `TENURE_REDIS_HOST` and its like, and in place of each one that is not set `REDIS_HOST` and
@@ -28,7 +32,8 @@ impl RedisConfig {
     }
 
     /// Reads variables from wherever they are. Each is looked for under the first prefix, then under the
-    /// next, and an empty one is none:
+    /// next. The first that is set counts; set and empty, it says that there is none. User and password are
+    /// looked for under the prefix of the host alone: those of one server are not sent to another.
     ///
     /// | variable | says |
     /// |---|---|
@@ -59,8 +64,9 @@ impl RedisConfig {
         lookup: impl Fn(&str) -> Option<OsString>,
     ) -> Result<Self, RedisEnvError> {
         let variables = Variables { prefixes, lookup };
-        let mut config = Self::at(variables.servers()?);
-        config.login = variables.login()?;
+        let (servers, rank) = variables.servers()?;
+        let mut config = Self::at(servers);
+        config.login = variables.login(rank)?;
         if let Some(prefix) = variables.find("PREFIX")? {
             config = config.prefix(&prefix.value).map_err(|source| prefix.refused(source))?;
         }
@@ -89,20 +95,22 @@ struct Variable {
 
 impl<L: Fn(&str) -> Option<OsString>> Variables<'_, L> {
     fn find(&self, what: &str) -> Result<Option<Variable>, RedisEnvError> {
-        for (rank, prefix) in self.prefixes.iter().enumerate() {
-            let name = format!("{prefix}{what}");
-            let Some(value) = (self.lookup)(&name).filter(|value| !value.is_empty()) else {
-                continue;
-            };
-            return match value.into_string() {
-                Ok(value) => Ok(Some(Variable { name, value, rank })),
-                Err(_) => Err(RedisEnvError::NotUnicode { variable: name }),
-            };
-        }
-        Ok(None)
+        (0..self.prefixes.len()).find_map(|rank| self.set(rank, what)).unwrap_or(Ok(None))
     }
 
-    fn servers(&self) -> Result<Servers, RedisEnvError> {
+    /// A variable under that prefix, if it is set: to a value, or to nothing.
+    fn set(&self, rank: usize, what: &str) -> Option<Result<Option<Variable>, RedisEnvError>> {
+        let name = format!("{}{what}", self.prefixes[rank]);
+        let value = (self.lookup)(&name)?;
+        Some(match value.into_string() {
+            Ok(value) if value.is_empty() => Ok(None),
+            Ok(value) => Ok(Some(Variable { name, value, rank })),
+            Err(_) => Err(RedisEnvError::NotUnicode { variable: name }),
+        })
+    }
+
+    /// Where to connect to, and which prefix says so.
+    fn servers(&self) -> Result<(Servers, usize), RedisEnvError> {
         let (host, sentinels) = (self.find("HOST")?, self.find("SENTINEL_HOST")?);
         match (host, sentinels) {
             (Some(host), Some(sentinels)) if host.rank == sentinels.rank => {
@@ -125,27 +133,48 @@ impl<L: Fn(&str) -> Option<OsString>> Variables<'_, L> {
         }
     }
 
-    fn one(&self, host: &Variable) -> Result<Servers, RedisEnvError> {
+    fn one(&self, host: &Variable) -> Result<(Servers, usize), RedisEnvError> {
         let port = self.port("PORT", PORT)?;
-        Ok(Servers::One(Address::new(host.as_host(&host.value)?, port)))
+        Ok((Servers::One(Address::new(host.as_host(&host.value)?, port)), host.rank))
     }
 
-    fn sentinels(&self, hosts: &Variable) -> Result<Servers, RedisEnvError> {
+    fn sentinels(&self, hosts: &Variable) -> Result<(Servers, usize), RedisEnvError> {
         let Some(primary) = self.find("SENTINEL_NAME")? else {
             return Err(self.missing("SENTINEL_NAME", Some(hosts)));
         };
         let port = self.port("SENTINEL_PORT", SENTINEL_PORT)?;
         let listed = hosts.value.split(',').map(|text| hosts.as_address(text.trim(), port));
-        Ok(Servers::Sentinels { listed: listed.collect::<Result<_, _>>()?, primary: primary.value })
+        let listed =
+            distinct(listed.collect::<Result<_, _>>()?).map_err(|why| hosts.refused(why))?;
+        Ok((Servers::Sentinels { listed, primary: primary.value }, hosts.rank))
     }
 
-    fn login(&self) -> Result<Login, RedisEnvError> {
-        let (username, password) = (self.find("USERNAME")?, self.find("PASSWORD")?);
+    fn login(&self, rank: usize) -> Result<Login, RedisEnvError> {
+        let username = self.of_host("USERNAME", rank)?;
+        let password = self.of_host("PASSWORD", rank)?;
         if let (Some(username), None) = (&username, &password) {
-            return Err(self.missing("PASSWORD", Some(username)));
+            let variables = format!("{}PASSWORD", self.prefixes[rank]);
+            return Err(RedisEnvError::Incomplete { variables, needed_by: username.name.clone() });
         }
         let username = username.map(|username| username.value);
         Ok(Login { username, password: password.map(|password| Secret::new(password.value)) })
+    }
+
+    /// A variable that belongs to the host, which has that prefix.
+    fn of_host(&self, what: &str, rank: usize) -> Result<Option<Variable>, RedisEnvError> {
+        let own = self.set(rank, what);
+        if own.is_none()
+            && let Ok(Some(unused)) = self.find(what)
+        {
+            let (unused, instead) = (&*unused.name, format!("{}{what}", self.prefixes[rank]));
+            tracing::warn!(
+                unused,
+                instead,
+                "a variable is not used, since the host is named under another prefix: set the same one \
+                 under that prefix, empty if there is none"
+            );
+        }
+        own.unwrap_or(Ok(None))
     }
 
     fn port(&self, what: &str, default: u16) -> Result<u16, RedisEnvError> {
@@ -153,7 +182,11 @@ impl<L: Fn(&str) -> Option<OsString>> Variables<'_, L> {
     }
 
     fn missing(&self, what: &str, needed_by: Option<&Variable>) -> RedisEnvError {
-        let names: Vec<_> = self.prefixes.iter().map(|prefix| format!("{prefix}{what}")).collect();
+        let name = |(rank, prefix)| match self.set(rank, what) {
+            Some(Ok(None)) => format!("{prefix}{what} (which is set, and empty)"),
+            Some(_) | None => format!("{prefix}{what}"),
+        };
+        let names: Vec<_> = self.prefixes.iter().enumerate().map(name).collect();
         let variables = names.join(" or ");
         match needed_by.map(|variable| variable.name.clone()) {
             Some(needed_by) => RedisEnvError::Incomplete { variables, needed_by },
@@ -162,11 +195,15 @@ impl<L: Fn(&str) -> Option<OsString>> Variables<'_, L> {
     }
 }
 
+/// The most bytes of a value that an error shows.
+const SHOWN_MOST: usize = 100;
+
 impl Variable {
     fn is(&self, must: &'static str) -> RedisEnvError {
-        // Somebody may have put a whole URL here, with a password in it.
-        let value = if self.value.contains('@') { "***" } else { &self.value };
-        RedisEnvError::Value { variable: self.name.clone(), value: value.to_owned(), must }
+        // A whole URL may stand here, with a password in it.
+        let is_url = self.value.contains('@') || self.value.contains("://");
+        let value = if is_url { "***".to_owned() } else { tame(&self.value, SHOWN_MOST) };
+        RedisEnvError::Value { variable: self.name.clone(), value, must }
     }
 
     fn refused(&self, source: RedisConfigError) -> RedisEnvError {
@@ -208,67 +245,6 @@ impl Variable {
             _ => Err(self.is("true, yes, on or 1, or else false, no, off or 0")),
         }
     }
-}
-
-/// Why environment variables make no configuration.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum RedisEnvError {
-    /// A value can't be read.
-    #[error("{variable} is {value:?}; it must be {must}")]
-    Value {
-        /// The variable.
-        variable: String,
-        /// What it says, unless there is an `@` in it.
-        value: String,
-        /// What it may say.
-        must: &'static str,
-    },
-    /// A value is not text.
-    #[error("{variable} is not UTF-8")]
-    NotUnicode {
-        /// The variable.
-        variable: String,
-    },
-    /// A value can't be used.
-    #[error("{variable} can't be used: {source}")]
-    Refused {
-        /// The variable.
-        variable: String,
-        /// Why.
-        source: RedisConfigError,
-    },
-    /// Nothing says where to connect to.
-    #[error("no server is named: set {variables}")]
-    NoHost {
-        /// What could say it.
-        variables: String,
-    },
-    /// A variable that another one needs.
-    #[error("{needed_by} is set, and {variables} is not")]
-    Incomplete {
-        /// What is not set.
-        variables: String,
-        /// What is.
-        needed_by: String,
-    },
-    /// Two variables that say different things.
-    #[error("{one} and {other} are both set: elections are kept at one of them")]
-    Contradiction {
-        /// One of them.
-        one: String,
-        /// The other.
-        other: String,
-    },
-    /// TLS can't be set up.
-    #[error("{variable} is on, but TLS can't be set up")]
-    Tls {
-        /// The variable.
-        variable: String,
-        /// Why.
-        #[source]
-        source: TlsError,
-    },
 }
 
 #[cfg(test)]

@@ -2,31 +2,50 @@
 
 use crate::tls::TlsError;
 
-/// Why a Redis URL or a part of a configuration was refused.
+/// What a URL looks like.
+const FORM: &str = "expected is redis://[user:password@]host[:port][/database], \
+    redis+sentinel://[user:password@]host[:port],host[:port]../name[/database] or \
+    redis+cluster://[user:password@]host[:port],host[:port].., and rediss in the place of redis to encrypt";
+
+/// Why a Redis URL or a part of a configuration was refused. Shows nothing of a URL, in which a password may
+/// stand anywhere if it is broken.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RedisConfigError {
     /// Not a URL.
-    #[error("the Redis URL can't be read")]
+    #[error("the Redis URL can't be read ({0}); {FORM}")]
     Syntax(#[source] url::ParseError),
-    /// Another scheme.
-    #[error(
-        "the Redis URL's scheme is {scheme:?}; it must be \"redis\" or \"rediss\", with \"+sentinel\" or \
-         \"+cluster\" for more than one server"
-    )]
-    Scheme {
-        /// The scheme.
-        scheme: String,
-    },
+    /// Another scheme, or none.
+    #[error("the Redis URL has another scheme, or none; {FORM}")]
+    Scheme,
     /// What comes after the hosts has an `@` in it, and so it may be half of a password.
     #[error(
         "the Redis URL has an @ after its hosts; in a name or a password / is written %2F, ? is %3F, \
-         # is %23 and @ is %40"
+         # is %23 and @ is %40; {FORM}"
     )]
     StrayAt,
+    /// There is a fragment, which says nothing here.
+    #[error("the Redis URL has a #, which in a name or a password is written %23; {FORM}")]
+    Fragment,
     /// No host.
-    #[error("the Redis URL names no host")]
+    #[error("the Redis URL names no host; {FORM}")]
     NoHost,
+    /// A user, and no password.
+    #[error(
+        "the Redis URL names a user without a password; if that user needs none, give any; {FORM}"
+    )]
+    NoPassword,
+    /// A sentinel or a node is listed twice.
+    #[error(
+        "hosts {first} and {second} of the list are the same; list each of them once, since more than half \
+         of those listed decide"
+    )]
+    Twice {
+        /// Where in the list, from 1.
+        first: usize,
+        /// And where again.
+        second: usize,
+    },
     /// Several hosts, and nothing that says what they are.
     #[error(
         "the Redis URL names {hosts} hosts; for more than one its scheme ends with \"+sentinel\" or \
@@ -37,45 +56,40 @@ pub enum RedisConfigError {
         hosts: usize,
     },
     /// Sentinels watch primaries by name, and none is given.
-    #[error("the name of the primary that the sentinels watch is missing")]
+    #[error("the name of the primary that the sentinels watch is missing; {FORM}")]
     NoPrimary,
     /// The database is no number that Redis knows.
-    #[error("the Redis URL's database is {value:?}; it must be a number from 0 to 255")]
-    Database {
-        /// What was given.
-        value: String,
-    },
+    #[error("the Redis URL's database must be a number from 0 to 255; {FORM}")]
+    Database,
     /// A cluster has but one database.
-    #[error("the Redis URL's database is {value:?}; a cluster has only 0")]
-    ClusterDatabase {
-        /// What was given.
-        value: String,
-    },
+    #[error("a cluster has no database but 0; {FORM}")]
+    ClusterDatabase,
     /// The prefix can't be used in key names.
-    #[error("the prefix is {prefix:?}; it must have 1 to 128 bytes and no braces")]
+    #[error("the prefix has {length} bytes; it must have 1 to 128, and no braces")]
     Prefix {
-        /// What was given.
-        prefix: String,
+        /// How long it is.
+        length: usize,
     },
     /// A parameter's value is no number in its bounds.
-    #[error("the Redis URL's {name} is {value:?}; it must be a number from 0 to {most}")]
+    #[error("the Redis URL's {name} must be a number from 0 to {most}")]
     Number {
         /// Which parameter.
         name: &'static str,
-        /// What was given.
-        value: String,
         /// The most.
         most: u32,
     },
     /// An unknown parameter, or one that says nothing here.
     #[error(
-        "the Redis URL has a parameter {name:?}; known are \"prefix\", \"replica_acks\" and \
+        "the Redis URL has an unknown parameter; known are \"prefix\", \"replica_acks\" and \
          \"replica_wait_ms\", with \"rediss\" also \"ca\", \"cert\", \"key\" and \"server_name\", and with \
          \"+sentinel\" \"sentinel_username\" and \"sentinel_password\""
     )]
-    Parameter {
-        /// Its name.
-        name: String,
+    Parameter,
+    /// A parameter that is there twice.
+    #[error("the Redis URL has its parameter {name:?} twice; leave one of them")]
+    Doubled {
+        /// Which.
+        name: &'static str,
     },
     /// A parameter that another one needs.
     #[error("the Redis URL has no parameter {missing:?}, which {needed_by:?} needs")]
@@ -85,6 +99,17 @@ pub enum RedisConfigError {
         /// What is there.
         needed_by: &'static str,
     },
+    /// A file can't be read.
+    #[error("the file that the Redis URL's {name:?} names can't be read: {source}")]
+    File {
+        /// Which parameter names it.
+        name: &'static str,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The server name is none.
+    #[error("the Redis URL's \"server_name\" must be a DNS name or an address")]
+    ServerName,
     /// TLS can't be set up.
     #[error("TLS can't be set up for the Redis URL")]
     Tls(#[from] TlsError),

@@ -13,6 +13,7 @@ mod wakeup;
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use fred::types::Value;
 use futures_core::Stream;
@@ -37,6 +38,7 @@ pub struct Fred(Arc<Link>);
 impl Fred {
     /// A store at that server. Does not connect yet, and needs no runtime yet.
     pub fn new(config: RedisConfig) -> Self {
+        config.warn();
         Self(Arc::new(Link::new(config)))
     }
 }
@@ -47,13 +49,17 @@ impl Store for Fred {
     }
 
     async fn call(&self, key: &Key, request: Request) -> Result<Reply, StoreError> {
-        let call = Invocation::new(&self.0.config, key, &request);
         let live = self.0.live().await?;
+        let has_compared = live.has_compared.load(Ordering::Relaxed);
+        let call = Invocation::new(&self.0.config, key, &request, has_compared);
         let answer = live.invoke(&call).await.map_err(|error| failed(&error))?;
         let reply = read(&request, &answer);
         if matches!(&reply, Err(error) if error.kind() == StoreErrorKind::UnexpectedReply) {
             // Replies that do not fit their requests may be out of step with them.
             live.dead.cancel();
+        }
+        if matches!(reply, Ok(Reply::Renewed)) && !has_compared {
+            live.has_compared.store(true, Ordering::Relaxed);
         }
         reply
     }

@@ -2,9 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use super::config::{Address, Login, RedisConfig, Servers};
+use futures_util::FutureExt;
+
+use super::config::{Address, RedisConfig, Servers};
+use super::member::Member;
 use super::rounds::Rounds;
 use super::session::{self, Live};
 use super::wakeup::Channels;
@@ -19,61 +22,55 @@ pub(super) struct Link {
     pub(super) channels: Arc<Channels>,
     pub(super) rounds: Rounds,
     current: Slot<Live>,
-    /// The connections to those who know which server to use.
-    knowing: Mutex<BTreeMap<Address, Arc<Live>>>,
+    /// Those who know which server to use.
+    members: BTreeMap<Address, Arc<Member>>,
 }
 
 impl Link {
     pub(super) fn new(config: RedisConfig, runtime: Arc<dyn Runtime>) -> Self {
+        let listed = config.servers.listed().iter();
+        let members = listed.map(|at| (at.clone(), Arc::default())).collect();
         Self {
             config,
             runtime,
             channels: Arc::default(),
             rounds: Rounds::default(),
             current: Slot::default(),
-            knowing: Mutex::default(),
+            members,
         }
     }
 
     /// The connection, opened anew if there is none.
-    pub(super) async fn live(&self) -> Result<Arc<Live>, StoreError> {
-        self.current.get(&*self.runtime, self.config.connect_timeout, || self.connect()).await
+    pub(super) async fn live(self: &Arc<Self>) -> Result<Arc<Live>, StoreError> {
+        let (link, within) = (Arc::clone(self), self.config.connect_timeout);
+        let connect = || async move { link.connect().await }.boxed();
+        self.current.get(&self.runtime, within, connect).await
     }
 
-    async fn connect(&self) -> Result<Live, StoreError> {
+    async fn connect(self: &Arc<Self>) -> Result<Live, StoreError> {
         let at = route::find(self).await?;
         let RedisConfig { servers, login, database, .. } = &self.config;
-        let live = session::open(self, &at, login, *database).await?;
+        let live = session::open(self, &at, login, *database, session::REPLY_MOST).await?;
         if let Servers::Sentinels { .. } = servers {
             let half_way = live.dead.clone().drop_guard();
             sentinel::is_primary(&live).await?;
             half_way.disarm();
         }
+        session::load_scripts(&live).await?;
         Ok(live)
     }
 
-    /// A connection to one of those who know which server to use, opened anew if there is none. Whoever
-    /// asks for it bounds the time.
-    pub(super) async fn knowing(
-        &self,
-        at: &Address,
-        login: &Login,
-    ) -> Result<Arc<Live>, StoreError> {
-        let known = self.knowing.lock().unwrap_or_else(PoisonError::into_inner).get(at).cloned();
-        if let Some(live) = known.filter(|live| !live.dead.is_cancelled()) {
-            return Ok(live);
-        }
-        let live = Arc::new(session::open(self, at, login, 0).await?);
-        let mut knowing = self.knowing.lock().unwrap_or_else(PoisonError::into_inner);
-        knowing.insert(at.clone(), Arc::clone(&live));
-        Ok(live)
+    /// One of those who know which server to use.
+    pub(super) fn member(&self, at: &Address) -> Arc<Member> {
+        self.members.get(at).cloned().unwrap_or_default()
     }
 }
 
 impl Drop for Link {
     fn drop(&mut self) {
-        let knowing = self.knowing.get_mut().unwrap_or_else(PoisonError::into_inner);
-        for live in std::mem::take(knowing).into_values().chain(self.current.current()) {
+        for live in
+            self.members.values().filter_map(|member| member.live()).chain(self.current.current())
+        {
             live.dead.cancel();
         }
     }

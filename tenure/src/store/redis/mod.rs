@@ -10,6 +10,9 @@
 //! [`RedisConfig::cluster`]), or replicas ([`RedisConfig::replica_acks`]).
 
 #[cfg(feature = "redis")]
+mod cap;
+mod caution;
+#[cfg(feature = "redis")]
 mod cluster;
 mod config;
 mod env;
@@ -18,6 +21,8 @@ mod error;
 mod fred;
 #[cfg(feature = "redis")]
 mod link;
+#[cfg(feature = "redis")]
+mod member;
 #[cfg(feature = "redis")]
 mod replicas;
 mod reply;
@@ -48,9 +53,10 @@ pub use super::Secret;
 
 /// The scripts as they are sent to the server, by name: what a simulated server executes, and what an
 /// operator may want to read.
-pub const SCRIPTS: [(&str, &str); 5] = [
+pub const SCRIPTS: [(&str, &str); 6] = [
     ("acquire", script::ACQUIRE),
     ("renew", script::RENEW),
+    ("renew_and_compare", script::RENEW_AND_COMPARE),
     ("release", script::RELEASE),
     ("observe", script::OBSERVE),
     ("notify", script::NOTIFY),

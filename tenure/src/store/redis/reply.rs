@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use crate::store::{Incumbent, Reply, Request, StoreError, StoreErrorKind};
+use crate::store::error::tame;
+use crate::store::{Incumbent, Profile, Reply, Request, StoreError, StoreErrorKind};
 use crate::{HolderId, Token};
 
 /// One element of a script's answer.
@@ -20,7 +21,7 @@ pub(super) enum Field<'a> {
 const EXACT: u64 = 1 << 53;
 
 /// The most fields that a script returns.
-const MOST: usize = 6;
+const MOST: usize = 7;
 
 /// Reads a script's answer to a request, whose fields the client has in a form of its own.
 ///
@@ -47,8 +48,19 @@ fn decode(fields: &[Field<'_>]) -> Result<Reply, StoreError> {
     let reply = match (*word, rest) {
         (b"granted", [token, wait]) => both(positive(token), duration(wait))
             .map(|(token, wait)| Reply::Granted { token, wait }),
-        (b"held", [token, remaining, holder, name, metadata]) => {
-            incumbent(token, remaining, holder, name, metadata).map(Reply::Held)
+        (b"held", [token, remaining, holder, name, metadata, ttl]) => {
+            fits("name", name, Profile::NAME_MOST)?;
+            fits("metadata", metadata, Profile::METADATA_MOST)?;
+            incumbent(token, remaining, holder, name, metadata)
+                .zip(duration(ttl))
+                .map(|(incumbent, ttl)| Reply::Held(incumbent.with_ttl(ttl)))
+        }
+        (b"contradicted", [ttl, quarantine]) => {
+            both(duration(ttl), duration(quarantine)).map(|(ttl, quarantine)| Reply::Refused {
+                ttl,
+                // 0 stands for none.
+                quarantine: Some(quarantine).filter(|quarantine| !quarantine.is_zero()),
+            })
         }
         (b"stale", [last]) => positive(last).map(|last| Reply::Stale { last }),
         (b"renewed", []) => Some(Reply::Renewed),
@@ -73,8 +85,18 @@ pub(super) fn server_error(code: &str, text: &str) -> StoreError {
         // The last one is a primary's that was demoted while it waited for its replicas.
         "READONLY" | "MASTERDOWN" | "UNBLOCKED" => StoreErrorKind::NotPrimary,
         "CLUSTERDOWN" => StoreErrorKind::NoLeader,
-        "NOREPLICAS" => StoreErrorKind::NotDurable,
+        // A server that can't write its data to disk takes no more of it.
+        "NOREPLICAS" | "MISCONF" => StoreErrorKind::NotDurable,
+        "OOM" => {
+            let text = tame(text, TEXT_MOST);
+            let detail = format!(
+                "{code} {text}; no lease is granted until there is memory (raise maxmemory, or remove \
+                 keys), while leaders go on"
+            );
+            return StoreError::new(StoreErrorKind::Full, detail);
+        }
         "MOVED" | "ASK" => {
+            let text = tame(text, TEXT_MOST);
             let detail = format!("{code} {text}; a node of a cluster needs redis+cluster://");
             return StoreError::new(StoreErrorKind::Refused, detail);
         }
@@ -86,8 +108,14 @@ pub(super) fn server_error(code: &str, text: &str) -> StoreError {
         }
         _ => StoreErrorKind::Refused,
     };
-    StoreError::new(kind, format!("{code} {text}").trim())
+    match text {
+        "" => StoreError::new(kind, code),
+        _ => StoreError::showing(kind, format_args!("{code} {text}")),
+    }
 }
+
+/// What is kept of a server's words in front of our own.
+const TEXT_MOST: usize = 200;
 
 fn refused(why: &[u8], detail: &[Field<'_>]) -> StoreError {
     let (kind, setting) = match why {
@@ -100,12 +128,26 @@ fn refused(why: &[u8], detail: &[Field<'_>]) -> StoreError {
         [Field::Text(value), ..] => String::from_utf8_lossy(value),
         _ => "".into(),
     };
-    StoreError::new(kind, format!("{setting}{value}"))
+    StoreError::showing(kind, format_args!("{setting}{value}"))
 }
 
 fn unexpected(fields: &[Field<'_>]) -> StoreError {
-    let detail: String = format!("{fields:?}").chars().take(200).collect();
-    StoreError::new(StoreErrorKind::UnexpectedReply, detail)
+    StoreError::showing(
+        StoreErrorKind::UnexpectedReply,
+        tame(format_args!("{fields:?}"), TEXT_MOST),
+    )
+}
+
+/// No candidate has written a longer one, and none is kept.
+fn fits(what: &str, field: &Field<'_>, most: usize) -> Result<(), StoreError> {
+    match field {
+        Field::Text(text) if text.len() > most => {
+            let length = text.len();
+            let detail = format!("the incumbent's {what} has {length} bytes; it may have {most}");
+            Err(StoreError::new(StoreErrorKind::UnexpectedReply, detail))
+        }
+        Field::Text(_) | Field::Number(_) | Field::Other => Ok(()),
+    }
 }
 
 fn incumbent(
@@ -176,9 +218,17 @@ mod tests {
             text("00ff"),
             text("worker"),
             text(""),
+            Field::Number(15_000_000),
         ];
         let Reply::Held(incumbent) = decode(&held).unwrap() else { panic!("held") };
         assert_eq!((incumbent.token, incumbent.name.as_str()), (token, "worker"));
+        assert_eq!(incumbent.ttl, Duration::from_secs(15));
+        for (declared, quarantine) in [(0, None), (2_000_000, Some(Duration::from_secs(2)))] {
+            assert_eq!(
+                decode(&[text("contradicted"), Field::Number(9), Field::Number(declared)]).unwrap(),
+                Reply::Refused { ttl: Duration::from_micros(9), quarantine }
+            );
+        }
     }
 
     #[test]

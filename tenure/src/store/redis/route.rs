@@ -10,23 +10,29 @@
 //! That rests on all candidates listing the same ones, and all of them.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 
 use super::config::{Address, Servers};
 use super::link::Link;
-use super::{cluster, sentinel};
+use super::session::Live;
+use super::{cluster, member, sentinel};
 use crate::store::{StoreError, StoreErrorKind};
 
 /// The server that keeps the elections, by those who know.
-pub(super) async fn find(link: &Link) -> Result<Address, StoreError> {
+pub(super) async fn find(link: &Arc<Link>) -> Result<Address, StoreError> {
     match &link.config.servers {
         Servers::One(server) => Ok(server.clone()),
         Servers::Sentinels { listed, primary } => {
-            majority(link, listed, |one| sentinel::ask(link, one, primary)).await
+            let primary = primary.clone();
+            majority(link, listed, move |live| sentinel::ask(live, primary.clone())).await
         }
-        Servers::Cluster { listed } => majority(link, listed, |one| cluster::ask(link, one)).await,
+        Servers::Cluster { listed } => {
+            let history = link.config.history();
+            majority(link, listed, move |live| cluster::ask(live, history.clone())).await
+        }
     }
 }
 
@@ -34,7 +40,7 @@ pub(super) async fn find(link: &Link) -> Result<Address, StoreError> {
 ///
 /// # Errors
 /// If it is not, or not known to be, the one that keeps the elections: then the promise is void.
-pub(super) async fn vouch_for(link: &Link, at: &Address) -> Result<(), StoreError> {
+pub(super) async fn vouch_for(link: &Arc<Link>, at: &Address) -> Result<(), StoreError> {
     if let Servers::One(_) = &link.config.servers {
         return Ok(());
     }
@@ -48,16 +54,17 @@ pub(super) async fn vouch_for(link: &Link, at: &Address) -> Result<(), StoreErro
 
 /// Asks all of them at once, and takes what more than half say: who stands still costs nothing, and who
 /// was cut off is outvoted.
-async fn majority<'a, A>(
-    link: &Link,
-    listed: &'a [Address],
-    ask: impl Fn(&'a Address) -> A,
+pub(super) async fn majority<A>(
+    link: &Arc<Link>,
+    listed: &[Address],
+    ask: impl Fn(Arc<Live>) -> A + Clone + Send + 'static,
 ) -> Result<Address, StoreError>
 where
-    A: Future<Output = Result<Address, StoreError>>,
+    A: Future<Output = Result<Address, StoreError>> + Send + 'static,
 {
     let mut late = link.runtime.sleep_until(link.runtime.now() + link.config.connect_timeout / 2);
-    let mut asked: FuturesUnordered<_> = listed.iter().map(ask).collect();
+    let asked = listed.iter().map(|at| member::ask(link, at, ask.clone()));
+    let mut asked: FuturesUnordered<_> = asked.collect();
     let (mut votes, mut trouble) = (BTreeMap::<Address, usize>::new(), None);
     loop {
         let answer = tokio::select! {

@@ -13,6 +13,7 @@ use crate::store::{Key, Request};
 
 pub(super) const ACQUIRE: &str = include_str!("scripts/acquire.lua");
 pub(super) const RENEW: &str = include_str!("scripts/renew.lua");
+pub(super) const RENEW_AND_COMPARE: &str = include_str!("scripts/renew_and_compare.lua");
 pub(super) const RELEASE: &str = include_str!("scripts/release.lua");
 pub(super) const OBSERVE: &str = include_str!("scripts/observe.lua");
 pub(super) const NOTIFY: &str = include_str!("scripts/notify.lua");
@@ -32,6 +33,7 @@ impl Script {
 struct Scripts {
     acquire: Script,
     renew: Script,
+    renew_and_compare: Script,
     release: Script,
     observe: Script,
     notify: Script,
@@ -40,6 +42,7 @@ struct Scripts {
 static ALL: LazyLock<Scripts> = LazyLock::new(|| Scripts {
     acquire: Script::new(ACQUIRE),
     renew: Script::new(RENEW),
+    renew_and_compare: Script::new(RENEW_AND_COMPARE),
     release: Script::new(RELEASE),
     observe: Script::new(OBSERVE),
     notify: Script::new(NOTIFY),
@@ -61,7 +64,13 @@ pub(super) struct Invocation {
 }
 
 impl Invocation {
-    pub(super) fn new(config: &RedisConfig, key: &Key, request: &Request) -> Self {
+    /// A renewal compares the server with the history unless one over the same connection already `has`.
+    pub(super) fn new(
+        config: &RedisConfig,
+        key: &Key,
+        request: &Request,
+        has_compared: bool,
+    ) -> Self {
         let mut words = Words::with_record(config, key);
         let (script, keys) = match request {
             Request::Acquire { holder, seen, ttl, quarantine, profile } => {
@@ -76,10 +85,15 @@ impl Invocation {
                 (&ALL.acquire, 2)
             }
             Request::Renew { holder, token, ttl } => {
+                let (script, keys) =
+                    if has_compared { (&ALL.renew, 1) } else { (&ALL.renew_and_compare, 2) };
+                if keys == 2 {
+                    words.bytes(config.history().as_bytes());
+                }
                 words.holder(*holder);
                 words.number(token.get());
                 words.number(micros(*ttl));
-                (&ALL.renew, 1)
+                (script, keys)
             }
             Request::Release { holder, token } => {
                 words.holder(*holder);
@@ -198,7 +212,7 @@ mod tests {
             quarantine: Duration::from_secs(2),
             profile: Profile::new("worker", "meta").unwrap(),
         };
-        let call = Invocation::new(&config, &key, &request);
+        let call = Invocation::new(&config, &key, &request, false);
         let words = |words: Vec<&[u8]>| -> Vec<String> {
             words.into_iter().map(|word| String::from_utf8(word.to_vec()).unwrap()).collect()
         };

@@ -1,24 +1,21 @@
 //! Sentinels: who the primary is, by those who replace it.
 
+use std::sync::Arc;
+
 use redis::Value;
 
 use super::config::Address;
-use super::link::Link;
 use super::session::Live;
 use crate::store::{StoreError, StoreErrorKind};
 
 /// The primary of that name, by one sentinel.
-pub(super) async fn ask(
-    link: &Link,
-    sentinel: &Address,
-    primary: &str,
-) -> Result<Address, StoreError> {
-    let live = link.knowing(sentinel, &link.config.sentinel_login).await?;
+pub(super) async fn ask(live: Arc<Live>, primary: String) -> Result<Address, StoreError> {
     let mut question = redis::cmd("SENTINEL");
-    question.arg("GET-MASTER-ADDR-BY-NAME").arg(primary);
+    question.arg("GET-MASTER-ADDR-BY-NAME").arg(&primary);
     match live.ask(&question).await? {
         Value::Array(parts) => read(&parts),
         Value::Nil => {
+            let sentinel = &live.at;
             let detail = format!("the sentinel {sentinel} watches no primary called {primary:?}");
             Err(StoreError::new(StoreErrorKind::Missing, detail))
         }
@@ -30,11 +27,8 @@ fn read(parts: &[Value]) -> Result<Address, StoreError> {
     let [Value::BulkString(host), Value::BulkString(port)] = parts else {
         return Err(unexpected());
     };
-    let (host, port) = (std::str::from_utf8(host), std::str::from_utf8(port));
-    match (host, port.map(str::parse)) {
-        (Ok(host), Ok(Ok(port))) => Ok(Address::new(host, port)),
-        _ => Err(unexpected()),
-    }
+    let port = std::str::from_utf8(port).ok().and_then(|port| port.parse().ok());
+    port.and_then(|port| Address::told(host, port)).ok_or_else(unexpected)
 }
 
 fn unexpected() -> StoreError {

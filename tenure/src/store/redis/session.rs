@@ -6,19 +6,23 @@
 use std::error::Error;
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use futures_util::FutureExt;
 use redis::aio::MultiplexedConnection;
 use redis::{
-    AsyncConnectionConfig, Cmd, ErrorKind, ProtocolVersion, PushInfo, RedisConnectionInfo,
-    RedisError, RedisResult, Value,
+    AsyncConnectionConfig, Cmd, ErrorKind, Pipeline, ProtocolVersion, PushInfo,
+    RedisConnectionInfo, RedisError, RedisResult, Value,
 };
 use tokio_rustls::rustls;
 use tokio_util::sync::CancellationToken;
 
+use super::SCRIPTS;
+use super::cap::{Capped, Reason};
 use super::config::{Address, Login};
 use super::link::Link;
-use crate::store::slot::{Answered, Connection};
+use crate::runtime::Connection;
+use crate::store::slot::{self, Answered};
 use crate::store::{StoreError, StoreErrorKind};
 
 /// A connection that was working when last seen.
@@ -28,14 +32,23 @@ pub(super) struct Live {
     pub(super) at: Address,
     /// Cancelled once the connection is known or suspected to be of no more use.
     pub(super) dead: CancellationToken,
+    reason: Reason,
+    /// A renewal over it was answered, which has compared the server with the history of the prefix.
+    pub(super) has_compared: AtomicBool,
 }
 
-/// Opens one, which ends when it is `dead`. Whoever opens it bounds the time.
+/// The most bytes of a reply about an election: what is kept of an incumbent, or a message, fits many times.
+pub(super) const REPLY_MOST: u64 = 256 << 10;
+/// The most bytes of a reply about a cluster: each of its slots with nodes of its own would fit.
+pub(super) const TOPOLOGY_MOST: u64 = 8 << 20;
+
+/// Opens one, from which no longer replies than `most` bytes are taken, and which ends when it is `dead`. Whoever opens it bounds the time.
 pub(super) async fn open(
     link: &Link,
     at: &Address,
     login: &Login,
     database: u8,
+    most: u64,
 ) -> Result<Live, StoreError> {
     let mut stream = link.runtime.connect(&at.host, at.port).await.map_err(|error| {
         StoreError::new(StoreErrorKind::Unreachable, at.to_string()).with_source(error)
@@ -45,6 +58,8 @@ pub(super) async fn open(
             StoreError::new(StoreErrorKind::Tls, error.to_string()).with_source(error)
         })?;
     }
+    let reason = Reason::default();
+    let stream: Connection = Box::new(Capped::new(stream, most, reason.clone()));
     let channels = Arc::clone(&link.channels);
     let settings = AsyncConnectionConfig::new()
         .set_response_timeout(None)
@@ -55,7 +70,7 @@ pub(super) async fn open(
         });
     let session = session(login, database);
     let opened = MultiplexedConnection::new_with_config(&session, stream, settings).await;
-    let (connection, driver) = opened.map_err(|error| failed(&error))?;
+    let (connection, driver) = opened.map_err(|error| ended(&error, &reason))?;
     let dead = CancellationToken::new();
     let ends = dead.clone();
     let drive = async move {
@@ -66,7 +81,8 @@ pub(super) async fn open(
         }
     };
     link.runtime.spawn(drive.boxed());
-    Ok(Live { connection, at: at.clone(), dead })
+    let has_compared = AtomicBool::new(false);
+    Ok(Live { connection, at: at.clone(), dead, reason, has_compared })
 }
 
 fn session(login: &Login, database: u8) -> RedisConnectionInfo {
@@ -84,7 +100,7 @@ fn session(login: &Login, database: u8) -> RedisConnectionInfo {
     session
 }
 
-impl Connection for Live {
+impl slot::Connection for Live {
     fn dead(&self) -> &CancellationToken {
         &self.dead
     }
@@ -103,12 +119,36 @@ impl Live {
         if answer.as_ref().map_or_else(|error| error.code().is_some(), |_| true) {
             pending.yes();
         }
-        answer.map_err(|error| failed(&error))
+        answer.map_err(|error| self.failed(&error))
+    }
+
+    /// What an error of the client library on this connection means.
+    pub(super) fn failed(&self, error: &RedisError) -> StoreError {
+        ended(error, &self.reason)
     }
 }
 
+/// What an error means on a connection that may have been given up for that reason.
+fn ended(error: &RedisError, reason: &Reason) -> StoreError {
+    match reason.get().filter(|_| error.code().is_none()) {
+        Some(reason) => StoreError::showing(StoreErrorKind::UnexpectedReply, reason),
+        None => failed(error),
+    }
+}
+
+/// Loads all scripts in one round trip, so that no request has to: a request's timeout may allow for a
+/// single one. A server that refuses is asked again when a script is called, and refuses that by name.
+pub(super) async fn load_scripts(live: &Live) -> Result<(), StoreError> {
+    let mut commands = Pipeline::with_capacity(SCRIPTS.len());
+    for (_, text) in SCRIPTS {
+        commands.cmd("SCRIPT").arg("LOAD").arg(text);
+    }
+    let answers = live.connection.clone().send_packed_commands(&commands, 0, commands.len()).await;
+    answers.map(drop).map_err(|error| live.failed(&error))
+}
+
 /// What an error of the client library means.
-pub(super) fn failed(error: &RedisError) -> StoreError {
+fn failed(error: &RedisError) -> StoreError {
     if let Some(code) = error.code() {
         return super::reply::server_error(code, error.detail().unwrap_or_default());
     }
@@ -121,7 +161,7 @@ pub(super) fn failed(error: &RedisError) -> StoreError {
         _ if is_about_tls(error) => StoreErrorKind::Tls,
         _ => StoreErrorKind::Disconnected,
     };
-    StoreError::new(kind, error.to_string())
+    StoreError::showing(kind, error)
 }
 
 fn is_about_tls(error: &RedisError) -> bool {

@@ -1,6 +1,7 @@
 //! The store on redis-rs.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use futures_core::Stream;
 use redis::{Cmd, Pipeline, RedisResult, Value};
@@ -9,7 +10,7 @@ use super::cluster::{self, Elsewhere, REDIRECTIONS};
 use super::link::Link;
 use super::reply::{self, Field};
 use super::script::Invocation;
-use super::session::{self, Live, failed};
+use super::session::{self, Live};
 use super::{RedisConfig, route, wakeup};
 use crate::Token;
 use crate::runtime::{Runtime, TokioRuntime};
@@ -32,6 +33,7 @@ impl Redis {
 
     /// The same, in that runtime.
     pub fn with_runtime(config: RedisConfig, runtime: Arc<dyn Runtime>) -> Self {
+        config.warn();
         Self(Arc::new(Link::new(config, runtime)))
     }
 
@@ -55,7 +57,7 @@ impl Redis {
 
     /// Calls the script wherever that election is kept.
     async fn ask(&self, live: &mut Arc<Live>, asked: &Asked) -> Result<Answer, StoreError> {
-        let link = &*self.0;
+        let link = &self.0;
         let mut answer = invoke(live, asked, false).await;
         for _ in 0..REDIRECTIONS {
             // What is refused like that was not carried out.
@@ -67,14 +69,16 @@ impl Redis {
                     *live = link.live().await?;
                     answer = invoke(live, asked, false).await;
                 }
-                Some(Elsewhere::Asked(to)) => {
-                    let there = session::open(link, &to, &link.config.login, 0).await?;
+                Some(Elsewhere::Asked { to, is_same_host }) => {
+                    cluster::is_node(link, &to, is_same_host).await?;
+                    let login = &link.config.login;
+                    let there = session::open(link, &to, login, 0, session::REPLY_MOST).await?;
                     let _over = there.dead.clone().drop_guard();
                     answer = invoke(&there, asked, true).await;
                 }
             }
         }
-        answer.map_err(|error| failed(&error))
+        answer.map_err(|error| live.failed(&error))
     }
 }
 
@@ -138,13 +142,17 @@ impl Store for Redis {
 
     async fn call(&self, key: &Key, request: Request) -> Result<Reply, StoreError> {
         let config = &self.0.config;
-        let call = Invocation::new(config, key, &request);
+        let mut live = self.0.live().await?;
+        let has_compared = live.has_compared.load(Ordering::Relaxed);
+        let call = Invocation::new(config, key, &request, has_compared);
         let (evalsha, wait) = (evalsha(&call), config.replicas.wait_after(&request));
         let asked = Asked { call, evalsha, wait };
-        let mut live = self.0.live().await?;
         let reply = self.carry_out(&mut live, &request, &asked).await;
         if matches!(&reply, Err(error) if condemns(error.kind())) {
             live.dead.cancel();
+        }
+        if matches!(reply, Ok(Reply::Renewed)) && !has_compared {
+            live.has_compared.store(true, Ordering::Relaxed);
         }
         reply
     }
@@ -162,8 +170,9 @@ impl Store for Redis {
 fn promises(reply: &Reply) -> bool {
     match reply {
         Reply::Granted { .. } | Reply::Renewed => true,
-        Reply::Held(_) | Reply::Stale { .. } | Reply::Superseded { .. } => false,
-        Reply::Released | Reply::NotHeld | Reply::Vacant | Reply::Notified { .. } => false,
+        Reply::Held(_) | Reply::Refused { .. } | Reply::Stale { .. } => false,
+        Reply::Superseded { .. } | Reply::Released | Reply::NotHeld => false,
+        Reply::Vacant | Reply::Notified { .. } => false,
     }
 }
 

@@ -13,7 +13,6 @@ use super::link::Link;
 use super::session::Live;
 use crate::Token;
 use crate::store::fanout::Fanout;
-use crate::store::slot::Answered;
 use crate::store::{Hint, Message};
 
 /// Who waits on which channel.
@@ -21,17 +20,23 @@ pub(super) type Channels = Fanout<Bytes>;
 
 const RETRY_LEAST: Duration = Duration::from_millis(100);
 const RETRY_MOST: Duration = Duration::from_secs(5);
+/// The longest message: a token, a space, the channel with its length in front, and the payload.
+const SAID_MOST: usize = 20 + 1 + 1 + Message::CHANNEL_MOST + Message::PAYLOAD_MOST;
 /// How many messages a leader may fall behind before it loses the oldest.
 const BUFFER: usize = 64;
 
 impl Channels {
-    /// What the server has pushed. A push that is no message to somebody here is no news.
+    /// What the server has pushed. A push that is no message to somebody here is no news, and one that is
+    /// longer than any message is not kept until somebody reads it.
     pub(super) fn pushed(&self, push: &PushInfo) {
         if push.kind != PushKind::Message {
             return;
         }
         let [Value::BulkString(channel), Value::BulkString(said)] = &push.data[..] else { return };
         let Ok(channel) = std::str::from_utf8(channel) else { return };
+        if said.len() > SAID_MOST {
+            return;
+        }
         self.bring(channel, Bytes::copy_from_slice(said));
     }
 }
@@ -96,8 +101,9 @@ fn listen(
     }
 }
 
-/// `None` if the channel could not be subscribed: what it brings is unreliable, and the next try comes.
-async fn subscribe(link: &Link, channel: &str) -> Option<Arc<Live>> {
+/// `None` if the channel could not be subscribed: what it brings is unreliable, and the next try comes. A
+/// subscriber that goes away half way says nothing against the connection, which others use too.
+async fn subscribe(link: &Arc<Link>, channel: &str) -> Option<Arc<Live>> {
     let live = match link.live().await {
         Ok(live) => live,
         Err(error) => {
@@ -105,25 +111,43 @@ async fn subscribe(link: &Link, channel: &str) -> Option<Arc<Live>> {
             return None;
         }
     };
-    let pending = Answered::pending(&*live);
     let mut connection = live.connection.clone();
     let late = link.runtime.sleep_until(link.runtime.now() + link.config.connect_timeout);
     tokio::select! {
         biased;
         answer = connection.subscribe(channel) => match answer {
-            Ok(()) => {
-                pending.yes();
-                Some(live)
-            }
+            Ok(()) => Some(live),
             Err(error) => {
                 // A refusal, by an access rule for instance, says nothing against the connection.
-                if error.code().is_some() {
-                    pending.yes();
+                if error.code().is_none() {
+                    live.dead.cancel();
                 }
+                let error = live.failed(&error);
                 tracing::warn!(%error, channel, "a subscription was refused: wake-ups and messages stay away");
                 None
             }
         },
-        () = late => None,
+        () = late => {
+            live.dead.cancel();
+            None
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pushes_longer_than_any_message_are_dropped() {
+        let channels = Channels::default();
+        let mut waiting = channels.listen("job", BUFFER);
+        for length in [SAID_MOST, SAID_MOST + 1, 1] {
+            let texts = [b"job".to_vec(), vec![b'x'; length]];
+            let data = texts.map(Value::BulkString).to_vec();
+            channels.pushed(&PushInfo { kind: PushKind::Message, data });
+        }
+        let heard = [(); 3].map(|()| waiting.try_recv().ok().map(|said| said.len()));
+        assert_eq!(heard, [Some(SAID_MOST), Some(1), None]);
     }
 }

@@ -5,6 +5,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{self, Path, PathBuf};
 use std::time::Duration;
 
+use rustix::fs::Mode;
 use url::Url;
 
 /// A file that elections are kept in, and how to use it.
@@ -14,6 +15,7 @@ pub struct SqliteConfig {
     pub(super) path: PathBuf,
     pub(super) busy_timeout: Duration,
     pub(super) trust_empty_store: bool,
+    pub(super) group: bool,
 }
 
 impl SqliteConfig {
@@ -26,26 +28,26 @@ impl SqliteConfig {
             path: path::absolute(path).unwrap_or_else(|_| path.to_owned()),
             busy_timeout: Duration::from_millis(300),
             trust_empty_store: false,
+            group: false,
         }
     }
 
-    /// Reads `sqlite:///path/to/file.db`. Characters that mean something in a URL are percent-encoded:
-    /// `%23` for `#`, `%3F` for `?`.
+    /// Reads `sqlite:///path/to/file.db`, or with `?share_with_group=true` as
+    /// [`share_with_group`](Self::share_with_group). Characters that mean something in a URL are
+    /// percent-encoded: `%23` for `#`, `%3F` for `?`.
     ///
     /// # Errors
-    /// If the text is anything else.
+    /// If the text is anything else. The error names the part at fault and shows nothing of the text.
     pub fn from_url(url: &str) -> Result<Self, SqliteUrlError> {
         let url = Url::parse(url).map_err(SqliteUrlError::Syntax)?;
         match url.scheme() {
             "sqlite" => {}
-            scheme => return Err(SqliteUrlError::Scheme { scheme: scheme.to_owned() }),
+            _ => return Err(SqliteUrlError::Scheme),
         }
         if url.has_host() && url.host_str().is_some_and(|host| !host.is_empty()) {
             return Err(SqliteUrlError::Host);
         }
-        if let Some((name, _)) = url.query_pairs().next() {
-            return Err(SqliteUrlError::Parameter { name: name.into_owned() });
-        }
+        let share = shared(&url)?;
         if url.fragment().is_some() {
             return Err(SqliteUrlError::Fragment);
         }
@@ -53,7 +55,7 @@ impl SqliteConfig {
         if !path.starts_with(b"/") || path.ends_with(b"/") {
             return Err(SqliteUrlError::Path);
         }
-        Ok(Self::new(OsString::from_vec(path)))
+        Ok(Self::new(OsString::from_vec(path)).share_with_group(share.unwrap_or(false)))
     }
 
     /// Sets how long a request waits for the file's lock while another process writes; after that it is
@@ -62,6 +64,22 @@ impl SqliteConfig {
     pub fn busy_timeout(mut self, timeout: Duration) -> Self {
         self.busy_timeout = timeout;
         self
+    }
+
+    /// Makes the files readable and writable for their group too (mode 0660), for candidates that run as
+    /// several users. Otherwise they are for the user alone that makes them (mode 0600): whoever may read
+    /// them can lock them, and so stop the elections. Files that exist already keep their mode, and a mode
+    /// that is wider is warned of.
+    ///
+    /// The group is that of the process that makes the files, or that of a folder with the setgid bit.
+    pub fn share_with_group(mut self, share: bool) -> Self {
+        self.group = share;
+        self
+    }
+
+    pub(super) fn mode(&self) -> Mode {
+        let owner = Mode::RUSR | Mode::WUSR;
+        if self.group { owner | Mode::RGRP | Mode::WGRP } else { owner }
     }
 
     /// Takes a file in which nothing was ever granted for one that has lost nothing, so that the very
@@ -73,19 +91,34 @@ impl SqliteConfig {
     }
 }
 
-/// Why a SQLite URL was refused.
+/// Whether the URL says to share the files.
+fn shared(url: &Url) -> Result<Option<bool>, SqliteUrlError> {
+    let mut share = None;
+    for (number, (name, value)) in (1..).zip(url.query_pairs()) {
+        if name != SHARE {
+            return Err(SqliteUrlError::Parameter { number });
+        }
+        let value = value.parse().map_err(|_| SqliteUrlError::Value { name: SHARE })?;
+        if share.replace(value).is_some() {
+            return Err(SqliteUrlError::Doubled { name: SHARE });
+        }
+    }
+    Ok(share)
+}
+
+const SHARE: &str = "share_with_group";
+
+/// Why a SQLite URL was refused. No text of a URL is ever a part of it: one of another store, given by
+/// mistake, may have a password in it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SqliteUrlError {
     /// Not a URL.
-    #[error("the SQLite URL can't be read")]
+    #[error("the SQLite URL can't be read; it is sqlite:///path/file.db")]
     Syntax(#[source] url::ParseError),
     /// Another scheme than `sqlite`.
-    #[error("the SQLite URL's scheme is {scheme:?}; only \"sqlite\" is supported")]
-    Scheme {
-        /// The scheme.
-        scheme: String,
-    },
+    #[error("the SQLite URL's scheme must be \"sqlite\"; it is sqlite:///path/file.db")]
+    Scheme,
     /// Two slashes instead of three, most likely.
     #[error(
         "the SQLite URL names a host; a file is named with three slashes: sqlite:///path/file.db"
@@ -98,10 +131,22 @@ pub enum SqliteUrlError {
     #[error("the SQLite URL has a fragment; a # in a file's name is written %23")]
     Fragment,
     /// An unknown parameter.
-    #[error("the SQLite URL has a parameter {name:?}; none is known")]
+    #[error("parameter {number} of the SQLite URL is unknown; known is \"share_with_group\"")]
     Parameter {
+        /// Which, from 1.
+        number: usize,
+    },
+    /// A parameter has a value that it can't have.
+    #[error("the SQLite URL's parameter {name:?} must be true or false")]
+    Value {
         /// Its name.
-        name: String,
+        name: &'static str,
+    },
+    /// A parameter is there twice, and may contradict itself.
+    #[error("the SQLite URL has the parameter {name:?} twice; leave one of them")]
+    Doubled {
+        /// Its name.
+        name: &'static str,
     },
 }
 
@@ -118,6 +163,8 @@ mod tests {
         ] {
             assert_eq!(SqliteConfig::from_url(url).unwrap(), SqliteConfig::new(path));
         }
+        let shared = SqliteConfig::from_url("sqlite:///a?share_with_group=true").unwrap();
+        assert_eq!(shared, SqliteConfig::new("/a").share_with_group(true));
         let odd = SqliteConfig::from_url("sqlite:///a%FFb").unwrap();
         assert_eq!(odd.path.into_os_string().into_vec(), b"/a\xffb");
     }
@@ -125,10 +172,17 @@ mod tests {
     #[test]
     fn errors_name_the_part_at_fault() {
         for (url, expected) in [
-            ("elections.db", "the SQLite URL can't be read"),
-            ("file:///x", "the SQLite URL's scheme is \"file\"; only \"sqlite\" is supported"),
+            ("hush.db", "the SQLite URL can't be read; it is sqlite:///path/file.db"),
             (
-                "sqlite://elections.db",
+                "hush:///x",
+                "the SQLite URL's scheme must be \"sqlite\"; it is sqlite:///path/file.db",
+            ),
+            (
+                "postgres://hush:hush@hush/hush?hush",
+                "the SQLite URL's scheme must be \"sqlite\"; it is sqlite:///path/file.db",
+            ),
+            (
+                "sqlite://hush.db",
                 "the SQLite URL names a host; a file is named with three slashes: \
                  sqlite:///path/file.db",
             ),
@@ -141,9 +195,22 @@ mod tests {
                 "the SQLite URL must name a file by its absolute path: sqlite:///path/file.db",
             ),
             ("sqlite:///a#b", "the SQLite URL has a fragment; a # in a file's name is written %23"),
-            ("sqlite:///a?mode=ro", "the SQLite URL has a parameter \"mode\"; none is known"),
+            (
+                "sqlite:///a?hush=hush",
+                "parameter 1 of the SQLite URL is unknown; known is \"share_with_group\"",
+            ),
+            (
+                "sqlite:///a?share_with_group=hush",
+                "the SQLite URL's parameter \"share_with_group\" must be true or false",
+            ),
+            (
+                "sqlite:///a?share_with_group=true&share_with_group=true",
+                "the SQLite URL has the parameter \"share_with_group\" twice; leave one of them",
+            ),
         ] {
-            assert_eq!(SqliteConfig::from_url(url).unwrap_err().to_string(), expected);
+            let error = SqliteConfig::from_url(url).unwrap_err();
+            assert_eq!(error.to_string(), expected);
+            assert!(!format!("{error:?}").contains("hush"), "{error:?}");
         }
     }
 

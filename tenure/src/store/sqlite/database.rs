@@ -1,12 +1,8 @@
 //! The file as a database: opened, known to be ours, and given its tables if it is new.
 
-use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
-
-use rusqlite::TransactionBehavior::{Deferred, Immediate};
-use rusqlite::{Connection, ErrorCode, FileControl, OpenFlags, ToSql, Transaction};
-
-use super::place::{self, Place};
+use super::create::create;
+use super::handle::Handle;
+use super::place::{Place, Site};
 use super::{SqliteConfig, SqliteError};
 
 /// What the file's header says that it is: "tenu".
@@ -23,6 +19,7 @@ CREATE TABLE elections (
     holder BLOB NOT NULL CHECK (length(holder) = 16),
     lease_end INTEGER NOT NULL CHECK (lease_end >= 0),
     ttl INTEGER NOT NULL CHECK (ttl >= 0),
+    quarantine INTEGER CHECK (quarantine >= 0),
     released INTEGER NOT NULL CHECK (released IN (0, 1)),
     name TEXT NOT NULL,
     metadata BLOB NOT NULL,
@@ -32,6 +29,7 @@ CREATE TABLE history (
     one INTEGER NOT NULL PRIMARY KEY CHECK (one = 1),
     identity TEXT NOT NULL,
     known_since INTEGER NOT NULL CHECK (known_since >= 0),
+    longest_ttl INTEGER NOT NULL DEFAULT 0 CHECK (longest_ttl >= 0),
     ahead INTEGER NOT NULL
 ) STRICT;
 CREATE TABLE database (
@@ -41,44 +39,53 @@ CREATE TABLE database (
 INSERT INTO database (one, id) VALUES (1, lower(hex(randomblob(16))));
 ";
 
-/// For how long SQLite itself waits for a lock. We try again, unless the caller has gone meanwhile.
-const WAITS: Duration = Duration::from_millis(10);
+/// What a file of version 2 lacks if it was made before quarantines and the longest TTL were kept. Programs
+/// from then name the columns that they read and write, and go on with such a file.
+const ADDED: [(&str, &str, &str); 2] = [
+    ("elections", "quarantine", "INTEGER CHECK (quarantine >= 0)"),
+    ("history", "longest_ttl", "INTEGER NOT NULL DEFAULT 0 CHECK (longest_ttl >= 0)"),
+];
 
-/// An open file that is ours.
+/// Three open files that are ours.
 #[derive(Debug)]
 pub(super) struct Database {
-    pub(super) connection: Connection,
+    pub(super) handle: Handle,
     pub(super) place: Place,
     pub(super) trust_empty_store: bool,
-    busy_timeout: Duration,
-    path: PathBuf,
 }
 
 impl Database {
     /// Opens the file, and makes what is missing.
     pub(super) fn open(config: &SqliteConfig) -> Result<Self, SqliteError> {
-        let path = &config.path;
-        place::create(path, config.busy_timeout)?;
-        let place = Place::look(path)?;
-        // Not created here, so that it is the file that was looked at; and no path is taken for a URI.
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
-            | OpenFlags::SQLITE_OPEN_NO_MUTEX
-            | OpenFlags::SQLITE_OPEN_EXRESCODE;
-        let fail = |error| SqliteError::sqlite(path, error);
-        let connection = Connection::open_with_flags(path, flags).map_err(fail)?;
-        connection.busy_timeout(WAITS).map_err(fail)?;
-        let (busy_timeout, trust_empty_store) = (config.busy_timeout, config.trust_empty_store);
-        let path = path.clone();
-        let database = Self { connection, place, trust_empty_store, busy_timeout, path };
-        database.prepare()?;
-        database.is_kept()?;
+        create(config)?;
+        let site = Site::look(&config.path)?;
+        let handle = Handle::open(config)?;
+        handle.prepare()?;
+        // This reads through the log, and so opens what is beside the file.
         let id = "SELECT id FROM database WHERE one = 1";
-        let id = database.connection.query_row(id, [], |row| row.get::<_, String>(0));
-        let id = id.map_err(|error| database.failed(error))?;
-        tracing::debug!(path = %database.path.display(), id, "opened");
-        Ok(database)
+        let id = handle.connection.query_row(id, [], |row| row.get::<_, String>(0));
+        let id = id.map_err(|error| handle.failed(error))?;
+        handle.has_not_moved()?;
+        let place = site.opened()?;
+        handle.copy_log_when_closed(true)?;
+        tracing::debug!(path = %config.path.display(), id, "opened");
+        Ok(Self { handle, place, trust_empty_store: config.trust_empty_store })
     }
+}
 
+impl Drop for Database {
+    /// The last who closes the file copies the log into it, also a log that was deleted. If others use
+    /// another log by then, what is copied does not belong below it.
+    fn drop(&mut self) {
+        if self.place.is_kept().is_err()
+            && let Err(error) = self.handle.copy_log_when_closed(false)
+        {
+            tracing::error!(%error, "a log that was replaced may be copied into the file");
+        }
+    }
+}
+
+impl Handle {
     /// Checks what the file is before anything is written to it.
     fn prepare(&self) -> Result<(), SqliteError> {
         // One snapshot: another process may be making the tables.
@@ -96,10 +103,33 @@ impl Database {
                 transaction.commit().map_err(|error| self.failed(error))?;
             }
         }
+        self.add_columns()?;
         // Not for safety but for pace: readers and the writer do not wait for each other.
         self.patiently(|| true, || self.connection.pragma_update(None, "journal_mode", "wal"))?;
         // A commit is on the disk before it is told of.
         self.set("synchronous", "full")
+    }
+
+    /// Adds what a file from before lacks.
+    fn add_columns(&self) -> Result<(), SqliteError> {
+        let has = |(table, column, _): &(&str, &str, &str)| {
+            let count = "SELECT count(*) FROM pragma_table_info(?1) WHERE name = ?2";
+            self.connection.query_row(count, [table, column], |row| row.get::<_, bool>(0))
+        };
+        let has_all = || ADDED.iter().try_fold(true, |all, added| Ok(all && has(added)?));
+        if self.patiently(|| true, has_all)? {
+            return Ok(());
+        }
+        let transaction = self.write(|| true)?;
+        for added in &ADDED {
+            // Another process may have been quicker.
+            if !has(added).map_err(|error| self.failed(error))? {
+                let (table, column, holds) = added;
+                let add = format!("ALTER TABLE {table} ADD COLUMN {column} {holds}");
+                transaction.execute_batch(&add).map_err(|error| self.failed(error))?;
+            }
+        }
+        transaction.commit().map_err(|error| self.failed(error))
     }
 
     /// Which application's file it is, of which version, and how many tables and such it has.
@@ -123,72 +153,14 @@ impl Database {
             }
         }
     }
-
-    /// Begins a transaction that has the file's write lock, as soon as that is free.
-    pub(super) fn write(&self, awaited: impl Fn() -> bool) -> Result<Transaction<'_>, SqliteError> {
-        self.patiently(awaited, || Transaction::new_unchecked(&self.connection, Immediate))
-    }
-
-    /// Begins a transaction whose reads all see the file as the first of them finds it.
-    pub(super) fn snapshot(
-        &self,
-        awaited: impl Fn() -> bool,
-    ) -> Result<Transaction<'_>, SqliteError> {
-        self.patiently(awaited, || Transaction::new_unchecked(&self.connection, Deferred))
-    }
-
-    /// Does something that is not done at all while others have the file locked, again and again: until
-    /// it is done, nobody awaits it any more, or it has taken too long.
-    pub(super) fn patiently<T>(
-        &self,
-        awaited: impl Fn() -> bool,
-        mut step: impl FnMut() -> rusqlite::Result<T>,
-    ) -> Result<T, SqliteError> {
-        let began = Instant::now();
-        loop {
-            if !awaited() {
-                return Err(SqliteError::GivenUp);
-            }
-            match step() {
-                Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => {
-                    let waited = began.elapsed();
-                    if waited >= self.busy_timeout {
-                        return Err(SqliteError::Locked { path: self.path.clone(), waited });
-                    }
-                    // SQLite has waited, unless it saw that waiting is of no use to it.
-                    std::thread::sleep(Duration::from_millis(1));
-                }
-                done => return done.map_err(|error| self.failed(error)),
-            }
-        }
-    }
-
-    /// Whether the file is still the one at the path, by the path and by SQLite's own handle.
-    fn is_kept(&self) -> Result<(), SqliteError> {
-        let mut moved = 0;
-        let ask = FileControl::HasMoved(&mut moved);
-        self.connection.file_control(Some("main"), ask).map_err(|error| self.failed(error))?;
-        if moved != 0 {
-            return Err(SqliteError::Replaced { path: self.path.clone() });
-        }
-        self.place.is_kept()
-    }
-
-    fn set(&self, pragma: &str, value: impl ToSql) -> Result<(), SqliteError> {
-        self.connection.pragma_update(None, pragma, value).map_err(|error| self.failed(error))
-    }
-
-    pub(super) fn failed(&self, error: rusqlite::Error) -> SqliteError {
-        SqliteError::sqlite(self.path(), error)
-    }
-
-    pub(super) fn path(&self) -> &Path {
-        &self.path
-    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use rusqlite::Connection;
+
     use super::*;
 
     #[test]
@@ -197,7 +169,7 @@ mod tests {
         let path = std::env::temp_dir().join(name);
         let database = Database::open(&SqliteConfig::new(&path)).unwrap();
         let ask = |what| -> String {
-            let value = database.connection.pragma_query_value(None, what, |row| row.get(0));
+            let value = database.handle.connection.pragma_query_value(None, what, |row| row.get(0));
             value.map(|value: rusqlite::types::Value| format!("{value:?}")).unwrap()
         };
         assert_eq!(ask("journal_mode"), "Text(\"wal\")");
@@ -205,6 +177,36 @@ mod tests {
         assert_eq!(ask("application_id"), format!("Integer({APPLICATION_ID})"));
         assert_eq!(APPLICATION_ID.to_be_bytes(), *b"tenu");
         drop(database);
+        std::fs::remove_file(path).unwrap();
+    }
+
+    #[test]
+    fn a_file_from_an_earlier_version_gets_its_columns() {
+        let name = format!("tenure-earlier-{}.db", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        let earlier = ADDED.iter().fold(SCHEMA.to_owned(), |schema, (_, column, holds)| {
+            schema.replace(&format!("    {column} {holds},\n"), "")
+        });
+        assert!(!earlier.contains("quarantine") && !earlier.contains("longest_ttl"));
+        let file = Connection::open(&path).unwrap();
+        let made = "INSERT INTO elections
+                (key, token, holder, lease_end, ttl, released, name, metadata, written_at)
+                VALUES ('job', 7, zeroblob(16), 9, 5, 0, 'a', zeroblob(0), 4);
+            INSERT INTO history (one, identity, known_since, ahead) VALUES (1, 'x', 3, 0);";
+        file.execute_batch(&earlier).unwrap();
+        file.execute_batch(made).unwrap();
+        file.pragma_update(None, "application_id", APPLICATION_ID).unwrap();
+        file.pragma_update(None, "user_version", VERSION).unwrap();
+        drop(file);
+        let key = crate::store::Key::new("job").unwrap();
+        for _ in 0..2 {
+            let database = Database::open(&SqliteConfig::new(&path)).unwrap();
+            let record = database.election(&key, || true).unwrap().unwrap().record;
+            assert_eq!((record.token.get(), record.quarantine), (7, None));
+            assert_eq!(database.past(|| true).unwrap().unwrap().longest_ttl, Duration::ZERO);
+        }
+        // A program of that version goes on with it.
+        Connection::open(&path).unwrap().execute_batch(&made.replace("INSERT", "REPLACE")).unwrap();
         std::fs::remove_file(path).unwrap();
     }
 }

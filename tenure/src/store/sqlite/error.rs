@@ -65,11 +65,11 @@ pub enum SqliteError {
         /// How many.
         links: u64,
     },
-    /// The file was deleted, moved or replaced while it was open. The next request opens what is at the
-    /// path then.
+    /// The file, or one that SQLite keeps beside it, was deleted, moved or replaced while it was open. The
+    /// next request opens what is at the path then.
     #[error("{} was deleted, moved or replaced", path.display())]
     Replaced {
-        /// The file.
+        /// Which file.
         path: PathBuf,
     },
     /// Another process has kept the file locked. Nothing was done.

@@ -4,15 +4,16 @@
 //! lock *first* and reads the clock then, carries out [`tenure_core::contract::apply`] on what it
 //! loads, and is on the disk (`synchronous=FULL`) before anybody is told. Time is `CLOCK_BOOTTIME`, put
 //! ahead once for each boot so that it counts from 1970: setting the host's clock ends no lease and
-//! prolongs none. Nobody is woken by a release: candidates that wait poll.
+//! prolongs none. Those who wait for a release are woken by one look at the file for all of them.
 //!
 //! What the file can't tell by itself, whether it is still the one that all the others use, is asked
-//! before and after each request: see [`SqliteError::Replaced`]. A file that was put there anew, copied
-//! or moved, or that was last written before the host was started, may lack grants: the leaders after
-//! it wait out the quarantine.
+//! before and after each request, and so is whether its write-ahead log and its shared memory are: see
+//! [`SqliteError::Replaced`]. A file that was put there anew, copied or moved, that lost what SQLite keeps
+//! beside it, or that was last written before the host was started, may lack grants: the leaders after it
+//! wait out the quarantine.
 //!
 //! **Not guaranteed**: that a backup is noticed which was written *into* the file (`.restore`, `cp` onto
-//! it) while the host went on running. `docs/stores.md` says how to restore one.
+//! it) while the host went on running. `docs/stores/sqlite.md` says how to restore one.
 //!
 //! ```
 //! # #[tokio::main(flavor = "current_thread")]
@@ -35,13 +36,19 @@
 //! ```
 
 mod config;
+mod create;
 mod database;
 mod error;
+mod file_system;
+mod handle;
+mod identity;
 mod place;
 mod record;
+mod rights;
 mod step;
 mod store;
 mod time;
+mod wakeup;
 mod worker;
 
 pub use config::{SqliteConfig, SqliteUrlError};
@@ -50,9 +57,10 @@ pub use store::Sqlite;
 
 /// The statements that carry out requests, by name: what an operator may want to read. A request that
 /// may change something is a transaction of some of them that begins with `BEGIN IMMEDIATE`.
-pub const STATEMENTS: [(&str, &str); 5] = [
+pub const STATEMENTS: [(&str, &str); 6] = [
     ("election", record::SELECT_ELECTION),
     ("history", record::SELECT_HISTORY),
+    ("released", record::SELECT_RELEASED),
     ("grant", record::GRANT),
     ("change", record::CHANGE),
     ("keep-history", record::KEEP_HISTORY),

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use rusqlite::types::ValueRef;
 use rusqlite::{Error, OptionalExtension, Row, ToSql, params};
 use tenure_core::contract::{History, Record};
 
@@ -13,28 +14,34 @@ use crate::store::{Incumbent, Key, Profile};
 use crate::{HolderId, Instant, Token};
 
 pub(super) const SELECT_ELECTION: &str = "
-    SELECT token, holder, lease_end, ttl, released, name, metadata FROM elections WHERE key = ?1";
+    SELECT token, holder, lease_end, ttl, quarantine, released, name, metadata FROM elections
+    WHERE key = ?1";
 
 /// A row for an election that is new, and all of a row that is there.
 pub(super) const GRANT: &str = "
-    INSERT INTO elections (key, token, holder, lease_end, ttl, released, name, metadata, written_at)
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
-    ON CONFLICT (key) DO UPDATE SET token = ?2, holder = ?3, lease_end = ?4, ttl = ?5, released = ?6,
-        name = ?7, metadata = ?8, written_at = ?9";
+    INSERT INTO elections
+        (key, token, holder, lease_end, ttl, quarantine, released, name, metadata, written_at)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
+    ON CONFLICT (key) DO UPDATE SET token = ?2, holder = ?3, lease_end = ?4, ttl = ?5, quarantine = ?6,
+        released = ?7, name = ?8, metadata = ?9, written_at = ?10";
 
 pub(super) const CHANGE: &str = "
     UPDATE elections SET lease_end = ?2, ttl = ?3, released = ?4, written_at = ?5 WHERE key = ?1";
 
 pub(super) const SELECT_HISTORY: &str = "
-    SELECT identity, known_since, ahead FROM history WHERE one = 1";
+    SELECT identity, known_since, longest_ttl, ahead FROM history WHERE one = 1";
+
+pub(super) const SELECT_RELEASED: &str = "
+    SELECT token FROM elections WHERE key = ?1 AND released = 1";
 
 pub(super) const KEEP_HISTORY: &str = "
-    INSERT INTO history (one, identity, known_since, ahead) VALUES (1, ?1, ?2, ?3)
-    ON CONFLICT (one) DO UPDATE SET identity = ?1, known_since = ?2, ahead = ?3";
+    INSERT INTO history (one, identity, known_since, longest_ttl, ahead) VALUES (1, ?1, ?2, ?3, ?4)
+    ON CONFLICT (one) DO UPDATE SET identity = ?1, known_since = ?2, longest_ttl = ?3, ahead = ?4";
 
-/// The last moment that the file knows to have come.
+/// The last moment that the file knows to have come. A renewal may have set the history to begin a TTL after
+/// it, and has written down its own time too.
 const LAST_KNOWN: &str = "
-    SELECT max(0, coalesce((SELECT known_since FROM history), 0),
+    SELECT max(0, coalesce((SELECT known_since - longest_ttl FROM history), 0),
         coalesce((SELECT max(written_at) FROM elections), 0))";
 
 /// The file's history, whoever wrote it.
@@ -43,6 +50,7 @@ pub(super) struct Past {
     /// Written in this boot and time namespace, in the file as it is now.
     pub(super) is_ours: bool,
     pub(super) known_since: Instant,
+    pub(super) longest_ttl: Duration,
     /// By how much the file's time is ahead of the writer's `CLOCK_BOOTTIME`, in microseconds.
     pub(super) ahead: i64,
 }
@@ -62,6 +70,7 @@ impl Election {
         record.is_live(now).then(|| {
             let remaining = record.remaining(now);
             Incumbent::new(record.token, record.holder, name, Bytes::from(metadata), remaining)
+                .with_ttl(record.ttl)
         })
     }
 
@@ -71,14 +80,18 @@ impl Election {
             token: u64::try_from(token).ok().and_then(Token::new).ok_or(out_of_range(0, token))?,
             holder: HolderId::from_bits(u128::from_be_bytes(row.get(1)?)),
             lease_end: instant(row, 2)?,
-            ttl: instant(row, 3)?.since(Instant::ORIGIN),
-            released: match row.get(4)? {
+            ttl: duration(row, 3)?,
+            quarantine: match row.get_ref(4)? {
+                ValueRef::Null => None,
+                _ => Some(duration(row, 4)?),
+            },
+            released: match row.get(5)? {
                 0 => false,
                 1 => true,
-                other => return Err(out_of_range(4, other)),
+                other => return Err(out_of_range(5, other)),
             },
         };
-        Ok(Self { record, name: row.get(5)?, metadata: row.get(6)? })
+        Ok(Self { record, name: row.get(6)?, metadata: row.get(7)? })
     }
 }
 
@@ -89,11 +102,33 @@ impl Database {
         key: &Key,
         awaited: impl Fn() -> bool,
     ) -> Result<Option<Election>, SqliteError> {
-        self.patiently(awaited, || {
-            let mut select = self.connection.prepare_cached(SELECT_ELECTION)?;
-            select.query_row([key.as_str()], Election::read).optional()
-        })
-        .map_err(|error| error.about(|| format!("the record of {key:?}")))
+        self.handle
+            .patiently(awaited, || {
+                let mut select = self.handle.connection.prepare_cached(SELECT_ELECTION)?;
+                select.query_row([key.as_str()], Election::read).optional()
+            })
+            .map_err(|error| error.about(|| format!("the record of {key:?}")))
+    }
+
+    /// The tenure that released the lease, if nobody has acquired it since.
+    pub(super) fn released(&self, key: &Key) -> Result<Option<Token>, SqliteError> {
+        let mut select = self
+            .handle
+            .connection
+            .prepare_cached(SELECT_RELEASED)
+            .map_err(|error| self.handle.failed(error))?;
+        let token = select.query_row([key.as_str()], |row| row.get(0)).optional();
+        let token: Option<i64> = token.map_err(|error| self.handle.failed(error))?;
+        // A token that is none is damage, of which a request tells.
+        Ok(token.and_then(|token| u64::try_from(token).ok()).and_then(Token::new))
+    }
+
+    /// A number that another connection's commit changes, and this one's own does not.
+    pub(super) fn version(&self) -> Result<i64, SqliteError> {
+        self.handle.patiently(
+            || true,
+            || self.handle.connection.pragma_query_value(None, "data_version", |row| row.get(0)),
+        )
     }
 
     /// Writes the record, and the profile with a grant; a renewal and a release leave that alone.
@@ -104,19 +139,21 @@ impl Database {
         profile: Option<&Profile>,
         now: Instant,
     ) -> Result<(), SqliteError> {
-        let Record { token, holder, lease_end, ttl, released } = *record;
+        let Record { token, holder, lease_end, ttl, quarantine, released } = *record;
         let (key, now) = (key.as_str(), micros(now));
         let (lease_end, ttl) = (micros(lease_end), micros(Instant::ORIGIN + ttl));
+        let quarantine = quarantine.map(|quarantine| micros(Instant::ORIGIN + quarantine));
         let Some(profile) = profile else {
             return self.execute(CHANGE, params![key, lease_end, ttl, released, now]);
         };
         let Ok(number) = i64::try_from(token.get()) else {
             let what = format!("{token} is no token that could have been granted");
-            return Err(SqliteError::Damaged { path: self.path().to_owned(), what });
+            return Err(SqliteError::Damaged { path: self.handle.path.clone(), what });
         };
         let holder = holder.to_bits().to_be_bytes();
         let (name, metadata) = (profile.name(), &profile.metadata()[..]);
-        let lease = params![key, number, holder, lease_end, ttl, released, name, metadata, now];
+        let lease =
+            params![key, number, holder, lease_end, ttl, quarantine, released, name, metadata, now];
         self.execute(GRANT, lease)
     }
 
@@ -124,35 +161,45 @@ impl Database {
     pub(super) fn past(&self, awaited: impl Fn() -> bool) -> Result<Option<Past>, SqliteError> {
         let read = |row: &Row<'_>| {
             let identity: String = row.get(0)?;
-            let is_ours = identity == self.place.identity;
-            Ok(Past { is_ours, known_since: instant(row, 1)?, ahead: row.get(2)? })
+            let is_ours = self.place.identity.wrote(&identity);
+            let (known_since, longest_ttl) = (instant(row, 1)?, duration(row, 2)?);
+            Ok(Past { is_ours, known_since, longest_ttl, ahead: row.get(3)? })
         };
-        self.patiently(awaited, || {
-            self.connection.prepare_cached(SELECT_HISTORY)?.query_row([], read).optional()
-        })
-        .map_err(|error| error.about(|| "its history".to_owned()))
+        self.handle
+            .patiently(awaited, || {
+                self.handle
+                    .connection
+                    .prepare_cached(SELECT_HISTORY)?
+                    .query_row([], read)
+                    .optional()
+            })
+            .map_err(|error| error.about(|| "its history".to_owned()))
     }
 
     /// The last moment that the file knows to have come, in its time's microseconds.
     pub(super) fn last_known(&self) -> Result<i64, SqliteError> {
-        self.connection
+        self.handle
+            .connection
             .prepare_cached(LAST_KNOWN)
             .and_then(|mut select| select.query_row([], |row| row.get(0)))
-            .map_err(|error| self.failed(error))
+            .map_err(|error| self.handle.failed(error))
     }
 
     /// Writes the history, in our name.
     pub(super) fn keep_history(&self, history: &History, ahead: i64) -> Result<(), SqliteError> {
         let known_since = micros(history.known_since);
-        self.execute(KEEP_HISTORY, params![self.place.identity, known_since, ahead])
+        let longest_ttl = micros(Instant::ORIGIN + history.longest_ttl);
+        let identity = &self.place.identity.text;
+        self.execute(KEEP_HISTORY, params![identity, known_since, longest_ttl, ahead])
     }
 
     fn execute(&self, sql: &str, values: &[&dyn ToSql]) -> Result<(), SqliteError> {
-        self.connection
+        self.handle
+            .connection
             .prepare_cached(sql)
             .and_then(|mut statement| statement.execute(values))
             .map(drop)
-            .map_err(|error| self.failed(error))
+            .map_err(|error| self.handle.failed(error))
     }
 }
 
@@ -167,6 +214,10 @@ fn instant(row: &Row<'_>, column: usize) -> rusqlite::Result<Instant> {
     let fits = u64::try_from(micros).ok().filter(|micros| *micros <= u64::MAX / 1_000);
     let since = fits.map(Duration::from_micros).ok_or(out_of_range(column, micros))?;
     Ok(Instant::ORIGIN + since)
+}
+
+fn duration(row: &Row<'_>, column: usize) -> rusqlite::Result<Duration> {
+    Ok(instant(row, column)?.since(Instant::ORIGIN))
 }
 
 fn out_of_range(column: usize, value: i64) -> Error {

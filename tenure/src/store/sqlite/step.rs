@@ -6,8 +6,16 @@ use tenure_core::contract::{self, History, Moment};
 
 use super::SqliteError;
 use super::database::Database;
+use super::record::Election;
 use super::time::{Clocks, FileTime};
+use crate::Instant;
 use crate::store::{Key, Profile, Reply, Request};
+
+/// Who wrote the file's history, as the contract tells them apart: a process of this boot and time namespace,
+/// in the file as it is now, or another one. The file's time may leap where it was others' until now: what
+/// they granted is not bounded by it.
+const OURS: u128 = 1;
+const OTHERS: u128 = 0;
 
 /// Carries out one request, if it begins while it is still awaited.
 ///
@@ -23,10 +31,13 @@ pub(super) fn step(
     awaited: impl Fn() -> bool,
 ) -> Result<Reply, SqliteError> {
     database.place.is_kept()?;
-    let reply = match machines(request) {
-        Some((request, profile)) => change(database, clocks, key, (request, profile), awaited),
-        None => observe(database, clocks, key, awaited),
-    }?;
+    let reply = match (machines(request), held_from(database, &clocks, key, request, &awaited)?) {
+        (Some(_), Some(held)) => held,
+        (Some((request, profile)), None) => {
+            change(database, clocks, key, (request, profile), awaited)?
+        }
+        (None, _) => observe(database, &clocks, key, awaited)?,
+    };
     database.place.is_kept()?;
     Ok(reply)
 }
@@ -37,7 +48,7 @@ fn machines(request: &Request) -> Option<(tenure_core::Request, Option<&Profile>
     Some(match *request {
         // What is kept is whole microseconds; the store's granularity covers the rest.
         Request::Acquire { holder, seen, ttl, quarantine, ref profile } => {
-            let ttl = whole_micros(ttl);
+            let (ttl, quarantine) = (whole_micros(ttl), whole_micros(quarantine));
             (tenure_core::Request::Acquire { holder, seen, ttl, quarantine }, Some(profile))
         }
         Request::Renew { holder, token, ttl } => {
@@ -57,18 +68,22 @@ fn change(
     (request, profile): (tenure_core::Request, Option<&Profile>),
     awaited: impl Fn() -> bool,
 ) -> Result<Reply, SqliteError> {
-    let transaction = database.write(&awaited)?;
+    let transaction = database.handle.write(&awaited)?;
     // Whoever has the lock reads the clock: no transaction is later than one that began after it.
     let clocks = clocks();
     let past = database.past(&awaited)?;
     let FileTime { now, ahead } = FileTime::of(past.as_ref(), clocks, || database.last_known())?;
     let found = database.election(key, awaited)?;
     let mut record = found.as_ref().map(|election| election.record);
-    let known = past.filter(|past| past.is_ours).map(|past| past.known_since);
-    // The file's time may leap where it was others' until now: what they granted is not bounded by it.
-    let since = past.map(|_| known.unwrap_or(now));
-    let mut history = since.map(|known_since| History { identity: 1, known_since });
-    let at = Moment { now, identity: 1, trust_empty_store: database.trust_empty_store };
+    let known = past.map(|past| History {
+        identity: if past.is_ours { OURS } else { OTHERS },
+        known_since: past.known_since,
+        longest_ttl: past.longest_ttl,
+    });
+    let mut history = known;
+    let trust_empty_store = database.trust_empty_store;
+    // The history was read, whatever is asked: to compare it costs nothing.
+    let at = Moment { now, identity: OURS, trust_empty_store, compares_identity: true };
     let reply = contract::apply(&mut record, &mut history, at, request);
     let granted = matches!(reply, tenure_core::Reply::Granted { .. });
     let changed =
@@ -77,16 +92,17 @@ fn change(
         database.keep_election(key, &record, profile, now)?;
     }
     if changed {
-        if let Some(history) = history.filter(|history| Some(history.known_since) != known) {
+        if let Some(history) = history.filter(|_| history != known) {
             database.keep_history(&history, ahead)?;
         }
-        transaction.commit().map_err(|error| database.failed(error))?;
+        transaction.commit().map_err(|error| database.handle.failed(error))?;
     }
     Ok(match reply {
         tenure_core::Reply::Granted { token, wait } => Reply::Granted { token, wait },
         tenure_core::Reply::Held { .. } => {
             found.and_then(|found| found.incumbent(now)).map_or(Reply::Vacant, Reply::Held)
         }
+        tenure_core::Reply::Refused { ttl, quarantine } => Reply::Refused { ttl, quarantine },
         tenure_core::Reply::Stale { last } => Reply::Stale { last },
         tenure_core::Reply::Renewed => Reply::Renewed,
         tenure_core::Reply::Superseded { last } => Reply::Superseded { last },
@@ -95,20 +111,47 @@ fn change(
     })
 }
 
-/// Reads the clock first, without a lock. So a lease that is told to be over was over in the file as it
-/// was read then; the other way round it might have been renewed in between.
+/// The answer to an acquire while another one holds the lease: a look is enough to give it, and those who
+/// wait do not keep the file locked for those who lead.
+fn held_from(
+    database: &Database,
+    clocks: impl Fn() -> Clocks,
+    key: &Key,
+    request: &Request,
+    awaited: impl Fn() -> bool,
+) -> Result<Option<Reply>, SqliteError> {
+    let Request::Acquire { holder, ttl, quarantine, .. } = request else { return Ok(None) };
+    let (now, found) = look(database, clocks, key, awaited)?;
+    let (ttl, quarantine) = (whole_micros(*ttl), whole_micros(*quarantine));
+    // Such a candidate is refused, which is not for a look to say.
+    let found = found.filter(|found| !found.record.contradicts(now, ttl, quarantine));
+    let incumbent = found.and_then(|found| found.incumbent(now));
+    Ok(incumbent.filter(|incumbent| incumbent.holder != *holder).map(Reply::Held))
+}
+
 fn observe(
     database: &Database,
     clocks: impl Fn() -> Clocks,
     key: &Key,
     awaited: impl Fn() -> bool,
 ) -> Result<Reply, SqliteError> {
+    let (now, found) = look(database, clocks, key, awaited)?;
+    Ok(found.and_then(|found| found.incumbent(now)).map_or(Reply::Vacant, Reply::Held))
+}
+
+/// Reads the clock first, without a lock. So a lease that is told to be over was over in the file as it
+/// was read then; the other way round it might have been renewed in between.
+fn look(
+    database: &Database,
+    clocks: impl Fn() -> Clocks,
+    key: &Key,
+    awaited: impl Fn() -> bool,
+) -> Result<(Instant, Option<Election>), SqliteError> {
     let clocks = clocks();
-    let _snapshot = database.snapshot(&awaited)?;
+    let _snapshot = database.handle.snapshot(&awaited)?;
     let past = database.past(&awaited)?;
     let FileTime { now, .. } = FileTime::of(past.as_ref(), clocks, || database.last_known())?;
-    let found = database.election(key, awaited)?;
-    Ok(found.and_then(|found| found.incumbent(now)).map_or(Reply::Vacant, Reply::Held))
+    Ok((now, database.election(key, awaited)?))
 }
 
 fn whole_micros(duration: Duration) -> Duration {

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
-use super::SqliteConfig;
+use futures_core::Stream;
+
 use super::worker::Worker;
-use crate::store::{Key, Reply, Request, Store, StoreError, StoreTraits};
+use super::{SqliteConfig, wakeup};
+use crate::store::{Hint, Key, Reply, Request, Store, StoreError, StoreTraits};
 
 /// Leases in a SQLite file, for the processes of one host. A clone is the same.
 ///
@@ -22,7 +24,7 @@ impl Sqlite {
 
 impl Store for Sqlite {
     fn traits(&self) -> StoreTraits {
-        StoreTraits { push: false, ..StoreTraits::new("sqlite") }
+        StoreTraits::new("sqlite")
     }
 
     async fn call(&self, key: &Key, request: Request) -> Result<Reply, StoreError> {
@@ -30,5 +32,9 @@ impl Store for Sqlite {
             Request::Notify { .. } => Err(StoreError::no_messages("sqlite")),
             request => Ok(self.0.call(key, request).await?),
         }
+    }
+
+    fn hints(&self, key: &Key) -> impl Stream<Item = Hint> + Send + 'static {
+        wakeup::hints(Arc::clone(&self.0), key.clone())
     }
 }

@@ -75,7 +75,7 @@ mod tests {
     const AT: Clocks = Clocks { boot: 60 * SECOND, wall: 1_700_000_000 * SECOND };
 
     fn past(is_ours: bool, ahead: i64) -> Past {
-        Past { is_ours, known_since: Instant::ORIGIN, ahead }
+        Past { is_ours, known_since: Instant::ORIGIN, longest_ttl: Duration::ZERO, ahead }
     }
 
     fn of(past: Option<&Past>, clocks: Clocks, last_known: i64) -> FileTime {

@@ -2,21 +2,30 @@
 //!
 //! Requests are carried out one after the other, in the order of their calls. One whose caller has
 //! given up before its turn is not carried out at all. One that was under way then is *unknown*, like
-//! any other; it can be neither stopped nor mistaken for another, so the connection stays.
+//! any other; it can be neither stopped nor mistaken for another, so the connection stays. In between, the
+//! thread looks at the file for those who wait.
 
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Mutex, PoisonError};
+use std::sync::mpsc::{Receiver, RecvError, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use tokio::sync::oneshot;
 
 use super::database::Database;
+use super::rights;
 use super::step::step;
 use super::time::Clocks;
+use super::wakeup::{Looks, Waiting};
 use super::{SqliteConfig, SqliteError};
 use crate::store::{Key, Reply, Request};
 
 type Answer = Result<Reply, SqliteError>;
+
+enum Task {
+    Call(Job),
+    /// Somebody waits from now on.
+    Look,
+}
 
 struct Job {
     key: Key,
@@ -24,70 +33,138 @@ struct Job {
     answer: oneshot::Sender<Answer>,
 }
 
-/// The way to the thread, which is started with the first request and ends with the last handle.
+/// The way to the thread, which is started with the first task and ends with the last handle.
 #[derive(Debug)]
 pub(super) struct Worker {
     pub(super) config: SqliteConfig,
-    jobs: Mutex<Option<Sender<Job>>>,
+    pub(super) waiting: Arc<Waiting>,
+    tasks: Mutex<Option<Sender<Task>>>,
 }
 
 impl Worker {
     pub(super) fn new(config: SqliteConfig) -> Self {
-        Self { config, jobs: Mutex::new(None) }
+        Self { config, waiting: Arc::default(), tasks: Mutex::new(None) }
     }
 
     pub(super) async fn call(&self, key: &Key, request: Request) -> Answer {
         let (answer, answered) = oneshot::channel();
-        self.send(Job { key: key.clone(), request, answer })?;
+        self.send(Task::Call(Job { key: key.clone(), request, answer }))?;
         answered.await.unwrap_or(Err(SqliteError::NoThread))
     }
 
-    fn send(&self, mut job: Job) -> Result<(), SqliteError> {
-        let mut jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(running) = &*jobs {
-            match running.send(job) {
+    /// Has the file looked at for those who wait. Without a thread they are left to try by themselves.
+    pub(super) fn look(&self) {
+        if let Err(error) = self.send(Task::Look) {
+            tracing::warn!(%error, "no wake-ups: waiting candidates poll");
+        }
+    }
+
+    fn send(&self, mut task: Task) -> Result<(), SqliteError> {
+        let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(running) = &*tasks {
+            match running.send(task) {
                 Ok(()) => return Ok(()),
-                // That thread is gone, and has not seen this job.
-                Err(unsent) => job = unsent.0,
+                // That thread is gone, and has not seen this task.
+                Err(unsent) => task = unsent.0,
             }
         }
         let (started, queue) = channel();
-        let config = self.config.clone();
+        let mut file = File::new(self.config.clone(), Arc::clone(&self.waiting));
         thread::Builder::new()
             .name("tenure-sqlite".to_owned())
-            .spawn(move || serve(&config, &queue))
+            .spawn(move || file.serve(&queue))
             .map_err(|_| SqliteError::NoThread)?;
-        let sent = started.send(job).map_err(|_| SqliteError::NoThread);
-        *jobs = Some(started);
+        let sent = started.send(task).map_err(|_| SqliteError::NoThread);
+        *tasks = Some(started);
         sent
     }
 }
 
-/// Until the last handle is gone, one request at a time.
-fn serve(config: &SqliteConfig, jobs: &Receiver<Job>) {
-    let mut open = None;
-    for Job { key, request, answer } in jobs {
+/// What the thread has.
+struct File {
+    config: SqliteConfig,
+    waiting: Arc<Waiting>,
+    open: Option<Database>,
+    looks: Looks,
+    /// Whether what others may do to the file was looked at.
+    warned: bool,
+}
+
+impl File {
+    fn new(config: SqliteConfig, waiting: Arc<Waiting>) -> Self {
+        Self { config, waiting, open: None, looks: Looks::new(), warned: false }
+    }
+
+    /// Until the last handle is gone, one task at a time.
+    fn serve(&mut self, tasks: &Receiver<Task>) {
+        loop {
+            let task = if self.waiting.is_empty() {
+                tasks.recv().map_err(|RecvError| RecvTimeoutError::Disconnected)
+            } else {
+                tasks.recv_timeout(self.looks.pause())
+            };
+            match task {
+                Ok(Task::Call(job)) => self.carry_out(job),
+                Ok(Task::Look) | Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+            if !self.waiting.is_empty() && self.looks.pause().is_zero() {
+                self.look();
+            }
+        }
+    }
+
+    fn carry_out(&mut self, Job { key, request, answer }: Job) {
         let awaited = || !answer.is_closed();
         if !awaited() {
-            continue;
+            return;
         }
-        let outcome = database(&mut open, config)
+        let outcome = database(&mut self.open, &self.config, &mut self.warned)
             .and_then(|database| step(database, Clocks::read, &key, &request, awaited));
-        if outcome.as_ref().is_err_and(|error| !error.leaves_connection_usable()) {
-            // Whatever went wrong, the next request begins with an open file.
-            open = None;
+        match &outcome {
+            // What this connection does is no new version to itself.
+            Ok(Reply::Released) => self.waiting.wake(&key),
+            Ok(_) => {}
+            Err(error) => self.failed(error),
         }
         // A caller that has gone has been told nothing, which is what it believes.
         let _ = answer.send(outcome);
+    }
+
+    fn look(&mut self) {
+        let looked = database(&mut self.open, &self.config, &mut self.warned)
+            .and_then(|database| self.looks.look(database, &self.waiting));
+        if let Err(error) = looked {
+            tracing::debug!(%error, "no look at the file for those who wait");
+            self.failed(&error);
+        }
+    }
+
+    /// Whatever went wrong, the next task begins with an open file. In another one there may be no lease.
+    fn failed(&mut self, error: &SqliteError) {
+        if error.leaves_connection_usable() {
+            return;
+        }
+        self.looks.failed();
+        let was_open = self.open.take().is_some();
+        if was_open && matches!(error, SqliteError::Replaced { .. }) {
+            self.waiting.wake_all();
+        }
     }
 }
 
 fn database<'a>(
     open: &'a mut Option<Database>,
     config: &SqliteConfig,
+    warned: &mut bool,
 ) -> Result<&'a Database, SqliteError> {
-    match open {
-        Some(database) => Ok(database),
-        None => Ok(open.insert(Database::open(config)?)),
+    let database = match open.take() {
+        Some(database) => database,
+        None => Database::open(config)?,
+    };
+    if !*warned {
+        rights::warn(config);
+        *warned = true;
     }
+    Ok(open.insert(database))
 }

@@ -3,11 +3,13 @@
 use std::time::Duration;
 
 use tenure::Config;
+use tenure::store::postgres::{AdvisoryConfig, PostgresAdvisory};
 use tenure::store::{Key, Reply, Request, Store, StoreErrorKind};
 
-use super::{LOCK, OldProgram, at, candidate, holders};
+use super::{LOCK, OldProgram, at, candidate, config, holders, terminate_holders};
 use crate::postgres::support::{
-    TTL, acquire, acquire_for, call, client, granted, held, release, renew, server, sessions, soon,
+    self, SOON, TTL, acquire, acquire_for, call, client, granted, held, release, renew, server,
+    sessions, soon,
 };
 
 const SHORT: Duration = Duration::from_millis(600);
@@ -16,15 +18,15 @@ const SHORT: Duration = Duration::from_millis(600);
 async fn stopping_or_dropping_frees_the_lock() {
     let server = server();
     let old = OldProgram::start(&server).await;
-    let config = Config::builder(Duration::from_secs(60)).build().unwrap();
-    let one = candidate(server.port(), "one", config);
+    let patient = Config::builder(TTL).build().unwrap();
+    let one = candidate(server.port(), "one", patient);
     soon(one.elected()).await.unwrap();
     soon(one.stop()).await.unwrap();
     // By the time that it has stopped, although its session lives on.
     assert!(old.call(&format!("pg_try_advisory_lock({LOCK})")).await);
     assert!(old.call(&format!("pg_advisory_unlock({LOCK})")).await);
     drop(one);
-    let two = candidate(server.port(), "two", config);
+    let two = candidate(server.port(), "two", patient);
     soon(two.elected()).await.unwrap();
     drop(two);
     old.waits_for(format!("({LOCK})")).await;
@@ -154,19 +156,116 @@ async fn a_session_with_a_lock_ends_if_nothing_is_heard_for_a_ttl_and_one_withou
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_session_that_was_given_up_is_ended_by_the_next_one() {
     let server = server();
-    let store = at(server.port());
+    // It waits for the row for as long as the server takes to notice that nobody listens.
+    let waits = support::local(server.port()).trust_empty_store(true).lock_timeout(SOON);
+    let store = PostgresAdvisory::new(AdvisoryConfig::new(waits).lock("job", LOCK).unwrap());
     let (token, _) = granted(&store, acquire(1, None)).await;
+    let before = holders(&server);
     let blocks = client(server.port()).await;
     blocks.batch_execute("BEGIN; SELECT FROM tenure.leases FOR UPDATE").await.unwrap();
     let late = tokio::time::timeout(Duration::from_millis(300), call(&store, renew(1, token)));
     late.await.unwrap_err();
-    // It would wait for the row for as long as the server takes to notice that nobody listens.
+    // Silent for too long.
+    tokio::time::sleep(Duration::from_secs(2)).await;
     assert_eq!(held(&store, Request::Observe).await.token, token);
-    assert_eq!(holders(&server).len(), 0);
+    let after = holders(&server);
+    assert_eq!(after.len(), 1, "the lock is taken back at once");
+    assert_ne!(before, after);
     let ours = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'tenure'";
     assert_eq!(server.sql(ours).unwrap(), "1");
     blocks.batch_execute("ROLLBACK").await.unwrap();
-    let renewed = Request::Renew { holder: crate::postgres::support::holder(1), token, ttl: TTL };
-    assert_eq!(call(&store, renewed).await.unwrap(), Reply::Renewed);
+    assert_eq!(call(&store, renew(1, token)).await.unwrap(), Reply::Renewed);
+    assert_eq!(holders(&server), after);
+}
+
+/// The driver of an election may be gone while others of its process lead, or wait, or look.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_abandoned_election_gets_a_leader_again() {
+    let server = server();
+    let (store, other) = (at(server.port()), at(server.port()));
+    let longer = Key::new("longer").unwrap();
+    let reply = store.call(&longer, acquire(9, None)).await.unwrap();
+    let Reply::Granted { token: longer_token, .. } = reply else { panic!("granted") };
+    let mut last = None;
+    for goes_on in [renew(9, longer_token), acquire(8, None), Request::Observe] {
+        let (token, _) = granted(&store, acquire_for(1, last, SHORT)).await;
+        let second = soon(async {
+            loop {
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                store.call(&longer, goes_on.clone()).await.unwrap();
+                if let Reply::Granted { token, .. } =
+                    call(&other, acquire(2, Some(token))).await.unwrap()
+                {
+                    return token;
+                }
+            }
+        })
+        .await;
+        assert!(second > token);
+        assert_eq!(call(&other, release(2, second)).await.unwrap(), Reply::Released);
+        assert_eq!(holders(&server).len(), 1, "and the other election has kept its lock");
+        last = Some(second);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_locked_row_ends_no_session_that_others_hold_locks_by() {
+    let server = server();
+    let store = at(server.port());
+    let longer = Key::new("longer").unwrap();
+    store.call(&longer, acquire(9, None)).await.unwrap();
+    let (token, _) = granted(&store, acquire(1, None)).await;
+    let before = holders(&server);
+    let stranger = OldProgram::start(&server).await;
+    let has_it = async {
+        stranger.waits_for(config(server.port()).number("longer").unwrap()).await;
+    };
+    let blocks = client(server.port()).await;
+    let row = "BEGIN; SELECT FROM tenure.leases WHERE key = 'job' FOR UPDATE";
+    blocks.batch_execute(row).await.unwrap();
+    let renewals = async {
+        for round in 0..30 {
+            // Given up by its timeout, or answered.
+            let within = Duration::from_millis(if round % 2 == 0 { 20 } else { 1_000 });
+            drop(tokio::time::timeout(within, call(&store, renew(1, token))).await);
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    tokio::select! {
+        () = has_it => panic!("the stranger has the lock"),
+        () = renewals => {}
+    }
+    assert_eq!(holders(&server), before);
+    blocks.batch_execute("ROLLBACK").await.unwrap();
+    assert_eq!(call(&store, renew(1, token)).await.unwrap(), Reply::Renewed);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_new_session_takes_all_locks_before_anything_else() {
+    let server = server();
+    let store = at(server.port());
+    let longer = Key::new("longer").unwrap();
+    store.call(&longer, acquire(9, None)).await.unwrap();
+    let (token, _) = granted(&store, acquire(1, None)).await;
+    let ended = Key::new("ended").unwrap();
+    store.call(&ended, acquire_for(1, None, Duration::from_millis(10))).await.unwrap();
+    terminate_holders(&server);
+    // By whichever request comes first.
+    held(&store, Request::Observe).await;
+    assert_eq!(holders(&server).len(), 2, "of those that are live");
+    assert_eq!(call(&store, renew(1, token)).await.unwrap(), Reply::Renewed);
+    assert_eq!(call(&store, release(1, token)).await.unwrap(), Reply::Released);
+    terminate_holders(&server);
+    call(&store, Request::Observe).await.unwrap();
     assert_eq!(holders(&server).len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stranger_without_a_name_has_a_user_and_an_address() {
+    let server = server();
+    let stranger = client(server.port()).await;
+    stranger.batch_execute("SET application_name TO ''").await.unwrap();
+    stranger.batch_execute(&format!("SELECT pg_advisory_lock({LOCK})")).await.unwrap();
+    let incumbent = held(&at(server.port()), Request::Observe).await;
+    assert!(incumbent.name.ends_with(" of postgres at 127.0.0.1"), "{}", incumbent.name);
 }

@@ -1,17 +1,16 @@
 //! The result, for people.
 
-mod event;
 pub(crate) mod one;
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
-use std::time::Duration;
 
 use comfy_table::{CellAlignment, Table, presets};
 use tenure_sim::campaign::{Failure, Report, Seeds, Summary, Verdict};
 use tenure_sim::engine::Engine;
 use tenure_sim::plan::FaultKind;
 use tenure_sim::properties;
+use tenure_sim::told::{self, milliseconds};
 
 /// Figures of all engines side by side, then what to make of them.
 pub(crate) fn campaigns(out: &mut impl Write, summaries: &[Summary]) -> io::Result<()> {
@@ -72,11 +71,14 @@ fn margins(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
 }
 
 fn faults(summaries: &[Summary]) -> Table {
-    let mut table = numbers(heads("fault", summaries, &["happened"]));
+    let mut table = numbers(heads("fault", summaries, &["ordered", "took effect"]));
     for kind in FaultKind::ALL {
         let cells = summaries.iter().map(|summary| summary.faults.get(&kind));
         if cells.clone().any(|cell| cell.is_some()) {
-            let cells = cells.map(|cell| cell.map_or_else(|| "-".to_owned(), u64::to_string));
+            let cells = cells.flat_map(|cell| match cell {
+                Some(count) => [count.ordered.to_string(), count.effects.to_string()],
+                None => ["-".to_owned(), "-".to_owned()],
+            });
             table.add_row([kind.name().to_owned()].into_iter().chain(cells));
         }
     }
@@ -84,11 +86,13 @@ fn faults(summaries: &[Summary]) -> Table {
 }
 
 fn judged(summaries: &[Summary]) -> Table {
-    let mut table = numbers(heads("property", summaries, &["judged", "violated"]));
+    let each = ["judged", "exercised", "comparisons", "violated"];
+    let mut table = numbers(heads("property", summaries, &each));
     for name in names(summaries.iter().map(|summary| summary.properties.keys())) {
         let cells = summaries.iter().flat_map(|summary| match summary.properties.get(name) {
-            Some(judged) => [judged.checked.to_string(), judged.violated.to_string()],
-            None => ["-".to_owned(), "-".to_owned()],
+            Some(judged) => [judged.checked, judged.exercised, judged.compared, judged.violated]
+                .map(|count| count.to_string()),
+            None => std::array::from_fn(|_| "-".to_owned()),
         });
         table.add_row([name.to_owned()].into_iter().chain(cells));
     }
@@ -124,7 +128,7 @@ fn needed(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
 fn failure(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
     let Some(failed) = &summary.failed else { return Ok(()) };
     writeln!(out, "\nSeed {} in the {} engine:", failed.seed, summary.engine)?;
-    one::failure(out, &failed.failure, one::BEFORE)?;
+    told::failure(out, &failed.failure, told::BEFORE)?;
     let (engine, seed) = (&summary.engine, failed.seed);
     let (faults, properties) = (faults_flag(summary), properties_flag(summary));
     writeln!(
@@ -156,7 +160,9 @@ fn faults_flag(summary: &Summary) -> String {
 /// What judges it as it was judged.
 fn properties_flag(summary: &Summary) -> String {
     let by: BTreeSet<&str> = summary.properties.keys().map(String::as_str).collect();
-    if by == properties::names().collect() {
+    let usual =
+        summary.engine.parse().map(|engine: Engine| properties::names_at(engine.tick()).collect());
+    if usual.as_ref() == Ok(&by) {
         return String::new();
     }
     format!(" --properties {}", by.into_iter().collect::<Vec<_>>().join(","))
@@ -166,12 +172,12 @@ fn verdict(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
     let engine = &summary.engine;
     match summary.verdict() {
         Verdict::Held => {
-            writeln!(out, "{engine}: HELD: nothing was violated, every condition was met")
+            writeln!(out, "{engine}: HELD: nothing was violated, and nothing is missing")
         }
         Verdict::Violated => writeln!(out, "{engine}: VIOLATED"),
         Verdict::Inconclusive => {
-            let unmet = summary.unmet().join(", ");
-            writeln!(out, "{engine}: INCONCLUSIVE: nothing was violated; never met: {unmet}")
+            let missing = summary.missing().join("; ");
+            writeln!(out, "{engine}: INCONCLUSIVE: nothing was violated; {missing}")
         }
         Verdict::Nondeterministic => {
             writeln!(out, "{engine}: NONDETERMINISTIC: a plan gave two traces")
@@ -182,10 +188,6 @@ fn verdict(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
 fn seeds(seeds: &Seeds) -> String {
     let range = format!("{} to {}", seeds.first, seeds.first + seeds.count.saturating_sub(1));
     if seeds.shard.is_whole() { range } else { format!("{range}, shard {}", seeds.shard) }
-}
-
-fn milliseconds(duration: Duration) -> String {
-    format!("{:.3} ms", duration.as_secs_f64() * 1_000.0)
 }
 
 /// All names that occur, in order.

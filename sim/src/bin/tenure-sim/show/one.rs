@@ -1,18 +1,15 @@
 //! One run, for people and as JSON.
 
 use std::io::{self, Write};
-use std::time::Duration;
 
 use serde_json::{Map, Value, json};
-use tenure_sim::campaign::{self, Failed, Failure, Run, Verdict};
+use tenure_sim::campaign::{self, Failed, Ordered, Run, Verdict};
 use tenure_sim::plan::Plan;
+use tenure_sim::told::{self, milliseconds};
 use tenure_sim::trace::Entry;
 
-use super::{event, milliseconds, table};
+use super::table;
 use crate::args::Format;
-
-/// How many events before a violation are shown.
-pub(super) const BEFORE: usize = 40;
 
 /// One run, and all that happened in it.
 pub(crate) struct One<'a> {
@@ -53,7 +50,14 @@ impl One<'_> {
         figures.add_row(["least safety margin".to_owned(), margin]);
         figures.add_row(["trace hash".to_owned(), run.hash.to_string()]);
         writeln!(out, "{figures}\n")?;
-        let faults = run.faults().map(|(kind, count)| format!("{kind} {count}"));
+        let faults = run.faults().map(|(kind, count)| {
+            let Ordered { ordered, effects } = count;
+            if ordered == effects {
+                format!("{kind} {ordered}")
+            } else {
+                format!("{kind} {ordered} ({effects} with an effect)")
+            }
+        });
         list(out, "What went wrong", faults)?;
         list(
             out,
@@ -62,11 +66,14 @@ impl One<'_> {
         )?;
         let broken = self.broken();
         list(out, "Beyond the assumptions", broken.iter().filter_map(Value::as_str))?;
-        list(out, "Judged", run.judged.iter())?;
+        let compared = run.judged.iter().filter(|(_, compared)| *compared > 0);
+        list(out, "Judged", compared.map(|(name, times)| format!("{name} {times}")))?;
+        let never = run.judged.iter().filter(|(_, compared)| *compared == 0);
+        list(out, "Found nothing to judge", never.map(|(name, _)| name))?;
         writeln!(out)?;
         match &run.failure {
-            Some(failure) => self::failure(out, failure, events)?,
-            None => show_events(out, self.entries, events)?,
+            Some(failure) => told::failure(out, failure, events)?,
+            None => told::events(out, self.entries, events)?,
         }
         if !self.is_intact {
             writeln!(out, "\nThe events were changed: the hash in the last line is not theirs")?;
@@ -83,12 +90,14 @@ impl One<'_> {
     fn json(&self) -> Value {
         let run = self.run;
         let faults: Map<String, Value> =
-            run.faults().map(|(kind, count)| (kind.to_string(), count.into())).collect();
+            run.faults().map(|(kind, count)| (kind.to_string(), json!(count))).collect();
         let sometimes: Map<String, Value> = run
             .sometimes
             .iter()
             .map(|(name, count)| ((*name).to_owned(), (*count).into()))
             .collect();
+        let compared: Map<String, Value> =
+            run.judged.iter().map(|(name, times)| ((*name).to_owned(), (*times).into())).collect();
         let failed = run.failure.clone().map(|failure| Failed { seed: run.seed, failure });
         json!({
             "engine": self.engine,
@@ -100,7 +109,8 @@ impl One<'_> {
             "faults": faults,
             "sometimes": sometimes,
             "beyond": self.broken(),
-            "judged": run.judged,
+            "judged": run.judged.iter().map(|(name, _)| name).collect::<Vec<_>>(),
+            "compared": compared,
             "failed": failed,
             "trace_hash": run.hash,
             "intact": self.is_intact,
@@ -122,32 +132,4 @@ fn list(
     let items: Vec<String> = items.map(|item| item.to_string()).collect();
     let items = if items.is_empty() { "nothing".to_owned() } else { items.join(", ") };
     writeln!(out, "{what}: {items}")
-}
-
-/// What did not hold, and what happened before.
-pub(super) fn failure(out: &mut impl Write, failure: &Failure, events: usize) -> io::Result<()> {
-    match failure {
-        Failure::Violated { property, at_ns, what, entries } => {
-            show_events(out, entries, events)?;
-            let at = milliseconds(Duration::from_nanos(*at_ns));
-            writeln!(out, "\n{property} violated at {at}: {what}")
-        }
-        Failure::Refused { what } => writeln!(out, "The plan can't be carried out: {what}"),
-        Failure::Broke { what } => writeln!(out, "The run broke down: {what}"),
-        Failure::Nondeterministic { first, again } => {
-            writeln!(out, "The first trace has the hash {first}, the second one {again}")
-        }
-    }
-}
-
-fn show_events(out: &mut impl Write, entries: &[Entry], most: usize) -> io::Result<()> {
-    let skipped = entries.len().saturating_sub(most);
-    if skipped > 0 {
-        writeln!(out, "{:>16}  {skipped} more events", "...")?;
-    }
-    for Entry { at, event } in &entries[skipped..] {
-        let at = milliseconds(Duration::from_nanos(*at));
-        writeln!(out, "{at:>16}  {}", event::told(event))?;
-    }
-    Ok(())
 }

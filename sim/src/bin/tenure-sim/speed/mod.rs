@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 use tenure_sim::campaign::{Failure, Run, attempt};
 use tenure_sim::engine::{Engine, Judging};
 use tenure_sim::plan::{
-    Fault, FaultKind, NodePlan, Plan, SCHEMA, Scope, Settings, StorePlan, What, When, Work, swarm,
+    Fault, FaultKind, NodePlan, Plan, Program, SCHEMA, Scope, Settings, StorePlan, What, When,
+    Work, swarm,
 };
 
 use crate::show::numbers;
@@ -124,7 +125,8 @@ fn healthy(seed: u64) -> Plan {
         nodes: vec![node; NODES],
         store: StorePlan { clock_rate_ppm: -100, ..StorePlan::default() },
         latency_us: (200, 2_000),
-        work: Work { every_ms: 1_000, takes_us: 500 },
+        work: Work { every_ms: 1_000, takes_us: 500, reads_first: false },
+        program: Program::default(),
         faults: Vec::new(),
         calm_from_ms: 300_000,
         handover: false,

@@ -13,6 +13,6 @@ mod number;
 mod store;
 
 pub use config::{AdvisoryConfig, AdvisoryConfigError, Takeover};
-pub(super) use gate::{Gate, is_direct};
+pub(super) use gate::Gate;
 pub use number::LockNumber;
 pub use store::PostgresAdvisory;

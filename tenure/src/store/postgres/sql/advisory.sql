@@ -88,6 +88,24 @@ BEGIN
 END
 $body$;
 
+-- Gives the lock up, and with the last one the bound on the session's silence.
+CREATE OR REPLACE FUNCTION tenure.leases_lock_give(number bigint, pair boolean) RETURNS void
+LANGUAGE plpgsql AS $body$
+BEGIN
+    IF pair THEN
+        PERFORM pg_advisory_unlock((number >> 32)::integer, (number << 32 >> 32)::integer);
+    ELSE
+        PERFORM pg_advisory_unlock(number);
+    END IF;
+    PERFORM set_config(tenure.leases_lock_name(number, pair), '', false);
+    IF current_setting('idle_session_timeout', true) IS NOT NULL AND NOT EXISTS (
+        SELECT FROM pg_locks AS l WHERE l.locktype = 'advisory' AND l.pid = pg_backend_pid()
+    ) THEN
+        PERFORM set_config('idle_session_timeout', '0', false);
+    END IF;
+END
+$body$;
+
 -- Gives the lock up, if the session has it for that tenure or for nobody. A later tenure of the same holder
 -- keeps it.
 CREATE OR REPLACE FUNCTION tenure.leases_lock_free(
@@ -105,27 +123,84 @@ BEGIN
     THEN
         RETURN;
     END IF;
-    IF pair THEN
-        PERFORM pg_advisory_unlock((number >> 32)::integer, (number << 32 >> 32)::integer);
-    ELSE
-        PERFORM pg_advisory_unlock(number);
+    PERFORM tenure.leases_lock_give(number, pair);
+END
+$body$;
+
+-- Gives up what this session has for tenures that are over, of whichever election: a candidate whose process
+-- ended its driver says nothing any more, and the requests of others keep the session open. At most once a
+-- second, since it looks at all of the server's locks.
+CREATE OR REPLACE FUNCTION tenure.leases_lock_sweep() RETURNS void
+LANGUAGE plpgsql AS $body$
+DECLARE
+    now   bigint := tenure.leases_micros(clock_timestamp());
+    swept bigint := coalesce(nullif(current_setting('tenure.swept', true), ''), '0')::bigint;
+    had   record;
+    owner text;
+BEGIN
+    IF now - swept BETWEEN 0 AND 999999 THEN
+        RETURN;
     END IF;
-    PERFORM set_config(name, '', false);
-    IF current_setting('idle_session_timeout', true) IS NOT NULL AND NOT EXISTS (
-        SELECT FROM pg_locks AS l WHERE l.locktype = 'advisory' AND l.pid = pg_backend_pid()
-    ) THEN
-        PERFORM set_config('idle_session_timeout', '0', false);
-    END IF;
+    PERFORM set_config('tenure.swept', now::text, false);
+    FOR had IN
+        SELECT (l.classid::bigint << 32) | l.objid::bigint AS number, l.objsubid = 2 AS pair
+            FROM pg_locks AS l
+            WHERE l.locktype = 'advisory' AND l.granted AND l.pid = pg_backend_pid()
+    LOOP
+        owner := coalesce(current_setting(tenure.leases_lock_name(had.number, had.pair), true), '');
+        -- Without an owner it was taken by a renewal that failed later, whose tenure may lead. No row is locked:
+        -- what this session has the lock for is extended by this session alone.
+        IF owner <> '' AND NOT EXISTS (
+            SELECT FROM tenure.leases AS l
+                WHERE l.key = decode(split_part(owner, '/', 1), 'hex')
+                    AND l.holder = decode(split_part(owner, '/', 2), 'hex')
+                    AND NOT l.released AND now < l.lease_end
+        ) THEN
+            PERFORM tenure.leases_lock_give(had.number, had.pair);
+        END IF;
+    END LOOP;
+END
+$body$;
+
+-- Takes over from sessions of the same program that were given up: ends them, and takes the locks of the
+-- tenures that are still live, before any stranger comes who does not wait for them already.
+CREATE OR REPLACE FUNCTION tenure.leases_lock_retake(
+    processes integer[], starts bigint[],
+    keys bytea[], holders bytea[], numbers bigint[], pairs boolean[]
+) RETURNS void
+LANGUAGE plpgsql AS $body$
+DECLARE
+    gone  boolean := false;
+    taken boolean[] := array_fill(false, ARRAY[greatest(1, cardinality(keys))]);
+    lease tenure.leases%ROWTYPE;
+BEGIN
+    WHILE NOT gone LOOP
+        PERFORM pg_stat_clear_snapshot();
+        SELECT count(pg_terminate_backend(a.pid)) = 0 INTO gone FROM pg_stat_activity AS a
+            WHERE (a.pid, tenure.leases_micros(a.backend_start))
+                IN (SELECT * FROM unnest(processes, starts));
+        FOR i IN 1..cardinality(keys) LOOP
+            CONTINUE WHEN taken[i];
+            SELECT * INTO lease FROM tenure.leases AS l
+                WHERE l.key = keys[i] AND l.holder = holders[i] AND NOT l.released
+                    AND l.lease_end > tenure.leases_micros(clock_timestamp());
+            taken[i] := NOT FOUND OR tenure.leases_lock_take(
+                lease.key, lease.holder, lease.holder, lease.ttl, numbers[i], pairs[i]);
+        END LOOP;
+        IF NOT gone THEN
+            PERFORM pg_sleep(0.002);
+        END IF;
+    END LOOP;
 END
 $body$;
 
 -- Who has the lock, in the place of an incumbent: a number that no holder draws, and words for people. A
--- session has no token and no end, so it goes by the last tenure's, and is asked about every second;
+-- session has no token, no TTL and no end, so it goes by the last tenure's token, and is asked about every second;
 -- sooner right after a lease's end, since the session under it may be about to end too.
 CREATE OR REPLACE FUNCTION tenure.leases_lock_held(
     of_key bytea, lease tenure.leases, now bigint, number bigint, pair boolean,
     OUT answer text, OUT last bigint, OUT micros bigint,
-    OUT who bytea, OUT called bytea, OUT tells bytea
+    OUT who bytea, OUT called bytea, OUT tells bytea, OUT lasts bigint
 ) LANGUAGE plpgsql AS $body$
 DECLARE
     process integer := coalesce(tenure.leases_lock_pid(number, pair), 0);
@@ -137,21 +212,23 @@ BEGIN
         ELSE 1000000 END;
     who := decode(lpad(to_hex(process), 32, '0'), 'hex');
     called := convert_to(concat('session ', process, ' of ', (
-        SELECT a.application_name FROM pg_stat_activity AS a WHERE a.pid = process
+        -- The address is told to those alone who may see it.
+        SELECT left(coalesce(nullif(a.application_name, ''), concat(a.usename, ' at ', host(a.client_addr))), 90)
+            FROM pg_stat_activity AS a WHERE a.pid = process
     )), 'UTF8');
     IF process = pg_backend_pid() AND owner <> encode(of_key, 'hex') THEN
         called := called || convert_to(' for the election ', 'UTF8') || decode(owner, 'hex');
     END IF;
-    tells := '';
+    tells := ''; lasts := 0;
 END
 $body$;
 
 CREATE OR REPLACE FUNCTION tenure.leases_locked_acquire(
-    of_key bytea, of_holder bytea, seen bigint, of_ttl bigint, quarantine bigint,
-    of_name bytea, of_metadata bytea, trust_empty_store boolean, server text,
+    of_key bytea, of_holder bytea, seen bigint, of_ttl bigint, server text, backend text,
+    of_quarantine bigint, of_name bytea, of_metadata bytea, trust_empty_store boolean,
     number bigint, pair boolean, session text, immediate boolean,
     OUT answer text, OUT last bigint, OUT micros bigint,
-    OUT who bytea, OUT called bytea, OUT tells bytea
+    OUT who bytea, OUT called bytea, OUT tells bytea, OUT lasts bigint, OUT declared bigint
 ) LANGUAGE plpgsql AS $body$
 DECLARE
     now    bigint;
@@ -160,19 +237,29 @@ DECLARE
     locked boolean := false;
 BEGIN
     PERFORM tenure.leases_lock_check(session);
+    PERFORM tenure.leases_lock_sweep();
     BEGIN
-        LOOP
+        FOR attempt IN 1..10 LOOP
             SELECT * INTO lease FROM tenure.leases AS l WHERE l.key = of_key FOR UPDATE;
             EXIT WHEN FOUND;
             -- Without a tenure, this row is as good as none.
-            INSERT INTO tenure.leases VALUES (of_key, 0, of_holder, 0, 0, 0, true, '', '')
+            INSERT INTO tenure.leases VALUES (of_key, 0, of_holder, 0, 0, 0, 0, true, '', '')
                 ON CONFLICT DO NOTHING;
         END LOOP;
+        IF lease.key IS NULL THEN
+            PERFORM tenure.leases_hidden();
+        END IF;
         now := tenure.leases_micros(clock_timestamp());
         IF NOT lease.released AND now < lease.lease_end THEN
             leads := lease.holder;
         END IF;
 
+        IF leads IS DISTINCT FROM of_holder
+            AND tenure.leases_contradicts(lease, now, of_ttl, of_quarantine)
+        THEN
+            answer := 'refused'; lasts := lease.ttl; declared := lease.quarantine;
+            RETURN;
+        END IF;
         IF leads IS NULL AND seen < lease.token THEN
             answer := 'stale'; last := lease.token;
             RETURN;
@@ -185,11 +272,11 @@ BEGIN
             IF leads <> of_holder THEN
                 answer := 'held'; last := lease.token;
                 micros := least(lease.lease_end - now, lease.ttl, CASE WHEN immediate THEN 1000000 END);
-                who := lease.holder; called := lease.name; tells := lease.metadata;
+                who := lease.holder; called := lease.name; tells := lease.metadata; lasts := lease.ttl;
             ELSE
                 -- What is told must be known to the row: a candidate that knows a higher token proves a loss.
                 UPDATE tenure.leases AS l SET token = 1 WHERE l.key = of_key AND l.token = 0;
-                SELECT h.* INTO answer, last, micros, who, called, tells
+                SELECT h.* INTO answer, last, micros, who, called, tells, lasts
                     FROM tenure.leases_lock_held(of_key, lease, now, number, pair) AS h;
             END IF;
             RETURN;
@@ -204,9 +291,9 @@ BEGIN
             UPDATE tenure.leases AS l SET released = true WHERE l.key = of_key;
         END IF;
         -- The lock is held: now the token, which is committed before anybody hears of it.
-        SELECT a.* INTO answer, last, micros, who, called, tells FROM tenure.leases_acquire(
-            of_key, of_holder, seen, of_ttl, quarantine, of_name, of_metadata, trust_empty_store,
-            server) AS a;
+        SELECT a.* INTO answer, last, micros, who, called, tells, lasts, declared
+            FROM tenure.leases_acquire(of_key, of_holder, seen, of_ttl, server, backend,
+                of_quarantine, of_name, of_metadata, trust_empty_store) AS a;
         IF answer <> 'granted' THEN
             PERFORM tenure.leases_lock_free(of_key, of_holder, NULL, number, pair);
         END IF;
@@ -224,7 +311,7 @@ $body$;
 -- connection was lost. If somebody else has it by now, the tenure is over; its lease still runs out before
 -- anybody is granted the next one.
 CREATE OR REPLACE FUNCTION tenure.leases_locked_renew(
-    of_key bytea, of_holder bytea, of_token bigint, of_ttl bigint,
+    of_key bytea, of_holder bytea, of_token bigint, of_ttl bigint, server text, backend text,
     number bigint, pair boolean, session text,
     OUT answer text, OUT last bigint
 ) LANGUAGE plpgsql AS $body$
@@ -233,6 +320,7 @@ DECLARE
     lease tenure.leases%ROWTYPE;
 BEGIN
     PERFORM tenure.leases_lock_check(session);
+    PERFORM tenure.leases_lock_sweep();
     SELECT * INTO lease FROM tenure.leases AS l WHERE l.key = of_key FOR UPDATE;
     now := tenure.leases_micros(clock_timestamp());
     IF NOT lease.released AND now < lease.lease_end
@@ -244,7 +332,7 @@ BEGIN
         END IF;
     END IF;
     SELECT r.* INTO answer, last
-        FROM tenure.leases_renew(of_key, of_holder, of_token, of_ttl) AS r;
+        FROM tenure.leases_renew(of_key, of_holder, of_token, of_ttl, server, backend) AS r;
     IF answer <> 'renewed' THEN
         PERFORM tenure.leases_lock_free(of_key, of_holder, of_token, number, pair);
     END IF;
@@ -274,16 +362,18 @@ $body$;
 CREATE OR REPLACE FUNCTION tenure.leases_locked_observe(
     of_key bytea, number bigint, pair boolean,
     OUT answer text, OUT last bigint, OUT micros bigint,
-    OUT who bytea, OUT called bytea, OUT tells bytea
+    OUT who bytea, OUT called bytea, OUT tells bytea, OUT lasts bigint
 ) LANGUAGE plpgsql AS $body$
 DECLARE
     now   bigint := tenure.leases_micros(clock_timestamp());
     lease tenure.leases%ROWTYPE;
 BEGIN
-    SELECT o.* INTO answer, last, micros, who, called, tells FROM tenure.leases_observe(of_key) AS o;
+    PERFORM tenure.leases_lock_sweep();
+    SELECT o.* INTO answer, last, micros, who, called, tells, lasts
+        FROM tenure.leases_observe(of_key) AS o;
     IF answer = 'vacant' AND tenure.leases_lock_pid(number, pair) <> pg_backend_pid() THEN
         SELECT * INTO lease FROM tenure.leases AS l WHERE l.key = of_key;
-        SELECT h.* INTO answer, last, micros, who, called, tells
+        SELECT h.* INTO answer, last, micros, who, called, tells, lasts
             FROM tenure.leases_lock_held(of_key, lease, now, number, pair) AS h;
     END IF;
 END

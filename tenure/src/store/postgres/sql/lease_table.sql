@@ -12,6 +12,9 @@
 -- They go by the clock as it was when they began, and undo what had to wait. What they leave undone is
 -- asked of the functions.
 --
+-- How long a statement may wait for a lock is for the session to say (lock_timeout): requests for all
+-- elections come one after the other on one connection, and what waits delays the others.
+--
 -- Whoever locks the row of an election and that of the history locks them in this order.
 
 -- IF NOT EXISTS would ask for the right to create it also where it exists.
@@ -32,18 +35,31 @@ CREATE TABLE IF NOT EXISTS tenure.leases (
     since     bigint  NOT NULL,
     lease_end bigint  NOT NULL,
     ttl       bigint  NOT NULL CHECK (ttl >= 0),
+    -- What the last tenure's candidate declared.
+    quarantine bigint NOT NULL CHECK (quarantine >= 0),
     released  boolean NOT NULL,
     name      bytea   NOT NULL,
     metadata  bytea   NOT NULL
 ) WITH (fillfactor = 50);
 
--- One row: since when the server of that identity knows, without a gap, which leases it granted; and the
--- greatest token among the rows that leases_purge has deleted.
+-- One row: since when the server of that identity knows, without a gap, which leases it granted; the longest
+-- TTL that was granted in this table; and the greatest token among the rows that leases_purge has deleted. The
+-- identity is the server's and the table's.
 CREATE TABLE IF NOT EXISTS tenure.leases_history (
     only_row    boolean NOT NULL DEFAULT true PRIMARY KEY CHECK (only_row),
     identity    text,
     known_since bigint  NOT NULL DEFAULT 0,
+    longest_ttl bigint  NOT NULL DEFAULT 0,
     purged      bigint  NOT NULL DEFAULT 0
+);
+
+-- Messages to leaders, for as long as it takes to fetch them. A crash loses them.
+CREATE UNLOGGED TABLE IF NOT EXISTS tenure.leases_messages (
+    number  bytea  NOT NULL PRIMARY KEY,
+    key     bytea  NOT NULL,
+    token   bigint NOT NULL,
+    sent    bigint NOT NULL,
+    message bytea  NOT NULL
 );
 
 CREATE OR REPLACE FUNCTION tenure.leases_version() RETURNS integer
@@ -62,6 +78,21 @@ LANGUAGE sql STABLE AS $body$
         FROM pg_control_system() AS c
 $body$;
 
+-- What the table is known by: one that was dropped and made again has another number, and one that was
+-- emptied by TRUNCATE or written anew has another file. A request reads it under its own lock on the table,
+-- which keeps both from happening before the request is committed.
+CREATE OR REPLACE FUNCTION tenure.leases_place() RETURNS text
+LANGUAGE sql STABLE AS $body$
+    SELECT concat('tenure.leases'::regclass::oid, '/', pg_relation_filenode('tenure.leases'::regclass))
+$body$;
+
+-- Which process of which start of a server carries this statement out. A pooler may have put another in
+-- the place of the one that told its identity, on another server too.
+CREATE OR REPLACE FUNCTION tenure.leases_backend() RETURNS text
+LANGUAGE sql STABLE AS $body$
+    SELECT concat(pg_backend_pid(), '/', tenure.leases_micros(pg_postmaster_start_time()))
+$body$;
+
 -- Undoes a plain statement that read the clock too long before it had the row's lock.
 CREATE OR REPLACE FUNCTION tenure.leases_late() RETURNS text
 LANGUAGE plpgsql AS $body$
@@ -70,41 +101,82 @@ BEGIN
 END
 $body$;
 
--- The caller tells the server's identity: a session knows it, and it takes long to find out.
+-- Says that there is a row which the user is not shown.
+CREATE OR REPLACE FUNCTION tenure.leases_hidden() RETURNS void
+LANGUAGE plpgsql AS $body$
+BEGIN
+    RAISE EXCEPTION 'row security hides a row from this user' USING ERRCODE = 'TN004';
+END
+$body$;
+
+-- The identity under which this server grants leases in this table. The caller tells the server's part, since it
+-- takes long to find out, and the process that told it, which must be this one.
+CREATE OR REPLACE FUNCTION tenure.leases_here(server text, backend text) RETURNS text
+LANGUAGE plpgsql AS $body$
+BEGIN
+    IF backend IS DISTINCT FROM tenure.leases_backend() THEN
+        RAISE EXCEPTION 'the process is not the one whose identity the connection knows'
+            USING ERRCODE = 'TN002';
+    END IF;
+    RETURN concat(server, '/', tenure.leases_place());
+END
+$body$;
+
+-- Whether candidates with these settings and those with the row's would not wait for each other's leases after
+-- a loss of data. It is asked for as long as a candidate with the row's settings may be about to ask.
+CREATE OR REPLACE FUNCTION tenure.leases_contradicts(
+    lease tenure.leases, now bigint, of_ttl bigint, of_quarantine bigint
+) RETURNS boolean
+LANGUAGE sql IMMUTABLE AS $body$
+    SELECT now < lease.lease_end + greatest(lease.ttl, lease.quarantine)
+        AND (of_quarantine < lease.ttl OR lease.quarantine < of_ttl)
+$body$;
+
 CREATE OR REPLACE FUNCTION tenure.leases_acquire(
-    of_key bytea, of_holder bytea, seen bigint, of_ttl bigint, quarantine bigint,
-    of_name bytea, of_metadata bytea, trust_empty_store boolean, server text,
+    of_key bytea, of_holder bytea, seen bigint, of_ttl bigint, server text, backend text,
+    of_quarantine bigint, of_name bytea, of_metadata bytea, trust_empty_store boolean,
     OUT answer text, OUT last bigint, OUT micros bigint,
-    OUT who bytea, OUT called bytea, OUT tells bytea
+    OUT who bytea, OUT called bytea, OUT tells bytea, OUT lasts bigint, OUT declared bigint
 ) LANGUAGE plpgsql AS $body$
 DECLARE
     now     bigint;
     lease   tenure.leases%ROWTYPE;
     history tenure.leases_history%ROWTYPE;
     live    boolean;
+    mine    boolean;
     lost    boolean;
 BEGIN
-    -- Who leads is told without a lock, which would be a write: as when somebody looks, below.
+    -- Who leads is told without a lock, which would be a write: as when somebody looks, below. A refusal beside a
+    -- live lease too: its settings were compared while it was live, or when it was written since.
     now := tenure.leases_micros(clock_timestamp());
     SELECT * INTO lease FROM tenure.leases AS l WHERE l.key = of_key;
     IF coalesce(lease.released OR now >= lease.lease_end OR lease.holder = of_holder, true) THEN
-        LOOP
+        -- A row that another inserts and a third one purges meanwhile is rare; so often it is hidden.
+        FOR attempt IN 1..10 LOOP
             SELECT * INTO lease FROM tenure.leases AS l WHERE l.key = of_key FOR UPDATE;
             EXIT WHEN FOUND;
             -- Waits for whoever else has just inserted it. Not committed as it is: what is asked for the
             -- first time is granted below, or an exception is raised.
-            INSERT INTO tenure.leases VALUES (of_key, 0, of_holder, 0, 0, 0, true, '', '')
+            INSERT INTO tenure.leases VALUES (of_key, 0, of_holder, 0, 0, 0, 0, true, '', '')
                 ON CONFLICT DO NOTHING;
         END LOOP;
+        IF lease.key IS NULL THEN
+            PERFORM tenure.leases_hidden();
+        END IF;
         now := tenure.leases_micros(clock_timestamp());
     END IF;
     live := NOT lease.released AND now < lease.lease_end;
+    mine := live AND lease.holder = of_holder;
 
-    IF live AND lease.holder <> of_holder THEN
+    IF NOT mine AND tenure.leases_contradicts(lease, now, of_ttl, of_quarantine) THEN
+        answer := 'refused'; lasts := lease.ttl; declared := lease.quarantine;
+        RETURN;
+    END IF;
+    IF live AND NOT mine THEN
         answer := 'held'; last := lease.token;
         -- Never more than that lease's own TTL, should the clock have stepped back.
         micros := least(lease.lease_end - now, lease.ttl);
-        who := lease.holder; called := lease.name; tells := lease.metadata;
+        who := lease.holder; called := lease.name; tells := lease.metadata; lasts := lease.ttl;
         RETURN;
     END IF;
     IF NOT live AND seen < lease.token THEN
@@ -117,23 +189,32 @@ BEGIN
     IF current_setting('fsync') = 'off' AND NOT trust_empty_store THEN
         RAISE EXCEPTION 'fsync is off' USING ERRCODE = 'TN001';
     END IF;
+    server := tenure.leases_here(server, backend);
     SELECT * INTO history FROM tenure.leases_history;
     -- A token above the record's proves a lost grant, unless the record was purged.
     lost := seen > lease.token AND (lease.token > 0 OR seen > coalesce(history.purged, 0));
-    IF lost OR history.identity IS DISTINCT FROM server THEN
+    IF lost OR history.identity IS DISTINCT FROM server
+        OR history.known_since > now OR history.longest_ttl < of_ttl
+    THEN
         INSERT INTO tenure.leases_history DEFAULT VALUES ON CONFLICT DO NOTHING;
         -- Another election's grant may have found the same meanwhile.
         SELECT * INTO history FROM tenure.leases_history FOR UPDATE;
-        IF lost OR history.identity IS DISTINCT FROM server THEN
-            IF history.identity = server THEN
-                history.known_since := greatest(history.known_since, now);
-            ELSIF history.identity IS NULL AND trust_empty_store AND NOT lost THEN
-                history.known_since := 0;
-            ELSE
-                history.known_since := now;
-            END IF;
-            UPDATE tenure.leases_history SET identity = server, known_since = history.known_since;
+        IF NOT FOUND THEN
+            PERFORM tenure.leases_hidden();
         END IF;
+        -- Not before any that was written there. The lease is locked, and so still what it was.
+        now := tenure.leases_micros(clock_timestamp());
+        IF history.identity = server AND NOT lost THEN
+            -- A renewal may have set it to a time to come, and no grant waits for more than a whole quarantine.
+            history.known_since := least(history.known_since, now);
+        ELSIF history.identity IS NULL AND trust_empty_store AND NOT lost THEN
+            history.known_since := 0;
+        ELSE
+            history.known_since := now;
+        END IF;
+        history.longest_ttl := greatest(history.longest_ttl, of_ttl);
+        UPDATE tenure.leases_history SET identity = server,
+            known_since = history.known_since, longest_ttl = history.longest_ttl;
     END IF;
 
     IF live THEN
@@ -146,34 +227,57 @@ BEGIN
         last := greatest(lease.token + 1, seen + 1, now);
         UPDATE tenure.leases AS l
             SET token = last, holder = of_holder, since = now, lease_end = now + of_ttl, ttl = of_ttl,
-                released = false, name = of_name, metadata = of_metadata
+                quarantine = of_quarantine, released = false, name = of_name, metadata = of_metadata
             WHERE l.key = of_key;
     END IF;
     answer := 'granted';
-    micros := greatest(0, history.known_since + quarantine - now);
+    micros := greatest(0, history.known_since + greatest(of_quarantine, history.longest_ttl) - now);
 END
 $body$;
 
 -- Extends the live lease of exactly this tenure; never moves its end back.
+--
+-- A caller that tells the server has its identity compared: at a server that the history does not name, such a
+-- renewal begins the history. The server before this one may still acknowledge what its own leaders ask, until
+-- they get to know of this one: the longest TTL is left for that. A grant in the meantime counts from itself.
 CREATE OR REPLACE FUNCTION tenure.leases_renew(
-    of_key bytea, of_holder bytea, of_token bigint, of_ttl bigint,
+    of_key bytea, of_holder bytea, of_token bigint, of_ttl bigint, server text, backend text,
     OUT answer text, OUT last bigint
 ) LANGUAGE plpgsql AS $body$
 DECLARE
-    now   bigint;
-    lease tenure.leases%ROWTYPE;
+    now     bigint;
+    lease   tenure.leases%ROWTYPE;
+    history tenure.leases_history%ROWTYPE;
 BEGIN
     SELECT * INTO lease FROM tenure.leases AS l WHERE l.key = of_key FOR UPDATE;
     now := tenure.leases_micros(clock_timestamp());
-    IF NOT lease.released AND now < lease.lease_end
-        AND lease.holder = of_holder AND lease.token = of_token
+    IF lease.released OR now >= lease.lease_end
+        OR lease.holder <> of_holder OR lease.token <> of_token OR lease.key IS NULL
     THEN
-        UPDATE tenure.leases AS l
-            SET lease_end = greatest(lease.lease_end, now + of_ttl), ttl = of_ttl
-            WHERE l.key = of_key;
-        answer := 'renewed'; last := of_token;
-    ELSE
         answer := 'superseded'; last := coalesce(lease.token, 0);
+        RETURN;
+    END IF;
+    UPDATE tenure.leases AS l
+        SET lease_end = greatest(lease.lease_end, now + of_ttl), ttl = of_ttl
+        WHERE l.key = of_key;
+    answer := 'renewed'; last := of_token;
+
+    IF server IS NULL THEN
+        RETURN;
+    END IF;
+    server := tenure.leases_here(server, backend);
+    IF NOT EXISTS (SELECT FROM tenure.leases_history AS h WHERE h.identity = server) THEN
+        INSERT INTO tenure.leases_history DEFAULT VALUES ON CONFLICT DO NOTHING;
+        SELECT * INTO history FROM tenure.leases_history FOR UPDATE;
+        IF NOT FOUND THEN
+            PERFORM tenure.leases_hidden();
+        END IF;
+        IF history.identity IS DISTINCT FROM server THEN
+            now := tenure.leases_micros(clock_timestamp());
+            history.longest_ttl := greatest(history.longest_ttl, of_ttl);
+            UPDATE tenure.leases_history SET identity = server,
+                known_since = now + history.longest_ttl, longest_ttl = history.longest_ttl;
+        END IF;
     END IF;
 END
 $body$;
@@ -212,7 +316,7 @@ $body$;
 CREATE OR REPLACE FUNCTION tenure.leases_observe(
     of_key bytea,
     OUT answer text, OUT last bigint, OUT micros bigint,
-    OUT who bytea, OUT called bytea, OUT tells bytea
+    OUT who bytea, OUT called bytea, OUT tells bytea, OUT lasts bigint
 ) LANGUAGE plpgsql AS $body$
 DECLARE
     now   bigint := tenure.leases_micros(clock_timestamp());
@@ -226,33 +330,41 @@ BEGIN
     IF NOT lease.released AND now < lease.lease_end THEN
         answer := 'held'; last := lease.token;
         micros := least(lease.lease_end - now, lease.ttl);
-        who := lease.holder; called := lease.name; tells := lease.metadata;
+        who := lease.holder; called := lease.name; tells := lease.metadata; lasts := lease.ttl;
     ELSE
         answer := 'vacant';
     END IF;
 END
 $body$;
 
--- Sends a message, as text without spaces, to the tenure that holds the lease, if one does. The token in
--- front of it says whose it is, however late it comes. A full queue fails the commit, and so this.
+-- Keeps a message to the tenure that holds the lease, if one does, and says that it is there. Any role that
+-- can connect may listen to what is said so, and may say it too, so that is no more than the message's
+-- number: the message is for those who may read the table. Whoever leads has a minute to fetch it. A full
+-- queue fails the commit, and so this.
 CREATE OR REPLACE FUNCTION tenure.leases_notify(
-    of_key bytea, message text,
+    of_key bytea, number bytea, message bytea,
     OUT answer text, OUT last bigint
 ) LANGUAGE plpgsql AS $body$
+DECLARE
+    now bigint := tenure.leases_micros(clock_timestamp());
 BEGIN
     SELECT o.answer, o.last INTO answer, last FROM tenure.leases_observe(of_key) AS o;
     IF answer = 'held' THEN
-        PERFORM pg_notify('tenure_leases_inbox',
-            concat(encode(of_key, 'hex'), ' ', last, ' ', message));
+        DELETE FROM tenure.leases_messages AS m USING (
+            SELECT d.number FROM tenure.leases_messages AS d
+                WHERE d.sent NOT BETWEEN now - 60000000 AND now + 60000000 FOR UPDATE SKIP LOCKED
+        ) AS old WHERE m.number = old.number;
+        INSERT INTO tenure.leases_messages VALUES (number, of_key, last, now, message);
+        PERFORM pg_notify('tenure_leases_inbox', concat(encode(of_key, 'hex'), ' ', encode(number, 'hex')));
         answer := 'notified';
     END IF;
 END
 $body$;
 
 -- Deletes the rows of elections whose last lease ended longer than a quarantine ago, and tells how many
--- they were. Time-floored tokens make that harmless: whoever is granted the lease next gets a token
+-- they were: at most a thousand, so that requests behind it do not wait for long. Time-floored tokens make that harmless: whoever is granted the lease next gets a token
 -- above the purged one. Those who still know that token are not taken for witnesses of a loss.
-CREATE OR REPLACE FUNCTION tenure.leases_purge(quarantine bigint) RETURNS bigint
+CREATE OR REPLACE FUNCTION tenure.leases_purge(of_quarantine bigint) RETURNS bigint
 LANGUAGE plpgsql AS $body$
 DECLARE
     now     bigint := tenure.leases_micros(clock_timestamp());
@@ -261,8 +373,8 @@ DECLARE
 BEGIN
     WITH ended AS (
         SELECT l.key FROM tenure.leases AS l
-            WHERE l.lease_end + quarantine < now AND l.token < now
-            FOR UPDATE SKIP LOCKED
+            WHERE l.lease_end + of_quarantine < now AND l.token < now
+            LIMIT 1000 FOR UPDATE SKIP LOCKED
     ), gone AS (
         DELETE FROM tenure.leases AS l USING ended WHERE l.key = ended.key RETURNING l.token
     )

@@ -22,9 +22,8 @@ fn each_variable_is_looked_for_under_one_prefix_after_the_other() {
     let config = from(&[
         ("A_HOST", "one"),
         ("B_HOST", "other"),
-        ("A_PORT", ""),
         ("B_PORT", "7"),
-        ("B_USERNAME", "me"),
+        ("A_USERNAME", "me"),
         ("A_PASSWORD", "hush"),
         ("B_PASSWORD", "other"),
         ("B_PREFIX", "app"),
@@ -37,6 +36,47 @@ fn each_variable_is_looked_for_under_one_prefix_after_the_other() {
     assert_eq!(config.login.password.as_ref().map(Secret::reveal), Some("hush"));
     assert_eq!((&*config.prefix, config.tls.is_none()), ("app", true));
     assert!(!format!("{config:?}").contains("hush"));
+}
+
+#[test]
+fn empty_variables_say_none() {
+    let config = from(&[
+        ("A_HOST", ""),
+        ("A_SENTINEL_HOST", "s1,s2,s3"),
+        ("A_SENTINEL_NAME", "main"),
+        ("A_SENTINEL_PORT", ""),
+        ("B_SENTINEL_PORT", "7"),
+        ("A_PREFIX", ""),
+        ("B_PREFIX", "app"),
+        ("A_TLS", ""),
+        ("B_TLS", "on"),
+        ("B_HOST", "other"),
+    ])
+    .unwrap();
+    let listed = ["s1", "s2", "s3"].map(|host| Address::new(host, 26379)).to_vec();
+    assert_eq!(config.servers, Servers::Sentinels { listed, primary: "main".into() });
+    assert_eq!((&*config.prefix, config.tls.is_none()), ("tenure", true));
+}
+
+#[test]
+fn credentials_go_to_their_own_host_only() {
+    let password = |variables: &[(&str, &str)]| {
+        let login = from(variables).unwrap().login;
+        assert_eq!(login.username.is_some(), login.password.is_some(), "{login:?}");
+        login.password.map(|password| password.reveal().to_owned())
+    };
+    let general = [("B_HOST", "b"), ("B_USERNAME", "u"), ("B_PASSWORD", "hush")];
+    assert_eq!(password(&general).as_deref(), Some("hush"));
+    assert_eq!(password(&[&general[..], &[("A_HOST", "a")]].concat()), None);
+    let sentinels = [("A_SENTINEL_HOST", "s"), ("A_SENTINEL_NAME", "main")];
+    assert_eq!(password(&[&general[..], &sentinels].concat()), None);
+    let own = [("A_HOST", "a"), ("A_USERNAME", "v"), ("A_PASSWORD", "mine")];
+    assert_eq!(password(&[&general[..], &own].concat()).as_deref(), Some("mine"));
+    // Another prefix's are not sent to this one's host either way.
+    let others = [("B_HOST", "b"), ("A_USERNAME", "v"), ("A_PASSWORD", "mine")];
+    assert_eq!(password(&others), None);
+    let none = [&general[..], &[("B_USERNAME", ""), ("B_PASSWORD", "")]].concat();
+    assert_eq!(password(&none), None);
 }
 
 #[test]
@@ -69,10 +109,13 @@ fn errors_name_the_variable_and_the_bound_and_no_password() {
     for (variables, expected) in [
         (&[][..], "no server is named: set A_HOST or B_HOST"),
         (&[("A_PORT", "7"), hush], "no server is named: set A_HOST or B_HOST"),
-        (&[("A_HOST", ""), hush], "no server is named: set A_HOST or B_HOST"),
+        (
+            &[("A_HOST", ""), ("B_HOST", "h"), hush],
+            "no server is named: set A_HOST (which is set, and empty) or B_HOST",
+        ),
         (
             &[("A_HOST", "h"), ("B_PORT", "tcp://10.0.0.1:6379"), hush],
-            "B_PORT is \"tcp://10.0.0.1:6379\"; it must be a port from 1 to 65535",
+            "B_PORT is \"***\"; it must be a port from 1 to 65535",
         ),
         (&[("A_HOST", "h"), ("A_PORT", "0")], "A_PORT is \"0\"; it must be a port from 1 to 65535"),
         (
@@ -81,7 +124,12 @@ fn errors_name_the_variable_and_the_bound_and_no_password() {
              for the port",
         ),
         (
-            &[("A_HOST", "redis://u:hush@h")],
+            &[("A_HOST", "redis://hush")],
+            "A_HOST is \"***\"; it must be a host's name or address, which has a variable of its own \
+             for the port",
+        ),
+        (
+            &[("A_HOST", "u:hush@h")],
             "A_HOST is \"***\"; it must be a host's name or address, which has a variable of its own \
              for the port",
         ),
@@ -91,11 +139,11 @@ fn errors_name_the_variable_and_the_bound_and_no_password() {
         ),
         (
             &[("A_HOST", "h"), ("B_PREFIX", "{x}")],
-            "B_PREFIX can't be used: the prefix is \"{x}\"; it must have 1 to 128 bytes and no braces",
+            "B_PREFIX can't be used: the prefix has 3 bytes; it must have 1 to 128, and no braces",
         ),
         (
-            &[("A_HOST", "h"), ("B_USERNAME", "me")],
-            "B_USERNAME is set, and A_PASSWORD or B_PASSWORD is not",
+            &[("A_HOST", "h"), ("A_USERNAME", "me"), ("B_PASSWORD", "hush")],
+            "A_USERNAME is set, and A_PASSWORD is not",
         ),
         (
             &[("A_SENTINEL_NAME", "main")],
@@ -116,6 +164,11 @@ fn errors_name_the_variable_and_the_bound_and_no_password() {
         (
             &[("B_SENTINEL_HOST", "s,,t"), ("B_SENTINEL_NAME", "main")],
             "B_SENTINEL_HOST is \"s,,t\"; it must be hosts separated by commas, each with a port or none",
+        ),
+        (
+            &[("B_SENTINEL_HOST", "s,t,S:26379"), ("B_SENTINEL_NAME", "main")],
+            "B_SENTINEL_HOST can't be used: hosts 1 and 3 of the list are the same; list each of them once, \
+             since more than half of those listed decide",
         ),
         (
             &[("B_SENTINEL_HOST", "s:x"), ("B_SENTINEL_NAME", "main")],

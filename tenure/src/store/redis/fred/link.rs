@@ -1,6 +1,7 @@
 //! A pair of physical connections, replaced whenever either may be stuck.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use fred::clients::Client;
@@ -9,18 +10,20 @@ use fred::interfaces::{ClientLike, LuaInterface, PubsubInterface};
 use fred::types::config::{Config, ServerConfig, TcpConfig};
 use fred::types::{Builder, Key, RespVersion, Value};
 use futures_util::FutureExt;
+use futures_util::future::join_all;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::runtime::{Runtime, TokioRuntime};
 use crate::store::redis::config::{Address, RedisConfig, Servers};
 use crate::store::redis::script::Invocation;
-use crate::store::redis::{Secret, reply};
+use crate::store::redis::{SCRIPTS, Secret, reply};
 use crate::store::slot::{Connection, Slot};
 use crate::store::{StoreError, StoreErrorKind};
 
 pub(super) struct Link {
     pub(super) config: RedisConfig,
+    runtime: Arc<dyn Runtime>,
     current: Slot<Live>,
 }
 
@@ -30,16 +33,20 @@ pub(super) struct Live {
     pub(super) wakeups: Client,
     /// Cancelled once either connection is known or suspected to be of no more use.
     pub(super) dead: CancellationToken,
+    /// A renewal over them was answered, which has compared the server with the history of the prefix.
+    pub(super) has_compared: AtomicBool,
 }
 
 impl Link {
     pub(super) fn new(config: RedisConfig) -> Self {
-        Self { config, current: Slot::default() }
+        Self { config, runtime: Arc::new(TokioRuntime), current: Slot::default() }
     }
 
     /// The connections, opened anew if there are none.
-    pub(super) async fn live(&self) -> Result<Arc<Live>, StoreError> {
-        self.current.get(&TokioRuntime, self.config.connect_timeout, || self.connect()).await
+    pub(super) async fn live(self: &Arc<Self>) -> Result<Arc<Live>, StoreError> {
+        let (link, within) = (Arc::clone(self), self.config.connect_timeout);
+        let connect = || async move { link.connect().await }.boxed();
+        self.current.get(&self.runtime, within, connect).await
     }
 
     async fn connect(&self) -> Result<Live, StoreError> {
@@ -58,7 +65,10 @@ impl Link {
             }
         };
         TokioRuntime.spawn(drive.boxed());
-        Ok(Live { requests, wakeups, dead })
+        let has_compared = AtomicBool::new(false);
+        let live = Live { requests, wakeups, dead, has_compared };
+        live.load_scripts().await?;
+        Ok(live)
     }
 
     fn client(&self) -> Result<Client, StoreError> {
@@ -103,8 +113,8 @@ impl Link {
         match error.kind() {
             ErrorKind::IO if error.details().contains("refused") => {
                 let at = self.server().map(ToString::to_string).unwrap_or_default();
-                let detail = format!("{at}: {}", error.details());
-                StoreError::new(StoreErrorKind::Unreachable, detail)
+                let detail = format_args!("{at}: {}", error.details());
+                StoreError::showing(StoreErrorKind::Unreachable, detail)
             }
             ErrorKind::Timeout => {
                 StoreError::new(StoreErrorKind::Unreachable, error.details().to_owned())
@@ -148,6 +158,22 @@ impl Connection for Live {
 }
 
 impl Live {
+    /// Loads all scripts in one round trip, so that no request has to: a request's timeout may allow for a
+    /// single one. A server that refuses is asked again when a script is called, and refuses that by name.
+    async fn load_scripts(&self) -> Result<(), StoreError> {
+        let half_way = self.dead.drop_guard_ref();
+        let loads = SCRIPTS.map(|(_, text)| self.requests.script_load::<Value, _>(text));
+        for loaded in join_all(loads).await {
+            if let Err(error) = loaded.map(drop)
+                && server_error(&error).is_none()
+            {
+                return Err(failed(&error));
+            }
+        }
+        half_way.disarm();
+        Ok(())
+    }
+
     /// Calls the script. A server that does not know it has not executed anything: only then is it
     /// called a second time.
     pub(super) async fn invoke(&self, call: &Invocation) -> Result<Value, Error> {
@@ -218,7 +244,7 @@ pub(super) fn failed(error: &Error) -> StoreError {
         ErrorKind::Parse | ErrorKind::Protocol => StoreErrorKind::UnexpectedReply,
         _ => StoreErrorKind::Disconnected,
     };
-    StoreError::new(kind, error.to_string())
+    StoreError::showing(kind, error)
 }
 
 pub(super) fn after(pause: Duration) -> impl Future<Output = ()> + Send {

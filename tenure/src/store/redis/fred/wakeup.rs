@@ -9,7 +9,7 @@ use futures_core::Stream;
 use futures_util::StreamExt;
 use tokio::sync::broadcast;
 
-use super::link::{Link, Live, after};
+use super::link::{Link, Live, after, failed};
 use crate::Token;
 use crate::store::{Hint, Message};
 
@@ -74,7 +74,10 @@ fn listen(link: Arc<Link>, channel: String) -> impl Stream<Item = Heard> + Send 
 }
 
 /// `None` if the channel could not be subscribed: hints are unreliable, and the next try comes.
-async fn subscribe(link: &Link, channel: &str) -> Option<(Arc<Live>, broadcast::Receiver<Pushed>)> {
+async fn subscribe(
+    link: &Arc<Link>,
+    channel: &str,
+) -> Option<(Arc<Live>, broadcast::Receiver<Pushed>)> {
     let live = match link.live().await {
         Ok(live) => live,
         Err(error) => {
@@ -88,6 +91,7 @@ async fn subscribe(link: &Link, channel: &str) -> Option<(Arc<Live>, broadcast::
         answer = live.subscribe(channel) => match answer {
             Ok(()) => Some((live, messages)),
             Err(error) => {
+                let error = failed(&error);
                 tracing::warn!(%error, "a subscription was refused: wake-ups and messages stay away");
                 None
             }

@@ -14,7 +14,7 @@ local now = time[1] * 1000000 + time[2]
 local seen, ttl, quarantine = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 
 local record = redis.call('HMGET', KEYS[1],
-  'token', 'holder', 'lease_end', 'ttl', 'released', 'name', 'metadata')
+  'token', 'holder', 'lease_end', 'ttl', 'released', 'name', 'metadata', 'quarantine')
 local last, lease_end, lasts = 0, 0, 0
 if record[1] or record[2] or record[3] then
   last, lease_end, lasts = whole(record[1]), whole(record[3]), whole(record[4])
@@ -23,10 +23,18 @@ end
 local live = record[5] ~= '1' and now < lease_end
 local mine = live and record[2] == ARGV[1]
 
+-- Candidates whose settings contradict each other do not wait for each other's leases after a loss of
+-- data. A record from before quarantines were kept has none. It is compared for as long as somebody with
+-- the record's settings may be about to ask.
+local declared = whole(record[8])
+if not mine and now < lease_end + math.max(lasts, declared or 0)
+  and (quarantine < lasts or declared and declared < ttl) then
+  return {'contradicted', lasts, declared or 0}
+end
 if live and not mine then
   -- Never more than that lease's own TTL, should the clock have stepped back.
   local remaining = math.min(lease_end - now, lasts)
-  return {'held', last, remaining, record[2], record[6] or '', record[7] or ''}
+  return {'held', last, remaining, record[2], record[6] or '', record[7] or '', lasts}
 end
 if not mine and seen < last then
   -- A late duplicate of an old acquire ends here.
@@ -45,15 +53,19 @@ if string.sub(policy, 1, 8) == 'allkeys-' then return {'refused', 'eviction', po
 -- that wrote the history, or a candidate that knows more than the record, means that grants may be
 -- lost: whoever is granted now waits until no older leader can be left.
 local identity = (field('run_id') or '') .. '/' .. (field('master_replid') or '')
-local history = redis.call('HMGET', KEYS[2], 'identity', 'known_since')
-local known_since = whole(history[2])
-if seen > last or history[1] ~= identity or not known_since then
-  if ARGV[7] == '1' and not history[1] and seen <= last then
-    known_since = 0
-  else
-    known_since = now
-  end
-  redis.call('HSET', KEYS[2], 'identity', identity, 'known_since', number(known_since))
+local history = redis.call('HMGET', KEYS[2], 'identity', 'known_since', 'longest_ttl')
+local known_since, remembered = whole(history[2]), whole(history[3])
+local longest = math.max(remembered or 0, ttl)
+local fresh = seen > last or history[1] ~= identity or not known_since
+if fresh and ARGV[7] == '1' and not history[1] and seen <= last then
+  known_since = 0
+elseif fresh or known_since > now then
+  -- A renewal may have set it to a time to come: a grant makes nobody wait for longer than this.
+  fresh, known_since = true, now
+end
+if fresh or longest ~= remembered then
+  redis.call('HSET', KEYS[2], 'identity', identity, 'known_since', number(known_since),
+    'longest_ttl', number(longest))
 end
 
 local token = last
@@ -65,5 +77,5 @@ else
 end
 redis.call('HSET', KEYS[1], 'token', number(token), 'holder', ARGV[1],
   'lease_end', number(lease_end), 'ttl', number(ttl), 'released', '0',
-  'name', ARGV[5], 'metadata', ARGV[6])
-return {'granted', token, math.max(0, known_since + quarantine - now)}
+  'name', ARGV[5], 'metadata', ARGV[6], 'quarantine', number(mine and declared or quarantine))
+return {'granted', token, math.max(0, known_since + math.max(quarantine, longest) - now)}

@@ -12,4 +12,4 @@ local last, lease_end, lasts = whole(record[1]), whole(record[3]), whole(record[
 if not (last and lease_end and lasts and record[2]) then return {'refused', 'record'} end
 if record[5] == '1' or now >= lease_end then return {'vacant'} end
 local remaining = math.min(lease_end - now, lasts)
-return {'held', last, remaining, record[2], record[6] or '', record[7] or ''}
+return {'held', last, remaining, record[2], record[6] or '', record[7] or '', lasts}

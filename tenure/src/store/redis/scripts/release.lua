@@ -1,4 +1,8 @@
+#!lua flags=allow-oom
 -- Release: ends the live lease of exactly this tenure, and wakes those who wait.
+--
+-- At maxmemory the server refuses scripts that may take memory, which would cost leaders their lead. The
+-- first line exempts this one: its writes replace values by others of the same length.
 --
 -- KEYS  1 the election's record, whose name is also the channel of its hints
 -- ARGV  1 holder   2 token

@@ -1,4 +1,8 @@
+#!lua flags=allow-oom
 -- Renew: extends the live lease of exactly this tenure; never moves its end back.
+--
+-- At maxmemory the server refuses scripts that may take memory, which would cost leaders their lead. The
+-- first line exempts this one: its writes replace values by others of the same length.
 --
 -- KEYS  1 the election's record
 -- ARGV  1 holder   2 token   3 ttl, us

@@ -1,0 +1,93 @@
+//! Each kind of fault made to do nothing, to see that a campaign notices.
+
+use std::io::{self, Write};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use clap::Args;
+use tenure_sim::effects::{LeftOut, leave_out};
+use tenure_sim::engine::Engine;
+use tenure_sim::plan::FaultKind;
+
+use crate::args::{DrawnArguments, Format, OutputArguments, threads};
+use crate::run::{Engines, engine_or_all};
+use crate::show::table;
+use crate::trouble::{Trouble, written};
+
+#[derive(Debug, Args)]
+pub(crate) struct EffectsArguments {
+    /// In which engine
+    #[arg(long, value_parser = engine_or_all(), default_value = "all")]
+    engine: Engines,
+    #[command(flatten)]
+    left_out: DrawnArguments,
+    /// How many seeds of a campaign, for each kind [default: as many as it takes to notice]
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
+    runs: Option<u64>,
+    /// On how many threads [default: one for each core]
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    jobs: Option<u16>,
+    #[command(flatten)]
+    output: OutputArguments,
+}
+
+pub(crate) fn effects(arguments: &EffectsArguments) -> Result<u8, Trouble> {
+    let mut wanted = Vec::new();
+    for engine in arguments.engine.each() {
+        let kinds = arguments.left_out.faults(engine)?;
+        wanted.extend(kinds.into_iter().map(|kind| (engine, kind)));
+    }
+    let told = all(&wanted, arguments.runs, threads(arguments.jobs));
+    let mut out = io::stdout().lock();
+    written(match arguments.output.format {
+        Format::Human => human(&mut out, &told),
+        Format::Json => serde_json::to_writer(&mut out, &told)
+            .map_err(io::Error::from)
+            .and_then(|()| writeln!(out)),
+    })?;
+    Ok(u8::from(!told.iter().all(LeftOut::is_noticed)))
+}
+
+/// In the order in which they are wanted.
+fn all(wanted: &[(Engine, FaultKind)], runs: Option<u64>, jobs: usize) -> Vec<LeftOut> {
+    let (next, told) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    let work = || {
+        while let Some((engine, kind)) = wanted.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let one = leave_out(*engine, *kind, runs);
+            told.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(one);
+        }
+    };
+    thread::scope(|scope| {
+        (1..jobs).for_each(|_| drop(scope.spawn(work)));
+        work();
+    });
+    let mut told = told.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let place = |one: &LeftOut| wanted.iter().position(|of| *of == (one.engine, one.kind));
+    told.sort_by_key(place);
+    told
+}
+
+fn human(out: &mut impl Write, told: &[LeftOut]) -> io::Result<()> {
+    let heads = ["fault", "engine", "runs", "ordered", "took effect", "left out: ordered"];
+    let mut table = table(heads.into_iter().chain(["took effect", "noticed by"]));
+    for one in told {
+        let by = if one.noticed_by.is_empty() { "-".to_owned() } else { one.noticed_by.join(", ") };
+        let (with, without) = (one.with, one.without);
+        let numbers = [one.runs, with.ordered, with.effects, without.ordered, without.effects];
+        let words = [one.kind.to_string(), one.engine.to_string()].into_iter();
+        let row = words.chain(numbers.map(|number| number.to_string()));
+        table.add_row(row.chain([by]));
+    }
+    writeln!(out, "{table}\n")?;
+    let unnoticed: Vec<String> = told
+        .iter()
+        .filter(|one| !one.is_noticed())
+        .map(|one| format!("{} in {}", one.kind, one.engine))
+        .collect();
+    if unnoticed.is_empty() {
+        writeln!(out, "NOTICED: whichever kind of fault is left out")
+    } else {
+        writeln!(out, "UNNOTICED: {}", unnoticed.join(", "))
+    }
+}

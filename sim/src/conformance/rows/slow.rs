@@ -1,0 +1,72 @@
+//! Servers that take too long to answer.
+
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use tenure::Token;
+use tenure::store::{Key, Reply, Request, Store};
+
+use crate::conformance::probe::{
+    Found, Probe, acquire, as_grant, broken, holder, key, must, release, renew,
+};
+use crate::conformance::{Harness, SLOW};
+
+/// How long this row waits for an answer before it cuts the request off itself, as a driver does.
+const BOUND: Duration = SLOW;
+
+/// A request, and the only answer that is true.
+struct Asked {
+    key: Key,
+    request: Request,
+    is_true: fn(&Reply) -> bool,
+}
+
+impl Asked {
+    fn new(name: &str, request: Request, is_true: fn(&Reply) -> bool) -> Found<Self> {
+        Ok(Self { key: key(name)?, request, is_true })
+    }
+}
+
+pub(crate) async fn a_timeout_is_not_a_refusal<H: Harness>(probe: &mut Probe<'_, H>) -> Found<()> {
+    let names = ["renewed", "released", "held", "observed"];
+    let mut tokens: Vec<Token> = Vec::new();
+    for name in names {
+        let reply = probe.ask_about(&key(name)?, acquire(1, None)).await?;
+        tokens.push(as_grant(&reply)?.0);
+    }
+    let asked = [
+        Asked::new(names[0], renew(1, tokens[0]), |reply| *reply == Reply::Renewed)?,
+        Asked::new(names[1], release(1, tokens[1]), |reply| *reply == Reply::Released)?,
+        Asked::new(names[2], acquire(2, Some(tokens[2])), |reply| matches!(reply, Reply::Held(_)))?,
+        Asked::new(names[3], Request::Observe, |reply| matches!(reply, Reply::Held(_)))?,
+        Asked::new("vacant", acquire(2, None), |reply| matches!(reply, Reply::Granted { .. }))?,
+    ];
+    probe.slow(true).await?;
+    let store = &probe.store;
+    let calls = asked
+        .iter()
+        .map(|asked| tokio::time::timeout(BOUND, store.call(&asked.key, asked.request.clone())));
+    let answers = join_all(calls).await;
+    for (asked, answer) in asked.iter().zip(&answers) {
+        probe.note(format!("{:.20}: {:?} -> {answer:?}", asked.key, asked.request));
+    }
+    // Also after a failure: others may have to do with that server.
+    probe.slow(false).await?;
+    for (asked, answer) in asked.iter().zip(answers) {
+        if let Ok(Ok(reply)) = answer {
+            must((asked.is_true)(&reply), || {
+                format!("nothing is known of {:?}, and the answer was {reply:?}", asked.request)
+            })?;
+        }
+    }
+    // What was asked late has harmed nobody.
+    for name in [names[0], names[2], names[3]] {
+        match probe.ask_again_about(&key(name)?, &Request::Observe).await? {
+            Reply::Held(incumbent) if incumbent.holder == holder(1) => {}
+            other => {
+                return broken(format!("the lease {name:?} was live, and now it is {other:?}"));
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,108 @@
+//! Faults that were ordered, and what is known of their effects.
+
+use crate::plan::FaultKind;
+use crate::trace::Event;
+
+/// Faults that were ordered and are not over, and whether they have had their effect.
+#[derive(Debug, Default)]
+pub(crate) struct Awaited(Vec<One>);
+
+#[derive(Debug)]
+struct One {
+    kind: FaultKind,
+    node: Option<usize>,
+    had: bool,
+}
+
+impl Awaited {
+    pub(crate) fn ordered(&mut self, kind: FaultKind, node: Option<usize>) {
+        self.0.push(One { kind, node, had: false });
+    }
+
+    /// One of that kind has had an effect there. The event that says so is `None` if all that were ordered have
+    /// had theirs.
+    pub(crate) fn took(&mut self, kind: FaultKind, node: Option<usize>) -> Option<Event> {
+        let is_it = |one: &&mut One| one.kind == kind && one.node == node && !one.had;
+        self.0.iter_mut().find(is_it)?.had = true;
+        Some(Event::Effect { kind, node })
+    }
+
+    /// One of that kind is over: what it may still do there is not its effect any more.
+    pub(crate) fn over(&mut self, kind: FaultKind, node: Option<usize>) {
+        let is_it = |one: &One| one.kind == kind && one.node == node;
+        let had = self.0.iter().position(|one| is_it(one) && one.had);
+        if let Some(place) = had.or_else(|| self.0.iter().position(is_it)) {
+            self.0.swap_remove(place);
+        }
+    }
+
+    /// All faults are over, except for what lasts the whole run.
+    pub(crate) fn calm(&mut self) {
+        self.0.retain(|one| one.kind == FaultKind::Drift);
+    }
+}
+
+/// Kinds of faults, as a set.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Kinds(u64);
+
+impl Kinds {
+    pub(crate) const NONE: Self = Self(0);
+
+    pub(crate) const fn of(kind: FaultKind) -> Self {
+        Self(1 << kind as u64)
+    }
+
+    pub(crate) const fn and(self, kind: FaultKind) -> Self {
+        Self(self.0 | Self::of(kind).0)
+    }
+
+    pub(crate) fn iter(self) -> impl Iterator<Item = FaultKind> {
+        FaultKind::ALL.into_iter().filter(move |kind| self.0 & Self::of(*kind).0 != 0)
+    }
+}
+
+// A set of them is one number.
+const _: () = assert!(FaultKind::ALL.len() <= 64);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_effect_counts_once_per_fault() {
+        let (kind, node) = (FaultKind::Pause, Some(1));
+        let mut awaited = Awaited::default();
+        assert_eq!(awaited.took(kind, node), None, "none was ordered");
+        awaited.ordered(kind, node);
+        assert_eq!(awaited.took(kind, None), None, "ordered elsewhere");
+        assert_eq!(awaited.took(FaultKind::Suspend, node), None, "of another kind");
+        assert_eq!(awaited.took(kind, node), Some(Event::Effect { kind, node }));
+        assert_eq!(awaited.took(kind, node), None, "it has had its effect");
+        awaited.ordered(kind, node);
+        awaited.over(kind, node);
+        assert!(awaited.took(kind, node).is_some(), "the one without an effect goes on");
+    }
+
+    #[test]
+    fn what_is_over_has_no_effect() {
+        let (kind, node) = (FaultKind::Hold, Some(0));
+        let mut awaited = Awaited::default();
+        awaited.ordered(kind, node);
+        awaited.over(kind, node);
+        assert_eq!(awaited.took(kind, node), None);
+        awaited.ordered(kind, node);
+        awaited.ordered(FaultKind::Drift, None);
+        awaited.calm();
+        assert_eq!(awaited.took(kind, node), None);
+        assert!(awaited.took(FaultKind::Drift, None).is_some());
+    }
+
+    #[test]
+    fn a_set_holds_what_was_put_into_it() {
+        let set = Kinds::of(FaultKind::Latency).and(FaultKind::Drift).and(FaultKind::Partition);
+        let kinds = [FaultKind::Partition, FaultKind::Latency, FaultKind::Drift];
+        assert_eq!(set.iter().collect::<Vec<_>>(), kinds);
+        assert_eq!(Kinds::NONE.iter().count(), 0);
+    }
+}

@@ -1,0 +1,281 @@
+//! What tells two states apart, and nothing else: states that differ in nothing that anybody could notice
+//! share a fingerprint, and only the first of them is looked at.
+//!
+//! - Candidates have no order: each becomes one number, and the numbers are sorted.
+//! - Holder ids, tokens and request ids have no size: what counts is which are the same, and which of two is
+//!   the higher. A token that the store's clock has not passed yet keeps its distance from that clock, because
+//!   the next one may have to be above it.
+//! - Time has no beginning: what counts is how far an instant is from the clock that it is read on. All
+//!   clocks show multiples of 5 ms, so an instant in between is as good as the next one of them; this also
+//!   takes away the jitter. What is so long ago that no duration reaches from there to the present is as
+//!   good as older.
+//! - What a candidate has drawn so far, and when it was last asked anything, decides nothing. Nor does how
+//!   often it has failed in a row, since there is one retry delay ([`Bounds::config`]).
+//!
+//! That states with the same fingerprint have the same futures is a test of its own
+//! (`states_taken_for_the_same_have_the_same_futures`).
+
+use tenure_core::contract::{History, Record};
+use tenure_core::{Reply, Request, Token};
+
+use super::bounds::{Bounds, TICK, on_fastest_clock};
+use super::state::{Body, Message, Node, State, Written};
+use super::subject::Subject;
+use super::words::{Encoded, GRID, Word, short};
+
+/// The fingerprint of a state. Of `n` different ones, two share theirs with a probability of about
+/// `n^2 / 2^65`.
+pub(super) fn fingerprint<S: Subject>(bounds: &Bounds, state: &State<S>) -> u64 {
+    let view = View::of(bounds, state);
+    let mut all = Encoded::default();
+    if bounds.horizon.is_some() {
+        all.add(state.tick.into());
+    }
+    let left = state.left;
+    all.add(state.most_left.into());
+    for count in [left.duplicates, left.breaks, left.pauses, left.crashes] {
+        all.add(count.into());
+    }
+    for count in [left.store_losses, left.resigns, left.rate_changes] {
+        all.add(count.into());
+    }
+    view.store(&mut all);
+    view.written(&mut all, state.written);
+    let mut nodes: Vec<u64> = (0..state.nodes.len()).map(|node| view.node(node)).collect();
+    nodes.sort_unstable();
+    for node in nodes {
+        all.add(node);
+    }
+    all.fingerprint()
+}
+
+/// A state, and what its tokens are called.
+struct View<'a, S> {
+    bounds: &'a Bounds,
+    state: &'a State<S>,
+    /// In order.
+    tokens: Vec<u64>,
+    /// What the store's clock shows, as tokens count.
+    now: u64,
+    /// No duration that anything counts is longer.
+    longest: u64,
+}
+
+impl<'a, S: Subject> View<'a, S> {
+    fn of(bounds: &'a Bounds, state: &'a State<S>) -> Self {
+        let mut tokens = Vec::with_capacity(16);
+        let store = &state.store;
+        tokens.extend([store.highest, store.before, store.record.map(|record| record.token)]);
+        tokens.push(state.written.map(|written| written.token));
+        for node in &state.nodes {
+            tokens.extend([node.ended, node.work.map(|work| work.token)]);
+        }
+        tokens.extend(state.messages.iter().map(told));
+        let mut tokens: Vec<u64> = tokens.into_iter().flatten().map(Token::get).collect();
+        for node in &state.nodes {
+            tokens.extend(node.local.words.0.iter().filter_map(|word| match word {
+                Word::Token(token) => Some(*token),
+                _ => None,
+            }));
+        }
+        tokens.sort_unstable();
+        tokens.dedup();
+        let longest = 2 * u64::try_from(bounds.ttl.length().as_nanos()).unwrap_or(u64::MAX);
+        Self { bounds, state, tokens, now: store.clock / 1_000, longest }
+    }
+
+    /// Nothing is 0; the tokens that are behind the store's clock count up from 1, and the others from far above.
+    fn token(&self, token: Option<Token>) -> u64 {
+        self.number(token.map_or(0, Token::get))
+    }
+
+    fn number(&self, token: u64) -> u64 {
+        match token.checked_sub(self.now) {
+            Some(ahead) => (1 << 32) + ahead,
+            None if token == 0 => 0,
+            None => 1 + self.tokens.partition_point(|known| *known < token) as u64,
+        }
+    }
+
+    /// How far an instant is ahead of a clock, or behind it.
+    fn distance(&self, instant: u64, clock: u64) -> u64 {
+        let behind = clock.saturating_sub(instant).min(self.longest) / GRID;
+        let ahead = instant.saturating_sub(clock).div_ceil(GRID);
+        (1 << 32) + ahead - behind
+    }
+
+    fn store(&self, all: &mut Encoded) {
+        let store = &self.state.store;
+        all.add(store.rate as u64);
+        all.add(self.token(store.highest));
+        all.add(self.token(store.before));
+        match store.record {
+            None => all.add(0),
+            Some(Record { token, holder: _, lease_end, ttl, quarantine, released }) => {
+                all.add(1 + u64::from(released));
+                all.add(self.token(Some(token)));
+                // When a lease has ended does not matter, but for the condition about its very end.
+                let (end, now) = (lease_end.as_nanos(), store.clock);
+                all.add((end + 1).saturating_sub(now));
+                all.add_hash(&(ttl, quarantine));
+            }
+        }
+        match store.history {
+            None => all.add(0),
+            Some(History { identity, known_since, longest_ttl }) => {
+                all.add(1 + u64::from(identity == store.server.into()));
+                all.add(self.distance(known_since.as_nanos(), store.clock));
+                all.add_hash(&longest_ttl);
+            }
+        }
+        all.add(u64::from(store.server > 0));
+        if store.server > 0 {
+            let most = u32::try_from(self.longest.div_ceil(TICK)).unwrap_or(u32::MAX);
+            for first in [store.first_grant, store.first_renewal] {
+                all.add(first.map_or(u64::MAX, |first| (self.state.tick - first).min(most).into()));
+            }
+        }
+    }
+
+    fn written(&self, all: &mut Encoded, written: Option<Written>) {
+        let Some(Written { token, checked, under_way }) = written else { return all.add(0) };
+        all.add(self.token(Some(token)));
+        let lands = on_fastest_clock(self.bounds.margin.length());
+        let gap = u64::from(self.state.tick - checked) * TICK;
+        all.add(if under_way && gap < lands { gap } else { u64::MAX });
+    }
+
+    fn node(&self, index: usize) -> u64 {
+        let state = self.state;
+        let node = &state.nodes[index];
+        let mut all = Encoded::default();
+        all.add(node.rate as u64);
+        all.add(u64::from(node.paused) + 2 * u64::from(node.hinted));
+        all.add(self.token(node.ended));
+        match node.work {
+            None => all.add(0),
+            Some(work) => {
+                all.add(self.token(Some(work.token)));
+                let drains = work.drains.map(|until| until.as_nanos().max(node.clock));
+                all.add(drains.map_or(0, |until| self.distance(until, node.clock)));
+            }
+        }
+        let sent: Vec<&Message> =
+            state.messages.iter().filter(|message| message.node == index).collect();
+        let mut names = Names::of(state, node, &sent);
+        for word in &node.local.words.0 {
+            all.add(match *word {
+                Word::Plain(value) => value,
+                Word::Request(id) => names.request(id),
+                Word::Token(token) => self.number(token),
+                Word::Instant(instant) => self.distance(instant, node.clock),
+                Word::Holder(holder) => names.holder(holder),
+            });
+        }
+        if state.left.breaks > 0 {
+            let waits = node.asked.filter(|(_, until)| node.now() < *until);
+            all.add(waits.map_or(0, |(id, _)| names.request(id.get())));
+        }
+        let mut messages: Vec<u64> =
+            sent.into_iter().map(|message| self.message(node, message, &mut names)).collect();
+        messages.sort_unstable();
+        for message in messages {
+            all.add(message);
+        }
+        all.fingerprint()
+    }
+
+    fn message(&self, node: &Node<S>, message: &Message, names: &mut Names) -> u64 {
+        let mut all = Encoded::default();
+        // Of a life that is over, nobody waits for the answer.
+        let is_alive = message.life == node.life;
+        all.add(if is_alive { names.request(message.id.get()) } else { 0 });
+        all.add(self.token(told(message)));
+        match message.body {
+            Body::Request(request) => match request {
+                Request::Acquire { holder, ttl, quarantine, seen: _ } => {
+                    all.add(1);
+                    all.add(names.holder(short(holder.to_bits())));
+                    all.add_hash(&(ttl, quarantine));
+                }
+                Request::Renew { holder, ttl, token: _ } => {
+                    all.add(2);
+                    all.add(names.holder(short(holder.to_bits())));
+                    all.add_hash(&ttl);
+                }
+                Request::Release { holder, token: _ } => {
+                    all.add(3);
+                    all.add(names.holder(short(holder.to_bits())));
+                }
+            },
+            Body::Reply(reply) => {
+                all.add(4);
+                all.add_hash(&std::mem::discriminant(&reply));
+                match reply {
+                    Reply::Granted { wait, token: _ } => all.add_hash(&wait),
+                    Reply::Held { remaining, ttl, token: _ } => all.add_hash(&(remaining, ttl)),
+                    Reply::Refused { ttl, quarantine } => all.add_hash(&(ttl, quarantine)),
+                    Reply::Superseded { last } => all.add(last.is_some().into()),
+                    Reply::Stale { last: _ }
+                    | Reply::Renewed
+                    | Reply::Released
+                    | Reply::NotHeld => {}
+                }
+            }
+        }
+        all.fingerprint()
+    }
+}
+
+/// The token that a message tells.
+fn told(message: &Message) -> Option<Token> {
+    match message.body {
+        Body::Request(request) => match request {
+            Request::Acquire { seen, .. } => seen,
+            Request::Renew { token, .. } | Request::Release { token, .. } => Some(token),
+        },
+        Body::Reply(reply) => match reply {
+            Reply::Granted { token, .. } | Reply::Held { token, .. } => Some(token),
+            Reply::Stale { last } => Some(last),
+            Reply::Superseded { last } => last,
+            Reply::Refused { .. } | Reply::Renewed | Reply::Released | Reply::NotHeld => None,
+        },
+    }
+}
+
+/// What one candidate's holder ids and request ids are called.
+struct Names {
+    /// The holder of the record first: no other candidate has to do with any of the others.
+    holders: Vec<u64>,
+    /// The newest first.
+    requests: Vec<u64>,
+}
+
+impl Names {
+    fn of<S>(state: &State<S>, node: &Node<S>, sent: &[&Message]) -> Self {
+        let mut requests: Vec<u64> = Vec::with_capacity(8);
+        requests.extend(node.local.words.0.iter().filter_map(|word| match word {
+            Word::Request(id) => Some(*id),
+            _ => None,
+        }));
+        requests.extend(sent.iter().filter(|one| one.life == node.life).map(|one| one.id.get()));
+        requests.sort_unstable_by(|one, other| other.cmp(one));
+        requests.dedup();
+        let mut holders = Vec::with_capacity(4);
+        holders.push(state.store.record.map_or(0, |record| short(record.holder.to_bits())));
+        Self { holders, requests }
+    }
+
+    fn request(&self, id: u64) -> u64 {
+        let place = self.requests.iter().position(|known| *known == id);
+        1 + place.unwrap_or(self.requests.len()) as u64
+    }
+
+    fn holder(&mut self, holder: u64) -> u64 {
+        let place = self.holders.iter().position(|known| *known == holder).unwrap_or_else(|| {
+            self.holders.push(holder);
+            self.holders.len() - 1
+        });
+        place as u64
+    }
+}

@@ -1,0 +1,89 @@
+//! What tells that a fault has had an effect, where it is no message and no request that shows it: the node or
+//! the store is not as it was before.
+
+use tenure_core::Instant;
+
+use super::algorithm::Algorithm;
+use super::world::World;
+use crate::plan::{FaultKind, What};
+use crate::trace::Kept;
+
+/// What a fault of a node may change at once.
+pub(super) struct OfNode {
+    is_up: bool,
+    runs: bool,
+    /// Whether its boot clock goes on, and its monotonic one.
+    goes: [bool; 2],
+    boot: Instant,
+    connection: u32,
+}
+
+impl OfNode {
+    /// Whether that fault has made the difference between this and `after`.
+    pub(super) fn differs(&self, after: &Self, by: What) -> bool {
+        let stands_still = self.runs && !after.runs;
+        match by {
+            What::Pause { .. } => stands_still,
+            What::Suspend { .. } => stands_still && after.goes == [true, false],
+            What::VmStop { .. } => stands_still && after.goes == [false; 2],
+            What::ClockStep { .. } => self.boot != after.boot,
+            What::Cut { .. } => self.connection != after.connection,
+            What::Crash { .. } => self.is_up && !after.is_up,
+            // Seen at messages, at what is restored, and at what the candidate does.
+            _ => false,
+        }
+    }
+}
+
+/// What a fault of the store may change at once.
+pub(super) struct OfStore {
+    number: u32,
+    kept: Option<Kept>,
+    clock: Instant,
+}
+
+impl OfStore {
+    /// Whether that fault has made the difference between this and `after`.
+    pub(super) fn differs(&self, after: &Self, by: What) -> bool {
+        match by {
+            What::StoreCrash | What::Failover { .. } => self.number != after.number,
+            What::StoreLoss | What::StoreRollback { .. } => self.kept != after.kept,
+            What::StoreClockStep { .. } => self.clock != after.clock,
+            // Seen at the requests that wait.
+            _ => false,
+        }
+    }
+}
+
+impl<A: Algorithm> World<'_, A> {
+    pub(super) fn state_of(&self, index: usize) -> OfNode {
+        let node = &self.nodes[index];
+        OfNode {
+            is_up: node.is_up(),
+            runs: node.runs(),
+            goes: [node.boot.goes(), node.monotonic.goes()],
+            boot: node.boot.read(self.at),
+            connection: node.link.connection,
+        }
+    }
+
+    pub(super) fn state_of_store(&self) -> OfStore {
+        let Self { store, at, .. } = self;
+        OfStore { number: store.number, kept: A::kept(&store.state), clock: store.clock.read(*at) }
+    }
+
+    /// A fault has had an effect.
+    pub(super) fn took(&mut self, kind: FaultKind, node: Option<usize>) {
+        if let Some(event) = self.awaited.took(kind, node) {
+            self.record(event);
+        }
+    }
+
+    /// The run is over: says so if some clock has counted too much or too little.
+    pub(super) fn look_at_clocks(&mut self) {
+        let is_off = self.nodes.iter().any(|node| node.boot.has_drifted(self.at));
+        if is_off || self.store.clock.has_drifted(self.at) {
+            self.took(FaultKind::Drift, None);
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! What numbers a trace may hold: properties and pages add and subtract them.
+
+use super::{Entry, Header, INSTANT_MOST, TICK_MOST, TraceError};
+use crate::clock::True;
+use crate::json::is_name;
+use crate::trace::{Event, Kept, StoreStep, Who};
+
+pub(super) fn check_header(header: &Header) -> Result<(), TraceError> {
+    for (field, value) in [("version", &header.version), ("engine", &header.engine)] {
+        if !is_name(value) {
+            return Err(TraceError::Name { field, value: value.clone() });
+        }
+    }
+    at_most(1, "tick_ns", header.tick_ns, TICK_MOST)
+}
+
+pub(super) fn check_entry(line: usize, entry: &Entry, nodes: usize) -> Result<(), TraceError> {
+    check_time(line, "at", entry.at)?;
+    let is_node = |node: usize| at_most(line, "node", node as u64, nodes as u64 - 1);
+    let is_who = |who: Who| is_node(who.node);
+    let ends = |field, end| if end == True::MAX { Ok(()) } else { check_time(line, field, end) };
+    match &entry.event {
+        Event::Fault { node, .. } | Event::Effect { node, .. } | Event::Healed { node, .. } => {
+            node.map_or(Ok(()), is_node)
+        }
+        Event::Calm | Event::StoreCrashed { .. } | Event::Elsewhere { .. } => Ok(()),
+        Event::Store(step) => check_step(line, step),
+        Event::Started { who }
+        | Event::Crashed { who }
+        | Event::Sent { who, .. }
+        | Event::Answered { who, .. }
+        | Event::Hinted { who }
+        | Event::Message { who, .. }
+        | Event::CampaignAsked { who }
+        | Event::Withdrawn { who, .. }
+        | Event::Quarantined { who }
+        | Event::Leads { who, .. }
+        | Event::LeadsNoMore { who }
+        | Event::WorkBegan { who, .. }
+        | Event::WaitsToBeTold { who, .. }
+        | Event::LookBegan { who }
+        | Event::LookEnded { who }
+        | Event::CallbackBegan { who, .. }
+        | Event::CallbackEnded { who, .. }
+        | Event::WorkEnded { who, .. } => is_who(*who),
+        Event::ResignAsked { who, hold_off } => {
+            is_who(*who)?;
+            hold_off.map_or(Ok(()), |hold_off| check_time(line, "hold_off", hold_off))
+        }
+        Event::Elected { who, claim_ends, .. } | Event::Renewed { who, claim_ends, .. } => {
+            is_who(*who)?;
+            ends("claim_ends", *claim_ends)
+        }
+        Event::SteppedDown { who, drain_ends, .. } | Event::DrainMoved { who, drain_ends, .. } => {
+            is_who(*who)?;
+            ends("drain_ends", *drain_ends)
+        }
+        Event::Wrote { who, checked, .. } => {
+            is_who(*who)?;
+            check_time(line, "checked", *checked)
+        }
+    }
+}
+
+fn check_step(line: usize, step: &StoreStep) -> Result<(), TraceError> {
+    check_time(line, "now", step.now)?;
+    for Kept { lease_end, lease_ends, .. } in step.before.iter().chain(&step.after) {
+        check_time(line, "lease_end", *lease_end)?;
+        if *lease_ends != True::MAX {
+            check_time(line, "lease_ends", *lease_ends)?;
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn check_time(line: usize, field: &'static str, time: u64) -> Result<(), TraceError> {
+    at_most(line, field, time, INSTANT_MOST)
+}
+
+fn at_most(line: usize, field: &'static str, value: u64, most: u64) -> Result<(), TraceError> {
+    if value <= most { Ok(()) } else { Err(TraceError::TooLarge { line, field, value, most }) }
+}

@@ -1,0 +1,106 @@
+//! What runs on nodes: the ways in which leaders are given their work, candidates that leave, drivers that get no turn.
+
+use tenure_sim::engine::{Engine, EngineError, Judging, Outcome};
+use tenure_sim::plan::{Fault, FaultKind, Manner, Plan, PlanError, Program, What};
+use tenure_sim::trace::{Asked, Entry, Event};
+
+use super::{at, began, carry_out, healed, leader_at, places, plan, the_one, time};
+
+fn in_manner(manner: Manner, faults: Vec<Fault>) -> Plan {
+    Plan { program: Program { manner, ..Program::default() }, ..plan(faults) }
+}
+
+/// What that node did between two places of the trace.
+fn between(outcome: &Outcome, from: usize, to: usize) -> impl Iterator<Item = &Event> {
+    outcome.trace.entries()[from..to].iter().map(|Entry { event, .. }| event)
+}
+
+fn is_sent_by(node: usize) -> impl Fn(&&Event) -> bool {
+    move |event| matches!(event, Event::Sent { who, .. } if who.node == node)
+}
+
+#[test]
+fn leaders_work_in_every_manner() {
+    for manner in Manner::ALL {
+        let outcome =
+            carry_out(&in_manner(manner, vec![at(5_000, 0, What::Resign { node: None })]));
+        let count = |is_meant: fn(&Event) -> bool| places(&outcome, is_meant).len();
+        assert!(count(|event| matches!(event, Event::Wrote { .. })) > 100, "{manner:?}");
+        let waits = count(|event| matches!(event, Event::WaitsToBeTold { .. }));
+        assert_eq!(waits > 0, manner == Manner::CancellationToken, "{manner:?}");
+        let calls_back = count(|event| matches!(event, Event::CallbackBegan { .. }));
+        assert_eq!(calls_back > 0, manner == Manner::Callbacks, "{manner:?}");
+    }
+}
+
+#[test]
+fn a_candidate_leaves_and_another_one_comes_back() {
+    for (manner, seed) in Manner::ALL.into_iter().flat_map(|manner| [(manner, 1), (manner, 2)]) {
+        let faults = vec![at(4_000, 3_000, What::Leave { node: None })];
+        let outcome = carry_out(&Plan { seed, ..in_manner(manner, faults) });
+        let begins = the_one(&outcome, began(FaultKind::Leave));
+        let left = leader_at(&outcome, begins).unwrap();
+        let is_out =
+            |event: &Event| matches!(event, Event::Withdrawn { who, .. } if who.node == left);
+        let is_out = the_one(&outcome, is_out);
+        let comes_back = |event: &Event| matches!(event, Event::CampaignAsked { .. });
+        let comes_back = the_one(&outcome, comes_back);
+        assert!(time(&outcome, comes_back) >= 7_000_000_000, "{manner:?}");
+        assert_eq!(between(&outcome, is_out, comes_back).filter(is_sent_by(left)).count(), 0);
+        assert!(leader_at(&outcome, comes_back).is_some_and(|leader| leader != left));
+        let entries = &outcome.trace.entries()[comes_back..];
+        let asks = |entry: &Entry| matches!(entry.event, Event::Sent { who, request: Asked::Acquire { .. }, .. } if who.node == left);
+        assert!(entries.iter().any(asks), "{manner:?}");
+    }
+}
+
+#[test]
+fn a_driver_without_turns_asks_nothing_and_its_lead_ends() {
+    for manner in Manner::ALL {
+        let outcome =
+            carry_out(&in_manner(manner, vec![at(4_000, 3_000, What::Starve { node: None })]));
+        let begins = the_one(&outcome, began(FaultKind::Starve));
+        let ends = the_one(&outcome, healed(FaultKind::Starve));
+        let starved = leader_at(&outcome, begins).unwrap();
+        // What it had sent before may still be on its way.
+        let asked = between(&outcome, begins, ends).filter(is_sent_by(starved)).count();
+        assert_eq!(asked, 0, "{manner:?}");
+        let over =
+            |event: &&Event| matches!(event, Event::LeadsNoMore { who } if who.node == starved);
+        assert_eq!(between(&outcome, begins, ends).filter(over).count(), 1, "{manner:?}");
+        let said =
+            |event: &&Event| matches!(event, Event::SteppedDown { who, .. } if who.node == starved);
+        assert_eq!(between(&outcome, begins, ends).filter(said).count(), 0, "by the clock alone");
+        assert!(leader_at(&outcome, ends).is_some_and(|leader| leader != starved), "{manner:?}");
+    }
+}
+
+#[test]
+fn dropped_futures_cost_nobody_a_lead() {
+    for manner in Manner::ALL {
+        let mut plan = in_manner(manner, vec![]);
+        plan.program = Program { cancels: true, elections: 3, ..plan.program };
+        let outcome = carry_out(&plan);
+        let leads = places(&outcome, |event| matches!(event, Event::Leads { .. }));
+        assert_eq!(leads.len(), 1, "{manner:?}");
+        let failed = |event: &Event| matches!(event, Event::Answered { answer: None, .. });
+        assert_eq!(places(&outcome, failed).len(), 0, "{manner:?}");
+    }
+}
+
+#[test]
+fn the_model_refuses_programs_that_it_lacks() {
+    let refused = |plan: &Plan| Engine::Model.run(plan, Judging::All).unwrap_err().to_string();
+    let error = refused(&in_manner(Manner::Callbacks, vec![]));
+    assert!(error.contains("program.manner") && error.contains("while-leader"), "{error}");
+    let cancels = Program { cancels: true, ..Program::default() };
+    let error = refused(&Plan { program: cancels, ..plan(vec![]) });
+    assert!(error.contains("program.cancels"), "{error}");
+    let starves = plan(vec![at(1, 1, What::Starve { node: None })]);
+    let error = Engine::Model.run(&starves, Judging::All).unwrap_err();
+    let EngineError::Plan(PlanError::Unsupported { index: 0, kind, engine: "model", .. }) = error
+    else {
+        panic!("{error:?}");
+    };
+    assert_eq!(kind, FaultKind::Starve);
+}

@@ -1,0 +1,62 @@
+//! What a candidate is called that was not given a name.
+
+use std::{env, fs, process};
+
+/// A name of at most 88 bytes for one process of one machine since one boot: `host-pid-boot`, for example
+/// `web-7f9c-1-3fa9c1d2`.
+///
+/// The process id alone is 1 in most containers, and so the same for all candidates of an election.
+/// Not guaranteed: that two processes never share it. A name is for people, and decides nothing.
+pub(super) fn default_name() -> String {
+    let read = |path: &str| fs::read_to_string(path).ok();
+    // Outside of Linux, these files are not there.
+    let host = read("/proc/sys/kernel/hostname")
+        .or_else(|| env::var("HOSTNAME").ok())
+        .or_else(|| env::var("COMPUTERNAME").ok());
+    let boot = read("/proc/sys/kernel/random/boot_id");
+    name(host.as_deref(), process::id(), boot.as_deref())
+}
+
+/// As much of a host's name as is shown; Linux allows no more.
+const HOST_MOST: usize = 64;
+/// Enough to tell the boots of machines that have the same name.
+const BOOT_MOST: usize = 8;
+
+fn name(host: Option<&str>, process: u32, boot: Option<&str>) -> String {
+    let part = |text: Option<&str>, most: usize, unknown: &str| {
+        let known = |letter: &char| letter.is_ascii_alphanumeric() || matches!(letter, '.' | '-');
+        let text: String =
+            text.unwrap_or_default().trim().chars().filter(known).take(most).collect();
+        if text.is_empty() { unknown.to_owned() } else { text }
+    };
+    let (host, boot) =
+        (part(host, HOST_MOST, "unknown-host"), part(boot, BOOT_MOST, "unknown-boot"));
+    format!("{host}-{process}-{boot}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::Profile;
+
+    #[test]
+    fn host_process_and_boot_are_told() {
+        let boot = Some("3fa9c1d2-7a5e-4d0b-9d0e-0c6d1c2b3a4f\n");
+        assert_eq!(name(Some("web-7f9c\n"), 1, boot), "web-7f9c-1-3fa9c1d2");
+        let own = default_name();
+        assert!(own.contains(&format!("-{}-", process::id())), "{own}");
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_said_to_be_unknown() {
+        assert_eq!(name(None, 7, None), "unknown-host-7-unknown-boot");
+        assert_eq!(name(Some(" \n"), 7, Some("\0")), "unknown-host-7-unknown-boot");
+    }
+
+    #[test]
+    fn the_longest_name_is_within_the_limit() {
+        let name = name(Some(&"h".repeat(500)), u32::MAX, Some(&"b".repeat(500)));
+        assert_eq!(name.len(), 64 + 1 + 10 + 1 + 8);
+        Profile::new(name, "").unwrap();
+    }
+}

@@ -1,0 +1,75 @@
+//! What handles want of the store: looks, messages to the leader, inboxes.
+//!
+//! All of it runs in the driver's tasks. A caller that gives up drops its end of a channel, and never a
+//! request half way: a request that was given up condemns its connection, which all elections share.
+
+use futures_util::{FutureExt, StreamExt};
+use tokio::sync::{broadcast, oneshot};
+use tokio_util::sync::CancellationToken;
+
+use super::World;
+use crate::Token;
+use crate::store::{Key, Message, Reply, Request, Store, StoreError, StoreErrorKind};
+
+/// A question that no machine asks.
+pub(crate) struct Ask {
+    pub(crate) key: Key,
+    pub(crate) request: Request,
+    /// How long to wait for the answer.
+    pub(crate) within: std::time::Duration,
+    pub(crate) answer: oneshot::Sender<Result<Reply, StoreError>>,
+}
+
+/// A tenure's wish for the messages that are sent to it.
+pub(crate) struct Inbox {
+    pub(crate) key: Key,
+    pub(crate) token: Token,
+    pub(crate) messages: broadcast::Sender<Message>,
+    /// The tenure is over.
+    pub(crate) over: CancellationToken,
+}
+
+impl World {
+    pub(super) fn ask(&self, ask: Ask) {
+        let Ask { key, request, within, answer } = ask;
+        let late = self.runtime.sleep_until(self.runtime.now() + within);
+        let call = self.store.call_owned(key, request);
+        let asked = async move {
+            let result = tokio::select! {
+                biased;
+                result = call => result,
+                () = late => Err(StoreError::new(StoreErrorKind::Timeout, format!("{within:?}"))),
+            };
+            // The caller may have given up.
+            let _ = answer.send(result);
+        };
+        self.asks.push(asked.boxed());
+    }
+
+    /// Subscribes at once: whatever the driver is asked next is sent after the subscription.
+    pub(super) fn open(&self, inbox: Inbox) {
+        let Inbox { key, token, messages: reader, over } = inbox;
+        let mut messages = self.store.messages(&key, token).boxed();
+        let first = messages.next().now_or_never();
+        let forward = async move {
+            let mut next = first;
+            loop {
+                let message = if let Some(message) = next.take() {
+                    message
+                } else {
+                    tokio::select! {
+                        biased;
+                        () = over.cancelled() => return,
+                        () = reader.closed() => return,
+                        message = messages.next() => message,
+                    }
+                };
+                let Some(message) = message else { return };
+                if reader.send(message).is_err() {
+                    return;
+                }
+            }
+        };
+        self.runtime.spawn(forward.boxed());
+    }
+}

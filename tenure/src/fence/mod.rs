@@ -1,0 +1,138 @@
+//! Fences: what makes a resource refuse the writes of tenures that are over.
+//!
+//! A check of leadership says nothing about the moment after it: a leader may be paused between the check and
+//! its write, and another candidate may lead by then. Only the resource that is written to can tell the two
+//! apart, by the tenure's fencing token. Refusing lower tokens is not enough: a new leader that reads before
+//! the resource has seen its token can be overtaken by a last write of the old one, and then acts on what is no
+//! longer true. A job runs twice. So a tenure does three things, in this order:
+//!
+//! 1. **Take the resource over** with the tenure's token. The fence accepts a token that is at least the stored
+//!    one, and stores it. The outcome must be known: while it is not, repeat the take-over.
+//! 2. **Read** whatever the work depends on.
+//! 3. **Write.** A write is accepted only if the stored token *equals* the tenure's own, in one atomic step with
+//!    the write itself. A write never changes the stored token.
+//!
+//! Guaranteed then (promise G4): between the take-over and the last accepted write of a tenure the resource
+//! accepts no write of any other tenure, so what the tenure reads stays true until it changes it.
+//!
+//! The modules here are fences for three kinds of resources. Each mints a `TakenOver` only from a take-over whose
+//! outcome is known, and each write goes through that value:
+//!
+//! - `postgres`: inside the user's own transaction, as plain SQL for any client, with a helper for
+//!   `tokio-postgres`;
+//! - `redis`: a prelude for the user's own Lua script, with `get`, `set` and `delete`;
+//! - `sqlite`: inside the user's own `rusqlite` transaction.
+//!
+//! # What is not guaranteed
+//!
+//! - **A fence orders tenures, not the requests of one tenure.** A write whose reply was lost, and that is sent
+//!   again, may be carried out twice: make it idempotent, or look before repeating it.
+//! - A fence guards what is written in the same database, in the same atomic step. An e-mail, or a file, that is
+//!   written after the check is not guarded.
+//! - Tokens of one election can be compared; tokens of two elections can't. Keep one fence for each election, and
+//!   guard one resource by one election.
+//! - A fence rests on increasing tokens (promise G3). A database that loses acknowledged commits loses the fence
+//!   together with what it guards: writes are then refused, with [`FenceError::Lost`], until the leader has taken
+//!   the resource over again, and has read it anew.
+
+use crate::Token;
+
+#[cfg(feature = "postgres")]
+pub mod postgres;
+#[cfg(any(feature = "redis", feature = "fred"))]
+pub mod redis;
+#[cfg(feature = "sqlite")]
+pub mod sqlite;
+
+/// Why a take-over or a write did not go through, or is not known to have.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FenceError<E: std::error::Error + 'static> {
+    /// A newer tenure has taken the resource over. Nothing was written; the tenure is over.
+    #[error(
+        "the fence {fence:?} holds token {stored}, which is above this tenure's token {token}: a newer tenure has \
+         taken the resource over"
+    )]
+    Superseded {
+        /// The fence's name: its election, or its Redis key.
+        fence: String,
+        /// This tenure's token.
+        token: Token,
+        /// The stored token.
+        stored: Token,
+    },
+    /// The fence no longer knows the take-over: its database lost data, or its row or key was removed. Nothing was
+    /// written. Take the resource over again, and read it anew.
+    #[error(
+        "the fence {fence:?} holds {}, not this tenure's token {token}: the take-over was lost; take the resource \
+         over again, and read it anew",
+        .stored.map_or_else(|| "no token".to_owned(), |stored| format!("token {stored}"))
+    )]
+    Lost {
+        /// The fence's name: its election, or its Redis key.
+        fence: String,
+        /// This tenure's token.
+        token: Token,
+        /// The stored token, if there is one.
+        stored: Option<Token>,
+    },
+    /// The token can't be stored.
+    #[error("token {token} is above {most}, the highest token that the fence {fence:?} can store")]
+    TooHigh {
+        /// The fence's name: its election, or its Redis key.
+        fence: String,
+        /// This tenure's token.
+        token: Token,
+        /// The highest token that can be stored.
+        most: u64,
+    },
+    /// Whether the step was carried out is unknown. Repeat a take-over until its outcome is known; look before
+    /// repeating a write.
+    #[error("whether the step at the fence {fence:?} was carried out is unknown")]
+    Unknown {
+        /// The fence's name: its election, or its Redis key.
+        fence: String,
+        /// What the client or the server said.
+        #[source]
+        source: E,
+    },
+}
+
+/// What a refusal means.
+#[cfg(any(feature = "redis", feature = "postgres", feature = "sqlite"))]
+fn refused<E: std::error::Error + 'static>(
+    fence: &str,
+    token: Token,
+    stored: Option<Token>,
+) -> FenceError<E> {
+    let fence = fence.to_owned();
+    match stored {
+        Some(stored) if stored > token => FenceError::Superseded { fence, token, stored },
+        Some(_) | None => FenceError::Lost { fence, token, stored },
+    }
+}
+
+/// A client's error: of the outcome it says nothing.
+#[cfg(any(feature = "redis", feature = "postgres", feature = "sqlite"))]
+fn unknown<E: std::error::Error + 'static>(fence: &str) -> impl Fn(E) -> FenceError<E> {
+    move |source| FenceError::Unknown { fence: fence.to_owned(), source }
+}
+
+/// The token as SQL databases store it.
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+fn as_bigint<E: std::error::Error + 'static>(
+    fence: &str,
+    token: Token,
+) -> Result<i64, FenceError<E>> {
+    i64::try_from(token.get()).map_err(|_| FenceError::TooHigh {
+        fence: fence.to_owned(),
+        token,
+        most: i64::MAX.unsigned_abs(),
+    })
+}
+
+/// A token as SQL databases store it.
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+fn from_bigint(stored: i64) -> Option<Token> {
+    u64::try_from(stored).ok().and_then(Token::new)
+}

@@ -1,0 +1,224 @@
+//! A fence in a PostgreSQL database, for writes inside the user's own transactions.
+//!
+//! The fence is a row of a small table, one for each election, in the database that it guards.
+//!
+//! ```no_run
+//! # async fn example(client: &mut tokio_postgres::Client, tenure: tenure::Tenure)
+//! # -> Result<(), Box<dyn std::error::Error>> {
+//! use tenure::fence::postgres::Fence;
+//! use tenure::store::Key;
+//!
+//! let fence = Fence::new(Key::new("nightly-report")?);
+//! client.batch_execute(&fence.schema_sql()).await?;              // or in a migration
+//!
+//! let taken = fence.take_over(client, tenure.token()).await?;    // first
+//! while tenure.is_current() {
+//!     let transaction = client.transaction().await?;             // any isolation level
+//!     taken.check(&transaction).await?;                          // an error: drop the transaction
+//!     transaction.execute("UPDATE jobs SET next = next + 1", &[]).await?;
+//!     transaction.commit().await?;
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! With another client, send [`take_over_sql`](Fence::take_over_sql) and [`check_sql`](Fence::check_sql): the rules
+//! are written there.
+//!
+//! # Why it holds, at every isolation level
+//!
+//! The check locks the fence's row until its transaction ends, so a take-over waits for every transaction that has
+//! passed the check. Once the take-over has committed, what older tenures wrote is committed or rolled back, and a
+//! transaction of theirs that checks later is refused: at `READ COMMITTED` it finds the new token; at `REPEATABLE
+//! READ` and `SERIALIZABLE` it fails with a serialization failure (40001) if its snapshot is older than the
+//! take-over, and finds the new token if it is not.
+//!
+//! The lock is `FOR SHARE`. A take-over updates the row and so needs `FOR NO KEY UPDATE`, which `FOR SHARE` conflicts
+//! with; the weaker `FOR KEY SHARE` does not conflict, and would let a take-over pass a transaction that is still
+//! writing. `FOR UPDATE` would exclude take-overs too, but also every other transaction of the same tenure.
+//!
+//! **The take-over must have committed before the reading transaction begins.** A take-over inside the reading
+//! transaction waits for the old leader's last write like any other, but at `REPEATABLE READ` and above the snapshot
+//! is older than that wait: the transaction then reads what the old leader has already changed.
+//! [`Fence::take_over`] needs the client for itself, so that no transaction can be open on it.
+//!
+//! # Waiting for a paused leader
+//!
+//! A take-over waits as long as an older tenure's transaction stays open with its check passed. Where the old
+//! leader is paused, or its machine is gone, that is until the server ends the session. Set
+//! `idle_in_transaction_session_timeout` for the role that writes, to about the TTL. A bound on the take-over's
+//! own wait is the session's `lock_timeout`; running into it is an unknown outcome, so repeat the take-over.
+
+use tokio_postgres::types::Type;
+use tokio_postgres::{Client, Error, IsolationLevel, Transaction};
+
+use super::{FenceError, as_bigint, from_bigint, refused, unknown};
+use crate::Token;
+use crate::store::Key;
+
+/// The fence of one election.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct Fence {
+    election: Key,
+    schema: String,
+    table: String,
+}
+
+impl Fence {
+    /// The longest name of a schema or a table that PostgreSQL does not cut, in bytes.
+    pub const NAME_MOST: usize = 63;
+
+    /// The fence of that election, in the table `tenure.fences`.
+    pub fn new(election: Key) -> Self {
+        Self { election, schema: "tenure".into(), table: "fences".into() }
+    }
+
+    /// Keeps the fence in another table. All candidates of the election must use the same one.
+    ///
+    /// # Errors
+    /// If a name is empty, longer than [`NAME_MOST`](Self::NAME_MOST) bytes, or has a zero byte in it.
+    pub fn in_table(self, schema: &str, table: &str) -> Result<Self, FenceTableError> {
+        for (what, name) in [("schema", schema), ("table", table)] {
+            if name.is_empty() || name.len() > Self::NAME_MOST || name.contains('\0') {
+                return Err(FenceTableError { what, name: name.to_owned() });
+            }
+        }
+        Ok(Self { schema: schema.to_owned(), table: table.to_owned(), ..self })
+    }
+
+    /// What makes the schema and the table, if they are not there: for a migration. The owner of both should not be
+    /// a role that candidates connect as.
+    pub fn schema_sql(&self) -> String {
+        format!(
+            "CREATE SCHEMA IF NOT EXISTS {schema};\n\
+             CREATE TABLE IF NOT EXISTS {table} (\n    \
+                 election text PRIMARY KEY,\n    \
+                 token bigint NOT NULL CHECK (token > 0)\n\
+             );\n",
+            schema = quoted(&self.schema),
+            table = self.object()
+        )
+    }
+
+    /// What gives a role the rights to take over and to write under a fence of this table, and no more: the role
+    /// can't remove a fence. `FOR SHARE` needs the right to update too.
+    pub fn grants_sql(&self, role: &str) -> String {
+        format!(
+            "GRANT USAGE ON SCHEMA {schema} TO {role};\n\
+             GRANT SELECT, INSERT, UPDATE ON {table} TO {role};\n",
+            schema = quoted(&self.schema),
+            table = self.object(),
+            role = quoted(role)
+        )
+    }
+
+    /// The take-over as plain SQL: `$1` is the election (text), `$2` the token (bigint).
+    ///
+    /// - Send it on its own, outside of any transaction, and before the transaction that reads.
+    /// - One row: the resource is taken over. No row: a newer tenure has it.
+    /// - An error, or no reply: the outcome is unknown. Repeat the statement until it is known.
+    pub fn take_over_sql(&self) -> String {
+        format!(
+            "INSERT INTO {table} AS fence (election, token) VALUES ($1, $2) \
+             ON CONFLICT (election) DO UPDATE SET token = excluded.token \
+             WHERE fence.token <= excluded.token RETURNING token",
+            table = self.object()
+        )
+    }
+
+    /// The check as plain SQL: `$1` is the election (text), `$2` the token (bigint).
+    ///
+    /// - Send it inside each transaction that writes, and best first thing.
+    /// - One row: go on, and commit. No row: the write is refused, so roll back.
+    /// - An error: the transaction can't commit any more, so roll back.
+    pub fn check_sql(&self) -> String {
+        format!("SELECT token FROM {} WHERE election = $1 AND token = $2 FOR SHARE", self.object())
+    }
+
+    /// Takes the resource over. Carried out in a transaction of its own, at `READ COMMITTED`, whatever the session's
+    /// default is. Waits until no older tenure has a transaction open that has passed its check.
+    ///
+    /// # Errors
+    /// [`FenceError::Superseded`] if a newer tenure has the resource. [`FenceError::Unknown`] if the connection broke
+    /// or the server refused: repeat the take-over, if need be on another connection, until its outcome is known.
+    pub async fn take_over(
+        &self,
+        client: &mut Client,
+        token: Token,
+    ) -> Result<TakenOver, FenceError<Error>> {
+        let fence = self.election.as_str();
+        let number = as_bigint(fence, token)?;
+        let begin = client.build_transaction().isolation_level(IsolationLevel::ReadCommitted);
+        let transaction = begin.start().await.map_err(unknown(fence))?;
+        let parameters: &[(&(dyn tokio_postgres::types::ToSql + Sync), Type)] =
+            &[(&fence, Type::TEXT), (&number, Type::INT8)];
+        let rows = transaction.query_typed(&self.take_over_sql(), parameters).await;
+        if rows.map_err(unknown(fence))?.is_empty() {
+            let stored = self.stored(&transaction).await.map_err(unknown(fence))?;
+            return Err(refused(fence, token, stored));
+        }
+        transaction.commit().await.map_err(unknown(fence))?;
+        Ok(TakenOver { fence: self.clone(), token, number })
+    }
+
+    /// The token that the fence holds, for people and error messages: by the time that it is read it may be another.
+    async fn stored(&self, transaction: &Transaction<'_>) -> Result<Option<Token>, Error> {
+        let sql = format!("SELECT token FROM {} WHERE election = $1", self.object());
+        let rows = transaction.query_typed(&sql, &[(&self.election.as_str(), Type::TEXT)]).await?;
+        let stored = rows.first().map(|row| row.try_get(0)).transpose()?;
+        Ok(stored.and_then(from_bigint))
+    }
+
+    fn object(&self) -> String {
+        format!("{}.{}", quoted(&self.schema), quoted(&self.table))
+    }
+}
+
+/// A resource that was taken over under a tenure's token: the outcome is known.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct TakenOver {
+    fence: Fence,
+    token: Token,
+    number: i64,
+}
+
+impl TakenOver {
+    /// The tenure's token.
+    pub fn token(&self) -> Token {
+        self.token
+    }
+
+    /// Checks that the resource is still this tenure's, and keeps it so until the transaction ends. Once this has
+    /// returned `Ok`, the transaction may commit.
+    ///
+    /// # Errors
+    /// The transaction must then not be committed: drop it. [`FenceError::Superseded`] if a newer tenure has the
+    /// resource; [`FenceError::Unknown`] also where that shows as a serialization failure.
+    pub async fn check(&self, transaction: &Transaction<'_>) -> Result<(), FenceError<Error>> {
+        let fence = self.fence.election.as_str();
+        let parameters: &[(&(dyn tokio_postgres::types::ToSql + Sync), Type)] =
+            &[(&fence, Type::TEXT), (&self.number, Type::INT8)];
+        let rows = transaction.query_typed(&self.fence.check_sql(), parameters).await;
+        if !rows.map_err(unknown(fence))?.is_empty() {
+            return Ok(());
+        }
+        let stored = self.fence.stored(transaction).await.map_err(unknown(fence))?;
+        Err(refused(fence, self.token, stored))
+    }
+}
+
+/// A name that PostgreSQL can't take.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the {what} of the fences is {name:?}; it must have 1 to {most} bytes, none of them zero", most = Fence::NAME_MOST)]
+pub struct FenceTableError {
+    /// Which name.
+    pub what: &'static str,
+    /// The name.
+    pub name: String,
+}
+
+fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}

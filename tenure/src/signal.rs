@@ -1,0 +1,40 @@
+//! The signals by which a service is asked to end.
+
+use std::io;
+
+/// Completes once this process is asked to end: by Ctrl-C (SIGINT), or by SIGTERM, which containers and
+/// service managers send. Listens from this call on, so that no signal is missed before it is first polled.
+/// For [`Candidate::run_until`](crate::Candidate::run_until).
+///
+/// From the first call on, for the rest of the process's life, these signals no longer end the process by
+/// themselves, a second Ctrl-C neither. On systems without SIGTERM it waits for Ctrl-C alone.
+///
+/// # Errors
+/// If the operating system refuses to hand the signals over.
+///
+/// # Panics
+/// Outside of a tokio runtime with I/O.
+pub fn shutdown_signal() -> io::Result<impl Future<Output = ()> + Send + 'static> {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        let (mut interrupt, mut terminate) =
+            (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+        Ok(async move {
+            let name = tokio::select! {
+                _ = interrupt.recv() => "SIGINT",
+                _ = terminate.recv() => "SIGTERM",
+            };
+            tracing::info!(name, "a signal asks this process to end");
+        })
+    }
+    #[cfg(not(unix))]
+    {
+        Ok(async move {
+            if let Err(error) = tokio::signal::ctrl_c().await {
+                tracing::error!(%error, "Ctrl-C can't be waited for");
+                std::future::pending::<()>().await;
+            }
+        })
+    }
+}

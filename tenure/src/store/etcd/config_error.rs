@@ -1,0 +1,114 @@
+//! Why a configuration or a URL was refused.
+
+use std::time::Duration;
+
+/// What an etcd URL looks like.
+const FORM: &str =
+    "it is etcd[s]://[user:password@]host[:port][,host[:port]..][/prefix][?parameter=value]";
+
+/// Why a part of an etcd configuration or URL was refused. No text of a URL is ever a part of it: where a
+/// password begins and ends is not known in one that can't be read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum EtcdConfigError {
+    /// Not a URL of the form that is documented.
+    #[error("the etcd URL can't be read; {}", FORM)]
+    Syntax,
+    /// Another scheme than `etcd` or `etcds`.
+    #[error("the etcd URL's scheme must be \"etcd\" or, with TLS, \"etcds\"; {}", FORM)]
+    Scheme,
+    /// An `@` behind the hosts: most likely of a password with an unescaped `/` or `?` in front of it.
+    #[error(
+        "the etcd URL has an @ behind its first / or ?; in a name or a password, / is written %2F, ? is \
+         written %3F, and everywhere behind the hosts @ is written %40"
+    )]
+    Unescaped,
+    /// An endpoint has no host.
+    #[error("the etcd URL's endpoint {number} has no host; {}", FORM)]
+    NoHost {
+        /// Which, from 1.
+        number: usize,
+    },
+    /// An endpoint's port is no port.
+    #[error("the port of the etcd URL's endpoint {number} must be from 1 to 65535; {}", FORM)]
+    Port {
+        /// Which, from 1.
+        number: usize,
+    },
+    /// The prefix can't be used in the names of keys.
+    #[error("the prefix of etcd's keys is {bytes} bytes long; it must have 1 to {most} of them")]
+    PrefixLength {
+        /// How long it is.
+        bytes: usize,
+        /// The most that it may have.
+        most: usize,
+    },
+    /// The prefix has a part that would make its keys those of another prefix.
+    #[error(
+        "part {number} of the prefix of etcd's keys is empty, \"leader\", \"last\" or \"settings\"; parts \
+         between slashes must be none of these"
+    )]
+    PrefixPart {
+        /// Which part, from 1.
+        number: usize,
+    },
+    /// The election timeout is none that a server accepts.
+    #[error(
+        "the election timeout is {timeout:?}; it must be from {least:?} to {most:?}: set \
+         election_timeout_ms to what the members have"
+    )]
+    ElectionTimeout {
+        /// What was given.
+        timeout: Duration,
+        /// The least.
+        least: Duration,
+        /// The most.
+        most: Duration,
+    },
+    /// A parameter is unknown.
+    #[error(
+        "parameter {number} of the etcd URL is unknown; known are \"election_timeout_ms\" and, with \
+         etcds, \"ca\", \"cert\", \"key\" and \"server_name\""
+    )]
+    Parameter {
+        /// Which, from 1.
+        number: usize,
+    },
+    /// A parameter is there twice, and may contradict itself.
+    #[error("the etcd URL has the parameter {name:?} twice; leave one of them")]
+    Doubled {
+        /// Its name.
+        name: &'static str,
+    },
+    /// A parameter contradicts the scheme.
+    #[error(
+        "the etcd URL has the parameter {name:?}, and its scheme \"etcd\" does not encrypt: write etcds:// \
+         or leave the parameter out"
+    )]
+    NotEncrypted {
+        /// Its name.
+        name: &'static str,
+    },
+    /// A number is none.
+    #[error(
+        "the etcd URL's election_timeout_ms must be a whole number of milliseconds, such as 1000"
+    )]
+    Number,
+    /// With `etcds`, whom to trust must be said; and a certificate is of no use without its key.
+    #[error("the etcd URL has no parameter {missing:?}, which {needed_by} needs")]
+    Missing {
+        /// What is missing.
+        missing: &'static str,
+        /// What needs it.
+        needed_by: &'static str,
+    },
+    /// A file can't be read.
+    #[error("the file that the etcd URL's parameter {parameter:?} names can't be read: {source}")]
+    File {
+        /// Which parameter names it.
+        parameter: &'static str,
+        /// What the operating system says.
+        #[source]
+        source: std::io::Error,
+    },
+}

@@ -1,0 +1,34 @@
+//! How a connection begins to be encrypted.
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+use crate::runtime::Connection;
+use crate::store::{StoreError, StoreErrorKind};
+use crate::tls::TlsConfig;
+
+/// Asks for encryption in the protocol's own way. The server says yes or no in one byte, and nothing that
+/// it sends besides may be read as if it had come encrypted.
+pub(super) async fn begin(
+    host: &str,
+    mut stream: Connection,
+    tls: &TlsConfig,
+) -> Result<Connection, StoreError> {
+    const SSL_REQUEST: [u8; 8] = [0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f];
+    let mut answer = [0];
+    let asked = async {
+        stream.write_all(&SSL_REQUEST).await?;
+        stream.flush().await?;
+        stream.read_exact(&mut answer).await
+    };
+    if let Err(error) = asked.await {
+        let detail = "while asking for TLS";
+        return Err(StoreError::new(StoreErrorKind::Disconnected, detail).with_source(error));
+    }
+    match answer {
+        [b'S'] => tls.connect(host, stream).await.map_err(|error| {
+            StoreError::new(StoreErrorKind::Tls, error.to_string()).with_source(error)
+        }),
+        [b'N'] => Err(StoreError::new(StoreErrorKind::Tls, "the server does not offer it")),
+        _ => Err(StoreError::new(StoreErrorKind::UnexpectedReply, "to the question for TLS")),
+    }
+}

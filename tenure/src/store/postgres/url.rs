@@ -1,0 +1,199 @@
+//! What a URL says of a server, or why it is refused.
+
+use std::collections::BTreeMap;
+
+use url::Url;
+
+use super::{PostgresConfig, PostgresConfigError};
+use crate::store::Secret;
+use crate::tls::TlsConfig;
+
+pub(super) fn parse(text: &str) -> Result<PostgresConfig, PostgresConfigError> {
+    is_for_one_server(text)?;
+    let url = Url::parse(text).map_err(PostgresConfigError::Syntax)?;
+    if !matches!(url.scheme(), "postgres" | "postgresql") {
+        return Err(PostgresConfigError::Scheme);
+    }
+    let mut parameters = parameters(&url)?;
+    let host = url.host_str().filter(|host| !host.is_empty());
+    let host = decoded(host.ok_or(PostgresConfigError::NoHost)?);
+    if host.starts_with('/') {
+        return Err(SOCKET);
+    }
+    let user = decoded(url.username());
+    if user.is_empty() {
+        return Err(PostgresConfigError::NoUser);
+    }
+    let port = url.port().unwrap_or(5432);
+    let mut config = PostgresConfig::new(host.trim_matches(['[', ']']), port, user);
+    config.password = url.password().map(|password| Secret::new(decoded(password)));
+    let database = url.path().trim_start_matches('/');
+    if !database.is_empty() {
+        config.database = decoded(database);
+    }
+    config.table = config.table.with(parameters.remove("schema"), parameters.remove("table"))?;
+    let (mode, ca) = (parameters.remove("sslmode"), parameters.remove("sslrootcert"));
+    config.tls = encryption(mode.as_deref(), ca.as_deref())?;
+    if let Some(name) = parameters.remove("application_name") {
+        config.application_name = name;
+    }
+    Ok(config)
+}
+
+const SOCKET: PostgresConfigError = PostgresConfigError::Unsupported {
+    what: "a host that is a folder or a parameter",
+    instead: "name a host or an address in front of the path: Unix sockets are not supported",
+};
+
+/// Sees the list of hosts that libpq takes, before it is read as one odd host or port.
+fn is_for_one_server(text: &str) -> Result<(), PostgresConfigError> {
+    let authority = text.split_once("://").map_or("", |(_, rest)| rest);
+    let authority = authority.split(['/', '?', '#']).next().unwrap_or_default();
+    let hosts = authority.rsplit_once('@').map_or(authority, |(_, hosts)| hosts);
+    if hosts.contains(',') {
+        return Err(PostgresConfigError::Unsupported {
+            what: "several hosts",
+            instead: "name the primary, or an address that follows it",
+        });
+    }
+    Ok(())
+}
+
+const KNOWN: [&str; 5] = ["schema", "table", "sslmode", "sslrootcert", "application_name"];
+
+/// Each parameter once.
+fn parameters(url: &Url) -> Result<BTreeMap<&'static str, String>, PostgresConfigError> {
+    if [url.query(), url.fragment()].into_iter().flatten().any(|text| text.contains('@')) {
+        return Err(PostgresConfigError::At);
+    }
+    let mut parameters = BTreeMap::new();
+    for (name, value) in url.query_pairs() {
+        match &*name {
+            "host" | "hostaddr" | "port" => return Err(SOCKET),
+            "channel_binding" => {
+                return Err(PostgresConfigError::Unsupported {
+                    what: "the parameter \"channel_binding\"",
+                    instead: "leave it out; sslmode=verify-full makes sure of the server",
+                });
+            }
+            _ => {}
+        }
+        let known = KNOWN.into_iter().find(|known| *known == name);
+        let name = known.ok_or(PostgresConfigError::Parameter)?;
+        if parameters.insert(name, value.into_owned()).is_some() {
+            return Err(PostgresConfigError::Twice { name });
+        }
+    }
+    Ok(parameters)
+}
+
+fn encryption(
+    mode: Option<&str>,
+    ca: Option<&str>,
+) -> Result<Option<TlsConfig>, PostgresConfigError> {
+    let encrypted = match mode {
+        None => ca.is_some(),
+        Some("disable") if ca.is_some() => return Err(PostgresConfigError::Contradiction),
+        Some("disable") => false,
+        Some("require" | "verify-full") => true,
+        Some(_) => return Err(PostgresConfigError::SslMode),
+    };
+    Ok(match ca {
+        _ if !encrypted => None,
+        Some(path) => {
+            let pem = std::fs::read(path).map_err(PostgresConfigError::Authorities)?;
+            Some(TlsConfig::with_ca(pem)?)
+        }
+        None => Some(TlsConfig::system()?),
+    })
+}
+
+fn decoded(text: &str) -> String {
+    percent_encoding::percent_decode_str(text).decode_utf8_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::postgres::LeaseTable;
+
+    #[test]
+    fn reads_every_part_of_a_url() {
+        let url = "postgres://me:p%40ss@example.org:7000/my%20db?schema=ops&table=leads";
+        let config = PostgresConfig::from_url(url).unwrap();
+        assert_eq!((&*config.host, config.port), ("example.org", 7000));
+        assert_eq!((&*config.user, &*config.database), ("me", "my db"));
+        assert_eq!(config.password.as_ref().map(Secret::reveal), Some("p@ss"));
+        assert_eq!(config.table, LeaseTable::new("ops", "leads").unwrap());
+        assert!(!format!("{config:?}").contains("p@ss"));
+        let named = "postgres://app@h?application_name=nightly";
+        assert_eq!(PostgresConfig::from_url(named).unwrap().application_name, "nightly");
+        let config = PostgresConfig::from_url("postgresql://app@[::1]").unwrap();
+        assert_eq!((&*config.host, config.port, &*config.database), ("::1", 5432, "app"));
+        assert!(config.tls.is_none() && config.create_table);
+    }
+
+    fn refused(url: &str) -> String {
+        let error = PostgresConfig::from_url(url).unwrap_err();
+        assert!(!format!("{error} {error:?}").contains("hush"), "{url}: {error} {error:?}");
+        error.to_string()
+    }
+
+    #[test]
+    fn errors_name_the_part_and_hide_the_rest() {
+        for (url, expected) in [
+            ("postgres//x", "the PostgreSQL URL can't be read; it must be postgres://user"),
+            ("mysql://u:hush@h", "scheme must be \"postgres\" or \"postgresql\""),
+            ("hush:u@h", "scheme must be \"postgres\""),
+            ("127.0.0.1", "it must be postgres://user:password@host:5432/database"),
+            ("postgres://", "names no host"),
+            ("postgres://h/db", "names no user"),
+            ("postgres://u:hush?x@h", "can't be read"),
+            ("postgres://u:1?hush@h", "has an \"@\" after its \"?\""),
+            ("postgres://u:1#hush@h", "has an \"@\" after its \"?\""),
+            (
+                "postgres://u:hush@h?table=it's",
+                "the table has 4 bytes; it must have 1 to 48, and none of them may be ' \\ $ or zero",
+            ),
+            (
+                "postgres://u:hush@h?sslmode=prefer",
+                "the sslmode must be \"disable\", \"require\" or \"verify-full\"",
+            ),
+            (
+                "postgres://u:hush@h?sslmode=require&sslrootcert=/no/such",
+                "the file that \"sslrootcert\" names in the PostgreSQL URL can't be read",
+            ),
+            ("postgres://u:hush@h?timeout=3", "an unknown parameter; known are"),
+            ("postgres://u:hush@h1,h2/db", "has several hosts"),
+            ("postgres://u:hush@h1:1,h2:2/db", "has several hosts"),
+            ("postgres://u:hush@%2Fvar%2Frun/db", "Unix sockets are not supported"),
+            ("postgres:///db?host=/var/run&user=u", "Unix sockets are not supported"),
+            ("postgres://u:hush@h?channel_binding=require", "\"channel_binding\""),
+        ] {
+            let error = refused(url);
+            assert!(error.contains(expected), "{url}: {error}");
+        }
+        // A comma in a password is none between hosts.
+        let config = PostgresConfig::from_url("postgres://u:a,b@h").unwrap();
+        assert_eq!(&*config.host, "h");
+    }
+
+    #[test]
+    fn authorities_to_believe_mean_encryption() {
+        let ca = concat!(env!("CARGO_MANIFEST_DIR"), "/no/such/ca.pem");
+        // Once it was plaintext, and the file was not even looked for.
+        assert!(refused(&format!("postgres://u:hush@h?sslrootcert={ca}")).contains("TLS"));
+        let contradicts = format!("postgres://u:hush@h?sslmode=disable&sslrootcert={ca}");
+        assert!(refused(&contradicts).contains("contradict each other"));
+    }
+
+    #[test]
+    fn a_parameter_given_twice_is_refused() {
+        for pair in
+            ["sslmode=verify-full&sslmode=disable", "table=a&table=a", "schema=a&table=b&schema=c"]
+        {
+            let error = refused(&format!("postgres://u:hush@h?{pair}"));
+            assert!(error.contains("twice"), "{pair}: {error}");
+        }
+    }
+}

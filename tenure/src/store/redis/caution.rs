@@ -1,0 +1,121 @@
+//! What a configuration allows, and an operator should know of.
+
+use std::net::IpAddr;
+
+use super::RedisConfig;
+use super::config::{Address, Servers};
+use crate::store::error::tame;
+
+/// The most bytes that are shown of a host.
+const HOST_MOST: usize = 256;
+
+impl RedisConfig {
+    /// Logs what is allowed and risky.
+    pub(super) fn warn(&self) {
+        for caution in self.cautions() {
+            tracing::warn!("{caution}");
+        }
+    }
+
+    fn cautions(&self) -> Vec<String> {
+        [self.too_few(), self.readable_credentials()].into_iter().flatten().collect()
+    }
+
+    /// More than half of one or two are all of them.
+    fn too_few(&self) -> Option<String> {
+        let (listed, what) = match &self.servers {
+            Servers::One(_) => return None,
+            Servers::Sentinels { listed, .. } => (listed, "sentinels"),
+            Servers::Cluster { listed } => (listed, "cluster nodes"),
+        };
+        let count = listed.len();
+        (count < 3).then(|| {
+            format!(
+                "the list of {what} has {count}, of which more than half must answer: when one of them \
+                 fails, nobody leads; list all of them, and at least 3"
+            )
+        })
+    }
+
+    fn readable_credentials(&self) -> Option<String> {
+        if self.tls.is_some() {
+            return None;
+        }
+        let (own, sentinels) = (&self.login.password, &self.sentinel_login.password);
+        let (at, is_sent) = match &self.servers {
+            Servers::One(server) => (std::slice::from_ref(server), own.is_some()),
+            // The servers that sentinels name are rarely nearer than the sentinels.
+            Servers::Sentinels { listed, .. } => {
+                (&listed[..], own.is_some() || sentinels.is_some())
+            }
+            Servers::Cluster { listed } => (&listed[..], own.is_some()),
+        };
+        let far = at.iter().find(|at| !is_this_host(at)).filter(|_| is_sent)?;
+        let far = tame(far, HOST_MOST);
+        Some(format!(
+            "the password is sent unencrypted to {far}: encrypt with rediss:// in the place of redis:// \
+             (or RedisConfig::tls)"
+        ))
+    }
+}
+
+fn is_this_host(at: &Address) -> bool {
+    let host = at.host.trim_end_matches('.').to_ascii_lowercase();
+    match host.parse::<IpAddr>() {
+        Ok(address) => address.to_canonical().is_loopback(),
+        Err(_) => host == "localhost" || host.ends_with(".localhost"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cautions(url: &str) -> Vec<String> {
+        RedisConfig::from_url(url).unwrap().cautions()
+    }
+
+    #[test]
+    fn a_password_in_plain_text_is_warned_of() {
+        for url in [
+            "redis://far",
+            "redis://:hush@127.0.0.2",
+            "redis://:hush@[::1]",
+            "redis://:hush@[::ffff:127.0.0.1]",
+            "redis://:hush@LocalHost.",
+            "rediss://:hush@far",
+            "redis+cluster://a,b,c",
+        ] {
+            assert_eq!(cautions(url), [""; 0], "{url}");
+        }
+        for url in [
+            "redis://:hush@far",
+            "redis://:hush@10.0.0.1",
+            "redis://:hush@localhost.far",
+            "redis+sentinel://:hush@127.0.0.1,a,b/main",
+            "redis+sentinel://a,b,c/main?sentinel_password=hush",
+            "redis+cluster://:hush@a,b,c",
+        ] {
+            let cautions = cautions(url);
+            assert_eq!(cautions.len(), 1, "{url}");
+            assert!(
+                cautions[0].starts_with("the password is sent unencrypted to "),
+                "{cautions:?}"
+            );
+            assert!(!cautions[0].contains("hush"), "{cautions:?}");
+        }
+    }
+
+    #[test]
+    fn lists_without_a_spare_are_warned_of() {
+        for (url, expected) in [
+            ("redis+sentinel://a/main", "the list of sentinels has 1, of which"),
+            ("redis+cluster://a,b", "the list of cluster nodes has 2, of which"),
+        ] {
+            let cautions = cautions(url);
+            assert!(cautions.len() == 1 && cautions[0].starts_with(expected), "{cautions:?}");
+        }
+        assert_eq!(cautions("redis+cluster://a,b,c"), [""; 0]);
+        assert_eq!(cautions("redis+sentinel://a,b,c/main"), [""; 0]);
+    }
+}

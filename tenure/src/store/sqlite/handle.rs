@@ -1,0 +1,113 @@
+//! The file as SQLite has it open.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use rusqlite::TransactionBehavior::{Deferred, Immediate};
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, ErrorCode, FileControl, OpenFlags, ToSql, Transaction};
+
+use super::{SqliteConfig, SqliteError};
+
+/// For how long SQLite itself waits for a lock. We try again, unless the caller has gone meanwhile.
+const WAITS: Duration = Duration::from_millis(10);
+
+/// An open file.
+#[derive(Debug)]
+pub(super) struct Handle {
+    pub(super) connection: Connection,
+    pub(super) path: PathBuf,
+    busy_timeout: Duration,
+}
+
+impl Handle {
+    /// Opens a file that is there.
+    pub(super) fn open(config: &SqliteConfig) -> Result<Self, SqliteError> {
+        let path = config.path.clone();
+        // Not created here, so that it is the file that was looked at; and no path is taken for a URI.
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+            | OpenFlags::SQLITE_OPEN_NO_MUTEX
+            | OpenFlags::SQLITE_OPEN_EXRESCODE;
+        let connection = Connection::open_with_flags(&path, flags)
+            .map_err(|error| SqliteError::sqlite(&path, error))?;
+        let handle = Self { connection, path, busy_timeout: config.busy_timeout };
+        handle.connection.busy_timeout(WAITS).map_err(|error| handle.failed(error))?;
+        // The last who closes the file leaves the log and the shared memory: a log that is missing tells
+        // that it was deleted. What it holds is in the file by then, so that it can do no harm to a backup
+        // that is put in the file's place.
+        handle.control(FileControl::PersistWal(&mut 1))?;
+        handle.set("journal_size_limit", 0)?;
+        handle.copy_log_when_closed(false)?;
+        Ok(handle)
+    }
+
+    /// Whether the last who closes the file copies the log into it. Only a log that others use too belongs
+    /// there.
+    pub(super) fn copy_log_when_closed(&self, copy: bool) -> Result<(), SqliteError> {
+        let not = DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE;
+        let set = self.connection.set_db_config(not, !copy);
+        set.map(drop).map_err(|error| self.failed(error))
+    }
+
+    /// Begins a transaction that has the file's write lock, as soon as that is free.
+    pub(super) fn write(&self, awaited: impl Fn() -> bool) -> Result<Transaction<'_>, SqliteError> {
+        self.patiently(awaited, || Transaction::new_unchecked(&self.connection, Immediate))
+    }
+
+    /// Begins a transaction whose reads all see the file as the first of them finds it.
+    pub(super) fn snapshot(
+        &self,
+        awaited: impl Fn() -> bool,
+    ) -> Result<Transaction<'_>, SqliteError> {
+        self.patiently(awaited, || Transaction::new_unchecked(&self.connection, Deferred))
+    }
+
+    /// Does something that is not done at all while others have the file locked, again and again: until
+    /// it is done, nobody awaits it any more, or it has taken too long.
+    pub(super) fn patiently<T>(
+        &self,
+        awaited: impl Fn() -> bool,
+        mut step: impl FnMut() -> rusqlite::Result<T>,
+    ) -> Result<T, SqliteError> {
+        let began = Instant::now();
+        loop {
+            if !awaited() {
+                return Err(SqliteError::GivenUp);
+            }
+            match step() {
+                Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => {
+                    let waited = began.elapsed();
+                    if waited >= self.busy_timeout {
+                        return Err(SqliteError::Locked { path: self.path.clone(), waited });
+                    }
+                    // SQLite has waited, unless it saw that waiting is of no use to it.
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                done => return done.map_err(|error| self.failed(error)),
+            }
+        }
+    }
+
+    /// Whether the file is still the one at the path, by SQLite's own handle.
+    pub(super) fn has_not_moved(&self) -> Result<(), SqliteError> {
+        let mut moved = 0;
+        self.control(FileControl::HasMoved(&mut moved))?;
+        match moved {
+            0 => Ok(()),
+            _ => Err(SqliteError::Replaced { path: self.path.clone() }),
+        }
+    }
+
+    pub(super) fn set(&self, pragma: &str, value: impl ToSql) -> Result<(), SqliteError> {
+        self.connection.pragma_update(None, pragma, value).map_err(|error| self.failed(error))
+    }
+
+    fn control(&self, what: FileControl<'_>) -> Result<(), SqliteError> {
+        let done = self.connection.file_control(Some("main"), what);
+        done.map_err(|error| self.failed(error))
+    }
+
+    pub(super) fn failed(&self, error: rusqlite::Error) -> SqliteError {
+        SqliteError::sqlite(&self.path, error)
+    }
+}

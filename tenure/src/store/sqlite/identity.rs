@@ -1,0 +1,129 @@
+//! Who wrote a history.
+
+use std::fs::{self, Metadata};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::time::UNIX_EPOCH;
+
+use super::create::folder;
+
+/// Who wrote a history, in a form that people can read: this boot of the host, this time namespace, and
+/// these files in this folder.
+///
+/// A process that finds another one in the file must not rely on what the file says, since
+///
+/// - after a reboot, a disk that lies about what it has written may have lost grants;
+/// - `CLOCK_BOOTTIME`, by which the file and the candidates count, is another one in each boot and in each
+///   time namespace. The number of a namespace that is gone is used again, so its offset is a part as well;
+/// - a copy, or a backup that was put in the file's place, lacks what was granted since. The number of
+///   a deleted file's inode is used again, so the file's birth is a part as well;
+/// - the newest grants were in a write-ahead log that was deleted, and processes with another shared memory
+///   may have granted at the same time;
+/// - a file that was moved, or given another name, has left its write-ahead log behind. Nothing says that
+///   of the whole path, which may differ from container to container; hence the folder's inode;
+/// - while a file was moved away, others may have led by another one.
+#[derive(Debug)]
+pub(super) struct Identity {
+    /// All of it, as it is kept.
+    pub(super) text: String,
+    /// Whether the file has been written since something else was done to it.
+    is_written: bool,
+}
+
+impl Identity {
+    /// Of the file at that path, which is no link, and of the two files beside it. An error comes with what
+    /// was tried.
+    pub(super) fn read(
+        path: &Path,
+        [file, log, memory]: &[Metadata; 3],
+        touched: Option<i128>,
+    ) -> Result<Self, (&'static str, io::Error)> {
+        let fail = |action| move |error| (action, error);
+        let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id")
+            .map_err(fail("reading the host's boot id from /proc"))?;
+        let time = time_namespace().map_err(fail("reading the time namespace from /proc"))?;
+        let folder = fs::metadata(folder(path)).map_err(fail("looking at its folder"))?;
+        let touched_at = touched.map_or_else(|| "-".to_owned(), |nanos| nanos.to_string());
+        let text = format!(
+            "touched:{touched_at} boot:{} {time} folder:{}:{} file:{} log:{} memory:{} name:{}",
+            boot.trim(),
+            folder.dev(),
+            folder.ino(),
+            of_file(file),
+            of_file(log),
+            of_file(memory),
+            path.file_name().unwrap_or_default().to_string_lossy(),
+        );
+        Ok(Self { text, is_written: touched.is_none() })
+    }
+
+    /// Whether this is who wrote a history that is kept under `kept`. One that was written before the file
+    /// was last touched is another's, until the file is written again.
+    pub(super) fn wrote(&self, kept: &str) -> bool {
+        let but_touched = |text: &'_ str| text.split_once(' ').map(|(_, rest)| rest.to_owned());
+        if self.is_written {
+            but_touched(kept) == but_touched(&self.text)
+        } else {
+            kept == self.text
+        }
+    }
+}
+
+/// File systems that know no birth are left with the inode's number.
+fn of_file(file: &Metadata) -> String {
+    let born = file.created().ok().and_then(|born| born.duration_since(UNIX_EPOCH).ok());
+    format!("{}:{}:{}", file.dev(), file.ino(), born.unwrap_or_default().as_nanos())
+}
+
+/// This process's time namespace, and how far its `CLOCK_BOOTTIME` is ahead there.
+fn time_namespace() -> io::Result<String> {
+    let read = || -> io::Result<String> {
+        let number = fs::read_link("/proc/self/ns/time")?;
+        let offsets = fs::read_to_string("/proc/self/timens_offsets")?;
+        let ahead = offsets.lines().find_map(|line| line.strip_prefix("boottime"));
+        let ahead: Vec<_> = ahead.unwrap_or_default().split_whitespace().collect();
+        Ok(format!("{}+{}", number.display(), ahead.join(".")))
+    };
+    match read() {
+        // A kernel that has no time namespaces.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok("time:-".to_owned()),
+        read => read,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn identity(touched: Option<i128>) -> Identity {
+        let path = std::env::current_exe().unwrap();
+        let found = || fs::metadata(&path).unwrap();
+        Identity::read(&path, &[found(), found(), found()], touched).unwrap()
+    }
+
+    #[test]
+    fn an_identity_has_every_part() {
+        let text = identity(None).text;
+        let names: Vec<_> =
+            text.split(' ').map(|part| part.split(':').next().unwrap_or_default()).collect();
+        assert_eq!(
+            names,
+            ["touched", "boot", "time", "folder", "file", "log", "memory", "name"],
+            "{text}"
+        );
+        let parts: Vec<_> = text.split([' ', ':']).collect();
+        assert_eq!(parts[3].len(), 36, "{text}");
+        assert_ne!(parts[12], "0", "the file's birth is known here: {text}");
+    }
+
+    #[test]
+    fn a_touched_file_is_another_until_written() {
+        let (written, touched, again) = (identity(None), identity(Some(7)), identity(Some(8)));
+        assert!(!touched.wrote(&written.text) && !again.wrote(&touched.text));
+        assert!(touched.wrote(&touched.text));
+        assert!(written.wrote(&touched.text) && written.wrote(&written.text));
+        assert!(!written.wrote(&written.text.replace("boot:", "boot:0")));
+        assert!(!written.wrote(""));
+    }
+}

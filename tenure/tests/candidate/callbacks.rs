@@ -1,0 +1,140 @@
+//! Callbacks: the application's code, which must cost no election anything.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use tenure::store::Memory;
+use tenure::{Candidate, Config, Elections};
+use tokio::sync::mpsc;
+
+use crate::support::{Remote, quick, soon, start};
+
+/// Longer than the TTL of all elections that run beside it.
+const LONG: Duration = Duration::from_millis(1_500);
+
+fn short() -> Config {
+    Config::builder(Duration::from_secs(1)).build().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 6)]
+async fn blocking_callbacks_cost_no_other_lead() {
+    let store = Remote::default();
+    let elections = Elections::new(store.clone());
+    let candidate = |key| elections.candidate(key).config(short());
+    let (blocks, steady) =
+        (candidate("blocks").start().unwrap(), candidate("steady").start().unwrap());
+    let (ended, mut ends) = mpsc::unbounded_channel();
+    let say = |what| {
+        let ended = ended.clone();
+        move || {
+            std::thread::sleep(LONG);
+            let _ = ended.send(what);
+        }
+    };
+    let (elected, over, failed) = (say("elected"), say("stepped down"), say("failed"));
+    blocks.on_elected(move |_| {
+        elected();
+        async {}
+    });
+    blocks.on_stepped_down(move |_, _| {
+        over();
+        async {}
+    });
+    blocks.on_store_error(move |_| failed());
+    let tenure = soon(steady.elected()).await.unwrap();
+    soon(blocks.elected()).await.unwrap();
+    assert_eq!(soon(ends.recv()).await, Some("elected"));
+    // Only the look of the one that blocks is cut off.
+    let _ = soon(blocks.resign()).await;
+    assert_eq!(soon(ends.recv()).await, Some("stepped down"));
+    assert!(tenure.is_current(), "renewed through both");
+    store.cut();
+    assert_eq!(soon(ends.recv()).await, Some("failed"));
+}
+
+#[tokio::test]
+async fn callbacks_may_register_callbacks() {
+    let candidate = start(&Memory::new(), "only");
+    let (told, mut tells) = mpsc::unbounded_channel();
+    let weak = candidate.downgrade();
+    candidate.on_elected(move |_| {
+        let told = told.clone();
+        if let Some(candidate) = weak.upgrade() {
+            candidate.on_stepped_down(move |_, _| {
+                let _ = told.send(());
+                async {}
+            });
+        }
+        async {}
+    });
+    soon(candidate.elected()).await.unwrap();
+    // A look goes through the driver, which has spawned the callback before.
+    soon(candidate.incumbent()).await.unwrap();
+    tokio::task::yield_now().await;
+    soon(candidate.stop()).await.unwrap();
+    assert_eq!(soon(tells.recv()).await, Some(()));
+}
+
+#[tokio::test]
+async fn weak_candidates_keep_nobody_in() {
+    let store = Memory::new();
+    let first = start(&store, "first");
+    let weak = first.downgrade();
+    let own = weak.clone();
+    first.on_elected(move |_| {
+        let still_there = own.upgrade().is_some();
+        async move { assert!(still_there) }
+    });
+    soon(first.elected()).await.unwrap();
+    drop(first);
+    assert!(weak.upgrade().is_none());
+    let second = start(&store, "second");
+    soon(second.elected()).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_stopped_candidate_lets_go_of_its_callbacks() {
+    let candidate = start(&Memory::new(), "only");
+    // A cycle: the candidate keeps the callback, and the callback the candidate.
+    let (own, weak) = (candidate.clone(), candidate.downgrade());
+    candidate.on_elected(move |_| {
+        let _ = own.is_leader();
+        async {}
+    });
+    soon(candidate.stop()).await.unwrap();
+    drop(candidate);
+    soon(async {
+        while weak.upgrade().is_some() {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+}
+
+/// Blocks the thread that drops it, and says which thread that was.
+struct Owner(Arc<AtomicU32>, &'static [u8]);
+
+impl AsRef<[u8]> for Owner {
+    fn as_ref(&self) -> &[u8] {
+        self.1
+    }
+}
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+#[tokio::test]
+async fn metadata_is_dropped_by_its_builder() {
+    let dropped = Arc::new(AtomicU32::new(0));
+    let metadata = bytes::Bytes::from_owner(Owner(Arc::clone(&dropped), b"10.0.0.7:8080"));
+    let builder = Candidate::builder(Memory::new(), "job").metadata(metadata).config(quick());
+    let candidate = builder.start().unwrap();
+    assert_eq!(dropped.load(Ordering::SeqCst), 1, "before the driver gets a turn");
+    soon(candidate.elected()).await.unwrap();
+    let incumbent = soon(candidate.incumbent()).await.unwrap().unwrap();
+    assert_eq!(&incumbent.metadata[..], b"10.0.0.7:8080");
+}

@@ -1,0 +1,46 @@
+//! One driver of several elections that gets no turn for a while.
+
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use tenure::Elections;
+
+use crate::support::{Remote, quick, soon};
+
+#[tokio::test]
+async fn replies_that_wait_come_before_timeouts() {
+    let store = Remote::default();
+    let elections = Elections::new(store.clone());
+    let (one, driver) = elections.candidate("one").config(quick()).build().unwrap();
+    let other = elections.candidate("other").config(quick()).start().unwrap();
+    let mut driver = Box::pin(driver.run());
+    store.cut();
+    assert!(driver.as_mut().now_or_never().is_none(), "both ask");
+    store.heal();
+    // The answers are there; by its own clock the driver should have given up waiting for them.
+    tokio::time::sleep(quick().request_timeout() + Duration::from_millis(50)).await;
+    assert!(driver.as_mut().now_or_never().is_none());
+    assert_eq!(store.dropped(), 0, "no request was given up");
+    assert!(one.is_leader() && other.is_leader());
+}
+
+#[tokio::test]
+async fn a_stop_that_waits_comes_before_what_is_due() {
+    let store = Remote::default();
+    let led = Elections::new(store.clone());
+    let leaders = ["one", "other"].map(|key| led.candidate(key).config(quick()).start().unwrap());
+    for leader in &leaders {
+        soon(leader.elected()).await.unwrap();
+    }
+    let elections = Elections::new(store.clone());
+    let (one, driver) = elections.candidate("one").config(quick()).build().unwrap();
+    let other = elections.candidate("other").config(quick()).start().unwrap();
+    let mut driver = Box::pin(driver.run());
+    assert!(driver.as_mut().now_or_never().is_none(), "both wait");
+    // Both would try again by now.
+    tokio::time::sleep(quick().ttl() + Duration::from_millis(500)).await;
+    drop((one, other));
+    let asked = store.asked();
+    assert!(driver.as_mut().now_or_never().is_none());
+    assert_eq!(store.asked(), asked, "neither asks for anything any more");
+}

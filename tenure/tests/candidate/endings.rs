@@ -1,0 +1,66 @@
+//! Whatever waits is told of the end.
+
+use futures_util::StreamExt;
+use tenure::runtime::NoRuntime;
+use tenure::store::Memory;
+use tenure::{Candidate, Event, StartError, StopError, Stopped};
+
+use crate::support::{quick, soon, start};
+
+#[tokio::test]
+async fn events_end_after_a_stop() {
+    let candidate = start(&Memory::new(), "only");
+    let events = candidate.events();
+    soon(candidate.elected()).await.unwrap();
+    soon(candidate.stop()).await.unwrap();
+    let all: Vec<_> = soon(events.collect()).await;
+    assert!(matches!(all.last(), Some(Event::Stopped)), "{all:?}");
+    assert_eq!(soon(candidate.events().count()).await, 0, "nothing follows");
+}
+
+#[tokio::test]
+async fn everything_ends_with_the_driver() {
+    let (candidate, driver) =
+        Candidate::builder(Memory::new(), "job").config(quick()).build().unwrap();
+    let events = candidate.events();
+    let driving = tokio::spawn(driver.run());
+    let tenure = soon(candidate.elected()).await.unwrap();
+    let inbox = tenure.inbox();
+    driving.abort();
+    let _ = driving.await;
+    assert!(!candidate.is_leader() && !tenure.is_current());
+    assert!(matches!(soon(candidate.elected()).await, Err(Stopped)));
+    assert!(!soon(events.collect::<Vec<_>>()).await.is_empty());
+    assert_eq!(soon(inbox.count()).await, 0);
+    assert!(soon(candidate.incumbent()).await.is_err(), "not: nobody");
+    assert_eq!(soon(candidate.stop()).await, Err(StopError::DriverGone));
+    assert!(matches!(soon(candidate.run_while_leader(async |_| ())).await, Err(Stopped)));
+}
+
+#[tokio::test]
+async fn a_driver_that_never_ran_ends_its_candidates() {
+    let (candidate, driver) =
+        Candidate::builder(Memory::new(), "job").config(quick()).build().unwrap();
+    let events = candidate.events();
+    drop(driver);
+    assert!(matches!(soon(candidate.elected()).await, Err(Stopped)));
+    assert_eq!(soon(events.count()).await, 0);
+    assert_eq!(soon(candidate.stop()).await, Err(StopError::DriverGone));
+    assert!(matches!(soon(candidate.elected()).await, Err(Stopped)), "after stop() too");
+}
+
+#[test]
+fn unfit_runtimes_are_refused_at_start() {
+    let refused = |builder: &mut tokio::runtime::Builder| {
+        let runtime = builder.build().unwrap();
+        let start = async { Candidate::builder(Memory::new(), "job").start() };
+        match runtime.block_on(start) {
+            Err(StartError::NoRuntime(why)) => why,
+            other => panic!("{other:?}"),
+        }
+    };
+    let builder = tokio::runtime::Builder::new_current_thread;
+    assert_eq!(refused(&mut builder()), NoRuntime::NoTimers);
+    assert_eq!(refused(builder().enable_io()), NoRuntime::NoTimers);
+    assert_eq!(refused(builder().enable_time()), NoRuntime::NoIo);
+}

@@ -1,0 +1,12 @@
+//! Candidates, their work and their ends, on stores in memory.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod asks;
+mod callbacks;
+mod clock;
+mod driver;
+mod endings;
+mod memory;
+mod support;
+mod work;

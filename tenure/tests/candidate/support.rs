@@ -1,0 +1,88 @@
+//! What the tests share: a store that can be cut off, and bounds.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use tenure::store::{Key, Memory, Reply, Request, Store, StoreError, StoreTraits};
+use tenure::{Candidate, Config};
+use tokio::sync::Notify;
+
+/// Far above anything that should happen: tests assert progress, not speed.
+const SOON: Duration = Duration::from_secs(20);
+
+pub(crate) fn quick() -> Config {
+    Config::builder(Duration::from_secs(2)).build().unwrap()
+}
+
+pub(crate) async fn soon<T>(future: impl Future<Output = T>) -> T {
+    tokio::time::timeout(SOON, future).await.expect("within the bound")
+}
+
+pub(crate) fn start(store: &Memory, name: &str) -> Candidate {
+    Candidate::builder(store.clone(), "job").name(name).config(quick()).start().unwrap()
+}
+
+/// A store in memory behind a network that can be cut.
+#[derive(Clone, Default)]
+pub(crate) struct Remote(Arc<Network>);
+
+#[derive(Default)]
+struct Network {
+    store: Memory,
+    is_cut: AtomicBool,
+    healed: Notify,
+    /// Calls that were begun.
+    asked: AtomicUsize,
+    /// Calls that their caller dropped before they were answered.
+    dropped: AtomicUsize,
+}
+
+impl Remote {
+    pub(crate) fn cut(&self) {
+        self.0.is_cut.store(true, Ordering::SeqCst);
+    }
+
+    pub(crate) fn heal(&self) {
+        self.0.is_cut.store(false, Ordering::SeqCst);
+        self.0.healed.notify_waiters();
+    }
+
+    pub(crate) fn asked(&self) -> usize {
+        self.0.asked.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn dropped(&self) -> usize {
+        self.0.dropped.load(Ordering::SeqCst)
+    }
+}
+
+/// Counts a call unless it was answered.
+struct Unanswered<'a>(&'a AtomicUsize);
+
+impl Drop for Unanswered<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+impl Store for Remote {
+    fn traits(&self) -> StoreTraits {
+        self.0.store.traits()
+    }
+
+    async fn call(&self, key: &Key, request: Request) -> Result<Reply, StoreError> {
+        self.0.asked.fetch_add(1, Ordering::SeqCst);
+        let unanswered = Unanswered(&self.0.dropped);
+        loop {
+            let healed = self.0.healed.notified();
+            if !self.0.is_cut.load(Ordering::SeqCst) {
+                break;
+            }
+            healed.await;
+        }
+        let reply = self.0.store.call(key, request).await;
+        std::mem::forget(unanswered);
+        reply
+    }
+}

@@ -1,0 +1,99 @@
+//! Elections of one connection, beside a row or a table that somebody keeps locked.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use tenure::store::{Key, Reply, Request, Store, StoreErrorKind};
+use tenure::{Candidate, Config, Elections, StepDownReason};
+
+use super::support::{TTL, acquire, at, call, client, falls, granted, held, renew, server, soon};
+
+type Falls = Arc<Mutex<Vec<StepDownReason>>>;
+
+const ELECTIONS: usize = 20;
+
+async fn leaders(port: u16, config: Config) -> Vec<(Candidate, Falls)> {
+    let elections = Elections::new(at(port));
+    let start = |number: usize| {
+        let candidate = elections.candidate(format!("job-{number}"));
+        let candidate = candidate.config(config).start().unwrap();
+        let falls = falls(&candidate);
+        (candidate, falls)
+    };
+    let leaders: Vec<_> = (0..ELECTIONS).map(start).collect();
+    join_all(leaders.iter().map(|(one, _)| async { soon(one.elected()).await.unwrap() })).await;
+    leaders
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_locked_row_costs_no_other_election_its_lead() {
+    let server = server();
+    let config = Config::builder(Duration::from_secs(4)).build().unwrap();
+    let leaders = leaders(server.port(), config).await;
+    let holds = client(server.port()).await;
+    let locks = "BEGIN; SELECT FROM tenure.leases WHERE key = 'job-7' FOR UPDATE";
+    holds.batch_execute(locks).await.unwrap();
+    tokio::time::sleep(config.ttl() * 2).await;
+    for (number, (one, fallen)) in leaders.iter().enumerate() {
+        if number == 7 {
+            assert_eq!(*fallen.lock().unwrap(), [StepDownReason::Expired]);
+        } else {
+            assert_eq!(*fallen.lock().unwrap(), [], "{number}");
+            assert!(one.is_leader(), "{number}");
+        }
+    }
+    holds.batch_execute("ROLLBACK").await.unwrap();
+    soon(leaders[7].0.elected()).await.unwrap();
+}
+
+/// As `VACUUM FULL` and `ALTER TABLE` do; nobody can renew meanwhile.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_locked_table_costs_no_lead_before_leases_end() {
+    let server = server();
+    let config = Config::builder(Duration::from_secs(10)).build().unwrap();
+    let leaders = leaders(server.port(), config).await;
+    let holds = client(server.port()).await;
+    holds.batch_execute("BEGIN; LOCK TABLE tenure.leases").await.unwrap();
+    // Half of what is left of the claims when a renewal is due.
+    tokio::time::sleep(config.validity().saturating_sub(config.renew_interval()) / 2).await;
+    holds.batch_execute("ROLLBACK").await.unwrap();
+    tokio::time::sleep(config.ttl()).await;
+    for (one, fallen) in &leaders {
+        assert_eq!(*fallen.lock().unwrap(), []);
+        assert!(one.is_leader());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lock_that_is_not_let_go_is_named() {
+    let server = server();
+    let store = at(server.port());
+    let (token, _) = granted(&store, acquire(1, None)).await;
+    for lock in ["SELECT FROM tenure.leases FOR UPDATE", "LOCK TABLE tenure.leases"] {
+        let holds = client(server.port()).await;
+        holds.batch_execute(&format!("BEGIN; {lock}")).await.unwrap();
+        let error = call(&store, renew(1, token)).await.unwrap_err();
+        assert_eq!(error.kind(), StoreErrorKind::Locked, "{error}");
+        assert!(error.to_string().contains("lock_timeout of 50ms"), "{error}");
+        holds.batch_execute("ROLLBACK").await.unwrap();
+        assert_eq!(call(&store, renew(1, token)).await.unwrap(), Reply::Renewed);
+    }
+}
+
+/// A web client that disconnects may drop a look at the leader at any time.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_request_that_is_dropped_leaves_the_connection_to_others() {
+    let server = server();
+    let store = at(server.port());
+    granted(&store, acquire(1, None)).await;
+    let pid = "SELECT min(pid) FROM pg_stat_activity WHERE application_name = 'tenure'";
+    let before = server.sql(pid).unwrap();
+    let key = Key::new("job").unwrap();
+    for micros in 0..50 {
+        let dropped = store.call(&key, Request::Observe);
+        drop(tokio::time::timeout(Duration::from_micros(micros * 10), dropped).await);
+    }
+    assert!(held(&store, Request::Observe).await.remaining <= TTL);
+    assert_eq!(server.sql(pid).unwrap(), before);
+}

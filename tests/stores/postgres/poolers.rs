@@ -1,0 +1,158 @@
+//! What stands between a store and its server, and hands out sessions.
+
+use std::io;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tenure::store::postgres::Postgres;
+use tenure::store::{Reply, Request, StoreErrorKind};
+use tenure_servers::PgBouncer;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+
+use super::support::{
+    TTL, acquire, all_requests, answered, at, call, client, granted, local, release, renew, server,
+};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_pooler_is_named_and_nothing_is_set_in_its_sessions() {
+    let server = server();
+    call(&at(server.port()), Request::Observe).await.unwrap();
+    // With one session its statements stay prepared, and everything seems to work.
+    for sessions in [1, 2] {
+        let pooler = PgBouncer::start(&server, sessions).unwrap();
+        let store = at(pooler.port());
+        for request in all_requests() {
+            let error = call(&store, request).await.unwrap_err();
+            assert_eq!(error.kind(), StoreErrorKind::Pooler, "{error}");
+            assert!(error.to_string().contains("connect to the server itself"), "{error}");
+        }
+        let guest = client(pooler.port()).await;
+        for (name, value) in [("search_path", "$user"), ("lock_timeout", "0")] {
+            let shown = guest.simple_query(&format!("SHOW {name}")).await.unwrap();
+            assert!(format!("{shown:?}").contains(value), "{shown:?}");
+        }
+    }
+}
+
+/// What a pooler does with the sessions of a client when they have to move to another server.
+#[derive(Clone, Copy, PartialEq)]
+enum Moves {
+    /// Says again all that the client has ever said, and keeps the answers.
+    Everything,
+    /// Begins the session, and no more.
+    Beginning,
+}
+
+/// Passes on everything, and so the number of the server's process too.
+struct Pooler {
+    port: u16,
+    moves: watch::Sender<u32>,
+}
+
+impl Pooler {
+    async fn start(server: u16, how: Moves) -> Self {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let moves = watch::Sender::new(0);
+        let changes = moves.subscribe();
+        tokio::spawn(async move {
+            while let Ok((client, _)) = listener.accept().await {
+                tokio::spawn(serve(client, server, how, changes.clone()));
+            }
+        });
+        Self { port, moves }
+    }
+
+    /// Gives all clients new sessions, and waits until they have them.
+    async fn moves(&self) {
+        self.moves.send_modify(|moves| *moves += 1);
+        tokio::time::sleep(SETTLES * 3).await;
+    }
+}
+
+const SETTLES: Duration = Duration::from_millis(500);
+
+async fn serve(
+    mut client: TcpStream,
+    port: u16,
+    how: Moves,
+    mut moved: watch::Receiver<u32>,
+) -> io::Result<()> {
+    moved.mark_unchanged();
+    let said = Arc::new(Mutex::new(Vec::new()));
+    let mut server = TcpStream::connect(("127.0.0.1", port)).await?;
+    let (mut asks, mut answers) = ([0; 16000], [0; 16000]);
+    let mut is_gone = false;
+    loop {
+        tokio::select! {
+            biased;
+            _ = moved.changed() => {
+                server = TcpStream::connect(("127.0.0.1", port)).await?;
+                is_gone = false;
+                let said = said.lock().unwrap().clone();
+                let beginning = u32::from_be_bytes([said[0], said[1], said[2], said[3]]) as usize;
+                let (beginning, rest) = said.split_at(beginning);
+                server.write_all(beginning).await?;
+                swallow(&mut server, &mut answers).await;
+                if how == Moves::Everything {
+                    server.write_all(rest).await?;
+                    swallow(&mut server, &mut answers).await;
+                }
+            }
+            length = client.read(&mut asks) => {
+                let asked = &asks[..length?];
+                if asked.is_empty() {
+                    return Ok(());
+                }
+                said.lock().unwrap().extend(asked);
+                server.write_all(asked).await?;
+            }
+            length = server.read(&mut answers), if !is_gone => match length {
+                Ok(length @ 1..) => client.write_all(&answers[..length]).await?,
+                Ok(0) | Err(_) => is_gone = true,
+            }
+        }
+    }
+}
+
+async fn swallow(server: &mut TcpStream, buffer: &mut [u8]) {
+    while let Ok(Ok(1..)) = tokio::time::timeout(SETTLES, server.read(buffer)).await {}
+}
+
+/// A failover that the pooler hides: the candidate was told of the server before.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_grant_by_another_process_than_was_looked_at_is_refused() {
+    let mut server = server();
+    let pooler = Pooler::start(server.port(), Moves::Everything).await;
+    let store = Postgres::new(local(pooler.port));
+    let (token, _) = granted(&store, acquire(1, None)).await;
+    assert_eq!(call(&store, release(1, token)).await.unwrap(), Reply::Released);
+    server.sql("UPDATE tenure.leases_history SET known_since = 1").unwrap();
+    server.restart().unwrap();
+    pooler.moves().await;
+    // By the plain statement, and by the function, which then knows no better.
+    let error = call(&store, acquire(2, Some(token))).await.unwrap_err();
+    assert_eq!(error.kind(), StoreErrorKind::Pooler, "{error}");
+    assert_eq!(server.sql("SELECT count(*) FROM tenure.leases WHERE NOT released").unwrap(), "0");
+    // A connection of its own knows who it speaks to, and what that means.
+    let Reply::Granted { wait, .. } = answered(&store, acquire(2, Some(token))).await else {
+        panic!("granted")
+    };
+    assert!(wait > TTL / 2, "{wait:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn statements_that_are_gone_are_a_poolers_doing() {
+    let server = server();
+    let pooler = Pooler::start(server.port(), Moves::Beginning).await;
+    let store = Postgres::new(local(pooler.port));
+    let (token, _) = granted(&store, acquire(1, None)).await;
+    pooler.moves().await;
+    let error = call(&store, renew(1, token)).await.unwrap_err();
+    assert_eq!(error.kind(), StoreErrorKind::Pooler, "{error}");
+    assert!(error.to_string().contains("26000"), "{error}");
+    // Not for ever.
+    assert_eq!(answered(&store, renew(1, token)).await, Reply::Renewed);
+}

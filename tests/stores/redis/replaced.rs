@@ -1,0 +1,140 @@
+//! Servers that replace each other more than once, while leases are left that the last of them never heard of.
+
+use std::time::Duration;
+
+use tenure::Token;
+use tenure::store::{AnyStore, Reply};
+use tenure_servers::{RedisSentinels, RedisServer, Reply as Raw};
+
+use super::sentinel::{answered, by, nobody_follows, store};
+use super::support::{HISTORY, RECORD, TTL, acquire, call, granted, release, soon};
+
+/// All of a quarantine but for what the requests of a test may take: more than is left of one that began
+/// at the server before, when that was replaced.
+fn is_whole(wait: Duration) {
+    assert!(wait <= TTL && wait + Duration::from_secs(1) > TTL, "{wait:?} of {TTL:?}");
+}
+
+fn as_grant(reply: &Reply) -> (Token, Duration) {
+    match reply {
+        Reply::Granted { token, wait } => (*token, *wait),
+        other => panic!("granted, and not {other:?}"),
+    }
+}
+
+fn text(reply: Raw) -> String {
+    match reply {
+        Raw::BulkString(text) => String::from_utf8(text).unwrap(),
+        other => panic!("text, and not {other:?}"),
+    }
+}
+
+fn run_id(server: &RedisServer) -> String {
+    let info = text(server.command(&["INFO", "server"]).unwrap());
+    info.lines().find_map(|line| line.strip_prefix("run_id:")).unwrap().to_owned()
+}
+
+/// So many servers with a sentinel that replaces the second one soon after the first.
+fn watched(servers: usize) -> RedisSentinels {
+    let watched = RedisSentinels::start(servers - 1, 1, &[]).unwrap();
+    let set = ["SENTINEL", "SET", RedisSentinels::NAME, "failover-timeout", "1000"];
+    watched.sentinel(0).command(&set).unwrap();
+    watched
+}
+
+/// A tenure that was handed back at the first server, as all of them know.
+async fn past_tenure(store: &AnyStore, watched: &RedisSentinels, servers: usize) -> Token {
+    let (token, wait) = granted(store, acquire(1, None)).await;
+    assert_eq!(wait, Duration::ZERO, "an empty server is trusted");
+    assert_eq!(call(store, release(1, token)).await.unwrap(), Reply::Released);
+    soon(async {
+        let is_released = |number| {
+            let found = watched.server(number).command(&["HGET", RECORD, "released"]).unwrap();
+            found == Raw::BulkString(b"1".to_vec())
+        };
+        while !(0..servers).all(is_released) {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    })
+    .await;
+    token
+}
+
+/// A, then B, then A again, which has missed what B granted. Its process and its history are those of before:
+/// only the replication id tells that it was no primary in between.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_fail_back_makes_the_next_leader_wait() {
+    let mut watched = watched(2);
+    let store = store(by(&watched.ports()));
+    let first = past_tenure(&store, &watched, 2).await;
+    watched.server(0).pause().unwrap();
+    assert_eq!(watched.replaced(0).unwrap(), 1);
+    nobody_follows(watched.server(1));
+    watched.server(0).resume().unwrap();
+    // As the sentinel has it done a while later.
+    let port = watched.server(1).port().to_string();
+    watched.server(0).command(&["REPLICAOF", "127.0.0.1", &port]).unwrap();
+
+    let (lost, _) = as_grant(&answered(&store, acquire(2, Some(first))).await);
+    watched.server_mut(1).kill().unwrap();
+    assert_eq!(watched.replaced(1).unwrap(), 0);
+    let history = watched.server(0).command(&["HGET", HISTORY, "identity"]).unwrap();
+    assert!(text(history).starts_with(&run_id(watched.server(0))), "its own, and of before");
+
+    let (token, wait) = as_grant(&answered(&store, acquire(3, Some(first))).await);
+    is_whole(wait);
+    assert!(token > lost, "{token} is granted after {lost}");
+}
+
+/// A, then B, then C before the quarantine at B is over. The lease that B granted is live, and C has heard of it or
+/// not.
+async fn replaced_twice(c_follows: bool) {
+    let mut watched = watched(3);
+    let store = store(by(&watched.ports()));
+    let first = past_tenure(&store, &watched, 3).await;
+    watched.server_mut(0).kill().unwrap();
+    let b = watched.replaced(0).unwrap();
+    let c = 3 - b;
+    watched.server(c).follows().unwrap();
+    if !c_follows {
+        nobody_follows(watched.server(b));
+    }
+    let (at_b, wait) = as_grant(&answered(&store, acquire(2, Some(first))).await);
+    is_whole(wait);
+    if c_follows {
+        soon(async {
+            let token = Raw::BulkString(at_b.to_string().into_bytes());
+            while watched.server(c).command(&["HGET", RECORD, "token"]).unwrap() != token {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        })
+        .await;
+    }
+    // So that what is left of B's quarantine is not taken for a whole one.
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    watched.server_mut(b).kill().unwrap();
+    assert_eq!(watched.replaced(b).unwrap(), c);
+
+    if c_follows {
+        let reply = answered(&store, acquire(3, Some(first))).await;
+        assert!(matches!(&reply, Reply::Held(held) if held.token == at_b), "{reply:?}");
+        // The holder may not have led yet; leases that A granted may be left, and others that B granted.
+        let (same, wait) = as_grant(&answered(&store, acquire(2, Some(first))).await);
+        assert_eq!(same, at_b);
+        is_whole(wait);
+    } else {
+        let (token, wait) = as_grant(&answered(&store, acquire(3, Some(first))).await);
+        is_whole(wait);
+        assert!(token > at_b, "{token} is granted after {at_b}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_second_failover_begins_the_quarantine_again() {
+    replaced_twice(true).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_second_failover_that_lost_a_grant() {
+    replaced_twice(false).await;
+}

@@ -1,0 +1,48 @@
+//! Roles that may look and not take part, as SECURITY.md has them.
+
+use tenure::store::postgres::{Postgres, PostgresConfig};
+use tenure::store::redis::{Redis, RedisConfig, Secret};
+use tenure::store::{Reply, Request, Store};
+use tenure_servers::Reply as Raw;
+
+use crate::support::{acquire, call, granted, release, renew, soon};
+
+/// Sees the leader, and can change nothing about it.
+async fn only_looks(watcher: &impl Store, candidate: &impl Store) {
+    let (token, _) = granted(candidate, acquire(1, None)).await;
+    let seen = call(watcher, Request::Observe).await.unwrap();
+    assert!(matches!(seen, Reply::Held(incumbent) if incumbent.token == token));
+    // Requests under the leader's own identity: whoever can look knows it.
+    for request in [renew(1, token), release(1, token), acquire(1, None)] {
+        call(watcher, request).await.unwrap_err();
+    }
+    assert_eq!(call(candidate, renew(1, token)).await.unwrap(), Reply::Renewed);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_redis_watcher_only_looks() {
+    let server = crate::redis::support::server();
+    let user = "watcher on >correct-horse ~{tenure}:* &{tenure}:* +evalsha +script|load +hmget +time \
+                +subscribe";
+    let rights: Vec<&str> = user.split_whitespace().collect();
+    let answer = server.command(&[&["ACL", "SETUSER"], &rights[..]].concat()).unwrap();
+    assert!(matches!(answer, Raw::SimpleString(_)), "{answer:?}");
+    let config = || RedisConfig::new("127.0.0.1", server.port()).trust_empty_store(true);
+    let watcher = Redis::new(config().credentials("watcher", Secret::new("correct-horse")));
+    only_looks(&watcher, &Redis::new(config())).await;
+    let mut hints = Box::pin(watcher.hints(&crate::support::job()));
+    soon(futures_util::StreamExt::next(&mut hints)).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_postgres_watcher_only_looks() {
+    let server = crate::postgres::support::server();
+    let candidate = crate::postgres::support::at(server.port());
+    call(&candidate, Request::Observe).await.unwrap();
+    server.sql("CREATE ROLE watcher LOGIN; GRANT USAGE ON SCHEMA tenure TO watcher").unwrap();
+    let tables = "GRANT SELECT ON tenure.leases, tenure.leases_history TO watcher";
+    server.sql(tables).unwrap();
+    let config = PostgresConfig::new("127.0.0.1", server.port(), "watcher").database("postgres");
+    let config = config.create_table(false).connect_timeout(crate::support::TTL);
+    only_looks(&Postgres::new(config), &candidate).await;
+}

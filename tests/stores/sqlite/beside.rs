@@ -1,0 +1,216 @@
+//! What SQLite keeps beside the file, deleted or moved under a leader.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use tenure::store::sqlite::{Sqlite, SqliteError};
+use tenure::store::{Reply, Request};
+
+use super::child::{self, Teller};
+use super::support::{
+    Folder, SOON, acquire, all_requests, call, config, granted, past_tenure, refuses, renew, sql,
+    whole, why,
+};
+
+const KNOWN_FOR_LONG: &str = "UPDATE history SET known_since = 1";
+
+fn replaced(error: &SqliteError) -> bool {
+    matches!(error, SqliteError::Replaced { .. })
+}
+
+/// Tries to be granted the lease, in a process that shares nothing with the leader's but the files, until it
+/// is answered.
+#[tokio::test]
+#[ignore = "carried out in a process of its own"]
+async fn elsewhere() {
+    let Some(file) = child::file() else { return };
+    let (mut seen, mut errors) = (None, 0);
+    loop {
+        // Each time anew, so that nothing stays open.
+        match call(&Sqlite::new(config(&file)), acquire(2, seen)).await {
+            Ok(Reply::Granted { wait, .. }) => {
+                assert!(whole(wait), "{wait:?}: the leader still believes in its lease");
+                println!("\ngranted");
+                return;
+            }
+            Ok(Reply::Held(_)) => {
+                println!("\nheld");
+                return;
+            }
+            Ok(Reply::Stale { last }) => seen = Some(last),
+            Ok(other) => panic!("{other:?}"),
+            Err(error) => {
+                errors += 1;
+                assert!(errors < 1_000, "{error}");
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        }
+    }
+}
+
+/// Asked by another process, while the leader's has its files open.
+fn another_process_is(folder: &Folder) -> String {
+    let mut other = Teller::spawn(child::command("beside::elsewhere", &folder.file));
+    loop {
+        if let Some(told) = other.told("") {
+            if matches!(&*told, "granted" | "held") {
+                return told;
+            }
+        } else {
+            panic!("it failed");
+        }
+    }
+}
+
+/// The leader's renewal, repeated while its outcome is unknown.
+async fn renewal(store: &Sqlite, token: tenure::Token) -> Reply {
+    for _ in 0..100 {
+        match call(store, renew(1, token)).await {
+            Ok(reply) => return reply,
+            Err(error) => assert!(
+                matches!(why(&error), SqliteError::Replaced { .. } | SqliteError::Damaged { .. }),
+                "{error}"
+            ),
+        }
+    }
+    panic!("no answer within {SOON:?}");
+}
+
+#[tokio::test]
+async fn a_deleted_log_costs_the_lease_and_a_quarantine() {
+    for suffixes in [&["-wal", "-shm"][..], &["-wal"]] {
+        let folder = Folder::new();
+        let leader = folder.store();
+        let last = past_tenure(&leader).await;
+        folder.execute(KNOWN_FOR_LONG);
+        // What follows is in the log alone.
+        folder.execute("PRAGMA wal_checkpoint(truncate)");
+        let (token, wait) = granted(&leader, acquire(1, Some(last))).await;
+        assert_eq!(wait, Duration::ZERO);
+        for suffix in suffixes {
+            fs::remove_file(folder.beside(suffix)).unwrap();
+        }
+        // With both gone, others need not wait until the leader has closed what it has open.
+        if suffixes.len() == 2 {
+            assert_eq!(another_process_is(&folder), "granted");
+        }
+        // Not even once is the leader told that its lease goes on.
+        refuses(&leader, &[renew(1, token)], replaced).await;
+        let reply = renewal(&leader, token).await;
+        assert!(matches!(reply, Reply::Superseded { .. }), "{suffixes:?}: {reply:?}");
+        if suffixes.len() == 1 {
+            assert_eq!(another_process_is(&folder), "granted");
+        }
+    }
+}
+
+#[tokio::test]
+async fn deleted_shared_memory_costs_no_lease() {
+    let folder = Folder::new();
+    let leader = folder.store();
+    let (token, _) = granted(&leader, acquire(1, None)).await;
+    fs::remove_file(folder.beside("-shm")).unwrap();
+    assert_eq!(another_process_is(&folder), "held");
+    refuses(&leader, &[renew(1, token)], replaced).await;
+    assert_eq!(renewal(&leader, token).await, Reply::Renewed);
+    // But it can't be told who granted what in between.
+    let (_, wait) = granted(&leader, acquire(1, None)).await;
+    assert!(whole(wait), "{wait:?}");
+}
+
+#[tokio::test]
+async fn each_request_compares_what_is_beside() {
+    for suffix in ["-wal", "-shm"] {
+        for request in all_requests() {
+            let folder = Folder::new();
+            let store = folder.store();
+            past_tenure(&store).await;
+            let away = folder.folder.path().join("away");
+            fs::rename(folder.beside(suffix), &away).unwrap();
+            refuses(&store, &[request], replaced).await;
+            // The next one may be told by what is there by then, and is told so if it is the same again.
+            fs::rename(&away, folder.beside(suffix)).unwrap();
+            let reply = call(&store, Request::Observe).await;
+            assert_eq!(reply.unwrap(), Reply::Vacant);
+        }
+    }
+}
+
+/// In this process SQLite goes on using the shared memory that another store here has open.
+#[tokio::test]
+async fn shared_memory_is_not_inherited_from_another_store() {
+    let folder = Folder::new();
+    let (one, two) = (folder.store(), folder.store());
+    granted(&one, acquire(1, None)).await;
+    granted(&two, acquire(1, None)).await;
+    fs::remove_file(folder.beside("-shm")).unwrap();
+    refuses(&one, &[Request::Observe, Request::Observe], replaced).await;
+    refuses(&two, &[Request::Observe], replaced).await;
+    assert!(matches!(call(&one, Request::Observe).await.unwrap(), Reply::Held(_)));
+}
+
+fn away_and_back(files: &[&str], folder: &Folder, meanwhile: impl FnOnce()) {
+    let away = folder.folder.path().join("away");
+    fs::create_dir(&away).unwrap();
+    let files: Vec<_> = files.iter().map(|suffix| folder.beside(suffix)).collect();
+    let there = |file: &Path| away.join(file.file_name().unwrap());
+    for file in &files {
+        fs::rename(file, there(file)).unwrap();
+    }
+    meanwhile();
+    folder.delete();
+    for file in &files {
+        fs::rename(there(file), file).unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_file_that_was_moved_away_and_back_is_noticed() {
+    for files in [&["", "-wal", "-shm"][..], &[""]] {
+        let folder = Folder::new();
+        let store = folder.store();
+        past_tenure(&store).await;
+        folder.execute("PRAGMA wal_checkpoint(truncate)");
+        folder.execute(KNOWN_FOR_LONG);
+        folder.execute("PRAGMA wal_checkpoint(truncate)");
+        away_and_back(files, &folder, || {
+            assert_eq!(another_process_is(&folder), "granted");
+        });
+        refuses(&store, &[Request::Observe], replaced).await;
+        assert_eq!(call(&store, Request::Observe).await.unwrap(), Reply::Vacant);
+        // As is it by those who did not have it open: others led meanwhile.
+        assert_eq!(another_process_is(&folder), "granted");
+        // Each of them waits once.
+        folder.execute("UPDATE elections SET released = 1; UPDATE history SET known_since = 1");
+        let reply = call(&store, acquire(3, None)).await.unwrap();
+        let Reply::Stale { last } = reply else { panic!("{reply:?}") };
+        let (_, wait) = granted(&store, acquire(3, Some(last))).await;
+        assert!(wait.is_zero(), "{wait:?}");
+    }
+}
+
+/// A restart of all candidates is no loss.
+#[tokio::test]
+async fn what_is_beside_outlives_its_users() {
+    let folder = Folder::new();
+    past_tenure(&folder.store()).await;
+    folder.execute(KNOWN_FOR_LONG);
+    let size = |path: &Path| fs::metadata(path).unwrap().len();
+    // The last store's thread closes the file.
+    for _ in 0..1_000 {
+        if size(&folder.beside("-wal")) == 0 {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+        drop(
+            sql(&folder.file).execute_batch("PRAGMA journal_size_limit = 0; SELECT * FROM history"),
+        );
+    }
+    assert_eq!(size(&folder.beside("-wal")), 0, "nothing that a backup could be mixed with");
+    let store = folder.store();
+    let reply = call(&store, acquire(2, None)).await.unwrap();
+    let Reply::Stale { last } = reply else { panic!("{reply:?}") };
+    let (_, wait) = granted(&store, acquire(2, Some(last))).await;
+    assert!(wait.is_zero(), "{wait:?}");
+}
