@@ -3,7 +3,8 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use futures_core::Stream;
+use futures_core::stream::FusedStream;
+use futures_util::StreamExt;
 use tokio::sync::broadcast;
 
 use crate::store::StoreError;
@@ -97,7 +98,7 @@ impl Events {
         *self.channel() = Channel::Closed;
     }
 
-    pub(crate) fn subscribe(&self) -> impl Stream<Item = Event> + Send + Unpin + 'static + use<> {
+    pub(crate) fn subscribe(&self) -> impl FusedStream<Item = Event> + Send + Unpin + 'static + use<> {
         let receiver = match &mut *self.channel() {
             Channel::Open(subscribers) => Some(subscribers.subscribe()),
             Channel::Closed => None,
@@ -107,7 +108,7 @@ impl Events {
                 Some(receiver)
             }
         };
-        Box::pin(futures_util::stream::unfold(receiver, |receiver| async move {
+        let events = futures_util::stream::unfold(receiver, |receiver| async move {
             let mut receiver = receiver?;
             let event = match receiver.recv().await {
                 Ok(event) => event,
@@ -115,6 +116,8 @@ impl Events {
                 Err(broadcast::error::RecvError::Closed) => return None,
             };
             Some((event, Some(receiver)))
-        }))
+        });
+        // Fused: a loop that also waits for something else asks once more after the end.
+        Box::pin(events.fuse())
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use futures_core::Stream;
+use futures_core::stream::FusedStream;
 use tokio::sync::{Notify, broadcast, mpsc};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -143,14 +143,14 @@ impl Tenure {
     }
 
     /// The messages that were [sent to this tenure](crate::Candidate::notify_leader), in the order in which
-    /// they were sent. Ends with the tenure, and yields nothing once it is over. A second inbox of the tenure
+    /// they were sent. Ends with the tenure, and yields nothing once it is over, however often it is asked. A second inbox of the tenure
     /// gets a copy of its own.
     ///
     /// The store is asked for messages by this call, whether or not the stream is read. Each message arrives at
     /// most once. A message is lost if it was sent before the store knew of the inbox (so open it first thing),
     /// while the connection was away, or while this stream was not read for many messages. A store without
     /// messages never yields any: see [`StoreTraits::messages`](crate::store::StoreTraits).
-    pub fn inbox(&self) -> impl Stream<Item = Message> + Send + Unpin + 'static + use<> {
+    pub fn inbox(&self) -> impl FusedStream<Item = Message> + Send + Unpin + 'static + use<> {
         let (messages, mut inbox) = broadcast::channel(INBOX);
         let tenure = self.clone();
         if let Some(commands) = tenure.0.commands.upgrade() {

@@ -11,7 +11,7 @@ mod work;
 use std::fmt;
 use std::sync::Arc;
 
-use futures_core::Stream;
+use futures_core::stream::FusedStream;
 
 pub use builder::{CandidateBuilder, StartError};
 pub(crate) use callbacks::Callbacks;
@@ -128,11 +128,12 @@ impl Candidate {
     }
 
     /// What happens from now on. Each subscriber has a bounded buffer; one that is too slow is told
-    /// how much it lost. The stream ends after [`Event::Stopped`], or without it when the driver is gone.
+    /// how much it lost. The stream ends after [`Event::Stopped`], or without it when the driver is gone, and
+    /// may be polled after its end.
     ///
     /// A candidate that was started may already have said something. To miss nothing, subscribe to one
     /// that was [built](CandidateBuilder::build), then run its driver.
-    pub fn events(&self) -> impl Stream<Item = Event> + Send + Unpin + 'static + use<> {
+    pub fn events(&self) -> impl FusedStream<Item = Event> + Send + Unpin + 'static + use<> {
         self.shared().events.subscribe()
     }
 

@@ -1,6 +1,7 @@
 //! Whatever waits is told of the end.
 
 use futures_util::StreamExt;
+use futures_util::stream::FusedStream;
 use tenure::runtime::NoRuntime;
 use tenure::store::Memory;
 use tenure::{Candidate, Event, StartError, StopError, Stopped};
@@ -16,6 +17,21 @@ async fn events_end_after_a_stop() {
     let all: Vec<_> = soon(events.collect()).await;
     assert!(matches!(all.last(), Some(Event::Stopped)), "{all:?}");
     assert_eq!(soon(candidate.events().count()).await, 0, "nothing follows");
+}
+
+#[tokio::test]
+async fn streams_may_be_polled_after_their_end() {
+    let candidate = start(&Memory::new(), "only");
+    let mut events = candidate.events();
+    let mut inbox = soon(candidate.elected()).await.unwrap().inbox();
+    soon(candidate.stop()).await.unwrap();
+    while soon(events.next()).await.is_some() {}
+    while soon(inbox.next()).await.is_some() {}
+    // As a `select!` in a loop does, which waits for something else too.
+    for _ in 0..2 {
+        assert!(soon(events.next()).await.is_none() && events.is_terminated());
+        assert!(soon(inbox.next()).await.is_none() && inbox.is_terminated());
+    }
 }
 
 #[tokio::test]
