@@ -70,6 +70,104 @@ fn dependencies_point_one_way() {
     assert!(dependencies["tenure-core"].is_empty(), "core depends on nothing at all");
 }
 
+/// Which rooms of a package name which others: a room is a folder or a file beside `lib.rs`, and all that is below it.
+fn arrows(package: &str, ours: &str) -> BTreeSet<(String, String)> {
+    let root = root().join(package).join("src");
+    let rooms: BTreeSet<String> =
+        fs::read_dir(&root).unwrap().map(|entry| room(&entry.unwrap().path())).collect();
+    let mut found = BTreeSet::new();
+    for (path, code) in sources(&root) {
+        let first = path.strip_prefix(&root).unwrap().components().next().unwrap();
+        let from = room(Path::new(first.as_os_str()));
+        for prefix in ["crate::", ours] {
+            for (at, _) in code.match_indices(prefix) {
+                let rest = &code[at + prefix.len()..];
+                for to in named(rest) {
+                    // A name that is no room is something that the root exports.
+                    if rooms.contains(to) && to != from {
+                        found.insert((from.clone(), to.to_owned()));
+                    }
+                }
+            }
+        }
+    }
+    found
+}
+
+fn room(path: &Path) -> String {
+    path.file_stem().unwrap().to_str().unwrap().to_owned()
+}
+
+/// The first names of a path, of which there are several if it begins with a group.
+fn named(path: &str) -> Vec<&str> {
+    let word =
+        |text: &'_ str| text.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(text.len());
+    let Some(group) = path.strip_prefix('{') else { return vec![&path[..word(path)]] };
+    let mut depth = 0_i32;
+    let (mut names, mut expects_name) = (Vec::new(), true);
+    for (at, c) in group.char_indices() {
+        match c {
+            '{' => depth += 1,
+            '}' if depth == 0 => break,
+            '}' => depth -= 1,
+            ',' if depth == 0 => expects_name = true,
+            c if c.is_alphabetic() && depth == 0 && expects_name => {
+                names.push(&group[at..at + word(&group[at..])]);
+                expects_name = false;
+            }
+            _ => {}
+        }
+    }
+    names
+}
+
+#[test]
+fn groups_of_names_are_read() {
+    assert_eq!(named("plan::Plan;"), ["plan"]);
+    assert_eq!(named("{judge::{Judge, Outcome}, plan, trace::Trace};"), ["judge", "plan", "trace"]);
+}
+
+/// Each room of the simulator, and the rooms that it may name: those above it in this list, and no others.
+const SIM: [(&str, &[&str]); 9] = [
+    ("plan", &[]),
+    ("trace", &["plan"]),
+    ("judge", &["plan", "trace"]),
+    ("engines", &["plan", "trace", "judge"]),
+    ("search", &["plan", "trace", "judge", "engines"]),
+    ("evidence", &["plan", "trace", "judge", "engines", "search"]),
+    ("report", &["plan", "trace", "judge", "engines", "search", "evidence"]),
+    ("kit", &["plan", "trace", "judge", "engines", "search", "report"]),
+    ("bin", &["plan", "trace", "judge", "engines", "search", "evidence", "report"]),
+];
+
+#[test]
+fn rooms_of_the_simulator_name_only_those_below() {
+    check_rooms("sim", "tenure_sim::", &SIM);
+}
+
+/// Also that the list holds nothing that is not there.
+fn check_rooms(package: &str, ours: &str, list: &[(&str, &[&str])]) {
+    let found = arrows(package, ours);
+    let allowed: BTreeSet<(String, String)> = list
+        .iter()
+        .flat_map(|(from, to)| to.iter().map(|to| ((*from).to_owned(), (*to).to_owned())))
+        .collect();
+    let beyond: Vec<_> = found.difference(&allowed).collect();
+    assert!(beyond.is_empty(), "{package} has arrows that its list does not allow: {beyond:?}");
+    let gone: Vec<_> = allowed.difference(&found).collect();
+    assert!(
+        gone.is_empty(),
+        "{package} no longer has these arrows; take them off its list: {gone:?}"
+    );
+    for (index, (from, to)) in list.iter().enumerate() {
+        let below: Vec<&str> = list[..index].iter().map(|(room, _)| *room).collect();
+        assert!(
+            to.iter().all(|to| below.contains(to)),
+            "{from} names a room that is not below it: {to:?}"
+        );
+    }
+}
+
 #[test]
 fn stores_do_not_name_the_state_machine() {
     for (path, code) in sources(&root().join("tenure/src/store")) {

@@ -9,7 +9,9 @@
 
 use std::time::Duration;
 
-use tenure_sim::compare::{self, Cell, Contender, Measured, Settings, Spread, Takeover, Trouble};
+use tenure_sim::evidence::compare::{
+    self, Cell, Contender, Measured, Settings, Spread, Takeover, Trouble,
+};
 
 const RUNS: u64 = 200;
 

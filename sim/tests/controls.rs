@@ -4,9 +4,11 @@
 
 use std::thread::available_parallelism;
 
-use tenure_sim::controls::{self, ALL, Control, ControlError, Report, Unexpected, Verdict};
+use tenure_sim::evidence::controls::{
+    self, ALL, Control, ControlError, Report, Unexpected, Verdict,
+};
+use tenure_sim::judge::properties::{self, Property, Terms};
 use tenure_sim::plan::{Assumption, FaultKind, Plan};
-use tenure_sim::properties::{self, Property, Terms};
 
 const RUNS: u64 = 200;
 

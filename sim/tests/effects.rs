@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use tenure_sim::effects::leave_out;
-use tenure_sim::engine::{Engine, Judging, Outcome};
+use tenure_sim::engines::Engine;
+use tenure_sim::evidence::effects::leave_out;
+use tenure_sim::judge::{Judging, Outcome};
 use tenure_sim::plan::{
     Fault, FaultKind, NodePlan, Plan, Point, Program, SCHEMA, Settings, StorePlan, Trigger, What,
     When, Work,

@@ -9,7 +9,7 @@ use std::future::Future;
 use std::io;
 use std::rc::Rc;
 
-use tenure_sim::redis::{Redis, Reply, Role, Settings};
+use tenure_sim::engines::redis::{Redis, Reply, Role, Settings};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 use tokio::task::{JoinHandle, LocalSet, yield_now};
 

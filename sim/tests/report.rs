@@ -7,11 +7,12 @@
 
 use std::process::Command;
 
-use tenure_sim::campaign::{Campaign, Failure, Seeds};
-use tenure_sim::controls::Control;
-use tenure_sim::engine::{Engine, Judging, Outcome};
+use tenure_sim::engines::Engine;
+use tenure_sim::evidence::controls::Control;
+use tenure_sim::judge::{Judging, Outcome};
 use tenure_sim::plan::{FaultKind, Plan, Scope, Work, swarm};
 use tenure_sim::report::{CampaignPage, ITEMS_MOST, RunPage, campaign_page, run_page};
+use tenure_sim::search::campaign::{Campaign, Failure, Seeds};
 
 const CHROMIUM: &str = "chromium is needed: apt-get install chromium";
 

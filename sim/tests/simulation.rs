@@ -6,8 +6,8 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tenure_sim::Simulation;
-use tenure_sim::campaign::Failure;
 use tenure_sim::plan::{Assumption, FaultKind, Plan};
+use tenure_sim::search::campaign::Failure;
 use tenure_sim::simulation::{
     Contract, Effect, Failed, Leader, Lease, Moment, Reply, Request, SimulationError, StoreModel,
     Workload,

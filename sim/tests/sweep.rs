@@ -4,10 +4,11 @@
 
 use std::collections::BTreeSet;
 
-use tenure_sim::campaign::{Failure, Verdict};
-use tenure_sim::engine::{Engine, Judging};
+use tenure_sim::engines::Engine;
+use tenure_sim::judge::Judging;
 use tenure_sim::plan::{Asking, FaultKind, Plan, Point, Scope, Trigger, When, swarm};
-use tenure_sim::sweep::{Report, Sweep, SweepError, points, usual_plan};
+use tenure_sim::search::campaign::{Failure, Verdict};
+use tenure_sim::search::sweep::{Report, Sweep, SweepError, points, usual_plan};
 
 fn sweep(plan: Plan) -> Sweep {
     Sweep { plan, seeds: 1, pairs: false, everything: false, jobs: 2, runs: 1_000_000 }

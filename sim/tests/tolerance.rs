@@ -4,11 +4,12 @@
 use std::time::Duration;
 
 use tenure_core::Explanation;
-use tenure_sim::engine::{Engine, Judging};
-use tenure_sim::margin::Ending;
+use tenure_sim::engines::Engine;
+use tenure_sim::judge::Judging;
+use tenure_sim::judge::margin::Ending;
 use tenure_sim::plan::{Plan, Settings};
-use tenure_sim::tolerance::search::{Found, Search, search};
-use tenure_sim::tolerance::{ALL, Bounds, Certificate, Magnitude, ToleranceError, certify};
+use tenure_sim::search::tolerance::search::{Found, Search, search};
+use tenure_sim::search::tolerance::{ALL, Bounds, Certificate, Magnitude, ToleranceError, certify};
 
 fn of_ttl(ms: u64) -> Settings {
     Settings::of_ttl(Duration::from_millis(ms)).expect("valid")

@@ -98,7 +98,9 @@ impl Events {
         *self.channel() = Channel::Closed;
     }
 
-    pub(crate) fn subscribe(&self) -> impl FusedStream<Item = Event> + Send + Unpin + 'static + use<> {
+    pub(crate) fn subscribe(
+        &self,
+    ) -> impl FusedStream<Item = Event> + Send + Unpin + 'static + use<> {
         let receiver = match &mut *self.channel() {
             Channel::Open(subscribers) => Some(subscribers.subscribe()),
             Channel::Closed => None,

@@ -1,8 +1,11 @@
 //! What will happen in a run, as data: the same plan gives the same trace.
 
 mod assumption;
+pub mod clock;
+pub mod draw;
 mod error;
 mod fault;
+pub mod json;
 mod kind;
 mod program;
 mod swarm;

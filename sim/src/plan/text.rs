@@ -3,7 +3,7 @@
 use std::fmt::Display;
 
 use super::{Fault, Plan, PlanError, Program, SCHEMA, Settings, What, When};
-use crate::json::{self, SyntaxError};
+use crate::plan::json::{self, SyntaxError};
 
 /// More candidates than that are not a plan but a mistake.
 const NODES_MOST: usize = 64;

@@ -2,7 +2,7 @@
 
 use super::clocks::Error;
 use super::item::{Item, Kind, seconds};
-use crate::clock::True;
+use crate::plan::clock::True;
 
 /// So many faults are named that were over when a violation was seen.
 const OVER_MOST: usize = 3;

@@ -4,7 +4,7 @@
 
 use serde::Serialize;
 
-use crate::clock::{Clock, True};
+use crate::plan::clock::{Clock, True};
 use crate::plan::{FaultKind, Plan, What, When};
 use crate::trace::{Entry, Event};
 

@@ -7,9 +7,9 @@ use super::leases::Leases;
 use super::messages::Messages;
 use super::senders::Senders;
 use super::tokens::Tokens;
-use crate::clock::True;
+use crate::judge::properties::Violation;
 use crate::plan::FaultKind;
-use crate::properties::Violation;
+use crate::plan::clock::True;
 use crate::trace::{Asked, Entry, Event, Reason, Who};
 
 /// All that is drawn of a run, in no order.

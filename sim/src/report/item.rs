@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::clock::True;
+use crate::plan::clock::True;
 
 /// What an item shows; also what the page filters by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::item::{Item, Kind, seconds};
 use super::senders::Senders;
 use super::tokens::Tokens;
-use crate::clock::True;
+use crate::plan::clock::True;
 use crate::trace::{Kept, StoreStep};
 
 /// A lease whose end is not known yet.

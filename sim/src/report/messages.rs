@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::item::{Item, Kind, Way, seconds};
 use super::senders::Senders;
-use crate::clock::True;
+use crate::plan::clock::True;
 use crate::trace::{Answer, Asked, Fate, Kept, StoreStep, Who};
 
 /// All messages of a run.

@@ -6,7 +6,8 @@
 //! mail.
 //!
 //! ```
-//! use tenure_sim::engine::{Engine, Judging};
+//! use tenure_sim::engines::Engine;
+//! use tenure_sim::judge::Judging;
 //! use tenure_sim::plan::{FaultKind, Scope, swarm};
 //! use tenure_sim::report::{RunPage, run_page};
 //!
@@ -14,7 +15,7 @@
 //! let outcome = Engine::Model.run(&plan, Judging::All)?;
 //! let html = run_page(&RunPage::of("model", &plan, &outcome));
 //! assert!(html.starts_with("<!doctype html>"));
-//! # Ok::<(), tenure_sim::engine::EngineError>(())
+//! # Ok::<(), tenure_sim::engines::EngineError>(())
 //! ```
 //!
 //! Not guaranteed: that a page shows everything. It holds [`ITEMS_MOST`] items; of a longer run it leaves
@@ -33,16 +34,18 @@ mod senders;
 mod table;
 #[cfg(test)]
 mod tests;
+pub mod text;
 mod thinned;
 mod tokens;
 
 use serde::Serialize;
 
-use crate::campaign::{Failure, Summary, Verdict};
-use crate::clock::True;
-use crate::engine::{Engine, Outcome};
+use crate::engines::Engine;
+use crate::judge::Outcome;
+use crate::judge::properties::Violation;
+use crate::plan::clock::True;
 use crate::plan::{Plan, swarm};
-use crate::properties::Violation;
+use crate::search::campaign::{Failure, Summary, Verdict};
 use crate::trace::{Digest, Entry};
 pub use table::Table;
 

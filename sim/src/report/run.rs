@@ -9,9 +9,9 @@ use super::collect;
 use super::item::{Item, Kind};
 use super::thinned::thinned;
 use super::{ITEMS_MOST, RunPage, causes};
-use crate::clock::True;
+use crate::judge::properties::Violation;
+use crate::plan::clock::True;
 use crate::plan::{FaultKind, Plan};
-use crate::properties::Violation;
 
 /// Numbers that may have more than 53 bits are text here: a browser would round them.
 #[derive(Serialize)]

@@ -152,7 +152,7 @@ fn fit(request: &Request, index: usize, step: &StoreStep) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::properties::history::{granted, n, refuse};
+    use crate::judge::properties::history::{granted, n, refuse};
 
     fn sent(who: Who, id: u64) -> Event {
         Event::Sent { who, id, request: Asked::Acquire { seen: 0 } }

@@ -6,9 +6,9 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::{CampaignPage, said};
-use crate::campaign::{Ordered, Report, Seeds, Summary, milliseconds};
-use crate::compare;
+use crate::evidence::compare;
 use crate::plan::FaultKind;
+use crate::search::campaign::{Ordered, Report, Seeds, Summary, milliseconds};
 
 /// A table: words, and numbers where a column holds nothing else.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]

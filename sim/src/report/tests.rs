@@ -4,12 +4,13 @@ use super::collect::items;
 use super::item::{Item, Kind};
 use super::senders::Senders;
 use super::{RunPage, run_page};
-use crate::engine::{Engine, Judging, Outcome};
-use crate::plan::{FaultKind, Plan, Scope, swarm};
-use crate::properties::history::{
+use crate::engines::Engine;
+use crate::judge::properties::history::{
     answered, crashed, elected, grant, granted, kept, leads, leads_no_more, n, release, renew,
     renewed, sent, stepped_down, wrote,
 };
+use crate::judge::{Judging, Outcome};
+use crate::plan::{FaultKind, Plan, Scope, swarm};
 use crate::trace::{Asked, Entry, Event, Fate, Kept, Reason};
 
 fn outcome(seed: u64) -> (Plan, Outcome) {
@@ -20,7 +21,7 @@ fn outcome(seed: u64) -> (Plan, Outcome) {
 
 fn of(history: impl IntoIterator<Item = (u64, Event)>) -> Vec<Item> {
     let history = history.into_iter().map(|(at, event)| {
-        let event = crate::properties::history::in_time(at, event);
+        let event = crate::judge::properties::history::in_time(at, event);
         Entry { at, event }
     });
     items(&history.collect::<Vec<_>>(), &[], 1_000)

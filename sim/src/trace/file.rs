@@ -11,9 +11,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::{Digest, Entry, Trace};
-use crate::clock::True;
-use crate::engine::{Engine, Judging, Outcome};
-use crate::json::{self, SyntaxError};
+use crate::plan::clock::True;
+use crate::plan::json::{self, SyntaxError};
 use crate::plan::{Plan, PlanError};
 
 mod limits;
@@ -151,13 +150,13 @@ pub enum TraceError {
     },
 }
 
-/// Writes a run of an engine, which was over at `end`.
+/// Writes a run of an engine with steps of that length; the run was over at `end`.
 ///
 /// # Errors
 /// As writing does.
 pub fn write(
     out: &mut impl Write,
-    engine: Engine,
+    (engine, tick): (&str, Duration),
     plan: &Plan,
     trace: &Trace,
     end: Duration,
@@ -165,8 +164,8 @@ pub fn write(
     let header = Header {
         trace: SCHEMA,
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        engine: engine.name().to_owned(),
-        tick_ns: nanos(engine.tick()),
+        engine: engine.to_owned(),
+        tick_ns: nanos(tick),
         plan: plan.clone(),
     };
     line(out, &header)?;
@@ -261,21 +260,4 @@ fn parse<T: DeserializeOwned>(line: usize, text: &str) -> Result<T, TraceError> 
 
 fn in_order(line: usize, least: True, at: True) -> Result<(), TraceError> {
     if at < least { Err(TraceError::Order { line, at, least }) } else { Ok(()) }
-}
-
-impl Recorded {
-    /// Judges it, as if it happened again.
-    ///
-    /// # Errors
-    /// If the plan's settings can't hold.
-    pub fn judge(self, judging: Judging<'_>) -> Result<Outcome, PlanError> {
-        let Self { header: Header { plan, tick_ns, .. }, entries, end } = self;
-        let judge = judging.judge(&plan, &plan.configs()?, Duration::from_nanos(tick_ns));
-        let mut outcome = Outcome::of(judge);
-        for Entry { at, event } in entries {
-            outcome.record(at, event);
-        }
-        outcome.finish(end.end);
-        Ok(outcome)
-    }
 }

@@ -8,8 +8,8 @@ use std::hash::Hash;
 
 use serde::{Deserialize, Serialize};
 
-use crate::clock::True;
 use crate::plan::FaultKind;
+use crate::plan::clock::True;
 pub use digest::Digest;
 pub(crate) use digest::Hasher;
 

@@ -13,9 +13,9 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use serde_json::Value;
-use tenure_sim::campaign::{Campaign, Seeds};
-use tenure_sim::engine::Engine;
+use tenure_sim::engines::Engine;
 use tenure_sim::plan::FaultKind;
+use tenure_sim::search::campaign::{Campaign, Seeds};
 
 /// Faults under which every engine keeps its promises and few runs meet much.
 const FAULTS: &str = "partition,latency,pause,crash,store-loss,drift";

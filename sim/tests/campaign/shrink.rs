@@ -1,6 +1,6 @@
 //! `tenure-sim shrink` and `tenure-sim sweep`, as a user runs them.
 
-use tenure_sim::controls::Control;
+use tenure_sim::evidence::controls::Control;
 use tenure_sim::plan::Plan;
 
 use super::{command, json, path, refused};

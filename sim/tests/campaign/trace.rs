@@ -3,7 +3,7 @@
 use std::fs;
 
 use serde_json::{Value, json};
-use tenure_sim::engine::Engine;
+use tenure_sim::engines::Engine;
 use tenure_sim::trace::file::INSTANT_MOST;
 
 use super::{FAULTS, command, json as told, path, refused};

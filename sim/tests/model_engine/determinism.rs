@@ -2,7 +2,8 @@
 
 use std::thread;
 
-use tenure_sim::engine::{Engine, Judging};
+use tenure_sim::engines::Engine;
+use tenure_sim::judge::Judging;
 use tenure_sim::plan::{FaultKind, Plan, Scope, swarm};
 use tenure_sim::trace::Digest;
 

@@ -11,7 +11,8 @@ mod triggers;
 
 use std::time::Duration;
 
-use tenure_sim::engine::{Engine, Judging, Outcome};
+use tenure_sim::engines::Engine;
+use tenure_sim::judge::{Judging, Outcome};
 use tenure_sim::plan::{
     Fault, NodePlan, Plan, Program, SCHEMA, Settings, StorePlan, What, When, Work,
 };

@@ -5,8 +5,8 @@
 use std::fs;
 use std::path::Path;
 
-use tenure_sim::engine::Engine;
-use tenure_sim::mutants::{Arena, Mutant, Sources, Workshop};
+use tenure_sim::engines::Engine;
+use tenure_sim::evidence::mutants::{Arena, Mutant, Sources, Workshop};
 use tenure_sim::plan::{Plan, Program};
 
 use crate::simulator::Simulator;

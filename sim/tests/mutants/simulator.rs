@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use tenure_sim::engine::Engine;
+use tenure_sim::engines::Engine;
 
 pub(crate) struct Simulator {
     binary: PathBuf,

@@ -19,7 +19,7 @@ use std::sync::Mutex;
 
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
 use tenure_servers::RedisServer;
-use tenure_sim::redis::{Role, Settings};
+use tenure_sim::engines::redis::{Role, Settings};
 
 use world::{Step, first_difference};
 

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use tenure_sim::plan::{Assumption, Fault, FaultKind, Plan, Scope, What, When, swarm};
-use tenure_sim::shrink::{Budget, Progress, Smallest, shrink_by};
+use tenure_sim::search::shrink::{Budget, Progress, Smallest, shrink_by};
 
 const PLENTY: Budget = Budget { runs: 100_000 };
 

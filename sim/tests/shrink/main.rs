@@ -8,10 +8,11 @@ mod replays {
     mod deadline_from_the_reply;
 }
 
-use tenure_sim::controls::{ALL, Control};
-use tenure_sim::engine::{Engine, Judging};
+use tenure_sim::engines::Engine;
+use tenure_sim::evidence::controls::{ALL, Control};
+use tenure_sim::judge::Judging;
 use tenure_sim::plan::{FaultKind, Plan, Scope, swarm};
-use tenure_sim::shrink::{Budget, ShrinkError, Shrunk, as_test, shrink};
+use tenure_sim::search::shrink::{Budget, ShrinkError, Shrunk, as_test, shrink};
 
 const BUDGET: Budget = Budget { runs: 2_000 };
 

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use tenure_sim::engine::{EngineError, Judging};
+use tenure_sim::engines::Engine;
+use tenure_sim::engines::EngineError;
+use tenure_sim::engines::turmoil::run;
+use tenure_sim::judge::Judging;
+use tenure_sim::plan::PlanError;
 use tenure_sim::plan::{Plan, Program, What};
 use tenure_sim::trace::{Entry, Event};
-use tenure_sim::turmoil_engine::run;
-use tenure_sim::{engine::Engine, plan::PlanError};
 
 use super::{at, carry_out, places, plan};
 

@@ -1,9 +1,9 @@
 //! At whom a fault strikes, and when it ends.
 
-use tenure_sim::engine::Judging;
+use tenure_sim::engines::turmoil::run;
+use tenure_sim::judge::Judging;
 use tenure_sim::plan::{FaultKind, Point, What};
 use tenure_sim::trace::{Answer, Entry, Event, StoreStep};
-use tenure_sim::turmoil_engine::run;
 
 use super::{
     CALM_MS, MS, at, began, carry_out, healed, leader_at, on, places, plan, the_one, time,

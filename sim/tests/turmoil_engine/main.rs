@@ -13,13 +13,13 @@ mod triggers;
 
 use std::time::Duration;
 
-use tenure_sim::engine::{Judging, Outcome};
+use tenure_sim::engines::turmoil::run;
+use tenure_sim::judge::{Judging, Outcome};
 use tenure_sim::plan::{
     Fault, FaultKind, NodePlan, Plan, Point, Program, SCHEMA, Settings, StorePlan, Trigger, What,
     When, Work,
 };
 use tenure_sim::trace::{Entry, Event};
-use tenure_sim::turmoil_engine::run;
 
 const MS: u64 = 1_000_000;
 const CALM_MS: u64 = 8_000;

@@ -1,6 +1,7 @@
 //! What runs on nodes: the ways in which leaders are given their work, candidates that leave, drivers that get no turn.
 
-use tenure_sim::engine::{Engine, EngineError, Judging, Outcome};
+use tenure_sim::engines::{Engine, EngineError};
+use tenure_sim::judge::{Judging, Outcome};
 use tenure_sim::plan::{Fault, FaultKind, Manner, Plan, PlanError, Program, What};
 use tenure_sim::trace::{Asked, Entry, Event};
 

@@ -1,8 +1,9 @@
 //! What the engine can't do.
 
-use tenure_sim::engine::{EngineError, Judging};
+use tenure_sim::engines::EngineError;
+use tenure_sim::engines::turmoil::run;
+use tenure_sim::judge::Judging;
 use tenure_sim::plan::{Asking, Fault, PlanError, Point, Scope, Trigger, What, When};
-use tenure_sim::turmoil_engine::run;
 
 use super::{at, on, plan};
 

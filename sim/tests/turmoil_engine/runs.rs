@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use tenure_sim::engine::Judging;
+use tenure_sim::engines::turmoil::{TICK, run};
+use tenure_sim::judge::Judging;
 use tenure_sim::plan::{FaultKind, Plan, Scope, Settings, What, Work, swarm};
 use tenure_sim::trace::{Answer, Entry, Event, StoreStep};
-use tenure_sim::turmoil_engine::{TICK, run};
 
 use super::{CALM_MS, MS, at, began, carry_out, healed, places, plan, the_one, time};
 

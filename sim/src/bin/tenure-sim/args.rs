@@ -7,9 +7,10 @@ use std::thread::available_parallelism;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, ValueEnum};
-use tenure_sim::engine::{Engine, Judging};
+use tenure_sim::engines::Engine;
+use tenure_sim::judge::Judging;
+use tenure_sim::judge::properties::PropertyName;
 use tenure_sim::plan::FaultKind;
-use tenure_sim::properties::PropertyName;
 
 use crate::Arguments;
 

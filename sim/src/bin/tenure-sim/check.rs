@@ -5,8 +5,8 @@ use std::io::{self, BufReader};
 use std::path::PathBuf;
 
 use clap::Args;
-use tenure_sim::campaign::{Run, Verdict};
 use tenure_sim::report::RunPage;
+use tenure_sim::search::campaign::{Run, Verdict};
 use tenure_sim::trace::file;
 
 use crate::args::{JudgedArguments, OutputArguments};

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use clap::Args;
 use comfy_table::{CellAlignment, Table, presets};
-use tenure_sim::compare::{self, Comparison, Contender, Settings};
+use tenure_sim::evidence::compare::{self, Comparison, Contender, Settings};
 
 use crate::args::{Format, OutputArguments, threads};
 use crate::trouble::{Trouble, written};

@@ -4,9 +4,10 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use tenure_sim::campaign::attempt;
-use tenure_sim::controls::{self, Control, Report, Verdict};
-use tenure_sim::engine::{Engine, Judging};
+use tenure_sim::engines::Engine;
+use tenure_sim::evidence::controls::{self, Control, Report, Verdict};
+use tenure_sim::judge::Judging;
+use tenure_sim::search::campaign::attempt;
 
 use crate::args::{Format, OutputArguments, wrong};
 use crate::output::{Files, Output};

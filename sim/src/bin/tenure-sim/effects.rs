@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use clap::Args;
-use tenure_sim::effects::{LeftOut, leave_out};
-use tenure_sim::engine::Engine;
+use tenure_sim::engines::Engine;
+use tenure_sim::evidence::effects::{LeftOut, leave_out};
 use tenure_sim::plan::FaultKind;
 
 use crate::args::{DrawnArguments, Format, OutputArguments, threads};

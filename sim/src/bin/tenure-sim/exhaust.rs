@@ -5,7 +5,9 @@ use std::str::FromStr;
 use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
-use tenure_sim::exhaustive::{self, Bounds, Faults, Outcome, Rates, Report, StopMargin, TICK, Ttl};
+use tenure_sim::search::exhaustive::{
+    self, Bounds, Faults, Outcome, Rates, Report, StopMargin, TICK, Ttl,
+};
 
 use crate::args::{Format, OutputArguments, threads};
 use crate::show::{numbers, table};

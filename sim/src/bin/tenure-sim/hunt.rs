@@ -3,8 +3,8 @@
 use std::io;
 
 use clap::Args;
-use tenure_sim::engine::Engine;
-use tenure_sim::mutants::{Hunt, guards};
+use tenure_sim::engines::Engine;
+use tenure_sim::evidence::mutants::{Hunt, guards};
 
 use crate::args::{DrawnArguments, engine, threads};
 use crate::trouble::{Trouble, written};

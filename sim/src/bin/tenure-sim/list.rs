@@ -4,11 +4,11 @@ use std::io::{self, Write};
 
 use clap::Args;
 use serde_json::{Value, json};
-use tenure_sim::campaign::expected;
-use tenure_sim::controls;
-use tenure_sim::engine::Engine;
+use tenure_sim::engines::Engine;
+use tenure_sim::evidence::controls;
+use tenure_sim::judge::properties::{self, Terms};
 use tenure_sim::plan::{Assumption, FaultKind};
-use tenure_sim::properties::{self, Terms};
+use tenure_sim::search::campaign::expected;
 
 use crate::args::{Format, OutputArguments};
 use crate::show::table;

@@ -4,8 +4,8 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use clap::Args;
-use tenure_sim::campaign::milliseconds;
-use tenure_sim::tolerance::search::{Found, Search, search};
+use tenure_sim::search::campaign::milliseconds;
+use tenure_sim::search::tolerance::search::{Found, Search, search};
 
 use crate::args::{Format, OutputArguments, threads};
 use crate::output::Files;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use tenure_sim::campaign::{Summary, merged, read};
+use tenure_sim::search::campaign::{Summary, merged, read};
 
 use crate::args::OutputArguments;
 use crate::output::{Files, text_of};

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::Args;
 use serde_json::json;
-use tenure_sim::mutants::{
+use tenure_sim::evidence::mutants::{
     self, Arena, Caught, Diff, Mutant, Row, Seen, Sources, Trial, TrialError, Trials, Workshop,
 };
 

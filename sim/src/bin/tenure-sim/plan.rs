@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use clap::Args;
-use tenure_sim::engine::Engine;
+use tenure_sim::engines::Engine;
 use tenure_sim::plan::{Plan, swarm};
 
 use crate::args::{DrawnArguments, WhichArguments, engine};

@@ -4,8 +4,9 @@ use std::io;
 use std::path::PathBuf;
 
 use clap::Args;
-use tenure_sim::campaign::{Failure, Run, attempt_twice};
-use tenure_sim::engine::{Engine, Judging};
+use tenure_sim::engines::Engine;
+use tenure_sim::judge::Judging;
+use tenure_sim::search::campaign::{Failure, Run, attempt_twice};
 use tenure_sim::trace::file;
 
 use crate::args::{DrawnArguments, JudgedArguments, OutputArguments, WhichArguments, engine};
@@ -56,7 +57,10 @@ pub(crate) fn replay(arguments: &ReplayArguments) -> Result<u8, Trouble> {
     };
     if let (Some(mut out), Ok(outcome)) = (trace, &outcome) {
         let (trace, end) = (&outcome.trace, outcome.simulated);
-        written(file::write(&mut out, engine, &plan, trace, end).and_then(|()| out.finish()))?;
+        written(
+            file::write(&mut out, (engine.name(), engine.tick()), &plan, trace, end)
+                .and_then(|()| out.finish()),
+        )?;
     }
     if let Some(out) = report {
         write_run(out, &report::page(engine.name(), &plan, &outcome))?;

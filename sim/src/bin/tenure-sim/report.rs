@@ -3,14 +3,15 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use tenure_sim::campaign::{Failure, Summary, attempt};
-use tenure_sim::compare::Comparison;
-use tenure_sim::engine::{Engine, Judging, Outcome};
-use tenure_sim::json;
-use tenure_sim::mutants::Row;
+use tenure_sim::engines::Engine;
+use tenure_sim::evidence::compare::Comparison;
+use tenure_sim::evidence::mutants::Row;
+use tenure_sim::judge::properties::PropertyName;
+use tenure_sim::judge::{Judging, Outcome};
+use tenure_sim::plan::json;
 use tenure_sim::plan::{Plan, swarm};
-use tenure_sim::properties::PropertyName;
 use tenure_sim::report::{CampaignPage, RunPage, Table, campaign_page, run_page};
+use tenure_sim::search::campaign::{Failure, Summary, attempt};
 
 use crate::mutants;
 use crate::output::{Files, Output, text_of};

@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use indicatif::{ProgressBar, ProgressStyle};
-use tenure_sim::campaign::{self, Campaign, Seeds, Shard, Summary, Verdict};
-use tenure_sim::controls::Control;
-use tenure_sim::engine::Engine;
-use tenure_sim::shrink::{Budget, Shrunk};
+use tenure_sim::engines::Engine;
+use tenure_sim::evidence::controls::Control;
+use tenure_sim::search::campaign::{self, Campaign, Seeds, Shard, Summary, Verdict};
+use tenure_sim::search::shrink::{Budget, Shrunk};
 use tenure_sim::trace::file;
 
 use crate::args::{DrawnArguments, Format, JudgedArguments, OutputArguments, threads, wrong};
@@ -217,7 +217,8 @@ fn write_trace(mut out: Output, campaigns: &[Campaign], summaries: &[Summary]) -
     let Some((campaign, seed)) = of_interest(campaigns, summaries) else { return Ok(()) };
     let plan = campaign.plan(seed);
     if let Ok(outcome) = campaign::attempt(campaign.engine, &plan, campaign.judging()) {
-        file::write(&mut out, campaign.engine, &plan, &outcome.trace, outcome.simulated)?;
+        let engine = (campaign.engine.name(), campaign.engine.tick());
+        file::write(&mut out, engine, &plan, &outcome.trace, outcome.simulated)?;
     }
     out.finish()
 }

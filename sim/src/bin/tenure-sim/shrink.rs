@@ -7,11 +7,12 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
-use tenure_sim::campaign;
-use tenure_sim::engine::{Engine, Judging};
+use tenure_sim::engines::Engine;
+use tenure_sim::judge::Judging;
+use tenure_sim::judge::properties::PropertyName;
 use tenure_sim::plan::Plan;
-use tenure_sim::properties::PropertyName;
-use tenure_sim::shrink::{self, Budget, Progress, ShrinkError, Shrunk};
+use tenure_sim::search::campaign;
+use tenure_sim::search::shrink::{self, Budget, Progress, ShrinkError, Shrunk};
 
 use crate::args::{DrawnArguments, Format, OutputArguments, WhichArguments, engine};
 use crate::output::Files;

@@ -8,10 +8,10 @@ use std::time::Duration;
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
-use tenure_sim::campaign::{Failure, Verdict};
-use tenure_sim::engine::Engine;
+use tenure_sim::engines::Engine;
 use tenure_sim::plan::{Asking, Fault, Point, Trigger, What, When};
-use tenure_sim::sweep::{self, Found, Report, Sweep};
+use tenure_sim::search::campaign::{Failure, Verdict};
+use tenure_sim::search::sweep::{self, Found, Report, Sweep};
 
 use crate::args::{DrawnArguments, Format, OutputArguments, threads};
 use crate::output::Files;

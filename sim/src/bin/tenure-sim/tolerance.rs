@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use clap::Args;
 use tenure_sim::plan::Settings;
-use tenure_sim::tolerance::{self, ALL, Certificate, Magnitude, Row, certify};
+use tenure_sim::search::tolerance::{self, ALL, Certificate, Magnitude, Row, certify};
 
 use crate::args::{Format, OutputArguments};
 use crate::output::Files;

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use tenure_sim::json::plain;
+use tenure_sim::plan::json::plain;
 
 /// As `sysexits.h` has it: the command was used incorrectly.
 const USAGE: u8 = 64;

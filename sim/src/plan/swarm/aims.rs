@@ -2,7 +2,7 @@
 
 use super::Scope;
 use super::faults::Frame;
-use crate::draw::Draw;
+use crate::plan::draw::Draw;
 use crate::plan::{Asking, Fault, FaultKind, Point, Settings, Trigger, What, When};
 
 /// What a run is brought to.

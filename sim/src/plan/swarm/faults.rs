@@ -2,7 +2,7 @@
 
 use super::Scope;
 use super::aims::Aim;
-use crate::draw::Draw;
+use crate::plan::draw::Draw;
 use crate::plan::{Asking, Fault, FaultKind, Point, Settings, Trigger, What, When};
 
 /// Up to that many faults of each kind that the run has.

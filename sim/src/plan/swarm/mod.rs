@@ -6,7 +6,7 @@ mod faults;
 mod settings;
 
 use super::{FaultKind, Manner, NodePlan, Plan, Program, SCHEMA, Settings, StorePlan, Work};
-use crate::draw::Draw;
+use crate::plan::draw::Draw;
 use aims::Aim;
 
 /// How many TTLs long things go wrong.

@@ -2,8 +2,8 @@
 //! timeouts, TTLs that differ.
 
 use super::Scope;
-use crate::draw::Draw;
 use crate::plan::Settings;
+use crate::plan::draw::Draw;
 
 /// The settings that candidates share.
 pub(super) fn shared(seed: u64, scope: Scope) -> Settings {

@@ -1,8 +1,8 @@
 //! What numbers a trace may hold: properties and pages add and subtract them.
 
 use super::{Entry, Header, INSTANT_MOST, TICK_MOST, TraceError};
-use crate::clock::True;
-use crate::json::is_name;
+use crate::plan::clock::True;
+use crate::plan::json::is_name;
 use crate::trace::{Event, Kept, StoreStep, Who};
 
 pub(super) fn check_header(header: &Header) -> Result<(), TraceError> {

@@ -1,6 +1,7 @@
 //! A run that failed, made small by `tenure-sim shrink`.
 
-use tenure_sim::engine::{Engine, Judging};
+use tenure_sim::engines::Engine;
+use tenure_sim::judge::Judging;
 use tenure_sim::plan::Plan;
 
 /// margin-kept: n0 claims token 1767225600001000 until 1.948198018s, its lease ends at 1.667s, and 99.0099ms must lie between

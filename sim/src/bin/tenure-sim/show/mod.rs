@@ -6,11 +6,11 @@ use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 use comfy_table::{CellAlignment, Table, presets};
-use tenure_sim::campaign::{Failure, Report, Seeds, Summary, Verdict};
-use tenure_sim::engine::Engine;
+use tenure_sim::engines::Engine;
+use tenure_sim::judge::properties;
 use tenure_sim::plan::FaultKind;
-use tenure_sim::properties;
-use tenure_sim::told::{self, milliseconds};
+use tenure_sim::report::text::{self, milliseconds};
+use tenure_sim::search::campaign::{Failure, Report, Seeds, Summary, Verdict};
 
 /// Figures of all engines side by side, then what to make of them.
 pub(crate) fn campaigns(out: &mut impl Write, summaries: &[Summary]) -> io::Result<()> {
@@ -128,7 +128,7 @@ fn needed(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
 fn failure(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
     let Some(failed) = &summary.failed else { return Ok(()) };
     writeln!(out, "\nSeed {} in the {} engine:", failed.seed, summary.engine)?;
-    told::failure(out, &failed.failure, told::BEFORE)?;
+    text::failure(out, &failed.failure, text::BEFORE)?;
     let (engine, seed) = (&summary.engine, failed.seed);
     let (faults, properties) = (faults_flag(summary), properties_flag(summary));
     writeln!(

@@ -3,9 +3,9 @@
 use std::io::{self, Write};
 
 use serde_json::{Map, Value, json};
-use tenure_sim::campaign::{self, Failed, Ordered, Run, Verdict};
 use tenure_sim::plan::Plan;
-use tenure_sim::told::{self, milliseconds};
+use tenure_sim::report::text::{self, milliseconds};
+use tenure_sim::search::campaign::{self, Failed, Ordered, Run, Verdict};
 use tenure_sim::trace::Entry;
 
 use super::table;
@@ -72,8 +72,8 @@ impl One<'_> {
         list(out, "Found nothing to judge", never.map(|(name, _)| name))?;
         writeln!(out)?;
         match &run.failure {
-            Some(failure) => told::failure(out, failure, events)?,
-            None => told::events(out, self.entries, events)?,
+            Some(failure) => text::failure(out, failure, events)?,
+            None => text::events(out, self.entries, events)?,
         }
         if !self.is_intact {
             writeln!(out, "\nThe events were changed: the hash in the last line is not theirs")?;

@@ -8,12 +8,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, available_parallelism};
 use std::time::{Duration, Instant};
 
-use tenure_sim::campaign::{Failure, Run, attempt};
-use tenure_sim::engine::{Engine, Judging};
+use tenure_sim::engines::Engine;
+use tenure_sim::judge::Judging;
 use tenure_sim::plan::{
     Fault, FaultKind, NodePlan, Plan, Program, SCHEMA, Scope, Settings, StorePlan, What, When,
     Work, swarm,
 };
+use tenure_sim::search::campaign::{Failure, Run, attempt};
 
 use crate::show::numbers;
 use crate::trouble::{Trouble, written};

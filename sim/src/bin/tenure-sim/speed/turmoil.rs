@@ -3,9 +3,10 @@
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
-use tenure_sim::engine::{Engine, EngineError, Judging};
+use tenure_sim::engines::turmoil;
+use tenure_sim::engines::{Engine, EngineError};
+use tenure_sim::judge::Judging;
 use tenure_sim::plan::Plan;
-use tenure_sim::turmoil_engine;
 
 use super::{NODES, healthy};
 
@@ -20,13 +21,13 @@ pub(super) fn compare(out: &mut impl Write) -> io::Result<()> {
         let engine =
             timed(|| Engine::Turmoil.run(&plan, Judging::All).map(|outcome| outcome.simulated))?;
         let ticks = u64::try_from(engine.0.as_millis()).unwrap_or(u64::MAX);
-        let empty = timed(|| turmoil_engine::run_empty(NODES + 1, ticks).map(|()| engine.0))?;
+        let empty = timed(|| turmoil::run_empty(NODES + 1, ticks).map(|()| engine.0))?;
         pairs.push((pace(engine), pace(empty)));
     }
     let ratio = |(engine, empty): &(f64, f64)| 100.0 * engine / empty;
     pairs.sort_by(|one, other| ratio(one).total_cmp(&ratio(other)));
     let (engine, empty) = pairs[ROUNDS / 2];
-    let tick = turmoil_engine::TICK;
+    let tick = turmoil::TICK;
     writeln!(out, "\n{NODES} candidates and a store, tick {tick:?}, {ROUNDS} rounds")?;
     writeln!(out, "turmoil engine     {engine:>8.0} simulated seconds a second (median round)")?;
     writeln!(out, "empty turmoil      {empty:>8.0} simulated seconds a second (same round)")?;

@@ -1,0 +1,218 @@
+//! What happens to messages between one node and the store.
+//!
+//! Without faults a connection is like TCP: nothing is lost, and nothing overtakes. Each message's fate
+//! is drawn from its own number, so that no fault changes what happens to the other messages.
+
+use crate::engines::Kinds;
+use crate::plan::clock::True;
+use crate::plan::draw::Draw;
+use crate::plan::{FaultKind, Plan, What};
+use crate::trace::Fate;
+
+const MS: u64 = 1_000_000;
+
+/// A direction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    ToStore,
+    ToNode,
+}
+
+/// One node's connection to the store.
+#[derive(Debug)]
+pub(super) struct Link {
+    seed: u64,
+    node: u64,
+    /// The least and the largest latency without faults, in nanoseconds.
+    latency: (u64, u64),
+    /// From then on nothing takes longer than that.
+    calm_from: True,
+    /// Counted up each time that the connection breaks.
+    pub(super) connection: u32,
+    partitions: u32,
+    /// Those that are parts of a swizzle.
+    swizzled: u32,
+    /// One-way partitions, by direction.
+    blocked: [u32; 2],
+    holds: u32,
+    /// Faults that lengthen, lose, double or reorder messages.
+    troubles: Vec<What>,
+    /// When the last message of each direction arrives.
+    last: [True; 2],
+    sent: u64,
+}
+
+/// What becomes of one message.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Passage {
+    /// When it arrives, if it does.
+    pub(super) arrives: Option<True>,
+    /// When it arrives a second time.
+    pub(super) again: Option<True>,
+    /// It waits until the hold is over.
+    pub(super) held: bool,
+    pub(super) fates: [Option<Fate>; 2],
+    /// The kinds of faults that have made it so.
+    pub(super) effects: Kinds,
+}
+
+impl Link {
+    pub(super) fn new(node: usize, plan: &Plan) -> Self {
+        Self {
+            seed: plan.seed,
+            node: node as u64,
+            latency: (plan.latency_us.0 * 1_000, plan.latency_us.1 * 1_000),
+            calm_from: plan.calm_from_ms * MS,
+            connection: 0,
+            partitions: 0,
+            swizzled: 0,
+            blocked: [0; 2],
+            holds: 0,
+            troubles: Vec::new(),
+            last: [0; 2],
+            sent: 0,
+        }
+    }
+
+    /// A fault begins.
+    pub(super) fn begin(&mut self, what: What) {
+        match what {
+            What::Partition { .. } => self.partitions += 1,
+            What::Swizzle { .. } => self.swizzled += 1,
+            What::OneWay { to_store, .. } => self.blocked[way(to_store) as usize] += 1,
+            What::Hold { .. } => self.holds += 1,
+            _ => self.troubles.push(what),
+        }
+    }
+
+    /// It ends.
+    pub(super) fn end(&mut self, what: What) {
+        match what {
+            What::Partition { .. } => self.partitions -= 1,
+            What::Swizzle { .. } => self.swizzled -= 1,
+            What::OneWay { to_store, .. } => self.blocked[way(to_store) as usize] -= 1,
+            What::Hold { .. } => self.holds -= 1,
+            _ => {
+                if let Some(index) = self.troubles.iter().position(|trouble| *trouble == what) {
+                    self.troubles.remove(index);
+                }
+            }
+        }
+    }
+
+    pub(super) fn holds(&self) -> bool {
+        self.holds > 0
+    }
+
+    /// The connection breaks: the next one owes nothing to the order of this one.
+    pub(super) fn cut(&mut self) {
+        self.connection += 1;
+        self.last = [0; 2];
+    }
+
+    /// Sends a message. `edges` are moments at which it would be most awkward to arrive: some messages
+    /// do, if their latency allows it.
+    pub(super) fn pass(&mut self, at: True, way: Way, edges: [True; 2]) -> Passage {
+        self.sent += 1;
+        let mut draw = Draw::new(self.seed, "message", self.node << 48 | self.sent);
+        if let Some(by) = self.loses(&mut draw, way) {
+            let fates = [Some(Fate::Lost), None];
+            return Passage { fates, effects: Kinds::of(by), ..Passage::default() };
+        }
+        if self.holds() {
+            let effects = Kinds::of(FaultKind::Hold);
+            return Passage { held: true, effects, ..Passage::default() };
+        }
+        let mut passage = Passage::default();
+        // What was sent in the trouble arrives by the calm: a message that lies in the network for
+        // longer is a trouble that is not over.
+        let calm = at.max(self.calm_from) + self.latency.1;
+        let arrives = self.arrives(&mut draw, at, edges);
+        let in_order = arrives.max(self.last[way as usize]).min(calm);
+        if arrives.min(calm) > at + self.latency.1 {
+            passage.effects = passage.effects.and(FaultKind::Latency);
+        }
+        passage.arrives = Some(match self.lagging(&mut draw) {
+            0 => {
+                self.last[way as usize] = in_order;
+                in_order
+            }
+            late => {
+                passage.fates[0] = Some(Fate::Overtaken);
+                if in_order < calm {
+                    passage.effects = passage.effects.and(FaultKind::Reorder);
+                }
+                (in_order + late).min(calm)
+            }
+        });
+        if let Some(later) = self.doubled(&mut draw) {
+            passage.fates[1] = Some(Fate::Duplicated);
+            passage.again = Some((in_order + later).min(calm));
+            passage.effects = passage.effects.and(FaultKind::Duplicate);
+        }
+        passage
+    }
+
+    /// What makes the network lose it, if anything does.
+    fn loses(&self, draw: &mut Draw, way: Way) -> Option<FaultKind> {
+        if self.partitions > 0 {
+            Some(FaultKind::Partition)
+        } else if self.swizzled > 0 {
+            Some(FaultKind::Swizzle)
+        } else if self.blocked[way as usize] > 0 {
+            Some(FaultKind::OneWay)
+        } else if self.is_lost(draw) {
+            Some(FaultKind::Loss)
+        } else {
+            None
+        }
+    }
+
+    fn arrives(&self, draw: &mut Draw, at: True, edges: [True; 2]) -> True {
+        let slowest = |most: u64, trouble: &What| match trouble {
+            What::Latency { most_ms, .. } => most.max(most_ms * MS),
+            _ => most,
+        };
+        let (least, most) = self.latency;
+        let most = self.troubles.iter().fold(most, slowest);
+        let arrives = at + draw.within(least..=most);
+        if draw.chance(3, 4) {
+            return arrives;
+        }
+        // At an edge, or the last nanosecond before it.
+        let edge = draw.pick(&edges).saturating_sub(draw.within(0..=1));
+        if (at + least..=at + most).contains(&edge) { edge } else { arrives }
+    }
+
+    fn is_lost(&self, draw: &mut Draw) -> bool {
+        self.troubles.iter().any(|trouble| match trouble {
+            What::Loss { permille, .. } => draw.chance(u64::from(*permille), 1_000),
+            _ => false,
+        })
+    }
+
+    fn lagging(&self, draw: &mut Draw) -> u64 {
+        let lag = |trouble: &What| match trouble {
+            What::Reorder { permille, most_ms, .. } if draw.chance(u64::from(*permille), 1_000) => {
+                draw.within(1..=most_ms * MS)
+            }
+            _ => 0,
+        };
+        self.troubles.iter().map(lag).sum()
+    }
+
+    fn doubled(&self, draw: &mut Draw) -> Option<u64> {
+        self.troubles.iter().find_map(|trouble| match trouble {
+            What::Duplicate { permille, most_ms, .. }
+                if draw.chance(u64::from(*permille), 1_000) =>
+            {
+                Some(draw.within(0..=most_ms * MS))
+            }
+            _ => None,
+        })
+    }
+}
+
+const fn way(to_store: bool) -> Way {
+    if to_store { Way::ToStore } else { Way::ToNode }
+}

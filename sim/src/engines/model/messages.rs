@@ -1,0 +1,199 @@
+//! Messages between the nodes and the store, and what the store does with them.
+
+use super::algorithm::{Algorithm, Input, Session, Visit};
+use super::link::{Passage, Way};
+use super::server::{Request, Server};
+use super::world::{Due, World};
+use crate::engines::Kinds;
+use crate::plan::{Asking, FaultKind, Point};
+use crate::trace::{Asked, Event, StoreStep};
+
+impl<A: Algorithm> World<'_, A> {
+    pub(super) fn subscribe(&mut self, node: usize) {
+        let passage = self.pass(node, Way::ToNode);
+        let session = self.session(node);
+        self.deliver(&passage, session, || Due::Hint(session));
+    }
+
+    pub(super) fn send(&mut self, index: usize, id: A::Id, request: A::Request) {
+        if self.nodes[index].runs() {
+            self.fire(Point::Send, index, asking::<A>(request));
+        }
+        if self.nodes[index].runs() {
+            self.transmit(index, id, request);
+        } else if self.nodes[index].is_up() {
+            self.nodes[index].unsent.push((id, request));
+        }
+    }
+
+    pub(super) fn transmit(&mut self, index: usize, id: A::Id, request: A::Request) {
+        let node = &mut self.nodes[index];
+        if !node.is_up() {
+            return;
+        }
+        node.unanswered.push(id);
+        let (who, session) = (node.who, self.session(index));
+        if let Some((_, asked)) = A::asked(request) {
+            self.record(Event::Sent { who, id: A::number(id), request: asked });
+        }
+        let passage = self.pass(index, Way::ToStore);
+        let request_of = Request { session, id, asks: request };
+        self.deliver(&passage, session, || Due::Request(request_of));
+        self.fire(Point::Sent, index, asking::<A>(request));
+    }
+
+    fn pass(&mut self, index: usize, way: Way) -> Passage {
+        let lease_ends = self.store.kept.map_or(0, |kept| kept.lease_ends);
+        let node = &mut self.nodes[index];
+        let passage = node.link.pass(self.at, way, [lease_ends, node.lead_ends]);
+        let who = node.who;
+        for fate in passage.fates.into_iter().flatten() {
+            self.record(Event::Message { who, to_store: way == Way::ToStore, fate });
+        }
+        if passage.effects != Kinds::NONE {
+            passage.effects.iter().for_each(|kind| self.took(kind, Some(index)));
+        }
+        passage
+    }
+
+    fn deliver(&mut self, passage: &Passage, session: Session, due: impl Fn() -> Due<A>) {
+        if passage.held {
+            self.nodes[session.node].held.push(due());
+        }
+        for at in [passage.arrives, passage.again].into_iter().flatten() {
+            self.queue.put(at, due());
+        }
+    }
+
+    pub(super) fn session(&self, node: usize) -> Session {
+        Session { node, connection: self.nodes[node].link.connection }
+    }
+
+    /// A hold is over: what was held sets out again, in order.
+    pub(super) fn let_go(&mut self, node: usize) {
+        for due in std::mem::take(&mut self.nodes[node].held) {
+            let way = if let Due::Request(_) = due { Way::ToStore } else { Way::ToNode };
+            let passage = self.pass(node, way);
+            match passage.arrives {
+                Some(at) => self.queue.put(at, due),
+                None if passage.held => self.nodes[node].held.push(due),
+                None => {}
+            }
+        }
+    }
+
+    /// A request reaches the store.
+    pub(super) fn arrives(&mut self, request: Request<A>) {
+        let server = self.server(request.session.node);
+        if server.stalls > 0 {
+            server.waiting.push(request);
+            self.took(FaultKind::StoreStall, None);
+        } else if server.down == 0 {
+            self.serve(request);
+        } else if server.silent == 0 {
+            // The machine is there and says that nobody listens.
+            self.refuse(request);
+        }
+    }
+
+    fn server(&mut self, node: usize) -> &mut Server<A> {
+        match &mut self.old {
+            Some((stranded, old)) if *stranded == node => old,
+            _ => &mut self.store,
+        }
+    }
+
+    pub(super) fn serve(&mut self, request: Request<A>) {
+        let (at, session) = (self.at, request.session);
+        let (trust_empty_store, remembers) = (self.plan.store.trust_empty_store, self.remembers);
+        if self.old.as_ref().is_some_and(|(stranded, _)| *stranded == session.node) {
+            self.took(FaultKind::OldPrimary, Some(session.node));
+        }
+        let server = self.server(session.node);
+        let now = server.clock.read(at);
+        let visit = Visit { now, server: server.number, trust_empty_store, session };
+        let before = server.record();
+        let step = A::serve(&mut server.state, visit, request.asks);
+        let after = server.record();
+        if remembers {
+            server.remember(at);
+        }
+        if let Some((holder, asked)) = A::asked(request.asks)
+            && let Some(answer) = A::answered(step.reply)
+        {
+            let (server, now) = (visit.server, now.as_nanos());
+            let taken = StoreStep { server, now, holder, request: asked, answer, before, after };
+            self.record(Event::Store(taken));
+        }
+        if step.granted {
+            self.fire(Point::Grant, session.node, None);
+        }
+        self.answer(request, Some(step.reply));
+        if step.hints {
+            (0..self.nodes.len()).for_each(|node| self.subscribe(node));
+        }
+    }
+
+    pub(super) fn refuse(&mut self, request: Request<A>) {
+        self.answer(request, None);
+    }
+
+    fn answer(&mut self, request: Request<A>, reply: Option<A::Reply>) {
+        let Request { session, id, .. } = request;
+        if self.is_over(session) {
+            return;
+        }
+        let passage = self.pass(session.node, Way::ToNode);
+        self.deliver(&passage, session, || Due::Answer { session, id, reply });
+    }
+
+    /// Nobody is there any more to read what comes on that connection.
+    fn is_over(&self, session: Session) -> bool {
+        let node = &self.nodes[session.node];
+        node.link.connection != session.connection || !node.is_up()
+    }
+
+    pub(super) fn comes_back(
+        &mut self,
+        session: Session,
+        id: A::Id,
+        reply: Option<A::Reply>,
+        of: Option<Asking>,
+    ) {
+        if self.is_over(session) {
+            return;
+        }
+        if self.nodes[session.node].runs() {
+            self.fire(Point::Reply, session.node, of);
+        }
+        self.give(session.node, Input::Reply { id, reply });
+    }
+
+    pub(super) fn hinted(&mut self, session: Session) {
+        if self.session(session.node) == session {
+            self.give(session.node, Input::Hint);
+        }
+    }
+}
+
+/// What kind of request it is.
+pub(super) fn asking<A: Algorithm>(request: A::Request) -> Option<Asking> {
+    A::asked(request).map(|(_, asked)| match asked {
+        Asked::Acquire { .. } => Asking::Acquire,
+        Asked::Renew { .. } => Asking::Renew,
+        Asked::Release { .. } => Asking::Release,
+    })
+}
+
+/// What kind of request a reply answers.
+pub(super) fn of_reply<A: Algorithm>(reply: Option<A::Reply>) -> Option<Asking> {
+    use crate::trace::Answer;
+    reply.and_then(A::answered).and_then(|answer| match answer {
+        Answer::Granted { .. } | Answer::Held | Answer::Refused | Answer::Stale => {
+            Some(Asking::Acquire)
+        }
+        Answer::Renewed | Answer::Superseded => Some(Asking::Renew),
+        Answer::Released | Answer::NotHeld => Some(Asking::Release),
+        Answer::Other => None,
+    })
+}

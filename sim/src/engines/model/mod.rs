@@ -1,0 +1,258 @@
+//! The engine that runs the state machine alone: a queue of events that jumps to the next one.
+//!
+//! One run is one loop. True time is the engine's and counts nanoseconds: nothing happens between two
+//! events, so nothing is computed for it, and a minute costs what happens in it. Every candidate is the
+//! shipped state machine; the store is the store contract as the design states it (section 4), not the
+//! scripts. The driver's part is the engine's: it sends what is to be sent, wakes the machine at its
+//! deadline, and runs work that only a leader may do.
+//!
+//! `is_leader()` is asked on every node after every event and at every moment at which a claim ends, so
+//! that leads begin and end to the nanosecond.
+
+mod algorithm;
+pub(crate) mod baselines;
+mod effects;
+mod faults;
+mod link;
+mod messages;
+mod node;
+mod outages;
+mod process;
+mod queue;
+mod server;
+pub(crate) mod sink;
+pub mod store;
+pub(crate) mod tenure;
+mod world;
+
+use std::time::Duration;
+
+use tenure_core::Config;
+
+use crate::engines::EngineError;
+use crate::judge::{Judging, Outcome};
+use crate::plan::clock::True;
+use crate::plan::{Fault, FaultKind, Manner, Plan, PlanError, Program, What};
+use crate::trace::Event;
+use algorithm::Algorithm;
+use messages::of_reply;
+use sink::{Sink, TwinSinks};
+use world::{Due, MS, World};
+
+/// The length of its step: none; everything happens at its own nanosecond.
+pub const TICK: Duration = Duration::from_nanos(1);
+
+/// So many events at one and the same nanosecond are no run but a loop.
+const SPINS: u32 = 100_000;
+
+/// Carries out a plan.
+///
+/// # Errors
+/// If the plan's settings can't hold, or a candidate spins.
+pub fn run(plan: &Plan, judging: Judging<'_>) -> Result<Outcome, EngineError> {
+    run_as::<tenure::Tenure>(plan, judging)
+}
+
+/// The same, and leaders write to that.
+pub(crate) fn run_beside(
+    plan: &Plan,
+    judging: Judging<'_>,
+    sink: &mut dyn Sink,
+) -> Result<Outcome, EngineError> {
+    run_with::<tenure::Tenure>(plan, judging, sink)
+}
+
+/// Carries out a plan with candidates and a store of that algorithm.
+pub(crate) fn run_as<A: Algorithm>(
+    plan: &Plan,
+    judging: Judging<'_>,
+) -> Result<Outcome, EngineError> {
+    run_with::<A>(plan, judging, &mut TwinSinks::default())
+}
+
+/// The same, and leaders write to that.
+pub(crate) fn run_with<A: Algorithm>(
+    plan: &Plan,
+    judging: Judging<'_>,
+    sink: &mut dyn Sink,
+) -> Result<Outcome, EngineError> {
+    carry_out::<A>(plan, judging, sink, None)
+}
+
+/// The same with tenure, and faults of that kind are ordered but not carried out: their effects must go missing.
+///
+/// # Errors
+/// As those of [`run`].
+pub fn run_without(
+    plan: &Plan,
+    judging: Judging<'_>,
+    kind: FaultKind,
+) -> Result<Outcome, EngineError> {
+    carry_out::<tenure::Tenure>(plan, judging, &mut TwinSinks::default(), Some(kind))
+}
+
+fn carry_out<A: Algorithm>(
+    plan: &Plan,
+    judging: Judging<'_>,
+    sink: &mut dyn Sink,
+    without: Option<FaultKind>,
+) -> Result<Outcome, EngineError> {
+    refuse(plan)?;
+    let configs = plan.configs()?;
+    let outcome = Outcome::of(judging.judge(plan, &configs, TICK));
+    let world = World::<A>::new(plan, &configs, outcome, sink, without);
+    let mut run = Run { world, ends: ends(plan, &configs) };
+    run.world.arm();
+    (0..plan.nodes.len()).for_each(|node| run.world.start(node));
+    run.world.probe();
+    run.carry_on(!judging.goes_on())?;
+    run.world.look_at_clocks();
+    let World { at, mut outcome, sink, .. } = run.world;
+    outcome.finish(at);
+    if let Err(accusation) = sink.finish() {
+        outcome.judge.accuse(at, accusation.property, accusation.what);
+    }
+    Ok(outcome)
+}
+
+/// What this engine can't carry out is refused before the run.
+fn refuse(plan: &Plan) -> Result<(), PlanError> {
+    let Program { elections, manner, cancels } = plan.program;
+    let out_of_bounds = |field: &str, value, bound: &str| PlanError::OutOfBounds {
+        field: field.into(),
+        value,
+        bound: format!("{bound} in the model engine: its candidates have no driver"),
+    };
+    if elections != 1 {
+        return Err(out_of_bounds("program.elections", elections.to_string(), "1"));
+    }
+    if manner != Manner::default() {
+        let value = format!("{manner:?}");
+        return Err(out_of_bounds("program.manner", value, "\"while-leader\""));
+    }
+    if cancels {
+        return Err(out_of_bounds("program.cancels", "true".to_owned(), "false"));
+    }
+    let starves = |fault: &Fault| matches!(fault.what, What::Starve { .. });
+    match plan.faults.iter().position(starves) {
+        Some(index) => Err(PlanError::Unsupported {
+            index,
+            kind: FaultKind::Starve,
+            engine: "model",
+            why: "has no driver's task: what drives a candidate is its process",
+        }),
+        None => Ok(()),
+    }
+}
+
+/// When a run ends if nobody ever leads in the calm.
+fn ends(plan: &Plan, configs: &[Config]) -> True {
+    let bound = u64::try_from(plan.progress_bound(configs).as_nanos()).unwrap_or(u64::MAX);
+    (plan.calm_from_ms * MS).saturating_add(bound) + MS
+}
+
+struct Run<'a, A: Algorithm> {
+    world: World<'a, A>,
+    ends: True,
+}
+
+/// What happens next: a process of some node, a lead's end, or what is due.
+enum Next {
+    Process(usize),
+    LeadEnds,
+    Due,
+}
+
+impl<A: Algorithm> Run<'_, A> {
+    fn carry_on(&mut self, stops_at_a_violation: bool) -> Result<(), EngineError> {
+        let mut spins = 0;
+        let mut calm = Calm::NotYet;
+        loop {
+            let (at, next) = self.next();
+            if at > self.ends {
+                self.world.at = self.ends;
+                return Ok(());
+            }
+            spins = if at > self.world.at { 0 } else { spins + 1 };
+            if spins > SPINS {
+                let why = format!("a candidate spins at {at} ns");
+                return Err(EngineError::Simulation(why));
+            }
+            self.world.at = at.max(self.world.at);
+            match next {
+                Next::Process(node) => self.world.run_due(node),
+                // Seen by the probe.
+                Next::LeadEnds => {}
+                Next::Due => self.due(&mut calm),
+            }
+            self.world.probe();
+            if let Calm::Began = calm
+                && self.world.leader().is_some()
+            {
+                calm = Calm::Leads;
+                self.somebody_leads_in_the_calm();
+            }
+            if stops_at_a_violation && self.world.outcome.judge.violation().is_some() {
+                return Ok(());
+            }
+        }
+    }
+
+    fn next(&self) -> (True, Next) {
+        let mut first = (self.world.queue.next(), Next::Due);
+        for (index, node) in self.world.nodes.iter().enumerate() {
+            // A lead that should have ended, and was seen not to, is for the properties to judge.
+            if node.lead_ends < first.0 && node.lead_ends > self.world.at {
+                first = (node.lead_ends, Next::LeadEnds);
+            }
+            if node.next < first.0 {
+                first = (node.next, Next::Process(index));
+            }
+        }
+        first
+    }
+
+    fn due(&mut self, calm: &mut Calm) {
+        let world = &mut self.world;
+        match world.queue.take() {
+            Some(Due::Request(request)) => world.arrives(request),
+            Some(Due::Answer { session, id, reply }) => {
+                world.comes_back(session, id, reply, of_reply::<A>(reply));
+            }
+            Some(Due::Hint(session)) => world.hinted(session),
+            Some(Due::Write(write)) => world.wrote(write),
+            Some(Due::Begin(index)) => world.begin(index, None),
+            Some(Due::End(active)) => world.end(active),
+            Some(Due::Swizzle { node, begins }) => world.swizzle(node, begins),
+            Some(Due::Calm) => {
+                world.armed.clear();
+                world.awaited.calm();
+                world.record(Event::Calm);
+                *calm = Calm::Began;
+            }
+            Some(Due::Handover) => {
+                if let Some(leader) = world.leader() {
+                    world.resign(leader);
+                }
+            }
+            None => {}
+        }
+    }
+
+    /// The run goes on for three TTLs, in which nobody may lose the lead except to hand it over.
+    fn somebody_leads_in_the_calm(&mut self) {
+        let ttl = self.world.plan.settings.ttl_ms * MS;
+        let at = self.world.at;
+        self.ends = at + 3 * ttl;
+        if self.world.plan.handover {
+            self.world.queue.put(at + ttl / 2, Due::Handover);
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Calm {
+    NotYet,
+    Began,
+    Leads,
+}

@@ -1,0 +1,57 @@
+//! What is due, in order of time; at one and the same time, in the order in which it was put there.
+
+use std::cmp::{Ordering, Reverse};
+use std::collections::BinaryHeap;
+
+use crate::plan::clock::True;
+
+pub(super) struct Queue<T> {
+    heap: BinaryHeap<Reverse<Entry<T>>>,
+    put: u64,
+}
+
+struct Entry<T> {
+    at: True,
+    order: u64,
+    due: T,
+}
+
+impl<T> Queue<T> {
+    pub(super) const fn new() -> Self {
+        Self { heap: BinaryHeap::new(), put: 0 }
+    }
+
+    pub(super) fn put(&mut self, at: True, due: T) {
+        self.put += 1;
+        self.heap.push(Reverse(Entry { at, order: self.put, due }));
+    }
+
+    /// When the next one is due.
+    pub(super) fn next(&self) -> True {
+        self.heap.peek().map_or(True::MAX, |Reverse(entry)| entry.at)
+    }
+
+    pub(super) fn take(&mut self) -> Option<T> {
+        self.heap.pop().map(|Reverse(entry)| entry.due)
+    }
+}
+
+impl<T> Ord for Entry<T> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (self.at, self.order).cmp(&(other.at, other.order))
+    }
+}
+
+impl<T> PartialOrd for Entry<T> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<T> PartialEq for Entry<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl<T> Eq for Entry<T> {}

@@ -1,0 +1,145 @@
+//! One run: the nodes, the store, what is due, and what is written down.
+
+use tenure_core::Config;
+
+use super::algorithm::{Algorithm, Input, Session};
+use super::faults::{Active, Armed};
+use super::node::{Node, Snapshot};
+use super::queue::Queue;
+use super::server::{Request, Server};
+use super::sink::{Sink, Write};
+use crate::engines::Awaited;
+use crate::judge::Outcome;
+use crate::plan::clock::{Clock, True};
+use crate::plan::{FaultKind, NodePlan, Plan, Point};
+use crate::trace::Event;
+
+pub(super) const MS: u64 = 1_000_000;
+/// 2026-01-01 in nanoseconds since 1970: what the store's clock shows when a run begins.
+const EPOCH: u64 = 1_767_225_600_000_000_000;
+
+pub(super) struct World<'a, A: Algorithm> {
+    pub(super) plan: &'a Plan,
+    pub(super) at: True,
+    pub(super) queue: Queue<Due<A>>,
+    pub(super) nodes: Vec<Node<A>>,
+    pub(super) store: Server<A>,
+    /// A primary that was replaced, and goes on for one node.
+    pub(super) old: Option<(usize, Server<A>)>,
+    pub(super) armed: Vec<Armed>,
+    pub(super) snapshots: Vec<(usize, Snapshot<A>)>,
+    pub(super) outcome: Outcome,
+    /// Faults that have yet to have an effect.
+    pub(super) awaited: Awaited,
+    /// Faults of that kind are ordered, and not carried out.
+    pub(super) without: Option<FaultKind>,
+    /// What leaders write to.
+    pub(super) sink: &'a mut dyn Sink,
+    /// Whether the store's past will be asked for.
+    pub(super) remembers: bool,
+    pub(super) resumed: u64,
+    pub(super) checks: u64,
+    pub(super) writes: u64,
+}
+
+/// What is due at some time.
+pub(super) enum Due<A: Algorithm> {
+    /// A request reaches the store.
+    Request(Request<A>),
+    /// An answer reaches a node; `None` says that none will come.
+    Answer {
+        session: Session,
+        id: A::Id,
+        reply: Option<A::Reply>,
+    },
+    /// Word that the lease may be vacant reaches a node.
+    Hint(Session),
+    /// A write reaches the sinks.
+    Write(Write),
+    /// A fault of the plan begins.
+    Begin(usize),
+    End(Active),
+    /// One partition of a swizzle begins or ends.
+    Swizzle {
+        node: usize,
+        begins: bool,
+    },
+    Calm,
+    /// Whoever leads is asked to hand over.
+    Handover,
+}
+
+impl<'a, A: Algorithm> World<'a, A> {
+    pub(super) fn new(
+        plan: &'a Plan,
+        configs: &[Config],
+        outcome: Outcome,
+        sink: &'a mut dyn Sink,
+        without: Option<FaultKind>,
+    ) -> Self {
+        let nodes = plan.nodes.iter().zip(configs).enumerate();
+        let drifts = without != Some(FaultKind::Drift);
+        let rate = |rate_ppm| if drifts { rate_ppm } else { 0 };
+        let node = |(index, (of, config)): (usize, (&NodePlan, &Config))| {
+            let clock = Clock::new(of.clock_offset_ms * MS, rate(of.clock_rate_ppm));
+            Node::new(index, plan, clock, *config)
+        };
+        let past = [FaultKind::StoreRollback, FaultKind::Failover];
+        Self {
+            plan,
+            at: 0,
+            queue: Queue::new(),
+            nodes: nodes.map(node).collect(),
+            store: Server::new(Clock::new(EPOCH, rate(plan.store.clock_rate_ppm))),
+            old: None,
+            armed: Vec::new(),
+            snapshots: Vec::new(),
+            outcome,
+            awaited: Awaited::default(),
+            without,
+            sink,
+            remembers: past.into_iter().any(|kind| plan.has(kind)),
+            resumed: 0,
+            checks: 0,
+            writes: 0,
+        }
+    }
+
+    pub(super) fn record(&mut self, event: Event) {
+        self.outcome.record(self.at, event);
+    }
+
+    /// Who leads, as far as was seen.
+    pub(super) fn leader(&self) -> Option<usize> {
+        self.nodes.iter().position(|node| node.leads.is_some())
+    }
+
+    /// A process begins: its candidate campaigns, and a fresh subscription counts as a hint.
+    pub(super) fn start(&mut self, node: usize) {
+        self.record(Event::Started { who: self.nodes[node].who });
+        self.give(node, Input::Campaign);
+        self.subscribe(node);
+    }
+
+    /// Asks every candidate whether it leads at this very moment, whatever it has said.
+    pub(super) fn probe(&mut self) {
+        for index in 0..self.nodes.len() {
+            let lead = self.nodes[index].lead(self.at);
+            let node = &mut self.nodes[index];
+            node.lead_ends = lead.map_or(True::MAX, |lead| node.clock().when(lead.until));
+            let token = lead.map(|lead| lead.token);
+            let before = std::mem::replace(&mut node.leads, token);
+            if before == token {
+                continue;
+            }
+            let who = node.who;
+            if before.is_some() {
+                self.record(Event::LeadsNoMore { who });
+            }
+            if let Some(token) = token {
+                self.record(Event::Leads { who, token });
+                self.fire(Point::Leads, index, None);
+            }
+        }
+    }
+}

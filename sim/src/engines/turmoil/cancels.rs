@@ -1,0 +1,119 @@
+//! Futures that are dropped half way: whoever gives up waiting costs nobody else anything.
+
+use std::future::poll_fn;
+use std::pin::pin;
+use std::task::Poll;
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use tenure::{Candidate, WeakCandidate};
+
+use super::contender::Seat;
+use crate::plan::draw::Draw;
+use crate::trace::Event;
+
+/// No future is polled more often before it is dropped.
+const POLLS_MOST: u64 = 6;
+
+/// A future that is given up.
+#[derive(Clone, Copy)]
+enum Given {
+    Look,
+    Message,
+    Elected,
+    Event,
+    Ended,
+    Inbox,
+    Work,
+    /// None: it is waited for.
+    Nothing,
+}
+
+const ALL: [Given; 8] = [
+    Given::Look,
+    Given::Message,
+    Given::Elected,
+    Given::Event,
+    Given::Ended,
+    Given::Inbox,
+    Given::Work,
+    Given::Nothing,
+];
+
+/// Begins one future after the other and drops it, until the candidate is gone.
+pub(super) async fn cancels(seat: Seat, candidate: WeakCandidate) {
+    let most = u64::try_from(seat.config().ttl().as_millis() / 4).unwrap_or(u64::MAX);
+    loop {
+        let mut draw = Draw::new(seat.node.seed, "cancels", draw_key(&seat));
+        let pause = Duration::from_millis(draw.within(1..=most));
+        seat.runtime.sleep_until(seat.runtime.now() + pause).await;
+        let Some(candidate) = candidate.upgrade() else { return };
+        let polls = draw.within(0..=POLLS_MOST);
+        // What nothing wakes would be kept for ever.
+        let patience = Duration::from_millis(draw.within(1..=most));
+        let given = draw.pick(&ALL);
+        if let Given::Nothing = given {
+            look(&seat, &candidate).await;
+            continue;
+        }
+        let late = seat.runtime.sleep_until(seat.runtime.now() + patience);
+        tokio::select! {
+            biased;
+            () = give_up(&seat, &candidate, given, polls) => {}
+            () = late => {}
+        }
+    }
+}
+
+async fn look(seat: &Seat, candidate: &Candidate) {
+    seat.tell(Event::LookBegan { who: seat.node.who() });
+    let _looking = Looking(seat);
+    // Whether it was told in time is for the properties to judge.
+    let _ = candidate.incumbent().await;
+}
+
+/// A look under way, until its candidate is gone.
+struct Looking<'a>(&'a Seat);
+
+impl Drop for Looking<'_> {
+    fn drop(&mut self) {
+        self.0.tell(Event::LookEnded { who: self.0.node.who() });
+    }
+}
+
+fn draw_key(seat: &Seat) -> u64 {
+    (seat.node.index as u64) << 48 | seat.node.draw()
+}
+
+/// Polls it that many times, then drops it, or what it yields.
+async fn give_up(seat: &Seat, candidate: &Candidate, what: Given, polls: u64) {
+    let work = |_| seat.runtime.sleep_until(seat.runtime.now() + Duration::from_millis(2));
+    match (what, candidate.tenure()) {
+        (Given::Look, _) => drop(cut(polls, candidate.incumbent()).await),
+        (Given::Message, _) => drop(cut(polls, candidate.notify_leader("wake up", "now")).await),
+        (Given::Elected, _) => drop(cut(polls, candidate.elected()).await),
+        (Given::Event, _) => drop(cut(polls, candidate.events().next()).await),
+        (Given::Inbox, Some(tenure)) => drop(cut(polls, tenure.inbox().next()).await),
+        (Given::Ended, Some(tenure)) => _ = cut(polls, tenure.ended()).await,
+        (Given::Work, _) => _ = cut(polls, candidate.run_if_leader(work)).await,
+        (Given::Ended | Given::Inbox, None) | (Given::Nothing, _) => {}
+    }
+}
+
+/// Polls a future that many times, then drops it; what it yields, if it was done by then.
+pub(super) async fn cut<T>(polls: u64, future: impl Future<Output = T>) -> Option<T> {
+    let (mut future, mut left) = (pin!(future), polls);
+    poll_fn(|context| {
+        while left > 0 {
+            left -= 1;
+            match future.as_mut().poll(context) {
+                Poll::Ready(output) => return Poll::Ready(Some(output)),
+                // Dropped right where it waits.
+                Poll::Pending if left == 0 => {}
+                Poll::Pending => return Poll::Pending,
+            }
+        }
+        Poll::Ready(None)
+    })
+    .await
+}

@@ -1,0 +1,151 @@
+//! What runs on each node: the shipped driver and Redis adapter, over one connection, with a candidate in
+//! each election.
+
+use std::future::poll_fn;
+use std::pin::pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::ready;
+use std::time::Duration;
+
+use tenure::runtime::Runtime;
+use tenure::store::AnyStore;
+use tenure::store::redis::{Redis, RedisConfig};
+use tenure::{Candidate, CandidateBuilder, Config, Driver, Elections};
+use tokio::sync::mpsc;
+
+use super::contest::{Order, Participant};
+use super::journal::Of;
+use super::node::Node;
+use super::process::spawn;
+use super::recording::Recording;
+use super::runtime::SimRuntime;
+use super::taking_part::TakingPart;
+use super::world::World;
+use crate::engines::EngineError;
+use crate::plan::draw::Draw;
+use crate::trace::Event;
+
+/// The first election's key; the others' have a number behind it.
+const KEY: &str = "job";
+
+/// A node's place in one election.
+#[derive(Clone)]
+pub(super) struct Seat {
+    pub(super) world: Rc<World>,
+    pub(super) node: Arc<Node>,
+    pub(super) election: usize,
+    pub(super) elections: Elections,
+    pub(super) runtime: Arc<dyn Runtime>,
+}
+
+pub(super) fn take_part(world: &Rc<World>, node: &Arc<Node>) -> turmoil::Result {
+    let config = world.configs[node.index];
+    let runtime: Arc<dyn Runtime> = Arc::new(SimRuntime(Arc::clone(node)));
+    let settings = RedisConfig::new("store", 6379).connect_timeout(config.request_timeout());
+    let store = Redis::with_runtime(settings, Arc::clone(&runtime));
+    let store = AnyStore::new(Recording::new(store, Arc::clone(node)));
+    let elections = Elections::with_runtime(store, Arc::clone(&runtime));
+    for election in 0..world.elections() {
+        let (world, node) = (Rc::clone(world), Arc::clone(node));
+        let (elections, runtime) = (elections.clone(), Arc::clone(&runtime));
+        let seat = Seat { world, node, election, elections, runtime };
+        if election == 0 {
+            let (candidate, driver) = seat.builder().build()?;
+            spawn(driven(Arc::clone(&seat.node), driver));
+            spawn(seat.attend(candidate));
+            continue;
+        }
+        // The others begin while it runs: what two elections ask at once is not numbered alike.
+        let most = u64::try_from(config.ttl().as_millis()).unwrap_or(u64::MAX);
+        let who = seat.node.who();
+        let key = u64::from(who.life) << 40 | (who.node as u64) << 32 | election as u64;
+        let after = Draw::new(seat.node.seed, "joins", key).within(0..=most);
+        spawn(async move {
+            seat.runtime.sleep_until(seat.runtime.now() + Duration::from_millis(after)).await;
+            match seat.builder().start() {
+                Ok(candidate) => seat.attend(candidate).await,
+                Err(error) => seat.node.breaks(EngineError::Simulation(error.to_string())),
+            }
+        });
+    }
+    world.record(Of::All, Event::Started { who: node.who() });
+    Ok(())
+}
+
+/// The task that drives all of a node's candidates: it may get no turn while others do.
+async fn driven(node: Arc<Node>, driver: Driver) {
+    let mut driver = pin!(driver.run());
+    poll_fn(|context| {
+        ready!(node.poll_driven(context));
+        driver.as_mut().poll(context)
+    })
+    .await;
+}
+
+/// The key of an election.
+pub(super) fn key(election: usize) -> String {
+    if election == 0 { KEY.to_owned() } else { format!("{KEY}-{election}") }
+}
+
+/// The election of a key.
+pub(super) fn election_of(key: &str) -> usize {
+    key.rsplit_once('-').and_then(|(_, number)| number.parse().ok()).unwrap_or(0)
+}
+
+impl Seat {
+    pub(super) fn tell(&self, event: Event) {
+        self.node.tell(self.election, event);
+    }
+
+    pub(super) fn config(&self) -> Config {
+        self.world.configs[self.node.index]
+    }
+
+    fn builder(&self) -> CandidateBuilder {
+        self.elections
+            .candidate(key(self.election))
+            .name(format!("node-{}", self.node.index))
+            .config(self.config())
+            .hold_off(self.config().renew_interval())
+    }
+
+    /// Takes part in the election with that candidate, and does as the engine says.
+    async fn attend(self, candidate: Candidate) {
+        let (orders, mut ordered) = mpsc::unbounded_channel();
+        self.world.joins(self.election, Participant::new(&self.node, candidate.clone(), orders));
+        let mut taking_part = Some(TakingPart::begin(&self, candidate));
+        while let Some(order) = ordered.recv().await {
+            taking_part = match (order, taking_part) {
+                (Order::Resign, Some(part)) => {
+                    part.resigns();
+                    Some(part)
+                }
+                (Order::Leave, Some(part)) => {
+                    part.leaves(&self).await;
+                    None
+                }
+                (Order::ComeBack, None) => self.comes_back(),
+                (Order::Resign | Order::Leave, None) => None,
+                (Order::ComeBack, Some(part)) => Some(part),
+            };
+        }
+    }
+
+    /// With another candidate: the one that left does not come back.
+    fn comes_back(&self) -> Option<TakingPart> {
+        let who = self.node.who();
+        match self.builder().start() {
+            Ok(candidate) => {
+                self.tell(Event::Started { who });
+                self.tell(Event::CampaignAsked { who });
+                self.world.replaces(self.election, self.node.index, Some(candidate.clone()));
+                Some(TakingPart::begin(self, candidate))
+            }
+            Err(error) => {
+                self.node.breaks(EngineError::Simulation(error.to_string()));
+                None
+            }
+        }
+    }
+}

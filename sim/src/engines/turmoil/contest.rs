@@ -1,0 +1,157 @@
+//! One election as it is judged: who takes part in it, who leads, and what the properties say.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use tenure::Candidate;
+use tokio::sync::mpsc;
+
+use super::node::Node;
+use crate::judge::Outcome;
+use crate::judge::properties::Leader;
+use crate::plan::clock::True;
+use crate::trace::{Event, Who};
+
+pub(super) struct Contest {
+    outcome: RefCell<Outcome>,
+    participants: RefCell<Vec<Option<Participant>>>,
+}
+
+/// A node's candidate, and the engine's handles on it.
+pub(super) struct Participant {
+    node: Arc<Node>,
+    /// None that has left the election.
+    candidate: Option<Candidate>,
+    orders: mpsc::UnboundedSender<Order>,
+    /// The token under which it led when it was last asked.
+    leads: Option<u64>,
+    /// It has said that it was elected since then.
+    elected: bool,
+}
+
+/// What the engine asks of a node's candidate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Order {
+    Resign,
+    Leave,
+    ComeBack,
+}
+
+impl Contest {
+    pub(super) fn new(nodes: usize, outcome: Outcome) -> Self {
+        let participants = (0..nodes).map(|_| None).collect();
+        Self { outcome: RefCell::new(outcome), participants: RefCell::new(participants) }
+    }
+
+    pub(super) fn record(&self, at: True, event: Event) {
+        self.outcome.borrow_mut().record(at, event);
+    }
+
+    pub(super) fn is_violated(&self) -> bool {
+        self.outcome.borrow().judge.violation().is_some()
+    }
+
+    pub(super) fn finish(&self, at: True) -> Outcome {
+        let mut outcome = self.outcome.take();
+        outcome.finish(at);
+        outcome
+    }
+
+    pub(super) fn joins(&self, participant: Participant) {
+        let node = participant.node.index;
+        self.participants.borrow_mut()[node] = Some(participant);
+    }
+
+    /// The process is gone. Its handles go with it.
+    pub(super) fn left(&self, node: usize) {
+        let gone = self.participants.borrow_mut()[node].take();
+        drop(gone);
+    }
+
+    pub(super) fn was_elected(&self, node: usize) {
+        if let Some(participant) = &mut self.participants.borrow_mut()[node] {
+            participant.elected = true;
+        }
+    }
+
+    pub(super) fn order(&self, node: usize, order: Order) {
+        if let Some(participant) = &self.participants.borrow()[node] {
+            // A process that has just begun to stop does not mind.
+            let _ = participant.orders.send(order);
+        }
+    }
+
+    /// The process has another candidate, or none. The old one is no longer asked.
+    pub(super) fn replaces(&self, node: usize, candidate: Option<Candidate>) {
+        let old = match &mut self.participants.borrow_mut()[node] {
+            Some(participant) => std::mem::replace(&mut participant.candidate, candidate),
+            None => None,
+        };
+        drop(old);
+    }
+
+    /// The node that leads at this very moment, if one does.
+    pub(super) fn leader(&self) -> Option<usize> {
+        let participants = self.participants.borrow();
+        let mut present = participants.iter().flatten();
+        present.find(|one| one.is_leader()).map(|one| one.node.index)
+    }
+
+    /// Asks every candidate, paused ones included, whether it leads at this very moment, and says what has
+    /// turned: the node, and the event.
+    pub(super) fn probe(&self, leaders: &mut Vec<Leader>, mut turned: impl FnMut(usize, Event)) {
+        leaders.clear();
+        for participant in self.participants.borrow_mut().iter_mut().flatten() {
+            let leads = participant.is_leader();
+            if std::mem::take(&mut participant.elected)
+                && leads
+                && participant.leads.is_some_and(|led| led != participant.token())
+            {
+                // Under another token than a tick ago, with no moment seen in between.
+                participant.leads = None;
+                turned(participant.node.index, participant.turned());
+            }
+            if leads != participant.leads.is_some() {
+                participant.leads = leads.then(|| participant.token());
+                turned(participant.node.index, participant.turned());
+            }
+            if let Some(token) = participant.leads {
+                leaders.push(Leader { who: participant.node.who(), token });
+            }
+        }
+    }
+}
+
+impl Participant {
+    pub(super) fn new(
+        node: &Arc<Node>,
+        candidate: Candidate,
+        orders: mpsc::UnboundedSender<Order>,
+    ) -> Self {
+        Self {
+            node: Arc::clone(node),
+            candidate: Some(candidate),
+            orders,
+            leads: None,
+            elected: false,
+        }
+    }
+
+    fn is_leader(&self) -> bool {
+        self.candidate.as_ref().is_some_and(Candidate::is_leader)
+    }
+
+    /// The token of the present tenure; zero, which no tenure has, if it ends this very moment.
+    fn token(&self) -> u64 {
+        let tenure = self.candidate.as_ref().and_then(Candidate::tenure);
+        tenure.map_or(0, |tenure| tenure.token().get())
+    }
+
+    fn turned(&self) -> Event {
+        let who: Who = self.node.who();
+        match self.leads {
+            Some(token) => Event::Leads { who, token },
+            None => Event::LeadsNoMore { who },
+        }
+    }
+}

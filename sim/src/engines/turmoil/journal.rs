@@ -1,0 +1,91 @@
+//! What happens in a tick, from whoever sees it.
+//!
+//! A tick is one instant: the engine writes up at its end what happened in it, in the order in which it
+//! was seen.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::lock;
+use crate::engines::Awaited;
+use crate::engines::EngineError;
+use crate::plan::FaultKind;
+use crate::plan::clock::True;
+use crate::trace::Event;
+
+#[derive(Default)]
+pub(super) struct Journal {
+    now: AtomicU64,
+    events: Mutex<Vec<(Of, Event)>>,
+    awaited: Mutex<Awaited>,
+    broken: Mutex<Option<EngineError>>,
+}
+
+/// Which elections an event is of. They are numbered from zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Of {
+    All,
+    One(usize),
+    AllBut(usize),
+}
+
+impl Of {
+    pub(super) fn is_of(self, election: usize) -> bool {
+        match self {
+            Self::All => true,
+            Self::One(one) => one == election,
+            Self::AllBut(one) => one != election,
+        }
+    }
+}
+
+impl Journal {
+    /// True time. No process is told.
+    pub(super) fn now(&self) -> True {
+        self.now.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn begin_tick(&self, at: True) {
+        self.now.store(at, Ordering::Relaxed);
+    }
+
+    pub(super) fn record(&self, of: Of, event: Event) {
+        lock(&self.events).push((of, event));
+    }
+
+    /// A fault was ordered.
+    pub(super) fn ordered(&self, kind: FaultKind, node: Option<usize>) {
+        lock(&self.awaited).ordered(kind, node);
+    }
+
+    /// A fault has had an effect.
+    pub(super) fn took(&self, kind: FaultKind, node: Option<usize>) {
+        if let Some(event) = lock(&self.awaited).took(kind, node) {
+            self.record(Of::All, event);
+        }
+    }
+
+    /// A fault is over.
+    pub(super) fn over(&self, kind: FaultKind, node: Option<usize>) {
+        lock(&self.awaited).over(kind, node);
+    }
+
+    /// All faults are over.
+    pub(super) fn calm(&self) {
+        lock(&self.awaited).calm();
+    }
+
+    /// What was not written up yet.
+    pub(super) fn take(&self) -> Vec<(Of, Event)> {
+        std::mem::take(&mut *lock(&self.events))
+    }
+
+    /// The run can't be judged.
+    pub(super) fn breaks(&self, why: EngineError) {
+        lock(&self.broken).get_or_insert(why);
+    }
+
+    pub(super) fn check(&self) -> Result<(), EngineError> {
+        lock(&self.broken).take().map_or(Ok(()), Err)
+    }
+}

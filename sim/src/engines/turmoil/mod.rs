@@ -1,0 +1,193 @@
+//! The engine that runs what is shipped: the driver, the Redis adapter and the Lua scripts, over
+//! turmoil's simulated TCP.
+//!
+//! One run is one thread and one world. True time is the engine's; it moves in ticks of a millisecond,
+//! and everything that happens within a tick happens at its end. Nothing in it reads a real clock, a
+//! real random number or the order of a hash map, so a plan has one trace.
+//!
+//! What escapes determinism elsewhere, and how it is kept out: selects are biased; maps are ordered;
+//! holder ids and jitter come from the plan's seed; the wall clock that tokens are floored by is the
+//! simulated server's; client-side timeouts, which would use tokio's clock, are switched off.
+
+mod cancels;
+mod contender;
+mod contest;
+mod ending;
+mod faults;
+mod journal;
+mod late;
+mod links;
+mod node;
+mod process;
+mod recording;
+mod refused;
+mod runtime;
+mod sinks;
+mod store;
+mod stream;
+mod taking_part;
+#[cfg(test)]
+mod tests;
+mod triggers;
+mod wires;
+mod work;
+mod world;
+
+use std::rc::Rc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use tenure_core::Config;
+use turmoil::{Builder, Sim};
+
+use crate::engines::EngineError;
+use crate::judge::{Judging, Outcome};
+use crate::plan::clock::Clock;
+use crate::plan::{FaultKind, NodePlan, Plan, PlanError};
+use ending::Ending;
+use faults::Faults;
+use journal::Journal;
+use node::Node;
+use process::Program;
+pub use process::spawn;
+use store::Store;
+use triggers::Triggers;
+use wires::Wires;
+use world::World;
+
+/// The length of a tick.
+pub const TICK: Duration = Duration::from_millis(1);
+const TICK_NANOS: u64 = 1_000_000;
+/// What the Redis store claims.
+const GRANULARITY: Duration = Duration::from_millis(1);
+
+/// Carries out a plan, and judges it.
+///
+/// # Errors
+/// If the plan can't be carried out, or the simulation itself breaks down.
+pub fn run(plan: &Plan, judging: Judging<'_>) -> Result<Outcome, EngineError> {
+    run_program(plan, judging, &(Rc::new(contender::take_part) as Program), None)
+}
+
+/// The same, and faults of that kind are ordered but not carried out: their effects must go missing.
+///
+/// # Errors
+/// As those of [`run`].
+pub fn run_without(
+    plan: &Plan,
+    judging: Judging<'_>,
+    kind: FaultKind,
+) -> Result<Outcome, EngineError> {
+    run_program(plan, judging, &(Rc::new(contender::take_part) as Program), Some(kind))
+}
+
+fn run_program(
+    plan: &Plan,
+    judging: Judging<'_>,
+    program: &Program,
+    without: Option<FaultKind>,
+) -> Result<Outcome, EngineError> {
+    plan.check()?;
+    refused::check(plan)?;
+    let configs = configs(plan)?;
+    let outcome = |_| Outcome::of(judging.judge(plan, &configs, TICK));
+    let outcomes = (0..plan.program.elections).map(outcome).collect();
+    let (journal, triggers) = (Arc::new(Journal::default()), Arc::new(Triggers::of(plan)));
+    let world = World::new(plan, configs, Arc::clone(&journal), Arc::clone(&triggers), outcomes);
+    let world = Rc::new(world);
+    let wires = Wires::new(plan, &journal);
+    let rate = |rate_ppm| if without == Some(FaultKind::Drift) { 0 } else { rate_ppm };
+    let node = |(index, of): (usize, &NodePlan)| {
+        let clock = Clock::new(of.clock_offset_ms * TICK_NANOS, rate(of.clock_rate_ppm));
+        let (journal, triggers) = (Arc::clone(&journal), Arc::clone(&triggers));
+        Arc::new(Node::new(index, plan.seed, clock, journal, triggers, Arc::clone(&wires)))
+    };
+    let nodes: Vec<Arc<Node>> = plan.nodes.iter().enumerate().map(node).collect();
+    let store = Store::new(plan, rate(plan.store.clock_rate_ppm), &world, &nodes, &triggers);
+    let mut sim = network(plan);
+    sim.host("store", store.program(&wires));
+    for node in &nodes {
+        let (program, world, node) = (Rc::clone(program), Rc::clone(&world), Arc::clone(node));
+        sim.host(name(node.index), move || {
+            process::live(Rc::clone(&program), Rc::clone(&world), Arc::clone(&node))
+        });
+    }
+    let mut faults = Faults::new(plan, &world, &nodes, store, &triggers, without);
+    let mut ending = Ending::new(plan, &world);
+    let mut leaders = vec![Vec::with_capacity(nodes.len()); world.elections()];
+    let goes_on = judging.goes_on();
+    let mut at_ms = 0;
+    while !ending.is_over(at_ms) && (goes_on || !world.is_violated()) {
+        at_ms += 1;
+        journal.begin_tick(at_ms * TICK_NANOS);
+        world.sinks.land();
+        faults.advance(&mut sim, at_ms);
+        step(&mut sim)?;
+        wires.look(|node| nodes[node].is_paused());
+        world.probe(&mut leaders);
+        faults.catch_up(&mut sim, at_ms);
+        ending.look(&world, at_ms, &leaders);
+        world.write_up();
+        journal.check()?;
+    }
+    faults.look_at_clocks();
+    world.write_up();
+    Ok(world.finish())
+}
+
+/// As the candidates will take them, with what the store claims.
+fn configs(plan: &Plan) -> Result<Vec<Config>, PlanError> {
+    let with_store = |(node, config): (usize, Config)| {
+        let granularity = config.granularity().max(GRANULARITY);
+        config.with_granularity(granularity).map_err(|why| PlanError::Settings { node, why })
+    };
+    plan.configs()?.into_iter().enumerate().map(with_store).collect()
+}
+
+/// The name of a node's machine.
+fn name(node: usize) -> String {
+    format!("node-{node}")
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn step(sim: &mut Sim<'_>) -> Result<(), EngineError> {
+    sim.step().map(drop).map_err(|error| EngineError::Simulation(error.to_string()))
+}
+
+/// A network without faults.
+fn network<'a>(plan: &Plan) -> Sim<'a> {
+    let (least, most) = plan.latency_us;
+    Builder::new()
+        .tick_duration(TICK)
+        .simulation_duration(Duration::from_secs(24 * 3_600))
+        .rng_seed(plan.seed)
+        .epoch(SystemTime::UNIX_EPOCH)
+        .min_message_latency(Duration::from_micros(least))
+        .max_message_latency(Duration::from_micros(most))
+        .tcp_capacity(4_096)
+        .build()
+}
+
+/// Runs nothing, on as many machines, for as many ticks: what turmoil itself costs.
+///
+/// # Errors
+/// If the simulation breaks down.
+pub fn run_empty(machines: usize, ticks: u64) -> Result<(), EngineError> {
+    let mut sim = Builder::new()
+        .tick_duration(TICK)
+        .simulation_duration(Duration::from_secs(24 * 3_600))
+        .build();
+    for machine in 0..machines {
+        sim.host(name(machine), || async {
+            std::future::pending::<()>().await;
+            Ok(())
+        });
+    }
+    for _ in 0..ticks {
+        step(&mut sim)?;
+    }
+    Ok(())
+}

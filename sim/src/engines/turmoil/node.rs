@@ -1,0 +1,235 @@
+//! One simulated machine as its program sees it: a clock that is wrong, a process that may stand
+//! still, connections that may break.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Waker};
+
+use tenure::Instant;
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+use super::journal::{Journal, Of};
+use super::lock;
+use super::triggers::Triggers;
+use super::wires::Wires;
+use crate::engines::EngineError;
+use crate::plan::clock::{Clock, True};
+use crate::plan::{FaultKind, Point};
+use crate::trace::{Event, Who};
+
+pub(super) struct Node {
+    pub(super) index: usize,
+    pub(super) seed: u64,
+    pub(super) clock: Clock,
+    pub(super) clock_stepped: Notify,
+    pub(super) wires: Arc<Wires>,
+    journal: Arc<Journal>,
+    triggers: Arc<Triggers>,
+    life: AtomicU32,
+    alive: AtomicBool,
+    frozen: AtomicBool,
+    /// The pauses that keep it from running.
+    pauses: Mutex<Vec<FaultKind>>,
+    /// Whoever was polled while frozen.
+    sleepers: Mutex<Vec<Waker>>,
+    /// The driver's task gets no turn.
+    starving: AtomicBool,
+    /// The driver's task, if it would have had one.
+    driver: Mutex<Option<Waker>>,
+    connections: Mutex<CancellationToken>,
+    /// The holder ids under which its processes have campaigned.
+    holders: Mutex<BTreeSet<u128>>,
+    drawn: AtomicU64,
+}
+
+impl Node {
+    pub(super) fn new(
+        index: usize,
+        seed: u64,
+        clock: Clock,
+        journal: Arc<Journal>,
+        triggers: Arc<Triggers>,
+        wires: Arc<Wires>,
+    ) -> Self {
+        Self {
+            index,
+            seed,
+            clock,
+            clock_stepped: Notify::new(),
+            wires,
+            journal,
+            triggers,
+            life: AtomicU32::new(0),
+            alive: AtomicBool::new(true),
+            frozen: AtomicBool::new(false),
+            pauses: Mutex::default(),
+            sleepers: Mutex::default(),
+            starving: AtomicBool::new(false),
+            driver: Mutex::default(),
+            connections: Mutex::default(),
+            holders: Mutex::default(),
+            drawn: AtomicU64::new(0),
+        }
+    }
+
+    pub(super) fn true_now(&self) -> True {
+        self.journal.now()
+    }
+
+    pub(super) fn now(&self) -> Instant {
+        self.clock.read(self.true_now())
+    }
+
+    pub(super) fn step_clock(&self, kind: FaultKind, by: i64) {
+        let before = self.now();
+        self.clock.step(self.true_now(), by);
+        self.clock_stepped.notify_waiters();
+        if self.now() != before {
+            self.took(kind);
+        }
+    }
+
+    /// A fault of this node has had an effect.
+    pub(super) fn took(&self, kind: FaultKind) {
+        self.journal.took(kind, Some(self.index));
+    }
+
+    pub(super) fn who(&self) -> Who {
+        Who { node: self.index, life: self.life.load(Ordering::Relaxed) }
+    }
+
+    pub(super) fn is_alive(&self) -> bool {
+        self.alive.load(Ordering::Relaxed)
+    }
+
+    /// From here on nothing that the dying process still does, such as running destructors, reaches
+    /// the outside.
+    pub(super) fn die(&self) {
+        self.alive.store(false, Ordering::Relaxed);
+    }
+
+    pub(super) fn revive(&self) {
+        self.life.fetch_add(1, Ordering::Relaxed);
+        self.frozen.store(false, Ordering::Relaxed);
+        lock(&self.pauses).clear();
+        self.starving.store(false, Ordering::Relaxed);
+        self.alive.store(true, Ordering::Relaxed);
+    }
+
+    /// What its process says of one election; a dead one says nothing.
+    pub(super) fn tell(&self, election: usize, event: Event) {
+        if self.is_alive() {
+            self.journal.record(Of::One(election), event);
+        }
+    }
+
+    pub(super) fn breaks(&self, why: EngineError) {
+        self.journal.breaks(why);
+    }
+
+    pub(super) fn panicked(&self) {
+        let at_ms = self.true_now() / 1_000_000;
+        self.breaks(EngineError::Panicked { node: self.index, at_ms });
+    }
+
+    /// A number that no other draw of this run has.
+    pub(super) fn draw(&self) -> u64 {
+        self.drawn.fetch_add(1, Ordering::Relaxed)
+    }
+
+    pub(super) fn campaigns_as(&self, holder: u128) {
+        lock(&self.holders).insert(holder);
+    }
+
+    pub(super) fn has_campaigned_as(&self, holder: u128) -> bool {
+        lock(&self.holders).contains(&holder)
+    }
+
+    pub(super) fn stand_still(&self) {
+        self.frozen.store(true, Ordering::Relaxed);
+    }
+
+    /// A pause begins. Whoever is kept waiting by it says so.
+    pub(super) fn pause(&self, kind: FaultKind) {
+        lock(&self.pauses).push(kind);
+        self.stand_still();
+    }
+
+    /// A pause ends; the process goes on if it was the last one.
+    pub(super) fn unpause(&self, kind: FaultKind) {
+        if !lock(&self.sleepers).is_empty() {
+            self.has_waited();
+        }
+        let mut pauses = lock(&self.pauses);
+        if let Some(place) = pauses.iter().position(|other| *other == kind) {
+            pauses.swap_remove(place);
+        }
+        let goes_on = pauses.is_empty();
+        drop(pauses);
+        if goes_on {
+            self.go_on();
+        }
+    }
+
+    pub(super) fn is_paused(&self) -> bool {
+        !lock(&self.pauses).is_empty()
+    }
+
+    fn has_waited(&self) {
+        lock(&self.pauses).iter().for_each(|kind| self.took(*kind));
+    }
+
+    pub(super) fn go_on(&self) {
+        if self.frozen.swap(false, Ordering::Relaxed) {
+            lock(&self.sleepers).drain(..).for_each(Waker::wake);
+        }
+    }
+
+    /// Pending while the process stands still.
+    pub(super) fn poll_running(&self, context: &Context<'_>) -> Poll<()> {
+        if self.frozen.load(Ordering::Relaxed) {
+            lock(&self.sleepers).push(context.waker().clone());
+            self.has_waited();
+            Poll::Pending
+        } else {
+            Poll::Ready(())
+        }
+    }
+
+    /// The driver's task gets turns again, or none from here on.
+    pub(super) fn starve(&self, on: bool) {
+        self.starving.store(on, Ordering::Relaxed);
+        if !on && let Some(driver) = lock(&self.driver).take() {
+            driver.wake();
+        }
+    }
+
+    /// Pending while the driver's task gets no turn.
+    pub(super) fn poll_driven(&self, context: &Context<'_>) -> Poll<()> {
+        if self.starving.load(Ordering::Relaxed) {
+            *lock(&self.driver) = Some(context.waker().clone());
+            self.took(FaultKind::Starve);
+            Poll::Pending
+        } else {
+            Poll::Ready(())
+        }
+    }
+
+    /// The process is at that point, and stands still there if a fault begins.
+    pub(super) fn reaches(&self, point: Point) {
+        if self.triggers.reached(self.true_now(), point, Some(self.index)) {
+            self.stand_still();
+        }
+    }
+
+    /// Breaks every connection that is open now.
+    pub(super) fn cut(&self) {
+        std::mem::take(&mut *lock(&self.connections)).cancel();
+    }
+
+    pub(super) fn connections(&self) -> CancellationToken {
+        lock(&self.connections).clone()
+    }
+}

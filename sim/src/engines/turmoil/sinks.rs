@@ -1,0 +1,96 @@
+//! What leaders write to: two sinks for each election, one of which compares tokens.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+
+use tokio::sync::oneshot;
+
+use super::TICK;
+use super::journal::{Journal, Of};
+use super::lock;
+use super::node::Node;
+use crate::engines::model::sink::{self, Step};
+use crate::plan::Work;
+use crate::plan::clock::True;
+use crate::trace::{Event, Who};
+
+pub(super) struct Sinks {
+    /// How long a write takes, in whole ticks.
+    write_takes: u64,
+    /// Leaders read before they have taken over.
+    reads_first: bool,
+    journal: Arc<Journal>,
+    /// On their way, in order of their arrival.
+    writes: Mutex<VecDeque<Write>>,
+    /// The token of the last take-over that each election's fenced sink has accepted.
+    fences: Mutex<Vec<u64>>,
+}
+
+/// A write on its way: from here on its process can't keep it from landing.
+struct Write {
+    election: usize,
+    who: Who,
+    token: u64,
+    step: Step,
+    checked: True,
+    lands: True,
+    landed: oneshot::Sender<()>,
+}
+
+impl Sinks {
+    pub(super) fn new(work: &Work, elections: usize, journal: Arc<Journal>) -> Self {
+        let takes = std::time::Duration::from_micros(work.takes_us);
+        let ticks = takes.as_nanos().div_ceil(TICK.as_nanos());
+        Self {
+            write_takes: u64::try_from(ticks * TICK.as_nanos()).unwrap_or(u64::MAX),
+            reads_first: work.reads_first,
+            journal,
+            writes: Mutex::default(),
+            fences: Mutex::new(vec![0; elections]),
+        }
+    }
+
+    /// What a leader that has just checked its lead does to the fenced sink.
+    pub(super) fn step(&self, election: usize, token: u64) -> Step {
+        sink::step(lock(&self.fences)[election], token, self.reads_first)
+    }
+
+    /// Writes to both sinks, having checked the lead at `checked`. Done once the write has landed.
+    pub(super) async fn write(
+        &self,
+        (node, election): (&Node, usize),
+        token: u64,
+        step: Step,
+        checked: True,
+    ) {
+        if !node.is_alive() {
+            return;
+        }
+        let (landed, has_landed) = oneshot::channel();
+        let lands = self.journal.now().saturating_add(self.write_takes);
+        let who = node.who();
+        lock(&self.writes).push_back(Write { election, who, token, step, checked, lands, landed });
+        self.land();
+        // The sinks never drop a write.
+        let _ = has_landed.await;
+    }
+
+    /// What has reached the sinks by now takes effect.
+    pub(super) fn land(&self) {
+        let (now, mut writes) = (self.journal.now(), lock(&self.writes));
+        while writes.front().is_some_and(|write| write.lands <= now) {
+            let Some(write) = writes.pop_front() else { break };
+            let Write { election, who, token, step, checked, landed, .. } = write;
+            let fence = &mut lock(&self.fences)[election];
+            let accepted_by_fenced = step.is_accepted(*fence, token);
+            if accepted_by_fenced {
+                *fence = token;
+            }
+            let takes_over = step == Step::TakesOver;
+            let event = Event::Wrote { who, token, checked, takes_over, accepted_by_fenced };
+            self.journal.record(Of::One(election), event);
+            // Its work may have been dropped meanwhile.
+            let _ = landed.send(());
+        }
+    }
+}

@@ -1,0 +1,330 @@
+//! The machine that the store runs on: a simulated Redis behind simulated TCP, and what its records
+//! say after each script.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use sha1_smol::Sha1;
+use tenure::Instant;
+use tenure::store::redis::SCRIPTS;
+use turmoil::net::TcpListener;
+
+use super::contender::{election_of, key};
+use super::journal::Of;
+use super::late::{Late, Lateness};
+use super::node::Node;
+use super::stream::Served;
+use super::triggers::Triggers;
+use super::wires::Wires;
+use super::world::World;
+use crate::engines::redis::{Executed, Redis, Reply, Settings};
+use crate::judge::properties::new_tenure;
+use crate::plan::clock::{Clock, True};
+use crate::plan::{Plan, Point};
+use crate::trace::{Answer, Asked, Event, Kept, StoreStep};
+
+/// 2026-01-01 in nanoseconds since 1970: what the store's clock shows when a run begins.
+const EPOCH: u64 = 1_767_225_600_000_000_000;
+/// What an election's key stands behind in the name of its record.
+const RECORD: &str = "{tenure}:leader:";
+
+/// A server of leases, with its own clock.
+pub(super) struct Store {
+    pub(super) redis: Redis,
+    clock: Rc<Clock>,
+    state: Rc<State>,
+    last_words: Rc<LastWords>,
+}
+
+/// When the server reads what clients said that have left.
+struct LastWords {
+    lateness: Lateness,
+    world: Rc<World>,
+}
+
+/// What is known about the server.
+#[derive(Default)]
+struct State {
+    /// How often another process has taken its place.
+    server: Cell<u32>,
+    /// Each election's record after its last script.
+    last: RefCell<Vec<Option<Kept>>>,
+    /// The server that was last seen to grant a lease of any election, and to renew one.
+    granted: Cell<Option<u32>>,
+    renewed: Cell<Option<u32>>,
+    /// How many of its processes are gone.
+    gone: Cell<u32>,
+    /// It says nothing more before a fault is carried out that begins at a grant.
+    waits: Cell<bool>,
+}
+
+impl Store {
+    pub(super) fn new(
+        plan: &Plan,
+        rate_ppm: i64,
+        world: &Rc<World>,
+        nodes: &[Arc<Node>],
+        triggers: &Arc<Triggers>,
+    ) -> Self {
+        let clock = Rc::new(Clock::new(EPOCH, rate_ppm));
+        let settings = Settings { seed: plan.seed, ..Settings::default() };
+        let redis = Redis::new(settings, {
+            let (clock, world) = (Rc::clone(&clock), Rc::clone(world));
+            move || clock.read(world.true_now()).as_nanos() / 1_000
+        });
+        let last = RefCell::new(vec![None; world.elections()]);
+        let state = Rc::new(State { last, ..State::default() });
+        let digest = |text: &str| Bytes::from(Sha1::from(text).digest().to_string());
+        let watch = Watch {
+            redis: redis.clone(),
+            world: Rc::clone(world),
+            nodes: nodes.to_vec(),
+            triggers: Arc::clone(triggers),
+            clock: Rc::clone(&clock),
+            scripts: SCRIPTS.iter().map(|(name, text)| (digest(text), *name)).collect(),
+            state: Rc::clone(&state),
+        };
+        redis.observe(Box::new(move |executed| watch.look(executed)));
+        let last_words = LastWords { lateness: Lateness::of(plan), world: Rc::clone(world) };
+        Self { redis, clock, state, last_words: Rc::new(last_words) }
+    }
+
+    /// The process is gone; what it answered before stays answered.
+    pub(super) fn crash(&self, keeps_data: bool) {
+        self.redis.restart(keeps_data);
+        self.state.server.set(self.state.server.get() + 1);
+        if !keeps_data {
+            self.state.last.borrow_mut().fill(None);
+        }
+    }
+
+    /// Whether the record of any election is there.
+    pub(super) fn has_a_record(&self) -> bool {
+        let exists = |election| {
+            let record = format!("{RECORD}{}", key(election));
+            matches!(self.redis.execute(&[b"EXISTS", record.as_bytes()]), Reply::Integer(1))
+        };
+        (0..self.state.last.borrow().len()).any(exists)
+    }
+
+    /// How many processes it has had that are gone.
+    pub(super) fn processes_gone(&self) -> u32 {
+        self.state.gone.get()
+    }
+
+    /// What one life of its process runs.
+    pub(super) fn program(&self, wires: &Arc<Wires>) -> impl Fn() -> BoxedProgram + use<> {
+        let (redis, wires, state) = (self.redis.clone(), Arc::clone(wires), Rc::clone(&self.state));
+        let last_words = Rc::clone(&self.last_words);
+        move || {
+            let life = Life(Rc::clone(&state));
+            Box::pin(program(redis.clone(), Arc::clone(&wires), Rc::clone(&last_words), life))
+        }
+    }
+
+    /// False if the clock shows what it showed before.
+    pub(super) fn step_clock(&self, at: True, by: i64) -> bool {
+        let before = self.clock.read(at);
+        self.clock.step(at, by);
+        self.clock.read(at) != before
+    }
+
+    /// Whether its clock has counted more or less than true time.
+    pub(super) fn has_drifted(&self, at: True) -> bool {
+        self.clock.has_drifted(at)
+    }
+
+    /// Whether it has waited at a grant, and need not any more.
+    pub(super) fn waits_no_more(&self) -> bool {
+        self.state.waits.take()
+    }
+}
+
+type BoxedProgram = Pin<Box<dyn Future<Output = turmoil::Result>>>;
+
+/// Gone with the process.
+struct Life(Rc<State>);
+
+impl Drop for Life {
+    fn drop(&mut self) {
+        self.0.gone.set(self.0.gone.get() + 1);
+    }
+}
+
+/// The server's program: one life of its process.
+async fn program(
+    redis: Redis,
+    wires: Arc<Wires>,
+    last_words: Rc<LastWords>,
+    _life: Life,
+) -> turmoil::Result {
+    let listener = TcpListener::bind(("0.0.0.0", 6379)).await?;
+    loop {
+        let (stream, peer) = listener.accept().await?;
+        let (redis, end) = (redis.clone(), wires.at_store(peer));
+        let (lag, world) = (last_words.lateness.next(), Rc::clone(&last_words.world));
+        let stream = Late::new(Served::new(stream, end), lag, move || world.true_now());
+        tokio::task::spawn_local(async move {
+            // A broken connection is its client's business.
+            let _ = redis.serve(stream, &peer.to_string()).await;
+        });
+    }
+}
+
+/// Looks into the record after each script, before anything else is executed.
+struct Watch {
+    redis: Redis,
+    world: Rc<World>,
+    nodes: Vec<Arc<Node>>,
+    triggers: Arc<Triggers>,
+    clock: Rc<Clock>,
+    scripts: BTreeMap<Bytes, &'static str>,
+    state: Rc<State>,
+}
+
+impl Watch {
+    fn look(&self, executed: &Executed<'_>) {
+        let Some((election, step)) = self.step(executed) else { return };
+        if new_tenure(&step).is_some() {
+            let holder = self.nodes.iter().find(|node| node.has_campaigned_as(step.holder));
+            let node = holder.map(|node| node.index);
+            if self.triggers.reached(self.world.true_now(), Point::Grant, node) {
+                self.state.waits.set(true);
+                // The reply does not leave.
+                self.redis.stall(true);
+            }
+        }
+        if let Some(event) = self.elsewhere(&step) {
+            self.world.record(Of::AllBut(election), event);
+        }
+        self.world.record(Of::One(election), Event::Store(step));
+    }
+
+    /// What a step in one election means to the others: the store keeps one history for all.
+    fn elsewhere(&self, step: &StoreStep) -> Option<Event> {
+        let server = step.server;
+        match (step.request, step.answer) {
+            (Asked::Acquire { seen }, Answer::Granted { .. }) => {
+                let knew_more = seen > step.before.map_or(0, |record| record.token);
+                let is_first = self.state.granted.replace(Some(server)) != Some(server);
+                let event = Event::Elsewhere { server, granted: true, knew_more };
+                (is_first || knew_more).then_some(event)
+            }
+            (Asked::Renew { .. }, Answer::Renewed) => {
+                let is_first = self.state.renewed.replace(Some(server)) != Some(server);
+                let event = Event::Elsewhere { server, granted: false, knew_more: false };
+                is_first.then_some(event)
+            }
+            _ => None,
+        }
+    }
+
+    /// `None` for whatever is no request of an election.
+    fn step(&self, executed: &Executed<'_>) -> Option<(usize, StoreStep)> {
+        let [command, sha, keys, rest @ ..] = executed.args else { return None };
+        if !command.eq_ignore_ascii_case(b"EVALSHA") || is_noscript(executed.reply) {
+            return None;
+        }
+        let arguments = rest.get(number::<usize>(text(keys)?)?..)?;
+        let (holder, request) = asked(self.scripts.get(sha)?, arguments)?;
+        let record = rest.first()?;
+        let election = election_of(text(record)?.strip_prefix(RECORD)?);
+        let before = *self.state.last.borrow().get(election)?;
+        let answer = answer(executed.reply);
+        let mut after = self.record(record);
+        if let (
+            Answer::Held
+            | Answer::Refused
+            | Answer::Stale
+            | Answer::Superseded
+            | Answer::Released
+            | Answer::NotHeld
+            | Answer::Other,
+            Some(before),
+            Some(after),
+        ) = (answer, before, &mut after)
+        {
+            // As its last grant or renewal left it: the clock may have been stepped since.
+            after.lease_ends = before.lease_ends;
+        }
+        self.state.last.borrow_mut()[election] = after;
+        let (server, now) = (self.state.server.get(), self.micros() * 1_000);
+        Some((election, StoreStep { server, now, holder, request, answer, before, after }))
+    }
+
+    /// What the clock shows to scripts.
+    fn micros(&self) -> u64 {
+        self.clock.read(self.world.true_now()).as_nanos() / 1_000
+    }
+
+    /// The record as it is now, its end by the clock as it is now.
+    fn record(&self, name: &[u8]) -> Option<Kept> {
+        let read = [b"HMGET", name, b"token", b"holder", b"lease_end", b"released"];
+        let Reply::Array(values) = self.redis.execute(&read) else { return None };
+        let [
+            Reply::Bulk(token),
+            Reply::Bulk(holder),
+            Reply::Bulk(lease_end),
+            Reply::Bulk(released),
+        ] = &values[..]
+        else {
+            return None;
+        };
+        let micros: u64 = number(text(lease_end)?)?;
+        let lease_end = micros.saturating_mul(1_000);
+        Some(Kept {
+            token: number(text(token)?)?,
+            holder: u128::from_str_radix(text(holder)?, 16).ok()?,
+            lease_end,
+            lease_ends: self.clock.when(Instant::from_nanos(lease_end)),
+            released: text(released)? == "1",
+        })
+    }
+}
+
+fn is_noscript(reply: &Reply) -> bool {
+    matches!(reply, Reply::Error(text) if text.starts_with(b"NOSCRIPT"))
+}
+
+fn asked(script: &str, arguments: &[Bytes]) -> Option<(u128, Asked)> {
+    let [holder, number_of, ..] = arguments else { return None };
+    let holder = u128::from_str_radix(text(holder)?, 16).ok()?;
+    let token = number(text(number_of)?)?;
+    let request = match script {
+        "acquire" => Asked::Acquire { seen: token },
+        "renew" | "renew_and_compare" => Asked::Renew { token },
+        "release" => Asked::Release { token },
+        _ => return None,
+    };
+    Some((holder, request))
+}
+
+fn answer(reply: &Reply) -> Answer {
+    let Reply::Array(fields) = reply else { return Answer::Other };
+    let [Reply::Bulk(word), rest @ ..] = &fields[..] else { return Answer::Other };
+    match (&word[..], rest) {
+        (b"granted", [Reply::Integer(token), Reply::Integer(wait)]) => {
+            Answer::Granted { token: token.unsigned_abs(), waits: *wait > 0 }
+        }
+        (b"held", _) => Answer::Held,
+        (b"contradicted", _) => Answer::Refused,
+        (b"stale", _) => Answer::Stale,
+        (b"renewed", _) => Answer::Renewed,
+        (b"superseded", _) => Answer::Superseded,
+        (b"released", _) => Answer::Released,
+        (b"not_held", _) => Answer::NotHeld,
+        _ => Answer::Other,
+    }
+}
+
+fn text(bytes: &Bytes) -> Option<&str> {
+    std::str::from_utf8(bytes).ok()
+}
+
+fn number<T: std::str::FromStr>(text: &str) -> Option<T> {
+    text.parse().ok()
+}

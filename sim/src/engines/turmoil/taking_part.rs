@@ -1,0 +1,172 @@
+//! A candidate that takes part in an election: a reporter of what it says, its work, and how it hands over and
+//! leaves.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use futures_util::{Stream, StreamExt};
+use tenure::{Candidate, StepDownReason, Tenure};
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
+
+use super::cancels::{cancels, cut};
+use super::contender::Seat;
+use super::process::spawn;
+use super::work::{Working, works};
+use crate::engines::EngineError;
+use crate::plan::FaultKind;
+use crate::plan::draw::Draw;
+use crate::trace::{Event, Reason};
+
+pub(super) struct TakingPart {
+    candidate: Candidate,
+    working: Working,
+    resigns: mpsc::UnboundedSender<()>,
+    /// Tasks that hold the candidate while they wait for it.
+    waiting: Vec<JoinHandle<()>>,
+    is_leaving: Rc<Cell<bool>>,
+    /// The candidate has said its last.
+    stopped: oneshot::Receiver<()>,
+}
+
+/// How a candidate leaves its election.
+#[derive(Clone, Copy)]
+enum Leaving {
+    /// By `stop()`.
+    Stops,
+    /// Its work is dropped, and all handles are.
+    IsDropped,
+}
+
+impl TakingPart {
+    pub(super) fn begin(seat: &Seat, candidate: Candidate) -> Self {
+        let (resigns, wanted) = mpsc::unbounded_channel();
+        let (has_stopped, stopped) = oneshot::channel();
+        let is_leaving = Rc::new(Cell::new(false));
+        spawn(report(seat.clone(), candidate.events(), Rc::clone(&is_leaving), has_stopped));
+        let mut waiting = vec![spawn(hands_over(seat.clone(), candidate.clone(), wanted))];
+        if seat.world.program.cancels {
+            waiting.push(spawn(cancels(seat.clone(), candidate.downgrade())));
+        }
+        let working = works(seat, &candidate);
+        Self { candidate, working, resigns, waiting, is_leaving, stopped }
+    }
+
+    pub(super) fn resigns(&self) {
+        // A process that has just begun to stop does not mind.
+        let _ = self.resigns.send(());
+    }
+
+    /// Leaves the election for good, and waits until the driver is done with it.
+    pub(super) async fn leaves(self, seat: &Seat) {
+        let Self { candidate, working, resigns, waiting, is_leaving, stopped } = self;
+        is_leaving.set(true);
+        seat.node.took(FaultKind::Leave);
+        let who = seat.node.who();
+        seat.tell(Event::ResignAsked { who, hold_off: None });
+        let key = (seat.node.index as u64) << 48 | seat.node.draw();
+        let leaving =
+            Draw::new(seat.node.seed, "leaves", key).pick(&[Leaving::Stops, Leaving::IsDropped]);
+        match (leaving, working) {
+            (_, Working::Until { shut_down, work }) => {
+                // Whoever waits for it may have ended.
+                let _ = shut_down.send(());
+                let _ = work.await;
+                seat.world.replaces(seat.election, seat.node.index, None);
+                seat.tell(Event::Withdrawn { who, done: true });
+                drop((resigns, candidate));
+                let _ = stopped.await;
+            }
+            (Leaving::Stops, _) => {
+                if seat.world.program.cancels {
+                    cut(seat.node.draw() % 2, candidate.stop()).await;
+                }
+                // Whether it had to give up is for the properties to judge.
+                let done = candidate.stop().await.is_ok();
+                seat.world.replaces(seat.election, seat.node.index, None);
+                seat.tell(Event::Withdrawn { who, done });
+                let _ = stopped.await;
+            }
+            (Leaving::IsDropped, working) => {
+                for task in waiting {
+                    task.abort();
+                    let _ = task.await;
+                }
+                working.end().await;
+                seat.world.replaces(seat.election, seat.node.index, None);
+                drop((resigns, candidate));
+                let _ = stopped.await;
+                seat.tell(Event::Withdrawn { who, done: true });
+            }
+        }
+    }
+}
+
+/// Writes what the candidate says into the trace.
+async fn report(
+    seat: Seat,
+    mut events: impl Stream<Item = tenure::Event> + Unpin,
+    is_leaving: Rc<Cell<bool>>,
+    has_stopped: oneshot::Sender<()>,
+) {
+    let node = &seat.node;
+    while let Some(event) = events.next().await {
+        let who = node.who();
+        let claim_ends = |tenure: &Tenure| node.clock.when(tenure.valid_until());
+        let told = match event {
+            tenure::Event::Elected(tenure) => {
+                seat.world.was_elected(node, seat.election);
+                let token = tenure.token().get();
+                Event::Elected { who, token, claim_ends: claim_ends(&tenure) }
+            }
+            tenure::Event::Renewed(tenure) => {
+                let token = tenure.token().get();
+                Event::Renewed { who, token, claim_ends: claim_ends(&tenure) }
+            }
+            tenure::Event::SteppedDown { tenure, reason } => {
+                let (token, reason) = (tenure.token().get(), in_words(reason));
+                let drain_ends = node.clock.when(tenure.drain_until());
+                if reason == Reason::Resigned && !is_leaving.get() {
+                    node.took(FaultKind::Resign);
+                }
+                Event::SteppedDown { who, token, reason, drain_ends }
+            }
+            tenure::Event::Quarantined { .. } => Event::Quarantined { who },
+            tenure::Event::Lagged(_) => {
+                // A trace with holes can't be judged.
+                let why = "a reporter lagged behind its candidate".into();
+                node.breaks(EngineError::Simulation(why));
+                continue;
+            }
+            _ => continue,
+        };
+        seat.tell(told);
+    }
+    // Nobody waits for a candidate that does not leave.
+    let _ = has_stopped.send(());
+}
+
+fn in_words(reason: StepDownReason) -> Reason {
+    match reason {
+        StepDownReason::Expired => Reason::Expired,
+        StepDownReason::Superseded => Reason::Superseded,
+        // Whose work is lost hands over by itself.
+        StepDownReason::Resigned | StepDownReason::WorkLost => Reason::Resigned,
+        StepDownReason::RenewFailed => Reason::RenewFailed,
+        _ => Reason::Other,
+    }
+}
+
+async fn hands_over(seat: Seat, candidate: Candidate, mut wanted: mpsc::UnboundedReceiver<()>) {
+    let hold_off = u64::try_from(seat.config().renew_interval().as_nanos()).ok();
+    while wanted.recv().await.is_some() {
+        seat.tell(Event::ResignAsked { who: seat.node.who(), hold_off });
+        if seat.world.program.cancels {
+            // Given up before or right after it was asked, then asked again: one resignation, or two.
+            cut(seat.node.draw() % 2, candidate.resign()).await;
+        }
+        // Whether it had to give up is for the properties to judge.
+        let done = candidate.resign().await.is_ok();
+        seat.tell(Event::Withdrawn { who: seat.node.who(), done });
+    }
+}

@@ -1,0 +1,220 @@
+//! What is on its way between the nodes and the store, as both ends of each connection see it: bytes that went in
+//! here and did not come out there. A fault of a link has had an effect once such bytes are overdue that were
+//! sent under it, and nothing else explains it.
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+
+use super::journal::Journal;
+use super::lock;
+use crate::plan::clock::True;
+use crate::plan::{FaultKind, Plan, What};
+
+/// Ticks that lie between a message's arrival and its reading, with some to spare.
+const READ_WITHIN: u64 = 5_000_000;
+
+/// A direction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    ToStore,
+    ToNode,
+}
+
+pub(super) struct Wires {
+    journal: Arc<Journal>,
+    /// What is on its way for longer is overdue.
+    most: u64,
+    /// The faults that were ordered of each node's link, by direction.
+    ordered: Mutex<Vec<[Vec<FaultKind>; 2]>>,
+    all: Mutex<Vec<Arc<Mutex<Wire>>>>,
+}
+
+/// One connection, known by its address at the node.
+struct Wire {
+    address: SocketAddr,
+    node: Option<usize>,
+    ways: [Passage; 2],
+}
+
+#[derive(Default)]
+struct Passage {
+    reader: Reader,
+    /// In the order in which it was sent.
+    sent: VecDeque<Sent>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Reader {
+    #[default]
+    NotYet,
+    Reads,
+    Gone,
+}
+
+struct Sent {
+    at: True,
+    bytes: usize,
+    /// The only fault of the link at that time.
+    under: Option<FaultKind>,
+}
+
+impl Wires {
+    pub(super) fn new(plan: &Plan, journal: &Arc<Journal>) -> Arc<Self> {
+        let ordered = plan.nodes.iter().map(|_| Default::default()).collect();
+        Arc::new(Self {
+            journal: Arc::clone(journal),
+            most: plan.latency_us.1 * 1_000 + READ_WITHIN,
+            ordered: Mutex::new(ordered),
+            all: Mutex::default(),
+        })
+    }
+
+    /// A fault of a node's link begins, whether it is carried out or not.
+    pub(super) fn begins(&self, node: usize, kind: FaultKind, what: What) {
+        for way in ways(what) {
+            lock(&self.ordered)[node][*way as usize].push(kind);
+        }
+    }
+
+    pub(super) fn ends(&self, node: usize, kind: FaultKind, what: What) {
+        for way in ways(what) {
+            let kinds = &mut lock(&self.ordered)[node][*way as usize];
+            if let Some(place) = kinds.iter().position(|other| *other == kind) {
+                kinds.swap_remove(place);
+            }
+        }
+    }
+
+    /// A tick is over: says which faults have had an effect by now.
+    pub(super) fn look(&self, stands_still: impl Fn(usize) -> bool) {
+        if lock(&self.ordered).iter().flatten().all(Vec::is_empty) {
+            return;
+        }
+        let now = self.journal.now();
+        for wire in &*lock(&self.all) {
+            let mut wire = lock(wire);
+            let Some(node) = wire.node else { continue };
+            for way in [Way::ToStore, Way::ToNode] {
+                // What was sent later may only wait for this.
+                let Some(first) = wire.ways[way as usize].sent.front_mut() else { continue };
+                if first.at.saturating_add(self.most) >= now {
+                    continue;
+                }
+                let is_unread = way == Way::ToNode && stands_still(node);
+                if let (Some(kind), false) = (first.under.take(), is_unread) {
+                    self.journal.took(kind, Some(node));
+                }
+            }
+        }
+    }
+
+    /// The node's end of a connection.
+    pub(super) fn at_node(self: &Arc<Self>, address: SocketAddr, node: usize) -> End {
+        let end = self.end(address, Way::ToStore);
+        lock(&end.wire).node = Some(node);
+        end
+    }
+
+    /// The store's end of a connection.
+    pub(super) fn at_store(self: &Arc<Self>, address: SocketAddr) -> End {
+        self.end(address, Way::ToNode)
+    }
+
+    fn end(self: &Arc<Self>, address: SocketAddr, sends: Way) -> End {
+        let reads = sends.back() as usize;
+        let mut wires = lock(&self.all);
+        wires.retain(|wire| !lock(wire).is_over());
+        let is_it = |wire: &&Arc<Mutex<Wire>>| {
+            let wire = lock(wire);
+            wire.address == address && wire.ways[reads].reader == Reader::NotYet
+        };
+        let known = wires.iter().find(is_it).map(Arc::clone);
+        let wire = known.unwrap_or_else(|| {
+            let wire = Wire { address, node: None, ways: Default::default() };
+            let wire = Arc::new(Mutex::new(wire));
+            wires.push(Arc::clone(&wire));
+            wire
+        });
+        lock(&wire).ways[reads].reader = Reader::Reads;
+        End { wires: Arc::clone(self), wire, sends }
+    }
+
+    /// The fault that a message is sent under, if it is the only one of its link.
+    fn under(&self, node: usize, way: Way) -> Option<FaultKind> {
+        match lock(&self.ordered)[node][way as usize][..] {
+            [kind] if kind != FaultKind::Crash => Some(kind),
+            _ => None,
+        }
+    }
+}
+
+impl Way {
+    const fn back(self) -> Self {
+        match self {
+            Self::ToStore => Self::ToNode,
+            Self::ToNode => Self::ToStore,
+        }
+    }
+}
+
+impl Wire {
+    fn is_over(&self) -> bool {
+        self.ways.iter().all(|passage| passage.reader == Reader::Gone)
+    }
+}
+
+/// One end of a connection, as long as somebody has it.
+pub(super) struct End {
+    wires: Arc<Wires>,
+    wire: Arc<Mutex<Wire>>,
+    sends: Way,
+}
+
+impl End {
+    pub(super) fn sent(&self, bytes: usize) {
+        let mut wire = lock(&self.wire);
+        let under = wire.node.and_then(|node| self.wires.under(node, self.sends));
+        let passage = &mut wire.ways[self.sends as usize];
+        if passage.reader != Reader::Gone {
+            passage.sent.push_back(Sent { at: self.wires.journal.now(), bytes, under });
+        }
+    }
+
+    pub(super) fn received(&self, mut bytes: usize) {
+        let sent = &mut lock(&self.wire).ways[self.sends.back() as usize].sent;
+        while let Some(first) = sent.front_mut()
+            && bytes > 0
+        {
+            let read = first.bytes.min(bytes);
+            first.bytes -= read;
+            bytes -= read;
+            if first.bytes == 0 {
+                sent.pop_front();
+            }
+        }
+    }
+}
+
+/// Nobody reads here any more: what is still on its way is no fault's doing.
+impl Drop for End {
+    fn drop(&mut self) {
+        let passage = &mut lock(&self.wire).ways[self.sends.back() as usize];
+        passage.reader = Reader::Gone;
+        passage.sent.clear();
+    }
+}
+
+/// The directions in which a fault keeps messages, if it is one that does.
+const fn ways(what: What) -> &'static [Way] {
+    match what {
+        What::Partition { .. }
+        | What::Hold { .. }
+        | What::Latency { .. }
+        | What::Swizzle { .. }
+        | What::Crash { power: true, .. } => &[Way::ToStore, Way::ToNode],
+        What::OneWay { to_store: true, .. } => &[Way::ToStore],
+        What::OneWay { to_store: false, .. } => &[Way::ToNode],
+        _ => &[],
+    }
+}

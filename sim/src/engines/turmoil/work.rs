@@ -1,0 +1,214 @@
+//! Work that only a leader may do, given to it in each of the ways in which applications do.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use tenure::runtime::Runtime;
+use tenure::{Candidate, Config, Tenure};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+use super::contender::Seat;
+use super::node::Node;
+use super::process::spawn;
+use super::sinks::Sinks;
+use crate::plan::draw::Draw;
+use crate::plan::{Manner, Point};
+use crate::trace::Event;
+
+/// The work of a candidate, as whoever ends it sees it.
+pub(super) enum Working {
+    WhileLeader(JoinHandle<()>),
+    Until {
+        shut_down: oneshot::Sender<()>,
+        work: JoinHandle<()>,
+    },
+    /// In tasks of the candidate's own.
+    ByCallbacks,
+}
+
+impl Working {
+    pub(super) async fn end(self) {
+        match self {
+            Self::WhileLeader(work) | Self::Until { work, .. } => {
+                work.abort();
+                let _ = work.await;
+            }
+            Self::ByCallbacks => {}
+        }
+    }
+}
+
+/// Ends with the candidate: this work never ends while its tenure is current.
+pub(super) fn works(seat: &Seat, candidate: &Candidate) -> Working {
+    let job = Job::of(seat);
+    let candidate = candidate.clone();
+    match seat.world.program.manner {
+        Manner::WhileLeader => Working::WhileLeader(spawn(async move {
+            let _ = candidate.run_while_leader(|tenure| job.clone().guarded(tenure)).await;
+        })),
+        Manner::CancellationToken => Working::WhileLeader(spawn(async move {
+            let _ = candidate.run_while_leader(|tenure| job.clone().until_told(tenure)).await;
+        })),
+        Manner::Until => {
+            let (shut_down, asked) = oneshot::channel();
+            let work = spawn(async move {
+                // Of a process that is not told, nothing is asked.
+                let asked = asked.map(drop);
+                let work = |tenure| job.clone().guarded(tenure);
+                let _ = candidate.run_until(asked, work).await;
+            });
+            Working::Until { shut_down, work }
+        }
+        Manner::Callbacks => {
+            let same = job.clone();
+            candidate.on_elected(move |tenure| job.clone().guarded(tenure));
+            candidate.on_stepped_down(move |tenure, _| same.clone().called_back(tenure));
+            Working::ByCallbacks
+        }
+    }
+}
+
+/// What a leader does, and all that it takes.
+#[derive(Clone)]
+struct Job {
+    node: Arc<Node>,
+    election: usize,
+    sinks: Arc<Sinks>,
+    every: Duration,
+    config: Config,
+    runtime: Arc<dyn Runtime>,
+    /// How often it was begun.
+    begun: Arc<AtomicU64>,
+}
+
+impl Job {
+    fn of(seat: &Seat) -> Self {
+        Self {
+            node: Arc::clone(&seat.node),
+            election: seat.election,
+            sinks: Arc::clone(&seat.world.sinks),
+            every: seat.world.work_every,
+            config: seat.config(),
+            runtime: Arc::clone(&seat.runtime),
+            begun: Arc::default(),
+        }
+    }
+
+    /// Checks that it leads, then writes, again and again. Takes a while to tidy up in the end.
+    async fn guarded(self, tenure: Tenure) {
+        let under_way = UnderWay::begin(&self, &tenure);
+        let tidies = self.tidies();
+        while tenure.is_current() {
+            self.writes(&tenure).await;
+        }
+        self.runtime.sleep_until(self.runtime.now() + tidies).await;
+        under_way.ends_by_itself();
+    }
+
+    /// The same, until it is told that the tenure is over. Then it ends at once.
+    async fn until_told(self, tenure: Tenure) {
+        let under_way = UnderWay::begin(&self, &tenure);
+        let (who, token) = (self.node.who(), tenure.token().get());
+        self.node.tell(self.election, Event::WaitsToBeTold { who, token });
+        let told = tenure.cancellation_token();
+        let works = async {
+            loop {
+                if tenure.is_current() {
+                    self.writes(&tenure).await;
+                } else {
+                    self.runtime.sleep_until(self.runtime.now() + self.every).await;
+                }
+            }
+        };
+        tokio::select! {
+            biased;
+            () = told.cancelled() => {}
+            () = works => {}
+        }
+        under_way.ends_by_itself();
+    }
+
+    /// After the end of a tenure: takes as long as tidying up does.
+    async fn called_back(self, tenure: Tenure) {
+        let _under_way = CallingBack::begin(&self, &tenure);
+        self.runtime.sleep_until(self.runtime.now() + self.tidies()).await;
+    }
+
+    /// Writes once under a tenure that was just seen to be current.
+    async fn writes(&self, tenure: &Tenure) {
+        let (node, runtime) = (&self.node, &self.runtime);
+        let (checked, next) = (node.true_now(), runtime.now() + self.every);
+        let token = tenure.token().get();
+        let step = self.sinks.step(self.election, token);
+        node.reaches(Point::Guard);
+        std::future::poll_fn(|context| node.poll_running(context)).await;
+        self.sinks.write((node, self.election), token, step, checked).await;
+        runtime.sleep_until(next).await;
+    }
+
+    /// How long it takes to tidy up: sometimes longer than it is let.
+    fn tidies(&self) -> Duration {
+        let id = self.begun.fetch_add(1, Ordering::Relaxed) + 1;
+        let most = 2 * self.config.drain_bound().max(self.config.stop_margin()).as_millis();
+        let key = (self.election as u64) << 48 | (self.node.index as u64) << 32 | id;
+        let most = u64::try_from(most).unwrap_or(0);
+        Duration::from_millis(Draw::new(self.node.seed, "tidy", key).within(0..=most))
+    }
+}
+
+/// Work under way, until it is dropped.
+struct UnderWay {
+    node: Arc<Node>,
+    election: usize,
+    tenure: Tenure,
+    dropped: bool,
+}
+
+impl UnderWay {
+    fn begin(job: &Job, tenure: &Tenure) -> Self {
+        let (node, election) = (Arc::clone(&job.node), job.election);
+        let (who, token) = (node.who(), tenure.token().get());
+        node.tell(election, Event::WorkBegan { who, token });
+        Self { node, election, tenure: tenure.clone(), dropped: true }
+    }
+
+    /// Whether it was let is judged by the time that it has to drain by now.
+    fn ends_by_itself(mut self) {
+        self.dropped = false;
+        let drain_ends = self.node.clock.when(self.tenure.drain_until());
+        let (who, token) = (self.node.who(), self.tenure.token().get());
+        self.node.tell(self.election, Event::DrainMoved { who, token, drain_ends });
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        let (who, token) = (self.node.who(), self.tenure.token().get());
+        self.node.tell(self.election, Event::WorkEnded { who, token, dropped: self.dropped });
+    }
+}
+
+/// A callback under way, until it ends or is dropped.
+struct CallingBack {
+    node: Arc<Node>,
+    election: usize,
+    token: u64,
+}
+
+impl CallingBack {
+    fn begin(job: &Job, tenure: &Tenure) -> Self {
+        let (node, election, token) = (Arc::clone(&job.node), job.election, tenure.token().get());
+        node.tell(election, Event::CallbackBegan { who: node.who(), token });
+        Self { node, election, token }
+    }
+}
+
+impl Drop for CallingBack {
+    fn drop(&mut self) {
+        let (who, token) = (self.node.who(), self.token);
+        self.node.tell(self.election, Event::CallbackEnded { who, token });
+    }
+}

@@ -1,0 +1,152 @@
+//! What the engine and all processes of a run share: the trace, the sinks, and the elections.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tenure::{Candidate, Config};
+
+use super::contest::{Contest, Order, Participant};
+use super::journal::{Journal, Of};
+use super::node::Node;
+use super::sinks::Sinks;
+use super::triggers::Triggers;
+use crate::judge::Outcome;
+use crate::judge::properties::Leader;
+use crate::plan::clock::True;
+use crate::plan::{Plan, Point, Program};
+use crate::trace::Event;
+
+pub(super) struct World {
+    pub(super) configs: Vec<Config>,
+    pub(super) work_every: Duration,
+    pub(super) program: Program,
+    pub(super) sinks: Arc<Sinks>,
+    journal: Arc<Journal>,
+    triggers: Arc<Triggers>,
+    elections: Vec<Contest>,
+}
+
+impl World {
+    /// With one election for each outcome.
+    pub(super) fn new(
+        plan: &Plan,
+        configs: Vec<Config>,
+        journal: Arc<Journal>,
+        triggers: Arc<Triggers>,
+        outcomes: Vec<Outcome>,
+    ) -> Self {
+        let contest = |outcome| Contest::new(plan.nodes.len(), outcome);
+        Self {
+            configs,
+            work_every: Duration::from_millis(plan.work.every_ms),
+            program: plan.program,
+            sinks: Arc::new(Sinks::new(&plan.work, outcomes.len(), Arc::clone(&journal))),
+            journal,
+            triggers,
+            elections: outcomes.into_iter().map(contest).collect(),
+        }
+    }
+
+    pub(super) fn elections(&self) -> usize {
+        self.elections.len()
+    }
+
+    pub(super) fn true_now(&self) -> True {
+        self.journal.now()
+    }
+
+    pub(super) fn record(&self, of: Of, event: Event) {
+        self.journal.record(of, event);
+    }
+
+    pub(super) fn journal(&self) -> &Journal {
+        &self.journal
+    }
+
+    /// The tick is over: what happened in it is judged.
+    pub(super) fn write_up(&self) {
+        let at = self.true_now();
+        for (of, event) in self.journal.take() {
+            if let Of::One(election) = of {
+                self.elections[election].record(at, event);
+                continue;
+            }
+            let all = self.elections.iter().enumerate();
+            for (_, contest) in all.filter(|(election, _)| of.is_of(*election)) {
+                contest.record(at, event.clone());
+            }
+        }
+    }
+
+    pub(super) fn is_violated(&self) -> bool {
+        self.elections.iter().any(Contest::is_violated)
+    }
+
+    pub(super) fn finish(&self) -> Outcome {
+        let finish = |contest: &Contest| contest.finish(self.true_now());
+        Outcome::of_elections(self.elections.iter().map(finish).collect())
+    }
+
+    /// A process of that node takes part in an election.
+    pub(super) fn joins(&self, election: usize, participant: Participant) {
+        self.elections[election].joins(participant);
+    }
+
+    /// The process is gone. Its handles go with it.
+    pub(super) fn left(&self, node: &Node) {
+        self.record(Of::All, Event::Crashed { who: node.who() });
+        self.elections.iter().for_each(|contest| contest.left(node.index));
+    }
+
+    pub(super) fn was_elected(&self, node: &Node, election: usize) {
+        self.elections[election].was_elected(node.index);
+    }
+
+    /// A node is asked to hand over whatever it leads.
+    pub(super) fn resign(&self, node: usize) {
+        self.order(node, Order::Resign);
+    }
+
+    /// The same in one election.
+    pub(super) fn resign_in(&self, election: usize, node: usize) {
+        self.elections[election].order(node, Order::Resign);
+    }
+
+    /// A node is asked to leave all elections.
+    pub(super) fn leave(&self, node: usize) {
+        self.order(node, Order::Leave);
+    }
+
+    /// A node is asked to take part in all elections again.
+    pub(super) fn come_back(&self, node: usize) {
+        self.order(node, Order::ComeBack);
+    }
+
+    fn order(&self, node: usize, order: Order) {
+        self.elections.iter().for_each(|contest| contest.order(node, order));
+    }
+
+    /// A process has another candidate in an election, or none.
+    pub(super) fn replaces(&self, election: usize, node: usize, candidate: Option<Candidate>) {
+        self.elections[election].replaces(node, candidate);
+    }
+
+    /// A node that leads an election at this very moment, if one does.
+    pub(super) fn leader(&self) -> Option<usize> {
+        self.elections.iter().find_map(Contest::leader)
+    }
+
+    /// Asks every candidate, paused ones included, whether it leads at this very moment.
+    pub(super) fn probe(&self, leaders: &mut [Vec<Leader>]) {
+        for (election, (contest, leaders)) in self.elections.iter().zip(leaders).enumerate() {
+            contest.probe(leaders, |node, event| {
+                let leads = matches!(event, Event::Leads { .. });
+                self.record(Of::One(election), event);
+                if leads {
+                    // At the end of a tick nobody runs who would have to wait.
+                    self.triggers.reached(self.true_now(), Point::Leads, Some(node));
+                }
+            });
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! What is compared.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::measured::Measured;
+use super::trouble::SETTLED_TTLS;
+use crate::engines::EngineError;
+use crate::engines::model::baselines::flag::Flag;
+use crate::engines::model::baselines::{
+    expiring_row, heartbeat_row, key_flag, renew_deadline, session_lock,
+};
+use crate::engines::model::run_as;
+use crate::engines::model::tenure::Tenure;
+use crate::judge::Judging;
+use crate::plan::Plan;
+
+/// Tenure, or a model of another algorithm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Contender {
+    /// This project's state machine and store contract.
+    Tenure,
+    /// A Redis key with an expiry, renewed at an interval and retried after each refusal.
+    KeyFlag,
+    /// The same with one interval for both.
+    KeyFlagOneTimer,
+    /// A row with an expiry, which a cleanup job deletes.
+    ExpiringRow,
+    /// An advisory lock of a session that outlives a partition.
+    SessionLock,
+    /// The same, if the server ends the session when the leader is cut off.
+    SessionLockEnded,
+    /// A row with the time of the last heartbeat.
+    HeartbeatRow,
+    /// A versioned record, and a deadline for renewals.
+    RenewDeadline,
+}
+
+impl Contender {
+    /// All of them.
+    pub const ALL: [Self; 8] = [
+        Self::Tenure,
+        Self::KeyFlag,
+        Self::KeyFlagOneTimer,
+        Self::ExpiringRow,
+        Self::SessionLock,
+        Self::SessionLockEnded,
+        Self::HeartbeatRow,
+        Self::RenewDeadline,
+    ];
+
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        self.described().0
+    }
+
+    /// What it models, and where that is in use.
+    pub const fn about(self) -> &'static str {
+        self.described().1
+    }
+
+    const fn described(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Tenure => ("tenure", "lease counted from the request's sending, and a token"),
+            Self::KeyFlag => ("key-flag", "Redis key, two timers: zyno LeaderService"),
+            Self::KeyFlagOneTimer => {
+                ("key-flag-one-timer", "Redis key, one timer: svelte-adapter-uws-extensions")
+            }
+            Self::ExpiringRow => ("expiring-row", "row and cleanup job: nest-leader-election"),
+            Self::SessionLock => ("session-lock", "advisory lock: @platformatic/leader"),
+            Self::SessionLockEnded => {
+                ("session-lock-ended", "the same, its session ended by the server when cut off")
+            }
+            Self::HeartbeatRow => ("heartbeat-row", "row with heartbeat and term: drift recipe"),
+            Self::RenewDeadline => ("renew-deadline", "versioned record: client-go"),
+        }
+    }
+
+    /// Runs it on a plan, and measures the run.
+    ///
+    /// # Errors
+    /// If the plan can't be carried out.
+    pub fn run(self, plan: &Plan) -> Result<Measured, EngineError> {
+        let run = match self {
+            Self::Tenure => run_as::<Tenure>,
+            Self::KeyFlag => run_as::<Flag<key_flag::KeyFlag<key_flag::TwoTimers>>>,
+            Self::KeyFlagOneTimer => run_as::<Flag<key_flag::KeyFlag<key_flag::OneTimer>>>,
+            Self::ExpiringRow => run_as::<Flag<expiring_row::ExpiringRow>>,
+            Self::SessionLock => run_as::<Flag<session_lock::SessionLock>>,
+            Self::SessionLockEnded => run_as::<Flag<session_lock::EndedSession>>,
+            Self::HeartbeatRow => run_as::<Flag<heartbeat_row::HeartbeatRow>>,
+            Self::RenewDeadline => run_as::<renew_deadline::RenewDeadline>,
+        };
+        // Others promise none of what the properties state: the run is measured, not judged.
+        let outcome = run(plan, Judging::Only(&[]))?;
+        let settled = plan.settings.ttl_ms * SETTLED_TTLS * 1_000_000;
+        Ok(Measured::of(outcome.trace.entries(), settled))
+    }
+}
+
+impl fmt::Display for Contender {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}

@@ -1,0 +1,84 @@
+//! Tenure and the algorithms in common use, on the same plans.
+//!
+//! Every [`Contender`] runs every [`Trouble`], with the same seeds: the same times, cluster sizes,
+//! latencies and clocks. What is compared is what a user sees: whether two nodes said at once that they
+//! lead, whether a write of an older tenure was accepted after one of a newer, and how long nobody led.
+//!
+//! Not compared: the libraries themselves. They were measured elsewhere; `docs/comparison.md` says how
+//! close their models come.
+
+mod contender;
+mod measured;
+mod summary;
+mod table;
+mod trouble;
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::ScopedJoinHandle;
+
+use serde::{Deserialize, Serialize};
+
+use crate::engines::EngineError;
+pub use contender::Contender;
+pub use measured::{Measured, Takeover};
+pub use summary::{Cell, Spread};
+pub use table::Table;
+pub use trouble::Trouble;
+
+/// What to compare.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Settings {
+    /// How many runs of each contender in each trouble.
+    pub runs: u64,
+    /// The first run's seed; the others follow it.
+    pub seed: u64,
+    /// On how many threads. Changes nothing of what comes out.
+    #[serde(skip)]
+    pub jobs: usize,
+}
+
+/// What came of it: one cell for each contender in each trouble.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Comparison {
+    /// What was compared.
+    pub settings: Settings,
+    /// By trouble, and in each by contender.
+    pub cells: Vec<Cell>,
+}
+
+/// Compares.
+///
+/// # Errors
+/// If a run does not come to its end.
+pub fn run(settings: &Settings) -> Result<Comparison, EngineError> {
+    let pairs: Vec<(Trouble, Contender)> = Trouble::ALL
+        .into_iter()
+        .flat_map(|trouble| Contender::ALL.map(|contender| (trouble, contender)))
+        .collect();
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut done = Vec::new();
+        while let index = next.fetch_add(1, Ordering::Relaxed)
+            && let Some((trouble, contender)) = pairs.get(index)
+        {
+            done.push((index, cell(settings, *trouble, *contender)));
+        }
+        done
+    };
+    let done = std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..settings.jobs.max(1)).map(|_| scope.spawn(work)).collect();
+        workers.into_iter().map(ScopedJoinHandle::join).collect::<Result<Vec<_>, _>>()
+    });
+    let panicked = |_| EngineError::Simulation("a thread panicked".into());
+    // In order, whichever thread was faster.
+    let cells: BTreeMap<usize, _> = done.map_err(panicked)?.into_iter().flatten().collect();
+    let cells = cells.into_values().collect::<Result<_, _>>()?;
+    Ok(Comparison { settings: *settings, cells })
+}
+
+fn cell(settings: &Settings, trouble: Trouble, contender: Contender) -> Result<Cell, EngineError> {
+    let seeds = (0..settings.runs).map(|run| settings.seed.wrapping_add(run));
+    let measured = seeds.map(|seed| contender.run(&trouble.plan(seed)?));
+    Ok(Cell::of(trouble, contender, &measured.collect::<Result<Vec<_>, _>>()?))
+}

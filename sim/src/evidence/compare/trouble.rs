@@ -1,0 +1,204 @@
+//! What goes wrong in the runs that are compared: one thing in each, at the leader or at the store.
+
+use std::fmt;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use tenure_core::ConfigError;
+
+use crate::engines::EngineError;
+use crate::plan::draw::Draw;
+use crate::plan::{
+    Fault, NodePlan, Plan, PlanError, Point, Program, SCHEMA, Settings, StorePlan, Trigger, What,
+    When, Work,
+};
+
+/// With which the libraries were measured: renewed every second, retried every half.
+const TTL_MS: u64 = 3_000;
+/// After so many TTLs tenure's first leader has waited out the quarantine of a store that it has never
+/// seen, and everybody's timers are out of step.
+pub(super) const SETTLED_TTLS: u64 = 2;
+/// How far the clocks' rates are off where they drift.
+const DRIFT_PPM: u64 = 10_000;
+
+/// What goes wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[allow(missing_docs, reason = "explained by `about`")]
+pub enum Trouble {
+    CutOff,
+    CutOffLong,
+    Pause,
+    StoreLoss,
+    LateGrant,
+    StoreClockStep,
+    Crash,
+    PowerLoss,
+    Handover,
+    LateMessages,
+    Drift,
+}
+
+impl Trouble {
+    /// All of them.
+    pub const ALL: [Self; 11] = [
+        Self::CutOff,
+        Self::CutOffLong,
+        Self::Pause,
+        Self::StoreLoss,
+        Self::LateGrant,
+        Self::StoreClockStep,
+        Self::Crash,
+        Self::PowerLoss,
+        Self::Handover,
+        Self::LateMessages,
+        Self::Drift,
+    ];
+
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        self.described().0
+    }
+
+    /// What it is, in a few words.
+    pub const fn about(self) -> &'static str {
+        self.described().1
+    }
+
+    /// Whether it breaks an assumption that tenure's single leadership rests on.
+    pub const fn is_beyond_the_assumptions(self) -> bool {
+        matches!(self, Self::StoreClockStep)
+    }
+
+    const fn described(self) -> (&'static str, &'static str) {
+        match self {
+            Self::CutOff => ("cut-off", "the leader is cut off for 5 TTLs (15 s)"),
+            Self::CutOffLong => ("cut-off-long", "the leader is cut off for 40 s"),
+            Self::Pause => ("pause", "the leader stands still for 1.5 to 15 TTLs"),
+            Self::StoreLoss => ("store-loss", "the store restarts without its data"),
+            Self::LateGrant => ("late-grant", "a grant's reply arrives after 1.5 to 10 TTLs"),
+            Self::StoreClockStep => ("store-clock-step", "the store's clock steps 30 s forward"),
+            Self::Crash => ("crash", "the leader's process is gone"),
+            Self::PowerLoss => ("power-loss", "the leader's machine is gone, unnoticed"),
+            Self::Handover => ("handover", "the leader leaves"),
+            Self::LateMessages => {
+                ("late-messages", "the leader's messages are late, doubled and out of order")
+            }
+            Self::Drift => ("drift", "clocks are off by up to 1 %, and the leader is cut off"),
+        }
+    }
+
+    /// The plan of a run: when it happens, for how long, and to how many nodes are drawn from the seed.
+    ///
+    /// # Errors
+    /// None: the settings are valid.
+    pub fn plan(self, seed: u64) -> Result<Plan, EngineError> {
+        self.plan_of(seed, TTL_MS, Draw::new(seed, "compare nodes", 0).within(2..=5))
+    }
+
+    /// The same for so many nodes and another TTL, with everything that is counted in it.
+    ///
+    /// # Errors
+    /// If the settings that go with the TTL can't hold.
+    pub fn plan_of(self, seed: u64, ttl_ms: u64, nodes: u64) -> Result<Plan, EngineError> {
+        let mut draw = Draw::new(seed, "compare", 0);
+        let mut plan = quiet(seed, ttl_ms, nodes, self == Self::Drift)?;
+        let at_ms = draw.within(SETTLED_TTLS * ttl_ms..=(SETTLED_TTLS + 2) * ttl_ms);
+        plan.faults = out_of_step(&plan);
+        plan.faults.extend(self.faults(&mut draw, at_ms, ttl_ms));
+        let longest = plan.faults.iter().map(|fault| fault.for_ms).max().unwrap_or(0);
+        plan.calm_from_ms = at_ms + longest + 2 * ttl_ms;
+        Ok(plan)
+    }
+
+    fn faults(self, draw: &mut Draw, at_ms: u64, ttl_ms: u64) -> Vec<Fault> {
+        let node = None;
+        let now = When::AtMs(at_ms);
+        let next =
+            |point| When::On(Trigger { point, node: None, of: None, nth: 1, after_ms: at_ms });
+        let fault = |when, for_ms, what| Fault { when, for_ms, what };
+        // Longer than the slowest takes over.
+        let for_good = 20 * ttl_ms;
+        match self {
+            Self::CutOff | Self::Drift => vec![fault(now, 5 * ttl_ms, What::Hold { node })],
+            Self::CutOffLong => vec![fault(now, 40_000, What::Hold { node })],
+            Self::Pause => {
+                // Anywhere, or between a check of leadership and the write.
+                let when = draw.pick(&[now, next(Point::Guard)]);
+                let for_ms = draw.within(ttl_ms * 3 / 2..=15 * ttl_ms);
+                vec![fault(when, for_ms, What::Pause { node })]
+            }
+            Self::StoreLoss => vec![fault(now, 1, What::StoreLoss)],
+            Self::LateGrant => {
+                // The leader makes room, and comes back soon: somebody must be there to take over.
+                let for_ms = draw.within(ttl_ms * 3 / 2..=10 * ttl_ms);
+                let leaves = fault(now, ttl_ms, What::Leave { node });
+                vec![leaves, fault(next(Point::Grant), for_ms, What::Hold { node })]
+            }
+            Self::StoreClockStep => vec![fault(now, 0, What::StoreClockStep { by_ms: 30_000 })],
+            Self::Crash => vec![fault(now, for_good, What::Crash { node, power: false })],
+            Self::PowerLoss => vec![fault(now, for_good, What::Crash { node, power: true })],
+            Self::Handover => vec![fault(now, for_good, What::Leave { node })],
+            Self::LateMessages => {
+                let (permille, most_ms) = (200, 2 * ttl_ms);
+                let late = [
+                    What::Latency { node, most_ms },
+                    What::Duplicate { node, permille, most_ms },
+                    What::Reorder { node, permille, most_ms },
+                ];
+                late.map(|what| fault(now, 10 * ttl_ms, what)).to_vec()
+            }
+        }
+    }
+}
+
+/// All nodes start at once, and would go on asking at once: each stands still for a moment around its
+/// first renewal, so that their timers fire at any distance.
+fn out_of_step(plan: &Plan) -> Vec<Fault> {
+    let interval = plan.settings.renew_interval_ms;
+    let pause = |node| Fault {
+        when: When::AtMs(interval * 9 / 10),
+        for_ms: interval / 10
+            + Draw::new(plan.seed, "compare step", node as u64).within(1..=interval),
+        what: What::Pause { node: Some(node) },
+    };
+    (0..plan.nodes.len()).map(pause).collect()
+}
+
+/// A plan in which nothing goes wrong, of so many nodes, with the default settings of that TTL.
+///
+/// Leaders write every tenth of a second, and end at once when their tenure does: a handover measures the
+/// election, not the work.
+fn quiet(seed: u64, ttl_ms: u64, nodes: u64, drifts: bool) -> Result<Plan, EngineError> {
+    let cant_hold = |why: ConfigError| PlanError::Settings { node: 0, why };
+    let ttl = Duration::from_millis(ttl_ms);
+    let settings = Settings { drain_bound_ms: 0, ..Settings::of_ttl(ttl).map_err(cant_hold)? };
+    let rate = |node| {
+        let off = Draw::new(seed, "compare rate", node).within(0..=2 * DRIFT_PPM).cast_signed();
+        if drifts { off - DRIFT_PPM.cast_signed() } else { 0 }
+    };
+    let node = |node| NodePlan {
+        clock_offset_ms: Draw::new(seed, "compare offset", node).within(1_000..=10_000_000),
+        clock_rate_ppm: rate(node),
+        settings: None,
+    };
+    Ok(Plan {
+        schema: SCHEMA,
+        seed,
+        settings,
+        nodes: (0..nodes).map(node).collect(),
+        store: StorePlan { clock_rate_ppm: rate(u64::MAX), trust_empty_store: false },
+        latency_us: (50, 500),
+        work: Work { every_ms: 100, takes_us: 100, reads_first: false },
+        program: Program::default(),
+        faults: Vec::new(),
+        calm_from_ms: ttl_ms,
+        handover: false,
+    })
+}
+
+impl fmt::Display for Trouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}

@@ -1,0 +1,100 @@
+//! Carries out a control's plans.
+
+use std::panic::resume_unwind;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+
+use super::Control;
+use super::report::{Broken, Report, Tally};
+use crate::engines::{Engine, EngineError};
+use crate::judge::Judging;
+use crate::plan::{Assumption, PlanError};
+
+/// Why a control could not be carried out.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ControlError {
+    /// A plan breaks something else than its control says: what came of it would prove nothing.
+    #[error(
+        "control {control}, seed {seed}: the plan breaks {broken:?}, and should break {beyond:?}"
+    )]
+    Beyond {
+        /// The control's name.
+        control: &'static str,
+        /// The plan's seed.
+        seed: u64,
+        /// What the plan does not keep.
+        broken: Vec<Assumption>,
+        /// What the control says that it does not keep.
+        beyond: &'static [Assumption],
+    },
+    /// A plan is out of its bounds.
+    #[error("control {control}, seed {seed}: {why}")]
+    Plan {
+        /// The control's name.
+        control: &'static str,
+        /// The plan's seed.
+        seed: u64,
+        /// What is wrong with it.
+        #[source]
+        why: PlanError,
+    },
+    /// A run did not come to its end.
+    #[error("control {control}, seed {seed}: {why}")]
+    Engine {
+        /// The control's name.
+        control: &'static str,
+        /// The plan's seed.
+        seed: u64,
+        /// Why.
+        #[source]
+        why: EngineError,
+    },
+}
+
+/// Carries out a control's plans of so many seeds, on so many threads, in the model engine.
+///
+/// The report depends on the control, the first seed and the number of runs alone.
+///
+/// # Errors
+/// If a plan breaks other assumptions than the control says, or can't be carried out to its end. What
+/// could be found out in other runs is not told then.
+pub fn run(control: &Control, seed: u64, runs: u64, jobs: usize) -> Result<Report, ControlError> {
+    let next = AtomicU64::new(0);
+    let work = || {
+        let mut tally = Tally::default();
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            if number >= runs {
+                return Ok(tally);
+            }
+            one(control, seed.wrapping_add(number), &mut tally)?;
+        }
+    };
+    let tally = thread::scope(|scope| {
+        let others: Vec<_> = (1..jobs).map(|_| scope.spawn(work)).collect();
+        let mut tally: Tally = work()?;
+        for other in others {
+            tally.absorb(other.join().unwrap_or_else(|panic| resume_unwind(panic))?);
+        }
+        Ok(tally)
+    })?;
+    Ok(Report::new(control, seed, runs, tally))
+}
+
+fn one(control: &Control, seed: u64, tally: &mut Tally) -> Result<(), ControlError> {
+    let plan = (control.plan)(seed);
+    let Control { name: control, beyond, .. } = *control;
+    plan.check().map_err(|why| ControlError::Plan { control, seed, why })?;
+    let broken = plan.broken();
+    if broken != beyond {
+        return Err(ControlError::Beyond { control, seed, broken, beyond });
+    }
+    let outcome = Engine::Model.run(&plan, Judging::Everything);
+    let outcome = outcome.map_err(|why| ControlError::Engine { control, seed, why })?;
+    for violation in outcome.judge.violations() {
+        let what = violation.what.clone();
+        tally.add(violation.property, Broken { runs: 1, first_seed: seed, what });
+    }
+    Ok(())
+}

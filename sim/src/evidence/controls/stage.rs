@@ -1,0 +1,102 @@
+//! What the plans of all controls have in common: a cluster of some size, some valid settings, and quiet
+//! stretches around what goes wrong, so that nothing else can be to blame.
+
+use crate::plan::draw::Draw;
+use crate::plan::{
+    Fault, NodePlan, Plan, Program, SCHEMA, Settings, StorePlan, Trigger, What, When, Work,
+};
+
+/// By then the first leader has waited out its quarantine and leads, in TTLs.
+const SETTLED: u64 = 5;
+/// What goes wrong begins within that time, in TTLs.
+const SPREAD: u64 = 3;
+/// By then all of it is over, and so is what came of it, in TTLs.
+const QUIET_AGAIN: u64 = 24;
+
+/// A plan in the making.
+pub(super) struct Stage {
+    pub(super) draw: Draw,
+    pub(super) plan: Plan,
+    /// Somebody has led for a while: when things may go wrong, in milliseconds of true time.
+    pub(super) at_ms: u64,
+}
+
+impl Stage {
+    /// A healthy cluster. The control's name keys all chance, so that controls don't share their runs.
+    pub(super) fn new(control: &str, seed: u64) -> Self {
+        let mut draw = Draw::new(seed, control, 0);
+        let settings = settings(&mut draw);
+        let ttl_ms = settings.ttl_ms;
+        let count = draw.within(2..=5);
+        let node = |_| NodePlan {
+            clock_offset_ms: draw.within(1_000..=10_000_000),
+            clock_rate_ppm: within_the_bound(&mut draw, settings),
+            settings: None,
+        };
+        let nodes = (0..count).map(node).collect();
+        let least_us = draw.pick(&[0, 50, 500]);
+        let plan = Plan {
+            schema: SCHEMA,
+            seed,
+            settings,
+            nodes,
+            store: StorePlan {
+                clock_rate_ppm: within_the_bound(&mut draw, settings),
+                trust_empty_store: false,
+            },
+            latency_us: (least_us, least_us + draw.pick(&[0, 200, 2_000])),
+            work: Work {
+                every_ms: draw.pick(&[ttl_ms / 50, ttl_ms / 16]),
+                takes_us: 0,
+                reads_first: false,
+            },
+            program: Program::default(),
+            faults: Vec::new(),
+            calm_from_ms: QUIET_AGAIN * ttl_ms,
+            handover: draw.chance(1, 2),
+        };
+        let at_ms = draw.within(SETTLED * ttl_ms..=(SETTLED + SPREAD) * ttl_ms);
+        Self { draw, plan, at_ms }
+    }
+
+    pub(super) fn ttl_ms(&self) -> u64 {
+        self.plan.settings.ttl_ms
+    }
+
+    /// Some time between so many TTLs and so many, in milliseconds.
+    pub(super) fn ttls(&mut self, least: u64, most: u64) -> u64 {
+        let ttl_ms = self.ttl_ms();
+        self.draw.within(least * ttl_ms..=most * ttl_ms)
+    }
+
+    /// Something goes wrong for some time; for none, if it happens at one moment.
+    pub(super) fn at(&mut self, at_ms: u64, for_ms: u64, what: What) {
+        self.plan.faults.push(Fault { when: When::AtMs(at_ms), for_ms, what });
+    }
+
+    pub(super) fn on(&mut self, trigger: Trigger, for_ms: u64, what: What) {
+        self.plan.faults.push(Fault { when: When::On(trigger), for_ms, what });
+    }
+}
+
+fn settings(draw: &mut Draw) -> Settings {
+    let ttl_ms = draw.pick(&[1_000, 3_000, 5_000, 15_000, 30_000]);
+    Settings {
+        ttl_ms,
+        renew_interval_ms: draw.pick(&[ttl_ms / 3, ttl_ms / 4]),
+        request_timeout_ms: ttl_ms / 20,
+        stop_margin_ms: draw.pick(&[0, ttl_ms / 50, ttl_ms / 10, ttl_ms / 5]),
+        retry_least_ms: ttl_ms / 150,
+        retry_most_ms: ttl_ms / 30,
+        poll_bound_ms: draw.pick(&[ttl_ms, ttl_ms / 2]),
+        drain_bound_ms: draw.pick(&[ttl_ms / 4, ttl_ms]),
+        quarantine_ms: ttl_ms * draw.pick(&[1, 1, 2]),
+        granularity_ns: draw.pick(&[1, 1_000_000]),
+        drift_ppm: draw.pick(&[1_000, 10_000, 30_000, 100_000]),
+    }
+}
+
+fn within_the_bound(draw: &mut Draw, settings: Settings) -> i64 {
+    let bound = u64::from(settings.drift_ppm);
+    draw.within(0..=2 * bound).cast_signed() - bound.cast_signed()
+}

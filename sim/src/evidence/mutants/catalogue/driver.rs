@@ -1,0 +1,215 @@
+//! The driver and the handles.
+
+use super::super::{Edit, Mutant, Shows};
+
+const ELECTION: &str = "tenure/src/driver/election.rs";
+const CALLS: &str = "tenure/src/driver/calls.rs";
+const DRIVER: &str = "tenure/src/driver/mod.rs";
+const SHARED: &str = "tenure/src/candidate/shared.rs";
+const TENURE: &str = "tenure/src/tenure.rs";
+const CANDIDATE: &str = "tenure/src/candidate/mod.rs";
+
+pub(super) static MUTANTS: &[Mutant] = &[
+    Mutant {
+        name: "leadership-without-clock",
+        about: "whether a candidate leads is a flag that no clock ends",
+        edits: &[Edit {
+            file: CANDIDATE,
+            from: "shared.leads_until.holds(|| shared.runtime.now())",
+            to: "shared.leads_until.holds(|| crate::Instant::from_nanos(2))",
+        }],
+        shows: Shows::Turmoil("pause,partition"),
+        caught_by: &["fail-closed", "single-leader"],
+    },
+    Mutant {
+        name: "release-before-work-ends",
+        about: "the driver hands the lease back before the work has ended",
+        edits: &[Edit { file: ELECTION, from: "work.wait().await;", to: "drop(work);" }],
+        shows: Shows::Turmoil("resign"),
+        caught_by: &["no-release-under-work"],
+    },
+    Mutant {
+        name: "replies-matched-by-number",
+        about: "the driver hands a reply to any election that awaits one of that number",
+        edits: &[
+            Edit {
+                file: CALLS,
+                from: "    pub(super) fn is_empty(&self) -> bool {",
+                to: "    pub(super) fn awaits(&self, id: RequestId) -> bool {\n        \
+                     self.0.iter().any(|call| call.id == id)\n    }\n\n    \
+                     pub(super) fn is_empty(&self) -> bool {",
+            },
+            Edit {
+                file: ELECTION,
+                from: "    pub(super) fn request_timeout(&self)",
+                to: "    pub(super) fn awaits(&self, id: tenure_core::RequestId) -> bool {\n        \
+                     self.calls.awaits(id)\n    }\n\n    pub(super) fn request_timeout(&self)",
+            },
+            Edit {
+                file: DRIVER,
+                from: "let Some(election) = self.elections.get_mut(&called.election) else { return };\n        \
+                       let result",
+                to: "let matching = |(_, one): &(_, &mut Election)| one.awaits(called.id);\n        \
+                     let Some((&of, election)) = self.elections.iter_mut().find(matching) else { return };\n        \
+                     let result",
+            },
+            Edit {
+                file: DRIVER,
+                from: "self.step(called.election, Input::Reply",
+                to: "self.step(of, Input::Reply",
+            },
+        ],
+        shows: Shows::Turmoil("resign"),
+        caught_by: &["single-leader"],
+    },
+    Mutant {
+        name: "released-under-callbacks",
+        about: "the driver hands the lease back while callbacks about the end still run",
+        edits: &[Edit {
+            file: ELECTION,
+            from: "let belongs = tenure.work().token();",
+            to: "let belongs = ();",
+        }],
+        shows: Shows::Turmoil("resign"),
+        caught_by: &["no-release-under-work"],
+    },
+    Mutant {
+        name: "callbacks-not-counted-as-work",
+        about: "callbacks that run when elected go on after the tenure, and the lease is handed back under them",
+        edits: &[Edit {
+            file: ELECTION,
+            from: "let _ = tenure.run(callback).await;",
+            to: "drop(tenure);\n                callback.await;",
+        }],
+        shows: Shows::Turmoil("resign,partition"),
+        caught_by: &["no-release-under-work", "drains-within-bounds"],
+    },
+    Mutant {
+        name: "callbacks-without-bound",
+        about: "a resignation waits for callbacks beyond the drain bound",
+        edits: &[Edit {
+            file: ELECTION,
+            from: "() = late => tracing::warn!",
+            to: "() = async { late.await; std::future::pending().await } => tracing::warn!",
+        }],
+        shows: Shows::Turmoil("resign"),
+        caught_by: &["resigned-within"],
+    },
+    Mutant {
+        name: "lead-ended-by-the-driver-alone",
+        about: "a candidate that resigns leads on until its driver gets a turn",
+        edits: &[Edit { file: SHARED, from: "self.close();\n        let bound", to: "let bound" }],
+        shows: Shows::Turmoil("starve,resign,leave"),
+        caught_by: &["resigned-at-once"],
+    },
+    Mutant {
+        name: "resignation-bounded-by-the-driver-alone",
+        about: "the caller of a resignation waits until the driver gets a turn",
+        edits: &[Edit {
+            file: SHARED,
+            from: "() = self.runtime.sleep_until(bound) => {",
+            to: "() = async { let _ = bound; std::future::pending().await } => {",
+        }],
+        shows: Shows::Turmoil("starve,resign"),
+        caught_by: &["resigned-within"],
+    },
+    Mutant {
+        name: "resignation-never-confirmed",
+        about: "the caller of a resignation is not answered although the candidate has withdrawn",
+        edits: &[Edit {
+            file: ELECTION,
+            from: "let _ = done.send(());",
+            to: "std::mem::forget(done);",
+        }],
+        shows: Shows::Turmoil("resign"),
+        caught_by: &["resigned-within"],
+    },
+    Mutant {
+        name: "looks-bounded-by-the-driver-alone",
+        about: "the caller of a look waits until the driver gets a turn",
+        edits: &[Edit {
+            file: SHARED,
+            from: "() = self.runtime.sleep_until(self.runtime.now() + within) => {",
+            to: "() = std::future::pending() => {",
+        }],
+        shows: Shows::Turmoil("starve"),
+        caught_by: &["looks-within"],
+    },
+    Mutant {
+        name: "end-told-by-the-driver-alone",
+        about: "work is told of its tenure's end by the driver, and not by its own clock",
+        edits: &[Edit {
+            file: TENURE,
+            from: "() = self.0.runtime.sleep_until(self.0.until.get()) => {}",
+            to: "() = std::future::pending() => {}",
+        }],
+        shows: Shows::Turmoil("starve"),
+        caught_by: &["told-of-the-end"],
+    },
+    Mutant {
+        name: "end-not-told",
+        about: "work is not told that its tenure is over, and dropped once its time to end tidily is",
+        edits: &[Edit {
+            file: TENURE,
+            from: "self.drain_moved(drain_until);\n        self.0.cancelled.cancel();",
+            to: "self.drain_moved(drain_until);",
+        }],
+        shows: Shows::Turmoil("resign"),
+        caught_by: &["told-of-the-end"],
+    },
+    Mutant {
+        name: "work-polled-late",
+        about: "work is polled once more when its time to end tidily is over",
+        edits: &[Edit {
+            file: TENURE,
+            from: "if self.0.drain_until.holds(|| self.0.runtime.now()) {",
+            to: "if self.0.drain_until.holds(|| self.0.runtime.now()) || true {",
+        }],
+        shows: Shows::Turmoil("pause,starve,partition"),
+        caught_by: &["drains-within-bounds"],
+    },
+    Mutant {
+        name: "due-before-what-has-happened",
+        about: "what is due in one election comes before its own stop, once another one's was heard of",
+        edits: &[Edit { file: DRIVER, from: "            self.catch_up();\n", to: "" }],
+        shows: Shows::Turmoil("starve,leave"),
+        caught_by: &["stays-out"],
+    },
+    Mutant {
+        name: "looks-by-the-caller",
+        about: "a look calls the store in its caller's task: dropping it costs all elections the connection",
+        edits: &[Edit {
+            file: SHARED,
+            from: "let ask = Box::new(Ask {",
+            to: "if true {\n            return crate::store::Store::call(&self.store, &self.key, request).await;\n        \
+                 }\n        let ask = Box::new(Ask {",
+        }],
+        shows: Shows::Turmoil("resign"),
+        caught_by: &["answered-when-healthy"],
+    },
+    Mutant {
+        name: "hints-dropped",
+        about: "the driver does not hand hints to the state machine",
+        edits: &[Edit { file: DRIVER, from: "self.step(id, Input::Hint);", to: "let _ = id;" }],
+        shows: Shows::Turmoil("resign"),
+        caught_by: &["handover-within"],
+    },
+    Mutant {
+        name: "work-never-dropped",
+        about: "work that does not end in its time to drain goes on",
+        edits: &[
+            Edit {
+                file: TENURE,
+                from: "() = self.drain_over() => None,",
+                to: "() = std::future::pending() => { self.drain_over().await; None }",
+            },
+            Edit {
+                file: TENURE,
+                from: "if self.0.drain_until.holds(|| self.0.runtime.now()) {",
+                to: "if self.0.drain_until.holds(|| self.0.runtime.now()) || true {",
+            },
+        ],
+        shows: Shows::Turmoil("resign,partition,pause"),
+        caught_by: &["drains-within-bounds"],
+    },
+];

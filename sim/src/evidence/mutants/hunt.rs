@@ -1,0 +1,179 @@
+//! The hunt within a mutated simulator: which properties fail, and in which seeds first; and what such a
+//! simulator never meets.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, Write};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::Instant;
+
+use serde::{Deserialize, Serialize};
+
+use crate::engines::Engine;
+use crate::judge::Judging;
+use crate::judge::sometimes;
+use crate::plan::{FaultKind, Scope, swarm};
+use crate::search::campaign::{Failure, attempt};
+
+/// So many seeds of the model engine meet every condition, if all kinds of faults are drawn: of a million,
+/// none needed more than 318.
+const MEET_ALL: u64 = 10_000;
+
+/// What to run, and until when.
+#[derive(Clone, Debug)]
+pub struct Hunt {
+    /// What carries the plans out.
+    pub engine: Engine,
+    /// The kinds of faults that may be drawn.
+    pub faults: Vec<FaultKind>,
+    /// How many seeds, from 1 on.
+    pub runs: u64,
+    /// On how many threads.
+    pub jobs: usize,
+    /// The properties that have to fail before it ends early; if empty, any one will do.
+    pub until: Vec<String>,
+}
+
+/// What failed in a run.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Seen {
+    /// A property.
+    Property(String),
+    /// A sometimes-condition that was never met: a campaign of so many seeds is inconclusive.
+    Unmet(String),
+    /// The run itself, in a way that no fault explains: mostly an assertion.
+    Broke,
+}
+
+/// A failure, and when it was first seen.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Sighting {
+    /// What failed.
+    pub seen: Seen,
+    /// In which run.
+    pub seed: u64,
+    /// What was wrong.
+    pub what: String,
+    /// How long the hunt had taken by then.
+    #[serde(rename = "wall_s")]
+    pub wall: f64,
+}
+
+impl Hunt {
+    /// Runs seeds in order until all that is hunted has been seen, and tells of each sighting at once:
+    /// a mutant may hang, and what was seen before counts. Gives how many runs there were.
+    ///
+    /// A later sighting of the same is told only if its seed is lower. All seeds below the last one
+    /// that counts are run, so that the lowest ones do not depend on the number of threads.
+    ///
+    /// # Errors
+    /// If a sighting can't be written.
+    pub fn run(&self, out: impl Write + Send) -> io::Result<u64> {
+        let log =
+            Mutex::new(Log { out, first: BTreeMap::new(), met: BTreeSet::new(), result: Ok(()) });
+        let (next, over, began) = (AtomicU64::new(1), AtomicBool::new(false), Instant::now());
+        let work = || {
+            let mut met = BTreeSet::new();
+            while !over.load(Ordering::Relaxed) {
+                let seed = next.fetch_add(1, Ordering::Relaxed);
+                if seed > self.runs {
+                    break;
+                }
+                let failures = self.one(seed, &mut met);
+                if failures.is_empty() {
+                    continue;
+                }
+                let mut log = log.lock().unwrap_or_else(PoisonError::into_inner);
+                let wall = began.elapsed();
+                for (seen, what) in failures {
+                    log.tell(Sighting { seen, seed, what, wall: wall.as_secs_f64() });
+                }
+                over.fetch_or(log.result.is_err() || self.is_over(&log.first), Ordering::Relaxed);
+            }
+            log.lock().unwrap_or_else(PoisonError::into_inner).met.append(&mut met);
+        };
+        thread::scope(|scope| {
+            for _ in 1..self.jobs {
+                scope.spawn(work);
+            }
+            work();
+        });
+        let mut log = log.into_inner().unwrap_or_else(PoisonError::into_inner);
+        if !over.into_inner() && self.meets_all() {
+            let wall = began.elapsed().as_secs_f64();
+            let unmet = sometimes::names(Scope::Model).filter(|name| !log.met.contains(name));
+            for name in unmet.collect::<Vec<_>>() {
+                let what = format!("not once in {} seeds", self.runs);
+                log.tell(Sighting {
+                    seen: Seen::Unmet(name.to_owned()),
+                    seed: self.runs,
+                    what,
+                    wall,
+                });
+            }
+        }
+        log.result.map(|()| next.into_inner().min(self.runs + 1) - 1)
+    }
+
+    /// Whether a simulator that is as it should be meets every condition.
+    fn meets_all(&self) -> bool {
+        let all = Scope::Model.kinds().iter().all(|kind| self.faults.contains(kind));
+        self.engine == Engine::Model && all && self.runs >= MEET_ALL
+    }
+
+    fn one(&self, seed: u64, met: &mut BTreeSet<&'static str>) -> Vec<(Seen, String)> {
+        let plan = swarm(seed, &self.faults, self.engine.scope());
+        match attempt(self.engine, &plan, Judging::Each) {
+            Ok(outcome) => {
+                let counts = outcome.sometimes.counts().into_iter();
+                met.extend(counts.filter(|(_, times)| *times > 0).map(|(name, _)| name));
+                let violations = outcome.judge.violations().iter();
+                let named = |name: &str| Seen::Property(name.to_owned());
+                violations.map(|one| (named(one.property), one.what.clone())).collect()
+            }
+            Err(Failure::Refused { what } | Failure::Broke { what }) => vec![(Seen::Broke, what)],
+            Err(failure) => vec![(Seen::Broke, format!("{failure:?}"))],
+        }
+    }
+
+    fn is_over(&self, first: &BTreeMap<Seen, u64>) -> bool {
+        let seen: BTreeSet<&str> = first.keys().filter_map(Seen::guard).collect();
+        if self.until.is_empty() {
+            !first.is_empty()
+        } else {
+            self.until.iter().all(|name| seen.contains(name.as_str()))
+        }
+    }
+}
+
+impl Seen {
+    /// The property or the condition, if it is one.
+    pub fn guard(&self) -> Option<&str> {
+        match self {
+            Self::Property(name) | Self::Unmet(name) => Some(name),
+            Self::Broke => None,
+        }
+    }
+}
+
+struct Log<W> {
+    out: W,
+    first: BTreeMap<Seen, u64>,
+    met: BTreeSet<&'static str>,
+    result: io::Result<()>,
+}
+
+impl<W: Write> Log<W> {
+    fn tell(&mut self, sighting: Sighting) {
+        let first = self.first.get(&sighting.seen);
+        if first.is_some_and(|first| *first < sighting.seed) || self.result.is_err() {
+            return;
+        }
+        let told = serde_json::to_writer(&mut self.out, &sighting).map_err(io::Error::from);
+        self.result = told.and_then(|()| writeln!(self.out)).and_then(|()| self.out.flush());
+        self.first.insert(sighting.seen, sighting.seed);
+    }
+}

@@ -1,0 +1,211 @@
+//! Mutants: one wrong edit of the sources each, which the properties must catch.
+//!
+//! A campaign that finds nothing proves little if it could find nothing. A mutant is a bug that somebody
+//! made before, in some library or in a draft of this one, or could make: exact snippets of the sources
+//! and what stands in their place. The sources are copied, the snippets replaced, the simulator built
+//! from the copy, and seeds are run until every property that guards against the bug has failed.
+//!
+//! Guaranteed: a snippet that does not stand in its file exactly once is an error, and so is a mutant
+//! that can't be built; the sources themselves are only read.
+//!
+//! Not guaranteed: that the properties see every wrong edit. They see those of the list, and
+//! [`Diff`] plants others.
+
+mod catalogue;
+mod diff;
+mod hunt;
+mod sources;
+mod trial;
+mod workshop;
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::judge::{properties, sometimes};
+use crate::plan::Scope;
+
+pub use catalogue::ALL;
+pub use diff::{Diff, DiffError};
+pub use hunt::{Hunt, Seen, Sighting};
+pub use sources::{NoSources, Sources};
+pub use trial::{Caught, Row, Trial, TrialError, Trials};
+pub use workshop::{Mutated, Workshop, WorkshopError};
+
+/// A wrong edit of the sources.
+#[derive(Clone, Copy, Debug)]
+pub struct Mutant {
+    /// Its name on the command line and in reports.
+    pub name: &'static str,
+    /// What is wrong, in one line.
+    pub about: &'static str,
+    /// What is replaced.
+    pub edits: &'static [Edit],
+    /// Where it must be caught.
+    pub shows: Shows,
+    /// The [guards] that must see it, in each engine in which it shows.
+    pub caught_by: &'static [&'static str],
+}
+
+/// A snippet that stands in its file exactly once, and what takes its place.
+#[derive(Clone, Copy, Debug)]
+pub struct Edit {
+    /// The file, from the root of the workspace.
+    pub file: &'static str,
+    /// The snippet.
+    pub from: &'static str,
+    /// What takes its place.
+    pub to: &'static str,
+}
+
+/// Where a mutant must be caught.
+///
+/// The model engine runs the state machine and the store contract alone, and fast: it has to find bugs
+/// among all kinds of faults. Turmoil runs all that is shipped, but its store is Redis and not the
+/// contract; and it is slow, so it is told which kinds of faults to try, separated by commas.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "said above")]
+pub enum Shows {
+    Model,
+    Turmoil(&'static str),
+    Both(&'static str),
+}
+
+/// An engine of a mutated simulator. This very build need not have it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[allow(missing_docs, reason = "named after the engines")]
+pub enum Arena {
+    Model,
+    Turmoil,
+}
+
+/// How many seeds a mutant may need in the model engine.
+pub const MODEL_SEEDS: u64 = 20_000;
+/// How many seeds a mutant may need in turmoil.
+pub const TURMOIL_SEEDS: u64 = 400;
+
+impl Arena {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Model, Self::Turmoil];
+
+    /// The engine's name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Model => "model",
+            Self::Turmoil => "turmoil",
+        }
+    }
+
+    /// How many seeds a mutant may need there.
+    pub const fn seeds(self) -> u64 {
+        match self {
+            Self::Model => MODEL_SEEDS,
+            Self::Turmoil => TURMOIL_SEEDS,
+        }
+    }
+}
+
+impl Shows {
+    /// The kinds of faults to try in that engine; `None` if it need not show there. An empty text stands
+    /// for all kinds.
+    pub const fn faults_in(self, arena: Arena) -> Option<&'static str> {
+        match (self, arena) {
+            (Self::Model | Self::Both(_), Arena::Model) => Some(""),
+            (Self::Turmoil(faults) | Self::Both(faults), Arena::Turmoil) => Some(faults),
+            (Self::Model, Arena::Turmoil) | (Self::Turmoil(_), Arena::Model) => None,
+        }
+    }
+
+    /// The engines.
+    pub fn arenas(self) -> impl Iterator<Item = Arena> {
+        Arena::ALL.into_iter().filter(move |arena| self.faults_in(*arena).is_some())
+    }
+}
+
+impl fmt::Display for Arena {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl fmt::Display for Mutant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+/// No mutant has that name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown mutant {name:?}; `tenure-sim mutants --list` names all")]
+pub struct UnknownMutant {
+    /// What was asked for.
+    pub name: String,
+}
+
+impl FromStr for Mutant {
+    type Err = UnknownMutant;
+
+    fn from_str(name: &str) -> Result<Self, UnknownMutant> {
+        let found = ALL.iter().flat_map(|part| *part).find(|mutant| mutant.name == name);
+        found.copied().ok_or_else(|| UnknownMutant { name: name.to_owned() })
+    }
+}
+
+/// What can see that something is wrong: properties, which fail, and sometimes-conditions of the model
+/// engine, which are then never met.
+pub fn guards() -> impl Iterator<Item = &'static str> {
+    properties::names().chain(sometimes::names(Scope::Model))
+}
+
+/// All of them.
+pub fn all() -> impl Iterator<Item = Mutant> {
+    ALL.iter().flat_map(|part| part.iter().copied())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::evidence::controls;
+    use crate::plan::Assumption;
+
+    #[test]
+    fn names_are_unique_and_in_kebab_case() {
+        let names: Vec<_> = all().map(|mutant| mutant.name).collect();
+        assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len());
+        assert!(names.concat().chars().all(|letter| letter == '-' || letter.is_ascii_lowercase()));
+    }
+
+    #[test]
+    fn every_snippet_stands_in_its_file_once() {
+        let sources = Sources::around(env!("CARGO_MANIFEST_DIR").as_ref()).unwrap();
+        for mutant in all() {
+            sources.check(&mutant).unwrap();
+        }
+    }
+
+    #[test]
+    fn together_they_make_every_property_fail() {
+        let caught: BTreeSet<_> = all().flat_map(|mutant| mutant.caught_by).copied().collect();
+        let known: BTreeSet<_> = properties::names().collect();
+        // What only a workload can break, no mutant of the shipped code can: a control's workload shows it.
+        let workloads = controls::ALL.into_iter();
+        let workloads = workloads.filter(|one| one.beyond.contains(&Assumption::TakeOverFirst));
+        let shown: BTreeSet<_> = workloads.flat_map(|one| one.must_break).copied().collect();
+        let missing: Vec<_> =
+            known.difference(&caught).filter(|one| !shown.contains(*one)).collect();
+        assert_eq!(missing, [&""; 0], "no mutant shows that these can fail");
+        let guards: BTreeSet<_> = guards().collect();
+        let unknown: Vec<_> = caught.difference(&guards).collect();
+        assert_eq!(unknown, [&""; 0], "neither properties nor conditions");
+    }
+
+    #[test]
+    fn each_is_caught_by_something() {
+        let uncaught = all().filter(|mutant| mutant.caught_by.is_empty());
+        assert_eq!(uncaught.map(|mutant| mutant.name).collect::<Vec<_>>(), [""; 0]);
+    }
+}

@@ -1,0 +1,140 @@
+//! The safety margin of a run: the least true time between one tenure's last permitted write and the
+//! next tenure's first.
+//!
+//! A write is permitted while `is_leader()` of its node is true. How near the next tenure may come depends
+//! on how the first one ended. A lease that lapsed kept everybody else out for a stop margin and more after
+//! the last permitted write; one that was handed back is free as soon as its work has ended, so nothing
+//! but messages lies between. The two are kept apart.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::judge::properties::recent::Recent;
+use crate::plan::clock::True;
+use crate::trace::{Answer, Asked, Event, Who};
+
+/// How a tenure gave way to the next one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ending {
+    /// Its lease ended by time, or was lost with the store's data.
+    Lapsed,
+    /// It was handed back.
+    HandedBack,
+}
+
+/// Watches writes.
+#[derive(Clone, Debug, Default)]
+pub struct Margin {
+    leads: Recent<Who, u64>,
+    /// The last tenure that was handed back.
+    handed_back: Option<u64>,
+    last: Option<(u64, True)>,
+    lapsed: Option<Duration>,
+    after_handover: Option<Duration>,
+}
+
+impl Margin {
+    /// Looks at what happened next.
+    pub fn observe(&mut self, at: True, event: &Event) {
+        match event {
+            Event::Leads { who, token } => {
+                self.leads.insert(*who, *token);
+            }
+            Event::LeadsNoMore { who } | Event::Crashed { who } => {
+                self.leads.remove(*who);
+            }
+            Event::Store(step) => {
+                if let (Asked::Release { token }, Answer::Released) = (step.request, step.answer) {
+                    self.handed_back = Some(token);
+                }
+            }
+            Event::Wrote { who, token, .. } if self.leads.get(*who) == Some(token) => {
+                self.wrote(at, *token);
+            }
+            _ => {}
+        }
+    }
+
+    fn wrote(&mut self, at: True, token: u64) {
+        if let Some((before, then)) = self.last
+            && before != token
+        {
+            let gap = Duration::from_nanos(at.saturating_sub(then));
+            let least = match self.handed_back {
+                Some(released) if released == before => &mut self.after_handover,
+                _ => &mut self.lapsed,
+            };
+            *least = Some(least.map_or(gap, |least| least.min(gap)));
+        }
+        self.last = Some((token, at));
+    }
+
+    /// The least one so far; `None` if no tenure followed another.
+    pub fn least(&self) -> Option<Duration> {
+        self.lapsed.into_iter().chain(self.after_handover).min()
+    }
+
+    /// The least one so far after tenures that ended in that way.
+    pub fn least_after(&self, ending: Ending) -> Option<Duration> {
+        match ending {
+            Ending::Lapsed => self.lapsed,
+            Ending::HandedBack => self.after_handover,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::judge::properties::history::{kept, release};
+
+    const A: Who = Who { node: 0, life: 0 };
+    const B: Who = Who { node: 1, life: 0 };
+
+    fn wrote(who: Who, token: u64) -> Event {
+        Event::Wrote { who, token, checked: 0, takes_over: false, accepted_by_fenced: true }
+    }
+
+    fn watched(events: impl IntoIterator<Item = (True, Event)>) -> Margin {
+        let mut margin = Margin::default();
+        for (at, event) in events {
+            margin.observe(at, &event);
+        }
+        margin
+    }
+
+    #[test]
+    fn stale_writes_do_not_count() {
+        let margin = watched([
+            (1, Event::Leads { who: A, token: 1 }),
+            (5, wrote(A, 1)),
+            (6, Event::LeadsNoMore { who: A }),
+            (9, wrote(A, 1)),
+            (10, Event::Leads { who: B, token: 2 }),
+            (12, wrote(B, 2)),
+        ]);
+        assert_eq!(margin.least(), Some(Duration::from_nanos(7)));
+        assert_eq!(margin.least_after(Ending::Lapsed), Some(Duration::from_nanos(7)));
+        assert_eq!(margin.least_after(Ending::HandedBack), None);
+    }
+
+    #[test]
+    fn what_was_handed_back_counts_by_itself() {
+        let margin = watched([
+            (1, Event::Leads { who: A, token: 1 }),
+            (5, wrote(A, 1)),
+            (6, Event::LeadsNoMore { who: A }),
+            (7, release(kept(1, 1, 100))),
+            (8, Event::Leads { who: B, token: 2 }),
+            (8, wrote(B, 2)),
+            (9, Event::LeadsNoMore { who: B }),
+            (50, Event::Leads { who: A, token: 3 }),
+            (60, wrote(A, 3)),
+        ]);
+        assert_eq!(margin.least_after(Ending::HandedBack), Some(Duration::from_nanos(3)));
+        assert_eq!(margin.least_after(Ending::Lapsed), Some(Duration::from_nanos(52)));
+        assert_eq!(margin.least(), Some(Duration::from_nanos(3)));
+    }
+}

@@ -1,0 +1,188 @@
+//! **Theorem (sections 5 and 6).** Work that drains after its tenure has ended is over, or will not be polled
+//! on, before anybody else can lead: its time ends no later than the lease that covers it, and no lead
+//! begins before.
+//!
+//! Judged by the time that a candidate gives its work, in true time, and not by when that work ends: a
+//! process that stands still does not drop it, and does not poll it either. A time that was over when it
+//! was told of permits nothing. What becomes of a lease whose store lost its data is covered by a
+//! quarantine, as claims are: so the next lead counts, and not the next grant.
+//!
+//! Rests on all that `single-leader` rests on, and on the store's wall clock, since leases are told apart by
+//! their tokens.
+
+use super::recent::Recent;
+use super::{Property, time};
+use crate::plan::Assumption;
+use crate::plan::clock::True;
+use crate::trace::{Event, Who};
+
+/// Old work first, then a new leader.
+#[derive(Debug, Default)]
+pub(super) struct DrainedBeforeTheNext {
+    /// The furthest end of the lease of each token.
+    lease_ends: Recent<u64, True>,
+    under_way: Vec<(Who, u64)>,
+    /// Until when the work of a tenure that has ended may go on.
+    drain_ends: Recent<(Who, u64), True>,
+    /// How often somebody began to lead while older work was under way: that a time to drain ends with its lease is
+    /// seen every time, and is the smaller part.
+    compared: u64,
+}
+
+impl DrainedBeforeTheNext {
+    fn drains(&mut self, at: True, of: (Who, u64), until: True) -> Result<(), String> {
+        self.drain_ends.insert(of, until);
+        let (who, token) = of;
+        let lease_ends = self.lease_ends.get(token).copied().unwrap_or(0);
+        if until <= at || until <= lease_ends {
+            return Ok(());
+        }
+        Err(format!(
+            "{who:?} lets work drain under token {token} until {:?}, and its lease ends at {:?}",
+            time(until),
+            time(lease_ends)
+        ))
+    }
+
+    fn leads(&mut self, at: True, leader: (Who, u64)) -> Result<(), String> {
+        let others = self.under_way.iter().filter(|work| **work != leader);
+        for &(who, token) in others {
+            let Some(&until) = self.drain_ends.get((who, token)) else { continue };
+            self.compared += 1;
+            if at < until {
+                let until = time(until);
+                return Err(format!(
+                    "{:?} leads, and work of {who:?} under token {token} drains until {until:?}",
+                    leader.0
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Property for DrainedBeforeTheNext {
+    fn name(&self) -> &'static str {
+        "drained-before-the-next"
+    }
+
+    fn compared(&self) -> u64 {
+        self.compared
+    }
+
+    fn assumes(&self) -> &'static [Assumption] {
+        &[
+            Assumption::CandidateClocks,
+            Assumption::StoreClock,
+            Assumption::Waits,
+            Assumption::LossIsFinal,
+            Assumption::WallClock,
+        ]
+    }
+
+    fn observe(&mut self, at: True, event: &Event) -> Result<(), String> {
+        match *event {
+            Event::Store(ref step) => {
+                if let Some(kept) = step.after.filter(|kept| !kept.released) {
+                    let ends = self.lease_ends.of(kept.token);
+                    *ends = kept.lease_ends.max(*ends);
+                }
+            }
+            Event::WorkBegan { who, token } => self.under_way.push((who, token)),
+            Event::WorkEnded { who, token, .. } => {
+                if let Some(place) = self.under_way.iter().position(|work| *work == (who, token)) {
+                    self.under_way.swap_remove(place);
+                }
+            }
+            Event::Crashed { who } => self.under_way.retain(|(worker, _)| *worker != who),
+            Event::SteppedDown { who, token, drain_ends, .. }
+            | Event::DrainMoved { who, token, drain_ends } => {
+                return self.drains(at, (who, token), drain_ends);
+            }
+            Event::Leads { who, token } => return self.leads(at, (who, token)),
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::history::{
+        Seen, at, compares, crashed, drain_moved, drains, fails, grant, holds, kept, leads, n,
+        renew, work_began, work_dropped, work_ended,
+    };
+    use super::*;
+    use crate::trace::Reason;
+
+    fn judge() -> DrainedBeforeTheNext {
+        DrainedBeforeTheNext::default()
+    }
+
+    /// Node 0 works under token 7, whose lease ends at 100; then so.
+    fn works(then: &[Seen]) -> Vec<Seen> {
+        let began = [at(0, grant(None, kept(1, 7, 100))), at(5, work_began(n(0), 7))];
+        [&began[..], then].concat()
+    }
+
+    fn resigned(ends: True) -> Seen {
+        at(50, drains(n(0), 7, Reason::Resigned, ends))
+    }
+
+    #[test]
+    fn work_may_drain_to_the_very_end_of_its_lease() {
+        holds(judge(), &works(&[resigned(100), at(100, leads(n(1), 8))]));
+        let what = fails(judge(), &works(&[resigned(101)]));
+        assert_eq!(
+            what,
+            "n0 lets work drain under token 7 until 101ns, and its lease ends at 100ns"
+        );
+    }
+
+    #[test]
+    fn a_renewal_covers_what_drains_longer() {
+        let renewed = at(60, renew(kept(1, 7, 100), 150));
+        let moved = at(61, drain_moved(n(0), 7, 140));
+        holds(judge(), &works(&[resigned(100), renewed, moved.clone()]));
+        fails(judge(), &works(&[resigned(100), moved]));
+    }
+
+    #[test]
+    fn a_time_that_was_over_when_it_was_told_permits_nothing() {
+        holds(judge(), &works(&[at(120, drains(n(0), 7, Reason::Superseded, 120))]));
+        fails(judge(), &works(&[at(120, drains(n(0), 7, Reason::Superseded, 121))]));
+    }
+
+    #[test]
+    fn a_lead_while_work_of_another_drains() {
+        let lead = |when| at(when, leads(n(1), 8));
+        let what = fails(judge(), &works(&[resigned(90), lead(89)]));
+        assert_eq!(what, "n1 leads, and work of n0 under token 7 drains until 90ns");
+        for over in [work_ended(n(0), 7), work_dropped(n(0), 7), crashed(n(0))] {
+            holds(judge(), &works(&[resigned(90), at(70, over), lead(71)]));
+        }
+        for other in [work_ended(n(0), 6), work_ended(n(1), 7), crashed(n(1))] {
+            fails(judge(), &works(&[resigned(90), at(70, other), lead(71)]));
+        }
+    }
+
+    #[test]
+    fn work_that_was_never_told_to_drain_is_no_matter_of_this_property() {
+        holds(judge(), &works(&[at(10, leads(n(0), 7)), at(20, leads(n(1), 8))]));
+    }
+
+    #[test]
+    fn only_a_lead_beside_old_work_compares() {
+        let lead = at(90, leads(n(1), 8));
+        let compared = |then: &[Seen]| compares(judge(), &works(then));
+        assert_eq!(compared(&[resigned(90), lead.clone()]), 1);
+        assert_eq!(compared(&[resigned(90), at(80, work_ended(n(0), 7)), lead.clone()]), 0);
+        assert_eq!(compared(&[lead]), 0);
+    }
+
+    #[test]
+    fn a_time_that_was_cut_short() {
+        let moved = at(60, drain_moved(n(0), 7, 60));
+        holds(judge(), &works(&[resigned(90), moved, at(61, leads(n(1), 8))]));
+    }
+}

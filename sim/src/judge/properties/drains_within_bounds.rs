@@ -1,0 +1,275 @@
+//! **Theorem (section 6).** Work of a tenure that has ended is polled on for as long as it is let, and no
+//! longer; and it is let for
+//!
+//! - the drain bound at the most, if its leader resigned;
+//! - the stop margin beyond its claim at the most, if the claim ran out, or a renewal failed;
+//! - not at all, if the store said that the tenure is over, also if it says so while work drains.
+//!
+//! Durations are the candidate's: by a slow clock they take up to `1 / (1 - rho)` of it. Work that ends by
+//! itself was polled at that moment, work that is dropped was not: so a process that stands still, and drops
+//! its work when it goes on, does nothing wrong.
+//!
+//! Rests on clocks of candidates that were not put back, and on a process that lives once. How far a claim
+//! reached is not known if it was over when it was told of; and a time to drain that was over then permits
+//! nothing.
+
+use super::recent::Recent;
+use super::{Property, Terms, on_fastest_clock, time};
+use crate::plan::Assumption;
+use crate::plan::clock::True;
+use crate::trace::{Answer, Asked, Event, Reason, Who};
+
+/// Both ends of a time that a candidate counts are told in true time, each rounded to a nanosecond. (Model seed
+/// 107252: what had drifted by the bound was a nanosecond too long.)
+const ROUNDED: u64 = 1;
+
+/// No more time than was promised.
+#[derive(Debug)]
+pub(super) struct DrainsWithinBounds {
+    terms: Terms,
+    tenures: Recent<(Who, u64), Tenure>,
+    /// Each candidate's last request.
+    asked: Recent<Who, Request>,
+    compared: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Request {
+    id: u64,
+    /// Of which tenure, if it is a renewal.
+    renews: Option<u64>,
+    sent_at: True,
+}
+
+/// What a candidate says of one of its tenures.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tenure {
+    /// The end of its claim.
+    claim_ends: Option<True>,
+    /// The end of its work's time to drain, and the furthest that it may be moved to.
+    drain_ends: Option<True>,
+    at_most: Option<True>,
+}
+
+impl DrainsWithinBounds {
+    pub(super) fn new(terms: &Terms) -> Self {
+        Self {
+            terms: terms.clone(),
+            tenures: Recent::default(),
+            asked: Recent::default(),
+            compared: 0,
+        }
+    }
+
+    fn stepped_down(&mut self, at: True, of: (Who, u64), reason: Reason) {
+        let limits = self.terms.limits_of(of.0);
+        let tenure = self.tenures.of(of);
+        let beyond =
+            |from: True, bound| from.saturating_add(limits.at_most(bound)).saturating_add(ROUNDED);
+        tenure.at_most = match reason {
+            Reason::Resigned => Some(beyond(at, limits.drain_bound)),
+            Reason::Superseded => Some(at),
+            Reason::Expired | Reason::RenewFailed | Reason::Other => {
+                tenure.claim_ends.map(|claim_ends| beyond(claim_ends, limits.stop_margin))
+            }
+        };
+    }
+
+    /// Work that drains has to end, if the renewal was not given up before: by a fast clock it is, sooner. Once
+    /// its claim would have ended, nobody listens any more: the lease is let go, and covers what drains.
+    fn superseded(&mut self, at: True, who: Who, id: u64) {
+        let limits = self.terms.limits_of(who);
+        let Some(&Request { id: last, renews: Some(token), sent_at }) = self.asked.get(who) else {
+            return;
+        };
+        let waits = on_fastest_clock(limits.request_timeout, limits.drift_ppm);
+        let is_awaited = id == last && at.saturating_sub(sent_at) < waits;
+        if is_awaited && self.terms.nobody_counts_too_fast {
+            let tenure = self.tenures.of((who, token));
+            let over = at.saturating_add(self.terms.tick);
+            if tenure.claim_ends.is_some_and(|claim_ends| at < claim_ends) {
+                tenure.drain_ends = tenure.drain_ends.map(|ends| ends.min(over));
+            }
+        }
+    }
+
+    fn drains(&mut self, at: True, (who, token): (Who, u64), until: True) -> Result<(), String> {
+        let tenure = self.tenures.of((who, token));
+        tenure.drain_ends = Some(until);
+        self.compared += u64::from(tenure.at_most.is_some() && until > at);
+        match tenure.at_most {
+            Some(most) if until > most && until > at => Err(format!(
+                "{who:?} lets work drain under token {token} until {:?}, and may until {:?}",
+                time(until),
+                time(most)
+            )),
+            Some(_) | None => Ok(()),
+        }
+    }
+}
+
+impl Property for DrainsWithinBounds {
+    fn name(&self) -> &'static str {
+        "drains-within-bounds"
+    }
+
+    fn compared(&self) -> u64 {
+        self.compared
+    }
+
+    fn assumes(&self) -> &'static [Assumption] {
+        &[Assumption::CandidateClocks, Assumption::OneMemory]
+    }
+
+    fn observe(&mut self, at: True, event: &Event) -> Result<(), String> {
+        match *event {
+            Event::Elected { who, token, claim_ends }
+            | Event::Renewed { who, token, claim_ends } => {
+                self.tenures.of((who, token)).claim_ends = (claim_ends > at).then_some(claim_ends);
+            }
+            Event::SteppedDown { who, token, reason, drain_ends } => {
+                self.stepped_down(at, (who, token), reason);
+                return self.drains(at, (who, token), drain_ends);
+            }
+            Event::DrainMoved { who, token, drain_ends } => {
+                return self.drains(at, (who, token), drain_ends);
+            }
+            Event::Sent { who, id, request } => {
+                let renews = match request {
+                    Asked::Renew { token } => Some(token),
+                    Asked::Acquire { .. } | Asked::Release { .. } => None,
+                };
+                self.asked.insert(who, Request { id, renews, sent_at: at });
+            }
+            Event::Answered { who, id, answer: Some(Answer::Superseded) } => {
+                self.superseded(at, who, id);
+            }
+            Event::WorkEnded { who, token, dropped: false } => {
+                let ends = self.tenures.get((who, token)).and_then(|tenure| tenure.drain_ends);
+                self.compared += u64::from(ends.is_some());
+                if let Some(ends) = ends.filter(|ends| *ends <= at) {
+                    let ends = time(ends);
+                    return Err(format!(
+                        "work of {who:?} under token {token} was polled on after {ends:?}"
+                    ));
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::history::{
+        Seen, answered, at, drain_moved, drains, elected, fails, holds, n, renewed, sent, terms,
+        work_dropped, work_ended,
+    };
+    use super::*;
+
+    fn judge() -> DrainsWithinBounds {
+        DrainsWithinBounds::new(&terms())
+    }
+
+    /// Elected until 100, and then at 50.
+    fn ends(reason: Reason, drain_ends: True, then: &[Seen]) -> Vec<Seen> {
+        let told = [at(10, elected(n(0), 7, 100)), at(50, drains(n(0), 7, reason, drain_ends))];
+        [&told[..], then].concat()
+    }
+
+    #[test]
+    fn each_end_gives_its_own_time() {
+        // A drain bound of 36 takes up to 40, a stop margin of 11 up to 13; and one more for rounding.
+        let bounds = [
+            (Reason::Resigned, 91),
+            (Reason::Superseded, 50),
+            (Reason::Expired, 114),
+            (Reason::RenewFailed, 114),
+        ];
+        for (reason, most) in bounds {
+            holds(judge(), &ends(reason, most, &[]));
+            fails(judge(), &ends(reason, most + 1, &[]));
+            holds(judge(), &ends(reason, 40, &[at(50, drain_moved(n(0), 7, most))]));
+            let what = fails(judge(), &ends(reason, 40, &[at(50, drain_moved(n(0), 7, most + 1))]));
+            let (until, most) = (time(most + 1), time(most));
+            assert_eq!(
+                what,
+                format!("n0 lets work drain under token 7 until {until:?}, and may until {most:?}")
+            );
+        }
+    }
+
+    #[test]
+    fn a_renewed_claim_reaches_further() {
+        let history = |last| {
+            [
+                at(10, elected(n(0), 7, 100)),
+                at(20, renewed(n(0), 7, 120)),
+                at(120, drains(n(0), 7, Reason::Expired, last)),
+            ]
+        };
+        holds(judge(), &history(134));
+        fails(judge(), &history(135));
+    }
+
+    #[test]
+    fn how_far_a_claim_reached_that_was_over_when_it_was_told_is_not_known() {
+        let expires = |when, claim_ends| {
+            [at(when, elected(n(0), 7, claim_ends)), at(110, drains(n(0), 7, Reason::Expired, 900))]
+        };
+        holds(judge(), &expires(105, 105));
+        fails(judge(), &expires(105, 106));
+    }
+
+    #[test]
+    fn a_time_that_was_over_when_it_was_told_permits_nothing() {
+        let expires = |at_ns, drain_ends| {
+            let told = at(at_ns, drains(n(0), 7, Reason::Expired, drain_ends));
+            [at(10, elected(n(0), 7, 100)), told]
+        };
+        holds(judge(), &expires(200, 200));
+        fails(judge(), &expires(200, 201));
+    }
+
+    #[test]
+    fn work_that_is_polled_on_when_its_time_is_over() {
+        let done = |when| [at(when, work_ended(n(0), 7))];
+        holds(judge(), &ends(Reason::Resigned, 80, &done(79)));
+        let what = fails(judge(), &ends(Reason::Resigned, 80, &done(80)));
+        assert_eq!(what, "work of n0 under token 7 was polled on after 80ns");
+        holds(judge(), &ends(Reason::Resigned, 80, &[at(500, work_dropped(n(0), 7))]));
+        let moved = [at(60, drain_moved(n(0), 7, 85)), at(84, work_ended(n(0), 7))];
+        holds(judge(), &ends(Reason::Resigned, 80, &moved));
+        let cut = [at(60, drain_moved(n(0), 7, 60)), at(61, work_ended(n(0), 7))];
+        fails(judge(), &ends(Reason::Resigned, 80, &cut));
+    }
+
+    #[test]
+    fn superseded_work_is_not_polled_on_at_all() {
+        holds(judge(), &ends(Reason::Superseded, 50, &[at(50, work_dropped(n(0), 7))]));
+        fails(judge(), &ends(Reason::Superseded, 50, &[at(50, work_ended(n(0), 7))]));
+    }
+
+    #[test]
+    fn what_is_superseded_while_it_drains_is_not_polled_on_either() {
+        let renewal = |id| at(55, sent(n(0), id, Asked::Renew { token: 7 }));
+        let refused = at(60, answered(n(0), 2, Answer::Superseded));
+        let done = |when| at(when, work_ended(n(0), 7));
+        let drains = |then: &[Seen]| ends(Reason::Resigned, 88, then);
+        holds(judge(), &drains(&[renewal(2), done(60), refused.clone()]));
+        holds(judge(), &drains(&[renewal(2), refused.clone(), at(70, work_dropped(n(0), 7))]));
+        let what = fails(judge(), &drains(&[renewal(2), refused.clone(), done(61)]));
+        assert_eq!(what, "work of n0 under token 7 was polled on after 61ns");
+        // An answer to another request, or to one that may be given up by now.
+        holds(judge(), &drains(&[renewal(3), refused, done(70)]));
+        let early = at(40, sent(n(0), 2, Asked::Renew { token: 7 }));
+        let late = at(86, answered(n(0), 2, Answer::Superseded));
+        holds(judge(), &[&[early], &drains(&[late, done(87)])[..]].concat());
+    }
+
+    #[test]
+    fn work_that_ends_under_its_tenure() {
+        holds(judge(), &[at(10, elected(n(0), 7, 100)), at(50, work_ended(n(0), 7))]);
+    }
+}

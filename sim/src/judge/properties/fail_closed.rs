@@ -1,0 +1,143 @@
+//! **Theorem (G2).** Whoever answers "I lead" does so more than `stop margin / (1 + rho)` of true time
+//! before its lease ends at the store, whatever has become of its connection, its timers and its
+//! threads; and never after the lease was handed back.
+//!
+//! Rests on A2, the rates of the clocks. To be judged it needs more: leases are told apart by their tokens,
+//! which rests on the store's wall clock.
+//!
+//! The judge is `is_leader()` itself, asked on every node at every step: on nodes that are cut off, and
+//! on nodes that stand still, where no event can be told. A flag that some reply or timer has to take
+//! down fails here. It is a claim's own rule, `now < valid_until`, so the end itself is already late.
+
+use super::recent::Recent;
+use super::{Leader, Property, Terms, time};
+use crate::plan::Assumption;
+use crate::plan::clock::True;
+use crate::trace::Event;
+
+/// Silence ends a lead in time.
+#[derive(Debug)]
+pub(super) struct FailClosed {
+    terms: Terms,
+    /// The first instant at which nobody may lead under a token any more.
+    over_from: Recent<u64, True>,
+    compared: u64,
+}
+
+impl FailClosed {
+    pub(super) fn new(terms: &Terms) -> Self {
+        Self { terms: terms.clone(), over_from: Recent::default(), compared: 0 }
+    }
+}
+
+impl Property for FailClosed {
+    fn name(&self) -> &'static str {
+        "fail-closed"
+    }
+
+    fn compared(&self) -> u64 {
+        self.compared
+    }
+
+    fn assumes(&self) -> &'static [Assumption] {
+        &[Assumption::CandidateClocks, Assumption::StoreClock, Assumption::WallClock]
+    }
+
+    fn observe(&mut self, at: True, event: &Event) -> Result<(), String> {
+        if let Event::Store(step) = event
+            && let Some(kept) = step.after
+        {
+            let over_from = self.over_from.of(kept.token);
+            *over_from =
+                if kept.released { at.min(*over_from) } else { kept.lease_ends.max(*over_from) };
+        }
+        Ok(())
+    }
+
+    fn probes(&self) -> bool {
+        true
+    }
+
+    fn probe(&mut self, at: True, leaders: &[Leader]) -> Result<(), String> {
+        for &Leader { who, token } in leaders {
+            self.compared += 1;
+            let Some(&over_from) = self.over_from.get(token) else {
+                return Err(format!("{who:?} leads under token {token}, which was never granted"));
+            };
+            let over_from = over_from.saturating_sub(self.terms.margin_of(who));
+            if at >= over_from {
+                let over_from = time(over_from);
+                return Err(format!(
+                    "{who:?} still leads under token {token}, over at {over_from:?}"
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::history::{
+        at, back, elected, fails, grant, holds, kept, leader, n, probe, refuse, release, renew,
+        terms,
+    };
+    use super::*;
+    use crate::trace::{Answer, Asked};
+
+    fn property() -> FailClosed {
+        FailClosed::new(&terms())
+    }
+
+    #[test]
+    fn a_lead_that_ends_in_time() {
+        let lease = kept(1, 7, 100);
+        holds(
+            property(),
+            &[
+                at(0, grant(None, lease)),
+                probe(89, &[leader(n(0), 7)]),
+                at(89, renew(lease, 150)),
+                probe(139, &[leader(n(0), 7)]),
+                probe(140, &[]),
+            ],
+        );
+    }
+
+    #[test]
+    fn a_lead_at_the_very_margin() {
+        let history = [at(0, grant(None, kept(1, 7, 100))), probe(90, &[leader(n(0), 7)])];
+        let what = fails(property(), &history);
+        assert_eq!(what, "n0 still leads under token 7, over at 90ns");
+    }
+
+    #[test]
+    fn the_second_name_in_a_probe_is_looked_at_too() {
+        let first = kept(1, 7, 100);
+        fails(
+            property(),
+            &[
+                at(0, grant(None, first)),
+                at(100, grant(Some(first), kept(2, 8, 200))),
+                probe(101, &[leader(n(1), 8), leader(n(0), 7)]),
+            ],
+        );
+    }
+
+    #[test]
+    fn a_lead_nobody_granted() {
+        fails(property(), &[probe(1, &[leader(n(0), 7)])]);
+        fails(property(), &[at(0, elected(n(0), 7, 50)), probe(1, &[leader(n(0), 7)])]);
+    }
+
+    #[test]
+    fn a_lead_after_the_lease_was_handed_back() {
+        let lease = kept(1, 7, 100);
+        let handed_back = [at(0, grant(None, lease)), at(20, release(lease))];
+        fails(property(), &[handed_back.as_slice(), &[probe(20, &[leader(n(0), 7)])]].concat());
+        // Later looks at the same record do not move its end.
+        let looked = refuse(2, Asked::Acquire { seen: 3 }, Answer::Stale, Some(back(lease)));
+        let later = [at(30, looked), probe(31, &[leader(n(0), 7)])];
+        fails(property(), &[handed_back.as_slice(), &later].concat());
+    }
+}

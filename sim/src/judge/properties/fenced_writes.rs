@@ -1,0 +1,131 @@
+//! **Theorem (G4).** A resource that checks tokens never accepts a write of an older tenure after one
+//! of a newer. In particular no two tenures write under one token.
+//!
+//! Rests on G3, and so on the store's wall clock: a store that has lost its record and whose clock is
+//! behind the last grant grants a token below it, and the resource then refuses the newer tenure and
+//! accepts the older one; and two primaries whose clocks agree to the microsecond may grant one token
+//! twice. On nothing else: neither clocks of candidates nor lost records nor restored memories mix up the
+//! writes, as a process that was put back is still the one that its tokens were granted to.
+//!
+//! Older is what the store granted earlier, whatever the numbers say: tokens that do not increase make
+//! the resource accept what it should refuse, or refuse what it should accept, and the first is seen
+//! here. Tenures that share a token can't be told apart by it; they are by who writes.
+
+use super::order::Order;
+use super::recent::Recent;
+use super::{Property, new_tenure};
+use crate::plan::Assumption;
+use crate::plan::clock::True;
+use crate::trace::{Event, Who};
+
+/// The fenced sink never goes back.
+#[derive(Debug, Default)]
+pub(super) struct FencedWrites {
+    order: Order,
+    writers: Recent<u64, Option<Who>>,
+}
+
+impl FencedWrites {
+    fn accepted(&mut self, who: Who, token: u64) -> Result<(), String> {
+        if let Some(other) = self.writers.of(token).replace(who)
+            && other != who
+        {
+            return Err(format!("{other:?} and {who:?} both wrote under token {token}"));
+        }
+        self.order.wrote(who, token)
+    }
+}
+
+impl Property for FencedWrites {
+    fn name(&self) -> &'static str {
+        "fenced-writes"
+    }
+
+    fn compared(&self) -> u64 {
+        self.order.compared
+    }
+
+    fn assumes(&self) -> &'static [Assumption] {
+        &[Assumption::WallClock]
+    }
+
+    fn observe(&mut self, _: True, event: &Event) -> Result<(), String> {
+        match event {
+            Event::Store(step) => {
+                if let Some(token) = new_tenure(step) {
+                    self.order.granted(token);
+                }
+                Ok(())
+            }
+            Event::Wrote { who, token, accepted_by_fenced: true, .. } => {
+                self.accepted(*who, *token)
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::history::{Seen, at, fails, grant, holds, kept, n, wrote};
+    use super::FencedWrites;
+
+    /// Two tenures of those tokens, one after the other.
+    fn tenures(first: u64, second: u64) -> Vec<Seen> {
+        let lease = kept(1, first, 100);
+        vec![at(0, grant(None, lease)), at(100, grant(Some(lease), kept(2, second, 200)))]
+    }
+
+    #[test]
+    fn writes_in_the_order_of_the_tenures() {
+        let writes = [
+            at(101, wrote(n(0), 7, true)),
+            at(102, wrote(n(0), 7, true)),
+            at(103, wrote(n(1), 8, true)),
+            at(104, wrote(n(1), 8, true)),
+        ];
+        holds(FencedWrites::default(), &[tenures(7, 8), writes.to_vec()].concat());
+    }
+
+    #[test]
+    fn a_stale_write_is_harmless_if_it_is_refused() {
+        let newer = at(101, wrote(n(1), 8, true));
+        let stale = |accepted| at(102, wrote(n(0), 7, accepted));
+        let history = |accepted| [tenures(7, 8), vec![newer.clone(), stale(accepted)]].concat();
+        holds(FencedWrites::default(), &history(false));
+        fails(FencedWrites::default(), &history(true));
+    }
+
+    #[test]
+    fn tokens_that_decrease_let_an_older_write_in() {
+        let writes = [at(101, wrote(n(1), 6, true)), at(102, wrote(n(0), 7, true))];
+        fails(FencedWrites::default(), &[tenures(7, 6), writes.to_vec()].concat());
+    }
+
+    #[test]
+    fn a_token_that_two_tenures_share_once_both_have_written() {
+        let one = at(101, wrote(n(1), 7, true));
+        let other = |accepted| at(102, wrote(n(0), 7, accepted));
+        let history = |accepted| [tenures(7, 7), vec![one.clone(), other(accepted)]].concat();
+        holds(FencedWrites::default(), &history(false));
+        fails(FencedWrites::default(), &history(true));
+    }
+
+    #[test]
+    fn the_same_grant_told_again_makes_no_newer_tenure() {
+        let lease = kept(1, 7, 100);
+        let again = at(50, grant(Some(lease), kept(1, 7, 150)));
+        let history = [
+            at(0, grant(None, lease)),
+            at(10, wrote(n(0), 7, true)),
+            again,
+            at(60, wrote(n(0), 7, true)),
+        ];
+        holds(FencedWrites::default(), &history);
+    }
+
+    #[test]
+    fn a_write_under_a_token_that_was_never_granted() {
+        fails(FencedWrites::default(), &[at(1, wrote(n(0), 7, true))]);
+    }
+}

@@ -1,0 +1,226 @@
+//! Hand-made histories, for the tests of the properties and of the sometimes-conditions. The store's
+//! clock shows true time in them, unless a test says otherwise.
+
+use super::{Leader, Limits, Property, Terms};
+use crate::plan::clock::True;
+use crate::trace::{Answer, Asked, Event, Kept, Reason, StoreStep, Who};
+
+/// What a property gets to see.
+#[derive(Clone, Debug)]
+pub(crate) enum Seen {
+    Event(True, Event),
+    Probe(True, Vec<Leader>),
+    End(True),
+}
+
+/// The property finds nothing wrong.
+pub(crate) fn holds(property: impl Property, history: &[Seen]) {
+    compares(property, history);
+}
+
+/// The property finds something wrong in the last step of the history, and in none before it.
+pub(crate) fn fails(mut property: impl Property, history: &[Seen]) -> String {
+    let (last, first) = history.split_last().expect("a history");
+    for seen in first {
+        look(&mut property, seen).unwrap_or_else(|what| panic!("{what}, too early: {seen:?}"));
+    }
+    look(&mut property, last).expect_err("nothing was found wrong")
+}
+
+/// How often the property compares something in a history in which it finds nothing wrong.
+pub(crate) fn compares(mut property: impl Property, history: &[Seen]) -> u64 {
+    for seen in history {
+        look(&mut property, seen).unwrap_or_else(|what| panic!("{what}, at {seen:?}"));
+    }
+    property.compared()
+}
+
+fn look(property: &mut impl Property, seen: &Seen) -> Result<(), String> {
+    match seen {
+        Seen::Event(at, event) => property.observe(*at, event),
+        Seen::Probe(at, leaders) => {
+            assert!(property.probes(), "the judge never tells it who leads");
+            property.probe(*at, leaders)
+        }
+        Seen::End(at) => property.finish(*at),
+    }
+}
+
+/// Terms in which any candidate keeps a margin of ten nanoseconds: eleven, at a drift of a tenth. Its drain
+/// bound takes at most 40, its longest stop 100, its poll bound 500.
+pub(crate) fn terms() -> Terms {
+    let limits = Limits {
+        stop_margin: 11,
+        drift_ppm: 100_000,
+        request_timeout: 50,
+        renew_interval: 90,
+        retry_most: 22,
+        hint_spacing: 18,
+        drain_bound: 36,
+        poll_bound: 450,
+        longest_stop: 90,
+    };
+    Terms { candidates: vec![limits; 4], nobody_counts_too_fast: true, tick: 1, ..Terms::default() }
+}
+
+pub(crate) fn at(at: True, event: Event) -> Seen {
+    Seen::Event(at, in_time(at, event))
+}
+
+/// The same, with what the store's clock shows then.
+pub(crate) fn in_time(at: True, event: Event) -> Event {
+    match event {
+        Event::Store(step) if step.now == 0 => Event::Store(StoreStep { now: at, ..step }),
+        _ => event,
+    }
+}
+
+/// The same step, at that server.
+pub(crate) fn by_server(server: u32, event: Event) -> Event {
+    match event {
+        Event::Store(step) => Event::Store(StoreStep { server, ..step }),
+        _ => panic!("no step of a store: {event:?}"),
+    }
+}
+
+pub(crate) fn probe(at: True, leaders: &[Leader]) -> Seen {
+    Seen::Probe(at, leaders.to_vec())
+}
+
+/// The first life of a node.
+pub(crate) fn n(node: usize) -> Who {
+    Who { node, life: 0 }
+}
+
+pub(crate) fn leader(who: Who, token: u64) -> Leader {
+    Leader { who, token }
+}
+
+pub(crate) fn elected(who: Who, token: u64, claim_ends: True) -> Event {
+    Event::Elected { who, token, claim_ends }
+}
+
+pub(crate) fn renewed(who: Who, token: u64, claim_ends: True) -> Event {
+    Event::Renewed { who, token, claim_ends }
+}
+
+pub(crate) fn stepped_down(who: Who, token: u64, reason: Reason) -> Event {
+    Event::SteppedDown { who, token, reason, drain_ends: 0 }
+}
+
+/// The same, with the end of the time that its work has to drain.
+pub(crate) fn drains(who: Who, token: u64, reason: Reason, drain_ends: True) -> Event {
+    Event::SteppedDown { who, token, reason, drain_ends }
+}
+
+pub(crate) fn drain_moved(who: Who, token: u64, drain_ends: True) -> Event {
+    Event::DrainMoved { who, token, drain_ends }
+}
+
+pub(crate) fn resign_asked(who: Who, hold_off: Option<u64>) -> Event {
+    Event::ResignAsked { who, hold_off }
+}
+
+pub(crate) fn withdrawn(who: Who) -> Event {
+    Event::Withdrawn { who, done: true }
+}
+
+pub(crate) fn leads(who: Who, token: u64) -> Event {
+    Event::Leads { who, token }
+}
+
+pub(crate) fn leads_no_more(who: Who) -> Event {
+    Event::LeadsNoMore { who }
+}
+
+pub(crate) fn crashed(who: Who) -> Event {
+    Event::Crashed { who }
+}
+
+pub(crate) fn store_crashed(keeps_data: bool) -> Event {
+    Event::StoreCrashed { keeps_data }
+}
+
+pub(crate) fn work_began(who: Who, token: u64) -> Event {
+    Event::WorkBegan { who, token }
+}
+
+pub(crate) fn work_ended(who: Who, token: u64) -> Event {
+    Event::WorkEnded { who, token, dropped: false }
+}
+
+pub(crate) fn work_dropped(who: Who, token: u64) -> Event {
+    Event::WorkEnded { who, token, dropped: true }
+}
+
+/// A write that was checked in the very beginning.
+pub(crate) fn wrote(who: Who, token: u64, accepted_by_fenced: bool) -> Event {
+    Event::Wrote { who, token, checked: 0, takes_over: false, accepted_by_fenced }
+}
+
+/// The same, accepted, with the time of its check.
+pub(crate) fn wrote_after(who: Who, token: u64, checked: True) -> Event {
+    Event::Wrote { who, token, checked, takes_over: false, accepted_by_fenced: true }
+}
+
+pub(crate) fn sent(who: Who, id: u64, request: Asked) -> Event {
+    Event::Sent { who, id, request }
+}
+
+pub(crate) fn answered(who: Who, id: u64, answer: Answer) -> Event {
+    Event::Answered { who, id, answer: Some(answer) }
+}
+
+/// It will not be answered any more.
+pub(crate) fn given_up(who: Who, id: u64) -> Event {
+    Event::Answered { who, id, answer: None }
+}
+
+pub(crate) const fn granted(token: u64) -> Answer {
+    Answer::Granted { token, waits: false }
+}
+
+/// A record of a lease that was not handed back.
+pub(crate) fn kept(holder: u128, token: u64, lease_ends: True) -> Kept {
+    Kept { token, holder, lease_end: lease_ends, lease_ends, released: false }
+}
+
+/// The same, handed back.
+pub(crate) fn back(kept: Kept) -> Kept {
+    Kept { released: true, ..kept }
+}
+
+/// Any step at the store.
+pub(crate) fn step(
+    holder: u128,
+    request: Asked,
+    answer: Answer,
+    before: Option<Kept>,
+    after: Option<Kept>,
+) -> Event {
+    Event::Store(StoreStep { server: 0, now: 0, holder, request, answer, before, after })
+}
+
+/// A grant of `after` to its holder, who knew the record before.
+pub(crate) fn grant(before: Option<Kept>, after: Kept) -> Event {
+    let seen = before.map_or(0, |kept| kept.token);
+    step(after.holder, Asked::Acquire { seen }, granted(after.token), before, Some(after))
+}
+
+/// A renewal of its lease by the holder.
+pub(crate) fn renew(before: Kept, lease_ends: True) -> Event {
+    let after = Kept { lease_end: lease_ends, lease_ends, ..before };
+    let request = Asked::Renew { token: before.token };
+    step(before.holder, request, Answer::Renewed, Some(before), Some(after))
+}
+
+/// A release of its lease by the holder.
+pub(crate) fn release(before: Kept) -> Event {
+    let request = Asked::Release { token: before.token };
+    step(before.holder, request, Answer::Released, Some(before), Some(back(before)))
+}
+
+/// A request that changes nothing.
+pub(crate) fn refuse(holder: u128, request: Asked, answer: Answer, kept: Option<Kept>) -> Event {
+    step(holder, request, answer, kept, kept)
+}

@@ -1,0 +1,127 @@
+//! **Theorem (G7).** After faults end, somebody answers "I lead" within the progress bound.
+//!
+//! Rests on a store that can be reached, and on leases and quarantines ending when they should: a store
+//! whose clock was put back keeps a lease for longer than anybody reckons with, and a candidate whose
+//! clock was does nothing until it shows again what it did. That a leader was overtaken or a loss not
+//! noticed delays nobody, so nothing else is assumed. A run that ends before the bound is not judged.
+//!
+//! Whoever led on through the trouble counts as well. That nobody loses the lead afterwards is not
+//! judged here.
+
+use super::{Leader, Property, Terms, time};
+use crate::plan::Assumption;
+use crate::plan::clock::True;
+use crate::trace::Event;
+
+/// Somebody leads in the end.
+#[derive(Debug)]
+pub(super) struct LeaderWithin {
+    bound: u64,
+    /// By when somebody has to lead; `None` before the calm, and once somebody has.
+    due: Option<True>,
+    compared: u64,
+}
+
+impl LeaderWithin {
+    pub(super) fn new(terms: &Terms) -> Self {
+        Self { bound: terms.progress_bound, due: None, compared: 0 }
+    }
+}
+
+impl Property for LeaderWithin {
+    fn name(&self) -> &'static str {
+        "leader-within"
+    }
+
+    fn compared(&self) -> u64 {
+        self.compared
+    }
+
+    fn assumes(&self) -> &'static [crate::plan::Assumption] {
+        &[Assumption::Waits, Assumption::CandidateClocks]
+    }
+
+    fn observe(&mut self, at: True, event: &Event) -> Result<(), String> {
+        if let Event::Calm = event {
+            self.due = Some(at.saturating_add(self.bound));
+        }
+        Ok(())
+    }
+
+    fn probes(&self) -> bool {
+        true
+    }
+
+    fn probe(&mut self, at: True, leaders: &[Leader]) -> Result<(), String> {
+        match self.due {
+            Some(due) if at > due => Err(self.nobody(due)),
+            Some(_) if !leaders.is_empty() => {
+                self.compared += 1;
+                self.due = None;
+                Ok(())
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    fn finish(&mut self, at: True) -> Result<(), String> {
+        match self.due {
+            Some(due) if at >= due => Err(self.nobody(due)),
+            Some(_) | None => Ok(()),
+        }
+    }
+}
+
+impl LeaderWithin {
+    fn nobody(&self, due: True) -> String {
+        format!("nobody led within {:?} of the calm, by {:?}", time(self.bound), time(due))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::history::{Seen, at, fails, holds, leader, n, probe, terms};
+    use super::*;
+
+    fn property() -> LeaderWithin {
+        LeaderWithin::new(&Terms { progress_bound: 50, ..terms() })
+    }
+
+    #[test]
+    fn a_leader_at_the_very_bound() {
+        holds(
+            property(),
+            &[
+                at(100, Event::Calm),
+                probe(149, &[]),
+                probe(150, &[leader(n(0), 7)]),
+                probe(151, &[]),
+                Seen::End(500),
+            ],
+        );
+    }
+
+    #[test]
+    fn a_leader_that_comes_too_late() {
+        let history = [at(100, Event::Calm), probe(150, &[]), probe(151, &[leader(n(0), 7)])];
+        fails(property(), &history);
+    }
+
+    #[test]
+    fn nobody() {
+        fails(property(), &[at(100, Event::Calm), probe(150, &[]), probe(151, &[])]);
+        fails(property(), &[at(100, Event::Calm), probe(150, &[]), Seen::End(150)]);
+    }
+
+    #[test]
+    fn a_leader_before_the_calm_does_not_count() {
+        let history = [probe(99, &[leader(n(0), 7)]), at(100, Event::Calm), probe(151, &[])];
+        fails(property(), &history);
+    }
+
+    #[test]
+    fn runs_that_end_before_the_bound_and_runs_without_a_calm_are_not_judged() {
+        holds(property(), &[at(100, Event::Calm), probe(149, &[]), Seen::End(149)]);
+        holds(property(), &[probe(1_000, &[]), Seen::End(1_000)]);
+    }
+}

@@ -1,0 +1,209 @@
+//! **Theorem (section 5).** A candidate keeps no lease that it does not lead under. After any end but a
+//! supersession it sends a release before it campaigns again; a grant that reaches it after it was asked
+//! to resign is handed back likewise, and not led under.
+//!
+//! Nothing is unsafe about a lease that is kept: everybody else waits for its end, without need.
+//!
+//! Rests on a process that lives once. What reaches a process after it was asked to resign is known where
+//! the engine writes down when the process itself learns of that: not where time goes by in ticks.
+//!
+//! Not judged: grants for requests before the last one of a campaign that was given up. A candidate
+//! remembers only the last.
+
+use super::recent::Recent;
+use super::{Property, Terms};
+use crate::plan::Assumption;
+use crate::plan::clock::True;
+use crate::trace::{Answer, Asked, Event, Reason, Who};
+
+/// Nothing is kept without need.
+#[derive(Debug)]
+pub(super) struct LeasesHandedBack {
+    is_exact: bool,
+    candidates: Recent<Who, Candidate>,
+    compared: u64,
+}
+
+/// Of one candidate; no token is zero.
+#[derive(Debug, Default)]
+struct Candidate {
+    /// Asked to resign, and has not campaigned since.
+    resigned: bool,
+    /// Its last acquire.
+    acquire: u64,
+    /// The token of the lease that it has yet to hand back.
+    owes: Option<u64>,
+    /// The highest token that it handed back.
+    handed_back: u64,
+}
+
+impl LeasesHandedBack {
+    pub(super) fn new(terms: &Terms) -> Self {
+        Self { is_exact: terms.tick <= 1, candidates: Recent::default(), compared: 0 }
+    }
+}
+
+impl Candidate {
+    fn is_over(&mut self, token: u64) {
+        if token > self.handed_back {
+            self.owes = Some(token);
+        }
+    }
+
+    fn sent(&mut self, who: Who, id: u64, request: Asked) -> Result<(), String> {
+        match request {
+            Asked::Acquire { .. } => {
+                if let Some(token) = self.owes {
+                    return Err(format!("{who:?} campaigns and has not handed token {token} back"));
+                }
+                (self.resigned, self.acquire) = (false, id);
+            }
+            Asked::Release { token } => {
+                self.handed_back = self.handed_back.max(token);
+                self.owes = self.owes.filter(|owed| *owed > self.handed_back);
+            }
+            Asked::Renew { .. } => {}
+        }
+        Ok(())
+    }
+
+    fn answered(&mut self, id: u64, answer: Option<Answer>) {
+        match answer {
+            Some(Answer::Granted { token, .. }) if self.resigned && id == self.acquire => {
+                self.is_over(token);
+            }
+            // There is nothing left to hand back.
+            Some(Answer::Superseded) => self.owes = None,
+            _ => {}
+        }
+    }
+
+    fn wins(&self, who: Who) -> Result<(), String> {
+        if self.resigned {
+            return Err(format!("{who:?} has resigned, and takes the lead all the same"));
+        }
+        Ok(())
+    }
+}
+
+impl Property for LeasesHandedBack {
+    fn name(&self) -> &'static str {
+        "leases-handed-back"
+    }
+
+    fn compared(&self) -> u64 {
+        self.compared
+    }
+
+    fn assumes(&self) -> &'static [Assumption] {
+        &[Assumption::OneMemory]
+    }
+
+    fn observe(&mut self, _: True, event: &Event) -> Result<(), String> {
+        match *event {
+            Event::Sent { who, id, request } => {
+                let candidate = self.candidates.of(who);
+                let may_owe = candidate.owes.is_some() || candidate.handed_back > 0;
+                let campaigns = matches!(request, Asked::Acquire { .. });
+                self.compared += u64::from(campaigns && may_owe);
+                candidate.sent(who, id, request)?;
+            }
+            Event::Answered { who, id, answer } => self.candidates.of(who).answered(id, answer),
+            Event::ResignAsked { who, .. } if self.is_exact => {
+                self.candidates.of(who).resigned = true;
+            }
+            // Another candidate, in a process that runs on. If work of the one before outlived its bound, its lease
+            // was not handed back, and nobody can do so any more.
+            Event::Started { who } => {
+                self.candidates.remove(who);
+            }
+            Event::Elected { who, .. } | Event::Quarantined { who } => {
+                self.candidates.of(who).wins(who)?;
+            }
+            Event::SteppedDown { who, token, reason, .. } if reason != Reason::Superseded => {
+                self.candidates.of(who).is_over(token);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::history::{
+        Seen, answered, at, elected, fails, granted, holds, n, sent, stepped_down, terms,
+    };
+    use super::*;
+
+    const ACQUIRE: Asked = Asked::Acquire { seen: 0 };
+    const RESIGN: Event = Event::ResignAsked { who: Who { node: 0, life: 0 }, hold_off: None };
+
+    fn judge() -> LeasesHandedBack {
+        LeasesHandedBack::new(&terms())
+    }
+
+    fn of(events: &[Event]) -> Vec<Seen> {
+        (1..).zip(events).map(|(time, event)| at(time, event.clone())).collect()
+    }
+
+    fn release(token: u64) -> Event {
+        sent(n(0), 9, Asked::Release { token })
+    }
+
+    #[test]
+    fn a_release_before_the_next_campaign() {
+        let over = stepped_down(n(0), 7, Reason::Expired);
+        holds(judge(), &of(&[over.clone(), release(7), sent(n(0), 2, ACQUIRE)]));
+        let what = fails(judge(), &of(&[over.clone(), sent(n(0), 2, ACQUIRE)]));
+        assert_eq!(what, "n0 campaigns and has not handed token 7 back");
+        fails(judge(), &of(&[over.clone(), release(6), sent(n(0), 2, ACQUIRE)]));
+        holds(judge(), &of(&[over, sent(n(1), 2, ACQUIRE)]));
+    }
+
+    #[test]
+    fn an_end_that_is_told_after_the_release() {
+        let over = stepped_down(n(0), 7, Reason::Resigned);
+        holds(judge(), &of(&[release(7), over, sent(n(0), 2, ACQUIRE)]));
+    }
+
+    #[test]
+    fn what_was_superseded_is_nobodys_to_hand_back() {
+        let superseded = stepped_down(n(0), 7, Reason::Superseded);
+        holds(judge(), &of(&[superseded, sent(n(0), 2, ACQUIRE)]));
+        let drains = stepped_down(n(0), 7, Reason::Resigned);
+        let answer = answered(n(0), 1, Answer::Superseded);
+        holds(judge(), &of(&[drains, answer, sent(n(0), 2, ACQUIRE)]));
+    }
+
+    #[test]
+    fn a_grant_after_a_resignation_is_handed_back() {
+        let late = [sent(n(0), 1, ACQUIRE), RESIGN, answered(n(0), 1, granted(7))];
+        let then = |more: &[Event]| of(&[&late[..], more].concat());
+        holds(judge(), &then(&[release(7), sent(n(0), 3, ACQUIRE), elected(n(0), 8, 90)]));
+        fails(judge(), &then(&[sent(n(0), 3, ACQUIRE)]));
+        let what = fails(judge(), &then(&[elected(n(0), 7, 90)]));
+        assert_eq!(what, "n0 has resigned, and takes the lead all the same");
+        fails(judge(), &then(&[Event::Quarantined { who: n(0) }]));
+    }
+
+    #[test]
+    fn a_grant_of_an_earlier_try_is_not_remembered() {
+        let events = [
+            sent(n(0), 1, ACQUIRE),
+            sent(n(0), 2, ACQUIRE),
+            RESIGN,
+            answered(n(0), 1, granted(7)),
+            sent(n(0), 3, ACQUIRE),
+        ];
+        holds(judge(), &of(&events));
+    }
+
+    #[test]
+    fn in_ticks_a_resignation_may_be_learnt_of_late() {
+        let ticks = LeasesHandedBack::new(&Terms { tick: 1_000_000, ..terms() });
+        let events = [sent(n(0), 1, ACQUIRE), RESIGN, elected(n(0), 7, 90)];
+        holds(ticks, &of(&events));
+        fails(judge(), &of(&events));
+    }
+}

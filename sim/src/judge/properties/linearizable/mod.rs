@@ -1,0 +1,240 @@
+//! **Theorem (A1).** The store's answers, as candidates saw them, are linearizable: there is an order of
+//! all requests in which each was carried out at one moment between its sending and its answer, and in
+//! which every answer is right by the store contract.
+//!
+//! What candidates saw is judged, not what the store says of itself: an answer that was brought to the
+//! wrong question, or a read from a replica that lags, breaks it. The contract is told without its clock:
+//! a lease may end at any time, and is known to be over once some answer says so. A request whose answer
+//! nobody saw, a duplicate for instance, counts with what the store answered, and as under way to the end.
+//!
+//! To find such an order is hard, to check one is easy. The order in which the store says that it took
+//! its steps is checked as they come; only if an answer is wrong in that order, the checker of
+//! `todc-utils` (Wing, Gong and Lowe's algorithm) looks for another one, in the window of what happened
+//! since no request was under way, or since [`WINDOW`] events. At the end of a window, what has been
+//! carried out and was not answered counts as it was carried out.
+//!
+//! Rests on one server at a time: a new one begins a window of which nothing is known, and an old primary
+//! would answer in an order of its own. And on memories that are not restored: one would use its request
+//! numbers again. A store's clock that goes back brings ended leases to life, so what is known of their
+//! ends is then forgotten.
+
+mod specification;
+
+use todc_utils::linearizability::WGLChecker;
+use todc_utils::linearizability::history::Action::{Call, Response};
+use todc_utils::linearizability::history::{Action, History};
+use todc_utils::specifications::Specification;
+
+use self::specification::{Contract, Operation, State};
+use super::Property;
+use crate::plan::Assumption;
+use crate::plan::clock::True;
+use crate::trace::{Answer, Asked, Event, StoreStep, Who};
+
+/// The most events of a window. The checker's work grows faster than a window does.
+const WINDOW: usize = 64;
+/// The most requests of one candidate that may still be answered; it waits for the last one.
+const OPEN: usize = 8;
+
+/// Some order explains all answers.
+#[derive(Debug, Default)]
+pub(super) struct Linearizable {
+    /// Requests that were not answered, oldest first.
+    open: Vec<Open>,
+    /// Steps of earlier windows whose answers may still come.
+    told_late: Vec<Step>,
+    /// The present window: what was known at its beginning, how many events it has, and its steps.
+    known: State,
+    events: usize,
+    steps: Vec<Step>,
+    /// What is known after the last step, in the order of steps.
+    state: State,
+    /// An answer is wrong in that order.
+    in_doubt: bool,
+    server: u32,
+    now: u64,
+    compared: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    who: Who,
+    id: u64,
+    request: Asked,
+    /// When it was sent: its place in the window.
+    sent: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    holder: u128,
+    request: Asked,
+    answer: Answer,
+    place: usize,
+    /// From when to when it may have been carried out, as far as candidates can tell.
+    sent: usize,
+    answered: Option<usize>,
+}
+
+impl Step {
+    fn operation(&self) -> Operation {
+        Operation::Step { holder: self.holder, request: self.request, answer: self.answer }
+    }
+}
+
+impl Property for Linearizable {
+    fn name(&self) -> &'static str {
+        "linearizable"
+    }
+
+    fn compared(&self) -> u64 {
+        self.compared
+    }
+
+    fn assumes(&self) -> &'static [Assumption] {
+        &[Assumption::LossIsFinal, Assumption::OneMemory]
+    }
+
+    fn observe(&mut self, _: True, event: &Event) -> Result<(), String> {
+        match *event {
+            Event::Sent { who, id, request } => self.sent(who, id, request),
+            Event::Answered { who, id, answer } => self.answered(who, id, answer)?,
+            Event::Store(ref step) => self.stepped(step)?,
+            Event::Crashed { who } => self.open.retain(|open| open.who != who),
+            _ => return Ok(()),
+        }
+        self.events += 1;
+        if self.open.is_empty() || self.events >= WINDOW { self.close() } else { Ok(()) }
+    }
+
+    fn finish(&mut self, _: True) -> Result<(), String> {
+        self.close()
+    }
+}
+
+impl Linearizable {
+    fn sent(&mut self, who: Who, id: u64, request: Asked) {
+        if self.open.iter().filter(|open| open.who == who).count() >= OPEN
+            && let Some(oldest) = self.open.iter().position(|open| open.who == who)
+        {
+            self.open.remove(oldest);
+        }
+        self.open.push(Open { who, id, request, sent: self.events });
+    }
+
+    fn stepped(&mut self, step: &StoreStep) -> Result<(), String> {
+        if step.server != self.server {
+            self.close()?;
+            (self.server, self.state) = (step.server, State::Unknown);
+            self.known = self.state;
+        } else if step.now < self.now {
+            self.close()?;
+            self.state.forget_its_end();
+            self.known = self.state;
+        }
+        self.now = step.now;
+        let StoreStep { holder, request, answer, .. } = *step;
+        let sent = self.open.iter().find(|open| open.request == request);
+        let sent = sent.map_or(self.events, |open| open.sent);
+        let step = Step { holder, request, answer, place: self.events, sent, answered: None };
+        let (is_right, state) = Contract::apply(&step.operation(), &self.state);
+        self.in_doubt |= !is_right;
+        self.state = state;
+        self.steps.push(step);
+        Ok(())
+    }
+
+    fn answered(&mut self, who: Who, id: u64, answer: Option<Answer>) -> Result<(), String> {
+        let is_it = |open: &Open| open.who == who && open.id == id;
+        let Some(index) = self.open.iter().rposition(is_it) else { return Ok(()) };
+        let Open { request, sent, .. } = self.open.remove(index);
+        let Some(answer) = answer.filter(|answer| *answer != Answer::Other) else { return Ok(()) };
+        self.compared += 1;
+        let gave = |step: &Step| step.request == request && step.answer == answer;
+        if let Some(step) = self
+            .steps
+            .iter_mut()
+            .find(|step| gave(step) && step.answered.is_none() && step.place >= sent)
+        {
+            (step.sent, step.answered) = (sent, Some(self.events));
+            return Ok(());
+        }
+        match self.told_late.iter().position(gave) {
+            Some(index) => {
+                self.told_late.remove(index);
+                Ok(())
+            }
+            None => Err(format!(
+                "{who:?} got {answer:?} to {request:?}, which the store has not said since"
+            )),
+        }
+    }
+
+    /// Ends the window, and begins the next one.
+    fn close(&mut self) -> Result<(), String> {
+        if self.in_doubt {
+            self.look_for_an_order()?;
+            // It may be another one than the order of steps, and so may its outcome.
+            self.state = State::Unknown;
+        }
+        for open in &mut self.open {
+            open.sent = 0;
+        }
+        let is_awaited = |step: &Step| self.open.iter().any(|open| open.request == step.request);
+        self.told_late.extend(self.steps.iter().filter(|step| step.answered.is_none()));
+        self.told_late.retain(is_awaited);
+        self.steps.clear();
+        self.events = 0;
+        self.in_doubt = false;
+        self.known = self.state;
+        Ok(())
+    }
+
+    fn look_for_an_order(&self) -> Result<(), String> {
+        let known = Operation::Known(self.known);
+        let mut actions = vec![(0, 0, Call(known)), (0, 0, Response(known))];
+        for (index, step) in self.steps.iter().enumerate() {
+            let operation = step.operation();
+            let answered = step.answered.unwrap_or(self.events + 1);
+            actions.push((2 * step.sent + 1, index + 1, Call(operation)));
+            actions.push((2 * answered + 2, index + 1, Response(operation)));
+        }
+        actions.sort_by_key(|(place, ..)| *place);
+        let actions: Vec<(usize, Action<Operation>)> =
+            actions.into_iter().map(|(_, operation, action)| (operation, action)).collect();
+        if WGLChecker::<Contract>::is_linearizable(History::from_actions(actions)) {
+            return Ok(());
+        }
+        Err(format!("no order explains these answers, after {:?}: {:?}", self.known, self.steps))
+    }
+}
+
+/// One request, and what its candidate was answered.
+#[cfg(feature = "conformance")]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Exchange {
+    pub(crate) holder: u128,
+    pub(crate) request: Asked,
+    pub(crate) answer: Answer,
+    /// When it was sent and answered, in an order of all sendings and answers.
+    pub(crate) sent: usize,
+    pub(crate) answered: usize,
+}
+
+/// Whether there is an order that explains all answers of a store of which nothing was known before.
+#[cfg(feature = "conformance")]
+pub(crate) fn is_explained(exchanges: &[Exchange]) -> bool {
+    let mut actions = Vec::new();
+    for (index, exchange) in exchanges.iter().enumerate() {
+        let Exchange { holder, request, answer, .. } = *exchange;
+        let operation = Operation::Step { holder, request, answer };
+        actions.push((exchange.sent, index, Call(operation)));
+        actions.push((exchange.answered, index, Response(operation)));
+    }
+    actions.sort_by_key(|(place, ..)| *place);
+    let actions = actions.into_iter().map(|(_, operation, action)| (operation, action)).collect();
+    WGLChecker::<Contract>::is_linearizable(History::from_actions(actions))
+}
+
+#[cfg(test)]
+mod tests;

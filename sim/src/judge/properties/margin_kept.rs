@@ -1,0 +1,157 @@
+//! **Theorem (G1, G2).** Every claim ends at least `stop margin / (1 + rho)` of true time before the
+//! lease that backs it can end at the store.
+//!
+//! Rests on A2, the rates of the clocks. To be judged it needs more: leases are told apart by their tokens,
+//! which rests on the store's wall clock.
+//!
+//! A claim is compared with the furthest end that the store ever recorded for its token. That its
+//! lease was handed back meanwhile is no matter of this property: see `fail-closed`. A claim that was
+//! over when it was told of is not compared: it permits nothing any more, and a tenure that has ended
+//! no longer knows how far its claim once reached. But also such a claim must rest on a grant.
+
+use super::recent::Recent;
+use super::{Property, Terms, time};
+use crate::plan::Assumption;
+use crate::plan::clock::True;
+use crate::trace::{Event, Who};
+
+/// Claims end before leases.
+#[derive(Debug)]
+pub(super) struct MarginKept {
+    terms: Terms,
+    /// The furthest end of the lease of each token.
+    lease_ends: Recent<u64, True>,
+    compared: u64,
+}
+
+impl MarginKept {
+    pub(super) fn new(terms: &Terms) -> Self {
+        Self { terms: terms.clone(), lease_ends: Recent::default(), compared: 0 }
+    }
+
+    fn claimed(&mut self, at: True, who: Who, token: u64, claim_ends: True) -> Result<(), String> {
+        let Some(&lease_ends) = self.lease_ends.get(token) else {
+            return Err(format!("{who:?} claims token {token}, which the store never granted"));
+        };
+        let margin = self.terms.margin_of(who);
+        self.compared += u64::from(claim_ends > at);
+        if claim_ends <= at || claim_ends.saturating_add(margin) <= lease_ends {
+            return Ok(());
+        }
+        Err(format!(
+            "{who:?} claims token {token} until {:?}, its lease ends at {:?}, and {:?} must lie between",
+            time(claim_ends),
+            time(lease_ends),
+            time(margin)
+        ))
+    }
+}
+
+impl Property for MarginKept {
+    fn name(&self) -> &'static str {
+        "margin-kept"
+    }
+
+    fn compared(&self) -> u64 {
+        self.compared
+    }
+
+    fn assumes(&self) -> &'static [Assumption] {
+        &[Assumption::CandidateClocks, Assumption::StoreClock, Assumption::WallClock]
+    }
+
+    fn observe(&mut self, at: True, event: &Event) -> Result<(), String> {
+        match event {
+            Event::Store(step) => {
+                if let Some(kept) = step.after.filter(|kept| !kept.released) {
+                    let ends = self.lease_ends.of(kept.token);
+                    *ends = kept.lease_ends.max(*ends);
+                }
+                Ok(())
+            }
+            Event::Elected { who, token, claim_ends }
+            | Event::Renewed { who, token, claim_ends } => {
+                self.claimed(at, *who, *token, *claim_ends)
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::history::{
+        at, elected, fails, grant, holds, kept, n, release, renew, renewed, terms,
+    };
+    use super::*;
+
+    fn property() -> MarginKept {
+        MarginKept::new(&terms())
+    }
+
+    #[test]
+    fn claims_that_end_exactly_the_margin_before_their_leases() {
+        let lease = kept(1, 7, 100);
+        holds(
+            property(),
+            &[
+                at(0, grant(None, lease)),
+                at(5, elected(n(0), 7, 90)),
+                at(10, renew(lease, 150)),
+                at(15, renewed(n(0), 7, 140)),
+            ],
+        );
+    }
+
+    #[test]
+    fn a_claim_that_ends_a_nanosecond_later() {
+        let lease = kept(1, 7, 100);
+        fails(property(), &[at(0, grant(None, lease)), at(5, elected(n(0), 7, 91))]);
+        fails(
+            property(),
+            &[at(0, grant(None, lease)), at(10, renew(lease, 150)), at(15, renewed(n(0), 7, 141))],
+        );
+    }
+
+    #[test]
+    fn a_claim_extended_by_a_renewal_that_never_reached_the_store() {
+        let history = [at(0, grant(None, kept(1, 7, 100))), at(15, renewed(n(0), 7, 140))];
+        fails(property(), &history);
+    }
+
+    #[test]
+    fn a_claim_without_a_grant_even_if_it_is_over() {
+        let granted = at(0, grant(None, kept(1, 7, 100)));
+        fails(property(), &[granted.clone(), at(5, elected(n(0), 8, 50))]);
+        fails(property(), &[granted, at(5, elected(n(0), 8, 5))]);
+    }
+
+    #[test]
+    fn a_claim_that_is_over_when_it_is_told_of() {
+        let granted = at(0, grant(None, kept(1, 7, 100)));
+        holds(property(), &[granted.clone(), at(95, renewed(n(0), 7, 95))]);
+        fails(property(), &[granted, at(95, renewed(n(0), 7, 96))]);
+    }
+
+    #[test]
+    fn the_lease_of_another_token_does_not_count() {
+        let first = kept(1, 7, 100);
+        fails(
+            property(),
+            &[
+                at(0, grant(None, first)),
+                at(100, grant(Some(first), kept(2, 8, 200))),
+                at(101, renewed(n(0), 7, 190)),
+            ],
+        );
+    }
+
+    #[test]
+    fn a_renewal_told_of_after_the_release() {
+        let lease = kept(1, 7, 100);
+        holds(
+            property(),
+            &[at(0, grant(None, lease)), at(20, release(lease)), at(21, renewed(n(0), 7, 90))],
+        );
+    }
+}

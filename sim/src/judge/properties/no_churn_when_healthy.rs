@@ -1,0 +1,206 @@
+//! **Theorem (G7).** With no fault, nobody loses the lead. Once a leader has been granted or renewed its
+//! lease on a request sent in the calm, nobody takes it away: it says of no end but a resignation that it
+//! was asked for, and nobody else begins to lead before that.
+//!
+//! What was sent before the calm proves nothing: its answer may have been held for so long that the claim
+//! is about to end, or come from a server that is gone. After an answer to a later request the
+//! connection, the server, the lease and the claim are all as they should be, and at least three tries of
+//! the next renewal fit into the claim. Not judged: a leader whose process crashes, or that gives its
+//! requests up sooner than a healthy network answers them; and how a candidate without a lead fares.
+//!
+//! Rests on clocks that keep their rates from the calm on, and on none of them having been put back: a
+//! candidate's machine would still take its time for later than it is. And on one server at a time: whoever
+//! was granted the lease by an old primary, and waits out a quarantine, leads on that grant in the calm.
+
+use super::recent::Recent;
+use super::{Property, Terms};
+use crate::plan::Assumption;
+use crate::plan::clock::True;
+use crate::trace::{Answer, Asked, Event, Who};
+
+/// Whoever leads in the calm leads on.
+#[derive(Debug)]
+pub(super) struct NoChurnWhenHealthy {
+    terms: Terms,
+    is_calm: bool,
+    /// The last request that each candidate has sent in the calm.
+    sent: Recent<Who, (u64, Option<Asked>)>,
+    /// The token that an answer to such a request has confirmed.
+    confirmed: Recent<Who, u64>,
+    /// Who leads safely, and under which token.
+    leader: Option<(Who, u64)>,
+    compared: u64,
+}
+
+impl NoChurnWhenHealthy {
+    pub(super) fn new(terms: &Terms) -> Self {
+        Self {
+            terms: terms.clone(),
+            is_calm: false,
+            sent: Recent::default(),
+            confirmed: Recent::default(),
+            leader: None,
+            compared: 0,
+        }
+    }
+
+    fn answered(&mut self, who: Who, id: u64, answer: Answer) {
+        let Some(&(last, Some(request))) = self.sent.get(who) else { return };
+        if last != id {
+            return;
+        }
+        match (request, answer) {
+            (Asked::Acquire { .. }, Answer::Granted { token, .. })
+            | (Asked::Renew { token }, Answer::Renewed) => *self.confirmed.of(who) = token,
+            _ => {}
+        }
+    }
+
+    fn leads_on(&mut self, who: Who, token: u64) {
+        if self.confirmed.get(who) == Some(&token) && self.terms.is_answered_in_time(who) {
+            self.compared += u64::from(self.leader == Some((who, token)));
+            self.leader = Some((who, token));
+        }
+    }
+
+    fn has_to_end(&mut self, who: Who) {
+        self.leader = self.leader.filter(|(leader, _)| *leader != who);
+        // A later answer to what is in flight confirms nothing any more.
+        self.sent.remove(who);
+        self.confirmed.remove(who);
+    }
+}
+
+impl Property for NoChurnWhenHealthy {
+    fn name(&self) -> &'static str {
+        "no-churn-when-healthy"
+    }
+
+    fn compared(&self) -> u64 {
+        self.compared
+    }
+
+    fn assumes(&self) -> &'static [Assumption] {
+        &[
+            Assumption::CandidateClocks,
+            Assumption::StoreClock,
+            Assumption::Waits,
+            Assumption::LossIsFinal,
+        ]
+    }
+
+    fn observe(&mut self, _: True, event: &Event) -> Result<(), String> {
+        if !self.is_calm {
+            self.is_calm = matches!(event, Event::Calm);
+            return Ok(());
+        }
+        match *event {
+            Event::Sent { who, id, request } => *self.sent.of(who) = (id, Some(request)),
+            Event::Answered { who, id, answer: Some(answer) } => self.answered(who, id, answer),
+            Event::Elected { who, token, .. } | Event::Renewed { who, token, .. } => {
+                self.leads_on(who, token);
+            }
+            Event::ResignAsked { who, .. } | Event::Crashed { who } => self.has_to_end(who),
+            Event::SteppedDown { who, token, reason, .. } if self.leader == Some((who, token)) => {
+                return Err(format!("{who:?} lost token {token} in the calm: {reason:?}"));
+            }
+            Event::Leads { who, token } => {
+                if let Some((leader, safe)) = self.leader
+                    && leader != who
+                {
+                    return Err(format!(
+                        "{who:?} leads under token {token}, and took it from {leader:?}, which led \
+                         under token {safe} in the calm"
+                    ));
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::history::{
+        Seen, answered, at, crashed, elected, fails, granted, holds, leads, n, renewed,
+        resign_asked, sent, stepped_down, terms,
+    };
+    use super::*;
+    use crate::trace::Reason;
+
+    const RENEW: Asked = Asked::Renew { token: 7 };
+
+    fn property() -> NoChurnWhenHealthy {
+        NoChurnWhenHealthy::new(&terms())
+    }
+
+    /// Node 0 leads, and renews its lease in the calm: the request leaves at `sent_at`.
+    fn renewed_in_the_calm(sent_at: True) -> Vec<Seen> {
+        let mut history = vec![
+            at(5, elected(n(0), 7, 90)),
+            at(10, Event::Calm),
+            at(sent_at, sent(n(0), 3, RENEW)),
+            at(30, answered(n(0), 3, Answer::Renewed)),
+            at(30, renewed(n(0), 7, 120)),
+        ];
+        history.sort_by_key(|seen| if let Seen::Event(at, _) = seen { *at } else { 0 });
+        history
+    }
+
+    fn then(sent_at: True, event: Event) -> Vec<Seen> {
+        [renewed_in_the_calm(sent_at), vec![at(130, event)]].concat()
+    }
+
+    #[test]
+    fn losing_the_lead_in_the_calm() {
+        for reason in [Reason::Expired, Reason::Superseded, Reason::Resigned] {
+            let end = stepped_down(n(0), 7, reason);
+            fails(property(), &then(11, end.clone()));
+            holds(property(), &then(9, end));
+        }
+    }
+
+    #[test]
+    fn somebody_else_takes_it() {
+        fails(property(), &then(11, leads(n(1), 8)));
+        holds(property(), &then(11, leads(n(0), 8)));
+    }
+
+    #[test]
+    fn who_was_elected_in_the_calm_keeps_it_as_well() {
+        let history = [
+            at(10, Event::Calm),
+            at(11, sent(n(0), 3, Asked::Acquire { seen: 0 })),
+            at(12, answered(n(0), 3, granted(7))),
+            at(12, elected(n(0), 7, 100)),
+            at(90, stepped_down(n(0), 7, Reason::Expired)),
+        ];
+        fails(property(), &history);
+    }
+
+    #[test]
+    fn a_resignation_that_was_asked_for_and_a_crash_end_it() {
+        let end = at(140, stepped_down(n(0), 7, Reason::Resigned));
+        for because in [resign_asked(n(0), None), crashed(n(0))] {
+            let ends = vec![end.clone(), at(150, leads(n(1), 8))];
+            holds(property(), &[then(11, because), ends].concat());
+        }
+        let another = then(11, resign_asked(n(1), None));
+        fails(property(), &[another, vec![end]].concat());
+    }
+
+    #[test]
+    fn whoever_gives_up_before_a_healthy_network_answers_is_not_judged() {
+        let far = Terms { latency_most: 30, ..terms() };
+        let history = then(11, stepped_down(n(0), 7, Reason::Expired));
+        holds(NoChurnWhenHealthy::new(&far), &history);
+    }
+
+    #[test]
+    fn a_refusal_confirms_nothing() {
+        let mut history = then(11, stepped_down(n(0), 7, Reason::Superseded));
+        history[3] = at(30, answered(n(0), 3, Answer::Superseded));
+        holds(property(), &history);
+    }
+}

@@ -1,0 +1,165 @@
+//! **Theorem (G8, after a restart).** Once a server has carried out a grant or a renewal, and
+//! `(longest TTL + longest quarantine) / (1 - rho)` of true time have gone by since, it makes nobody wait
+//! who is granted a lease: its restart costs a quarantine soon after it, and none at a handover much later.
+//!
+//! The grant has set `known_since` to its own time. The renewal has set it to the longest TTL after its own
+//! time, unless it was set before. Either way the server has counted past `known_since + quarantine` by then:
+//! its clock is not slower than `1 - rho`. Readings are rounded down: two ticks are allowed.
+//!
+//! A grant to a candidate that knows a higher token than the server begins the wait anew.
+//!
+//! Rests on a store's clock that is not slow and is not put back ([`Waits`](Assumption::Waits)).
+
+use super::recent::Recent;
+use super::{Property, Terms, on_slowest_clock, time};
+use crate::plan::Assumption;
+use crate::plan::clock::True;
+use crate::trace::{Answer, Asked, Event, StoreStep};
+
+/// A server that has granted or renewed for long enough makes nobody wait.
+#[derive(Debug)]
+pub(super) struct NoLateQuarantine {
+    bound: u64,
+    /// When each server first granted or renewed a lease, or last learned of a loss.
+    known_from: Recent<u32, Option<True>>,
+    compared: u64,
+}
+
+impl NoLateQuarantine {
+    pub(super) fn new(terms: &Terms) -> Self {
+        let drifts = terms.candidates.iter().map(|limits| limits.drift_ppm);
+        let waits = terms.longest_ttl.saturating_add(terms.longest_quarantine);
+        let bound = on_slowest_clock(waits, drifts.max().unwrap_or(0));
+        let bound = bound.saturating_add(2 * terms.tick);
+        Self { bound, known_from: Recent::default(), compared: 0 }
+    }
+
+    fn stepped(&mut self, at: True, step: &StoreStep) -> Result<(), String> {
+        let known_from = self.known_from.of(step.server);
+        match (step.request, step.answer) {
+            (Asked::Acquire { seen }, Answer::Granted { token, waits }) => {
+                let last = step.before.map_or(0, |record| record.token);
+                let began = *known_from.get_or_insert(at);
+                let is_late = at > began.saturating_add(self.bound);
+                self.compared += u64::from(seen <= last && is_late);
+                if seen > last {
+                    *known_from = Some(at);
+                } else if waits && is_late {
+                    return Err(format!(
+                        "the holder of token {token} has to wait, though server {} knows its leases since {:?}",
+                        step.server,
+                        time(began)
+                    ));
+                }
+            }
+            (Asked::Renew { .. }, Answer::Renewed) => {
+                known_from.get_or_insert(at);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+impl Property for NoLateQuarantine {
+    fn name(&self) -> &'static str {
+        "no-late-quarantine"
+    }
+
+    fn compared(&self) -> u64 {
+        self.compared
+    }
+
+    fn assumes(&self) -> &'static [Assumption] {
+        &[Assumption::Waits]
+    }
+
+    fn observe(&mut self, at: True, event: &Event) -> Result<(), String> {
+        match event {
+            Event::Store(step) => self.stepped(at, step),
+            Event::Elsewhere { server, knew_more, .. } => {
+                let known_from = self.known_from.of(*server);
+                if *knew_more || known_from.is_none() {
+                    *known_from = Some(at);
+                }
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::history::{
+        Seen, at, back, by_server, fails, grant, holds, kept, renew, step, terms,
+    };
+    use super::*;
+
+    /// 63 and 27 at a tenth of drift, and two ticks: nobody waits from 103 on.
+    fn property() -> NoLateQuarantine {
+        let terms = Terms { longest_ttl: 63, longest_quarantine: 27, ..terms() };
+        NoLateQuarantine::new(&terms)
+    }
+
+    fn waits(seen: u64) -> Event {
+        let (before, after) = (back(kept(1, 7, 900)), kept(2, 8.max(seen + 1), 900));
+        let answer = Answer::Granted { token: after.token, waits: true };
+        step(2, Asked::Acquire { seen }, answer, Some(before), Some(after))
+    }
+
+    /// Server 1 has taken the place of another one, and renews its lease at 1,000.
+    fn renewed() -> Vec<Seen> {
+        vec![
+            at(0, grant(None, kept(1, 7, 900))),
+            at(1_000, by_server(1, renew(kept(1, 7, 1_100), 1_200))),
+        ]
+    }
+
+    fn then(what: Seen) -> Vec<Seen> {
+        [renewed(), vec![what]].concat()
+    }
+
+    #[test]
+    fn a_wait_soon_after_the_restart_is_due() {
+        holds(property(), &then(at(1_102, by_server(1, waits(7)))));
+    }
+
+    #[test]
+    fn a_wait_long_after_the_first_renewal_is_too_much() {
+        let what = fails(property(), &then(at(1_103, by_server(1, waits(7)))));
+        assert_eq!(
+            what,
+            "the holder of token 8 has to wait, though server 1 knows its leases since 1µs"
+        );
+    }
+
+    #[test]
+    fn the_first_grant_counts_too() {
+        let first = at(2_000, by_server(2, waits(7)));
+        holds(property(), &[first.clone(), at(2_102, by_server(2, waits(7)))]);
+        fails(property(), &[first, at(2_103, by_server(2, waits(7)))]);
+    }
+
+    #[test]
+    fn another_elections_first_grant_counts_and_its_loss_too() {
+        let elsewhere =
+            |at_ns, knew_more| at(at_ns, Event::Elsewhere { server: 2, granted: true, knew_more });
+        let late = at(2_103, by_server(2, waits(7)));
+        fails(property(), &[elsewhere(2_000, false), late.clone()]);
+        fails(property(), &[elsewhere(2_000, false), elsewhere(2_001, false), late.clone()]);
+        holds(property(), &[elsewhere(2_000, false), elsewhere(2_001, true), late]);
+    }
+
+    #[test]
+    fn each_server_counts_for_itself() {
+        holds(property(), &then(at(9_000, by_server(2, waits(7)))));
+    }
+
+    #[test]
+    fn a_proven_loss_begins_the_wait_anew() {
+        let lost = at(5_000, by_server(1, waits(9)));
+        holds(property(), &[then(lost.clone()), vec![at(5_102, by_server(1, waits(7)))]].concat());
+        fails(property(), &[then(lost), vec![at(5_103, by_server(1, waits(7)))]].concat());
+    }
+}

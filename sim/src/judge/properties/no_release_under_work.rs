@@ -1,0 +1,178 @@
+//! **Theorem (sections 5 and 6).** The lease of a tenure is not handed back while work of that tenure is under
+//! way, nor does such work begin afterwards; and nobody campaigns while its own work is under way. Nor while a
+//! callback about the end of its tenure is.
+//!
+//! Judged where the candidate sends the release, as its holder alone can: two stores that both take
+//! themselves for the primary may grant one token in the same microsecond, so a release at the store does
+//! not say whose work it is about.
+//!
+//! Rests on a process that lives once: one that is put back knows nothing of the work that began since.
+//! Work that outlives its bound keeps its lease from being handed back, and the lease ends by itself.
+//! Work of a process that is gone has ended with it.
+
+use super::Property;
+use super::recent::Recent;
+use crate::plan::Assumption;
+use crate::plan::clock::True;
+use crate::trace::{Asked, Event, Who};
+
+/// Work first, then the release.
+#[derive(Debug, Default)]
+pub(super) struct NoReleaseUnderWork {
+    under_way: Vec<(Who, u64)>,
+    /// The last tenure that each handed back.
+    handed_back: Recent<Who, u64>,
+    /// The last tenure that each has worked under.
+    worked: Recent<Who, u64>,
+    compared: u64,
+}
+
+impl Property for NoReleaseUnderWork {
+    fn name(&self) -> &'static str {
+        "no-release-under-work"
+    }
+
+    fn compared(&self) -> u64 {
+        self.compared
+    }
+
+    fn assumes(&self) -> &'static [Assumption] {
+        &[Assumption::OneMemory]
+    }
+
+    fn observe(&mut self, _: True, event: &Event) -> Result<(), String> {
+        match *event {
+            Event::WorkBegan { who, token } => {
+                if self.handed_back.get(who) == Some(&token) {
+                    return Err(format!("{who:?} works under token {token}, and handed it back"));
+                }
+                self.under_way.push((who, token));
+                self.worked.insert(who, token);
+            }
+            Event::CallbackBegan { who, token } => self.under_way.push((who, token)),
+            Event::WorkEnded { who, token, .. } | Event::CallbackEnded { who, token } => {
+                if let Some(index) = self.under_way.iter().position(|work| *work == (who, token)) {
+                    self.under_way.swap_remove(index);
+                }
+            }
+            Event::Crashed { who } => self.under_way.retain(|(worker, _)| *worker != who),
+            Event::Sent { who, request: Asked::Release { token }, .. } => {
+                self.compared += u64::from(self.worked.get(who) == Some(&token));
+                if self.under_way.contains(&(who, token)) {
+                    return Err(format!(
+                        "{who:?} hands token {token} back while it works under it"
+                    ));
+                }
+                self.handed_back.insert(who, token);
+            }
+            Event::Sent { who, request: Asked::Acquire { .. }, .. } => {
+                if let Some((_, token)) = self.under_way.iter().find(|(worker, _)| *worker == who) {
+                    return Err(format!("{who:?} campaigns while it works under token {token}"));
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::history::{at, crashed, fails, holds, n, sent, work_began, work_ended};
+    use super::*;
+
+    fn hands_back(who: Who, token: u64) -> Event {
+        sent(who, 1, Asked::Release { token })
+    }
+
+    #[test]
+    fn a_release_after_the_work_has_ended() {
+        holds(
+            NoReleaseUnderWork::default(),
+            &[at(1, work_began(n(0), 7)), at(2, work_ended(n(0), 7)), at(2, hands_back(n(0), 7))],
+        );
+    }
+
+    #[test]
+    fn a_release_under_work() {
+        let history = [at(1, work_began(n(0), 7)), at(2, hands_back(n(0), 7))];
+        let what = fails(NoReleaseUnderWork::default(), &history);
+        assert_eq!(what, "n0 hands token 7 back while it works under it");
+    }
+
+    #[test]
+    fn a_campaign_under_work() {
+        let campaigns = |who| sent(who, 1, Asked::Acquire { seen: 7 });
+        let history = [at(1, work_began(n(0), 7)), at(2, campaigns(n(0)))];
+        let what = fails(NoReleaseUnderWork::default(), &history);
+        assert_eq!(what, "n0 campaigns while it works under token 7");
+        let over = [work_ended(n(0), 7), crashed(n(0))];
+        for over in over {
+            let history = [at(1, work_began(n(0), 7)), at(2, over), at(2, campaigns(n(0)))];
+            holds(NoReleaseUnderWork::default(), &history);
+        }
+        let history = [at(1, work_began(n(0), 7)), at(2, campaigns(n(1)))];
+        holds(NoReleaseUnderWork::default(), &history);
+    }
+
+    #[test]
+    fn a_release_before_the_last_work_has_ended() {
+        fails(
+            NoReleaseUnderWork::default(),
+            &[
+                at(1, work_began(n(0), 7)),
+                at(1, work_began(n(0), 7)),
+                at(2, work_ended(n(0), 7)),
+                at(3, hands_back(n(0), 7)),
+            ],
+        );
+    }
+
+    #[test]
+    fn work_of_another_tenure_does_not_matter() {
+        holds(
+            NoReleaseUnderWork::default(),
+            &[at(1, work_began(n(1), 8)), at(2, hands_back(n(0), 7))],
+        );
+        fails(
+            NoReleaseUnderWork::default(),
+            &[
+                at(1, work_began(n(0), 7)),
+                at(2, work_ended(n(0), 6)),
+                at(2, work_ended(n(1), 7)),
+                at(3, hands_back(n(0), 7)),
+            ],
+        );
+    }
+
+    #[test]
+    fn a_crash_ends_the_work_of_that_life() {
+        holds(
+            NoReleaseUnderWork::default(),
+            &[at(1, work_began(n(0), 7)), at(2, crashed(n(0))), at(3, hands_back(n(0), 7))],
+        );
+        fails(
+            NoReleaseUnderWork::default(),
+            &[at(1, work_began(n(0), 7)), at(2, crashed(n(1))), at(3, hands_back(n(0), 7))],
+        );
+    }
+
+    #[test]
+    fn work_that_begins_after_the_release() {
+        let history = [at(1, hands_back(n(0), 7)), at(2, work_began(n(0), 7))];
+        let what = fails(NoReleaseUnderWork::default(), &history);
+        assert_eq!(what, "n0 works under token 7, and handed it back");
+        holds(
+            NoReleaseUnderWork::default(),
+            &[at(1, hands_back(n(0), 7)), at(2, work_began(n(0), 8))],
+        );
+    }
+
+    #[test]
+    fn another_candidates_release_of_an_equal_token_is_not_about_this_work() {
+        holds(
+            NoReleaseUnderWork::default(),
+            &[at(1, work_began(n(0), 7)), at(2, hands_back(n(1), 7))],
+        );
+    }
+}

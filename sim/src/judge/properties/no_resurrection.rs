@@ -1,0 +1,208 @@
+//! **Theorem (section 5).** A tenure that is over stays over: once a candidate no longer answers "I
+//! lead" under a token, or has said that it stepped down, it never leads or renews under that token or
+//! an older one again. A late reply does not resurrect.
+//!
+//! Rests on clocks that don't go back, since `is_leader()` compares nothing but the clock with the end of
+//! the claim; and on a memory that does not either.
+//!
+//! Nor is a candidate elected under a claim whose end has come: a late grant is none. (Where time goes by in
+//! ticks, when an application is told of its election says nothing of when it was decided.)
+//!
+//! What a candidate says is held against what it said before, and what `is_leader()` answers against
+//! both. A node that stood still may tell of a renewal after `is_leader()` was seen to end; it is the
+//! next answer of `is_leader()` that would show a resurrection.
+
+use super::recent::Recent;
+use super::{Property, Terms};
+use crate::plan::Assumption;
+use crate::plan::clock::True;
+use crate::trace::{Event, Who};
+
+/// What is over stays over.
+#[derive(Debug)]
+pub(super) struct NoResurrection {
+    is_exact: bool,
+    candidates: Recent<Who, Candidate>,
+    compared: u64,
+}
+
+impl NoResurrection {
+    pub(super) fn new(terms: &Terms) -> Self {
+        Self { is_exact: terms.tick <= 1, candidates: Recent::default(), compared: 0 }
+    }
+}
+
+/// Of one candidate; no token is zero.
+#[derive(Debug, Default)]
+struct Candidate {
+    /// Under which token it answers "I lead".
+    leads: Option<u64>,
+    /// The highest token under which it did, and does no longer.
+    over: u64,
+    /// The highest token from which it said that it stepped down.
+    stepped_down: u64,
+}
+
+impl Candidate {
+    fn answers(&mut self, token: Option<u64>) {
+        if self.leads != token {
+            self.over = self.over.max(self.leads.unwrap_or(0));
+        }
+        self.leads = token;
+    }
+}
+
+impl Property for NoResurrection {
+    fn name(&self) -> &'static str {
+        "no-resurrection"
+    }
+
+    fn compared(&self) -> u64 {
+        self.compared
+    }
+
+    fn assumes(&self) -> &'static [crate::plan::Assumption] {
+        &[Assumption::OneMemory, Assumption::CandidateClocks]
+    }
+
+    fn observe(&mut self, at: True, event: &Event) -> Result<(), String> {
+        match *event {
+            Event::Leads { who, token } => {
+                let candidate = self.candidates.of(who);
+                candidate.answers(Some(token));
+                let over = candidate.over.max(candidate.stepped_down);
+                self.later(who, token, over)
+            }
+            Event::LeadsNoMore { who } => {
+                self.candidates.of(who).answers(None);
+                Ok(())
+            }
+            Event::Elected { who, token, claim_ends } if self.is_exact && claim_ends <= at => {
+                Err(format!("{who:?} is elected under token {token}, and its claim is over"))
+            }
+            Event::Elected { who, token, .. } | Event::Renewed { who, token, .. } => {
+                let over = self.candidates.of(who).stepped_down;
+                self.later(who, token, over)
+            }
+            Event::SteppedDown { who, token, .. } => {
+                let candidate = self.candidates.of(who);
+                candidate.stepped_down = candidate.stepped_down.max(token);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl NoResurrection {
+    fn later(&mut self, who: Who, token: u64, over: u64) -> Result<(), String> {
+        self.compared += u64::from(over > 0);
+        if token > over {
+            return Ok(());
+        }
+        Err(format!("{who:?} leads under token {token} again; its tenure of token {over} is over"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::history::{
+        Seen, at, elected, fails, holds, leads, leads_no_more, n, renewed, stepped_down, terms,
+    };
+    use super::{NoResurrection, Terms};
+    use crate::trace::{Event, Reason, Who};
+
+    fn judge() -> NoResurrection {
+        NoResurrection::new(&terms())
+    }
+
+    /// Where applications are told of what a driver has decided, and may stand still in between.
+    fn in_ticks() -> NoResurrection {
+        NoResurrection::new(&Terms { tick: 1_000_000, ..terms() })
+    }
+
+    #[test]
+    fn elected_once_the_claim_is_over() {
+        holds(judge(), &[at(89, elected(n(0), 7, 90))]);
+        let what = fails(judge(), &[at(90, elected(n(0), 7, 90))]);
+        assert_eq!(what, "n0 is elected under token 7, and its claim is over");
+        holds(in_ticks(), &[at(90, elected(n(0), 7, 90))]);
+    }
+
+    fn expired(token: u64) -> Event {
+        stepped_down(n(0), token, Reason::Expired)
+    }
+
+    #[test]
+    fn each_tenure_has_a_later_token() {
+        holds(
+            judge(),
+            &[
+                at(0, elected(n(0), 7, 90)),
+                at(0, leads(n(0), 7)),
+                at(50, renewed(n(0), 7, 140)),
+                at(140, leads_no_more(n(0))),
+                at(141, expired(7)),
+                at(150, elected(n(0), 8, 240)),
+                at(150, leads(n(0), 8)),
+            ],
+        );
+    }
+
+    #[test]
+    fn leading_again_after_the_claim_ended() {
+        let ended = [at(0, leads(n(0), 7)), at(90, leads_no_more(n(0)))];
+        for token in [7, 6] {
+            fails(judge(), &[ended.as_slice(), &[at(91, leads(n(0), token))]].concat());
+        }
+        holds(judge(), &[ended.as_slice(), &[at(91, leads(n(0), 8))]].concat());
+        holds(judge(), &[ended.as_slice(), &[at(91, leads(n(1), 7))]].concat());
+    }
+
+    #[test]
+    fn leading_or_renewing_after_it_stepped_down() {
+        for token in [7, 6] {
+            for event in [leads(n(0), token), renewed(n(0), token, 140), elected(n(0), token, 140)]
+            {
+                fails(judge(), &[at(90, expired(7)), at(91, event)]);
+            }
+        }
+        holds(judge(), &[at(90, expired(7)), at(91, renewed(n(0), 8, 140))]);
+    }
+
+    #[test]
+    fn a_node_that_stood_still_tells_of_its_tenure_late() {
+        holds(
+            in_ticks(),
+            &[
+                at(0, leads(n(0), 7)),
+                at(90, leads_no_more(n(0))),
+                at(95, elected(n(0), 7, 95)),
+                at(95, renewed(n(0), 7, 95)),
+                at(95, expired(7)),
+            ],
+        );
+    }
+
+    #[test]
+    fn a_tenure_is_over_once_the_next_one_began() {
+        let next: [Seen; 2] = [at(0, leads(n(0), 7)), at(50, leads(n(0), 8))];
+        holds(judge(), &next);
+        fails(judge(), &[next.as_slice(), &[at(60, leads(n(0), 7))]].concat());
+    }
+
+    #[test]
+    fn being_asked_twice_is_no_resurrection() {
+        holds(judge(), &[at(0, leads(n(0), 7)), at(1, leads(n(0), 7))]);
+    }
+
+    #[test]
+    fn another_life_is_another_candidate() {
+        // `token-monotonic` forbids what is allowed here.
+        let second_life = Who { node: 0, life: 1 };
+        holds(
+            judge(),
+            &[at(0, leads(n(0), 7)), at(90, leads_no_more(n(0))), at(91, leads(second_life, 7))],
+        );
+    }
+}

@@ -1,0 +1,150 @@
+//! **Theorem (section 5).** Each candidate tells of exactly one `SteppedDown` for each `Elected`, of
+//! the same token, before the next `Elected`; and of renewals only in between.
+//!
+//! Rests on a process that lives once: one that was put back to before an election is elected again,
+//! and one that was put back to before its end ends again. A life that crashed says nothing any more,
+//! and at the end of the run the last tenure may still go on.
+
+use super::Property;
+use super::recent::Recent;
+use crate::plan::Assumption;
+use crate::plan::clock::True;
+use crate::trace::{Event, Who};
+
+/// Elections and ends alternate.
+#[derive(Debug, Default)]
+pub(super) struct OneStepDown {
+    /// The token under which each candidate says that it leads.
+    leads: Recent<Who, u64>,
+    compared: u64,
+}
+
+impl Property for OneStepDown {
+    fn name(&self) -> &'static str {
+        "one-step-down-per-election"
+    }
+
+    fn compared(&self) -> u64 {
+        self.compared
+    }
+
+    fn assumes(&self) -> &'static [Assumption] {
+        &[Assumption::OneMemory]
+    }
+
+    fn observe(&mut self, _: True, event: &Event) -> Result<(), String> {
+        let is_an_end = matches!(event, Event::SteppedDown { .. });
+        self.compared += u64::from(is_an_end);
+        match *event {
+            Event::Elected { who, token, .. } => match self.leads.insert(who, token) {
+                Some(before) => Err(format!(
+                    "{who:?} is elected under token {token} and has not stepped down from {before}"
+                )),
+                None => Ok(()),
+            },
+            Event::Renewed { who, token, .. } => match self.leads.get(who) {
+                Some(&leads) if leads == token => Ok(()),
+                leads => Err(format!("{who:?} renews token {token}, and leads under {leads:?}")),
+            },
+            Event::SteppedDown { who, token, .. } => match self.leads.remove(who) {
+                Some(leads) if leads == token => Ok(()),
+                leads => {
+                    Err(format!("{who:?} steps down from token {token}, and leads under {leads:?}"))
+                }
+            },
+            Event::Crashed { who } => {
+                self.leads.remove(who);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::history::{
+        Seen, at, crashed, elected, fails, holds, n, renewed, stepped_down,
+    };
+    use super::OneStepDown;
+    use crate::trace::{Reason, Who};
+
+    fn down(when: u64, node: usize, token: u64) -> Seen {
+        at(when, stepped_down(n(node), token, Reason::Expired))
+    }
+
+    #[test]
+    fn elections_and_ends_alternate_for_each_candidate() {
+        holds(
+            OneStepDown::default(),
+            &[
+                at(0, elected(n(0), 7, 90)),
+                at(1, elected(n(1), 8, 90)),
+                at(2, renewed(n(0), 7, 95)),
+                down(3, 1, 8),
+                down(4, 0, 7),
+                at(5, elected(n(0), 9, 190)),
+                Seen::End(6),
+            ],
+        );
+    }
+
+    #[test]
+    fn a_crashed_life_ends_without_a_word() {
+        let second_life = Who { node: 0, life: 1 };
+        holds(
+            OneStepDown::default(),
+            &[
+                at(0, elected(n(0), 7, 90)),
+                at(1, crashed(n(0))),
+                at(2, elected(second_life, 8, 190)),
+                at(3, stepped_down(second_life, 8, Reason::Resigned)),
+            ],
+        );
+        fails(
+            OneStepDown::default(),
+            &[
+                at(0, elected(n(0), 7, 90)),
+                at(1, crashed(n(0))),
+                at(2, stepped_down(second_life, 7, Reason::Expired)),
+            ],
+        );
+    }
+
+    #[test]
+    fn a_crashed_life_that_still_speaks() {
+        for event in [renewed(n(0), 7, 95), stepped_down(n(0), 7, Reason::Expired)] {
+            let crash = [at(0, elected(n(0), 7, 90)), at(1, crashed(n(0)))];
+            fails(OneStepDown::default(), &[crash.as_slice(), &[at(2, event)]].concat());
+        }
+    }
+
+    #[test]
+    fn elected_twice_without_an_end() {
+        fails(OneStepDown::default(), &[at(0, elected(n(0), 7, 90)), at(1, elected(n(0), 8, 90))]);
+    }
+
+    #[test]
+    fn an_end_without_a_beginning() {
+        fails(OneStepDown::default(), &[down(1, 0, 7)]);
+        fails(OneStepDown::default(), &[at(0, elected(n(1), 7, 90)), down(1, 0, 7)]);
+    }
+
+    #[test]
+    fn two_ends_of_one_tenure() {
+        fails(OneStepDown::default(), &[at(0, elected(n(0), 7, 90)), down(1, 0, 7), down(2, 0, 7)]);
+    }
+
+    #[test]
+    fn the_end_of_another_tenure() {
+        fails(OneStepDown::default(), &[at(0, elected(n(0), 7, 90)), down(1, 0, 8)]);
+    }
+
+    #[test]
+    fn a_renewal_outside_of_its_tenure() {
+        let renewal = at(3, renewed(n(0), 7, 95));
+        fails(OneStepDown::default(), std::slice::from_ref(&renewal));
+        fails(OneStepDown::default(), &[at(0, elected(n(0), 8, 90)), renewal.clone()]);
+        fails(OneStepDown::default(), &[at(0, elected(n(0), 7, 90)), down(1, 0, 7), renewal]);
+    }
+}

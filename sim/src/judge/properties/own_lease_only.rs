@@ -1,0 +1,193 @@
+//! **Theorem (G5).** No delayed, duplicated or reordered request of one tenure grants, extends,
+//! shortens, ends or changes another. Each step of the store is one that the store contract (section 4
+//! of the design) allows:
+//!
+//! - a new token comes from an acquire alone, by its holder, if the lease was vacant and the holder
+//!   knew the last tenure; it is above every token that either of them knew;
+//! - a live lease is extended by its own holder only, never moves back, and is handed back only by its
+//!   own holder and token;
+//! - a lease that has ended or was handed back is never made live again under the same token;
+//! - every refusal is right, and changes nothing; and nothing changes between steps, except if the
+//!   store loses its data.
+//!
+//! Rests on nothing that a plan can break: it is always judged. Each server answers for itself, by its
+//! own clock. Of one that takes another's place nothing is known until its first step, unless it has all
+//! that was acknowledged.
+
+use super::Property;
+use super::recent::Recent;
+use crate::plan::clock::True;
+use crate::trace::{Answer, Asked, Event, Kept, StoreStep};
+
+/// Requests change their own lease alone.
+#[derive(Debug, Default)]
+pub(super) struct OwnLeaseOnly {
+    /// What each server should still have. With an old primary, two of them take turns.
+    records: Recent<u32, Record>,
+    /// The number of the server that has taken the place of all others.
+    newest: u32,
+    /// What the next one begins with, if nothing is lost.
+    handed_on: Record,
+    compared: u64,
+}
+
+/// What a server should still have, as it was left.
+#[derive(Clone, Copy, Debug, Default)]
+enum Record {
+    #[default]
+    Unknown,
+    Left(Option<Kept>),
+}
+
+impl Property for OwnLeaseOnly {
+    fn name(&self) -> &'static str {
+        "own-lease-only"
+    }
+
+    fn compared(&self) -> u64 {
+        self.compared
+    }
+
+    fn observe(&mut self, _: True, event: &Event) -> Result<(), String> {
+        match event {
+            Event::Store(step) => {
+                self.compared += 1;
+                self.untouched(step)
+                    .and_then(|()| allowed(step))
+                    .map_err(|broken| format!("{broken}: {step:?}"))?;
+                self.left(step);
+            }
+            Event::StoreCrashed { keeps_data } => {
+                self.newest += 1;
+                if !keeps_data {
+                    self.handed_on = Record::Unknown;
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// The rule that a step has broken.
+pub(crate) type Broken = &'static str;
+
+impl OwnLeaseOnly {
+    fn untouched(&self, step: &StoreStep) -> Result<(), Broken> {
+        let record = match self.records.get(step.server) {
+            Some(record) => *record,
+            None if step.server == self.newest => self.handed_on,
+            // An old primary that has done nothing before.
+            None => Record::Unknown,
+        };
+        match record {
+            Record::Unknown => Ok(()),
+            Record::Left(left) => {
+                ensure(same(left, step.before), "the record changed between steps")
+            }
+        }
+    }
+
+    fn left(&mut self, step: &StoreStep) {
+        let record = Record::Left(step.after);
+        self.records.insert(step.server, record);
+        if step.server == self.newest {
+            self.handed_on = record;
+        }
+    }
+}
+
+/// When a lease ends in true time is the engine's business: a step of the store's clock changes it.
+fn same(one: Option<Kept>, other: Option<Kept>) -> bool {
+    let timeless = |kept: Kept| Kept { lease_ends: 0, ..kept };
+    one.map(timeless) == other.map(timeless)
+}
+
+/// The table of section 4, row by row.
+pub(crate) fn allowed(step: &StoreStep) -> Result<(), Broken> {
+    let live = step.before.filter(|lease| lease.is_live(step.now));
+    let own = live.filter(|lease| lease.holder == step.holder);
+    let last = step.before.map_or(0, |record| record.token);
+    match (step.request, step.answer) {
+        (Asked::Acquire { .. }, Answer::Granted { token, .. }) if own.is_some() => {
+            let same = own.is_some_and(|lease| lease.token == token && extends(lease, step.after));
+            ensure(same, "a grant told again keeps its token, and extends its lease at most")
+        }
+        (Asked::Acquire { seen }, Answer::Granted { token, .. }) => {
+            ensure(live.is_none(), "granted while another's lease is live")?;
+            ensure(seen >= last, "granted to a candidate that does not know the last tenure")?;
+            ensure(token > last.max(seen), "granted a token that is not above all that are known")?;
+            ensure(
+                begins(step.now, step.holder, token, step.after),
+                "the record is not what was granted",
+            )
+        }
+        (Asked::Acquire { .. }, Answer::Held) => {
+            ensure(live.is_some() && own.is_none(), "refused as held, and no other holds it")?;
+            unchanged(step)
+        }
+        // The record of the trace has no settings in it: `contract.rs` and its tests say when.
+        (Asked::Acquire { .. }, Answer::Refused) => {
+            ensure(
+                step.before.is_some() && own.is_none(),
+                "refused, and there is nothing to contradict",
+            )?;
+            unchanged(step)
+        }
+        (Asked::Acquire { seen }, Answer::Stale) => {
+            ensure(live.is_none() && seen < last, "refused as stale, and it is not")?;
+            unchanged(step)
+        }
+        (Asked::Renew { token }, Answer::Renewed) => {
+            let own = own.filter(|lease| lease.token == token);
+            let extended = own.is_some_and(|lease| extends(lease, step.after));
+            ensure(extended, "a renewal extends its own live lease, and does nothing else")
+        }
+        (Asked::Renew { token }, Answer::Superseded) => {
+            let own = own.filter(|lease| lease.token == token);
+            ensure(own.is_none(), "superseded, and its lease is live")?;
+            unchanged(step)
+        }
+        (Asked::Release { token }, Answer::Released) => {
+            let own = own.filter(|lease| lease.token == token);
+            let back = own.map(|lease| Kept { released: true, ..lease });
+            ensure(
+                back.is_some() && same(back, step.after),
+                "a release hands back its own live lease, and does nothing else",
+            )
+        }
+        (Asked::Release { token }, Answer::NotHeld) => {
+            let own = own.filter(|lease| lease.token == token);
+            ensure(own.is_none(), "refused as not held, and its lease is live")?;
+            unchanged(step)
+        }
+        (_, Answer::Other) => unchanged(step),
+        (Asked::Acquire { .. } | Asked::Renew { .. } | Asked::Release { .. }, _) => {
+            Err("an answer to another question")
+        }
+    }
+}
+
+/// The same tenure, its lease not shorter.
+fn extends(lease: Kept, after: Option<Kept>) -> bool {
+    after.is_some_and(|after| {
+        after.lease_end >= lease.lease_end
+            && after == Kept { lease_end: after.lease_end, lease_ends: after.lease_ends, ..lease }
+    })
+}
+
+/// A new tenure's live lease.
+fn begins(now: u64, holder: u128, token: u64, after: Option<Kept>) -> bool {
+    after.is_some_and(|after| after.is_live(now) && after.holder == holder && after.token == token)
+}
+
+fn unchanged(step: &StoreStep) -> Result<(), Broken> {
+    ensure(same(step.before, step.after), "a refusal changed the record")
+}
+
+fn ensure(holds: bool, rule: Broken) -> Result<(), Broken> {
+    if holds { Ok(()) } else { Err(rule) }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,196 @@
+//! **Theorem (section 5, G7).** Whoever leads keeps trying to: it sends a renewal no later than the renew interval
+//! after the request that its claim rests on, and no later than the request timeout and the largest retry after
+//! one whose outcome is unknown, for as long as its claim holds. So a short trouble costs no lead.
+//!
+//! Durations are the candidate's: by a slow clock they take up to `1 / (1 - rho)` of it. Engines that move in
+//! ticks round up at each step of the way. Whoever leads is who answers so: nothing is asked of a claim that
+//! has ended.
+//!
+//! Rests on clocks of candidates that were not put back, and on a process that lives once. Of one that stands
+//! still, or whose driver gets no turn, nothing is asked until it has sent its next renewal.
+
+use super::recent::Recent;
+use super::{Property, Terms, time};
+use crate::plan::clock::True;
+use crate::plan::{Assumption, FaultKind};
+use crate::trace::{Asked, Event, Who};
+
+/// How many steps may each end a tick later.
+const ROUNDED: u64 = 8;
+
+/// A lead is kept up.
+#[derive(Debug)]
+pub(super) struct RenewsInTime {
+    terms: Terms,
+    /// Each candidate's last request, and when it was sent.
+    sent: Recent<Who, Option<(True, Asked)>>,
+    /// By when each leader has to send a renewal, if that is known.
+    due: Recent<Who, Option<True>>,
+    compared: u64,
+}
+
+impl RenewsInTime {
+    pub(super) fn new(terms: &Terms) -> Self {
+        Self { terms: terms.clone(), sent: Recent::default(), due: Recent::default(), compared: 0 }
+    }
+
+    /// When it has to renew, having sent that request then.
+    fn next(&self, at: True, who: Who, request: Asked) -> True {
+        let limits = self.terms.limits_of(who);
+        let takes = match request {
+            // It leads by this request: the answer came.
+            Asked::Acquire { .. } | Asked::Release { .. } => limits.renew_interval,
+            Asked::Renew { .. } => {
+                let again = limits.request_timeout.saturating_add(limits.retry_most);
+                limits.renew_interval.max(again)
+            }
+        };
+        at.saturating_add(limits.at_most(takes)).saturating_add(ROUNDED * self.terms.tick)
+    }
+
+    fn leads(&mut self, at: True, who: Who) {
+        // One that has waited out a quarantine may have to renew at once.
+        let at_once = at.saturating_add(ROUNDED * self.terms.tick);
+        let due = self.sent.get(who).copied().flatten();
+        let due = due.map(|(sent, request)| self.next(sent, who, request).max(at_once));
+        self.due.insert(who, due);
+    }
+
+    fn sent(&mut self, at: True, who: Who, request: Asked) {
+        self.sent.insert(who, Some((at, request)));
+        if matches!(request, Asked::Renew { .. })
+            && let Some(due) = self.due.get(who)
+        {
+            self.compared += u64::from(due.is_some());
+            let due = self.next(at, who, request);
+            self.due.insert(who, Some(due));
+        }
+    }
+
+    fn in_time(&self, at: True) -> Result<(), String> {
+        for (who, due) in self.due.iter() {
+            if let Some(due) = due.filter(|due| at > *due) {
+                return Err(format!("{who:?} leads, and has sent no renewal by {:?}", time(due)));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Property for RenewsInTime {
+    fn name(&self) -> &'static str {
+        "renews-in-time"
+    }
+
+    fn compared(&self) -> u64 {
+        self.compared
+    }
+
+    fn assumes(&self) -> &'static [Assumption] {
+        &[Assumption::CandidateClocks, Assumption::OneMemory]
+    }
+
+    fn observe(&mut self, at: True, event: &Event) -> Result<(), String> {
+        self.in_time(at)?;
+        match *event {
+            Event::Leads { who, .. } => self.leads(at, who),
+            Event::Fault { kind, node: Some(node) }
+                if FaultKind::STAND_STILL.contains(&kind) || kind == FaultKind::Starve =>
+            {
+                let stops = self.due.iter_mut().filter(|(who, _)| who.node == node);
+                stops.for_each(|(_, due)| *due = None);
+                let stops = self.sent.iter_mut().filter(|(who, _)| who.node == node);
+                stops.for_each(|(_, sent)| *sent = None);
+            }
+            Event::LeadsNoMore { who } | Event::Crashed { who } => {
+                self.due.remove(who);
+            }
+            Event::Sent { who, request, .. } => self.sent(at, who, request),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, at: True) -> Result<(), String> {
+        self.in_time(at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::history::{
+        Seen, at, crashed, fails, holds, leads, leads_no_more, n, sent, terms,
+    };
+    use super::*;
+
+    /// An interval of 90 takes up to 100, a timeout and a retry of 72 up to 80; and eight ticks.
+    fn judge() -> RenewsInTime {
+        RenewsInTime::new(&terms())
+    }
+
+    fn renew(when: True) -> Seen {
+        at(when, sent(n(0), 2, Asked::Renew { token: 7 }))
+    }
+
+    /// Granted by a request that was sent at 10; leads from 20 on.
+    fn led(then: &[Seen]) -> Vec<Seen> {
+        let begins = [at(10, sent(n(0), 1, Asked::Acquire { seen: 6 })), at(20, leads(n(0), 7))];
+        [&begins[..], then].concat()
+    }
+
+    #[test]
+    fn the_first_renewal_counts_from_the_acquire() {
+        holds(judge(), &led(&[renew(118), Seen::End(118)]));
+        let what = fails(judge(), &led(&[renew(119)]));
+        assert_eq!(what, "n0 leads, and has sent no renewal by 118ns");
+        fails(judge(), &led(&[Seen::End(119)]));
+        fails(judge(), &led(&[at(30, sent(n(1), 2, Asked::Renew { token: 7 })), Seen::End(119)]));
+    }
+
+    #[test]
+    fn every_other_from_the_one_before() {
+        holds(judge(), &led(&[renew(50), renew(158), Seen::End(266)]));
+        fails(judge(), &led(&[renew(50), renew(158), Seen::End(267)]));
+    }
+
+    #[test]
+    fn a_long_wait_for_an_answer_that_does_not_come_counts() {
+        let mut slow = terms();
+        slow.candidates.iter_mut().for_each(|limits| limits.retry_most = 58);
+        // 108 take up to 120.
+        let judge = || RenewsInTime::new(&slow);
+        holds(judge(), &led(&[renew(50), Seen::End(178)]));
+        fails(judge(), &led(&[renew(50), Seen::End(179)]));
+    }
+
+    #[test]
+    fn who_leads_no_more_renews_nothing() {
+        for over in [leads_no_more(n(0)), crashed(n(0))] {
+            holds(judge(), &led(&[at(100, over), Seen::End(900)]));
+        }
+        fails(judge(), &led(&[at(100, leads_no_more(n(1))), Seen::End(900)]));
+        // Work that drains is renewed for, and by nobody who leads.
+        holds(judge(), &led(&[at(100, leads_no_more(n(0))), renew(101), Seen::End(900)]));
+    }
+
+    #[test]
+    fn of_a_process_that_stands_still_nothing_is_asked() {
+        let stops = |node| at(60, Event::Fault { kind: FaultKind::Pause, node: Some(node) });
+        holds(judge(), &led(&[stops(0), Seen::End(900)]));
+        fails(judge(), &led(&[stops(0), renew(300), Seen::End(409)]));
+        fails(judge(), &led(&[stops(1), Seen::End(900)]));
+        // Nor of the lead that it goes on to: its last request may have failed meanwhile.
+        let asks = at(10, sent(n(0), 1, Asked::Acquire { seen: 6 }));
+        let pauses = at(20, Event::Fault { kind: FaultKind::Pause, node: Some(0) });
+        holds(judge(), &[asks, pauses, at(20, leads(n(0), 7)), Seen::End(900)]);
+        let other = at(60, Event::Fault { kind: FaultKind::Partition, node: Some(0) });
+        fails(judge(), &led(&[other, Seen::End(900)]));
+    }
+
+    #[test]
+    fn a_lead_that_begins_after_a_quarantine_may_be_due_at_once() {
+        let begins = [at(10, sent(n(0), 1, Asked::Acquire { seen: 6 })), at(500, leads(n(0), 7))];
+        holds(judge(), &[&begins[..], &[renew(508)]].concat());
+        fails(judge(), &[&begins[..], &[renew(509)]].concat());
+    }
+}

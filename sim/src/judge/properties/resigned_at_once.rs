@@ -1,0 +1,115 @@
+//! **Theorem (G9).** A candidate that is asked to hand over or to leave stops leading at once: the tenure that it led
+//! under is over for whoever asks, whether or not its driver has heard of that.
+//!
+//! What it leads under later is another tenure. Not judged in an engine without ticks: it has no handles that could be
+//! asked before their driver hears of it. Rests on a process that lives once: one that is put back leads again by what
+//! it knew.
+
+use super::recent::Recent;
+use super::{Leader, Property, time};
+use crate::plan::Assumption;
+use crate::plan::clock::True;
+use crate::trace::{Event, Who};
+
+/// Nobody leads on after having been asked not to.
+#[derive(Debug, Default)]
+pub(super) struct ResignedAtOnce {
+    /// Under which token each candidate leads.
+    leads: Recent<Who, u64>,
+    /// Under which it led when it was asked to resign, and when that was.
+    over: Recent<Who, (u64, True)>,
+    /// How many were asked since the last look at who leads.
+    asked: u64,
+    compared: u64,
+}
+
+impl Property for ResignedAtOnce {
+    fn name(&self) -> &'static str {
+        "resigned-at-once"
+    }
+
+    fn compared(&self) -> u64 {
+        self.compared
+    }
+
+    fn assumes(&self) -> &'static [Assumption] {
+        &[Assumption::OneMemory]
+    }
+
+    fn observe(&mut self, at: True, event: &Event) -> Result<(), String> {
+        match *event {
+            Event::Leads { who, token } => {
+                self.leads.insert(who, token);
+            }
+            Event::LeadsNoMore { who } | Event::Crashed { who } => {
+                self.leads.remove(who);
+            }
+            Event::ResignAsked { who, .. } => {
+                if let Some(token) = self.leads.get(who) {
+                    self.asked += 1;
+                    self.over.insert(who, (*token, at));
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn probes(&self) -> bool {
+        true
+    }
+
+    fn probe(&mut self, _: True, leaders: &[Leader]) -> Result<(), String> {
+        self.compared += std::mem::take(&mut self.asked);
+        for &Leader { who, token } in leaders {
+            match self.over.get(who) {
+                Some((over, asked)) if *over == token => {
+                    return Err(format!(
+                        "{who:?} leads on under token {token}, and was asked to resign at {:?}",
+                        time(*asked)
+                    ));
+                }
+                Some(_) | None => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::history::{
+        Seen, at, crashed, fails, holds, leader, leads, leads_no_more, n, probe, resign_asked,
+    };
+    use super::*;
+
+    fn judge() -> ResignedAtOnce {
+        ResignedAtOnce::default()
+    }
+
+    fn asked(then: Seen) -> Vec<Seen> {
+        vec![at(1, leads(n(0), 7)), at(9, resign_asked(n(0), Some(3))), then]
+    }
+
+    #[test]
+    fn a_lead_that_ends_where_it_is_asked_to() {
+        let over = at(9, leads_no_more(n(0)));
+        holds(judge(), &[asked(over), vec![probe(9, &[])]].concat());
+        holds(judge(), &asked(probe(90, &[leader(n(0), 8)])));
+        holds(judge(), &asked(probe(9, &[leader(n(1), 7)])));
+    }
+
+    #[test]
+    fn a_lead_that_goes_on() {
+        let what = fails(judge(), &asked(probe(9, &[leader(n(0), 7)])));
+        assert_eq!(what, "n0 leads on under token 7, and was asked to resign at 9ns");
+    }
+
+    #[test]
+    fn who_does_not_lead_has_nothing_to_end() {
+        let history = [at(9, resign_asked(n(0), None)), probe(10, &[leader(n(0), 7)])];
+        holds(judge(), &history);
+        let gone = [at(1, leads(n(0), 7)), at(2, crashed(n(0)))];
+        holds(judge(), &[&gone[..], &history].concat());
+    }
+}

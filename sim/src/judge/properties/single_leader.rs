@@ -1,0 +1,185 @@
+//! **Theorem (G1).** At no instant of true time do two candidates both answer "I lead".
+//!
+//! Rests on A2, the rates of the clocks.
+//!
+//! It is judged by what `is_leader()` answers, never by what candidates say of themselves: an
+//! `Elected` or `SteppedDown` is read by a task of the node, so late if the node stands still, and a
+//! claim may end before its `claim_ends`, if its leader resigns or its clock is put forward. An
+//! interval made of those would be too long, and the alarm false.
+//!
+//! Each probe asks all nodes at one instant, so two names in it are two leaders. `Leads` and
+//! `LeadsNoMore` bound from when to when a node answered so between probes; two of them overlap if
+//! time goes by while neither has ended. At one instant one may end and the other begin, in whichever
+//! order they were written down.
+//!
+//! An overlap that fits between two probes is not seen here. `margin-kept` and `own-lease-only` rule
+//! it out to the nanosecond: a claim ends before its lease, and no other lease begins before that.
+
+use super::{Leader, Property, time};
+use crate::plan::Assumption;
+use crate::plan::clock::True;
+use crate::trace::{Event, Who};
+
+/// No two at once.
+#[derive(Debug, Default)]
+pub(super) struct SingleLeader {
+    /// Who answers "I lead", as events tell.
+    leading: Vec<Leader>,
+    /// When the last of them began.
+    since: True,
+    /// Who began last.
+    last: Option<Who>,
+    compared: u64,
+}
+
+impl Property for SingleLeader {
+    fn name(&self) -> &'static str {
+        "single-leader"
+    }
+
+    fn compared(&self) -> u64 {
+        self.compared
+    }
+
+    fn assumes(&self) -> &'static [Assumption] {
+        &[
+            Assumption::CandidateClocks,
+            Assumption::StoreClock,
+            Assumption::Waits,
+            Assumption::LossIsFinal,
+        ]
+    }
+
+    fn observe(&mut self, at: True, event: &Event) -> Result<(), String> {
+        self.went_by(at)?;
+        match *event {
+            Event::Leads { who, token } => {
+                self.leading.retain(|leader| leader.who != who);
+                self.leading.push(Leader { who, token });
+                self.since = at;
+                // Without another leader before it there is nothing that it could overlap with.
+                let last = self.last.replace(who);
+                self.compared += u64::from(last.is_some_and(|last| last != who));
+            }
+            Event::LeadsNoMore { who } | Event::Crashed { who } => {
+                self.leading.retain(|leader| leader.who != who);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn probes(&self) -> bool {
+        true
+    }
+
+    fn probe(&mut self, at: True, leaders: &[Leader]) -> Result<(), String> {
+        at_most_one(leaders, at)?;
+        self.went_by(at)
+    }
+
+    fn finish(&mut self, at: True) -> Result<(), String> {
+        self.went_by(at)
+    }
+}
+
+impl SingleLeader {
+    /// Time has gone by, with the leaders that there were.
+    fn went_by(&self, at: True) -> Result<(), String> {
+        if at > self.since { at_most_one(&self.leading, self.since) } else { Ok(()) }
+    }
+}
+
+fn at_most_one(leaders: &[Leader], at: True) -> Result<(), String> {
+    match leaders {
+        [] | [_] => Ok(()),
+        [one, other, ..] => Err(format!(
+            "{:?} leads under token {} and {:?} under token {}, both at {:?}",
+            one.who,
+            one.token,
+            other.who,
+            other.token,
+            time(at)
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::history::{Seen, at, crashed, fails, holds, leader, leads, leads_no_more, n};
+    use super::super::history::{elected, probe};
+    use super::SingleLeader;
+    use crate::trace::Who;
+
+    #[test]
+    fn one_after_the_other() {
+        let history = [
+            at(10, leads(n(0), 7)),
+            probe(10, &[leader(n(0), 7)]),
+            at(20, leads_no_more(n(0))),
+            probe(20, &[]),
+            at(30, leads(n(1), 8)),
+            probe(30, &[leader(n(1), 8)]),
+            Seen::End(40),
+        ];
+        holds(SingleLeader::default(), &history);
+    }
+
+    #[test]
+    fn two_in_one_probe() {
+        let what = fails(
+            SingleLeader::default(),
+            &[probe(10, &[leader(n(0), 7)]), probe(11, &[leader(n(0), 7), leader(n(1), 8)])],
+        );
+        assert_eq!(what, "n0 leads under token 7 and n1 under token 8, both at 11ns");
+    }
+
+    #[test]
+    fn one_may_begin_at_the_instant_at_which_the_other_ends_in_either_order() {
+        let (ends, begins) = (at(20, leads_no_more(n(0))), at(20, leads(n(1), 8)));
+        let first = at(10, leads(n(0), 7));
+        holds(
+            SingleLeader::default(),
+            &[first.clone(), ends.clone(), begins.clone(), Seen::End(30)],
+        );
+        holds(SingleLeader::default(), &[first, begins, ends, Seen::End(30)]);
+    }
+
+    #[test]
+    fn an_overlap_of_a_nanosecond_by_events_alone() {
+        let both = [at(10, leads(n(0), 7)), at(20, leads(n(1), 8))];
+        for next in [at(21, leads_no_more(n(0))), probe(21, &[]), Seen::End(21)] {
+            fails(SingleLeader::default(), &[both.as_slice(), &[next]].concat());
+        }
+    }
+
+    #[test]
+    fn a_crashed_life_leads_no_more() {
+        let second_life = Who { node: 0, life: 1 };
+        holds(
+            SingleLeader::default(),
+            &[
+                at(10, leads(n(0), 7)),
+                at(15, crashed(n(0))),
+                at(20, leads(second_life, 8)),
+                Seen::End(30),
+            ],
+        );
+    }
+
+    #[test]
+    fn a_new_tenure_of_the_same_leader_is_no_overlap() {
+        holds(
+            SingleLeader::default(),
+            &[at(10, leads(n(0), 7)), at(20, leads(n(0), 8)), Seen::End(30)],
+        );
+    }
+
+    #[test]
+    fn what_candidates_say_is_not_judged() {
+        holds(
+            SingleLeader::default(),
+            &[at(10, elected(n(0), 7, 100)), at(20, elected(n(1), 8, 100)), Seen::End(30)],
+        );
+    }
+}

@@ -1,0 +1,146 @@
+//! **Theorem (section 6).** A candidate that has resigned asks for no lease until its hold-off is over, and
+//! one that has left the election for none at all, unless it is asked to take part again: so that another
+//! one can take over.
+//!
+//! By a fast clock a hold-off takes `1 / (1 + rho)` of what it should; if some candidate's clock counts faster
+//! than that, or is put forward, nothing is promised. Rests on a process that lives once. Engines that move in
+//! ticks may tell of a resignation's end a tick late.
+
+use super::recent::Recent;
+use super::{Property, Terms, on_fastest_clock, time};
+use crate::plan::Assumption;
+use crate::plan::clock::True;
+use crate::trace::{Asked, Event, Who};
+
+/// Who has resigned lets others.
+#[derive(Debug)]
+pub(super) struct StaysOut {
+    terms: Terms,
+    candidates: Recent<Who, Candidate>,
+    compared: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Candidate {
+    /// What the last resignation asked for: `None` is for good.
+    hold_off: Option<u64>,
+    /// It asks for nothing before that.
+    out_until: True,
+}
+
+impl StaysOut {
+    pub(super) fn new(terms: &Terms) -> Self {
+        Self { terms: terms.clone(), candidates: Recent::default(), compared: 0 }
+    }
+
+    fn withdrawn(&mut self, at: True, who: Who) {
+        let drift_ppm = self.terms.limits_of(who).drift_ppm;
+        let candidate = self.candidates.of(who);
+        candidate.out_until = match candidate.hold_off {
+            Some(hold_off) => {
+                let ends = at.saturating_add(on_fastest_clock(hold_off, drift_ppm));
+                ends.saturating_sub(2 * self.terms.tick)
+            }
+            None => True::MAX,
+        };
+    }
+}
+
+impl Property for StaysOut {
+    fn name(&self) -> &'static str {
+        "stays-out"
+    }
+
+    fn compared(&self) -> u64 {
+        self.compared
+    }
+
+    fn assumes(&self) -> &'static [Assumption] {
+        &[Assumption::OneMemory]
+    }
+
+    fn observe(&mut self, at: True, event: &Event) -> Result<(), String> {
+        match *event {
+            Event::ResignAsked { who, hold_off } => self.candidates.of(who).hold_off = hold_off,
+            Event::CampaignAsked { who } => {
+                *self.candidates.of(who) = Candidate { hold_off: Some(0), out_until: 0 };
+            }
+            Event::Withdrawn { who, done: true } => self.withdrawn(at, who),
+            Event::Sent { who, request: Asked::Acquire { .. }, .. } => {
+                let out_until = self.candidates.of(who).out_until;
+                self.compared += u64::from(out_until > 0 && self.terms.nobody_counts_too_fast);
+                if at < out_until && self.terms.nobody_counts_too_fast {
+                    let until = match out_until {
+                        True::MAX => "it is asked to".to_owned(),
+                        until => format!("{:?}", time(until)),
+                    };
+                    return Err(format!("{who:?} has resigned, and campaigns before {until}"));
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::history::{Seen, at, fails, holds, n, resign_asked, sent, terms, withdrawn};
+    use super::*;
+
+    fn judge() -> StaysOut {
+        StaysOut::new(&terms())
+    }
+
+    /// Asked to resign, and done at 50; then so.
+    fn out(hold_off: Option<u64>, then: &[Seen]) -> Vec<Seen> {
+        let asked = [at(40, resign_asked(n(0), hold_off)), at(50, withdrawn(n(0)))];
+        [&asked[..], then].concat()
+    }
+
+    fn campaigns(when: True, node: usize) -> Seen {
+        at(when, sent(n(node), 1, Asked::Acquire { seen: 7 }))
+    }
+
+    #[test]
+    fn a_hold_off_takes_its_time_by_a_fast_clock() {
+        // 110 takes 100, less two ticks.
+        holds(judge(), &out(Some(110), &[campaigns(148, 0)]));
+        let what = fails(judge(), &out(Some(110), &[campaigns(147, 0)]));
+        assert_eq!(what, "n0 has resigned, and campaigns before 148ns");
+        holds(judge(), &out(Some(110), &[campaigns(60, 1)]));
+        holds(judge(), &out(Some(0), &[campaigns(50, 0)]));
+    }
+
+    #[test]
+    fn nothing_is_promised_if_clocks_may_be_too_fast() {
+        let fast = Terms { nobody_counts_too_fast: false, ..terms() };
+        holds(StaysOut::new(&fast), &out(Some(110), &[campaigns(60, 0)]));
+    }
+
+    #[test]
+    fn who_has_left_is_out_for_good_unless_it_is_asked() {
+        fails(judge(), &out(None, &[campaigns(1_000_000, 0)]));
+        let asked = at(60, Event::CampaignAsked { who: n(0) });
+        holds(judge(), &out(None, &[asked, campaigns(60, 0)]));
+        let other = at(60, Event::CampaignAsked { who: n(1) });
+        fails(judge(), &out(None, &[other, campaigns(60, 0)]));
+    }
+
+    #[test]
+    fn who_is_asked_to_take_part_before_it_is_done_does_so_at_once() {
+        let asked = [at(40, resign_asked(n(0), None)), at(45, Event::CampaignAsked { who: n(0) })];
+        holds(judge(), &[&asked[..], &[at(50, withdrawn(n(0))), campaigns(50, 0)]].concat());
+    }
+
+    #[test]
+    fn the_last_resignation_counts() {
+        let again = [at(60, resign_asked(n(0), Some(0))), at(60, withdrawn(n(0)))];
+        holds(judge(), &out(None, &[&again[..], &[campaigns(61, 0)]].concat()));
+    }
+
+    #[test]
+    fn other_requests_are_no_campaign() {
+        holds(judge(), &out(None, &[at(60, sent(n(0), 1, Asked::Release { token: 7 }))]));
+    }
+}

@@ -1,0 +1,191 @@
+//! **Theorem (G6).** Nobody begins to lead under a token that a server has granted before
+//! `quarantine / (1 + rho)` of true time have gone by since that server's first grant, or
+//! `(TTL + quarantine) / (1 + rho)` since its first renewal, whichever is earlier: by then no lease
+//! is left that an earlier server granted and this one has not seen. So also on the very first server,
+//! which can't know that it is the first, unless it is told to trust an empty store.
+//!
+//! The server waits from its first grant on: it tells each holder how much of the quarantine is left by
+//! its own clock, and the holder waits that out by its own, from the receipt on. The first part has taken
+//! at least what the server's clock counted, divided by `1 + rho`; so has the second, and it begins no
+//! earlier than the first ends. That a later grant finds a part of the history gone, and begins the
+//! quarantine anew, makes it longer only. Both clocks are read rounded down: a tick for each is allowed.
+//!
+//! Rests on a store's clock that does not run ahead, on candidates that don't count too fast
+//! ([`Waits`](Assumption::Waits)), and on the quarantine being asked for
+//! ([`LossIsFinal`](Assumption::LossIsFinal)). A grant that is told again after a restart is no grant of
+//! the new server: its holder may lead by what the old one said.
+
+use super::recent::Recent;
+use super::{Property, Terms, new_tenure, on_fastest_clock, time};
+use crate::plan::Assumption;
+use crate::plan::clock::True;
+use crate::trace::{Answer, Event, StoreStep, Who};
+
+/// Waiting out what may be left.
+#[derive(Debug)]
+pub(super) struct StoreLossQuarantine {
+    least: u64,
+    /// The same, since the first renewal.
+    since_renewal: u64,
+    first_leader_waits: bool,
+    /// Until when nobody leads by each server's grants.
+    until: Recent<u32, Option<True>>,
+    /// Which server granted which token.
+    granted: Recent<u64, u32>,
+    compared: u64,
+}
+
+impl StoreLossQuarantine {
+    pub(super) fn new(terms: &Terms) -> Self {
+        let drifts = terms.candidates.iter().map(|limits| limits.drift_ppm);
+        let drift = drifts.max().unwrap_or(0);
+        let least = |nanos| on_fastest_clock(nanos, drift).saturating_sub(2 * terms.tick);
+        Self {
+            least: least(terms.quarantine),
+            since_renewal: least(terms.shortest_ttl.saturating_add(terms.quarantine)),
+            first_leader_waits: terms.first_leader_waits,
+            until: Recent::default(),
+            granted: Recent::default(),
+            compared: 0,
+        }
+    }
+
+    fn stepped(&mut self, at: True, step: &StoreStep) {
+        let waits = match step.answer {
+            Answer::Granted { .. } => Some(self.least),
+            Answer::Renewed => Some(self.since_renewal),
+            _ => None,
+        };
+        if let Some(waits) = waits {
+            self.knows(at, step.server, waits);
+        }
+        if let Some(token) = new_tenure(step) {
+            self.granted.insert(token, step.server);
+        }
+    }
+
+    /// A server begins to keep the history of all its elections, or has begun before.
+    fn knows(&mut self, at: True, server: u32, waits: u64) {
+        let until = at.saturating_add(waits);
+        let first = self.until.of(server);
+        *first = Some(first.map_or(until, |known| known.min(until)));
+    }
+
+    fn leads(&mut self, at: True, who: Who, token: u64) -> Result<(), String> {
+        match self.granted.get(token) {
+            Some(&server) if server > 0 || self.first_leader_waits => {
+                self.compared += 1;
+                match self.until.get(server) {
+                    Some(&Some(until)) if at < until => Err(format!(
+                        "{who:?} leads under token {token}, by a grant of server {server}, of which \
+                         nobody may lead before {:?}",
+                        time(until)
+                    )),
+                    Some(_) | None => Ok(()),
+                }
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+}
+
+impl Property for StoreLossQuarantine {
+    fn name(&self) -> &'static str {
+        "store-loss-quarantine"
+    }
+
+    fn compared(&self) -> u64 {
+        self.compared
+    }
+
+    fn assumes(&self) -> &'static [Assumption] {
+        &[Assumption::StoreClock, Assumption::Waits, Assumption::LossIsFinal]
+    }
+
+    fn observe(&mut self, at: True, event: &Event) -> Result<(), String> {
+        match event {
+            Event::Store(step) => self.stepped(at, step),
+            Event::Elsewhere { server, granted, .. } => {
+                let waits = if *granted { self.least } else { self.since_renewal };
+                self.knows(at, *server, waits);
+            }
+            Event::Leads { who, token } => return self.leads(at, *who, *token),
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::history::{
+        Seen, at, by_server, fails, grant, holds, kept, leads, n, renew, store_crashed, terms,
+    };
+    use super::*;
+
+    /// Of 112 at a tenth of drift, with a nanosecond for each of two clocks: nobody leads for 99.
+    fn property() -> StoreLossQuarantine {
+        StoreLossQuarantine::new(&Terms { quarantine: 112, first_leader_waits: true, ..terms() })
+    }
+
+    /// Server 0 has granted token 7 long ago; server 1 grants 8 at 1,000.
+    fn lost() -> Vec<Seen> {
+        vec![
+            at(0, grant(None, kept(1, 7, 1_500))),
+            at(100, leads(n(0), 7)),
+            at(900, store_crashed(false)),
+            at(1_000, by_server(1, grant(None, kept(2, 8, 1_100)))),
+        ]
+    }
+
+    #[test]
+    fn nobody_leads_by_a_new_servers_grant_for_a_while() {
+        holds(property(), &[lost(), vec![at(1_099, leads(n(1), 8))]].concat());
+        let what = fails(property(), &[lost(), vec![at(1_098, leads(n(1), 8))]].concat());
+        assert!(what.starts_with("n1 leads under token 8, by a grant of server 1"), "{what}");
+    }
+
+    #[test]
+    fn it_is_the_servers_first_grant_that_counts() {
+        let next = by_server(1, grant(Some(kept(2, 8, 1_050)), kept(3, 9, 1_150)));
+        let next = vec![at(1_060, next)];
+        holds(property(), &[lost(), next.clone(), vec![at(1_099, leads(n(2), 9))]].concat());
+        fails(property(), &[lost(), next, vec![at(1_098, leads(n(2), 9))]].concat());
+    }
+
+    #[test]
+    fn the_servers_first_grant_may_be_another_elections() {
+        let terms =
+            Terms { quarantine: 112, shortest_ttl: 500, first_leader_waits: true, ..terms() };
+        let history = |granted| {
+            let mut history = lost();
+            history.insert(3, at(900, Event::Elsewhere { server: 1, granted, knew_more: false }));
+            history.push(at(1_000, leads(n(1), 8)));
+            history
+        };
+        holds(StoreLossQuarantine::new(&terms), &history(true));
+        // A first renewal makes it wait for longer than its own first grant does.
+        fails(StoreLossQuarantine::new(&terms), &history(false));
+    }
+
+    #[test]
+    fn who_led_before_leads_on_and_a_grant_told_again_is_the_old_servers() {
+        let lease = kept(1, 7, 1_500);
+        let granted = at(0, grant(None, lease));
+        let crashed = at(900, store_crashed(true));
+        let renewed = at(950, by_server(1, renew(lease, 1_600)));
+        let again = at(950, by_server(1, grant(Some(lease), lease)));
+        for goes_on in [renewed, again] {
+            let history = [granted.clone(), crashed.clone(), goes_on, at(960, leads(n(0), 7))];
+            holds(property(), &history);
+        }
+    }
+
+    #[test]
+    fn the_first_server_waits_unless_it_trusts_an_empty_store() {
+        let history = [at(0, grant(None, kept(1, 7, 100))), at(98, leads(n(0), 7))];
+        fails(property(), &history);
+        let trusting = Terms { quarantine: 112, first_leader_waits: false, ..terms() };
+        holds(StoreLossQuarantine::new(&trusting), &history);
+    }
+}

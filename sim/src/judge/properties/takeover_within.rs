@@ -1,0 +1,338 @@
+//! **Theorem (G8).** In the calm, and outside a quarantine, somebody leads soon after a lease has ended by
+//! itself, as a crashed leader's does, if another candidate waits for it: within
+//!
+//! - the jitter, of at most 5 ms, by which those that wait spread their tries;
+//! - a round trip for the try, and one for the answer that it waits by: what it was told of the lease's end
+//!   is as old as that;
+//! - what both clocks may be off while it waits for that end, or for its poll bound, if that is sooner.
+//!
+//! Engines that move in ticks round up at every step of the way, so two dozen of their ticks are allowed.
+//!
+//! The time counts from the last answer of one that waits: `Held`, by the record that the store has still. A
+//! renewal or a release makes it void, and so does a grant with a quarantine, or one to somebody of whom it
+//! is not known whether that one waits; and nothing is due if some candidate gives its requests up sooner
+//! than a healthy network answers them. `handover-within` says the same of leases that were handed back.
+//!
+//! Rests on clocks that are not stepped, and on one server at a time.
+
+use super::asker::{Asker, waits_surely};
+use super::recent::Recent;
+use super::{Property, Terms, on_slowest_clock, time};
+use crate::plan::Assumption;
+use crate::plan::clock::True;
+use crate::trace::{Answer, Event, Kept, StoreStep, Who};
+
+/// How many steps of an engine may each end a tick later.
+const ROUNDED: u64 = 24;
+/// By how much those that wait spread their tries, at the most.
+const JITTER: u64 = 5_000_000;
+/// A store that holds a lease with nothing left of it is asked no sooner than that.
+const LEAST_WAIT: u64 = 1_000_000;
+const MILLION: u64 = 1_000_000;
+
+/// A lease that nobody keeps is taken up.
+#[derive(Debug)]
+pub(super) struct TakeoverWithin {
+    terms: Terms,
+    is_calm: bool,
+    /// Whether every candidate gets its answers in time, if nothing goes wrong.
+    is_promised: bool,
+    /// The election's record, and when it became what it is.
+    kept: Option<Kept>,
+    since: True,
+    leading: Vec<Who>,
+    /// Each candidate that is alive and was not asked to resign.
+    candidates: Recent<Who, Waiting>,
+    compared: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Waiting {
+    asker: Asker,
+    /// By when somebody leads, if the lease that it was told of is kept by nobody.
+    due: Option<True>,
+}
+
+impl TakeoverWithin {
+    pub(super) fn new(terms: &Terms) -> Self {
+        Self {
+            terms: terms.clone(),
+            is_calm: false,
+            is_promised: terms.all_are_answered_in_time(),
+            kept: None,
+            since: 0,
+            leading: Vec::new(),
+            candidates: Recent::default(),
+            compared: 0,
+        }
+    }
+
+    fn answered(&mut self, at: True, who: Who, id: u64, answer: Option<Answer>) {
+        let waiting = self.candidates.of(who);
+        waiting.asker.answered(id, answer);
+        if !waiting.asker.asked_last(id) {
+            return;
+        }
+        let knows = waiting.asker.is_settled && waiting.asker.sent_at > self.since;
+        waiting.due = match (answer, self.kept) {
+            (Some(Answer::Granted { .. }), _) => waiting.due,
+            (Some(Answer::Held), Some(kept)) if knows && self.is_promised => {
+                let left = kept.lease_ends.saturating_sub(waiting.asker.sent_at);
+                Some(at.saturating_add(taken_up(&self.terms, who, left)))
+            }
+            _ => None,
+        };
+    }
+
+    fn stepped(&mut self, at: True, step: &StoreStep) {
+        if step.after == self.kept {
+            return;
+        }
+        (self.kept, self.since) = (step.after, at);
+        let taken_up = match step.answer {
+            Answer::Granted { waits: false, .. } => {
+                waits_surely(self.candidates.iter().map(|(_, of)| &of.asker), step.request)
+            }
+            _ => false,
+        };
+        if !taken_up {
+            self.nothing_is_due();
+        }
+    }
+
+    fn nothing_is_due(&mut self) {
+        self.candidates.iter_mut().for_each(|(_, waiting)| waiting.due = None);
+    }
+
+    fn is_out(&mut self, who: Who) {
+        if self.candidates.remove(who).is_some_and(|waiting| waiting.asker.acquires()) {
+            // Perhaps the very one that was about to lead.
+            self.nothing_is_due();
+        }
+    }
+
+    fn in_time(&self, at: True) -> Result<(), String> {
+        if !self.leading.is_empty() {
+            return Ok(());
+        }
+        for (who, waiting) in self.candidates.iter() {
+            if let Some(due) = waiting.due.filter(|due| at > *due) {
+                let due = time(due);
+                return Err(format!(
+                    "nobody led by {due:?}, and the lease that {who:?} waits for has ended"
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// How long after its answer somebody leads, if one that waits was told of a lease of which no more than that
+/// was left when it asked.
+fn taken_up(terms: &Terms, who: Who, left: u64) -> u64 {
+    let limits = terms.limits_of(who);
+    let told = left.saturating_mul(MILLION + u64::from(limits.drift_ppm)).div_ceil(MILLION);
+    let waits = (told.max(LEAST_WAIT) + JITTER).min(limits.poll_bound);
+    on_slowest_clock(waits, limits.drift_ppm)
+        .saturating_add(2 * terms.latency_most + ROUNDED * terms.tick)
+}
+
+impl Property for TakeoverWithin {
+    fn name(&self) -> &'static str {
+        "takeover-within"
+    }
+
+    fn compared(&self) -> u64 {
+        self.compared
+    }
+
+    fn assumes(&self) -> &'static [Assumption] {
+        &[
+            Assumption::Waits,
+            Assumption::CandidateClocks,
+            Assumption::StoreClock,
+            Assumption::LossIsFinal,
+        ]
+    }
+
+    fn observe(&mut self, at: True, event: &Event) -> Result<(), String> {
+        self.in_time(at)?;
+        match *event {
+            Event::Calm => self.is_calm = true,
+            Event::Sent { who, id, request } => {
+                self.candidates.of(who).asker.sent(at, id, request, self.is_calm);
+            }
+            Event::Answered { who, id, answer } => self.answered(at, who, id, answer),
+            Event::ResignAsked { who, .. } => self.is_out(who),
+            Event::Crashed { who } => {
+                self.leading.retain(|leader| *leader != who);
+                self.is_out(who);
+            }
+            Event::Store(ref step) => self.stepped(at, step),
+            Event::Leads { who, .. } => {
+                let is_due = self.candidates.iter().any(|(_, waiting)| waiting.due.is_some());
+                self.compared += u64::from(is_due && self.leading.is_empty());
+                self.leading.push(who);
+                self.nothing_is_due();
+            }
+            Event::LeadsNoMore { who } => self.leading.retain(|leader| *leader != who),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, at: True) -> Result<(), String> {
+        self.in_time(at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::history::{
+        Seen, answered, at, compares, crashed, fails, grant, holds, kept, leads, n, release, renew,
+        resign_asked, sent, step, terms,
+    };
+    use super::super::{Limits, Terms};
+    use super::*;
+    use crate::trace::Asked;
+
+    const MS: u64 = 1_000_000;
+    const ACQUIRE: Asked = Asked::Acquire { seen: 7 };
+
+    /// A latency of 1 ms, and clocks that may be off by a tenth.
+    fn of(latency_ms: u64, poll_bound_ms: u64) -> TakeoverWithin {
+        let limits = Limits {
+            drift_ppm: 100_000,
+            poll_bound: poll_bound_ms * MS,
+            request_timeout: 10 * MS,
+            ..Limits::default()
+        };
+        let terms = Terms { candidates: vec![limits; 4], latency_most: latency_ms * MS, ..terms() };
+        TakeoverWithin::new(&terms)
+    }
+
+    fn property() -> TakeoverWithin {
+        of(1, 1_000)
+    }
+
+    fn lease() -> Kept {
+        kept(1, 7, 200 * MS)
+    }
+
+    /// Node 0 holds a lease until 200 ms and is gone. Node 1 asks at 110 ms, and is told at 112 ms: 90 ms
+    /// are left, which are 99 by a store that is fast, and 104 with the jitter; a slow candidate takes
+    /// 115,555,556 ns for that; and the try takes 2 ms.
+    fn waits() -> Vec<Seen> {
+        vec![
+            at(0, grant(None, lease())),
+            at(100 * MS, Event::Calm),
+            at(110 * MS, sent(n(1), 1, ACQUIRE)),
+            at(112 * MS, answered(n(1), 1, Answer::Held)),
+        ]
+    }
+
+    const DUE: True = 112 * MS + 115_555_556 + 2 * MS + 24;
+
+    fn then(what: &[Seen]) -> Vec<Seen> {
+        [waits(), what.to_vec()].concat()
+    }
+
+    /// It asks again, and is granted the lease.
+    fn tries_again() -> [Seen; 2] {
+        let granted = grant(Some(lease()), kept(2, 8, 500 * MS));
+        [at(215 * MS, sent(n(1), 2, ACQUIRE)), at(216 * MS, granted)]
+    }
+
+    #[test]
+    fn somebody_leads_at_the_very_bound() {
+        let elected = [&tries_again()[..], &[at(DUE, leads(n(1), 8)), Seen::End(900 * MS)]];
+        assert_eq!(compares(property(), &then(&elected.concat())), 1);
+    }
+
+    #[test]
+    fn nobody_does_in_time() {
+        let what = fails(property(), &then(&[at(DUE + 1, leads(n(1), 8))]));
+        assert_eq!(what, "nobody led by 229.55558ms, and the lease that n1 waits for has ended");
+        fails(property(), &then(&[&tries_again()[..], &[Seen::End(DUE + 1)]].concat()));
+        assert_eq!(compares(property(), &then(&[Seen::End(DUE)])), 0);
+    }
+
+    #[test]
+    fn who_polls_more_often_is_due_sooner() {
+        // 54 ms take a slow candidate 60.
+        let due = 112 * MS + 60 * MS + 2 * MS + 24;
+        holds(of(1, 54), &then(&[Seen::End(due)]));
+        fails(of(1, 54), &then(&[Seen::End(due + 1)]));
+    }
+
+    #[test]
+    fn an_answer_that_is_newer_counts() {
+        let again =
+            [at(205 * MS, sent(n(1), 2, ACQUIRE)), at(207 * MS, answered(n(1), 2, Answer::Held))];
+        // 1 ms at the least, and 5: 6.666667 ms.
+        let due = 207 * MS + 6_666_667 + 2 * MS + 24;
+        holds(property(), &then(&[&again[..], &[Seen::End(due)]].concat()));
+        fails(property(), &then(&[&again[..], &[Seen::End(due + 1)]].concat()));
+    }
+
+    #[test]
+    fn who_leads_on_is_somebody() {
+        let leads_on = at(111 * MS, leads(n(0), 7));
+        let [asks, told] = [waits()[2].clone(), waits()[3].clone()];
+        let history = |then: &[Seen]| {
+            let begins = [at(0, grant(None, lease())), at(100 * MS, Event::Calm)];
+            [&begins[..], &[asks.clone(), leads_on.clone(), told.clone()], then].concat()
+        };
+        holds(property(), &history(&[Seen::End(900 * MS)]));
+        for over in [Event::LeadsNoMore { who: n(0) }, crashed(n(0))] {
+            fails(property(), &history(&[at(190 * MS, over), Seen::End(900 * MS)]));
+        }
+    }
+
+    #[test]
+    fn an_answer_about_a_record_that_has_changed_says_nothing() {
+        let mut history = then(&[Seen::End(900 * MS)]);
+        history.insert(3, at(111 * MS, renew(lease(), 250 * MS)));
+        holds(property(), &history);
+    }
+
+    #[test]
+    fn nothing_is_due_if_the_lease_is_kept_or_handed_back() {
+        for change in [renew(lease(), 400 * MS), release(lease())] {
+            holds(property(), &then(&[at(150 * MS, change), Seen::End(900 * MS)]));
+        }
+    }
+
+    #[test]
+    fn nothing_is_due_if_nobody_waits_of_whom_all_is_known() {
+        for (index, instead) in [
+            // No calm; not asked in the calm; not answered, or without a word.
+            (1, crashed(n(3))),
+            (2, crashed(n(3))),
+            (3, crashed(n(3))),
+            (3, Event::Answered { who: n(1), id: 1, answer: None }),
+        ] {
+            let mut history = then(&[Seen::End(900 * MS)]);
+            history[index] = at(110 * MS, instead);
+            holds(property(), &history);
+        }
+    }
+
+    #[test]
+    fn nothing_is_due_once_who_waits_is_gone_or_somebody_else_may_have_been_granted_the_lease() {
+        let [again, granted] = tries_again();
+        for event in [crashed(n(1)), resign_asked(n(1), None)] {
+            let gone = at(216 * MS, event);
+            holds(property(), &then(&[again.clone(), gone, Seen::End(900 * MS)]));
+        }
+        holds(property(), &then(&[granted.clone(), Seen::End(900 * MS)]));
+        let answer = Answer::Granted { token: 8, waits: true };
+        let quarantined = step(2, ACQUIRE, answer, Some(lease()), Some(kept(2, 8, 500 * MS)));
+        holds(property(), &then(&[again, at(216 * MS, quarantined), Seen::End(900 * MS)]));
+    }
+
+    #[test]
+    fn nothing_is_promised_if_some_candidate_gives_up_too_soon() {
+        holds(of(6, 1_000), &then(&[Seen::End(900 * MS)]));
+    }
+}

@@ -1,0 +1,164 @@
+//! **Theorem (G3).** The tokens of one election strictly increase from tenure to tenure: across crash,
+//! release, expiry and restart, and across the loss of the store's data.
+//!
+//! Rests on a wall clock that is not behind the last grant once the record of it is lost, which is what
+//! new tokens are floored by then; and, for what candidates say, on processes that live once: one that is
+//! put back is elected again under the token that it has forgotten.
+//!
+//! Grants are judged at the store, in its order. Candidates tell of their elections later, a paused one
+//! much later, so of an `Elected` it is asked only that its token was granted, that nobody else was
+//! elected under it, and that it is above all tokens under which the same candidate was elected before.
+
+use super::recent::Recent;
+use super::{Property, new_tenure};
+use crate::plan::Assumption;
+use crate::plan::clock::True;
+use crate::trace::{Event, Who};
+
+/// Each tenure's token is above all before.
+#[derive(Debug, Default)]
+pub(super) struct TokenMonotonic {
+    /// All tokens in order, and who was elected under them.
+    granted: Recent<u64, Option<Who>>,
+    newest: u64,
+    /// Each candidate's last token.
+    last: Recent<Who, u64>,
+    compared: u64,
+}
+
+impl TokenMonotonic {
+    fn granted(&mut self, token: u64) -> Result<(), String> {
+        if token <= self.newest {
+            return Err(format!("the store granted token {token} after token {}", self.newest));
+        }
+        self.compared += u64::from(self.newest > 0);
+        self.newest = token;
+        self.granted.insert(token, None);
+        Ok(())
+    }
+
+    fn elected(&mut self, who: Who, token: u64) -> Result<(), String> {
+        if self.granted.get(token).is_none() {
+            return Err(format!("{who:?} is elected under token {token}, which was never granted"));
+        }
+        if let Some(other) = self.granted.of(token).replace(who)
+            && other != who
+        {
+            return Err(format!("{other:?} and {who:?} are both elected under token {token}"));
+        }
+        match self.last.insert(who, token) {
+            Some(last) if token <= last => {
+                Err(format!("{who:?} is elected under token {token} after token {last}"))
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+}
+
+impl Property for TokenMonotonic {
+    fn name(&self) -> &'static str {
+        "token-monotonic"
+    }
+
+    fn compared(&self) -> u64 {
+        self.compared
+    }
+
+    fn assumes(&self) -> &'static [crate::plan::Assumption] {
+        &[Assumption::WallClock, Assumption::OneMemory]
+    }
+
+    fn observe(&mut self, _: True, event: &Event) -> Result<(), String> {
+        match event {
+            Event::Store(step) => new_tenure(step).map_or(Ok(()), |token| self.granted(token)),
+            Event::Elected { who, token, .. } => self.elected(*who, *token),
+            _ => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::history::{at, back, elected, fails, grant, holds, kept, n};
+    use super::TokenMonotonic;
+    use crate::trace::Event;
+
+    #[test]
+    fn tokens_that_increase_and_elections_told_of_late() {
+        let (first, second) = (kept(1, 7, 100), kept(2, 8, 200));
+        holds(
+            TokenMonotonic::default(),
+            &[
+                at(0, grant(None, first)),
+                at(100, grant(Some(first), second)),
+                at(105, elected(n(1), 8, 190)),
+                at(110, elected(n(0), 7, 110)),
+            ],
+        );
+    }
+
+    #[test]
+    fn the_same_grant_told_again_is_no_new_tenure() {
+        let first = kept(1, 7, 100);
+        let again = kept(1, 7, 150);
+        let granted = at(0, grant(None, first));
+        holds(TokenMonotonic::default(), &[granted.clone(), at(99, grant(Some(first), again))]);
+        // But not once the lease has ended, was handed back, or was another's.
+        fails(TokenMonotonic::default(), &[granted.clone(), at(100, grant(Some(first), again))]);
+        fails(
+            TokenMonotonic::default(),
+            &[granted.clone(), at(50, grant(Some(back(first)), again))],
+        );
+        fails(TokenMonotonic::default(), &[granted, at(50, grant(Some(first), kept(2, 7, 150)))]);
+    }
+
+    #[test]
+    fn a_store_that_begins_anew_after_it_lost_its_data() {
+        fails(
+            TokenMonotonic::default(),
+            &[
+                at(0, grant(None, kept(1, 7, 100))),
+                at(50, Event::StoreCrashed { keeps_data: false }),
+                at(60, grant(None, kept(2, 1, 160))),
+            ],
+        );
+        holds(
+            TokenMonotonic::default(),
+            &[
+                at(0, grant(None, kept(1, 7, 100))),
+                at(50, Event::StoreCrashed { keeps_data: false }),
+                at(60, grant(None, kept(2, 8, 160))),
+            ],
+        );
+    }
+
+    #[test]
+    fn an_election_without_a_grant() {
+        fails(
+            TokenMonotonic::default(),
+            &[at(0, grant(None, kept(1, 7, 100))), at(1, elected(n(0), 8, 90))],
+        );
+    }
+
+    #[test]
+    fn two_elected_under_one_token() {
+        fails(
+            TokenMonotonic::default(),
+            &[
+                at(0, grant(None, kept(1, 7, 100))),
+                at(1, elected(n(0), 7, 90)),
+                at(2, elected(n(1), 7, 90)),
+            ],
+        );
+    }
+
+    #[test]
+    fn one_elected_twice_under_one_token_or_under_an_older_one() {
+        let (first, second) = (kept(1, 7, 100), kept(2, 8, 200));
+        let granted = [at(0, grant(None, first)), at(100, grant(Some(first), second))];
+        for token in [8, 7] {
+            let elections = [at(101, elected(n(0), 8, 190)), at(102, elected(n(0), token, 190))];
+            fails(TokenMonotonic::default(), &[granted.as_slice(), &elections].concat());
+        }
+    }
+}

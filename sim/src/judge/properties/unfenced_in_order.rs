@@ -1,0 +1,85 @@
+//! **Theorem (G1, G2).** Even a resource that checks no tokens takes no write of an older tenure after
+//! one of a newer, as long as no process stands still between a check and its effect, and no effect takes
+//! longer than `stop margin / (1 + rho)`.
+//!
+//! Rests on just that, and on all that `single-leader` rests on: a check is made under a claim, a claim
+//! ends a stop margin before its lease, and the next tenure begins no earlier than that lease ends. Who
+//! hands a lease back sooner has waited for the effects of its work, which `no-release-under-work` sees
+//! to. This is what a stop margin buys; without prompt effects only tokens help: see `fenced-writes`.
+//!
+//! All writes are judged, also those that a fenced resource refused. Older is what was granted earlier.
+
+use super::order::Order;
+use super::{Property, new_tenure};
+use crate::plan::Assumption;
+use crate::plan::clock::True;
+use crate::trace::Event;
+
+/// The unfenced sink never goes back.
+#[derive(Debug, Default)]
+pub(super) struct UnfencedInOrder {
+    order: Order,
+}
+
+impl Property for UnfencedInOrder {
+    fn name(&self) -> &'static str {
+        "unfenced-in-order"
+    }
+
+    fn compared(&self) -> u64 {
+        self.order.compared
+    }
+
+    fn assumes(&self) -> &'static [Assumption] {
+        &[
+            Assumption::PromptEffects,
+            Assumption::CandidateClocks,
+            Assumption::StoreClock,
+            Assumption::Waits,
+            Assumption::LossIsFinal,
+        ]
+    }
+
+    fn observe(&mut self, _: True, event: &Event) -> Result<(), String> {
+        match event {
+            Event::Store(step) => {
+                if let Some(token) = new_tenure(step) {
+                    self.order.granted(token);
+                }
+                Ok(())
+            }
+            Event::Wrote { who, token, .. } => self.order.wrote(*who, *token),
+            _ => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::history::{Seen, at, fails, grant, holds, kept, n, wrote};
+    use super::UnfencedInOrder;
+
+    fn tenures() -> Vec<Seen> {
+        let lease = kept(1, 7, 100);
+        vec![at(0, grant(None, lease)), at(100, grant(Some(lease), kept(2, 8, 200)))]
+    }
+
+    #[test]
+    fn one_tenure_after_the_other() {
+        let writes = [at(100, wrote(n(0), 7, true)), at(101, wrote(n(1), 8, true))];
+        holds(UnfencedInOrder::default(), &[tenures(), writes.to_vec()].concat());
+    }
+
+    #[test]
+    fn a_late_write_whether_a_fence_stops_it_or_not() {
+        for fenced in [false, true] {
+            let writes = [at(101, wrote(n(1), 8, true)), at(102, wrote(n(0), 7, fenced))];
+            fails(UnfencedInOrder::default(), &[tenures(), writes.to_vec()].concat());
+        }
+    }
+
+    #[test]
+    fn a_write_under_a_token_that_was_never_granted() {
+        fails(UnfencedInOrder::default(), &[at(1, wrote(n(0), 7, true))]);
+    }
+}

@@ -1,0 +1,128 @@
+//! What a campaign has to have met before "nothing violated" means anything.
+//!
+//! Each condition is counted by what happened, as the trace tells it, and never by what a plan
+//! intended. Not guaranteed: that a run in which a condition was met would have shown a bug there.
+
+mod candidates;
+mod condition;
+mod faults;
+mod store;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use crate::judge::properties::recent::Recent;
+use crate::plan::Scope;
+use crate::plan::clock::True;
+use crate::trace::{Event, Who};
+use candidates::Life;
+use condition::Condition;
+use faults::Faults;
+use store::Store;
+
+/// The names of the conditions that an engine of that scope can be expected to meet.
+pub fn names(scope: Scope) -> impl Iterator<Item = &'static str> {
+    Condition::all().filter(move |condition| condition.is_in(scope)).map(Condition::name)
+}
+
+/// Counts how often each condition was met.
+#[derive(Clone, Debug)]
+pub struct Sometimes {
+    met: [u64; Condition::COUNT],
+    lives: Recent<Who, Life>,
+    /// The last life of each node that led.
+    led: Recent<usize, Option<u32>>,
+    /// Since when nobody leads, once somebody has.
+    vacant_since: Option<True>,
+    faults: Faults,
+    store: Store,
+}
+
+impl Default for Sometimes {
+    fn default() -> Self {
+        Self {
+            met: [0; Condition::COUNT],
+            lives: Recent::default(),
+            led: Recent::default(),
+            vacant_since: None,
+            faults: Faults::default(),
+            store: Store::default(),
+        }
+    }
+}
+
+impl Sometimes {
+    /// Looks at what happened next.
+    pub fn observe(&mut self, at: True, event: &Event) {
+        match *event {
+            Event::Store(ref step) => self.store_stepped(at, step),
+            Event::StoreCrashed { keeps_data } => self.store_crashed(keeps_data),
+            Event::Fault { kind, node } => self.fault(kind, node),
+            Event::Effect { kind, node } => self.took_effect(at, kind, node),
+            Event::Healed { kind, node } => self.healed(kind, node),
+            Event::Calm => self.faults = Faults::default(),
+            Event::Started { who } => self.started(who),
+            Event::Crashed { who } => self.crashed(at, who),
+            Event::Sent { who, id, request } => self.sent(at, who, id, request),
+            Event::Answered { who, id, answer } => self.answered(who, id, answer),
+            Event::Quarantined { who } => self.lives.of(who).waits = true,
+            Event::Leads { who, token } => self.leads(at, who, token),
+            Event::LeadsNoMore { who } => self.leads_no_more(at, who),
+            Event::SteppedDown { who, token, reason, drain_ends } => {
+                self.lives.of(who).drains = (token, drain_ends);
+                self.stepped_down(who, token, reason);
+            }
+            Event::DrainMoved { who, token, drain_ends } => {
+                self.drain_moved(at, who, token, drain_ends);
+            }
+            Event::WorkBegan { who, token } => self.lives.of(who).work.push(token),
+            Event::WorkEnded { who, token, dropped } => {
+                self.work_ended(who, token);
+                self.met_if(Condition::DrainingWorkDropped, dropped);
+            }
+            Event::Wrote { who, token, checked, accepted_by_fenced, .. } => {
+                self.wrote(at, who, token, checked);
+                self.met_if(Condition::StaleWriteFenced, !accepted_by_fenced);
+            }
+            Event::Elsewhere { .. }
+            | Event::WaitsToBeTold { .. }
+            | Event::LookBegan { .. }
+            | Event::LookEnded { .. }
+            | Event::CallbackBegan { .. }
+            | Event::CallbackEnded { .. }
+            | Event::Hinted { .. }
+            | Event::Message { .. }
+            | Event::CampaignAsked { .. }
+            | Event::ResignAsked { .. }
+            | Event::Withdrawn { .. }
+            | Event::Elected { .. }
+            | Event::Renewed { .. } => {}
+        }
+    }
+
+    /// How often each condition was met; those that never were are there with zero.
+    pub fn counts(&self) -> BTreeMap<&'static str, u64> {
+        Condition::all().map(|one| (one.name(), self.met[one as usize])).collect()
+    }
+
+    /// Takes in what another election of the same run has met.
+    #[cfg(feature = "turmoil")]
+    pub(crate) fn beside(&mut self, other: &Self) {
+        self.met.iter_mut().zip(other.met).for_each(|(met, others)| *met += others);
+    }
+
+    fn met(&mut self, condition: Condition) {
+        self.met[condition as usize] += 1;
+    }
+
+    fn met_if(&mut self, condition: Condition, holds: bool) {
+        self.met[condition as usize] += u64::from(holds);
+    }
+}
+
+/// Takes one of those that are equal. False if there is none.
+fn take<T: PartialEq>(from: &mut Vec<T>, one: &T) -> bool {
+    let place = from.iter().position(|other| other == one);
+    place.map(|place| from.swap_remove(place)).is_some()
+}

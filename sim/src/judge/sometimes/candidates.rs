@@ -1,0 +1,171 @@
+//! What becomes of candidates, their leads and their messages.
+
+use super::faults::CUTS_OFF;
+use super::{Condition, Sometimes, take};
+use crate::plan::FaultKind;
+use crate::plan::clock::True;
+use crate::trace::{Answer, Asked, Reason, Who};
+
+/// Of one life of a node. No token and no request is zero.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Life {
+    /// Under which token `is_leader()` is true.
+    leads: Option<u64>,
+    /// The last token from which it stepped down, for another reason than its clock.
+    given_up: Option<u64>,
+    /// The tokens of the work under way.
+    pub(super) work: Vec<u64>,
+    /// The last tenure that it stepped down from, and until when its work may drain.
+    pub(super) drains: (u64, True),
+    /// It waits out a quarantine.
+    pub(super) waits: bool,
+    /// The last renewal that was not answered.
+    pub(super) renewal: Option<Renewal>,
+    /// Its last request, and the last one that was answered.
+    sent: u64,
+    answered: u64,
+    /// When it sent the last one.
+    sent_at: True,
+    /// Its memory was put back: it may ask again what it was answered.
+    pub(super) restored: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Renewal {
+    id: u64,
+    pub(super) token: u64,
+    pub(super) carried_out: bool,
+}
+
+impl Sometimes {
+    pub(super) fn somebody_leads(&self) -> bool {
+        self.lives.iter().any(|(_, life)| life.leads.is_some())
+    }
+
+    pub(super) fn led_by(&self, node: usize) -> bool {
+        self.lives.iter().any(|(who, life)| who.node == node && life.leads.is_some())
+    }
+
+    pub(super) fn is_led_under(&self, token: u64) -> bool {
+        self.lives.iter().any(|(_, life)| life.leads == Some(token))
+    }
+
+    pub(super) fn started(&mut self, who: Who) {
+        self.faults.goes_on(who.node);
+        self.lives.insert(who, Life::default());
+    }
+
+    pub(super) fn crashed(&mut self, at: True, who: Who) {
+        let Some(life) = self.lives.remove(who) else { return };
+        self.met_if(Condition::LeaderCrashed, life.leads.is_some());
+        self.met_if(Condition::CrashedInAQuarantine, life.waits);
+        self.is_vacant(at, life.leads);
+    }
+
+    pub(super) fn leads(&mut self, at: True, who: Who, token: u64) {
+        if let Some(since) = self.vacant_since.take() {
+            let vacant = at.saturating_sub(since);
+            self.met_if(Condition::NobodyLedForALease, vacant > self.store.lease_lasts);
+        }
+        let life = self.lives.of(who);
+        life.leads = Some(token);
+        life.waits = false;
+        let led = self.led.of(who.node).replace(who.life);
+        self.met_if(Condition::RestartedNodeLedAgain, led.is_some_and(|life| life < who.life));
+        self.store.tenures.of(token).led = true;
+    }
+
+    pub(super) fn leads_no_more(&mut self, at: True, who: Who) {
+        let life = self.lives.of(who);
+        let led = life.leads.take();
+        let ended_itself = led.is_some() && led != life.given_up;
+        self.is_vacant(at, led);
+        if ended_itself {
+            // Nobody but its clock has ended it.
+            let cut_off = self.faults.strike(who.node, &CUTS_OFF);
+            self.met_if(Condition::LedWhilePartitioned, cut_off);
+            let stands_still = self.faults.strike(who.node, &FaultKind::STAND_STILL);
+            self.met_if(Condition::LeaderPausedPastItsLease, stands_still);
+        }
+    }
+
+    fn is_vacant(&mut self, at: True, led: Option<u64>) {
+        if led.is_some() && !self.somebody_leads() {
+            self.vacant_since = Some(at);
+        }
+    }
+
+    pub(super) fn stepped_down(&mut self, who: Who, token: u64, reason: Reason) {
+        let life = self.lives.of(who);
+        if reason != Reason::Expired {
+            life.given_up = Some(token);
+        }
+        let works = life.work.contains(&token);
+        match reason {
+            Reason::Expired => self.met(Condition::LeaderExpiredByClock),
+            Reason::Superseded => self.met(Condition::LeaderSuperseded),
+            Reason::Resigned => {
+                self.store.tenures.of(token).resigned = true;
+                self.met_if(Condition::ResignedUnderWork, works);
+                let cut_off = self.faults.strike(who.node, &CUTS_OFF);
+                self.met_if(Condition::ResignedWhileCutOff, cut_off);
+            }
+            Reason::RenewFailed | Reason::Other => {}
+        }
+    }
+
+    pub(super) fn drain_moved(&mut self, at: True, who: Who, token: u64, drain_ends: True) {
+        let drains = &mut self.lives.of(who).drains;
+        let (of, before) = std::mem::replace(drains, (token, drain_ends));
+        // What was superseded is over at once, whatever a clock that was stepped makes of the time before.
+        self.met_if(Condition::DrainLengthened, of == token && drain_ends > before.max(at));
+    }
+
+    pub(super) fn work_ended(&mut self, who: Who, token: u64) {
+        take(&mut self.lives.of(who).work, &token);
+        self.store.tenures.of(token).worked = true;
+    }
+
+    pub(super) fn wrote(&mut self, at: True, who: Who, token: u64, checked: True) {
+        let paused = at > checked && self.faults.stood_still_since(who.node, checked);
+        self.met_if(Condition::PauseBetweenCheckAndEffect, paused);
+        let leads = self.lives.get(who).and_then(|life| life.leads);
+        self.met_if(Condition::EffectAfterTheLead, leads != Some(token));
+    }
+
+    pub(super) fn sent(&mut self, at: True, who: Who, id: u64, request: Asked) {
+        let life = self.lives.of(who);
+        (life.sent, life.sent_at) = (id, at);
+        match request {
+            Asked::Renew { token } => {
+                let renewal = Renewal { id, token, carried_out: false };
+                let lost = life.renewal.replace(renewal);
+                let lost = lost.is_some_and(|last| last.token == token && last.carried_out);
+                self.met_if(Condition::RenewalReplyLost, lost);
+            }
+            // Whoever asks for a lease or hands it back waits for nothing else.
+            Asked::Acquire { .. } | Asked::Release { .. } => life.waits = false,
+        }
+    }
+
+    pub(super) fn answered(&mut self, who: Who, id: u64, answer: Option<Answer>) {
+        if answer.is_none() {
+            return;
+        }
+        let life = self.lives.of(who);
+        if life.renewal.is_some_and(|last| last.id == id) {
+            life.renewal = None;
+        }
+        let (is_late, is_overtaken) = (id < life.sent, id < life.answered);
+        life.answered = life.answered.max(id);
+        if let (Some(Answer::Granted { token, .. }), false) = (answer, is_late) {
+            // It was granted before this try was sent: an earlier one did that.
+            let (sent_at, restored) = (life.sent_at, life.restored);
+            let granted_at = self.store.tenures.of(token).granted_at;
+            let retried = granted_at.is_some_and(|granted_at| granted_at < sent_at);
+            self.met_if(Condition::LostGrantRetried, retried && !restored);
+        }
+        self.met_if(Condition::LateReply, is_late);
+        self.met_if(Condition::ReplyOvertaken, is_overtaken);
+    }
+}

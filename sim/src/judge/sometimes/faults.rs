@@ -1,0 +1,118 @@
+//! What goes wrong, and under whom.
+
+use super::{Condition, Sometimes, take};
+use crate::judge::properties::recent::Recent;
+use crate::plan::FaultKind;
+use crate::plan::clock::True;
+use crate::trace::Who;
+
+pub(super) const CUTS_OFF: [FaultKind; 4] =
+    [FaultKind::Partition, FaultKind::OneWay, FaultKind::Hold, FaultKind::Swizzle];
+/// Over as soon as it has had its effect.
+const MOMENTARY: [FaultKind; 8] = [
+    FaultKind::Cut,
+    FaultKind::Resign,
+    FaultKind::ClockStep,
+    FaultKind::ClockBack,
+    FaultKind::StoreClockStep,
+    FaultKind::StoreClockBack,
+    FaultKind::VmRestore,
+    FaultKind::Drift,
+];
+
+/// So many faults at once are several.
+const SEVERAL: usize = 3;
+
+/// The faults that last, and have had an effect.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Faults {
+    lasting: Vec<(FaultKind, Option<usize>)>,
+    /// When each node last began to stand still.
+    still_since: Recent<usize, True>,
+    /// The nodes of which a snapshot was taken while they led.
+    snapshots: Vec<usize>,
+}
+
+impl Faults {
+    pub(super) fn strike(&self, node: usize, kinds: &[FaultKind]) -> bool {
+        self.lasting.iter().any(|(kind, of)| *of == Some(node) && kinds.contains(kind))
+    }
+
+    /// Whether it has begun to stand still since then.
+    pub(super) fn stood_still_since(&self, node: usize, then: True) -> bool {
+        self.still_since.get(node).is_some_and(|since| *since >= then)
+    }
+
+    /// A process that goes on stands still for no reason any more, nor does one that begins.
+    pub(super) fn goes_on(&mut self, node: usize) {
+        self.lasting
+            .retain(|(kind, of)| *of != Some(node) || !FaultKind::STAND_STILL.contains(kind));
+    }
+}
+
+impl Sometimes {
+    /// A fault was ordered. What it does is for its effect to tell; a snapshot is taken by now, if it ever is.
+    pub(super) fn fault(&mut self, kind: FaultKind, node: Option<usize>) {
+        if kind != FaultKind::VmRestore {
+            return;
+        }
+        let of_it = |who: &Who| node.is_none_or(|node| who.node == node);
+        let lives = self.lives.iter_mut().filter(|(who, _)| of_it(who));
+        lives.for_each(|(_, life)| life.restored = true);
+        if node.is_some_and(|node| self.led_by(node)) {
+            self.faults.snapshots.extend(node);
+        }
+    }
+
+    /// A fault has had its first effect.
+    pub(super) fn took_effect(&mut self, at: True, kind: FaultKind, node: Option<usize>) {
+        let strikes_a_leader = node.map_or_else(|| self.somebody_leads(), |node| self.led_by(node));
+        match kind {
+            FaultKind::ClockStep | FaultKind::ClockBack => {
+                self.met_if(Condition::ClockSteppedUnderALeader, strikes_a_leader);
+            }
+            FaultKind::StoreClockStep | FaultKind::StoreClockBack => {
+                self.met_if(Condition::StoreClockSteppedUnderALeader, strikes_a_leader);
+            }
+            FaultKind::StoreRollback => {
+                self.met_if(Condition::StoreRolledBackUnderALeader, strikes_a_leader);
+            }
+            FaultKind::Failover => self.met_if(Condition::FailoverUnderALeader, strikes_a_leader),
+            FaultKind::Suspend => self.met_if(Condition::LeaderSuspended, strikes_a_leader),
+            FaultKind::VmStop => {
+                self.met_if(Condition::LeaderStoppedWithItsClocks, strikes_a_leader);
+            }
+            FaultKind::VmRestore => {
+                let led = node.is_some_and(|node| take(&mut self.faults.snapshots, &node));
+                self.met_if(Condition::LeaderSnapshot, led);
+            }
+            _ => {}
+        }
+        if MOMENTARY.contains(&kind) {
+            return;
+        }
+        let was_cut_off = self.all_are_cut_off();
+        self.faults.lasting.push((kind, node));
+        if let Some(node) = node
+            && FaultKind::STAND_STILL.contains(&kind)
+        {
+            *self.faults.still_since.of(node) = at;
+        }
+        self.met_if(Condition::SeveralFaultsAtOnce, self.faults.lasting.len() >= SEVERAL);
+        self.met_if(Condition::AllNodesCutOff, !was_cut_off && self.all_are_cut_off());
+    }
+
+    pub(super) fn healed(&mut self, kind: FaultKind, node: Option<usize>) {
+        if let Some(node) = node
+            && FaultKind::STAND_STILL.contains(&kind)
+        {
+            self.faults.goes_on(node);
+        }
+        take(&mut self.faults.lasting, &(kind, node));
+    }
+
+    fn all_are_cut_off(&self) -> bool {
+        let mut alive = self.lives.iter().map(|(who, _)| who.node);
+        self.lives.iter().count() > 1 && alive.all(|node| self.faults.strike(node, &CUTS_OFF))
+    }
+}

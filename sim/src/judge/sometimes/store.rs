@@ -1,0 +1,125 @@
+//! What the store does.
+
+use super::{Condition, Sometimes};
+use crate::judge::properties::new_tenure;
+use crate::judge::properties::recent::Recent;
+use crate::plan::clock::True;
+use crate::trace::{Answer, Asked, Kept, StoreStep};
+
+/// A grant that comes later than that after a release owes nothing to it.
+const HANDOVER_MOST: u64 = 2_000_000_000;
+/// In what a lease's end is told to candidates.
+const MILLISECOND: u64 = 1_000_000;
+/// The last moment of a lease is that part of it.
+const LAST_PART: u64 = 20;
+
+/// What the store has done.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Store {
+    pub(super) tenures: Recent<u64, Tenure>,
+    /// How long the last lease lasts that was granted or renewed.
+    pub(super) lease_lasts: u64,
+    /// Token and time of the last release.
+    released: Option<(u64, True)>,
+    /// How many servers have taken each other's place.
+    replaced: u32,
+    /// It has lost its data at least once.
+    lost_data: bool,
+}
+
+/// What has become of a tenure.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Tenure {
+    holder: u128,
+    pub(super) granted_at: Option<True>,
+    pub(super) led: bool,
+    pub(super) worked: bool,
+    pub(super) resigned: bool,
+}
+
+impl Sometimes {
+    pub(super) fn store_crashed(&mut self, keeps_data: bool) {
+        self.store.replaced += 1;
+        let waits = self.lives.iter().any(|(_, life)| life.waits);
+        self.met_if(Condition::StoreReplacedInAQuarantine, waits);
+        if !keeps_data {
+            self.store.lost_data = true;
+            self.met_if(Condition::StoreLostDataUnderALeader, self.somebody_leads());
+        }
+    }
+
+    pub(super) fn store_stepped(&mut self, at: True, step: &StoreStep) {
+        if let (Answer::Granted { .. } | Answer::Renewed, Some(after)) = (step.answer, step.after) {
+            self.store.lease_lasts = after.lease_end.saturating_sub(step.now);
+            let is_old = step.server < self.store.replaced;
+            self.met_if(Condition::OldPrimaryAcknowledged, is_old);
+        }
+        match (step.request, step.answer) {
+            (Asked::Acquire { seen }, Answer::Granted { waits, .. }) => {
+                self.met_if(Condition::QuarantineWaited, waits && self.store.lost_data);
+                self.granted(at, step, seen);
+            }
+            (Asked::Acquire { .. }, Answer::Stale) => {
+                self.met(Condition::StaleAcquireRefused);
+                // It was granted a lease before: whoever has been campaigns under another name.
+                let holds = |tenure: &Tenure| tenure.holder == step.holder;
+                let late = self.store.tenures.iter().any(|(_, tenure)| holds(tenure));
+                self.met_if(Condition::LateAcquireRefused, late);
+            }
+            (Asked::Renew { token }, Answer::Renewed) => self.renewed(step, token),
+            (Asked::Renew { token }, Answer::Superseded) => {
+                self.met(Condition::RenewalSuperseded);
+                let handed_back = |kept: Kept| kept.token == token && kept.released;
+                self.met_if(Condition::RenewalAfterRelease, step.before.is_some_and(handed_back));
+            }
+            (Asked::Release { token }, Answer::Released) => {
+                self.store.released = Some((token, at));
+                let tenure = *self.store.tenures.of(token);
+                self.met_if(Condition::ReleaseAfterDrain, tenure.worked);
+                self.met_if(Condition::GrantHandedBackUnused, !tenure.led);
+            }
+            (Asked::Acquire { .. } | Asked::Renew { .. } | Asked::Release { .. }, _) => {}
+        }
+    }
+
+    fn granted(&mut self, at: True, step: &StoreStep, seen: u64) {
+        // The same grant told again is another matter, unless its holder retried: see `answered`.
+        let Some(token) = new_tenure(step) else { return };
+        let tenure = self.store.tenures.of(token);
+        tenure.holder = step.holder;
+        tenure.granted_at.get_or_insert(at);
+        let last = step.before.map_or(0, |kept| kept.token);
+        self.met_if(Condition::GrantBeyondTheRecord, seen > last);
+        if let Some(before) = step.before.filter(|kept| kept.holder != step.holder) {
+            self.succeeded(at, step.now, before);
+        }
+    }
+
+    /// Another holder's lease was granted, after that one.
+    fn succeeded(&mut self, at: True, now: u64, before: Kept) {
+        if before.released {
+            let in_time = |(token, then): (u64, True)| {
+                token == before.token && at.saturating_sub(then) <= HANDOVER_MOST
+            };
+            let handed_over = self.store.released.is_some_and(in_time);
+            return self.met_if(Condition::GracefulHandover, handed_over);
+        }
+        if let Some(since) = now.checked_sub(before.lease_end) {
+            self.met(Condition::TakeoverAfterExpiry);
+            self.met_if(Condition::TakeoverAtTheExactExpiry, since < MILLISECOND);
+            let resigned = self.store.tenures.of(before.token).resigned;
+            self.met_if(Condition::ResignedLeaseRanOut, resigned);
+        }
+    }
+
+    fn renewed(&mut self, step: &StoreStep, token: u64) {
+        let of_that = self.lives.iter_mut().filter_map(|(_, life)| life.renewal.as_mut());
+        of_that.filter(|last| last.token == token).for_each(|last| last.carried_out = true);
+        let remains = step.before.map_or(0, |kept| kept.lease_end.saturating_sub(step.now));
+        let at_the_end = remains.saturating_mul(LAST_PART) <= self.store.lease_lasts;
+        self.met_if(Condition::RenewedAtTheLastMoment, at_the_end);
+        let Tenure { led, resigned, .. } = *self.store.tenures.of(token);
+        let without = led && !resigned && !self.is_led_under(token);
+        self.met_if(Condition::RenewedWithoutALeader, without);
+    }
+}

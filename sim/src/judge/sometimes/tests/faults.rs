@@ -1,0 +1,178 @@
+//! What goes wrong, and under whom.
+
+use super::super::faults::CUTS_OFF;
+use super::*;
+use crate::judge::properties::history::{crashed, leads, leads_no_more, n, stepped_down};
+use crate::trace::Reason;
+
+fn led() -> (True, Event) {
+    (1, leads(n(0), 7))
+}
+
+fn ended() -> (True, Event) {
+    (90, leads_no_more(n(0)))
+}
+
+#[test]
+fn ended_by_its_clock_during_a_fault() {
+    for (kinds, condition) in [
+        (&CUTS_OFF[..], Condition::LedWhilePartitioned),
+        (&FaultKind::STAND_STILL, Condition::LeaderPausedPastItsLease),
+    ] {
+        for &kind in kinds {
+            let down = |reason| (89, stepped_down(n(0), 7, reason));
+            let strikes = (2, fault(kind, 0));
+            meets(condition, &[led(), strikes.clone(), ended()]);
+            // Whichever is written down first.
+            meets(condition, &[led(), strikes.clone(), down(Reason::Expired), ended()]);
+            misses(
+                condition,
+                &[
+                    &[led(), strikes.clone(), down(Reason::Resigned), ended()],
+                    &[led(), strikes.clone(), down(Reason::Superseded), ended()],
+                    &[led(), strikes.clone(), (85, crashed(n(0))), ended()],
+                    &[led(), strikes, (3, healed(kind, 0)), ended()],
+                    &[led(), (2, fault(kind, 1)), ended()],
+                    &[led(), (2, fault(FaultKind::Latency, 0)), ended()],
+                ],
+            );
+        }
+    }
+}
+
+#[test]
+fn a_process_that_goes_on_stands_still_for_no_reason_any_more() {
+    let stood_still = |next| {
+        let still = [(1, fault(FaultKind::PauseAtGuard, 0)), (2, fault(FaultKind::Pause, 0))];
+        [&still[..], &[(3, next), (4, leads(n(0), 7)), ended()]].concat()
+    };
+    let condition = Condition::LeaderPausedPastItsLease;
+    let goes_on = stood_still(healed(FaultKind::Pause, 0));
+    misses(condition, &[&goes_on, &stood_still(Event::Started { who: n(0) })]);
+    meets(condition, &stood_still(healed(FaultKind::Pause, 1)));
+    meets(condition, &stood_still(healed(FaultKind::Partition, 0)));
+    meets(condition, &stood_still(Event::Started { who: n(1) }));
+}
+
+#[test]
+fn a_process_that_begins_is_still_cut_off() {
+    let begins = |event| {
+        [(1, fault(FaultKind::Hold, 0)), (2, event), (3, leads(n(0), 7)), (90, leads_no_more(n(0)))]
+    };
+    meets(Condition::LedWhilePartitioned, &begins(Event::Started { who: n(0) }));
+    meets(Condition::LedWhilePartitioned, &begins(healed(FaultKind::Pause, 0)));
+}
+
+#[test]
+fn of_two_faults_at_once_one_may_heal() {
+    let cut = |at| (at, fault(FaultKind::Partition, 0));
+    let heals = (4, healed(FaultKind::Partition, 0));
+    let cut_twice = [led(), cut(2), cut(3), heals.clone(), ended()];
+    meets(Condition::LedWhilePartitioned, &cut_twice);
+    misses(Condition::LedWhilePartitioned, &[&[led(), cut(2), heals, ended()]]);
+    misses(Condition::LedWhilePartitioned, &[&[led(), cut(2), (3, Event::Calm), ended()]]);
+}
+
+#[test]
+fn resigned_while_cut_off() {
+    let down = |reason| (5, stepped_down(n(0), 7, reason));
+    let cut = |node| (2, fault(FaultKind::OneWay, node));
+    meets(Condition::ResignedWhileCutOff, &[led(), cut(0), down(Reason::Resigned)]);
+    misses(
+        Condition::ResignedWhileCutOff,
+        &[
+            &[led(), cut(1), down(Reason::Resigned)],
+            &[led(), cut(0), down(Reason::Expired)],
+            &[led(), cut(0), (3, healed(FaultKind::OneWay, 0)), down(Reason::Resigned)],
+        ],
+    );
+}
+
+#[test]
+fn faults_of_a_leader() {
+    for (kind, condition) in [
+        (FaultKind::ClockStep, Condition::ClockSteppedUnderALeader),
+        (FaultKind::ClockBack, Condition::ClockSteppedUnderALeader),
+        (FaultKind::Suspend, Condition::LeaderSuspended),
+        (FaultKind::VmStop, Condition::LeaderStoppedWithItsClocks),
+    ] {
+        meets(condition, &[led(), (2, fault(kind, 0))]);
+        let another = [led(), (2, fault(kind, 1))];
+        let too_late = [led(), ended(), (91, fault(kind, 0))];
+        misses(condition, &[&another, &too_late, &[led(), (2, fault(FaultKind::Pause, 0))]]);
+    }
+}
+
+#[test]
+fn faults_of_the_store_under_a_leader() {
+    for (kind, condition) in [
+        (FaultKind::StoreClockStep, Condition::StoreClockSteppedUnderALeader),
+        (FaultKind::StoreClockBack, Condition::StoreClockSteppedUnderALeader),
+        (FaultKind::StoreRollback, Condition::StoreRolledBackUnderALeader),
+        (FaultKind::Failover, Condition::FailoverUnderALeader),
+    ] {
+        meets(condition, &[led(), (2, of_the_store(kind))]);
+        let too_late = [led(), ended(), (91, of_the_store(kind))];
+        let another = [led(), (2, of_the_store(FaultKind::StoreStall))];
+        misses(condition, &[&too_late, &another]);
+    }
+}
+
+#[test]
+fn leader_restored_from_a_snapshot() {
+    let kind = FaultKind::VmRestore;
+    let taken = (2, Event::Fault { kind, node: Some(0) });
+    let back = |node| (99, fault(kind, node));
+    meets(Condition::LeaderSnapshot, &[led(), taken.clone(), ended(), back(0)]);
+    misses(
+        Condition::LeaderSnapshot,
+        &[
+            &[led(), taken.clone(), back(1)],
+            &[led(), taken.clone(), (99, healed(kind, 0))],
+            &[led(), ended(), (95, Event::Fault { kind, node: Some(0) }), back(0)],
+        ],
+    );
+}
+
+#[test]
+fn an_ordered_fault_without_effect_meets_nothing() {
+    let all = FaultKind::ALL
+        .into_iter()
+        .flat_map(|kind| [None, Some(0)].map(|node| (2, Event::Fault { kind, node })));
+    let ends = [(89, stepped_down(n(0), 7, Reason::Expired)), ended()];
+    let history: Vec<_> = [led()].into_iter().chain(all).chain(ends).collect();
+    let met: Vec<_> = Condition::all().filter(|one| times(*one, &history) > 0).collect();
+    assert_eq!(met, [Condition::LeaderExpiredByClock]);
+}
+
+#[test]
+fn all_nodes_cut_off() {
+    let starts = |node| (0, Event::Started { who: n(node) });
+    let cut = |kind, node| (2, fault(kind, node));
+    let both = [cut(FaultKind::Partition, 0), cut(FaultKind::Hold, 1)];
+    meets(Condition::AllNodesCutOff, &[&[starts(0), starts(1)], &both[..]].concat());
+    // Once they are, another fault makes no difference.
+    let more = [&[starts(0), starts(1)], &both[..], &[cut(FaultKind::OneWay, 1)]].concat();
+    meets(Condition::AllNodesCutOff, &more);
+    misses(
+        Condition::AllNodesCutOff,
+        &[
+            &[&[starts(0), starts(1), starts(2)], &both[..]].concat(),
+            &[starts(0), cut(FaultKind::Partition, 0)],
+            &[starts(0), starts(1), cut(FaultKind::Partition, 0), cut(FaultKind::Pause, 1)],
+        ],
+    );
+}
+
+#[test]
+fn several_faults_at_once() {
+    let pause = |node| (1, fault(FaultKind::Pause, node));
+    let stall = (2, of_the_store(FaultKind::StoreStall));
+    meets(Condition::SeveralFaultsAtOnce, &[pause(0), pause(1), stall.clone()]);
+    let cut = (1, fault(FaultKind::Cut, 1));
+    let heals = (1, healed(FaultKind::Pause, 1));
+    misses(
+        Condition::SeveralFaultsAtOnce,
+        &[&[pause(0), cut, stall.clone()], &[pause(0), pause(1), heals, stall]],
+    );
+}

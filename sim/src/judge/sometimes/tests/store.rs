@@ -1,0 +1,205 @@
+//! What the store does.
+
+use super::*;
+use crate::judge::properties::history::{
+    answered, back, by_server, grant, granted, kept, leads, leads_no_more, n, refuse, release,
+    renew, sent, step, stepped_down, store_crashed, work_began, work_ended,
+};
+use crate::trace::{Answer, Asked, Kept, Reason};
+
+const LEASE: Kept = Kept { token: 7, holder: 1, lease_end: 100, lease_ends: 100, released: false };
+const NEXT: Kept = Kept { token: 8, holder: 2, lease_end: 200, lease_ends: 200, released: false };
+
+fn began() -> (True, Event) {
+    (0, grant(None, LEASE))
+}
+
+#[test]
+fn takeover_after_expiry() {
+    let taken = |at, before, after| [began(), (at, grant(before, after))];
+    meets(Condition::TakeoverAfterExpiry, &taken(100, Some(LEASE), NEXT));
+    misses(
+        Condition::TakeoverAfterExpiry,
+        &[
+            // Stolen, handed back, its own, lost with the store's data.
+            &taken(99, Some(LEASE), NEXT),
+            &taken(100, Some(back(LEASE)), NEXT),
+            &taken(100, Some(LEASE), kept(1, 8, 200)),
+            &taken(100, None, NEXT),
+        ],
+    );
+}
+
+#[test]
+fn takeover_at_the_exact_expiry() {
+    let taken = |late: True| [began(), (100 + late, grant(Some(LEASE), kept(2, 8, 9 * SECOND)))];
+    meets(Condition::TakeoverAtTheExactExpiry, &taken(0));
+    meets(Condition::TakeoverAtTheExactExpiry, &taken(999_999));
+    misses(Condition::TakeoverAtTheExactExpiry, &[&taken(1_000_000)]);
+}
+
+#[test]
+fn graceful_handover() {
+    let lease = kept(1, 7, 9 * SECOND);
+    let handed = |at, by| {
+        let next = grant(Some(back(lease)), kept(by, 8, 99 * SECOND));
+        [(1, grant(None, lease)), (SECOND, release(lease)), (at, next)]
+    };
+    meets(Condition::GracefulHandover, &handed(3 * SECOND, 2));
+    misses(Condition::GracefulHandover, &[&handed(3 * SECOND + 1, 2), &handed(SECOND, 1)]);
+}
+
+#[test]
+fn release_lost_lease_ran_out() {
+    let ran_out = |reason, at, before| {
+        [began(), (50, stepped_down(n(0), 7, reason)), (at, grant(Some(before), NEXT))]
+    };
+    meets(Condition::ResignedLeaseRanOut, &ran_out(Reason::Resigned, 100, LEASE));
+    misses(
+        Condition::ResignedLeaseRanOut,
+        &[
+            &ran_out(Reason::Expired, 100, LEASE),
+            &ran_out(Reason::Resigned, 60, back(LEASE)),
+            &ran_out(Reason::Resigned, 99, LEASE),
+        ],
+    );
+}
+
+#[test]
+fn lost_grant_retried() {
+    let ask = |at, id| (at, sent(n(0), id, Asked::Acquire { seen: 0 }));
+    let tell = |id| (20, answered(n(0), id, granted(7)));
+    let (first, done, again) = (ask(0, 1), (5, grant(None, LEASE)), (9, grant(Some(LEASE), LEASE)));
+    let retried = [first.clone(), done.clone(), ask(8, 2), again.clone(), tell(2)];
+    meets(Condition::LostGrantRetried, &retried);
+    misses(
+        Condition::LostGrantRetried,
+        &[
+            // Not lost; doubled on its way; the first try came late; its answer came late.
+            &[first.clone(), done.clone(), tell(1)],
+            &[first.clone(), done.clone(), again.clone(), tell(1)],
+            &[first.clone(), ask(4, 2), done.clone(), again, tell(2)],
+            &[first, done, ask(8, 2), tell(1)],
+        ],
+    );
+}
+
+#[test]
+fn grant_above_a_lost_tenure() {
+    let by = |seen| {
+        [(1, step(2, Asked::Acquire { seen }, granted(9), Some(LEASE), Some(kept(2, 9, 300))))]
+    };
+    meets(Condition::GrantBeyondTheRecord, &by(8));
+    misses(Condition::GrantBeyondTheRecord, &[&by(7)]);
+}
+
+#[test]
+fn grant_handed_back_unused() {
+    let unused = [began(), (50, release(LEASE))];
+    meets(Condition::GrantHandedBackUnused, &unused);
+    let [grant, release] = unused;
+    misses(Condition::GrantHandedBackUnused, &[&[grant, (1, leads(n(0), 7)), release]]);
+}
+
+#[test]
+fn refusals() {
+    let record = Some(back(LEASE));
+    let stale = |by| (1, refuse(by, Asked::Acquire { seen: 0 }, Answer::Stale, record));
+    let superseded = |record| (1, refuse(1, Asked::Renew { token: 7 }, Answer::Superseded, record));
+    meets(Condition::StaleAcquireRefused, &[stale(2)]);
+    meets(Condition::RenewalSuperseded, &[superseded(Some(NEXT))]);
+    let others = [
+        (1, refuse(2, Asked::Acquire { seen: 0 }, Answer::Held, Some(LEASE))),
+        (2, refuse(2, Asked::Release { token: 6 }, Answer::NotHeld, Some(LEASE))),
+        (3, renew(LEASE, 103)),
+    ];
+    misses(Condition::StaleAcquireRefused, &[&others, &[superseded(record)]]);
+    misses(Condition::RenewalSuperseded, &[&others, &[stale(2)]]);
+    meets(Condition::LateAcquireRefused, &[began(), stale(1)]);
+    misses(Condition::LateAcquireRefused, &[&[began(), stale(2)], &[stale(1)]]);
+    meets(Condition::RenewalAfterRelease, &[superseded(record)]);
+    let another = Some(back(NEXT));
+    misses(
+        Condition::RenewalAfterRelease,
+        &[&[superseded(Some(LEASE))], &[superseded(another)], &[superseded(None)]],
+    );
+}
+
+#[test]
+fn renewal_at_the_last_moment() {
+    // The lease lasts 1,000 from then on.
+    let renewed = |remains: u64| {
+        let lease = kept(1, 7, 2_000 + remains);
+        [(2_000, renew(lease, 3_000))]
+    };
+    meets(Condition::RenewedAtTheLastMoment, &renewed(50));
+    misses(Condition::RenewedAtTheLastMoment, &[&renewed(51)]);
+}
+
+#[test]
+fn renewed_without_a_leader() {
+    let (led, ended) = ((1, leads(n(0), 7)), (80, leads_no_more(n(0))));
+    let renewed = (90, renew(LEASE, 190));
+    let without = [led.clone(), ended.clone(), renewed.clone()];
+    meets(Condition::RenewedWithoutALeader, &without);
+    let resigned = (79, stepped_down(n(0), 7, Reason::Resigned));
+    misses(
+        Condition::RenewedWithoutALeader,
+        &[
+            &[led.clone(), renewed.clone()],
+            // It waits out a quarantine.
+            std::slice::from_ref(&renewed),
+            &[led, resigned, ended, renewed.clone()],
+        ],
+    );
+}
+
+#[test]
+fn quarantine_waited() {
+    let wait = |waits| {
+        let answer = Answer::Granted { token: 7, waits };
+        (1, step(1, Asked::Acquire { seen: 0 }, answer, None, Some(LEASE)))
+    };
+    let crashed = |keeps_data| (0, store_crashed(keeps_data));
+    meets(Condition::QuarantineWaited, &[crashed(false), wait(true)]);
+    misses(
+        Condition::QuarantineWaited,
+        &[&[crashed(false), wait(false)], &[crashed(true), wait(true)]],
+    );
+}
+
+#[test]
+fn store_lost_data_under_a_leader() {
+    let lost = |keeps_data| (5, store_crashed(keeps_data));
+    let leading = (1, leads(n(0), 7));
+    meets(Condition::StoreLostDataUnderALeader, &[leading.clone(), lost(false)]);
+    misses(
+        Condition::StoreLostDataUnderALeader,
+        &[
+            &[leading.clone(), lost(true)],
+            &[leading, (2, leads_no_more(n(0))), lost(false)],
+            &[lost(false)],
+        ],
+    );
+}
+
+#[test]
+fn old_primary_acknowledged() {
+    let replaced = (1, store_crashed(false));
+    let acknowledged = |server| (2, by_server(server, renew(LEASE, 102)));
+    meets(Condition::OldPrimaryAcknowledged, &[replaced.clone(), acknowledged(0)]);
+    let refusal = refuse(2, Asked::Acquire { seen: 0 }, Answer::Held, Some(LEASE));
+    misses(
+        Condition::OldPrimaryAcknowledged,
+        &[&[replaced.clone(), acknowledged(1)], &[acknowledged(0)], &[replaced, (2, refusal)]],
+    );
+}
+
+#[test]
+fn release_after_drain() {
+    let (worked, ended) = ((1, work_began(n(0), 7)), (2, work_ended(n(0), 7)));
+    let released = |token| (3, release(kept(1, token, 100)));
+    meets(Condition::ReleaseAfterDrain, &[worked.clone(), ended.clone(), released(7)]);
+    let another = [worked.clone(), ended, released(8)];
+    misses(Condition::ReleaseAfterDrain, &[&another, &[worked, released(7)]]);
+}

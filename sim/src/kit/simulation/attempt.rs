@@ -1,0 +1,166 @@
+//! Carries out the plan of one seed, once or twice, and makes it smaller once it has failed.
+
+use std::any::Any;
+use std::hash::Hash;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use super::quiet::quietly;
+use super::{Failed, Page, Simulation};
+use crate::engines::{Engine, EngineError};
+use crate::judge::{Judging, Outcome};
+use crate::plan::{Plan, Scope, swarm};
+use crate::report::{RunPage, run_page};
+use crate::search::campaign::{Failure, Run};
+use crate::search::shrink::{Budget, shrink_by};
+use crate::trace::{Digest, Hasher};
+
+/// One in so many runs is carried out twice.
+const TWICE_EVERY: u64 = 32;
+
+/// So many smaller plans are tried of one that panics: each is caught as it unwinds, which takes a while.
+const PANICS: Budget = Budget { runs: 100 };
+
+impl Simulation {
+    pub(super) fn one(&self, seed: u64) -> Run {
+        let plan = self.plan(seed);
+        let once = if seed.is_multiple_of(TWICE_EVERY) {
+            self.attempt_twice(&plan)
+        } else {
+            self.attempt(&plan).map(|(run, _)| run)
+        };
+        once.unwrap_or_else(|failure| Run::failed(seed, failure))
+    }
+
+    fn plan(&self, seed: u64) -> Plan {
+        swarm(seed, &self.faults, Scope::Model)
+    }
+
+    fn attempt(&self, plan: &Plan) -> Result<(Run, Digest), Failure> {
+        let carry_out = || {
+            let (outcome, digest) = self.carry_out(plan)?;
+            Ok((Run::of(plan, &outcome), digest))
+        };
+        match quietly(|| catch_unwind(AssertUnwindSafe(carry_out))) {
+            Ok(Ok(run)) => Ok(run),
+            Ok(Err(EngineError::Plan(why))) => Err(Failure::Refused { what: why.to_string() }),
+            Ok(Err(error)) => Err(Failure::Broke { what: error.to_string() }),
+            Err(panic) => Err(Failure::Broke { what: format!("panicked: {}", said(&*panic)) }),
+        }
+    }
+
+    /// The run, and a digest of all that happened and of what the workload meant to do.
+    fn carry_out(&self, plan: &Plan) -> Result<(Outcome, Digest), EngineError> {
+        let mut workload = (self.workload)(&plan.broken());
+        let mut outcome = (self.engine)(plan, Judging::All, workload.as_sink())?;
+        if let Some(property) = workload.property() {
+            outcome.judge.also(property);
+        }
+        let mut digest = outcome.trace.hash();
+        digest.add_run(plan.seed, workload.meant());
+        Ok((outcome, digest))
+    }
+
+    /// Of a run that fails only once, that matters most: it can't be looked into.
+    pub(super) fn attempt_twice(&self, plan: &Plan) -> Result<Run, Failure> {
+        let (first, again) = (self.attempt(plan), self.attempt(plan));
+        let digest = |attempt: &Result<(Run, Digest), Failure>| {
+            attempt.as_ref().map_or_else(of_failure, |(run, digest)| {
+                let mut digest = *digest;
+                digest.add(run.failure.as_ref().map_or_else(Digest::default, of_failure));
+                digest
+            })
+        };
+        let (first, digest_again) = (digest(&first), digest(&again));
+        if first == digest_again {
+            again.map(|(run, _)| run)
+        } else {
+            Err(Failure::Nondeterministic { first, again: digest_again })
+        }
+    }
+
+    /// A seed has failed: makes its plan smaller, and says what is wrong.
+    pub(super) fn failed(&self, seed: u64, failure: Failure) -> Failed {
+        let plan = self.plan(seed);
+        match self.attempt_twice(&plan) {
+            Err(failure @ Failure::Nondeterministic { .. }) => {
+                return Failed { seed, plan, failure, page: None };
+            }
+            Ok(Run { failure: None, hash, .. }) => {
+                let failure =
+                    Failure::Nondeterministic { first: of_failure(&failure), again: hash };
+                return Failed { seed, plan, failure, page: None };
+            }
+            Ok(_) | Err(_) => {}
+        }
+        if let Failure::Nondeterministic { .. } | Failure::Refused { .. } = failure {
+            return Failed { seed, plan, failure, page: None };
+        }
+        let plan = self.smallest(&plan, &failure);
+        let failure = self.failure_of(&plan).unwrap_or(failure);
+        self.tell_panic(&plan, &failure);
+        let page = self.page(&plan);
+        Failed { seed, plan, failure, page }
+    }
+
+    /// Lets a run that panics say so: with a backtrace, if one is asked for.
+    pub(super) fn tell_panic(&self, plan: &Plan, failure: &Failure) {
+        if let Failure::Broke { .. } = failure {
+            let _ = catch_unwind(AssertUnwindSafe(|| self.carry_out(plan)));
+        }
+    }
+
+    fn failure_of(&self, plan: &Plan) -> Option<Failure> {
+        self.attempt(plan).map_or_else(Some, |(run, _)| run.failure)
+    }
+
+    /// A smaller plan that fails alike.
+    fn smallest(&self, plan: &Plan, failure: &Failure) -> Plan {
+        let budget = match failure {
+            Failure::Broke { .. } => PANICS,
+            _ => Budget::usual(Engine::Model),
+        };
+        let fails_alike = |smaller: &Plan| {
+            self.failure_of(smaller).is_some_and(|other| is_alike(&other, failure))
+        };
+        shrink_by(plan, budget, fails_alike, |_| {}).plan
+    }
+
+    /// The run, drawn; `None` if it leaves no trace.
+    pub(super) fn page(&self, plan: &Plan) -> Option<Page> {
+        let run = quietly(|| catch_unwind(AssertUnwindSafe(|| self.carry_out(plan))));
+        let (outcome, _) = run.ok()?.ok()?;
+        let again = "Simulation::replay, with the plan below".to_owned();
+        let page = RunPage { again, ..RunPage::of(Engine::Model.name(), plan, &outcome) };
+        Some(Page(run_page(&page)))
+    }
+}
+
+/// Whether two failures are one and the same thing, as far as can be told.
+fn is_alike(one: &Failure, other: &Failure) -> bool {
+    match (one, other) {
+        (Failure::Violated { property, .. }, Failure::Violated { property: other, .. }) => {
+            property == other
+        }
+        (Failure::Broke { .. }, Failure::Broke { .. }) => true,
+        _ => false,
+    }
+}
+
+fn of_failure(failure: &Failure) -> Digest {
+    let mut hasher = Hasher::default();
+    match failure {
+        Failure::Violated { property, at_ns, what, .. } => {
+            (property, at_ns, what).hash(&mut hasher);
+        }
+        Failure::Refused { what } | Failure::Broke { what } => what.hash(&mut hasher),
+        Failure::Nondeterministic { first, again } => (first, again).hash(&mut hasher),
+    }
+    hasher.digest()
+}
+
+/// The message of a panic.
+fn said(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("without a message")
+}

@@ -1,0 +1,118 @@
+//! Why a simulation did not hold, told so that it can be looked into.
+
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::PathBuf;
+use std::{env, fmt, io, process};
+
+use serde_json::json;
+
+use super::variables::{RUNS, SEED};
+use crate::plan::Plan;
+use crate::report::text;
+use crate::search::campaign::Failure;
+
+/// Why a simulation did not end well.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SimulationError {
+    /// A variable of the environment is not what it should be.
+    #[error("{name} is {value:?}, and must be a number from {least} to {most}")]
+    #[allow(missing_docs, reason = "said by the message")]
+    Variable { name: &'static str, value: String, least: u64, most: u64 },
+    /// There are not so many seeds.
+    #[error("there are no {runs} seeds from {first} on")]
+    #[allow(missing_docs, reason = "said by the message")]
+    Seeds { first: u64, runs: u64 },
+    /// A run failed.
+    #[error("{0}")]
+    Failed(Box<Failed>),
+    /// Nothing was violated, but the runs did not go everywhere, as was asked for.
+    #[error("nothing was violated in {runs} runs, but they never met: {}", unmet.join(", "))]
+    #[allow(missing_docs, reason = "said by the message")]
+    Inconclusive { runs: u64, unmet: Vec<String> },
+}
+
+/// A run that failed.
+#[derive(Clone, Debug)]
+pub struct Failed {
+    /// The seed that it was found by.
+    pub seed: u64,
+    /// The plan, as small as it got.
+    pub plan: Plan,
+    /// What is wrong when that plan is carried out.
+    pub failure: Failure,
+    /// The run of that plan as a page to look at; `None` if it leaves no trace, or never the same one.
+    pub page: Option<Page>,
+}
+
+/// A run as an HTML file.
+#[derive(Clone)]
+pub struct Page(pub(super) String);
+
+impl Page {
+    /// The file's text.
+    pub fn html(&self) -> &str {
+        &self.0
+    }
+
+    /// Writes it into the folder for temporary files, under a name that says which seed it is of.
+    pub(super) fn keep(&self, seed: u64) -> io::Result<PathBuf> {
+        let folder = env::temp_dir();
+        let mut error = io::Error::from(io::ErrorKind::AlreadyExists);
+        // Others may write to that folder: what is there already, a link too, is left alone.
+        for number in 1..=NAMES_MOST {
+            let name = format!("tenure-sim-seed-{seed}-of-process-{}-{number}.html", process::id());
+            let path = folder.join(name);
+            match OpenOptions::new().write(true).create_new(true).open(&path) {
+                Ok(mut file) => return file.write_all(self.0.as_bytes()).map(|()| path),
+                Err(why) if why.kind() == io::ErrorKind::AlreadyExists => error = why,
+                Err(why) => return Err(why),
+            }
+        }
+        Err(error)
+    }
+}
+
+impl fmt::Debug for Page {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Page({} bytes)", self.0.len())
+    }
+}
+
+/// So many names are tried for a page.
+const NAMES_MOST: u32 = 100;
+
+impl fmt::Display for Failed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Failure::Violated { property, what, .. } = &self.failure {
+            writeln!(f, "{property} does not hold: {what}")?;
+        }
+        // As `tenure-sim replay` tells it.
+        let faults = self.plan.faults.iter().map(|fault| {
+            let node = fault.node().map_or_else(String::new, |node| format!(" of n{node}"));
+            format!("{}{node}", fault.kind())
+        });
+        writeln!(f, "What goes wrong: {}", listed(faults))?;
+        let beyond = self.plan.broken();
+        let beyond = beyond.iter().filter_map(|one| Some(json!(one).as_str()?.to_owned()));
+        writeln!(f, "Beyond the assumptions: {}", listed(beyond))?;
+        let mut told = Vec::new();
+        text::failure(&mut told, &self.failure, text::BEFORE).map_err(|_| fmt::Error)?;
+        f.write_str(&String::from_utf8_lossy(&told))?;
+        if let Failure::Nondeterministic { .. } = self.failure {
+            writeln!(
+                f,
+                "The workload or the store looks at a clock, at entropy, or at the order of a hash map"
+            )?;
+        }
+        writeln!(f, "found by seed {0}; to see it again: {SEED}={0} {RUNS}=1", self.seed)?;
+        let plan = serde_json::to_string(&self.plan).map_err(|_| fmt::Error)?;
+        write!(f, "the least plan found that still fails, for Simulation::replay:\n{plan}")
+    }
+}
+
+fn listed(items: impl Iterator<Item = String>) -> String {
+    let items: Vec<String> = items.collect();
+    if items.is_empty() { "nothing".to_owned() } else { items.join(", ") }
+}

@@ -1,0 +1,255 @@
+//! Runs a user's own leader-only work, or a user's own store, under drawn plans and all properties.
+//!
+//! The candidates are tenure's shipped state machine in the [model engine](crate::engines::model); what they write to
+//! ([`Workload`]) and what grants the leases ([`StoreModel`]) may be the user's. Both are plain values with
+//! plain functions: the engine says what happens when.
+//!
+//! ```
+//! use tenure_sim::Simulation;
+//! use tenure_sim::simulation::{Effect, Leader, Workload};
+//!
+//! /// A counter that must never lose a count.
+//! #[derive(Default)]
+//! struct Counter { fence: u64, value: u64, counted: u64 }
+//!
+//! #[derive(Clone, Hash)]
+//! enum Intent { TakeOver, Set(u64) }
+//!
+//! impl Workload for Counter {
+//!     type Intent = Intent;
+//!     fn intend(&self, leader: Leader) -> Option<Intent> {
+//!         // What a leader reads is safe once it has taken the counter over.
+//!         let is_ours = self.fence == leader.token;
+//!         Some(if is_ours { Intent::Set(self.value + 1) } else { Intent::TakeOver })
+//!     }
+//!     fn effect(&mut self, effect: Effect<Intent>) {
+//!         match effect.intent {
+//!             Intent::TakeOver => self.fence = self.fence.max(effect.by.token),
+//!             Intent::Set(value) if effect.by.token == self.fence => {
+//!                 self.value = value;
+//!                 self.counted += 1;
+//!             }
+//!             Intent::Set(_) => {}
+//!         }
+//!     }
+//!     fn verify(&self) -> Result<(), String> {
+//!         if self.value == self.counted { Ok(()) } else { Err("a count is lost".to_owned()) }
+//!     }
+//! }
+//!
+//! Simulation::new().runs(20).workload(Counter::default).check();
+//! ```
+//!
+//! Guaranteed: the same seed gives the same run, on any number of threads; a sample of the runs, and each
+//! that fails, is carried out twice to see that this is so. Not guaranteed: anything about code that is
+//! not in the value, such as a real client of a real queue.
+
+mod attempt;
+mod error;
+mod quiet;
+mod variables;
+mod workload;
+
+use std::env;
+use std::fmt;
+use std::num::NonZero;
+use std::thread;
+
+use crate::engines::model::sink::{Sink, TwinSinks};
+use crate::engines::model::tenure::Tenure;
+use crate::engines::model::{run_beside, run_with};
+use crate::engines::{Engine, EngineError};
+use crate::judge::{Judging, Outcome};
+use crate::plan::{Assumption, FaultKind, Plan};
+use crate::search::campaign::{Campaign, Run, Seeds, Summary};
+
+pub use crate::engines::model::store::{Contract, Lease, StoreModel};
+pub use crate::judge::properties::Leader;
+pub use crate::trace::Who;
+pub use error::{Failed, Page, SimulationError};
+pub use tenure_core::contract::Moment;
+pub use tenure_core::{HolderId, Instant, Reply, Request, Token};
+pub use variables::{RUNS, SEED};
+pub use workload::{Effect, Workload};
+use workload::{Guarded, Judged};
+
+/// How many runs a simulation takes if nobody says otherwise.
+const USUAL_RUNS: u64 = 1_000;
+
+/// Makes what leaders write to, for a run that breaks those assumptions.
+type NewWorkload = Box<dyn Fn(&[Assumption]) -> Box<dyn Judged> + Sync>;
+
+/// A simulation of many runs, each with a plan of its own.
+pub struct Simulation {
+    first: u64,
+    runs: u64,
+    faults: Vec<FaultKind>,
+    needs_all_conditions: bool,
+    workload: NewWorkload,
+    engine: fn(&Plan, Judging<'_>, &mut dyn Sink) -> Result<Outcome, EngineError>,
+}
+
+/// What came of a simulation that held.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// The sum of all runs.
+    pub summary: Summary,
+    /// The conditions that no run has met: the fewer the runs, the more there are.
+    pub unmet: Vec<String>,
+}
+
+impl Simulation {
+    /// Tenure's own state machine and store contract, every kind of fault, and a thousand seeds from 1 on.
+    pub fn new() -> Self {
+        Self {
+            first: 1,
+            runs: USUAL_RUNS,
+            faults: FaultKind::ALL.to_vec(),
+            needs_all_conditions: false,
+            workload: Box::new(|_| Box::new(TwinSinks::default())),
+            engine: run_beside,
+        }
+    }
+
+    /// How many seeds. `TENURE_SIM_RUNS` overrides it.
+    #[must_use]
+    pub fn runs(mut self, runs: u64) -> Self {
+        self.runs = runs;
+        self
+    }
+
+    /// The first seed. `TENURE_SIM_SEED` overrides it.
+    #[must_use]
+    pub fn seed(mut self, first: u64) -> Self {
+        self.first = first;
+        self
+    }
+
+    /// The kinds of faults that plans are drawn from.
+    #[must_use]
+    pub fn faults(mut self, kinds: impl IntoIterator<Item = FaultKind>) -> Self {
+        self.faults = kinds.into_iter().collect();
+        self
+    }
+
+    /// What leaders do. Made anew for each run.
+    #[must_use]
+    pub fn workload<W: Workload + 'static>(mut self, new: impl Fn() -> W + Sync + 'static) -> Self {
+        self.workload = Box::new(move |broken| Box::new(Guarded::new(new(), broken)));
+        self
+    }
+
+    /// What grants the leases, instead of the store contract as the design states it.
+    #[must_use]
+    pub fn store<S: StoreModel>(mut self) -> Self {
+        self.engine = run_with::<Tenure<S>>;
+        self
+    }
+
+    /// Some condition that no run has met is an error too.
+    #[must_use]
+    pub fn needs_all_conditions(mut self) -> Self {
+        self.needs_all_conditions = true;
+        self
+    }
+
+    /// Carries out all runs, and panics if one failed. For a `#[test]`.
+    ///
+    /// # Panics
+    /// With what is wrong, the seed, the plan, and where the run is drawn as a page. Conditions that were never met are told on standard
+    /// error, and are no failure unless [asked for](Self::needs_all_conditions).
+    pub fn check(&self) {
+        match self.run() {
+            Ok(report) if report.unmet.is_empty() => {}
+            Ok(report) => eprintln!(
+                "nothing was violated in {} runs, but they never met: {}",
+                report.summary.runs,
+                report.unmet.join(", ")
+            ),
+            Err(error) => panic!("{error}{}", kept_page(&error)),
+        }
+    }
+
+    /// Carries out all runs.
+    ///
+    /// # Errors
+    /// The failed run of the lowest seed, with the least plan found that still fails; or a variable of the
+    /// environment that is not what it should be.
+    pub fn run(&self) -> Result<Report, SimulationError> {
+        let campaign = self.campaign(|name| env::var_os(name))?;
+        let mut summary = campaign.run_each(&|seed| self.one(seed), || {});
+        if let Some(failed) = summary.failed.take() {
+            let failed = self.failed(failed.seed, failed.failure);
+            return Err(SimulationError::Failed(Box::new(failed)));
+        }
+        let unmet: Vec<String> = summary.unmet().into_iter().map(str::to_owned).collect();
+        if self.needs_all_conditions && !unmet.is_empty() {
+            return Err(SimulationError::Inconclusive { runs: summary.runs, unmet });
+        }
+        Ok(Report { summary, unmet })
+    }
+
+    /// Carries out one plan, twice: one that a failure has shown, or one written by hand.
+    ///
+    /// # Errors
+    /// If it fails.
+    pub fn replay(&self, plan: &Plan) -> Result<(), SimulationError> {
+        match self.attempt_twice(plan) {
+            Ok(run) if run.failure.is_none() => Ok(()),
+            Ok(Run { failure: Some(failure), .. }) | Err(failure) => {
+                self.tell_panic(plan, &failure);
+                let (seed, page) = (plan.seed, self.page(plan));
+                let failed = Failed { seed, plan: plan.clone(), failure, page };
+                Err(SimulationError::Failed(Box::new(failed)))
+            }
+            Ok(_) => Ok(()),
+        }
+    }
+
+    fn campaign(
+        &self,
+        read: impl Fn(&str) -> Option<std::ffi::OsString>,
+    ) -> Result<Campaign, SimulationError> {
+        let first = variables::number(SEED, 0, &read)?.unwrap_or(self.first);
+        let runs = variables::number(RUNS, 1, &read)?.unwrap_or(self.runs);
+        if runs == 0 || first.checked_add(runs - 1).is_none() {
+            return Err(SimulationError::Seeds { first, runs });
+        }
+        Ok(Campaign {
+            engine: Engine::Model,
+            seeds: Seeds::range(first, runs),
+            jobs: thread::available_parallelism().map_or(1, NonZero::get),
+            faults: self.faults.clone(),
+            properties: None,
+            check_determinism: false,
+        })
+    }
+}
+
+/// Where the failed run can be looked at.
+fn kept_page(error: &SimulationError) -> String {
+    let SimulationError::Failed(failed) = error else { return String::new() };
+    match failed.page.as_ref().map(|page| page.keep(failed.seed)) {
+        Some(Ok(path)) => format!("\nthe run, to look at: {}", path.display()),
+        Some(Err(error)) => format!("\nthe run could not be drawn: {error}"),
+        None => String::new(),
+    }
+}
+
+impl Default for Simulation {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for Simulation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { first, runs, faults, needs_all_conditions, .. } = self;
+        f.debug_struct("Simulation")
+            .field("first", first)
+            .field("runs", runs)
+            .field("faults", faults)
+            .field("needs_all_conditions", needs_all_conditions)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,87 @@
+//! What happened, in words: for the command and for tests that fail.
+
+use std::io::{self, Write};
+use std::time::Duration;
+
+use crate::plan::json::plain;
+use crate::search::campaign::Failure;
+use crate::trace::{Entry, Event, Kept, StoreStep};
+
+/// How many events before a violation are shown.
+pub const BEFORE: usize = 40;
+
+/// A time, as it is shown.
+pub fn milliseconds(duration: Duration) -> String {
+    format!("{:.3} ms", duration.as_secs_f64() * 1_000.0)
+}
+
+/// An event in one line: most say little enough as they are.
+pub fn event(event: &Event) -> String {
+    match event {
+        Event::Store(step) => store_step(step),
+        other => format!("{other:?}"),
+    }
+}
+
+fn store_step(step: &StoreStep) -> String {
+    let StoreStep { server, now, holder, request, answer, before, after } = step;
+    let now = milliseconds(Duration::from_nanos(*now));
+    let holder = short(*holder);
+    let kept = if before == after {
+        kept(after.as_ref())
+    } else {
+        format!("{} -> {}", kept(before.as_ref()), kept(after.as_ref()))
+    };
+    format!("Store {server} at its {now}: {holder} asks {request:?}, {answer:?}; {kept}")
+}
+
+fn kept(record: Option<&Kept>) -> String {
+    let Some(Kept { token, holder, lease_ends, released, .. }) = record else {
+        return "no record".to_owned();
+    };
+    let (holder, ends) = (short(*holder), milliseconds(Duration::from_nanos(*lease_ends)));
+    let released = if *released { ", released" } else { "" };
+    format!("{token} of {holder} to {ends}{released}")
+}
+
+/// Enough to tell the holders of one run apart.
+fn short(holder: u128) -> String {
+    format!("{:08x}", holder >> 96)
+}
+
+/// What did not hold, and what happened before.
+///
+/// # Errors
+/// If it can't be written.
+pub fn failure(out: &mut impl Write, failure: &Failure, most: usize) -> io::Result<()> {
+    match failure {
+        Failure::Violated { property, at_ns, what, entries } => {
+            events(out, entries, most)?;
+            let at = milliseconds(Duration::from_nanos(*at_ns));
+            writeln!(out, "\n{property} violated at {at}: {}", plain(what))
+        }
+        Failure::Refused { what } => {
+            writeln!(out, "The plan can't be carried out: {}", plain(what))
+        }
+        Failure::Broke { what } => writeln!(out, "The run broke down: {}", plain(what)),
+        Failure::Nondeterministic { first, again } => {
+            writeln!(out, "The first trace has the hash {first}, the second one {again}")
+        }
+    }
+}
+
+/// The last events, and how many there were before.
+///
+/// # Errors
+/// If they can't be written.
+pub fn events(out: &mut impl Write, entries: &[Entry], most: usize) -> io::Result<()> {
+    let skipped = entries.len().saturating_sub(most);
+    if skipped > 0 {
+        writeln!(out, "{:>16}  {skipped} more events", "...")?;
+    }
+    for Entry { at, event } in &entries[skipped..] {
+        let at = milliseconds(Duration::from_nanos(*at));
+        writeln!(out, "{at:>16}  {}", self::event(event))?;
+    }
+    Ok(())
+}

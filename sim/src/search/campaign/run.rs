@@ -1,0 +1,175 @@
+//! One run of many.
+
+use std::panic::AssertUnwindSafe;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::engines::{Engine, EngineError};
+use crate::judge::margin::Margin;
+use crate::judge::{Judging, Outcome};
+use crate::plan::clock::True;
+use crate::plan::{FaultKind, Plan};
+use crate::trace::{Digest, Entry, Event};
+
+const KINDS: usize = FaultKind::ALL.len();
+
+/// What came of one run.
+#[derive(Debug)]
+pub struct Run {
+    /// The run's seed.
+    pub seed: u64,
+    /// The hash of its trace.
+    pub hash: Digest,
+    /// How much time was simulated.
+    pub simulated: Duration,
+    /// How much happened.
+    pub events: u64,
+    /// How many tenures there were.
+    pub elections: u64,
+    /// The properties that were judged, and how often each has compared something.
+    pub judged: Vec<(&'static str, u64)>,
+    /// The conditions that it met, and how often.
+    pub sometimes: Vec<(&'static str, u64)>,
+    /// The least time between two tenures' permitted writes.
+    pub margin: Option<Duration>,
+    /// What did not hold.
+    pub failure: Option<Failure>,
+    /// By the number of the kind: how many were ordered, and how many of them had an effect.
+    faults: [Ordered; KINDS],
+}
+
+/// How many faults of a kind were ordered, and how many of them had an effect.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "said above")]
+pub struct Ordered {
+    pub ordered: u64,
+    pub effects: u64,
+}
+
+/// Why a run failed.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Failure {
+    /// A property did not hold.
+    Violated {
+        /// Which one.
+        property: String,
+        /// When it was seen, in nanoseconds of true time.
+        at_ns: True,
+        /// What is wrong.
+        what: String,
+        /// All that happened up to then; nothing, if this was read from a file.
+        #[serde(skip)]
+        entries: Vec<Entry>,
+    },
+    /// The engine can't carry out the plan.
+    Refused {
+        /// Why.
+        what: String,
+    },
+    /// The run could not be carried out to its end.
+    Broke {
+        /// Why.
+        what: String,
+    },
+    /// The same plan gave two traces.
+    Nondeterministic {
+        /// The hash of the first one.
+        first: Digest,
+        /// The hash of the second one.
+        again: Digest,
+    },
+}
+
+impl Run {
+    fn new(seed: u64) -> Self {
+        Self {
+            seed,
+            hash: Digest::default(),
+            simulated: Duration::ZERO,
+            events: 0,
+            elections: 0,
+            judged: Vec::new(),
+            sometimes: Vec::new(),
+            margin: None,
+            failure: None,
+            faults: [Ordered::default(); KINDS],
+        }
+    }
+
+    /// A run that did not come to its end.
+    pub fn failed(seed: u64, failure: Failure) -> Self {
+        Self { failure: Some(failure), ..Self::new(seed) }
+    }
+
+    /// What an outcome comes to.
+    pub fn of(plan: &Plan, outcome: &Outcome) -> Self {
+        let mut run = Self::new(plan.seed);
+        let mut margin = Margin::default();
+        for Entry { at, event } in outcome.trace.entries() {
+            margin.observe(*at, event);
+            match event {
+                Event::Elected { .. } => run.elections += 1,
+                Event::Fault { kind, .. } => run.faults[*kind as usize].ordered += 1,
+                Event::Effect { kind, .. } => run.faults[*kind as usize].effects += 1,
+                _ => {}
+            }
+        }
+        if plan.has(FaultKind::Drift) {
+            run.faults[FaultKind::Drift as usize].ordered = 1;
+        }
+        run.hash = outcome.trace.hash();
+        run.simulated = outcome.simulated;
+        run.events = outcome.trace.entries().len() as u64;
+        run.judged = outcome.judge.judged().collect();
+        run.sometimes = outcome.sometimes.counts().into_iter().filter(|met| met.1 > 0).collect();
+        run.margin = margin.least();
+        run.failure = outcome.judge.violation().map(|violation| Failure::Violated {
+            property: violation.property.to_owned(),
+            at_ns: violation.at,
+            what: violation.what.clone(),
+            entries: up_to(violation.at, outcome.trace.entries()),
+        });
+        run
+    }
+
+    /// What was to go wrong in it, and what did.
+    pub fn faults(&self) -> impl Iterator<Item = (FaultKind, Ordered)> + '_ {
+        FaultKind::ALL.into_iter().zip(self.faults).filter(|(_, count)| count.ordered > 0)
+    }
+}
+
+fn up_to(at: True, entries: &[Entry]) -> Vec<Entry> {
+    entries[..entries.partition_point(|entry| entry.at <= at)].to_vec()
+}
+
+/// Carries out one plan. A panic is a failure like any other: it must not end a campaign.
+///
+/// # Errors
+/// If the plan can't be carried out, or the engine itself breaks down.
+pub fn attempt(engine: Engine, plan: &Plan, judging: Judging<'_>) -> Result<Outcome, Failure> {
+    let carried_out = std::panic::catch_unwind(AssertUnwindSafe(|| engine.run(plan, judging)));
+    match carried_out {
+        Ok(Ok(outcome)) => Ok(outcome),
+        Ok(Err(EngineError::Plan(why))) => Err(Failure::Refused { what: why.to_string() }),
+        Ok(Err(error)) => Err(Failure::Broke { what: error.to_string() }),
+        Err(_) => Err(Failure::Broke { what: "the engine panicked".to_owned() }),
+    }
+}
+
+/// Carries out one plan twice. That the traces differ counts for more than what the properties say: what
+/// does not come again can't be looked into.
+///
+/// # Errors
+/// As for [`attempt`], and if the hashes of the traces differ.
+pub fn attempt_twice(
+    engine: Engine,
+    plan: &Plan,
+    judging: Judging<'_>,
+) -> Result<Outcome, Failure> {
+    let first = attempt(engine, plan, judging)?.trace.hash();
+    let outcome = attempt(engine, plan, judging)?;
+    let again = outcome.trace.hash();
+    if first == again { Ok(outcome) } else { Err(Failure::Nondeterministic { first, again }) }
+}

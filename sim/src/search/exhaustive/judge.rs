@@ -1,0 +1,244 @@
+//! What must hold: in every state, in true time and exactly, and in every step.
+//!
+//! The names are those of [`properties`](crate::judge::properties), which judge traces. A state has no trace, so
+//! it carries what its judge must remember: the newest tenure that anybody could write under, the highest
+//! token, the tenure that a life was last seen to lose, a server's first grant. The store's steps are
+//! judged by `own-lease-only` itself.
+
+use std::time::Duration;
+
+use tenure_core::contract::Record;
+use tenure_core::{Reply, Request, Token};
+
+use super::bounds::{Bounds, TICK, on_fastest_clock};
+use super::met::{Condition, Seen};
+use super::state::{Node, State, Store, Written};
+use super::subject::Subject;
+use crate::engines::model::tenure::{answered, asked, kept};
+use crate::judge::properties::allowed;
+use crate::trace::{Answer, StoreStep};
+
+/// A property that does not hold, and how it shows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Broken {
+    pub(super) property: &'static str,
+    pub(super) what: String,
+}
+
+fn ensure(
+    holds: bool,
+    property: &'static str,
+    what: impl FnOnce() -> String,
+) -> Result<(), Broken> {
+    if holds { Ok(()) } else { Err(Broken { property, what: what() }) }
+}
+
+/// Judges the state that a step has led to.
+pub(super) fn judge<S: Subject>(
+    bounds: &Bounds,
+    before: &State<S>,
+    state: &mut State<S>,
+    seen: &mut Seen,
+) -> Result<(), Broken> {
+    let mut leader = None;
+    for index in 0..state.nodes.len() {
+        let led =
+            before.leads(index).filter(|_| before.nodes[index].life == state.nodes[index].life);
+        let leads = state.leads(index);
+        let node = &mut state.nodes[index];
+        if led.is_some() && led != leads {
+            node.ended = node.ended.max(led);
+        }
+        let Some(token) = leads else { continue };
+        ensure(leader.is_none(), "single-leader", || {
+            format!("n{} and n{index} lead at once", leader.unwrap_or_default())
+        })?;
+        leader = Some(index);
+        ensure(Some(token) > node.ended, "no-resurrection", || {
+            format!("n{index} leads under token {token} again")
+        })?;
+        let works = node.work.is_some_and(|work| work.token == token && work.drains.is_none());
+        ensure(works, "one-step-down-per-election", || {
+            format!("n{index} leads under token {token}, and has not said that it was elected")
+        })?;
+        lease_kept(bounds, &state.store, index, token)?;
+        waited(bounds, state, index, token, led.is_none(), seen)?;
+        in_order(bounds, state, index, token, seen)?;
+    }
+    leader.map_or(Ok(()), |leader| drains_alone(state, leader))
+}
+
+/// Whoever leads is further than the stop margin from the end of its lease, whatever the store's clock
+/// does from here on, and has not handed it back.
+fn lease_kept(bounds: &Bounds, store: &Store, index: usize, token: Token) -> Result<(), Broken> {
+    let Some(lease) = store.record else { return Ok(()) };
+    if lease.token < token || (lease.token > token && Some(token) <= store.before) {
+        // An earlier server granted it: nothing is known of that lease here.
+        return Ok(());
+    }
+    ensure(lease.token == token && !lease.released, "fail-closed", || {
+        format!("n{index} leads under token {token}, and the store has {lease:?}")
+    })?;
+    let remains = Duration::from_nanos(lease.lease_end.as_nanos().saturating_sub(store.clock));
+    let margin = bounds.margin.length();
+    ensure(remains > margin, "margin-kept", || {
+        format!(
+            "n{index} leads under token {token}, and {remains:?} are left of its lease; the stop margin is {margin:?}"
+        )
+    })
+}
+
+/// Nobody leads by the grant of a server that took the store's place before `quarantine / (1 + rho)` since
+/// its first grant, or `(ttl + quarantine) / (1 + rho)` since its first renewal if that was earlier.
+fn waited<S>(
+    bounds: &Bounds,
+    state: &State<S>,
+    index: usize,
+    token: Token,
+    begins: bool,
+    seen: &mut Seen,
+) -> Result<(), Broken> {
+    let store = &state.store;
+    let quarantine = bounds.ttl.length();
+    let since_grant = store.first_grant.map(|first| (first, quarantine));
+    let since_renewal = store.first_renewal.map(|first| (first, quarantine + quarantine));
+    let ends = |(first, lasts): (u32, Duration)| u64::from(first) * TICK + on_fastest_clock(lasts);
+    let Some(due) = since_grant.into_iter().chain(since_renewal).map(ends).min() else {
+        return Ok(());
+    };
+    if !begins || store.server == 0 || Some(token) <= store.before {
+        return Ok(());
+    }
+    seen.met(Condition::LedAfterAQuarantine);
+    let now = u64::from(state.tick) * TICK;
+    ensure(now >= due, "store-loss-quarantine", || {
+        let ms = (due - now) / 1_000_000;
+        format!(
+            "n{index} leads under token {token}, {ms} ms before a leader may follow on another server's"
+        )
+    })
+}
+
+/// No effect of an older tenure is under way when one of a newer can begin, and no older tenure leads
+/// after a newer one. An effect lands within `stop margin / (1 + rho)` of its check.
+fn in_order<S>(
+    bounds: &Bounds,
+    state: &mut State<S>,
+    index: usize,
+    token: Token,
+    seen: &mut Seen,
+) -> Result<(), Broken> {
+    let tick = state.tick;
+    if let Some(last) = state.written.filter(|last| last.token != token) {
+        seen.met(Condition::LedAfterAnother);
+        ensure(last.token < token, "fenced-writes", || {
+            format!("n{index} leads under token {token}, after {} has led", last.token)
+        })?;
+        let gap = u64::from(tick - last.checked) * TICK;
+        let lands = on_fastest_clock(bounds.margin.length());
+        ensure(!last.under_way || gap >= lands, "unfenced-in-order", || {
+            format!(
+                "n{index} leads under token {token}, and what was written under {} may land after it",
+                last.token
+            )
+        })?;
+    }
+    state.written = Some(Written { token, checked: tick, under_way: true });
+    Ok(())
+}
+
+/// Nobody leads while another's work drains under the protection that it was promised.
+fn drains_alone<S: Subject>(state: &State<S>, leader: usize) -> Result<(), Broken> {
+    for (index, node) in state.nodes.iter().enumerate() {
+        let until = node.work.and_then(|work| work.drains);
+        let drains = index != leader && until.is_some_and(|until| node.now() < until);
+        ensure(!drains, "drained-before-the-next", || {
+            format!(
+                "n{leader} leads, and n{index} was told that its work may go on until {until:?}"
+            )
+        })?;
+    }
+    Ok(())
+}
+
+/// Judges a step of the store, and remembers what it granted.
+pub(super) fn served(
+    store: &mut Store,
+    tick: u32,
+    before: Option<Record>,
+    request: Request,
+    reply: Reply,
+    seen: &mut Seen,
+) -> Result<(), Broken> {
+    let (holder, request) = asked(request);
+    let step = StoreStep {
+        server: store.server.into(),
+        now: store.clock,
+        holder,
+        request,
+        answer: answered(reply),
+        before: before.map(|record| kept(record.into())),
+        after: store.record.map(|record| kept(record.into())),
+    };
+    allowed(&step)
+        .map_err(|rule| Broken { property: "own-lease-only", what: format!("{rule}: {step:?}") })?;
+    match step.answer {
+        Answer::Stale => seen.met(Condition::StaleRefused),
+        Answer::Renewed if store.server > 0 => {
+            store.first_renewal.get_or_insert(tick);
+        }
+        Answer::Granted { .. } => {
+            let Reply::Granted { token, .. } = reply else { return Ok(()) };
+            store.first_grant.get_or_insert(tick);
+            if before.is_some_and(|record| record.token == token) {
+                seen.met(Condition::GrantedToldAgain);
+                return Ok(());
+            }
+            if before.is_some_and(|record| record.lease_end.as_nanos() == store.clock) {
+                seen.met(Condition::GrantedAtTheVeryEnd);
+            }
+            if store.server > 0 {
+                seen.met(Condition::GrantedByAnotherServer);
+            }
+            ensure(Some(token) > store.highest, "token-monotonic", || {
+                format!("token {token} is granted after {:?}", store.highest)
+            })?;
+            store.highest = Some(token);
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+/// No release while work of that tenure is under way.
+pub(super) fn sent<S>(node: &Node<S>, request: Request) -> Result<(), Broken> {
+    let Request::Release { token, .. } = request else { return Ok(()) };
+    let works = node.work.is_some_and(|work| work.token == token);
+    ensure(!works, "no-release-under-work", || format!("token {token} is handed back under work"))
+}
+
+pub(super) fn elected<S>(node: &Node<S>) -> Result<(), Broken> {
+    ensure(node.work.is_none(), "one-step-down-per-election", || {
+        format!("elected, and {:?} is not over", node.work)
+    })
+}
+
+pub(super) fn stepped_down<S>(node: &Node<S>, token: Token) -> Result<(), Broken> {
+    let works = node.work.is_some_and(|work| work.token == token && work.drains.is_none());
+    ensure(works, "one-step-down-per-election", || {
+        format!("stepped down from token {token}, having {:?}", node.work)
+    })
+}
+
+/// Nobody is stuck: a candidate in the election has something to wait for that will come, a deadline in
+/// the future or the end of work that drains.
+pub(super) fn goes_on<S: Subject>(node: &Node<S>) -> Result<(), Broken> {
+    let drains = node.work.is_some_and(|work| work.drains.is_some());
+    let holds = match node.local.machine.deadline() {
+        Some(deadline) => deadline > node.now(),
+        None => drains,
+    };
+    ensure(holds, "not-stuck", || {
+        format!("the next deadline is {:?}, at {:?}", node.local.machine.deadline(), node.now())
+    })
+}

@@ -1,0 +1,51 @@
+//! A plan as a test that stays: red as long as the bug is there.
+
+use crate::engines::Engine;
+use crate::judge::Judging;
+use crate::plan::Plan;
+
+/// A Rust file with one `#[test]` that replays the plan and asserts that nothing is violated. It belongs
+/// into the `tests` folder of a package that has `tenure-sim` among its development dependencies, or
+/// into any module of one. `why` is said above the test, in a comment.
+///
+/// It holds the plan as text, so that it still says what it said if a field gets another default.
+pub fn as_test(engine: Engine, plan: &Plan, judging: Judging<'_>, name: &str, why: &str) -> String {
+    let engine = match engine {
+        Engine::Model => "Model",
+        #[cfg(feature = "turmoil")]
+        Engine::Turmoil => "Turmoil",
+    };
+    let judging = match judging {
+        Judging::All => "Judging::All".to_owned(),
+        Judging::Each => "Judging::Each".to_owned(),
+        Judging::Everything => "Judging::Everything".to_owned(),
+        Judging::Only(names) => {
+            let names: Vec<String> =
+                names.iter().map(|name| format!("{:?}.parse()?", name.to_string())).collect();
+            format!("Judging::Only(&[{}])", names.join(", "))
+        }
+    };
+    let name = name.replace('-', "_");
+    let why: Vec<String> =
+        why.lines().map(|line| format!("/// {line}").trim_end().to_owned()).collect();
+    let (why, plan) = (why.join("\n"), plan.to_text());
+    format!(
+        r##"//! A run that failed, made small by `tenure-sim shrink`.
+
+use tenure_sim::engines::Engine;
+use tenure_sim::judge::Judging;
+use tenure_sim::plan::Plan;
+
+{why}
+#[test]
+fn {name}_holds() -> Result<(), Box<dyn std::error::Error>> {{
+    let plan = Plan::parse(PLAN)?;
+    let outcome = Engine::{engine}.run(&plan, {judging})?;
+    assert_eq!(outcome.judge.violation(), None);
+    Ok(())
+}}
+
+const PLAN: &str = r#"{plan}"#;
+"##
+    )
+}

@@ -1,0 +1,129 @@
+//! The points of a run at which a process can be stopped, as its trace tells them.
+
+use std::collections::BTreeMap;
+
+use crate::judge::properties::new_tenure;
+use crate::plan::clock::True;
+use crate::plan::{Asking, Plan, Point, Trigger, When};
+use crate::trace::{Answer, Asked, Entry, Event, Who};
+
+const MS: u64 = 1_000_000;
+
+/// A point that a run comes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Spot {
+    /// How a plan says it.
+    pub when: When,
+    /// The node, if `when` does not say it.
+    pub node: Option<usize>,
+    /// When the run comes to it, in nanoseconds of true time.
+    pub at: True,
+}
+
+/// All points before the calm, in the order of time: about to send each request, and just after; each
+/// reply; between each check and its write; each grant; each time somebody begins to lead; and the
+/// milliseconds before and after a lead ends.
+///
+/// What falls on the very moment at which a pause ends is left out: the process catches up, and whether
+/// it came to a point just now or before the pause can't be told from the trace.
+pub fn points(plan: &Plan, entries: &[Entry]) -> Vec<Spot> {
+    let mut seen = Seen::default();
+    for Entry { at, event } in entries {
+        seen.observe(*at, event);
+    }
+    let calm_from = plan.calm_from_ms * MS;
+    let mut spots = seen.spots;
+    spots.retain(|spot| spot.at + MS <= calm_from);
+    spots.sort_by_key(|spot| spot.at);
+    spots
+}
+
+/// What a trigger counts.
+type What = (Point, Option<usize>, Option<Asking>);
+
+#[derive(Default)]
+struct Seen {
+    spots: Vec<Spot>,
+    counts: BTreeMap<(u8, Option<usize>, Option<u8>), u32>,
+    /// By process and number.
+    asked: BTreeMap<(Who, u64), Asking>,
+    healed: BTreeMap<usize, True>,
+    /// When each check was made that a write has told of.
+    checks: BTreeMap<Who, True>,
+}
+
+impl Seen {
+    fn observe(&mut self, at: True, event: &Event) {
+        match *event {
+            Event::Healed { node: Some(node), .. } => {
+                self.healed.insert(node, at);
+            }
+            Event::Sent { who, id, request } => {
+                let of = asking(request);
+                self.asked.insert((who, id), of);
+                self.come((Point::Send, Some(who.node), Some(of)), who.node, at);
+                self.come((Point::Sent, Some(who.node), Some(of)), who.node, at);
+            }
+            Event::Answered { who, id, answer: Some(answer) } if answer != Answer::Other => {
+                if let Some(of) = self.asked.get(&(who, id)).copied()
+                    && !self.has_just_gone_on(who.node, at)
+                {
+                    self.come((Point::Reply, Some(who.node), Some(of)), who.node, at);
+                }
+            }
+            Event::Wrote { who, checked, .. } if self.checks.get(&who) < Some(&checked) => {
+                self.checks.insert(who, checked);
+                self.come((Point::Guard, Some(who.node), None), who.node, checked);
+            }
+            Event::Store(ref step) if new_tenure(step).is_some() => self.granted(at),
+            Event::Leads { who, .. } => {
+                self.come((Point::Leads, Some(who.node), None), who.node, at);
+            }
+            Event::LeadsNoMore { who } => {
+                let before = at / MS;
+                for at_ms in [before, before + 1] {
+                    let (when, node) = (When::AtMs(at_ms), Some(who.node));
+                    self.spots.push(Spot { when, node, at: at_ms * MS });
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// By whom, the store does not know: any node's grants count.
+    fn granted(&mut self, at: True) {
+        let nth = self.count((Point::Grant, None, None));
+        self.push((Point::Grant, None, None), nth, at);
+    }
+
+    /// Counts it, and notes the point unless its process is catching up.
+    fn come(&mut self, what: What, node: usize, at: True) {
+        let nth = self.count(what);
+        if !self.has_just_gone_on(node, at) {
+            self.push(what, nth, at);
+        }
+    }
+
+    fn has_just_gone_on(&self, node: usize, at: True) -> bool {
+        self.healed.get(&node) == Some(&at)
+    }
+
+    fn count(&mut self, (point, node, of): What) -> u32 {
+        let count = self.counts.entry((point as u8, node, of.map(|of| of as u8))).or_default();
+        *count += 1;
+        *count
+    }
+
+    fn push(&mut self, (point, node, of): What, nth: u32, at: True) {
+        let when = When::On(Trigger { point, node, of, nth, after_ms: 0 });
+        self.spots.push(Spot { when, node: None, at });
+    }
+}
+
+const fn asking(request: Asked) -> Asking {
+    match request {
+        Asked::Acquire { .. } => Asking::Acquire,
+        Asked::Renew { .. } => Asking::Renew,
+        Asked::Release { .. } => Asking::Release,
+    }
+}

@@ -1,0 +1,70 @@
+//! What a magnitude is measured against.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::judge::Outcome;
+use crate::trace::{Entry, Event};
+
+/// What holds up to the frontier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Promise {
+    /// The property of that name: no two candidates lead at once.
+    SingleLeader,
+    /// The property of that name: no write of an older tenure lands after one of a newer.
+    UnfencedInOrder,
+    /// No write of an older tenure lands once a newer one leads, whether or not that has written.
+    PromptEffect,
+    /// Somebody is elected, and nobody loses the lead. Progress, not safety.
+    LeadKept,
+}
+
+impl Promise {
+    /// Its name, in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::SingleLeader => "single-leader",
+            Self::UnfencedInOrder => "unfenced-in-order",
+            Self::PromptEffect => "prompt-effect",
+            Self::LeadKept => "lead-kept",
+        }
+    }
+
+    /// Whether a run broke it.
+    pub(super) fn is_broken_in(self, outcome: &Outcome) -> bool {
+        let is_violated = |name| outcome.judge.violations().iter().any(|one| one.property == name);
+        match self {
+            Self::SingleLeader | Self::UnfencedInOrder => is_violated(self.name()),
+            Self::PromptEffect => lands_late(outcome.trace.entries()),
+            Self::LeadKept => {
+                let events = || outcome.trace.entries().iter().map(|entry| &entry.event);
+                !events().any(|event| matches!(event, Event::Elected { .. }))
+                    || events().any(|event| matches!(event, Event::SteppedDown { .. }))
+            }
+        }
+    }
+}
+
+impl fmt::Display for Promise {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Tokens of these runs increase: no store loses data in them.
+fn lands_late(entries: &[Entry]) -> bool {
+    let mut newest = None;
+    entries.iter().any(|Entry { at, event }| match event {
+        Event::Leads { token, .. } => {
+            newest = newest.max(Some((*token, *at)));
+            false
+        }
+        // At one and the same instant one may land and the other begin.
+        Event::Wrote { token, .. } => {
+            newest.is_some_and(|(last, since)| *token < last && *at > since)
+        }
+        _ => false,
+    })
+}
