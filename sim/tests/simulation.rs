@@ -358,6 +358,34 @@ fn too_few_runs_are_told_and_fail_only_if_asked() {
     assert_eq!(error.to_string(), format!("there are no 2 seeds from {} on", u64::MAX));
 }
 
+/// Never writes.
+#[derive(Default)]
+struct Idle;
+
+impl Workload for Idle {
+    type Intent = ();
+
+    fn intend(&self, _: Leader) -> Option<()> {
+        None
+    }
+
+    fn effect(&mut self, _: Effect<()>) {}
+
+    fn verify(&self) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_workload_without_effects_is_an_error() {
+    let error = Simulation::new().runs(10).workload(Idle::default).run().unwrap_err();
+    assert!(matches!(error, SimulationError::Empty { runs: 10, .. }), "{error}");
+    assert!(
+        error.to_string().ends_with("no effect was judged by the workload's property \"workload\""),
+        "{error}"
+    );
+}
+
 /// An example as CI finds it, and as its user may lengthen it.
 fn example(name: &str, variables: &[(&str, &str)]) -> String {
     let test = std::env::current_exe().unwrap();

@@ -32,10 +32,8 @@ pub struct Judge {
     tick: u64,
     /// Judge on beyond a violation.
     goes_on: bool,
-    /// A property that somebody else judges.
-    also: Option<&'static str>,
-    /// How many writes that one has been shown.
-    writes: u64,
+    /// A property that is judged elsewhere, and how often it has compared something.
+    also: Option<(&'static str, u64)>,
 }
 
 struct Judged {
@@ -69,9 +67,10 @@ impl Judge {
         Self { goes_on: true, ..Self::new(terms, broken, None) }
     }
 
-    /// Somebody else judges a property of that name, and will [`accuse`](Self::accuse).
-    pub fn also(&mut self, property: &'static str) {
-        self.also = Some(property);
+    /// A property of that name is judged elsewhere, with so many comparisons; a violation is an
+    /// [accusation](Self::accuse).
+    pub fn also(&mut self, property: &'static str, compared: u64) {
+        self.also = Some((property, compared));
     }
 
     /// A property that is judged elsewhere does not hold. Nothing more is kept after a first violation,
@@ -96,7 +95,6 @@ impl Judge {
             Event::LeadsNoMore { who } | Event::Crashed { who } => {
                 self.leaders.retain(|leader| leader.who != who);
             }
-            Event::Wrote { .. } => self.writes += 1,
             _ => {}
         }
         self.judge(at, |_| true, |property| property.observe(at, event));
@@ -121,7 +119,7 @@ impl Judge {
     /// Which properties are judged, and how often each has compared something so far.
     pub fn judged(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
         let of = |judged: &Judged| (judged.property.name(), judged.property.compared());
-        self.properties.iter().map(of).chain(self.also.map(|name| (name, self.writes)))
+        self.properties.iter().map(of).chain(self.also)
     }
 
     /// Time goes by, with the leaders that there are.

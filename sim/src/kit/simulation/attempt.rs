@@ -52,8 +52,8 @@ impl Simulation {
     fn carry_out(&self, plan: &Plan) -> Result<(Outcome, Digest), EngineError> {
         let mut workload = (self.workload)(&plan.broken());
         let mut outcome = (self.engine)(plan, Judging::All, workload.as_sink())?;
-        if let Some(property) = workload.property() {
-            outcome.judge.also(property);
+        if let Some((property, effects)) = workload.property() {
+            outcome.judge.also(property, effects);
         }
         let mut digest = outcome.trace.hash();
         digest.add_run(plan.seed, workload.meant());

@@ -31,6 +31,10 @@ pub enum SimulationError {
     #[error("nothing was violated in {runs} runs, but they never met: {}", unmet.join(", "))]
     #[allow(missing_docs, reason = "said by the message")]
     Inconclusive { runs: u64, unmet: Vec<String> },
+    /// Nothing was violated, and nothing could have been.
+    #[error("nothing was violated in {runs} runs, which proves nothing: {}", why.join("; "))]
+    #[allow(missing_docs, reason = "said by the message")]
+    Empty { runs: u64, why: Vec<String> },
 }
 
 /// A run that failed.

@@ -65,6 +65,7 @@ use crate::search::campaign::{Campaign, Run, Seeds, Summary};
 
 pub use crate::engines::model::store::{Contract, Lease, StoreModel};
 pub use crate::judge::properties::Leader;
+use crate::judge::properties::names;
 pub use crate::trace::Who;
 pub use error::{Failed, Page, SimulationError};
 pub use tenure_core::contract::Moment;
@@ -173,14 +174,18 @@ impl Simulation {
     /// Carries out all runs.
     ///
     /// # Errors
-    /// The failed run of the lowest seed, with the least plan found that still fails; or a variable of the
-    /// environment that is not what it should be.
+    /// The failed run of the lowest seed, with the least plan found that still fails; runs that could not have
+    /// failed ([`Empty`](SimulationError::Empty)); or a variable of the environment that is not what it should be.
     pub fn run(&self) -> Result<Report, SimulationError> {
         let campaign = self.campaign(|name| env::var_os(name))?;
         let mut summary = campaign.run_each(&|seed| self.one(seed), || {});
         if let Some(failed) = summary.failed.take() {
             let failed = self.failed(failed.seed, failed.failure);
             return Err(SimulationError::Failed(Box::new(failed)));
+        }
+        let why = nothing_judged(&summary);
+        if !why.is_empty() {
+            return Err(SimulationError::Empty { runs: summary.runs, why });
         }
         let unmet: Vec<String> = summary.unmet().into_iter().map(str::to_owned).collect();
         if self.needs_all_conditions && !unmet.is_empty() {
@@ -224,6 +229,21 @@ impl Simulation {
             check_determinism: false,
         })
     }
+}
+
+/// Why runs without a violation prove nothing; empty if they do prove something.
+fn nothing_judged(summary: &Summary) -> Vec<String> {
+    let mut why = Vec::new();
+    let known: Vec<&str> = names().collect();
+    for (name, counts) in &summary.properties {
+        if counts.compared == 0 && !known.contains(&name.as_str()) {
+            why.push(format!("no effect was judged by the workload's property {name:?}"));
+        }
+    }
+    for kind in summary.without_effect() {
+        why.push(format!("no fault of the kind {kind} had an effect"));
+    }
+    why
 }
 
 /// Where the failed run can be looked at.

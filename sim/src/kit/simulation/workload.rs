@@ -78,13 +78,16 @@ pub(super) struct Guarded<W: Workload> {
     /// By the number of the check. They stay: a process that was put back does what it meant to again.
     intents: BTreeMap<u64, W::Intent>,
     meant: Hasher,
+    /// How many effects have landed.
+    effects: u64,
     /// The plan keeps what `verify` rests on.
     is_judged: bool,
 }
 
 /// A user's workload whose type does not matter, in one run.
 pub(super) trait Judged: Sink {
-    fn property(&self) -> Option<&'static str>;
+    /// Its name, and how many effects of the workload it has judged; `None` if the plan breaks what it rests on.
+    fn property(&self) -> Option<(&'static str, u64)>;
 
     /// A hash of all that leaders meant to do.
     fn meant(&self) -> Digest;
@@ -100,6 +103,7 @@ impl<W: Workload> Guarded<W> {
             workload,
             intents: BTreeMap::new(),
             meant: Hasher::default(),
+            effects: 0,
             is_judged,
         }
     }
@@ -128,6 +132,7 @@ impl<W: Workload> Sink for Guarded<W> {
     fn lands(&mut self, at: True, write: Write) -> bool {
         if let Some(intent) = self.intents.get(&write.check) {
             let (checked, at) = (Duration::from_nanos(write.checked), Duration::from_nanos(at));
+            self.effects += 1;
             self.workload.effect(Effect { by: write.by, intent: intent.clone(), checked, at });
         }
         self.twins.lands(at, write)
@@ -143,8 +148,8 @@ impl<W: Workload> Sink for Guarded<W> {
 }
 
 impl<W: Workload> Judged for Guarded<W> {
-    fn property(&self) -> Option<&'static str> {
-        self.is_judged.then(|| self.workload.name())
+    fn property(&self) -> Option<(&'static str, u64)> {
+        self.is_judged.then(|| (self.workload.name(), self.effects))
     }
 
     fn meant(&self) -> Digest {
@@ -158,7 +163,7 @@ impl<W: Workload> Judged for Guarded<W> {
 
 /// Without a workload of the user's.
 impl Judged for TwinSinks {
-    fn property(&self) -> Option<&'static str> {
+    fn property(&self) -> Option<(&'static str, u64)> {
         None
     }
 
