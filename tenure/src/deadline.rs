@@ -98,7 +98,15 @@ impl Deadline {
         self.get().as_nanos() == CLOSED
     }
 
-    /// Back to the beginning.
+    /// Ends the present claim and leaves the deadline open for the next one. A closed deadline stays closed.
+    pub(crate) fn clear(&self) {
+        // Fails only if it is closed.
+        let _ = self.0.fetch_update(Ordering::AcqRel, Ordering::Acquire, |now| {
+            (now != CLOSED).then_some(NEVER)
+        });
+    }
+
+    /// Opens the deadline for the next claim, also if it was closed.
     pub(crate) fn reopen(&self) {
         self.0.store(NEVER, Ordering::Release);
     }

@@ -1,7 +1,7 @@
 //! From wanting the lease to holding it, or giving up.
 
 use super::{
-    Abandoned, Attempt, Campaign, Candidate, Draining, Flight, Lease, Phase, Tenure, Then,
+    Abandoned, Attempt, Campaign, Candidate, Draining, Flight, Lease, Phase, Refusal, Tenure, Then,
 };
 use crate::alphabet::{Event, Reply, Request, Unknown};
 use crate::id::{HolderId, RequestId};
@@ -115,7 +115,8 @@ impl Candidate {
             Ok(Reply::Refused { ttl, quarantine }) => {
                 self.store_answered();
                 self.longest_ttl = self.longest_ttl.max(ttl);
-                if self.refusal.replace((ttl, quarantine)) != Some((ttl, quarantine)) {
+                let refusal = Refusal { ttl, quarantine };
+                if self.refusal.replace(refusal) != Some(refusal) {
                     self.emit(Event::Refused { ttl, quarantine });
                 }
                 self.ask_again(campaign, self.now + self.config.poll_bound);

@@ -36,14 +36,21 @@ pub struct Candidate {
     incumbent: Option<Token>,
     /// The longest TTL of another candidate that the store has told of.
     longest_ttl: Duration,
-    /// The TTL and the quarantine for which the store refused the last acquire.
-    refusal: Option<(Duration, Option<Duration>)>,
+    /// Why the store refused the last acquire, if it did.
+    refusal: Option<Refusal>,
     last_request: u64,
     store_answers: bool,
     /// An acquire of a campaign that was given up, in case that its grant still comes.
     abandoned: Option<Abandoned>,
     phase: Phase,
     outbox: Outbox,
+}
+
+/// The recorded settings that contradict the candidate's own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Refusal {
+    ttl: Duration,
+    quarantine: Option<Duration>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

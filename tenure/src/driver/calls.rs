@@ -13,6 +13,14 @@ use crate::store::Request;
 #[derive(Default)]
 pub(super) struct Calls(Vec<Call>);
 
+/// A request that leaves now.
+pub(super) struct Outgoing {
+    pub(super) id: RequestId,
+    pub(super) request: Request,
+    pub(super) sent_at: Instant,
+    pub(super) give_up_at: Instant,
+}
+
 struct Call {
     id: RequestId,
     name: &'static str,
@@ -21,13 +29,8 @@ struct Call {
 }
 
 impl Calls {
-    pub(super) fn begin(
-        &mut self,
-        world: &World,
-        of: &Shared,
-        (id, request): (RequestId, Request),
-        (sent_at, give_up_at): (Instant, Instant),
-    ) {
+    pub(super) fn begin(&mut self, world: &World, of: &Shared, outgoing: Outgoing) {
+        let Outgoing { id, request, sent_at, give_up_at } = outgoing;
         let (election, name) = (of.id, request.name());
         let call = world.store.call_owned(of.key.clone(), request);
         let call = async move {

@@ -9,7 +9,7 @@ use tenure_core::{Candidate as Machine, Claim, Event as Told, Input, Output};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-use super::calls::Calls;
+use super::calls::{Calls, Outgoing};
 use super::{Called, ElectionId, NewElection, World};
 use crate::candidate::{LostWork, Shared, Standing};
 use crate::event::Event;
@@ -164,14 +164,14 @@ impl Election {
             match output {
                 Output::Send { id, request, give_up_at } => {
                     let request = Request::of_machine(request, &self.profile);
-                    let times = (now, give_up_at);
-                    self.calls.begin(world, &self.shared, (id, request), times);
+                    let call = Outgoing { id, request, sent_at: now, give_up_at };
+                    self.calls.begin(world, &self.shared, call);
                 }
                 Output::Event(event) => self.told(world, now, event),
             }
         }
         self.give_up_calls(world, now);
-        if self.tenure_was_ended_by_its_work() {
+        if self.tenure_was_ended_by_its_work(now) {
             self.handle(world, Input::Resign { again_after: Some(Duration::ZERO) });
         }
         if self.campaigns_again_at().is_some_and(|at| now >= at) {
@@ -332,7 +332,7 @@ impl Election {
             WithoutWork::No | WithoutWork::Until(_) => reason,
         };
         let (shared, token) = (&self.shared, tenure.token());
-        shared.leads_until.extend(Instant::ORIGIN);
+        shared.leads_until.clear();
         tenure.step_down(drain_until);
         shared.standing.send_replace(Standing::Waiting);
         tracing::info!(key = ?shared.key, %token, ?reason, "stepped down");
@@ -386,9 +386,9 @@ impl Election {
 
     /// Work found by its own clock that the tenure is over, a moment before the renewal came in that
     /// would have extended it. The tenure ends as it has been found.
-    fn tenure_was_ended_by_its_work(&self) -> bool {
+    fn tenure_was_ended_by_its_work(&self, now: Instant) -> bool {
         let led = |tenure: &Tenure| tenure.was_closed();
-        self.machine.claim(Instant::ORIGIN).is_some() && self.tenure.as_ref().is_some_and(led)
+        self.machine.claim(now).is_some() && self.tenure.as_ref().is_some_and(led)
     }
 
     /// The end of the lease that backs a claim, as the candidate can be sure of it.

@@ -141,8 +141,8 @@ impl Database {
     ) -> Result<(), SqliteError> {
         let Record { token, holder, lease_end, ttl, quarantine, released } = *record;
         let (key, now) = (key.as_str(), micros(now));
-        let (lease_end, ttl) = (micros(lease_end), micros(Instant::ORIGIN + ttl));
-        let quarantine = quarantine.map(|quarantine| micros(Instant::ORIGIN + quarantine));
+        let (lease_end, ttl) = (micros(lease_end), micros_of(ttl));
+        let quarantine = quarantine.map(micros_of);
         let Some(profile) = profile else {
             return self.execute(CHANGE, params![key, lease_end, ttl, released, now]);
         };
@@ -188,7 +188,7 @@ impl Database {
     /// Writes the history, in our name.
     pub(super) fn keep_history(&self, history: &History, ahead: i64) -> Result<(), SqliteError> {
         let known_since = micros(history.known_since);
-        let longest_ttl = micros(Instant::ORIGIN + history.longest_ttl);
+        let longest_ttl = micros_of(history.longest_ttl);
         let identity = &self.place.identity.text;
         self.execute(KEEP_HISTORY, params![identity, known_since, longest_ttl, ahead])
     }
@@ -203,21 +203,32 @@ impl Database {
     }
 }
 
-/// Microseconds, as the file keeps them. What saturates is centuries away.
+/// Microseconds, as the file keeps them.
 fn micros(instant: Instant) -> i64 {
     i64::try_from(instant.as_nanos() / 1_000).unwrap_or(i64::MAX)
 }
 
-/// Microseconds that the file keeps, as an instant.
+/// The most that a column may hold: as many microseconds as an instant can count.
+const MICROS_MOST: u64 = u64::MAX / 1_000;
+
+fn micros_of(duration: Duration) -> i64 {
+    let micros = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX).min(MICROS_MOST);
+    i64::try_from(micros).unwrap_or(i64::MAX)
+}
+
 fn instant(row: &Row<'_>, column: usize) -> rusqlite::Result<Instant> {
-    let micros: i64 = row.get(column)?;
-    let fits = u64::try_from(micros).ok().filter(|micros| *micros <= u64::MAX / 1_000);
-    let since = fits.map(Duration::from_micros).ok_or(out_of_range(column, micros))?;
-    Ok(Instant::ORIGIN + since)
+    Ok(Instant::from_nanos(micros_in(row, column)? * 1_000))
 }
 
 fn duration(row: &Row<'_>, column: usize) -> rusqlite::Result<Duration> {
-    Ok(instant(row, column)?.since(Instant::ORIGIN))
+    micros_in(row, column).map(Duration::from_micros)
+}
+
+/// Microseconds that the file keeps.
+fn micros_in(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
+    let micros: i64 = row.get(column)?;
+    let fits = u64::try_from(micros).ok().filter(|micros| *micros <= MICROS_MOST);
+    fits.ok_or(out_of_range(column, micros))
 }
 
 fn out_of_range(column: usize, value: i64) -> Error {
