@@ -45,6 +45,20 @@ fn a_renewal_never_reopens_a_closed_deadline() {
 }
 
 #[test]
+fn a_step_down_never_reopens_a_closed_deadline() {
+    explore(|| {
+        let deadline = Arc::new(Deadline::until(at(10)));
+        let driver = thread::spawn({
+            let deadline = Arc::clone(&deadline);
+            move || deadline.clear()
+        });
+        deadline.close();
+        driver.join().unwrap();
+        assert!(deadline.is_closed());
+    });
+}
+
+#[test]
 fn expiry_and_renewal_exclude_each_other() {
     explore(|| {
         let deadline = Arc::new(Deadline::until(at(10)));

@@ -34,6 +34,15 @@ fn a_closed_deadline_is_not_extended() {
     assert!(!deadline.holds(|| at(2)));
 }
 
+#[test]
+fn a_cleared_deadline_waits_for_the_next_claim() {
+    let deadline = Deadline::until(at(100));
+    deadline.clear();
+    assert!(!deadline.holds(|| at(99)));
+    assert!(deadline.extend(at(200)));
+    assert!(deadline.holds(|| at(199)));
+}
+
 /// At the reading another candidate led; the claim began after it.
 #[test]
 fn a_reading_before_the_claim_is_no_lead() {
