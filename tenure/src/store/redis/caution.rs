@@ -2,8 +2,7 @@
 
 use std::net::IpAddr;
 
-use super::RedisConfig;
-use super::config::{Address, Servers};
+use super::config::{Address, RedisConfig, Servers};
 use crate::store::error::tame;
 
 /// The most bytes that are shown of a host.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use redis::{RedisError, Value};
 
 use super::config::{Address, Servers};
-use super::link::Link;
+use super::member::Members;
 use super::session::Live;
 use crate::store::{StoreError, StoreErrorKind};
 
@@ -68,8 +68,8 @@ fn owner_of(listed: &[Value], by: &Address) -> Result<Address, StoreError> {
 }
 
 /// Where a request belongs, if that error says that it is elsewhere in a cluster.
-pub(super) fn elsewhere(link: &Link, error: &RedisError, by: &Address) -> Option<Elsewhere> {
-    let Servers::Cluster { .. } = &link.config.servers else { return None };
+pub(super) fn elsewhere(servers: &Servers, error: &RedisError, by: &Address) -> Option<Elsewhere> {
+    let Servers::Cluster { .. } = servers else { return None };
     match error.code() {
         Some("MOVED") => Some(Elsewhere::Moved),
         Some("ASK") => {
@@ -89,14 +89,14 @@ pub(super) fn elsewhere(link: &Link, error: &RedisError, by: &Address) -> Option
 /// # Errors
 /// If it is not, or not known to be.
 pub(super) async fn is_node(
-    link: &Arc<Link>,
+    members: &Arc<Members>,
     to: &Address,
     is_same_host: bool,
 ) -> Result<(), StoreError> {
-    let Servers::Cluster { listed } = &link.config.servers else { return Ok(()) };
+    let Servers::Cluster { listed } = &members.connector.config.servers else { return Ok(()) };
     let asked = to.clone();
     let knows = move |live| knows(live, asked.clone(), is_same_host);
-    let named = super::route::majority(link, listed, knows).await;
+    let named = members.majority(listed, knows).await;
     named.map(drop).map_err(|error| {
         let detail = format!("a request was sent on to {to}, which more than half must know");
         StoreError::new(error.kind(), detail).with_source(error)

@@ -4,7 +4,7 @@ use std::fmt;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use super::RedisConfigError;
+use super::error::RedisConfigError;
 use crate::store::slot::CONNECT_TIMEOUT;
 use crate::store::{Key, Secret};
 use crate::tls::TlsConfig;

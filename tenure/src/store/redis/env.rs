@@ -5,9 +5,9 @@ mod error;
 use std::ffi::OsString;
 use std::net::IpAddr;
 
-use super::config::{Address, Login, Servers, distinct};
+use super::config::{Address, Login, RedisConfig, Servers, distinct};
+use super::error::RedisConfigError;
 use super::url::{PORT, SENTINEL_PORT};
-use super::{RedisConfig, RedisConfigError};
 use crate::store::Secret;
 use crate::store::error::tame;
 use crate::tls::TlsConfig;

@@ -18,7 +18,7 @@ use std::sync::atomic::Ordering;
 use fred::types::Value;
 use futures_core::Stream;
 
-use super::RedisConfig;
+use super::config::RedisConfig;
 use super::reply::{self, Field};
 use super::script::Invocation;
 use crate::Token;

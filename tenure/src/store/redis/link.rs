@@ -1,56 +1,43 @@
 //! The connection that all requests share, replaced whenever it may be stuck or leads to the wrong server.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
 use futures_util::FutureExt;
 
-use super::config::{Address, RedisConfig, Servers};
-use super::member::Member;
-use super::rounds::Rounds;
-use super::session::{self, Live};
-use super::wakeup::Channels;
-use super::{route, sentinel};
+use super::config::{RedisConfig, Servers};
+use super::route::Route;
+use super::sentinel;
+use super::session::{self, Connector, Live};
 use crate::runtime::Runtime;
 use crate::store::StoreError;
 use crate::store::slot::Slot;
 
 pub(super) struct Link {
-    pub(super) config: RedisConfig,
-    pub(super) runtime: Arc<dyn Runtime>,
-    pub(super) channels: Arc<Channels>,
-    pub(super) rounds: Rounds,
+    pub(super) connector: Arc<Connector>,
+    pub(super) route: Route,
     current: Slot<Live>,
-    /// Those who know which server to use.
-    members: BTreeMap<Address, Arc<Member>>,
 }
 
 impl Link {
     pub(super) fn new(config: RedisConfig, runtime: Arc<dyn Runtime>) -> Self {
-        let listed = config.servers.listed().iter();
-        let members = listed.map(|at| (at.clone(), Arc::default())).collect();
-        Self {
-            config,
-            runtime,
-            channels: Arc::default(),
-            rounds: Rounds::default(),
-            current: Slot::default(),
-            members,
-        }
+        let connector = Arc::new(Connector::new(config, runtime));
+        let route = Route::new(Arc::clone(&connector));
+        Self { connector, route, current: Slot::default() }
     }
 
     /// The connection, opened anew if there is none.
     pub(super) async fn live(self: &Arc<Self>) -> Result<Arc<Live>, StoreError> {
-        let (link, within) = (Arc::clone(self), self.config.connect_timeout);
+        let Connector { config, runtime, .. } = &*self.connector;
+        let (link, within) = (Arc::clone(self), config.connect_timeout);
         let connect = || async move { link.connect().await }.boxed();
-        self.current.get(&self.runtime, within, connect).await
+        self.current.get(runtime, within, connect).await
     }
 
-    async fn connect(self: &Arc<Self>) -> Result<Live, StoreError> {
-        let at = route::find(self).await?;
-        let RedisConfig { servers, login, database, .. } = &self.config;
-        let live = session::open(self, &at, login, *database, session::REPLY_MOST).await?;
+    async fn connect(&self) -> Result<Live, StoreError> {
+        let at = self.route.find().await?;
+        let RedisConfig { servers, login, database, .. } = &self.connector.config;
+        let live = self.connector.open(&at, login, *database, session::REPLY_MOST).await?;
         if let Servers::Sentinels { .. } = servers {
             let half_way = live.dead.clone().drop_guard();
             sentinel::is_primary(&live).await?;
@@ -59,18 +46,11 @@ impl Link {
         session::load_scripts(&live).await?;
         Ok(live)
     }
-
-    /// One of those who know which server to use.
-    pub(super) fn member(&self, at: &Address) -> Arc<Member> {
-        self.members.get(at).cloned().unwrap_or_default()
-    }
 }
 
 impl Drop for Link {
     fn drop(&mut self) {
-        for live in
-            self.members.values().filter_map(|member| member.live()).chain(self.current.current())
-        {
+        if let Some(live) = self.current.current() {
             live.dead.cancel();
         }
     }
@@ -78,6 +58,6 @@ impl Drop for Link {
 
 impl fmt::Debug for Link {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.config.fmt(f)
+        self.connector.config.fmt(f)
     }
 }

@@ -5,6 +5,7 @@
 //! answer or the bound. A member is asked one question at a time: one that stands still has one question to
 //! answer when it comes back, and not those of everybody.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -12,8 +13,7 @@ use futures_util::FutureExt;
 use tokio::sync::oneshot;
 
 use super::config::Address;
-use super::link::Link;
-use super::session::{self, Live};
+use super::session::{self, Connector, Live};
 use crate::store::{StoreError, StoreErrorKind};
 
 /// A sentinel or a node of a cluster.
@@ -31,12 +31,16 @@ impl Member {
     }
 
     /// The connection to it, opened anew if there is none. The caller has the turn, and bounds the time.
-    async fn connected(&self, link: &Link, at: &Address) -> Result<Arc<Live>, StoreError> {
+    async fn connected(
+        &self,
+        connector: &Connector,
+        at: &Address,
+    ) -> Result<Arc<Live>, StoreError> {
         if let Some(live) = self.live() {
             return Ok(live);
         }
-        let login = link.config.members_login();
-        let live = Arc::new(session::open(link, at, login, 0, session::TOPOLOGY_MOST).await?);
+        let login = connector.config.members_login();
+        let live = Arc::new(connector.open(at, login, 0, session::TOPOLOGY_MOST).await?);
         *self.live.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&live));
         Ok(live)
     }
@@ -46,40 +50,63 @@ impl Member {
 /// member for as long, and leaders with short leases must have time for another try.
 const ANSWER_MOST: Duration = Duration::from_secs(1);
 
-/// Puts a question to a member when it is its turn. Once that has come, the question is asked also if nobody
-/// waits for the answer any more.
-///
-/// Connecting takes `connect_timeout` at the most, and the answer [`ANSWER_MOST`].
-pub(super) async fn ask<T, A>(
-    link: &Arc<Link>,
-    at: &Address,
-    question: impl FnOnce(Arc<Live>) -> A + Send + 'static,
-) -> Result<T, StoreError>
-where
-    T: Send + 'static,
-    A: Future<Output = Result<T, StoreError>> + Send + 'static,
-{
-    let member = link.member(at);
-    let turn = Arc::clone(&member.turn).lock_owned().await;
-    let (answered, answer) = oneshot::channel();
-    let (of, at) = (Arc::clone(link), at.clone());
-    let asks = async move {
-        let _turn = turn;
-        let bound = of.config.connect_timeout;
-        let answer = match within(&of, &at, bound, member.connected(&of, &at)).await {
-            Ok(live) => within(&of, &at, ANSWER_MOST, question(live)).await,
-            Err(error) => Err(error),
+/// All members that are configured.
+pub(super) struct Members {
+    pub(super) connector: Arc<Connector>,
+    all: BTreeMap<Address, Arc<Member>>,
+}
+
+impl Members {
+    pub(super) fn new(connector: Arc<Connector>) -> Self {
+        let listed = connector.config.servers.listed().iter();
+        let all = listed.map(|at| (at.clone(), Arc::default())).collect();
+        Self { connector, all }
+    }
+
+    /// Asks a member when it is its turn. From then on the question is asked even if the caller has given up.
+    ///
+    /// Connecting takes at most `connect_timeout`, and the answer [`ANSWER_MOST`].
+    pub(super) async fn ask<T, A>(
+        self: &Arc<Self>,
+        at: &Address,
+        question: impl FnOnce(Arc<Live>) -> A + Send + 'static,
+    ) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        A: Future<Output = Result<T, StoreError>> + Send + 'static,
+    {
+        let member = self.all.get(at).cloned().unwrap_or_default();
+        let turn = Arc::clone(&member.turn).lock_owned().await;
+        let (answered, answer) = oneshot::channel();
+        let (members, at) = (Arc::clone(self), at.clone());
+        let asks = async move {
+            let _turn = turn;
+            let connector = &members.connector;
+            let bound = connector.config.connect_timeout;
+            let connected = member.connected(connector, &at);
+            let answer = match within(connector, &at, bound, connected).await {
+                Ok(live) => within(connector, &at, ANSWER_MOST, question(live)).await,
+                Err(error) => Err(error),
+            };
+            // The caller may have given up.
+            drop(answered.send(answer));
         };
-        // Nobody may wait for it any more.
-        drop(answered.send(answer));
-    };
-    link.runtime.spawn(asks.boxed());
-    let ended = || StoreError::new(StoreErrorKind::Unreachable, "the runtime has ended");
-    answer.await.unwrap_or_else(|_| Err(ended()))
+        self.connector.runtime.spawn(asks.boxed());
+        let ended = || StoreError::new(StoreErrorKind::Unreachable, "the runtime has ended");
+        answer.await.unwrap_or_else(|_| Err(ended()))
+    }
+}
+
+impl Drop for Members {
+    fn drop(&mut self) {
+        for live in self.all.values().filter_map(|member| member.live()) {
+            live.dead.cancel();
+        }
+    }
 }
 
 async fn within<T>(
-    link: &Link,
+    connector: &Connector,
     at: &Address,
     bound: Duration,
     done: impl Future<Output = Result<T, StoreError>>,
@@ -87,7 +114,7 @@ async fn within<T>(
     tokio::select! {
         biased;
         done = done => done,
-        () = link.runtime.sleep_until(link.runtime.now() + bound) => {
+        () = connector.runtime.sleep_until(connector.runtime.now() + bound) => {
             let detail = format!("{at} has not answered within {bound:?}");
             Err(StoreError::new(StoreErrorKind::Unreachable, detail))
         }

@@ -13,6 +13,8 @@
 mod cap;
 mod caution;
 #[cfg(feature = "redis")]
+mod channels;
+#[cfg(feature = "redis")]
 mod cluster;
 mod config;
 mod env;
@@ -21,6 +23,8 @@ mod error;
 mod fred;
 #[cfg(feature = "redis")]
 mod link;
+#[cfg(feature = "redis")]
+mod majority;
 #[cfg(feature = "redis")]
 mod member;
 #[cfg(feature = "redis")]
@@ -46,18 +50,8 @@ pub use env::RedisEnvError;
 pub use error::RedisConfigError;
 #[cfg(feature = "fred")]
 pub use fred::Fred;
+pub use script::SCRIPTS;
 #[cfg(feature = "redis")]
 pub use store::Redis;
 
 pub use super::Secret;
-
-/// The scripts as they are sent to the server, by name: what a simulated server executes, and what an
-/// operator may want to read.
-pub const SCRIPTS: [(&str, &str); 6] = [
-    ("acquire", script::ACQUIRE),
-    ("renew", script::RENEW),
-    ("renew_and_compare", script::RENEW_AND_COMPARE),
-    ("release", script::RELEASE),
-    ("observe", script::OBSERVE),
-    ("notify", script::NOTIFY),
-];

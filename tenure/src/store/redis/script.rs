@@ -7,16 +7,27 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 
-use super::RedisConfig;
+use super::config::RedisConfig;
 use crate::HolderId;
 use crate::store::{Key, Request};
 
-pub(super) const ACQUIRE: &str = include_str!("scripts/acquire.lua");
-pub(super) const RENEW: &str = include_str!("scripts/renew.lua");
-pub(super) const RENEW_AND_COMPARE: &str = include_str!("scripts/renew_and_compare.lua");
-pub(super) const RELEASE: &str = include_str!("scripts/release.lua");
-pub(super) const OBSERVE: &str = include_str!("scripts/observe.lua");
-pub(super) const NOTIFY: &str = include_str!("scripts/notify.lua");
+const ACQUIRE: &str = include_str!("scripts/acquire.lua");
+const RENEW: &str = include_str!("scripts/renew.lua");
+const RENEW_AND_COMPARE: &str = include_str!("scripts/renew_and_compare.lua");
+const RELEASE: &str = include_str!("scripts/release.lua");
+const OBSERVE: &str = include_str!("scripts/observe.lua");
+const NOTIFY: &str = include_str!("scripts/notify.lua");
+
+/// The scripts as they are sent to the server, by name: what a simulated server executes, and what an
+/// operator may want to read.
+pub const SCRIPTS: [(&str, &str); 6] = [
+    ("acquire", ACQUIRE),
+    ("renew", RENEW),
+    ("renew_and_compare", RENEW_AND_COMPARE),
+    ("release", RELEASE),
+    ("observe", OBSERVE),
+    ("notify", NOTIFY),
+];
 
 /// A script's text, and the digest by which the server knows it.
 pub(super) struct Script {

@@ -17,11 +17,12 @@ use redis::{
 use tokio_rustls::rustls;
 use tokio_util::sync::CancellationToken;
 
-use super::SCRIPTS;
 use super::cap::{Capped, Reason};
-use super::config::{Address, Login};
-use super::link::Link;
-use crate::runtime::Connection;
+use super::channels::Channels;
+use super::config::{Address, Login, RedisConfig};
+use super::reply::server_error;
+use super::script::SCRIPTS;
+use crate::runtime::{Connection, Runtime};
 use crate::store::slot::{self, Answered};
 use crate::store::{StoreError, StoreErrorKind};
 
@@ -42,47 +43,61 @@ pub(super) const REPLY_MOST: u64 = 256 << 10;
 /// The most bytes of a reply about a cluster: each of its slots with nodes of its own would fit.
 pub(super) const TOPOLOGY_MOST: u64 = 8 << 20;
 
-/// Opens one, from which no longer replies than `most` bytes are taken, and which ends when it is `dead`. Whoever opens it bounds the time.
-pub(super) async fn open(
-    link: &Link,
-    at: &Address,
-    login: &Login,
-    database: u8,
-    most: u64,
-) -> Result<Live, StoreError> {
-    let mut stream = link.runtime.connect(&at.host, at.port).await.map_err(|error| {
-        StoreError::new(StoreErrorKind::Unreachable, at.to_string()).with_source(error)
-    })?;
-    if let Some(tls) = &link.config.tls {
-        stream = tls.connect(&at.host, stream).await.map_err(|error| {
-            StoreError::new(StoreErrorKind::Tls, error.to_string()).with_source(error)
-        })?;
+/// Opens connections for one store.
+pub(super) struct Connector {
+    pub(super) config: RedisConfig,
+    pub(super) runtime: Arc<dyn Runtime>,
+    pub(super) channels: Arc<Channels>,
+}
+
+impl Connector {
+    pub(super) fn new(config: RedisConfig, runtime: Arc<dyn Runtime>) -> Self {
+        Self { config, runtime, channels: Arc::default() }
     }
-    let reason = Reason::default();
-    let stream: Connection = Box::new(Capped::new(stream, most, reason.clone()));
-    let channels = Arc::clone(&link.channels);
-    let settings = AsyncConnectionConfig::new()
-        .set_response_timeout(None)
-        .set_connection_timeout(None)
-        .set_push_sender(move |push: PushInfo| {
-            channels.pushed(&push);
-            Ok::<(), redis::aio::SendError>(())
-        });
-    let session = session(login, database);
-    let opened = MultiplexedConnection::new_with_config(&session, stream, settings).await;
-    let (connection, driver) = opened.map_err(|error| ended(&error, &reason))?;
-    let dead = CancellationToken::new();
-    let ends = dead.clone();
-    let drive = async move {
-        tokio::select! {
-            biased;
-            () = ends.cancelled() => {}
-            () = driver => ends.cancel(),
+
+    /// Opens a connection that refuses replies of more than `most` bytes and ends when it is `dead`. The caller
+    /// bounds the time.
+    pub(super) async fn open(
+        &self,
+        at: &Address,
+        login: &Login,
+        database: u8,
+        most: u64,
+    ) -> Result<Live, StoreError> {
+        let mut stream = self.runtime.connect(&at.host, at.port).await.map_err(|error| {
+            StoreError::new(StoreErrorKind::Unreachable, at.to_string()).with_source(error)
+        })?;
+        if let Some(tls) = &self.config.tls {
+            stream = tls.connect(&at.host, stream).await.map_err(|error| {
+                StoreError::new(StoreErrorKind::Tls, error.to_string()).with_source(error)
+            })?;
         }
-    };
-    link.runtime.spawn(drive.boxed());
-    let has_compared = AtomicBool::new(false);
-    Ok(Live { connection, at: at.clone(), dead, reason, has_compared })
+        let reason = Reason::default();
+        let stream: Connection = Box::new(Capped::new(stream, most, reason.clone()));
+        let channels = Arc::clone(&self.channels);
+        let settings = AsyncConnectionConfig::new()
+            .set_response_timeout(None)
+            .set_connection_timeout(None)
+            .set_push_sender(move |push: PushInfo| {
+                channels.pushed(&push);
+                Ok::<(), redis::aio::SendError>(())
+            });
+        let session = session(login, database);
+        let opened = MultiplexedConnection::new_with_config(&session, stream, settings).await;
+        let (connection, driver) = opened.map_err(|error| ended(&error, &reason))?;
+        let dead = CancellationToken::new();
+        let ends = dead.clone();
+        let drive = async move {
+            tokio::select! {
+                biased;
+                () = ends.cancelled() => {}
+                () = driver => ends.cancel(),
+            }
+        };
+        self.runtime.spawn(drive.boxed());
+        let has_compared = AtomicBool::new(false);
+        Ok(Live { connection, at: at.clone(), dead, reason, has_compared })
+    }
 }
 
 fn session(login: &Login, database: u8) -> RedisConnectionInfo {
@@ -150,7 +165,7 @@ pub(super) async fn load_scripts(live: &Live) -> Result<(), StoreError> {
 /// What an error of the client library means.
 fn failed(error: &RedisError) -> StoreError {
     if let Some(code) = error.code() {
-        return super::reply::server_error(code, error.detail().unwrap_or_default());
+        return server_error(code, error.detail().unwrap_or_default());
     }
     let kind = match error.kind() {
         ErrorKind::AuthenticationFailed => StoreErrorKind::Authentication,

@@ -7,11 +7,12 @@ use futures_core::Stream;
 use redis::{Cmd, Pipeline, RedisResult, Value};
 
 use super::cluster::{self, Elsewhere, REDIRECTIONS};
+use super::config::RedisConfig;
 use super::link::Link;
 use super::reply::{self, Field};
 use super::script::Invocation;
 use super::session::{self, Live};
-use super::{RedisConfig, route, wakeup};
+use super::wakeup;
 use crate::Token;
 use crate::runtime::{Runtime, TokioRuntime};
 use crate::store::slot::Answered;
@@ -48,21 +49,21 @@ impl Redis {
         let reply = read(request, &answer.value)?;
         if promises(&reply) {
             if let Some(acknowledged) = &answer.acknowledged {
-                self.0.config.replicas.vouch_for(acknowledged)?;
+                self.0.connector.config.replicas.vouch_for(acknowledged)?;
             }
-            route::vouch_for(&self.0, &live.at).await?;
+            self.0.route.vouch_for(&live.at).await?;
         }
         Ok(reply)
     }
 
     /// Calls the script wherever that election is kept.
     async fn ask(&self, live: &mut Arc<Live>, asked: &Asked) -> Result<Answer, StoreError> {
-        let link = &self.0;
+        let (link, config) = (&self.0, &self.0.connector.config);
         let mut answer = invoke(live, asked, false).await;
         for _ in 0..REDIRECTIONS {
             // What is refused like that was not carried out.
             let refused = answer.as_ref().err();
-            match refused.and_then(|error| cluster::elsewhere(link, error, &live.at)) {
+            match refused.and_then(|error| cluster::elsewhere(&config.servers, error, &live.at)) {
                 None => break,
                 Some(Elsewhere::Moved) => {
                     live.dead.cancel();
@@ -70,9 +71,9 @@ impl Redis {
                     answer = invoke(live, asked, false).await;
                 }
                 Some(Elsewhere::Asked { to, is_same_host }) => {
-                    cluster::is_node(link, &to, is_same_host).await?;
-                    let login = &link.config.login;
-                    let there = session::open(link, &to, login, 0, session::REPLY_MOST).await?;
+                    cluster::is_node(&link.route.members, &to, is_same_host).await?;
+                    let login = &config.login;
+                    let there = link.connector.open(&to, login, 0, session::REPLY_MOST).await?;
                     let _over = there.dead.clone().drop_guard();
                     answer = invoke(&there, asked, true).await;
                 }
@@ -141,7 +142,7 @@ impl Store for Redis {
     }
 
     async fn call(&self, key: &Key, request: Request) -> Result<Reply, StoreError> {
-        let config = &self.0.config;
+        let config = &self.0.connector.config;
         let mut live = self.0.live().await?;
         let has_compared = live.has_compared.load(Ordering::Relaxed);
         let call = Invocation::new(config, key, &request, has_compared);
@@ -158,11 +159,11 @@ impl Store for Redis {
     }
 
     fn hints(&self, key: &Key) -> impl Stream<Item = Hint> + Send + 'static {
-        wakeup::hints(Arc::clone(&self.0), self.0.config.record(key))
+        wakeup::hints(Arc::clone(&self.0), self.0.connector.config.record(key))
     }
 
     fn messages(&self, key: &Key, token: Token) -> impl Stream<Item = Message> + Send + 'static {
-        wakeup::messages(Arc::clone(&self.0), self.0.config.inbox(key), token)
+        wakeup::messages(Arc::clone(&self.0), self.0.connector.config.inbox(key), token)
     }
 }
 

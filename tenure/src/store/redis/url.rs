@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use url::Url;
 
-use super::config::{Address, Login, Servers, distinct};
-use super::{RedisConfig, RedisConfigError};
+use super::config::{Address, Login, RedisConfig, Servers, distinct};
+use super::error::RedisConfigError;
 use crate::store::Secret;
 use crate::tls::{TlsConfig, TlsError};
 

@@ -6,40 +6,17 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_core::Stream;
 use futures_util::StreamExt;
-use redis::{PushInfo, PushKind, Value};
 use tokio::sync::broadcast;
 
 use super::link::Link;
 use super::session::Live;
 use crate::Token;
-use crate::store::fanout::Fanout;
 use crate::store::{Hint, Message};
-
-/// Who waits on which channel.
-pub(super) type Channels = Fanout<Bytes>;
 
 const RETRY_LEAST: Duration = Duration::from_millis(100);
 const RETRY_MOST: Duration = Duration::from_secs(5);
-/// The longest message: a token, a space, the channel with its length in front, and the payload.
-const SAID_MOST: usize = 20 + 1 + 1 + Message::CHANNEL_MOST + Message::PAYLOAD_MOST;
 /// How many messages a leader may fall behind before it loses the oldest.
 const BUFFER: usize = 64;
-
-impl Channels {
-    /// What the server has pushed. A push that is no message to somebody here is no news, and one that is
-    /// longer than any message is not kept until somebody reads it.
-    pub(super) fn pushed(&self, push: &PushInfo) {
-        if push.kind != PushKind::Message {
-            return;
-        }
-        let [Value::BulkString(channel), Value::BulkString(said)] = &push.data[..] else { return };
-        let Ok(channel) = std::str::from_utf8(channel) else { return };
-        if said.len() > SAID_MOST {
-            return;
-        }
-        self.bring(channel, Bytes::copy_from_slice(said));
-    }
-}
 
 /// Something was said on a channel, or may have been.
 enum Heard {
@@ -78,7 +55,7 @@ fn listen(
     async_stream::stream! {
         let mut failures = 0_u32;
         loop {
-            let mut waiting = link.channels.listen(&channel, buffer);
+            let mut waiting = link.connector.channels.listen(&channel, buffer);
             if let Some(live) = subscribe(&link, &channel).await {
                 failures = 0;
                 yield Heard::Perhaps;
@@ -96,7 +73,7 @@ fn listen(
             }
             let pause = RETRY_LEAST.saturating_mul(1 << failures.min(10)).min(RETRY_MOST);
             failures = failures.saturating_add(1);
-            link.runtime.sleep_until(link.runtime.now() + pause).await;
+            link.connector.runtime.sleep_until(link.connector.runtime.now() + pause).await;
         }
     }
 }
@@ -112,7 +89,10 @@ async fn subscribe(link: &Arc<Link>, channel: &str) -> Option<Arc<Live>> {
         }
     };
     let mut connection = live.connection.clone();
-    let late = link.runtime.sleep_until(link.runtime.now() + link.config.connect_timeout);
+    let late = link
+        .connector
+        .runtime
+        .sleep_until(link.connector.runtime.now() + link.connector.config.connect_timeout);
     tokio::select! {
         biased;
         answer = connection.subscribe(channel) => match answer {
@@ -131,23 +111,5 @@ async fn subscribe(link: &Arc<Link>, channel: &str) -> Option<Arc<Live>> {
             live.dead.cancel();
             None
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn pushes_longer_than_any_message_are_dropped() {
-        let channels = Channels::default();
-        let mut waiting = channels.listen("job", BUFFER);
-        for length in [SAID_MOST, SAID_MOST + 1, 1] {
-            let texts = [b"job".to_vec(), vec![b'x'; length]];
-            let data = texts.map(Value::BulkString).to_vec();
-            channels.pushed(&PushInfo { kind: PushKind::Message, data });
-        }
-        let heard = [(); 3].map(|()| waiting.try_recv().ok().map(|said| said.len()));
-        assert_eq!(heard, [Some(SAID_MOST), Some(1), None]);
     }
 }

@@ -1,6 +1,6 @@
 //! Why variables are refused.
 
-use crate::store::redis::RedisConfigError;
+use crate::store::redis::error::RedisConfigError;
 use crate::tls::TlsError;
 
 /// Why environment variables make no configuration.

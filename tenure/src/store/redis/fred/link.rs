@@ -16,10 +16,10 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::runtime::{Runtime, TokioRuntime};
 use crate::store::redis::config::{Address, RedisConfig, Servers};
-use crate::store::redis::script::Invocation;
-use crate::store::redis::{SCRIPTS, Secret, reply};
+use crate::store::redis::reply;
+use crate::store::redis::script::{Invocation, SCRIPTS};
 use crate::store::slot::{Connection, Slot};
-use crate::store::{StoreError, StoreErrorKind};
+use crate::store::{Secret, StoreError, StoreErrorKind};
 
 pub(super) struct Link {
     pub(super) config: RedisConfig,
