@@ -5,67 +5,16 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio_postgres::types::ToSql;
-use tokio_postgres::{Client, Error, Row, Statement};
+use tokio_postgres::{Error, Row, Statement};
 
 use super::error::{failed, is_fatal, is_late};
-use super::link::{Link, Live};
+use super::link::Link;
+use super::live::Live;
 use super::pending::Pending;
-use super::usual::Usual;
-use super::{LeaseTable, reply};
+use super::reply;
+use super::statements::{ACQUIRE, OBSERVE, RELEASE, RENEW, Statements};
 use crate::store::{Key, Message, Reply, Request, StoreError, StoreErrorKind};
 use crate::{HolderId, Token};
-
-/// A statement for each kind of request: a call of a function. And plain ones, which are tried first.
-pub(super) struct Statements {
-    /// None where leases are granted under locks, of which these know nothing.
-    usual: Option<Usual>,
-    acquire: Statement,
-    renew: Statement,
-    release: Statement,
-    observe: Statement,
-    notify: Statement,
-}
-
-/// How many of the request's parameters the function for each kind takes, and how many of the lock's.
-/// Messages have parameters of their own.
-const ACQUIRE: (usize, usize) = (10, 4);
-const RENEW: (usize, usize) = (6, 3);
-const RELEASE: (usize, usize) = (3, 3);
-const OBSERVE: (usize, usize) = (1, 2);
-
-impl Statements {
-    /// Prepares calls of that table's functions: those that take a lock's parameters, or those that do not.
-    pub(super) async fn prepare(
-        client: &Client,
-        of_a_lock: bool,
-        table: &LeaseTable,
-    ) -> Result<Self, Error> {
-        let call = |function: String, count| {
-            let parameters: Vec<_> = (1..=count).map(|number| format!("${number}")).collect();
-            let sql = format!("SELECT * FROM {function}({})", parameters.join(", "));
-            async move { client.prepare(&sql).await }
-        };
-        let step = |name, (count, of_lock): (usize, usize)| {
-            if of_a_lock {
-                call(table.object(&format!("_locked_{name}")), count + of_lock)
-            } else {
-                call(table.object(&format!("_{name}")), count)
-            }
-        };
-        let usual = async {
-            if of_a_lock { Ok(None) } else { Usual::prepare(client, table).await.map(Some) }
-        };
-        let (usual, acquire, renew, release, observe, notify) = futures_util::try_join!(
-            usual,
-            step("acquire", ACQUIRE),
-            step("renew", RENEW),
-            step("release", RELEASE),
-            step("observe", OBSERVE),
-            call(table.object("_notify"), 3),
-        )?;
-        Ok(Self { usual, acquire, renew, release, observe, notify })
-    }
-}
 
 impl Link {
     /// Carries out one request.
@@ -112,10 +61,11 @@ impl Link {
             _ => (0, &[][..], &[][..]),
         };
         let (holder, ttl) = (&holder.to_bits().to_be_bytes()[..], micros(ttl));
+        let has_compared = live.has_compared.load(Ordering::Relaxed);
         // A renewal that names the server has it compared with the history.
         let tells_server = match request {
             Request::Acquire { .. } => true,
-            Request::Renew { .. } => !live.has_compared.load(Ordering::Relaxed),
+            Request::Renew { .. } => !has_compared,
             Request::Release { .. } | Request::Observe | Request::Notify { .. } => false,
         };
         let identity = tells_server.then_some(&live.identity);
@@ -134,8 +84,11 @@ impl Link {
             &metadata,
             &trust,
         ];
-        let Statements { usual, acquire, renew, release, observe, notify } = &live.statements;
-        if let Some(statement) = usual.as_ref().and_then(|usual| usual.of(request, live)) {
+        let Statements { fast_path, acquire, renew, release, observe, notify } = &live.statements;
+        let is_near = live.distance.is_short();
+        let plain =
+            fast_path.as_ref().and_then(|path| path.statement(request, is_near, has_compared));
+        if let Some(statement) = plain {
             match self.query(live, statement, &asked[..statement.params().len()]).await {
                 Ok(rows) if rows.is_empty() => {}
                 Err(error) if is_late(&error) => {}

@@ -7,7 +7,7 @@ use tokio_postgres::Error;
 use tokio_postgres::error::DbError;
 use tokio_rustls::rustls;
 
-use super::PostgresConfig;
+use super::config::PostgresConfig;
 use crate::store::{StoreError, StoreErrorKind};
 
 // SQLSTATEs, by their names in PostgreSQL's manual or what they mean here.

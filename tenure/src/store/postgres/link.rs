@@ -12,16 +12,17 @@ use tokio_postgres::{Error, Notification, SimpleQueryRow};
 use tokio_util::sync::CancellationToken;
 
 use super::advisory::Gate;
-use super::call::Statements;
+use super::config::PostgresConfig;
 use super::distance::Distance;
 use super::error::{failed, not_made};
+use super::listeners::Listeners;
+use super::live::Live;
 use super::presence::{self, Presence};
 use super::session::{Session, number, rows};
-use super::table::quoted;
-use super::wakeup::Listeners;
-use super::{LeaseTable, PostgresConfig};
+use super::statements::Statements;
+use super::table::{LeaseTable, quoted};
 use crate::runtime::Runtime;
-use crate::store::slot::{Connection, Slot};
+use crate::store::slot::Slot;
 use crate::store::{StoreError, StoreErrorKind};
 
 pub(super) struct Link {
@@ -32,21 +33,6 @@ pub(super) struct Link {
     pub(super) listeners: Arc<Listeners>,
     requests: Slot<Live>,
     listening: Slot<Session>,
-}
-
-/// A connection for requests.
-pub(super) struct Live {
-    pub(super) session: Session,
-    /// The server's, which can't change as long as a session with a primary lasts.
-    pub(super) identity: String,
-    /// The process that told it.
-    pub(super) backend: String,
-    pub(super) statements: Statements,
-    /// A renewal over it was answered, which has compared the server with the history of the table.
-    pub(super) has_compared: AtomicBool,
-    pub(super) distance: Distance,
-    /// The name under which the session was let through the gate, if there is one.
-    pub(super) admitted: String,
 }
 
 impl Link {
@@ -265,17 +251,5 @@ impl Drop for Link {
 impl fmt::Debug for Link {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.config.fmt(f)
-    }
-}
-
-impl Connection for Session {
-    fn dead(&self) -> &CancellationToken {
-        &self.dead
-    }
-}
-
-impl Connection for Live {
-    fn dead(&self) -> &CancellationToken {
-        &self.session.dead
     }
 }

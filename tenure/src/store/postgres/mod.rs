@@ -24,24 +24,31 @@
 //! elect their leader by that lock.
 
 mod advisory;
+mod advisory_store;
 mod call;
 mod config;
+mod config_error;
 mod distance;
 mod encryption;
 mod error;
+mod fast_path;
 mod link;
+mod listeners;
+mod live;
 mod pending;
 mod presence;
 mod reply;
 mod session;
+mod statements;
 mod store;
 mod table;
 mod url;
-mod usual;
 mod wakeup;
 
-pub use advisory::{AdvisoryConfig, AdvisoryConfigError, LockNumber, PostgresAdvisory, Takeover};
-pub use config::{PostgresConfig, PostgresConfigError};
+pub use advisory::{AdvisoryConfig, AdvisoryConfigError, LockNumber, Takeover};
+pub use advisory_store::PostgresAdvisory;
+pub use config::PostgresConfig;
+pub use config_error::PostgresConfigError;
 pub use store::Postgres;
 pub use table::LeaseTable;
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 
-use super::link::Live;
+use super::live::Live;
 use crate::Instant;
 use crate::runtime::Runtime;
 

@@ -6,45 +6,12 @@
 
 use tokio_postgres::SimpleQueryRow;
 
-use super::LeaseTable;
+use super::table::{FUNCTIONS, LOCK_FUNCTIONS, LeaseTable};
 use crate::store::{StoreError, StoreErrorKind};
 
 const RELATIONS: [&str; 3] = ["", "_history", "_messages"];
 /// Columns that a table of before did not have.
 const COLUMNS: [(&str, &str); 2] = [("", "quarantine"), ("_history", "longest_ttl")];
-pub(super) const FUNCTIONS: [&str; 15] = [
-    "_version",
-    "_micros",
-    "_identity",
-    "_place",
-    "_backend",
-    "_late",
-    "_hidden",
-    "_here",
-    "_contradicts",
-    "_acquire",
-    "_renew",
-    "_release",
-    "_observe",
-    "_notify",
-    "_purge",
-];
-pub(super) const OF_LOCKS: [&str; 14] = [
-    "_locked_version",
-    "_lock_check",
-    "_lock_pid",
-    "_lock_name",
-    "_lock_take",
-    "_lock_give",
-    "_lock_free",
-    "_lock_sweep",
-    "_lock_retake",
-    "_lock_held",
-    "_locked_acquire",
-    "_locked_renew",
-    "_locked_release",
-    "_locked_observe",
-];
 
 /// What is looked for is in the schema of that name; what may change it belongs to somebody whom the user
 /// relies on anyway: itself, a role that it is a member of, or a superuser. The owner of the database is relied
@@ -106,7 +73,7 @@ pub(super) fn query(table: &LeaseTable, with_locks: bool) -> String {
     let columns = COLUMNS.map(|(of, column)| format!("('{}', '{column}')", table.name_of(of)));
     let mut functions = FUNCTIONS.to_vec();
     if with_locks {
-        functions.extend(OF_LOCKS);
+        functions.extend(LOCK_FUNCTIONS);
     }
     QUERY
         .replace("{relations}", &names(&RELATIONS))
@@ -165,6 +132,6 @@ mod tests {
             assert!(asked.contains(&format!("'{name}'")), "{name}");
             count += 1;
         }
-        assert_eq!(count, FUNCTIONS.len() + OF_LOCKS.len());
+        assert_eq!(count, FUNCTIONS.len() + LOCK_FUNCTIONS.len());
     }
 }

@@ -17,9 +17,11 @@ use tokio_postgres::{
 };
 use tokio_util::sync::CancellationToken;
 
+use super::config::PostgresConfig;
+use super::encryption;
 use super::error::failed;
-use super::{PostgresConfig, encryption};
 use crate::runtime::{Connection, Runtime};
+use crate::store::slot;
 use crate::store::{StoreError, StoreErrorKind};
 
 /// The oldest server that the functions are written for.
@@ -169,6 +171,12 @@ impl Session {
             return Err(StoreError::new(StoreErrorKind::NotDurable, detail));
         }
         Ok(())
+    }
+}
+
+impl slot::Connection for Session {
+    fn dead(&self) -> &CancellationToken {
+        &self.dead
     }
 }
 

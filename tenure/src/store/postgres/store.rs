@@ -6,10 +6,11 @@ use std::time::Duration;
 use futures_core::Stream;
 
 use super::call::micros;
+use super::config::PostgresConfig;
 use super::error::{failed, is_fatal};
 use super::link::Link;
 use super::pending::Pending;
-use super::{PostgresConfig, wakeup};
+use super::wakeup;
 use crate::Token;
 use crate::runtime::{Runtime, TokioRuntime};
 use crate::store::{

@@ -1,12 +1,47 @@
 //! Where in a database elections are kept, and the statements that make that place.
 
-use super::PostgresConfigError;
-use super::presence::{FUNCTIONS, OF_LOCKS};
+use super::config_error::PostgresConfigError;
 
 /// The statements with the default names, as migration tools find them.
 const TEMPLATE: &str = include_str!("sql/lease_table.sql");
 /// The same of what advisory locks need besides.
 const ADVISORY_TEMPLATE: &str = include_str!("sql/advisory.sql");
+
+/// The functions of the lease table, by what follows the table's name.
+pub(super) const FUNCTIONS: [&str; 15] = [
+    "_version",
+    "_micros",
+    "_identity",
+    "_place",
+    "_backend",
+    "_late",
+    "_hidden",
+    "_here",
+    "_contradicts",
+    "_acquire",
+    "_renew",
+    "_release",
+    "_observe",
+    "_notify",
+    "_purge",
+];
+/// The functions that advisory locks need besides.
+pub(super) const LOCK_FUNCTIONS: [&str; 14] = [
+    "_locked_version",
+    "_lock_check",
+    "_lock_pid",
+    "_lock_name",
+    "_lock_take",
+    "_lock_give",
+    "_lock_free",
+    "_lock_sweep",
+    "_lock_retake",
+    "_lock_held",
+    "_locked_acquire",
+    "_locked_renew",
+    "_locked_release",
+    "_locked_observe",
+];
 
 /// A schema and a table in it, by default `tenure.leases`. Functions, the history and a view for people
 /// are called as the table is, with more behind it. Elections of one table share a history.
@@ -102,7 +137,7 @@ impl LeaseTable {
     /// What the user needs besides, for [`PostgresAdvisory`](super::PostgresAdvisory), where functions are
     /// not everybody's to call. After [`advisory_sql`](Self::advisory_sql).
     pub fn advisory_grants_sql(&self, user: &str) -> String {
-        self.executes(&OF_LOCKS, &quoted(user))
+        self.executes(&LOCK_FUNCTIONS, &quoted(user))
     }
 
     fn executes(&self, functions: &[&str], to: &str) -> String {

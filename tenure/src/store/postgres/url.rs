@@ -4,40 +4,55 @@ use std::collections::BTreeMap;
 
 use url::Url;
 
-use super::{PostgresConfig, PostgresConfigError};
+use super::config::PostgresConfig;
+use super::config_error::PostgresConfigError;
 use crate::store::Secret;
 use crate::tls::TlsConfig;
 
-pub(super) fn parse(text: &str) -> Result<PostgresConfig, PostgresConfigError> {
-    is_for_one_server(text)?;
-    let url = Url::parse(text).map_err(PostgresConfigError::Syntax)?;
-    if !matches!(url.scheme(), "postgres" | "postgresql") {
-        return Err(PostgresConfigError::Scheme);
+impl PostgresConfig {
+    /// Reads `postgres://user[:password]@host[:port][/database][?parameters]`, where parameters are
+    ///
+    /// - `schema` and `table`, see [`LeaseTable`];
+    /// - `sslmode`: `disable`, `require` or `verify-full`, of which the latter two verify the server's
+    ///   certificate and its name. Default: `verify-full` with `sslrootcert`, else `disable`;
+    /// - `sslrootcert`: a file with the certificate authorities to believe, instead of the system's;
+    /// - `application_name`: what the server shows of the sessions, instead of `tenure`.
+    ///
+    /// # Errors
+    /// If the text is anything else, gives a parameter twice, or the file can't be read. The error names the
+    /// part at fault and never shows the text, which may hold a password.
+    pub fn from_url(url: &str) -> Result<Self, PostgresConfigError> {
+        is_for_one_server(url)?;
+        let url = Url::parse(url).map_err(PostgresConfigError::Syntax)?;
+        if !matches!(url.scheme(), "postgres" | "postgresql") {
+            return Err(PostgresConfigError::Scheme);
+        }
+        let mut parameters = parameters(&url)?;
+        let host = url.host_str().filter(|host| !host.is_empty());
+        let host = decoded(host.ok_or(PostgresConfigError::NoHost)?);
+        if host.starts_with('/') {
+            return Err(SOCKET);
+        }
+        let user = decoded(url.username());
+        if user.is_empty() {
+            return Err(PostgresConfigError::NoUser);
+        }
+        let port = url.port().unwrap_or(5432);
+        let mut config = Self::new(host.trim_matches(['[', ']']), port, user);
+        config.password = url.password().map(|password| Secret::new(decoded(password)));
+        let database = url.path().trim_start_matches('/');
+        if !database.is_empty() {
+            config.database = decoded(database);
+        }
+        config.table =
+            config.table.with(parameters.remove("schema"), parameters.remove("table"))?;
+        let (mode, ca) = (parameters.remove("sslmode"), parameters.remove("sslrootcert"));
+        config.tls = encryption(mode.as_deref(), ca.as_deref())?;
+        if let Some(name) = parameters.remove("application_name") {
+            config.application_name = name;
+        }
+        Ok(config)
     }
-    let mut parameters = parameters(&url)?;
-    let host = url.host_str().filter(|host| !host.is_empty());
-    let host = decoded(host.ok_or(PostgresConfigError::NoHost)?);
-    if host.starts_with('/') {
-        return Err(SOCKET);
-    }
-    let user = decoded(url.username());
-    if user.is_empty() {
-        return Err(PostgresConfigError::NoUser);
-    }
-    let port = url.port().unwrap_or(5432);
-    let mut config = PostgresConfig::new(host.trim_matches(['[', ']']), port, user);
-    config.password = url.password().map(|password| Secret::new(decoded(password)));
-    let database = url.path().trim_start_matches('/');
-    if !database.is_empty() {
-        config.database = decoded(database);
-    }
-    config.table = config.table.with(parameters.remove("schema"), parameters.remove("table"))?;
-    let (mode, ca) = (parameters.remove("sslmode"), parameters.remove("sslrootcert"));
-    config.tls = encryption(mode.as_deref(), ca.as_deref())?;
-    if let Some(name) = parameters.remove("application_name") {
-        config.application_name = name;
-    }
-    Ok(config)
 }
 
 const SOCKET: PostgresConfigError = PostgresConfigError::Unsupported {

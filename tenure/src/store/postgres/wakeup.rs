@@ -1,7 +1,6 @@
 //! What arrives on a connection of its own: wake-ups, and messages to the leader.
 
 use std::collections::VecDeque;
-use std::fmt::Write;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,16 +12,9 @@ use tokio_postgres::types::ToSql;
 
 use super::error::failed;
 use super::link::Link;
+use super::listeners::payload;
 use crate::Token;
-use crate::store::fanout::Fanout;
 use crate::store::{Hint, Key, Message, StoreError, StoreErrorKind};
-
-/// Who waits for which election, by its key as the server sends it.
-#[derive(Default)]
-pub(super) struct Listeners {
-    hints: Fanout<()>,
-    inboxes: Fanout<u128>,
-}
 
 const RETRY_LEAST: Duration = Duration::from_millis(100);
 const RETRY_MOST: Duration = Duration::from_secs(5);
@@ -30,32 +22,6 @@ const RETRY_MOST: Duration = Duration::from_secs(5);
 const BUFFER: usize = 64;
 /// How many messages are known again if their number is said once more, as anybody may.
 const REMEMBERED: usize = 1024;
-
-impl Listeners {
-    pub(super) fn wake(&self, payload: &str) {
-        self.hints.bring(payload, ());
-    }
-
-    /// Somebody says that a message is there, under that number.
-    pub(super) fn message(&self, payload: &str) {
-        if let Some((key, number)) = payload.split_once(' ')
-            && number.len() == 32
-            && let Ok(number) = u128::from_str_radix(number, 16)
-        {
-            self.inboxes.bring(key, number);
-        }
-    }
-}
-
-/// A key as the server notifies of it: payloads are text without zero bytes.
-pub(super) fn payload(key: &Key) -> String {
-    let mut hex = String::with_capacity(2 * key.as_str().len());
-    for byte in key.as_str().bytes() {
-        // A string takes all of it.
-        let _ = write!(hex, "{byte:02x}");
-    }
-    hex
-}
 
 /// Something was said of an election, or may have been.
 enum Heard<T> {

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::LockNumber;
-use crate::store::postgres::PostgresConfig;
+use super::number::LockNumber;
+use crate::store::postgres::config::PostgresConfig;
 use crate::store::{Key, LimitError};
 
 /// Where a PostgreSQL server is, how to use it, and which lock belongs to which election.
@@ -26,9 +26,9 @@ use crate::store::{Key, LimitError};
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct AdvisoryConfig {
-    pub(super) postgres: PostgresConfig,
+    pub(in crate::store::postgres) postgres: PostgresConfig,
     locks: BTreeMap<Key, LockNumber>,
-    pub(super) takeover: Takeover,
+    pub(in crate::store::postgres) takeover: Takeover,
 }
 
 /// When a lease whose holder's session has ended may be granted to somebody else.

@@ -4,12 +4,13 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::{AdvisoryConfig, LockNumber, Takeover};
+use super::config::{AdvisoryConfig, Takeover};
+use super::number::LockNumber;
 use crate::HolderId;
 use crate::runtime::Runtime;
-use crate::store::postgres::LeaseTable;
+use crate::store::postgres::listeners::payload;
 use crate::store::postgres::session::Backend;
-use crate::store::postgres::wakeup::payload;
+use crate::store::postgres::table::LeaseTable;
 use crate::store::{Key, Reply, Request, StoreError, StoreErrorKind};
 
 /// How soon the server ends a session whose client can't be reached any more, so that its locks are free:
@@ -42,7 +43,7 @@ struct State {
 }
 
 impl Gate {
-    pub(super) fn new(config: AdvisoryConfig) -> Self {
+    pub(in crate::store::postgres) fn new(config: AdvisoryConfig) -> Self {
         Self { config, state: Mutex::default() }
     }
 

@@ -10,9 +10,7 @@
 mod config;
 mod gate;
 mod number;
-mod store;
 
 pub use config::{AdvisoryConfig, AdvisoryConfigError, Takeover};
 pub(super) use gate::Gate;
 pub use number::LockNumber;
-pub use store::PostgresAdvisory;

@@ -5,7 +5,7 @@ use std::fmt;
 use sha2::{Digest, Sha256};
 
 use crate::store::Key;
-use crate::store::postgres::LeaseTable;
+use crate::store::postgres::table::LeaseTable;
 
 /// What `pg_advisory_lock` is called with: a bigint, or two integers, which are locks apart. A database has
 /// one such lock for each number, whoever uses it for what.

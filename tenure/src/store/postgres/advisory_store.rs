@@ -1,20 +1,20 @@
-//! The store itself.
+//! The store behind advisory locks.
 
 use std::sync::Arc;
 
 use futures_core::Stream;
 
-use super::{AdvisoryConfig, Gate, Takeover};
+use super::advisory::{AdvisoryConfig, Gate, Takeover};
+use super::link::Link;
+use super::wakeup;
 use crate::Token;
 use crate::runtime::{Runtime, TokioRuntime};
-use crate::store::postgres::link::Link;
-use crate::store::postgres::wakeup;
 use crate::store::{Hint, Key, Message, Promise, Reply, Request, Store, StoreError, StoreTraits};
 
 /// Leases in a table of a PostgreSQL server, each behind an advisory lock: a session of its own for the
 /// requests and locks of all elections, and a connection for wake-ups. A clone is the same.
 ///
-/// Candidates of a [`Postgres`](super::super::Postgres) with the same table exclude these and are excluded by
+/// Candidates of a [`Postgres`](super::Postgres) with the same table exclude these and are excluded by
 /// them: the row decides among them all. So once nobody uses the lock alone any more, candidates may be moved
 /// to that store one after the other.
 ///

@@ -24,23 +24,20 @@
 //! tried everywhere. The first renewal over a connection compares the server with the history, and only the
 //! function does that.
 
-use std::sync::atomic::Ordering;
-
 use tokio_postgres::{Client, Error, Statement};
 
-use super::LeaseTable;
-use super::link::Live;
+use super::table::LeaseTable;
 use crate::store::Request;
 
 const GRANT: &str = include_str!("sql/grant.sql");
 const RENEW: &str = include_str!("sql/renew.sql");
 
-pub(super) struct Usual {
+pub(super) struct FastPath {
     grant: Statement,
     renew: Statement,
 }
 
-impl Usual {
+impl FastPath {
     pub(super) async fn prepare(client: &Client, table: &LeaseTable) -> Result<Self, Error> {
         let (grant, renew) = (table.named(GRANT), table.named(RENEW));
         let (grant, renew) =
@@ -48,16 +45,20 @@ impl Usual {
         Ok(Self { grant, renew })
     }
 
-    /// The statement for a request that is likely to be such a case, which takes the first few parameters of
-    /// the function's. A candidate that asks for the first time knows no token to go by.
-    pub(super) fn of(&self, request: &Request, live: &Live) -> Option<&Statement> {
+    /// The plain statement that is worth trying for a request. It takes the first few parameters of the function. A
+    /// candidate that asks for the first time knows no token to compare the row with.
+    ///
+    /// `is_near` says that one more round trip costs little; `has_compared`, that a renewal over the connection has
+    /// compared the server with the history.
+    pub(super) fn statement(
+        &self,
+        request: &Request,
+        is_near: bool,
+        has_compared: bool,
+    ) -> Option<&Statement> {
         match request {
-            Request::Acquire { seen: Some(_), .. } => {
-                live.distance.is_short().then_some(&self.grant)
-            }
-            Request::Renew { .. } => {
-                live.has_compared.load(Ordering::Relaxed).then_some(&self.renew)
-            }
+            Request::Acquire { seen: Some(_), .. } => is_near.then_some(&self.grant),
+            Request::Renew { .. } => has_compared.then_some(&self.renew),
             Request::Acquire { seen: None, .. }
             | Request::Release { .. }
             | Request::Observe

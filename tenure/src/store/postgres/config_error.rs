@@ -1,0 +1,81 @@
+//! Why a configuration is refused.
+
+use crate::tls::TlsError;
+
+/// What a URL looks like.
+const FORM: &str = "postgres://user:password@host:5432/database";
+
+/// Why a PostgreSQL URL or a part of a configuration was refused.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PostgresConfigError {
+    /// Not a URL.
+    #[error("the PostgreSQL URL can't be read; it must be {}", FORM)]
+    Syntax(#[source] url::ParseError),
+    /// Another scheme.
+    #[error("the PostgreSQL URL's scheme must be \"postgres\" or \"postgresql\", as in {}", FORM)]
+    Scheme,
+    /// No host.
+    #[error("the PostgreSQL URL names no host; it must be {}", FORM)]
+    NoHost,
+    /// No user.
+    #[error("the PostgreSQL URL names no user; it must be {}", FORM)]
+    NoUser,
+    /// A password, most likely, in which a character is not escaped.
+    #[error(
+        "the PostgreSQL URL has an \"@\" after its \"?\"; write these as %40 and %3F in a user's name, a \
+         password or a value"
+    )]
+    At,
+    /// Something that other programs know, and this store has not.
+    #[error("the PostgreSQL URL has {what}, which is not supported; {instead}")]
+    Unsupported {
+        /// The part.
+        what: &'static str,
+        /// What to do.
+        instead: &'static str,
+    },
+    /// An unknown parameter.
+    #[error(
+        "the PostgreSQL URL has an unknown parameter; known are \"schema\", \"table\", \"sslmode\", \
+         \"sslrootcert\" and \"application_name\""
+    )]
+    Parameter,
+    /// The same parameter more than once.
+    #[error(
+        "the PostgreSQL URL has the parameter {name:?} twice; which of them counts is not for us to say"
+    )]
+    Twice {
+        /// Its name.
+        name: &'static str,
+    },
+    /// Encryption that protects from nobody, or an unknown word.
+    #[error("the sslmode must be \"disable\", \"require\" or \"verify-full\"")]
+    SslMode,
+    /// Authorities to believe, and no encryption.
+    #[error(
+        "the PostgreSQL URL has sslmode=disable and a \"sslrootcert\", which contradict each other; \
+         sslmode=verify-full encrypts"
+    )]
+    Contradiction,
+    /// A name that can't be used.
+    #[error(
+        "the {what} has {bytes} bytes; it must have 1 to {most}, and none of them may be ' \\ $ or zero"
+    )]
+    Name {
+        /// Which name.
+        what: &'static str,
+        /// How many bytes it has. The name itself is not shown: it may be a part of a broken URL.
+        bytes: usize,
+        /// The most bytes.
+        most: usize,
+    },
+    /// TLS can't be set up.
+    #[error("TLS can't be set up for the PostgreSQL URL")]
+    Tls(#[from] TlsError),
+    /// The authorities to believe can't be read. The path is not shown: it may be a part of a broken URL.
+    #[error(
+        "the file that \"sslrootcert\" names in the PostgreSQL URL can't be read: TLS can't be set up"
+    )]
+    Authorities(#[source] std::io::Error),
+}

@@ -1,0 +1,31 @@
+//! A connection for requests, and what is known of the server behind it.
+
+use std::sync::atomic::AtomicBool;
+
+use tokio_util::sync::CancellationToken;
+
+use super::distance::Distance;
+use super::session::Session;
+use super::statements::Statements;
+use crate::store::slot::Connection;
+
+/// A connection for requests.
+pub(super) struct Live {
+    pub(super) session: Session,
+    /// The server's, which can't change as long as a session with a primary lasts.
+    pub(super) identity: String,
+    /// The process that told it.
+    pub(super) backend: String,
+    pub(super) statements: Statements,
+    /// A renewal over it was answered, which has compared the server with the history of the table.
+    pub(super) has_compared: AtomicBool,
+    pub(super) distance: Distance,
+    /// The name under which the session was let through the gate, if there is one.
+    pub(super) admitted: String,
+}
+
+impl Connection for Live {
+    fn dead(&self) -> &CancellationToken {
+        &self.session.dead
+    }
+}
