@@ -8,7 +8,8 @@ use futures_util::StreamExt;
 use tokio::sync::broadcast;
 
 use crate::store::StoreError;
-use crate::{StepDownReason, Tenure, Token};
+use crate::tenure::Tenure;
+use crate::{StepDownReason, Token};
 
 /// How many events a subscriber may fall behind before it loses the oldest.
 const BUFFER: usize = 64;

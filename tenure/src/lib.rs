@@ -37,6 +37,7 @@ mod event;
 pub mod fence;
 mod metrics;
 pub mod runtime;
+mod shared;
 mod signal;
 pub mod store;
 mod tenure;
@@ -46,10 +47,11 @@ pub mod tls;
 use std::sync::atomic;
 
 pub use candidate::{
-    Candidate, CandidateBuilder, NotifyError, StartError, StopError, Stopped, WeakCandidate,
+    Candidate, CandidateBuilder, Elections, NotifyError, StartError, Stopped, WeakCandidate,
 };
-pub use driver::{Driver, Elections};
+pub use driver::Driver;
 pub use event::Event;
+pub use shared::StopError;
 pub use signal::shutdown_signal;
 pub use tenure::Tenure;
 pub use tenure_core::{

@@ -6,7 +6,7 @@ use std::time::Duration;
 use metrics::{counter, gauge, histogram};
 
 use crate::StepDownReason;
-use crate::candidate::LostWork;
+use crate::shared::LostWork;
 use crate::store::Key;
 
 const CLASS: &str = "key_class";

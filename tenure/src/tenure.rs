@@ -8,13 +8,11 @@ use std::task::Poll;
 use std::time::Duration;
 
 use futures_core::stream::FusedStream;
-use tokio::sync::{Notify, broadcast, mpsc};
+use tokio::sync::{Notify, broadcast};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::candidate::Shared;
 use crate::deadline::Deadline;
-use crate::driver::{Command, Inbox};
 use crate::runtime::Runtime;
 use crate::store::{Key, Message};
 use crate::{Instant, Token};
@@ -28,6 +26,28 @@ use crate::{Instant, Token};
 /// [`token`]: Self::token
 #[derive(Clone)]
 pub struct Tenure(Arc<Inner>);
+
+/// What a tenure begins with.
+pub(crate) struct Grant {
+    pub(crate) token: Token,
+    pub(crate) key: Key,
+    pub(crate) runtime: Arc<dyn Runtime>,
+    pub(crate) until: Instant,
+    pub(crate) drain_until: Instant,
+    pub(crate) open_inbox: OpenInbox,
+}
+
+/// Asks the driver to fill an inbox. Without a driver, the inbox is dropped.
+pub(crate) type OpenInbox = Box<dyn Fn(Inbox) + Send + Sync>;
+
+/// A tenure's wish for the messages that are sent to it.
+pub(crate) struct Inbox {
+    pub(crate) key: Key,
+    pub(crate) token: Token,
+    pub(crate) messages: broadcast::Sender<Message>,
+    /// The tenure is over.
+    pub(crate) over: CancellationToken,
+}
 
 /// What became of work under a tenure.
 pub(crate) enum Ran<T> {
@@ -46,8 +66,7 @@ struct Inner {
     token: Token,
     key: Key,
     runtime: Arc<dyn Runtime>,
-    /// To the driver, which does not wait for tenures that somebody still holds.
-    commands: mpsc::WeakUnboundedSender<Command>,
+    open_inbox: OpenInbox,
     /// The end of the claim.
     until: Deadline,
     /// Until when work may go on in order to end tidily: no other candidate can lead before.
@@ -59,12 +78,13 @@ struct Inner {
 }
 
 impl Tenure {
-    pub(crate) fn new(token: Token, of: &Shared, until: Instant, drain_until: Instant) -> Self {
+    pub(crate) fn new(grant: Grant) -> Self {
+        let Grant { token, key, runtime, until, drain_until, open_inbox } = grant;
         Self(Arc::new(Inner {
             token,
-            key: of.key.clone(),
-            runtime: Arc::clone(&of.runtime),
-            commands: of.commands.downgrade(),
+            key,
+            runtime,
+            open_inbox,
             until: Deadline::until(until),
             drain_until: Deadline::until(drain_until),
             drain_moved: Notify::new(),
@@ -153,12 +173,9 @@ impl Tenure {
     pub fn inbox(&self) -> impl FusedStream<Item = Message> + Send + Unpin + 'static + use<> {
         let (messages, mut inbox) = broadcast::channel(INBOX);
         let tenure = self.clone();
-        if let Some(commands) = tenure.0.commands.upgrade() {
-            let (key, token) = (tenure.0.key.clone(), tenure.0.token);
-            let over = tenure.0.cancelled.clone();
-            // Without a driver the stream ends at once.
-            let _ = commands.send(Command::Inbox(Box::new(Inbox { key, token, messages, over })));
-        }
+        let (key, token) = (tenure.0.key.clone(), tenure.0.token);
+        let over = tenure.0.cancelled.clone();
+        (tenure.0.open_inbox)(Inbox { key, token, messages, over });
         Box::pin(async_stream::stream! {
             loop {
                 let message = tokio::select! {

@@ -10,11 +10,12 @@ use tenure_core::Seed;
 use tokio::sync::watch;
 
 use super::default_name::default_name;
-use super::{Callbacks, Candidate, Shared, Standing};
+use super::{Candidate, Elections};
 use crate::deadline::Deadline;
-use crate::driver::{Command, Driver, Elections, NewElection};
+use crate::driver::Driver;
 use crate::event::Events;
 use crate::runtime::{NoRuntime, Runtime, TokioRuntime};
+use crate::shared::{Callbacks, Command, NewElection, Shared, Standing};
 use crate::store::{AnyStore, Key, LimitError, Profile, Store};
 use crate::{Config, ConfigError};
 
@@ -81,7 +82,7 @@ impl CandidateBuilder {
         Self::new(Hub::Alone { store, runtime: Arc::new(TokioRuntime) }, key)
     }
 
-    pub(crate) fn shared(elections: Elections, key: &str) -> Self {
+    pub(super) fn shared(elections: Elections, key: &str) -> Self {
         Self::new(Hub::Shared(elections), key)
     }
 

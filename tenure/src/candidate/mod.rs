@@ -1,10 +1,9 @@
 //! What an application holds: a candidate in one election.
 
 mod builder;
-mod callbacks;
 mod default_name;
+mod elections;
 mod messages;
-mod shared;
 mod weak;
 mod work;
 
@@ -14,14 +13,15 @@ use std::sync::Arc;
 use futures_core::stream::FusedStream;
 
 pub use builder::{CandidateBuilder, StartError};
-pub(crate) use callbacks::Callbacks;
+pub use elections::Elections;
 pub use messages::NotifyError;
-pub(crate) use shared::{LostWork, Shared, Standing};
 pub use weak::WeakCandidate;
 
+use crate::StepDownReason;
 use crate::event::Event;
+use crate::shared::{Shared, StopError};
 use crate::store::{AnyStore, Incumbent, Key, Reply, Request, Store, StoreError, StoreErrorKind};
-use crate::{StepDownReason, Tenure};
+use crate::tenure::Tenure;
 
 /// A candidate in one election. Clones are the same candidate; dropping the last one hands over and
 /// leaves the election.
@@ -45,26 +45,13 @@ impl Drop for Owner {
 #[error("the candidate has stopped")]
 pub struct Stopped;
 
-/// Why a stop did not end as it should.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum StopError {
-    /// Leader-only work has outlived its bound. The lead has ended all the same; the lease is not
-    /// handed back before that work has ended.
-    #[error("leader-only work still runs after its bound; the lease ends by itself")]
-    StillRunning,
-    /// The driver is gone, and nobody handed the lease back: it ends by itself.
-    #[error("the driver is gone; the lease ends by itself")]
-    DriverGone,
-}
-
 impl Candidate {
     /// Starts from the defaults: a candidate for the election `key` at `store`.
     pub fn builder(store: impl Store, key: impl AsRef<str>) -> CandidateBuilder {
         CandidateBuilder::alone(AnyStore::new(store), key.as_ref())
     }
 
-    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+    fn new(shared: Arc<Shared>) -> Self {
         Self(Arc::new(Owner(shared)))
     }
 

@@ -5,10 +5,10 @@ use std::sync::atomic::Ordering;
 
 use tokio::sync::watch;
 
-use super::{Candidate, LostWork, Shared, Standing, StopError, Stopped};
-use crate::driver::Command;
-use crate::tenure::Ran;
-use crate::{Tenure, Token};
+use super::{Candidate, Stopped};
+use crate::Token;
+use crate::shared::{Command, LostWork, Shared, Standing, StopError};
+use crate::tenure::{Ran, Tenure};
 
 impl Candidate {
     /// Runs `work` whenever this candidate leads, in the caller's task, until it once ends while its tenure

@@ -4,30 +4,11 @@
 //! request half way: a request that was given up condemns its connection, which all elections share.
 
 use futures_util::{FutureExt, StreamExt};
-use tokio::sync::{broadcast, oneshot};
-use tokio_util::sync::CancellationToken;
 
 use super::World;
-use crate::Token;
-use crate::store::{Key, Message, Reply, Request, Store, StoreError, StoreErrorKind};
-
-/// A question that no machine asks.
-pub(crate) struct Ask {
-    pub(crate) key: Key,
-    pub(crate) request: Request,
-    /// How long to wait for the answer.
-    pub(crate) within: std::time::Duration,
-    pub(crate) answer: oneshot::Sender<Result<Reply, StoreError>>,
-}
-
-/// A tenure's wish for the messages that are sent to it.
-pub(crate) struct Inbox {
-    pub(crate) key: Key,
-    pub(crate) token: Token,
-    pub(crate) messages: broadcast::Sender<Message>,
-    /// The tenure is over.
-    pub(crate) over: CancellationToken,
-}
+use crate::shared::Ask;
+use crate::store::{Store, StoreError, StoreErrorKind};
+use crate::tenure::Inbox;
 
 impl World {
     pub(super) fn ask(&self, ask: Ask) {

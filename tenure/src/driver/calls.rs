@@ -6,7 +6,7 @@ use tenure_core::RequestId;
 
 use super::{Called, World};
 use crate::Instant;
-use crate::candidate::Shared;
+use crate::shared::Shared;
 use crate::store::Request;
 
 /// Usually one; two while a lease is handed back before its last renewal was answered.

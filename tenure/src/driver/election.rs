@@ -10,11 +10,12 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::calls::{Calls, Outgoing};
-use super::{Called, ElectionId, NewElection, World};
-use crate::candidate::{LostWork, Shared, Standing};
+use super::{Called, World};
 use crate::event::Event;
+use crate::shared::{ElectionId, LostWork, NewElection, Shared, Standing};
 use crate::store::{Profile, Request, Store, StoreError, StoreErrorKind};
-use crate::{Instant, StepDownReason, Tenure, Token, metrics};
+use crate::tenure::{Grant, Tenure};
+use crate::{Instant, StepDownReason, Token, metrics};
 
 pub(super) struct Election {
     machine: Machine,
@@ -290,7 +291,14 @@ impl Election {
     fn elected(&mut self, world: &World, claim: Claim) {
         let shared = &self.shared;
         let (until, token) = (claim.valid_until(), claim.token());
-        let tenure = Tenure::new(token, shared, until, self.drain_until(claim));
+        let tenure = Tenure::new(Grant {
+            token,
+            key: shared.key.clone(),
+            runtime: Arc::clone(&shared.runtime),
+            until,
+            drain_until: self.drain_until(claim),
+            open_inbox: shared.inbox_opener(),
+        });
         tracing::info!(key = ?shared.key, %token, "elected");
         metrics::acquired(&shared.key);
         // Whoever closed the claim ahead of its beginning has sent a command that ends it.

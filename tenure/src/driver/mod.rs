@@ -7,62 +7,24 @@
 mod asks;
 mod calls;
 mod election;
-mod elections;
 mod timers;
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures_util::future::{Abortable, BoxFuture};
 use futures_util::stream::{BoxStream, FuturesUnordered, SelectAll};
 use futures_util::{FutureExt, StreamExt};
-use tenure_core::{Input, RequestId, Seed, Unknown};
-use tokio::sync::{mpsc, oneshot};
+use tenure_core::{Input, RequestId, Unknown};
+use tokio::sync::mpsc;
 
-use crate::candidate::{LostWork, Shared};
+use crate::Instant;
 use crate::runtime::Runtime;
-use crate::store::{AnyStore, Profile, Reply, StoreError};
-use crate::{Instant, Token};
-pub(crate) use asks::{Ask, Inbox};
+use crate::shared::{Command, ElectionId};
+use crate::store::{AnyStore, Reply, StoreError};
 use election::Election;
-pub use elections::Elections;
 use timers::Timers;
-
-/// Names an election within its driver.
-pub(crate) type ElectionId = u64;
-
-/// What handles ask of their driver.
-pub(crate) enum Command {
-    Join(Box<NewElection>),
-    Resign {
-        id: ElectionId,
-        again_after: Duration,
-        done: oneshot::Sender<()>,
-    },
-    Stop {
-        id: ElectionId,
-        done: Option<oneshot::Sender<()>>,
-    },
-    /// Work is offered to a candidate that may be without any.
-    WorkOffered {
-        id: ElectionId,
-    },
-    WorkLost {
-        id: ElectionId,
-        token: Token,
-        how: LostWork,
-    },
-    Ask(Box<Ask>),
-    Inbox(Box<Inbox>),
-}
-
-pub(crate) struct NewElection {
-    pub(crate) shared: Arc<Shared>,
-    pub(crate) profile: Profile,
-    pub(crate) seed: Seed,
-}
 
 /// The task that drives elections. Whoever builds candidates without starting them runs it.
 #[must_use = "elections stand still unless their driver runs"]
@@ -93,7 +55,7 @@ struct Called {
 }
 
 impl Driver {
-    fn new(
+    pub(crate) fn new(
         store: AnyStore,
         runtime: Arc<dyn Runtime>,
         commands: mpsc::UnboundedReceiver<Command>,

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 
-use super::ElectionId;
 use crate::Instant;
 use crate::runtime::Runtime;
+use crate::shared::ElectionId;
 
 /// The next deadline of each election. Deadlines are replaced, never cancelled: what an election wants
 /// is derived from its state after every input.

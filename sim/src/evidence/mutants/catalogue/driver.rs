@@ -5,7 +5,7 @@ use super::super::{Edit, Mutant, Shows};
 const ELECTION: &str = "tenure/src/driver/election.rs";
 const CALLS: &str = "tenure/src/driver/calls.rs";
 const DRIVER: &str = "tenure/src/driver/mod.rs";
-const SHARED: &str = "tenure/src/candidate/shared.rs";
+const SHARED: &str = "tenure/src/shared/mod.rs";
 const TENURE: &str = "tenure/src/tenure.rs";
 const CANDIDATE: &str = "tenure/src/candidate/mod.rs";
 

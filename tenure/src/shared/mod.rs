@@ -1,5 +1,8 @@
 //! What a candidate's handles and its driver share.
 
+mod callbacks;
+mod command;
+
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -7,13 +10,15 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot, watch};
 
-use super::{Callbacks, StopError};
+pub(crate) use callbacks::Callbacks;
+pub(crate) use command::{Ask, Command, ElectionId, NewElection};
+
+use crate::Config;
 use crate::deadline::Deadline;
-use crate::driver::{Ask, Command, ElectionId};
 use crate::event::Events;
 use crate::runtime::Runtime;
 use crate::store::{AnyStore, Key, Reply, Request, StoreError, StoreErrorKind};
-use crate::{Config, Tenure};
+use crate::tenure::{OpenInbox, Tenure};
 
 /// Where the driver last saw the candidate. Whether a tenure still holds, only its clock tells.
 #[derive(Clone, Debug)]
@@ -40,6 +45,19 @@ impl fmt::Display for LostWork {
             Self::Panicked => "panicked",
         })
     }
+}
+
+/// Why a stop did not end as it should.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum StopError {
+    /// Leader-only work has outlived its bound. The lead has ended all the same; the lease is not
+    /// handed back before that work has ended.
+    #[error("leader-only work still runs after its bound; the lease ends by itself")]
+    StillRunning,
+    /// The driver is gone, and nobody handed the lease back: it ends by itself.
+    #[error("the driver is gone; the lease ends by itself")]
+    DriverGone,
 }
 
 /// How much longer than the longest stop a handle waits for it. The driver ends each step of a stop by a timer, and
@@ -79,6 +97,17 @@ impl Shared {
 
     pub(crate) fn is_offered_work(&self) -> bool {
         self.offers.load(Ordering::Acquire) > 0
+    }
+
+    /// Opens inboxes for a tenure of this candidate. The driver does not wait for tenures that are still held.
+    pub(crate) fn inbox_opener(&self) -> OpenInbox {
+        let commands = self.commands.downgrade();
+        Box::new(move |inbox| {
+            if let Some(commands) = commands.upgrade() {
+                // Without a driver the stream ends at once.
+                let _ = commands.send(Command::Inbox(Box::new(inbox)));
+            }
+        })
     }
 
     /// Asks the store something that no machine asks, within the request timeout.

@@ -7,9 +7,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use futures_util::FutureExt;
 use tokio::sync::mpsc;
 
-use super::{Command, Driver, ElectionId};
-use crate::candidate::{CandidateBuilder, StartError};
+use super::{CandidateBuilder, StartError};
+use crate::driver::Driver;
 use crate::runtime::{Runtime, TokioRuntime};
+use crate::shared::{Command, ElectionId};
 use crate::store::{AnyStore, Store};
 
 /// Elections that share one driver and one store: one task, one timer, one connection, however many
@@ -51,12 +52,12 @@ impl Elections {
     }
 
     /// The driver, for a caller that wants to run it itself; `None` if it runs already.
-    pub(crate) fn driver(&self) -> Option<Driver> {
+    pub(super) fn driver(&self) -> Option<Driver> {
         self.0.driver.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// Runs the driver in the background, if it does not run yet.
-    pub(crate) fn spawn(&self) -> Result<(), StartError> {
+    pub(super) fn spawn(&self) -> Result<(), StartError> {
         let mut driver = self.0.driver.lock().unwrap_or_else(PoisonError::into_inner);
         if driver.is_some() {
             self.0.runtime.available()?;
@@ -67,19 +68,19 @@ impl Elections {
         Ok(())
     }
 
-    pub(crate) fn store(&self) -> &AnyStore {
+    pub(super) fn store(&self) -> &AnyStore {
         &self.0.store
     }
 
-    pub(crate) fn runtime(&self) -> &Arc<dyn Runtime> {
+    pub(super) fn runtime(&self) -> &Arc<dyn Runtime> {
         &self.0.runtime
     }
 
-    pub(crate) fn commands(&self) -> &mpsc::UnboundedSender<Command> {
+    pub(super) fn commands(&self) -> &mpsc::UnboundedSender<Command> {
         &self.0.commands
     }
 
-    pub(crate) fn next_id(&self) -> ElectionId {
+    pub(super) fn next_id(&self) -> ElectionId {
         self.0.next_id.fetch_add(1, Ordering::Relaxed)
     }
 }

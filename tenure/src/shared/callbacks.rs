@@ -9,8 +9,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 
+use crate::StepDownReason;
 use crate::store::StoreError;
-use crate::{StepDownReason, Tenure};
+use crate::tenure::Tenure;
 
 type Elected = dyn Fn(Tenure) -> BoxFuture<'static, ()> + Send + Sync;
 type SteppedDown = dyn Fn(Tenure, StepDownReason) -> BoxFuture<'static, ()> + Send + Sync;
@@ -32,7 +33,7 @@ impl Callbacks {
         f(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    pub(super) fn on_elected<F>(&self, callback: impl Fn(Tenure) -> F + Send + Sync + 'static)
+    pub(crate) fn on_elected<F>(&self, callback: impl Fn(Tenure) -> F + Send + Sync + 'static)
     where
         F: Future<Output = ()> + Send + 'static,
     {
@@ -40,7 +41,7 @@ impl Callbacks {
         self.with(|lists| lists.elected.push(callback));
     }
 
-    pub(super) fn on_stepped_down<F>(
+    pub(crate) fn on_stepped_down<F>(
         &self,
         callback: impl Fn(Tenure, StepDownReason) -> F + Send + Sync + 'static,
     ) where
@@ -51,7 +52,7 @@ impl Callbacks {
         self.with(|lists| lists.stepped_down.push(callback));
     }
 
-    pub(super) fn on_store_error(&self, callback: impl Fn(&StoreError) + Send + Sync + 'static) {
+    pub(crate) fn on_store_error(&self, callback: impl Fn(&StoreError) + Send + Sync + 'static) {
         let callback: Arc<Failed> = Arc::new(callback);
         self.with(|lists| lists.store_error.push(callback));
     }

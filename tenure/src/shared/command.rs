@@ -1,0 +1,55 @@
+//! What handles ask of their driver.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tenure_core::Seed;
+use tokio::sync::oneshot;
+
+use super::{LostWork, Shared};
+use crate::Token;
+use crate::store::{Key, Profile, Reply, Request, StoreError};
+use crate::tenure::Inbox;
+
+/// Names an election within its driver.
+pub(crate) type ElectionId = u64;
+
+/// What handles ask of their driver.
+pub(crate) enum Command {
+    Join(Box<NewElection>),
+    Resign {
+        id: ElectionId,
+        again_after: Duration,
+        done: oneshot::Sender<()>,
+    },
+    Stop {
+        id: ElectionId,
+        done: Option<oneshot::Sender<()>>,
+    },
+    /// Work is offered to a candidate that may be without any.
+    WorkOffered {
+        id: ElectionId,
+    },
+    WorkLost {
+        id: ElectionId,
+        token: Token,
+        how: LostWork,
+    },
+    Ask(Box<Ask>),
+    Inbox(Box<Inbox>),
+}
+
+pub(crate) struct NewElection {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) profile: Profile,
+    pub(crate) seed: Seed,
+}
+
+/// A question that no machine asks.
+pub(crate) struct Ask {
+    pub(crate) key: Key,
+    pub(crate) request: Request,
+    /// How long to wait for the answer.
+    pub(crate) within: Duration,
+    pub(crate) answer: oneshot::Sender<Result<Reply, StoreError>>,
+}
