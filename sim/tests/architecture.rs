@@ -75,15 +75,19 @@ fn arrows(package: &str, ours: &str) -> BTreeSet<(String, String)> {
     let root = root().join(package).join("src");
     let rooms: BTreeSet<String> =
         fs::read_dir(&root).unwrap().map(|entry| room(&entry.unwrap().path())).collect();
+    let lib = fs::read_to_string(root.join("lib.rs")).unwrap();
+    let exports = exports(&lib);
     let mut found = BTreeSet::new();
-    for (path, code) in sources(&root) {
+    for (path, code) in sources(&root).into_iter().filter(|(path, _)| *path != root.join("lib.rs"))
+    {
         let first = path.strip_prefix(&root).unwrap().components().next().unwrap();
         let from = room(Path::new(first.as_os_str()));
         for prefix in ["crate::", ours] {
             for (at, _) in code.match_indices(prefix) {
                 let rest = &code[at + prefix.len()..];
-                for to in named(rest) {
-                    // A name that is no room is something that the root exports.
+                for name in named(rest) {
+                    let to = exports.get(name).map_or(name, String::as_str);
+                    // Anything else belongs to another package that the root exports, or is a macro.
                     if rooms.contains(to) && to != from {
                         found.insert((from.clone(), to.to_owned()));
                     }
@@ -96,6 +100,35 @@ fn arrows(package: &str, ours: &str) -> BTreeSet<(String, String)> {
 
 fn room(path: &Path) -> String {
     path.file_stem().unwrap().to_str().unwrap().to_owned()
+}
+
+/// The names that the root exports, and the room of each.
+fn exports(root: &str) -> BTreeMap<&str, String> {
+    let mut found = BTreeMap::new();
+    for (at, prefix) in root.match_indices("pub use ") {
+        let statement = &root[at + prefix.len()..];
+        let statement = &statement[..statement.find(';').unwrap()];
+        let Some((room, names)) = statement.split_once("::") else { continue };
+        for name in names.split(['{', '}', ',']) {
+            let name = name.rsplit("::").next().unwrap().trim();
+            if !name.is_empty() && name != "self" {
+                found.insert(name, room.to_owned());
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn exports_of_the_root_are_read() {
+    let found = exports(
+        "pub use kit::conformance;\npub use candidate::{\n    Candidate,\n    Stopped,\n};",
+    );
+    let names: Vec<_> = found.iter().map(|(name, room)| (*name, room.as_str())).collect();
+    assert_eq!(
+        names,
+        [("Candidate", "candidate"), ("Stopped", "candidate"), ("conformance", "kit")]
+    );
 }
 
 /// The first names of a path, of which there are several if it begins with a group.
@@ -139,6 +172,27 @@ const SIM: [(&str, &[&str]); 9] = [
     ("kit", &["plan", "trace", "judge", "engines", "search", "report"]),
     ("bin", &["plan", "trace", "judge", "engines", "search", "evidence", "report"]),
 ];
+
+/// The same for the library.
+const TENURE: [(&str, &[&str]); 12] = [
+    ("runtime", &[]),
+    ("signal", &[]),
+    ("deadline", &[]),
+    ("tls", &["runtime"]),
+    ("store", &["runtime", "tls"]),
+    ("fence", &["store"]),
+    ("tenure", &["deadline", "runtime", "store"]),
+    ("event", &["store", "tenure"]),
+    ("shared", &["deadline", "runtime", "store", "tenure", "event"]),
+    ("metrics", &["store", "shared"]),
+    ("driver", &["runtime", "store", "tenure", "event", "shared", "metrics"]),
+    ("candidate", &["deadline", "runtime", "store", "tenure", "event", "shared", "driver"]),
+];
+
+#[test]
+fn rooms_of_the_library_name_only_those_below() {
+    check_rooms("tenure", "tenure::", &TENURE);
+}
 
 #[test]
 fn rooms_of_the_simulator_name_only_those_below() {
