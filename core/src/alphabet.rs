@@ -1,4 +1,4 @@
-//! Everything that can go into a candidate and come out of it.
+//! The inputs and outputs of a candidate.
 
 use core::time::Duration;
 
@@ -24,7 +24,7 @@ pub enum Input {
     Reply {
         /// The request that was answered.
         id: RequestId,
-        /// What the store answered, or that nobody knows what it did.
+        /// What the store answered, or that the outcome is not known.
         result: Result<Reply, Unknown>,
     },
     /// The lease may have become vacant. Hints are unreliable: they may be late, lost or wrong.
@@ -36,11 +36,11 @@ pub enum Input {
 
 /// The outcome of a request is not known: it may have been carried out, may still be, or never will.
 ///
-/// It is never taken for "did not happen".
+/// An unknown outcome is never treated as "did not happen".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Unknown;
 
-/// What a candidate wants done or known.
+/// What a candidate asks its driver to do, or reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Output {
     /// Send this request to the store, and bring its outcome back as [`Input::Reply`].
@@ -52,7 +52,7 @@ pub enum Output {
         /// From this instant on the candidate no longer waits for the reply.
         give_up_at: Instant,
     },
-    /// Something that the application may want to know.
+    /// An event for the application.
     Event(Event),
 }
 
@@ -72,7 +72,7 @@ pub enum Event {
         token: Token,
         /// Why.
         reason: StepDownReason,
-        /// How long work may go on in order to end tidily: no other candidate can be granted the
+        /// How long work may continue so that it ends in order: no other candidate can be granted the
         /// lease before this instant. An [`Event::DrainUntil`] may move it.
         drain_until: Instant,
     },
@@ -96,7 +96,7 @@ pub enum Event {
     },
     /// The store refuses the candidate, whose settings contradict those of the candidate that was last
     /// granted the lease: after a loss of data, the two would not wait for each other's leases. The
-    /// candidate asks again, at the poll bound. Told once, and again if the values change.
+    /// candidate asks again, at the poll bound. Reported once, and again if the values change.
     Refused {
         /// The TTL of the other candidate: the quarantine must be at least that.
         ttl: Duration,
@@ -110,8 +110,7 @@ pub enum Event {
     },
     /// The store answers again.
     StoreRecovered,
-    /// What [`Input::Resign`] asked for is complete: the candidate holds nothing that it could still
-    /// give back.
+    /// The resignation is complete: the candidate holds nothing that it could still give back.
     Withdrawn,
 }
 
@@ -123,12 +122,12 @@ pub enum StepDownReason {
     Expired,
     /// The store says that the tenure is over.
     Superseded,
-    /// The candidate was asked to.
+    /// The candidate was asked to resign.
     Resigned,
     /// A renewal's outcome is unknown, and the configuration asks for the strict policy.
     RenewFailed,
-    /// The leader's work panicked or was dropped. The machine knows nothing of work: a driver that
-    /// resigns for it gives this reason in the place of [`Resigned`](Self::Resigned).
+    /// The leader's work panicked or was dropped. The state machine does not know of work: a driver that
+    /// resigns because of it reports this reason instead of [`Resigned`](Self::Resigned).
     WorkLost,
 }
 

@@ -1,11 +1,11 @@
 //! The store contract as code: what a store keeps for an election, and what it answers.
 //!
 //! Each function here is one atomic step at the store. The memory store and the simulators run it;
-//! adapters that speak to a server are compared with it. Names and metadata of candidates are the
-//! caller's business: they decide nothing.
+//! adapters that speak to a server are compared with it. Candidates' names and metadata are left to the
+//! caller: no decision depends on them.
 //!
 //! The contract in one sentence: a lease is granted only when vacant and only to a candidate that
-//! knows the last tenure; a lease is changed only by its own holder and token; and whoever is granted
+//! knows the last tenure; a lease is changed only by its own holder and token; and a candidate that is granted
 //! a lease by a store that lost, or may have lost, its history waits until no older leader can be left.
 
 use core::time::Duration;
@@ -34,8 +34,7 @@ pub struct Record {
 }
 
 impl Record {
-    /// A lease is live while it was not given back and its end has not come; otherwise the election
-    /// is vacant.
+    /// A lease is live while it has neither been given back nor ended; otherwise the election is vacant.
     pub fn is_live(&self, now: Instant) -> bool {
         !self.released && now < self.lease_end
     }
@@ -45,9 +44,9 @@ impl Record {
         self.lease_end.since(now).min(self.ttl)
     }
 
-    /// Whether candidates with these settings and those with the record's would not wait for each other's
-    /// leases after a loss of data. It is asked for as long as a candidate with the record's settings may
-    /// be about to ask for the lease: one that waits for it asks at least once in its TTL.
+    /// Whether a candidate with these settings and one with the recorded settings would not wait for each
+    /// other's leases after a loss of data. The recorded settings count for as long as a candidate with them
+    /// may still ask for the lease: a waiting candidate asks at least once in its TTL.
     pub fn contradicts(&self, now: Instant, ttl: Duration, quarantine: Duration) -> bool {
         let binds = self.ttl.max(self.quarantine.unwrap_or_default());
         now < self.lease_end + binds
@@ -65,7 +64,7 @@ impl Record {
 }
 
 /// What a store keeps beside all elections of one prefix: since when it knows, without a gap, which
-/// leases it granted, and how long one of those may last that it does not know.
+/// leases it granted, and how long a lease may last that it does not know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct History {
     /// The server that wrote this; another one may have lost grants.
@@ -78,11 +77,11 @@ pub struct History {
 }
 
 impl History {
-    /// As a grant of that TTL finds it.
-    fn at_a_grant(found: Option<Self>, at: Moment, ttl: Duration, lost_a_grant: bool) -> Self {
+    /// The history after a grant of that TTL.
+    fn after_grant(found: Option<Self>, at: Moment, ttl: Duration, lost_a_grant: bool) -> Self {
         let known_since = match found {
-            // A renewal may have set it to a time to come. A grant never has anybody wait for longer
-            // than a whole quarantine.
+            // A renewal may have set it to a time in the future. A grant never makes a candidate wait for
+            // longer than one quarantine.
             Some(known) if known.identity == at.identity && !lost_a_grant => {
                 known.known_since.min(at.now)
             }
@@ -92,10 +91,10 @@ impl History {
         Self { identity: at.identity, known_since, longest_ttl: Self::longest(found, ttl) }
     }
 
-    /// As a renewal of that TTL leaves it, which found a live lease at a server that the history does not
-    /// name. The server before this one may still acknowledge what its own leaders ask, for as long as
-    /// they did not get to know of this one: the longest TTL is left for that.
-    fn at_a_renewal(found: Option<Self>, at: Moment, ttl: Duration) -> Self {
+    /// The history after a renewal of that TTL, which found a live lease at a server that the history does not
+    /// name. The server before this one may still acknowledge requests of its own leaders until they learn
+    /// of this one: the longest TTL is left for that.
+    fn after_renewal(found: Option<Self>, at: Moment, ttl: Duration) -> Self {
         let longest_ttl = Self::longest(found, ttl);
         Self { identity: at.identity, known_since: at.now + longest_ttl, longest_ttl }
     }
@@ -113,17 +112,17 @@ pub struct Moment {
     pub now: Instant,
     /// The server's identity: it changes whenever acknowledged writes may have been lost.
     pub identity: u128,
-    /// Take a store that has never seen the prefix for one that has lost nothing. For tests and
+    /// Treat a store that has never seen the prefix as one that has lost nothing. For tests and
     /// throw-away servers only: it gives up promise G6 for the loss of a whole store.
     pub trust_empty_store: bool,
-    /// A renewal compares the identity. A store does that with each until one was answered over the
-    /// connection that it came by: while a connection lasts, the server behind it is the same.
+    /// Whether a renewal compares the identity. A store has each renewal compare it until one was answered
+    /// over the same connection: while a connection lasts, the server behind it is the same.
     pub compares_identity: bool,
 }
 
 /// Carries out one request on an election's record and its prefix's history.
 ///
-/// Not guaranteed: anything about a `Reply` that never reaches its candidate. The step has happened.
+/// Not guaranteed: that the reply reaches its candidate. The step has happened all the same.
 pub fn apply(
     record: &mut Option<Record>,
     history: &mut Option<History>,
@@ -132,14 +131,14 @@ pub fn apply(
 ) -> Reply {
     match request {
         Request::Acquire { holder, seen, ttl, quarantine } => {
-            acquire(record, history, at, Asker { holder, seen, ttl, quarantine })
+            acquire(record, history, at, Acquire { holder, seen, ttl, quarantine })
         }
         Request::Renew { holder, token, ttl } => match record {
             Some(lease) if lease.is_live_tenure(at.now, holder, token) => {
                 lease.extend(at.now, ttl);
                 if at.compares_identity && history.is_none_or(|known| known.identity != at.identity)
                 {
-                    *history = Some(History::at_a_renewal(*history, at, ttl));
+                    *history = Some(History::after_renewal(*history, at, ttl));
                 }
                 Reply::Renewed
             }
@@ -156,7 +155,7 @@ pub fn apply(
 }
 
 #[derive(Clone, Copy)]
-struct Asker {
+struct Acquire {
     holder: HolderId,
     seen: Option<Token>,
     ttl: Duration,
@@ -167,9 +166,9 @@ fn acquire(
     record: &mut Option<Record>,
     history: &mut Option<History>,
     at: Moment,
-    asker: Asker,
+    request: Acquire,
 ) -> Reply {
-    let Asker { holder, seen, ttl, quarantine } = asker;
+    let Acquire { holder, seen, ttl, quarantine } = request;
     let last = record.map(|lease| lease.token);
     let token = match record {
         Some(lease) if lease.is_live(at.now) && lease.holder == holder => {
@@ -194,7 +193,7 @@ fn acquire(
         }
     };
     let lost_a_grant = seen > last;
-    let known = History::at_a_grant(*history, at, ttl, lost_a_grant);
+    let known = History::after_grant(*history, at, ttl, lost_a_grant);
     *history = Some(known);
     let quarantine = quarantine.max(known.longest_ttl);
     Reply::Granted { token, wait: (known.known_since + quarantine).since(at.now) }

@@ -81,8 +81,8 @@ impl fmt::Debug for HolderId {
     }
 }
 
-/// Names one [`Output::Send`](crate::Output::Send) of one candidate, so that its reply can be told
-/// from the reply to an earlier try.
+/// Names one [`Output::Send`](crate::Output::Send) of one candidate, so that its reply is not
+/// taken for the reply to an earlier attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RequestId(pub(crate) u64);
 

@@ -1,4 +1,4 @@
-//! The only source of chance: drawn from the seed, the same in every run of it.
+//! The only source of randomness: a generator that draws the same numbers in every run with the same seed.
 
 use core::time::Duration;
 
@@ -29,8 +29,8 @@ impl Random {
     /// Uniform over zero to `most`, both included, in nanoseconds.
     #[allow(clippy::cast_possible_truncation, reason = "the product's high half is at most `most`")]
     pub(crate) const fn up_to(&mut self, most: Duration) -> Duration {
-        // Lemire's multiply-shift; its bias, below 2^-20 for durations under a day, is no concern of
-        // a jitter.
+        // Lemire's multiply-shift; its bias, below 2^-20 for durations under a day, does not matter for
+        // jitter.
         let span = nanos(most).saturating_add(1) as u128;
         Duration::from_nanos(((step(&mut self.low) as u128 * span) >> 64) as u64)
     }

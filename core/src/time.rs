@@ -15,7 +15,7 @@ pub struct Instant(u64);
 impl Instant {
     /// The clock's origin.
     pub const ORIGIN: Self = Self(0);
-    /// Later than any deadline that can come to pass.
+    /// Later than every deadline that is ever reached.
     pub const FAR_FUTURE: Self = Self(u64::MAX);
 
     /// The instant that many nanoseconds after the clock's origin.

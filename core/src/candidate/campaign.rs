@@ -1,7 +1,7 @@
-//! From wanting the lease to holding it, or giving up.
+//! A campaign: from its first request to a grant, or until it is given up.
 
 use super::{
-    Abandoned, Attempt, Campaign, Candidate, Draining, Flight, Lease, Phase, Refusal, Tenure, Then,
+    Abandoned, Attempt, Campaign, Candidate, Draining, Flight, Lease, Phase, Plan, Refusal, Tenure,
 };
 use crate::alphabet::{Event, Reply, Request, Unknown};
 use crate::id::{HolderId, RequestId};
@@ -9,22 +9,22 @@ use crate::time::Instant;
 use core::time::Duration;
 
 impl Candidate {
-    /// Takes part from now on, or as soon as the tenure that is ending has ended.
+    /// Campaigns from now on, or as soon as the tenure that is ending has ended.
     pub(super) fn join(&mut self) {
         match &mut self.phase {
             Phase::Idle | Phase::HoldingOff { .. } => self.campaign(),
             Phase::Withdrawing { then, .. }
             | Phase::Draining(Draining { then, .. })
             | Phase::Releasing { then, .. } => match then {
-                Then::Campaign => {}
-                // The resignation is still owed its end.
-                Then::HoldOff(_) | Then::Idle => *then = Then::HoldOff(Duration::ZERO),
+                Plan::Campaign => {}
+                // The end of the resignation must still be reported.
+                Plan::HoldOff(_) | Plan::Idle => *then = Plan::HoldOff(Duration::ZERO),
             },
             Phase::Campaigning(_) | Phase::Quarantined { .. } | Phase::Leading(_) => {}
         }
     }
 
-    /// Begins a campaign, with an identity that no earlier one has had.
+    /// Begins a campaign under a new identity.
     pub(super) fn campaign(&mut self) {
         let campaign = Campaign {
             holder: self.random.holder(),
@@ -106,7 +106,7 @@ impl Candidate {
                     self.incumbent = Some(token);
                     self.emit(Event::IncumbentChanged { token });
                 }
-                // A store that holds a lease with nothing left of it is not asked in a tight loop.
+                // A lease with no time left must not cause a tight loop of requests.
                 let remaining = remaining.max(Duration::from_millis(1));
                 let jitter = self.random.up_to(self.config.takeover_jitter());
                 let wait = remaining.saturating_add(jitter).min(self.config.poll_bound);
@@ -121,7 +121,7 @@ impl Candidate {
                 }
                 self.ask_again(campaign, self.now + self.config.poll_bound);
             }
-            // Only a token that is news makes asking again worthwhile.
+            // Asking again is useful only with a token that was not known.
             Ok(Reply::Stale { last }) if Some(last) > self.seen => {
                 self.store_answered();
                 self.learn(last);
@@ -153,19 +153,19 @@ impl Candidate {
     }
 
     fn granted(&mut self, tenure: Tenure, flight: Flight, wait: Duration) {
-        // A store that was rolled back may repeat a grant of which a later tenure is already known.
-        let is_news = Some(tenure.token) > self.seen;
+        // A store that was rolled back may grant a token that is not above the highest known one.
+        let is_new = Some(tenure.token) > self.seen;
         self.refusal = None;
         self.learn(tenure.token);
         let valid_until = self.config.valid_until(flight.sent_at);
-        if !is_news || self.now >= valid_until {
-            return self.release(tenure, Then::Campaign);
+        if !is_new || self.now >= valid_until {
+            return self.release(tenure, Plan::Campaign);
         }
         self.incumbent = Some(tenure.token);
         let renew_at = flight.sent_at + self.config.renew_interval;
         let lease = Lease { tenure, valid_until, attempt: Attempt::due(renew_at) };
-        // The store counts by the quarantine that was declared. Where that is below a TTL that was seen,
-        // only the candidate knows what is missing; how long ago the history began, it does not know.
+        // The store uses the declared quarantine. Where that is below a TTL that was seen, only the
+        // candidate knows the difference; it does not know how long ago the history began.
         let wait = wait.saturating_add(self.longest_ttl.saturating_sub(self.config.quarantine));
         if wait.is_zero() {
             self.elected(lease);
@@ -176,8 +176,8 @@ impl Candidate {
         }
     }
 
-    /// Gives the campaign up. What is in flight may still be granted.
-    pub(super) fn give_up(&mut self, campaign: Campaign, then: Then) {
+    /// Gives the campaign up. The request in flight may still be granted.
+    pub(super) fn give_up(&mut self, campaign: Campaign, then: Plan) {
         match campaign.attempt {
             Attempt::InFlight(flight) => {
                 self.phase = Phase::Withdrawing { holder: campaign.holder, flight, then };
@@ -193,7 +193,7 @@ impl Candidate {
         &mut self,
         holder: HolderId,
         flight: Flight,
-        then: Then,
+        then: Plan,
         result: Result<Reply, Unknown>,
     ) {
         match result {
@@ -226,8 +226,8 @@ impl Candidate {
         }
     }
 
-    /// A reply that nobody waits for: only a grant of an abandoned campaign matters. It is handed
-    /// back once, so that others need not wait for its end.
+    /// A reply to a request that was given up: only a grant of an abandoned campaign matters. It is
+    /// released once, so that other candidates need not wait for its end.
     pub(super) fn stray(&mut self, id: RequestId, result: Result<Reply, Unknown>) {
         if let Ok(Reply::Granted { token, .. }) = result
             && let Some(Abandoned { holder, .. }) =

@@ -1,13 +1,13 @@
-//! From the end of a claim to holding nothing.
+//! From the end of a claim until the candidate holds nothing.
 
-use super::{Attempt, Candidate, Draining, Flight, Hold, Phase, Tenure, Then};
+use super::{Attempt, Candidate, Draining, Flight, Hold, Phase, Plan, Tenure};
 use crate::alphabet::{Event, Reply, Request, Unknown};
 use crate::time::Instant;
 
 impl Candidate {
-    pub(super) fn resign(&mut self, then: Then) {
+    pub(super) fn resign(&mut self, then: Plan) {
         match &mut self.phase {
-            Phase::Idle => self.withdrawn(Then::Idle),
+            Phase::Idle => self.withdrawn(Plan::Idle),
             Phase::HoldingOff { .. } => self.withdrawn(then),
             Phase::Campaigning(campaign) => {
                 let campaign = *campaign;
@@ -44,9 +44,9 @@ impl Candidate {
         }
     }
 
-    /// Hands the lease back. A renewal that is still in flight can do no harm: after the release it
-    /// is refused, and before it, it extends what the release then ends.
-    pub(super) fn release(&mut self, tenure: Tenure, then: Then) {
+    /// Hands the lease back. A renewal that is still in flight can do no harm: after the release the store
+    /// refuses it, and before the release it extends the lease that the release then ends.
+    pub(super) fn release(&mut self, tenure: Tenure, then: Plan) {
         let until = self.now + self.config.release_bound();
         self.advance_release(tenure, Attempt::due(self.now), until, then);
     }
@@ -56,7 +56,7 @@ impl Candidate {
         tenure: Tenure,
         mut attempt: Attempt,
         until: Instant,
-        then: Then,
+        then: Plan,
     ) {
         if let Attempt::InFlight(flight) = attempt
             && self.now >= flight.give_up_at
@@ -81,7 +81,7 @@ impl Candidate {
         tenure: Tenure,
         flight: Flight,
         until: Instant,
-        then: Then,
+        then: Plan,
         result: Result<Reply, Unknown>,
     ) {
         match result {
@@ -104,23 +104,23 @@ impl Candidate {
         }
     }
 
-    /// Nothing is held any more.
-    fn over(&mut self, then: Then) {
+    /// The candidate holds nothing any more.
+    fn over(&mut self, then: Plan) {
         match then {
-            Then::Campaign => self.campaign(),
-            Then::HoldOff(_) | Then::Idle => self.withdrawn(then),
+            Plan::Campaign => self.campaign(),
+            Plan::HoldOff(_) | Plan::Idle => self.withdrawn(then),
         }
     }
 
     /// The end of a resignation.
-    pub(super) fn withdrawn(&mut self, then: Then) {
+    pub(super) fn withdrawn(&mut self, then: Plan) {
         self.emit(Event::Withdrawn);
         match then {
-            Then::Idle => self.phase = Phase::Idle,
-            Then::HoldOff(pause) if !pause.is_zero() => {
+            Plan::Idle => self.phase = Phase::Idle,
+            Plan::HoldOff(pause) if !pause.is_zero() => {
                 self.phase = Phase::HoldingOff { until: self.now + pause };
             }
-            Then::HoldOff(_) | Then::Campaign => self.campaign(),
+            Plan::HoldOff(_) | Plan::Campaign => self.campaign(),
         }
     }
 }

@@ -15,32 +15,36 @@ use crate::id::{HolderId, RequestId, Seed, Token};
 use crate::random::Random;
 use crate::time::Instant;
 use outbox::Outbox;
-use phase::{Attempt, Campaign, Draining, Flight, Hold, Lease, Phase, Tenure, Then};
+use phase::{Attempt, Campaign, Draining, Flight, Hold, Lease, Phase, Plan, Tenure};
 
 /// A candidate's state machine: one candidate, one election, one clock.
 ///
-/// The driver's part of the bargain: read the clock *after* the thing that an input tells of has
-/// happened and hand the reading in with it; after each input, poll until `None`; send what is to be
-/// sent no earlier than it was polled; wake the machine at [`deadline`](Self::deadline); and answer
-/// every [`Event::SteppedDown`] with [`Input::Drained`]. Lateness in any of it costs progress, never
-/// safety.
+/// What a driver must do:
+///
+/// - read the clock *after* the event that an input reports, and hand in the reading with the input;
+/// - after each input, poll until `None`;
+/// - send each request no earlier than it was polled;
+/// - wake the machine at [`deadline`](Self::deadline);
+/// - answer every [`Event::SteppedDown`] with [`Input::Drained`].
+///
+/// A driver that is late costs progress, never safety.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Candidate {
     config: Config,
     random: Random,
-    /// The latest time seen: a clock that steps back does not turn this one.
+    /// The latest time seen; an older reading of the clock does not change it.
     now: Instant,
     /// The highest token known.
     seen: Option<Token>,
     /// The tenure that was last seen to hold the lease.
     incumbent: Option<Token>,
-    /// The longest TTL of another candidate that the store has told of.
+    /// The longest TTL of another candidate that the store has reported.
     longest_ttl: Duration,
     /// Why the store refused the last acquire, if it did.
     refusal: Option<Refusal>,
     last_request: u64,
     store_answers: bool,
-    /// An acquire of a campaign that was given up, in case that its grant still comes.
+    /// An acquire of a campaign that was given up, in case its grant still arrives.
     abandoned: Option<Abandoned>,
     phase: Phase,
     outbox: Outbox,
@@ -80,8 +84,8 @@ impl Candidate {
 
     /// Takes in what happened, at the time `now` on the candidate's clock.
     ///
-    /// A `now` before an earlier one is taken for that earlier one. First the claim expires if its
-    /// time is over, then the input is read, then what is due is done: afterwards
+    /// A `now` that is older than an earlier one counts as that earlier one. First the claim expires if its
+    /// time is over, then the input is read, then everything that is due is done: afterwards
     /// [`deadline`](Self::deadline) is later than `now`.
     ///
     /// # Panics
@@ -94,7 +98,7 @@ impl Candidate {
         match input {
             Input::Campaign => self.join(),
             Input::Resign { again_after } => {
-                self.resign(again_after.map_or(Then::Idle, Then::HoldOff));
+                self.resign(again_after.map_or(Plan::Idle, Plan::HoldOff));
             }
             Input::Drained => self.drained(),
             Input::Reply { id, result } => self.reply(id, result),
@@ -109,7 +113,7 @@ impl Candidate {
         self.outbox.pop()
     }
 
-    /// When the candidate wants to be woken; `None` if only an input can move it.
+    /// When the candidate must be woken; `None` if only another input can change its state.
     pub fn deadline(&self) -> Option<Instant> {
         self.phase.deadline()
     }
@@ -131,13 +135,13 @@ impl Candidate {
         }
     }
 
-    /// Ends, by the clock alone, whatever can't be counted on any longer.
+    /// Ends, by the clock alone, the claim or lease whose time is over.
     fn expire(&mut self) {
         match self.phase {
             Phase::Leading(lease) if self.now >= lease.valid_until => self.expire_claim(lease),
-            // Never led: there is no work to drain, and the store may still hold the lease.
+            // It never led: there is no work to drain, and the store may still hold the lease.
             Phase::Quarantined { lease, .. } if self.now >= lease.valid_until => {
-                self.release(lease.tenure, Then::Campaign);
+                self.release(lease.tenure, Plan::Campaign);
             }
             Phase::Draining(Draining { hold: Hold::Kept { lease, bound }, then })
                 if self.now >= lease.valid_until || self.now >= bound =>

@@ -2,7 +2,7 @@
 
 use crate::alphabet::Output;
 
-/// The most that one input can cause; a push beyond it panics, and the property tests look for one.
+/// The most outputs that one input can cause; a push beyond it panics, which the property tests would find.
 const CAPACITY: usize = 4;
 
 /// A queue that is filled by one input and emptied before the next.

@@ -1,4 +1,4 @@
-//! Where a candidate stands. Each phase owns its deadlines; the next one is derived from it, so that
+//! The phases of a candidate. Each phase owns its deadlines, and the next deadline is derived from it, so that
 //! a stale timer can't exist.
 
 use core::time::Duration;
@@ -13,10 +13,10 @@ pub(super) enum Phase {
     Idle,
     /// Resigned; campaigns again at `until`.
     HoldingOff { until: Instant },
-    /// Wants the lease, and has none.
+    /// Asks for the lease, and does not hold it.
     Campaigning(Campaign),
     /// Gave up the campaign while an acquire was in flight: it may have been granted.
-    Withdrawing { holder: HolderId, flight: Flight, then: Then },
+    Withdrawing { holder: HolderId, flight: Flight, then: Plan },
     /// Was granted the lease by a store with too short a history: keeps it, and does not lead.
     Quarantined { lease: Lease, until: Instant },
     /// Leads until the lease's `valid_until`.
@@ -24,10 +24,10 @@ pub(super) enum Phase {
     /// Stepped down; the tenure's work has not ended yet. No acquire from here.
     Draining(Draining),
     /// Hands the lease back.
-    Releasing { tenure: Tenure, attempt: Attempt, until: Instant, then: Then },
+    Releasing { tenure: Tenure, attempt: Attempt, until: Instant, then: Plan },
 }
 
-/// One grant: who was granted what.
+/// One grant: its holder and its token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Tenure {
     pub(super) holder: HolderId,
@@ -40,7 +40,7 @@ pub(super) struct Campaign {
     pub(super) attempt: Attempt,
     /// A hint came while a request was in flight, whose reply may be older than the hint.
     pub(super) hinted: bool,
-    /// No try because of a hint before this instant.
+    /// Before this instant, a hint causes no attempt.
     pub(super) hints_from: Instant,
     /// The last acquire whose outcome is unknown.
     pub(super) unknown: Option<RequestId>,
@@ -57,13 +57,13 @@ pub(super) struct Lease {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Draining {
     pub(super) hold: Hold,
-    pub(super) then: Then,
+    pub(super) then: Plan,
 }
 
-/// What becomes of the lease while work drains.
+/// The state of the lease while work drains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Hold {
-    /// Renewals keep it until `bound`, and nobody else can lead meanwhile.
+    /// Renewals keep it until `bound`, and no other candidate can lead meanwhile.
     Kept { lease: Lease, bound: Instant },
     /// No longer renewed. The store may still count it as live.
     Left(Tenure),
@@ -71,18 +71,18 @@ pub(super) enum Hold {
     Gone,
 }
 
-/// What follows once nothing is held any more.
+/// What the candidate does once it holds nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Then {
-    /// Nobody asked to stop.
+pub(super) enum Plan {
+    /// Campaigns again: it was not asked to resign.
     Campaign,
-    /// A resignation, to campaign again after a while.
+    /// Campaigns again after that time: it has resigned for a while.
     HoldOff(Duration),
-    /// A resignation for good.
+    /// Stays out of the election: it has resigned for good.
     Idle,
 }
 
-/// A request, again and again until it is answered. At most one is in flight.
+/// A request that is repeated until it is answered. At most one is in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Attempt {
     Due { at: Instant, failures: u32 },
@@ -94,7 +94,7 @@ pub(super) struct Flight {
     pub(super) id: RequestId,
     pub(super) sent_at: Instant,
     pub(super) give_up_at: Instant,
-    /// How many tries before this one failed.
+    /// How many attempts before this one have failed.
     pub(super) failures: u32,
 }
 

@@ -1,6 +1,6 @@
 //! From a grant to the end of its claim.
 
-use super::{Attempt, Candidate, Draining, Flight, Hold, Lease, Phase, Then};
+use super::{Attempt, Candidate, Draining, Flight, Hold, Lease, Phase, Plan};
 use crate::alphabet::{Event, Reply, Request, StepDownReason, Unknown};
 use crate::config::RenewErrorPolicy;
 use crate::time::Instant;
@@ -12,7 +12,7 @@ impl Candidate {
         self.advance_lease(lease);
     }
 
-    /// Renews a lease when it is time to, in whichever phase it is kept.
+    /// Renews a lease when that is due, in each phase that keeps one.
     pub(super) fn advance_lease(&mut self, mut lease: Lease) {
         if let Attempt::InFlight(flight) = lease.attempt
             && self.now >= flight.give_up_at
@@ -124,7 +124,7 @@ impl Candidate {
                     reason: StepDownReason::Superseded,
                     drain_until: self.now,
                 });
-                self.phase = Phase::Draining(Draining { hold: Hold::Gone, then: Then::Campaign });
+                self.phase = Phase::Draining(Draining { hold: Hold::Gone, then: Plan::Campaign });
             }
             Phase::Draining(Draining { then, .. }) => {
                 self.emit(Event::DrainUntil { token: lease.tenure.token, until: self.now });
@@ -143,16 +143,16 @@ impl Candidate {
         self.step_down(lease, StepDownReason::Expired);
     }
 
-    /// Ends the claim, and lets the lease go: the store may count it as live for a while.
+    /// Ends the claim and stops renewing the lease: the store may count it as live for a while.
     fn step_down(&mut self, lease: Lease, reason: StepDownReason) {
         let drain_until = lease.valid_until + self.config.stop_margin;
         self.emit(Event::SteppedDown { token: lease.tenure.token, reason, drain_until });
         let hold = Hold::Left(lease.tenure);
-        self.phase = Phase::Draining(Draining { hold, then: Then::Campaign });
+        self.phase = Phase::Draining(Draining { hold, then: Plan::Campaign });
     }
 
     /// Ends the claim on request, and keeps the lease for the work that drains.
-    pub(super) fn step_down_resigned(&mut self, lease: Lease, then: Then) {
+    pub(super) fn step_down_resigned(&mut self, lease: Lease, then: Plan) {
         let bound = self.now + self.config.drain_bound;
         self.emit(Event::SteppedDown {
             token: lease.tenure.token,

@@ -8,16 +8,15 @@ use crate::time::nanos;
 
 const TTL_LEAST: Duration = Duration::from_millis(100);
 pub(super) const TTL_MOST: Duration = Duration::from_secs(24 * 3_600);
-/// The least of whatever is waited for.
+/// The shortest time that a candidate waits for anything.
 const LEAST: Duration = Duration::from_millis(1);
-/// The resolution of [`Instant`](crate::Instant), in which a store's clock is read at best: what it shows
-/// has gone by for up to that much longer.
+/// The resolution of [`Instant`](crate::Instant): a reading of a store's clock may be that old when it is taken.
 const GRANULARITY_LEAST: Duration = Duration::from_nanos(1);
 const DRIFT_LEAST_PPM: u32 = 1;
 const DRIFT_MOST_PPM: u32 = 200_000;
 
-/// Builds a [`Config`]. What is not set follows from the TTL; or, with a store so coarse that it may end a
-/// lease early by more than a hundredth of that, from what is then left of it.
+/// Builds a [`Config`]. Settings that are not set are derived from the TTL; with a store so coarse that it may
+/// end a lease early by more than a hundredth of the TTL, they are derived from the rest of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[must_use]
 pub struct ConfigBuilder(Config);
@@ -42,7 +41,7 @@ impl ConfigBuilder {
         })
     }
 
-    /// From one renewal's sending to the next one's. Default: a third of the TTL.
+    /// The time from sending one renewal to sending the next. Default: a third of the TTL.
     pub const fn renew_interval(mut self, interval: Duration) -> Self {
         self.0.renew_interval = interval;
         self.choose(Chosen::RENEW_INTERVAL)
@@ -68,16 +67,16 @@ impl ConfigBuilder {
         self
     }
 
-    /// The bounds of the random delay before another try after an unknown outcome: it is drawn from
+    /// The bounds of the random delay before another attempt after an unknown outcome: it is drawn from
     /// zero to `least`, doubled for each failure in a row up to `most`. `least` is also the least
-    /// time between two tries caused by hints. Default: 100 ms to 1 s, less for short leases.
+    /// time between two attempts caused by hints. Default: 100 ms to 1 s, less for short leases.
     pub const fn retry(mut self, least: Duration, most: Duration) -> Self {
         self.0.retry_least = least;
         self.0.retry_most = most;
         self.choose(Chosen::RETRY)
     }
 
-    /// The longest time between two tries of a waiting candidate, for stores and networks that lose
+    /// The longest time between two attempts of a waiting candidate, for stores and networks that lose
     /// hints. Default: the TTL; with a store that has no hints at all, a fiftieth of it.
     pub const fn poll_bound(mut self, bound: Duration) -> Self {
         self.0.poll_bound = bound;
@@ -98,14 +97,14 @@ impl ConfigBuilder {
         self
     }
 
-    /// How early a lease may end by the store's way of counting: at least the resolution of its clock.
+    /// How much too early a lease may end because the store counts coarsely: at least the resolution of its clock.
     /// The driver sets it to what the store declares. Default: 1 ms.
     pub const fn granularity(mut self, granularity: Duration) -> Self {
         self.0.granularity = granularity;
         self
     }
 
-    /// What to do when a renewal's outcome is unknown. Default: lead on until the claim ends.
+    /// What to do when a renewal's outcome is unknown. Default: continue to lead until the claim ends.
     pub const fn on_renew_error(mut self, policy: RenewErrorPolicy) -> Self {
         self.0.on_renew_error = policy;
         self
@@ -119,7 +118,7 @@ impl ConfigBuilder {
     /// Checks the settings against each other.
     ///
     /// # Errors
-    /// If a setting is out of its range, or if they can't hold together: at least three tries of a
+    /// If a setting is out of its range, or if settings contradict each other: at least three attempts of a
     /// renewal must fit before a claim ends.
     pub const fn build(self) -> Result<Config, ConfigError> {
         self.0.derive().check()
@@ -127,7 +126,7 @@ impl ConfigBuilder {
 }
 
 impl Config {
-    /// Fills in what nobody has chosen.
+    /// Derives the settings that were not set.
     pub(super) const fn derive(mut self) -> Self {
         let is_coarse = nanos(self.granularity) > nanos(self.ttl) / 100;
         let lease = if is_coarse { self.ttl.saturating_sub(self.granularity) } else { self.ttl };
@@ -151,7 +150,7 @@ impl Config {
     }
 
     /// A request to a coarse store takes several round trips, and little of the TTL is left: earlier renewals and
-    /// shorter retries give each request more than half as long again, in the same time for three tries.
+    /// shorter retries give each request more than half as long again, in the same time for three attempts.
     const fn leave_room_for_round_trips(mut self, lease: Duration) -> Self {
         self.renew_interval = longer(LEAST, part(lease, 4));
         self.request_timeout = longer(LEAST, part(lease.saturating_mul(4), 25));
@@ -193,7 +192,7 @@ impl Config {
                 most: DRIFT_MOST_PPM,
             });
         }
-        let needed = self.time_for_three_tries();
+        let needed = self.time_for_three_attempts();
         let validity = self.validity();
         if nanos(needed) > nanos(validity) {
             return Err(ConfigError::RenewalsDoNotFit { needed, validity });
@@ -203,7 +202,7 @@ impl Config {
 
     /// `max(renew interval, request timeout) + 3 x (request timeout + largest retry)`: a renewal that
     /// is due waits for the reply to the one before it.
-    const fn time_for_three_tries(&self) -> Duration {
+    const fn time_for_three_attempts(&self) -> Duration {
         longer(self.renew_interval, self.request_timeout)
             .saturating_add(self.request_timeout.saturating_add(self.retry_most).saturating_mul(3))
     }

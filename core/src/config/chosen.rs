@@ -1,6 +1,6 @@
-//! Which settings were chosen by somebody, and which follow from others.
+//! Which settings were set, and which are derived from others.
 
-/// A set of those that would follow from others. Small, since every candidate carries one.
+/// The settings that were set and are not derived. A bit set, since every candidate carries one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Chosen(u8);
 
@@ -16,7 +16,7 @@ impl Chosen {
         Self(self.0 | other.0)
     }
 
-    /// Whether anything was chosen of what decides how renewals fit into a lease.
+    /// Whether a setting was set that decides how renewals fit into a lease.
     pub(super) const fn has_any_of_renewals(self) -> bool {
         let renewals = Self::RENEW_INTERVAL.and(Self::REQUEST_TIMEOUT);
         self.has(renewals.and(Self::STOP_MARGIN).and(Self::RETRY))

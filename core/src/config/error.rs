@@ -1,4 +1,4 @@
-//! Settings that can't hold.
+//! Why settings are refused.
 
 use core::error::Error;
 use core::fmt;
@@ -28,7 +28,7 @@ pub enum ConfigError {
         /// The most it may be.
         most: u32,
     },
-    /// Fewer than three tries of a renewal fit before a claim ends.
+    /// Fewer than three attempts of a renewal fit before a claim ends.
     RenewalsDoNotFit {
         /// `max(renew interval, request timeout) + 3 x (request timeout + largest retry)`.
         needed: Duration,
@@ -48,9 +48,9 @@ impl fmt::Display for ConfigError {
             }
             Self::RenewalsDoNotFit { needed, validity } => write!(
                 f,
-                "max(renew interval, request timeout) + 3 x (request timeout + largest retry) = \
-                 {needed:?} must be at most the validity, (ttl - granularity) x (1 - drift) / (1 + drift) - stop margin = \
-                 {validity:?}"
+                "max(renew interval, request timeout) + 3 x (request timeout + largest retry) = {needed:?} \
+                 must be at most the validity, (ttl - granularity) x (1 - drift) / (1 + drift) - stop \
+                 margin = {validity:?}"
             ),
         }
     }

@@ -1,4 +1,4 @@
-//! How a candidate keeps time: what it may be set to, and what follows from it.
+//! The settings of a candidate, and what follows from them.
 
 mod builder;
 mod chosen;
@@ -22,16 +22,16 @@ const MILLION: u64 = 1_000_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum RenewErrorPolicy {
-    /// Lead on, and try again, until the claim ends by itself. It stays exact: no other candidate can
-    /// be granted the lease before.
+    /// Continue to lead, and retry, until the claim ends by itself: no other candidate can be granted the
+    /// lease before.
     #[default]
     KeepUntilExpiry,
     /// Step down at the first renewal whose outcome is unknown.
     StepDown,
 }
 
-/// The settings of a candidate. Every value of this type holds together: there is no way to one but
-/// [`ConfigBuilder::build`], and the presets are checked when this crate is compiled.
+/// The settings of a candidate. Every value of this type is valid: [`ConfigBuilder::build`] is the only way to
+/// make one, and the presets are checked when this crate is compiled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Config {
     pub(crate) ttl: Duration,
@@ -71,11 +71,11 @@ impl Config {
         const { preset(ConfigBuilder::new(Duration::from_secs(60))) }
     }
 
-    /// The same settings for a store whose clock ends leases up to `granularity` early. Those that were
-    /// left to follow from the TTL follow from what is left of it; so the presets suit coarse stores too.
+    /// The same settings for a store whose clock ends leases up to `granularity` early. Settings that were
+    /// not set are derived from the rest of the TTL, so the presets suit coarse stores too.
     ///
     /// # Errors
-    /// If what then remains of the TTL is too short for the renewals as they were set.
+    /// If the rest of the TTL is too short for the renewals as they were set.
     pub const fn with_granularity(self, granularity: Duration) -> Result<Self, ConfigError> {
         Self { granularity, ..self }.derive().check()
     }
@@ -87,20 +87,20 @@ impl Config {
         Self { round_trips: if round_trips == 0 { 1 } else { round_trips }, ..self }
     }
 
-    /// The same settings for a store that wakes nobody. Unless it was set, the poll bound is then a fiftieth
-    /// of the TTL: a release is found by asking.
+    /// The same settings for a store without hints. Unless it was set, the poll bound is then a fiftieth of
+    /// the TTL, since only polling finds a release.
     #[must_use]
     pub const fn without_hints(self) -> Self {
         if self.chosen.has(Chosen::POLL_BOUND) { self } else { self.poll_often() }
     }
 
-    /// The same settings for a process that has no more than `bound` to stop, because it is killed then: the
-    /// drain bound becomes what handing the lease back leaves of it. Containers have 10 s unless they are told
-    /// otherwise; at a TTL of 15 s, stopping takes up to 18 s by default.
+    /// The same settings for a process that is killed `bound` after it is asked to stop: the drain bound becomes
+    /// the part of that time which is not needed to hand the lease back. Containers have 10 s by default; at a
+    /// TTL of 15 s, stopping takes up to 18 s by default.
     ///
     /// # Errors
     /// If the other settings need longer: two request timeouts to hand the lease back, and the stop margin
-    /// (or the request timeout, if that is longer) for work whose lease ran out.
+    /// (or the request timeout, if that is longer) for work whose lease expired.
     pub const fn with_longest_stop(self, bound: Duration) -> Result<Self, ConfigError> {
         let release = self.release_bound();
         let least = longer(self.longest_end(), self.request_timeout).saturating_add(release);
@@ -116,7 +116,7 @@ impl Config {
         self.ttl
     }
 
-    /// From one renewal's sending to the next one's.
+    /// The time from sending one renewal to sending the next.
     pub const fn renew_interval(&self) -> Duration {
         self.renew_interval
     }
@@ -136,12 +136,12 @@ impl Config {
         self.drift_ppm
     }
 
-    /// The bounds of the random delay before another try.
+    /// The bounds of the random delay before another attempt.
     pub const fn retry(&self) -> (Duration, Duration) {
         (self.retry_least, self.retry_most)
     }
 
-    /// The longest time between two tries of a waiting candidate.
+    /// The longest time between two attempts of a waiting candidate.
     pub const fn poll_bound(&self) -> Duration {
         self.poll_bound
     }
@@ -156,7 +156,7 @@ impl Config {
         self.quarantine
     }
 
-    /// How early a lease may end by the store's way of counting.
+    /// How much too early a lease may end because the store counts coarsely.
     pub const fn granularity(&self) -> Duration {
         self.granularity
     }
@@ -171,7 +171,7 @@ impl Config {
         Duration::from_nanos(nanos(self.countable()).saturating_sub(nanos(self.stop_margin)))
     }
 
-    /// What of the TTL a candidate can count on whatever the clocks do within the drift bound.
+    /// The part of the TTL that a candidate can count on, whatever the clocks do within the drift bound.
     #[allow(clippy::cast_possible_truncation, reason = "the quotient is at most the TTL")]
     const fn countable(&self) -> Duration {
         let lasts = nanos(self.ttl).saturating_sub(nanos(self.granularity)) as u128;
@@ -185,12 +185,12 @@ impl Config {
         sent_at + self.validity()
     }
 
-    /// How long handing a lease back is tried.
+    /// How long a release is attempted.
     pub(crate) const fn release_bound(&self) -> Duration {
         self.request_timeout.saturating_mul(2)
     }
 
-    /// The most by which waiting candidates spread their tries at a lease's end.
+    /// The most by which waiting candidates spread their attempts at a lease's end.
     pub(crate) fn takeover_jitter(&self) -> Duration {
         (self.ttl / 1_000).min(Duration::from_millis(5))
     }

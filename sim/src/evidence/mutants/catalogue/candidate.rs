@@ -144,7 +144,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
         about: "a grant that arrives after its claim's end makes a leader",
         edits: &[Edit {
             file: CAMPAIGN,
-            from: "if !is_news || self.now >= valid_until {",
+            from: "if !is_new || self.now >= valid_until {",
             to: "if !is_news {",
         }],
         shows: Shows::Model,

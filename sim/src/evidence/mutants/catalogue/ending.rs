@@ -38,7 +38,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
         about: "a leader whose claim has ended campaigns while its work still drains",
         edits: &[Edit {
             file: TENURE,
-            from: "let hold = Hold::Left(lease.tenure);\n        self.phase = Phase::Draining(Draining { hold, then: Then::Campaign });",
+            from: "let hold = Hold::Left(lease.tenure);\n        self.phase = Phase::Draining(Draining { hold, then: Plan::Campaign });",
             to: "self.campaign();",
         }],
         shows: Shows::Model,
@@ -144,8 +144,8 @@ pub(super) static MUTANTS: &[Mutant] = &[
         about: "a resigned leader campaigns again at once, whatever its hold-off",
         edits: &[Edit {
             file: ENDING,
-            from: "Then::HoldOff(pause) if !pause.is_zero() => {",
-            to: "Then::HoldOff(pause) if pause == core::time::Duration::MAX => {",
+            from: "Plan::HoldOff(pause) if !pause.is_zero() => {",
+            to: "Plan::HoldOff(pause) if pause == core::time::Duration::MAX => {",
         }],
         shows: Shows::Model,
         caught_by: &["stays-out"],
@@ -155,8 +155,8 @@ pub(super) static MUTANTS: &[Mutant] = &[
         about: "a candidate that was stopped for good campaigns again",
         edits: &[Edit {
             file: ENDING,
-            from: "Then::Idle => self.phase = Phase::Idle,",
-            to: "Then::Idle => self.campaign(),",
+            from: "Plan::Idle => self.phase = Phase::Idle,",
+            to: "Plan::Idle => self.campaign(),",
         }],
         shows: Shows::Model,
         caught_by: &["stays-out"],

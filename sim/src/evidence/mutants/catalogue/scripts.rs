@@ -80,8 +80,8 @@ pub(super) static MUTANTS: &[Mutant] = &[
             },
             Edit {
                 file: CAMPAIGN,
-                from: "let is_news = Some(tenure.token) > self.seen;",
-                to: "let is_news = Some(tenure.token) >= self.seen;",
+                from: "let is_new = Some(tenure.token) > self.seen;",
+                to: "let is_new = Some(tenure.token) >= self.seen;",
             },
         ],
         shows: Shows::Turmoil("pause-at-guard,pause,partition"),
@@ -101,8 +101,8 @@ pub(super) static MUTANTS: &[Mutant] = &[
             },
             Edit {
                 file: CAMPAIGN,
-                from: "let is_news = Some(tenure.token) > self.seen;",
-                to: "let is_news = Some(tenure.token) >= self.seen;",
+                from: "let is_new = Some(tenure.token) > self.seen;",
+                to: "let is_new = Some(tenure.token) >= self.seen;",
             },
         ],
         shows: Shows::Turmoil("hold,resign,cut,partition,pause"),
