@@ -1,4 +1,4 @@
-//! What answers of a store lead to, and when it is asked again.
+//! What a candidate does on each answer of the store, and when it asks again.
 
 use std::time::Duration;
 
@@ -43,9 +43,9 @@ fn answer(
     feed(candidate, now, Input::Reply { id, result })
 }
 
-/// Asking again at once is worth it if the store has told of a later tenure, and of no use otherwise.
+/// Asking again at once is useful only if the answer names a token that was not known.
 #[test]
-fn a_stale_request_is_sent_again_at_once_if_that_was_news() {
+fn stale_with_a_new_token_is_retried_at_once() {
     let (mut candidate, id) = campaigning(Config::normal());
     let second = Token::FIRST.next();
     let outputs = answer(&mut candidate, START, id, Ok(Reply::Stale { last: second }));
@@ -58,9 +58,9 @@ fn a_stale_request_is_sent_again_at_once_if_that_was_news() {
     }
 }
 
-/// By a store that was put back to an older state.
+/// A store that was restored to an older state may grant it.
 #[test]
-fn the_grant_of_a_tenure_that_is_known_already_is_handed_back() {
+fn a_grant_of_a_known_token_is_released() {
     let (mut candidate, id) = campaigning(Config::normal());
     answer(&mut candidate, START, id, Ok(held(Token::FIRST)));
     let due = candidate.deadline().unwrap();
@@ -76,7 +76,7 @@ fn the_grant_of_a_tenure_that_is_known_already_is_handed_back() {
 
 /// A hint while a request is under way leads to one more, and not to one after each answer from then on.
 #[test]
-fn a_hint_is_used_up_by_the_try_it_leads_to() {
+fn a_hint_causes_one_attempt() {
     for result in [Ok(held(Token::FIRST)), Err(Unknown)] {
         let (mut candidate, id) = campaigning(Config::normal());
         assert_eq!(feed(&mut candidate, START, Input::Hint), []);
@@ -95,9 +95,9 @@ fn a_hint_is_used_up_by_the_try_it_leads_to() {
     }
 }
 
-/// Whoever takes what there is and does not ask whether there is more.
+/// A driver that knows how many outputs there are may stop polling before `None`.
 #[test]
-fn outputs_need_not_be_polled_once_too_often() {
+fn polling_past_the_last_output_is_optional() {
     let (mut candidate, mut id) = campaigning(Config::normal());
     answer(&mut candidate, START, id, Ok(held(Token::FIRST)));
     for _ in 0..20 {
@@ -109,7 +109,7 @@ fn outputs_need_not_be_polled_once_too_often() {
 }
 
 #[test]
-fn work_that_is_given_no_time_is_waited_for_without_a_deadline() {
+fn zero_drain_bound_waits_without_a_deadline() {
     let config = Config::builder(Duration::from_secs(15)).drain_bound(Duration::ZERO);
     let (mut candidate, id) = campaigning(config.build().unwrap());
     let grant = Reply::Granted { token: Token::FIRST, wait: Duration::ZERO };
@@ -125,21 +125,21 @@ fn refusals(outputs: &[Output]) -> usize {
     outputs.iter().filter(is_one).count()
 }
 
-/// A refusal is an answer: the store is there, and what it says is told once.
+/// A refusal is an answer: the store is available, and the event is emitted once.
 #[test]
-fn a_refused_candidate_says_so_once_and_asks_again() {
+fn a_refusal_is_reported_once_and_retried() {
     let config = Config::normal();
     let (mut candidate, mut id) = campaigning(config);
-    let (mut now, mut told) = (START, 0);
+    let (mut now, mut reported) = (START, 0);
     for _ in 0..5 {
         let outputs = answer(&mut candidate, now, id, Ok(REFUSED));
         assert!(!outputs.iter().any(|output| matches!(output, Output::Send { .. })));
-        told += refusals(&outputs);
+        reported += refusals(&outputs);
         assert_eq!(candidate.deadline(), Some(now + config.poll_bound()));
         now = now + config.poll_bound();
         id = sent(&feed(&mut candidate, now, Input::Wake));
     }
-    assert_eq!(told, 1);
+    assert_eq!(reported, 1);
     let (ttl, quarantine) = (Duration::from_secs(30), None);
     let others = answer(&mut candidate, now, id, Ok(Reply::Refused { ttl, quarantine }));
     assert_eq!(others, [Output::Event(Event::Refused { ttl, quarantine })]);
@@ -153,9 +153,9 @@ fn a_refused_candidate_can_withdraw() {
     assert_eq!(candidate.deadline(), None);
 }
 
-/// The store counts by the quarantine that was declared. It is too short for what the candidate has seen.
+/// The store uses the declared quarantine, which is shorter than a TTL that the candidate has seen.
 #[test]
-fn a_longer_ttl_that_was_seen_is_waited_out() {
+fn a_longer_ttl_is_waited_out() {
     let config = Config::normal();
     let longest = Duration::from_secs(60);
     for seen in [REFUSED, Reply::Held { token: Token::FIRST, remaining: LONG, ttl: longest }] {
@@ -173,7 +173,7 @@ fn a_longer_ttl_that_was_seen_is_waited_out() {
 }
 
 #[test]
-fn a_ttl_that_the_quarantine_covers_costs_no_wait() {
+fn a_ttl_within_the_quarantine_costs_no_wait() {
     let (mut candidate, id) = campaigning(Config::normal());
     let ttl = Config::normal().quarantine();
     answer(

@@ -1,4 +1,4 @@
-//! A driver may hand in a reading that is older than one before: nothing turns back.
+//! A driver may hand in a reading that is older than an earlier one: the candidate's time never goes back.
 
 use std::time::Duration;
 use tenure_core::{Candidate, Config, Input, Instant, Output, Reply, Seed, Token};
@@ -20,7 +20,7 @@ fn leader() -> Candidate {
 }
 
 #[test]
-fn an_older_reading_is_taken_for_the_latest_one() {
+fn an_older_reading_counts_as_the_latest() {
     let later = START + Duration::from_secs(2);
     for input in [Input::Wake, Input::Resign { again_after: None }, Input::Drained] {
         let mut on_time = leader();
@@ -33,7 +33,7 @@ fn an_older_reading_is_taken_for_the_latest_one() {
 }
 
 #[test]
-fn a_claim_that_ended_is_not_found_again_by_an_older_reading() {
+fn an_older_reading_revives_no_claim() {
     let mut candidate = leader();
     let claim = candidate.claim(START).expect("leads");
     assert_eq!(claim.token(), Token::FIRST);
@@ -46,14 +46,14 @@ fn a_claim_that_ended_is_not_found_again_by_an_older_reading() {
 
 #[test]
 #[should_panic(expected = "poll() until None")]
-fn outputs_that_were_not_polled_are_not_lost_silently() {
+fn handle_panics_while_outputs_are_unpolled() {
     let mut candidate = Candidate::new(Config::normal(), Seed::new(3));
     candidate.handle(START, Input::Campaign);
     candidate.handle(START, Input::Wake);
 }
 
 #[test]
-fn what_is_too_long_to_count_saturates() {
+fn instants_saturate_at_both_ends() {
     let [first, last] = [0, u64::MAX].map(Instant::from_nanos);
     for most in [Duration::MAX, Duration::from_nanos(u64::MAX) + Duration::from_nanos(7)] {
         assert_eq!(first + most, last);

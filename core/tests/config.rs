@@ -1,4 +1,4 @@
-//! Settings: what is refused and in which words, and what follows from those that are not.
+//! Settings: which are refused and with which error, and what follows from those that are accepted.
 
 use std::time::Duration;
 use tenure_core::{Config, ConfigBuilder, ConfigError, RenewErrorPolicy};
@@ -20,7 +20,7 @@ fn refusal(settings: ConfigBuilder) -> String {
 }
 
 #[test]
-fn presets_differ_in_their_ttl_and_the_normal_one_is_the_default() {
+fn presets_differ_in_ttl_and_normal_is_default() {
     let ttls = [Config::fast_failover(), Config::normal(), Config::unreliable_network()];
     assert_eq!(ttls.map(|config| config.ttl()), [secs(5), secs(15), secs(60)]);
     assert_eq!(Config::default(), Config::normal());
@@ -39,7 +39,7 @@ fn defaults_follow_from_the_ttl() {
 }
 
 #[test]
-fn defaults_hold_together_for_every_ttl_in_range() {
+fn defaults_are_valid_for_every_ttl() {
     for ttl_ms in (100..2_000).chain((2_000..=86_400_000).step_by(9_973)) {
         let built = Config::builder(ms(ttl_ms)).build();
         assert!(built.is_ok(), "{ttl_ms} ms: {built:?}");
@@ -47,7 +47,7 @@ fn defaults_hold_together_for_every_ttl_in_range() {
 }
 
 #[test]
-fn each_bound_names_the_setting_the_value_and_the_bounds() {
+fn errors_name_setting_value_and_bounds() {
     let hour = secs(3_600);
     let ns = Duration::from_nanos(1);
     let refusals = [
@@ -138,7 +138,7 @@ fn a_stores_granularity_is_checked_again() {
 }
 
 #[test]
-fn what_nobody_set_follows_from_what_a_coarse_store_leaves_of_the_ttl() {
+fn unset_settings_are_derived_for_coarse_stores() {
     for config in [Config::fast_failover(), Config::normal(), Config::unreliable_network()] {
         let coarse = config.with_granularity(secs(3)).unwrap();
         let left = coarse.ttl().saturating_sub(secs(3));
@@ -150,13 +150,13 @@ fn what_nobody_set_follows_from_what_a_coarse_store_leaves_of_the_ttl() {
         assert_eq!([coarse.poll_bound(), coarse.quarantine()], [config.ttl(); 2]);
         assert_eq!(coarse.with_granularity(ms(1)), Ok(config));
     }
-    // Up to a hundredth is nothing; what was set stays.
+    // Up to a hundredth of the TTL changes nothing; a setting that was set is kept.
     let hundredth = Config::normal().with_granularity(ms(150)).unwrap();
     assert_eq!(hundredth.renew_interval(), secs(5));
     let set = fifteen().renew_interval(secs(2)).build().unwrap();
     let coarse = set.with_granularity(secs(3)).unwrap();
     assert_eq!([coarse.renew_interval(), coarse.request_timeout()], [secs(2), ms(1_200)]);
-    // For as long as the renewals can fit, they do.
+    // The renewals fit for as long as that is possible.
     for left in (30..2_000).step_by(7) {
         let coarse = Config::normal().with_granularity(ms(15_000 - left));
         assert!(coarse.is_ok(), "{left} ms: {coarse:?}");
@@ -183,7 +183,7 @@ fn a_store_without_hints_is_asked_more_often() {
         assert_eq!(often.with_granularity(ms(1)).unwrap().poll_bound(), config.ttl() / 50);
         assert_eq!([often.quarantine(), often.drain_bound()], [config.ttl(); 2]);
     }
-    // What was set is kept, also if it was set twice.
+    // A poll bound that was set is kept, also if it was set twice.
     let set = fifteen().poll_bound(secs(8)).poll_bound(secs(9)).build().unwrap();
     assert_eq!(set.without_hints(), set);
 }
@@ -200,7 +200,7 @@ fn explains_the_presets() {
     assert_eq!(fast.worst_case_failover, Duration::from_nanos(5_888_838_383));
     assert_eq!(fast.worst_case_failover_after_store_loss, Duration::from_nanos(10_939_343_433));
     assert_eq!(fast.renewal_attempts, 3);
-    // Of short leases, the jitter is a thousandth.
+    // For short leases, the jitter is a thousandth of the TTL.
     let short = Config::builder(secs(1)).build().unwrap().explain();
     assert_eq!(short.worst_case_failover, Duration::from_nanos(1_177_767_676));
     assert_eq!(fast.largest_pause, Duration::from_nanos(1_400_009_901));
@@ -289,7 +289,7 @@ fn the_longest_stop_can_be_bounded() {
     let config = Config::normal().with_longest_stop(secs(10)).unwrap();
     assert_eq!(config.drain_bound(), secs(7));
     assert_eq!(config.explain().longest_stop, secs(10));
-    // Two request timeouts to hand the lease back, and the stop margin for work whose lease ran out.
+    // Two request timeouts to hand the lease back, and the stop margin for work whose lease expired.
     let least = Config::normal().with_longest_stop(Duration::from_millis(4_500)).unwrap();
     assert_eq!(least.explain().longest_stop, Duration::from_millis(4_500));
     let error = Config::normal().with_longest_stop(secs(4)).unwrap_err();

@@ -1,5 +1,5 @@
-//! The figures of `Config::explain` are true, for any settings: compared with exact arithmetic, and lived
-//! through with a healthy store.
+//! The figures of `Config::explain` are true, for any settings: compared with exact arithmetic, and tried with
+//! a healthy store.
 
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
@@ -62,7 +62,7 @@ proptest! {
         prop_assert!((counted + 1) * fast > exact, "rounded down by more than needed");
     }
 
-    /// The drift that is said to be tolerated is, and one more would not be.
+    /// The tolerated drift is safe, and one ppm more would not be.
     #[test]
     fn the_drift_tolerated_is_the_largest((ttl, granularity, _, _, builder) in settings()) {
         let Ok(config) = builder.build() else { return Ok(()) };
@@ -76,7 +76,7 @@ proptest! {
         prop_assert!(!safe(explained.drift_tolerated_ppm + 1));
     }
 
-    /// A pause as long as promised costs no lead, whenever it begins, however slow the store is, and
+    /// A pause of the explained length costs no lead, whenever it begins, however slow the store is, and
     /// even if the first reply after it is lost.
     #[test]
     fn the_largest_pause_costs_no_lead(
@@ -95,7 +95,7 @@ proptest! {
         prop_assert!(!leader.lost, "lost by a pause of {:?}", explained.largest_pause);
     }
 
-    /// A cut as long as promised costs no lead, whenever it begins, however slow the store is.
+    /// A cut of the explained length costs no lead, whenever it begins, however slow the store is.
     #[test]
     fn the_longest_cut_costs_no_lead(
         (_, _, _, _, builder) in settings(), begins in 0_u64..1_000, slowness in 0_u64..=1_000,
@@ -113,8 +113,8 @@ proptest! {
         prop_assert!(!leader.lost, "lost by a cut of {longest:?}");
     }
 
-    /// Single leadership holds while a clock jumps as far as is said: the claim of the slowest clock ends
-    /// no later than its lease by the fastest one.
+    /// Single leadership holds while a clock jumps by the tolerated amount: the claim ends on the slowest clock
+    /// no later than its lease on the fastest one.
     #[test]
     fn the_clock_jump_tolerated_is_covered((ttl, granularity, _, ppm, builder) in settings()) {
         let Ok(config) = builder.build() else { return Ok(()) };
@@ -122,17 +122,17 @@ proptest! {
         let (slow, fast) = (u128::from(1_000_000 - ppm), u128::from(1_000_000 + ppm));
         let (valid, jump) = (explained.validity.as_nanos(), explained.clock_jump_tolerated.as_nanos());
         let lasts = u128::from(ttl - granularity);
-        // The leader's clock goes back, or stands still: the claim lasts so much longer by it.
+        // The leader's clock goes back or stops: the claim lasts that much longer.
         prop_assert!((valid + jump) * fast <= lasts * slow, "the leader's clock");
         prop_assert!((valid + jump + 1) * fast > lasts * slow, "more is tolerated than said");
-        // The store's clock goes forward: so much less of the lease is left.
+        // The store's clock goes forward: that much less of the lease is left.
         prop_assert!(valid * fast <= (lasts - jump.min(lasts)) * slow, "the store's clock");
     }
 
-    /// As many tries as promised fit before the claim ends, if each takes as long as it can.
+    /// The explained number of attempts fits before the claim ends, if each takes as long as it can.
     #[test]
     fn as_many_renewals_as_promised_fit((_, _, _, _, builder) in settings(), seed in any::<u128>()) {
-        // The least retry, so that chance can't shorten the tries by much.
+        // The least retry, so that randomness can't shorten the attempts by much.
         let Ok(config) = builder.retry(ms(1), ms(1)).build() else { return Ok(()) };
         let promised = config.explain().renewal_attempts;
         prop_assert!(promised >= 3, "the inequality promises three");
@@ -140,7 +140,7 @@ proptest! {
         leader.unanswered = promised - 1;
         leader.delay = slowest_reply(config);
         leader.run_until(leader.now + config.ttl() + config.ttl());
-        prop_assert!(!leader.lost, "fewer than {promised} tries fit");
+        prop_assert!(!leader.lost, "fewer than {promised} attempts fit");
     }
 }
 
@@ -148,7 +148,7 @@ fn part_of(span: Duration, permille: u64) -> Duration {
     Duration::from_nanos(u64::try_from(span.as_nanos()).expect("days fit") / 1_000 * permille)
 }
 
-/// A reply that comes just before the candidate stops waiting for it.
+/// A reply that arrives just before the candidate stops waiting for it.
 fn slowest_reply(config: Config) -> Duration {
     config.request_timeout().saturating_sub(Duration::from_micros(1))
 }
@@ -159,9 +159,9 @@ struct Leader {
     now: Instant,
     /// The reply on its way, and when it arrives.
     reply: Option<(Instant, RequestId, Reply)>,
-    /// From a request to its reply: just below the request timeout at the most.
+    /// From a request to its reply: at most just below the request timeout.
     delay: Duration,
-    /// So many requests from now on get no reply.
+    /// The number of requests from now on that get no reply.
     unanswered: u32,
     record: Option<Record>,
     history: Option<History>,
@@ -210,7 +210,7 @@ impl Leader {
         self.happens(false);
     }
 
-    /// What is on its way is lost, and whatever is sent.
+    /// The reply on its way is lost, and so is every request that is sent.
     fn cut_until(&mut self, end: Instant) {
         self.reply = None;
         self.unanswered = u32::MAX;
@@ -253,8 +253,8 @@ impl Leader {
     }
 }
 
-/// Resigns when it has just stepped down, and never hears of its store again. Gives how long it takes until
-/// it is done, if its work drains for as long as it is let.
+/// A leader whose store no longer answers resigns just after it stepped down. Returns how long the resignation
+/// takes if work drains for as long as it may.
 fn a_stop_after_an_end(config: Config) -> Duration {
     let mut candidate = Candidate::new(config, Seed::new(3));
     let mut feed = |now, input| {
@@ -298,7 +298,7 @@ fn the_longest_stop_covers_work_that_drains_already() {
     let expires = short.build().expect("valid");
     assert_eq!(a_stop_after_an_end(expires), Duration::from_secs(3 + 1));
     assert_eq!(expires.explain().longest_stop, Duration::from_secs(3 + 1));
-    // Its claim had most of its time before it.
+    // Most of its claim was still left.
     let strict = short.on_renew_error(RenewErrorPolicy::StepDown).build().expect("valid");
     let takes = a_stop_after_an_end(strict);
     assert!(Duration::from_secs(8) < takes && takes <= strict.explain().longest_stop, "{takes:?}");

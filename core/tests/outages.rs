@@ -1,4 +1,4 @@
-//! A store that does not answer is told of once, and once more when it answers again.
+//! An outage of the store is reported once at its beginning and once at its end.
 
 use std::time::Duration;
 
@@ -19,23 +19,23 @@ impl Life {
         Self { candidate, now: Instant::from_nanos(100_000_000_000), asked: None }
     }
 
-    /// What is told of the store.
+    /// The events about the store.
     fn feed(&mut self, input: Input) -> Vec<Event> {
         self.candidate.handle(self.now, input);
-        let mut told = Vec::new();
+        let mut events = Vec::new();
         while let Some(output) = self.candidate.poll() {
             match output {
                 Output::Send { id, .. } => self.asked = Some((id, self.now)),
                 Output::Event(event @ (Event::StoreUnavailable { .. } | Event::StoreRecovered)) => {
-                    told.push(event);
+                    events.push(event);
                 }
                 Output::Event(_) => {}
             }
         }
-        told
+        events
     }
 
-    /// Waits for the next request; when it was sent.
+    /// Waits for the next request and returns when it was sent.
     fn next_request(&mut self) -> Instant {
         while self.asked.is_none() {
             self.now = self.candidate.deadline().expect("something is due");
@@ -69,7 +69,7 @@ const HELD: Reply = Reply::Held {
 };
 
 #[test]
-fn told_to_who_waits() {
+fn outages_are_reported_while_waiting() {
     let mut life = Life::new();
     assert_eq!(life.feed(Input::Campaign), []);
     life.outage([HELD; 2]);
@@ -77,7 +77,7 @@ fn told_to_who_waits() {
 }
 
 #[test]
-fn told_to_who_leads() {
+fn outages_are_reported_while_leading() {
     let mut life = Life::new();
     life.feed(Input::Campaign);
     assert_eq!(life.answer(Ok(GRANTED)), []);
@@ -89,9 +89,9 @@ fn told_to_who_leads() {
     assert_eq!(life.answer(Ok(superseded)), [Event::StoreRecovered]);
 }
 
-/// Also by an answer to the last request of all.
+/// The answer to the last request ends the outage too.
 #[test]
-fn told_to_who_hands_back() {
+fn outages_are_reported_while_releasing() {
     let mut life = Life::new();
     life.feed(Input::Campaign);
     life.answer(Ok(GRANTED));

@@ -1,6 +1,6 @@
 //! The promises G1, G2, G3, G5, G6 and G7 under arbitrary interleavings of faults.
 //!
-//! What is checked is in `world/checks.rs`, `world/node.rs`, `world/store.rs` and `world/calm.rs`,
+//! What is checked is in `world/checks.rs`, `world/node.rs`, `world/store.rs` and `world/recovery.rs`,
 //! each check with a letter that its failure names:
 //! (a) single leader · (b) margin kept · (c) tokens increase · (d) one step-down for each election ·
 //! (e) no resurrection · (f) no release under work · (g) draining is covered · (h) deadlines lie ahead ·
@@ -33,8 +33,8 @@ fn promises_hold_while_the_store_loses_data() {
     assert!(seen.is_none_or(conclusive), "inconclusive: {seen:?}");
 }
 
-/// By hand, since chance rarely finds it: an acquire lingers on its way while the leader renews, and
-/// is granted by the store that lost all. Counted from its sending, the quarantine would end too soon.
+/// Written by hand, since random operations rarely reach it: an acquire is delayed while the leader renews, and
+/// is granted by a store that lost all data. A quarantine that counts from its sending would end too soon.
 #[test]
 fn a_quarantine_is_counted_from_the_reply() {
     let fate = Fate::Arrives;
@@ -49,7 +49,7 @@ fn a_quarantine_is_counted_from_the_reply() {
     ops.extend(due(leader));
     ops.extend(renewed_past_the_acquire);
     ops.push(Op::LoseEverything);
-    // From now on the old leader hears nothing, and the successor lacks nothing.
+    // From now on the old leader is cut off, and the successor's requests are answered.
     for _ in 0..8 {
         ops.extend(first_answered);
         ops.extend(due(successor));
@@ -58,7 +58,7 @@ fn a_quarantine_is_counted_from_the_reply() {
     assert!(seen.takeovers && seen.quarantines && seen.lost_while_led, "{seen:?}");
 }
 
-/// Returns what was seen, if it was asked to look long enough.
+/// Returns the situations that were seen; `None` with too few cases to see all of them.
 fn explore(store_loses_data: bool) -> Option<Sights> {
     let mut config = Config {
         failure_persistence: Some(Box::new(FileFailurePersistence::Direct(REGRESSIONS))),

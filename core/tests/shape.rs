@@ -48,7 +48,7 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// A life with unknown outcomes, a quarantine, a tenure that expires, and one that is won after it.
+/// A run with unknown outcomes, a quarantine, a tenure that expires, and a second tenure.
 #[test]
 fn allocates_nothing() {
     let mut candidate = Candidate::new(Config::normal(), Seed::new(7));

@@ -37,7 +37,7 @@ fn settings() -> ConfigBuilder {
         .drain_bound(secs(4))
 }
 
-/// A candidate that has lived through some inputs.
+/// A candidate after some inputs.
 #[derive(Clone)]
 struct Story {
     candidate: Candidate,
@@ -190,7 +190,7 @@ fn inputs(story: &Story) -> Vec<(&'static str, Duration, Input)> {
         ("Resign for 5 s", ms(100), RESIGN_FOR_A_WHILE),
         ("Drained", ms(100), Input::Drained),
     ];
-    // A candidate that has sent nothing can get nobody's reply but a stray one.
+    // A candidate that has sent nothing can only receive a stray reply.
     let answers = story
         .last_sent
         .into_iter()
@@ -236,7 +236,7 @@ fn every_state_meets_every_input() {
     insta::assert_snapshot!(text);
 }
 
-/// What comes of each input, with the inputs of which the same comes side by side.
+/// The outcome of each input, with inputs of the same outcome side by side.
 fn outcomes(story: &Story) -> Vec<(String, Vec<&'static str>)> {
     let mut outcomes: Vec<(String, Vec<&str>)> = Vec::new();
     for (name, pause, input) in inputs(story) {
@@ -287,7 +287,7 @@ fn phase(candidate: &Candidate) -> String {
     phase.into()
 }
 
-/// The phase's name, what becomes of its lease, where its attempt stands, and what follows.
+/// The phase's name, the state of its lease, the state of its attempt, and what follows.
 fn brief(candidate: &Candidate) -> String {
     let phase = phase(candidate);
     let word =

@@ -1,7 +1,7 @@
 //! What must hold at every instant of true time.
 //!
-//! Ends are compared as they may still come out: a claim's end on the slowest clock, a lease's on the
-//! fastest. Everything is in integers; fractions are multiplied out.
+//! Ends are compared in the worst case: a claim's end on the slowest clock, a lease's on the fastest.
+//! All figures are integers; fractions are multiplied out.
 
 use super::World;
 use super::node::{Node, Tenure};
@@ -10,7 +10,7 @@ use tenure_core::Instant;
 const MILLION: i128 = 1_000_000;
 
 impl World {
-    /// After everything that happens.
+    /// Called after each operation.
     pub(super) fn check(&mut self) {
         self.single_leader();
         for node in 0..self.nodes.len() {
@@ -40,7 +40,7 @@ impl World {
         }
     }
 
-    /// (g) Work that drains is covered: by the lease, and by nobody else leading.
+    /// (g) Work that drains is covered: by the lease, and no other node leads.
     fn work_is_covered(&mut self, node: usize) {
         let Tenure::Draining { token, until: Some(until) } = self.nodes[node].tenure else {
             return;

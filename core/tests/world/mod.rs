@@ -1,12 +1,12 @@
 //! A world of candidates, one store and a network, in which anything may happen within the assumptions
 //! of DESIGN section 1, and every promise is checked after each thing that happens, in true time.
 
-mod calm;
 mod checks;
 mod clock;
 mod network;
 mod node;
 pub(crate) mod op;
+mod recovery;
 pub(crate) mod setup;
 mod sights;
 mod store;
@@ -35,12 +35,12 @@ pub(crate) struct World {
     replies: Vec<Answer>,
     /// Everything that came out of the nodes since it was last cleared.
     outputs: Vec<Output>,
-    /// The token of the last tenure, of anybody.
+    /// The token of the last tenure of any node.
     last_elected: Option<Token>,
     sights: Sights,
 }
 
-/// Lets everything happen, then ends all faults. Panics, with the letter of the property, on a
+/// Carries out all operations, then ends all faults. Panics, with the letter of the property, on a
 /// violation.
 pub(crate) fn run(setup: &Setup, ops: &[Op]) -> Sights {
     let mut world = World::new(setup.clone());

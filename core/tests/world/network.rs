@@ -1,4 +1,4 @@
-//! Messages, and what becomes of them on their way.
+//! Messages on their way, and their fates.
 
 use super::World;
 use super::node::Tenure;

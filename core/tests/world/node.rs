@@ -1,4 +1,4 @@
-//! One machine of the world, and what the checks remember of the process on it.
+//! One machine of the world, and what the checks record of the process on it.
 
 use super::clock::Clock;
 use tenure_core::{
@@ -22,11 +22,11 @@ pub(crate) struct Node {
     pub(crate) tenure: Tenure,
 }
 
-/// What an application knows of the tenure.
+/// The tenure as the application knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tenure {
     None,
-    /// Elected; `over` once it was seen to hold no claim any more.
+    /// Elected; `over` once it was seen without a claim.
     Elected {
         token: Token,
         over: bool,
@@ -115,7 +115,7 @@ impl Node {
         }
     }
 
-    /// (e) What has ended stays ended.
+    /// (e) A claim that has ended stays ended.
     pub(crate) fn no_resurrection(&mut self, now: u64) {
         let claim = self.claim(now);
         let in_time = claim.is_none_or(|claim| self.clock.read(now) < claim.valid_until());

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 #[derive(Clone, Copy, Debug)]
 #[cfg_attr(fuzzing, derive(arbitrary::Arbitrary))]
 pub(crate) enum Op {
-    /// True time passes and nothing happens: processes pause, messages linger. Permille of the
+    /// True time passes and nothing happens: processes are paused, messages delayed. Permille of the
     /// longest TTL.
     Pass(u16),
     /// True time passes until a clock-bound edge, or to the nanosecond before it.
@@ -68,7 +68,7 @@ pub(crate) enum Edge {
     LeaseEnd,
 }
 
-/// What becomes of a message. One that is left alone is delayed.
+/// The fate of a message. A message that no operation picks is delayed.
 #[derive(Clone, Copy, Debug)]
 #[cfg_attr(fuzzing, derive(arbitrary::Arbitrary))]
 pub(crate) enum Fate {
@@ -76,7 +76,7 @@ pub(crate) enum Fate {
     /// Arrives, and will arrive again.
     Doubled,
     Lost,
-    /// The connection breaks, and the message lingers: a request may still be carried out.
+    /// The connection breaks, and the message stays on its way: a request may still be carried out.
     Unknown,
 }
 

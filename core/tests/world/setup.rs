@@ -4,7 +4,7 @@ use core::time::Duration;
 use proptest::prelude::*;
 use tenure_core::{Config, RenewErrorPolicy};
 
-/// A world before anything has happened in it. Plain data, so that it shrinks and prints.
+/// A world before its first operation. Plain data, so that it shrinks and prints.
 #[derive(Clone, Debug)]
 pub(crate) struct Setup {
     pub(crate) rho_ppm: u32,
@@ -32,7 +32,7 @@ pub(crate) struct NodeSetup {
 
 impl Setup {
     /// Two candidates whose clocks are as far apart as the drift bound allows, on a store that counts
-    /// as fast as it may: proofs have nothing to spare here.
+    /// as fast as it may: the inequalities of the proof are tight here.
     pub(crate) fn slow_and_fast() -> Self {
         Self {
             rho_ppm: 100_000,
@@ -122,7 +122,7 @@ pub(crate) fn setups() -> impl Strategy<Value = Setup> {
 fn node_setups() -> impl Strategy<Value = NodeSetup> {
     let ttl_ms = prop_oneof![Just(1_000), 300_u64..20_000];
     let of_margin = prop_oneof![Just(0), 0_u64..400];
-    // All that is left goes to the timeout: the longest valid one.
+    // 1,000 is the longest valid timeout.
     let of_timeout = prop_oneof![Just(1_000), 100_u64..=1_000];
     let of_drain = prop_oneof![Just(0), 0_u64..3_000];
     let times = (of_margin, 50_u64..500, 100_u64..900, of_timeout, 200_u64..2_000, of_drain);
@@ -146,7 +146,7 @@ fn node_setups() -> impl Strategy<Value = NodeSetup> {
     )
 }
 
-/// Hundredths of the drift bound. Proofs fail at the edges first.
+/// Hundredths of the drift bound. A wrong bound fails at the edges first.
 pub(crate) fn rates() -> impl Strategy<Value = i8> {
     prop_oneof![Just(0), Just(-100), Just(100), -100_i8..=100]
 }

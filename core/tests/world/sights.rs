@@ -1,4 +1,4 @@
-//! What a run has met.
+//! The situations that a run has seen.
 
 use tenure_core::Event;
 
@@ -31,7 +31,7 @@ impl Sights {
         }
     }
 
-    /// What was seen in either.
+    /// The situations that either has seen.
     pub(crate) fn or(self, other: Self) -> Self {
         Self {
             leads: self.leads | other.leads,

@@ -83,7 +83,7 @@ impl Store {
     }
 }
 
-/// (i) A live lease is changed by nobody but its holder, and a token is never taken back.
+/// (i) Only its holder changes a live lease, and tokens never decrease.
 fn own_lease_only(before: Option<Record>, after: Option<Record>, at: Instant, request: Request) {
     if before == after {
         return;

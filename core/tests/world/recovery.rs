@@ -1,4 +1,4 @@
-//! Stretches without faults, and the progress they owe.
+//! Stretches without faults, and the progress that they must bring.
 
 use super::World;
 use super::clock::narrow;
@@ -47,7 +47,7 @@ impl World {
         node.is_some()
     }
 
-    /// (j) G7: faults end, everybody campaigns, and somebody leads in time and keeps the lead.
+    /// (j) G7: faults end, all nodes campaign, and one of them leads in time and keeps the lead.
     pub(super) fn faults_end(&mut self) {
         for node in 0..self.nodes.len() {
             self.handle(node, Input::Campaign);
@@ -68,7 +68,7 @@ impl World {
     }
 
     /// `(TTL + quarantine) / (1 - rho) + request timeout + largest retry + jitter`, of the slowest node
-    /// in a network without delay, with a little more for what is counted in whole milliseconds.
+    /// in a network without delay, with a little more for times that are counted in whole milliseconds.
     fn leads_within(&self) -> u64 {
         let longest = |of: fn(&Config) -> u128| {
             self.nodes.iter().map(|node| of(&node.config)).max().expect("has nodes")
@@ -77,7 +77,7 @@ impl World {
         let quarantine = longest(|config| config.quarantine().as_nanos());
         let spent_on_a_try = longest(|config| {
             let explained = config.explain();
-            // Failover less the lease's end: the request timeout, the largest retry and the jitter.
+            // The failover without the rest of the lease: the request timeout, the largest retry and the jitter.
             let slowest = MILLION - u128::from(config.drift_ppm());
             explained.worst_case_failover.as_nanos() - config.ttl().as_nanos() * MILLION / slowest
         });

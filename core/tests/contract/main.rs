@@ -1,0 +1,7 @@
+//! The store contract, row by row of DESIGN section 4.
+
+mod history;
+mod requests;
+mod restarts;
+mod settings;
+mod support;
