@@ -1,7 +1,7 @@
-//! What handles want of the store: looks, messages to the leader, inboxes.
+//! Requests of handles to the store: observations, messages to the leader, inboxes.
 //!
-//! All of it runs in the driver's tasks. A caller that gives up drops its end of a channel, and never a
-//! request half way: a request that was given up condemns its connection, which all elections share.
+//! They run in the driver's tasks. A caller that gives up drops only its end of a channel, not the request:
+//! a request that is dropped condemns its connection, which all elections share.
 
 use futures_util::{FutureExt, StreamExt};
 
@@ -27,7 +27,7 @@ impl World {
         self.asks.push(asked.boxed());
     }
 
-    /// Subscribes at once: whatever the driver is asked next is sent after the subscription.
+    /// Subscribes at once, before the driver handles its next command.
     pub(super) fn open(&self, inbox: Inbox) {
         let Inbox { key, token, messages: reader, over } = inbox;
         let mut messages = self.store.messages(&key, token).boxed();

@@ -1,10 +1,10 @@
-//! The calls of one election that are under way, and when their caller loses patience.
+//! The calls of one election that are under way, and when they are given up.
 
 use futures_util::FutureExt;
 use futures_util::future::{AbortHandle, Abortable};
 use tenure_core::RequestId;
 
-use super::{Called, World};
+use super::{CallResult, World};
 use crate::Instant;
 use crate::shared::Shared;
 use crate::store::Request;
@@ -35,7 +35,7 @@ impl Calls {
         let call = world.store.call_owned(of.key.clone(), request);
         let call = async move {
             let result = call.await;
-            Called { election, id, name, sent_at, result }
+            CallResult { election, id, name, sent_at, result }
         };
         let (abort, registration) = AbortHandle::new_pair();
         world.calls.push(Abortable::new(call.boxed(), registration));
@@ -55,8 +55,8 @@ impl Calls {
         self.0.iter().map(|call| call.give_up_at).min()
     }
 
-    /// Drops the calls that nobody waits for any longer, and names them. Their connection learns of it
-    /// by that.
+    /// Drops the calls whose time is over, and returns their names. The drop tells the connection that it may
+    /// be stuck.
     pub(super) fn give_up(&mut self, now: Instant) -> Vec<&'static str> {
         let late = self.0.extract_if(.., |call| call.give_up_at <= now);
         late.map(|call| {

@@ -1,21 +1,22 @@
-//! One election: its state machine, and what the world sees of it.
+//! One election: its state machine, its calls, and its tenure.
+
+mod events;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::stream::BoxStream;
 use futures_util::{FutureExt, StreamExt};
-use tenure_core::{Candidate as Machine, Claim, Event as Told, Input, Output};
+use tenure_core::{Candidate as Machine, Input, Output};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::calls::{Calls, Outgoing};
-use super::{Called, World};
-use crate::event::Event;
-use crate::shared::{ElectionId, LostWork, NewElection, Shared, Standing};
+use super::{CallResult, World};
+use crate::shared::{ElectionId, LostWork, NewElection, Shared};
 use crate::store::{Profile, Request, Store, StoreError, StoreErrorKind};
-use crate::tenure::{Grant, Tenure};
-use crate::{Instant, StepDownReason, Token, metrics};
+use crate::tenure::Tenure;
+use crate::{Instant, Token, metrics};
 
 pub(super) struct Election {
     machine: Machine,
@@ -23,12 +24,12 @@ pub(super) struct Election {
     profile: Profile,
     tenure: Option<Tenure>,
     calls: Calls,
-    /// Who waits for a resignation to be complete.
+    /// The callers that wait until a resignation is complete.
     withdrawal: Vec<oneshot::Sender<()>>,
     stopping: bool,
     stopped: bool,
     last_error: Option<StoreError>,
-    /// To the callbacks that hear of errors, once one has been reported.
+    /// To the error callbacks, once an error has been reported.
     errors: Option<mpsc::Sender<StoreError>>,
     without_work: WithoutWork,
     /// Ends the stream of hints.
@@ -36,7 +37,7 @@ pub(super) struct Election {
 }
 
 /// Whether the candidate stays out of the election because its work was lost under a tenure: a leader
-/// without work would keep everybody else from doing it.
+/// without work would keep other candidates from doing it.
 #[derive(Clone, Copy)]
 enum WithoutWork {
     No,
@@ -107,7 +108,7 @@ impl Election {
         }
     }
 
-    /// Also the calls that nobody waits for have ended, or were given up.
+    /// Whether the candidate has stopped and all its calls have ended or were given up.
     pub(super) fn has_stopped(&self) -> bool {
         self.stopped && self.calls.is_empty()
     }
@@ -116,7 +117,7 @@ impl Election {
         self.shared.config.request_timeout()
     }
 
-    /// Whether the tenure has to be resigned, because work under it was lost.
+    /// Whether the tenure has to be resigned because its work was lost.
     pub(super) fn lost_work(&mut self, now: Instant, token: Token, how: LostWork) -> bool {
         let leads = self.machine.claim(now).is_some_and(|claim| claim.token() == token);
         if !leads || self.stopping {
@@ -138,7 +139,7 @@ impl Election {
         self.without_work = WithoutWork::No;
     }
 
-    /// When to campaign again after a resignation. A candidate without work waits for some.
+    /// When to campaign again after a resignation; `None` for a candidate that waits for work.
     pub(super) fn again_after(&self, hold_off: Duration) -> Option<Duration> {
         match self.without_work {
             WithoutWork::No => Some(hold_off),
@@ -157,7 +158,7 @@ impl Election {
         }
     }
 
-    /// Hands an input to the machine, and does what it says.
+    /// Hands an input to the machine, and carries out its outputs.
     pub(super) fn handle(&mut self, world: &mut World, input: Input) {
         let now = world.runtime.now();
         self.machine.handle(now, input);
@@ -168,11 +169,11 @@ impl Election {
                     let call = Outgoing { id, request, sent_at: now, give_up_at };
                     self.calls.begin(world, &self.shared, call);
                 }
-                Output::Event(event) => self.told(world, now, event),
+                Output::Event(event) => self.handle_event(world, now, event),
             }
         }
         self.give_up_calls(world, now);
-        if self.tenure_was_ended_by_its_work(now) {
+        if self.tenure_was_closed(now) {
             self.handle(world, Input::Resign { again_after: Some(Duration::ZERO) });
         }
         if self.campaigns_again_at().is_some_and(|at| now >= at) {
@@ -188,16 +189,20 @@ impl Election {
         }
     }
 
-    /// What a call that ended means to the machine; `None` if its outcome is unknown.
-    pub(super) fn called(&mut self, called: &Called, world: &World) -> Option<tenure_core::Reply> {
-        self.calls.ended(called.id);
-        let took = world.runtime.now().since(called.sent_at);
-        metrics::request(&self.shared.key, called.name, took, called.result.is_ok());
-        match &called.result {
+    /// The reply of a call as the machine's input; `None` if its outcome is unknown.
+    pub(super) fn call_ended(
+        &mut self,
+        call: &CallResult,
+        world: &World,
+    ) -> Option<tenure_core::Reply> {
+        self.calls.ended(call.id);
+        let took = world.runtime.now().since(call.sent_at);
+        metrics::request(&self.shared.key, call.name, took, call.result.is_ok());
+        match &call.result {
             Ok(reply) => {
                 let reply = reply.for_machine();
                 if reply.is_none() {
-                    let detail = format!("to {}", called.name);
+                    let detail = format!("to {}", call.name);
                     self.failed(world, StoreError::new(StoreErrorKind::UnexpectedReply, detail));
                 }
                 reply
@@ -211,200 +216,27 @@ impl Election {
 
     fn failed(&mut self, world: &World, error: StoreError) {
         tracing::debug!(key = ?self.shared.key, %error, "a request to the store failed");
-        if self.shared.callbacks.hear_errors() {
+        if self.shared.callbacks.has_error_callbacks() {
             let report = self.errors.get_or_insert_with(|| {
                 let (report, mut reports) = mpsc::channel(ERRORS);
                 let callbacks = Arc::clone(&self.shared.callbacks);
-                let hear = async move {
+                let run = async move {
                     while let Some(error) = reports.recv().await {
                         callbacks.store_error(&error).await;
                     }
                 };
-                world.runtime.spawn(hear.boxed());
+                world.runtime.spawn(run.boxed());
                 report
             });
-            // Callbacks that are too slow miss some.
+            // Callbacks that are too slow miss errors.
             let _ = report.try_send(error.clone());
         }
         self.last_error = Some(error);
     }
 
-    fn told(&mut self, world: &World, now: Instant, event: Told) {
-        let key = &self.shared.key;
-        match event {
-            Told::Elected(claim) => self.elected(world, claim),
-            Told::Renewed(claim) => self.renewed(now, claim),
-            Told::SteppedDown { reason, drain_until, .. } => {
-                self.stepped_down(world, now, reason, drain_until);
-            }
-            Told::DrainUntil { until, .. } => {
-                if let Some(tenure) = &self.tenure {
-                    tenure.drain_moved(until);
-                }
-            }
-            Told::IncumbentChanged { token } => {
-                tracing::info!(?key, %token, "another candidate leads");
-                self.shared.events.publish(|| Event::IncumbentChanged { token });
-            }
-            Told::Quarantined { until } => {
-                let remaining = until.since(now);
-                tracing::warn!(
-                    ?key,
-                    ?remaining,
-                    "the lease is granted, but the store is new to this prefix, was restarted, or lost data: \
-                     the candidate leads only after the longest lease of an older leader would have ended \
-                     (trust_empty_store turns that off for tests)"
-                );
-                self.shared.events.publish(|| Event::Quarantined { remaining });
-            }
-            Told::Refused { ttl, quarantine } => {
-                let config = &self.shared.config;
-                let (own_ttl, own_quarantine) = (config.ttl(), config.quarantine());
-                tracing::error!(
-                    %key, ?own_ttl, ?own_quarantine, ?ttl, ?quarantine,
-                    "refused: another candidate of this election has a TTL above the own quarantine, or \
-                     a quarantine below the own TTL: set the quarantine of every candidate to the longest \
-                     TTL in use"
-                );
-                self.shared.events.publish(|| Event::Refused { ttl, quarantine });
-            }
-            Told::StoreUnavailable { .. } => {
-                let error = self.last_error.clone();
-                let error = error.unwrap_or_else(|| {
-                    let within = self.shared.config.request_timeout();
-                    let detail = format!("nothing within {within:?}, the request timeout");
-                    StoreError::new(StoreErrorKind::Timeout, detail)
-                });
-                tracing::warn!(?key, %error, "the store is unavailable");
-                self.shared.events.publish(|| Event::StoreUnavailable { error });
-            }
-            Told::StoreRecovered => {
-                tracing::info!(?key, "the store answers again");
-                self.last_error = None;
-                self.shared.events.publish(|| Event::StoreRecovered);
-            }
-            Told::Withdrawn => self.withdrawn(now),
-            other => tracing::error!(?other, "an event that this driver does not know"),
-        }
+    /// Whether work or a handle has closed the tenure, by its own reading of the clock, just before a renewal
+    /// arrived that would have extended it. The tenure then ends for the machine too.
+    fn tenure_was_closed(&self, now: Instant) -> bool {
+        self.machine.claim(now).is_some() && self.tenure.as_ref().is_some_and(Tenure::was_closed)
     }
-
-    fn elected(&mut self, world: &World, claim: Claim) {
-        let shared = &self.shared;
-        let (until, token) = (claim.valid_until(), claim.token());
-        let tenure = Tenure::new(Grant {
-            token,
-            key: shared.key.clone(),
-            runtime: Arc::clone(&shared.runtime),
-            until,
-            drain_until: self.drain_until(claim),
-            open_inbox: shared.inbox_opener(),
-        });
-        tracing::info!(key = ?shared.key, %token, "elected");
-        metrics::acquired(&shared.key);
-        // Whoever closed the claim ahead of its beginning has sent a command that ends it.
-        if !shared.leads_until.extend(until) {
-            tenure.close();
-        }
-        shared.standing.send_replace(Standing::Leading(tenure.clone()));
-        shared.events.publish(|| Event::Elected(tenure.clone()));
-        for callback in shared.callbacks.elected(&tenure) {
-            let tenure = tenure.clone();
-            // Whether it ended in time is its own business.
-            let run = async move {
-                let _ = tenure.run(callback).await;
-            };
-            world.runtime.spawn(run.boxed());
-        }
-        self.tenure = Some(tenure);
-    }
-
-    fn renewed(&mut self, now: Instant, claim: Claim) {
-        let Some(tenure) = &self.tenure else { return };
-        metrics::renewed(&self.shared.key, tenure_left(tenure, now));
-        if tenure.extend(claim.valid_until(), self.drain_until(claim)) {
-            self.shared.leads_until.extend(claim.valid_until());
-            self.shared.events.publish(|| Event::Renewed(tenure.clone()));
-        }
-    }
-
-    fn stepped_down(
-        &mut self,
-        world: &World,
-        now: Instant,
-        reason: StepDownReason,
-        drain_until: Instant,
-    ) {
-        let Some(tenure) = &self.tenure else { return };
-        let reason = match self.without_work {
-            WithoutWork::Resigning => StepDownReason::WorkLost,
-            WithoutWork::No | WithoutWork::Until(_) => reason,
-        };
-        let (shared, token) = (&self.shared, tenure.token());
-        shared.leads_until.clear();
-        tenure.step_down(drain_until);
-        shared.standing.send_replace(Standing::Waiting);
-        tracing::info!(key = ?shared.key, %token, ?reason, "stepped down");
-        metrics::lost(&shared.key, reason);
-        let told = tenure.clone();
-        shared.events.publish(|| Event::SteppedDown { tenure: told, reason });
-        let bound = now + shared.config.drain_bound();
-        for callback in shared.callbacks.stepped_down(tenure, reason) {
-            let belongs = tenure.work().token();
-            let late = world.runtime.sleep_until(bound);
-            let work = async move {
-                let _belongs = belongs;
-                tokio::select! {
-                    biased;
-                    () = callback => {}
-                    () = late => tracing::warn!("a callback was dropped at the drain bound"),
-                }
-            };
-            world.runtime.spawn(work.boxed());
-        }
-        if !tenure.work().is_empty() {
-            let (tasks, at_most) = (tenure.work().len(), drain_until.since(now));
-            tracing::info!(
-                key = ?shared.key, %token, tasks, ?at_most,
-                "waiting for leader-only work to end before the lease is handed back"
-            );
-        }
-        let (work, id) = (tenure.work().clone(), shared.id);
-        let drained = async move {
-            work.wait().await;
-            id
-        };
-        world.drains.push(drained.boxed());
-    }
-
-    fn withdrawn(&mut self, now: Instant) {
-        if let WithoutWork::Resigning = self.without_work {
-            self.without_work = WithoutWork::Until(now + self.shared.hold_off);
-        }
-        for done in self.withdrawal.drain(..) {
-            // The caller may have given up.
-            let _ = done.send(());
-        }
-        self.stopped = self.stopping;
-        if self.stopped {
-            self.shared.standing.send_replace(Standing::Stopped);
-            self.shared.events.publish(|| Event::Stopped);
-            self.shared.events.close();
-        }
-    }
-
-    /// Work found by its own clock that the tenure is over, a moment before the renewal came in that
-    /// would have extended it. The tenure ends as it has been found.
-    fn tenure_was_ended_by_its_work(&self, now: Instant) -> bool {
-        let led = |tenure: &Tenure| tenure.was_closed();
-        self.machine.claim(now).is_some() && self.tenure.as_ref().is_some_and(led)
-    }
-
-    /// The end of the lease that backs a claim, as the candidate can be sure of it.
-    fn drain_until(&self, claim: Claim) -> Instant {
-        claim.valid_until() + self.shared.config.stop_margin()
-    }
-}
-
-fn tenure_left(tenure: &Tenure, now: Instant) -> Duration {
-    tenure.valid_until().since(now)
 }

@@ -1,8 +1,8 @@
 //! Carries out what the state machines decide: many elections, one connection, one task, one timer.
 //!
-//! The driver adds no decision of its own. It reads the clock after something has happened, hands both
-//! to the machine, and does what the machine says. A claim ends by the clock, in the handle's own
-//! thread, whether or not the driver ever runs again.
+//! The driver makes no decision of its own. It reads the clock after an event, hands both to the machine,
+//! and carries out the machine's outputs. A claim ends by the clock, in the handle's own thread, whether
+//! or not the driver ever runs again.
 
 mod asks;
 mod calls;
@@ -26,8 +26,8 @@ use crate::store::{AnyStore, Reply, StoreError};
 use election::Election;
 use timers::Timers;
 
-/// The task that drives elections. Whoever builds candidates without starting them runs it.
-#[must_use = "elections stand still unless their driver runs"]
+/// The task that drives elections. A caller that builds candidates without starting them must run it.
+#[must_use = "elections make no progress unless their driver runs"]
 pub struct Driver {
     commands: mpsc::UnboundedReceiver<Command>,
     elections: BTreeMap<ElectionId, Election>,
@@ -36,17 +36,17 @@ pub struct Driver {
     world: World,
 }
 
-/// What elections act upon.
+/// The store, the runtime and the futures under way that all elections share.
 struct World {
     store: AnyStore,
     runtime: Arc<dyn Runtime>,
-    calls: FuturesUnordered<Abortable<BoxFuture<'static, Called>>>,
+    calls: FuturesUnordered<Abortable<BoxFuture<'static, CallResult>>>,
     asks: FuturesUnordered<BoxFuture<'static, ()>>,
     drains: FuturesUnordered<BoxFuture<'static, ElectionId>>,
 }
 
-/// A call to the store that has ended.
-struct Called {
+/// How a call to the store has ended.
+struct CallResult {
     election: ElectionId,
     id: RequestId,
     name: &'static str,
@@ -76,18 +76,18 @@ impl Driver {
     pub async fn run(mut self) {
         let mut open = true;
         while open || !self.elections.is_empty() || !self.world.asks.is_empty() {
-            // What has happened comes before what is due: a reply that waits in the socket after a
-            // pause is better than a timeout.
+            // Events come before deadlines: after a pause, a reply that waits in the socket counts, and its
+            // request does not time out.
             tokio::select! {
                 biased;
                 command = self.commands.recv(), if open => match command {
                     Some(command) => self.command(command),
                     None => open = false,
                 },
-                Some(called) = self.world.calls.next(), if !self.world.calls.is_empty() => {
-                    // An aborted call was given up before; nobody waits for it.
-                    if let Ok(called) = called {
-                        self.called(&called);
+                Some(call) = self.world.calls.next(), if !self.world.calls.is_empty() => {
+                    // An aborted call was given up before.
+                    if let Ok(call) = call {
+                        self.call_ended(&call);
                     }
                 }
                 Some(()) = self.world.asks.next(), if !self.world.asks.is_empty() => {}
@@ -106,9 +106,9 @@ impl Driver {
         }
     }
 
-    /// Takes in what else has happened meanwhile, in other elections above all: what is due in one of them must
-    /// not come before its own stop, or before a reply that has come. No more than waits now: other threads may go
-    /// on asking.
+    /// Handles the commands and replies that wait by now, above all those of other elections: a deadline of an
+    /// election must not be met before its own stop, or before a reply that has arrived. Later ones are left
+    /// for the next turn, since other threads may send commands without end.
     fn catch_up(&mut self) {
         for _ in 0..self.commands.len() {
             if let Ok(command) = self.commands.try_recv() {
@@ -117,7 +117,7 @@ impl Driver {
         }
         for _ in 0..self.world.calls.len() {
             match self.world.calls.next().now_or_never() {
-                Some(Some(Ok(called))) => self.called(&called),
+                Some(Some(Ok(call))) => self.call_ended(&call),
                 // An aborted call.
                 Some(Some(Err(_))) => {}
                 Some(None) | None => return,
@@ -148,11 +148,11 @@ impl Driver {
                     election.stopping();
                     self.step(id, Input::Resign { again_after: None });
                 } else if let Some(done) = done {
-                    // It stopped before; whoever asks again has what it wants.
+                    // It has stopped already.
                     let _ = done.send(());
                 }
             }
-            // Whether it may campaign now follows from what is offered.
+            // Whether it campaigns now follows from the offers.
             Command::WorkOffered { id } => self.step(id, Input::Wake),
             Command::WorkLost { id, token, how } => {
                 let now = self.world.runtime.now();
@@ -166,11 +166,11 @@ impl Driver {
         }
     }
 
-    fn called(&mut self, called: &Called) {
-        let Some(election) = self.elections.get_mut(&called.election) else { return };
-        let result = election.called(called, &self.world);
-        let id = called.id;
-        self.step(called.election, Input::Reply { id, result: result.ok_or(Unknown) });
+    fn call_ended(&mut self, call: &CallResult) {
+        let Some(election) = self.elections.get_mut(&call.election) else { return };
+        let result = election.call_ended(call, &self.world);
+        let id = call.id;
+        self.step(call.election, Input::Reply { id, result: result.ok_or(Unknown) });
     }
 
     fn step(&mut self, id: ElectionId, input: Input) {
@@ -199,7 +199,7 @@ impl Drop for Driver {
         if are_none || self.world.runtime.available().is_err() {
             return;
         }
-        // Other drivers may share the connection, and a call that is dropped half way condemns it.
+        // Other drivers may share the connection, which a dropped call would condemn.
         let timeouts = self.elections.values().map(Election::request_timeout);
         let within = timeouts.max().unwrap_or_default();
         let late = self.world.runtime.sleep_until(self.world.runtime.now() + within);

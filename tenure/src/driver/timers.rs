@@ -9,8 +9,8 @@ use crate::Instant;
 use crate::runtime::Runtime;
 use crate::shared::ElectionId;
 
-/// The next deadline of each election. Deadlines are replaced, never cancelled: what an election wants
-/// is derived from its state after every input.
+/// The next deadline of each election. Deadlines are replaced, never cancelled: an election derives its
+/// deadline from its state after every input.
 pub(super) struct Timers {
     runtime: Arc<dyn Runtime>,
     queue: BTreeSet<(Instant, ElectionId)>,
@@ -39,7 +39,7 @@ impl Timers {
         }
     }
 
-    /// An election whose time has come.
+    /// An election whose deadline has come.
     pub(super) fn due(&mut self) -> Option<ElectionId> {
         let (at, _) = self.queue.first()?;
         if self.runtime.now() < *at {
@@ -50,8 +50,8 @@ impl Timers {
         Some(id)
     }
 
-    /// Completes when some election's time may have come. An alarm that rings too early does no harm,
-    /// so it is set anew only when an earlier deadline appears or it has rung.
+    /// Completes when an election's deadline may have come. An alarm that rings too early does no harm,
+    /// so it is set anew only for an earlier deadline or after it has rung.
     pub(super) async fn ring(&mut self) {
         let Some((at, _)) = self.queue.first() else { return std::future::pending().await };
         let alarm = match &mut self.alarm {

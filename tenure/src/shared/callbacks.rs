@@ -1,5 +1,5 @@
-//! The application's callbacks. Their code runs in tasks of their own: never on the driver, never under a
-//! lock, so that one that blocks or registers another costs no other election anything.
+//! The application's callbacks. Their code runs in tasks of their own: never in the driver's task and never under
+//! a lock, so that a callback that blocks, or registers another one, delays no other election.
 
 use std::fmt;
 use std::future::Future;
@@ -66,7 +66,7 @@ impl Callbacks {
         self.with(|lists| lists.elected.iter().map(call).collect())
     }
 
-    /// The same after the end of a tenure.
+    /// The same for the callbacks after the end of a tenure.
     pub(crate) fn stepped_down(
         &self,
         tenure: &Tenure,
@@ -79,19 +79,19 @@ impl Callbacks {
         self.with(|lists| lists.stepped_down.iter().map(call).collect())
     }
 
-    /// Whether anybody wants to hear of errors.
-    pub(crate) fn hear_errors(&self) -> bool {
+    /// Whether there are callbacks for errors.
+    pub(crate) fn has_error_callbacks(&self) -> bool {
         self.with(|lists| !lists.store_error.is_empty())
     }
 
-    /// Hands an error to all who want to hear of it, one after the other.
+    /// Hands an error to all callbacks for errors, one after the other.
     pub(crate) async fn store_error(&self, error: &StoreError) {
         for callback in self.with(|lists| lists.store_error.clone()) {
             guarded(async { callback(error) }).await;
         }
     }
 
-    /// Takes all callbacks out: dropping them runs the application's code too.
+    /// Takes all callbacks out, for the caller to drop them: that runs the application's code too.
     pub(crate) fn take(&self) -> Option<Lists> {
         let lists = self.with(std::mem::take);
         let Lists { elected, stepped_down, store_error } = &lists;

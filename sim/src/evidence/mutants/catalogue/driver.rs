@@ -3,6 +3,7 @@
 use super::super::{Edit, Mutant, Shows};
 
 const ELECTION: &str = "tenure/src/driver/election.rs";
+const EVENTS: &str = "tenure/src/driver/election/events.rs";
 const CALLS: &str = "tenure/src/driver/calls.rs";
 const DRIVER: &str = "tenure/src/driver/mod.rs";
 const SHARED: &str = "tenure/src/shared/mod.rs";
@@ -24,7 +25,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
     Mutant {
         name: "release-before-work-ends",
         about: "the driver hands the lease back before the work has ended",
-        edits: &[Edit { file: ELECTION, from: "work.wait().await;", to: "drop(work);" }],
+        edits: &[Edit { file: EVENTS, from: "work.wait().await;", to: "drop(work);" }],
         shows: Shows::Turmoil("resign"),
         caught_by: &["no-release-under-work"],
     },
@@ -47,15 +48,15 @@ pub(super) static MUTANTS: &[Mutant] = &[
             },
             Edit {
                 file: DRIVER,
-                from: "let Some(election) = self.elections.get_mut(&called.election) else { return };\n        \
+                from: "let Some(election) = self.elections.get_mut(&call.election) else { return };\n        \
                        let result",
-                to: "let matching = |(_, one): &(_, &mut Election)| one.awaits(called.id);\n        \
+                to: "let matching = |(_, one): &(_, &mut Election)| one.awaits(call.id);\n        \
                      let Some((&of, election)) = self.elections.iter_mut().find(matching) else { return };\n        \
                      let result",
             },
             Edit {
                 file: DRIVER,
-                from: "self.step(called.election, Input::Reply",
+                from: "self.step(call.election, Input::Reply",
                 to: "self.step(of, Input::Reply",
             },
         ],
@@ -66,7 +67,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
         name: "released-under-callbacks",
         about: "the driver hands the lease back while callbacks about the end still run",
         edits: &[Edit {
-            file: ELECTION,
+            file: EVENTS,
             from: "let belongs = tenure.work().token();",
             to: "let belongs = ();",
         }],
@@ -77,7 +78,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
         name: "callbacks-not-counted-as-work",
         about: "callbacks that run when elected go on after the tenure, and the lease is handed back under them",
         edits: &[Edit {
-            file: ELECTION,
+            file: EVENTS,
             from: "let _ = tenure.run(callback).await;",
             to: "drop(tenure);\n                callback.await;",
         }],
@@ -88,7 +89,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
         name: "callbacks-without-bound",
         about: "a resignation waits for callbacks beyond the drain bound",
         edits: &[Edit {
-            file: ELECTION,
+            file: EVENTS,
             from: "() = late => tracing::warn!",
             to: "() = async { late.await; std::future::pending().await } => tracing::warn!",
         }],

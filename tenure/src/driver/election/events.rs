@@ -1,0 +1,204 @@
+//! What follows from the events of an election's state machine.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use tenure_core::{Claim, Event as MachineEvent};
+
+use super::super::World;
+use super::{Election, WithoutWork};
+use crate::event::Event;
+use crate::shared::Standing;
+use crate::store::{StoreError, StoreErrorKind};
+use crate::tenure::{Grant, Tenure};
+use crate::{Instant, StepDownReason, metrics};
+
+impl Election {
+    pub(super) fn handle_event(&mut self, world: &World, now: Instant, event: MachineEvent) {
+        let key = &self.shared.key;
+        match event {
+            MachineEvent::Elected(claim) => self.elected(world, claim),
+            MachineEvent::Renewed(claim) => self.renewed(now, claim),
+            MachineEvent::SteppedDown { reason, drain_until, .. } => {
+                self.stepped_down(world, now, reason, drain_until);
+            }
+            MachineEvent::DrainUntil { until, .. } => {
+                if let Some(tenure) = &self.tenure {
+                    tenure.drain_moved(until);
+                }
+            }
+            MachineEvent::IncumbentChanged { token } => {
+                tracing::info!(?key, %token, "another candidate leads");
+                self.shared.events.publish(|| Event::IncumbentChanged { token });
+            }
+            MachineEvent::Quarantined { until } => {
+                let remaining = until.since(now);
+                tracing::warn!(
+                    ?key,
+                    ?remaining,
+                    "the lease is granted, but the store is new to this prefix, was restarted, or lost data: \
+                     the candidate leads only after the longest lease of an older leader would have ended \
+                     (trust_empty_store turns that off for tests)"
+                );
+                self.shared.events.publish(|| Event::Quarantined { remaining });
+            }
+            MachineEvent::Refused { ttl, quarantine } => {
+                let config = &self.shared.config;
+                let (own_ttl, own_quarantine) = (config.ttl(), config.quarantine());
+                tracing::error!(
+                    %key, ?own_ttl, ?own_quarantine, ?ttl, ?quarantine,
+                    "refused: another candidate of this election has a TTL above the own quarantine, or \
+                     a quarantine below the own TTL: set the quarantine of every candidate to the longest \
+                     TTL in use"
+                );
+                self.shared.events.publish(|| Event::Refused { ttl, quarantine });
+            }
+            MachineEvent::StoreUnavailable { .. } => {
+                let error = self.last_error.clone();
+                let error = error.unwrap_or_else(|| {
+                    let within = self.shared.config.request_timeout();
+                    let detail = format!("nothing within {within:?}, the request timeout");
+                    StoreError::new(StoreErrorKind::Timeout, detail)
+                });
+                tracing::warn!(?key, %error, "the store is unavailable");
+                self.shared.events.publish(|| Event::StoreUnavailable { error });
+            }
+            MachineEvent::StoreRecovered => {
+                tracing::info!(?key, "the store answers again");
+                self.last_error = None;
+                self.shared.events.publish(|| Event::StoreRecovered);
+            }
+            MachineEvent::Withdrawn => self.withdrawn(now),
+            other => tracing::error!(?other, "an event that this driver does not know"),
+        }
+    }
+
+    fn elected(&mut self, world: &World, claim: Claim) {
+        let shared = &self.shared;
+        let (until, token) = (claim.valid_until(), claim.token());
+        let tenure = Tenure::new(Grant {
+            token,
+            key: shared.key.clone(),
+            runtime: Arc::clone(&shared.runtime),
+            until,
+            drain_until: self.drain_until(claim),
+            open_inbox: shared.inbox_opener(),
+        });
+        tracing::info!(key = ?shared.key, %token, "elected");
+        metrics::acquired(&shared.key);
+        // A handle that closed the claim before it began has sent a command that ends it.
+        if !shared.leads_until.extend(until) {
+            tenure.close();
+        }
+        shared.standing.send_replace(Standing::Leading(tenure.clone()));
+        shared.events.publish(|| Event::Elected(tenure.clone()));
+        for callback in shared.callbacks.elected(&tenure) {
+            let tenure = tenure.clone();
+            // Its result does not matter to the election.
+            let run = async move {
+                let _ = tenure.run(callback).await;
+            };
+            world.runtime.spawn(run.boxed());
+        }
+        self.tenure = Some(tenure);
+    }
+
+    fn renewed(&mut self, now: Instant, claim: Claim) {
+        let Some(tenure) = &self.tenure else { return };
+        metrics::renewed(&self.shared.key, tenure_left(tenure, now));
+        if tenure.extend(claim.valid_until(), self.drain_until(claim)) {
+            self.shared.leads_until.extend(claim.valid_until());
+            self.shared.events.publish(|| Event::Renewed(tenure.clone()));
+        }
+    }
+
+    fn stepped_down(
+        &mut self,
+        world: &World,
+        now: Instant,
+        reason: StepDownReason,
+        drain_until: Instant,
+    ) {
+        let Some(tenure) = &self.tenure else { return };
+        let reason = match self.without_work {
+            WithoutWork::Resigning => StepDownReason::WorkLost,
+            WithoutWork::No | WithoutWork::Until(_) => reason,
+        };
+        let (shared, token) = (&self.shared, tenure.token());
+        shared.leads_until.clear();
+        tenure.step_down(drain_until);
+        shared.standing.send_replace(Standing::Waiting);
+        tracing::info!(key = ?shared.key, %token, ?reason, "stepped down");
+        metrics::lost(&shared.key, reason);
+        let ended = tenure.clone();
+        shared.events.publish(|| Event::SteppedDown { tenure: ended, reason });
+        self.run_step_down_callbacks(world, now, tenure, reason);
+        self.await_drain(world, now, tenure, drain_until);
+    }
+
+    fn run_step_down_callbacks(
+        &self,
+        world: &World,
+        now: Instant,
+        tenure: &Tenure,
+        reason: StepDownReason,
+    ) {
+        let bound = now + self.shared.config.drain_bound();
+        for callback in self.shared.callbacks.stepped_down(tenure, reason) {
+            let belongs = tenure.work().token();
+            let late = world.runtime.sleep_until(bound);
+            let work = async move {
+                let _belongs = belongs;
+                tokio::select! {
+                    biased;
+                    () = callback => {}
+                    () = late => tracing::warn!("a callback was dropped at the drain bound"),
+                }
+            };
+            world.runtime.spawn(work.boxed());
+        }
+    }
+
+    /// Reports to the driver when all work of the tenure has ended.
+    fn await_drain(&self, world: &World, now: Instant, tenure: &Tenure, drain_until: Instant) {
+        if !tenure.work().is_empty() {
+            let (tasks, at_most) = (tenure.work().len(), drain_until.since(now));
+            tracing::info!(
+                key = ?self.shared.key, token = %tenure.token(), tasks, ?at_most,
+                "waiting for leader-only work to end before the lease is handed back"
+            );
+        }
+        let (work, id) = (tenure.work().clone(), self.shared.id);
+        let drained = async move {
+            work.wait().await;
+            id
+        };
+        world.drains.push(drained.boxed());
+    }
+
+    fn withdrawn(&mut self, now: Instant) {
+        if let WithoutWork::Resigning = self.without_work {
+            self.without_work = WithoutWork::Until(now + self.shared.hold_off);
+        }
+        for done in self.withdrawal.drain(..) {
+            // The caller may have given up.
+            let _ = done.send(());
+        }
+        self.stopped = self.stopping;
+        if self.stopped {
+            self.shared.standing.send_replace(Standing::Stopped);
+            self.shared.events.publish(|| Event::Stopped);
+            self.shared.events.close();
+        }
+    }
+
+    /// The end of the lease that backs a claim, as the candidate can be sure of it.
+    fn drain_until(&self, claim: Claim) -> Instant {
+        claim.valid_until() + self.shared.config.stop_margin()
+    }
+}
+
+fn tenure_left(tenure: &Tenure, now: Instant) -> Duration {
+    tenure.valid_until().since(now)
+}
