@@ -1,23 +1,23 @@
-//! One number that says until when something may be believed.
+//! The end of a claim or of draining, as one number that all threads read.
 
 use super::Instant;
 // The parent module's, so that `tests/deadline` can explore this file with other atomics.
 use super::atomic::{AtomicU64, Ordering};
 
-/// A deadline that its owner publishes and anybody reads: one atomic, never read together with
+/// A deadline that its owner publishes and all threads read: one atomic, never read together with
 /// another.
 ///
-/// Whoever first finds it passed, or wants it over, closes it; from then on it can't be extended. So
+/// The first thread that finds it passed, or ends it early, closes it; from then on it can't be extended. So
 /// the driver and a leader's work can't disagree about whether a tenure has ended.
 #[derive(Debug)]
 pub(crate) struct Deadline(AtomicU64);
 
-/// Neither is ever a reading of the clock that lies in the future.
+/// Two values that every clock has passed: no deadline is ever set to them.
 const NEVER: u64 = 0;
 const CLOSED: u64 = 1;
 
 impl Deadline {
-    /// One that has not begun.
+    /// A deadline that has not begun.
     pub(crate) fn never() -> Self {
         Self(AtomicU64::new(NEVER))
     }
@@ -36,7 +36,7 @@ impl Deadline {
     /// The thread may be paused between any two of these steps, for longer than a tenure, so that one load
     /// beside one reading can't say that. A load that follows the reading pairs it with a claim that may have
     /// begun after it, while another candidate led at the reading. A load that precedes it alone may be of a
-    /// claim that was closed before the reading, its lease handed back and led under by somebody else. Equal
+    /// claim that was closed before the reading, so that another candidate may have led at the reading. Equal
     /// loads on both sides mean that the deadline did not change in between: a value that was replaced never
     /// comes back, as every claim ends later than those before it.
     pub(crate) fn holds(&self, now: impl Fn() -> Instant) -> bool {
@@ -45,15 +45,15 @@ impl Deadline {
             if now() >= until {
                 return false;
             }
-            // If it has changed, whoever changed it has got on; renewals are seconds apart.
+            // A change means that another thread made progress; renewals are seconds apart, so this ends.
             if self.get() == until {
                 return true;
             }
         }
     }
 
-    /// The same, and closes a deadline that it finds passed, so that the answer is never yes again: a renewal
-    /// may be on its way to [`extend`](Self::extend) that was accepted in time.
+    /// The same, and closes a deadline that has passed, so that the answer is never true again: a renewal that
+    /// was accepted in time may still be on its way to [`extend`](Self::extend).
     pub(crate) fn holds_or_closes(&self, now: impl Fn() -> Instant) -> bool {
         loop {
             if self.holds(&now) {
@@ -75,13 +75,13 @@ impl Deadline {
             .is_ok()
     }
 
-    /// Ends it for good, or until it is reopened.
+    /// Ends it, until it is reopened.
     pub(crate) fn close(&self) {
         self.0.store(CLOSED, Ordering::Release);
     }
 
-    /// Closes it if it is still `passed`, which the caller has found to be over; otherwise it has been
-    /// extended in the meantime. True if it is closed now.
+    /// Closes it if it is still `passed`, which the caller has found to be over, and not extended meanwhile.
+    /// True if it is closed now.
     pub(crate) fn close_passed(&self, passed: Instant) -> bool {
         match self.0.compare_exchange(
             passed.as_nanos(),

@@ -1,4 +1,4 @@
-//! What an application is told.
+//! The events that an application receives.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -35,10 +35,10 @@ pub enum Event {
         /// Its token.
         token: Token,
     },
-    /// The lease was granted by a store whose history is too short: the candidate leads after that
-    /// time.
+    /// The lease was granted by a store whose history is too short: the candidate must wait before it
+    /// leads.
     Quarantined {
-        /// How long.
+        /// How long it must wait.
         remaining: Duration,
     },
     /// The store refuses the candidate: its settings contradict those of the candidate that was last
@@ -49,7 +49,7 @@ pub enum Event {
         /// The TTL of the other candidate, which the quarantine must not be below.
         ttl: Duration,
         /// The quarantine of the other candidate, which the TTL must not be above; `None` if the other
-        /// candidate is of a version that does not tell.
+        /// candidate's version does not record it.
         quarantine: Option<Duration>,
     },
     /// A request failed, for the first time since the store last answered.
@@ -61,17 +61,17 @@ pub enum Event {
     StoreRecovered,
     /// The candidate has left the election for good. The stream ends after this event.
     Stopped,
-    /// This subscriber was too slow: so many events are lost.
+    /// This subscriber was too slow, and that many events are lost.
     Lagged(u64),
 }
 
-/// The events of one candidate, to as many subscribers as there are. Costs nothing without any.
+/// The events of one candidate, for all its subscribers. Without subscribers, events are not even built.
 #[derive(Debug, Default)]
 pub(crate) struct Events(Mutex<Channel>);
 
 #[derive(Debug, Default)]
 enum Channel {
-    /// Nobody has subscribed yet.
+    /// There was no subscriber yet.
     #[default]
     Idle,
     Open(broadcast::Sender<Event>),
@@ -87,7 +87,7 @@ impl Events {
     pub(crate) fn publish(&self, event: impl FnOnce() -> Event) {
         match &*self.channel() {
             Channel::Open(subscribers) => {
-                // Fails only if every subscriber is gone.
+                // It fails only if every subscriber is gone.
                 let _ = subscribers.send(event());
             }
             Channel::Idle | Channel::Closed => {}
@@ -120,7 +120,7 @@ impl Events {
             };
             Some((event, Some(receiver)))
         });
-        // Fused: a loop that also waits for something else asks once more after the end.
+        // Fused: a `select!` in a loop polls the stream again after its end.
         Box::pin(events.fuse())
     }
 }

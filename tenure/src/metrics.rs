@@ -1,4 +1,4 @@
-//! Counters and figures, through the `metrics` facade: they cost next to nothing until a recorder is
+//! Counters, gauges and histograms, through the `metrics` facade: they cost next to nothing until a recorder is
 //! installed. The label is the key's class, never the key.
 
 use std::time::Duration;
@@ -38,7 +38,7 @@ pub(crate) fn work_lost(key: &Key, how: LostWork) {
     counter!("leader_work_lost_total", CLASS => key.class().to_owned(), "how" => how).increment(1);
 }
 
-/// A renewal came in, with so much of the claim still left.
+/// A renewal was answered; `left` is the rest of the claim at that time.
 pub(crate) fn renewed(key: &Key, left: Duration) {
     counter!("leader_renewals_total", CLASS => key.class().to_owned()).increment(1);
     histogram!("leader_validity_left_seconds", CLASS => key.class().to_owned()).record(left);
@@ -52,7 +52,7 @@ pub(crate) fn request(key: &Key, name: &'static str, took: Duration, answered: b
     }
 }
 
-/// A request's outcome will never be known.
+/// A request's outcome is unknown and stays so.
 pub(crate) fn request_given_up(key: &Key, name: &'static str) {
     if name == "renew" {
         counter!("leader_renewal_failures_total", CLASS => key.class().to_owned()).increment(1);

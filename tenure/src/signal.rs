@@ -1,4 +1,4 @@
-//! The signals by which a service is asked to end.
+//! The signals that ask a service to end.
 
 use std::io;
 
@@ -7,7 +7,7 @@ use std::io;
 /// For [`Candidate::run_until`](crate::Candidate::run_until).
 ///
 /// From the first call on, for the rest of the process's life, these signals no longer end the process by
-/// themselves, a second Ctrl-C neither. On systems without SIGTERM it waits for Ctrl-C alone.
+/// themselves, and neither does a second Ctrl-C. On systems without SIGTERM it waits for Ctrl-C alone.
 ///
 /// # Errors
 /// If the operating system refuses to hand the signals over.

@@ -27,7 +27,7 @@ use crate::{Instant, Token};
 #[derive(Clone)]
 pub struct Tenure(Arc<Inner>);
 
-/// What a tenure begins with.
+/// What a new tenure consists of.
 pub(crate) struct Grant {
     pub(crate) token: Token,
     pub(crate) key: Key,
@@ -40,22 +40,22 @@ pub(crate) struct Grant {
 /// Asks the driver to fill an inbox. Without a driver, the inbox is dropped.
 pub(crate) type OpenInbox = Box<dyn Fn(Inbox) + Send + Sync>;
 
-/// A tenure's wish for the messages that are sent to it.
+/// A tenure's request for the messages that are sent to it.
 pub(crate) struct Inbox {
     pub(crate) key: Key,
     pub(crate) token: Token,
     pub(crate) messages: broadcast::Sender<Message>,
-    /// The tenure is over.
+    /// Cancelled when the tenure is over.
     pub(crate) over: CancellationToken,
 }
 
-/// What became of work under a tenure.
-pub(crate) enum Ran<T> {
+/// How work under a tenure has ended.
+pub(crate) enum WorkResult<T> {
     /// It ended while the tenure was current, by a clock that was read after its end.
     InTime(T),
     /// It ended once the tenure was over.
     Late(T),
-    /// It was dropped before its end, or never begun.
+    /// It was dropped before its end, or was never started.
     Dropped,
 }
 
@@ -69,7 +69,7 @@ struct Inner {
     open_inbox: OpenInbox,
     /// The end of the claim.
     until: Deadline,
-    /// Until when work may go on in order to end tidily: no other candidate can lead before.
+    /// Until when work may continue in order to end cleanly: no other candidate can lead before.
     drain_until: Deadline,
     drain_moved: Notify,
     cancelled: CancellationToken,
@@ -95,8 +95,8 @@ impl Tenure {
 
     /// The fencing token. Never changes.
     ///
-    /// What it is for: a leader may be paused between [`is_current`](Self::is_current) and its write, and another
-    /// one may lead by then. Only the resource that is written to can refuse such a write, if each tenure does
+    /// A leader may be paused between [`is_current`](Self::is_current) and its write, and another candidate may
+    /// lead by then. Only the resource that is written to can refuse such a write, if each tenure does
     /// three things in this order:
     ///
     /// 1. *Take the resource over* with this token, and repeat that until its outcome is known. The resource
@@ -105,7 +105,7 @@ impl Tenure {
     /// 3. Write. The resource accepts a write only if the stored token *equals* this one, in one atomic step with
     ///    the write, which never changes the stored token.
     ///
-    /// To refuse lower tokens alone is not enough: a last write of the old leader may land after the new one has
+    /// Refusing lower tokens alone is not enough: a last write of the old leader may land after the new one has
     /// read and before it has shown its token, and then a job runs twice. Tokens order the tenures of one
     /// election; they do not order the retries within a tenure, and tokens of two elections can't be compared.
     pub fn token(&self) -> Token {
@@ -129,9 +129,9 @@ impl Tenure {
         self.0.until.get()
     }
 
-    /// Until when, by the runtime's clock, work of this tenure is polled on in order to end tidily: nobody
-    /// else can lead before. Moves with each renewal; once the tenure has ended, [`run_while_leader`] says
-    /// how far it may lie ahead, and work that is polled sees how much of that is left.
+    /// Until when, by the runtime's clock, work of this tenure is still polled so that it can end cleanly: no
+    /// other candidate can lead before. Moves with each renewal; [`run_while_leader`] says how far it may lie
+    /// ahead once the tenure has ended, and work can see how much of that is left.
     ///
     /// [`run_while_leader`]: crate::Candidate::run_while_leader
     pub fn drain_until(&self) -> Instant {
@@ -155,20 +155,20 @@ impl Tenure {
         }
     }
 
-    /// A token that is cancelled when the tenure ends, for code that knows tokio's own. It is cancelled
-    /// by the driver, so a little after the claim has ended by the clock.
+    /// A token of tokio's that is cancelled when the tenure ends. The driver cancels it, so a little after the
+    /// claim has ended by the clock.
     pub fn cancellation_token(&self) -> CancellationToken {
         // A child: cancelling it must not end the tenure.
         self.0.cancelled.child_token()
     }
 
     /// The messages that were [sent to this tenure](crate::Candidate::notify_leader), in the order in which
-    /// they were sent. Ends with the tenure, and yields nothing once it is over, however often it is asked. A second inbox of the tenure
-    /// gets a copy of its own.
+    /// they were sent. Ends with the tenure, and may be polled after its end. A second inbox of the tenure gets
+    /// copies of the messages.
     ///
-    /// The store is asked for messages by this call, whether or not the stream is read. Each message arrives at
-    /// most once. A message is lost if it was sent before the store knew of the inbox (so open it first thing),
-    /// while the connection was away, or while this stream was not read for many messages. A store without
+    /// This call subscribes at the store, whether or not the stream is read. Each message arrives at most once.
+    /// A message is lost if it was sent before the store knew of the inbox (so open it first), while there was
+    /// no connection, or while this stream lagged behind by many messages. A store without
     /// messages never yields any: see [`StoreTraits::messages`](crate::store::StoreTraits).
     pub fn inbox(&self) -> impl FusedStream<Item = Message> + Send + Unpin + 'static + use<> {
         let (messages, mut inbox) = broadcast::channel(INBOX);
@@ -193,24 +193,24 @@ impl Tenure {
         })
     }
 
-    /// Runs work that belongs to this tenure: until it ends, or until its time to end tidily is over.
-    pub(crate) async fn run<T>(&self, work: impl Future<Output = T>) -> Ran<T> {
+    /// Runs work that belongs to this tenure: until it ends, or until its time to end cleanly is over.
+    pub(crate) async fn run<T>(&self, work: impl Future<Output = T>) -> WorkResult<T> {
         let _belongs = self.0.work.token();
-        // Looked at only after the line above: from then on the lease is not handed back under us.
+        // Only checked now: from the line above on, the lease is not handed back before this ends.
         if !self.is_current() {
-            return Ran::Dropped;
+            return WorkResult::Dropped;
         }
         match self.bounded(work).await {
-            Some(done) if self.is_current() => Ran::InTime(done),
-            Some(done) => Ran::Late(done),
-            None => Ran::Dropped,
+            Some(done) if self.is_current() => WorkResult::InTime(done),
+            Some(done) => WorkResult::Late(done),
+            None => WorkResult::Dropped,
         }
     }
 
     async fn bounded<T>(&self, work: impl Future<Output = T>) -> Option<T> {
         let mut work = pin!(work);
-        // Not polled once more if its time is over, by the clock and not by a timer: another candidate may
-        // lead by now, and a process that stood still finds all its wake-ups at once.
+        // The clock decides before each poll, not a timer: another candidate may lead by now, and after a pause
+        // all wake-ups of a process come at once.
         let mut work = poll_fn(|context| {
             if self.0.drain_until.holds(|| self.0.runtime.now()) {
                 work.as_mut().poll(context).map(Some)
@@ -246,7 +246,7 @@ impl Tenure {
         }
     }
 
-    /// The driver: the claim reaches further. False if somebody has found it over.
+    /// For the driver: extends the claim. False if it was closed before.
     pub(crate) fn extend(&self, until: Instant, drain_until: Instant) -> bool {
         self.0.drain_until.extend(drain_until);
         self.0.until.extend(until)
@@ -257,7 +257,7 @@ impl Tenure {
         self.0.until.close();
     }
 
-    /// The driver: the claim has ended, and work has until then.
+    /// For the driver: ends the claim, and leaves work until `drain_until`.
     pub(crate) fn step_down(&self, drain_until: Instant) {
         self.close();
         self.drain_moved(drain_until);
@@ -265,13 +265,13 @@ impl Tenure {
         self.0.work.close();
     }
 
-    /// The driver: the end of the time to drain has moved.
+    /// For the driver: moves the end of the time to drain.
     pub(crate) fn drain_moved(&self, until: Instant) {
         self.0.drain_until.extend(until);
         self.0.drain_moved.notify_waiters();
     }
 
-    /// Whether somebody has found the tenure over, or wanted it so.
+    /// Whether a handle or work has closed the claim.
     pub(crate) fn was_closed(&self) -> bool {
         self.0.until.is_closed()
     }

@@ -1,7 +1,7 @@
 //! Encrypted connections: TLS by rustls, over any byte stream.
 //!
-//! The server's certificate is always verified: by the system's certificate authorities or by one that
-//! you name. There is no way to turn that off, since it would only look like encryption.
+//! The server's certificate is always verified, by the system's certificate authorities or by those that are
+//! configured. This can't be turned off: a connection to an unknown server protects nothing.
 
 use std::fmt;
 use std::io;
@@ -17,7 +17,7 @@ use tokio_rustls::rustls::{self, ClientConfig, ConfigBuilder, RootCertStore};
 
 use crate::runtime::Connection;
 
-/// Whom to believe, and who to say that we are.
+/// Which servers to trust, and the certificate to show them.
 #[derive(Clone)]
 #[must_use]
 pub struct TlsConfig {
@@ -27,13 +27,13 @@ pub struct TlsConfig {
 }
 
 impl TlsConfig {
-    /// Believes the certificate authorities that the system believes.
+    /// Trusts the certificate authorities that the system trusts.
     ///
     /// # Errors
     /// If the system has none that can be read.
     pub fn system() -> Result<Self, TlsError> {
         let mut roots = RootCertStore::empty();
-        // Some of a system's certificates may be broken; the others do.
+        // Some of a system's certificates may be broken; the others are enough.
         roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
         if roots.is_empty() {
             return Err(TlsError::NoSystemRoots);
@@ -41,7 +41,7 @@ impl TlsConfig {
         Self::of(roots)
     }
 
-    /// Believes these certificate authorities and no other: one or more certificates in PEM.
+    /// Trusts only these certificate authorities: one or more certificates in PEM.
     ///
     /// # Errors
     /// If the text has no certificate, or one that can't be read.
@@ -64,8 +64,8 @@ impl TlsConfig {
         Self::with_ca(pem)
     }
 
-    /// Shows a server that asks for it this certificate (with what it is signed by), of which this is the
-    /// private key; both in PEM.
+    /// Shows this certificate (with its chain) to a server that asks for one; the key is its private key. Both
+    /// in PEM.
     ///
     /// # Errors
     /// If one of them can't be read, or the key is of no known kind.
@@ -130,7 +130,7 @@ fn builder(
         .with_root_certificates(Arc::clone(roots)))
 }
 
-/// Named, because an application may have installed another one, or none.
+/// Chosen explicitly, because an application may have installed another provider, or none.
 fn provider() -> Arc<CryptoProvider> {
     Arc::new(ring::default_provider())
 }
@@ -145,7 +145,7 @@ fn certificates(what: &'static str, pem: &[u8]) -> Result<Vec<CertificateDer<'st
     if found.is_empty() { Err(TlsError::NoCertificate { what }) } else { Ok(found) }
 }
 
-/// Why TLS can't be set up so.
+/// Why TLS can't be set up.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TlsError {

@@ -23,7 +23,7 @@ use crate::{Config, ConfigError};
 #[derive(Debug)]
 #[must_use]
 pub struct CandidateBuilder {
-    elections: Hub,
+    driver: DriverChoice,
     key: String,
     name: Option<String>,
     metadata: Bytes,
@@ -32,12 +32,12 @@ pub struct CandidateBuilder {
     keeps_lead_without_work: bool,
 }
 
-/// Where the candidate will be driven.
+/// Which driver the candidate gets.
 #[derive(Debug)]
-enum Hub {
-    /// In a driver of its own.
+enum DriverChoice {
+    /// A driver of its own.
     Alone { store: AnyStore, runtime: Arc<dyn Runtime> },
-    /// Together with others.
+    /// The driver of other elections.
     Shared(Elections),
 }
 
@@ -48,12 +48,12 @@ pub enum StartError {
     /// A key, name or metadata is too short or too long.
     #[error(transparent)]
     Limit(#[from] LimitError),
-    /// The settings can't hold with this store.
+    /// The settings are not possible with this store.
     #[error("these settings can't hold with the store {store}")]
     Config {
         /// The store's kind.
         store: &'static str,
-        /// Which of them.
+        /// Which settings, and why.
         source: ConfigError,
     },
     /// The TTL is shorter than the store can keep.
@@ -66,7 +66,7 @@ pub enum StartError {
         /// The least.
         least: Duration,
     },
-    /// No async runtime runs here, or one that can't drive elections.
+    /// No async runtime runs here, or one that lacks timers or I/O.
     #[error(transparent)]
     NoRuntime(#[from] NoRuntime),
     /// The operating system has no randomness to give.
@@ -79,16 +79,16 @@ pub enum StartError {
 
 impl CandidateBuilder {
     pub(super) fn alone(store: AnyStore, key: &str) -> Self {
-        Self::new(Hub::Alone { store, runtime: Arc::new(TokioRuntime) }, key)
+        Self::new(DriverChoice::Alone { store, runtime: Arc::new(TokioRuntime) }, key)
     }
 
     pub(super) fn shared(elections: Elections, key: &str) -> Self {
-        Self::new(Hub::Shared(elections), key)
+        Self::new(DriverChoice::Shared(elections), key)
     }
 
-    fn new(elections: Hub, key: &str) -> Self {
+    fn new(driver: DriverChoice, key: &str) -> Self {
         Self {
-            elections,
+            driver,
             key: key.to_owned(),
             name: None,
             metadata: Bytes::new(),
@@ -101,20 +101,20 @@ impl CandidateBuilder {
     /// The candidate's name, for people: up to 128 bytes.
     ///
     /// Default: `host-pid-boot`, with up to 64 bytes of the host's name and 8 digits of the machine's boot id,
-    /// such as `web-7f9c-1-3fa9c1d2`. The process id alone is 1 in most containers. What can't be read is told
-    /// as `unknown-host` or `unknown-boot`; the boot id is known on Linux only.
+    /// such as `web-7f9c-1-3fa9c1d2`. The process id alone is 1 in most containers. A part that can't be read
+    /// is `unknown-host` or `unknown-boot`; the boot id is known on Linux only.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
     }
 
-    /// What the others should know about the leader, such as its address. Default: nothing.
+    /// What other candidates should know about the leader, such as its address. Default: nothing.
     pub fn metadata(mut self, metadata: impl Into<Bytes>) -> Self {
         self.metadata = metadata.into();
         self
     }
 
-    /// How to keep time. Default: [`Config::normal`].
+    /// The settings: TTL, renewals, bounds. Default: [`Config::normal`].
     pub fn config(mut self, config: Config) -> Self {
         self.config = config;
         self
@@ -127,32 +127,32 @@ impl CandidateBuilder {
         self
     }
 
-    /// Leads on when work of [`run_while_leader`](Candidate::run_while_leader) or
+    /// Continues to lead when work of [`run_while_leader`](Candidate::run_while_leader) or
     /// [`run_until`](Candidate::run_until) panics, or is dropped, under a current tenure. Default: the
     /// candidate resigns, and campaigns again once such work is offered again and the hold-off is over,
-    /// because a leader without work keeps everybody else from doing it.
+    /// because a leader without work keeps all others from doing it.
     pub fn keep_lead_without_work(mut self) -> Self {
         self.keeps_lead_without_work = true;
         self
     }
 
-    /// Where to run: tokio unless set. Has no effect on a candidate that shares a driver.
+    /// The runtime: tokio unless set. Has no effect on a candidate that shares a driver.
     pub fn runtime(mut self, runtime: Arc<dyn Runtime>) -> Self {
-        if let Hub::Alone { runtime: own, .. } = &mut self.elections {
+        if let DriverChoice::Alone { runtime: own, .. } = &mut self.driver {
             *own = runtime;
         }
         self
     }
 
     /// Starts campaigning, in a background task of the current runtime. Succeeds whether or not the
-    /// store can be reached: campaigning goes on until it can.
+    /// store can be reached: the candidate campaigns until it can.
     ///
     /// # Errors
-    /// If a setting can't hold, or where no async runtime with timers and I/O runs.
+    /// If a setting is not possible, or where no async runtime with timers and I/O runs.
     pub fn start(self) -> Result<Candidate, StartError> {
-        let elections = match &self.elections {
-            Hub::Shared(elections) => elections.clone(),
-            Hub::Alone { store, runtime } => {
+        let elections = match &self.driver {
+            DriverChoice::Shared(elections) => elections.clone(),
+            DriverChoice::Alone { store, runtime } => {
                 Elections::with_runtime(store.clone(), Arc::clone(runtime))
             }
         };
@@ -160,14 +160,14 @@ impl CandidateBuilder {
         self.join(&elections)
     }
 
-    /// Like [`start`](Self::start), and hands out the driver for the caller to run.
+    /// Like [`start`](Self::start), but returns the driver for the caller to run.
     ///
     /// # Errors
-    /// If a setting can't hold, or the driver that this candidate shares was taken before.
+    /// If a setting is not possible, or the driver that this candidate shares was taken before.
     pub fn build(self) -> Result<(Candidate, Driver), StartError> {
-        let elections = match &self.elections {
-            Hub::Shared(elections) => elections.clone(),
-            Hub::Alone { store, runtime } => {
+        let elections = match &self.driver {
+            DriverChoice::Shared(elections) => elections.clone(),
+            DriverChoice::Alone { store, runtime } => {
                 Elections::with_runtime(store.clone(), Arc::clone(runtime))
             }
         };

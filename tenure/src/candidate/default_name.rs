@@ -1,4 +1,4 @@
-//! What a candidate is called that was not given a name.
+//! The default name of a candidate.
 
 use std::{env, fs, process};
 
@@ -6,10 +6,10 @@ use std::{env, fs, process};
 /// `web-7f9c-1-3fa9c1d2`.
 ///
 /// The process id alone is 1 in most containers, and so the same for all candidates of an election.
-/// Not guaranteed: that two processes never share it. A name is for people, and decides nothing.
+/// Not guaranteed: that two processes never share it. A name is for people; no decision depends on it.
 pub(super) fn default_name() -> String {
     let read = |path: &str| fs::read_to_string(path).ok();
-    // Outside of Linux, these files are not there.
+    // These files exist on Linux only.
     let host = read("/proc/sys/kernel/hostname")
         .or_else(|| env::var("HOSTNAME").ok())
         .or_else(|| env::var("COMPUTERNAME").ok());
@@ -17,9 +17,9 @@ pub(super) fn default_name() -> String {
     name(host.as_deref(), process::id(), boot.as_deref())
 }
 
-/// As much of a host's name as is shown; Linux allows no more.
+/// The most characters of a host's name; Linux allows no more.
 const HOST_MOST: usize = 64;
-/// Enough to tell the boots of machines that have the same name.
+/// The most characters of a boot id: enough to distinguish boots of machines with the same name.
 const BOOT_MOST: usize = 8;
 
 fn name(host: Option<&str>, process: u32, boot: Option<&str>) -> String {
@@ -40,7 +40,7 @@ mod tests {
     use crate::store::Profile;
 
     #[test]
-    fn host_process_and_boot_are_told() {
+    fn the_name_has_host_process_and_boot() {
         let boot = Some("3fa9c1d2-7a5e-4d0b-9d0e-0c6d1c2b3a4f\n");
         assert_eq!(name(Some("web-7f9c\n"), 1, boot), "web-7f9c-1-3fa9c1d2");
         let own = default_name();
@@ -48,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_said_to_be_unknown() {
+    fn unreadable_parts_are_unknown() {
         assert_eq!(name(None, 7, None), "unknown-host-7-unknown-boot");
         assert_eq!(name(Some(" \n"), 7, Some("\0")), "unknown-host-7-unknown-boot");
     }

@@ -13,8 +13,8 @@ use crate::runtime::{Runtime, TokioRuntime};
 use crate::shared::{Command, ElectionId};
 use crate::store::{AnyStore, Store};
 
-/// Elections that share one driver and one store: one task, one timer, one connection, however many
-/// there are. Clones are the same.
+/// Elections that share one driver and one store: one task, one timer and one connection for all of them.
+/// Clones are the same.
 #[derive(Clone)]
 pub struct Elections(Arc<Inner>);
 
@@ -23,7 +23,7 @@ struct Inner {
     runtime: Arc<dyn Runtime>,
     commands: mpsc::UnboundedSender<Command>,
     next_id: AtomicU64,
-    /// Until somebody runs it.
+    /// The driver, until it is run.
     driver: Mutex<Option<Driver>>,
 }
 
@@ -51,7 +51,7 @@ impl Elections {
         CandidateBuilder::shared(self.clone(), key.as_ref())
     }
 
-    /// The driver, for a caller that wants to run it itself; `None` if it runs already.
+    /// The driver, for a caller that runs it itself; `None` if it was taken before.
     pub(super) fn driver(&self) -> Option<Driver> {
         self.0.driver.lock().unwrap_or_else(PoisonError::into_inner).take()
     }

@@ -1,4 +1,4 @@
-//! Words to whoever leads.
+//! Messages to the leader.
 
 use bytes::Bytes;
 
@@ -12,29 +12,29 @@ pub enum NotifyError {
     /// The channel or the payload is too long or too short. Nothing was sent.
     #[error(transparent)]
     Limit(#[from] LimitError),
-    /// The store brings no messages: tell the leader in another way, for instance at the address that it
-    /// gives in its metadata. Nothing was sent.
+    /// The store has no messages: reach the leader in another way, for instance at the address in its
+    /// metadata. Nothing was sent.
     #[error("the store {store:?} brings no messages")]
     Unsupported {
         /// The store's kind.
         store: &'static str,
     },
-    /// Nobody holds the lease. Nothing was sent.
+    /// No candidate holds the lease. Nothing was sent.
     #[error("nobody leads")]
     NobodyLeads,
-    /// The store did not say whether it has sent the message.
+    /// It is not known whether the store has sent the message.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
 impl Candidate {
-    /// Sends a message to whoever leads, this candidate included: to the [inbox](crate::Tenure::inbox) of the
-    /// tenure that holds the lease when the store carries this out. It reaches no other tenure, also if it
-    /// comes late.
+    /// Sends a message to the leader, which may be this candidate: to the [inbox](crate::Tenure::inbox) of the
+    /// tenure that holds the lease when the store carries this out. It reaches no other tenure, even if it
+    /// is late.
     ///
     /// **Not guaranteed**: that it arrives. It arrives at most once; it is lost if that tenure ends first, has
-    /// not begun yet, does not listen, or loses its connection. For work that must be done, write it down where
-    /// each leader looks when it begins, and let the message only say that there is some.
+    /// not begun yet, has no inbox, or loses its connection. Work that must be done belongs in a place where each
+    /// leader looks when it begins; let the message only say that there is work.
     ///
     /// # Errors
     /// See [`NotifyError`]. After [`NotifyError::Store`] the message may have been sent.

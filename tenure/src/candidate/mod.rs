@@ -1,4 +1,4 @@
-//! What an application holds: a candidate in one election.
+//! A candidate in one election, as the application holds it.
 
 mod builder;
 mod default_name;
@@ -89,7 +89,7 @@ impl Candidate {
     /// are logged and counted.
     ///
     /// A callback that holds its own candidate keeps it in the election after all other handles are gone: use
-    /// the tenure that it is called with, or a [`WeakCandidate`].
+    /// the tenure that it receives, or a [`WeakCandidate`].
     pub fn on_elected<F>(&self, callback: impl Fn(Tenure) -> F + Send + Sync + 'static)
     where
         F: Future<Output = ()> + Send + 'static,
@@ -98,7 +98,7 @@ impl Candidate {
     }
 
     /// Calls back after each end of a tenure, in a task of its own. The lease is handed back, and the
-    /// next campaign begins, only when it is done, or has taken the whole drain bound.
+    /// next campaign begins, only when the callback has ended, or the drain bound is over.
     pub fn on_stepped_down<F>(
         &self,
         callback: impl Fn(Tenure, StepDownReason) -> F + Send + Sync + 'static,
@@ -114,20 +114,20 @@ impl Candidate {
         self.shared().callbacks.on_store_error(callback);
     }
 
-    /// What happens from now on. Each subscriber has a bounded buffer; one that is too slow is told
-    /// how much it lost. The stream ends after [`Event::Stopped`], or without it when the driver is gone, and
+    /// The events from now on. Each subscriber has a bounded buffer; one that is too slow receives
+    /// [`Event::Lagged`]. The stream ends after [`Event::Stopped`], or without it when the driver is gone, and
     /// may be polled after its end.
     ///
-    /// A candidate that was started may already have said something. To miss nothing, subscribe to one
+    /// A candidate that was started may already have emitted events. To miss none, subscribe to a candidate
     /// that was [built](CandidateBuilder::build), then run its driver.
     pub fn events(&self) -> impl FusedStream<Item = Event> + Send + Unpin + 'static + use<> {
         self.shared().events.subscribe()
     }
 
-    /// Asks the store who leads; `None` if nobody holds the lease.
+    /// Asks the store who leads; `None` if no candidate holds the lease.
     ///
     /// # Errors
-    /// If the store did not tell. That is not "nobody".
+    /// If the store did not answer. That does not mean that no candidate leads.
     pub async fn incumbent(&self) -> Result<Option<Incumbent>, StoreError> {
         match self.shared().ask(Request::Observe).await? {
             Reply::Held(incumbent) => Ok(Some(incumbent)),
@@ -137,7 +137,7 @@ impl Candidate {
 
     /// Hands over: this candidate stops leading at once, gives the lease back once its work has ended,
     /// and campaigns again after the hold-off. Completes when the lease was given back, or could not
-    /// be.
+    /// be given back in time.
     ///
     /// # Errors
     /// If leader-only work outlives its bound, or the driver is gone.
@@ -149,9 +149,9 @@ impl Candidate {
     /// ended. Ends within [`Explanation::longest_stop`](crate::Explanation::longest_stop), whatever
     /// the network does. May be called again.
     ///
-    /// **Work that nobody polls can't end**: beside a pinned [`run_while_leader`](Self::run_while_leader) in a
-    /// `select!` this waits for the whole bound. Poll the work on, or let
-    /// [`run_until`](Self::run_until) do both.
+    /// **Work that is not polled can't end**: beside a pinned [`run_while_leader`](Self::run_while_leader) in a
+    /// `select!` this waits for the whole bound. Continue to poll the work, or use
+    /// [`run_until`](Self::run_until), which does both.
     ///
     /// # Errors
     /// If leader-only work outlives its bound, or the driver is gone.
@@ -160,7 +160,10 @@ impl Candidate {
     }
 }
 
-/// What is left to be answered about an election that nobody leads.
+/// Accepts the reply that no candidate holds the lease.
+///
+/// # Errors
+/// If it is any other reply.
 fn is_vacant(reply: &Reply) -> Result<(), StoreError> {
     match reply {
         Reply::Vacant => Ok(()),

@@ -1,17 +1,17 @@
-//! A handle that keeps nobody in an election.
+//! A handle that does not keep its candidate in an election.
 
 use std::fmt;
 use std::sync::{Arc, Weak};
 
 use super::{Candidate, Owner};
 
-/// A handle on a [`Candidate`] that does not keep it in its election, for callbacks and whatever else the
+/// A handle on a [`Candidate`] that does not keep it in its election, for callbacks and other values that the
 /// candidate itself keeps alive.
 #[derive(Clone)]
 pub struct WeakCandidate(Weak<Owner>);
 
 impl Candidate {
-    /// A handle that does not count: once the last [`Candidate`] is gone, the election is left.
+    /// A weak handle: the election is left once the last [`Candidate`] is gone.
     pub fn downgrade(&self) -> WeakCandidate {
         WeakCandidate(Arc::downgrade(&self.0))
     }

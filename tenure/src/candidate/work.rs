@@ -8,25 +8,25 @@ use tokio::sync::watch;
 use super::{Candidate, Stopped};
 use crate::Token;
 use crate::shared::{Command, LostWork, Shared, Standing, StopError};
-use crate::tenure::{Ran, Tenure};
+use crate::tenure::{Tenure, WorkResult};
 
 impl Candidate {
-    /// Runs `work` whenever this candidate leads, in the caller's task, until it once ends while its tenure
-    /// is current.
+    /// Runs `work` whenever this candidate leads, in the caller's task, until it has ended once while its tenure
+    /// was current.
     ///
-    /// When the tenure ends, its cancellation token fires, and the future keeps running so that it can end
-    /// tidily: until nobody else can lead yet (at most the stop margin) if the lease ran out; until the
-    /// drain bound if the candidate resigned or stopped; not at all if the store says that the tenure is
+    /// When the tenure ends, its cancellation token fires, and the future is still polled so that it can end
+    /// cleanly: for as long as no other candidate can lead (at most the stop margin) if the lease expired; until
+    /// the drain bound if the candidate resigned or stopped; not at all if the store says that the tenure is
     /// over. Then it is dropped, and started again on the next tenure. The lease is handed back only when it
     /// has ended.
     ///
     /// Work that ends after its tenure is not done: its result is dropped, which the log says, and it starts
-    /// again on the next tenure. So do not take "the tenure ended" for "the work is finished", and make work
+    /// again on the next tenure. So the end of a tenure does not mean that the work is finished: make work
     /// that may run again idempotent, or [fence](Tenure::token) it. Work that resigns or stops its own
     /// candidate never yields `Ok`, and must not wait for either: both wait for the work.
     ///
     /// **If the work panics, or this future is dropped** (by a `select!`, a timeout, an abort) while its tenure
-    /// is current, the candidate resigns: a leader without work would keep everybody else from doing it. It
+    /// is current, the candidate resigns: a leader without work would keep all others from doing it. It
     /// campaigns again once work is offered again and the hold-off is over. See
     /// [`keep_lead_without_work`](crate::CandidateBuilder::keep_lead_without_work).
     ///
@@ -34,7 +34,7 @@ impl Candidate {
     /// them to [`Tenure::cancellation_token`].
     ///
     /// `work` may be an async closure that borrows from its surroundings. It is not an `AsyncFnMut`,
-    /// because the futures of those can't be told to be `Send`, and so could not be spawned.
+    /// because the futures of those can't be required to be `Send`, and so could not be spawned.
     ///
     /// # Errors
     /// If the candidate has stopped before the work was done.
@@ -42,7 +42,7 @@ impl Candidate {
         &self,
         mut work: W,
     ) -> impl Future<Output = Result<T, Stopped>> + use<T, F, W> {
-        // Owns all that it needs, so that it can be spawned wherever `work` can.
+        // It owns all that it needs, so that it can be spawned wherever `work` can.
         let candidate = self.clone();
         async move {
             let _offer = Offer::new(&candidate.0.0);
@@ -50,12 +50,12 @@ impl Candidate {
                 let tenure = next_tenure(candidate.shared().standing()).await?;
                 let token = tenure.token();
                 let at_work = AtWork::begin(candidate.shared(), tenure.clone());
-                let ran = tenure.clone().run(work(tenure)).await;
+                let result = tenure.clone().run(work(tenure)).await;
                 at_work.ended();
-                match ran {
-                    Ran::InTime(done) => return Ok(done),
-                    Ran::Late(done) => say_late(&candidate, token, done),
-                    Ran::Dropped => {}
+                match result {
+                    WorkResult::InTime(done) => return Ok(done),
+                    WorkResult::Late(done) => warn_late(&candidate, token, done),
+                    WorkResult::Dropped => {}
                 }
             }
         }
@@ -70,21 +70,21 @@ impl Candidate {
         let tenure = self.tenure()?;
         let token = tenure.token();
         match tenure.run(work(tenure.clone())).await {
-            Ran::InTime(done) => Some(done),
-            Ran::Late(done) => {
-                say_late(self, token, done);
+            WorkResult::InTime(done) => Some(done),
+            WorkResult::Late(done) => {
+                warn_late(self, token, done);
                 None
             }
-            Ran::Dropped => None,
+            WorkResult::Dropped => None,
         }
     }
 
     /// Runs `work` as [`run_while_leader`](Self::run_while_leader) does, until it is done or `shutdown`
-    /// completes; then leaves the election as [`stop`](Self::stop) does, and goes on polling the work
-    /// meanwhile, so that it ends tidily and the lease is handed back at once. `None` if the work was not
+    /// completes; then leaves the election as [`stop`](Self::stop) does, and still polls the work meanwhile,
+    /// so that it ends cleanly and the lease is handed back at once. `None` if the work was not
     /// done.
     ///
-    /// This is what a service's `main` wants, together with [`shutdown_signal`](crate::shutdown_signal):
+    /// This is meant for a service's `main`, together with [`shutdown_signal`](crate::shutdown_signal):
     ///
     /// ```no_run
     /// # async fn example(candidate: tenure::Candidate) -> Result<(), Box<dyn std::error::Error>> {
@@ -100,7 +100,7 @@ impl Candidate {
     /// ```
     ///
     /// Takes at most [`Explanation::longest_stop`](crate::Explanation::longest_stop) after `shutdown`, 18 s
-    /// at defaults. A container has 10 s before it is killed, unless told otherwise: see
+    /// at defaults. A container is killed after 10 s by default: see
     /// [`Config::with_longest_stop`](crate::Config::with_longest_stop).
     ///
     /// # Errors
@@ -131,7 +131,7 @@ impl Candidate {
                     }
                 };
             }
-            // Asked to stop first, then polled: whatever ends from here on was not done in time.
+            // Work that ends from here on was not done in time.
             let mut is_over = false;
             loop {
                 tokio::select! {
@@ -158,8 +158,8 @@ pub(super) async fn next_tenure(
     }
 }
 
-/// The result of work that ended after its tenure. Only its type can be shown; most work has none.
-fn say_late<T>(candidate: &Candidate, token: Token, result: T) {
+/// Logs that the result of work is dropped. Only its type can be shown; most work has no result.
+fn warn_late<T>(candidate: &Candidate, token: Token, result: T) {
     if size_of::<T>() > 0 {
         tracing::warn!(
             key = ?candidate.key(), %token, dropped = std::any::type_name::<T>(),
@@ -169,13 +169,13 @@ fn say_late<T>(candidate: &Candidate, token: Token, result: T) {
     drop(result);
 }
 
-/// Work that waits for the lead or is under it.
+/// Work that waits for the lead or runs under it.
 struct Offer(Arc<Shared>);
 
 impl Offer {
     fn new(shared: &Arc<Shared>) -> Self {
         shared.offers.fetch_add(1, Ordering::AcqRel);
-        // Without a driver there is nobody whom it would matter to.
+        // Without a driver, the candidate never leads again.
         let _ = shared.commands.send(Command::WorkOffered { id: shared.id });
         Self(Arc::clone(shared))
     }
@@ -187,7 +187,7 @@ impl Drop for Offer {
     }
 }
 
-/// Work under way: tells the driver if it is lost.
+/// Work under way; tells the driver if it is dropped before it has ended.
 struct AtWork<'a> {
     shared: &'a Shared,
     tenure: Tenure,

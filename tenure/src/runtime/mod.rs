@@ -1,5 +1,5 @@
 //! What the driver and the adapters need from the outside: a clock, timers, tasks, connections, and
-//! chance.
+//! randomness.
 //!
 //! Nothing in this crate calls an async runtime directly: it goes through a [`Runtime`], so that the
 //! simulator can run the shipped driver and adapters, byte for byte, under clocks and networks of its
@@ -17,9 +17,9 @@ use crate::Instant;
 
 pub use self::tokio::TokioRuntime;
 
-/// The world as a candidate sees it. [`TokioRuntime`] is the real one.
+/// A candidate's clock, timers, tasks and connections. [`TokioRuntime`] has the real ones.
 pub trait Runtime: fmt::Debug + Send + Sync + 'static {
-    /// Reads the clock. It must never go back, and must go on while the machine is suspended: a
+    /// Reads the clock. It must never go back, and must count the time in which the machine is suspended: a
     /// monotonic clock that stops in a suspend lets a leader believe in a lease that has ended.
     fn now(&self) -> Instant;
 
@@ -32,7 +32,7 @@ pub trait Runtime: fmt::Debug + Send + Sync + 'static {
     /// Opens a byte stream to `host`:`port`, unencrypted, without delaying small writes.
     fn connect(&self, host: &str, port: u16) -> BoxFuture<'static, io::Result<Connection>>;
 
-    /// 128 bits that nobody else has. Fails only if the operating system has none to give.
+    /// 128 random bits. Fails only if the operating system can't provide them.
     fn entropy(&self) -> io::Result<u128>;
 
     /// Whether the calling code runs where tasks, timers and connections work.
@@ -53,10 +53,10 @@ pub enum NoRuntime {
         "no tokio runtime here: call start() inside one, or spawn the driver of build() yourself"
     )]
     Absent,
-    /// Its builder was not told to enable timers.
+    /// Its builder did not enable timers.
     #[error("this tokio runtime has no timers: build it with enable_time() or enable_all()")]
     NoTimers,
-    /// Its builder was not told to enable I/O.
+    /// Its builder did not enable I/O.
     #[error("this tokio runtime has no I/O: build it with enable_io() or enable_all()")]
     NoIo,
 }

@@ -1,4 +1,4 @@
-//! The real world: tokio, and the clock that runs through a suspend.
+//! The real runtime: tokio, and a clock that counts suspends.
 
 use std::io;
 use std::panic::catch_unwind;
@@ -13,10 +13,10 @@ use super::{Connection, NoRuntime, Runtime};
 use crate::Instant;
 
 /// Tokio's tasks and sockets. On Linux the clock is `CLOCK_BOOTTIME` and timers are timerfds on it,
-/// so that a leader's time runs on while its machine sleeps, and its work ends right after a resume.
+/// so that a leader's claim expires while its machine is suspended, and its work ends right after a resume.
 ///
-/// Elsewhere the standard library's monotonic clock is used; whether that runs through a suspend is
-/// the platform's business.
+/// On other systems the standard library's monotonic clock is used; whether it counts suspends depends on the
+/// platform.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TokioRuntime;
 
@@ -51,7 +51,7 @@ impl Runtime for TokioRuntime {
 
     fn available(&self) -> Result<(), NoRuntime> {
         Handle::try_current().map_err(|_| NoRuntime::Absent)?;
-        // Tokio answers this question by a panic alone, which its hook prints; nobody asks twice.
+        // Tokio answers this question only by a panic, which the panic hook prints once.
         let works = |driver: fn()| catch_unwind(driver).is_ok();
         if !works(|| drop(tokio::time::sleep(Duration::ZERO))) {
             return Err(NoRuntime::NoTimers);
@@ -90,7 +90,7 @@ mod clock {
         while now() < deadline {
             if let Err(error) = wait_for_timer(deadline).await {
                 // Out of file descriptors, most likely. A coarser timer is better than none: what
-                // the caller does when it wakes depends on the clock alone.
+                // the caller does when it wakes depends only on the clock.
                 tracing::warn!(%error, "no timerfd; falling back to the runtime's timer");
                 tokio::time::sleep(deadline.since(now())).await;
             }

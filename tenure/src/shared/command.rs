@@ -1,4 +1,4 @@
-//! What handles ask of their driver.
+//! The commands of handles to their driver.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::tenure::Inbox;
 /// Names an election within its driver.
 pub(crate) type ElectionId = u64;
 
-/// What handles ask of their driver.
+/// A command of a handle to its driver.
 pub(crate) enum Command {
     Join(Box<NewElection>),
     Resign {
@@ -26,7 +26,7 @@ pub(crate) enum Command {
         id: ElectionId,
         done: Option<oneshot::Sender<()>>,
     },
-    /// Work is offered to a candidate that may be without any.
+    /// Work is offered to a candidate that may be waiting for some.
     WorkOffered {
         id: ElectionId,
     },
@@ -45,7 +45,7 @@ pub(crate) struct NewElection {
     pub(crate) seed: Seed,
 }
 
-/// A question that no machine asks.
+/// A request of a handle to the store.
 pub(crate) struct Ask {
     pub(crate) key: Key,
     pub(crate) request: Request,

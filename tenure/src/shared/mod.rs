@@ -20,17 +20,17 @@ use crate::runtime::Runtime;
 use crate::store::{AnyStore, Key, Reply, Request, StoreError, StoreErrorKind};
 use crate::tenure::{OpenInbox, Tenure};
 
-/// Where the driver last saw the candidate. Whether a tenure still holds, only its clock tells.
+/// The candidate's state as the driver last saw it. Whether a tenure still holds, only the clock decides.
 #[derive(Clone, Debug)]
 pub(crate) enum Standing {
     Waiting,
     Leading(Tenure),
     Stopped,
-    /// The driver is gone without having handed anything back.
+    /// The driver is gone and has not handed the lease back.
     Abandoned,
 }
 
-/// How a leader's work came to its end without having ended.
+/// How a leader's work was lost before its end.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum LostWork {
     /// Its future was dropped: by a `select!`, a timeout, an abort.
@@ -71,13 +71,13 @@ pub(crate) struct Shared {
     pub(crate) hold_off: Duration,
     pub(crate) store: AnyStore,
     pub(crate) runtime: Arc<dyn Runtime>,
-    /// The end of this candidate's present claim. Closed while a resignation is on its way.
+    /// The end of this candidate's present claim. Closed while a resignation is on its way to the driver.
     pub(crate) leads_until: Deadline,
     pub(crate) events: Events,
     pub(crate) callbacks: Arc<Callbacks>,
     /// How many calls of `run_while_leader` and `run_until` are under way.
     pub(crate) offers: AtomicUsize,
-    /// Whether the candidate leads on when such work is lost.
+    /// Whether the candidate continues to lead when such work is lost.
     pub(crate) keeps_lead_without_work: bool,
     pub(crate) standing: watch::Sender<Standing>,
     pub(crate) commands: mpsc::UnboundedSender<Command>,
@@ -110,7 +110,7 @@ impl Shared {
         })
     }
 
-    /// Asks the store something that no machine asks, within the request timeout.
+    /// Sends a request of a handle to the store, with the request timeout.
     pub(crate) async fn ask(&self, request: Request) -> Result<Reply, StoreError> {
         let within = self.config.request_timeout();
         let (answer, answered) = oneshot::channel();
@@ -127,14 +127,14 @@ impl Shared {
         }
     }
 
-    /// The driver is gone: nobody will be elected, and no event follows.
+    /// The driver is gone: the candidate is never elected again, and no event follows.
     pub(crate) fn abandoned(&self) {
         self.leads_until.close();
         self.standing.send_replace(Standing::Abandoned);
         self.events.close();
     }
 
-    /// Ends the claim here and now; the driver hears of it next.
+    /// Ends the claim at once; the driver learns of it later.
     fn close(&self) {
         self.leads_until.close();
         if let Some(tenure) = self.tenure() {
@@ -152,15 +152,15 @@ impl Shared {
         if matches!(&*self.standing.borrow(), Standing::Stopped) {
             return Ok(());
         }
-        self.ended(|id, done| Command::Stop { id, done: Some(done) }).await
+        self.end_within_bound(|id, done| Command::Stop { id, done: Some(done) }).await
     }
 
     pub(crate) async fn resigned(&self) -> Result<(), StopError> {
         let again_after = self.hold_off;
-        self.ended(|id, done| Command::Resign { id, again_after, done }).await
+        self.end_within_bound(|id, done| Command::Resign { id, again_after, done }).await
     }
 
-    async fn ended(
+    async fn end_within_bound(
         &self,
         command: impl FnOnce(ElectionId, oneshot::Sender<()>) -> Command,
     ) -> Result<(), StopError> {
