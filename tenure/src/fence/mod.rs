@@ -1,18 +1,18 @@
-//! Fences: what makes a resource refuse the writes of tenures that are over.
+//! Fences: they make a resource refuse the writes of tenures that are over.
 //!
 //! A check of leadership says nothing about the moment after it: a leader may be paused between the check and
-//! its write, and another candidate may lead by then. Only the resource that is written to can tell the two
-//! apart, by the tenure's fencing token. Refusing lower tokens is not enough: a new leader that reads before
-//! the resource has seen its token can be overtaken by a last write of the old one, and then acts on what is no
-//! longer true. A job runs twice. So a tenure does three things, in this order:
+//! its write, and another candidate may lead by then. Only the resource that is written to can distinguish
+//! them, by the tenure's fencing token. Refusing lower tokens is not enough: a new leader that reads before
+//! the resource has seen its token can be overtaken by a last write of the old one, and then acts on
+//! outdated data: a job runs twice. So a tenure does three things, in this order:
 //!
 //! 1. **Take the resource over** with the tenure's token. The fence accepts a token that is at least the stored
 //!    one, and stores it. The outcome must be known: while it is not, repeat the take-over.
-//! 2. **Read** whatever the work depends on.
+//! 2. **Read** the data that the work depends on.
 //! 3. **Write.** A write is accepted only if the stored token *equals* the tenure's own, in one atomic step with
 //!    the write itself. A write never changes the stored token.
 //!
-//! Guaranteed then (promise G4): between the take-over and the last accepted write of a tenure the resource
+//! This guarantees (promise G4): between the take-over and the last accepted write of a tenure the resource
 //! accepts no write of any other tenure, so what the tenure reads stays true until it changes it.
 //!
 //! The modules here are fences for three kinds of resources. Each mints a `TakenOver` only from a take-over whose
@@ -31,7 +31,7 @@
 //!   written after the check is not guarded.
 //! - Tokens of one election can be compared; tokens of two elections can't. Keep one fence for each election, and
 //!   guard one resource by one election.
-//! - A fence rests on increasing tokens (promise G3). A database that loses acknowledged commits loses the fence
+//! - A fence requires increasing tokens (promise G3). A database that loses acknowledged commits loses the fence
 //!   together with what it guards: writes are then refused, with [`FenceError::Lost`], until the leader has taken
 //!   the resource over again, and has read it anew.
 
@@ -44,7 +44,7 @@ pub mod redis;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
 
-/// Why a take-over or a write did not go through, or is not known to have.
+/// Why a take-over or a write was refused, or why its outcome is unknown.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FenceError<E: std::error::Error + 'static> {
@@ -98,7 +98,7 @@ pub enum FenceError<E: std::error::Error + 'static> {
     },
 }
 
-/// What a refusal means.
+/// The error for a refusal.
 #[cfg(any(feature = "redis", feature = "postgres", feature = "sqlite"))]
 fn refused<E: std::error::Error + 'static>(
     fence: &str,
@@ -112,7 +112,7 @@ fn refused<E: std::error::Error + 'static>(
     }
 }
 
-/// A client's error: of the outcome it says nothing.
+/// The error for a client's error: the outcome is unknown.
 #[cfg(any(feature = "redis", feature = "postgres", feature = "sqlite"))]
 fn unknown<E: std::error::Error + 'static>(fence: &str) -> impl Fn(E) -> FenceError<E> {
     move |source| FenceError::Unknown { fence: fence.to_owned(), source }

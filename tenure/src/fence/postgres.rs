@@ -87,8 +87,8 @@ impl Fence {
         Ok(Self { schema: schema.to_owned(), table: table.to_owned(), ..self })
     }
 
-    /// What makes the schema and the table, if they are not there: for a migration. The owner of both should not be
-    /// a role that candidates connect as.
+    /// Statements that create the schema and the table, if they do not exist: for a migration. The owner of both
+    /// should not be a role that candidates connect as.
     pub fn schema_sql(&self) -> String {
         format!(
             "CREATE SCHEMA IF NOT EXISTS {schema};\n\
@@ -101,8 +101,8 @@ impl Fence {
         )
     }
 
-    /// What gives a role the rights to take over and to write under a fence of this table, and no more: the role
-    /// can't remove a fence. `FOR SHARE` needs the right to update too.
+    /// Statements that grant a role the rights to take over and to write under a fence of this table, and no more:
+    /// the role can't remove a fence. `FOR SHARE` needs the right to update too.
     pub fn grants_sql(&self, role: &str) -> String {
         format!(
             "GRANT USAGE ON SCHEMA {schema} TO {role};\n\
@@ -129,8 +129,8 @@ impl Fence {
 
     /// The check as plain SQL: `$1` is the election (text), `$2` the token (bigint).
     ///
-    /// - Send it inside each transaction that writes, and best first thing.
-    /// - One row: go on, and commit. No row: the write is refused, so roll back.
+    /// - Send it inside each transaction that writes, preferably as its first statement.
+    /// - One row: continue, and commit. No row: the write is refused, so roll back.
     /// - An error: the transaction can't commit any more, so roll back.
     pub fn check_sql(&self) -> String {
         format!("SELECT token FROM {} WHERE election = $1 AND token = $2 FOR SHARE", self.object())
@@ -162,7 +162,7 @@ impl Fence {
         Ok(TakenOver { fence: self.clone(), token, number })
     }
 
-    /// The token that the fence holds, for people and error messages: by the time that it is read it may be another.
+    /// The token that the fence holds, for people and error messages: it may have changed since it was read.
     async fn stored(&self, transaction: &Transaction<'_>) -> Result<Option<Token>, Error> {
         let sql = format!("SELECT token FROM {} WHERE election = $1", self.object());
         let rows = transaction.query_typed(&sql, &[(&self.election.as_str(), Type::TEXT)]).await?;
@@ -211,7 +211,10 @@ impl TakenOver {
 
 /// A name that PostgreSQL can't take.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the {what} of the fences is {name:?}; it must have 1 to {most} bytes, none of them zero", most = Fence::NAME_MOST)]
+#[error(
+    "the {what} of the fences is {name:?}; it must have 1 to {most} bytes, none of them zero",
+    most = Fence::NAME_MOST
+)]
 pub struct FenceTableError {
     /// Which name.
     pub what: &'static str,

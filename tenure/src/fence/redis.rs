@@ -1,7 +1,7 @@
 //! A fence at a Redis or Valkey server, for writes inside the user's own Lua script.
 //!
 //! The fence is a key of its own, one for each election, at the server that it guards. In a cluster, the fence and
-//! what it guards must be in one slot: their names share what is in braces.
+//! what it guards must be in one slot: their names have the same part in braces.
 //!
 #![cfg_attr(feature = "redis", doc = "```no_run")]
 #![cfg_attr(not(feature = "redis"), doc = "```ignore")]
@@ -59,10 +59,10 @@ redis.call('SET', KEYS[1], token)
 return token
 ";
 
-/// What stands before the user's own script, on its first line, so that its lines keep their numbers.
+/// The text in front of the user's own script, on its first line, so that the script's line numbers stay.
 ///
-/// `KEYS[1]` is the fence and `ARGV[1]` the token in decimal; both are taken away, so that the script below finds its
-/// own keys and arguments from 1 on. If the stored token is another one, nothing of the script runs, and the answer
+/// `KEYS[1]` is the fence and `ARGV[1]` the token in decimal; both are removed, so that the script finds its own keys
+/// and arguments from 1 on. If the stored token is another one, the script does not run, and the answer
 /// is an error with the code `FENCED` and the stored token, or `none`. The script can't have a `#!lua` line.
 pub const PRELUDE: &str = concat!(
     "do local stored, token = redis.call('GET', table.remove(KEYS, 1)), table.remove(ARGV, 1) ",
@@ -95,7 +95,7 @@ impl Fence {
 
 #[cfg(feature = "redis")]
 mod with_redis_rs {
-    //! The same with redis-rs.
+    //! The fence with redis-rs.
 
     use redis::aio::ConnectionLike;
     use redis::{Cmd, FromRedisValue, RedisError};
@@ -210,7 +210,7 @@ mod with_redis_rs {
         }
     }
 
-    /// The stored token, as the prelude tells it.
+    /// The stored token, from the prelude's error.
     fn stored(refusal: &RedisError) -> Option<Token> {
         let first = refusal.detail()?.split_whitespace().next()?;
         first.parse().ok().and_then(Token::new)

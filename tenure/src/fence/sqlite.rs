@@ -27,7 +27,7 @@
 //! # Why it holds
 //!
 //! The check is itself a write (it sets the token to what it is), so it takes the database's only write lock, and
-//! holds it until the transaction ends: a take-over waits for it, or is told that the database is busy. A
+//! holds it until the transaction ends: a take-over waits for it, or fails because the database is busy. A
 //! transaction that has begun to read before a take-over can't write after it: SQLite refuses that as
 //! `SQLITE_BUSY_SNAPSHOT`. The take-over is a transaction of its own, and has committed before anything is read.
 
@@ -45,7 +45,7 @@ pub struct Fence {
 }
 
 impl Fence {
-    /// What makes the table, if it is not there.
+    /// The statement that creates the table, if it does not exist.
     pub const SCHEMA: &'static str = "CREATE TABLE IF NOT EXISTS tenure_fences (\
         election TEXT PRIMARY KEY NOT NULL, token INTEGER NOT NULL CHECK (token > 0))";
 
@@ -56,7 +56,7 @@ impl Fence {
         WHERE tenure_fences.token <= excluded.token";
 
     /// The check: `?1` is the election, `?2` the token. Send it inside each transaction that writes. One row changed:
-    /// go on, and commit. None, or an error: roll back.
+    /// continue, and commit. None, or an error: roll back.
     pub const CHECK: &'static str =
         "UPDATE tenure_fences SET token = token WHERE election = ?1 AND token = ?2";
 
