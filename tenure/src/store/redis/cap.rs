@@ -1,7 +1,7 @@
-//! A bound on one reply's size. redis-rs has none: it would keep whatever a server sends.
+//! A bound on one reply's size. redis-rs has none: it keeps all that a server sends.
 //!
-//! So the stream that is handed to it counts. It knows just enough of the protocol to tell where a reply
-//! ends, and refuses a reply as soon as it is too large or says that it is going to be.
+//! So the stream under it counts bytes. It knows just enough of the protocol to find the end of a reply, and
+//! fails as soon as a reply is too large or announces that it will be.
 
 use std::io;
 use std::pin::Pin;
@@ -19,7 +19,7 @@ pub(super) struct TooLong {
     most: u64,
 }
 
-/// The reason why a stream was given up. redis-rs tells it to one of those who wait for a reply.
+/// The reason why a stream was given up. redis-rs reports it to only one of the requests that wait.
 #[derive(Clone, Default)]
 pub(super) struct Reason(Arc<OnceLock<TooLong>>);
 
@@ -29,7 +29,7 @@ impl Reason {
     }
 }
 
-/// A stream from which no longer replies than that are read.
+/// A stream that fails at a reply above a number of bytes.
 pub(super) struct Capped {
     stream: Connection,
     replies: Replies,
@@ -52,7 +52,7 @@ impl AsyncRead for Capped {
         ready!(Pin::new(&mut self.stream).poll_read(context, buffer))?;
         let counted = self.replies.count(&buffer.filled()[before..]);
         Poll::Ready(counted.map_err(|error| {
-            // Another one may have come first, and says the same.
+            // An earlier reason is the same.
             let _ = self.reason.0.set(error);
             io::Error::new(io::ErrorKind::InvalidData, error)
         }))
@@ -80,19 +80,19 @@ impl AsyncWrite for Capped {
 /// The longest kind and number that a line can begin with.
 const HEAD: usize = 24;
 
-/// Where in the stream of replies we are.
+/// The position in the stream of replies.
 struct Replies {
     most: u64,
     /// The bytes of the present reply so far.
     size: u64,
-    /// How many elements of it are still to come, those of all levels together.
+    /// How many of its elements are still to come, on all levels together.
     elements: u64,
-    /// Of a text, and the line's end behind it.
+    /// The bytes that are left of a text and of the line's end behind it.
     text_left: u64,
-    /// How the present line begins: what kind of element it is, and how long.
+    /// The beginning of the present line: the kind of the element and its length.
     head: [u8; HEAD],
     head_length: usize,
-    /// Of the two bytes that end a line, the first has come.
+    /// Whether the first of the two bytes that end a line has come.
     half_an_end: bool,
 }
 
@@ -121,7 +121,7 @@ impl Replies {
             bytes = rest;
             self.grows(here.len())?;
             if is_line {
-                self.line_goes_on(here)?;
+                self.line_continues(here)?;
             } else {
                 self.text_left -= u64::try_from(here.len()).unwrap_or(u64::MAX);
                 if self.text_left == 0 {
@@ -132,7 +132,7 @@ impl Replies {
         Ok(())
     }
 
-    /// How long the rest of the line is, if its end is here. A line break alone is none.
+    /// The length of the rest of the line, if its end is here. A `\n` without `\r` is no end.
     fn line_end(&self, bytes: &[u8]) -> Option<usize> {
         if self.half_an_end && bytes.first() == Some(&b'\n') {
             return Some(1);
@@ -145,12 +145,12 @@ impl Replies {
         self.fits(self.size)
     }
 
-    /// So many bytes are not too many.
+    /// Checks a number of bytes.
     fn fits(&self, size: u64) -> Result<(), TooLong> {
         if size <= self.most { Ok(()) } else { Err(TooLong { most: self.most }) }
     }
 
-    fn line_goes_on(&mut self, part: &[u8]) -> Result<(), TooLong> {
+    fn line_continues(&mut self, part: &[u8]) -> Result<(), TooLong> {
         let free = &mut self.head[self.head_length..];
         let kept = free.len().min(part.len());
         free[..kept].copy_from_slice(&part[..kept]);
@@ -163,7 +163,7 @@ impl Replies {
     fn line_ends(&mut self) -> Result<(), TooLong> {
         let head = &self.head[..std::mem::take(&mut self.head_length)];
         let number = head.get(1..).and_then(|text| std::str::from_utf8(text).ok());
-        // As the client library reads it.
+        // Read as the client library does.
         let number = number.and_then(|text| text.trim().parse::<i64>().ok());
         match (head.first(), number.map(u64::try_from)) {
             // Texts, and errors like them.
@@ -179,7 +179,7 @@ impl Replies {
             }
             // "Nothing".
             (Some(b'$' | b'*'), Some(Err(_))) => self.element_ends(),
-            // No server says that. However the client library takes it, the reply is not over.
+            // No server sends that. Whatever the client library makes of it, the reply does not end here.
             (Some(b'$' | b'=' | b'!' | b'*' | b'~' | b'>' | b'%' | b'|'), _) => {
                 self.elements = u64::MAX;
             }
@@ -188,7 +188,7 @@ impl Replies {
         Ok(())
     }
 
-    /// An element is made of so many others, of three bytes at the least.
+    /// An element consists of `count` others, of at least three bytes each.
     fn holds(&mut self, count: u64) -> Result<(), TooLong> {
         self.elements = self.elements.saturating_add(count);
         self.fits(self.size.saturating_add(self.elements.saturating_mul(3)))?;
@@ -236,14 +236,14 @@ mod tests {
     ];
 
     #[test]
-    fn each_reply_is_counted_from_its_own_beginning() {
+    fn each_reply_is_counted_separately() {
         let longest = REPLIES.iter().map(|reply| reply.len()).max().unwrap();
         let mut replies = Replies::new(u64::try_from(longest).unwrap());
         for reply in REPLIES.iter().chain(&REPLIES) {
             replies.count(reply).unwrap();
             assert_eq!((replies.size, replies.elements), (0, 1), "{reply:?}");
         }
-        // However the bytes arrive.
+        // In chunks of every size.
         let all = REPLIES.concat();
         for size in 1..all.len() {
             all.chunks(size).for_each(|chunk| replies.count(chunk).unwrap());
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn longer_replies_are_refused_as_soon_as_announced() {
+    fn replies_that_announce_too_much_are_refused() {
         for (announced, more) in [
             (&b"$101\r\n"[..], &b""[..]),
             (b"*1\r\n$9223372036854775807\r\n", b""),
@@ -263,7 +263,7 @@ mod tests {
             (b"*3\r\n$40\r\n", &[b'a'; 100]),
             (b"+", &[b'a'; 100]),
             (b"$", &[b'1'; 100]),
-            // However the client library takes them, they are not over.
+            // Whatever the client library makes of them, they do not end.
             (b"+", &[b'\n'; 100]),
             (b"!-1\r\n", &LINES),
             (b"%-1\r\n", &LINES),

@@ -1,9 +1,9 @@
-//! What a configuration allows, and an operator should know of.
+//! Warnings about configurations that are allowed and risky.
 
 use std::net::IpAddr;
 
 use super::config::{Address, RedisConfig, Servers};
-use crate::store::error::tame;
+use crate::store::error::sanitized;
 
 /// The most bytes that are shown of a host.
 const HOST_MOST: usize = 256;
@@ -20,7 +20,7 @@ impl RedisConfig {
         [self.too_few(), self.readable_credentials()].into_iter().flatten().collect()
     }
 
-    /// More than half of one or two are all of them.
+    /// A majority of one or two servers is all of them.
     fn too_few(&self) -> Option<String> {
         let (listed, what) = match &self.servers {
             Servers::One(_) => return None,
@@ -43,14 +43,14 @@ impl RedisConfig {
         let (own, sentinels) = (&self.login.password, &self.sentinel_login.password);
         let (at, is_sent) = match &self.servers {
             Servers::One(server) => (std::slice::from_ref(server), own.is_some()),
-            // The servers that sentinels name are rarely nearer than the sentinels.
+            // The servers that sentinels name are rarely on this host if the sentinels are not.
             Servers::Sentinels { listed, .. } => {
                 (&listed[..], own.is_some() || sentinels.is_some())
             }
             Servers::Cluster { listed } => (&listed[..], own.is_some()),
         };
         let far = at.iter().find(|at| !is_this_host(at)).filter(|_| is_sent)?;
-        let far = tame(far, HOST_MOST);
+        let far = sanitized(far, HOST_MOST);
         Some(format!(
             "the password is sent unencrypted to {far}: encrypt with rediss:// in the place of redis:// \
              (or RedisConfig::tls)"

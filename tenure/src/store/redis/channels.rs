@@ -1,4 +1,4 @@
-//! Who listens to which channel of the server.
+//! The listeners of each channel of the server.
 
 use bytes::Bytes;
 use redis::{PushInfo, PushKind, Value};
@@ -24,7 +24,7 @@ impl Channels {
         if said.len() > SAID_MOST {
             return;
         }
-        self.bring(channel, Bytes::copy_from_slice(said));
+        self.publish(channel, Bytes::copy_from_slice(said));
     }
 }
 

@@ -13,24 +13,24 @@ use super::member::Members;
 use super::session::Live;
 use crate::store::{StoreError, StoreErrorKind};
 
-/// How often a request is sent on. Each time the node that was asked knows better, so this is more than
-/// ever happens.
+/// How often a request is redirected at most. Each redirection is by a node that knows better, so more never
+/// happen.
 pub(super) const REDIRECTIONS: usize = 3;
 
-/// Where a request belongs that was refused.
+/// Where to send a request that a node has refused.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Elsewhere {
-    /// At whichever node keeps the slot by now. The one that refused has a word in that, and no more.
+    /// To the node that keeps the slot by now. The node that refused has one vote in finding it.
     Moved,
-    /// At that node, where the slot is about to be kept, and this key is already.
+    /// To that node, to which the slot is being moved, and which has this key already.
     Asked {
         to: Address,
-        /// Only a port was named: it is at the host that was asked.
+        /// Only a port was named: the host is the one that was asked.
         is_same_host: bool,
     },
 }
 
-/// The node that keeps the slot, by one node.
+/// Asks one node which node keeps the slot.
 pub(super) async fn ask(live: Arc<Live>, history: String) -> Result<Address, StoreError> {
     let (mut which, mut whose) = (redis::cmd("CLUSTER"), redis::cmd("CLUSTER"));
     which.arg("KEYSLOT").arg(history);
@@ -52,14 +52,14 @@ pub(super) async fn ask(live: Arc<Live>, history: String) -> Result<Address, Sto
     Err(StoreError::new(StoreErrorKind::NoLeader, detail))
 }
 
-/// A node as it is listed: host, port, and what does not matter here.
+/// Reads a node of the answer: its host, its port, and parts that do not matter here.
 fn owner_of(listed: &[Value], by: &Address) -> Result<Address, StoreError> {
     let [host, Value::Int(port), ..] = listed else { return Err(unexpected()) };
     let Ok(port) = u16::try_from(*port) else { return Err(unexpected()) };
     match host {
         Value::BulkString(host) => {
-            let told = Address::told(host, port).ok_or_else(unexpected)?;
-            Ok(named(&told.host, port, by))
+            let owner = Address::named(host, port).ok_or_else(unexpected)?;
+            Ok(named(&owner.host, port, by))
         }
         // "Whatever you have connected to".
         Value::Nil => Ok(named("", port, by)),
@@ -75,7 +75,7 @@ pub(super) fn elsewhere(servers: &Servers, error: &RedisError, by: &Address) -> 
         Some("ASK") => {
             let (to, _) = error.redirect_node()?;
             let (host, port) = to.rsplit_once(':')?;
-            Address::told(host.as_bytes(), 0)?;
+            Address::named(host.as_bytes(), 0)?;
             let is_same_host = matches!(host, "" | "?");
             Some(Elsewhere::Asked { to: named(host, port.parse().ok()?, by), is_same_host })
         }
@@ -83,11 +83,11 @@ pub(super) fn elsewhere(servers: &Servers, error: &RedisError, by: &Address) -> 
     }
 }
 
-/// Whether that is a primary of the cluster, by more than half of the nodes that are listed. One node alone
-/// could otherwise have the credentials sent anywhere.
+/// Confirms by more than half of the listed nodes that this is a primary of the cluster. Otherwise one node alone
+/// could have the credentials sent anywhere.
 ///
 /// # Errors
-/// If it is not, or not known to be.
+/// If it is not a primary of the cluster, or that is not known.
 pub(super) async fn is_node(
     members: &Arc<Members>,
     to: &Address,
@@ -103,7 +103,7 @@ pub(super) async fn is_node(
     })
 }
 
-/// That node, if it is a primary of the cluster by one node.
+/// Asks one node whether `to` is a primary of the cluster, and returns it then.
 async fn knows(live: Arc<Live>, to: Address, is_same_host: bool) -> Result<Address, StoreError> {
     let node = &live.at;
     let mut question = redis::cmd("CLUSTER");
@@ -137,7 +137,7 @@ fn is_primary_at(line: &str, to: &Address, is_same_host: bool, by: &Address) -> 
         && (is_same_host || is_at(address) || (!name.is_empty() && is_at(name)))
 }
 
-/// A node that does not know its own name has none for others.
+/// The address of a node. A node that does not know its own host leaves it empty: it is the host that was asked.
 fn named(host: &str, port: u16, by: &Address) -> Address {
     let host = if matches!(host, "" | "?") { &by.host } else { host };
     Address::new(host.trim_matches(['[', ']']), port)

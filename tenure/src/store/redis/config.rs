@@ -24,12 +24,12 @@ pub struct RedisConfig {
     pub(super) trust_empty_store: bool,
 }
 
-/// Whom to ask where elections are kept.
+/// How to find the server that keeps the elections.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Servers {
-    /// They are kept here.
+    /// This server keeps them.
     One(Address),
-    /// These know the primary of that name.
+    /// These sentinels know the primary of that name.
     Sentinels { listed: Vec<Address>, primary: String },
     /// These are nodes of the cluster.
     Cluster { listed: Vec<Address> },
@@ -53,7 +53,7 @@ pub(super) struct Address {
     pub(super) port: u16,
 }
 
-/// As whom to connect.
+/// The user to connect as.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Login {
     pub(super) username: Option<String>,
@@ -73,10 +73,10 @@ impl RedisConfig {
         Self::at(Servers::One(Address::new(host, port)))
     }
 
-    /// The primary of that name that these sentinels watch, hosts and ports. What it grants counts if
-    /// more than half of them vouch for it, so that one which was replaced without knowing it leads to
-    /// no second leader. So all candidates must list the same ones, and all of them. The store `redis`
-    /// alone can do that.
+    /// The primary of that name that these sentinels watch, hosts and ports. A grant counts only if more than
+    /// half of the sentinels still name its server, so that a primary that was replaced without knowing it
+    /// causes no second leader. All candidates must list the same sentinels, and all of them. Only the store
+    /// `redis` supports that.
     ///
     /// ```
     /// # use tenure::store::redis::{RedisConfig, RedisConfigError};
@@ -89,7 +89,7 @@ impl RedisConfig {
     /// ```
     ///
     /// # Errors
-    /// If the name is empty, or there are none, or one of them is listed twice.
+    /// If the name is empty, or no sentinel is listed, or one of them twice.
     pub fn sentinel<H: Into<String>>(
         primary: impl Into<String>,
         sentinels: impl IntoIterator<Item = (H, u16)>,
@@ -102,12 +102,12 @@ impl RedisConfig {
     }
 
     /// A cluster with these nodes, hosts and ports. All elections of a prefix are kept in one slot, and
-    /// so by one node. What that grants counts if more than half of those listed vouch for it, so all
-    /// candidates must list the same ones, and all that are primaries. The store `redis` alone can do
+    /// so by one node. A grant counts only if more than half of the listed nodes still name that node, so all
+    /// candidates must list the same nodes, and all that are primaries. Only the store `redis` supports
     /// that.
     ///
     /// # Errors
-    /// If there are none, or one of them is listed twice.
+    /// If no node is listed, or one of them twice.
     pub fn cluster<H: Into<String>>(
         nodes: impl IntoIterator<Item = (H, u16)>,
     ) -> Result<Self, RedisConfigError> {
@@ -134,20 +134,20 @@ impl RedisConfig {
         self
     }
 
-    /// Sets the credentials at the sentinels, which have users of their own. Without them, and for
-    /// [`credentials`](Self::credentials) alone, sentinels are asked as nobody.
+    /// Sets the credentials at the sentinels, which have users of their own. Without them sentinels are asked
+    /// without credentials; those of [`credentials`](Self::credentials) are not sent to sentinels.
     pub fn sentinel_credentials(mut self, username: impl Into<String>, password: Secret) -> Self {
         self.sentinel_login = Login::new(username, password);
         self
     }
 
-    /// Encrypts all connections, those to sentinels too.
+    /// Encrypts all connections, also those to sentinels.
     pub fn tls(mut self, tls: TlsConfig) -> Self {
         self.tls = Some(tls);
         self
     }
 
-    /// Sets what the names of all keys begin with. Elections of one prefix share a history, and a
+    /// Sets the beginning of the names of all keys. Elections of one prefix share a history, and a
     /// slot in a cluster.
     ///
     /// # Errors
@@ -161,35 +161,35 @@ impl RedisConfig {
         Ok(self)
     }
 
-    /// Takes a grant or a renewal for done only once that many replicas have acknowledged it. With fewer
-    /// of them its outcome is unknown, and nobody leads by it. Zero, the default, waits for none.
+    /// Counts a grant or a renewal only once that many replicas have acknowledged it. With fewer acknowledgements
+    /// its outcome is unknown, and no candidate leads by it. Zero, the default, waits for none.
     ///
-    /// Only if that is *every* replica that may be promoted does a failover lose nothing. The wait
-    /// ([`replica_wait`](Self::replica_wait)) holds up all requests of the store, which share a
+    /// A failover loses nothing only if that is *every* replica that may be promoted. The wait
+    /// ([`replica_wait`](Self::replica_wait)) delays all requests of the store, which share a
     /// connection.
     pub fn replica_acks(mut self, least: u16) -> Self {
         self.replicas.least = least;
         self
     }
 
-    /// Sets how long replicas are waited for, in whole milliseconds. Default: 100 ms. It must be less
+    /// Sets how long to wait for replicas, in whole milliseconds. Default: 100 ms. It must be less
     /// than the candidates' request timeout: a request that times out costs the connection.
     pub fn replica_wait(mut self, within: Duration) -> Self {
         self.replicas.within = within;
         self
     }
 
-    /// Sets how long opening a connection may take, the questions to sentinels or nodes included.
+    /// Sets how long opening a connection may take, including the questions to sentinels or nodes.
     /// Default: 5 s. It takes four round trips (TCP, the greeting, a database other than 0, the scripts), one
     /// or two more with TLS, and five more with sentinels or a cluster. The candidates' request timeout may be
-    /// shorter: connecting goes on when a request gives up. After a network or a server was away, this bound
-    /// can pass once more before the next attempt begins.
+    /// shorter: connecting continues when a request gives up. After an outage of the network or the server, this
+    /// bound can pass once more before the next attempt begins.
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect_timeout = timeout;
         self
     }
 
-    /// Takes a server that has never seen the prefix for one that has lost nothing, so that the very
+    /// Treats a server that has never seen the prefix as one that has lost nothing, so that the very
     /// first leader does not wait out the quarantine. For tests and throw-away servers: with it, a
     /// server that lost all of its data can lead to two leaders.
     pub fn trust_empty_store(mut self, trust: bool) -> Self {
@@ -212,7 +212,7 @@ impl RedisConfig {
         self.record_parts(key).concat()
     }
 
-    /// The same in parts, for those who write it into a buffer of their own.
+    /// The same in parts, to be written into a buffer.
     pub(super) fn record_parts<'a>(&'a self, key: &'a Key) -> [&'a str; 4] {
         ["{", &self.prefix, "}:leader:", key.as_str()]
     }
@@ -234,7 +234,7 @@ fn addresses<H: Into<String>>(
     distinct(listed.into_iter().map(|(host, port)| Address::new(host, port)).collect())
 }
 
-/// At least one of them, and none twice: who is listed twice would have two votes.
+/// Checks that at least one is listed, and none twice: an address that is listed twice would have two votes.
 pub(super) fn distinct(listed: Vec<Address>) -> Result<Vec<Address>, RedisConfigError> {
     if listed.is_empty() {
         return Err(RedisConfigError::NoHost);
@@ -253,9 +253,9 @@ impl Address {
         Self { host: host.into(), port }
     }
 
-    /// As a server names another one: with a host that a host can have.
+    /// An address as a server names another one; `None` if the host can't be one.
     #[cfg(feature = "redis")]
-    pub(super) fn told(host: &[u8], port: u16) -> Option<Self> {
+    pub(super) fn named(host: &[u8], port: u16) -> Option<Self> {
         const MOST: usize = 255;
         let host = std::str::from_utf8(host).ok().filter(|host| host.len() <= MOST)?;
         Some(Self::new(host, port))

@@ -9,13 +9,13 @@ use super::config::{Address, Login, RedisConfig, Servers, distinct};
 use super::error::RedisConfigError;
 use super::url::{PORT, SENTINEL_PORT};
 use crate::store::Secret;
-use crate::store::error::tame;
+use crate::store::error::sanitized;
 use crate::tls::TlsConfig;
 pub use error::RedisEnvError;
 
 impl RedisConfig {
-    /// Reads `TENURE_REDIS_HOST` and its like, and in place of each one that is not set `REDIS_HOST` and
-    /// its like; see [`from_variables`](Self::from_variables).
+    /// Reads variables such as `TENURE_REDIS_HOST`, and in place of each one that is not set, variables such as
+    /// `REDIS_HOST`; see [`from_variables`](Self::from_variables).
     ///
     /// # Errors
     /// As for [`from_variables`](Self::from_variables).
@@ -23,7 +23,7 @@ impl RedisConfig {
         Self::from_env_prefixed(&["TENURE_REDIS_", "REDIS_"])
     }
 
-    /// The same with other prefixes, for those who have `MUTEX_REDIS_HOST` and its like already.
+    /// The same with other prefixes, for programs that have variables such as `MUTEX_REDIS_HOST` already.
     ///
     /// # Errors
     /// As for [`from_variables`](Self::from_variables).
@@ -31,20 +31,20 @@ impl RedisConfig {
         Self::from_variables(prefixes, |name| std::env::var_os(name))
     }
 
-    /// Reads variables from wherever they are. Each is looked for under the first prefix, then under the
-    /// next. The first that is set counts; set and empty, it says that there is none. User and password are
-    /// looked for under the prefix of the host alone: those of one server are not sent to another.
+    /// Reads variables through `lookup`. Each is looked up under the first prefix, then under the next. The
+    /// first that is set counts; one that is set and empty means that there is no value. User and password are
+    /// only looked up under the prefix of the host: those of one server are not sent to another.
     ///
-    /// | variable | says |
-    /// |---|---|
-    /// | `HOST`, `PORT` | where the server is; the port is 6379 if not set |
-    /// | `SENTINEL_HOST`, `SENTINEL_PORT`, `SENTINEL_NAME` | in its place: the sentinels, separated by commas, each with a port of its own or else this one (26379), and the name of the primary that they watch |
-    /// | `USERNAME`, `PASSWORD` | the user; a password alone is the default user's |
-    /// | `PREFIX` | see [`prefix`](Self::prefix) |
-    /// | `TLS` | `true`, `yes`, `on` or `1` to encrypt all connections, believing the system's certificate authorities (or those in the file that `SSL_CERT_FILE` names); `false`, `no`, `off` or `0` not to |
+    /// - `HOST`, `PORT`: the server; the port is 6379 if not set;
+    /// - `SENTINEL_HOST`, `SENTINEL_PORT`, `SENTINEL_NAME`: instead of a server, the sentinels, separated by commas,
+    ///   each with a port of its own or else this one (26379), and the name of the primary that they watch;
+    /// - `USERNAME`, `PASSWORD`: the user; a password alone is the default user's;
+    /// - `PREFIX`: see [`prefix`](Self::prefix);
+    /// - `TLS`: `true`, `yes`, `on` or `1` to encrypt all connections, trusting the system's certificate authorities
+    ///   (or those in the file that `SSL_CERT_FILE` names); `false`, `no`, `off` or `0` not to encrypt.
     ///
-    /// If both a host and a sentinel's are set, that of the earlier prefix counts. What has no variable is
-    /// up to the code.
+    /// If both a host and a sentinel's are set, that of the earlier prefix counts. The other settings have no
+    /// variables.
     ///
     /// ```
     /// # use tenure::store::redis::{RedisConfig, RedisEnvError};
@@ -109,7 +109,7 @@ impl<L: Fn(&str) -> Option<OsString>> Variables<'_, L> {
         })
     }
 
-    /// Where to connect to, and which prefix says so.
+    /// The servers, and the rank of the prefix that names them.
     fn servers(&self) -> Result<(Servers, usize), RedisEnvError> {
         let (host, sentinels) = (self.find("HOST")?, self.find("SENTINEL_HOST")?);
         match (host, sentinels) {
@@ -200,9 +200,9 @@ const SHOWN_MOST: usize = 100;
 
 impl Variable {
     fn is(&self, must: &'static str) -> RedisEnvError {
-        // A whole URL may stand here, with a password in it.
+        // The value may be a whole URL with a password in it.
         let is_url = self.value.contains('@') || self.value.contains("://");
-        let value = if is_url { "***".to_owned() } else { tame(&self.value, SHOWN_MOST) };
+        let value = if is_url { "***".to_owned() } else { sanitized(&self.value, SHOWN_MOST) };
         RedisEnvError::Value { variable: self.name.clone(), value, must }
     }
 

@@ -2,13 +2,13 @@
 
 use crate::tls::TlsError;
 
-/// What a URL looks like.
+/// The form of a URL.
 const FORM: &str = "expected is redis://[user:password@]host[:port][/database], \
     redis+sentinel://[user:password@]host[:port],host[:port]../name[/database] or \
     redis+cluster://[user:password@]host[:port],host[:port].., and rediss in the place of redis to encrypt";
 
-/// Why a Redis URL or a part of a configuration was refused. Shows nothing of a URL, in which a password may
-/// stand anywhere if it is broken.
+/// Why a Redis URL or a part of a configuration was refused. Shows nothing of a URL: in a broken one, a password
+/// may be anywhere.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RedisConfigError {
@@ -18,13 +18,13 @@ pub enum RedisConfigError {
     /// Another scheme, or none.
     #[error("the Redis URL has another scheme, or none; {FORM}")]
     Scheme,
-    /// What comes after the hosts has an `@` in it, and so it may be half of a password.
+    /// The part after the hosts has an `@` in it, and so it may be half of a password.
     #[error(
         "the Redis URL has an @ after its hosts; in a name or a password / is written %2F, ? is %3F, \
          # is %23 and @ is %40; {FORM}"
     )]
     StrayAt,
-    /// There is a fragment, which says nothing here.
+    /// There is a fragment, which has no meaning here.
     #[error("the Redis URL has a #, which in a name or a password is written %23; {FORM}")]
     Fragment,
     /// No host.
@@ -43,10 +43,10 @@ pub enum RedisConfigError {
     Twice {
         /// Where in the list, from 1.
         first: usize,
-        /// And where again.
+        /// The same for the second time.
         second: usize,
     },
-    /// Several hosts, and nothing that says what they are.
+    /// Several hosts, and a scheme for one.
     #[error(
         "the Redis URL names {hosts} hosts; for more than one its scheme ends with \"+sentinel\" or \
          \"+cluster\""
@@ -78,7 +78,7 @@ pub enum RedisConfigError {
         /// The most.
         most: u32,
     },
-    /// An unknown parameter, or one that says nothing here.
+    /// An unknown parameter, or one that has no meaning here.
     #[error(
         "the Redis URL has an unknown parameter; known are \"prefix\", \"replica_acks\" and \
          \"replica_wait_ms\", with \"rediss\" also \"ca\", \"cert\", \"key\" and \"server_name\", and with \
@@ -94,9 +94,9 @@ pub enum RedisConfigError {
     /// A parameter that another one needs.
     #[error("the Redis URL has no parameter {missing:?}, which {needed_by:?} needs")]
     Missing {
-        /// What is not there.
+        /// The missing parameter.
         missing: &'static str,
-        /// What is there.
+        /// The parameter that needs it.
         needed_by: &'static str,
     },
     /// A file can't be read.
@@ -107,7 +107,7 @@ pub enum RedisConfigError {
         /// Why.
         source: std::io::Error,
     },
-    /// The server name is none.
+    /// The server name can't be one.
     #[error("the Redis URL's \"server_name\" must be a DNS name or an address")]
     ServerName,
     /// TLS can't be set up.

@@ -1,12 +1,12 @@
-//! The store on fred: the same scripts, the same reading of replies, another client under them.
+//! The store on fred: another client with the same scripts and the same reading of replies.
 //!
 //! fred can reconnect and replay by itself. Here it does neither: a client is used for one pair of
-//! connections, and dropped with them, so that a request which was in flight stays unknown. The next
+//! connections, and dropped with them, so that a request that was in flight stays unknown. The next
 //! request opens a new pair.
 //!
-//! Requests and wake-ups have a connection each, because fred takes an error in answer to a SUBSCRIBE
-//! for the answer to the request after it, and every later reply for that of the one before. Where
-//! that can happen, no lease may depend on it.
+//! Requests and wake-ups have a connection each, because fred takes an error reply to a SUBSCRIBE
+//! for the reply to the request after it, and from then on assigns each reply to the wrong request. No lease
+//! may depend on a connection where that can happen.
 
 mod link;
 mod wakeup;

@@ -1,9 +1,9 @@
-//! Those who know which server to use: sentinels, or the nodes of a cluster.
+//! Members: the sentinels, or the nodes of a cluster, which know the server that keeps the elections.
 //!
-//! A majority decides before the slower ones have answered, and a caller may give up at any time. A question
-//! that is dropped half way costs the connection, so each is asked in a task of its own, which goes on to the
-//! answer or the bound. A member is asked one question at a time: one that stands still has one question to
-//! answer when it comes back, and not those of everybody.
+//! A majority decides before the slower members have answered, and a caller may give up at any time. A question
+//! that is dropped half way costs the connection, so each is asked in a task of its own, which runs until the
+//! answer or the bound. A member is asked one question at a time: a member that hangs has one question to answer
+//! when it recovers, and not those of all callers.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -46,8 +46,8 @@ impl Member {
     }
 }
 
-/// How long an answer is waited for. A connection that has died unnoticed holds up all questions to that
-/// member for as long, and leaders with short leases must have time for another try.
+/// The longest wait for an answer. A connection that is dead but not known to be delays all questions to that
+/// member for that long, and leaders with short leases need time for another attempt.
 const ANSWER_MOST: Duration = Duration::from_secs(1);
 
 /// All members that are configured.

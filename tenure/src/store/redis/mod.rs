@@ -3,7 +3,7 @@
 //! The record's key has no expiry, so its token survives the lease; time is the server's own. Needs
 //! Redis 7 or Valkey: the scripts read `TIME` and `INFO`.
 //!
-//! **Not guaranteed**: promises that rest on the store's durability (A1, G6) hold as far as the server
+//! **Not guaranteed**: promises that depend on the store's durability (A1, G6) hold only if the server
 //! keeps what it acknowledged. A restart, a flush or a failover is noticed by the server's identity,
 //! and the leaders after it wait out the quarantine. A primary that was replaced without knowing it is
 //! noticed only if sentinels or the nodes of a cluster are asked for it ([`RedisConfig::sentinel`],

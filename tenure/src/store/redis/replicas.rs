@@ -1,7 +1,7 @@
 //! Replicas that must have acknowledged a grant before it counts.
 //!
-//! `WAIT` tells how many have acknowledged everything that its own connection wrote before it. So it is
-//! sent right behind the script, in one go: what answers both is one server, and nothing in between.
+//! `WAIT` returns how many replicas have acknowledged everything that its own connection wrote before it. So it is
+//! sent together with the script: one server answers both, and no other command comes in between.
 
 use std::time::Duration;
 
@@ -12,8 +12,8 @@ use super::reply::server_error;
 use crate::store::{Request, StoreError, StoreErrorKind};
 
 impl Replicas {
-    /// What is to be sent behind that request; nothing if no lease begins or goes on by it. A release
-    /// that gets lost keeps a lease that nobody believes in any more.
+    /// The command to send behind that request; `None` if the request neither grants nor extends a lease. A
+    /// release that gets lost only keeps a lease that no candidate uses any more.
     pub(super) fn wait_after(&self, request: &Request) -> Option<Cmd> {
         let counts = match request {
             Request::Acquire { .. } | Request::Renew { .. } => self.least > 0,
@@ -26,10 +26,10 @@ impl Replicas {
         })
     }
 
-    /// Whether enough of them have what was written.
+    /// Confirms that enough replicas have the write.
     ///
     /// # Errors
-    /// If not, or if that is not known: then what the server promised is void.
+    /// If they do not, or that is not known: then the server's promise is void.
     pub(super) fn vouch_for(&self, acknowledged: &Value) -> Result<(), StoreError> {
         match acknowledged {
             Value::Int(count) if *count >= i64::from(self.least) => Ok(()),
@@ -47,10 +47,10 @@ impl Replicas {
     }
 }
 
-/// Rounded up: 0 would be for ever.
+/// Rounded up: 0 would wait without a bound.
 fn whole_millis(within: Duration) -> u64 {
     let millis = within.as_nanos().div_ceil(1_000_000).max(1);
-    // What the server takes for a timeout.
+    // The largest timeout that the server accepts.
     u64::try_from(millis).map_or(u64::from(u32::MAX), |millis| millis.min(u32::MAX.into()))
 }
 
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn waits_for_whole_milliseconds_and_never_for_ever() {
+    fn waits_are_whole_milliseconds_and_bounded() {
         for (nanos, millis) in [(0, 1), (1, 1), (1_000_000, 1), (1_000_001, 2), (50_000_000, 50)] {
             assert_eq!(whole_millis(Duration::from_nanos(nanos)), millis);
         }
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn fewer_than_enough_vouch_for_nothing() {
+    fn too_few_replicas_void_the_promise() {
         let replicas = Replicas { least: 2, within: Duration::from_millis(50) };
         for (acknowledged, expected) in [
             (Value::Int(2), None),

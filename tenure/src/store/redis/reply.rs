@@ -1,10 +1,10 @@
-//! From what the scripts return to a reply. Both clients use it, so that they can't differ.
+//! Reads the replies of the scripts. Both clients use this module, so that they can't differ.
 
 use std::time::Duration;
 
 use bytes::Bytes;
 
-use crate::store::error::tame;
+use crate::store::error::sanitized;
 use crate::store::{Incumbent, Profile, Reply, Request, StoreError, StoreErrorKind};
 use crate::{HolderId, Token};
 
@@ -23,9 +23,9 @@ const EXACT: u64 = 1 << 53;
 /// The most fields that a script returns.
 const MOST: usize = 7;
 
-/// Reads a script's answer to a request, whose fields the client has in a form of its own.
+/// Reads a script's answer to a request from its fields.
 ///
-/// What answers another kind of request is no answer: replies may be out of step with their requests.
+/// An answer to another kind of request is an error: replies may be out of step with their requests.
 pub(super) fn read<'a>(
     request: &Request,
     values: impl IntoIterator<Item = Field<'a>>,
@@ -42,7 +42,7 @@ pub(super) fn read<'a>(
         .and_then(|reply| if reply.answers(request) { Ok(reply) } else { Err(unexpected(fields)) })
 }
 
-/// Everything that it can't be sure of is an error, and so *unknown*.
+/// Any answer that is not exactly one of these is an error, and so *unknown*.
 fn decode(fields: &[Field<'_>]) -> Result<Reply, StoreError> {
     let [Field::Text(word), rest @ ..] = fields else { return Err(unexpected(fields)) };
     let reply = match (*word, rest) {
@@ -77,18 +77,18 @@ fn decode(fields: &[Field<'_>]) -> Result<Reply, StoreError> {
     reply.ok_or_else(|| unexpected(fields))
 }
 
-/// What an error reply of the server means.
+/// The store's error for an error reply of the server.
 pub(super) fn server_error(code: &str, text: &str) -> StoreError {
     let kind = match code {
         "WRONGTYPE" => StoreErrorKind::BadRecord,
         "NOAUTH" | "WRONGPASS" | "NOPERM" => StoreErrorKind::Authentication,
-        // The last one is a primary's that was demoted while it waited for its replicas.
+        // UNBLOCKED is from a primary that was demoted while it waited for its replicas.
         "READONLY" | "MASTERDOWN" | "UNBLOCKED" => StoreErrorKind::NotPrimary,
         "CLUSTERDOWN" => StoreErrorKind::NoLeader,
-        // A server that can't write its data to disk takes no more of it.
+        // A server that can't write its data to disk accepts no more writes.
         "NOREPLICAS" | "MISCONF" => StoreErrorKind::NotDurable,
         "OOM" => {
-            let text = tame(text, TEXT_MOST);
+            let text = sanitized(text, TEXT_MOST);
             let detail = format!(
                 "{code} {text}; no lease is granted until there is memory (raise maxmemory, or remove \
                  keys), while leaders go on"
@@ -96,11 +96,11 @@ pub(super) fn server_error(code: &str, text: &str) -> StoreError {
             return StoreError::new(StoreErrorKind::Full, detail);
         }
         "MOVED" | "ASK" => {
-            let text = tame(text, TEXT_MOST);
+            let text = sanitized(text, TEXT_MOST);
             let detail = format!("{code} {text}; a node of a cluster needs redis+cluster://");
             return StoreError::new(StoreErrorKind::Refused, detail);
         }
-        // What `redis.call` raises inside a script keeps its code in the text.
+        // An error that `redis.call` raises inside a script has its code in the text.
         _ if text.contains("WRONGTYPE") => StoreErrorKind::BadRecord,
         _ if text.contains("NOPERM") => StoreErrorKind::Authentication,
         _ if text.contains("READONLY") || text.contains("read only replica") => {
@@ -114,7 +114,7 @@ pub(super) fn server_error(code: &str, text: &str) -> StoreError {
     }
 }
 
-/// What is kept of a server's words in front of our own.
+/// The most bytes that are kept of a server's text in front of our own.
 const TEXT_MOST: usize = 200;
 
 fn refused(why: &[u8], detail: &[Field<'_>]) -> StoreError {
@@ -134,11 +134,11 @@ fn refused(why: &[u8], detail: &[Field<'_>]) -> StoreError {
 fn unexpected(fields: &[Field<'_>]) -> StoreError {
     StoreError::showing(
         StoreErrorKind::UnexpectedReply,
-        tame(format_args!("{fields:?}"), TEXT_MOST),
+        sanitized(format_args!("{fields:?}"), TEXT_MOST),
     )
 }
 
-/// No candidate has written a longer one, and none is kept.
+/// Checks a length: no candidate has written a longer name or longer metadata.
 fn fits(what: &str, field: &Field<'_>, most: usize) -> Result<(), StoreError> {
     match field {
         Field::Text(text) if text.len() > most => {

@@ -1,4 +1,4 @@
-//! One question for many who ask it at the same time.
+//! One question for many callers that ask it at the same time.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -7,12 +7,12 @@ use tokio::sync::Mutex;
 use super::config::Address;
 use crate::store::StoreError;
 
-/// Rounds of a question whose answer changes. An answer serves whoever wanted it before the round began,
-/// and nobody who came later: to them it may be out of date.
+/// Rounds of a question whose answer changes. An answer serves the callers that came before the round began. For
+/// later callers it may be out of date.
 #[derive(Default)]
 pub(super) struct Rounds {
     begun: AtomicU64,
-    /// The last round that came to an end, and its answer.
+    /// The last round that has ended, and its answer.
     last: Mutex<Option<(u64, Result<Address, StoreError>)>>,
 }
 
@@ -46,12 +46,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_crowd_asks_twice_and_nobody_is_told_of_the_past() {
+    fn concurrent_callers_share_rounds_without_outdated_answers() {
         let (rounds, asked) = (Rounds::default(), Cell::new(0_u16));
         let ask = || async {
             asked.set(asked.get() + 1);
             let number = asked.get();
-            // So that the others come while this is under way.
+            // The other callers come while this round is under way.
             tokio::task::yield_now().await;
             Ok(Address::new("h", number))
         };

@@ -1,4 +1,4 @@
-//! The scripts, and how a request becomes a call of one.
+//! The scripts, and their calls.
 
 use std::fmt::Write;
 use std::ops::Range;
@@ -64,7 +64,7 @@ const HEX: &[u8; 16] = b"0123456789abcdef";
 /// The most keys and arguments that a script takes.
 const MOST: usize = 9;
 
-/// One call of a script. Keys and arguments are parts of one text, so that they cost one allocation.
+/// One call of a script. Keys and arguments are parts of one text, so that they need one allocation.
 pub(super) struct Invocation {
     pub(super) script: &'static Script,
     text: Bytes,
@@ -75,7 +75,8 @@ pub(super) struct Invocation {
 }
 
 impl Invocation {
-    /// A renewal compares the server with the history unless one over the same connection already `has`.
+    /// The call for a request. A renewal compares the server with the history unless one over the same connection
+    /// `has_compared`.
     pub(super) fn new(
         config: &RedisConfig,
         key: &Key,
@@ -132,7 +133,7 @@ impl Invocation {
         (self.keys..self.words).map(|word| &self.text[self.range(word)])
     }
 
-    /// For clients that want to own what they send: parts of the text, not copies.
+    /// For clients that own what they send: parts of the text, not copies.
     #[cfg(feature = "fred")]
     pub(super) fn owned_keys(&self) -> impl ExactSizeIterator<Item = Bytes> {
         (0..self.keys).map(|word| self.text.slice(self.range(word)))
@@ -178,13 +179,13 @@ impl Words {
         self.end();
     }
 
-    /// What was written since the last word's end is a word.
+    /// Ends a word: the text since the end of the last one.
     fn end(&mut self) {
         self.ends[self.count] = self.text.len();
         self.count += 1;
     }
 
-    /// As its `Display` writes it, which takes several times as long.
+    /// In hexadecimal, as `Display` writes it, but several times as fast.
     fn holder(&mut self, holder: HolderId) {
         let mut digits = [0; 32];
         for (pair, byte) in digits.chunks_exact_mut(2).zip(holder.to_bits().to_be_bytes()) {
@@ -195,7 +196,7 @@ impl Words {
     }
 
     fn number(&mut self, number: u64) {
-        // A buffer that grows takes all of it.
+        // Writing into a buffer that grows never fails.
         let _ = write!(self.text, "{number}");
         self.end();
     }

@@ -1,4 +1,4 @@
-//! Sentinels: who the primary is, by those who replace it.
+//! Sentinels: they know the primary, since they replace it.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use super::config::Address;
 use super::session::Live;
 use crate::store::{StoreError, StoreErrorKind};
 
-/// The primary of that name, by one sentinel.
+/// Asks one sentinel for the primary of that name.
 pub(super) async fn ask(live: Arc<Live>, primary: String) -> Result<Address, StoreError> {
     let mut question = redis::cmd("SENTINEL");
     question.arg("GET-MASTER-ADDR-BY-NAME").arg(&primary);
@@ -28,14 +28,14 @@ fn read(parts: &[Value]) -> Result<Address, StoreError> {
         return Err(unexpected());
     };
     let port = std::str::from_utf8(port).ok().and_then(|port| port.parse().ok());
-    port.and_then(|port| Address::told(host, port)).ok_or_else(unexpected)
+    port.and_then(|port| Address::named(host, port)).ok_or_else(unexpected)
 }
 
 fn unexpected() -> StoreError {
     StoreError::new(StoreErrorKind::UnexpectedReply, "to the question who the primary is")
 }
 
-/// The server that the sentinels have named must take itself for the primary too.
+/// Checks that the server that the sentinels have named considers itself the primary too.
 pub(super) async fn is_primary(live: &Live) -> Result<(), StoreError> {
     let mut question = redis::cmd("INFO");
     question.arg("replication");

@@ -1,7 +1,7 @@
 //! One physical connection, over which redis-rs speaks.
 //!
 //! The client library is used for its protocol alone: it does not connect, encrypt, reconnect, retry,
-//! replay, follow or wait. What a request did whose reply did not come is unknown, and stays so.
+//! replay, follow redirections or wait. The outcome of a request without a reply is unknown, and stays so.
 
 use std::error::Error;
 use std::io;
@@ -29,18 +29,18 @@ use crate::store::{StoreError, StoreErrorKind};
 /// A connection that was working when last seen.
 pub(super) struct Live {
     pub(super) connection: MultiplexedConnection,
-    /// The server at its other end.
+    /// The server's address.
     pub(super) at: Address,
-    /// Cancelled once the connection is known or suspected to be of no more use.
+    /// Cancelled once the connection is known or suspected to be unusable.
     pub(super) dead: CancellationToken,
     reason: Reason,
-    /// A renewal over it was answered, which has compared the server with the history of the prefix.
+    /// Whether a renewal over it was answered, which has compared the server with the history of the prefix.
     pub(super) has_compared: AtomicBool,
 }
 
-/// The most bytes of a reply about an election: what is kept of an incumbent, or a message, fits many times.
+/// The most bytes of a reply about an election: many times the longest incumbent or message.
 pub(super) const REPLY_MOST: u64 = 256 << 10;
-/// The most bytes of a reply about a cluster: each of its slots with nodes of its own would fit.
+/// The most bytes of a reply about a cluster: enough for nodes of their own for each slot.
 pub(super) const TOPOLOGY_MOST: u64 = 8 << 20;
 
 /// Opens connections for one store.
@@ -101,7 +101,7 @@ impl Connector {
 }
 
 fn session(login: &Login, database: u8) -> RedisConnectionInfo {
-    // RESP3 brings wake-ups over the same connection as replies.
+    // With RESP3, wake-ups arrive over the same connection as replies.
     let mut session = RedisConnectionInfo::default()
         .set_protocol(ProtocolVersion::RESP3)
         .set_skip_set_lib_name()
@@ -127,7 +127,7 @@ impl Live {
         self.connection.clone().send_packed_command(command).await?.extract_error()
     }
 
-    /// A question that changes nothing; without an answer the connection is condemned.
+    /// Sends a command that changes nothing; without an answer the connection is condemned.
     pub(super) async fn ask(&self, question: &Cmd) -> Result<Value, StoreError> {
         let pending = Answered::pending(self);
         let answer = self.answer(question).await;
@@ -137,13 +137,13 @@ impl Live {
         answer.map_err(|error| self.failed(&error))
     }
 
-    /// What an error of the client library on this connection means.
+    /// The store's error for an error of the client library on this connection.
     pub(super) fn failed(&self, error: &RedisError) -> StoreError {
         ended(error, &self.reason)
     }
 }
 
-/// What an error means on a connection that may have been given up for that reason.
+/// The same; `reason` says why the stream was given up, if it was.
 fn ended(error: &RedisError, reason: &Reason) -> StoreError {
     match reason.get().filter(|_| error.code().is_none()) {
         Some(reason) => StoreError::showing(StoreErrorKind::UnexpectedReply, reason),
@@ -151,8 +151,8 @@ fn ended(error: &RedisError, reason: &Reason) -> StoreError {
     }
 }
 
-/// Loads all scripts in one round trip, so that no request has to: a request's timeout may allow for a
-/// single one. A server that refuses is asked again when a script is called, and refuses that by name.
+/// Loads all scripts in one round trip, so that no request has to: a request's timeout may allow for a single
+/// round trip. A refusal is ignored here: the call of a script loads it again and reports the refusal.
 pub(super) async fn load_scripts(live: &Live) -> Result<(), StoreError> {
     let mut commands = Pipeline::with_capacity(SCRIPTS.len());
     for (_, text) in SCRIPTS {
@@ -162,7 +162,7 @@ pub(super) async fn load_scripts(live: &Live) -> Result<(), StoreError> {
     answers.map(drop).map_err(|error| live.failed(&error))
 }
 
-/// What an error of the client library means.
+/// The store's error for an error of the client library.
 fn failed(error: &RedisError) -> StoreError {
     if let Some(code) = error.code() {
         return server_error(code, error.detail().unwrap_or_default());
@@ -180,9 +180,10 @@ fn failed(error: &RedisError) -> StoreError {
 }
 
 fn is_about_tls(error: &RedisError) -> bool {
-    // The client keeps what it was told behind a pointer.
-    let told =
+    // The client keeps the cause behind a pointer.
+    let cause =
         error.source().and_then(|source| source.downcast_ref::<Arc<dyn Error + Send + Sync>>());
-    let told = told.and_then(|told| told.downcast_ref::<io::Error>()).and_then(io::Error::get_ref);
-    matches!(told, Some(told) if told.is::<rustls::Error>())
+    let cause =
+        cause.and_then(|cause| cause.downcast_ref::<io::Error>()).and_then(io::Error::get_ref);
+    matches!(cause, Some(cause) if cause.is::<rustls::Error>())
 }

@@ -21,8 +21,8 @@ use crate::store::{
 };
 
 /// Leases in a Redis or Valkey server, through redis-rs: one connection for all elections, opened when
-/// first needed, dropped and opened anew after any timeout or protocol error, and once the server is not
-/// the one any more that keeps them. A clone is the same.
+/// first needed, dropped and opened anew after any timeout or protocol error, and once another server
+/// keeps the elections. A clone is the same.
 #[derive(Clone, Debug)]
 pub struct Redis(Arc<Link>);
 
@@ -38,7 +38,7 @@ impl Redis {
         Self(Arc::new(Link::new(config, runtime)))
     }
 
-    /// Carries out a request. What the server promises counts if others vouch for it.
+    /// Carries out a request. A promise of the server counts only once replicas and members confirm it.
     async fn carry_out(
         &self,
         live: &mut Arc<Live>,
@@ -56,12 +56,12 @@ impl Redis {
         Ok(reply)
     }
 
-    /// Calls the script wherever that election is kept.
+    /// Calls the script at the server that keeps the election, and follows redirections.
     async fn ask(&self, live: &mut Arc<Live>, asked: &Asked) -> Result<Answer, StoreError> {
         let (link, config) = (&self.0, &self.0.connector.config);
         let mut answer = invoke(live, asked, false).await;
         for _ in 0..REDIRECTIONS {
-            // What is refused like that was not carried out.
+            // A request that is refused like that was not carried out.
             let refused = answer.as_ref().err();
             match refused.and_then(|error| cluster::elsewhere(&config.servers, error, &live.at)) {
                 None => break,
@@ -83,14 +83,14 @@ impl Redis {
     }
 }
 
-/// What is sent for a request: a script's call, and what waits for replicas, if need be.
+/// The commands for a request: a script's call, and a wait for replicas if that is configured.
 struct Asked {
     call: Invocation,
     evalsha: Cmd,
     wait: Option<Cmd>,
 }
 
-/// What the server says to both.
+/// The server's answers to both.
 struct Answer {
     value: Value,
     acknowledged: Option<Value>,
@@ -108,14 +108,14 @@ async fn invoke(live: &Live, asked: &Asked, is_asking: bool) -> RedisResult<Answ
             Err(error) => Err(error),
         };
     }
-    // An error with a code is the server's, in the reply's place, and not the connection's.
+    // An error with a code is a reply of the server: the connection is fine.
     if answer.as_ref().map_or_else(|error| error.code().is_some(), |_| true) {
         pending.yes();
     }
     answer
 }
 
-/// Sends it all in one go, so that nothing comes in between.
+/// Sends all commands at once, so that no other command comes in between.
 async fn send(live: &Live, asked: &Asked, is_asking: bool) -> RedisResult<Answer> {
     if asked.wait.is_none() && !is_asking {
         let value = live.answer(&asked.evalsha).await?;
@@ -167,7 +167,7 @@ impl Store for Redis {
     }
 }
 
-/// Whether somebody may lead by that reply.
+/// Whether a candidate may lead by that reply.
 fn promises(reply: &Reply) -> bool {
     match reply {
         Reply::Granted { .. } | Reply::Renewed => true,
@@ -177,12 +177,12 @@ fn promises(reply: &Reply) -> bool {
     }
 }
 
-/// Whether another connection may do better.
+/// Whether the connection must be replaced after such an error.
 fn condemns(kind: StoreErrorKind) -> bool {
     match kind {
         // Replies that do not fit their requests may be out of step with them.
         StoreErrorKind::UnexpectedReply => true,
-        // Somebody else may be the primary by now, under this name too.
+        // Another server may be the primary by now, also under this name.
         StoreErrorKind::NotPrimary | StoreErrorKind::NoLeader => true,
         _ => false,
     }

@@ -27,15 +27,15 @@ impl RedisConfig {
     ///
     /// - `prefix`, see [`prefix`](Self::prefix);
     /// - `replica_acks` and `replica_wait_ms`, see [`replica_acks`](Self::replica_acks);
-    /// - with `rediss`, `ca`: a file with the certificate authorities to believe instead of the system's;
+    /// - with `rediss`, `ca`: a file with the certificate authorities to trust instead of the system's;
     ///   `cert` and `key`: those with the client's own certificate; `server_name`: the name that the
     ///   servers' certificates have, if it is not the host that is connected to;
     /// - with `+sentinel`, `sentinel_username` and `sentinel_password`: the user of the sentinels, if they
     ///   have one.
     ///
     /// # Errors
-    /// If the text is anything else, says two things about one, or a file can't be read. The error names
-    /// the part at fault and what is expected, and shows nothing of the text, which may hold a password.
+    /// If the text has another form, gives a parameter twice, or a file can't be read. The error names the part
+    /// at fault and the expected form, and shows nothing of the text, which may hold a password.
     pub fn from_url(url: &str) -> Result<Self, RedisConfigError> {
         let urls = one_for_each_host(url)?;
         let Some(url) = urls.first() else { return Err(RedisConfigError::NoHost) };
@@ -89,7 +89,7 @@ fn scheme(scheme: &str) -> Result<(bool, Form), RedisConfigError> {
     })
 }
 
-/// Lists of hosts are nothing that URLs have: each of them is read as if it stood there alone.
+/// URLs have no lists of hosts: each host is read as a URL of its own.
 fn one_for_each_host(text: &str) -> Result<Vec<Url>, RedisConfigError> {
     let parsed = |url: &str| Url::parse(url).map_err(RedisConfigError::Syntax);
     let Some((scheme, rest)) = text.split_once("://") else {
@@ -144,7 +144,7 @@ fn decoded(text: &str) -> String {
     percent_encoding::percent_decode_str(text).decode_utf8_lossy().into_owned()
 }
 
-/// What stands behind the `?`, each at most once.
+/// The parameters behind the `?`, each at most once.
 struct Parameters(BTreeMap<&'static str, String>);
 
 impl Parameters {
@@ -173,7 +173,7 @@ impl Parameters {
         self.0.remove(name)
     }
 
-    /// A parameter that says nothing without another one is refused without it.
+    /// Two parameters of which each needs the other.
     fn both(
         &mut self,
         one: &'static str,
@@ -222,7 +222,7 @@ impl Parameters {
         }
         match self.take("server_name") {
             Some(name) => tls.server_name(name).map_err(|error| match error {
-                // It shows the name.
+                // Its text would show the name.
                 TlsError::ServerName { .. } => RedisConfigError::ServerName,
                 error => error.into(),
             }),

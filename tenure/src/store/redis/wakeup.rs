@@ -1,4 +1,4 @@
-//! What arrives between the replies: wake-ups, and messages to the leader.
+//! Wake-ups and messages to the leader, which arrive between the replies.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,17 +18,17 @@ const RETRY_MOST: Duration = Duration::from_secs(5);
 /// How many messages a leader may fall behind before it loses the oldest.
 const BUFFER: usize = 64;
 
-/// Something was said on a channel, or may have been.
+/// What a listener learns of a channel.
 enum Heard {
-    /// From here on it is listened to; or something was missed.
+    /// The subscription has begun, or messages were missed.
     Perhaps,
-    Said(Bytes),
+    Message(Bytes),
 }
 
-/// Hints on one channel. Whatever was released before the subscription is found by the try that follows
-/// the hint which it begins with.
+/// Hints on one channel. The stream begins with a hint: the attempt that follows it finds a lease that was
+/// released before the subscription.
 pub(super) fn hints(link: Arc<Link>, channel: String) -> impl Stream<Item = Hint> + Send + 'static {
-    // One hint says as much as many.
+    // One hint has the effect of many.
     listen(link, channel, 1).map(|_| Hint)
 }
 
@@ -40,7 +40,7 @@ pub(super) fn messages(
 ) -> impl Stream<Item = Message> + Send + 'static {
     listen(link, channel, BUFFER).filter_map(move |heard| {
         std::future::ready(match heard {
-            Heard::Said(said) => Message::addressed(&said, to),
+            Heard::Message(said) => Message::addressed(&said, to),
             Heard::Perhaps => None,
         })
     })
@@ -64,7 +64,7 @@ fn listen(
                         biased;
                         () = live.dead.cancelled() => break,
                         said = waiting.recv() => match said {
-                            Ok(said) => yield Heard::Said(said),
+                            Ok(said) => yield Heard::Message(said),
                             Err(broadcast::error::RecvError::Lagged(_)) => yield Heard::Perhaps,
                             Err(broadcast::error::RecvError::Closed) => break,
                         }
@@ -78,8 +78,8 @@ fn listen(
     }
 }
 
-/// `None` if the channel could not be subscribed: what it brings is unreliable, and the next try comes. A
-/// subscriber that goes away half way says nothing against the connection, which others use too.
+/// `None` if the channel could not be subscribed: it is unreliable anyway, and the next attempt follows. If the
+/// future is dropped half way, the connection is kept: other requests use it too.
 async fn subscribe(link: &Arc<Link>, channel: &str) -> Option<Arc<Live>> {
     let live = match link.live().await {
         Ok(live) => live,
@@ -98,7 +98,7 @@ async fn subscribe(link: &Arc<Link>, channel: &str) -> Option<Arc<Live>> {
         answer = connection.subscribe(channel) => match answer {
             Ok(()) => Some(live),
             Err(error) => {
-                // A refusal, by an access rule for instance, says nothing against the connection.
+                // After a refusal, by an access rule for instance, the connection is still usable.
                 if error.code().is_none() {
                     live.dead.cancel();
                 }

@@ -3,7 +3,7 @@
 use crate::store::redis::error::RedisConfigError;
 use crate::tls::TlsError;
 
-/// Why environment variables make no configuration.
+/// Why environment variables were refused.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RedisEnvError {
@@ -12,9 +12,9 @@ pub enum RedisEnvError {
     Value {
         /// The variable.
         variable: String,
-        /// What it says, cut after 100 bytes; nothing if it looks like a URL.
+        /// Its value, cut after 100 bytes; hidden if it looks like a URL.
         value: String,
-        /// What it may say.
+        /// The values that it may have.
         must: &'static str,
     },
     /// A value is not text.
@@ -31,21 +31,21 @@ pub enum RedisEnvError {
         /// Why.
         source: RedisConfigError,
     },
-    /// Nothing says where to connect to.
+    /// No server is named.
     #[error("no server is named: set {variables}")]
     NoHost {
-        /// What could say it.
+        /// The variables that could name it.
         variables: String,
     },
     /// A variable that another one needs.
     #[error("{needed_by} is set, and {variables} is not")]
     Incomplete {
-        /// What is not set.
+        /// The variables that are not set.
         variables: String,
-        /// What is.
+        /// The variable that needs one of them.
         needed_by: String,
     },
-    /// Two variables that say different things.
+    /// Two variables that contradict each other.
     #[error("{one} and {other} are both set: elections are kept at one of them")]
     Contradiction {
         /// One of them.

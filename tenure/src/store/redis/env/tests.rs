@@ -18,7 +18,7 @@ fn one(host: &str, port: u16) -> Servers {
 }
 
 #[test]
-fn each_variable_is_looked_for_under_one_prefix_after_the_other() {
+fn variables_are_looked_up_prefix_by_prefix() {
     let config = from(&[
         ("A_HOST", "one"),
         ("B_HOST", "other"),
@@ -39,7 +39,7 @@ fn each_variable_is_looked_for_under_one_prefix_after_the_other() {
 }
 
 #[test]
-fn empty_variables_say_none() {
+fn empty_variables_mean_no_value() {
     let config = from(&[
         ("A_HOST", ""),
         ("A_SENTINEL_HOST", "s1,s2,s3"),
@@ -96,7 +96,7 @@ fn sentinels_stand_in_the_place_of_a_server() {
     assert_eq!(servers(&[hosts, ("B_SENTINEL_NAME", "main")]), watched(26379));
     let with_port = [hosts, ("B_SENTINEL_NAME", "main"), ("B_SENTINEL_PORT", "9")];
     assert_eq!(servers(&with_port), watched(9));
-    // What the whole machine uses does not stand in the way of what this application is told.
+    // The variables of the whole machine do not override those of this application.
     let with_host = [hosts, ("B_SENTINEL_NAME", "main"), ("B_HOST", "general")];
     assert_eq!(servers(&with_host), watched(26379));
     let general = [("B_SENTINEL_HOST", "s"), ("B_SENTINEL_NAME", "main"), ("A_HOST", "own")];

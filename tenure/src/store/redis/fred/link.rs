@@ -31,9 +31,9 @@ pub(super) struct Link {
 pub(super) struct Live {
     requests: Client,
     pub(super) wakeups: Client,
-    /// Cancelled once either connection is known or suspected to be of no more use.
+    /// Cancelled once either connection is known or suspected to be unusable.
     pub(super) dead: CancellationToken,
-    /// A renewal over them was answered, which has compared the server with the history of the prefix.
+    /// Whether a renewal over them was answered, which has compared the server with the history of the prefix.
     pub(super) has_compared: AtomicBool,
 }
 
@@ -55,7 +55,7 @@ impl Link {
         let (mut first, mut second) = routing.map_err(|error| self.not_opened(&error))?;
         let dead = CancellationToken::new();
         let ends = dead.clone();
-        // Whatever ends, ends the pair: fred's tasks are aborted, and their sockets closed.
+        // The end of either connection ends the pair: fred's tasks are aborted, and their sockets closed.
         let drive = async move {
             tokio::select! {
                 biased;
@@ -96,7 +96,7 @@ impl Link {
             .map_err(|error| failed(&error))
     }
 
-    /// What is configured beyond that must not be passed over in silence.
+    /// The server, unless more is configured than this store supports: settings must not be ignored silently.
     fn server(&self) -> Result<&Address, StoreError> {
         let RedisConfig { servers, tls, replicas, .. } = &self.config;
         match servers {
@@ -127,7 +127,7 @@ impl Link {
 /// Opens a client's connection. The task that drives it ends when the handle is dropped.
 async fn open(client: &Client) -> Result<AbortOnDropHandle<Result<(), Error>>, Error> {
     let mut connected = Box::pin(client.wait_for_connect());
-    // Listens before there is something to hear.
+    // Subscribes before there can be an event.
     let early = connected.as_mut().now_or_never();
     let mut routing = AbortOnDropHandle::new(client.connect());
     if early.is_none() {
@@ -158,8 +158,8 @@ impl Connection for Live {
 }
 
 impl Live {
-    /// Loads all scripts in one round trip, so that no request has to: a request's timeout may allow for a
-    /// single one. A server that refuses is asked again when a script is called, and refuses that by name.
+    /// Loads all scripts in one round trip, so that no request has to: a request's timeout may allow for a single
+    /// round trip. A refusal is ignored here: the call of a script loads it again and reports the refusal.
     async fn load_scripts(&self) -> Result<(), StoreError> {
         let half_way = self.dead.drop_guard_ref();
         let loads = SCRIPTS.map(|(_, text)| self.requests.script_load::<Value, _>(text));
@@ -200,7 +200,7 @@ impl Live {
         self.answered(self.requests.evalsha(&*call.script.sha, keys, arguments)).await
     }
 
-    /// A client whose connection has ended takes commands, and never answers.
+    /// The answer to a command. A client whose connection has ended accepts commands and never answers.
     async fn answered<T>(
         &self,
         command: impl Future<Output = Result<T, Error>>,
@@ -222,7 +222,7 @@ impl Live {
     }
 }
 
-/// The code and the text of an error that the server gave in a reply's place.
+/// The code and the text of an error reply of the server.
 fn server_error(error: &Error) -> Option<(&str, &str)> {
     match error.kind() {
         ErrorKind::IO | ErrorKind::Canceled | ErrorKind::Timeout => return None,
@@ -234,7 +234,7 @@ fn server_error(error: &Error) -> Option<(&str, &str)> {
     is_code.then_some((code, text))
 }
 
-/// What an error of the client library means.
+/// The store's error for an error of the client library.
 pub(super) fn failed(error: &Error) -> StoreError {
     if let Some((code, text)) = server_error(error) {
         return reply::server_error(code, text);

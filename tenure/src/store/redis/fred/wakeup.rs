@@ -16,15 +16,15 @@ use crate::store::{Hint, Message};
 const RETRY_LEAST: Duration = Duration::from_millis(100);
 const RETRY_MOST: Duration = Duration::from_secs(5);
 
-/// Something was said on a channel, or may have been.
+/// What a listener learns of a channel.
 enum Heard {
-    /// From here on it is listened to; or something was missed.
+    /// The subscription has begun, or messages were missed.
     Perhaps,
-    Said(Pushed),
+    Message(Pushed),
 }
 
-/// Hints on one channel. Whatever was released before the subscription is found by the try that follows
-/// the hint which it begins with.
+/// Hints on one channel. The stream begins with a hint: the attempt that follows it finds a lease that was
+/// released before the subscription.
 pub(super) fn hints(link: Arc<Link>, channel: String) -> impl Stream<Item = Hint> + Send + 'static {
     listen(link, channel).map(|_| Hint)
 }
@@ -37,7 +37,7 @@ pub(super) fn messages(
 ) -> impl Stream<Item = Message> + Send + 'static {
     listen(link, channel).filter_map(move |heard| {
         std::future::ready(match heard {
-            Heard::Said(pushed) => {
+            Heard::Message(pushed) => {
                 pushed.value.as_bytes().and_then(|said| Message::addressed(said, to))
             }
             Heard::Perhaps => None,
@@ -58,7 +58,7 @@ fn listen(link: Arc<Link>, channel: String) -> impl Stream<Item = Heard> + Send 
                         biased;
                         () = live.dead.cancelled() => break,
                         message = messages.recv() => match message {
-                            Ok(message) if *message.channel == *channel => yield Heard::Said(message),
+                            Ok(message) if *message.channel == *channel => yield Heard::Message(message),
                             Ok(_) => {}
                             Err(broadcast::error::RecvError::Lagged(_)) => yield Heard::Perhaps,
                             Err(broadcast::error::RecvError::Closed) => break,
@@ -73,7 +73,7 @@ fn listen(link: Arc<Link>, channel: String) -> impl Stream<Item = Heard> + Send 
     }
 }
 
-/// `None` if the channel could not be subscribed: hints are unreliable, and the next try comes.
+/// `None` if the channel could not be subscribed: hints are unreliable anyway, and the next attempt follows.
 async fn subscribe(
     link: &Arc<Link>,
     channel: &str,
