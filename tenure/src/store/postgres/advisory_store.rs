@@ -14,9 +14,9 @@ use crate::store::{Hint, Key, Message, Promise, Reply, Request, Store, StoreErro
 /// Leases in a table of a PostgreSQL server, each behind an advisory lock: a session of its own for the
 /// requests and locks of all elections, and a connection for wake-ups. A clone is the same.
 ///
-/// Candidates of a [`Postgres`](super::Postgres) with the same table exclude these and are excluded by
-/// them: the row decides among them all. So once nobody uses the lock alone any more, candidates may be moved
-/// to that store one after the other.
+/// Candidates of a [`Postgres`](super::Postgres) with the same table take part in the same elections: the row
+/// decides among all of them. So once no program uses the lock alone any more, candidates may be moved to that
+/// store one after the other.
 ///
 /// ```no_run
 /// # fn example() -> Result<(), Box<dyn std::error::Error>> {

@@ -1,4 +1,4 @@
-//! From a request to a statement on the connection for requests, and back.
+//! Carries out requests as statements on the connection for requests.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -71,7 +71,7 @@ impl Link {
         let identity = tells_server.then_some(&live.identity);
         let backend = tells_server.then_some(&live.backend);
         let (trust, key_bytes) = (self.config.trust_empty_store, key.as_str().as_bytes());
-        // Each statement takes the first few of them.
+        // Each statement takes the first few of these parameters.
         let asked: [&(dyn ToSql + Sync); 10] = [
             &key_bytes,
             &holder,
@@ -92,7 +92,7 @@ impl Link {
             match self.query(live, statement, &asked[..statement.params().len()]).await {
                 Ok(rows) if rows.is_empty() => {}
                 Err(error) if is_late(&error) => {}
-                rows => return self.told(live, rows),
+                rows => return self.acknowledged(live, rows),
             }
         }
         let (statement, (count, of_lock)) = match request {
@@ -116,11 +116,11 @@ impl Link {
         if let Some((number, message)) = &message {
             parameters = vec![&key_bytes, number, message];
         }
-        self.told(live, self.query(live, statement, &parameters).await)
+        self.acknowledged(live, self.query(live, statement, &parameters).await)
     }
 
-    /// A message under a number that nobody guesses: all who are connected hear of the number, and only those
-    /// who may read the table of the message.
+    /// A message under a random number: all connections may see the number, but only roles that may read the table
+    /// see the message.
     fn letter(&self, message: &Message) -> Result<(Vec<u8>, Vec<u8>), StoreError> {
         let number = self.runtime.entropy().map_err(|error| {
             StoreError::new(StoreErrorKind::Refused, "no random number for the message")
@@ -129,7 +129,12 @@ impl Link {
         Ok((number.to_be_bytes().to_vec(), message.encoded()))
     }
 
-    fn told(&self, live: &Live, rows: Result<Vec<Row>, Error>) -> Result<Vec<Row>, StoreError> {
+    /// The rows, if the standbys that must acknowledge them have done so.
+    fn acknowledged(
+        &self,
+        live: &Live,
+        rows: Result<Vec<Row>, Error>,
+    ) -> Result<Vec<Row>, StoreError> {
         live.session.is_replicated()?;
         rows.map_err(|error| failed(&self.config, &error))
     }
@@ -142,7 +147,7 @@ impl Link {
     ) -> Result<Vec<Row>, Error> {
         let pending = Pending::on(live, &self.runtime);
         let rows = live.session.client.query(statement, parameters).await;
-        // An error with a code is the server's, in the reply's place, and not the connection's.
+        // An error with a code is a reply of the server: the connection is fine.
         pending.answered(rows.as_ref().is_err_and(is_fatal));
         rows
     }

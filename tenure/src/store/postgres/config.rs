@@ -46,7 +46,7 @@ impl PostgresConfig {
         }
     }
 
-    /// Says once that a password goes where others may listen.
+    /// Warns that a password is sent where others may read it.
     pub(super) fn warns(&self) {
         if self.is_exposed() {
             tracing::warn!(
@@ -70,7 +70,7 @@ impl PostgresConfig {
         self
     }
 
-    /// Sets the database. Default: the one that is called as the user is.
+    /// Sets the database. Default: the one with the user's name.
     pub fn database(mut self, database: impl Into<String>) -> Self {
         self.database = database.into();
         self
@@ -82,8 +82,8 @@ impl PostgresConfig {
         self
     }
 
-    /// Whether to make the table and its functions where there are none. Default: yes. Otherwise that is
-    /// up to [`LeaseTable::schema_sql`], and the user needs no right to create anything.
+    /// Whether to create the table and its functions if they do not exist. Default: yes. Otherwise create them by
+    /// [`LeaseTable::schema_sql`]; the user then needs no right to create anything.
     pub fn create_table(mut self, create: bool) -> Self {
         self.create_table = create;
         self
@@ -96,30 +96,31 @@ impl PostgresConfig {
     }
 
     /// Sets how long opening a connection may take. Default: 5 s, for up to eight round trips with TLS and a
-    /// password. The candidates' request timeout may be shorter: connecting goes on when a request gives up.
-    /// After a network or a server was away, this bound can pass once more before the next attempt begins.
+    /// password. The candidates' request timeout may be shorter: connecting continues when a request gives
+    /// up. After an outage of the network or the server, this bound can pass once more before the next attempt
+    /// begins.
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect_timeout = timeout;
         self
     }
 
     /// Sets how long a request may wait for a lock that others hold on the election's row, or on the table.
-    /// Default: 50 ms. Requests for all elections of a store come one after the other, so that a row which
-    /// somebody keeps locked delays the others by that long, as often as its election tries. Waits that end
-    /// with it fail as [`Locked`](crate::store::StoreErrorKind::Locked), and candidates try again.
+    /// Default: 50 ms. Requests for all elections of a store are carried out one after the other, so a locked
+    /// row delays the others by that long at each attempt of its election. Waits that reach the bound
+    /// fail as [`Locked`](crate::store::StoreErrorKind::Locked), and candidates retry.
     pub fn lock_timeout(mut self, timeout: Duration) -> Self {
         self.lock_timeout = timeout;
         self
     }
 
-    /// Sets what the server shows of the sessions, in `pg_stat_activity` for one. Default: `tenure`.
+    /// Sets the name of the sessions, as `pg_stat_activity` shows it. Default: `tenure`.
     pub fn application_name(mut self, name: impl Into<String>) -> Self {
         self.application_name = name.into();
         self
     }
 
-    /// Takes a table without any history for one that has lost nothing, so that the very first leader does
-    /// not wait out the quarantine; and a server with `fsync = off` for good enough. For tests and
+    /// Treats a table without any history as one that has lost nothing, so that the very first leader does
+    /// not wait out the quarantine; and accepts a server with `fsync = off`. For tests and
     /// throw-away servers: with it, a server that lost all of its data can lead to two leaders.
     pub fn trust_empty_store(mut self, trust: bool) -> Self {
         self.trust_empty_store = trust;
@@ -132,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn passwords_in_the_clear_to_other_machines_are_seen() {
+    fn unencrypted_passwords_to_other_machines_are_detected() {
         for (url, is_exposed) in [
             ("postgres://u:p@db.example.org", true),
             ("postgres://u:p@10.0.0.7", true),

@@ -2,7 +2,7 @@
 
 use crate::tls::TlsError;
 
-/// What a URL looks like.
+/// The form of a URL.
 const FORM: &str = "postgres://user:password@host:5432/database";
 
 /// Why a PostgreSQL URL or a part of a configuration was refused.
@@ -27,7 +27,7 @@ pub enum PostgresConfigError {
          password or a value"
     )]
     At,
-    /// Something that other programs know, and this store has not.
+    /// A feature of other programs that this store does not support.
     #[error("the PostgreSQL URL has {what}, which is not supported; {instead}")]
     Unsupported {
         /// The part.
@@ -49,10 +49,10 @@ pub enum PostgresConfigError {
         /// Its name.
         name: &'static str,
     },
-    /// Encryption that protects from nobody, or an unknown word.
+    /// A mode that protects against no attacker, or an unknown word.
     #[error("the sslmode must be \"disable\", \"require\" or \"verify-full\"")]
     SslMode,
-    /// Authorities to believe, and no encryption.
+    /// Authorities to trust, and no encryption.
     #[error(
         "the PostgreSQL URL has sslmode=disable and a \"sslrootcert\", which contradict each other; \
          sslmode=verify-full encrypts"
@@ -73,7 +73,7 @@ pub enum PostgresConfigError {
     /// TLS can't be set up.
     #[error("TLS can't be set up for the PostgreSQL URL")]
     Tls(#[from] TlsError),
-    /// The authorities to believe can't be read. The path is not shown: it may be a part of a broken URL.
+    /// The authorities to trust can't be read. The path is not shown: it may be a part of a broken URL.
     #[error(
         "the file that \"sslrootcert\" names in the PostgreSQL URL can't be read: TLS can't be set up"
     )]

@@ -1,4 +1,4 @@
-//! How far away the server is.
+//! The distance of the server, in round-trip time.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -9,14 +9,14 @@ use std::time::Duration;
 #[derive(Debug)]
 pub(super) struct Distance(AtomicU64);
 
-/// Two such round trips fit into the request timeout that follows from the least TTL (a tenth of 100 ms), and one
-/// takes ten times as long as the work that a plain statement saves the server.
+/// Two such round trips fit into the request timeout of the least TTL (a tenth of 100 ms), and one takes ten times as
+/// long as the work that a plain statement saves the server.
 const SHORT: Duration = Duration::from_millis(2);
 
 const UNKNOWN: u64 = u64::MAX;
 
 impl Distance {
-    /// Whether the server is so near that one more round trip costs little. False until a request was answered.
+    /// Whether one more round trip costs little. False until a request was answered.
     pub(super) fn is_short(&self) -> bool {
         Duration::from_nanos(self.0.load(Ordering::Relaxed)) < SHORT
     }

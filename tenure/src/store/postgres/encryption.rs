@@ -1,4 +1,4 @@
-//! How a connection begins to be encrypted.
+//! Starts the encryption of a connection.
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -6,8 +6,8 @@ use crate::runtime::Connection;
 use crate::store::{StoreError, StoreErrorKind};
 use crate::tls::TlsConfig;
 
-/// Asks for encryption in the protocol's own way. The server says yes or no in one byte, and nothing that
-/// it sends besides may be read as if it had come encrypted.
+/// Asks for encryption as the protocol defines it. The server answers with one byte; bytes that it sends beyond
+/// that must not be read as if they had arrived encrypted.
 pub(super) async fn begin(
     host: &str,
     mut stream: Connection,

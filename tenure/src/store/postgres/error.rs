@@ -1,4 +1,4 @@
-//! What an error of the server or of the client library means.
+//! The store's errors for errors of the server and of the client library.
 
 use std::error::Error as _;
 use std::io;
@@ -22,12 +22,12 @@ const UNDEFINED_TABLE: &str = "42P01";
 const ADMIN_SHUTDOWN: &str = "57P01";
 const CRASH_SHUTDOWN: &str = "57P02";
 const IDLE_SESSION_TIMEOUT: &str = "57P05";
-/// What was prepared on a connection is gone, or there already: only something in between does that.
+/// A statement that was prepared on the connection is gone, or exists already: only a pooler in between does that.
 const UNKNOWN_STATEMENT: &str = "26000";
 const DUPLICATE_STATEMENT: &str = "42P05";
 const LOCK_NOT_AVAILABLE: &str = "55P03";
 const CANNOT_CONNECT_NOW: &str = "57P03";
-/// "Feature not supported": a plan that was made for what has been replaced meanwhile.
+/// "Feature not supported": a cached plan for a function that was replaced meanwhile.
 const OUTDATED_PLAN: &str = "0A000";
 /// Raised by the functions themselves if the server does not write its log to disk.
 const FSYNC_IS_OFF: &str = "TN001";
@@ -35,18 +35,18 @@ const FSYNC_IS_OFF: &str = "TN001";
 const OTHER_SESSION: &str = "TN002";
 /// Raised by a plain statement that had to wait for its row.
 const LATE: &str = "TN003";
-/// Raised by the functions where a row is there, and this user is not shown it.
+/// Raised by the functions where a row exists that this user can't see.
 const HIDDEN: &str = "TN004";
 
 pub(super) fn failed(config: &PostgresConfig, error: &Error) -> StoreError {
     match error.as_db_error() {
         Some(error) => refused(config, error),
-        None => StoreError::new(kind_of_client_error(error), told(error)),
+        None => StoreError::new(kind_of_client_error(error), with_cause(error)),
     }
 }
 
-/// The client says what happened in one error and why in the next.
-fn told(error: &Error) -> String {
+/// The text of an error of the client, and of its cause.
+fn with_cause(error: &Error) -> String {
     match error.source() {
         Some(source) => format!("{error}: {source}"),
         None => error.to_string(),
@@ -61,14 +61,14 @@ fn kind_of_client_error(error: &Error) -> StoreErrorKind {
         let is_tls = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
         return match error.kind() {
             _ if is_tls.is_some() => StoreErrorKind::Tls,
-            // What the library finds in the stream that is not of the protocol.
+            // The library has read bytes that violate the protocol.
             io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData => {
                 StoreErrorKind::UnexpectedReply
             }
             _ => StoreErrorKind::Disconnected,
         };
     }
-    // The library keeps its kinds to itself. The second is about a password that is asked for and missing.
+    // The library does not show its kinds. The second text means that the server needs a password.
     match &*error.to_string() {
         "authentication error" | "invalid configuration" => StoreErrorKind::Authentication,
         _ => StoreErrorKind::UnexpectedReply,
@@ -120,7 +120,7 @@ fn refused(config: &PostgresConfig, error: &DbError) -> StoreError {
     StoreError::new(kind, format!("{} ({}){advice}", error.message(), error.code().code()))
 }
 
-/// Where the table could not be made: what somebody with more rights has to do.
+/// The error where the table could not be created: it says what a role with more rights has to do.
 pub(super) fn not_made(config: &PostgresConfig, error: &Error) -> StoreError {
     let failed = failed(config, error);
     if failed.kind() != StoreErrorKind::Permission {
@@ -142,7 +142,7 @@ pub(super) fn is_late(error: &Error) -> bool {
     error.code().is_some_and(|code| code.code() == LATE)
 }
 
-/// Whether that error says that the connection, or what was prepared on it, is of no more use.
+/// Whether that error says that the connection, or a statement that was prepared on it, is unusable.
 pub(super) fn is_fatal(error: &Error) -> bool {
     error.code().is_none_or(|code| {
         matches!(

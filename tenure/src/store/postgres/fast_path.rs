@@ -1,26 +1,26 @@
-//! Renewals and grants that nothing speaks against, each as one plain statement: that is much less work for the
-//! server than to lock the row, read the clock, look, and write.
+//! Simple renewals and grants, each as one plain statement: that is much less work for the server than a function
+//! that locks the row, reads the clock, compares and writes.
 //!
-//! Such a statement knows the time of its own beginning alone, and may come to the row's lock long after it.
-//! If the row was changed meanwhile, the server looks at the conditions again; if it was merely locked, it
-//! does not, and a renewal would extend a lease that others have seen end. So only leases that last for
-//! 100 ms more are extended; and whatever gets its row later than that is undone, by an error.
+//! A plain statement only knows the time at which it began, and may get the row's lock much later.
+//! If the row was changed meanwhile, the server checks the conditions again; if the row was only locked, it
+//! does not, and a renewal would extend a lease that others have seen end. So a renewal only extends leases that
+//! last at least 100 ms more, and a statement that gets its row later than that is undone by an error.
 //!
-//! Times from before the lock do no other harm. None is from before the request was sent, which is what its
-//! holder goes by. A lease that was vacant then is vacant under the lock, unless its row was changed. A token is
-//! above the row's, and no row is made here that could have been purged with a greater one.
+//! Otherwise a time from before the lock does no harm. It is never from before the request was sent, and the holder
+//! counts from there. A lease that was vacant at that time is vacant under the lock, unless its row was changed. A
+//! token is above the row's, and the statement inserts no row, which could have been purged with a greater token.
 //!
-//! A grant is tied to the process that carries it out and to the table, as the function's is: either may be
-//! another by now than when the connection began.
+//! As in the function, a grant is tied to the process that carries it out and to the table: both may have changed
+//! since the connection began.
 //!
-//! A plain grant applies only where all rules of the function are met already: the settings do not contradict
-//! the row's, the history remembers a TTL that is as long, and it does not begin in the future. The function
-//! decides the rest, contradictions of long ago too.
+//! A plain grant applies only if all conditions of the function hold already: the settings do not contradict
+//! the row's, the history has a TTL that is at least as long, and it does not begin in the future. The function
+//! decides all other cases, also contradictions with settings of long ago.
 //!
-//! A plain statement that finds no row has changed nothing. The function is then asked, one round trip later. That
-//! is how all acquires of a waiting candidate end, and on a slow network the request timeout may allow for one
-//! round trip alone. So a plain grant is tried only where the server is near. Elsewhere the function is asked at
-//! once: its additional work is little beside a round trip. A plain renewal nearly always finds its row, and is
+//! A plain statement that finds no row has changed nothing; the function is then called, one round trip later. That
+//! happens to each acquire of a waiting candidate, and on a slow network the request timeout may allow for one
+//! round trip only. So a plain grant is tried only where the server is near. Elsewhere the function is called at
+//! once: its additional work is small compared with a round trip. A plain renewal nearly always finds its row, and is
 //! tried everywhere. The first renewal over a connection compares the server with the history, and only the
 //! function does that.
 

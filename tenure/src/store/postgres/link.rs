@@ -1,7 +1,7 @@
 //! The connection for requests and the one for wake-ups, replaced whenever they may be stuck.
 //!
-//! What a request did whose reply did not come is unknown, and stays so. Its backend may still be at it:
-//! whatever it does then is what a late request does.
+//! The outcome of a request without a reply is unknown, and stays so. Its backend may still carry it out, like a
+//! late request.
 
 use std::fmt;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ use crate::store::{StoreError, StoreErrorKind};
 
 pub(super) struct Link {
     pub(super) config: PostgresConfig,
-    /// What a session must have besides, where leases are granted under advisory locks only.
+    /// Where leases are granted under advisory locks only: what a session needs before.
     pub(super) gate: Option<Gate>,
     pub(super) runtime: Arc<dyn Runtime>,
     pub(super) listeners: Arc<Listeners>,
@@ -53,8 +53,8 @@ impl Link {
         self.requests.get(&self.runtime, within, connect).await
     }
 
-    /// The connection on which wake-ups arrive. It ends with that for requests: a network that lets no
-    /// reply through lets no wake-up through either, and nobody would notice.
+    /// The connection on which wake-ups arrive. It ends with the connection for requests: a network that loses
+    /// replies loses wake-ups too, which nothing else would notice.
     pub(super) async fn listening(self: &Arc<Self>) -> Result<Arc<Session>, StoreError> {
         let live = self.live().await?;
         let (link, within) = (Arc::clone(self), self.config.connect_timeout);
@@ -62,12 +62,12 @@ impl Link {
         self.listening.get(&self.runtime, within, connect).await
     }
 
-    /// Opens a connection for requests, in two round trips after the protocol's own: what sort of server and
-    /// table there is, and then whatever relies on that.
+    /// Opens a connection for requests, in two round trips after the protocol's own: the first examines the
+    /// server and the table, the second needs their state.
     async fn connect(&self) -> Result<Live, StoreError> {
         let (table, with_locks) = (&self.config.table, self.gate.is_some());
         let session = self.open(CancellationToken::new(), |_| {}).await?;
-        // Whatever else may fail: it is of no use half way.
+        // If anything else fails, the session is unusable.
         let half_way = session.dead.clone().drop_guard();
         let (admitted, settings) = match &self.gate {
             Some(_) => Gate::name(&*self.runtime)?,
@@ -117,7 +117,7 @@ impl Link {
         Session::open(&self.config, &*self.runtime, dead, heard).await
     }
 
-    /// Makes what is missing, if that is wanted, and where nothing is in the way.
+    /// Creates missing tables and functions, if that is configured and safe.
     async fn make_or_find(&self, session: &Session, there: &Presence) -> Result<(), StoreError> {
         let table = &self.config.table;
         if self.config.create_table {
@@ -133,10 +133,10 @@ impl Link {
             );
             return Err(StoreError::new(StoreErrorKind::Missing, detail));
         }
-        // Not over what another version has made.
+        // Functions of another version must not be replaced.
         self.is_known(session, there.tells_version).await?;
         let of_locks = if self.gate.is_some() { table.advisory_sql() } else { String::new() };
-        // One transaction, one after the other: IF NOT EXISTS alone is no protection.
+        // In one transaction, under a lock: IF NOT EXISTS alone does not protect from others that create it too.
         let sql = format!(
             "SELECT set_config('lock_timeout', '0', true), pg_advisory_xact_lock(hashtext('{}')); {} {of_locks}",
             table.channel(),
@@ -144,12 +144,12 @@ impl Link {
         );
         let made = session.client.batch_execute(&sql).await;
         made.map_err(|error| not_made(&self.config, &error))?;
-        tracing::info!(table = table.object(""), "made the lease table, or what it lacked");
+        tracing::info!(table = table.object(""), "created the lease table, or its missing parts");
         Ok(())
     }
 
-    /// Whether the table, and the functions of the locks, have the version that this store knows; as far as they
-    /// are asked.
+    /// Checks that the table and the functions of the locks have the version that this store knows; `asked` says
+    /// which of the two to check.
     async fn is_known(&self, session: &Session, asked: [bool; 2]) -> Result<(), StoreError> {
         let table = &self.config.table;
         let known =
@@ -173,7 +173,7 @@ impl Link {
         Ok(())
     }
 
-    /// The server's identity, and the process that tells it.
+    /// The server's identity, and the process that has reported it.
     async fn identity(&self, session: &Session) -> Result<(String, String), StoreError> {
         let table = &self.config.table;
         let (identity, backend) = (table.object("_identity"), table.object("_backend"));
@@ -212,9 +212,9 @@ impl Link {
         Ok(session)
     }
 
-    /// The same connection, on which messages to leaders arrive too. Only those who lead need it: each message
-    /// goes to all connections that listen. An inbox that goes away half way says nothing against the
-    /// connection, which others use too.
+    /// The same connection, on which messages to leaders arrive too. Only leaders need it: each message goes to
+    /// all connections that listen. If the future is dropped half way, the connection is kept: other elections
+    /// use it too.
     pub(super) async fn listening_for_messages(
         self: &Arc<Self>,
     ) -> Result<Arc<Session>, StoreError> {
@@ -241,7 +241,7 @@ impl Link {
 
 impl Drop for Link {
     fn drop(&mut self) {
-        // The other one ends with it.
+        // The connection for wake-ups ends with it.
         if let Some(live) = self.requests.current() {
             live.session.dead.cancel();
         }

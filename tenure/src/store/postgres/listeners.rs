@@ -1,11 +1,11 @@
-//! Who in this process waits for which election.
+//! The listeners of each election in this process.
 
 use std::fmt::Write;
 
 use crate::store::Key;
 use crate::store::fanout::Fanout;
 
-/// Those in this process who wait for an election, by its key as the server sends it.
+/// The listeners for hints and messages, by the election's key as the server sends it.
 #[derive(Default)]
 pub(super) struct Listeners {
     pub(super) hints: Fanout<()>,
@@ -14,25 +14,25 @@ pub(super) struct Listeners {
 
 impl Listeners {
     pub(super) fn wake(&self, payload: &str) {
-        self.hints.bring(payload, ());
+        self.hints.publish(payload, ());
     }
 
-    /// Somebody says that a message is there, under that number.
+    /// Announces a message by its number.
     pub(super) fn message(&self, payload: &str) {
         if let Some((key, number)) = payload.split_once(' ')
             && number.len() == 32
             && let Ok(number) = u128::from_str_radix(number, 16)
         {
-            self.inboxes.bring(key, number);
+            self.inboxes.publish(key, number);
         }
     }
 }
 
-/// A key as the server notifies of it: payloads are text without zero bytes.
+/// A key in the payload of a notification, which is text without zero bytes.
 pub(super) fn payload(key: &Key) -> String {
     let mut hex = String::with_capacity(2 * key.as_str().len());
     for byte in key.as_str().bytes() {
-        // A string takes all of it.
+        // Writing into a string never fails.
         let _ = write!(hex, "{byte:02x}");
     }
     hex

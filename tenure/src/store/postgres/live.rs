@@ -12,12 +12,12 @@ use crate::store::slot::Connection;
 /// A connection for requests.
 pub(super) struct Live {
     pub(super) session: Session,
-    /// The server's, which can't change as long as a session with a primary lasts.
+    /// The server's identity, which can't change while a session with a primary lasts.
     pub(super) identity: String,
-    /// The process that told it.
+    /// The process that has reported the identity.
     pub(super) backend: String,
     pub(super) statements: Statements,
-    /// A renewal over it was answered, which has compared the server with the history of the table.
+    /// Whether a renewal over it was answered, which has compared the server with the history of the table.
     pub(super) has_compared: AtomicBool,
     pub(super) distance: Distance,
     /// The name under which the session was let through the gate, if there is one.

@@ -1,11 +1,10 @@
-//! PostgreSQL: one row for each election, one statement for each request, or two.
+//! PostgreSQL: one row for each election, and one or two statements for each request.
 //!
-//! The row outlives its lease, so its token does; time is the server's own, and a reading that is older than
-//! what it is compared with decides nothing.
-//! Needs PostgreSQL 12 or later, and a connection to the primary itself: a pooler in between, which hands
-//! out sessions, is refused.
+//! The row outlives its lease, and so does its token. Time is the server's own; each step reads the clock after it
+//! has locked the row. Needs PostgreSQL 12 or later, and a connection to the primary itself: a pooler in between,
+//! which shares sessions, is refused.
 //!
-//! **Not guaranteed**: promises that rest on the store's durability (A1, G6) hold as far as the server
+//! **Not guaranteed**: promises that depend on the store's durability (A1, G6) hold only if the server
 //! keeps what it acknowledged. A restart, a promotion or a restored backup is noticed by the server's
 //! identity, and the leaders after it wait out the quarantine.
 //!
@@ -20,8 +19,8 @@
 //! # }
 //! ```
 //!
-//! [`PostgresAdvisory`] is the same with an advisory lock in front, for the time in which other programs still
-//! elect their leader by that lock.
+//! [`PostgresAdvisory`] is the same with an advisory lock in front, for as long as other programs still elect
+//! their leader by that lock.
 
 mod advisory;
 mod advisory_store;

@@ -1,8 +1,8 @@
-//! What becomes of a connection on which a request is left without an answer.
+//! Checks a connection after a request on it was given up.
 //!
-//! A caller may give up for reasons of its own: it was cancelled, or its timeout was short. Others use the
-//! connection too, and where leases are granted under advisory locks, its end opens their locks to anybody.
-//! So it is asked for a sign of life, which comes after all answers that are due, and is given up if none comes.
+//! A caller may give up for reasons of its own: it was cancelled, or its timeout was short. Other requests use the
+//! connection too, and where leases are granted under advisory locks, its end frees the locks.
+//! So an empty query is sent, whose answer comes after all others. Without that answer the connection is given up.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,7 +29,7 @@ impl<'a> Pending<'a> {
         Self { live, runtime, sent_at: runtime.now(), is_answered: false }
     }
 
-    /// The answer has come, and says whether the connection is of any more use.
+    /// The answer has come; `is_fatal` says that the connection is unusable.
     pub(super) fn answered(mut self, is_fatal: bool) {
         self.is_answered = true;
         self.live.distance.measured(self.runtime.now().since(self.sent_at));

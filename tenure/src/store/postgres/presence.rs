@@ -1,8 +1,8 @@
-//! What is there of the table, and whose it is: asked of the server's own catalogue before any function of
-//! it is called.
+//! Which parts of the lease table exist, and who owns them: read from the server's catalogue before any of its
+//! functions is called.
 //!
 //! Functions run with the rights of the user who calls them. In a database where others may create schemas,
-//! one of them may have made this one first, with functions of its own.
+//! another role may have created this one first, with functions of its own.
 
 use tokio_postgres::SimpleQueryRow;
 
@@ -10,12 +10,12 @@ use super::table::{FUNCTIONS, LOCK_FUNCTIONS, LeaseTable};
 use crate::store::{StoreError, StoreErrorKind};
 
 const RELATIONS: [&str; 3] = ["", "_history", "_messages"];
-/// Columns that a table of before did not have.
+/// Columns that tables of earlier versions did not have.
 const COLUMNS: [(&str, &str); 2] = [("", "quarantine"), ("_history", "longest_ttl")];
 
-/// What is looked for is in the schema of that name; what may change it belongs to somebody whom the user
-/// relies on anyway: itself, a role that it is a member of, or a superuser. The owner of the database is relied
-/// on by all users but superusers, who have more to lose.
+/// Looks for the parts in the schema of that name, and for an owner that is not trusted. Trusted are the user
+/// itself, roles that it is a member of, and superusers. All users but superusers also trust the owner of the
+/// database.
 const QUERY: &str = "
     WITH me AS (SELECT r.oid, r.rolsuper FROM pg_roles AS r WHERE r.rolname = current_user),
     base AS (SELECT d.datdba FROM pg_database AS d WHERE d.datname = current_database()),
@@ -52,19 +52,19 @@ const QUERY: &str = "
     ), EXISTS (SELECT FROM found AS f WHERE f.name = '{version}' AND f.kind = 'function')
     , EXISTS (SELECT FROM found AS f WHERE f.name = '{locked_version}' AND f.kind = 'function')";
 
-/// What the catalogue knows.
+/// The answer of the catalogue.
 pub(super) struct Presence {
-    /// What is not there, by its names.
+    /// The names of missing tables and functions.
     pub(super) missing: Option<String>,
-    /// Something that a role may change on whom the user does not rely.
+    /// A part whose owner is not trusted.
     stranger: Option<String>,
     /// The columns that its tables lack.
     lacks: Option<String>,
-    /// Whether there is a function that tells the version, and one for that of the locks.
+    /// Whether there is a function for the version, and one for the version of the locks.
     pub(super) tells_version: [bool; 2],
 }
 
-/// Asks for it.
+/// The query for it.
 pub(super) fn query(table: &LeaseTable, with_locks: bool) -> String {
     let names = |suffixes: &[&str]| {
         let names: Vec<_> = suffixes.iter().map(|of| format!("'{}'", table.name_of(of))).collect();
@@ -95,7 +95,7 @@ impl Presence {
         Ok(Self { missing: text(0), stranger: text(1), lacks: text(2), tells_version })
     }
 
-    /// Whether nobody else could have put something of its own in there.
+    /// Checks that all parts have trusted owners.
     pub(super) fn is_ours(&self) -> Result<(), StoreError> {
         let Some(stranger) = &self.stranger else { return Ok(()) };
         let detail = format!(
@@ -105,7 +105,7 @@ impl Presence {
         Err(StoreError::new(StoreErrorKind::Permission, detail))
     }
 
-    /// Whether the tables have all columns. Statements that make what is missing leave a table as it is.
+    /// Checks that the tables have all columns. The statements that create missing parts do not alter tables.
     pub(super) fn is_whole(&self, table: &LeaseTable) -> Result<(), StoreError> {
         let Some(lacks) = &self.lacks else { return Ok(()) };
         let (table, named) = (table.object(""), table.name_of(""));
@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_function_of_the_files_is_looked_for() {
+    fn the_query_looks_for_every_function() {
         let table = LeaseTable::default();
         let (sql, asked) = (table.schema_sql() + &table.advisory_sql(), query(&table, true));
         let mut count = 0;

@@ -1,4 +1,4 @@
-//! From what the functions return to a reply.
+//! Reads the replies of the functions.
 
 use std::time::Duration;
 
@@ -15,16 +15,16 @@ struct Answer<'a> {
     word: &'a str,
     last: Option<i64>,
     micros: Option<i64>,
-    who: Option<&'a [u8]>,
-    called: Option<&'a [u8]>,
-    tells: Option<&'a [u8]>,
-    lasts: Option<i64>,
-    declared: Option<i64>,
+    holder: Option<&'a [u8]>,
+    name: Option<&'a [u8]>,
+    metadata: Option<&'a [u8]>,
+    ttl: Option<i64>,
+    quarantine: Option<i64>,
 }
 
 /// Reads a function's answer to a request.
 ///
-/// What answers another kind of request is no answer: replies may be out of step with their requests.
+/// An answer to another kind of request is an error: replies may be out of step with their requests.
 pub(super) fn read(request: &Request, rows: &[Row]) -> Result<Reply, StoreError> {
     let [row] = rows else { return Err(unexpected(format!("{} rows", rows.len()))) };
     decode(request, answer(row).map_err(|error| unexpected(error.to_string()))?)
@@ -41,23 +41,23 @@ fn answer(row: &Row) -> Result<Answer<'_>, tokio_postgres::Error> {
         word: column(row, 0)?.unwrap_or_default(),
         last: column(row, 1)?,
         micros: column(row, 2)?,
-        who: column(row, 3)?,
-        called: column(row, 4)?,
-        tells: column(row, 5)?,
-        lasts: column(row, 6)?,
-        declared: column(row, 7)?,
+        holder: column(row, 3)?,
+        name: column(row, 4)?,
+        metadata: column(row, 5)?,
+        ttl: column(row, 6)?,
+        quarantine: column(row, 7)?,
     })
 }
 
-/// Everything that it can't be sure of is an error, and so *unknown*.
+/// Any answer that is not exactly one of these is an error, and so *unknown*.
 fn decode(request: &Request, answer: Answer<'_>) -> Result<Reply, StoreError> {
     let reply = match answer.word {
         "granted" => token(answer.last)
             .zip(duration(answer.micros))
             .map(|(token, wait)| Reply::Granted { token, wait }),
         "held" => incumbent(answer).map(Reply::Held),
-        "refused" => duration(answer.lasts)
-            .zip(duration(answer.declared))
+        "refused" => duration(answer.ttl)
+            .zip(duration(answer.quarantine))
             .map(|(ttl, declared)| Reply::Refused { ttl, quarantine: Some(declared) }),
         "stale" => token(answer.last).map(|last| Reply::Stale { last }),
         "renewed" => Some(Reply::Renewed),
@@ -75,12 +75,12 @@ fn decode(request: &Request, answer: Answer<'_>) -> Result<Reply, StoreError> {
 }
 
 fn incumbent(answer: Answer<'_>) -> Option<Incumbent> {
-    let holder = HolderId::from_bits(u128::from_be_bytes(answer.who?.try_into().ok()?));
-    let name = String::from_utf8_lossy(answer.called?);
-    let metadata = Bytes::copy_from_slice(answer.tells?);
+    let holder = HolderId::from_bits(u128::from_be_bytes(answer.holder?.try_into().ok()?));
+    let name = String::from_utf8_lossy(answer.name?);
+    let metadata = Bytes::copy_from_slice(answer.metadata?);
     let remaining = duration(answer.micros)?;
     let incumbent = Incumbent::new(token(answer.last)?, holder, name, metadata, remaining);
-    Some(incumbent.with_ttl(duration(answer.lasts)?))
+    Some(incumbent.with_ttl(duration(answer.ttl)?))
 }
 
 fn number(number: Option<i64>) -> Option<u64> {
@@ -116,16 +116,16 @@ mod tests {
 
     #[test]
     fn reads_what_the_functions_return() {
-        let who = HOLDER.to_bits().to_be_bytes();
+        let holder = HOLDER.to_bits().to_be_bytes();
         let held = Answer {
             word: "held",
             last: Some(7),
             micros: Some(9),
-            who: Some(&who),
-            called: Some(b"worker"),
-            tells: Some(b""),
-            lasts: Some(30),
-            declared: None,
+            holder: Some(&holder),
+            name: Some(b"worker"),
+            metadata: Some(b""),
+            ttl: Some(30),
+            quarantine: None,
         };
         let Reply::Held(incumbent) = decode(&Request::Observe, held).unwrap() else {
             panic!("held")
@@ -136,12 +136,12 @@ mod tests {
         let superseded = Answer { last: Some(0), ..named("superseded") };
         assert_eq!(decode(&renew(), superseded).unwrap(), Reply::Superseded { last: None });
         for (field, damaged) in [
-            ("who", Answer { who: Some(&who[1..]), ..held }),
-            ("who", Answer { who: None, ..held }),
+            ("holder", Answer { holder: Some(&holder[1..]), ..held }),
+            ("holder", Answer { holder: None, ..held }),
             ("last", Answer { last: Some(0), ..held }),
             ("micros", Answer { micros: Some(-1), ..held }),
             ("micros", Answer { micros: None, ..held }),
-            ("lasts", Answer { lasts: None, ..held }),
+            ("ttl", Answer { ttl: None, ..held }),
         ] {
             let error = decode(&Request::Observe, damaged).unwrap_err();
             assert_eq!(error.kind(), StoreErrorKind::UnexpectedReply, "{field}");

@@ -27,19 +27,19 @@ use crate::store::{StoreError, StoreErrorKind};
 /// The oldest server that the functions are written for.
 const OLDEST: u32 = 12;
 
-/// What the session must not leave to settings of the server, the database or the user:
+/// The settings that the session must not leave to the server, the database or the user:
 ///
 /// - each statement of a function sees what others committed before it;
 /// - a commit is acknowledged when it is on disk, and with the synchronous standbys if there are any;
 /// - the server says so when it gave up waiting for them;
-/// - a statement does not wait for a lock for long, since all that come after it wait with it;
-/// - a backend whose client has gone is not at work for ever, if the server can notice that: from version 14
+/// - a statement does not wait long for a lock, since all that come after it wait with it;
+/// - a backend whose client has gone does not work for ever, if the server can notice that: from version 14
 ///   on, and not on every system.
 ///
-/// Nothing is set unless the process that carries this out is the one that the server told of when the
-/// connection began. A pooler tells of itself there, and has sessions that it hands out to whoever needs one.
+/// Nothing is set unless the process that carries this out is the one that the server named when the
+/// connection began. A pooler names itself there, and then uses its own sessions with the server.
 ///
-/// All of it is one message, and so one round trip, and one session also behind a pooler.
+/// All of it is one message, and so one round trip, and reaches one session even behind a pooler.
 const SET_UP: &str = "
     DO $body$ BEGIN
         IF pg_catalog.pg_backend_pid() OPERATOR(pg_catalog.=) {pid} THEN
@@ -63,7 +63,8 @@ const SET_UP: &str = "
         FROM pg_stat_activity AS a WHERE a.pid = pg_backend_pid();
     {query}";
 
-/// A process of the server that serves one session. Its number is used again; with its start, it is not.
+/// A process of the server that serves one session. Process ids are reused; together with the start they are
+/// unique.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Backend {
     pub(super) pid: i32,
@@ -74,16 +75,15 @@ pub(super) struct Backend {
 /// A connection that was working when last seen.
 pub(super) struct Session {
     pub(super) client: Client,
-    /// Cancelled once the connection is known or suspected to be of no more use.
+    /// Cancelled once the connection is known or suspected to be unusable.
     pub(super) dead: CancellationToken,
     unreplicated: Arc<AtomicBool>,
-    /// The process that the server told of when the connection began.
+    /// The process that the server named when the connection began.
     pid: i32,
 }
 
 impl Session {
-    /// Opens one, which ends with `dead`, and is not [set up](Self::set_up) yet. Whoever opens it bounds
-    /// the time.
+    /// Opens a session that ends with `dead`, and is not [set up](Self::set_up) yet. The caller bounds the time.
     pub(super) async fn open(
         config: &PostgresConfig,
         runtime: &dyn Runtime,
@@ -103,7 +103,7 @@ impl Session {
             .user(&config.user)
             .dbname(&config.database)
             .application_name(&config.application_name);
-        // Of the library's own TLS: the stream is encrypted already, or shall not be.
+        // This is about the library's own TLS: the stream is encrypted already, or not meant to be.
         settings.ssl_mode(SslMode::Disable);
         if let Some(password) = &config.password {
             settings.password(password.reveal());
@@ -114,13 +114,13 @@ impl Session {
         let driven = drive(connection, dead.clone(), heard, Arc::clone(&unreplicated));
         runtime.spawn(driven.boxed());
         let half_way = dead.clone().drop_guard();
-        let pid = told(&client).await?;
+        let pid = backend_pid(&client).await?;
         half_way.disarm();
         Ok(Self { client, dead, unreplicated, pid })
     }
 
-    /// Sees to the settings, and to what kind of server it is, unless there is a pooler in between. Who needs
-    /// more in the session says it in PL/pgSQL; who asks more in the same round trip gets the rows.
+    /// Makes the settings and checks the server, and that no pooler is in between. `more` is PL/pgSQL for further
+    /// settings; `query` is sent in the same round trip, and its rows are returned.
     pub(super) async fn set_up(
         &self,
         config: &PostgresConfig,
@@ -160,11 +160,11 @@ impl Session {
         Ok((Backend { pid, started }, rows))
     }
 
-    /// Whether an answer that has come says what it seems to say.
+    /// Checks that an answer that has come was replicated.
     ///
     /// # Errors
-    /// If the server gave up waiting for its synchronous standbys: what it acknowledged may be lost in a
-    /// failover. It says so before its answer is complete, but not which answer it means.
+    /// If the server gave up waiting for its synchronous standbys: an acknowledged write may be lost in a
+    /// failover. The server reports that before its answer is complete, but not for which answer.
     pub(super) fn is_replicated(&self) -> Result<(), StoreError> {
         if self.unreplicated.load(Ordering::Acquire) {
             let detail = "it gave up waiting for a synchronous standby";
@@ -180,9 +180,9 @@ impl slot::Connection for Session {
     }
 }
 
-/// The process that the server told of when the connection began. The client library keeps that number to
-/// itself, but not what it would send to cancel a request.
-async fn told(client: &Client) -> Result<i32, StoreError> {
+/// The process that the server named when the connection began. The client library does not show that number, but
+/// it is part of the message that would cancel a request.
+async fn backend_pid(client: &Client) -> Result<i32, StoreError> {
     let (mut ours, theirs) = duplex(1024);
     // Length, code, process; a secret follows.
     let mut request = [0; 12];
@@ -195,12 +195,12 @@ async fn told(client: &Client) -> Result<i32, StoreError> {
     Ok(i32::from_be_bytes(pid))
 }
 
-/// What the library's error for a connection that did not come about amounts to.
+/// Why no connection could be opened, by the library's error.
 fn why(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::ConnectionRefused => "refused; nothing listens there".into(),
         io::ErrorKind::TimedOut => "no answer".into(),
-        // What the system refuses has its number; what looks up names has not.
+        // Errors of the system have a number; errors of the name resolution have none.
         _ if error.raw_os_error().is_none() => format!("the name was not found ({error})"),
         _ => error.to_string(),
     }
@@ -245,11 +245,11 @@ async fn drive(
             Some(Ok(AsyncMessage::Notification(notification))) => heard(&notification),
             Some(Ok(AsyncMessage::Notice(notice))) => {
                 if is_about_replication(&notice) {
-                    // Before the answer that it is about, and that reads it, can be complete.
+                    // Before the answer can be complete to which the notice belongs.
                     unreplicated.store(true, Ordering::Release);
                     dead.cancel();
                 } else {
-                    tracing::debug!(notice = notice.message(), "the server says");
+                    tracing::debug!(notice = notice.message(), "a notice of the server");
                 }
             }
             Some(Ok(_)) => {}
@@ -263,7 +263,7 @@ async fn drive(
     dead.cancel();
 }
 
-/// Its text is in the server's language; where it comes from is not.
+/// The text is in the server's language, but the routine's name is not.
 fn is_about_replication(notice: &DbError) -> bool {
     notice.routine() == Some("SyncRepWaitForLSN")
         || notice.message().contains("synchronous replication")

@@ -16,7 +16,7 @@ pub(super) struct Statements {
     pub(super) notify: Statement,
 }
 
-/// How many of the request's parameters the function for each kind takes, and how many of the lock's.
+/// How many of the request's parameters the function of each kind takes, and how many of the lock's.
 /// Messages have parameters of their own.
 pub(super) const ACQUIRE: (usize, usize) = (10, 4);
 pub(super) const RENEW: (usize, usize) = (6, 3);

@@ -1,4 +1,4 @@
-//! The store itself.
+//! The store.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,7 +25,7 @@ use crate::store::{
 #[derive(Clone, Debug)]
 pub struct Postgres(Arc<Link>);
 
-/// The most rows that the function deletes.
+/// The most rows that one call of the function deletes.
 const PURGED_AT_ONCE: u64 = 1000;
 
 impl Postgres {
@@ -40,9 +40,9 @@ impl Postgres {
     }
 
     /// Deletes the rows of elections whose last lease ended longer ago than `quarantine`, which must be at
-    /// least the longest that any candidate uses; tells how many they were. Worth it where keys are made
-    /// up as time goes by. Whoever is granted such a lease again gets a token above the deleted one, as
-    /// long as the server's wall clock does not step back.
+    /// least the longest that any candidate uses; returns their number. For applications that use new keys all the
+    /// time. The next grant of a deleted election has a token above the deleted one, as long as the server's wall
+    /// clock does not step back.
     ///
     /// # Errors
     /// If the outcome is unknown. The user needs the right to delete from the table.

@@ -1,10 +1,10 @@
-//! Where in a database elections are kept, and the statements that make that place.
+//! The lease table's names, and the statements that create it.
 
 use super::config_error::PostgresConfigError;
 
-/// The statements with the default names, as migration tools find them.
+/// The statements with the default names, for migration tools.
 const TEMPLATE: &str = include_str!("sql/lease_table.sql");
-/// The same of what advisory locks need besides.
+/// The additional statements for advisory locks.
 const ADVISORY_TEMPLATE: &str = include_str!("sql/advisory.sql");
 
 /// The functions of the lease table, by what follows the table's name.
@@ -43,8 +43,8 @@ pub(super) const LOCK_FUNCTIONS: [&str; 14] = [
     "_locked_observe",
 ];
 
-/// A schema and a table in it, by default `tenure.leases`. Functions, the history and a view for people
-/// are called as the table is, with more behind it. Elections of one table share a history.
+/// A schema and a table in it, by default `tenure.leases`. The names of functions, of the history and of a view for
+/// people begin with the table's name. Elections of one table share a history.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
 pub struct LeaseTable {
@@ -59,7 +59,7 @@ impl LeaseTable {
     pub const ADVISORY_VERSION: i32 = 1;
     /// The longest name of a schema, in bytes.
     pub const SCHEMA_MOST: usize = 63;
-    /// The longest name of a table, in bytes: others are made of it.
+    /// The longest name of a table, in bytes: other names are made from it.
     pub const TABLE_MOST: usize = 48;
 
     /// Checks names, which may be any that PostgreSQL takes in quotes.
@@ -76,7 +76,7 @@ impl LeaseTable {
         Ok(Self { schema, table })
     }
 
-    /// Names in the place of some of these.
+    /// Replaces the names that are given.
     pub(super) fn with(
         self,
         schema: Option<String>,
@@ -85,13 +85,13 @@ impl LeaseTable {
         Self::new(schema.unwrap_or(self.schema), table.unwrap_or(self.table))
     }
 
-    /// What makes the schema, the table and its functions, if they are not there: for a migration tool, or
-    /// for psql. With the default names it is the file `sql/lease_table.sql` beside this source.
+    /// The statements that create the schema, the table and its functions, if they do not exist: for a migration
+    /// tool, or for psql. With the default names it is the file `sql/lease_table.sql` beside this source.
     pub fn schema_sql(&self) -> String {
         self.named(TEMPLATE)
     }
 
-    /// What makes the functions that [`PostgresAdvisory`](super::PostgresAdvisory) needs besides, after
+    /// The statements that create the functions that [`PostgresAdvisory`](super::PostgresAdvisory) needs too, after
     /// [`schema_sql`](Self::schema_sql). With the default names it is the file `sql/advisory.sql` there.
     pub fn advisory_sql(&self) -> String {
         self.named(ADVISORY_TEMPLATE)
@@ -116,9 +116,9 @@ impl LeaseTable {
         named
     }
 
-    /// What gives a user the rights to take part in elections, and no more. It may read and write the
-    /// leases, and can't delete or change the table. By whoever owns the table, which
-    /// [`schema_sql`](Self::schema_sql) makes before.
+    /// The statements that grant a user the rights to take part in elections, and no more: it may read and write
+    /// leases, and can't delete or alter the table. For the owner of the table, after
+    /// [`schema_sql`](Self::schema_sql).
     pub fn grants_sql(&self, user: &str) -> String {
         format!("{} {}", self.grants_on_tables(user), self.executes(&FUNCTIONS, &quoted(user)))
     }
@@ -134,8 +134,8 @@ impl LeaseTable {
         )
     }
 
-    /// What the user needs besides, for [`PostgresAdvisory`](super::PostgresAdvisory), where functions are
-    /// not everybody's to call. After [`advisory_sql`](Self::advisory_sql).
+    /// The additional grants for [`PostgresAdvisory`](super::PostgresAdvisory), where not every role may call
+    /// functions. After [`advisory_sql`](Self::advisory_sql).
     pub fn advisory_grants_sql(&self, user: &str) -> String {
         self.executes(&LOCK_FUNCTIONS, &quoted(user))
     }
@@ -160,18 +160,18 @@ impl LeaseTable {
         format!("{}{suffix}", self.table)
     }
 
-    /// Names this table, and no other of its database, when the lock of an election is made up.
+    /// The table's unique name in its database, from which the numbers of locks are computed.
     pub(super) fn plain_name(&self) -> String {
         format!("{}.{}", self.schema, self.table)
     }
 
-    /// Where the hints of all elections in the table are sent. Tables of one name share it, and may wake
-    /// each other for nothing.
+    /// The channel of the hints of all elections in the table. Tables of one name in several schemas share it, and
+    /// may wake each other needlessly.
     pub(super) fn channel(&self) -> String {
         format!("tenure_{}", self.table)
     }
 
-    /// Where the messages to all leaders in the table are sent.
+    /// The channel of the messages to all leaders in the table.
     pub(super) fn inbox(&self) -> String {
         format!("{}_inbox", self.channel())
     }
@@ -183,12 +183,13 @@ impl Default for LeaseTable {
     }
 }
 
-/// An identifier as SQL takes it, whatever is in it.
+/// An identifier in quotes, with any characters in it.
 pub(super) fn quoted(identifier: &str) -> String {
     format!("\"{}\"", identifier.replace('"', "\"\""))
 }
 
-/// What ends a string or the body of a function is not taken, although quotes would hold it elsewhere.
+/// Refuses characters that could end a string or the body of a function, although quoted identifiers may have
+/// them.
 fn check(what: &'static str, name: &str, most: usize) -> Result<(), PostgresConfigError> {
     if name.is_empty() || name.len() > most || name.contains(['\'', '\\', '$', '\0']) {
         return Err(PostgresConfigError::Name { what, bytes: name.len(), most });
@@ -208,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn other_names_leave_none_of_the_old_ones() {
+    fn other_names_replace_all_default_ones() {
         let sql = LeaseTable::new("We\"ird", "täble x").unwrap().schema_sql();
         let statements: Vec<_> = sql.lines().filter(|line| !line.starts_with("--")).collect();
         let statements = statements.join("\n");

@@ -1,4 +1,4 @@
-//! What a URL says of a server, or why it is refused.
+//! A configuration from a URL.
 
 use std::collections::BTreeMap;
 
@@ -15,11 +15,11 @@ impl PostgresConfig {
     /// - `schema` and `table`, see [`LeaseTable`];
     /// - `sslmode`: `disable`, `require` or `verify-full`, of which the latter two verify the server's
     ///   certificate and its name. Default: `verify-full` with `sslrootcert`, else `disable`;
-    /// - `sslrootcert`: a file with the certificate authorities to believe, instead of the system's;
-    /// - `application_name`: what the server shows of the sessions, instead of `tenure`.
+    /// - `sslrootcert`: a file with the certificate authorities to trust, instead of the system's;
+    /// - `application_name`: the name of the sessions at the server, instead of `tenure`.
     ///
     /// # Errors
-    /// If the text is anything else, gives a parameter twice, or the file can't be read. The error names the
+    /// If the text has another form, gives a parameter twice, or the file can't be read. The error names the
     /// part at fault and never shows the text, which may hold a password.
     pub fn from_url(url: &str) -> Result<Self, PostgresConfigError> {
         is_for_one_server(url)?;
@@ -60,7 +60,7 @@ const SOCKET: PostgresConfigError = PostgresConfigError::Unsupported {
     instead: "name a host or an address in front of the path: Unix sockets are not supported",
 };
 
-/// Sees the list of hosts that libpq takes, before it is read as one odd host or port.
+/// Refuses a list of hosts, which libpq accepts, before it is read as one odd host or port.
 fn is_for_one_server(text: &str) -> Result<(), PostgresConfigError> {
     let authority = text.split_once("://").map_or("", |(_, rest)| rest);
     let authority = authority.split(['/', '?', '#']).next().unwrap_or_default();
@@ -188,15 +188,15 @@ mod tests {
             let error = refused(url);
             assert!(error.contains(expected), "{url}: {error}");
         }
-        // A comma in a password is none between hosts.
+        // A comma in a password does not separate hosts.
         let config = PostgresConfig::from_url("postgres://u:a,b@h").unwrap();
         assert_eq!(&*config.host, "h");
     }
 
     #[test]
-    fn authorities_to_believe_mean_encryption() {
+    fn a_root_certificate_means_encryption() {
         let ca = concat!(env!("CARGO_MANIFEST_DIR"), "/no/such/ca.pem");
-        // Once it was plaintext, and the file was not even looked for.
+        // A file that can't be read must not lead to an unencrypted connection.
         assert!(refused(&format!("postgres://u:hush@h?sslrootcert={ca}")).contains("TLS"));
         let contradicts = format!("postgres://u:hush@h?sslmode=disable&sslrootcert={ca}");
         assert!(refused(&contradicts).contains("contradict each other"));

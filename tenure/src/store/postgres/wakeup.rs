@@ -1,4 +1,4 @@
-//! What arrives on a connection of its own: wake-ups, and messages to the leader.
+//! Wake-ups and messages to the leader, which arrive on a connection of their own.
 
 use std::collections::VecDeque;
 use std::pin::pin;
@@ -20,25 +20,25 @@ const RETRY_LEAST: Duration = Duration::from_millis(100);
 const RETRY_MOST: Duration = Duration::from_secs(5);
 /// How many messages a leader may fall behind before it loses the oldest.
 const BUFFER: usize = 64;
-/// How many messages are known again if their number is said once more, as anybody may.
+/// How many numbers of messages are remembered, since any role may announce a number again.
 const REMEMBERED: usize = 1024;
 
-/// Something was said of an election, or may have been.
+/// What a listener learns of an election.
 enum Heard<T> {
-    /// From here on it is listened to; or something was missed.
+    /// The subscription has begun, or notifications were missed.
     Perhaps,
-    Said(T),
+    Notified(T),
 }
 
-/// Hints for one election. Whatever was released before it is listened to is found by the try that follows
-/// the hint which it begins with.
+/// Hints for one election. The stream begins with a hint: the attempt that follows it finds a lease that was
+/// released before the subscription.
 pub(super) fn hints(link: Arc<Link>, key: &Key) -> impl Stream<Item = Hint> + Send + 'static {
-    // One hint says as much as many.
+    // One hint has the effect of many.
     let waiting = |link: &Link, key: &str| link.listeners.hints.listen(key, 1);
     listen(link, payload(key), waiting, false).map(|_| Hint)
 }
 
-/// Messages to that tenure, each once, however often its number is said.
+/// Messages to that tenure, each once, however often its number is announced.
 pub(super) fn messages(
     link: Arc<Link>,
     key: &Key,
@@ -52,7 +52,7 @@ pub(super) fn messages(
         let mut fetched = VecDeque::new();
         let mut heard = pin!(heard);
         while let Some(heard) = heard.next().await {
-            let Heard::Said(number) = heard else { continue };
+            let Heard::Notified(number) = heard else { continue };
             if fetched.contains(&number) {
                 continue;
             }
@@ -71,7 +71,7 @@ pub(super) fn messages(
     }
 }
 
-/// The message of that number, if there is one to that tenure. Numbers that are made up find none.
+/// The message of that number, if there is one to that tenure.
 async fn fetch(
     link: &Arc<Link>,
     key: &Key,
@@ -103,7 +103,7 @@ async fn fetch(
     Ok(message.and_then(|sent| Message::addressed(&[token.as_bytes(), &sent].concat(), to)))
 }
 
-/// One election, across connections: first listen there, then here.
+/// Notifications of one election, across connections: first subscribe, then listen.
 fn listen<T: Clone + Send + 'static>(
     link: Arc<Link>,
     key: String,
@@ -128,7 +128,7 @@ fn listen<T: Clone + Send + 'static>(
                             biased;
                             () = session.dead.cancelled() => break,
                             said = waiting.recv() => match said {
-                                Ok(said) => yield Heard::Said(said),
+                                Ok(said) => yield Heard::Notified(said),
                                 Err(broadcast::error::RecvError::Lagged(_)) => yield Heard::Perhaps,
                                 Err(broadcast::error::RecvError::Closed) => break,
                             }

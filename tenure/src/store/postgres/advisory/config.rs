@@ -1,4 +1,4 @@
-//! Which lock belongs to which election, and what the end of its session means.
+//! The lock of each election, and what the end of its session means.
 
 use std::collections::BTreeMap;
 
@@ -31,21 +31,21 @@ pub struct AdvisoryConfig {
     pub(in crate::store::postgres) takeover: Takeover,
 }
 
-/// When a lease whose holder's session has ended may be granted to somebody else.
+/// When a lease whose holder's session has ended may be granted to another candidate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Takeover {
     /// Once it was released or has run out, as with any other store.
     #[default]
     Quarantined,
-    /// As soon as the lock is free, within about a second. The leader before may not know yet that its
+    /// As soon as the lock is free, within about a second. The previous leader may not know yet that its
     /// session has ended, and lead at the same time until its next renewal: promise G1 is given up, and
-    /// fencing (G3, G4) is all that is left. Every candidate of an election must have the same.
+    /// only fencing (G3, G4) is left. Every candidate of an election must have the same setting.
     Immediate,
 }
 
 impl AdvisoryConfig {
-    /// That server, locks by the elections' names, quarantined takeovers.
+    /// That server, with locks by the elections' names, and quarantined takeovers.
     pub fn new(postgres: PostgresConfig) -> Self {
         Self { postgres, locks: BTreeMap::new(), takeover: Takeover::default() }
     }
@@ -117,10 +117,10 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_is_one_elections() {
+    fn elections_cannot_share_a_lock() {
         let error = config().lock("a", 42).unwrap().lock("b", 42).unwrap_err().to_string();
         assert_eq!(error, r#"the lock (42) is that of the election "a"; "b" needs one of its own"#);
-        // The same again, another for the same, and a pair that only looks the same.
+        // The same lock again, another one for the same election, and a pair that only looks the same.
         let config = config().lock("a", 42).unwrap().lock("a", 42).unwrap().lock("a", 43).unwrap();
         let config = config.lock("b", 42).unwrap().lock("c", (0, 42)).unwrap();
         assert_eq!(config.number("a").unwrap(), 43.into());

@@ -1,5 +1,5 @@
-//! What a session needs before leases are granted in it: that the one before it is gone, and that it has the
-//! locks of all tenures that are still live.
+//! The conditions for granting leases in a session: the previous session is gone, and the new one has the locks
+//! of all tenures that are still live.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -13,11 +13,11 @@ use crate::store::postgres::session::Backend;
 use crate::store::postgres::table::LeaseTable;
 use crate::store::{Key, Reply, Request, StoreError, StoreErrorKind};
 
-/// How soon the server ends a session whose client can't be reached any more, so that its locks are free:
-/// 15 s after the last sign of life, whatever the session is doing. A client that stands still gives such
-/// signs; of that, `idle_session_timeout` takes care, which the functions set for as long as they hold a lock.
+/// When the server ends a session whose client can't be reached, which frees its locks: 15 s after the last sign
+/// of life, whatever the session is doing. The machine of a client that hangs still gives such signs; for that
+/// case the functions set `idle_session_timeout` for as long as they hold a lock.
 ///
-/// The session's name tells it from any that somebody in between might put in its place.
+/// The session's name distinguishes it from a session that a pooler might put in its place.
 const SETTINGS: &str = "
             PERFORM set_config('tcp_keepalives_idle', '5', false);
             PERFORM set_config('tcp_keepalives_interval', '5', false);
@@ -36,9 +36,9 @@ pub(in crate::store::postgres) struct Gate {
 
 #[derive(Default)]
 struct State {
-    /// The sessions that may have locks: the last that was let through, and those that were to follow it.
+    /// The sessions that may have locks: the last one that was admitted, and those that should have followed it.
     sessions: Vec<Backend>,
-    /// Who was granted the lease of which election last, as far as is known here.
+    /// The last known holder of each election's lease.
     leaders: BTreeMap<Key, HolderId>,
 }
 
@@ -55,7 +55,7 @@ impl Gate {
         self.config.takeover == Takeover::Immediate
     }
 
-    /// A name for a session, and what names it.
+    /// A name for a session, and the settings that give it the name.
     pub(in crate::store::postgres) fn name(
         runtime: &dyn Runtime,
     ) -> Result<(String, String), StoreError> {
@@ -68,8 +68,8 @@ impl Gate {
         Ok((name, settings))
     }
 
-    /// Ends the sessions before this one, which were given up for whatever reason, and takes their locks: if
-    /// they were left, they would be taken for somebody else's.
+    /// The statement that ends the sessions before this one and takes their locks: locks that were left would
+    /// count as those of another program.
     pub(in crate::store::postgres) fn retake(&self, table: &LeaseTable, by: Backend) -> String {
         let mut state = self.state();
         let before = list(&state.sessions, |one| format!("{}", one.pid));
@@ -88,12 +88,12 @@ impl Gate {
         )
     }
 
-    /// No session is left but this one.
+    /// Only this session is left.
     pub(in crate::store::postgres) fn admitted(&self, session: Backend) {
         self.state().sessions = vec![session];
     }
 
-    /// Whose lock a new session has to take.
+    /// Notes which locks a new session has to take.
     pub(in crate::store::postgres) fn note(&self, key: &Key, request: &Request, reply: &Reply) {
         let holder = match request {
             Request::Acquire { holder, .. }

@@ -1,11 +1,11 @@
-//! Advisory locks in front of the lease table: for those who elect leaders by such locks today.
+//! Advisory locks in front of the lease table: for users whose programs elect leaders by such locks today.
 //!
-//! Among candidates the lease table decides, with all that it promises. The lock is one more condition: a
-//! lease is granted and renewed only in a session that holds the election's lock, so that programs which
-//! know nothing but the lock never lead beside it. One dedicated session holds the locks of all elections.
+//! Among candidates the lease table decides, with all its promises. The lock is an additional condition: a
+//! lease is granted and renewed only in a session that holds the election's lock, so that programs which only
+//! know the lock never lead beside a candidate. One dedicated session holds the locks of all elections.
 //!
-//! **Not guaranteed**: what no session lock can give. The server frees a lock when its session ends, and
-//! whoever waits for it has it at once, while the leader that held it may not know yet.
+//! **Not guaranteed**: a property that no session lock has. The server frees a lock when its session ends, and
+//! another program may take it at once, while the leader that held it may not know yet.
 
 mod config;
 mod gate;

@@ -1,4 +1,4 @@
-//! The number by which the server knows a lock.
+//! The number of an advisory lock.
 
 use std::fmt;
 
@@ -7,8 +7,8 @@ use sha2::{Digest, Sha256};
 use crate::store::Key;
 use crate::store::postgres::table::LeaseTable;
 
-/// What `pg_advisory_lock` is called with: a bigint, or two integers, which are locks apart. A database has
-/// one such lock for each number, whoever uses it for what.
+/// The argument of `pg_advisory_lock`: a bigint, or two integers, which are different locks. All programs share
+/// the locks of a database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LockNumber {
     /// Of a pair, the first is the upper half.
@@ -55,7 +55,7 @@ impl From<(i32, i32)> for LockNumber {
 impl fmt::Display for LockNumber {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.is_pair {
-            // What is cut off is the other half.
+            // The cast cuts off the other half.
             #[allow(clippy::cast_possible_truncation, reason = "a half at a time")]
             let (first, second) = ((self.number >> 32) as i32, self.number as i32);
             write!(f, "({first}, {second})")
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pair_is_the_halves_of_a_number_and_not_that_number() {
+    fn a_pair_differs_from_its_bigint() {
         for (pair, number) in [
             ((0, 42), 42),
             ((1, 2), (1 << 32) + 2),
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn names_have_the_numbers_that_are_written_down() {
+    fn default_numbers_never_change() {
         let key = Key::new("nightly-report").unwrap();
         let default = LockNumber::of(&LeaseTable::default(), &key);
         // By sha256sum.

@@ -1,21 +1,21 @@
 -- Advisory locks in front of tenure's lease table, version 1: for psql and migration tools, after
--- lease_table.sql. May be run again. With other names: LeaseTable::advisory_sql.
+-- lease_table.sql. May be run again. For other names: LeaseTable::advisory_sql.
 --
 -- A lease is granted and renewed only in a session that holds the election's advisory lock. Everything
--- else is decided by the lease table and its own functions, which these call: among candidates the row
--- excludes, and the lock excludes whoever knows the lock alone.
+-- else is decided by the lease table and its own functions, which these call: the row excludes other candidates,
+-- and the lock excludes programs that only know the lock.
 --
--- Whoever wants the lock has the election's row locked already. So of all candidates one at a time tries,
--- none is refused because of another that then gets no lease, and a lock that is given up before the
--- commit of what gave it up is not noticed before that commit.
+-- A session locks the election's row before it takes the lock. So only one candidate at a time tries to take it,
+-- none is refused because of another one that then gets no lease, and a lock that is given up before a commit
+-- can't be taken before that commit.
 --
 -- A lock is a number: a bigint, or a pair of integers as the halves of one.
 
 CREATE OR REPLACE FUNCTION tenure.leases_locked_version() RETURNS integer
 LANGUAGE sql IMMUTABLE AS $body$ SELECT 1 $body$;
 
--- Refuses a session that is not the one in which it began: somebody in between has put another in its
--- place, and locks are the session's.
+-- Refuses a session that is not the one in which the connection began: a pooler has replaced it, and locks belong
+-- to sessions.
 CREATE OR REPLACE FUNCTION tenure.leases_lock_check(session text) RETURNS void
 LANGUAGE plpgsql AS $body$
 BEGIN
@@ -26,7 +26,7 @@ BEGIN
 END
 $body$;
 
--- Which process has the lock: this one, if it has it, else one of those that have.
+-- The process that has the lock: this one, if it has it, else one of the others that have it.
 CREATE OR REPLACE FUNCTION tenure.leases_lock_pid(number bigint, pair boolean) RETURNS integer
 LANGUAGE sql VOLATILE AS $body$
     SELECT l.pid FROM pg_locks AS l
@@ -38,16 +38,16 @@ LANGUAGE sql VOLATILE AS $body$
         ORDER BY l.pid = pg_backend_pid() DESC LIMIT 1
 $body$;
 
--- The session's own setting that says for which election and holder it has the lock, in hexadecimal digits
--- with a slash between. Whether it has the lock, only the server's table of locks says: a setting is put
--- back when a transaction fails, and a lock is not.
+-- The name of the session's setting with the election and the holder for which it has the lock, in hexadecimal
+-- digits with a slash between. Only the server's table of locks says whether it has the lock: a setting is
+-- restored when a transaction fails, and a lock is not.
 CREATE OR REPLACE FUNCTION tenure.leases_lock_name(number bigint, pair boolean) RETURNS text
 LANGUAGE sql IMMUTABLE AS $body$
     SELECT concat('tenure.lock_', to_hex(number), CASE WHEN pair THEN '_pair' END)
 $body$;
 
--- Takes the lock for that holder, unless the session has it already; whether it has it then. Needs the
--- election's row locked; leads is the holder of its lease, if that is live.
+-- Takes the lock for that holder, unless the session has it already; returns whether the session has it for that
+-- holder then. Needs the election's row locked; leads is the holder of its lease, if that is live.
 CREATE OR REPLACE FUNCTION tenure.leases_lock_take(
     of_key bytea, of_holder bytea, leads bytea, of_ttl bigint, number bigint, pair boolean
 ) RETURNS boolean
@@ -66,8 +66,8 @@ BEGIN
             RETURN false;
         END IF;
     ELSE
-        -- Taken again, it would have to be given up twice. The session may have it for another election
-        -- with the same number, or for another candidate of this one that leads.
+        -- A lock that is taken twice must be given up twice. The session may have it for another election
+        -- with the same number, or for another candidate of this election that leads.
         owner := coalesce(current_setting(name, true), '');
         IF owner NOT IN ('', concat(encode(of_key, 'hex'), '/', encode(of_holder, 'hex')))
             AND (split_part(owner, '/', 1) <> encode(of_key, 'hex')
@@ -77,9 +77,9 @@ BEGIN
         END IF;
     END IF;
     PERFORM set_config(name, concat(encode(of_key, 'hex'), '/', encode(of_holder, 'hex')), false);
-    -- Whoever has not asked for a whole TTL leads no more, whatever has become of the connection. A second more,
-    -- so that whoever merely lets leases run out does not speak to a session that is about to end. The server
-    -- can't do that before version 14.
+    -- A candidate that has sent nothing for a whole TTL no longer leads, so the server may end its session. One
+    -- second is added, so that a client does not use a session that is about to end. Servers before version 14
+    -- can't do that.
     IF idle IS NOT NULL THEN
         PERFORM set_config('idle_session_timeout', least(2147483647, greatest(
             date_part('epoch', idle::interval) * 1000, ceil(of_ttl / 1000.0) + 1000))::bigint::text, false);
@@ -88,7 +88,7 @@ BEGIN
 END
 $body$;
 
--- Gives the lock up, and with the last one the bound on the session's silence.
+-- Gives the lock up, and with the last lock the bound on the session's silence.
 CREATE OR REPLACE FUNCTION tenure.leases_lock_give(number bigint, pair boolean) RETURNS void
 LANGUAGE plpgsql AS $body$
 BEGIN
@@ -106,7 +106,7 @@ BEGIN
 END
 $body$;
 
--- Gives the lock up, if the session has it for that tenure or for nobody. A later tenure of the same holder
+-- Gives the lock up, if the session has it for that tenure or without an owner. A later tenure of the same holder
 -- keeps it.
 CREATE OR REPLACE FUNCTION tenure.leases_lock_free(
     of_key bytea, of_holder bytea, of_token bigint, number bigint, pair boolean
@@ -127,9 +127,9 @@ BEGIN
 END
 $body$;
 
--- Gives up what this session has for tenures that are over, of whichever election: a candidate whose process
--- ended its driver says nothing any more, and the requests of others keep the session open. At most once a
--- second, since it looks at all of the server's locks.
+-- Gives up this session's locks for tenures that are over, of all elections: a candidate whose driver has ended
+-- sends no more requests, and the requests of others keep the session open. At most once a second, since it reads
+-- all of the server's locks.
 CREATE OR REPLACE FUNCTION tenure.leases_lock_sweep() RETURNS void
 LANGUAGE plpgsql AS $body$
 DECLARE
@@ -148,8 +148,8 @@ BEGIN
             WHERE l.locktype = 'advisory' AND l.granted AND l.pid = pg_backend_pid()
     LOOP
         owner := coalesce(current_setting(tenure.leases_lock_name(had.number, had.pair), true), '');
-        -- Without an owner it was taken by a renewal that failed later, whose tenure may lead. No row is locked:
-        -- what this session has the lock for is extended by this session alone.
+        -- A lock without an owner was taken by a renewal that failed later, whose tenure may lead. No row needs
+        -- to be locked: only this session extends a lease for which it has the lock.
         IF owner <> '' AND NOT EXISTS (
             SELECT FROM tenure.leases AS l
                 WHERE l.key = decode(split_part(owner, '/', 1), 'hex')
@@ -163,7 +163,7 @@ END
 $body$;
 
 -- Takes over from sessions of the same program that were given up: ends them, and takes the locks of the
--- tenures that are still live, before any stranger comes who does not wait for them already.
+-- tenures that are still live, before programs that do not wait for them already.
 CREATE OR REPLACE FUNCTION tenure.leases_lock_retake(
     processes integer[], starts bigint[],
     keys bytea[], holders bytea[], numbers bigint[], pairs boolean[]
@@ -194,9 +194,9 @@ BEGIN
 END
 $body$;
 
--- Who has the lock, in the place of an incumbent: a number that no holder draws, and words for people. A
--- session has no token, no TTL and no end, so it goes by the last tenure's token, and is asked about every second;
--- sooner right after a lease's end, since the session under it may be about to end too.
+-- The session that has the lock, as an incumbent: with a number that no holder has, and a name for people. A
+-- session has no token, no TTL and no end, so the last tenure's token is returned, and candidates ask again every
+-- second; sooner right after a lease's end, since the leader's session may be about to end too.
 CREATE OR REPLACE FUNCTION tenure.leases_lock_held(
     of_key bytea, lease tenure.leases, now bigint, number bigint, pair boolean,
     OUT answer text, OUT last bigint, OUT micros bigint,
@@ -212,7 +212,7 @@ BEGIN
         ELSE 1000000 END;
     who := decode(lpad(to_hex(process), 32, '0'), 'hex');
     called := convert_to(concat('session ', process, ' of ', (
-        -- The address is told to those alone who may see it.
+        -- The address is only visible to roles that may see it.
         SELECT left(coalesce(nullif(a.application_name, ''), concat(a.usename, ' at ', host(a.client_addr))), 90)
             FROM pg_stat_activity AS a WHERE a.pid = process
     )), 'UTF8');
@@ -242,7 +242,7 @@ BEGIN
         FOR attempt IN 1..10 LOOP
             SELECT * INTO lease FROM tenure.leases AS l WHERE l.key = of_key FOR UPDATE;
             EXIT WHEN FOUND;
-            -- Without a tenure, this row is as good as none.
+            -- A row without a token counts as none.
             INSERT INTO tenure.leases VALUES (of_key, 0, of_holder, 0, 0, 0, 0, true, '', '')
                 ON CONFLICT DO NOTHING;
         END LOOP;
@@ -264,7 +264,7 @@ BEGIN
             answer := 'stale'; last := lease.token;
             RETURN;
         END IF;
-        -- Another's live lease is enough of an answer, unless the end of its session shall end it.
+        -- Another holder's live lease decides, unless takeovers are immediate: then the lock does.
         IF coalesce(leads = of_holder OR immediate, true) THEN
             locked := tenure.leases_lock_take(of_key, of_holder, leads, of_ttl, number, pair);
         END IF;
@@ -274,7 +274,7 @@ BEGIN
                 micros := least(lease.lease_end - now, lease.ttl, CASE WHEN immediate THEN 1000000 END);
                 who := lease.holder; called := lease.name; tells := lease.metadata; lasts := lease.ttl;
             ELSE
-                -- What is told must be known to the row: a candidate that knows a higher token proves a loss.
+                -- The row must have the token that is returned: a higher token of a candidate proves a loss.
                 UPDATE tenure.leases AS l SET token = 1 WHERE l.key = of_key AND l.token = 0;
                 SELECT h.* INTO answer, last, micros, who, called, tells, lasts
                     FROM tenure.leases_lock_held(of_key, lease, now, number, pair) AS h;
@@ -282,7 +282,7 @@ BEGIN
             RETURN;
         END IF;
         IF leads <> of_holder THEN
-            -- Its session has ended, and that shall be enough.
+            -- The leader's session has ended, which is enough for an immediate takeover.
             IF seen < lease.token THEN
                 answer := 'stale'; last := lease.token;
                 PERFORM tenure.leases_lock_free(of_key, of_holder, NULL, number, pair);
@@ -290,7 +290,7 @@ BEGIN
             END IF;
             UPDATE tenure.leases AS l SET released = true WHERE l.key = of_key;
         END IF;
-        -- The lock is held: now the token, which is committed before anybody hears of it.
+        -- The lock is held: now the token is granted, and committed before the reply is sent.
         SELECT a.* INTO answer, last, micros, who, called, tells, lasts, declared
             FROM tenure.leases_acquire(of_key, of_holder, seen, of_ttl, server, backend,
                 of_quarantine, of_name, of_metadata, trust_empty_store) AS a;
@@ -307,9 +307,9 @@ BEGIN
 END
 $body$;
 
--- Extends the live lease of exactly this tenure, if the session has the lock, or can have it back after its
--- connection was lost. If somebody else has it by now, the tenure is over; its lease still runs out before
--- anybody is granted the next one.
+-- Extends the live lease of exactly this tenure, if the session has the lock, or gets it back after its connection
+-- was lost. If another session has it by now, the tenure is over; its lease still has to expire before the next
+-- grant.
 CREATE OR REPLACE FUNCTION tenure.leases_locked_renew(
     of_key bytea, of_holder bytea, of_token bigint, of_ttl bigint, server text, backend text,
     number bigint, pair boolean, session text,
@@ -340,7 +340,7 @@ END
 $body$;
 
 -- Ends the live lease of exactly this tenure, and then gives the lock up. If this is not committed, the lock
--- is free and the lease is not released: it has to run out.
+-- is free and the lease is not released: it has to expire.
 CREATE OR REPLACE FUNCTION tenure.leases_locked_release(
     of_key bytea, of_holder bytea, of_token bigint,
     number bigint, pair boolean, session text,
@@ -358,7 +358,7 @@ BEGIN
 END
 $body$;
 
--- Tells who leads, or which other session has the lock.
+-- Returns the leader, or the other session that has the lock.
 CREATE OR REPLACE FUNCTION tenure.leases_locked_observe(
     of_key bytea, number bigint, pair boolean,
     OUT answer text, OUT last bigint, OUT micros bigint,

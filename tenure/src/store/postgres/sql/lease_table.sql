@@ -1,23 +1,23 @@
 -- The lease table of tenure, version 1: for psql and migration tools. May be run again.
 --
--- With other names than the schema tenure and the table leases: LeaseTable::schema_sql. What a user that
--- takes part in elections needs: LeaseTable::grants_sql.
+-- For other names than the schema tenure and the table leases: LeaseTable::schema_sql. For the rights of users
+-- that take part in elections: LeaseTable::grants_sql.
 --
 -- Each function is one atomic step of the store contract. All times are microseconds since 1970 of the
--- server's clock. A step that writes takes the election's row lock first and reads the clock after it:
--- a reading from before may be older than what the row holds by then. It runs under READ COMMITTED,
--- where each statement in a function sees what was committed before that statement.
+-- server's clock. A step that writes takes the election's row lock first and then reads the clock:
+-- an earlier reading may be older than the times in the row by then. It runs under READ COMMITTED,
+-- where each statement in a function sees everything that was committed before that statement.
 --
--- Renewals and grants that nothing speaks against are done by plain statements: grant.sql and renew.sql.
--- They go by the clock as it was when they began, and undo what had to wait. What they leave undone is
--- asked of the functions.
+-- Simple renewals and grants are carried out by plain statements: grant.sql and renew.sql. They use the time at
+-- which they began, and fail if they had to wait for the row. Requests that they do not carry out are left to the
+-- functions.
 --
--- How long a statement may wait for a lock is for the session to say (lock_timeout): requests for all
--- elections come one after the other on one connection, and what waits delays the others.
+-- The session sets how long a statement may wait for a lock (lock_timeout): requests for all elections
+-- are carried out one after the other on one connection, and a statement that waits delays the others.
 --
--- Whoever locks the row of an election and that of the history locks them in this order.
+-- A function that locks the row of an election and that of the history locks them in this order.
 
--- IF NOT EXISTS would ask for the right to create it also where it exists.
+-- IF NOT EXISTS would need the right to create it even where it exists.
 DO $body$
 BEGIN
     IF to_regnamespace('tenure') IS NULL THEN
@@ -26,8 +26,8 @@ BEGIN
 END
 $body$;
 
--- Keys and names are bytes, so that no collation and no encoding of the database has a say. Room in the
--- pages keeps renewals away from the index.
+-- Keys and names are bytes, so that they do not depend on the collation or the encoding of the database. With
+-- free space in the pages, renewals do not update the index.
 CREATE TABLE IF NOT EXISTS tenure.leases (
     key       bytea   NOT NULL PRIMARY KEY CHECK (octet_length(key) BETWEEN 1 AND 512),
     token     bigint  NOT NULL CHECK (token >= 0),
@@ -35,7 +35,7 @@ CREATE TABLE IF NOT EXISTS tenure.leases (
     since     bigint  NOT NULL,
     lease_end bigint  NOT NULL,
     ttl       bigint  NOT NULL CHECK (ttl >= 0),
-    -- What the last tenure's candidate declared.
+    -- Declared by the last tenure's candidate.
     quarantine bigint NOT NULL CHECK (quarantine >= 0),
     released  boolean NOT NULL,
     name      bytea   NOT NULL,
@@ -53,7 +53,7 @@ CREATE TABLE IF NOT EXISTS tenure.leases_history (
     purged      bigint  NOT NULL DEFAULT 0
 );
 
--- Messages to leaders, for as long as it takes to fetch them. A crash loses them.
+-- Messages to leaders, until they are fetched. A crash loses them.
 CREATE UNLOGGED TABLE IF NOT EXISTS tenure.leases_messages (
     number  bytea  NOT NULL PRIMARY KEY,
     key     bytea  NOT NULL,
@@ -68,9 +68,9 @@ LANGUAGE sql IMMUTABLE AS $body$ SELECT 1 $body$;
 CREATE OR REPLACE FUNCTION tenure.leases_micros(at timestamptz) RETURNS bigint
 LANGUAGE sql STABLE AS $body$ SELECT (date_part('epoch', at) * 1e6)::bigint $body$;
 
--- What this server is known by, the same for as long as a session lasts: a primary's timeline changes with
--- its start only. The timeline comes from the log itself: the control file lags behind a promotion. The
--- start time is a number, since a date looks different in each session.
+-- The identity of this server, which is constant during a session: a primary's timeline only changes when it
+-- starts. The timeline is read from the log: the control file lags behind a promotion. The start time is a
+-- number, since the text of a date depends on the session.
 CREATE OR REPLACE FUNCTION tenure.leases_identity() RETURNS text
 LANGUAGE sql STABLE AS $body$
     SELECT concat(c.system_identifier, '/', left(pg_walfile_name(pg_current_wal_lsn()), 8), '/',
@@ -78,22 +78,22 @@ LANGUAGE sql STABLE AS $body$
         FROM pg_control_system() AS c
 $body$;
 
--- What the table is known by: one that was dropped and made again has another number, and one that was
--- emptied by TRUNCATE or written anew has another file. A request reads it under its own lock on the table,
--- which keeps both from happening before the request is committed.
+-- The identity of the table: a table that was dropped and created again has another number, and one that was
+-- emptied by TRUNCATE or rewritten has another file. A request reads it under its own lock on the table,
+-- which prevents both until the request is committed.
 CREATE OR REPLACE FUNCTION tenure.leases_place() RETURNS text
 LANGUAGE sql STABLE AS $body$
     SELECT concat('tenure.leases'::regclass::oid, '/', pg_relation_filenode('tenure.leases'::regclass))
 $body$;
 
--- Which process of which start of a server carries this statement out. A pooler may have put another in
--- the place of the one that told its identity, on another server too.
+-- The process, and the start of its server, that carries this statement out. A pooler may have replaced the
+-- process that reported the identity, even by one of another server.
 CREATE OR REPLACE FUNCTION tenure.leases_backend() RETURNS text
 LANGUAGE sql STABLE AS $body$
     SELECT concat(pg_backend_pid(), '/', tenure.leases_micros(pg_postmaster_start_time()))
 $body$;
 
--- Undoes a plain statement that read the clock too long before it had the row's lock.
+-- Undoes a plain statement that read the clock too long before it got the row's lock.
 CREATE OR REPLACE FUNCTION tenure.leases_late() RETURNS text
 LANGUAGE plpgsql AS $body$
 BEGIN
@@ -101,7 +101,7 @@ BEGIN
 END
 $body$;
 
--- Says that there is a row which the user is not shown.
+-- Reports a row that the user can't see.
 CREATE OR REPLACE FUNCTION tenure.leases_hidden() RETURNS void
 LANGUAGE plpgsql AS $body$
 BEGIN
@@ -109,8 +109,8 @@ BEGIN
 END
 $body$;
 
--- The identity under which this server grants leases in this table. The caller tells the server's part, since it
--- takes long to find out, and the process that told it, which must be this one.
+-- The identity under which this server grants leases in this table. The caller passes the server's part, since it
+-- takes long to compute, and the process that reported it, which must be this one.
 CREATE OR REPLACE FUNCTION tenure.leases_here(server text, backend text) RETURNS text
 LANGUAGE plpgsql AS $body$
 BEGIN
@@ -122,8 +122,8 @@ BEGIN
 END
 $body$;
 
--- Whether candidates with these settings and those with the row's would not wait for each other's leases after
--- a loss of data. It is asked for as long as a candidate with the row's settings may be about to ask.
+-- Whether a candidate with these settings and one with the row's settings would not wait for each other's leases
+-- after a loss of data. The row's settings count for as long as a candidate with them may still ask.
 CREATE OR REPLACE FUNCTION tenure.leases_contradicts(
     lease tenure.leases, now bigint, of_ttl bigint, of_quarantine bigint
 ) RETURNS boolean
@@ -146,17 +146,17 @@ DECLARE
     mine    boolean;
     lost    boolean;
 BEGIN
-    -- Who leads is told without a lock, which would be a write: as when somebody looks, below. A refusal beside a
-    -- live lease too: its settings were compared while it was live, or when it was written since.
+    -- The incumbent is read without a lock, which would be a write: see the observe function below. So are the
+    -- settings of a live lease: they are compared as they were while it was live, or were written since.
     now := tenure.leases_micros(clock_timestamp());
     SELECT * INTO lease FROM tenure.leases AS l WHERE l.key = of_key;
     IF coalesce(lease.released OR now >= lease.lease_end OR lease.holder = of_holder, true) THEN
-        -- A row that another inserts and a third one purges meanwhile is rare; so often it is hidden.
+        -- That another session inserts the row and a third one purges it is rare; after ten times it is hidden.
         FOR attempt IN 1..10 LOOP
             SELECT * INTO lease FROM tenure.leases AS l WHERE l.key = of_key FOR UPDATE;
             EXIT WHEN FOUND;
-            -- Waits for whoever else has just inserted it. Not committed as it is: what is asked for the
-            -- first time is granted below, or an exception is raised.
+            -- Waits for another session that has just inserted it. The row is not committed as it is: the
+            -- first request is granted below, or an exception is raised.
             INSERT INTO tenure.leases VALUES (of_key, 0, of_holder, 0, 0, 0, 0, true, '', '')
                 ON CONFLICT DO NOTHING;
         END LOOP;
@@ -174,7 +174,7 @@ BEGIN
     END IF;
     IF live AND NOT mine THEN
         answer := 'held'; last := lease.token;
-        -- Never more than that lease's own TTL, should the clock have stepped back.
+        -- Never more than that lease's own TTL, even if the clock has stepped back.
         micros := least(lease.lease_end - now, lease.ttl);
         who := lease.holder; called := lease.name; tells := lease.metadata; lasts := lease.ttl;
         RETURN;
@@ -197,15 +197,15 @@ BEGIN
         OR history.known_since > now OR history.longest_ttl < of_ttl
     THEN
         INSERT INTO tenure.leases_history DEFAULT VALUES ON CONFLICT DO NOTHING;
-        -- Another election's grant may have found the same meanwhile.
+        -- Another election's grant may have written it meanwhile.
         SELECT * INTO history FROM tenure.leases_history FOR UPDATE;
         IF NOT FOUND THEN
             PERFORM tenure.leases_hidden();
         END IF;
-        -- Not before any that was written there. The lease is locked, and so still what it was.
+        -- Not before any time that was written there. The lease is locked, and so unchanged.
         now := tenure.leases_micros(clock_timestamp());
         IF history.identity = server AND NOT lost THEN
-            -- A renewal may have set it to a time to come, and no grant waits for more than a whole quarantine.
+            -- A renewal may have set it to a time in the future; a grant waits for at most one quarantine.
             history.known_since := least(history.known_since, now);
         ELSIF history.identity IS NULL AND trust_empty_store AND NOT lost THEN
             history.known_since := 0;
@@ -237,9 +237,9 @@ $body$;
 
 -- Extends the live lease of exactly this tenure; never moves its end back.
 --
--- A caller that tells the server has its identity compared: at a server that the history does not name, such a
--- renewal begins the history. The server before this one may still acknowledge what its own leaders ask, until
--- they get to know of this one: the longest TTL is left for that. A grant in the meantime counts from itself.
+-- If the caller names the server, its identity is compared: at a server that the history does not name, such a
+-- renewal begins the history. The previous server may still acknowledge requests of its own leaders until they
+-- learn of this one: the longest TTL is left for that. A grant before that time counts from the grant.
 CREATE OR REPLACE FUNCTION tenure.leases_renew(
     of_key bytea, of_holder bytea, of_token bigint, of_ttl bigint, server text, backend text,
     OUT answer text, OUT last bigint
@@ -282,7 +282,7 @@ BEGIN
 END
 $body$;
 
--- Ends the live lease of exactly this tenure, and wakes those who wait.
+-- Ends the live lease of exactly this tenure, and wakes waiting candidates.
 CREATE OR REPLACE FUNCTION tenure.leases_release(
     of_key bytea, of_holder bytea, of_token bigint,
     OUT answer text
@@ -297,8 +297,8 @@ BEGIN
         AND lease.holder = of_holder AND lease.token = of_token
     THEN
         UPDATE tenure.leases AS l SET released = true WHERE l.key = of_key;
-        -- A full queue fails the commit, and so the release; nothing in here could catch that. Those
-        -- who wait then poll.
+        -- A full queue would make the commit fail, and so the release, which can't be caught here. Without
+        -- a notification, waiting candidates poll.
         IF pg_notification_queue_usage() < 0.5 THEN
             PERFORM pg_notify('tenure_leases', encode(of_key, 'hex'));
         END IF;
@@ -309,10 +309,9 @@ BEGIN
 END
 $body$;
 
--- Tells who holds the lease. Who reads the clock before the row needs no lock to find it live: it was so
--- then, or when it was written since. A lease that seems to have run out may be about to be renewed by
--- somebody who read the clock before it did, and has not committed yet; so that is looked at again under a
--- lock, which waits for it.
+-- Returns the holder of the lease. With a reading of the clock from before the row, no lock is needed to find it
+-- live: it was live at that time, or was written since. A lease that seems to have expired may have been renewed
+-- in time by a transaction that is not committed yet; so it is read again under a lock, which waits for that.
 CREATE OR REPLACE FUNCTION tenure.leases_observe(
     of_key bytea,
     OUT answer text, OUT last bigint, OUT micros bigint,
@@ -337,10 +336,10 @@ BEGIN
 END
 $body$;
 
--- Keeps a message to the tenure that holds the lease, if one does, and says that it is there. Any role that
--- can connect may listen to what is said so, and may say it too, so that is no more than the message's
--- number: the message is for those who may read the table. Whoever leads has a minute to fetch it. A full
--- queue fails the commit, and so this.
+-- Stores a message to the tenure that holds the lease, if there is one, and announces it. Any role that can
+-- connect may listen to announcements and send them, so they contain only the message's number: reading the
+-- message needs the right to read the table. The leader has a minute to fetch it. A full queue makes the commit
+-- fail, and so the request.
 CREATE OR REPLACE FUNCTION tenure.leases_notify(
     of_key bytea, number bytea, message bytea,
     OUT answer text, OUT last bigint
@@ -361,9 +360,10 @@ BEGIN
 END
 $body$;
 
--- Deletes the rows of elections whose last lease ended longer than a quarantine ago, and tells how many
--- they were: at most a thousand, so that requests behind it do not wait for long. Time-floored tokens make that harmless: whoever is granted the lease next gets a token
--- above the purged one. Those who still know that token are not taken for witnesses of a loss.
+-- Deletes the rows of elections whose last lease ended longer than a quarantine ago, and returns their number: at
+-- most a thousand, so that later requests do not wait for long. Since tokens are at least the time, the next
+-- grant of such an election has a token above the purged one. A candidate that still knows the purged token does
+-- not prove a loss.
 CREATE OR REPLACE FUNCTION tenure.leases_purge(of_quarantine bigint) RETURNS bigint
 LANGUAGE plpgsql AS $body$
 DECLARE
@@ -387,7 +387,7 @@ BEGIN
 END
 $body$;
 
--- For people: who leads, since when, how long the lease lasts unless it is renewed.
+-- For people: the leaders, since when, and how long their leases last unless they are renewed.
 CREATE OR REPLACE VIEW tenure.leases_leaders AS
 SELECT CASE
            WHEN position(decode('00', 'hex') IN l.key) > 0 OR current_setting('server_encoding') <> 'UTF8'
