@@ -1,4 +1,4 @@
-//! Which file, and how to use it.
+//! The file's path and its settings.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -24,7 +24,7 @@ impl SqliteConfig {
     pub fn new(path: impl AsRef<Path>) -> Self {
         let path = path.as_ref();
         Self {
-            // What has no absolute form is refused with the first request.
+            // A path without an absolute form is refused with the first request.
             path: path::absolute(path).unwrap_or_else(|_| path.to_owned()),
             busy_timeout: Duration::from_millis(300),
             trust_empty_store: false,
@@ -33,11 +33,11 @@ impl SqliteConfig {
     }
 
     /// Reads `sqlite:///path/to/file.db`, or with `?share_with_group=true` as
-    /// [`share_with_group`](Self::share_with_group). Characters that mean something in a URL are
-    /// percent-encoded: `%23` for `#`, `%3F` for `?`.
+    /// [`share_with_group`](Self::share_with_group). Special characters are percent-encoded: `%23` for `#`,
+    /// `%3F` for `?`.
     ///
     /// # Errors
-    /// If the text is anything else. The error names the part at fault and shows nothing of the text.
+    /// If the text has another form. The error names the part at fault and shows nothing of the text.
     pub fn from_url(url: &str) -> Result<Self, SqliteUrlError> {
         let url = Url::parse(url).map_err(SqliteUrlError::Syntax)?;
         match url.scheme() {
@@ -67,11 +67,11 @@ impl SqliteConfig {
     }
 
     /// Makes the files readable and writable for their group too (mode 0660), for candidates that run as
-    /// several users. Otherwise they are for the user alone that makes them (mode 0600): whoever may read
-    /// them can lock them, and so stop the elections. Files that exist already keep their mode, and a mode
-    /// that is wider is warned of.
+    /// several users. Otherwise only the user that creates them may use them (mode 0600): a user who may read
+    /// them can lock them, and so stop the elections. Files that exist already keep their mode, and a wider mode
+    /// causes a warning.
     ///
-    /// The group is that of the process that makes the files, or that of a folder with the setgid bit.
+    /// The group is that of the process that creates the files, or that of a folder with the setgid bit.
     pub fn share_with_group(mut self, share: bool) -> Self {
         self.group = share;
         self
@@ -82,7 +82,7 @@ impl SqliteConfig {
         if self.group { owner | Mode::RGRP | Mode::WGRP } else { owner }
     }
 
-    /// Takes a file in which nothing was ever granted for one that has lost nothing, so that the very
+    /// Treats a file in which nothing was ever granted as one that has lost nothing, so that the very
     /// first leader does not wait out the quarantine. For tests and throw-away files: with it, a file
     /// that was deleted under a leader can lead to two leaders.
     pub fn trust_empty_store(mut self, trust: bool) -> Self {
@@ -91,7 +91,7 @@ impl SqliteConfig {
     }
 }
 
-/// Whether the URL says to share the files.
+/// Whether the URL sets `share_with_group`.
 fn shared(url: &Url) -> Result<Option<bool>, SqliteUrlError> {
     let mut share = None;
     for (number, (name, value)) in (1..).zip(url.query_pairs()) {
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_relative_path_is_fixed_at_once() {
+    fn a_relative_path_is_resolved_at_once() {
         let config = SqliteConfig::new(":memory:");
         assert_eq!(config.path, std::env::current_dir().unwrap().join(":memory:"));
     }

@@ -1,4 +1,4 @@
-//! The file, made where there is none.
+//! Creates the file if there is none.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -15,14 +15,13 @@ use rustix::io::Errno;
 use super::file_system::refuse_network;
 use super::{SqliteConfig, SqliteError};
 
-/// How often a lock is tried.
+/// How often a lock is attempted.
 const TRIES_EVERY: Duration = Duration::from_millis(1);
 
-/// Makes an empty file at the path if there is none, with exactly the configured rights.
+/// Creates an empty file at the path if there is none, with exactly the configured rights.
 ///
-/// What SQLite kept beside a file that was deleted is deleted too: the memory that its users shared
-/// would be taken for that of the new file. So that no process deletes what already belongs to the new
-/// file, one process at a time does this, under a lock.
+/// Files that SQLite kept beside a deleted file are deleted too: its shared memory would be taken for that of the
+/// new file. One process at a time does this, under a lock, so that no process deletes files of the new one.
 pub(super) fn create(config: &SqliteConfig) -> Result<(), SqliteError> {
     let path = config.path.as_path();
     if exists(path)? {
@@ -43,9 +42,9 @@ pub(super) fn create(config: &SqliteConfig) -> Result<(), SqliteError> {
     make(path, config.mode())
 }
 
-/// Makes the file under another name first: a file with too few rights is never seen at the path, and one
-/// with too many rights is nowhere. At the path itself it could not be opened to set its rights: a process
-/// that closes a file loses all of its locks on it.
+/// Creates the file under another name first: a file with too few rights never exists at the path, and one with
+/// too many rights nowhere. At the path itself it could not be opened to set its rights: a process that closes a
+/// file loses all of its locks on it.
 fn make(path: &Path, mode: Mode) -> Result<(), SqliteError> {
     let fail = |error: Errno| SqliteError::io(path, "creating it", error.into());
     let new = beside(path, "-new");
@@ -55,7 +54,7 @@ fn make(path: &Path, mode: Mode) -> Result<(), SqliteError> {
     fchmod(&file, mode).map_err(fail)?;
     drop(file);
     let moved = match renameat_with(CWD, &new, CWD, path, RenameFlags::NOREPLACE) {
-        // A file system that can't do it in one step.
+        // The file system can't do it in one step.
         Err(Errno::INVAL | Errno::NOSYS) => rustix::fs::link(&new, path),
         moved => moved,
     };
@@ -71,7 +70,7 @@ fn make(path: &Path, mode: Mode) -> Result<(), SqliteError> {
 /// It is a file of its own, since any user who can read the folder could lock the folder.
 struct Lock {
     path: PathBuf,
-    /// Has the lock.
+    /// Takes the lock.
     _file: OwnedFd,
 }
 
@@ -87,7 +86,7 @@ impl Lock {
                 Ok(()) if is_at(&file, &path).map_err(fail)? => {
                     return Ok(Self { path, _file: file });
                 }
-                // The holder before has deleted it meanwhile.
+                // The previous holder has deleted it meanwhile.
                 Ok(()) | Err(Errno::WOULDBLOCK) => {}
                 Err(error) => return Err(fail(error)),
             }
@@ -102,7 +101,7 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // One that stays behind is locked by no process, and used again.
+        // A lock file that stays behind is not locked, and is reused.
         let _ = fs::remove_file(&self.path);
     }
 }
@@ -129,7 +128,7 @@ fn remove(path: &Path, what: &Path) -> Result<(), SqliteError> {
     }
 }
 
-/// The name of a file that is kept beside that one.
+/// The path of a file beside that one.
 pub(super) fn beside(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(OsStr::new(suffix));

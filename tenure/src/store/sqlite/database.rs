@@ -1,17 +1,17 @@
-//! The file as a database: opened, known to be ours, and given its tables if it is new.
+//! The file as a database: opened, checked to be ours, and with its tables created if it is new.
 
 use super::create::create;
 use super::handle::Handle;
 use super::place::{Place, Site};
 use super::{SqliteConfig, SqliteError};
 
-/// What the file's header says that it is: "tenu".
+/// The application id in the file's header: "tenu".
 const APPLICATION_ID: i32 = 0x7465_6e75;
 const VERSION: i32 = 2;
 
-/// All that a file holds. Times are microseconds of the file's time (see [`super::time`]), which counts
-/// from 1970. A history of no row has granted nothing yet. The database's id is for people, who may want
-/// to tell copies from each other.
+/// The tables of a file. Times are microseconds of the file's time (see [`super::time`]), which counts
+/// from 1970. A history without a row means that nothing was granted yet. The database's id is for people, to
+/// distinguish copies.
 const SCHEMA: &str = "
 CREATE TABLE elections (
     key TEXT NOT NULL PRIMARY KEY,
@@ -39,14 +39,14 @@ CREATE TABLE database (
 INSERT INTO database (one, id) VALUES (1, lower(hex(randomblob(16))));
 ";
 
-/// What a file of version 2 lacks if it was made before quarantines and the longest TTL were kept. Programs
-/// from then name the columns that they read and write, and go on with such a file.
+/// The columns that a file of version 2 lacks if it was created before quarantines and the longest TTL were kept.
+/// Programs of that time name the columns that they read and write, and can still use such a file.
 const ADDED: [(&str, &str, &str); 2] = [
     ("elections", "quarantine", "INTEGER CHECK (quarantine >= 0)"),
     ("history", "longest_ttl", "INTEGER NOT NULL DEFAULT 0 CHECK (longest_ttl >= 0)"),
 ];
 
-/// Three open files that are ours.
+/// The database, its three files open and ours.
 #[derive(Debug)]
 pub(super) struct Database {
     pub(super) handle: Handle,
@@ -55,13 +55,13 @@ pub(super) struct Database {
 }
 
 impl Database {
-    /// Opens the file, and makes what is missing.
+    /// Opens the file, and creates missing tables and columns.
     pub(super) fn open(config: &SqliteConfig) -> Result<Self, SqliteError> {
         create(config)?;
         let site = Site::look(&config.path)?;
         let handle = Handle::open(config)?;
         handle.prepare()?;
-        // This reads through the log, and so opens what is beside the file.
+        // This reads through the log, and so opens the files beside the file.
         let id = "SELECT id FROM database WHERE one = 1";
         let id = handle.connection.query_row(id, [], |row| row.get::<_, String>(0));
         let id = id.map_err(|error| handle.failed(error))?;
@@ -74,8 +74,8 @@ impl Database {
 }
 
 impl Drop for Database {
-    /// The last who closes the file copies the log into it, also a log that was deleted. If others use
-    /// another log by then, what is copied does not belong below it.
+    /// The last process that closes the file copies the log into it, also a log that was deleted. If other processes
+    /// use another log by then, that would damage the file.
     fn drop(&mut self) {
         if self.place.is_kept().is_err()
             && let Err(error) = self.handle.copy_log_when_closed(false)
@@ -86,16 +86,16 @@ impl Drop for Database {
 }
 
 impl Handle {
-    /// Checks what the file is before anything is written to it.
+    /// Checks the file before anything is written to it.
     fn prepare(&self) -> Result<(), SqliteError> {
-        // One snapshot: another process may be making the tables.
+        // One snapshot: another process may be creating the tables.
         let snapshot = self.snapshot(|| true)?;
         let header = self.patiently(|| true, || self.header())?;
         drop(snapshot);
         if self.is_new(header)? {
             let transaction = self.write(|| true)?;
             let header = self.header().map_err(|error| self.failed(error))?;
-            // Another process may have been quicker.
+            // Another process may have done it first.
             if self.is_new(header)? {
                 transaction.execute_batch(SCHEMA).map_err(|error| self.failed(error))?;
                 self.set("application_id", APPLICATION_ID)?;
@@ -104,13 +104,13 @@ impl Handle {
             }
         }
         self.add_columns()?;
-        // Not for safety but for pace: readers and the writer do not wait for each other.
+        // For speed only: readers and the writer do not wait for each other.
         self.patiently(|| true, || self.connection.pragma_update(None, "journal_mode", "wal"))?;
-        // A commit is on the disk before it is told of.
+        // A commit is on the disk before it is reported.
         self.set("synchronous", "full")
     }
 
-    /// Adds what a file from before lacks.
+    /// Adds the columns that a file of an earlier version lacks.
     fn add_columns(&self) -> Result<(), SqliteError> {
         let has = |(table, column, _): &(&str, &str, &str)| {
             let count = "SELECT count(*) FROM pragma_table_info(?1) WHERE name = ?2";
@@ -122,7 +122,7 @@ impl Handle {
         }
         let transaction = self.write(|| true)?;
         for added in &ADDED {
-            // Another process may have been quicker.
+            // Another process may have done it first.
             if !has(added).map_err(|error| self.failed(error))? {
                 let (table, column, holds) = added;
                 let add = format!("ALTER TABLE {table} ADD COLUMN {column} {holds}");
@@ -132,7 +132,7 @@ impl Handle {
         transaction.commit().map_err(|error| self.failed(error))
     }
 
-    /// Which application's file it is, of which version, and how many tables and such it has.
+    /// The file's application id, its version, and its number of tables and other objects.
     fn header(&self) -> rusqlite::Result<[i32; 3]> {
         let ask = |what| self.connection.pragma_query_value(None, what, |row| row.get(0));
         let count = "SELECT count(*) FROM sqlite_schema";
@@ -140,7 +140,7 @@ impl Handle {
         Ok([ask("application_id")?, ask("user_version")?, count])
     }
 
-    /// Whether the file is empty; an error if it is anything but empty or ours.
+    /// Whether the file is empty; an error if it is neither empty nor ours.
     fn is_new(&self, header: [i32; 3]) -> Result<bool, SqliteError> {
         match header {
             [0, 0, 0] => Ok(true),
@@ -205,7 +205,7 @@ mod tests {
             assert_eq!((record.token.get(), record.quarantine), (7, None));
             assert_eq!(database.past(|| true).unwrap().unwrap().longest_ttl, Duration::ZERO);
         }
-        // A program of that version goes on with it.
+        // A program of that version can still use it.
         Connection::open(&path).unwrap().execute_batch(&made.replace("INSERT", "REPLACE")).unwrap();
         std::fs::remove_file(path).unwrap();
     }

@@ -1,4 +1,4 @@
-//! What is wrong with the file.
+//! Why the file could not be used.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ pub enum SqliteError {
         /// The file.
         path: PathBuf,
     },
-    /// A folder, a device or such.
+    /// A folder, a device or another special file.
     #[error("{} is not a file but a {what}: name a file", path.display())]
     NotAFile {
         /// What was named.
@@ -89,7 +89,7 @@ pub enum SqliteError {
         /// The file.
         path: PathBuf,
     },
-    /// A database of something else.
+    /// A database of another application.
     #[error(
         "{} is a database of another application (application_id {application_id}): name a file of its \
          own for elections",
@@ -98,7 +98,7 @@ pub enum SqliteError {
     NotElections {
         /// The file.
         path: PathBuf,
-        /// What it says that it is.
+        /// Its application id.
         application_id: i32,
     },
     /// Written by another version of this crate.
@@ -115,7 +115,7 @@ pub enum SqliteError {
         /// The version that this crate reads and writes.
         known: i32,
     },
-    /// The file holds what no version has written.
+    /// The file has content that no version writes.
     #[error("{} is damaged: {what}", path.display())]
     Damaged {
         /// The file.
@@ -155,7 +155,7 @@ pub enum SqliteError {
 }
 
 impl SqliteError {
-    /// What the operating system's answer means.
+    /// The error for an error of the operating system.
     pub(super) fn io(path: &Path, action: &'static str, source: io::Error) -> Self {
         let path = path.to_owned();
         match source.kind() {
@@ -167,7 +167,7 @@ impl SqliteError {
         }
     }
 
-    /// What SQLite's answer means.
+    /// The error for an error of SQLite.
     pub(super) fn sqlite(path: &Path, source: rusqlite::Error) -> Self {
         use rusqlite::Error;
         let owned = path.to_owned();
@@ -176,14 +176,14 @@ impl SqliteError {
             Some(ErrorCode::DatabaseCorrupt | ErrorCode::ConstraintViolation) => {
                 Self::Damaged { path: owned, what: source.to_string() }
             }
-            // A file that ends too early: its newest pages are somewhere else, in a log left behind.
+            // The file ends too early: its newest pages are in a log that was left behind.
             Some(_)
                 if source.sqlite_error().is_some_and(|error| error.extended_code == SHORT_READ) =>
             {
                 Self::Damaged { path: owned, what: "it ends too early".to_owned() }
             }
             Some(ErrorCode::DiskFull) => Self::Full { path: owned },
-            // A file that can't be written is opened all the same, to be read.
+            // A file that can't be written is still opened for reading.
             Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => Self::Denied { path: owned },
             Some(ErrorCode::CannotOpen) if !may_write_beside(path) => Self::Denied { path: owned },
             Some(_) => Self::Sqlite { path: owned, source },
@@ -200,7 +200,7 @@ impl SqliteError {
         }
     }
 
-    /// The same, and which part of the file it is about.
+    /// Adds the part of the file at fault.
     pub(super) fn about(self, part: impl FnOnce() -> String) -> Self {
         match self {
             Self::Damaged { path, what } => {
@@ -237,7 +237,7 @@ impl SqliteError {
     }
 }
 
-/// SQLite does not say why it can't open a file.
+/// Finds out why a file can't be opened, which SQLite does not report.
 fn may_write_beside(path: &Path) -> bool {
     path.parent().is_some_and(|folder| access(folder, Access::WRITE_OK | Access::EXEC_OK).is_ok())
 }

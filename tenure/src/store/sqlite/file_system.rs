@@ -6,7 +6,7 @@ use rustix::fs::statfs;
 
 use super::SqliteError;
 
-/// Refuses if `at` is where other hosts, or other kernels, may write too.
+/// Refuses a place where other hosts, or other kernels, may write too.
 pub(super) fn refuse_network(path: &Path, at: &Path) -> Result<(), SqliteError> {
     let found = statfs(at)
         .map_err(|error| SqliteError::io(path, "asking for its file system", error.into()))?;
@@ -20,8 +20,8 @@ pub(super) fn refuse_network(path: &Path, at: &Path) -> Result<(), SqliteError> 
     }
 }
 
-/// The name of a file system on which SQLite's locks, or the memory that its users share, do not reach
-/// all who may use it. FUSE is one of them: the kernel does not say what is behind it.
+/// The name of a file system on which SQLite's locks or shared memory do not reach all its users. FUSE is one of
+/// them: the kernel does not know the file system behind it.
 fn network(kind: u32) -> Option<&'static str> {
     Some(match kind {
         0x6969 => "NFS",
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn network_file_systems_are_told_from_local_ones() {
+    fn network_file_systems_are_recognized() {
         for (kind, name) in [(0x6969, "NFS"), (0xff53_4d42, "CIFS"), (0x6573_5546, "FUSE")] {
             assert_eq!(network(kind), Some(name));
         }

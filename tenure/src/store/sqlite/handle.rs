@@ -1,4 +1,4 @@
-//! The file as SQLite has it open.
+//! The connection to the open file.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use rusqlite::{Connection, ErrorCode, FileControl, OpenFlags, ToSql, Transaction
 
 use super::{SqliteConfig, SqliteError};
 
-/// For how long SQLite itself waits for a lock. We try again, unless the caller has gone meanwhile.
+/// How long SQLite itself waits for a lock. We retry unless the caller has given up meanwhile.
 const WAITS: Duration = Duration::from_millis(10);
 
 /// An open file.
@@ -21,10 +21,10 @@ pub(super) struct Handle {
 }
 
 impl Handle {
-    /// Opens a file that is there.
+    /// Opens an existing file.
     pub(super) fn open(config: &SqliteConfig) -> Result<Self, SqliteError> {
         let path = config.path.clone();
-        // Not created here, so that it is the file that was looked at; and no path is taken for a URI.
+        // It is not created here, so that it is the file that was examined; and no path is read as a URI.
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
             | OpenFlags::SQLITE_OPEN_NO_MUTEX
             | OpenFlags::SQLITE_OPEN_EXRESCODE;
@@ -32,24 +32,24 @@ impl Handle {
             .map_err(|error| SqliteError::sqlite(&path, error))?;
         let handle = Self { connection, path, busy_timeout: config.busy_timeout };
         handle.connection.busy_timeout(WAITS).map_err(|error| handle.failed(error))?;
-        // The last who closes the file leaves the log and the shared memory: a log that is missing tells
-        // that it was deleted. What it holds is in the file by then, so that it can do no harm to a backup
-        // that is put in the file's place.
+        // The last process that closes the file leaves the log and the shared memory: a missing log was then
+        // deleted. Its content is in the file by then, so it can do no harm to a backup that is put in the
+        // file's place.
         handle.control(FileControl::PersistWal(&mut 1))?;
         handle.set("journal_size_limit", 0)?;
         handle.copy_log_when_closed(false)?;
         Ok(handle)
     }
 
-    /// Whether the last who closes the file copies the log into it. Only a log that others use too belongs
-    /// there.
+    /// Sets whether the last process that closes the file copies the log into it. Only a log that other processes
+    /// use too belongs there.
     pub(super) fn copy_log_when_closed(&self, copy: bool) -> Result<(), SqliteError> {
         let not = DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE;
         let set = self.connection.set_db_config(not, !copy);
         set.map(drop).map_err(|error| self.failed(error))
     }
 
-    /// Begins a transaction that has the file's write lock, as soon as that is free.
+    /// Begins a transaction with the file's write lock, as soon as that is free.
     pub(super) fn write(&self, awaited: impl Fn() -> bool) -> Result<Transaction<'_>, SqliteError> {
         self.patiently(awaited, || Transaction::new_unchecked(&self.connection, Immediate))
     }
@@ -62,8 +62,8 @@ impl Handle {
         self.patiently(awaited, || Transaction::new_unchecked(&self.connection, Deferred))
     }
 
-    /// Does something that is not done at all while others have the file locked, again and again: until
-    /// it is done, nobody awaits it any more, or it has taken too long.
+    /// Repeats an action that fails while other processes have the file locked, until it succeeds, is not awaited
+    /// any more, or has taken too long.
     pub(super) fn patiently<T>(
         &self,
         awaited: impl Fn() -> bool,
@@ -80,7 +80,7 @@ impl Handle {
                     if waited >= self.busy_timeout {
                         return Err(SqliteError::Locked { path: self.path.clone(), waited });
                     }
-                    // SQLite has waited, unless it saw that waiting is of no use to it.
+                    // SQLite has waited, unless it found that waiting could not help.
                     std::thread::sleep(Duration::from_millis(1));
                 }
                 done => return done.map_err(|error| self.failed(error)),

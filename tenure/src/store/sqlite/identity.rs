@@ -1,4 +1,4 @@
-//! Who wrote a history.
+//! The identity of the process and file that wrote a history.
 
 use std::fs::{self, Metadata};
 use std::io;
@@ -8,32 +8,32 @@ use std::time::UNIX_EPOCH;
 
 use super::create::folder;
 
-/// Who wrote a history, in a form that people can read: this boot of the host, this time namespace, and
+/// The writer of a history, in a form that people can read: this boot of the host, this time namespace, and
 /// these files in this folder.
 ///
-/// A process that finds another one in the file must not rely on what the file says, since
+/// A process that finds another identity in the file must not rely on the file's records, since
 ///
-/// - after a reboot, a disk that lies about what it has written may have lost grants;
-/// - `CLOCK_BOOTTIME`, by which the file and the candidates count, is another one in each boot and in each
-///   time namespace. The number of a namespace that is gone is used again, so its offset is a part as well;
-/// - a copy, or a backup that was put in the file's place, lacks what was granted since. The number of
-///   a deleted file's inode is used again, so the file's birth is a part as well;
+/// - after a reboot, grants may be lost if the disk acknowledges writes too early;
+/// - `CLOCK_BOOTTIME`, by which the file and the candidates count, differs in each boot and in each
+///   time namespace. Numbers of namespaces are reused, so the namespace's offset is a part too;
+/// - a copy, or a backup in the file's place, lacks later grants. Numbers of inodes are reused, so the file's
+///   birth is a part too;
 /// - the newest grants were in a write-ahead log that was deleted, and processes with another shared memory
 ///   may have granted at the same time;
-/// - a file that was moved, or given another name, has left its write-ahead log behind. Nothing says that
-///   of the whole path, which may differ from container to container; hence the folder's inode;
-/// - while a file was moved away, others may have led by another one.
+/// - a file that was moved or renamed has left its write-ahead log behind. The path may differ between
+///   containers, so the folder's inode is a part instead;
+/// - while a file was moved away, candidates may have led by another file.
 #[derive(Debug)]
 pub(super) struct Identity {
-    /// All of it, as it is kept.
+    /// The identity as it is stored.
     pub(super) text: String,
-    /// Whether the file has been written since something else was done to it.
+    /// Whether the file has been written since it was last changed in another way.
     is_written: bool,
 }
 
 impl Identity {
-    /// Of the file at that path, which is no link, and of the two files beside it. An error comes with what
-    /// was tried.
+    /// The identity of the file at that path, which is no link, and of the two files beside it. An error comes
+    /// with the action that failed.
     pub(super) fn read(
         path: &Path,
         [file, log, memory]: &[Metadata; 3],
@@ -58,8 +58,8 @@ impl Identity {
         Ok(Self { text, is_written: touched.is_none() })
     }
 
-    /// Whether this is who wrote a history that is kept under `kept`. One that was written before the file
-    /// was last touched is another's, until the file is written again.
+    /// Whether this identity wrote the history that has the identity `kept`. A history from before the file was
+    /// last changed otherwise counts as another's, until the file is written again.
     pub(super) fn wrote(&self, kept: &str) -> bool {
         let but_touched = |text: &'_ str| text.split_once(' ').map(|(_, rest)| rest.to_owned());
         if self.is_written {
@@ -70,7 +70,7 @@ impl Identity {
     }
 }
 
-/// File systems that know no birth are left with the inode's number.
+/// On file systems without a time of birth, only the inode's number is used.
 fn of_file(file: &Metadata) -> String {
     let born = file.created().ok().and_then(|born| born.duration_since(UNIX_EPOCH).ok());
     format!("{}:{}:{}", file.dev(), file.ino(), born.unwrap_or_default().as_nanos())
@@ -86,7 +86,7 @@ fn time_namespace() -> io::Result<String> {
         Ok(format!("{}+{}", number.display(), ahead.join(".")))
     };
     match read() {
-        // A kernel that has no time namespaces.
+        // A kernel without time namespaces.
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok("time:-".to_owned()),
         read => read,
     }

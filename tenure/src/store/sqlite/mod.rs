@@ -1,19 +1,18 @@
 //! A SQLite file: the processes of one host elect among themselves, without a server. Linux only.
 //!
 //! One row for each election, one transaction for each request. A transaction takes the file's write
-//! lock *first* and reads the clock then, carries out [`tenure_core::contract::apply`] on what it
-//! loads, and is on the disk (`synchronous=FULL`) before anybody is told. Time is `CLOCK_BOOTTIME`, put
-//! ahead once for each boot so that it counts from 1970: setting the host's clock ends no lease and
-//! prolongs none. Those who wait for a release are woken by one look at the file for all of them.
+//! lock *first* and then reads the clock, carries out [`tenure_core::contract::apply`] on the records that it
+//! loads, and is on the disk (`synchronous=FULL`) before it is answered. Time is `CLOCK_BOOTTIME` with an
+//! offset that is chosen once for each boot so that it counts from 1970: setting the host's clock ends no lease and
+//! prolongs none. One poll of the file wakes all candidates that wait for a release.
 //!
-//! What the file can't tell by itself, whether it is still the one that all the others use, is asked
-//! before and after each request, and so is whether its write-ahead log and its shared memory are: see
-//! [`SqliteError::Replaced`]. A file that was put there anew, copied or moved, that lost what SQLite keeps
-//! beside it, or that was last written before the host was started, may lack grants: the leaders after it
-//! wait out the quarantine.
+//! Before and after each request the store checks that the file, its write-ahead log and its shared memory are
+//! still the ones that all other processes use: see [`SqliteError::Replaced`]. A file that was replaced, copied or
+//! moved, that lost the files beside it, or that was last written before the host was started, may lack grants:
+//! the leaders after it wait out the quarantine.
 //!
 //! **Not guaranteed**: that a backup is noticed which was written *into* the file (`.restore`, `cp` onto
-//! it) while the host went on running. `docs/stores/sqlite.md` says how to restore one.
+//! it) while the host was running. `docs/stores/sqlite.md` says how to restore one.
 //!
 //! ```
 //! # #[tokio::main(flavor = "current_thread")]
@@ -55,7 +54,7 @@ pub use config::{SqliteConfig, SqliteUrlError};
 pub use error::SqliteError;
 pub use store::Sqlite;
 
-/// The statements that carry out requests, by name: what an operator may want to read. A request that
+/// The statements that carry out requests, by name, for operators to read. A request that
 /// may change something is a transaction of some of them that begins with `BEGIN IMMEDIATE`.
 pub const STATEMENTS: [(&str, &str); 6] = [
     ("election", record::SELECT_ELECTION),

@@ -1,9 +1,9 @@
-//! What is at the path: whether elections can be kept there, and whether the files are still the same.
+//! The files at the path: whether elections can be kept there, and whether the files are still the same.
 //!
 //! Three files are one store: the file itself, and the two that SQLite keeps beside it. The newest grants
-//! are in the write-ahead log alone, and the locks are in the shared memory. A process that has another log
-//! or another memory open sees other grants and other locks. So every request compares all three with what
-//! is at the path, and all three are named in the history: whoever finds one of them missing or another one
+//! are only in the write-ahead log, and the locks are in the shared memory. A process that has another log
+//! or another memory open sees other grants and other locks. So every request compares all three with the files
+//! at the path, and all three are named in the history: a process that finds one of them missing or replaced
 //! knows that grants may be lost.
 
 use std::collections::BTreeSet;
@@ -20,7 +20,7 @@ use super::create::beside;
 use super::file_system::refuse_network;
 use super::identity::Identity;
 
-/// Which file it is. No other file has the same as long as one exists, or is open.
+/// The identity of a file. It is unique while the file exists or is open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Inode {
     device: u64,
@@ -42,7 +42,7 @@ pub(super) struct Site {
 }
 
 impl Site {
-    /// Looks at the file, and refuses one that processes of this host can't share.
+    /// Examines the file, and refuses one that processes of this host can't share.
     pub(super) fn look(path: &Path) -> Result<Self, SqliteError> {
         let found = regular(path)?;
         refuse_network(path, path)?;
@@ -53,7 +53,7 @@ impl Site {
         Ok(Self { path, inode, touched })
     }
 
-    /// What this process has open now that SQLite has read and written through all three files.
+    /// The files that this process has open, after SQLite has read and written through all three.
     pub(super) fn opened(self) -> Result<Place, SqliteError> {
         let Self { path, inode, touched } = self;
         let fail = |action| {
@@ -66,7 +66,7 @@ impl Site {
         let found = [present(&real)?, present(&log)?, present(&memory)?];
         let mut files = vec![(path.clone(), inode)];
         for (path, found) in [real.clone(), log, memory].into_iter().zip(&found) {
-            // This process uses one that was deleted, and others will not see what it writes there.
+            // This process uses a deleted file, and other processes will not see its writes.
             if !open.contains(&Inode::of(found)) {
                 return Err(SqliteError::Replaced { path });
             }
@@ -84,7 +84,7 @@ impl Site {
 #[derive(Debug)]
 pub(super) struct Place {
     path: PathBuf,
-    /// The first by the name that was configured, which may be that of a link.
+    /// The configured path, which may be that of a link.
     files: Vec<(PathBuf, Inode)>,
     /// See [`settled`].
     touched: Option<i128>,
@@ -92,8 +92,8 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// Whether the same files are still at their paths. What others find there is what counts: a file that
-    /// only this process still has open is no store any more.
+    /// Checks that the same files are still at their paths, where other processes find them: a file that only
+    /// this process still has open is no store any more.
     pub(super) fn is_kept(&self) -> Result<(), SqliteError> {
         for (path, inode) in &self.files {
             let found = present(path)?;
@@ -103,7 +103,7 @@ impl Place {
         }
         let (found, touched) = settled(&self.path, self.touched)?;
         one_link(&self.path, &found)?;
-        // Whoever has written it since had found the same.
+        // A process that has written it since had found the same.
         if touched.is_some() && touched != self.touched {
             return Err(SqliteError::Replaced { path: self.path.clone() });
         }
@@ -121,11 +121,11 @@ fn present(path: &Path) -> Result<Metadata, SqliteError> {
     }
 }
 
-/// Looks at a file, and when something else than a write was last done to it, unless it was written since.
+/// Examines a file, and finds when it was last changed other than by a write, unless it was written since.
 ///
-/// To move a file sets the time of its last change, to write it that of its last write as well. So a file
-/// that was moved away and back, while others may have led by another one in its place, gives itself away
-/// until it is written again. The same is true of new rights and of a second name that is gone again.
+/// Moving a file sets the time of its last change; writing it also sets the time of its last write. So a file
+/// that was moved away and back, while other processes may have used another file in its place, can be detected
+/// until it is written again. The same holds for new rights and for a second name that is gone again.
 fn settled(path: &Path, expected: Option<i128>) -> Result<(Metadata, Option<i128>), SqliteError> {
     let mut found = present(path)?;
     if !(touched(&found).is_none() || touched(&found) == expected) {
@@ -143,12 +143,12 @@ fn touched(found: &Metadata) -> Option<i128> {
     (changed != nanos(found.mtime(), found.mtime_nsec())).then_some(changed)
 }
 
-/// All files that this process has open. They are looked at and not opened: a process that closes a file
-/// loses all of its locks on it.
+/// All files that this process has open. They are not opened to examine them: a process that closes a file loses
+/// all of its locks on it.
 fn open_files() -> io::Result<BTreeSet<Inode>> {
     let mut open = BTreeSet::new();
     for entry in fs::read_dir("/proc/self/fd")? {
-        // Closed meanwhile, or nothing that has an inode.
+        // It was closed meanwhile, or has no inode.
         let Ok(found) = fs::metadata(entry?.path()) else { continue };
         open.insert(Inode::of(&found));
     }
@@ -168,12 +168,12 @@ fn regular(path: &Path) -> Result<Metadata, SqliteError> {
     Err(SqliteError::NotAFile { path: path.to_owned(), what })
 }
 
-/// A file with two names has two write-ahead logs, and neither's users see what the others wrote.
+/// Refuses a file with two names: it has two write-ahead logs, whose users do not see each other's writes.
 fn refuse_other_names(path: &Path, found: &Metadata) -> Result<(), SqliteError> {
     one_link(path, found)?;
     let attributes = match statx(CWD, path, AtFlags::empty(), StatxFlags::empty()) {
         Ok(found) => found.stx_attributes,
-        // An old kernel, which would not have told anyway.
+        // An old kernel, which does not report it.
         Err(rustix::io::Errno::NOSYS) => StatxAttributes::empty(),
         Err(error) => return Err(SqliteError::io(path, "looking at it", error.into())),
     };

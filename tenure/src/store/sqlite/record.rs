@@ -1,5 +1,4 @@
-//! What the file keeps, and its form there. Whatever no version has written is damage, and never a
-//! vacancy.
+//! The records in the file. Content that no version writes is damage, and never a vacancy.
 
 use std::time::Duration;
 
@@ -17,7 +16,7 @@ pub(super) const SELECT_ELECTION: &str = "
     SELECT token, holder, lease_end, ttl, quarantine, released, name, metadata FROM elections
     WHERE key = ?1";
 
-/// A row for an election that is new, and all of a row that is there.
+/// Inserts the row of a new election, or replaces all columns of an existing row.
 pub(super) const GRANT: &str = "
     INSERT INTO elections
         (key, token, holder, lease_end, ttl, quarantine, released, name, metadata, written_at)
@@ -38,13 +37,13 @@ pub(super) const KEEP_HISTORY: &str = "
     INSERT INTO history (one, identity, known_since, longest_ttl, ahead) VALUES (1, ?1, ?2, ?3, ?4)
     ON CONFLICT (one) DO UPDATE SET identity = ?1, known_since = ?2, longest_ttl = ?3, ahead = ?4";
 
-/// The last moment that the file knows to have come. A renewal may have set the history to begin a TTL after
+/// The latest time that the file has recorded. A renewal may have set the history to begin a TTL after
 /// it, and has written down its own time too.
 const LAST_KNOWN: &str = "
     SELECT max(0, coalesce((SELECT known_since - longest_ttl FROM history), 0),
         coalesce((SELECT max(written_at) FROM elections), 0))";
 
-/// The file's history, whoever wrote it.
+/// The file's history, of any writer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Past {
     /// Written in this boot and time namespace, in the file as it is now.
@@ -64,7 +63,7 @@ pub(super) struct Election {
 }
 
 impl Election {
-    /// Who holds the lease.
+    /// The holder of a live lease.
     pub(super) fn incumbent(self, now: Instant) -> Option<Incumbent> {
         let Self { record, name, metadata } = self;
         record.is_live(now).then(|| {
@@ -96,7 +95,7 @@ impl Election {
 }
 
 impl Database {
-    /// What is kept of an election; it may take turns with a process that has just begun to use the file.
+    /// The record of an election. It may wait for a process that has just begun to use the file.
     pub(super) fn election(
         &self,
         key: &Key,
@@ -110,7 +109,7 @@ impl Database {
             .map_err(|error| error.about(|| format!("the record of {key:?}")))
     }
 
-    /// The tenure that released the lease, if nobody has acquired it since.
+    /// The tenure that released the lease, if no candidate has acquired it since.
     pub(super) fn released(&self, key: &Key) -> Result<Option<Token>, SqliteError> {
         let mut select = self
             .handle
@@ -119,11 +118,11 @@ impl Database {
             .map_err(|error| self.handle.failed(error))?;
         let token = select.query_row([key.as_str()], |row| row.get(0)).optional();
         let token: Option<i64> = token.map_err(|error| self.handle.failed(error))?;
-        // A token that is none is damage, of which a request tells.
+        // An invalid token is damage, which the next request reports.
         Ok(token.and_then(|token| u64::try_from(token).ok()).and_then(Token::new))
     }
 
-    /// A number that another connection's commit changes, and this one's own does not.
+    /// A number that changes with each commit of another connection.
     pub(super) fn version(&self) -> Result<i64, SqliteError> {
         self.handle.patiently(
             || true,
@@ -131,7 +130,7 @@ impl Database {
         )
     }
 
-    /// Writes the record, and the profile with a grant; a renewal and a release leave that alone.
+    /// Writes the record, and with a grant the profile too.
     pub(super) fn keep_election(
         &self,
         key: &Key,
@@ -157,7 +156,7 @@ impl Database {
         self.execute(GRANT, lease)
     }
 
-    /// What the file says of its history; `None` before the first grant.
+    /// The file's history; `None` before the first grant.
     pub(super) fn past(&self, awaited: impl Fn() -> bool) -> Result<Option<Past>, SqliteError> {
         let read = |row: &Row<'_>| {
             let identity: String = row.get(0)?;
@@ -176,7 +175,7 @@ impl Database {
             .map_err(|error| error.about(|| "its history".to_owned()))
     }
 
-    /// The last moment that the file knows to have come, in its time's microseconds.
+    /// The latest time that the file has recorded, in microseconds of the file's time.
     pub(super) fn last_known(&self) -> Result<i64, SqliteError> {
         self.handle
             .connection
@@ -185,7 +184,7 @@ impl Database {
             .map_err(|error| self.handle.failed(error))
     }
 
-    /// Writes the history, in our name.
+    /// Writes the history with our identity.
     pub(super) fn keep_history(&self, history: &History, ahead: i64) -> Result<(), SqliteError> {
         let known_since = micros(history.known_since);
         let longest_ttl = micros_of(history.longest_ttl);
@@ -203,7 +202,7 @@ impl Database {
     }
 }
 
-/// Microseconds, as the file keeps them.
+/// An instant in microseconds, as the file keeps it.
 fn micros(instant: Instant) -> i64 {
     i64::try_from(instant.as_nanos() / 1_000).unwrap_or(i64::MAX)
 }

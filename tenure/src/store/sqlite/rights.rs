@@ -1,4 +1,4 @@
-//! What other users of the host may do to the files.
+//! The rights of other users of the host on the files.
 
 use std::fmt;
 use std::fs;
@@ -8,12 +8,12 @@ use std::path::PathBuf;
 use super::SqliteConfig;
 use super::create::{beside, folder};
 
-/// A right that lets other users of the host stop elections, or decide them.
+/// A right that lets other users of the host stop or decide elections.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Concern {
-    /// Who may read a file may lock it, and who may write it may lead.
+    /// A user who may read a file may lock it, and one who may write it may lead.
     File { path: PathBuf, mode: u32, wanted: u32 },
-    /// Who may write a folder may delete and replace the files in it.
+    /// A user who may write a folder may delete and replace the files in it.
     Folder { path: PathBuf, mode: u32 },
 }
 
@@ -36,8 +36,8 @@ impl fmt::Display for Concern {
     }
 }
 
-/// Tells of each right that is wider than what was configured. Nothing is changed: an operator may have
-/// given it on purpose.
+/// Warns of each right that is wider than configured. Nothing is changed: an operator may have given it on
+/// purpose.
 pub(super) fn warn(config: &SqliteConfig) {
     for concern in concerns(config) {
         tracing::warn!("{concern}");
@@ -103,7 +103,7 @@ mod tests {
         ];
         assert_eq!((concerns(&alone), concerns(&shared)), (expected.to_vec(), vec![]));
 
-        // As in /tmp: its sticky bit does not keep others from being there first.
+        // As in /tmp: its sticky bit does not keep other users from creating the file first.
         allow(&folder, 0o1777);
         allow(&log, 0o600);
         allow(&file, 0o644);

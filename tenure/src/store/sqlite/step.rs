@@ -11,18 +11,17 @@ use super::time::{Clocks, FileTime};
 use crate::Instant;
 use crate::store::{Key, Profile, Reply, Request};
 
-/// Who wrote the file's history, as the contract tells them apart: a process of this boot and time namespace,
-/// in the file as it is now, or another one. The file's time may leap where it was others' until now: what
-/// they granted is not bounded by it.
+/// The writers of the file's history as identities of the contract: a process of this boot and time namespace, in
+/// the file as it is now, or another one. The file's time may jump after another writer, whose grants are not
+/// bounded by it.
 const OURS: u128 = 1;
 const OTHERS: u128 = 0;
 
 /// Carries out one request, if it begins while it is still awaited.
 ///
-/// That the file is still in its place is asked twice: before, so that nothing is written to a file
-/// that nobody else sees; and after the commit. With the second look, whatever is acknowledged was
-/// committed before the file was replaced, and so before the next file's first grant: the quarantine
-/// there covers it.
+/// The file's place is checked twice: before, so that nothing is written to a file that no other process sees, and
+/// after the commit. With the second check, all that is acknowledged was committed before the file was replaced,
+/// and so before the next file's first grant: the quarantine there covers it.
 pub(super) fn step(
     database: &Database,
     clocks: impl Fn() -> Clocks,
@@ -31,22 +30,22 @@ pub(super) fn step(
     awaited: impl Fn() -> bool,
 ) -> Result<Reply, SqliteError> {
     database.place.is_kept()?;
-    let reply = match (machines(request), held_from(database, &clocks, key, request, &awaited)?) {
-        (Some(_), Some(held)) => held,
-        (Some((request, profile)), None) => {
-            change(database, clocks, key, (request, profile), awaited)?
-        }
-        (None, _) => observe(database, &clocks, key, awaited)?,
-    };
+    let reply =
+        match (contract_request(request), held_from(database, &clocks, key, request, &awaited)?) {
+            (Some(_), Some(held)) => held,
+            (Some((request, profile)), None) => {
+                change(database, clocks, key, (request, profile), awaited)?
+            }
+            (None, _) => observe(database, &clocks, key, awaited)?,
+        };
     database.place.is_kept()?;
     Ok(reply)
 }
 
-/// The request as the contract has it, and the profile that is kept if it is granted; `None` for a mere
-/// look.
-fn machines(request: &Request) -> Option<(tenure_core::Request, Option<&Profile>)> {
+/// The request for the contract, and the profile to keep if it is granted; `None` for requests that only read.
+fn contract_request(request: &Request) -> Option<(tenure_core::Request, Option<&Profile>)> {
     Some(match *request {
-        // What is kept is whole microseconds; the store's granularity covers the rest.
+        // The file keeps whole microseconds; the store's granularity covers the rest.
         Request::Acquire { holder, seen, ttl, quarantine, ref profile } => {
             let (ttl, quarantine) = (whole_micros(ttl), whole_micros(quarantine));
             (tenure_core::Request::Acquire { holder, seen, ttl, quarantine }, Some(profile))
@@ -69,7 +68,7 @@ fn change(
     awaited: impl Fn() -> bool,
 ) -> Result<Reply, SqliteError> {
     let transaction = database.handle.write(&awaited)?;
-    // Whoever has the lock reads the clock: no transaction is later than one that began after it.
+    // The clock is read under the lock, so that the order of readings is that of the transactions.
     let clocks = clocks();
     let past = database.past(&awaited)?;
     let FileTime { now, ahead } = FileTime::of(past.as_ref(), clocks, || database.last_known())?;
@@ -82,7 +81,7 @@ fn change(
     });
     let mut history = known;
     let trust_empty_store = database.trust_empty_store;
-    // The history was read, whatever is asked: to compare it costs nothing.
+    // The history was read for each request, so comparing it costs nothing.
     let at = Moment { now, identity: OURS, trust_empty_store, compares_identity: true };
     let reply = contract::apply(&mut record, &mut history, at, request);
     let granted = matches!(reply, tenure_core::Reply::Granted { .. });
@@ -111,8 +110,8 @@ fn change(
     })
 }
 
-/// The answer to an acquire while another one holds the lease: a look is enough to give it, and those who
-/// wait do not keep the file locked for those who lead.
+/// The answer to an acquire while another candidate holds the lease: a read is enough for it, so that waiting
+/// candidates do not lock the file.
 fn held_from(
     database: &Database,
     clocks: impl Fn() -> Clocks,
@@ -123,7 +122,7 @@ fn held_from(
     let Request::Acquire { holder, ttl, quarantine, .. } = request else { return Ok(None) };
     let (now, found) = look(database, clocks, key, awaited)?;
     let (ttl, quarantine) = (whole_micros(*ttl), whole_micros(*quarantine));
-    // Such a candidate is refused, which is not for a look to say.
+    // A candidate with contradicting settings is refused by the transaction.
     let found = found.filter(|found| !found.record.contradicts(now, ttl, quarantine));
     let incumbent = found.and_then(|found| found.incumbent(now));
     Ok(incumbent.filter(|incumbent| incumbent.holder != *holder).map(Reply::Held))
@@ -139,8 +138,8 @@ fn observe(
     Ok(found.and_then(|found| found.incumbent(now)).map_or(Reply::Vacant, Reply::Held))
 }
 
-/// Reads the clock first, without a lock. So a lease that is told to be over was over in the file as it
-/// was read then; the other way round it might have been renewed in between.
+/// Reads the clock first and then the record, without a lock. So a lease that seems to be over was over in the
+/// file as it was then read; the other way round it might have been renewed in between.
 fn look(
     database: &Database,
     clocks: impl Fn() -> Clocks,
@@ -176,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_sets_the_hosts_clock_ends_no_lease_and_prolongs_none() {
+    fn setting_the_hosts_clock_changes_no_lease() {
         let folder = std::env::temp_dir().join(format!("tenure-step-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let config = SqliteConfig::new(folder.join("elections.db")).trust_empty_store(true);

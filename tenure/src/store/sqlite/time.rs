@@ -1,14 +1,14 @@
-//! What time it is in the file: 1970's microseconds, counted by a clock that nobody sets.
+//! The file's time: microseconds since 1970, counted by a clock that can't be set.
 //!
-//! The wall clock is set forward now and then, which would end leases early, and back, which would make
-//! them last. So the first process of a boot that changes something takes the wall clock once, and the file
-//! keeps how far that was ahead of `CLOCK_BOOTTIME`; from then on, whoever has the file counts by that.
-//! It is the clock by which candidates bound their claims, too.
+//! The wall clock may be set forward, which would end leases early, and back, which would prolong them. So the
+//! first process of a boot that changes something reads the wall clock once, and the file keeps how far that was
+//! ahead of `CLOCK_BOOTTIME`; from then on, all processes count by that. Candidates bound their claims by the
+//! same clock.
 //!
-//! Another boot, or another time namespace, has another `CLOCK_BOOTTIME`; so what the file keeps is of no
-//! use there, and is set anew. The file's time may leap then. That is why a leap is always taken for a
-//! loss of history, also when it is a renewal that sets it: whoever is granted a lease afterwards waits
-//! until no older claim can be left.
+//! Another boot, or another time namespace, has another `CLOCK_BOOTTIME`; the offset in the file does not apply
+//! there, and is set anew. The file's time may jump then. So a jump always counts as a loss of history, also when
+//! a renewal sets the offset: a candidate that is granted a lease afterwards waits until no older claim can be
+//! left.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -18,7 +18,7 @@ use super::SqliteError;
 use super::record::Past;
 use crate::Instant;
 
-/// What the host's clocks show, in microseconds.
+/// Readings of the host's clocks, in microseconds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Clocks {
     /// `CLOCK_BOOTTIME`, of this process's time namespace.
@@ -30,7 +30,7 @@ pub(super) struct Clocks {
 impl Clocks {
     pub(super) fn read() -> Self {
         let boot = clock_gettime(ClockId::Boottime);
-        // One before 1970 is as wrong as 1970 is.
+        // A clock before 1970 is as wrong as one at 1970.
         let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Self {
             boot: boot.tv_sec.saturating_mul(1_000_000).saturating_add(boot.tv_nsec / 1_000),
@@ -43,13 +43,13 @@ impl Clocks {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct FileTime {
     pub(super) now: Instant,
-    /// By how much it is ahead of `CLOCK_BOOTTIME`, in microseconds.
+    /// How far it is ahead of `CLOCK_BOOTTIME`, in microseconds.
     pub(super) ahead: i64,
 }
 
 impl FileTime {
-    /// As whoever wrote the history counts, if that was one of us; anew otherwise, and then not before the
-    /// last moment of which the file knows: else a lease from before might last for as long as a clock
+    /// The time by the offset in the history, if one of us wrote it; by a new offset otherwise. A new offset never
+    /// leads to a time before the latest one in the file: otherwise an old lease might last for as long as a clock
     /// was set back.
     pub(super) fn of(
         past: Option<&Past>,
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn it_begins_with_the_wall_clock_and_does_not_follow_it() {
+    fn the_wall_clock_is_read_once() {
         let first = of(None, AT, 0);
         assert_eq!(first.now, Instant::ORIGIN + Duration::from_secs(1_700_000_000));
         for wall in [0, AT.wall - 3_600 * SECOND, AT.wall + 3_600 * SECOND, i64::MAX] {
@@ -94,18 +94,18 @@ mod tests {
     }
 
     #[test]
-    fn others_count_anew_and_never_from_before_what_the_file_knows() {
+    fn a_new_offset_never_goes_back() {
         for last_known in [AT.wall - SECOND, AT.wall + SECOND] {
             let anew = of(Some(&past(false, 5)), AT, last_known);
             let micros = u64::try_from(AT.wall.max(last_known)).unwrap();
             assert_eq!(anew.now, Instant::ORIGIN + Duration::from_micros(micros));
-            // Whoever counts on from there sees the same.
+            // A process that uses this offset sees the same time.
             assert_eq!(of(Some(&past(true, anew.ahead)), AT, 0), anew);
         }
     }
 
     #[test]
-    fn a_host_that_was_up_before_1970_has_a_time_too() {
+    fn a_wall_clock_before_the_boot_is_accepted() {
         let clocks = Clocks { boot: 60 * SECOND, wall: 0 };
         assert_eq!(of(None, clocks, 0).now, Instant::ORIGIN);
         assert_eq!(of(Some(&past(true, i64::MIN)), clocks, 0).now, Instant::ORIGIN);

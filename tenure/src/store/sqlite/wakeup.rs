@@ -1,13 +1,13 @@
-//! Wake-ups: one look at the file for all in this process who wait, however many elections they wait for.
+//! Wake-ups: one poll of the file for all candidates in this process that wait, in whatever elections.
 //!
-//! SQLite tells nobody that another process has written the file. But it can be asked for the number of the
-//! file's version, which is read from the shared memory and costs next to nothing while nothing has changed.
-//! Only if it has are the records of those who wait looked at. What is told is a release: a lease's end by
-//! time is known to the candidate beforehand.
+//! SQLite does not notify a process that another one has written the file. But it has a number for the file's
+//! version, which is read from the shared memory and costs next to nothing while nothing has changed. Only after a
+//! change are the records of waiting candidates read. Hints are sent for releases only: candidates know the end of
+//! a lease by time beforehand.
 //!
-//! A hint can be late by [`LOOK_EVERY`]. It is never missed by who waits before the release: the first hint of
-//! each stream comes after the stream was noted here, so that a try follows, and what is released after that
-//! is a new version.
+//! A hint can be late by [`LOOK_EVERY`]. No release after the beginning of a stream is missed: the first hint of
+//! each stream is sent after the stream was registered here, so that an attempt follows, and a later release is a
+//! new version.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,22 +22,22 @@ use super::worker::Worker;
 use crate::Token;
 use crate::store::{Hint, Key};
 
-/// How often the file's version is asked for.
+/// How often the file's version is read.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
-/// How often a file is opened that could not be looked at.
+/// How often opening the file is retried after a failed poll.
 const OPEN_EVERY: Duration = Duration::from_secs(1);
-/// One part in so many of the thread's time is for looking at most.
+/// At most this fraction of the thread's time, one part in so many, is spent on polls.
 const LOOK_PART: u32 = 10;
 
-/// Who waits for which election.
+/// The candidates that wait, by election.
 #[derive(Debug, Default)]
 pub(super) struct Waiting(Mutex<BTreeMap<Key, Waits>>);
 
 #[derive(Debug, Default)]
 struct Waits {
     wake: watch::Sender<()>,
-    /// The tenure whose release they were told of.
-    told: Option<Token>,
+    /// The tenure whose release they were notified of.
+    notified: Option<Token>,
 }
 
 impl Waiting {
@@ -65,7 +65,7 @@ impl Waiting {
         }
     }
 
-    /// Those who still wait.
+    /// The elections in which candidates still wait.
     fn keys(&self) -> Vec<Key> {
         let mut waiting = self.lock();
         waiting.retain(|_, waits| waits.wake.receiver_count() > 0);
@@ -73,14 +73,15 @@ impl Waiting {
     }
 
     fn released(&self, key: &Key, token: Token) {
-        if let Some(waits) = self.lock().get_mut(key).filter(|waits| waits.told != Some(token)) {
-            waits.told = Some(token);
+        if let Some(waits) = self.lock().get_mut(key).filter(|waits| waits.notified != Some(token))
+        {
+            waits.notified = Some(token);
             waits.wake.send_replace(());
         }
     }
 }
 
-/// Hints on one election. The first comes at once.
+/// Hints on one election. The first one is sent at once.
 pub(super) fn hints(worker: Arc<Worker>, key: Key) -> impl Stream<Item = Hint> + Send + 'static {
     async_stream::stream! {
         let mut woken = worker.waiting.wait_for(&key);
@@ -92,7 +93,7 @@ pub(super) fn hints(worker: Arc<Worker>, key: Key) -> impl Stream<Item = Hint> +
     }
 }
 
-/// When the file was looked at, and what it was like.
+/// The time and the result of the last poll of the file.
 pub(super) struct Looks {
     version: Option<i64>,
     due: Instant,
@@ -103,7 +104,7 @@ impl Looks {
         Self { version: None, due: Instant::now() }
     }
 
-    /// How long until the next look.
+    /// The time until the next poll.
     pub(super) fn pause(&self) -> Duration {
         self.due.saturating_duration_since(Instant::now())
     }
@@ -115,7 +116,7 @@ impl Looks {
         looked
     }
 
-    /// There was no file to look at. A request may well find one sooner.
+    /// The file could not be polled. A request may open it sooner.
     pub(super) fn failed(&mut self) {
         *self = Self { version: None, due: Instant::now() + OPEN_EVERY };
     }

@@ -3,7 +3,7 @@
 //! Requests are carried out one after the other, in the order of their calls. One whose caller has
 //! given up before its turn is not carried out at all. One that was under way then is *unknown*, like
 //! any other; it can be neither stopped nor mistaken for another, so the connection stays. In between, the
-//! thread looks at the file for those who wait.
+//! thread polls the file for candidates that wait.
 
 use std::sync::mpsc::{Receiver, RecvError, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,7 +23,7 @@ type Answer = Result<Reply, SqliteError>;
 
 enum Task {
     Call(Job),
-    /// Somebody waits from now on.
+    /// A candidate waits from now on.
     Look,
 }
 
@@ -33,7 +33,7 @@ struct Job {
     answer: oneshot::Sender<Answer>,
 }
 
-/// The way to the thread, which is started with the first task and ends with the last handle.
+/// The handle of the thread, which is started with the first task and ends with the last handle.
 #[derive(Debug)]
 pub(super) struct Worker {
     pub(super) config: SqliteConfig,
@@ -52,7 +52,7 @@ impl Worker {
         answered.await.unwrap_or(Err(SqliteError::NoThread))
     }
 
-    /// Has the file looked at for those who wait. Without a thread they are left to try by themselves.
+    /// Polls the file for waiting candidates. Without a thread they poll by themselves.
     pub(super) fn look(&self) {
         if let Err(error) = self.send(Task::Look) {
             tracing::warn!(%error, "no wake-ups: waiting candidates poll");
@@ -80,13 +80,13 @@ impl Worker {
     }
 }
 
-/// What the thread has.
+/// The state of the thread.
 struct File {
     config: SqliteConfig,
     waiting: Arc<Waiting>,
     open: Option<Database>,
     looks: Looks,
-    /// Whether what others may do to the file was looked at.
+    /// Whether the rights of other users were checked.
     warned: bool,
 }
 
@@ -122,12 +122,12 @@ impl File {
         let outcome = database(&mut self.open, &self.config, &mut self.warned)
             .and_then(|database| step(database, Clocks::read, &key, &request, awaited));
         match &outcome {
-            // What this connection does is no new version to itself.
+            // This connection's own writes do not change the version that it sees.
             Ok(Reply::Released) => self.waiting.wake(&key),
             Ok(_) => {}
             Err(error) => self.failed(error),
         }
-        // A caller that has gone has been told nothing, which is what it believes.
+        // For a caller that has given up, the outcome is unknown.
         let _ = answer.send(outcome);
     }
 
@@ -135,12 +135,12 @@ impl File {
         let looked = database(&mut self.open, &self.config, &mut self.warned)
             .and_then(|database| self.looks.look(database, &self.waiting));
         if let Err(error) = looked {
-            tracing::debug!(%error, "no look at the file for those who wait");
+            tracing::debug!(%error, "the file could not be polled for waiting candidates");
             self.failed(&error);
         }
     }
 
-    /// Whatever went wrong, the next task begins with an open file. In another one there may be no lease.
+    /// Closes the file after an error: the next task opens it again, which may be another file without a lease.
     fn failed(&mut self, error: &SqliteError) {
         if error.leaves_connection_usable() {
             return;
