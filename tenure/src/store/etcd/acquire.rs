@@ -1,16 +1,15 @@
-//! Acquire: who is granted the lease, and what that writes.
+//! Acquire: the decision about a grant, and its writes.
 //!
-//! 1. One read tells whether the lease is live and what the last tenure was. Where it is likely to be vacant,
-//!    two things are asked along with it: how long the cluster's log is, which tells whether its past is whole,
-//!    and an etcd lease of the TTL. If this is as far as it gets, that lease has no key, and is revoked.
-//! 2. One transaction writes the grant, on condition that everything it was decided by stands as it was
-//!    read. A delayed or repeated one fails: each grant changes the leader's key.
+//! 1. One read returns whether the lease is live, and the last tenure. Where the lease is likely to be vacant, two
+//!    requests are made at the same time: for the length of the cluster's log, which shows whether its history is
+//!    whole, and for an etcd lease of the TTL. If nothing is granted, that lease has no key, and is revoked.
+//! 2. One transaction writes the grant, on condition that everything that was read is unchanged. A delayed or
+//!    repeated transaction fails: each grant changes the leader's key.
 //!
 //! That is two round trips. If the reply to the second is lost, the candidate asks again, finds itself in the
 //! key, and gets the same token: the transaction then moves its key to the new etcd lease, which is no shorter
-//! than the one before. A candidate that
-//! acquires believes in no tenure, so none of its own renewals can be under way that would have lengthened the
-//! lease before.
+//! than the previous one. A candidate that acquires has no tenure, so no renewal of its own can be under way that
+//! would have extended the previous lease.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -35,7 +34,7 @@ pub(super) struct Asker<'a> {
 }
 
 impl Asker<'_> {
-    /// The longest TTL under the prefix, this one's too, in seconds.
+    /// The longest TTL under the prefix, including this one's, in seconds.
     fn longest(&self, state: &State) -> u64 {
         state.longest.as_ref().map_or(self.ttl, |found| found.value.0.max(self.ttl))
     }
@@ -61,7 +60,7 @@ impl Session<'_> {
     pub(super) async fn acquire(&self, asker: &Asker<'_>) -> Result<Reply, StoreError> {
         let mut granted = Granted::default();
         let reply = self.acquire_with(asker, &mut granted).await;
-        // After an error nobody knows whether their keys were written.
+        // After an error it is unknown whether their keys were written.
         if reply.is_ok() {
             let unused = granted.tenure.into_iter().chain(granted.quarantine);
             unused.for_each(|lease| self.discard(lease));
@@ -102,7 +101,7 @@ impl Session<'_> {
                     state = self.read().await?;
                     continue;
                 };
-                // No end moves back, also if the same holder asks for a shorter lease.
+                // The end never moves back, even if the same holder asks for a shorter lease.
                 if rest.granted > asker.ttl {
                     granted.tenure.take().into_iter().for_each(|short| self.discard(short));
                     granted.tenure = Some(self.grant(rest.granted).await?);
@@ -124,8 +123,8 @@ impl Session<'_> {
         Err(Self::busy())
     }
 
-    /// The state, and side by side what only a vacant election needs: an index that the log had reached at
-    /// about the same time, and a lease.
+    /// The state, and at the same time what a vacant election needs: an index that the log had reached at about
+    /// that time, and a lease.
     async fn first_look(
         &self,
         asker: &Asker<'_>,
@@ -143,7 +142,7 @@ impl Session<'_> {
         (state, (index.ok(), lease.map(drop)))
     }
 
-    /// A lease for a tenure to come: that of an earlier step if there is one.
+    /// A lease for a new tenure: that of an earlier step if there is one.
     async fn lease_of(&self, ttl: u64, granted: &mut Option<i64>) -> Result<i64, StoreError> {
         match *granted {
             Some(lease) => Ok(lease),
@@ -177,8 +176,8 @@ impl Session<'_> {
         };
         if let Some(index) = early {
             let found = find(state, question(index));
-            // An index of before the read may be too low for the state, and that alone looks like a loss. It
-            // hides none.
+            // An index from before the read may be too low for the state, which looks like a loss. It never hides
+            // a loss.
             let is_certain = find(state, question(u64::MAX)).rewrite.is_some();
             if found.rewrite.is_none() || is_certain {
                 return Ok(Some(found));
@@ -187,7 +186,7 @@ impl Session<'_> {
         Ok(Some(find(state, question(self.index().await?))))
     }
 
-    /// Writes the grant: a new tenure, or the asker's own once more, which keeps its token and moves to the new
+    /// Writes the grant: a new tenure, or the candidate's own again, which keeps its token and moves to the new
     /// lease.
     async fn grant_to(
         &self,
@@ -247,7 +246,7 @@ impl Session<'_> {
         Ok(Ok(token))
     }
 
-    /// A quarantine begins together with the history that needs it, and nobody finds one alone.
+    /// A quarantine begins in the same transaction as the history that needs it.
     fn same_history(&self, state: &State) -> Compare {
         let modified = state.history.as_ref().map_or(0, |history| history.modified);
         Compare::mod_revision(self.names.history.as_str(), CompareOp::Equal, modified)
@@ -273,7 +272,7 @@ impl Session<'_> {
         Ok(writes)
     }
 
-    /// The incumbent, as others are told of it.
+    /// The incumbent, as a reply has it.
     pub(super) async fn held(&self, leader: &Found<Leader>) -> Result<Reply, StoreError> {
         let remaining =
             self.rest(leader.lease).await?.map_or(0, |Rest { remaining, .. }| remaining);

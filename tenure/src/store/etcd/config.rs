@@ -31,7 +31,7 @@ pub struct EtcdConfig {
     pub(super) trust_empty_store: bool,
 }
 
-/// By what a client and an etcd cluster know each other.
+/// The certificates of an etcd cluster and of its client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
 pub struct EtcdTls {
@@ -97,7 +97,7 @@ impl EtcdConfig {
         self
     }
 
-    /// Sets what the names of all keys begin with. Elections of one prefix share a history.
+    /// Sets the beginning of the names of all keys. Elections of one prefix share a history.
     ///
     /// # Errors
     /// If it is empty, longer than 128 bytes, begins or ends with a slash, or has a part between
@@ -116,16 +116,15 @@ impl EtcdConfig {
         Ok(self)
     }
 
-    /// Sets how long opening a connection may take, to whichever member answers. Default: 5 s. The
-    /// candidates' request timeout may be shorter: connecting goes on when a request gives up.
+    /// Sets how long opening a connection may take, to any member that answers. Default: 5 s. The
+    /// candidates' request timeout may be shorter: connecting continues when a request gives up.
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect_timeout = timeout;
         self
     }
 
-    /// Says what the servers' `--election-timeout` is (or more). Default: 1 s, as theirs. What the
-    /// servers have can't be asked for, and too little here gives up promise G1 while etcd changes its
-    /// leader.
+    /// Sets the servers' `--election-timeout` (or more). Default: 1 s, which is also theirs. The servers do not
+    /// report their setting, and a lower value here gives up promise G1 while etcd changes its leader.
     ///
     /// # Errors
     /// If it is below 10 ms or above 50 s, which no server accepts.
@@ -138,7 +137,7 @@ impl EtcdConfig {
         Ok(self)
     }
 
-    /// Takes a cluster that has never seen the prefix for one that has lost nothing, so that the very
+    /// Treats a cluster that has never seen the prefix as one that has lost nothing, so that the very
     /// first leader does not wait out the quarantine. For tests and throw-away servers: with it, a
     /// cluster that lost all of its data can lead to two leaders.
     pub fn trust_empty_store(mut self, trust: bool) -> Self {
@@ -146,8 +145,8 @@ impl EtcdConfig {
         self
     }
 
-    /// How early a lease may end: what an etcd leader can do that has been replaced and does not know
-    /// it yet, which lasts two election timeouts at the most, and the second in which etcd counts.
+    /// How much too early a lease may end: by two election timeouts, for which an etcd leader may not know that
+    /// it was replaced, and by the second in which etcd counts.
     pub(super) fn granularity(&self) -> Duration {
         Duration::from_secs(1) + self.election_timeout * 2
     }
@@ -158,7 +157,7 @@ impl EtcdConfig {
         Duration::from_secs_f64(raised).max(Duration::from_secs(2))
     }
 
-    /// The first endpoint on another host that would be sent a password which anybody in between can read.
+    /// The first endpoint on another host to which a password would be sent unencrypted.
     pub(super) fn overheard(&self) -> Option<&str> {
         if self.user.is_none() || self.tls.is_some() {
             return None;
@@ -171,12 +170,12 @@ impl EtcdConfig {
         format!("{}/leader/{key}", self.prefix)
     }
 
-    /// The key that remembers the last tenure of an election.
+    /// The key of the last tenure of an election.
     pub(super) fn last(&self, key: &Key) -> String {
         format!("{}/last/{key}", self.prefix)
     }
 
-    /// The key that remembers what the last tenure's candidate declared.
+    /// The key of the settings of the last tenure's candidate.
     pub(super) fn settings(&self, key: &Key) -> String {
         format!("{}/settings/{key}", self.prefix)
     }
@@ -191,7 +190,7 @@ impl EtcdConfig {
         format!("{}/history", self.prefix)
     }
 
-    /// The key that is there for as long as a quarantine lasts.
+    /// The key that exists for as long as a quarantine lasts.
     pub(super) fn quarantine(&self) -> String {
         format!("{}/quarantine", self.prefix)
     }
@@ -215,7 +214,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_follows_from_the_election_timeout() {
+    fn the_election_timeout_bounds_ttl_and_granularity() {
         let with = |millis| {
             EtcdConfig::new("h", 1).election_timeout(Duration::from_millis(millis)).unwrap()
         };
@@ -231,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn no_prefix_reaches_into_another() {
+    fn prefixes_never_overlap() {
         for prefix in ["", "/a", "a/", "a//b", "a/leader", "last/b", "settings", &"p".repeat(129)] {
             EtcdConfig::new("h", 1).prefix(prefix).unwrap_err();
         }
@@ -243,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn passwords_in_the_clear_are_for_this_host_alone() {
+    fn unencrypted_passwords_to_other_hosts_are_found() {
         let at = |host| {
             EtcdConfig::new("127.0.0.1", 1)
                 .endpoint(host, 2379)

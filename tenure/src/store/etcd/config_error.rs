@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-/// What an etcd URL looks like.
+/// The form of an etcd URL.
 const FORM: &str =
     "it is etcd[s]://[user:password@]host[:port][,host[:port]..][/prefix][?parameter=value]";
 
-/// Why a part of an etcd configuration or URL was refused. No text of a URL is ever a part of it: where a
-/// password begins and ends is not known in one that can't be read.
+/// Why a part of an etcd configuration or URL was refused. It never contains text of a URL: in
+/// one that can't be read, a password may be anywhere.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EtcdConfigError {
@@ -52,7 +52,7 @@ pub enum EtcdConfigError {
         /// Which part, from 1.
         number: usize,
     },
-    /// The election timeout is none that a server accepts.
+    /// No server accepts the election timeout.
     #[error(
         "the election timeout is {timeout:?}; it must be from {least:?} to {most:?}: set \
          election_timeout_ms to what the members have"
@@ -89,17 +89,17 @@ pub enum EtcdConfigError {
         /// Its name.
         name: &'static str,
     },
-    /// A number is none.
+    /// A value is not a number.
     #[error(
         "the etcd URL's election_timeout_ms must be a whole number of milliseconds, such as 1000"
     )]
     Number,
-    /// With `etcds`, whom to trust must be said; and a certificate is of no use without its key.
+    /// With `etcds`, the authority to trust must be named; and a certificate needs its key.
     #[error("the etcd URL has no parameter {missing:?}, which {needed_by} needs")]
     Missing {
-        /// What is missing.
+        /// The missing parameter.
         missing: &'static str,
-        /// What needs it.
+        /// The parameter or scheme that needs it.
         needed_by: &'static str,
     },
     /// A file can't be read.
@@ -107,7 +107,7 @@ pub enum EtcdConfigError {
     File {
         /// Which parameter names it.
         parameter: &'static str,
-        /// What the operating system says.
+        /// The error of the operating system.
         #[source]
         source: std::io::Error,
     },

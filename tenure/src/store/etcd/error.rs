@@ -1,4 +1,4 @@
-//! What the client's and the server's errors mean.
+//! The store's errors for errors of the client and of the server.
 
 use etcd_client::Error;
 
@@ -17,7 +17,7 @@ mod code {
     pub(super) const UNAUTHENTICATED: i32 = 16;
 }
 
-/// A request's error. The client's own text is not handed on: it may name more than the value at fault.
+/// A request's error. The client's own text is not shown: it may contain more than the value at fault.
 pub(super) fn failed(error: &Error) -> StoreError {
     match error {
         Error::GRpcStatus(status) => answered(i32::from(status.code()), status.message()),
@@ -42,8 +42,8 @@ pub(super) fn not_connected(endpoint: &str, error: &Error) -> StoreError {
     }
 }
 
-/// Whether the connection is sound all the same: the member has answered, and another one would answer the
-/// same. Whether the request had an effect is unknown, as after every error. A member without room answers
+/// Whether the connection is still usable: the member has answered, and another member would answer the
+/// same. Whether the request had an effect is unknown, as after every error. A member without space answers
 /// `Full` also to a transaction that it has carried out: `quotaApplierV3` in etcd's `apply.go` applies first.
 pub(super) fn leaves_connection_usable(kind: StoreErrorKind) -> bool {
     use StoreErrorKind::{BadRecord, Full, Refused, Ttl};
@@ -71,7 +71,7 @@ fn answered(code: i32, message: &str) -> StoreError {
     StoreError::new(kind, message)
 }
 
-/// The innermost cause, which says most.
+/// The innermost cause, which is the most specific.
 fn root(error: &Error) -> String {
     let mut cause: &dyn std::error::Error = match error {
         Error::TransportError(inner) => inner,
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_etcd_says_is_told_apart() {
+    fn errors_of_etcd_have_their_kinds() {
         use StoreErrorKind as Kind;
         for (code, message, kind) in [
             (14, "etcdserver: no leader", Kind::NoLeader),

@@ -1,15 +1,15 @@
-//! Whether the cluster's past is whole, and for how long.
+//! Whether the cluster's history is whole, and since when.
 //!
-//! etcd gives no clock out, so a quarantine is itself a lease: a key that is there for as long as it
-//! lasts. While it is there, what remains of its lease tells how far it is; once it is gone, all of it
-//! has passed. A change of etcd's leader lets a lease last longer, never shorter.
+//! etcd has no clock for clients, so a quarantine is itself a lease: a key that exists for as long as it
+//! lasts. While it exists, the remaining time of its lease is the rest of the quarantine; once it is gone, all of
+//! it has passed. A change of etcd's leader lets a lease last longer, never shorter.
 //!
-//! That a part of the past is lost is seen by any of these:
+//! Any of these shows that a part of the history is lost:
 //! - the prefix has no history (wiped, or never seen);
 //! - the history was written by another cluster;
 //! - a candidate knows a higher token than the cluster;
-//! - the log is shorter than its own writing says. Each entry of a cluster's log raises the revision by
-//!   one at most, so *index less revision* never falls as long as the log goes on. A cluster restored
+//! - the log is shorter than its own records require. Each entry of a cluster's log raises the revision by
+//!   one at most, so *index minus revision* never falls as long as the log continues. A cluster restored
 //!   from a snapshot keeps the revision, and the cluster's identity if it is given the old token, but
 //!   begins a new log.
 
@@ -19,13 +19,13 @@ use super::record::History;
 use super::state::State;
 use crate::Token;
 
-/// What a candidate asks, as far as it concerns the past.
+/// The parts of an acquire that concern the history.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Question {
     pub(super) seen: Option<Token>,
     /// As long as the longest TTL under the prefix, at least.
     pub(super) quarantine: Duration,
-    /// Take a prefix that was never seen for one that has lost nothing.
+    /// Treat a prefix that was never seen as one that has lost nothing.
     pub(super) trust_empty_store: bool,
     /// An index that the log had reached when the state had been read.
     pub(super) index: u64,
@@ -35,12 +35,12 @@ pub(super) struct Question {
     pub(super) wall_clock: u64,
 }
 
-/// What a grant carries, and writes along.
+/// The result: the wait of a grant, and what to write with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Finding {
     /// How long the holder must still wait.
     pub(super) wait: Duration,
-    /// What the grant's token counts on from.
+    /// The offset of the grant's token.
     pub(super) offset: u64,
     /// The index that the log had reached.
     pub(super) index: u64,
@@ -81,7 +81,7 @@ fn is_lost(state: &State, asked: Question) -> bool {
         state.history.as_ref().map(|found| (found.value.index, found.modified)),
         state.last.as_ref().map(|found| (found.value.index, found.modified)),
     ];
-    // Of the entry that wrote a mark, the index was above the one noted, and the revision is the key's.
+    // The entry that wrote a mark had an index above the noted one, and the key's revision.
     let surplus = |index: u64, revision: i64| i128::from(index) - i128::from(revision);
     let now = surplus(asked.index, state.revision);
     asked.seen > state.last_token()
@@ -89,7 +89,7 @@ fn is_lost(state: &State, asked: Question) -> bool {
         || marks.into_iter().flatten().any(|(index, revision)| now < surplus(index, revision))
 }
 
-/// A history that begins now. Its tokens are above all that anybody is known to know of.
+/// A history that begins now. Its tokens are above all known tokens.
 fn begun(state: &State, asked: Question, proven: u64) -> History {
     let revision = u64::try_from(state.revision).unwrap_or(0);
     let above_seen = asked.seen.map_or(0, Token::get).saturating_sub(revision);
@@ -112,7 +112,7 @@ fn known_for(state: &State, history: History, asked: Question) -> Finding {
     let needed = seconds_up(asked.quarantine);
     let known = history.proven - asked.remaining.unwrap_or(0).min(history.proven);
     let wait = asked.quarantine.saturating_sub(Duration::from_secs(known));
-    // Once a quarantine is over nothing counts on. Whoever needs a longer one begins the rest of it.
+    // Once a quarantine is over, no time is counted. A candidate that needs a longer one begins the rest of it.
     let rest = needed.saturating_sub(history.proven);
     let over = state.quarantine.is_none();
     let rewrite = (over && rest > 0).then_some(Rewrite {
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_past_that_is_known_for_long_enough_costs_nothing() {
+    fn a_history_that_is_long_enough_costs_nothing() {
         let found = find(&state(), asked());
         assert_eq!(found, Finding { wait: Duration::ZERO, offset: 100, index: 40, rewrite: None });
     }
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn tokens_of_a_new_history_are_above_all_that_is_known() {
+    fn tokens_of_a_new_history_are_the_highest() {
         let offset = |change: fn(&mut State, &mut Question)| {
             let (mut state, mut asked) = (state(), asked());
             state.cluster += 1;
@@ -212,7 +212,7 @@ mod tests {
         };
         assert_eq!(offset(|_, _| {}), 100);
         assert_eq!(offset(|_, asked| asked.wall_clock = 101), 101);
-        // The next revision is 31 at least, and 31 + 970 is above 1000.
+        // The next revision is at least 31, and 31 + 970 is above 1000.
         assert_eq!(offset(|_, asked| asked.seen = Token::new(1000)), 970);
         assert_eq!(offset(|state, _| state.history = None), 100);
     }
@@ -223,11 +223,11 @@ mod tests {
         state.quarantine = Some(1);
         let found = find(&state, Question { remaining: Some(4), ..asked() });
         assert_eq!((waits(found), found.rewrite), (4, None));
-        // Whoever needs a longer one has 11 s behind it as well.
+        // For a candidate that needs a longer quarantine, 11 s have passed as well.
         let quarantine = Duration::from_secs(20);
         let found = find(&state, Question { remaining: Some(4), quarantine, ..asked() });
         assert_eq!((waits(found), found.rewrite), (9, None));
-        // And whoever needs a shorter one waits for less.
+        // And a candidate that needs a shorter one waits for less.
         let quarantine = Duration::from_millis(12_500);
         let found = find(&state, Question { remaining: Some(4), quarantine, ..asked() });
         assert_eq!((found.wait, found.rewrite), (Duration::from_millis(1_500), None));
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn trust_is_for_what_was_never_seen() {
+    fn trust_applies_to_new_prefixes_only() {
         let trusting = Question { trust_empty_store: true, seen: None, ..asked() };
         let empty = State { last: None, history: None, ..state() };
         let found = find(&empty, trusting);

@@ -1,20 +1,20 @@
-//! Keeping an etcd lease alive, and being sure of it.
+//! Keeping an etcd lease alive, and confirming that.
 //!
-//! A keepalive does not go through the log: it is answered by the member that takes itself for etcd's
-//! leader. One that was replaced, and was paused meanwhile, does so wrongly: its answer extends nothing
-//! at the leader that has taken over, and whoever believes in it leads for too long. etcd itself closes
-//! that gap in newer versions, and in part.
+//! A keepalive does not go through the log: it is answered by the member that considers itself etcd's
+//! leader. A member that was paused and replaced meanwhile still does so: its answer extends nothing
+//! at the new leader, and a candidate that trusts it leads for too long. Newer versions of etcd close that gap in
+//! part.
 //!
-//! So each keepalive is followed by a read that a majority vouches for, and the terms of the two answers
+//! So each keepalive is followed by a read that a majority confirms, and the terms of the two answers
 //! are compared. etcd fills the header of a keepalive's answer *before* it carries it out; a header's
 //! term is that of the last entry that the member has applied.
 //! 1. The read's term is not below that of the leader which a majority confirmed after the keepalive was
 //!    answered. So until then no leader of a higher term had been elected.
 //! 2. If the keepalive's term is the same, its member had applied an entry of that very leader before,
-//!    so it was that leader, or handed the keepalive on to it.
+//!    so it was that leader, or forwarded the keepalive to it.
 //!
-//! Then the lease was extended by the one leader that there was. Each later one begins with the whole
-//! TTL anew. If the terms differ, nobody knows, and the next try will tell.
+//! Then the lease was extended by the only leader. Each later leader starts with the whole TTL again. If the terms
+//! differ, the outcome is unknown, and the next attempt decides.
 
 use etcd_client::{Client, Error, LeaseKeepAliveStream, LeaseKeeper};
 
@@ -31,7 +31,7 @@ pub(super) struct Kept {
     answers: LeaseKeepAliveStream,
 }
 
-/// What is known of a tenure before its lease is kept alive.
+/// A tenure and its lease.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tenure {
     pub(super) holder: HolderId,
@@ -41,7 +41,7 @@ pub(super) struct Tenure {
     pub(super) lease: i64,
 }
 
-/// What came of a keepalive.
+/// The outcome of a keepalive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Beat {
     /// Carried out, by a member that had applied an entry of this term before.

@@ -1,11 +1,11 @@
 //! One connection to one member, replaced whenever it may be stuck.
 //!
-//! The client library could spread requests over all members, but it knows a member that is silent only
-//! by its silence, and goes on asking it. So it is given one endpoint at a time. To find one, all are
-//! asked, one shortly after the other, and the first is taken that a majority vouches for.
+//! The client library could spread requests over all members, but it does not notice a member that hangs,
+//! and continues to ask it. So it is given one endpoint at a time. To find one, all are asked, one shortly after
+//! the other, and the first member is used that can reach a majority.
 //!
 //! Nothing is sent twice. The channel under the client reconnects by itself, but only before it sends;
-//! what was under way on a connection that broke ends with an error. A request that is refused for an
+//! requests under way on a connection that broke end with an error. A request that is refused for an
 //! expired token of authentication, and so was not carried out, is sent again with a new one.
 
 use std::collections::HashMap;
@@ -27,15 +27,15 @@ use crate::runtime::{Runtime, TokioRuntime};
 use crate::store::slot::{Connection, Slot};
 use crate::store::{Key, StoreError, StoreErrorKind};
 
-/// Servers close connections that are pinged more often than every 5 s. This is for watches: whoever
-/// waits for a reply gives up by itself.
+/// Servers close connections that are pinged more often than every 5 s. This is for watches: requests
+/// have timeouts of their own.
 const PING_EVERY: Duration = Duration::from_secs(10);
 const PONG_WITHIN: Duration = Duration::from_secs(5);
 
-/// A request that is given up sooner says nothing against the connection.
+/// A request that is given up sooner does not condemn the connection.
 const SILENT_LEAST: Duration = Duration::from_millis(100);
 
-/// The longest that the next member is left unasked while one is silent.
+/// How long to wait for a member before the next one is asked too.
 const APART_MOST: Duration = Duration::from_millis(250);
 
 /// The first version with transactions, leases and the errors that this store knows, still in use.
@@ -45,9 +45,9 @@ pub(super) struct Link {
     pub(super) config: EtcdConfig,
     pub(super) runtime: Arc<dyn Runtime>,
     current: Slot<Live>,
-    /// What is remembered of elections, whatever connection it was learned by.
+    /// What is known of elections, across connections.
     known: Mutex<HashMap<Key, Known>>,
-    /// Where to begin looking for a member: not with the one that has just failed.
+    /// The endpoint to begin with: not the one that has just failed.
     first: AtomicUsize,
 }
 
@@ -63,9 +63,9 @@ pub(super) enum Known {
 /// A connection that was working when last seen.
 pub(super) struct Live {
     pub(super) client: Client,
-    /// Cancelled once the connection is known or suspected to be of no more use.
+    /// Cancelled once the connection is known or suspected to be unusable.
     pub(super) dead: CancellationToken,
-    /// When the server last answered anything, as the clock counts nanoseconds.
+    /// When the server last answered any request, in nanoseconds of the clock.
     heard: AtomicU64,
     /// The leases that are kept alive over this connection.
     kept: Mutex<HashMap<Key, Kept>>,
@@ -78,7 +78,7 @@ impl Link {
         Self { config, runtime, current, known, first }
     }
 
-    /// What is remembered of an election: never more than a guess that saves a round trip.
+    /// What is known of an election: only a guess, which saves a round trip.
     pub(super) fn known(&self, key: &Key) -> Option<Known> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).get(key).copied()
     }
@@ -120,7 +120,7 @@ impl Link {
         while let Some(opened) = asked.next().await {
             match opened {
                 Ok(client) => return Ok(Live::new(client)),
-                // What says most: a member that answers says more than one that does not.
+                // The most useful error is kept: a member that answers has better information.
                 Err(error) if worst.as_ref().is_none_or(is_silence) => worst = Some(error),
                 Err(_) => {}
             }
@@ -135,7 +135,7 @@ impl Link {
         let mut client = Client::connect([url], Some(self.options()))
             .await
             .map_err(|error| not_connected(endpoint, &error))?;
-        // Side by side, since a round trip may be long. Whether this user may read is asked along.
+        // At the same time, since a round trip may be long. The read also checks this user's rights.
         let mut maintenance = client.maintenance_client();
         let read = client.get(self.config.history(), Some(GetOptions::new().with_count_only()));
         let (status, read) = futures_util::join!(maintenance.status(), read);
@@ -213,9 +213,9 @@ impl Live {
     }
 }
 
-/// A request that is under way. If it is given up, the connection is condemned, unless the server was heard
-/// of in the meantime: one that answers, if only too late for a request of several round trips, is not stuck,
-/// and another connection would be no quicker.
+/// A request that is under way. If it is given up, the connection is condemned, unless the server has answered
+/// another request meanwhile: a server that answers, if too slowly for a request of several round trips, is not
+/// stuck, and another connection would be no faster.
 pub(super) struct Pending<'a> {
     link: &'a Link,
     live: &'a Live,
@@ -242,7 +242,7 @@ impl Drop for Pending<'_> {
     }
 }
 
-/// Whether nothing was heard for most of a request that is given up now.
+/// Whether the server was silent for most of a request that is given up now.
 fn is_stuck(began: Instant, heard: Instant, now: Instant) -> bool {
     let silent = now.since(heard.max(began));
     silent >= SILENT_LEAST && silent >= now.since(began) / 2
@@ -270,14 +270,14 @@ mod tests {
     fn a_connection_that_answers_is_not_stuck() {
         let at = |millis| Instant::ORIGIN + Duration::from_millis(millis);
         for (heard, now, stuck) in [
-            // Nothing since long before, or for most of the time.
+            // Silent since long before, or for most of the time.
             (500, 1_200, true),
             (1_010, 1_200, true),
-            // Answered one of its steps a moment ago, or another request.
+            // It answered a step of it a moment ago, or another request.
             (1_150, 1_200, false),
             (1_700, 3_000, true),
             (2_100, 3_000, false),
-            // Given up at once: the caller lost interest.
+            // Given up at once by the caller.
             (500, 1_050, false),
         ] {
             assert_eq!(is_stuck(at(1_000), at(heard), at(now)), stuck, "{heard} {now}");

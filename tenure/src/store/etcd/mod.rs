@@ -2,20 +2,20 @@
 //!
 //! | key | holds |
 //! |---|---|
-//! | `{prefix}/leader/<key>` | who leads; there for as long as the lease is live |
+//! | `{prefix}/leader/<key>` | the leader; exists for as long as the lease is live |
 //! | `{prefix}/last/<key>` | the last tenure, so that its token survives the lease |
 //! | `{prefix}/settings/<key>` | the TTL and the quarantine that the last tenure's candidate declared |
 //! | `{prefix}/longest` | the longest TTL that was granted |
-//! | `{prefix}/history` | which cluster wrote this, and what new tokens count on from |
-//! | `{prefix}/quarantine` | there for as long as a quarantine lasts |
+//! | `{prefix}/history` | which cluster wrote this, and the offset of new tokens |
+//! | `{prefix}/quarantine` | exists for as long as a quarantine lasts |
 //!
-//! An election is vacant exactly if its first key is not there. A tenure's token is the revision at
-//! which that key was created, plus an offset that the history keeps: zero would do, were it not for
-//! clusters that are wiped or restored and begin to count anew.
+//! An election is vacant exactly if its first key does not exist. A tenure's token is the revision at
+//! which that key was created, plus an offset that the history keeps: clusters that are wiped or restored begin to
+//! count anew.
 //!
-//! A request that takes several steps is decided by one of them: a transaction, or a read that a
-//! majority of the cluster vouches for. What comes before it has no effect that anybody could see but a
-//! lease without keys, which ends by itself; what comes after it is tidying up.
+//! A request of several steps is decided by one of them: a transaction, or a read that a majority of the cluster
+//! confirms. Earlier steps have no visible effect but a lease without keys, which ends by itself; later steps only
+//! clean up.
 //!
 //! **Not guaranteed**: an etcd older than 3.4.31 or 3.5.13 may end leases early after its leader was
 //! paused for longer than a TTL; `docs/stores/etcd.md` says more. etcd-client owns its sockets, so this store

@@ -1,8 +1,7 @@
-//! What is written under each key, and how it is read back.
+//! The records under each key, and how they are read.
 //!
-//! One line of words, so that `etcdctl get` shows what there is; behind it, where there are any, a
-//! candidate's name and metadata byte for byte. Whatever does not read back is damage and an error,
-//! never a vacancy.
+//! One line of words, so that `etcdctl get` shows it; after it, if there are any, a candidate's name and metadata
+//! byte for byte. A record that can't be read is damage and an error, never a vacancy.
 
 use std::time::Duration;
 
@@ -25,7 +24,7 @@ pub(super) struct Leader {
     pub(super) metadata: Bytes,
 }
 
-/// Written with each grant, and without a lease: it remembers the last tenure. Its token is this key's
+/// Written with each grant, and without a lease: the last tenure. Its token is this key's
 /// mod revision plus the offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Last {
@@ -34,7 +33,7 @@ pub(super) struct Last {
     pub(super) index: u64,
 }
 
-/// What the candidate of the last tenure declared, and how long that binds others. Written with each grant, so
+/// The settings of the last tenure's candidate, and how long they bind others. Written with each grant, so
 /// its key is as new as that of the last tenure, or newer; an older one is of an earlier tenure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Settings {
@@ -42,8 +41,8 @@ pub(super) struct Settings {
     pub(super) ttl: u64,
     /// In microseconds.
     pub(super) quarantine: u64,
-    /// Since the tenure's end somebody has asked whose settings contradict these: they bind for as long as that
-    /// etcd lease is there.
+    /// Since the tenure's end, a candidate with contradicting settings has asked: these settings bind for as long
+    /// as that etcd lease exists.
     pub(super) binding: Option<i64>,
 }
 
@@ -51,20 +50,20 @@ pub(super) struct Settings {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Longest(pub(super) u64);
 
-/// What a prefix knows of its past.
+/// The history of a prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct History {
     /// The cluster that wrote this; another one may have lost grants.
     pub(super) cluster: u64,
-    /// What new tokens count on from.
+    /// The offset of new tokens.
     pub(super) offset: u64,
     /// An index that the log had reached before this was written.
     pub(super) index: u64,
-    /// For how many seconds the past is known to be whole once no quarantine is left.
+    /// For how many seconds the history is known to be whole once no quarantine is left.
     pub(super) proven: u64,
 }
 
-/// What can be stored under a key.
+/// A record that can be stored under a key.
 pub(super) trait Record: Sized {
     /// For errors.
     const WHAT: &'static str;
@@ -188,7 +187,7 @@ impl Record for History {
     }
 }
 
-/// The words of a line behind the format's name: exactly so many.
+/// The words of a line after the format's name, of which there must be exactly that many.
 fn words<const N: usize>(line: &[u8]) -> Option<[&str; N]> {
     let mut words = std::str::from_utf8(line).ok()?.split(' ');
     let format = words.next()?;
@@ -206,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_reads_back() {
+    fn records_are_read_as_written() {
         assert_eq!(Leader::read(&leader().write()), Some(leader()));
         let last = Last { offset: 0, index: u64::MAX };
         assert_eq!(Last::read(&last.write()), Some(last));

@@ -1,4 +1,4 @@
-//! The steps that requests are made of.
+//! The steps of requests.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,8 +13,8 @@ use super::record::{Leader, Record, Settings};
 use super::state::{Found, Names, State, first, header, unexpected};
 use crate::store::{Key, StoreError, StoreErrorKind};
 
-/// How often a request whose state changes under its hands looks again. Each time somebody else has
-/// got on, so this is far more than ever happens.
+/// How often a request reads again because the state has changed meanwhile. Each time another request has made
+/// progress, so this is far more than ever happens.
 pub(super) const ROUNDS: usize = 5;
 
 /// One request about one election, over one connection.
@@ -25,19 +25,19 @@ pub(super) struct Session<'a> {
     pub(super) names: Names,
 }
 
-/// What is left of a lease, in whole seconds.
+/// The rest of a lease, in whole seconds.
 pub(super) struct Rest {
     /// Rounded up.
     pub(super) remaining: u64,
-    /// What it was granted for.
+    /// The TTL that it was granted for.
     pub(super) granted: u64,
 }
 
-/// What a transaction came to.
+/// The outcome of a transaction.
 pub(super) enum Outcome {
     /// Carried out at this revision.
     Done { revision: i64 },
-    /// Not carried out: the state is another one.
+    /// Not carried out: the state has changed.
     Changed(Box<State>),
 }
 
@@ -50,7 +50,7 @@ impl<'a> Session<'a> {
         &self.live.client
     }
 
-    /// Reads all of the state, vouched for by a majority.
+    /// Reads all of the state, confirmed by a majority.
     pub(super) async fn read(&self) -> Result<State, StoreError> {
         let read = Txn::new().and_then(self.names.reads());
         State::of(&self.ask(self.client().kv_client().txn(read)).await?)
@@ -77,7 +77,7 @@ impl<'a> Session<'a> {
         Err(StoreError::new(StoreErrorKind::Ttl, detail))
     }
 
-    /// The same, of as many seconds as the server makes of it, which are told.
+    /// The same, and returns the TTL that the server has granted, which may be longer.
     pub(super) async fn grant_at_least(&self, seconds: u64) -> Result<(i64, u64), StoreError> {
         let ttl = i64::try_from(seconds).unwrap_or(i64::MAX);
         let lease = self.ask(self.client().lease_client().grant(ttl, None)).await?;
@@ -87,7 +87,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Revokes a lease that no key needs, some time soon, if it can be. It would end by itself.
+    /// Tries to revoke a lease that no key needs, in the background. It would also end by itself.
     pub(super) fn discard(&self, lease: i64) {
         let mut leases = self.client().lease_client();
         let runtime = &self.link.runtime;
@@ -102,7 +102,7 @@ impl<'a> Session<'a> {
         self.link.runtime.spawn(revoke.boxed());
     }
 
-    /// What is left of a lease; `None` if there is no such lease.
+    /// The rest of a lease; `None` if there is no such lease.
     pub(super) async fn rest(&self, lease: i64) -> Result<Option<Rest>, StoreError> {
         let answer = self.ask(self.client().lease_client().time_to_live(lease, None)).await?;
         let Some(granted) = u64::try_from(answer.granted_ttl()).ok().filter(|ttl| *ttl > 0) else {
@@ -113,7 +113,7 @@ impl<'a> Session<'a> {
         Ok(Some(Rest { remaining, granted }))
     }
 
-    /// Does all of it if the conditions hold, and otherwise reads the state.
+    /// Carries out all operations if the conditions hold, and otherwise reads the state.
     pub(super) async fn transact(
         &self,
         conditions: Vec<Compare>,
@@ -156,7 +156,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Opens the stream of keepalives of a tenure that was just granted, so that its first renewal need not.
+    /// Opens the stream of keepalives of a tenure that was just granted, so that its first renewal is fast.
     pub(super) fn prepare_to_keep(&self, tenure: Tenure) {
         self.link.remember(self.key, Known::Ours(tenure));
         let (live, key) = (Arc::clone(self.live), self.key.clone());
@@ -178,7 +178,7 @@ impl<'a> Session<'a> {
         self.link.runtime.spawn(open.boxed());
     }
 
-    /// One step of a request. Any answer shows that the connection is of use.
+    /// One step of a request. Any answer shows that the connection is usable.
     pub(super) async fn ask<T>(
         &self,
         step: impl Future<Output = Result<T, etcd_client::Error>>,
@@ -236,7 +236,7 @@ impl<'a> Session<'a> {
         Ok(done)
     }
 
-    /// The lease's key as it stands, vouched for by a majority.
+    /// The lease's key, confirmed by a majority.
     pub(super) async fn leader(&self) -> Result<Option<Found<Leader>>, StoreError> {
         let name = self.names.leader.as_str();
         let answer = self.ask(self.client().kv_client().get(name, None)).await?;
@@ -255,7 +255,7 @@ pub(super) fn put(name: &str, record: &impl Record, lease: Option<i64>) -> TxnOp
     TxnOp::put(name, record.write(), options)
 }
 
-/// Whole seconds, of which etcd's leases are made.
+/// A TTL in whole seconds, as etcd's leases have it.
 pub(super) fn whole_seconds(ttl: Duration) -> Result<u64, StoreError> {
     if ttl.subsec_nanos() == 0 && ttl.as_secs() > 0 {
         return Ok(ttl.as_secs());

@@ -1,11 +1,11 @@
-//! Candidates whose settings contradict each other would not wait for each other's leases after a loss of data: one
-//! whose TTL and quarantine contradict those of the last tenure is refused.
+//! Refuses candidates whose TTL and quarantine contradict those of the last tenure: such candidates would not wait
+//! for each other's leases after a loss of data.
 //!
-//! While a lease is live, so are the settings of its candidate. Afterwards they bind for as long as such a
-//! candidate may be about to ask, and no longer, or else nobody could ever change them. A candidate that waits asks
-//! at least once in its TTL. etcd gives no clock out, and a key that was attached to the tenure's lease is gone with
-//! it. So the time is counted by an etcd lease that begins with the first candidate that is refused after the
-//! tenure: it costs a grant or a renewal nothing.
+//! The settings of a tenure's candidate bind while its lease is live. Afterwards they bind for as long as a candidate
+//! with them may still ask, and no longer, so that settings can be changed. A waiting candidate asks at least once in
+//! its TTL. etcd has no clock for clients, and a key that was attached to the tenure's lease is gone with it. So the
+//! time is counted by an etcd lease that begins with the first candidate that is refused after the tenure: grants and
+//! renewals cost nothing more.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use super::state::{Found, State};
 use crate::store::{Reply, StoreError};
 
 impl Session<'_> {
-    /// The refusal of an asker that does not hold the lease; `None` if there is nothing to refuse.
+    /// The refusal of a candidate that does not hold the lease; `None` if its settings are accepted.
     pub(super) async fn contradiction(
         &self,
         state: &State,
@@ -41,7 +41,7 @@ impl Session<'_> {
         Ok(Some(Reply::Refused { ttl, quarantine }))
     }
 
-    /// Whether the settings of a tenure that is over bind those who ask now.
+    /// Whether the settings of a tenure that is over still bind.
     async fn still_binds(&self, declared: &Found<Settings>) -> Result<bool, StoreError> {
         let settings = declared.value;
         if let Some(lease) = settings.binding {
@@ -53,7 +53,7 @@ impl Session<'_> {
         let name = self.names.settings.as_str();
         let unchanged = Compare::mod_revision(name, CompareOp::Equal, declared.modified);
         let binding = Settings { binding: Some(lease), ..settings };
-        // Whoever was faster has begun the same time, or was granted the lease.
+        // A faster request has begun the same time, or was granted the lease.
         if let Outcome::Changed(_) =
             self.transact(vec![unchanged], vec![put(name, &binding, None)]).await?
         {

@@ -1,4 +1,4 @@
-//! Everything that an etcd cluster keeps for one election, as one atomic read finds it.
+//! All that an etcd cluster keeps for one election, from one atomic read.
 
 use etcd_client::{GetResponse, KeyValue, ResponseHeader, TxnOp, TxnOpResponse, TxnResponse};
 
@@ -7,7 +7,7 @@ use super::record::{History, Last, Leader, Longest, Record, Settings};
 use crate::Token;
 use crate::store::{Key, StoreError, StoreErrorKind};
 
-/// What stands under a key, and since when.
+/// A key's value and its revisions.
 #[derive(Clone, Debug)]
 pub(super) struct Found<T> {
     pub(super) value: T,
@@ -27,12 +27,12 @@ pub(super) struct Names {
     pub(super) quarantine: String,
 }
 
-/// What they held at one revision.
+/// The values of the keys at one revision.
 #[derive(Clone, Debug)]
 pub(super) struct State {
     pub(super) leader: Option<Found<Leader>>,
     pub(super) last: Option<Found<Last>>,
-    /// Of the last tenure, unless that was granted by a version that did not keep them.
+    /// The settings of the last tenure, unless it was granted by a version that did not keep them.
     pub(super) settings: Option<Found<Settings>>,
     pub(super) longest: Option<Found<Longest>>,
     pub(super) history: Option<Found<History>>,
@@ -54,7 +54,7 @@ impl Names {
         }
     }
 
-    /// Reads all six; what follows is for [`State::of`].
+    /// The operations that read all six keys; the answer is for [`State::of`].
     pub(super) fn reads(&self) -> Vec<TxnOp> {
         let of_election = [&self.leader, &self.last, &self.settings];
         let of_prefix = [&self.longest, &self.history, &self.quarantine];
@@ -67,7 +67,7 @@ impl Names {
 }
 
 impl State {
-    /// From the answer to a transaction that did [`Names::reads`] and nothing else.
+    /// The state from the answer to a transaction of [`Names::reads`] alone.
     pub(super) fn of(response: &TxnResponse) -> Result<Self, StoreError> {
         let header = header(response.header())?;
         let responses = response.op_responses();
@@ -90,7 +90,7 @@ impl State {
         })
     }
 
-    /// The token of the last tenure that this cluster remembers.
+    /// The token of the last tenure that this cluster knows.
     pub(super) fn last_token(&self) -> Option<Token> {
         let last = self.last.as_ref().and_then(|last| token(last.modified, last.value.offset));
         last.max(self.leader.as_ref().and_then(Found::token))
@@ -98,7 +98,7 @@ impl State {
 }
 
 impl Found<Leader> {
-    /// The record of a live lease, which no key can be that stays for ever.
+    /// The record of a live lease. Its key must be attached to an etcd lease.
     pub(super) fn leased(key: &KeyValue) -> Result<Self, StoreError> {
         let found = of_key(key)?;
         if found.lease == 0 {
@@ -113,7 +113,7 @@ impl Found<Leader> {
     }
 }
 
-/// A tenure's token: the revision at which it was granted, counted on from the offset.
+/// A tenure's token: the revision at which it was granted, plus the offset.
 pub(super) fn token(revision: i64, offset: u64) -> Option<Token> {
     Token::new(u64::try_from(revision).ok()?.checked_add(offset)?)
 }

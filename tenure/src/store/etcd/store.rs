@@ -16,11 +16,11 @@ use crate::store::{
 };
 
 /// Leases in an etcd cluster: one connection for all elections, to one member, opened when first
-/// needed, dropped and opened anew, perhaps to another member, after a timeout in which it answered nothing
-/// and after any answer that says that another member may do better. A clone is the same.
+/// needed, dropped and opened anew, perhaps to another member, after a timeout without any answer, and after an
+/// error that another member may not have. A clone is the same.
 ///
 /// A TTL must be of whole seconds. The granularity is that of a cluster with changes of leader: 3 s at
-/// etcd's defaults, on which nobody can count. Settings that were not chosen follow from the rest of the TTL.
+/// etcd's defaults, which candidates can't rely on. Settings that were not set are derived from the rest of the TTL.
 ///
 /// ```no_run
 /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
@@ -57,7 +57,7 @@ impl Store for Etcd {
             round_trips: 3,
             tokens: TokenKind::Revision,
             history: HistoryKind::Durable,
-            // A restart loses nothing here, so no history has to begin after one.
+            // A restart loses nothing here, so no new history has to begin.
             renewals_begin_history: false,
             ..StoreTraits::new("etcd")
         }

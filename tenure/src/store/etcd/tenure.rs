@@ -1,4 +1,4 @@
-//! Renew, release, observe: what becomes of a lease that was granted.
+//! Renew, release and observe: the requests about a lease that was granted.
 
 use etcd_client::{Compare, CompareOp, TxnOp};
 
@@ -11,11 +11,11 @@ use crate::store::{Reply, StoreError};
 use crate::{HolderId, Token};
 
 impl Session<'_> {
-    /// Keepalives name an etcd lease, and a lease belongs to one tenure: whatever is delayed or
-    /// repeated extends that tenure and no other, and one that is over can't be brought back.
+    /// A keepalive names an etcd lease, and a lease belongs to one tenure: a delayed or repeated keepalive
+    /// extends that tenure and no other, and does not revive one that is over.
     ///
-    /// Which lease it is, this process remembers; another one of the same holder reads it. Whether it still
-    /// is the tenure's, each renewal reads after its keepalive.
+    /// This process remembers the lease; another process of the same holder reads it. After its keepalive, each
+    /// renewal reads whether the lease is still the tenure's.
     pub(super) async fn renew(
         &self,
         holder: HolderId,
@@ -30,7 +30,7 @@ impl Session<'_> {
             Some(Known::Ours(_) | Known::Held) | None => None,
         };
         let kept = self.live.take(self.key);
-        // A tenure that was granted once more has another lease by now.
+        // A tenure that was granted again has another lease by now.
         let is_current = |kept: &Kept| known.is_none_or(|known| known.lease == kept.lease);
         let kept = kept.filter(|kept| (kept.holder, kept.token, kept.ttl) == asked);
         let is_kept = match (kept.filter(is_current), known) {
@@ -54,8 +54,8 @@ impl Session<'_> {
         Err(Self::busy())
     }
 
-    /// Deleting the key ends the lease and wakes those who watch it; the etcd lease that is left has no
-    /// key any more.
+    /// Deleting the key ends the lease and wakes its watches; the etcd lease that is left has no key any
+    /// more.
     pub(super) async fn release(
         &self,
         holder: HolderId,

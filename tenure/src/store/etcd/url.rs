@@ -18,10 +18,10 @@ impl EtcdConfig {
     /// trust; `cert` and `key`, those of the client's own certificate; `server_name`, the name that the
     /// servers' certificates have.
     ///
-    /// Each parameter may be there once.
+    /// Each parameter may be given once.
     ///
     /// # Errors
-    /// If the text is anything else, or a file can't be read. The error names the part at fault and
+    /// If the text has another form, or a file can't be read. The error names the part at fault and
     /// never shows the text, which may hold a password.
     pub fn from_url(url: &str) -> Result<Self, EtcdConfigError> {
         let (scheme, rest) = url.split_once("://").ok_or(EtcdConfigError::Syntax)?;
@@ -212,7 +212,7 @@ mod tests {
         }
     }
 
-    /// Whatever is missing, doubled or out of its place, the password is not shown.
+    /// The password is not shown for any missing, repeated or misplaced part.
     #[test]
     fn no_broken_url_is_echoed() {
         let whole = "etcds://worker:HUSH-HUSH@h1:2379,h2/billing?ca=/c&election_timeout_ms=500";
@@ -225,8 +225,8 @@ mod tests {
                     let Some(rest) = whole.get(to..) else { continue };
                     let url = [&whole[..from], mark, rest].concat();
                     let Err(error) = EtcdConfig::from_url(&url) else { continue };
-                    let told = format!("{error} {error:?}");
-                    assert!(!told.contains("HUSH") && !told.contains('\n'), "{url}: {told}");
+                    let shown = format!("{error} {error:?}");
+                    assert!(!shown.contains("HUSH") && !shown.contains('\n'), "{url}: {shown}");
                     refused += 1;
                 }
             }

@@ -1,4 +1,4 @@
-//! Wake-ups: a watch on the lease's key, which tells of a release and of a lease's end alike.
+//! Wake-ups: a watch on the lease's key, which reports a release and the end of a lease alike.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,9 +12,9 @@ use crate::store::{Hint, Key};
 const RETRY_LEAST: Duration = Duration::from_millis(100);
 const RETRY_MOST: Duration = Duration::from_secs(5);
 
-/// Hints on one key, across connections. First watch, then hint: whatever ended before the watch began
-/// is found by the try that follows it. So none is missed by a watch that begins "now", and none asks
-/// for a past that the server has compacted away.
+/// Hints on one key, across connections. Each watch begins with a hint: the attempt that follows it finds a lease
+/// that ended before the watch began. So a watch that begins "now" misses none, and needs no past that the server
+/// may have compacted away.
 pub(super) fn hints(link: Arc<Link>, key: Key) -> impl Stream<Item = Hint> + Send + 'static {
     let name = link.config.leader(&key);
     async_stream::stream! {
@@ -30,14 +30,14 @@ pub(super) fn hints(link: Arc<Link>, key: Key) -> impl Stream<Item = Hint> + Sen
                         message = watch.message() => message,
                     };
                     match message {
-                        Ok(Some(told)) if told.canceled() => break,
-                        Ok(Some(told)) if told.events().is_empty() => {}
+                        Ok(Some(update)) if update.canceled() => break,
+                        Ok(Some(update)) if update.events().is_empty() => {}
                         Ok(Some(_)) => {
                             // Likely to be vacant now.
                             link.forget(&key);
                             yield Hint;
                         }
-                        // The connection, or this member's tie to the others, is broken.
+                        // The connection is broken, or this member has lost the others.
                         Ok(None) | Err(_) => {
                             live.dead.cancel();
                             break;
@@ -52,8 +52,8 @@ pub(super) fn hints(link: Arc<Link>, key: Key) -> impl Stream<Item = Hint> + Sen
     }
 }
 
-/// `None` if the key can't be watched: hints are unreliable, and the next try comes. A watch that is given
-/// up half way says nothing against the connection, which others use too.
+/// `None` if the key can't be watched: hints are unreliable anyway, and the next attempt follows. If the future is
+/// dropped half way, the connection is kept: other requests use it too.
 async fn begin(link: &Arc<Link>, name: &str) -> Option<(Arc<Live>, WatchStream)> {
     let live = match link.live().await {
         Ok(live) => live,
@@ -74,7 +74,7 @@ async fn begin(link: &Arc<Link>, name: &str) -> Option<(Arc<Live>, WatchStream)>
         answer = created => match answer {
             Ok((watch, Some(first))) if first.created() && !first.canceled() => Some((live, watch)),
             Ok((_, first)) => {
-                // A refusal, for a user without the right to read, says nothing against the connection.
+                // After a refusal, for a user without the right to read, the connection is still usable.
                 let reason = first.map(|first| first.cancel_reason().to_owned());
                 tracing::warn!(?reason, "wake-ups refused: waiting candidates poll");
                 None
