@@ -21,7 +21,7 @@ impl AnyStore {
         Self(Arc::new(store))
     }
 
-    /// Like [`Store::call`], as a future that owns all it needs.
+    /// Like [`Store::call`], as a future that borrows nothing.
     pub(crate) fn call_owned(
         &self,
         key: Key,

@@ -4,8 +4,8 @@ use std::error::Error;
 use std::fmt::{self, Write};
 use std::sync::Arc;
 
-/// A request failed: its outcome is *unknown*. The kind serves people and logs; the election treats
-/// all of them alike. Never shows a URL or a password.
+/// A request failed: its outcome is *unknown*. The kind is for people and logs; the election treats
+/// all kinds alike. Never shows a URL or a password.
 #[derive(Clone)]
 pub struct StoreError {
     kind: StoreErrorKind,
@@ -23,9 +23,9 @@ pub enum StoreErrorKind {
     Unreachable,
     /// The connection broke.
     Disconnected,
-    /// No encrypted connection came about: the server offers none, or its certificate or ours is refused.
+    /// No encrypted connection could be made: the server offers none, or its certificate or ours is refused.
     Tls,
-    /// The server does not accept the credentials, or asks for some.
+    /// The server does not accept the credentials, or needs some.
     Authentication,
     /// The server accepts no writes: a replica, or a primary that was demoted.
     NotPrimary,
@@ -35,32 +35,32 @@ pub enum StoreErrorKind {
     NotDurable,
     /// The user lacks a right.
     Permission,
-    /// The database, or what elections are kept in there, does not exist.
+    /// The database, or the table or primary that keeps elections, does not exist.
     Missing,
-    /// The server, or what elections are kept in there, has a version that this store does not know.
+    /// The server, or its tables and functions, has a version that this store does not know.
     UnsupportedVersion,
     /// Something else is stored where the election's record should be, or the record is damaged.
     BadRecord,
-    /// The server answered something that no version of it is known to answer.
+    /// The server gave a reply that no known version of it gives.
     UnexpectedReply,
-    /// The store's cluster has no leader, or changed it meanwhile, so that nobody vouches for an answer.
+    /// The store's cluster has no leader, or changed it meanwhile, so that no majority confirms a reply.
     NoLeader,
     /// The server has no room left for anything new.
     Full,
     /// The store can't keep a lease of that length.
     Ttl,
-    /// The store has no such thing.
+    /// The store does not support the request.
     Unsupported,
-    /// The store needs a session of its own at the server, and something in between shares it with others.
+    /// The store needs a session of its own at the server, and a pooler in between shares it with others.
     Pooler,
-    /// Others have kept the election's record locked for longer than the store waits.
+    /// Other sessions have kept the election's record locked for longer than the store waits.
     Locked,
     /// The server refused for another reason.
     Refused,
 }
 
 impl StoreErrorKind {
-    /// What an operator should know.
+    /// The kind in words, for operators.
     const fn explanation(self) -> &'static str {
         match self {
             Self::Timeout => "no reply within the request timeout",
@@ -90,32 +90,32 @@ impl StoreErrorKind {
 }
 
 impl StoreError {
-    /// An error of that kind; `detail` names the value at fault, and no secret. What a server said may
-    /// be part of it: it is cut after 500 bytes, and control characters are escaped, lest it flood or
+    /// An error of that kind; `detail` names the value at fault, and no secret. It may contain text of a
+    /// server: it is cut after 500 bytes, and control characters are escaped, so that it can't flood or
     /// forge a log.
     pub fn new(kind: StoreErrorKind, detail: impl Into<String>) -> Self {
         Self::showing(kind, detail.into())
     }
 
-    /// The same without first making a text of all that may be shown.
+    /// The same for a value that is only formatted up to the limit.
     pub(super) fn showing(kind: StoreErrorKind, detail: impl fmt::Display) -> Self {
-        Self { kind, detail: tame(detail, DETAIL_MOST), source: None }
+        Self { kind, detail: sanitized(detail, DETAIL_MOST), source: None }
     }
 
-    /// What a store without messages answers to [`Request::Notify`](super::Request).
+    /// The error of a store without messages on [`Request::Notify`](super::Request).
     #[cfg(any(feature = "etcd", feature = "sqlite"))]
     pub(super) fn no_messages(store: &'static str) -> Self {
         Self::new(StoreErrorKind::Unsupported, format!("{store} brings no messages"))
     }
 
-    /// Adds the error that caused this one. If its text, or that of an error behind it, is longer than
-    /// 500 bytes or has control characters, all that is kept of them is a text that is cut and escaped.
+    /// Adds the error that caused this one. If its text, or that of one of its sources, is longer than 500
+    /// bytes or has control characters, only a text that is cut and escaped is kept of them.
     #[must_use]
     pub fn with_source(mut self, source: impl Error + Send + Sync + 'static) -> Self {
-        self.source = Some(if is_tame(&source) {
+        self.source = Some(if is_plain(&source) {
             Arc::new(source)
         } else {
-            Arc::new(Tamed(tame(&source, DETAIL_MOST)))
+            Arc::new(Sanitized(sanitized(&source, DETAIL_MOST)))
         });
         self
     }
@@ -129,27 +129,27 @@ impl StoreError {
 /// The most bytes of a detail, before "...".
 const DETAIL_MOST: usize = 500;
 
-/// What is shown of something from outside: control characters are escaped, and what is longer than `most`
-/// bytes is cut and ends with "...". However long it is, no more is written down than that.
-pub(super) fn tame(shown: impl fmt::Display, most: usize) -> String {
-    let mut tamed = Taming { text: String::new(), most };
-    if write!(tamed, "{shown}").is_err() {
-        tamed.text.push_str("...");
+/// The text of a value from outside, fit for a log: control characters are escaped, and a text of more than `most`
+/// bytes is cut and ends with "...". No more than that is ever kept in memory.
+pub(super) fn sanitized(shown: impl fmt::Display, most: usize) -> String {
+    let mut sanitizer = Sanitizer { text: String::new(), most };
+    if write!(sanitizer, "{shown}").is_err() {
+        sanitizer.text.push_str("...");
     }
-    tamed.text
+    sanitizer.text
 }
 
-/// Takes what fits, and refuses the rest.
-struct Taming {
+/// Escapes a text, and fails at its limit.
+struct Sanitizer {
     text: String,
     most: usize,
 }
 
-impl fmt::Write for Taming {
+impl fmt::Write for Sanitizer {
     fn write_str(&mut self, part: &str) -> fmt::Result {
         for character in part.chars() {
             let before = self.text.len();
-            if is_wild(character) {
+            if needs_escape(character) {
                 self.text.extend(character.escape_default());
             } else {
                 self.text.push(character);
@@ -163,8 +163,8 @@ impl fmt::Write for Taming {
     }
 }
 
-/// Whether it makes a line of a log, moves a terminal's cursor, or turns around what follows it.
-fn is_wild(character: char) -> bool {
+/// Whether a character breaks a line, moves a terminal's cursor, or reverses the text after it.
+fn needs_escape(character: char) -> bool {
     character.is_control()
         || matches!(
             character,
@@ -172,11 +172,11 @@ fn is_wild(character: char) -> bool {
         )
 }
 
-/// Whether an error and all behind it can be shown as they are.
-fn is_tame(error: &(dyn Error + 'static)) -> bool {
+/// Whether an error and all its sources can be shown as they are.
+fn is_plain(error: &(dyn Error + 'static)) -> bool {
     let mut next = Some(error);
     while let Some(error) = next {
-        if write!(Calm { left: DETAIL_MOST }, "{error}").is_err() {
+        if write!(PlainText { left: DETAIL_MOST }, "{error}").is_err() {
             return false;
         }
         next = error.source();
@@ -184,36 +184,36 @@ fn is_tame(error: &(dyn Error + 'static)) -> bool {
     true
 }
 
-/// Refuses what would have to be cut or escaped.
-struct Calm {
+/// Fails on text that would have to be cut or escaped.
+struct PlainText {
     left: usize,
 }
 
-impl fmt::Write for Calm {
+impl fmt::Write for PlainText {
     fn write_str(&mut self, part: &str) -> fmt::Result {
         self.left = self.left.checked_sub(part.len()).ok_or(fmt::Error)?;
-        if part.contains(is_wild) { Err(fmt::Error) } else { Ok(()) }
+        if part.contains(needs_escape) { Err(fmt::Error) } else { Ok(()) }
     }
 }
 
-/// What is kept of an error that can't be shown as it is.
+/// The text of an error that can't be shown as it is.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-struct Tamed(String);
+struct Sanitized(String);
 
 impl fmt::Debug for StoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { kind, detail, source } = self;
-        // Debug escapes what it shows, and shows all of it.
+        // A source's Debug escapes control characters, and has no limit.
         let source =
-            source.as_ref().map(|source| tame(format_args!("{source:?}"), 2 * DETAIL_MOST));
+            source.as_ref().map(|source| sanitized(format_args!("{source:?}"), 2 * DETAIL_MOST));
         let mut shown = f.debug_struct("StoreError");
         shown.field("kind", kind).field("detail", detail);
         shown.field("source", &source.map(Shown)).finish()
     }
 }
 
-/// A text that stands for a value's `Debug`.
+/// A text that is shown for a value's `Debug`.
 struct Shown(String);
 
 impl fmt::Debug for Shown {
@@ -247,41 +247,41 @@ mod tests {
     }
 
     #[test]
-    fn what_a_server_says_is_kept_as_it_is_if_it_can_be() {
+    fn short_printable_texts_are_kept() {
         let most = "ä".repeat(DETAIL_MOST / 2);
         assert_eq!(detail(&most), most);
         assert_eq!(detail("ERR no"), "ERR no");
     }
 
     #[test]
-    fn what_a_server_says_is_cut_between_characters() {
+    fn long_texts_are_cut_between_characters() {
         let cut = format!("a{}...", "ä".repeat(DETAIL_MOST / 2 - 1));
         assert_eq!(detail(&format!("a{}", "ä".repeat(9 * DETAIL_MOST))), cut);
     }
 
     #[test]
-    fn causes_from_outside_are_tame_too() {
+    fn sources_are_sanitized_too() {
         #[derive(Debug, thiserror::Error)]
         #[error("{0}")]
-        struct Said(String, #[source] Option<Box<Said>>);
+        struct Cause(String, #[source] Option<Box<Cause>>);
 
         let caused = |said: &str| {
-            let error = Said("no".into(), Some(Box::new(Said(said.into(), None))));
+            let error = Cause("no".into(), Some(Box::new(Cause(said.into(), None))));
             StoreError::new(StoreErrorKind::Refused, "").with_source(error)
         };
         let kept = caused("it is late");
-        assert!(kept.source().unwrap().is::<Said>());
-        for wild in ["a\nleader: me", "a\u{202e}b", &"x".repeat(3_000_000)] {
-            let error = caused(wild);
+        assert!(kept.source().unwrap().is::<Cause>());
+        for unsafe_text in ["a\nleader: me", "a\u{202e}b", &"x".repeat(3_000_000)] {
+            let error = caused(unsafe_text);
             let source = error.source().unwrap();
-            assert!(!source.is::<Said>() && source.source().is_none());
+            assert!(!source.is::<Cause>() && source.source().is_none());
             let shown = format!("{error} {error:?} {source} {source:?}");
-            assert!(shown.len() < 2000 && !shown.contains(is_wild), "{shown}");
+            assert!(shown.len() < 2000 && !shown.contains(needs_escape), "{shown}");
         }
     }
 
     #[test]
-    fn a_server_can_say_a_lot_at_no_cost() {
+    fn endless_texts_are_cut() {
         struct Endless;
         impl fmt::Display for Endless {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_server_says_makes_no_lines_of_a_log() {
+    fn control_characters_are_escaped() {
         assert_eq!(detail("no\r\nleader: me\u{1b}[31m"), "no\\r\\nleader: me\\u{1b}[31m");
         let cut = detail(&"\n".repeat(DETAIL_MOST));
         assert_eq!(cut, format!("{}...", "\\n".repeat(DETAIL_MOST / 2)));

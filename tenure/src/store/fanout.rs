@@ -1,27 +1,27 @@
-//! What one connection brings, to all in this process who wait for it.
+//! Distributes what arrives on one connection to its listeners in this process.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use tokio::sync::broadcast;
 
-/// Who waits for what, by name.
+/// The listeners of each name.
 pub(super) struct Fanout<T>(Mutex<BTreeMap<String, broadcast::Sender<T>>>);
 
 impl<T: Clone> Fanout<T> {
-    /// Waits for what is brought under that name, and may fall so far behind before it misses some. The first
-    /// who waits decides how far.
+    /// Listens to that name; a listener that falls more than `buffer` values behind misses some. The first
+    /// listener decides the buffer.
     pub(super) fn listen(&self, name: &str, buffer: usize) -> broadcast::Receiver<T> {
         let mut names = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let waiting = names.entry(name.to_owned());
-        waiting.or_insert_with(|| broadcast::Sender::new(buffer)).subscribe()
+        let listeners = names.entry(name.to_owned());
+        listeners.or_insert_with(|| broadcast::Sender::new(buffer)).subscribe()
     }
 
-    /// Hands it to who waits for it; what nobody here waits for is no news.
-    pub(super) fn bring(&self, name: &str, brought: T) {
+    /// Hands a value to the listeners of that name; without listeners it is dropped.
+    pub(super) fn publish(&self, name: &str, value: T) {
         let mut names = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(waiting) = names.get(name)
-            && waiting.send(brought).is_err()
+        if let Some(listeners) = names.get(name)
+            && listeners.send(value).is_err()
         {
             names.remove(name);
         }

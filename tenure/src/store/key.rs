@@ -1,4 +1,4 @@
-//! Names with limits.
+//! Keys, names and metadata, with their limits.
 
 use std::fmt;
 use std::sync::Arc;
@@ -28,8 +28,8 @@ impl Key {
         &self.0
     }
 
-    /// What the key's metrics are labelled with unless the user says otherwise: the part before the
-    /// first colon, so that a thousand elections do not make a thousand time series.
+    /// The label of the key's metrics: the part before the first colon, so that a thousand elections do not
+    /// make a thousand time series.
     pub fn class(&self) -> &str {
         self.0.split(':').next().unwrap_or_default()
     }
@@ -47,7 +47,7 @@ impl fmt::Debug for Key {
     }
 }
 
-/// What a candidate tells others about itself. Decides nothing.
+/// A candidate's name and metadata. No decision depends on them.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Profile {
     name: Arc<str>,

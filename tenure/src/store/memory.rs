@@ -17,7 +17,7 @@ use crate::{Instant, Token};
 
 /// A store in memory. Clones share it; candidates of other processes can't see it.
 ///
-/// It can't lose data without losing every candidate with it, so nobody waits out a quarantine.
+/// It can't lose data without losing every candidate with it, so there is no quarantine.
 /// Tokens are floored by the wall clock, so that they keep increasing from process to process as long
 /// as that clock does not step back.
 #[derive(Clone, Debug)]
@@ -26,8 +26,8 @@ pub struct Memory(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     runtime: Arc<dyn Runtime>,
-    /// The wall clock when the store was made, less the runtime's: the store's clock counts from
-    /// 1970, and runs at the runtime's pace.
+    /// The wall clock minus the runtime's clock when the store was made: the store's clock counts from
+    /// 1970, and runs at the rate of the runtime's clock.
     epoch: Duration,
     elections: Mutex<BTreeMap<Key, Election>>,
 }
@@ -49,7 +49,7 @@ impl Memory {
         Self::with_runtime(Arc::new(TokioRuntime))
     }
 
-    /// An empty store by that runtime's clock.
+    /// An empty store on that runtime's clock.
     pub fn with_runtime(runtime: Arc<dyn Runtime>) -> Self {
         let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let epoch = wall.saturating_sub(runtime.now().since(Instant::ORIGIN));
@@ -57,7 +57,7 @@ impl Memory {
     }
 
     fn with<T>(&self, key: &Key, step: impl FnOnce(&mut Election) -> T) -> T {
-        // A step can't panic half way; a poisoned map is as good as any.
+        // No step panics half way, so a poisoned map is intact.
         let mut elections = self.0.elections.lock().unwrap_or_else(PoisonError::into_inner);
         step(elections.entry(key.clone()).or_insert_with(|| Election {
             record: None,
@@ -98,7 +98,7 @@ impl Store for Memory {
         let mut hints = self.with(key, |election| election.hints.subscribe());
         async_stream::stream! {
             yield Hint;
-            // Lagging behind loses nothing: one hint says as much as many.
+            // Lagging behind loses nothing: one hint has the effect of many.
             while !matches!(hints.recv().await, Err(broadcast::error::RecvError::Closed)) {
                 yield Hint;
             }
@@ -139,14 +139,14 @@ impl Election {
                 let Some(Incumbent { token, .. }) = self.incumbent(now) else {
                     return Reply::Vacant;
                 };
-                // A leader that does not listen is no error.
+                // A leader without an inbox is no error.
                 let _ = self.messages.send((token, message));
                 return Reply::Notified { token };
             }
         };
         let reply = self.apply(now, request);
         if reply == tenure_core::Reply::Released {
-            // Nobody waiting is no error.
+            // It is no error if no candidate waits.
             let _ = self.hints.send(());
         }
         self.answer(now, reply)

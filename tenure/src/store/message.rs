@@ -1,4 +1,4 @@
-//! Messages to whoever leads.
+//! Messages to the leader.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::key::check;
 #[cfg(any(feature = "redis", feature = "fred", feature = "postgres"))]
 use crate::Token;
 
-/// A message to the leader: what it is about, and any bytes. Cheap to clone.
+/// A message to the leader: a channel's name and any bytes. Cheap to clone.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Message {
     channel: Arc<str>,
@@ -22,7 +22,7 @@ impl Message {
     /// The longest payload, in bytes: with the longest key and channel it fits a notification of PostgreSQL.
     pub const PAYLOAD_MOST: usize = 4096;
 
-    /// Checks a message. The channel is a name for the receiver to tell messages apart by.
+    /// Checks a message. The receiver distinguishes messages by the channel's name.
     ///
     /// # Errors
     /// If the channel is empty or longer than [`Message::CHANNEL_MOST`] bytes, or the payload longer than
@@ -35,12 +35,12 @@ impl Message {
         Ok(Self { channel: channel.into(), payload: Bytes::copy_from_slice(&payload) })
     }
 
-    /// What it is about.
+    /// The channel's name.
     pub fn channel(&self) -> &str {
         &self.channel
     }
 
-    /// What it says.
+    /// The payload.
     pub fn payload(&self) -> &Bytes {
         &self.payload
     }
@@ -50,13 +50,13 @@ impl Message {
 /// the channel's name in one byte, the name, and the payload.
 #[cfg(any(feature = "redis", feature = "fred", feature = "postgres"))]
 impl Message {
-    /// What the server is given.
+    /// The message as it is sent to the server.
     pub(super) fn encoded(&self) -> Vec<u8> {
         let length = u8::try_from(self.channel.len()).unwrap_or(u8::MAX);
         [&[length], self.channel.as_bytes(), &self.payload].concat()
     }
 
-    /// Reads what the server has sent on; `None` if it is to another tenure, or no message at all.
+    /// Reads a message that the server has forwarded; `None` if it is to another tenure, or no message.
     pub(super) fn addressed(sent: &[u8], to: Token) -> Option<Self> {
         let space = sent.iter().position(|&byte| byte == b' ')?;
         let token: u64 = std::str::from_utf8(&sent[..space]).ok()?.parse().ok()?;
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_sent_comes_back_to_that_tenure_alone() {
+    fn messages_reach_their_tenure_only() {
         let (seven, eight) = (Token::new(7).unwrap(), Token::new(8).unwrap());
         for (channel, payload) in
             [("a", &b""[..]), ("wake up", b"\0 7 \xff"), (&"x".repeat(64), &[b' '; 4096])]
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn anything_else_is_no_message() {
+    fn malformed_messages_are_ignored() {
         let long = [b"7 \x01a".as_slice(), &[0; 4097]].concat();
         for sent in [
             &b""[..],
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_are_told() {
+    fn errors_name_the_limits() {
         let error = Message::new("", "").unwrap_err().to_string();
         assert_eq!(error, "channel has 0 bytes; it must have 1 to 64");
         let error = Message::new("a", vec![0; 4097]).unwrap_err().to_string();

@@ -1,9 +1,8 @@
-//! Where leases live: what a store must do, and the stores that do it.
+//! Stores of leases: what a store must do, and the stores that exist.
 //!
-//! A store keeps one record for each election and carries out few requests, each as one atomic step:
-//! acquire, renew, release, observe, and, if it has messages, notify. What it answers when is the store contract, which exists as code
-//! in [`tenure_core::contract`]. A store need not be trusted further than that: every decision is the
-//! candidate's.
+//! A store keeps one record for each election and carries out five requests, each as one atomic step:
+//! acquire, renew, release, observe and, if it has messages, notify. The store contract says how it answers; it
+//! exists as code in [`tenure_core::contract`]. All other decisions are made by the candidate.
 
 mod any;
 mod error;
@@ -49,7 +48,7 @@ pub struct Hint;
 
 /// A store of leases: one connection, many keys.
 ///
-/// Implementable with a plain `async fn call`. What an implementation must keep to:
+/// Implementable with a plain `async fn call`. The rules for an implementation:
 ///
 /// - Each request is one atomic step, as [`tenure_core::contract::apply`] does it.
 /// - An error means *unknown*: it may or may not have been carried out. Nothing is retried or replayed
@@ -57,7 +56,7 @@ pub struct Hint;
 /// - A future that is dropped before it is done was given up by its caller because it took too long:
 ///   whatever connection it used may be stuck.
 pub trait Store: Send + Sync + 'static {
-    /// What kind of store this is, and what it keeps.
+    /// What kind of store this is, and which promises it keeps.
     fn traits(&self) -> StoreTraits;
 
     /// Carries out one request.
@@ -67,14 +66,15 @@ pub trait Store: Send + Sync + 'static {
         request: Request,
     ) -> impl Future<Output = Result<Reply, StoreError>> + Send;
 
-    /// The messages to that tenure, in the order in which they were sent: those alone, each at most once, and
-    /// only what is sent once the stream has been polled for a while. A store without any never yields.
+    /// The messages to that tenure alone, in the order in which they were sent, each at most once. Messages
+    /// that are sent soon after the first poll of the stream may be missed. A store without messages never
+    /// yields.
     fn messages(&self, key: &Key, token: Token) -> impl Stream<Item = Message> + Send + 'static {
         let _ = (key, token);
         futures_util::stream::pending()
     }
 
-    /// Wake-ups for those who wait for the lease of `key`. A store without any is polled.
+    /// Wake-ups for candidates that wait for the lease of `key`. A store without them is polled.
     fn hints(&self, key: &Key) -> impl Stream<Item = Hint> + Send + 'static {
         let _ = key;
         futures_util::stream::pending()

@@ -1,4 +1,4 @@
-//! What stores are asked and what they answer: the machine's words, and what people want to know.
+//! Requests to a store and its replies: those of the state machine, with what people want to know besides.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ pub enum Request {
         ttl: Duration,
         /// How long the store must have known its history before a grant may be used at once.
         quarantine: Duration,
-        /// What the candidate tells others about itself.
+        /// The candidate's name and metadata.
         profile: Profile,
     },
     /// Extend the live lease of exactly this tenure.
@@ -32,14 +32,14 @@ pub enum Request {
         /// How long the lease lasts from the renewal.
         ttl: Duration,
     },
-    /// End the live lease of exactly this tenure, and hint those who wait.
+    /// End the live lease of exactly this tenure, and wake the candidates that wait.
     Release {
         /// The holder that was granted the lease.
         holder: HolderId,
         /// The tenure's token.
         token: Token,
     },
-    /// Tell who holds the lease.
+    /// Ask who holds the lease.
     Observe,
     /// Send a message to the tenure that holds the lease. A store without messages answers with an error.
     Notify {
@@ -109,9 +109,9 @@ pub enum Reply {
     Released,
     /// To a release: this tenure held no lease.
     NotHeld,
-    /// To an observe or a notify: nobody holds the lease.
+    /// To an observe or a notify: no candidate holds the lease.
     Vacant,
-    /// To a notify: sent to this tenure, whose lease is live. Whether it arrives is another matter.
+    /// To a notify: sent to this tenure, whose lease is live. It may still get lost on the way.
     Notified {
         /// The tenure's token.
         token: Token,
@@ -119,8 +119,8 @@ pub enum Reply {
 }
 
 impl Reply {
-    /// Whether a store can answer that request so. If one seems to, its replies may be out of step with
-    /// its requests.
+    /// Whether this is a possible reply to that request. If it is not, the connection's replies may be out of
+    /// step with its requests.
     pub fn answers(&self, request: &Request) -> bool {
         match request {
             Request::Acquire { .. } => {
@@ -139,7 +139,7 @@ impl Reply {
         }
     }
 
-    /// The same in the machine's words; `None` for what the machine never asks.
+    /// The reply for the state machine; `None` for replies to requests that it never makes.
     pub(crate) fn for_machine(&self) -> Option<tenure_core::Reply> {
         Some(match self {
             Self::Granted { token, wait } => {
@@ -161,7 +161,7 @@ impl Reply {
     }
 }
 
-/// The leader as another sees it.
+/// The leader as other candidates see it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Incumbent {
@@ -180,8 +180,8 @@ pub struct Incumbent {
 }
 
 impl Incumbent {
-    /// An incumbent as read from a store's record. Its TTL is taken for what remains, unless it is
-    /// [told](Self::with_ttl).
+    /// An incumbent as read from a store's record. Its TTL is assumed to be `remaining`, unless it is
+    /// [set](Self::with_ttl).
     pub fn new(
         token: Token,
         holder: HolderId,

@@ -1,10 +1,10 @@
-//! A place for one connection, which is opened anew once the one before is known or suspected to be of no
-//! more use.
+//! A place for one connection, which is opened anew once the previous one is known or suspected to be
+//! unusable.
 //!
 //! Connecting is a task of its own with a bound of its own. It takes several round trips, and a request's
 //! timeout may allow for one alone: if it ended with the request that asked for it, then on a slow network
-//! no connection would ever be opened. All who need the connection wait for the same attempt, and giving up
-//! the wait does not end the attempt.
+//! no connection would ever be opened. All requests that need the connection wait for the same attempt, and a
+//! request that gives up does not end the attempt.
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
@@ -19,7 +19,7 @@ use crate::runtime::Runtime;
 
 /// A connection that was working when last seen.
 pub(super) trait Connection: Send + Sync + 'static {
-    /// Cancelled once it is known or suspected to be of no more use.
+    /// Cancelled once the connection is known or suspected to be unusable.
     fn dead(&self) -> &CancellationToken;
 }
 
@@ -31,7 +31,7 @@ pub(super) struct Slot<T>(Arc<Mutex<State<T>>>);
 
 enum State<T> {
     Closed,
-    /// Those who wait for the attempt that is under way, in the order in which they came. (A `watch` channel
+    /// The requests that wait for the attempt under way, in the order in which they came. (A `watch` channel
     /// would wake them in a random order, and no simulation could be repeated.)
     Opening(Vec<oneshot::Sender<Outcome<T>>>),
     Open(Arc<T>),
@@ -80,7 +80,7 @@ impl<T: Connection> Slot<T> {
     }
 }
 
-/// An attempt that is under way. If its task is dropped, those who wait for it are not left waiting.
+/// An attempt that is under way. If its task is dropped, the requests that wait for it fail.
 struct Attempt<T>(Weak<Mutex<State<T>>>);
 
 impl<T: Connection> Attempt<T> {
@@ -88,7 +88,7 @@ impl<T: Connection> Attempt<T> {
         let outcome = outcome.map(Arc::new);
         // Taken, so that dropping this does not end an attempt that comes after it.
         let Some(place) = std::mem::take(&mut self.0).upgrade() else {
-            // The store is gone, and nobody else would end the connection.
+            // The store is gone, and nothing else would end the connection.
             if let Ok(new) = outcome {
                 new.dead().cancel();
             }
@@ -146,8 +146,8 @@ async fn bounded<T>(
     }
 }
 
-/// Condemns the connection unless the request on it came to an end that says nothing against it: a caller
-/// that gave up has dropped the request half way, and the connection may be stuck for good.
+/// Condemns the connection unless the request on it was answered: a caller that gives up drops the request
+/// half way, and the connection may be stuck for good.
 #[cfg(feature = "redis")]
 pub(super) struct Answered<'a>(Option<&'a CancellationToken>);
 

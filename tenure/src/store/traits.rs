@@ -1,4 +1,4 @@
-//! What a store says about itself.
+//! The properties of a store.
 
 use std::time::Duration;
 
@@ -12,27 +12,27 @@ use std::time::Duration;
 pub struct StoreTraits {
     /// The store's kind, for logs.
     pub name: &'static str,
-    /// How early a lease may end by the store's way of counting.
+    /// How much too early a lease may end because the store counts coarsely.
     pub granularity: Duration,
     /// The shortest TTL that the store can keep.
     pub least_ttl: Duration,
-    /// How many round trips a request takes at most once there is a connection, but for one that begins or
-    /// continues a quarantine: what [`Explanation::longest_round_trip`](crate::Explanation) rests on.
+    /// How many round trips a request takes at most once there is a connection, except for one that begins or
+    /// continues a quarantine. [`Explanation::longest_round_trip`](crate::Explanation) is computed from it.
     pub round_trips: u8,
     /// Whether the store wakes waiting candidates; otherwise they poll, at
     /// [`Config::without_hints`](crate::Config::without_hints) unless a poll bound was set.
     pub push: bool,
-    /// Whether the store brings messages to the leader.
+    /// Whether the store delivers messages to the leader.
     pub messages: bool,
     /// What tokens are made of.
     pub tokens: TokenKind,
     /// What the store does about lost history.
     pub history: HistoryKind,
-    /// Whether an acquire is refused whose TTL and quarantine contradict those of the record.
+    /// Whether an acquire is refused if its TTL and quarantine contradict those of the record.
     pub refuses_contradictions: bool,
     /// Whether the first renewal over a connection begins the history of a server that has restarted.
-    /// Otherwise a restart costs a quarantine at the next handover, however long after it that is; one of a
-    /// [durable](HistoryKind::Durable) store costs none.
+    /// Otherwise a restart costs a quarantine at the next handover, however much later that is; with a
+    /// [durable](HistoryKind::Durable) store it costs none.
     pub renewals_begin_history: bool,
     /// The promises that this store does not keep.
     pub gives_up: &'static [Promise],
@@ -64,7 +64,7 @@ impl StoreTraits {
 pub enum TokenKind {
     /// One more than the last, and at least the store's wall clock in microseconds.
     WallClockFloor,
-    /// The store's own revision of its whole state, counted on from higher up after each loss of history.
+    /// The store's own revision of its whole state, continued from a higher number after each loss of history.
     Revision,
 }
 
@@ -74,8 +74,8 @@ pub enum TokenKind {
 pub enum HistoryKind {
     /// It notices that its server changed or data is gone, and makes the next leaders wait.
     Quarantine,
-    /// The same, but what it acknowledged survives a restart of its servers and a change among them, so
-    /// that nobody waits for one.
+    /// The same, but acknowledged writes survive a restart of its servers and a change among them, so that
+    /// neither costs a wait.
     Durable,
     /// It can't lose data without losing every candidate with it.
     SharesFate,
