@@ -1,4 +1,4 @@
-//! One candidate as a program: says when it leads, works while it does, hands over when told to stop.
+//! One candidate as a program: it prints when it leads, works while it leads, and hands over when it is stopped.
 //!
 //! ```text
 //! cargo run --release -p tenure --features redis --example leader -- redis://127.0.0.1:6379 worker-7
@@ -8,7 +8,7 @@
 //! of the machine's boot clock in seconds, so that the lines of several processes can be compared.
 //! The first leader that a Redis server ever sees waits for one TTL before it leads.
 
-#![allow(clippy::print_stdout, reason = "its lines are what it is for")]
+#![allow(clippy::print_stdout, reason = "the program prints its events")]
 
 use std::error::Error;
 use std::process::ExitCode;
@@ -24,7 +24,7 @@ use tenure::{Candidate, Config, Event, Tenure};
 /// What `sysexits.h` calls a usage error.
 const USAGE: u8 = 64;
 
-/// Takes part in the election "example", and tells of it.
+/// Takes part in the election "example", and prints its events.
 #[derive(Parser)]
 struct Arguments {
     /// redis://[user[:password]@]host[:port][/database][?prefix=...]
@@ -46,7 +46,7 @@ async fn main() -> ExitCode {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => {
-            // Nothing is left to do if even this can't be said.
+            // If printing fails too, there is nothing left to do.
             let _ = error.print();
             return if error.use_stderr() { ExitCode::from(USAGE) } else { ExitCode::SUCCESS };
         }
@@ -71,29 +71,29 @@ async fn main() -> ExitCode {
 async fn run(store: Redis, arguments: &Arguments) -> Result<(), Box<dyn Error>> {
     let shutdown = tenure::shutdown_signal()?;
     let builder = Candidate::builder(store, "example").name(&arguments.name);
-    // Built before it is started, so that not even the first event is missed.
+    // The driver is run only after the subscription, so that not even the first event is missed.
     let (candidate, driver) = builder.config(arguments.ttl_ms).build()?;
     let mut events = candidate.events();
     tokio::spawn(driver.run());
 
     let steps = AtomicU64::new(0);
-    // Runs once in each tenure, and to its end when the program is told to stop.
+    // The work runs once in each tenure, and to its end when the program is stopped.
     let mut run = std::pin::pin!(candidate.run_until(shutdown, |tenure| work(tenure, &steps)));
     let stopped = loop {
         tokio::select! {
-            Some(event) = events.next() => tell(&candidate, &steps, event).await,
+            Some(event) = events.next() => print_event(&candidate, &steps, event).await,
             stopped = &mut run => break stopped,
         }
     };
     while let Some(Some(event)) = events.next().now_or_never() {
-        tell(&candidate, &steps, event).await;
+        print_event(&candidate, &steps, event).await;
     }
     line(format_args!("stopped after {} steps", steps.load(Ordering::Relaxed)));
     stopped?;
     Ok(())
 }
 
-/// What only the leader may do, a small step at a time.
+/// The leader's work, one small step at a time.
 async fn work(tenure: Tenure, steps: &AtomicU64) {
     let over = tenure.cancellation_token();
     while tenure.is_current() {
@@ -106,7 +106,7 @@ async fn work(tenure: Tenure, steps: &AtomicU64) {
     }
 }
 
-async fn tell(candidate: &Candidate, steps: &AtomicU64, event: Event) {
+async fn print_event(candidate: &Candidate, steps: &AtomicU64, event: Event) {
     match event {
         Event::Elected(tenure) => line(format_args!("elected token={}", tenure.token())),
         Event::SteppedDown { tenure, reason } => {

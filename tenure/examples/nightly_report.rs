@@ -1,10 +1,10 @@
-//! The README's program: leads, works, survives outages of its store, and hands over when it is told to end.
+//! The README's program: it leads, works, survives outages of its store, and hands over when it is stopped.
 //!
 //! ```text
 //! REDIS_URL=redis://127.0.0.1 cargo run --release -p tenure --features redis --example nightly_report
 //! ```
 
-#![allow(clippy::print_stdout, reason = "its lines are what it is for")]
+#![allow(clippy::print_stdout, reason = "the program prints its tokens")]
 
 use std::error::Error;
 

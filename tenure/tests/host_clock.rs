@@ -1,7 +1,7 @@
-//! The clock of the host by which a leader stops: one that runs on while the machine is suspended.
+//! The host's clock by which a leader stops: it counts the time in which the machine is suspended.
 //!
 //! No test can suspend the machine that it runs on. In a time namespace of Linux the boot clock, which counts
-//! suspends, is put ahead of the monotonic one, which does not, as after a suspend of that length.
+//! suspends, is set ahead of the monotonic clock, which does not, as after a suspend of that length.
 
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
@@ -21,7 +21,7 @@ fn of(clock: ClockId) -> Instant {
     Instant::ORIGIN + Duration::try_from(time).unwrap()
 }
 
-/// Needs no rights, util-linux, and a kernel that lets users make namespaces.
+/// Needs util-linux and a kernel that lets users create namespaces, but no special rights.
 #[test]
 fn the_clock_and_its_timers_count_suspends() {
     let mut command = Command::new("unshare");
@@ -53,7 +53,7 @@ async fn after_a_suspend() {
     let asleep = TokioRuntime.now().since(now);
     assert!(asleep >= moment, "rung after {asleep:?}");
 
-    // And a leader's claim ends by it.
+    // A leader's claim ends by it too.
     let ttl = Config::fast_failover().ttl();
     let candidate = Candidate::builder(Memory::new(), "job").config(Config::fast_failover());
     let candidate = candidate.start().unwrap();

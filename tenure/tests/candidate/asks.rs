@@ -1,4 +1,4 @@
-//! Looks and inboxes: what others share must not suffer from a caller that gives up.
+//! Observations and inboxes: a caller that gives up must not affect a shared connection.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use tenure::{Candidate, Config};
 use crate::support::{Remote, quick, soon, start};
 
 #[tokio::test]
-async fn a_cancelled_look_is_answered_all_the_same() {
+async fn a_cancelled_observation_drops_no_call() {
     let store = Remote::default();
     // No request times out while the store is cut off.
     let config = Config::unreliable_network();
@@ -17,8 +17,8 @@ async fn a_cancelled_look_is_answered_all_the_same() {
     soon(candidate.elected()).await.unwrap();
     store.cut();
     for _ in 0..50 {
-        let look = candidate.incumbent();
-        assert!(tokio::time::timeout(Duration::from_millis(1), look).await.is_err());
+        let observation = candidate.incumbent();
+        assert!(tokio::time::timeout(Duration::from_millis(1), observation).await.is_err());
     }
     store.heal();
     soon(candidate.incumbent()).await.unwrap();
@@ -50,7 +50,7 @@ async fn a_dropped_driver_drops_no_call() {
 }
 
 #[tokio::test]
-async fn an_inbox_hears_what_follows_its_call() {
+async fn an_inbox_receives_later_messages() {
     let candidate = start(&Memory::new(), "only");
     let tenure = soon(candidate.elected()).await.unwrap();
     let mut inbox = tenure.inbox();

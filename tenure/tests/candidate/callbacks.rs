@@ -1,4 +1,4 @@
-//! Callbacks: the application's code, which must cost no election anything.
+//! Callbacks: the application's code, which must not delay or disturb elections.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 
 use crate::support::{Remote, quick, soon, start};
 
-/// Longer than the TTL of all elections that run beside it.
+/// Longer than the TTL of all elections here.
 const LONG: Duration = Duration::from_millis(1_500);
 
 fn short() -> Config {
@@ -25,14 +25,14 @@ async fn blocking_callbacks_cost_no_other_lead() {
     let (blocks, steady) =
         (candidate("blocks").start().unwrap(), candidate("steady").start().unwrap());
     let (ended, mut ends) = mpsc::unbounded_channel();
-    let say = |what| {
+    let report = |what| {
         let ended = ended.clone();
         move || {
             std::thread::sleep(LONG);
             let _ = ended.send(what);
         }
     };
-    let (elected, over, failed) = (say("elected"), say("stepped down"), say("failed"));
+    let (elected, over, failed) = (report("elected"), report("stepped down"), report("failed"));
     blocks.on_elected(move |_| {
         elected();
         async {}
@@ -45,7 +45,7 @@ async fn blocking_callbacks_cost_no_other_lead() {
     let tenure = soon(steady.elected()).await.unwrap();
     soon(blocks.elected()).await.unwrap();
     assert_eq!(soon(ends.recv()).await, Some("elected"));
-    // Only the look of the one that blocks is cut off.
+    // The resignation waits for the callback that blocks, and may end at its bound.
     let _ = soon(blocks.resign()).await;
     assert_eq!(soon(ends.recv()).await, Some("stepped down"));
     assert!(tenure.is_current(), "renewed through both");
@@ -56,28 +56,28 @@ async fn blocking_callbacks_cost_no_other_lead() {
 #[tokio::test]
 async fn callbacks_may_register_callbacks() {
     let candidate = start(&Memory::new(), "only");
-    let (told, mut tells) = mpsc::unbounded_channel();
+    let (called, mut calls) = mpsc::unbounded_channel();
     let weak = candidate.downgrade();
     candidate.on_elected(move |_| {
-        let told = told.clone();
+        let called = called.clone();
         if let Some(candidate) = weak.upgrade() {
             candidate.on_stepped_down(move |_, _| {
-                let _ = told.send(());
+                let _ = called.send(());
                 async {}
             });
         }
         async {}
     });
     soon(candidate.elected()).await.unwrap();
-    // A look goes through the driver, which has spawned the callback before.
+    // An observation goes through the driver, which has spawned the callback before.
     soon(candidate.incumbent()).await.unwrap();
     tokio::task::yield_now().await;
     soon(candidate.stop()).await.unwrap();
-    assert_eq!(soon(tells.recv()).await, Some(()));
+    assert_eq!(soon(calls.recv()).await, Some(()));
 }
 
 #[tokio::test]
-async fn weak_candidates_keep_nobody_in() {
+async fn weak_handles_do_not_stay_in_the_election() {
     let store = Memory::new();
     let first = start(&store, "first");
     let weak = first.downgrade();
@@ -94,7 +94,7 @@ async fn weak_candidates_keep_nobody_in() {
 }
 
 #[tokio::test]
-async fn a_stopped_candidate_lets_go_of_its_callbacks() {
+async fn a_stopped_candidate_drops_its_callbacks() {
     let candidate = start(&Memory::new(), "only");
     // A cycle: the candidate keeps the callback, and the callback the candidate.
     let (own, weak) = (candidate.clone(), candidate.downgrade());
@@ -112,7 +112,7 @@ async fn a_stopped_candidate_lets_go_of_its_callbacks() {
     .await;
 }
 
-/// Blocks the thread that drops it, and says which thread that was.
+/// Metadata that counts how often it is dropped.
 struct Owner(Arc<AtomicU32>, &'static [u8]);
 
 impl AsRef<[u8]> for Owner {

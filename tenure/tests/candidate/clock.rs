@@ -1,4 +1,4 @@
-//! What counts when time has passed that nobody noticed: a clock that the tests move.
+//! Pauses of a process: a clock that the tests move.
 
 use std::fmt;
 use std::io;
@@ -15,7 +15,7 @@ use tokio::sync::Notify;
 
 use crate::support::{Remote, quick, soon};
 
-/// Stands still until it is moved. Clones are the same clock.
+/// Stopped until it is moved. Clones are the same clock.
 #[derive(Clone, Default)]
 struct Clock(Arc<Hands>);
 
@@ -23,7 +23,7 @@ struct Clock(Arc<Hands>);
 struct Hands {
     nanos: AtomicU64,
     moved: Notify,
-    /// What happens after how many more readings, as if the reader were paused there.
+    /// A function to call after a number of readings, as if the reader were paused there.
     pause: Mutex<Option<Pause>>,
 }
 
@@ -95,7 +95,7 @@ impl Runtime for Clock {
     }
 }
 
-/// A leader by a clock of its own, at a store whose leases end by the host's.
+/// A leader with a clock of its own, at a store whose leases end by the host's clock.
 struct Leading {
     clock: Clock,
     store: Remote,
@@ -126,7 +126,7 @@ impl Leading {
         .await;
     }
 
-    /// As if the process had been paused for so long, and the reply had come meanwhile.
+    /// As if the process had been paused for that time, and the reply had come meanwhile.
     fn pause(&self, time: Duration) {
         self.clock.advance(time);
         self.store.heal();
@@ -169,7 +169,7 @@ async fn a_resigned_tenure_is_not_handed_out() {
     assert!(leading.candidate.elected().now_or_never().is_none());
 }
 
-/// The timeout is due and the reply is there: a pause is no reason to ask again.
+/// The timeout is due and the reply has arrived: the reply counts after a pause.
 #[tokio::test]
 async fn a_reply_after_a_pause_precedes_its_timeout() {
     let leading = Leading::new().await;
@@ -198,7 +198,7 @@ async fn a_claim_that_ended_precedes_its_renewal() {
     assert!(!leading.tenure.is_current());
 }
 
-/// The driver reads the clock in time and is paused, work finds the tenure over, and then the driver goes on
+/// The driver reads the clock in time and is paused, work finds the tenure over, and then the driver continues
 /// with a renewal that was in time.
 #[tokio::test]
 async fn a_tenure_found_over_is_not_renewed() {

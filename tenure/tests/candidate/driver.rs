@@ -1,4 +1,4 @@
-//! One driver of several elections that gets no turn for a while.
+//! One driver of several elections that is not polled for a while.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ async fn replies_that_wait_come_before_timeouts() {
     store.cut();
     assert!(driver.as_mut().now_or_never().is_none(), "both ask");
     store.heal();
-    // The answers are there; by its own clock the driver should have given up waiting for them.
+    // The answers have arrived, but by the driver's clock their timeouts are over.
     tokio::time::sleep(quick().request_timeout() + Duration::from_millis(50)).await;
     assert!(driver.as_mut().now_or_never().is_none());
     assert_eq!(store.dropped(), 0, "no request was given up");
@@ -25,7 +25,7 @@ async fn replies_that_wait_come_before_timeouts() {
 }
 
 #[tokio::test]
-async fn a_stop_that_waits_comes_before_what_is_due() {
+async fn a_waiting_stop_comes_before_deadlines() {
     let store = Remote::default();
     let led = Elections::new(store.clone());
     let leaders = ["one", "other"].map(|key| led.candidate(key).config(quick()).start().unwrap());
@@ -37,10 +37,10 @@ async fn a_stop_that_waits_comes_before_what_is_due() {
     let other = elections.candidate("other").config(quick()).start().unwrap();
     let mut driver = Box::pin(driver.run());
     assert!(driver.as_mut().now_or_never().is_none(), "both wait");
-    // Both would try again by now.
+    // Both would ask again by now.
     tokio::time::sleep(quick().ttl() + Duration::from_millis(500)).await;
     drop((one, other));
     let asked = store.asked();
     assert!(driver.as_mut().now_or_never().is_none());
-    assert_eq!(store.asked(), asked, "neither asks for anything any more");
+    assert_eq!(store.asked(), asked, "neither sends another request");
 }

@@ -1,4 +1,4 @@
-//! Whatever waits is told of the end.
+//! All futures and streams that wait end with their candidate or driver.
 
 use futures_util::StreamExt;
 use futures_util::stream::FusedStream;
@@ -35,7 +35,7 @@ async fn streams_may_be_polled_after_their_end() {
 }
 
 #[tokio::test]
-async fn everything_ends_with_the_driver() {
+async fn all_futures_end_with_the_driver() {
     let (candidate, driver) =
         Candidate::builder(Memory::new(), "job").config(quick()).build().unwrap();
     let events = candidate.events();
@@ -48,7 +48,10 @@ async fn everything_ends_with_the_driver() {
     assert!(matches!(soon(candidate.elected()).await, Err(Stopped)));
     assert!(!soon(events.collect::<Vec<_>>()).await.is_empty());
     assert_eq!(soon(inbox.count()).await, 0);
-    assert!(soon(candidate.incumbent()).await.is_err(), "not: nobody");
+    assert!(
+        soon(candidate.incumbent()).await.is_err(),
+        "which does not mean that no candidate leads"
+    );
     assert_eq!(soon(candidate.stop()).await, Err(StopError::DriverGone));
     assert!(matches!(soon(candidate.run_while_leader(async |_| ())).await, Err(Stopped)));
 }

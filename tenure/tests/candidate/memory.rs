@@ -29,7 +29,7 @@ async fn one_leads_and_hands_over() {
 }
 
 #[tokio::test]
-async fn a_resigned_leader_comes_back_after_its_hold_off() {
+async fn a_resigned_leader_returns_after_its_hold_off() {
     let store = Memory::new();
     let only = Candidate::builder(store, "job")
         .config(quick())
@@ -44,7 +44,7 @@ async fn a_resigned_leader_comes_back_after_its_hold_off() {
 }
 
 #[tokio::test]
-async fn work_runs_while_leading_and_ends_before_the_lease_is_handed_over() {
+async fn work_ends_before_the_lease_is_released() {
     let store = Memory::new();
     let first = start(&store, "first");
     let ended = Arc::new(AtomicBool::new(false));
@@ -54,7 +54,7 @@ async fn work_runs_while_leading_and_ends_before_the_lease_is_handed_over() {
             first
                 .run_while_leader(async |tenure| {
                     tenure.cancellation_token().cancelled().await;
-                    // Ends tidily: takes a while to flush.
+                    // It takes a while to flush.
                     tokio::time::sleep(Duration::from_millis(300)).await;
                     ended.store(true, Ordering::SeqCst);
                     std::future::pending::<()>().await;
@@ -63,7 +63,7 @@ async fn work_runs_while_leading_and_ends_before_the_lease_is_handed_over() {
         })
     };
     soon(first.elected()).await.unwrap();
-    // Work holds on for good: it is dropped at the drain bound, and the lease is handed back then.
+    // The work never ends: it is dropped at the drain bound, and then the lease is handed back.
     soon(first.stop()).await.unwrap();
     assert!(ended.load(Ordering::SeqCst));
     let second = start(&store, "second");
@@ -72,7 +72,7 @@ async fn work_runs_while_leading_and_ends_before_the_lease_is_handed_over() {
 }
 
 #[tokio::test]
-async fn work_that_never_yields_makes_stop_say_so() {
+async fn blocking_work_makes_stop_fail() {
     let store = Memory::new();
     let config = Config::builder(Duration::from_secs(2))
         .drain_bound(Duration::from_millis(100))
@@ -101,7 +101,7 @@ async fn work_that_never_yields_makes_stop_say_so() {
     assert_eq!(soon(first.stop()).await, Err(StopError::StillRunning));
     assert!(!first.is_leader());
     release.store(true, Ordering::SeqCst);
-    // The driver runs on this thread, and has to say that the candidate has stopped.
+    // The driver runs on this thread, and must report that the candidate has stopped.
     let ended = soon(tokio::task::spawn_blocking(|| thread.join().unwrap())).await.unwrap();
     assert_eq!(ended, Err(Stopped), "the work ended after its tenure");
 }
@@ -147,7 +147,7 @@ async fn dropping_the_last_handle_hands_over() {
     soon(first.elected()).await.unwrap();
     let clone = first.clone();
     drop(first);
-    assert!(clone.is_leader(), "a clone still stands");
+    assert!(clone.is_leader(), "a clone is still a candidate");
     drop(clone);
     let second = start(&store, "second");
     soon(second.elected()).await.unwrap();
@@ -173,7 +173,7 @@ fn start_outside_a_runtime_is_an_error() {
 }
 
 #[tokio::test]
-async fn bad_names_are_errors_that_say_so() {
+async fn errors_name_the_limits() {
     let empty = Candidate::builder(Memory::new(), "").start().unwrap_err();
     assert_eq!(empty.to_string(), "key has 0 bytes; it must have 1 to 512");
     let long = Candidate::builder(Memory::new(), "k".repeat(513)).start().unwrap_err();

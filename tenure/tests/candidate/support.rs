@@ -1,4 +1,4 @@
-//! What the tests share: a store that can be cut off, and bounds.
+//! A store that can be cut off, and time bounds.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -8,7 +8,7 @@ use tenure::store::{Key, Memory, Reply, Request, Store, StoreError, StoreTraits}
 use tenure::{Candidate, Config};
 use tokio::sync::Notify;
 
-/// Far above anything that should happen: tests assert progress, not speed.
+/// Far above the time of any test: tests assert progress, not speed.
 const SOON: Duration = Duration::from_secs(20);
 
 pub(crate) fn quick() -> Config {

@@ -23,7 +23,7 @@ async fn work_cut_off_runs_again() {
     let work = async |tenure: Tenure| {
         if begun.fetch_add(1, Ordering::SeqCst) == 0 {
             store.cut();
-            // Ends while it drains, as the README's does.
+            // It ends while it drains, like the README's work.
             until_it_ends(tenure).await;
             store.heal();
             Err("the report is half written")
@@ -37,13 +37,13 @@ async fn work_cut_off_runs_again() {
 }
 
 #[tokio::test]
-async fn work_that_ends_late_is_not_some() {
+async fn work_that_ends_late_yields_none() {
     let store = Memory::new();
     let candidate = start(&store, "only");
     soon(candidate.elected()).await.unwrap();
     assert_eq!(soon(candidate.run_if_leader(async |_| 7)).await, Some(7));
     let late = candidate.run_if_leader(async |tenure| {
-        // Asks to resign, and does not wait for it: the resignation waits for the work.
+        // It resigns without waiting for that: the resignation waits for the work.
         let _ = candidate.resign().now_or_never();
         until_it_ends(tenure).await;
         7
@@ -55,7 +55,7 @@ async fn work_that_ends_late_is_not_some() {
 async fn work_that_stops_its_candidate_is_not_done() {
     let candidate = start(&Memory::new(), "only");
     let work = async |_: Tenure| {
-        // Asks to stop, and does not wait for it.
+        // It stops its candidate without waiting for that.
         let _ = candidate.stop().now_or_never();
     };
     assert_eq!(soon(candidate.run_while_leader(work)).await, Err(Stopped));
@@ -86,7 +86,7 @@ async fn dropped_work_resigns_until_work_is_offered() {
     }
     assert_eq!(stepped_down(&mut events).await, StepDownReason::WorkLost);
     assert!(!tenure.is_current() && !first.is_leader());
-    // Far longer than its hold-off: without work it leaves the lead to others.
+    // Far longer than its hold-off: without work it does not campaign.
     tokio::time::sleep(Duration::from_millis(300)).await;
     assert!(first.incumbent().await.unwrap().is_none());
     let second = start(&store, "second");
@@ -95,7 +95,7 @@ async fn dropped_work_resigns_until_work_is_offered() {
 
     let token = soon(first.run_while_leader(async |tenure| tenure.token())).await.unwrap();
     assert!(token > tenure.token());
-    assert!(first.is_leader(), "work that is done costs no lead");
+    assert!(first.is_leader(), "work that has ended does not cost the lead");
 }
 
 #[tokio::test]
@@ -115,7 +115,7 @@ async fn lead_is_kept_without_work_on_request() {
     drop(Box::pin(candidate.run_while_leader(|_| std::future::pending::<()>())));
     let work = candidate.run_while_leader(|_| std::future::pending::<()>());
     assert!(tokio::time::timeout(Duration::from_millis(50), work).await.is_err());
-    // A look goes through the driver, after whatever the drop has sent.
+    // An observation goes through the driver, after the command of the drop.
     assert!(candidate.incumbent().await.unwrap().is_some());
     assert!(tenure.is_current());
 }
@@ -133,7 +133,7 @@ async fn dropped_run_if_leader_keeps_the_lead() {
 #[tokio::test]
 async fn run_until_polls_the_work_to_its_end() {
     let store = Memory::new();
-    // Nobody would wait so long for work that is not polled.
+    // The test would fail if the stop waited for work that is not polled.
     let config = Config::builder(Duration::from_secs(60)).build().unwrap();
     let first = Candidate::builder(store.clone(), "job").config(config).start().unwrap();
     let tenure = soon(first.elected()).await.unwrap();
@@ -146,7 +146,7 @@ async fn run_until_polls_the_work_to_its_end() {
     let shutdown = tokio::time::sleep(Duration::from_millis(20));
     assert_eq!(soon(first.run_until(shutdown, work)).await, Ok(None));
     assert_eq!(tidied.load(Ordering::SeqCst), 1);
-    // With the same settings: others contradict the record.
+    // With the same settings: other settings would contradict the record.
     let second = Candidate::builder(store, "job").config(config).start().unwrap();
     assert!(soon(second.elected()).await.unwrap().token() > tenure.token());
 }

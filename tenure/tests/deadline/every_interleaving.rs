@@ -1,8 +1,8 @@
 //! Several threads, in every order of their steps.
 //!
-//! Each step is taken as sequentially consistent. For one atomic number that is all that can happen: all threads agree
-//! on the order of its values. (loom, which knows weaker memory too, leaves orders out here: of a load it does not see that
-//! another thread's read-modify-write conflicts with it, if that thread has loaded the number in between.)
+//! Each step is sequentially consistent here. For one atomic number that covers all executions: all threads agree on
+//! the order of its values. (loom, which models weaker memory too, misses orders here: it does not see that a load
+//! conflicts with another thread's read-modify-write if that thread has loaded the number in between.)
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -17,7 +17,7 @@ fn at(nanos: u64) -> Instant {
     Instant::from_nanos(nanos)
 }
 
-/// Executes all interleavings; there must be several, or nothing was explored.
+/// Executes all interleavings. There must be several, otherwise nothing was explored.
 fn explore(model: impl Fn() + Send + Sync + 'static) {
     let explored = std::sync::Arc::new(AtomicUsize::new(0));
     let counted = std::sync::Arc::clone(&explored);
@@ -38,7 +38,7 @@ fn a_renewal_never_reopens_a_closed_deadline() {
             move || deadline.extend(at(20))
         });
         deadline.close();
-        assert!(!deadline.holds(|| at(5)), "closed by this very thread");
+        assert!(!deadline.holds(|| at(5)), "closed by this thread");
         driver.join().unwrap();
         assert!(deadline.is_closed());
     });
@@ -70,7 +70,7 @@ fn expiry_and_renewal_exclude_each_other() {
         let renewed = driver.join().unwrap();
         assert_eq!(holds, renewed, "work and driver disagree about the tenure's end");
         assert_eq!(deadline.is_closed(), !renewed);
-        assert_eq!(deadline.holds_or_closes(|| at(10)), holds, "and stay with their answers");
+        assert_eq!(deadline.holds_or_closes(|| at(10)), holds, "and their answers do not change");
     });
 }
 
@@ -94,7 +94,7 @@ fn handles_that_find_the_end_agree() {
 }
 
 #[test]
-fn a_close_that_was_heard_of_is_seen() {
+fn a_close_is_seen_by_threads_that_follow_it() {
     explore(|| {
         let deadline = Arc::new(Deadline::until(at(10)));
         let resigned = Arc::new(AtomicBool::new(false));
@@ -118,7 +118,7 @@ fn a_close_that_was_heard_of_is_seen() {
 }
 
 #[test]
-fn it_held_when_the_clock_was_read() {
+fn a_deadline_that_holds_was_published_at_the_reading() {
     explore(|| {
         let deadline = Arc::new(Deadline::never());
         let driver = thread::spawn({

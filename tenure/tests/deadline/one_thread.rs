@@ -1,4 +1,4 @@
-//! One thread after the other, with pauses where they hurt.
+//! One thread, with pauses between its steps.
 
 use std::cell::Cell;
 
@@ -10,7 +10,7 @@ fn at(nanos: u64) -> Instant {
     Instant::from_nanos(nanos)
 }
 
-/// A clock that is read at these instants. After each reading the thread is paused, and that happens.
+/// A clock with these readings. After each reading the thread is paused, and the function is called.
 fn paused_after<const N: usize>(readings: [(u64, &dyn Fn()); N]) -> impl Fn() -> Instant {
     let next = Cell::new(0);
     move || {
@@ -43,7 +43,7 @@ fn a_cleared_deadline_waits_for_the_next_claim() {
     assert!(deadline.holds(|| at(199)));
 }
 
-/// At the reading another candidate led; the claim began after it.
+/// Another candidate led at the reading; the claim began after it.
 #[test]
 fn a_reading_before_the_claim_is_no_lead() {
     let deadline = Deadline::never();
@@ -52,7 +52,7 @@ fn a_reading_before_the_claim_is_no_lead() {
     assert!(deadline.holds(|| at(299)), "it leads from now on");
 }
 
-/// The lease may have been handed back, and somebody else led, before the clock was read.
+/// The lease may have been handed back, and another candidate may have led, before the clock was read.
 #[test]
 fn a_claim_closed_before_the_reading_is_over() {
     let deadline = Deadline::until(at(100));
@@ -66,7 +66,7 @@ fn a_claim_closed_before_the_reading_is_over() {
         assert!(deadline.extend(at(300)));
     };
     let later = paused_after([(50, &resigned_and_elected_again), (310, &|| ())]);
-    assert!(!deadline.holds(later), "at 50 somebody else may have led");
+    assert!(!deadline.holds(later), "at 50 another candidate may have led");
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn a_renewal_during_the_reading_costs_nothing() {
 }
 
 #[test]
-fn what_was_found_passed_stays_so() {
+fn a_deadline_found_passed_stays_closed() {
     let deadline = Deadline::until(at(100));
     assert!(deadline.holds_or_closes(|| at(99)));
     assert!(!deadline.holds_or_closes(|| at(100)));
