@@ -7,7 +7,7 @@
 -- The record has no expiry of its own: its token must outlive the lease. All times are microseconds
 -- of the server's clock since 1970, written with '%.0f', which is exact below 2^53.
 local function number(value) return string.format('%.0f', value) end
--- What a record holds is whole numbers; anything else, 'nan' too, is damage.
+-- A record has whole numbers; any other value, also 'nan', is damage.
 local function whole(text) return string.match(text or '', '^%d+$') and tonumber(text) end
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
@@ -24,15 +24,15 @@ local live = record[5] ~= '1' and now < lease_end
 local mine = live and record[2] == ARGV[1]
 
 -- Candidates whose settings contradict each other do not wait for each other's leases after a loss of
--- data. A record from before quarantines were kept has none. It is compared for as long as somebody with
--- the record's settings may be about to ask.
+-- data. A record of an earlier version has no quarantine. The record's settings count for as long as a
+-- candidate with them may still ask.
 local declared = whole(record[8])
 if not mine and now < lease_end + math.max(lasts, declared or 0)
   and (quarantine < lasts or declared and declared < ttl) then
   return {'contradicted', lasts, declared or 0}
 end
 if live and not mine then
-  -- Never more than that lease's own TTL, should the clock have stepped back.
+  -- Never more than that lease's own TTL, even if the clock has stepped back.
   local remaining = math.min(lease_end - now, lasts)
   return {'held', last, remaining, record[2], record[6] or '', record[7] or '', lasts}
 end
@@ -41,7 +41,7 @@ if not mine and seen < last then
   return {'stale', last}
 end
 
--- From here on the lease is granted. Only now is the server looked at: it costs more than the rest.
+-- From here on the lease is granted. The server is examined only now: that costs more than the rest.
 local info = redis.call('INFO', 'server') .. redis.call('INFO', 'replication')
   .. redis.call('INFO', 'memory')
 local function field(name) return string.match(info, '\n' .. name .. ':([^\r\n]*)') end
@@ -50,8 +50,8 @@ local policy = field('maxmemory_policy') or ''
 if string.sub(policy, 1, 8) == 'allkeys-' then return {'refused', 'eviction', policy} end
 
 -- Since when this server knows, without a gap, which leases it granted. Another server than the one
--- that wrote the history, or a candidate that knows more than the record, means that grants may be
--- lost: whoever is granted now waits until no older leader can be left.
+-- that wrote the history, or a candidate that knows a higher token than the record's, means that grants
+-- may be lost: the candidate then waits until no older leader can be left.
 local identity = (field('run_id') or '') .. '/' .. (field('master_replid') or '')
 local history = redis.call('HMGET', KEYS[2], 'identity', 'known_since', 'longest_ttl')
 local known_since, remembered = whole(history[2]), whole(history[3])
@@ -60,7 +60,7 @@ local fresh = seen > last or history[1] ~= identity or not known_since
 if fresh and ARGV[7] == '1' and not history[1] and seen <= last then
   known_since = 0
 elseif fresh or known_since > now then
-  -- A renewal may have set it to a time to come: a grant makes nobody wait for longer than this.
+  -- A renewal may have set it to a time in the future: a grant waits for at most one quarantine.
   fresh, known_since = true, now
 end
 if fresh or longest ~= remembered then

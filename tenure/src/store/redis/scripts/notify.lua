@@ -2,7 +2,7 @@
 --
 -- KEYS  1 the election's record
 -- ARGV  1 the channel of the election's messages   2 the message
--- What a record holds is whole numbers; anything else, 'nan' too, is damage.
+-- A record has whole numbers; any other value, also 'nan', is damage.
 local function whole(text) return string.match(text or '', '^%d+$') and tonumber(text) end
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
@@ -11,6 +11,6 @@ if not (record[1] or record[2] or record[3]) then return {'vacant'} end
 local last, lease_end = whole(record[1]), whole(record[3])
 if not (last and lease_end and record[2]) then return {'refused', 'record'} end
 if record[4] == '1' or now >= lease_end then return {'vacant'} end
--- The token in front says whose message it is, however late it comes.
+-- The token in front names the tenure that the message is for, even if it is late.
 redis.call('PUBLISH', ARGV[1], record[1] .. ' ' .. ARGV[2])
 return {'notified', last}

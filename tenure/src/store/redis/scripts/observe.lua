@@ -1,7 +1,7 @@
--- Observe: who holds the lease, and for how long.
+-- Observe: returns the holder of the lease, and for how long it holds it.
 --
 -- KEYS  1 the election's record
--- What a record holds is whole numbers; anything else, 'nan' too, is damage.
+-- A record has whole numbers; any other value, also 'nan', is damage.
 local function whole(text) return string.match(text or '', '^%d+$') and tonumber(text) end
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]

@@ -1,12 +1,12 @@
 #!lua flags=allow-oom
--- Release: ends the live lease of exactly this tenure, and wakes those who wait.
+-- Release: ends the live lease of exactly this tenure, and wakes waiting candidates.
 --
 -- At maxmemory the server refuses scripts that may take memory, which would cost leaders their lead. The
 -- first line exempts this one: its writes replace values by others of the same length.
 --
 -- KEYS  1 the election's record, whose name is also the channel of its hints
 -- ARGV  1 holder   2 token
--- What a record holds is whole numbers; anything else, 'nan' too, is damage.
+-- A record has whole numbers; any other value, also 'nan', is damage.
 local function whole(text) return string.match(text or '', '^%d+$') and tonumber(text) end
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]

@@ -7,7 +7,7 @@
 -- KEYS  1 the election's record
 -- ARGV  1 holder   2 token   3 ttl, us
 local function number(value) return string.format('%.0f', value) end
--- What a record holds is whole numbers; anything else, 'nan' too, is damage.
+-- A record has whole numbers; any other value, also 'nan', is damage.
 local function whole(text) return string.match(text or '', '^%d+$') and tonumber(text) end
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]

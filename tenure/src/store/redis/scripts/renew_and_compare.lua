@@ -1,15 +1,14 @@
 #!lua flags=allow-oom
 -- Renew, and compare: a renewal as in renew.lua that begins the prefix's history anew at a server that has
--- not granted anything yet. It is for the first renewal over a connection: what it costs more, no later
--- one costs.
+-- not granted anything yet. It is for the first renewal over a connection, so that later ones cost less.
 --
--- The first line lets it run at maxmemory, as renew.lua may: what it writes besides is one history for each
--- prefix, of three short values.
+-- The first line lets it run at maxmemory, like renew.lua: it also writes one history for each prefix, of
+-- three short values.
 --
 -- KEYS  1 the election's record   2 the prefix's history
 -- ARGV  1 holder   2 token   3 ttl, us
 local function number(value) return string.format('%.0f', value) end
--- What a record holds is whole numbers; anything else, 'nan' too, is damage.
+-- A record has whole numbers; any other value, also 'nan', is damage.
 local function whole(text) return string.match(text or '', '^%d+$') and tonumber(text) end
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
@@ -26,8 +25,8 @@ if live and record[2] == ARGV[1] and last == tonumber(ARGV[2]) then
   redis.call('HSET', KEYS[1], 'lease_end', number(math.max(lease_end, now + ttl)),
     'ttl', number(ttl))
 
-  -- The server before this one may still acknowledge what its own leaders ask, until they get to know
-  -- of this one. The longest TTL is left for that. A grant in the meantime counts from itself.
+  -- The previous server may still acknowledge requests of its own leaders until they learn of this one:
+  -- the longest TTL is left for that. A grant before that time counts from the grant.
   local info = redis.call('INFO', 'server') .. redis.call('INFO', 'replication')
   local function field(name) return string.match(info, '\n' .. name .. ':([^\r\n]*)') or '' end
   local identity = field('run_id') .. '/' .. field('master_replid')
