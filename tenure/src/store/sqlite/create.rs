@@ -12,8 +12,9 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
+use super::config::SqliteConfig;
+use super::error::SqliteError;
 use super::file_system::refuse_network;
-use super::{SqliteConfig, SqliteError};
 
 /// How often a lock is attempted.
 const TRIES_EVERY: Duration = Duration::from_millis(1);

@@ -1,9 +1,10 @@
 //! The file as a database: opened, checked to be ours, and with its tables created if it is new.
 
+use super::config::SqliteConfig;
 use super::create::create;
+use super::error::SqliteError;
 use super::handle::Handle;
 use super::place::{Place, Site};
-use super::{SqliteConfig, SqliteError};
 
 /// The application id in the file's header: "tenu".
 const APPLICATION_ID: i32 = 0x7465_6e75;

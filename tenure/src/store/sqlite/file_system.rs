@@ -4,7 +4,7 @@ use std::path::Path;
 
 use rustix::fs::statfs;
 
-use super::SqliteError;
+use super::error::SqliteError;
 
 /// Refuses a place where other hosts, or other kernels, may write too.
 pub(super) fn refuse_network(path: &Path, at: &Path) -> Result<(), SqliteError> {

@@ -7,7 +7,8 @@ use rusqlite::TransactionBehavior::{Deferred, Immediate};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, FileControl, OpenFlags, ToSql, Transaction};
 
-use super::{SqliteConfig, SqliteError};
+use super::config::SqliteConfig;
+use super::error::SqliteError;
 
 /// How long SQLite itself waits for a lock. We retry unless the caller has given up meanwhile.
 const WAITS: Duration = Duration::from_millis(10);

@@ -47,7 +47,7 @@ mod rights;
 mod step;
 mod store;
 mod time;
-mod wakeup;
+mod waiting;
 mod worker;
 
 pub use config::{SqliteConfig, SqliteUrlError};

@@ -15,8 +15,8 @@ use std::time::Duration;
 
 use rustix::fs::{AtFlags, CWD, StatxAttributes, StatxFlags, statx};
 
-use super::SqliteError;
 use super::create::beside;
+use super::error::SqliteError;
 use super::file_system::refuse_network;
 use super::identity::Identity;
 

@@ -7,8 +7,8 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Error, OptionalExtension, Row, ToSql, params};
 use tenure_core::contract::{History, Record};
 
-use super::SqliteError;
 use super::database::Database;
+use super::error::SqliteError;
 use crate::store::{Incumbent, Key, Profile};
 use crate::{HolderId, Instant, Token};
 

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
-use super::SqliteConfig;
+use super::config::SqliteConfig;
 use super::create::{beside, folder};
 
 /// A right that lets other users of the host stop or decide elections.

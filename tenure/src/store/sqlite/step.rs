@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use tenure_core::contract::{self, History, Moment};
 
-use super::SqliteError;
 use super::database::Database;
+use super::error::SqliteError;
 use super::record::Election;
 use super::time::{Clocks, FileTime};
 use crate::Instant;

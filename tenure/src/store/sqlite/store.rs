@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use futures_core::Stream;
 
+use super::config::SqliteConfig;
 use super::worker::Worker;
-use super::{SqliteConfig, wakeup};
 use crate::store::{Hint, Key, Reply, Request, Store, StoreError, StoreTraits};
 
 /// Leases in a SQLite file, for the processes of one host. A clone is the same.
@@ -35,6 +35,15 @@ impl Store for Sqlite {
     }
 
     fn hints(&self, key: &Key) -> impl Stream<Item = Hint> + Send + 'static {
-        wakeup::hints(Arc::clone(&self.0), key.clone())
+        let (worker, key) = (Arc::clone(&self.0), key.clone());
+        async_stream::stream! {
+            let mut woken = worker.waiting.wait_for(&key);
+            worker.poll();
+            // The first hint is sent at once.
+            yield Hint;
+            while woken.changed().await.is_ok() {
+                yield Hint;
+            }
+        }
     }
 }

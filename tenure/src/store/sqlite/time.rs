@@ -14,7 +14,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustix::time::{ClockId, clock_gettime};
 
-use super::SqliteError;
+use super::error::SqliteError;
 use super::record::Past;
 use crate::Instant;
 

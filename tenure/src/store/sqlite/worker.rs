@@ -11,12 +11,13 @@ use std::thread;
 
 use tokio::sync::oneshot;
 
+use super::config::SqliteConfig;
 use super::database::Database;
+use super::error::SqliteError;
 use super::rights;
 use super::step::step;
 use super::time::Clocks;
-use super::wakeup::{Looks, Waiting};
-use super::{SqliteConfig, SqliteError};
+use super::waiting::{Poller, Waiting};
 use crate::store::{Key, Reply, Request};
 
 type Answer = Result<Reply, SqliteError>;
@@ -24,7 +25,7 @@ type Answer = Result<Reply, SqliteError>;
 enum Task {
     Call(Job),
     /// A candidate waits from now on.
-    Look,
+    Poll,
 }
 
 struct Job {
@@ -53,8 +54,8 @@ impl Worker {
     }
 
     /// Polls the file for waiting candidates. Without a thread they poll by themselves.
-    pub(super) fn look(&self) {
-        if let Err(error) = self.send(Task::Look) {
+    pub(super) fn poll(&self) {
+        if let Err(error) = self.send(Task::Poll) {
             tracing::warn!(%error, "no wake-ups: waiting candidates poll");
         }
     }
@@ -85,14 +86,14 @@ struct File {
     config: SqliteConfig,
     waiting: Arc<Waiting>,
     open: Option<Database>,
-    looks: Looks,
+    poller: Poller,
     /// Whether the rights of other users were checked.
     warned: bool,
 }
 
 impl File {
     fn new(config: SqliteConfig, waiting: Arc<Waiting>) -> Self {
-        Self { config, waiting, open: None, looks: Looks::new(), warned: false }
+        Self { config, waiting, open: None, poller: Poller::new(), warned: false }
     }
 
     /// Until the last handle is gone, one task at a time.
@@ -101,15 +102,15 @@ impl File {
             let task = if self.waiting.is_empty() {
                 tasks.recv().map_err(|RecvError| RecvTimeoutError::Disconnected)
             } else {
-                tasks.recv_timeout(self.looks.pause())
+                tasks.recv_timeout(self.poller.pause())
             };
             match task {
                 Ok(Task::Call(job)) => self.carry_out(job),
-                Ok(Task::Look) | Err(RecvTimeoutError::Timeout) => {}
+                Ok(Task::Poll) | Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
             }
-            if !self.waiting.is_empty() && self.looks.pause().is_zero() {
-                self.look();
+            if !self.waiting.is_empty() && self.poller.pause().is_zero() {
+                self.poll();
             }
         }
     }
@@ -131,10 +132,10 @@ impl File {
         let _ = answer.send(outcome);
     }
 
-    fn look(&mut self) {
-        let looked = database(&mut self.open, &self.config, &mut self.warned)
-            .and_then(|database| self.looks.look(database, &self.waiting));
-        if let Err(error) = looked {
+    fn poll(&mut self) {
+        let polled = database(&mut self.open, &self.config, &mut self.warned)
+            .and_then(|database| self.poller.poll(database, &self.waiting));
+        if let Err(error) = polled {
             tracing::debug!(%error, "the file could not be polled for waiting candidates");
             self.failed(&error);
         }
@@ -145,7 +146,7 @@ impl File {
         if error.leaves_connection_usable() {
             return;
         }
-        self.looks.failed();
+        self.poller.failed();
         let was_open = self.open.take().is_some();
         if was_open && matches!(error, SqliteError::Replaced { .. }) {
             self.waiting.wake_all();

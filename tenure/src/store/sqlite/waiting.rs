@@ -5,29 +5,27 @@
 //! change are the records of waiting candidates read. Hints are sent for releases only: candidates know the end of
 //! a lease by time beforehand.
 //!
-//! A hint can be late by [`LOOK_EVERY`]. No release after the beginning of a stream is missed: the first hint of
+//! A hint can be late by [`POLL_EVERY`]. No release after the beginning of a stream is missed: the first hint of
 //! each stream is sent after the stream was registered here, so that an attempt follows, and a later release is a
 //! new version.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use futures_core::Stream;
 use tokio::sync::watch;
 
-use super::SqliteError;
 use super::database::Database;
-use super::worker::Worker;
+use super::error::SqliteError;
 use crate::Token;
-use crate::store::{Hint, Key};
+use crate::store::Key;
 
 /// How often the file's version is read.
-const LOOK_EVERY: Duration = Duration::from_millis(50);
+const POLL_EVERY: Duration = Duration::from_millis(50);
 /// How often opening the file is retried after a failed poll.
 const OPEN_EVERY: Duration = Duration::from_secs(1);
 /// At most this fraction of the thread's time, one part in so many, is spent on polls.
-const LOOK_PART: u32 = 10;
+const POLL_PART: u32 = 10;
 
 /// The candidates that wait, by election.
 #[derive(Debug, Default)]
@@ -45,7 +43,7 @@ impl Waiting {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn wait_for(&self, key: &Key) -> watch::Receiver<()> {
+    pub(super) fn wait_for(&self, key: &Key) -> watch::Receiver<()> {
         self.lock().entry(key.clone()).or_default().wake.subscribe()
     }
 
@@ -81,25 +79,13 @@ impl Waiting {
     }
 }
 
-/// Hints on one election. The first one is sent at once.
-pub(super) fn hints(worker: Arc<Worker>, key: Key) -> impl Stream<Item = Hint> + Send + 'static {
-    async_stream::stream! {
-        let mut woken = worker.waiting.wait_for(&key);
-        worker.look();
-        yield Hint;
-        while woken.changed().await.is_ok() {
-            yield Hint;
-        }
-    }
-}
-
 /// The time and the result of the last poll of the file.
-pub(super) struct Looks {
+pub(super) struct Poller {
     version: Option<i64>,
     due: Instant,
 }
 
-impl Looks {
+impl Poller {
     pub(super) fn new() -> Self {
         Self { version: None, due: Instant::now() }
     }
@@ -109,11 +95,11 @@ impl Looks {
         self.due.saturating_duration_since(Instant::now())
     }
 
-    pub(super) fn look(&mut self, at: &Database, waiting: &Waiting) -> Result<(), SqliteError> {
+    pub(super) fn poll(&mut self, at: &Database, waiting: &Waiting) -> Result<(), SqliteError> {
         let began = Instant::now();
-        let looked = self.look_at(at, waiting);
-        self.due = began + (began.elapsed() * LOOK_PART).max(LOOK_EVERY);
-        looked
+        let polled = self.read_releases(at, waiting);
+        self.due = began + (began.elapsed() * POLL_PART).max(POLL_EVERY);
+        polled
     }
 
     /// The file could not be polled. A request may open it sooner.
@@ -121,7 +107,7 @@ impl Looks {
         *self = Self { version: None, due: Instant::now() + OPEN_EVERY };
     }
 
-    fn look_at(&mut self, at: &Database, waiting: &Waiting) -> Result<(), SqliteError> {
+    fn read_releases(&mut self, at: &Database, waiting: &Waiting) -> Result<(), SqliteError> {
         let keys = waiting.keys();
         at.place.is_kept()?;
         let version = at.version()?;
