@@ -14,13 +14,13 @@ pub enum NotifyError {
     Limit(#[from] LimitError),
     /// The store has no messages: reach the leader in another way, for instance at the address in its
     /// metadata. Nothing was sent.
-    #[error("the store {store:?} brings no messages")]
+    #[error("the store {store:?} has no messages")]
     Unsupported {
         /// The store's kind.
         store: &'static str,
     },
     /// No candidate holds the lease. Nothing was sent.
-    #[error("nobody leads")]
+    #[error("no candidate leads")]
     NobodyLeads,
     /// It is not known whether the store has sent the message.
     #[error(transparent)]

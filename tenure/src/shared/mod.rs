@@ -55,7 +55,7 @@ pub enum StopError {
     /// handed back before that work has ended.
     #[error("leader-only work still runs after its bound; the lease ends by itself")]
     StillRunning,
-    /// The driver is gone, and nobody handed the lease back: it ends by itself.
+    /// The driver is gone, and the lease was not handed back: it ends by itself.
     #[error("the driver is gone; the lease ends by itself")]
     DriverGone,
 }
@@ -174,7 +174,7 @@ impl Shared {
             () = self.runtime.sleep_until(bound) => {
                 tracing::warn!(
                     key = ?self.key,
-                    "leader-only work still runs after its bound: its future blocks, or nobody polls it; the \
+                    "leader-only work still runs after its bound: its future blocks, or is not polled; the \
                      lease ends by itself"
                 );
                 Err(StopError::StillRunning)

@@ -81,7 +81,7 @@ impl StoreErrorKind {
             Self::NoLeader => "the store's cluster has no leader just now",
             Self::Full => "the server's storage is full",
             Self::Ttl => "the store can't keep a lease of that length",
-            Self::Unsupported => "the store has no such thing",
+            Self::Unsupported => "the store does not support this",
             Self::Pooler => "the connection goes through a pooler",
             Self::Locked => "the election's record is locked by others",
             Self::Refused => "the store refused the request",
@@ -105,7 +105,7 @@ impl StoreError {
     /// The error of a store without messages on [`Request::Notify`](super::Request).
     #[cfg(any(feature = "etcd", feature = "sqlite"))]
     pub(super) fn no_messages(store: &'static str) -> Self {
-        Self::new(StoreErrorKind::Unsupported, format!("{store} brings no messages"))
+        Self::new(StoreErrorKind::Unsupported, format!("{store} has no messages"))
     }
 
     /// Adds the error that caused this one. If its text, or that of one of its sources, is longer than 500

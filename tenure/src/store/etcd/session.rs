@@ -244,7 +244,7 @@ impl<'a> Session<'a> {
     }
 
     pub(super) fn busy() -> StoreError {
-        let detail = format!("the election changed {ROUNDS} times while it was looked at");
+        let detail = format!("the election changed {ROUNDS} times while it was read");
         StoreError::new(StoreErrorKind::Refused, detail)
     }
 }

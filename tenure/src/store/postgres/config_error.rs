@@ -42,9 +42,7 @@ pub enum PostgresConfigError {
     )]
     Parameter,
     /// The same parameter more than once.
-    #[error(
-        "the PostgreSQL URL has the parameter {name:?} twice; which of them counts is not for us to say"
-    )]
+    #[error("the PostgreSQL URL has the parameter {name:?} twice; leave one of them")]
     Twice {
         /// Its name.
         name: &'static str,

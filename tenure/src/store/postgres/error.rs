@@ -129,7 +129,7 @@ pub(super) fn not_made(config: &PostgresConfig, error: &Error) -> StoreError {
     let said = error.as_db_error().map_or("", DbError::message);
     let said: String = said.chars().take(100).collect();
     let detail = format!(
-        "{said}; the table is to be made first, by somebody who may: LeaseTable::schema_sql has the \
+        "{said}; a role with more rights must create the table first: LeaseTable::schema_sql has the \
          statements, LeaseTable::advisory_sql what advisory locks need besides, and LeaseTable::grants_sql \
          what {:?} needs then",
         config.user

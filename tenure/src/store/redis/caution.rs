@@ -31,7 +31,7 @@ impl RedisConfig {
         (count < 3).then(|| {
             format!(
                 "the list of {what} has {count}, of which more than half must answer: when one of them \
-                 fails, nobody leads; list all of them, and at least 3"
+                 fails, no candidate leads; list all of them, and at least 3"
             )
         })
     }

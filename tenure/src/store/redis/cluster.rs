@@ -48,7 +48,7 @@ pub(super) async fn ask(live: Arc<Live>, history: String) -> Result<Address, Sto
         }
     }
     let node = &live.at;
-    let detail = format!("by {node}, nobody keeps the slot {slot} of the prefix");
+    let detail = format!("according to {node}, no node keeps the slot {slot} of the prefix");
     Err(StoreError::new(StoreErrorKind::NoLeader, detail))
 }
 
@@ -144,7 +144,7 @@ fn named(host: &str, port: u16, by: &Address) -> Address {
 }
 
 fn unexpected() -> StoreError {
-    StoreError::new(StoreErrorKind::UnexpectedReply, "to the question who keeps the slot")
+    StoreError::new(StoreErrorKind::UnexpectedReply, "to the question which node keeps the slot")
 }
 
 #[cfg(test)]

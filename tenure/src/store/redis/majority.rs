@@ -62,7 +62,7 @@ fn undecided(
         return trouble.unwrap_or_else(silent);
     }
     let named: Vec<_> = votes.iter().map(|(at, count)| format!("{count} name {at}")).collect();
-    let detail = format!("of {all} who should know it, {}", named.join(", "));
+    let detail = format!("of {all} members, {}", named.join(", "));
     let error = StoreError::new(StoreErrorKind::NoLeader, detail);
     match trouble {
         Some(trouble) => error.with_source(trouble),
@@ -95,6 +95,6 @@ mod tests {
         let error = undecided(&votes, None, 5);
         assert_eq!(error.kind(), StoreErrorKind::NoLeader);
         let shown = error.to_string();
-        assert!(shown.ends_with("of 5 who should know it, 1 name a:1, 2 name b:1"), "{shown}");
+        assert!(shown.ends_with("of 5 members, 1 name a:1, 2 name b:1"), "{shown}");
     }
 }

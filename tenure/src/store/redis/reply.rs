@@ -91,7 +91,7 @@ pub(super) fn server_error(code: &str, text: &str) -> StoreError {
             let text = sanitized(text, TEXT_MOST);
             let detail = format!(
                 "{code} {text}; no lease is granted until there is memory (raise maxmemory, or remove \
-                 keys), while leaders go on"
+                 keys); leaders can still renew"
             );
             return StoreError::new(StoreErrorKind::Full, detail);
         }

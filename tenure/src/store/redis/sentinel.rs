@@ -32,7 +32,7 @@ fn read(parts: &[Value]) -> Result<Address, StoreError> {
 }
 
 fn unexpected() -> StoreError {
-    StoreError::new(StoreErrorKind::UnexpectedReply, "to the question who the primary is")
+    StoreError::new(StoreErrorKind::UnexpectedReply, "to the question for the primary")
 }
 
 /// Checks that the server that the sentinels have named considers itself the primary too.

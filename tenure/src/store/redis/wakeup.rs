@@ -103,7 +103,7 @@ async fn subscribe(link: &Arc<Link>, channel: &str) -> Option<Arc<Live>> {
                     live.dead.cancel();
                 }
                 let error = live.failed(&error);
-                tracing::warn!(%error, channel, "a subscription was refused: wake-ups and messages stay away");
+                tracing::warn!(%error, channel, "a subscription was refused: no wake-ups and messages arrive");
                 None
             }
         },

@@ -1,4 +1,4 @@
-//! Wake-ups: one poll of the file for all candidates in this process that wait, in whatever elections.
+//! Wake-ups: one poll of the file for all candidates in this process that wait, in all elections.
 //!
 //! SQLite does not notify a process that another one has written the file. But it has a number for the file's
 //! version, which is read from the shared memory and costs next to nothing while nothing has changed. Only after a

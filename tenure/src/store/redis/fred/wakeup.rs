@@ -92,7 +92,7 @@ async fn subscribe(
             Ok(()) => Some((live, messages)),
             Err(error) => {
                 let error = failed(&error);
-                tracing::warn!(%error, "a subscription was refused: wake-ups and messages stay away");
+                tracing::warn!(%error, "a subscription was refused: no wake-ups and messages arrive");
                 None
             }
         },
