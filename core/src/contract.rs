@@ -34,7 +34,8 @@ pub struct Record {
 }
 
 impl Record {
-    /// A lease is live while it has neither been given back nor ended; otherwise the election is vacant.
+    /// Whether the lease is live: it has neither been given back nor ended. Otherwise the election
+    /// is vacant.
     pub fn is_live(&self, now: Instant) -> bool {
         !self.released && now < self.lease_end
     }
