@@ -3,6 +3,7 @@
 
 pub mod campaign;
 pub mod exhaustive;
+pub mod pool;
 pub mod shrink;
 pub mod sweep;
 pub mod tolerance;

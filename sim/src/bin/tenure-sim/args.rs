@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::thread::available_parallelism;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::error::ErrorKind;
@@ -11,6 +10,7 @@ use tenure_sim::engines::Engine;
 use tenure_sim::judge::Judging;
 use tenure_sim::judge::properties::PropertyName;
 use tenure_sim::plan::FaultKind;
+use tenure_sim::search::pool;
 
 use crate::Arguments;
 
@@ -78,8 +78,7 @@ impl JudgedArguments {
 
 /// As many as asked for, or one for each core.
 pub(crate) fn threads(jobs: Option<u16>) -> usize {
-    let cores = || available_parallelism().map_or(1, Into::into);
-    jobs.map_or_else(cores, usize::from)
+    jobs.map_or_else(pool::cores, usize::from)
 }
 
 /// The name of an engine.

@@ -1,14 +1,10 @@
 //! Each kind of fault made to do nothing, to see that a campaign notices.
 
 use std::io::{self, Write};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
 
 use clap::Args;
-use tenure_sim::engines::Engine;
 use tenure_sim::evidence::effects::{LeftOut, leave_out};
-use tenure_sim::plan::FaultKind;
+use tenure_sim::search::pool;
 
 use crate::args::{DrawnArguments, Format, OutputArguments, threads};
 use crate::run::{Engines, engine_or_all};
@@ -38,7 +34,9 @@ pub(crate) fn effects(arguments: &EffectsArguments) -> Result<u8, Trouble> {
         let kinds = arguments.left_out.faults(engine)?;
         wanted.extend(kinds.into_iter().map(|kind| (engine, kind)));
     }
-    let told = all(&wanted, arguments.runs, threads(arguments.jobs));
+    let told = pool::map(threads(arguments.jobs), &wanted, |(engine, kind)| {
+        leave_out(*engine, *kind, arguments.runs)
+    });
     let mut out = io::stdout().lock();
     written(match arguments.output.format {
         Format::Human => human(&mut out, &told),
@@ -47,25 +45,6 @@ pub(crate) fn effects(arguments: &EffectsArguments) -> Result<u8, Trouble> {
             .and_then(|()| writeln!(out)),
     })?;
     Ok(u8::from(!told.iter().all(LeftOut::is_noticed)))
-}
-
-/// In the order in which they are wanted.
-fn all(wanted: &[(Engine, FaultKind)], runs: Option<u64>, jobs: usize) -> Vec<LeftOut> {
-    let (next, told) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
-    let work = || {
-        while let Some((engine, kind)) = wanted.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let one = leave_out(*engine, *kind, runs);
-            told.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(one);
-        }
-    };
-    thread::scope(|scope| {
-        (1..jobs).for_each(|_| drop(scope.spawn(work)));
-        work();
-    });
-    let mut told = told.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-    let place = |one: &LeftOut| wanted.iter().position(|of| *of == (one.engine, one.kind));
-    told.sort_by_key(place);
-    told
 }
 
 fn human(out: &mut impl Write, told: &[LeftOut]) -> io::Result<()> {

@@ -13,13 +13,10 @@ mod summary;
 mod table;
 mod trouble;
 
-use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread::ScopedJoinHandle;
-
 use serde::{Deserialize, Serialize};
 
 use crate::engines::EngineError;
+use crate::search::pool;
 pub use contender::Contender;
 pub use measured::{Measured, Takeover};
 pub use summary::{Cell, Spread};
@@ -56,24 +53,8 @@ pub fn run(settings: &Settings) -> Result<Comparison, EngineError> {
         .into_iter()
         .flat_map(|trouble| Contender::ALL.map(|contender| (trouble, contender)))
         .collect();
-    let next = AtomicUsize::new(0);
-    let work = || {
-        let mut done = Vec::new();
-        while let index = next.fetch_add(1, Ordering::Relaxed)
-            && let Some((trouble, contender)) = pairs.get(index)
-        {
-            done.push((index, cell(settings, *trouble, *contender)));
-        }
-        done
-    };
-    let done = std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..settings.jobs.max(1)).map(|_| scope.spawn(work)).collect();
-        workers.into_iter().map(ScopedJoinHandle::join).collect::<Result<Vec<_>, _>>()
-    });
-    let panicked = |_| EngineError::Simulation("a thread panicked".into());
-    // In order, whichever thread was faster.
-    let cells: BTreeMap<usize, _> = done.map_err(panicked)?.into_iter().flatten().collect();
-    let cells = cells.into_values().collect::<Result<_, _>>()?;
+    let one = |(trouble, contender): &_| cell(settings, *trouble, *contender);
+    let cells = pool::try_map(settings.jobs, &pairs, one)?;
     Ok(Comparison { settings: *settings, cells })
 }
 

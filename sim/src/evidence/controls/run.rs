@@ -1,14 +1,11 @@
 //! Carries out a control's plans.
 
-use std::panic::resume_unwind;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread;
-
 use super::Control;
 use super::report::{Broken, Report, Tally};
 use crate::engines::{Engine, EngineError};
 use crate::judge::Judging;
 use crate::plan::{Assumption, PlanError};
+use crate::search::pool;
 
 /// Why a control could not be carried out.
 #[derive(Debug, thiserror::Error)]
@@ -60,25 +57,8 @@ pub enum ControlError {
 /// If a plan breaks other assumptions than the control says, or can't be carried out to its end. What
 /// could be found out in other runs is not told then.
 pub fn run(control: &Control, seed: u64, runs: u64, jobs: usize) -> Result<Report, ControlError> {
-    let next = AtomicU64::new(0);
-    let work = || {
-        let mut tally = Tally::default();
-        loop {
-            let number = next.fetch_add(1, Ordering::Relaxed);
-            if number >= runs {
-                return Ok(tally);
-            }
-            one(control, seed.wrapping_add(number), &mut tally)?;
-        }
-    };
-    let tally = thread::scope(|scope| {
-        let others: Vec<_> = (1..jobs).map(|_| scope.spawn(work)).collect();
-        let mut tally: Tally = work()?;
-        for other in others {
-            tally.absorb(other.join().unwrap_or_else(|panic| resume_unwind(panic))?);
-        }
-        Ok(tally)
-    })?;
+    let add = |tally: &mut Tally, number| one(control, seed.wrapping_add(number), tally);
+    let tally = pool::try_fold(jobs, runs, Tally::default, add, Tally::absorb)?;
     Ok(Report::new(control, seed, runs, tally))
 }
 

@@ -3,9 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::ops::ControlFlow;
 use std::sync::{Mutex, PoisonError};
-use std::thread;
 use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
@@ -15,6 +14,7 @@ use crate::judge::Judging;
 use crate::judge::sometimes;
 use crate::plan::{FaultKind, Scope, swarm};
 use crate::search::campaign::{Failure, attempt};
+use crate::search::pool;
 
 /// So many seeds of the model engine meet every condition, if all kinds of faults are drawn: of a million,
 /// none needed more than 318.
@@ -72,40 +72,37 @@ impl Hunt {
     /// # Errors
     /// If a sighting can't be written.
     pub fn run(&self, out: impl Write + Send) -> io::Result<u64> {
-        let log =
-            Mutex::new(Log { out, first: BTreeMap::new(), met: BTreeSet::new(), result: Ok(()) });
-        let (next, over, began) = (AtomicU64::new(1), AtomicBool::new(false), Instant::now());
-        let work = || {
-            let mut met = BTreeSet::new();
-            while !over.load(Ordering::Relaxed) {
-                let seed = next.fetch_add(1, Ordering::Relaxed);
-                if seed > self.runs {
-                    break;
-                }
-                let failures = self.one(seed, &mut met);
-                if failures.is_empty() {
-                    continue;
-                }
-                let mut log = log.lock().unwrap_or_else(PoisonError::into_inner);
-                let wall = began.elapsed();
-                for (seen, what) in failures {
-                    log.tell(Sighting { seen, seed, what, wall: wall.as_secs_f64() });
-                }
-                over.fetch_or(log.result.is_err() || self.is_over(&log.first), Ordering::Relaxed);
+        let log = Mutex::new(Log { out, first: BTreeMap::new(), result: Ok(()) });
+        let began = Instant::now();
+        let hunt = |(runs, met): &mut (u64, BTreeSet<_>), number| {
+            let seed = number + 1;
+            *runs += 1;
+            let failures = self.one(seed, met);
+            if failures.is_empty() {
+                return ControlFlow::Continue(());
             }
-            log.lock().unwrap_or_else(PoisonError::into_inner).met.append(&mut met);
+            let mut log = log.lock().unwrap_or_else(PoisonError::into_inner);
+            let wall = began.elapsed();
+            for (seen, what) in failures {
+                log.tell(Sighting { seen, seed, what, wall: wall.as_secs_f64() });
+            }
+            if self.is_over(&log) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
-        thread::scope(|scope| {
-            for _ in 1..self.jobs {
-                scope.spawn(work);
-            }
-            work();
-        });
+        let (runs, met) = pool::fold(
+            self.jobs,
+            self.runs,
+            Default::default,
+            hunt,
+            |(runs, met), (more, mut others)| {
+                *runs += more;
+                met.append(&mut others);
+            },
+        );
         let mut log = log.into_inner().unwrap_or_else(PoisonError::into_inner);
-        if !over.into_inner() && self.meets_all() {
+        if !self.is_over(&log) && self.meets_all() {
             let wall = began.elapsed().as_secs_f64();
-            let unmet = sometimes::names(Scope::Model).filter(|name| !log.met.contains(name));
-            for name in unmet.collect::<Vec<_>>() {
+            let unmet = sometimes::names(Scope::Model).filter(|name| !met.contains(name));
+            for name in unmet {
                 let what = format!("not once in {} seeds", self.runs);
                 log.tell(Sighting {
                     seen: Seen::Unmet(name.to_owned()),
@@ -115,7 +112,7 @@ impl Hunt {
                 });
             }
         }
-        log.result.map(|()| next.into_inner().min(self.runs + 1) - 1)
+        log.result.map(|()| runs)
     }
 
     /// Whether a simulator that is as it should be meets every condition.
@@ -139,10 +136,12 @@ impl Hunt {
         }
     }
 
-    fn is_over(&self, first: &BTreeMap<Seen, u64>) -> bool {
-        let seen: BTreeSet<&str> = first.keys().filter_map(Seen::guard).collect();
-        if self.until.is_empty() {
-            !first.is_empty()
+    fn is_over<W>(&self, log: &Log<W>) -> bool {
+        let seen: BTreeSet<&str> = log.first.keys().filter_map(Seen::guard).collect();
+        if log.result.is_err() {
+            true
+        } else if self.until.is_empty() {
+            !log.first.is_empty()
         } else {
             self.until.iter().all(|name| seen.contains(name.as_str()))
         }
@@ -162,7 +161,6 @@ impl Seen {
 struct Log<W> {
     out: W,
     first: BTreeMap<Seen, u64>,
-    met: BTreeSet<&'static str>,
     result: io::Result<()>,
 }
 

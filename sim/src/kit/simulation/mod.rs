@@ -52,8 +52,6 @@ mod workload;
 
 use std::env;
 use std::fmt;
-use std::num::NonZero;
-use std::thread;
 
 use crate::engines::model::sink::{Sink, TwinSinks};
 use crate::engines::model::tenure::Tenure;
@@ -62,6 +60,7 @@ use crate::engines::{Engine, EngineError};
 use crate::judge::{Judging, Outcome};
 use crate::plan::{Assumption, FaultKind, Plan};
 use crate::search::campaign::{Campaign, Run, Seeds, Summary};
+use crate::search::pool;
 
 pub use crate::engines::model::store::{Contract, Lease, StoreModel};
 pub use crate::judge::properties::Leader;
@@ -223,7 +222,7 @@ impl Simulation {
         Ok(Campaign {
             engine: Engine::Model,
             seeds: Seeds::range(first, runs),
-            jobs: thread::available_parallelism().map_or(1, NonZero::get),
+            jobs: pool::cores(),
             faults: self.faults.clone(),
             properties: None,
             check_determinism: false,

@@ -13,9 +13,7 @@ mod summary;
 mod units;
 
 use std::collections::BTreeSet;
-use std::panic::resume_unwind;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread;
+use std::ops::ControlFlow;
 use std::time::Instant;
 
 use crate::engines::Engine;
@@ -23,6 +21,7 @@ use crate::judge::Judging;
 use crate::judge::properties::{self, PropertyName};
 use crate::judge::sometimes;
 use crate::plan::{FaultKind, Plan, swarm};
+use crate::search::pool;
 pub use margins::Margins;
 pub use merge::{MergeError, merged};
 pub use report::{Report, SummaryError, read, write};
@@ -65,27 +64,16 @@ impl Campaign {
         progress: impl Fn() + Sync,
     ) -> Summary {
         let began = Instant::now();
-        let (next, failed) = (AtomicU64::new(0), AtomicBool::new(false));
-        let work = || {
-            let mut summary = Summary::new(self);
-            while !failed.load(Ordering::Relaxed) {
-                let number = next.fetch_add(1, Ordering::Relaxed);
-                let Some(seed) = self.seeds.nth(number) else { break };
-                let run = one(seed);
-                failed.fetch_or(run.failure.is_some(), Ordering::Relaxed);
-                summary.add(run);
-                progress();
-            }
-            summary
+        let add = |summary: &mut Summary, number| {
+            let Some(seed) = self.seeds.nth(number) else { return ControlFlow::Break(()) };
+            let run = one(seed);
+            let failed = run.failure.is_some();
+            summary.add(run);
+            progress();
+            if failed { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
-        let mut summary = thread::scope(|scope| {
-            let others: Vec<_> = (1..self.jobs).map(|_| scope.spawn(work)).collect();
-            let mut summary = work();
-            for other in others {
-                summary.absorb(other.join().unwrap_or_else(|panic| resume_unwind(panic)));
-            }
-            summary
-        });
+        let empty = || Summary::new(self);
+        let mut summary = pool::fold(self.jobs, u64::MAX, empty, add, Summary::absorb);
         summary.took(began.elapsed(), self.jobs);
         summary
     }

@@ -17,9 +17,8 @@ mod points;
 mod report;
 mod stops;
 
-use std::panic::resume_unwind;
+use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread;
 use std::time::Duration;
 
 use crate::engines::Engine;
@@ -28,6 +27,7 @@ use crate::plan::{
     Fault, NodePlan, Plan, PlanError, Program, SCHEMA, Settings, StorePlan, What, When, Work,
 };
 use crate::search::campaign::{Failure, attempt};
+use crate::search::pool;
 pub use points::{Spot, points};
 pub use report::{Found, Report};
 use report::{Key, Part};
@@ -126,28 +126,16 @@ impl Sweep {
 
     /// Spreads the work over threads, with so many runs at most.
     fn spread(&self, all: &[Stopped], runs: u64, progress: &(impl Fn(u64, u64) + Sync)) -> Part {
-        let (next, done) = (AtomicU64::new(0), AtomicU64::new(0));
-        let count = all.len() as u64;
+        let (count, done) = (all.len() as u64, AtomicU64::new(0));
         // As many for each of the first stops, so that what is left out does not depend on threads.
         let most = runs.saturating_sub(count).checked_div(count).unwrap_or(0);
-        let work = || {
-            let mut part = Part::default();
-            loop {
-                let number = next.fetch_add(1, Ordering::Relaxed);
-                let place = usize::try_from(number).unwrap_or(usize::MAX);
-                let Some(first) = all.get(place) else { break part };
-                self.stop(number + 1, *first, most, &mut part);
-                progress(done.fetch_add(1, Ordering::Relaxed) + 1, count);
-            }
+        let stop = |part: &mut Part, number| {
+            let place = usize::try_from(number).unwrap_or(usize::MAX);
+            self.stop(number + 1, all[place], most, part);
+            progress(done.fetch_add(1, Ordering::Relaxed) + 1, count);
+            ControlFlow::Continue(())
         };
-        thread::scope(|scope| {
-            let others: Vec<_> = (1..self.jobs).map(|_| scope.spawn(work)).collect();
-            let mut part = work();
-            for other in others {
-                part.absorb(other.join().unwrap_or_else(|panic| resume_unwind(panic)));
-            }
-            part
-        })
+        pool::fold(self.jobs, count, Part::default, stop, Part::absorb)
     }
 
     /// Stops once, and then a second time at later points, so many at most.

@@ -4,8 +4,7 @@
 mod turmoil;
 
 use std::io::{self, Write};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread::{self, available_parallelism};
+use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use tenure_sim::engines::Engine;
@@ -15,6 +14,7 @@ use tenure_sim::plan::{
     Work, swarm,
 };
 use tenure_sim::search::campaign::{Failure, Run, attempt};
+use tenure_sim::search::pool;
 
 use crate::show::numbers;
 use crate::trouble::{Trouble, written};
@@ -35,7 +35,7 @@ pub(crate) fn speed() -> Result<u8, Trouble> {
 }
 
 fn model(out: &mut impl Write) -> io::Result<()> {
-    let cores = available_parallelism().map_or(1, usize::from);
+    let cores = pool::cores();
     let heads = ["model engine", "threads", "simulated s/s", "runs/s", "events/s", "to one thread"];
     let mut table = numbers(heads);
     for (name, plan) in [
@@ -60,6 +60,20 @@ struct Pace {
     simulated: f64,
     runs: f64,
     events: f64,
+}
+
+impl Pace {
+    fn of(run: &Run) -> Self {
+        // A run has no more events than that, by far.
+        let events = f64::from(u32::try_from(run.events).unwrap_or(u32::MAX));
+        Self { simulated: run.simulated.as_secs_f64(), runs: 1.0, events }
+    }
+
+    fn add(&mut self, more: Self) {
+        self.simulated += more.simulated;
+        self.runs += more.runs;
+        self.events += more.events;
+    }
 }
 
 /// How fast many threads are beside one.
@@ -87,33 +101,27 @@ fn in_turn(cores: usize, plan: &(dyn Fn(u64) -> Plan + Sync)) -> io::Result<(Pac
 /// Carries out and judges the plans of one seed after another, as a campaign does.
 fn measured(threads: usize, plan: &(dyn Fn(u64) -> Plan + Sync)) -> io::Result<Pace> {
     let began = Instant::now();
-    let next = AtomicU64::new(1);
-    let work = || {
-        let mut sum = Pace::default();
-        while began.elapsed() < TURN {
-            let plan = plan(next.fetch_add(1, Ordering::Relaxed));
-            let run = Run::of(&plan, &attempt(Engine::Model, &plan, Judging::All)?);
-            sum.simulated += run.simulated.as_secs_f64();
-            sum.runs += 1.0;
-            // A run has no more events than that, by far.
-            sum.events += f64::from(u32::try_from(run.events).unwrap_or(u32::MAX));
+    let run = |sum: &mut Result<Pace, Failure>, number| {
+        let Ok(pace) = sum else { return ControlFlow::Break(()) };
+        if began.elapsed() >= TURN {
+            return ControlFlow::Break(());
         }
-        Ok(sum)
+        let plan = plan(number + 1);
+        match attempt(Engine::Model, &plan, Judging::All) {
+            Ok(outcome) => pace.add(Pace::of(&Run::of(&plan, &outcome))),
+            Err(failure) => *sum = Err(failure),
+        }
+        ControlFlow::Continue(())
     };
-    let sums: Vec<Result<Pace, Failure>> = thread::scope(|scope| {
-        let others: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
-        let broke = |_| Err(Failure::Broke { what: "a thread panicked".to_owned() });
-        others.into_iter().map(|other| other.join().unwrap_or_else(broke)).collect()
-    });
+    let merge = |sum: &mut Result<Pace, Failure>, more| match (sum.as_mut(), more) {
+        (Ok(pace), Ok(more)) => pace.add(more),
+        (Ok(_), Err(failure)) => *sum = Err(failure),
+        (Err(_), _) => {}
+    };
+    let sum = pool::fold(threads, u64::MAX, || Ok(Pace::default()), run, merge);
+    let sum = sum.map_err(|failure| io::Error::other(format!("{failure:?}")))?;
     let took = began.elapsed().as_secs_f64();
-    let mut pace = Pace::default();
-    for sum in sums {
-        let sum = sum.map_err(|failure| io::Error::other(format!("{failure:?}")))?;
-        pace.simulated += sum.simulated / took;
-        pace.runs += sum.runs / took;
-        pace.events += sum.events / took;
-    }
-    Ok(pace)
+    Ok(Pace { simulated: sum.simulated / took, runs: sum.runs / took, events: sum.events / took })
 }
 
 /// Five candidates at default settings without faults.

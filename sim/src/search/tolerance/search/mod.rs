@@ -10,9 +10,6 @@
 mod changes;
 mod found;
 
-use std::panic::resume_unwind;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread;
 use std::time::Duration;
 
 use super::ToleranceError;
@@ -22,6 +19,7 @@ use crate::judge::margin::{Ending, Margin};
 use crate::judge::{Judging, Outcome};
 use crate::plan::draw::Draw;
 use crate::plan::{Plan, Settings};
+use crate::search::pool;
 use crate::trace::Entry;
 use changes::Changes;
 pub use found::{Found, Least};
@@ -51,34 +49,17 @@ const ENDINGS: [Ending; 2] = [Ending::Lapsed, Ending::HandedBack];
 pub fn search(search: &Search) -> Result<Found, ToleranceError> {
     let bounds = Bounds::of(search.settings)?;
     let climbs = search.restarts * ENDINGS.len() as u64;
-    let next = AtomicU64::new(0);
-    let work = || {
-        let mut climbed = Vec::new();
-        loop {
-            let number = next.fetch_add(1, Ordering::Relaxed);
-            if number >= climbs {
-                return Ok::<_, ToleranceError>(climbed);
-            }
-            let mut climb = Climb::new(&bounds, search.seed, number);
-            climb.carry_on(search.runs.div_ceil(climbs))?;
-            climbed.push(climb);
-        }
-    };
-    let mut climbed = thread::scope(|scope| {
-        let others: Vec<_> = (1..search.jobs).map(|_| scope.spawn(work)).collect();
-        let mut climbed = work()?;
-        for other in others {
-            climbed.extend(other.join().unwrap_or_else(|panic| resume_unwind(panic))?);
-        }
-        Ok::<_, ToleranceError>(climbed)
+    let numbers: Vec<u64> = (0..climbs).collect();
+    let climbed = pool::try_map(search.jobs, &numbers, |number| {
+        let mut climb = Climb::new(&bounds, search.seed, *number);
+        climb.carry_on(search.runs.div_ceil(climbs))?;
+        Ok::<_, ToleranceError>(climb)
     })?;
-    climbed.sort_by_key(|climb| climb.number);
     Ok(Found::of(&bounds, climbed))
 }
 
 /// One attempt, from a random plan on.
 struct Climb<'a> {
-    number: u64,
     ending: Ending,
     changes: Changes<'a>,
     /// The plan that came closest, and how close.
@@ -93,7 +74,6 @@ impl<'a> Climb<'a> {
     fn new(bounds: &'a Bounds, seed: u64, number: u64) -> Self {
         let ending = if number.is_multiple_of(2) { Ending::Lapsed } else { Ending::HandedBack };
         Self {
-            number,
             ending,
             changes: Changes::new(bounds, Draw::new(seed, "margin search", number)),
             best: None,
