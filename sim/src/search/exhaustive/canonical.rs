@@ -15,6 +15,7 @@
 //! That states with the same fingerprint have the same futures is a test of its own
 //! (`states_taken_for_the_same_have_the_same_futures`).
 
+use smallvec::SmallVec;
 use tenure_core::contract::{History, Record};
 use tenure_core::{Reply, Request, Token};
 
@@ -41,7 +42,8 @@ pub(super) fn fingerprint<S: Subject>(bounds: &Bounds, state: &State<S>) -> u64 
     }
     view.store(&mut all);
     view.written(&mut all, state.written);
-    let mut nodes: Vec<u64> = (0..state.nodes.len()).map(|node| view.node(node)).collect();
+    let mut nodes: SmallVec<[u64; 3]> =
+        (0..state.nodes.len()).map(|node| view.node(node)).collect();
     nodes.sort_unstable();
     for node in nodes {
         all.add(node);
@@ -54,7 +56,7 @@ struct View<'a, S> {
     bounds: &'a Bounds,
     state: &'a State<S>,
     /// In order.
-    tokens: Vec<u64>,
+    tokens: SmallVec<[u64; 32]>,
     /// What the store's clock shows, as tokens count.
     now: u64,
     /// No duration that anything counts is longer.
@@ -63,15 +65,18 @@ struct View<'a, S> {
 
 impl<'a, S: Subject> View<'a, S> {
     fn of(bounds: &'a Bounds, state: &'a State<S>) -> Self {
-        let mut tokens = Vec::with_capacity(16);
+        let mut tokens = SmallVec::<[u64; 32]>::new();
+        let mut add = |token: Option<Token>| tokens.extend(token.map(Token::get));
         let store = &state.store;
-        tokens.extend([store.highest, store.before, store.record.map(|record| record.token)]);
-        tokens.push(state.written.map(|written| written.token));
+        add(store.highest);
+        add(store.before);
+        add(store.record.map(|record| record.token));
+        add(state.written.map(|written| written.token));
         for node in &state.nodes {
-            tokens.extend([node.ended, node.work.map(|work| work.token)]);
+            add(node.ended);
+            add(node.work.map(|work| work.token));
         }
-        tokens.extend(state.messages.iter().map(told));
-        let mut tokens: Vec<u64> = tokens.into_iter().flatten().map(Token::get).collect();
+        state.messages.iter().map(told).for_each(add);
         for node in &state.nodes {
             tokens.extend(node.local.words.0.iter().filter_map(|word| match word {
                 Word::Token(token) => Some(*token),
@@ -160,7 +165,7 @@ impl<'a, S: Subject> View<'a, S> {
                 all.add(drains.map_or(0, |until| self.distance(until, node.clock)));
             }
         }
-        let sent: Vec<&Message> =
+        let sent: SmallVec<[&Message; 8]> =
             state.messages.iter().filter(|message| message.node == index).collect();
         let mut names = Names::of(state, node, &sent);
         for word in &node.local.words.0 {
@@ -176,7 +181,7 @@ impl<'a, S: Subject> View<'a, S> {
             let waits = node.asked.filter(|(_, until)| node.now() < *until);
             all.add(waits.map_or(0, |(id, _)| names.request(id.get())));
         }
-        let mut messages: Vec<u64> =
+        let mut messages: SmallVec<[u64; 8]> =
             sent.into_iter().map(|message| self.message(node, message, &mut names)).collect();
         messages.sort_unstable();
         for message in messages {
@@ -246,14 +251,14 @@ fn told(message: &Message) -> Option<Token> {
 /// What one candidate's holder ids and request ids are called.
 struct Names {
     /// The holder of the record first: no other candidate has to do with any of the others.
-    holders: Vec<u64>,
+    holders: SmallVec<[u64; 8]>,
     /// The newest first.
-    requests: Vec<u64>,
+    requests: SmallVec<[u64; 16]>,
 }
 
 impl Names {
     fn of<S>(state: &State<S>, node: &Node<S>, sent: &[&Message]) -> Self {
-        let mut requests: Vec<u64> = Vec::with_capacity(8);
+        let mut requests = SmallVec::<[u64; 16]>::new();
         requests.extend(node.local.words.0.iter().filter_map(|word| match word {
             Word::Request(id) => Some(*id),
             _ => None,
@@ -261,7 +266,7 @@ impl Names {
         requests.extend(sent.iter().filter(|one| one.life == node.life).map(|one| one.id.get()));
         requests.sort_unstable_by(|one, other| other.cmp(one));
         requests.dedup();
-        let mut holders = Vec::with_capacity(4);
+        let mut holders = SmallVec::new();
         holders.push(state.store.record.map_or(0, |record| short(record.holder.to_bits())));
         Self { holders, requests }
     }

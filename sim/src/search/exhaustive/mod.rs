@@ -38,7 +38,7 @@
 //!
 //! It was looked at. It brings 45 packages, an HTTP server among them, into every build of this crate; with
 //! more than one thread its traces are not the shortest and differ from run to run; and its states are
-//! kept whole as long as they wait, as here. What is needed of it is a set of fingerprints and a queue:
+//! kept whole as long as they wait. What is needed of it is a set of fingerprints and a queue:
 //! `search.rs`. Its symmetry reduction asks for a permutation of states; candidates have seeds and draw from
 //! them, so none maps one onto another. Here states are compared by what is left without all that.
 
@@ -47,6 +47,7 @@ mod bounds;
 mod canonical;
 mod judge;
 mod met;
+mod packed;
 mod search;
 mod state;
 mod step;
@@ -54,9 +55,7 @@ mod story;
 mod subject;
 mod words;
 
-use std::collections::HashMap;
 use std::marker::PhantomData;
-use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use tenure_core::{Candidate, Config, ConfigError};
@@ -65,8 +64,9 @@ use action::Action;
 pub use bounds::{Bounds, Faults, Rates, StopMargin, TICK, Ttl};
 use judge::Broken;
 use met::Seen;
+use packed::{Packed, Parts};
 use search::{End, Model};
-use state::{Local, State};
+use state::State;
 use step::Step;
 use subject::Subject;
 use words::Anatomy;
@@ -182,11 +182,11 @@ impl<S: Subject> Election<S> {
 
 impl<S: Subject> Model for Election<S> {
     type State = State<S>;
+    type Packed = Packed<S>;
     type Action = Action;
     type Broken = Broken;
     type Seen = Seen;
-    /// Machines: those of most states are those of others too.
-    type Common = HashMap<u64, Arc<Local<S>>>;
+    type Common = Parts<S>;
 
     fn initial(&self) -> Vec<State<S>> {
         State::initial(&self.bounds, self.config, &self.anatomy)
@@ -209,13 +209,12 @@ impl<S: Subject> Model for Election<S> {
         all.add(&more);
     }
 
-    fn share(state: &mut State<S>, common: &mut Self::Common) {
-        for node in &mut state.nodes {
-            let known = common.entry(node.local.fingerprint);
-            node.local = Arc::clone(known.or_insert_with(|| Arc::clone(&node.local)));
-        }
-        state.nodes.shrink_to_fit();
-        state.messages.shrink_to_fit();
+    fn pack(state: State<S>, common: &mut Parts<S>) -> Packed<S> {
+        Packed::new(state, common)
+    }
+
+    fn unpack(packed: &Packed<S>) -> State<S> {
+        packed.unpack()
     }
 }
 

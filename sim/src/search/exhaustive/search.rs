@@ -1,7 +1,7 @@
 //! Breadth-first search over all states, on several threads, with the same result on any number of them.
 //!
 //! Of a state that was seen only its fingerprint is kept, and that of the state it was first reached from;
-//! whole states are kept for the present level and the next. A level is worked off in batches: threads
+//! states themselves are kept for the present level and the next, packed. A level is worked off in batches: threads
 //! look for successors, each in a part of the batch, while nobody writes; then each puts what is new into
 //! its own shards of the set. Within a shard the order is that of the batch, so that which state comes
 //! first, and from where, does not depend on who was faster.
@@ -9,21 +9,24 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::hash::{BuildHasherDefault, Hasher};
-use std::thread;
+
+use crate::search::pool;
 
 const SHARDS: usize = 16;
 const BATCH: usize = 1 << 14;
 
 /// Something that has states.
 pub(super) trait Model: Sync {
-    type State: Send + Sync;
+    type State;
+    /// A state while it waits to be looked at: small, as most of the memory is theirs.
+    type Packed: Send + Sync;
     /// What leads from one state to another.
     type Action: Copy + Send;
     /// What is wrong with a step.
     type Broken: Send;
     /// What was seen on the way.
     type Seen: Default + Send;
-    /// What states of one level have in common, so that it is kept once.
+    /// Parts of the packed states of one level, so that what several have in common is kept once.
     type Common: Default + Send;
 
     fn initial(&self) -> Vec<Self::State>;
@@ -36,8 +39,8 @@ pub(super) trait Model: Sync {
         seen: &mut Self::Seen,
     ) -> Result<Self::State, Self::Broken>;
     fn add(all: &mut Self::Seen, more: Self::Seen);
-    /// Replaces what is there already.
-    fn share(state: &mut Self::State, common: &mut Self::Common);
+    fn pack(state: Self::State, common: &mut Self::Common) -> Self::Packed;
+    fn unpack(packed: &Self::Packed) -> Self::State;
 }
 
 /// What came of a search.
@@ -95,7 +98,7 @@ struct Search<'a, M> {
 }
 
 /// States of one level, each with its fingerprint.
-type Batch<M> = Vec<(u64, <M as Model>::State)>;
+type Batch<M> = Vec<(u64, <M as Model>::Packed)>;
 
 enum Level<M: Model> {
     Next(Vec<Batch<M>>),
@@ -108,7 +111,7 @@ type Reached<S> = (u64, u64, S);
 
 /// What one thread found in its part of a batch.
 struct Part<M: Model> {
-    reached: [Vec<Reached<M::State>>; SHARDS],
+    reached: [Vec<Reached<M::Packed>>; SHARDS],
     transitions: u64,
     seen: M::Seen,
     broken: Option<(u64, M::Action, M::Broken)>,
@@ -116,9 +119,11 @@ struct Part<M: Model> {
 
 impl<M: Model> Search<'_, M> {
     fn begin(&mut self) -> Vec<Batch<M>> {
+        let mut common = M::Common::default();
         let level = self.model.initial().into_iter();
-        let mut level: Batch<M> =
-            level.map(|state| (self.model.fingerprint(&state), state)).collect();
+        let mut level: Batch<M> = level
+            .map(|state| (self.model.fingerprint(&state), M::pack(state, &mut common)))
+            .collect();
         level.retain(|(own, _)| self.visited.shard_mut(*own).insert(*own, *own).is_none());
         vec![level]
     }
@@ -153,34 +158,29 @@ impl<M: Model> Search<'_, M> {
         Level::Next(next)
     }
 
-    fn expand(&self, batch: &[(u64, M::State)], common: &mut [M::Common]) -> Vec<Part<M>> {
-        let each = batch.len().div_ceil(self.jobs).max(1);
-        thread::scope(|scope| {
-            let parts = batch.chunks(each).zip(common);
-            let parts: Vec<_> =
-                parts.map(|(part, common)| scope.spawn(|| self.part(part, common))).collect();
-            let joined = parts.into_iter().map(thread::ScopedJoinHandle::join);
-            joined.map(|part| part.unwrap_or_else(|why| std::panic::resume_unwind(why))).collect()
-        })
+    fn expand(&self, batch: &[(u64, M::Packed)], common: &mut [M::Common]) -> Vec<Part<M>> {
+        let size = batch.len().div_ceil(self.jobs).max(1);
+        let parts = batch.chunks(size).zip(common);
+        pool::each(parts, |(part, common)| self.part(part, common))
     }
 
-    fn part(&self, states: &[(u64, M::State)], common: &mut M::Common) -> Part<M> {
+    fn part(&self, states: &[(u64, M::Packed)], common: &mut M::Common) -> Part<M> {
         let mut part = Part {
             reached: std::array::from_fn(|_| Vec::new()),
             transitions: 0,
             seen: M::Seen::default(),
             broken: None,
         };
-        for (parent, state) in states {
-            let parent = *parent;
-            for action in self.model.actions(state) {
+        for (parent, packed) in states {
+            let (parent, state) = (*parent, M::unpack(packed));
+            for action in self.model.actions(&state) {
                 part.transitions += 1;
-                match self.model.step(state, action, &mut part.seen) {
-                    Ok(mut next) => {
+                match self.model.step(&state, action, &mut part.seen) {
+                    Ok(next) => {
                         let own = self.model.fingerprint(&next);
                         if self.visited.parent(own).is_none() {
-                            M::share(&mut next, common);
-                            part.reached[Visited::index(own)].push((own, parent, next));
+                            let packed = M::pack(next, common);
+                            part.reached[Visited::index(own)].push((own, parent, packed));
                         }
                     }
                     Err(broken) => {
@@ -283,23 +283,16 @@ impl Visited {
                 of_shard.push(reached);
             }
         }
-        let mut work: Vec<_> = self.0.iter_mut().zip(of_shards).collect();
-        let each = SHARDS.div_ceil(jobs);
-        thread::scope(|scope| {
-            let mut threads = Vec::new();
-            while !work.is_empty() {
-                let own: Vec<_> = work.drain(..each.min(work.len())).collect();
-                threads.push(scope.spawn(move || {
-                    own.into_iter().flat_map(|(shard, reached)| fresh(shard, reached)).collect()
-                }));
-            }
-            let joined = threads.into_iter().map(thread::ScopedJoinHandle::join);
-            joined
-                .flat_map(|new: thread::Result<Vec<(u64, S)>>| {
-                    new.unwrap_or_else(|why| std::panic::resume_unwind(why))
-                })
-                .collect()
-        })
+        let mut work = self.0.iter_mut().zip(of_shards);
+        let size = SHARDS.div_ceil(jobs);
+        let of_threads = std::iter::from_fn(|| {
+            let own: Vec<_> = work.by_ref().take(size).collect();
+            (!own.is_empty()).then_some(own)
+        });
+        let new = pool::each(of_threads, |own| {
+            own.into_iter().map(|(shard, reached)| fresh(shard, reached)).collect::<Vec<_>>()
+        });
+        new.into_iter().flatten().flatten().collect()
     }
 }
 

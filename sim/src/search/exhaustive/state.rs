@@ -1,8 +1,11 @@
 //! One state of the whole: candidates, messages on their way, the store, and what is needed to judge.
 
+use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
+use rustc_hash::FxBuildHasher;
+use smallvec::SmallVec;
 use tenure_core::contract::{History, Record};
 use tenure_core::{Config, Input, Instant, Reply, Request, RequestId, Seed, Token};
 
@@ -14,17 +17,17 @@ use super::words::{Anatomy, CLOCKS_BEGIN, STORE_BEGINS, Words};
 pub(super) struct State<S> {
     /// True time.
     pub(super) tick: u32,
-    pub(super) nodes: Vec<Node<S>>,
+    pub(super) nodes: SmallVec<[Node<S>; 3]>,
     pub(super) store: Store,
     /// On their way, in any order.
-    pub(super) messages: Vec<Message>,
+    pub(super) messages: SmallVec<[Message; 4]>,
     /// How many faults may still happen, and how often each.
     pub(super) most_left: u8,
     pub(super) left: Faults,
     pub(super) written: Option<Written>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Node<S> {
     pub(super) local: Arc<Local<S>>,
     pub(super) clock: u64,
@@ -41,12 +44,12 @@ pub(super) struct Node<S> {
 }
 
 /// A candidate's machine. It is large, and most steps leave most of them as they are.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub(super) struct Local<S> {
     pub(super) machine: S,
     pub(super) words: Words,
-    /// Of all of it.
-    pub(super) fingerprint: u64,
+    /// Of the words.
+    hash: u64,
 }
 
 /// Leader-only work, from `Elected` until its end is told.
@@ -57,7 +60,7 @@ pub(super) struct Work {
     pub(super) drains: Option<Instant>,
 }
 
-#[derive(Clone, Copy, Debug, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Store {
     /// Counted up whenever another server takes its place.
     pub(super) server: u8,
@@ -85,7 +88,7 @@ pub(super) struct Written {
     pub(super) under_way: bool,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Message {
     pub(super) node: usize,
     pub(super) life: u8,
@@ -93,7 +96,7 @@ pub(super) struct Message {
     pub(super) body: Body,
 }
 
-#[derive(Clone, Copy, Debug, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Body {
     Request(Request),
     Reply(Reply),
@@ -160,7 +163,7 @@ impl<S: Subject> State<S> {
                 first_grant: None,
                 first_renewal: None,
             },
-            messages: Vec::new(),
+            messages: SmallVec::new(),
             most_left: bounds.most_faults,
             left: if bounds.most_faults == 0 { Faults::default() } else { bounds.faults },
             written: None,
@@ -219,8 +222,15 @@ impl<S: Subject> Node<S> {
 
 impl<S: Subject> Local<S> {
     pub(super) fn new(machine: S, anatomy: &Anatomy) -> Self {
-        let (words, fingerprint) = anatomy.words(&machine);
-        Self { machine, words, fingerprint }
+        let words = anatomy.words(&machine);
+        let hash = FxBuildHasher.hash_one(&words);
+        Self { machine, words, hash }
+    }
+}
+
+impl<S> Hash for Local<S> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.hash);
     }
 }
 

@@ -7,7 +7,7 @@ use tenure_core::contract::{self, History, Moment, Record};
 use tenure_core::{Candidate, Claim, Config, Input, Instant, Output, Reply, Request, Seed};
 
 /// A candidate, and the store that it asks.
-pub(crate) trait Subject: Clone + Debug + Hash + Send + Sync {
+pub(crate) trait Subject: Clone + Debug + Eq + Hash + Send + Sync {
     /// One life of a candidate that takes no part yet.
     fn new(config: Config, seed: Seed) -> Self;
     /// As [`Candidate::handle`].

@@ -22,7 +22,7 @@ const TOKENS_BEGIN: u64 = STORE_BEGINS / 1_000;
 pub(super) const GRID: u64 = TICK / 10;
 
 /// One value in a machine, as its `Hash` shows it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Word {
     Plain(u64),
     Request(u64),
@@ -33,15 +33,14 @@ pub(super) enum Word {
 }
 
 /// A machine in words, without those that decide nothing.
-#[derive(Clone, Debug)]
-pub(super) struct Words(pub(super) Box<[Word]>);
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Words(pub(super) Vec<Word>);
 
 /// Which words of a machine decide something.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Anatomy {
-    /// Before it are the settings, which are the same in all machines.
-    first: usize,
-    /// What was drawn so far, and the time when it was last asked.
+    /// What was drawn so far, and the time when it was last asked. Before them are the settings, which are the same
+    /// in all machines.
     idle: Vec<usize>,
 }
 
@@ -52,19 +51,22 @@ impl Anatomy {
         let (fresh, other) = (S::new(config, Seed::new(0)), S::new(config, Seed::new(u128::MAX)));
         let mut woken = fresh.clone();
         woken.handle(Instant::from_nanos(CLOCKS_BEGIN), Input::Wake);
-        let [fresh, other, woken] = [fresh, other, woken].map(|machine| all_words(&machine));
+        let [fresh, other, woken] =
+            [fresh, other, woken].map(|machine| Self::default().words(&machine).0);
         let differ = |&place: &usize| fresh[place] != other[place] || fresh[place] != woken[place];
-        let idle: Vec<usize> = (0..fresh.len()).filter(differ).collect();
-        Self { first: idle.first().copied().unwrap_or_default(), idle }
+        Self { idle: (0..fresh.len()).filter(differ).collect() }
     }
 
-    /// What decides something, and a fingerprint of everything.
-    pub(super) fn words(&self, machine: &impl Hash) -> (Words, u64) {
-        let all = all_words(machine);
-        let fingerprint = all.iter().fold(Encoded::default(), Encoded::with).fingerprint();
-        let words = all.into_iter().enumerate().skip(self.first);
-        let words = words.filter(|(place, _)| !self.idle.contains(place)).map(|(_, word)| word);
-        (Words(words.collect()), fingerprint)
+    /// What decides something.
+    pub(super) fn words(&self, machine: &impl Hash) -> Words {
+        let mut read = Read { anatomy: self, place: 0, words: Vec::with_capacity(64) };
+        machine.hash(&mut read);
+        Words(read.words)
+    }
+
+    fn decides(&self, place: usize) -> bool {
+        let (Some(first), Some(last)) = (self.idle.first(), self.idle.last()) else { return true };
+        place > *last || (place > *first && !self.idle.contains(&place))
     }
 }
 
@@ -72,31 +74,38 @@ pub(super) fn short(holder: u128) -> u64 {
     xxh3_64(&holder.to_le_bytes())
 }
 
-fn all_words(machine: &impl Hash) -> Vec<Word> {
-    let mut read = Read(Vec::with_capacity(96));
-    machine.hash(&mut read);
-    read.0
+/// Collects what is hashed, and decides something.
+struct Read<'a> {
+    anatomy: &'a Anatomy,
+    place: usize,
+    words: Vec<Word>,
 }
 
-/// Collects what is hashed.
-struct Read(Vec<Word>);
+impl Read<'_> {
+    fn push(&mut self, word: Word) {
+        if self.anatomy.decides(self.place) {
+            self.words.push(word);
+        }
+        self.place += 1;
+    }
+}
 
-impl Hasher for Read {
+impl Hasher for Read<'_> {
     fn write(&mut self, bytes: &[u8]) {
-        self.0.push(Word::Plain(xxh3_64(bytes)));
+        self.push(Word::Plain(xxh3_64(bytes)));
     }
 
     fn write_u8(&mut self, value: u8) {
-        self.0.push(Word::Plain(value.into()));
+        self.push(Word::Plain(value.into()));
     }
 
     fn write_u32(&mut self, value: u32) {
         let is_count = value < COUNTS_END;
-        self.0.push(Word::Plain(if is_count { 0 } else { value.into() }));
+        self.push(Word::Plain(if is_count { 0 } else { value.into() }));
     }
 
     fn write_u64(&mut self, value: u64) {
-        self.0.push(match value {
+        self.push(match value {
             0 | u64::MAX => Word::Plain(value),
             CLOCKS_BEGIN.. => Word::Instant(value),
             TOKENS_BEGIN.. => Word::Token(value),
@@ -105,15 +114,15 @@ impl Hasher for Read {
     }
 
     fn write_u128(&mut self, value: u128) {
-        self.0.push(Word::Holder(short(value)));
+        self.push(Word::Holder(short(value)));
     }
 
     fn write_usize(&mut self, value: usize) {
-        self.0.push(Word::Plain(value as u64));
+        self.push(Word::Plain(value as u64));
     }
 
     fn write_isize(&mut self, value: isize) {
-        self.0.push(Word::Plain(value.cast_unsigned() as u64));
+        self.push(Word::Plain(value.cast_unsigned() as u64));
     }
 
     fn finish(&self) -> u64 {
@@ -122,25 +131,23 @@ impl Hasher for Read {
 }
 
 /// Numbers in a row.
-#[derive(Default)]
-pub(super) struct Encoded(Vec<u8>);
+pub(super) struct Encoded {
+    bytes: [u8; ROOM],
+    len: usize,
+}
+
+/// Most rows are shorter; of a longer one, the beginning is kept as its fingerprint.
+const ROOM: usize = 1024;
+
+impl Default for Encoded {
+    fn default() -> Self {
+        Self { bytes: [0; ROOM], len: 0 }
+    }
+}
 
 impl Encoded {
     pub(super) fn add(&mut self, number: u64) {
-        self.0.extend_from_slice(&number.to_le_bytes());
-    }
-
-    fn with(mut self, word: &Word) -> Self {
-        let (kind, value) = match *word {
-            Word::Plain(value) => (0, value),
-            Word::Request(value) => (1, value),
-            Word::Token(value) => (2, value),
-            Word::Instant(value) => (3, value),
-            Word::Holder(value) => (4, value),
-        };
-        self.0.push(kind);
-        self.add(value);
-        self
+        self.write(&number.to_le_bytes());
     }
 
     pub(super) fn add_hash(&mut self, value: &impl Hash) {
@@ -148,13 +155,20 @@ impl Encoded {
     }
 
     pub(super) fn fingerprint(&self) -> u64 {
-        xxh3_64(&self.0)
+        xxh3_64(&self.bytes[..self.len])
     }
 }
 
 impl Hasher for Encoded {
+    #[inline]
     fn write(&mut self, bytes: &[u8]) {
-        self.0.extend_from_slice(bytes);
+        if self.len + bytes.len() > ROOM {
+            let so_far = self.fingerprint();
+            self.len = 0;
+            self.add(so_far);
+        }
+        self.bytes[self.len..][..bytes.len()].copy_from_slice(bytes);
+        self.len += bytes.len();
     }
 
     fn finish(&self) -> u64 {

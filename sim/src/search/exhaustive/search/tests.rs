@@ -15,6 +15,7 @@ enum Walk {
 
 impl Model for Grid {
     type State = (u32, u32);
+    type Packed = (u32, u32);
     type Action = Walk;
     type Broken = (u32, u32);
     type Seen = ();
@@ -44,7 +45,13 @@ impl Model for Grid {
 
     fn add((): &mut (), (): ()) {}
 
-    fn share(_: &mut (u32, u32), (): &mut ()) {}
+    fn pack(state: (u32, u32), (): &mut ()) -> (u32, u32) {
+        state
+    }
+
+    fn unpack(packed: &(u32, u32)) -> (u32, u32) {
+        *packed
+    }
 }
 
 #[test]

@@ -14,7 +14,7 @@ use super::Subject;
 macro_rules! around {
     ($(#[$about:meta])* $name:ident $(, $item:item)*) => {
         $(#[$about])*
-        #[derive(Clone, Debug, Hash)]
+        #[derive(Clone, Debug, PartialEq, Eq, Hash)]
         pub(super) struct $name(Candidate);
 
         impl Planted for $name {
@@ -134,7 +134,7 @@ around!(
 
 /// Counts the validity of a claim from the reply, not from the request: on a reply it is as if the request
 /// had only just been sent.
-#[derive(Clone, Debug, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct CountedFromTheReply {
     candidate: Candidate,
     /// As it was before it sent its last request.
@@ -189,7 +189,7 @@ impl Subject for CountedFromTheReply {
 }
 
 /// Takes the work of a tenure for drained as soon as it was told to end.
-#[derive(Clone, Debug, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct ReleasesAtOnce {
     candidate: Candidate,
     now: Instant,
@@ -231,7 +231,7 @@ impl Subject for ReleasesAtOnce {
 }
 
 /// Tells the end of each tenure twice.
-#[derive(Clone, Debug, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct EndsTwice {
     candidate: Candidate,
     again: Option<Event>,
@@ -267,7 +267,7 @@ impl Subject for EndsTwice {
 }
 
 /// Grants itself a lease that nobody knows of.
-#[derive(Clone, Debug, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct LeadsUnasked {
     candidate: Candidate,
     now: Instant,
@@ -311,7 +311,7 @@ impl Subject for LeadsUnasked {
 }
 
 /// Tells work that it may go on for a second more than its lease protects it.
-#[derive(Clone, Debug, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct DrainsForLonger(Candidate);
 
 impl Subject for DrainsForLonger {
