@@ -118,7 +118,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
         name: "resignation-never-confirmed",
         about: "the caller of a resignation is not answered although the candidate has withdrawn",
         edits: &[Edit {
-            file: ELECTION,
+            file: EVENTS,
             from: "let _ = done.send(());",
             to: "std::mem::forget(done);",
         }],
