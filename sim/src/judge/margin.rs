@@ -2,9 +2,9 @@
 //! next tenure's first.
 //!
 //! A write is permitted while `is_leader()` of its node is true. How near the next tenure may come depends
-//! on how the first one ended. A lease that lapsed kept everybody else out for a stop margin and more after
-//! the last permitted write; one that was handed back is free as soon as its work has ended, so nothing
-//! but messages lies between. The two are kept apart.
+//! on how the first one ended. A lease that lapsed kept all others out for a stop margin and more after
+//! the last permitted write. A lease that was handed back is free as soon as its work has ended, so only
+//! the latency of messages lies between. The two are counted separately.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::judge::properties::recent::Recent;
 use crate::plan::clock::True;
 use crate::trace::{Answer, Asked, Event, Who};
 
-/// How a tenure gave way to the next one.
+/// How a tenure ended before the next one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ending {
@@ -24,7 +24,7 @@ pub enum Ending {
     HandedBack,
 }
 
-/// Watches writes.
+/// Measures the time between the writes of one tenure and the next.
 #[derive(Clone, Debug, Default)]
 pub struct Margin {
     leads: Recent<Who, u64>,
@@ -36,7 +36,7 @@ pub struct Margin {
 }
 
 impl Margin {
-    /// Looks at what happened next.
+    /// Takes the next event into account.
     pub fn observe(&mut self, at: True, event: &Event) {
         match event {
             Event::Leads { who, token } => {
@@ -58,10 +58,10 @@ impl Margin {
     }
 
     fn wrote(&mut self, at: True, token: u64) {
-        if let Some((before, then)) = self.last
+        if let Some((before, last_write)) = self.last
             && before != token
         {
-            let gap = Duration::from_nanos(at.saturating_sub(then));
+            let gap = Duration::from_nanos(at.saturating_sub(last_write));
             let least = match self.handed_back {
                 Some(released) if released == before => &mut self.after_handover,
                 _ => &mut self.lapsed,
@@ -71,12 +71,12 @@ impl Margin {
         self.last = Some((token, at));
     }
 
-    /// The least one so far; `None` if no tenure followed another.
+    /// The least margin so far; `None` if no tenure followed another.
     pub fn least(&self) -> Option<Duration> {
         self.lapsed.into_iter().chain(self.after_handover).min()
     }
 
-    /// The least one so far after tenures that ended in that way.
+    /// The least margin so far after tenures that ended in that way.
     pub fn least_after(&self, ending: Ending) -> Option<Duration> {
         match ending {
             Ending::Lapsed => self.lapsed,
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_handed_back_counts_by_itself() {
+    fn a_handed_back_lease_counts_separately() {
         let margin = watched([
             (1, Event::Leads { who: A, token: 1 }),
             (5, wrote(A, 1)),

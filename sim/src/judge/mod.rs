@@ -1,4 +1,4 @@
-//! What a run is judged by: properties that must hold, conditions that must have been met, and margins.
+//! Judging a run: properties that must hold, conditions that must have been met, and safety margins.
 
 pub mod margin;
 mod outcome;

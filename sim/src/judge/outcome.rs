@@ -1,4 +1,4 @@
-//! What came of a run: its trace, what the properties say, and where it went.
+//! The outcome of a run: its trace, the findings of the properties, and the conditions that it met.
 
 use std::time::Duration;
 
@@ -11,22 +11,22 @@ use crate::plan::{Plan, PlanError};
 use crate::trace::file::{Header, Recorded};
 use crate::trace::{Entry, Event, Trace};
 
-/// By what a run is judged.
+/// Which properties judge a run, and whether judging stops at the first violation.
 #[derive(Clone, Copy, Debug, Default)]
 pub enum Judging<'a> {
-    /// By all properties whose assumptions the plan keeps.
+    /// All properties whose assumptions the plan keeps, up to the first violation.
     #[default]
     All,
-    /// By those of them that are named.
+    /// Only the named ones of them.
     Only(&'a [PropertyName]),
-    /// By all properties whose assumptions the plan keeps, and on beyond a violation.
+    /// All properties whose assumptions the plan keeps, each up to its own first violation.
     Each,
-    /// By all properties, whatever the plan breaks, and on beyond a violation.
+    /// All properties, whatever the plan breaks, each up to its own first violation.
     Everything,
 }
 
 impl Judging<'_> {
-    /// Whether a run is carried on beyond a violation.
+    /// Whether a run continues after a violation.
     pub const fn goes_on(self) -> bool {
         match self {
             Self::All | Self::Only(_) => false,
@@ -34,7 +34,7 @@ impl Judging<'_> {
         }
     }
 
-    /// The judge of a plan's run in an engine of that step.
+    /// The judge of a plan's run in an engine with that tick.
     pub fn judge(self, plan: &Plan, configs: &[Config], tick: Duration) -> Judge {
         let terms = Terms::of(plan, configs, tick);
         match self {
@@ -46,40 +46,40 @@ impl Judging<'_> {
     }
 }
 
-/// What came of one run.
+/// The outcome of one run.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// All that happened.
+    /// All events of the run.
     pub trace: Trace,
-    /// What the properties say.
+    /// The findings of the properties.
     pub judge: Judge,
-    /// Where the run went.
+    /// The conditions that the run met.
     pub sometimes: Sometimes,
     /// How much time was simulated.
     pub simulated: Duration,
 }
 
 impl Outcome {
-    /// A run that is about to begin.
+    /// The outcome of a run that is about to begin.
     pub fn of(judge: Judge) -> Self {
         Self { judge, ..Self::default() }
     }
 
-    /// Takes in what happened next.
+    /// Records the next event.
     pub fn record(&mut self, at: True, event: Event) {
         self.judge.observe(at, &event);
         self.sometimes.observe(at, &event);
         self.trace.push(at, event);
     }
 
-    /// What came of one run with several elections. Its trace is that of the election in which something was
-    /// wrong first, or else of the first one.
+    /// The outcome of one run with several elections. Its trace is that of the election with the earliest
+    /// violation, or of the first election if there is none.
     #[cfg(feature = "turmoil")]
     pub(crate) fn of_elections(mut all: Vec<Self>) -> Self {
-        let wrong = |one: &Self| one.judge.violation().map_or(True::MAX, |first| first.at);
-        let told = (0..all.len()).min_by_key(|one| wrong(&all[*one])).unwrap_or(0);
-        let mut outcome = std::mem::take(&mut all[told]);
-        for (election, other) in all.iter().enumerate().filter(|(one, _)| *one != told) {
+        let violated_at = |one: &Self| one.judge.violation().map_or(True::MAX, |first| first.at);
+        let main = (0..all.len()).min_by_key(|one| violated_at(&all[*one])).unwrap_or(0);
+        let mut outcome = std::mem::take(&mut all[main]);
+        for (election, other) in all.iter().enumerate().filter(|(one, _)| *one != main) {
             for violation in other.judge.violations() {
                 let what = format!("in election {election}: {}", violation.what);
                 outcome.judge.accuse(violation.at, violation.property, what);
@@ -90,7 +90,7 @@ impl Outcome {
         outcome
     }
 
-    /// The run is over.
+    /// Ends the run at that time.
     pub fn finish(&mut self, at: True) {
         self.judge.finish(at);
         self.simulated = Duration::from_nanos(at);
@@ -98,10 +98,10 @@ impl Outcome {
 }
 
 impl Recorded {
-    /// Judges it, as if it happened again.
+    /// Judges a recorded run by its events.
     ///
     /// # Errors
-    /// If the plan's settings can't hold.
+    /// If the plan's settings contradict each other.
     pub fn judge(self, judging: Judging<'_>) -> Result<Outcome, PlanError> {
         let Self { header: Header { plan, tick_ns, .. }, entries, end } = self;
         let judge = judging.judge(&plan, &plan.configs()?, Duration::from_nanos(tick_ns));

@@ -1,7 +1,7 @@
-//! What a campaign has to have met before "nothing violated" means anything.
+//! The conditions that a campaign must have met before "nothing violated" means anything.
 //!
-//! Each condition is counted by what happened, as the trace tells it, and never by what a plan
-//! intended. Not guaranteed: that a run in which a condition was met would have shown a bug there.
+//! Each condition is counted from the events of the trace, never from what a plan intended. Not guaranteed:
+//! that a run in which a condition was met would have shown a bug there.
 
 mod candidates;
 mod condition;
@@ -21,7 +21,7 @@ use condition::Condition;
 use faults::Faults;
 use store::Store;
 
-/// The names of the conditions that an engine of that scope can be expected to meet.
+/// The names of the conditions that an engine of that scope can meet.
 pub fn names(scope: Scope) -> impl Iterator<Item = &'static str> {
     Condition::all().filter(move |condition| condition.is_in(scope)).map(Condition::name)
 }
@@ -33,7 +33,7 @@ pub struct Sometimes {
     lives: Recent<Who, Life>,
     /// The last life of each node that led.
     led: Recent<usize, Option<u32>>,
-    /// Since when nobody leads, once somebody has.
+    /// Since when there has been no leader, after the first one.
     vacant_since: Option<True>,
     faults: Faults,
     store: Store,
@@ -53,7 +53,7 @@ impl Default for Sometimes {
 }
 
 impl Sometimes {
-    /// Looks at what happened next.
+    /// Takes the next event into account.
     pub fn observe(&mut self, at: True, event: &Event) {
         match *event {
             Event::Store(ref step) => self.store_stepped(at, step),
@@ -101,12 +101,12 @@ impl Sometimes {
         }
     }
 
-    /// How often each condition was met; those that never were are there with zero.
+    /// How often each condition was met. Conditions that were never met are included with zero.
     pub fn counts(&self) -> BTreeMap<&'static str, u64> {
         Condition::all().map(|one| (one.name(), self.met[one as usize])).collect()
     }
 
-    /// Takes in what another election of the same run has met.
+    /// Adds the counts of another election of the same run.
     #[cfg(feature = "turmoil")]
     pub(crate) fn beside(&mut self, other: &Self) {
         self.met.iter_mut().zip(other.met).for_each(|(met, others)| *met += others);
@@ -121,7 +121,7 @@ impl Sometimes {
     }
 }
 
-/// Takes one of those that are equal. False if there is none.
+/// Removes one of the equal elements. False if there is none.
 fn take<T: PartialEq>(from: &mut Vec<T>, one: &T) -> bool {
     let place = from.iter().position(|other| other == one);
     place.map(|place| from.swap_remove(place)).is_some()

@@ -1,83 +1,91 @@
 //! **Theorem (section 6).** In the calm, a candidate whose connection works gets an answer to each request, within the
-//! request timeout: no candidate beside it on the same connection, and nobody who gives up waiting, costs it that
+//! request timeout: neither another candidate on the same connection nor a request that is given up costs it that
 //! connection.
 //!
 //! A connection works once a request that was sent in the calm has been answered over it. Not judged: a process that
-//! crashes, and a candidate that gives its requests up sooner than a healthy network answers them.
+//! crashes, and a candidate whose request timeout is shorter than a healthy network needs for an answer.
 //!
 //! Rests on clocks that were not put back, and on a process that lives once.
 
+use super::due::Due;
 use super::recent::Recent;
 use super::{Property, Terms, time};
 use crate::plan::Assumption;
 use crate::plan::clock::True;
 use crate::trace::{Answer, Event, Who};
 
-/// How many steps may each end a tick later.
-const ROUNDED: u64 = 8;
-
-/// Whoever asks is answered.
+/// A request over a working connection is answered in time.
 #[derive(Debug)]
 pub(super) struct AnsweredWhenHealthy {
     terms: Terms,
     is_calm: bool,
-    candidates: Recent<Who, Candidate>,
+    connections: Recent<Who, Connection>,
+    /// The deadlines of the requests over connections that work.
+    due: Due<(Who, u64)>,
     compared: u64,
 }
 
-#[derive(Debug, Default)]
-struct Candidate {
-    /// The requests sent in the calm that are not answered, and by when they have to be.
-    open: Vec<(u64, True)>,
-    /// One of them has been answered.
-    works: bool,
+/// The connection of a candidate in the calm.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Connection {
+    #[default]
+    Unknown,
+    /// This request was sent, and not answered yet.
+    Tried(u64),
+    Works,
 }
 
 impl AnsweredWhenHealthy {
     pub(super) fn new(terms: &Terms) -> Self {
-        Self { terms: terms.clone(), is_calm: false, candidates: Recent::default(), compared: 0 }
+        Self {
+            terms: terms.clone(),
+            is_calm: false,
+            connections: Recent::default(),
+            due: Due::default(),
+            compared: 0,
+        }
     }
 
     fn sent(&mut self, at: True, who: Who, id: u64) {
         if !self.is_calm || !self.terms.is_answered_in_time(who) {
             return;
         }
-        let limits = self.terms.limits_of(who);
-        let takes = limits.at_most(limits.request_timeout) + ROUNDED * self.terms.tick;
-        let candidate = self.candidates.of(who);
-        // What nobody waits for any more is answered, or not, by a connection that does not work yet.
-        candidate.open.retain(|_| candidate.works);
-        candidate.open.push((id, at.saturating_add(takes)));
+        let connection = self.connections.of(who);
+        match connection {
+            Connection::Unknown | Connection::Tried(_) => *connection = Connection::Tried(id),
+            Connection::Works => {
+                let takes = self.terms.limits_of(who).request_timeout;
+                self.due.set((who, id), self.terms.latest_end(at, who, takes));
+            }
+        }
     }
 
     fn answered(&mut self, who: Who, id: u64, answer: Option<Answer>) -> Result<(), String> {
-        let candidate = self.candidates.of(who);
-        let Some(place) = candidate.open.iter().position(|(open, _)| *open == id) else {
-            return Ok(());
-        };
-        candidate.open.swap_remove(place);
-        self.compared += u64::from(candidate.works);
-        match answer {
-            Some(_) => candidate.works = true,
-            None if candidate.works => {
-                return Err(format!("request {id} of {who:?} failed in the calm"));
+        let connection = self.connections.of(who);
+        match (*connection, answer) {
+            (Connection::Tried(tried), _) if tried == id => {
+                let works = answer.is_some();
+                *connection = if works { Connection::Works } else { Connection::Unknown };
             }
-            None => {}
+            (Connection::Works, _) if self.due.end((who, id)) => {
+                self.compared += 1;
+                if answer.is_none() {
+                    return Err(format!("request {id} of {who:?} failed in the calm"));
+                }
+            }
+            (Connection::Unknown | Connection::Tried(_) | Connection::Works, _) => {}
         }
         Ok(())
     }
 
     fn in_time(&self, at: True) -> Result<(), String> {
-        let works = self.candidates.iter().filter(|(_, candidate)| candidate.works);
-        for (who, candidate) in works {
-            if let Some((id, due)) = candidate.open.iter().find(|(_, due)| at > *due) {
-                let due = time(*due);
-                return Err(format!(
-                    "request {id} of {who:?} was not answered by {due:?}, in the calm"
-                ));
-            }
+        match self.due.missed(at) {
+            Some(((who, id), due)) => Err(format!(
+                "request {id} of {who:?} was not answered by {:?}, in the calm",
+                time(due)
+            )),
+            None => Ok(()),
         }
-        Ok(())
     }
 }
 
@@ -101,7 +109,8 @@ impl Property for AnsweredWhenHealthy {
             Event::Sent { who, id, .. } => self.sent(at, who, id),
             Event::Answered { who, id, answer } => return self.answered(who, id, answer),
             Event::Crashed { who } => {
-                self.candidates.remove(who);
+                self.connections.remove(who);
+                self.due.retain(|(other, _)| other != who);
             }
             _ => {}
         }
@@ -127,7 +136,7 @@ mod tests {
         AnsweredWhenHealthy::new(&terms())
     }
 
-    /// Its connection works from 12 on.
+    /// A connection that works from 12 on; these events follow.
     fn works(then: &[Seen]) -> Vec<Seen> {
         let answer = at(12, answered(n(0), 1, Answer::Renewed));
         let works = [at(10, Event::Calm), at(11, sent(n(0), 1, RENEW)), answer];
@@ -135,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_and_none() {
+    fn a_request_without_an_answer() {
         let asked = at(20, sent(n(0), 2, RENEW));
         holds(
             judge(),
@@ -155,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_sent_before_the_calm_is_not_judged() {
+    fn requests_before_the_calm_are_not_judged() {
         let before = [at(8, sent(n(0), 1, RENEW)), at(10, Event::Calm)];
         holds(judge(), &[&before[..], &[at(12, given_up(n(0), 1)), Seen::End(900)]].concat());
     }

@@ -1,20 +1,20 @@
-//! What a candidate has asked, as far as that says whether it waits for the lease.
+//! A candidate's requests, as far as they say whether it waits for the lease.
 
 use crate::plan::clock::True;
 use crate::trace::{Answer, Asked};
 
-/// What a candidate has asked. No request is zero.
+/// The last request of a candidate. Zero stands for no request.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Asker {
     id: u64,
     request: Option<Asked>,
     pub(super) sent_at: True,
-    /// The first request that it sent in the calm.
+    /// Its first request in the calm.
     first_in_calm: Option<u64>,
-    /// One that was sent in the calm has been answered: nothing of the trouble is left between it and the
-    /// store.
+    /// Whether a request that was sent in the calm has been answered: no earlier fault affects the connection
+    /// between it and the store any more.
     pub(super) is_settled: bool,
-    /// The last one was refused.
+    /// Whether its last request was refused.
     is_refused: bool,
     is_answered: bool,
 }
@@ -38,7 +38,7 @@ impl Asker {
         }
     }
 
-    /// Whether its last request is that one.
+    /// Whether its last request has that id.
     pub(super) fn asked_last(&self, id: u64) -> bool {
         self.id == id
     }
@@ -52,9 +52,9 @@ impl Asker {
     }
 }
 
-/// Whether a request that reaches the store is surely of one that waits: other processes are gone, or
-/// have more of the trouble before them, and may not know what they are granted.
-pub(super) fn waits_surely<'a>(askers: impl Iterator<Item = &'a Asker>, request: Asked) -> bool {
+/// Whether a request that reaches the store is certainly from a waiting candidate. A grant to any other process
+/// may get lost: that process may have crashed, or its connection may still suffer from an earlier fault.
+pub(super) fn is_from_waiting<'a>(askers: impl Iterator<Item = &'a Asker>, request: Asked) -> bool {
     let asked = |asker: &&Asker| asker.request == Some(request) && !asker.is_answered;
     let mut askers = askers.filter(asked).peekable();
     askers.peek().is_some() && askers.all(|asker| asker.is_settled)

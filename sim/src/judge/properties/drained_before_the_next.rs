@@ -1,13 +1,13 @@
 //! **Theorem (sections 5 and 6).** Work that drains after its tenure has ended is over, or will not be polled
-//! on, before anybody else can lead: its time ends no later than the lease that covers it, and no lead
-//! begins before.
+//! any more, before another candidate can lead: its time to drain ends no later than the lease that covers it,
+//! and no other lead begins before that time ends.
 //!
-//! Judged by the time that a candidate gives its work, in true time, and not by when that work ends: a
-//! process that stands still does not drop it, and does not poll it either. A time that was over when it
-//! was told of permits nothing. What becomes of a lease whose store lost its data is covered by a
-//! quarantine, as claims are: so the next lead counts, and not the next grant.
+//! Judged by the time that a candidate gives its work, in true time, and not by when that work ends: a paused
+//! process does not drop its work, but does not poll it either. A drain end that is already over when it is
+//! reported permits nothing. The lease of a store that lost its data is covered by a quarantine, as claims are:
+//! so the next lead counts, and not the next grant.
 //!
-//! Rests on all that `single-leader` rests on, and on the store's wall clock, since leases are told apart by
+//! Rests on all that `single-leader` rests on, and on the store's wall clock, since leases are distinguished by
 //! their tokens.
 
 use super::recent::Recent;
@@ -16,16 +16,16 @@ use crate::plan::Assumption;
 use crate::plan::clock::True;
 use crate::trace::{Event, Who};
 
-/// Old work first, then a new leader.
+/// Old work ends before a new leader begins.
 #[derive(Debug, Default)]
 pub(super) struct DrainedBeforeTheNext {
-    /// The furthest end of the lease of each token.
+    /// The latest end of the lease of each token.
     lease_ends: Recent<u64, True>,
     under_way: Vec<(Who, u64)>,
-    /// Until when the work of a tenure that has ended may go on.
+    /// The end of the time that the work of an ended tenure has to drain.
     drain_ends: Recent<(Who, u64), True>,
-    /// How often somebody began to lead while older work was under way: that a time to drain ends with its lease is
-    /// seen every time, and is the smaller part.
+    /// How often a lead began while older work was draining. The comparison of drain ends with their leases is not
+    /// counted: it happens at every step-down.
     compared: u64,
 }
 
@@ -119,7 +119,7 @@ mod tests {
         DrainedBeforeTheNext::default()
     }
 
-    /// Node 0 works under token 7, whose lease ends at 100; then so.
+    /// Node 0 works under token 7, whose lease ends at 100; these events follow.
     fn works(then: &[Seen]) -> Vec<Seen> {
         let began = [at(0, grant(None, kept(1, 7, 100))), at(5, work_began(n(0), 7))];
         [&began[..], then].concat()
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_renewal_covers_what_drains_longer() {
+    fn a_renewal_covers_longer_draining() {
         let renewed = at(60, renew(kept(1, 7, 100), 150));
         let moved = at(61, drain_moved(n(0), 7, 140));
         holds(judge(), &works(&[resigned(100), renewed, moved.clone()]));
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_that_was_over_when_it_was_told_permits_nothing() {
+    fn a_drain_end_in_the_past_permits_nothing() {
         holds(judge(), &works(&[at(120, drains(n(0), 7, Reason::Superseded, 120))]));
         fails(judge(), &works(&[at(120, drains(n(0), 7, Reason::Superseded, 121))]));
     }
@@ -167,12 +167,12 @@ mod tests {
     }
 
     #[test]
-    fn work_that_was_never_told_to_drain_is_no_matter_of_this_property() {
+    fn work_that_does_not_drain_is_not_judged() {
         holds(judge(), &works(&[at(10, leads(n(0), 7)), at(20, leads(n(1), 8))]));
     }
 
     #[test]
-    fn only_a_lead_beside_old_work_compares() {
+    fn only_a_lead_during_old_work_is_compared() {
         let lead = at(90, leads(n(1), 8));
         let compared = |then: &[Seen]| compares(judge(), &works(then));
         assert_eq!(compared(&[resigned(90), lead.clone()]), 1);
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_that_was_cut_short() {
+    fn a_drain_that_was_cut_short() {
         let moved = at(60, drain_moved(n(0), 7, 60));
         holds(judge(), &works(&[resigned(90), moved, at(61, leads(n(1), 8))]));
     }

@@ -1,16 +1,16 @@
-//! **Theorem (section 6).** Work of a tenure that has ended is polled on for as long as it is let, and no
-//! longer; and it is let for
+//! **Theorem (section 6).** Work of a tenure that has ended is polled no longer than its time to drain lasts.
+//! That time is
 //!
 //! - the drain bound at the most, if its leader resigned;
 //! - the stop margin beyond its claim at the most, if the claim ran out, or a renewal failed;
-//! - not at all, if the store said that the tenure is over, also if it says so while work drains.
+//! - nothing, if the store answered that the tenure is over, also if that answer comes while work drains.
 //!
 //! Durations are the candidate's: by a slow clock they take up to `1 / (1 - rho)` of it. Work that ends by
-//! itself was polled at that moment, work that is dropped was not: so a process that stands still, and drops
-//! its work when it goes on, does nothing wrong.
+//! itself was polled at that moment, work that is dropped was not. So a paused process that drops its work when
+//! it resumes does nothing wrong.
 //!
-//! Rests on clocks of candidates that were not put back, and on a process that lives once. How far a claim
-//! reached is not known if it was over when it was told of; and a time to drain that was over then permits
+//! Rests on clocks of candidates that were not put back, and on a process that lives once. The end of a claim
+//! that was over when it was reported is not known; and a drain end that was over when it was reported permits
 //! nothing.
 
 use super::recent::Recent;
@@ -19,11 +19,11 @@ use crate::plan::Assumption;
 use crate::plan::clock::True;
 use crate::trace::{Answer, Asked, Event, Reason, Who};
 
-/// Both ends of a time that a candidate counts are told in true time, each rounded to a nanosecond. (Model seed
-/// 107252: what had drifted by the bound was a nanosecond too long.)
+/// Both ends of a time that a candidate counts are reported in true time, each rounded to a nanosecond. (Model seed
+/// 107252: a time measured by a clock at the drift bound was a nanosecond too long.)
 const ROUNDED: u64 = 1;
 
-/// No more time than was promised.
+/// Work drains no longer than promised.
 #[derive(Debug)]
 pub(super) struct DrainsWithinBounds {
     terms: Terms,
@@ -36,17 +36,17 @@ pub(super) struct DrainsWithinBounds {
 #[derive(Clone, Copy, Debug, Default)]
 struct Request {
     id: u64,
-    /// Of which tenure, if it is a renewal.
+    /// The token of the tenure, if it is a renewal.
     renews: Option<u64>,
     sent_at: True,
 }
 
-/// What a candidate says of one of its tenures.
+/// The reports of a candidate on one of its tenures.
 #[derive(Clone, Copy, Debug, Default)]
 struct Tenure {
     /// The end of its claim.
     claim_ends: Option<True>,
-    /// The end of its work's time to drain, and the furthest that it may be moved to.
+    /// The end of the time for its work to drain, and the latest end that is permitted.
     drain_ends: Option<True>,
     at_most: Option<True>,
 }
@@ -75,8 +75,9 @@ impl DrainsWithinBounds {
         };
     }
 
-    /// Work that drains has to end, if the renewal was not given up before: by a fast clock it is, sooner. Once
-    /// its claim would have ended, nobody listens any more: the lease is let go, and covers what drains.
+    /// Draining work has to end, unless the candidate had given the renewal up before: with a fast clock it does so
+    /// sooner. Once its claim would have ended, the candidate ignores the answer: the lease is left to end by itself,
+    /// and covers the draining work.
     fn superseded(&mut self, at: True, who: Who, id: u64) {
         let limits = self.terms.limits_of(who);
         let Some(&Request { id: last, renews: Some(token), sent_at }) = self.asked.get(who) else {
@@ -84,7 +85,7 @@ impl DrainsWithinBounds {
         };
         let waits = on_fastest_clock(limits.request_timeout, limits.drift_ppm);
         let is_awaited = id == last && at.saturating_sub(sent_at) < waits;
-        if is_awaited && self.terms.nobody_counts_too_fast {
+        if is_awaited && self.terms.no_clock_too_fast {
             let tenure = self.tenures.of((who, token));
             let over = at.saturating_add(self.terms.tick);
             if tenure.claim_ends.is_some_and(|claim_ends| at < claim_ends) {
@@ -99,7 +100,7 @@ impl DrainsWithinBounds {
         self.compared += u64::from(tenure.at_most.is_some() && until > at);
         match tenure.at_most {
             Some(most) if until > most && until > at => Err(format!(
-                "{who:?} lets work drain under token {token} until {:?}, and may until {:?}",
+                "{who:?} lets work drain under token {token} until {:?}, but no longer than {:?} is permitted",
                 time(until),
                 time(most)
             )),
@@ -150,7 +151,7 @@ impl Property for DrainsWithinBounds {
                 if let Some(ends) = ends.filter(|ends| *ends <= at) {
                     let ends = time(ends);
                     return Err(format!(
-                        "work of {who:?} under token {token} was polled on after {ends:?}"
+                        "work of {who:?} under token {token} was still polled after {ends:?}"
                     ));
                 }
             }
@@ -172,14 +173,14 @@ mod tests {
         DrainsWithinBounds::new(&terms())
     }
 
-    /// Elected until 100, and then at 50.
+    /// A claim until 100, and a step-down at 50; these events follow.
     fn ends(reason: Reason, drain_ends: True, then: &[Seen]) -> Vec<Seen> {
-        let told = [at(10, elected(n(0), 7, 100)), at(50, drains(n(0), 7, reason, drain_ends))];
-        [&told[..], then].concat()
+        let ended = [at(10, elected(n(0), 7, 100)), at(50, drains(n(0), 7, reason, drain_ends))];
+        [&ended[..], then].concat()
     }
 
     #[test]
-    fn each_end_gives_its_own_time() {
+    fn each_reason_has_its_own_bound() {
         // A drain bound of 36 takes up to 40, a stop margin of 11 up to 13; and one more for rounding.
         let bounds = [
             (Reason::Resigned, 91),
@@ -195,7 +196,9 @@ mod tests {
             let (until, most) = (time(most + 1), time(most));
             assert_eq!(
                 what,
-                format!("n0 lets work drain under token 7 until {until:?}, and may until {most:?}")
+                format!(
+                    "n0 lets work drain under token 7 until {until:?}, but no longer than {most:?} is permitted"
+                )
             );
         }
     }
@@ -214,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn how_far_a_claim_reached_that_was_over_when_it_was_told_is_not_known() {
+    fn a_claim_reported_after_its_end_sets_no_bound() {
         let expires = |when, claim_ends| {
             [at(when, elected(n(0), 7, claim_ends)), at(110, drains(n(0), 7, Reason::Expired, 900))]
         };
@@ -223,21 +226,21 @@ mod tests {
     }
 
     #[test]
-    fn a_time_that_was_over_when_it_was_told_permits_nothing() {
+    fn a_drain_end_in_the_past_permits_nothing() {
         let expires = |at_ns, drain_ends| {
-            let told = at(at_ns, drains(n(0), 7, Reason::Expired, drain_ends));
-            [at(10, elected(n(0), 7, 100)), told]
+            let ended = at(at_ns, drains(n(0), 7, Reason::Expired, drain_ends));
+            [at(10, elected(n(0), 7, 100)), ended]
         };
         holds(judge(), &expires(200, 200));
         fails(judge(), &expires(200, 201));
     }
 
     #[test]
-    fn work_that_is_polled_on_when_its_time_is_over() {
+    fn work_that_is_polled_after_its_drain_end() {
         let done = |when| [at(when, work_ended(n(0), 7))];
         holds(judge(), &ends(Reason::Resigned, 80, &done(79)));
         let what = fails(judge(), &ends(Reason::Resigned, 80, &done(80)));
-        assert_eq!(what, "work of n0 under token 7 was polled on after 80ns");
+        assert_eq!(what, "work of n0 under token 7 was still polled after 80ns");
         holds(judge(), &ends(Reason::Resigned, 80, &[at(500, work_dropped(n(0), 7))]));
         let moved = [at(60, drain_moved(n(0), 7, 85)), at(84, work_ended(n(0), 7))];
         holds(judge(), &ends(Reason::Resigned, 80, &moved));
@@ -246,13 +249,13 @@ mod tests {
     }
 
     #[test]
-    fn superseded_work_is_not_polled_on_at_all() {
+    fn superseded_work_is_not_polled() {
         holds(judge(), &ends(Reason::Superseded, 50, &[at(50, work_dropped(n(0), 7))]));
         fails(judge(), &ends(Reason::Superseded, 50, &[at(50, work_ended(n(0), 7))]));
     }
 
     #[test]
-    fn what_is_superseded_while_it_drains_is_not_polled_on_either() {
+    fn work_superseded_while_draining_is_not_polled() {
         let renewal = |id| at(55, sent(n(0), id, Asked::Renew { token: 7 }));
         let refused = at(60, answered(n(0), 2, Answer::Superseded));
         let done = |when| at(when, work_ended(n(0), 7));
@@ -260,8 +263,8 @@ mod tests {
         holds(judge(), &drains(&[renewal(2), done(60), refused.clone()]));
         holds(judge(), &drains(&[renewal(2), refused.clone(), at(70, work_dropped(n(0), 7))]));
         let what = fails(judge(), &drains(&[renewal(2), refused.clone(), done(61)]));
-        assert_eq!(what, "work of n0 under token 7 was polled on after 61ns");
-        // An answer to another request, or to one that may be given up by now.
+        assert_eq!(what, "work of n0 under token 7 was still polled after 61ns");
+        // An answer to another request, or to one that the candidate may have given up.
         holds(judge(), &drains(&[renewal(3), refused, done(70)]));
         let early = at(40, sent(n(0), 2, Asked::Renew { token: 7 }));
         let late = at(86, answered(n(0), 2, Answer::Superseded));

@@ -1,13 +1,13 @@
-//! **Theorem (G2).** Whoever answers "I lead" does so more than `stop margin / (1 + rho)` of true time
-//! before its lease ends at the store, whatever has become of its connection, its timers and its
+//! **Theorem (G2).** A candidate answers "I lead" only at times more than `stop margin / (1 + rho)` of true time
+//! before its lease ends at the store, whatever happens to its connection, its timers and its
 //! threads; and never after the lease was handed back.
 //!
-//! Rests on A2, the rates of the clocks. To be judged it needs more: leases are told apart by their tokens,
+//! Rests on A2, the rates of the clocks. To be judged it needs more: leases are distinguished by their tokens,
 //! which rests on the store's wall clock.
 //!
-//! The judge is `is_leader()` itself, asked on every node at every step: on nodes that are cut off, and
-//! on nodes that stand still, where no event can be told. A flag that some reply or timer has to take
-//! down fails here. It is a claim's own rule, `now < valid_until`, so the end itself is already late.
+//! The judge is `is_leader()` itself, asked on every node at every step: also on nodes that are cut off, and
+//! on paused nodes, which can write no event. A flag that has to be cleared by a reply or a timer fails
+//! here. The rule is that of a claim, `now < valid_until`, so the end itself is already too late.
 
 use super::recent::Recent;
 use super::{Leader, Property, Terms, time};
@@ -15,11 +15,11 @@ use crate::plan::Assumption;
 use crate::plan::clock::True;
 use crate::trace::Event;
 
-/// Silence ends a lead in time.
+/// Without a renewal a lead ends in time.
 #[derive(Debug)]
 pub(super) struct FailClosed {
     terms: Terms,
-    /// The first instant at which nobody may lead under a token any more.
+    /// The first instant at which no candidate may lead under a token any more.
     over_from: Recent<u64, True>,
     compared: u64,
 }
@@ -105,14 +105,14 @@ mod tests {
     }
 
     #[test]
-    fn a_lead_at_the_very_margin() {
+    fn a_lead_at_the_margin() {
         let history = [at(0, grant(None, kept(1, 7, 100))), probe(90, &[leader(n(0), 7)])];
         let what = fails(property(), &history);
         assert_eq!(what, "n0 still leads under token 7, over at 90ns");
     }
 
     #[test]
-    fn the_second_name_in_a_probe_is_looked_at_too() {
+    fn every_leader_of_a_probe_is_checked() {
         let first = kept(1, 7, 100);
         fails(
             property(),
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lead_nobody_granted() {
+    fn a_lead_without_a_grant() {
         fails(property(), &[probe(1, &[leader(n(0), 7)])]);
         fails(property(), &[at(0, elected(n(0), 7, 50)), probe(1, &[leader(n(0), 7)])]);
     }
@@ -135,9 +135,9 @@ mod tests {
         let lease = kept(1, 7, 100);
         let handed_back = [at(0, grant(None, lease)), at(20, release(lease))];
         fails(property(), &[handed_back.as_slice(), &[probe(20, &[leader(n(0), 7)])]].concat());
-        // Later looks at the same record do not move its end.
-        let looked = refuse(2, Asked::Acquire { seen: 3 }, Answer::Stale, Some(back(lease)));
-        let later = [at(30, looked), probe(31, &[leader(n(0), 7)])];
+        // Later requests that see the same record do not move its end.
+        let refused = refuse(2, Asked::Acquire { seen: 3 }, Answer::Stale, Some(back(lease)));
+        let later = [at(30, refused), probe(31, &[leader(n(0), 7)])];
         fails(property(), &[handed_back.as_slice(), &later].concat());
     }
 }

@@ -1,32 +1,32 @@
-//! **Theorem (G4).** Between what a tenure reads at a resource that checks tokens and the write that follows from
-//! it, that resource accepts nothing of another tenure, as long as each tenure takes the resource over before it
+//! **Theorem (G4).** Between a tenure's read at a resource that checks tokens and the write that follows from
+//! it, that resource accepts no write of another tenure, as long as each tenure takes the resource over before it
 //! reads.
 //!
 //! Rests on G3, and so on the store's wall clock, as `fenced-writes` does: then at most one tenure at a time can
-//! equal the stored token, and once it is replaced it never comes back. And on the take-over: a leader that reads
-//! before the resource has seen its token can be overtaken by the last write of the old one, and then does once more
-//! what that one has done. The rule that a resource refuses lower tokens does not prevent that, since the old write
+//! equal the stored token, and a token that was replaced never returns. And on the take-over: a leader that reads
+//! before the resource has seen its token can be overtaken by the last write of the old leader, and then repeats
+//! the old leader's work. The rule that a resource refuses lower tokens does not prevent that, since the old write
 //! arrives while its token is still the highest.
 //!
-//! A tenure may overtake itself: what a process does twice under one token is not told apart by it.
+//! A tenure may overtake itself: two operations of one process under one token are not distinguished by it.
 
 use super::Property;
 use crate::plan::Assumption;
 use crate::plan::clock::True;
 use crate::trace::Event;
 
-/// What the fenced sink was read as is still so when it is written.
+/// No write of another tenure comes between a read at the fenced sink and the write that follows from it.
 #[derive(Debug, Default)]
 pub(super) struct FencedReads {
-    /// The token of the last write that was accepted, and when that was.
+    /// The token of the last accepted write, and its time.
     last: (u64, True),
-    /// When the last write of another token than that one was accepted, and which.
+    /// The token of the last accepted write under another token than that, and its time.
     other: (u64, True),
     compared: u64,
 }
 
 impl FencedReads {
-    /// The last write of another tenure: its token, and when it was accepted.
+    /// The last accepted write of another tenure: its token and its time.
     fn before(&self, token: u64) -> (u64, True) {
         if self.last.0 == token { self.other } else { self.last }
     }
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_late_write_whose_resource_was_taken_over_and_back() {
+    fn a_late_write_after_two_take_overs() {
         let history = [
             at(50, took_over(0, 7, 40)),
             at(60, took_over(1, 8, 55)),

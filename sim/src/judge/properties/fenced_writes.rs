@@ -1,15 +1,15 @@
 //! **Theorem (G4).** A resource that checks tokens never accepts a write of an older tenure after one
 //! of a newer. In particular no two tenures write under one token.
 //!
-//! Rests on G3, and so on the store's wall clock: a store that has lost its record and whose clock is
-//! behind the last grant grants a token below it, and the resource then refuses the newer tenure and
-//! accepts the older one; and two primaries whose clocks agree to the microsecond may grant one token
-//! twice. On nothing else: neither clocks of candidates nor lost records nor restored memories mix up the
-//! writes, as a process that was put back is still the one that its tokens were granted to.
+//! Rests on G3, and so on the store's wall clock. A store that has lost its record, and whose clock is
+//! behind the last grant, grants a token below it: the resource then refuses the newer tenure and
+//! accepts the older one. And two primaries whose clocks agree to the microsecond may grant the same token.
+//! Rests on nothing else: neither clocks of candidates nor lost records nor restored memories mix up the
+//! writes, as a restored process is still the one that its tokens were granted to.
 //!
-//! Older is what the store granted earlier, whatever the numbers say: tokens that do not increase make
-//! the resource accept what it should refuse, or refuse what it should accept, and the first is seen
-//! here. Tenures that share a token can't be told apart by it; they are by who writes.
+//! A tenure is older if the store granted it earlier, whatever the numbers say: tokens that do not increase make
+//! the resource accept writes that it should refuse, or refuse writes that it should accept. The first is seen
+//! here. Tenures that share a token are distinguished by the candidate that writes.
 
 use super::order::Order;
 use super::recent::Recent;
@@ -18,7 +18,7 @@ use crate::plan::Assumption;
 use crate::plan::clock::True;
 use crate::trace::{Event, Who};
 
-/// The fenced sink never goes back.
+/// The fenced sink never accepts an older tenure after a newer one.
 #[derive(Debug, Default)]
 pub(super) struct FencedWrites {
     order: Order,
@@ -70,7 +70,7 @@ mod tests {
     use super::super::history::{Seen, at, fails, grant, holds, kept, n, wrote};
     use super::FencedWrites;
 
-    /// Two tenures of those tokens, one after the other.
+    /// Two tenures with those tokens, one after the other.
     fn tenures(first: u64, second: u64) -> Vec<Seen> {
         let lease = kept(1, first, 100);
         vec![at(0, grant(None, lease)), at(100, grant(Some(lease), kept(2, second, 200)))]
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stale_write_is_harmless_if_it_is_refused() {
+    fn a_refused_stale_write_is_harmless() {
         let newer = at(101, wrote(n(1), 8, true));
         let stale = |accepted| at(102, wrote(n(0), 7, accepted));
         let history = |accepted| [tenures(7, 8), vec![newer.clone(), stale(accepted)]].concat();
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_that_two_tenures_share_once_both_have_written() {
+    fn two_writers_under_one_token() {
         let one = at(101, wrote(n(1), 7, true));
         let other = |accepted| at(102, wrote(n(0), 7, accepted));
         let history = |accepted| [tenures(7, 7), vec![one.clone(), other(accepted)]].concat();
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_grant_told_again_makes_no_newer_tenure() {
+    fn a_repeated_grant_is_no_newer_tenure() {
         let lease = kept(1, 7, 100);
         let again = at(50, grant(Some(lease), kept(1, 7, 150)));
         let history = [

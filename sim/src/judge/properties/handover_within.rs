@@ -1,24 +1,24 @@
-//! **Theorem (G8).** In the calm, and outside a quarantine, somebody leads soon after a lease was handed
+//! **Theorem (G8).** In the calm, and outside a quarantine, a candidate leads soon after a lease was handed
 //! back, if another candidate waits for it: within
 //!
-//! - one latency, for the hint to reach whoever waits;
-//! - the longer of a round trip, for a try that was under way, and the spacing of tries because of hints,
+//! - one latency, for the hint to reach the waiting candidate;
+//! - the longer of a round trip, for a request in flight, and the spacing of requests because of hints,
 //!   on the slowest clock;
-//! - two round trips of its own: `Stale` tells it of the last tenure, and the next try is granted.
+//! - two round trips of its own: `Stale` tells it the last tenure, and the next request is granted.
 //!
-//! Engines that move in ticks round up at every step of the way, so two dozen of their ticks are allowed.
+//! Engines with ticks round up at every step of the way, so two dozen of their ticks are allowed.
 //!
-//! Who waits is taken from its requests: the last one is an acquire, and was refused, or is under way;
-//! and one that was sent in the calm has been answered, so nothing of the trouble is left between it and
-//! the store. If nobody waits, nothing is due; nor if somebody else may have been granted the lease, of
-//! whom that is not known: an acquire of a process that is gone, for instance, can still arrive. Nor is
-//! anything due once a grant makes its holder wait out a quarantine, once one that waited is gone, or if
-//! some candidate gives its requests up sooner than a healthy network answers them.
+//! A candidate waits if its last request is an acquire that was refused or is in flight, and if a request that
+//! it sent in the calm has been answered, so that no earlier fault affects its connection to the store. If no
+//! candidate waits, nothing is due; nor if the lease may have been granted to a process that is not known to
+//! wait: an acquire of a crashed process, for instance, can still arrive. Nor is anything due once a grant
+//! makes its holder wait out a quarantine, once a waiting candidate has crashed, or if some candidate's request
+//! timeout is shorter than a healthy network needs for an answer.
 //!
 //! Rests on clocks that were not put back, on one server at a time, and on hints being delivered. An engine
-//! without ticks owes them to every candidate that waits in the calm. In one whose candidates subscribe
-//! over connections, a subscription may still be on its way after the trouble: there the time counts from
-//! the first hint that reaches one that waits.
+//! without ticks delivers them to every candidate that waits in the calm. In an engine whose candidates subscribe
+//! over connections, a subscription may still be under way after the faults: there the time counts from
+//! the first hint that reaches a waiting candidate.
 
 use super::asker::Asker;
 use super::recent::Recent;
@@ -27,22 +27,22 @@ use crate::plan::Assumption;
 use crate::plan::clock::True;
 use crate::trace::{Answer, Asked, Event, StoreStep, Who};
 
-/// How many steps of an engine may each end a tick later.
+/// The number of steps of an engine that may each end a tick later.
 const ROUNDED: u64 = 24;
 
-/// A lease that was handed back is taken up.
+/// A lease that was handed back is soon granted to a waiting candidate, which leads.
 #[derive(Debug)]
 pub(super) struct HandoverWithin {
     bound: u64,
     is_calm: bool,
-    /// Whether every candidate gets its answers in time, if nothing goes wrong.
+    /// Whether every candidate gets its answers in time, if there are no faults.
     is_promised: bool,
-    /// Each candidate that is alive and was not asked to resign.
+    /// Each candidate that runs and was not asked to resign.
     candidates: Recent<Who, Asker>,
     hints_may_be_lost: bool,
-    /// The token that was handed back, if nobody who waits has been told so far.
+    /// The token that was handed back, until a hint reaches a waiting candidate.
     handed_back: Option<u64>,
-    /// The same, and by when somebody has to lead.
+    /// The token that was handed back, and the latest time for the next lead.
     due: Option<(u64, True)>,
     compared: u64,
 }
@@ -69,18 +69,16 @@ impl HandoverWithin {
     fn stepped(&mut self, at: True, step: &StoreStep) {
         match (step.request, step.answer) {
             (Asked::Release { token }, Answer::Released) if self.is_calm && self.is_promised => {
-                let somebody_waits = self.candidates.iter().any(|(_, asker)| asker.waits());
-                self.is_settled();
-                if somebody_waits && self.hints_may_be_lost {
+                let is_awaited = self.candidates.iter().any(|(_, asker)| asker.waits());
+                self.nothing_is_due();
+                if is_awaited && self.hints_may_be_lost {
                     self.handed_back = Some(token);
-                } else if somebody_waits {
+                } else if is_awaited {
                     self.due = Some((token, at.saturating_add(self.bound)));
                 }
             }
-            (request, Answer::Granted { waits, .. })
-                if waits || !self.is_surely_of_one_that_waits(request) =>
-            {
-                self.is_settled();
+            (request, Answer::Granted { waits, .. }) if waits || !self.is_from_waiting(request) => {
+                self.nothing_is_due();
             }
             _ => {}
         }
@@ -94,27 +92,27 @@ impl HandoverWithin {
         }
     }
 
-    /// Nothing is due any more.
-    fn is_settled(&mut self) {
+    fn nothing_is_due(&mut self) {
         (self.handed_back, self.due) = (None, None);
     }
 
-    fn is_surely_of_one_that_waits(&self, request: Asked) -> bool {
-        super::asker::waits_surely(self.candidates.iter().map(|(_, asker)| asker), request)
+    fn is_from_waiting(&self, request: Asked) -> bool {
+        super::asker::is_from_waiting(self.candidates.iter().map(|(_, asker)| asker), request)
     }
 
     fn is_out(&mut self, who: Who) {
         if self.candidates.remove(who).is_some_and(|asker| asker.acquires()) {
-            // Perhaps the very one that was about to lead.
-            self.is_settled();
+            // It may be the one that was about to lead.
+            self.nothing_is_due();
         }
     }
 
     fn in_time(&self, at: True) -> Result<(), String> {
         match self.due {
-            Some((token, due)) if at > due => {
-                Err(format!("nobody led by {:?} after token {token} was handed back", time(due)))
-            }
+            Some((token, due)) if at > due => Err(format!(
+                "no candidate led by {:?} after token {token} was handed back",
+                time(due)
+            )),
             Some(_) | None => Ok(()),
         }
     }
@@ -146,7 +144,7 @@ impl Property for HandoverWithin {
             Event::Hinted { who } => self.hinted(at, who),
             Event::Leads { .. } => {
                 self.compared += u64::from(self.due.is_some());
-                self.is_settled();
+                self.nothing_is_due();
             }
             _ => {}
         }
@@ -168,7 +166,7 @@ mod tests {
 
     const ACQUIRE: Asked = Asked::Acquire { seen: 7 };
 
-    /// A latency of 10, a spacing of 18 that takes 20: 10 + 20 + 40, and 24 ticks.
+    /// A latency of 10, and a spacing of 18 that takes 20: 10 + 20 + 40, and 24 ticks.
     fn property() -> HandoverWithin {
         HandoverWithin::new(&Terms { latency_most: 10, ..terms() })
     }
@@ -193,30 +191,30 @@ mod tests {
     }
 
     #[test]
-    fn somebody_leads_at_the_very_bound() {
+    fn a_leader_at_the_bound() {
         let elected = [&tries_again()[..], &[at(294, leads(n(1), 8)), Seen::End(900)]].concat();
         holds(property(), &then(&elected));
     }
 
     #[test]
-    fn nobody_does_in_time() {
+    fn a_leader_after_the_bound() {
         let what = fails(property(), &then(&[at(295, leads(n(1), 8))]));
-        assert_eq!(what, "nobody led by 294ns after token 7 was handed back");
+        assert_eq!(what, "no candidate led by 294ns after token 7 was handed back");
         fails(property(), &then(&[&tries_again()[..], &[Seen::End(295)]].concat()));
         holds(property(), &then(&[Seen::End(294)]));
     }
 
     #[test]
-    fn a_try_that_is_under_way_is_one_of_somebody_who_waits() {
+    fn a_request_in_flight_counts_as_waiting() {
         let mut history = then(&[Seen::End(295)]);
         history.insert(3, at(199, sent(n(1), 2, ACQUIRE)));
         fails(property(), &history);
     }
 
     #[test]
-    fn nothing_is_due_if_nobody_waits_of_whom_all_is_known() {
+    fn nothing_is_due_without_a_known_waiting_candidate() {
         for (index, instead) in [
-            // No calm; not asked in the calm; not answered, or without a word; granted.
+            // No calm; no request in the calm; no answer; a failed request; a grant.
             (0, crashed(n(3))),
             (1, crashed(n(3))),
             (2, crashed(n(3))),
@@ -233,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_due_once_who_waits_is_gone_or_has_to_wait_out_a_quarantine() {
+    fn nothing_is_due_after_a_crash_resignation_or_quarantine() {
         let answer = Answer::Granted { token: 8, waits: true };
         let quarantined = step(2, ACQUIRE, answer, None, Some(kept(2, 8, 900)));
         for event in [crashed(n(1)), resign_asked(n(1), None), quarantined] {
@@ -242,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_due_once_somebody_else_may_have_been_granted_the_lease() {
+    fn nothing_is_due_after_a_grant_to_another() {
         let [again, granted] = tries_again();
         holds(property(), &then(&[granted.clone(), Seen::End(900)]));
         let unsettled = at(205, sent(n(2), 1, ACQUIRE));
@@ -250,20 +248,20 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_promised_if_some_candidate_gives_up_too_soon() {
+    fn nothing_is_promised_with_a_short_request_timeout() {
         let far = Terms { latency_most: 30, ..terms() };
         holds(HandoverWithin::new(&far), &then(&[Seen::End(900)]));
     }
 
     #[test]
-    fn where_hints_may_be_lost_the_time_counts_from_the_first_that_arrives() {
+    fn with_lossy_hints_the_first_arrival_counts() {
         let ticking = || HandoverWithin::new(&Terms { latency_most: 10, tick: 2, ..terms() });
         holds(ticking(), &then(&[Seen::End(9_000)]));
         let hinted = |who| at(500, Event::Hinted { who: n(who) });
         // 500, and 10 + 20 + 40, and 24 ticks.
         holds(ticking(), &then(&[hinted(1), Seen::End(618)]));
         fails(ticking(), &then(&[hinted(1), Seen::End(619)]));
-        // Nobody who waits was told.
+        // The hint reached no waiting candidate.
         holds(ticking(), &then(&[hinted(2), Seen::End(9_000)]));
     }
 }

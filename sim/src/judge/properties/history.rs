@@ -5,7 +5,7 @@ use super::{Leader, Limits, Property, Terms};
 use crate::plan::clock::True;
 use crate::trace::{Answer, Asked, Event, Kept, Reason, StoreStep, Who};
 
-/// What a property gets to see.
+/// One input of a property.
 #[derive(Clone, Debug)]
 pub(crate) enum Seen {
     Event(True, Event),
@@ -13,21 +13,21 @@ pub(crate) enum Seen {
     End(True),
 }
 
-/// The property finds nothing wrong.
+/// Asserts that the property finds no violation.
 pub(crate) fn holds(property: impl Property, history: &[Seen]) {
     compares(property, history);
 }
 
-/// The property finds something wrong in the last step of the history, and in none before it.
+/// Asserts that the property finds a violation in the last step of the history, and in none before it.
 pub(crate) fn fails(mut property: impl Property, history: &[Seen]) -> String {
     let (last, first) = history.split_last().expect("a history");
     for seen in first {
         look(&mut property, seen).unwrap_or_else(|what| panic!("{what}, too early: {seen:?}"));
     }
-    look(&mut property, last).expect_err("nothing was found wrong")
+    look(&mut property, last).expect_err("no violation was found")
 }
 
-/// How often the property compares something in a history in which it finds nothing wrong.
+/// The number of comparisons of the property in a history without a violation.
 pub(crate) fn compares(mut property: impl Property, history: &[Seen]) -> u64 {
     for seen in history {
         look(&mut property, seen).unwrap_or_else(|what| panic!("{what}, at {seen:?}"));
@@ -39,14 +39,14 @@ fn look(property: &mut impl Property, seen: &Seen) -> Result<(), String> {
     match seen {
         Seen::Event(at, event) => property.observe(*at, event),
         Seen::Probe(at, leaders) => {
-            assert!(property.probes(), "the judge never tells it who leads");
+            assert!(property.probes(), "the judge does not probe this property");
             property.probe(*at, leaders)
         }
         Seen::End(at) => property.finish(*at),
     }
 }
 
-/// Terms in which any candidate keeps a margin of ten nanoseconds: eleven, at a drift of a tenth. Its drain
+/// Terms in which each candidate keeps a margin of ten nanoseconds: eleven, at a drift of a tenth. Its drain
 /// bound takes at most 40, its longest stop 100, its poll bound 500.
 pub(crate) fn terms() -> Terms {
     let limits = Limits {
@@ -60,14 +60,14 @@ pub(crate) fn terms() -> Terms {
         poll_bound: 450,
         longest_stop: 90,
     };
-    Terms { candidates: vec![limits; 4], nobody_counts_too_fast: true, tick: 1, ..Terms::default() }
+    Terms { candidates: vec![limits; 4], no_clock_too_fast: true, tick: 1, ..Terms::default() }
 }
 
 pub(crate) fn at(at: True, event: Event) -> Seen {
     Seen::Event(at, in_time(at, event))
 }
 
-/// The same, with what the store's clock shows then.
+/// The same event, with the reading of the store's clock at that time.
 pub(crate) fn in_time(at: True, event: Event) -> Event {
     match event {
         Event::Store(step) if step.now == 0 => Event::Store(StoreStep { now: at, ..step }),
@@ -79,7 +79,7 @@ pub(crate) fn in_time(at: True, event: Event) -> Event {
 pub(crate) fn by_server(server: u32, event: Event) -> Event {
     match event {
         Event::Store(step) => Event::Store(StoreStep { server, ..step }),
-        _ => panic!("no step of a store: {event:?}"),
+        _ => panic!("{event:?} is not a step of the store"),
     }
 }
 
@@ -108,7 +108,7 @@ pub(crate) fn stepped_down(who: Who, token: u64, reason: Reason) -> Event {
     Event::SteppedDown { who, token, reason, drain_ends: 0 }
 }
 
-/// The same, with the end of the time that its work has to drain.
+/// A step-down with the end of the time that its work has to drain.
 pub(crate) fn drains(who: Who, token: u64, reason: Reason, drain_ends: True) -> Event {
     Event::SteppedDown { who, token, reason, drain_ends }
 }
@@ -153,12 +153,12 @@ pub(crate) fn work_dropped(who: Who, token: u64) -> Event {
     Event::WorkEnded { who, token, dropped: true }
 }
 
-/// A write that was checked in the very beginning.
+/// A write whose check was at time zero.
 pub(crate) fn wrote(who: Who, token: u64, accepted_by_fenced: bool) -> Event {
     Event::Wrote { who, token, checked: 0, takes_over: false, accepted_by_fenced }
 }
 
-/// The same, accepted, with the time of its check.
+/// An accepted write, with the time of its check.
 pub(crate) fn wrote_after(who: Who, token: u64, checked: True) -> Event {
     Event::Wrote { who, token, checked, takes_over: false, accepted_by_fenced: true }
 }
@@ -171,7 +171,7 @@ pub(crate) fn answered(who: Who, id: u64, answer: Answer) -> Event {
     Event::Answered { who, id, answer: Some(answer) }
 }
 
-/// It will not be answered any more.
+/// A request that the candidate has given up.
 pub(crate) fn given_up(who: Who, id: u64) -> Event {
     Event::Answered { who, id, answer: None }
 }
@@ -185,7 +185,7 @@ pub(crate) fn kept(holder: u128, token: u64, lease_ends: True) -> Kept {
     Kept { token, holder, lease_end: lease_ends, lease_ends, released: false }
 }
 
-/// The same, handed back.
+/// The same record, handed back.
 pub(crate) fn back(kept: Kept) -> Kept {
     Kept { released: true, ..kept }
 }
@@ -201,7 +201,7 @@ pub(crate) fn step(
     Event::Store(StoreStep { server: 0, now: 0, holder, request, answer, before, after })
 }
 
-/// A grant of `after` to its holder, who knew the record before.
+/// A grant of `after` to its holder, which knew the record before.
 pub(crate) fn grant(before: Option<Kept>, after: Kept) -> Event {
     let seen = before.map_or(0, |kept| kept.token);
     step(after.holder, Asked::Acquire { seen }, granted(after.token), before, Some(after))

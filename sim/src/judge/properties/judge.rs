@@ -1,4 +1,4 @@
-//! The judge of a run: it tells the properties what happened, and keeps what did not hold.
+//! The judge of a run: it passes the events to the properties, and keeps the violations.
 
 use serde::Serialize;
 
@@ -10,29 +10,29 @@ use crate::trace::Event;
 /// A property that did not hold.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Violation {
-    /// Which one.
+    /// The name of the property.
     pub property: &'static str,
-    /// When it was seen.
+    /// The time at which it was found.
     pub at: True,
-    /// What is wrong.
+    /// A description.
     pub what: String,
 }
 
-/// Judges one run. The default one judges nothing.
+/// Judges one run. The default judge has no properties.
 ///
-/// It works out from the events who leads, and asks the properties about it at every instant at which
-/// something happened and just before: a trace read back is judged like the run that wrote it.
+/// It derives the leaders from the events, and probes the properties with them at the time of every event and
+/// just before it: a trace that was read from a file is judged like the run that wrote it.
 #[derive(Default)]
 pub struct Judge {
     properties: Vec<Judged>,
     violations: Vec<Violation>,
     leaders: Vec<Leader>,
-    /// When the last event happened.
+    /// The time of the last event.
     at: True,
     tick: u64,
-    /// Judge on beyond a violation.
-    goes_on: bool,
-    /// A property that is judged elsewhere, and how often it has compared something.
+    /// Whether it continues after a violation.
+    continues: bool,
+    /// A property that the caller judges, and how often it has compared something.
     also: Option<(&'static str, u64)>,
 }
 
@@ -44,8 +44,8 @@ struct Judged {
 }
 
 impl Judge {
-    /// For a run that breaks those assumptions: all properties, or only those named. It stops at the
-    /// first violation: what follows may be its consequence.
+    /// For a run that breaks those assumptions: all properties, or only the named ones. It stops at the
+    /// first violation: a later violation may be its consequence.
     pub fn new(terms: &Terms, broken: &[Assumption], only: Option<&[PropertyName]>) -> Self {
         let properties = all(terms).into_iter().filter_map(|property| {
             let wanted = only.is_none_or(|only| only.contains(&PropertyName(property.name())));
@@ -55,37 +55,37 @@ impl Judge {
         Self { properties: properties.collect(), tick: terms.tick, ..Self::default() }
     }
 
-    /// All properties, whatever the plan breaks, each up to its own first violation: for runs that are
-    /// meant to show which promises rest on what.
+    /// All properties, whatever the plan breaks, each up to its own first violation: for runs that
+    /// show which promise rests on which assumption.
     pub fn of_everything(terms: &Terms) -> Self {
         Self::of_each(terms, &[])
     }
 
     /// All properties that rest on nothing the plan breaks, each up to its own first violation: for runs
-    /// that are meant to show which properties see a bug.
+    /// that show which properties detect a bug.
     pub fn of_each(terms: &Terms, broken: &[Assumption]) -> Self {
-        Self { goes_on: true, ..Self::new(terms, broken, None) }
+        Self { continues: true, ..Self::new(terms, broken, None) }
     }
 
-    /// A property of that name is judged elsewhere, with so many comparisons; a violation is an
-    /// [accusation](Self::accuse).
+    /// The caller judges a property of that name with so many comparisons, and reports violations by
+    /// [`accuse`](Self::accuse).
     pub fn also(&mut self, property: &'static str, compared: u64) {
         self.also = Some((property, compared));
     }
 
-    /// A property that is judged elsewhere does not hold. Nothing more is kept after a first violation,
-    /// unless everything is wanted.
+    /// Adds a violation of a property that the caller judges. A later violation than the first is kept only if
+    /// this judge continues after violations, and only one for each property.
     pub fn accuse(&mut self, at: True, property: &'static str, what: String) {
         let is_known = self.violations.iter().any(|violation| violation.property == property);
-        if self.violations.is_empty() || self.goes_on && !is_known {
+        if self.violations.is_empty() || self.continues && !is_known {
             self.violations.push(Violation { property, at, what });
         }
     }
 
-    /// Looks at what happened next.
+    /// Judges the next event.
     pub fn observe(&mut self, at: True, event: &Event) {
         if at > self.at {
-            self.go_by(at);
+            self.advance(at);
         }
         match *event {
             Event::Leads { who, token } => {
@@ -100,9 +100,9 @@ impl Judge {
         self.judge(at, |_| true, |property| property.observe(at, event));
     }
 
-    /// The run is over.
+    /// Ends the run at that time.
     pub fn finish(&mut self, at: True) {
-        self.go_by(at);
+        self.advance(at);
         self.judge(at, |_| true, |property| property.finish(at));
     }
 
@@ -116,19 +116,19 @@ impl Judge {
         &self.violations
     }
 
-    /// Which properties are judged, and how often each has compared something so far.
+    /// The judged properties, with the number of comparisons so far.
     pub fn judged(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
         let of = |judged: &Judged| (judged.property.name(), judged.property.compared());
         self.properties.iter().map(of).chain(self.also)
     }
 
-    /// Time goes by, with the leaders that there are.
-    fn go_by(&mut self, at: True) {
+    /// Advances the time with the present leaders.
+    fn advance(&mut self, at: True) {
         let leaders = std::mem::take(&mut self.leaders);
-        let (then, just_before) = (self.at, at.saturating_sub(self.tick));
+        let (last, just_before) = (self.at, at.saturating_sub(self.tick));
         let probes = |judged: &Judged| judged.probes;
-        self.judge(then, probes, |property| property.probe(then, &leaders));
-        if just_before > then {
+        self.judge(last, probes, |property| property.probe(last, &leaders));
+        if just_before > last {
             self.judge(just_before, probes, |property| property.probe(just_before, &leaders));
         }
         self.leaders = leaders;
@@ -141,14 +141,14 @@ impl Judge {
         wants: impl Fn(&Judged) -> bool,
         mut look: impl FnMut(&mut dyn Property) -> Result<(), String>,
     ) {
-        if !self.violations.is_empty() && !self.goes_on {
+        if !self.violations.is_empty() && !self.continues {
             return;
         }
         for judged in self.properties.iter_mut().filter(|judged| judged.applies && wants(judged)) {
             if let Err(what) = look(&mut *judged.property) {
                 self.violations.push(Violation { property: judged.property.name(), at, what });
                 judged.applies = false;
-                if !self.goes_on {
+                if !self.continues {
                     return;
                 }
             }
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn what_rests_on_a_broken_assumption_is_not_judged() {
+    fn properties_with_broken_assumptions_are_not_judged() {
         let mut judge = Judge::new(&terms(), &[Assumption::CandidateClocks], None);
         two_lead(&mut judge);
         judge.finish(9);
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_was_asked_for_is_judged() {
+    fn only_the_named_properties_are_judged() {
         let only: PropertyName = "fail-closed".parse().expect("a name");
         let judge = Judge::new(&terms(), &[], Some(&[only]));
         assert_eq!(judged(&judge), ["fail-closed"]);
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn leaders_are_probed_whenever_time_goes_by() {
+    fn leaders_are_probed_whenever_time_advances() {
         let mut judge =
             Judge::new(&terms(), &[], Some(&["single-leader".parse().expect("a name")]));
         two_lead(&mut judge);
@@ -211,7 +211,7 @@ mod tests {
         assert_eq!(judge.violation().map(|first| first.at), Some(5));
     }
 
-    /// Nothing happened at the moment at which the lead should have been over, and afterwards nobody leads.
+    /// There is no event at the moment at which the lead should have ended, and no leader afterwards.
     #[test]
     fn the_moment_before_an_event_is_probed() {
         let only: PropertyName = "fail-closed".parse().expect("a name");
@@ -238,16 +238,16 @@ mod tests {
     }
 
     #[test]
-    fn only_the_first_violation_is_told_unless_everything_is_wanted() {
+    fn later_violations_are_kept_if_everything_is_judged() {
         let wrong = stepped_down(n(0), 5, Reason::Expired);
-        let told = |mut judge: Judge| {
+        let violated = |mut judge: Judge| {
             judge.observe(0, &wrong);
             two_lead(&mut judge);
             judge.finish(9);
             judge.violations().iter().map(|one| one.property).collect::<Vec<_>>()
         };
-        assert_eq!(told(Judge::new(&terms(), &[], None)), ["one-step-down-per-election"]);
-        let everything = told(Judge::of_everything(&terms()));
+        assert_eq!(violated(Judge::new(&terms(), &[], None)), ["one-step-down-per-election"]);
+        let everything = violated(Judge::of_everything(&terms()));
         assert_eq!(everything, ["one-step-down-per-election", "single-leader", "fail-closed"]);
     }
 }

@@ -1,11 +1,11 @@
-//! **Theorem (G7).** After faults end, somebody answers "I lead" within the progress bound.
+//! **Theorem (G7).** After faults end, a candidate answers "I lead" within the progress bound.
 //!
-//! Rests on a store that can be reached, and on leases and quarantines ending when they should: a store
-//! whose clock was put back keeps a lease for longer than anybody reckons with, and a candidate whose
-//! clock was does nothing until it shows again what it did. That a leader was overtaken or a loss not
-//! noticed delays nobody, so nothing else is assumed. A run that ends before the bound is not judged.
+//! Rests on a store that can be reached, and on leases and quarantines that end when they should: a store
+//! whose clock was put back keeps a lease for longer than any candidate expects, and a candidate whose
+//! clock was put back does nothing until the clock has caught up. An overtaken leader or an unnoticed loss
+//! delays no candidate, so nothing else is assumed. A run that ends before the bound is not judged.
 //!
-//! Whoever led on through the trouble counts as well. That nobody loses the lead afterwards is not
+//! A leader that led throughout the faults counts as well. Whether it keeps the lead afterwards is not
 //! judged here.
 
 use super::{Leader, Property, Terms, time};
@@ -13,11 +13,11 @@ use crate::plan::Assumption;
 use crate::plan::clock::True;
 use crate::trace::Event;
 
-/// Somebody leads in the end.
+/// A candidate leads in the end.
 #[derive(Debug)]
 pub(super) struct LeaderWithin {
     bound: u64,
-    /// By when somebody has to lead; `None` before the calm, and once somebody has.
+    /// The latest time for a leader; `None` before the calm, and after a candidate has led.
     due: Option<True>,
     compared: u64,
 }
@@ -54,7 +54,7 @@ impl Property for LeaderWithin {
 
     fn probe(&mut self, at: True, leaders: &[Leader]) -> Result<(), String> {
         match self.due {
-            Some(due) if at > due => Err(self.nobody(due)),
+            Some(due) if at > due => Err(self.no_leader(due)),
             Some(_) if !leaders.is_empty() => {
                 self.compared += 1;
                 self.due = None;
@@ -66,15 +66,19 @@ impl Property for LeaderWithin {
 
     fn finish(&mut self, at: True) -> Result<(), String> {
         match self.due {
-            Some(due) if at >= due => Err(self.nobody(due)),
+            Some(due) if at >= due => Err(self.no_leader(due)),
             Some(_) | None => Ok(()),
         }
     }
 }
 
 impl LeaderWithin {
-    fn nobody(&self, due: True) -> String {
-        format!("nobody led within {:?} of the calm, by {:?}", time(self.bound), time(due))
+    fn no_leader(&self, due: True) -> String {
+        format!(
+            "no candidate led by {:?}, which is {:?} after the calm began",
+            time(due),
+            time(self.bound)
+        )
     }
 }
 
@@ -88,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn a_leader_at_the_very_bound() {
+    fn a_leader_at_the_bound() {
         holds(
             property(),
             &[
@@ -102,13 +106,13 @@ mod tests {
     }
 
     #[test]
-    fn a_leader_that_comes_too_late() {
+    fn a_leader_after_the_bound() {
         let history = [at(100, Event::Calm), probe(150, &[]), probe(151, &[leader(n(0), 7)])];
         fails(property(), &history);
     }
 
     #[test]
-    fn nobody() {
+    fn no_leader_at_all() {
         fails(property(), &[at(100, Event::Calm), probe(150, &[]), probe(151, &[])]);
         fails(property(), &[at(100, Event::Calm), probe(150, &[]), Seen::End(150)]);
     }
@@ -120,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_that_end_before_the_bound_and_runs_without_a_calm_are_not_judged() {
+    fn runs_without_calm_or_bound_are_not_judged() {
         holds(property(), &[at(100, Event::Calm), probe(149, &[]), Seen::End(149)]);
         holds(property(), &[probe(1_000, &[]), Seen::End(1_000)]);
     }

@@ -1,11 +1,11 @@
 //! **Theorem (section 5).** A candidate keeps no lease that it does not lead under. After any end but a
-//! supersession it sends a release before it campaigns again; a grant that reaches it after it was asked
-//! to resign is handed back likewise, and not led under.
+//! supersession it sends a release before it campaigns again. A grant that reaches it after it was asked
+//! to resign is handed back likewise, and it does not lead under it.
 //!
-//! Nothing is unsafe about a lease that is kept: everybody else waits for its end, without need.
+//! A kept lease is not unsafe: all others wait for its end without need.
 //!
-//! Rests on a process that lives once. What reaches a process after it was asked to resign is known where
-//! the engine writes down when the process itself learns of that: not where time goes by in ticks.
+//! Rests on a process that lives once. The order of a grant and a request to resign is known where
+//! the engine writes down when the process itself learns of them: not in an engine with ticks.
 //!
 //! Not judged: grants for requests before the last one of a campaign that was given up. A candidate
 //! remembers only the last.
@@ -16,7 +16,7 @@ use crate::plan::Assumption;
 use crate::plan::clock::True;
 use crate::trace::{Answer, Asked, Event, Reason, Who};
 
-/// Nothing is kept without need.
+/// No lease is kept without need.
 #[derive(Debug)]
 pub(super) struct LeasesHandedBack {
     is_exact: bool,
@@ -24,12 +24,12 @@ pub(super) struct LeasesHandedBack {
     compared: u64,
 }
 
-/// Of one candidate; no token is zero.
+/// The state of one candidate. Zero stands for no token.
 #[derive(Debug, Default)]
 struct Candidate {
-    /// Asked to resign, and has not campaigned since.
+    /// Whether it was asked to resign and has not campaigned since.
     resigned: bool,
-    /// Its last acquire.
+    /// The id of its last acquire.
     acquire: u64,
     /// The token of the lease that it has yet to hand back.
     owes: Option<u64>,
@@ -54,7 +54,9 @@ impl Candidate {
         match request {
             Asked::Acquire { .. } => {
                 if let Some(token) = self.owes {
-                    return Err(format!("{who:?} campaigns and has not handed token {token} back"));
+                    return Err(format!(
+                        "{who:?} campaigns before it has handed token {token} back"
+                    ));
                 }
                 (self.resigned, self.acquire) = (false, id);
             }
@@ -72,7 +74,7 @@ impl Candidate {
             Some(Answer::Granted { token, .. }) if self.resigned && id == self.acquire => {
                 self.is_over(token);
             }
-            // There is nothing left to hand back.
+            // The lease is no longer its own.
             Some(Answer::Superseded) => self.owes = None,
             _ => {}
         }
@@ -80,7 +82,7 @@ impl Candidate {
 
     fn wins(&self, who: Who) -> Result<(), String> {
         if self.resigned {
-            return Err(format!("{who:?} has resigned, and takes the lead all the same"));
+            return Err(format!("{who:?} takes the lead after it has resigned"));
         }
         Ok(())
     }
@@ -112,8 +114,8 @@ impl Property for LeasesHandedBack {
             Event::ResignAsked { who, .. } if self.is_exact => {
                 self.candidates.of(who).resigned = true;
             }
-            // Another candidate, in a process that runs on. If work of the one before outlived its bound, its lease
-            // was not handed back, and nobody can do so any more.
+            // A new candidate in the same process. If work of the earlier one outlived its bound, its lease was not
+            // handed back, and the new candidate can't do so.
             Event::Started { who } => {
                 self.candidates.remove(who);
             }
@@ -156,19 +158,19 @@ mod tests {
         let over = stepped_down(n(0), 7, Reason::Expired);
         holds(judge(), &of(&[over.clone(), release(7), sent(n(0), 2, ACQUIRE)]));
         let what = fails(judge(), &of(&[over.clone(), sent(n(0), 2, ACQUIRE)]));
-        assert_eq!(what, "n0 campaigns and has not handed token 7 back");
+        assert_eq!(what, "n0 campaigns before it has handed token 7 back");
         fails(judge(), &of(&[over.clone(), release(6), sent(n(0), 2, ACQUIRE)]));
         holds(judge(), &of(&[over, sent(n(1), 2, ACQUIRE)]));
     }
 
     #[test]
-    fn an_end_that_is_told_after_the_release() {
+    fn an_end_reported_after_the_release() {
         let over = stepped_down(n(0), 7, Reason::Resigned);
         holds(judge(), &of(&[release(7), over, sent(n(0), 2, ACQUIRE)]));
     }
 
     #[test]
-    fn what_was_superseded_is_nobodys_to_hand_back() {
+    fn a_superseded_lease_is_not_handed_back() {
         let superseded = stepped_down(n(0), 7, Reason::Superseded);
         holds(judge(), &of(&[superseded, sent(n(0), 2, ACQUIRE)]));
         let drains = stepped_down(n(0), 7, Reason::Resigned);
@@ -183,12 +185,12 @@ mod tests {
         holds(judge(), &then(&[release(7), sent(n(0), 3, ACQUIRE), elected(n(0), 8, 90)]));
         fails(judge(), &then(&[sent(n(0), 3, ACQUIRE)]));
         let what = fails(judge(), &then(&[elected(n(0), 7, 90)]));
-        assert_eq!(what, "n0 has resigned, and takes the lead all the same");
+        assert_eq!(what, "n0 takes the lead after it has resigned");
         fails(judge(), &then(&[Event::Quarantined { who: n(0) }]));
     }
 
     #[test]
-    fn a_grant_of_an_earlier_try_is_not_remembered() {
+    fn a_grant_to_an_earlier_request_is_ignored() {
         let events = [
             sent(n(0), 1, ACQUIRE),
             sent(n(0), 2, ACQUIRE),
@@ -200,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn in_ticks_a_resignation_may_be_learnt_of_late() {
+    fn with_ticks_a_resignation_may_arrive_late() {
         let ticks = LeasesHandedBack::new(&Terms { tick: 1_000_000, ..terms() });
         let events = [sent(n(0), 1, ACQUIRE), RESIGN, elected(n(0), 7, 90)];
         holds(ticks, &of(&events));

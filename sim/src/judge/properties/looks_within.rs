@@ -1,38 +1,35 @@
-//! **Theorem (G9).** Whoever looks who leads is told within the request timeout, or told that this is not known: whatever
-//! the network does, and also if the driver gets no turn.
+//! **Theorem (G9).** A look for the leader ends within the request timeout, with an answer or with the information that
+//! the leader is not known: whatever the network does, and also if the driver does not run.
 //!
-//! By a slow clock the request timeout takes up to `1 / (1 - rho)` of it. Engines that move in ticks round up at each
+//! By a slow clock the request timeout takes up to `1 / (1 - rho)` of it. Engines with ticks round up at each
 //! step of the way.
 //!
-//! Rests on clocks that were not put back, and on a process that lives once. Nothing is asked of one that stands still.
+//! Rests on clocks that were not put back, and on a process that lives once. A paused process is not judged.
 
-use super::recent::Recent;
+use super::due::Due;
 use super::{Property, Terms, time};
 use crate::plan::clock::True;
 use crate::plan::{Assumption, FaultKind};
-use crate::trace::{Event, Who};
+use crate::trace::Event;
 
-/// How many steps may each end a tick later.
-const ROUNDED: u64 = 8;
-
-/// A look ends.
+/// A look for the leader ends in time.
 #[derive(Debug)]
 pub(super) struct LooksWithin {
     terms: Terms,
-    /// By when each candidate's look has to end: it has one at a time.
-    due: Recent<Who, True>,
+    /// The deadline of each candidate's look: it has one at a time.
+    due: Due,
     compared: u64,
 }
 
 impl LooksWithin {
     pub(super) fn new(terms: &Terms) -> Self {
-        Self { terms: terms.clone(), due: Recent::default(), compared: 0 }
+        Self { terms: terms.clone(), due: Due::default(), compared: 0 }
     }
 
     fn in_time(&self, at: True) -> Result<(), String> {
-        match self.due.iter().find(|(_, due)| at > *due) {
+        match self.due.missed(at) {
             Some((who, due)) => {
-                Err(format!("{who:?} looks who leads, and knows nothing by {:?}", time(*due)))
+                Err(format!("{who:?} looks for the leader, and has no answer by {:?}", time(due)))
             }
             None => Ok(()),
         }
@@ -56,20 +53,15 @@ impl Property for LooksWithin {
         self.in_time(at)?;
         match *event {
             Event::LookBegan { who } => {
-                let limits = self.terms.limits_of(who);
-                let takes = limits.at_most(limits.request_timeout) + ROUNDED * self.terms.tick;
-                self.due.insert(who, at.saturating_add(takes));
+                let takes = self.terms.limits_of(who).request_timeout;
+                self.due.set(who, self.terms.latest_end(at, who, takes));
             }
-            Event::LookEnded { who } => {
-                let is_due = self.due.remove(who).is_some_and(|due| due < True::MAX);
-                self.compared += u64::from(is_due);
-            }
+            Event::LookEnded { who } => self.compared += u64::from(self.due.end(who)),
             Event::Crashed { who } => {
-                self.due.remove(who);
+                self.due.end(who);
             }
             Event::Fault { kind, node: Some(node) } if FaultKind::STAND_STILL.contains(&kind) => {
-                let stops = self.due.iter_mut().filter(|(who, _)| who.node == node);
-                stops.for_each(|(_, due)| *due = True::MAX);
+                self.due.excuse(|who| who.node == node);
             }
             _ => {}
         }
@@ -98,16 +90,16 @@ mod tests {
     }
 
     #[test]
-    fn it_ends_at_the_very_bound() {
+    fn a_look_that_ends_at_the_bound() {
         let ends = |at_ns| at(at_ns, Event::LookEnded { who: n(0) });
         holds(judge(), &looks(ends(118)));
         let what = fails(judge(), &looks(ends(119))[..2]);
-        assert_eq!(what, "n0 looks who leads, and knows nothing by 118ns");
+        assert_eq!(what, "n0 looks for the leader, and has no answer by 118ns");
         fails(judge(), &looks(at(20, Event::LookEnded { who: n(1) })));
     }
 
     #[test]
-    fn a_process_that_is_gone_or_stands_still_excuses_it() {
+    fn crashed_and_paused_processes_are_not_judged() {
         let fault = |kind| at(20, Event::Fault { kind, node: Some(0) });
         holds(judge(), &looks(at(20, crashed(n(0)))));
         holds(judge(), &looks(fault(FaultKind::Pause)));

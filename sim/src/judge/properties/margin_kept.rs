@@ -1,13 +1,13 @@
 //! **Theorem (G1, G2).** Every claim ends at least `stop margin / (1 + rho)` of true time before the
 //! lease that backs it can end at the store.
 //!
-//! Rests on A2, the rates of the clocks. To be judged it needs more: leases are told apart by their tokens,
+//! Rests on A2, the rates of the clocks. To be judged it needs more: leases are distinguished by their tokens,
 //! which rests on the store's wall clock.
 //!
-//! A claim is compared with the furthest end that the store ever recorded for its token. That its
-//! lease was handed back meanwhile is no matter of this property: see `fail-closed`. A claim that was
-//! over when it was told of is not compared: it permits nothing any more, and a tenure that has ended
-//! no longer knows how far its claim once reached. But also such a claim must rest on a grant.
+//! A claim is compared with the latest end that the store ever recorded for its token. Whether its
+//! lease was handed back meanwhile is not judged here: see `fail-closed`. A claim that was already
+//! over when it was reported is not compared: it permits nothing any more, and a tenure that has ended
+//! no longer knows the end of its claim. But also such a claim must rest on a grant.
 
 use super::recent::Recent;
 use super::{Property, Terms, time};
@@ -19,7 +19,7 @@ use crate::trace::{Event, Who};
 #[derive(Debug)]
 pub(super) struct MarginKept {
     terms: Terms,
-    /// The furthest end of the lease of each token.
+    /// The latest end of the lease of each token.
     lease_ends: Recent<u64, True>,
     compared: u64,
 }
@@ -39,10 +39,10 @@ impl MarginKept {
             return Ok(());
         }
         Err(format!(
-            "{who:?} claims token {token} until {:?}, its lease ends at {:?}, and {:?} must lie between",
+            "{who:?} claims token {token} until {:?}, which is not {:?} before its lease ends at {:?}",
             time(claim_ends),
-            time(lease_ends),
-            time(margin)
+            time(margin),
+            time(lease_ends)
         ))
     }
 }
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_claim_extended_by_a_renewal_that_never_reached_the_store() {
+    fn a_claim_extended_without_a_renewal() {
         let history = [at(0, grant(None, kept(1, 7, 100))), at(15, renewed(n(0), 7, 140))];
         fails(property(), &history);
     }
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_claim_that_is_over_when_it_is_told_of() {
+    fn a_claim_reported_after_its_end() {
         let granted = at(0, grant(None, kept(1, 7, 100)));
         holds(property(), &[granted.clone(), at(95, renewed(n(0), 7, 95))]);
         fails(property(), &[granted, at(95, renewed(n(0), 7, 96))]);
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_renewal_told_of_after_the_release() {
+    fn a_renewal_reported_after_the_release() {
         let lease = kept(1, 7, 100);
         holds(
             property(),

@@ -1,16 +1,20 @@
-//! What must hold, one property a file, judged in true time.
+//! The properties that must hold, one in each file, judged in true time.
 //!
-//! A property sees every event, and at every instant at which something happened, and just before it,
-//! who leads, as `is_leader()` answered on every node. It is judged only in runs whose plan keeps the
-//! assumptions that it rests on.
+//! A property sees every event. At the time of every event, and just before it, a property that asks for it
+//! also sees the leaders, as `is_leader()` answers on every node. A property is judged only in runs whose plan
+//! keeps the assumptions that it rests on.
 //!
-//! An event that a property has no arm for says nothing about it: the `_` arms here are meant. The
-//! order of what happened at one and the same instant says nothing either.
+//! The calm is the part of a run after its last fault has ended. A process is put back if its machine is restored
+//! from a snapshot: it lives more than once.
+//!
+//! An event without an arm of its own is not relevant for that property: the `_` arms here are intended. The
+//! order of events at the same instant has no meaning either.
 
 mod answered_when_healthy;
 mod asker;
 mod drained_before_the_next;
 mod drains_within_bounds;
+mod due;
 mod fail_closed;
 mod fenced_reads;
 mod fenced_writes;
@@ -55,47 +59,47 @@ pub(crate) use own_lease_only::allowed;
 pub use terms::{Limits, Terms};
 use terms::{on_fastest_clock, on_slowest_clock};
 
-/// Something that must hold in every run.
+/// A statement that must hold in every run.
 pub trait Property {
     /// Its name, in reports.
     fn name(&self) -> &'static str;
 
-    /// What it rests on: a run whose plan breaks one of these is not judged.
+    /// The assumptions that it rests on: a run whose plan breaks one of them is not judged.
     fn assumes(&self) -> &'static [Assumption] {
         &[]
     }
 
-    /// How often it has held something that happened against what must hold, where it could have found it wrong. A
-    /// run in which it never did says nothing about it.
+    /// The number of comparisons so far: cases in which an event could have violated the property. A run without any
+    /// says nothing about it.
     fn compared(&self) -> u64;
 
-    /// Looks at what happened next.
+    /// Judges the next event.
     ///
     /// # Errors
-    /// What is wrong, in words.
+    /// A description of the violation.
     fn observe(&mut self, at: True, event: &Event) -> Result<(), String> {
         let _ = (at, event);
         Ok(())
     }
 
-    /// Whether it wants to be told who leads: most do not, and time goes by often.
+    /// Whether it is probed with the leaders. Most properties are not: there are many probes in a run.
     fn probes(&self) -> bool {
         false
     }
 
-    /// Looks at who answers "I lead" at this very moment, paused nodes included.
+    /// Judges the nodes that answer "I lead" at that time, paused nodes included.
     ///
     /// # Errors
-    /// What is wrong, in words.
+    /// A description of the violation.
     fn probe(&mut self, at: True, leaders: &[Leader]) -> Result<(), String> {
         let _ = (at, leaders);
         Ok(())
     }
 
-    /// Looks back at the whole run.
+    /// Judges the end of the run.
     ///
     /// # Errors
-    /// What is wrong, in words.
+    /// A description of the violation.
     fn finish(&mut self, at: True) -> Result<(), String> {
         let _ = at;
         Ok(())
@@ -105,14 +109,14 @@ pub trait Property {
 /// A node that answers "I lead".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Leader {
-    /// Which one.
+    /// The node and its life.
     pub who: Who,
     /// The token of its tenure.
     pub token: u64,
 }
 
-/// The token of the tenure that begins with this step, if one does. The same grant told to the same
-/// live holder again begins none.
+/// The token of the tenure that begins with this step, if one does. A repeated grant to the holder of a live
+/// lease begins none.
 pub(crate) fn new_tenure(step: &StoreStep) -> Option<u64> {
     let Answer::Granted { token, .. } = step.answer else { return None };
     let repeated = step.before.is_some_and(|before| {
@@ -121,12 +125,12 @@ pub(crate) fn new_tenure(step: &StoreStep) -> Option<u64> {
     (!repeated).then_some(token)
 }
 
-/// True time, as people read it.
+/// True time in readable units.
 fn time(at: True) -> Duration {
     Duration::from_nanos(at)
 }
 
-/// All properties, fresh for one run.
+/// All properties, in their initial state.
 pub fn all(terms: &Terms) -> Vec<Box<dyn Property>> {
     let mut all: Vec<Box<dyn Property>> = vec![
         Box::new(single_leader::SingleLeader::default()),
@@ -168,13 +172,14 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     all(&Terms::default()).into_iter().map(|property| property.name())
 }
 
-/// The names of those that judge runs of an engine of that step: without ticks there are no handles to ask.
+/// The names of the properties that judge runs of an engine with that tick: an engine without ticks has no handles,
+/// so the properties about handles do not apply.
 pub fn names_at(tick: Duration) -> impl Iterator<Item = &'static str> {
     let terms = Terms::of_engine(tick);
     all(&terms).into_iter().map(|property| property.name())
 }
 
-/// Names a property.
+/// The name of a property.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PropertyName(&'static str);
 
@@ -197,7 +202,7 @@ impl FromStr for PropertyName {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown property {name:?}; known are {}", names().collect::<Vec<_>>().join(", "))]
 pub struct UnknownProperty {
-    /// What was asked for.
+    /// The name that was given.
     pub name: String,
 }
 
@@ -214,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_compared_before_anything_happens() {
+    fn nothing_is_compared_before_the_first_event() {
         for mut property in all(&Terms { tick: 1, ..Terms::default() }) {
             property.observe(0, &Event::Calm).expect("nothing is wrong");
             assert_eq!(property.compared(), 0, "{}", property.name());

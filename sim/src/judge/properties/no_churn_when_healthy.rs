@@ -1,16 +1,17 @@
-//! **Theorem (G7).** With no fault, nobody loses the lead. Once a leader has been granted or renewed its
-//! lease on a request sent in the calm, nobody takes it away: it says of no end but a resignation that it
-//! was asked for, and nobody else begins to lead before that.
+//! **Theorem (G7).** Without faults, no leader loses the lead. Once a leader has been granted or renewed its
+//! lease on a request that was sent in the calm, it keeps the lead: it reports no step-down but a resignation that
+//! was requested, and no other candidate begins to lead before that.
 //!
-//! What was sent before the calm proves nothing: its answer may have been held for so long that the claim
-//! is about to end, or come from a server that is gone. After an answer to a later request the
-//! connection, the server, the lease and the claim are all as they should be, and at least three tries of
-//! the next renewal fit into the claim. Not judged: a leader whose process crashes, or that gives its
-//! requests up sooner than a healthy network answers them; and how a candidate without a lead fares.
+//! A request that was sent before the calm proves nothing: its answer may have been held for so long that the claim
+//! is about to end, or come from a server that was replaced. After an answer to a later request the
+//! connection, the server, the lease and the claim are all as they should be, and at least three attempts at
+//! the next renewal fit into the claim. Not judged: a leader whose process crashes, or whose request timeout is
+//! shorter than a healthy network needs for an answer; and candidates without a lead.
 //!
 //! Rests on clocks that keep their rates from the calm on, and on none of them having been put back: a
-//! candidate's machine would still take its time for later than it is. And on one server at a time: whoever
-//! was granted the lease by an old primary, and waits out a quarantine, leads on that grant in the calm.
+//! candidate's clock would still be behind the time that it has already shown. And on one server at a time: a
+//! candidate that was granted the lease by an old primary, and waits out a quarantine, leads on that grant in the
+//! calm.
 
 use super::recent::Recent;
 use super::{Property, Terms};
@@ -18,7 +19,7 @@ use crate::plan::Assumption;
 use crate::plan::clock::True;
 use crate::trace::{Answer, Asked, Event, Who};
 
-/// Whoever leads in the calm leads on.
+/// A leader in the calm keeps the lead.
 #[derive(Debug)]
 pub(super) struct NoChurnWhenHealthy {
     terms: Terms,
@@ -27,7 +28,7 @@ pub(super) struct NoChurnWhenHealthy {
     sent: Recent<Who, (u64, Option<Asked>)>,
     /// The token that an answer to such a request has confirmed.
     confirmed: Recent<Who, u64>,
-    /// Who leads safely, and under which token.
+    /// The leader that has to keep the lead, and its token.
     leader: Option<(Who, u64)>,
     compared: u64,
 }
@@ -56,16 +57,16 @@ impl NoChurnWhenHealthy {
         }
     }
 
-    fn leads_on(&mut self, who: Who, token: u64) {
+    fn keeps_leading(&mut self, who: Who, token: u64) {
         if self.confirmed.get(who) == Some(&token) && self.terms.is_answered_in_time(who) {
             self.compared += u64::from(self.leader == Some((who, token)));
             self.leader = Some((who, token));
         }
     }
 
-    fn has_to_end(&mut self, who: Who) {
+    fn may_end(&mut self, who: Who) {
         self.leader = self.leader.filter(|(leader, _)| *leader != who);
-        // A later answer to what is in flight confirms nothing any more.
+        // Later answers to requests in flight confirm nothing any more.
         self.sent.remove(who);
         self.confirmed.remove(who);
     }
@@ -98,9 +99,9 @@ impl Property for NoChurnWhenHealthy {
             Event::Sent { who, id, request } => *self.sent.of(who) = (id, Some(request)),
             Event::Answered { who, id, answer: Some(answer) } => self.answered(who, id, answer),
             Event::Elected { who, token, .. } | Event::Renewed { who, token, .. } => {
-                self.leads_on(who, token);
+                self.keeps_leading(who, token);
             }
-            Event::ResignAsked { who, .. } | Event::Crashed { who } => self.has_to_end(who),
+            Event::ResignAsked { who, .. } | Event::Crashed { who } => self.may_end(who),
             Event::SteppedDown { who, token, reason, .. } if self.leader == Some((who, token)) => {
                 return Err(format!("{who:?} lost token {token} in the calm: {reason:?}"));
             }
@@ -109,8 +110,8 @@ impl Property for NoChurnWhenHealthy {
                     && leader != who
                 {
                     return Err(format!(
-                        "{who:?} leads under token {token}, and took it from {leader:?}, which led \
-                         under token {safe} in the calm"
+                        "{who:?} leads under token {token}, though {leader:?} led under token {safe} \
+                         in the calm"
                     ));
                 }
             }
@@ -162,13 +163,13 @@ mod tests {
     }
 
     #[test]
-    fn somebody_else_takes_it() {
+    fn another_candidate_takes_the_lead() {
         fails(property(), &then(11, leads(n(1), 8)));
         holds(property(), &then(11, leads(n(0), 8)));
     }
 
     #[test]
-    fn who_was_elected_in_the_calm_keeps_it_as_well() {
+    fn a_leader_elected_in_the_calm_stays() {
         let history = [
             at(10, Event::Calm),
             at(11, sent(n(0), 3, Asked::Acquire { seen: 0 })),
@@ -180,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_resignation_that_was_asked_for_and_a_crash_end_it() {
+    fn requested_resignations_and_crashes_end_the_lead() {
         let end = at(140, stepped_down(n(0), 7, Reason::Resigned));
         for because in [resign_asked(n(0), None), crashed(n(0))] {
             let ends = vec![end.clone(), at(150, leads(n(1), 8))];
@@ -191,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_gives_up_before_a_healthy_network_answers_is_not_judged() {
+    fn short_request_timeouts_are_not_judged() {
         let far = Terms { latency_most: 30, ..terms() };
         let history = then(11, stepped_down(n(0), 7, Reason::Expired));
         holds(NoChurnWhenHealthy::new(&far), &history);

@@ -1,12 +1,12 @@
 //! **Theorem (G8, after a restart).** Once a server has carried out a grant or a renewal, and
-//! `(longest TTL + longest quarantine) / (1 - rho)` of true time have gone by since, it makes nobody wait
-//! who is granted a lease: its restart costs a quarantine soon after it, and none at a handover much later.
+//! `(longest TTL + longest quarantine) / (1 - rho)` of true time have passed since, no holder of its later grants
+//! has to wait: a restart costs a quarantine soon after it, but none at a handover much later.
 //!
 //! The grant has set `known_since` to its own time. The renewal has set it to the longest TTL after its own
 //! time, unless it was set before. Either way the server has counted past `known_since + quarantine` by then:
 //! its clock is not slower than `1 - rho`. Readings are rounded down: two ticks are allowed.
 //!
-//! A grant to a candidate that knows a higher token than the server begins the wait anew.
+//! A grant to a candidate that knows a higher token than the server restarts the quarantine.
 //!
 //! Rests on a store's clock that is not slow and is not put back ([`Waits`](Assumption::Waits)).
 
@@ -16,11 +16,11 @@ use crate::plan::Assumption;
 use crate::plan::clock::True;
 use crate::trace::{Answer, Asked, Event, StoreStep};
 
-/// A server that has granted or renewed for long enough makes nobody wait.
+/// A server that granted or renewed a lease long ago makes no holder wait.
 #[derive(Debug)]
 pub(super) struct NoLateQuarantine {
     bound: u64,
-    /// When each server first granted or renewed a lease, or last learned of a loss.
+    /// The time at which each server first granted or renewed a lease, or last learned of a loss.
     known_from: Recent<u32, Option<True>>,
     compared: u64,
 }
@@ -46,7 +46,7 @@ impl NoLateQuarantine {
                     *known_from = Some(at);
                 } else if waits && is_late {
                     return Err(format!(
-                        "the holder of token {token} has to wait, though server {} knows its leases since {:?}",
+                        "the holder of token {token} has to wait, though server {} has known its leases since {:?}",
                         step.server,
                         time(began)
                     ));
@@ -96,7 +96,7 @@ mod tests {
     };
     use super::*;
 
-    /// 63 and 27 at a tenth of drift, and two ticks: nobody waits from 103 on.
+    /// 63 and 27 at a tenth of drift, and two ticks: no holder waits from 103 on.
     fn property() -> NoLateQuarantine {
         let terms = Terms { longest_ttl: 63, longest_quarantine: 27, ..terms() };
         NoLateQuarantine::new(&terms)
@@ -108,7 +108,7 @@ mod tests {
         step(2, Asked::Acquire { seen }, answer, Some(before), Some(after))
     }
 
-    /// Server 1 has taken the place of another one, and renews its lease at 1,000.
+    /// Server 1 has replaced another one, and renews its lease at 1,000.
     fn renewed() -> Vec<Seen> {
         vec![
             at(0, grant(None, kept(1, 7, 900))),
@@ -121,16 +121,16 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_soon_after_the_restart_is_due() {
+    fn a_wait_soon_after_the_restart_is_right() {
         holds(property(), &then(at(1_102, by_server(1, waits(7)))));
     }
 
     #[test]
-    fn a_wait_long_after_the_first_renewal_is_too_much() {
+    fn a_wait_long_after_the_first_renewal_fails() {
         let what = fails(property(), &then(at(1_103, by_server(1, waits(7)))));
         assert_eq!(
             what,
-            "the holder of token 8 has to wait, though server 1 knows its leases since 1µs"
+            "the holder of token 8 has to wait, though server 1 has known its leases since 1µs"
         );
     }
 
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn another_elections_first_grant_counts_and_its_loss_too() {
+    fn grants_and_losses_of_other_elections_count() {
         let elsewhere =
             |at_ns, knew_more| at(at_ns, Event::Elsewhere { server: 2, granted: true, knew_more });
         let late = at(2_103, by_server(2, waits(7)));
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_proven_loss_begins_the_wait_anew() {
+    fn a_proven_loss_restarts_the_quarantine() {
         let lost = at(5_000, by_server(1, waits(9)));
         holds(property(), &[then(lost.clone()), vec![at(5_102, by_server(1, waits(7)))]].concat());
         fails(property(), &[then(lost), vec![at(5_103, by_server(1, waits(7)))]].concat());

@@ -1,14 +1,14 @@
-//! **Theorem (sections 5 and 6).** The lease of a tenure is not handed back while work of that tenure is under
-//! way, nor does such work begin afterwards; and nobody campaigns while its own work is under way. Nor while a
-//! callback about the end of its tenure is.
+//! **Theorem (sections 5 and 6).** The lease of a tenure is not handed back while work of that tenure is
+//! running, and such work does not begin afterwards; and no candidate campaigns while its own work is running. The
+//! same holds for a callback about the end of the tenure instead of work.
 //!
-//! Judged where the candidate sends the release, as its holder alone can: two stores that both take
-//! themselves for the primary may grant one token in the same microsecond, so a release at the store does
-//! not say whose work it is about.
+//! Judged where the candidate sends the release, because only its holder can send it: two servers that both act
+//! as primary may grant one token in the same microsecond, so a release at the store does
+//! not say to whose work it belongs.
 //!
-//! Rests on a process that lives once: one that is put back knows nothing of the work that began since.
+//! Rests on a process that lives once: a process that was put back does not know the work that began since.
 //! Work that outlives its bound keeps its lease from being handed back, and the lease ends by itself.
-//! Work of a process that is gone has ended with it.
+//! Work of a crashed process has ended with it.
 
 use super::Property;
 use super::recent::Recent;
@@ -16,13 +16,13 @@ use crate::plan::Assumption;
 use crate::plan::clock::True;
 use crate::trace::{Asked, Event, Who};
 
-/// Work first, then the release.
+/// Work ends before the release.
 #[derive(Debug, Default)]
 pub(super) struct NoReleaseUnderWork {
     under_way: Vec<(Who, u64)>,
-    /// The last tenure that each handed back.
+    /// The token that each candidate handed back last.
     handed_back: Recent<Who, u64>,
-    /// The last tenure that each has worked under.
+    /// The token of the last tenure that each candidate has worked under.
     worked: Recent<Who, u64>,
     compared: u64,
 }
@@ -44,7 +44,9 @@ impl Property for NoReleaseUnderWork {
         match *event {
             Event::WorkBegan { who, token } => {
                 if self.handed_back.get(who) == Some(&token) {
-                    return Err(format!("{who:?} works under token {token}, and handed it back"));
+                    return Err(format!(
+                        "{who:?} works under token {token} after it has handed it back"
+                    ));
                 }
                 self.under_way.push((who, token));
                 self.worked.insert(who, token);
@@ -161,7 +163,7 @@ mod tests {
     fn work_that_begins_after_the_release() {
         let history = [at(1, hands_back(n(0), 7)), at(2, work_began(n(0), 7))];
         let what = fails(NoReleaseUnderWork::default(), &history);
-        assert_eq!(what, "n0 works under token 7, and handed it back");
+        assert_eq!(what, "n0 works under token 7 after it has handed it back");
         holds(
             NoReleaseUnderWork::default(),
             &[at(1, hands_back(n(0), 7)), at(2, work_began(n(0), 8))],
@@ -169,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn another_candidates_release_of_an_equal_token_is_not_about_this_work() {
+    fn another_candidates_release_of_the_same_token() {
         holds(
             NoReleaseUnderWork::default(),
             &[at(1, work_began(n(0), 7)), at(2, hands_back(n(1), 7))],

@@ -1,16 +1,16 @@
 //! **Theorem (section 5).** A tenure that is over stays over: once a candidate no longer answers "I
-//! lead" under a token, or has said that it stepped down, it never leads or renews under that token or
+//! lead" under a token, or has reported that it stepped down, it never leads or renews under that token or
 //! an older one again. A late reply does not resurrect.
 //!
 //! Rests on clocks that don't go back, since `is_leader()` compares nothing but the clock with the end of
-//! the claim; and on a memory that does not either.
+//! the claim; and on a memory that is not restored.
 //!
-//! Nor is a candidate elected under a claim whose end has come: a late grant is none. (Where time goes by in
-//! ticks, when an application is told of its election says nothing of when it was decided.)
+//! Nor is a candidate elected under a claim whose end has passed: a late grant starts no tenure. (In an engine with
+//! ticks, the time at which an application learns of its election is not the time of the decision.)
 //!
-//! What a candidate says is held against what it said before, and what `is_leader()` answers against
-//! both. A node that stood still may tell of a renewal after `is_leader()` was seen to end; it is the
-//! next answer of `is_leader()` that would show a resurrection.
+//! A candidate's report is compared with its earlier reports, and an answer of `is_leader()` with
+//! both. A node that was paused may report a renewal after its `is_leader()` has ended; only the
+//! next answer of `is_leader()` would show a resurrection.
 
 use super::recent::Recent;
 use super::{Property, Terms};
@@ -18,7 +18,7 @@ use crate::plan::Assumption;
 use crate::plan::clock::True;
 use crate::trace::{Event, Who};
 
-/// What is over stays over.
+/// An ended tenure stays over.
 #[derive(Debug)]
 pub(super) struct NoResurrection {
     is_exact: bool,
@@ -32,14 +32,14 @@ impl NoResurrection {
     }
 }
 
-/// Of one candidate; no token is zero.
+/// The state of one candidate. Zero stands for no token.
 #[derive(Debug, Default)]
 struct Candidate {
-    /// Under which token it answers "I lead".
+    /// The token under which it answers "I lead".
     leads: Option<u64>,
-    /// The highest token under which it did, and does no longer.
+    /// The highest token under which it no longer answers so.
     over: u64,
-    /// The highest token from which it said that it stepped down.
+    /// The highest token of its reported step-downs.
     stepped_down: u64,
 }
 
@@ -78,7 +78,7 @@ impl Property for NoResurrection {
                 Ok(())
             }
             Event::Elected { who, token, claim_ends } if self.is_exact && claim_ends <= at => {
-                Err(format!("{who:?} is elected under token {token}, and its claim is over"))
+                Err(format!("{who:?} is elected under token {token} after its claim has ended"))
             }
             Event::Elected { who, token, .. } | Event::Renewed { who, token, .. } => {
                 let over = self.candidates.of(who).stepped_down;
@@ -116,7 +116,7 @@ mod tests {
         NoResurrection::new(&terms())
     }
 
-    /// Where applications are told of what a driver has decided, and may stand still in between.
+    /// In an engine with ticks an application learns of its driver's decision later, and may be paused in between.
     fn in_ticks() -> NoResurrection {
         NoResurrection::new(&Terms { tick: 1_000_000, ..terms() })
     }
@@ -125,7 +125,7 @@ mod tests {
     fn elected_once_the_claim_is_over() {
         holds(judge(), &[at(89, elected(n(0), 7, 90))]);
         let what = fails(judge(), &[at(90, elected(n(0), 7, 90))]);
-        assert_eq!(what, "n0 is elected under token 7, and its claim is over");
+        assert_eq!(what, "n0 is elected under token 7 after its claim has ended");
         holds(in_ticks(), &[at(90, elected(n(0), 7, 90))]);
     }
 
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_that_stood_still_tells_of_its_tenure_late() {
+    fn a_paused_node_reports_its_tenure_late() {
         holds(
             in_ticks(),
             &[
@@ -192,13 +192,13 @@ mod tests {
     }
 
     #[test]
-    fn being_asked_twice_is_no_resurrection() {
+    fn repeated_answers_are_no_resurrection() {
         holds(judge(), &[at(0, leads(n(0), 7)), at(1, leads(n(0), 7))]);
     }
 
     #[test]
     fn another_life_is_another_candidate() {
-        // `token-monotonic` forbids what is allowed here.
+        // This history violates `token-monotonic`, but not this property.
         let second_life = Who { node: 0, life: 1 };
         holds(
             judge(),

@@ -1,9 +1,9 @@
-//! **Theorem (section 5).** Each candidate tells of exactly one `SteppedDown` for each `Elected`, of
-//! the same token, before the next `Elected`; and of renewals only in between.
+//! **Theorem (section 5).** Each candidate reports exactly one `SteppedDown` for each `Elected`, of
+//! the same token, before the next `Elected`; and renewals only in between.
 //!
-//! Rests on a process that lives once: one that was put back to before an election is elected again,
-//! and one that was put back to before its end ends again. A life that crashed says nothing any more,
-//! and at the end of the run the last tenure may still go on.
+//! Rests on a process that lives once: a process that was put back to before an election is elected again,
+//! and one that was put back to before its step-down steps down again. A crashed life reports nothing any more,
+//! and at the end of the run the last tenure may still last.
 
 use super::Property;
 use super::recent::Recent;
@@ -11,10 +11,10 @@ use crate::plan::Assumption;
 use crate::plan::clock::True;
 use crate::trace::{Event, Who};
 
-/// Elections and ends alternate.
+/// Elections and step-downs alternate.
 #[derive(Debug, Default)]
 pub(super) struct OneStepDown {
-    /// The token under which each candidate says that it leads.
+    /// The token of each candidate's reported election.
     leads: Recent<Who, u64>,
     compared: u64,
 }
@@ -38,18 +38,18 @@ impl Property for OneStepDown {
         match *event {
             Event::Elected { who, token, .. } => match self.leads.insert(who, token) {
                 Some(before) => Err(format!(
-                    "{who:?} is elected under token {token} and has not stepped down from {before}"
+                    "{who:?} is elected under token {token} before it has stepped down from {before}"
                 )),
                 None => Ok(()),
             },
             Event::Renewed { who, token, .. } => match self.leads.get(who) {
                 Some(&leads) if leads == token => Ok(()),
-                leads => Err(format!("{who:?} renews token {token}, and leads under {leads:?}")),
+                leads => Err(format!("{who:?} renews token {token}, but leads under {leads:?}")),
             },
             Event::SteppedDown { who, token, .. } => match self.leads.remove(who) {
                 Some(leads) if leads == token => Ok(()),
                 leads => {
-                    Err(format!("{who:?} steps down from token {token}, and leads under {leads:?}"))
+                    Err(format!("{who:?} steps down from token {token}, but leads under {leads:?}"))
                 }
             },
             Event::Crashed { who } => {
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn a_crashed_life_ends_without_a_word() {
+    fn a_crashed_life_ends_without_a_report() {
         let second_life = Who { node: 0, life: 1 };
         holds(
             OneStepDown::default(),
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_crashed_life_that_still_speaks() {
+    fn a_crashed_life_that_still_reports() {
         for event in [renewed(n(0), 7, 95), stepped_down(n(0), 7, Reason::Expired)] {
             let crash = [at(0, elected(n(0), 7, 90)), at(1, crashed(n(0)))];
             fails(OneStepDown::default(), &[crash.as_slice(), &[at(2, event)]].concat());

@@ -1,17 +1,17 @@
-//! The order of tenures, and of the writes that a resource takes.
+//! The order of tenures, and of the writes that a resource accepts.
 
 use super::recent::Recent;
 use crate::trace::Who;
 
-/// Writes have to follow the order in which the store granted their tenures, whatever the numbers say.
+/// Writes have to follow the order in which the store granted their tenures, whatever the tokens are.
 #[derive(Debug, Default)]
 pub(super) struct Order {
-    /// Each token's place in the order of grants; the last one, if there are several.
+    /// Each token's place in the order of grants; its last place, if it was granted several times.
     places: Recent<u64, u32>,
     grants: u32,
-    /// Place and token of the newest tenure that has written.
+    /// The place and token of the newest tenure that has written.
     newest: (u32, u64),
-    /// How often a tenure has written after another one.
+    /// The number of writes after a write of another tenure.
     pub(super) compared: u64,
 }
 
@@ -22,7 +22,7 @@ impl Order {
         self.places.insert(token, self.grants);
     }
 
-    /// The resource has taken a write.
+    /// The resource has accepted a write.
     pub(super) fn wrote(&mut self, who: Who, token: u64) -> Result<(), String> {
         let Some(&place) = self.places.get(token) else {
             return Err(format!("{who:?} wrote under token {token}, which was never granted"));

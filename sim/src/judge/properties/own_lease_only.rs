@@ -10,28 +10,28 @@
 //! - every refusal is right, and changes nothing; and nothing changes between steps, except if the
 //!   store loses its data.
 //!
-//! Rests on nothing that a plan can break: it is always judged. Each server answers for itself, by its
-//! own clock. Of one that takes another's place nothing is known until its first step, unless it has all
-//! that was acknowledged.
+//! Rests on nothing that a plan can break: it is always judged. Each server is judged separately, by its
+//! own clock. The record of a server that replaces another one is not known until its first step, unless it has
+//! all acknowledged data.
 
 use super::Property;
 use super::recent::Recent;
 use crate::plan::clock::True;
 use crate::trace::{Answer, Asked, Event, Kept, StoreStep};
 
-/// Requests change their own lease alone.
+/// A request changes only its own lease.
 #[derive(Debug, Default)]
 pub(super) struct OwnLeaseOnly {
-    /// What each server should still have. With an old primary, two of them take turns.
+    /// The record that each server should still have. With an old primary, two servers take turns.
     records: Recent<u32, Record>,
-    /// The number of the server that has taken the place of all others.
+    /// The number of the server that has replaced all others.
     newest: u32,
-    /// What the next one begins with, if nothing is lost.
+    /// The record that the next server begins with, if nothing is lost.
     handed_on: Record,
     compared: u64,
 }
 
-/// What a server should still have, as it was left.
+/// The record that a server should still have, as its last step left it.
 #[derive(Clone, Copy, Debug, Default)]
 enum Record {
     #[default]
@@ -77,7 +77,7 @@ impl OwnLeaseOnly {
         let record = match self.records.get(step.server) {
             Some(record) => *record,
             None if step.server == self.newest => self.handed_on,
-            // An old primary that has done nothing before.
+            // An old primary without earlier steps.
             None => Record::Unknown,
         };
         match record {
@@ -97,7 +97,7 @@ impl OwnLeaseOnly {
     }
 }
 
-/// When a lease ends in true time is the engine's business: a step of the store's clock changes it.
+/// Compares without the end in true time, which the engine works out: a step of the store's clock changes it.
 fn same(one: Option<Kept>, other: Option<Kept>) -> bool {
     let timeless = |kept: Kept| Kept { lease_ends: 0, ..kept };
     one.map(timeless) == other.map(timeless)
@@ -111,41 +111,44 @@ pub(crate) fn allowed(step: &StoreStep) -> Result<(), Broken> {
     match (step.request, step.answer) {
         (Asked::Acquire { .. }, Answer::Granted { token, .. }) if own.is_some() => {
             let same = own.is_some_and(|lease| lease.token == token && extends(lease, step.after));
-            ensure(same, "a grant told again keeps its token, and extends its lease at most")
+            ensure(same, "a repeated grant keeps its token, and extends its lease at most")
         }
         (Asked::Acquire { seen }, Answer::Granted { token, .. }) => {
-            ensure(live.is_none(), "granted while another's lease is live")?;
+            ensure(live.is_none(), "granted while another holder's lease is live")?;
             ensure(seen >= last, "granted to a candidate that does not know the last tenure")?;
-            ensure(token > last.max(seen), "granted a token that is not above all that are known")?;
+            ensure(token > last.max(seen), "granted a token that is not above all known ones")?;
             ensure(
                 begins(step.now, step.holder, token, step.after),
-                "the record is not what was granted",
+                "the record differs from the grant",
             )
         }
         (Asked::Acquire { .. }, Answer::Held) => {
-            ensure(live.is_some() && own.is_none(), "refused as held, and no other holds it")?;
+            ensure(
+                live.is_some() && own.is_none(),
+                "refused as held, but no other candidate holds it",
+            )?;
             unchanged(step)
         }
-        // The record of the trace has no settings in it: `contract.rs` and its tests say when.
+        // The record of the trace contains no settings: `contract.rs` and its tests say when this is right.
         (Asked::Acquire { .. }, Answer::Refused) => {
             ensure(
                 step.before.is_some() && own.is_none(),
-                "refused, and there is nothing to contradict",
+                "refused, but there are no settings to contradict",
             )?;
             unchanged(step)
         }
         (Asked::Acquire { seen }, Answer::Stale) => {
-            ensure(live.is_none() && seen < last, "refused as stale, and it is not")?;
+            ensure(live.is_none() && seen < last, "refused as stale, but it is not")?;
             unchanged(step)
         }
         (Asked::Renew { token }, Answer::Renewed) => {
             let own = own.filter(|lease| lease.token == token);
             let extended = own.is_some_and(|lease| extends(lease, step.after));
-            ensure(extended, "a renewal extends its own live lease, and does nothing else")
+            ensure(extended, "a renewal extends its own live lease only")
         }
         (Asked::Renew { token }, Answer::Superseded) => {
             let own = own.filter(|lease| lease.token == token);
-            ensure(own.is_none(), "superseded, and its lease is live")?;
+            ensure(own.is_none(), "superseded, but its lease is live")?;
             unchanged(step)
         }
         (Asked::Release { token }, Answer::Released) => {
@@ -153,17 +156,17 @@ pub(crate) fn allowed(step: &StoreStep) -> Result<(), Broken> {
             let back = own.map(|lease| Kept { released: true, ..lease });
             ensure(
                 back.is_some() && same(back, step.after),
-                "a release hands back its own live lease, and does nothing else",
+                "a release hands back its own live lease only",
             )
         }
         (Asked::Release { token }, Answer::NotHeld) => {
             let own = own.filter(|lease| lease.token == token);
-            ensure(own.is_none(), "refused as not held, and its lease is live")?;
+            ensure(own.is_none(), "refused as not held, but its lease is live")?;
             unchanged(step)
         }
         (_, Answer::Other) => unchanged(step),
         (Asked::Acquire { .. } | Asked::Renew { .. } | Asked::Release { .. }, _) => {
-            Err("an answer to another question")
+            Err("an answer to another kind of request")
         }
     }
 }

@@ -1,5 +1,5 @@
-//! A small map. A run has few tokens and few candidates, and asks about the newest: looking for them from
-//! the end of a list is quicker than any tree.
+//! A small map. A run has few tokens and few candidates, and most lookups are for the newest: a search from
+//! the end of a list is faster than a tree.
 
 /// Keys and their values, the newest last.
 #[derive(Clone, Debug)]
@@ -16,7 +16,7 @@ impl<K: Copy + PartialEq, V: Default> Recent<K, V> {
         self.0.iter().rev().find(|(known, _)| *known == key).map(|(_, value)| value)
     }
 
-    /// The value of that key; a new one, if there was none.
+    /// The value of that key, which is inserted if there was none.
     pub(crate) fn of(&mut self, key: K) -> &mut V {
         let place = self.place(key).unwrap_or_else(|| {
             self.0.push((key, V::default()));
@@ -25,7 +25,7 @@ impl<K: Copy + PartialEq, V: Default> Recent<K, V> {
         &mut self.0[place].1
     }
 
-    /// The value that was there before.
+    /// Sets the value of that key, and returns the former one.
     pub(crate) fn insert(&mut self, key: K, value: V) -> Option<V> {
         if let Some(place) = self.place(key) {
             return Some(std::mem::replace(&mut self.0[place].1, value));
@@ -46,6 +46,10 @@ impl<K: Copy + PartialEq, V: Default> Recent<K, V> {
         self.0.iter_mut()
     }
 
+    pub(crate) fn retain(&mut self, keep: impl Fn(K) -> bool) {
+        self.0.retain(|(key, _)| keep(*key));
+    }
+
     fn place(&self, key: K) -> Option<usize> {
         self.0.iter().rposition(|(known, _)| *known == key)
     }
@@ -56,7 +60,7 @@ mod tests {
     use super::Recent;
 
     #[test]
-    fn each_key_is_there_once() {
+    fn each_key_is_stored_once() {
         let mut map = Recent::<u64, u32>::default();
         assert_eq!(map.get(7), None);
         assert_eq!((map.insert(7, 1), map.insert(7, 2)), (None, Some(1)));

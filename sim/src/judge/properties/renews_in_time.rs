@@ -1,13 +1,13 @@
-//! **Theorem (section 5, G7).** Whoever leads keeps trying to: it sends a renewal no later than the renew interval
-//! after the request that its claim rests on, and no later than the request timeout and the largest retry after
-//! one whose outcome is unknown, for as long as its claim holds. So a short trouble costs no lead.
+//! **Theorem (section 5, G7).** A leader keeps renewing: it sends a renewal no later than the renew interval
+//! after the request that its claim rests on, and no later than the request timeout and the longest retry delay
+//! after a renewal with unknown outcome, for as long as its claim holds. So a short fault costs no lead.
 //!
-//! Durations are the candidate's: by a slow clock they take up to `1 / (1 - rho)` of it. Engines that move in
-//! ticks round up at each step of the way. Whoever leads is who answers so: nothing is asked of a claim that
+//! Durations are the candidate's: by a slow clock they take up to `1 / (1 - rho)` of it. Engines with
+//! ticks round up at each step of the way. A leader is a candidate that answers so: no renewal is due after its claim
 //! has ended.
 //!
-//! Rests on clocks of candidates that were not put back, and on a process that lives once. Of one that stands
-//! still, or whose driver gets no turn, nothing is asked until it has sent its next renewal.
+//! Rests on clocks of candidates that were not put back, and on a process that lives once. From a paused
+//! process, or one whose driver does not run, no renewal is due until it has sent its next one.
 
 use super::recent::Recent;
 use super::{Property, Terms, time};
@@ -15,16 +15,13 @@ use crate::plan::clock::True;
 use crate::plan::{Assumption, FaultKind};
 use crate::trace::{Asked, Event, Who};
 
-/// How many steps may each end a tick later.
-const ROUNDED: u64 = 8;
-
-/// A lead is kept up.
+/// A leader renews its lease in time.
 #[derive(Debug)]
 pub(super) struct RenewsInTime {
     terms: Terms,
-    /// Each candidate's last request, and when it was sent.
+    /// The time and the kind of each candidate's last request.
     sent: Recent<Who, Option<(True, Asked)>>,
-    /// By when each leader has to send a renewal, if that is known.
+    /// The latest time of each leader's next renewal, if that is known.
     due: Recent<Who, Option<True>>,
     compared: u64,
 }
@@ -34,23 +31,23 @@ impl RenewsInTime {
         Self { terms: terms.clone(), sent: Recent::default(), due: Recent::default(), compared: 0 }
     }
 
-    /// When it has to renew, having sent that request then.
+    /// The latest time of the next renewal after that request.
     fn next(&self, at: True, who: Who, request: Asked) -> True {
         let limits = self.terms.limits_of(who);
         let takes = match request {
-            // It leads by this request: the answer came.
+            // It leads because of this request, so the answer has arrived.
             Asked::Acquire { .. } | Asked::Release { .. } => limits.renew_interval,
             Asked::Renew { .. } => {
                 let again = limits.request_timeout.saturating_add(limits.retry_most);
                 limits.renew_interval.max(again)
             }
         };
-        at.saturating_add(limits.at_most(takes)).saturating_add(ROUNDED * self.terms.tick)
+        self.terms.latest_end(at, who, takes)
     }
 
     fn leads(&mut self, at: True, who: Who) {
-        // One that has waited out a quarantine may have to renew at once.
-        let at_once = at.saturating_add(ROUNDED * self.terms.tick);
+        // After a quarantine the renewal may be due at once.
+        let at_once = at.saturating_add(self.terms.rounding());
         let due = self.sent.get(who).copied().flatten();
         let due = due.map(|(sent, request)| self.next(sent, who, request).max(at_once));
         self.due.insert(who, due);
@@ -70,7 +67,7 @@ impl RenewsInTime {
     fn in_time(&self, at: True) -> Result<(), String> {
         for (who, due) in self.due.iter() {
             if let Some(due) = due.filter(|due| at > *due) {
-                return Err(format!("{who:?} leads, and has sent no renewal by {:?}", time(due)));
+                return Err(format!("{who:?} leads, but has sent no renewal by {:?}", time(due)));
             }
         }
         Ok(())
@@ -123,7 +120,7 @@ mod tests {
     };
     use super::*;
 
-    /// An interval of 90 takes up to 100, a timeout and a retry of 72 up to 80; and eight ticks.
+    /// An interval of 90 takes up to 100, a timeout and a retry delay of 72 up to 80; and eight ticks.
     fn judge() -> RenewsInTime {
         RenewsInTime::new(&terms())
     }
@@ -132,7 +129,7 @@ mod tests {
         at(when, sent(n(0), 2, Asked::Renew { token: 7 }))
     }
 
-    /// Granted by a request that was sent at 10; leads from 20 on.
+    /// A grant by a request that was sent at 10, and a lead from 20 on; these events follow.
     fn led(then: &[Seen]) -> Vec<Seen> {
         let begins = [at(10, sent(n(0), 1, Asked::Acquire { seen: 6 })), at(20, leads(n(0), 7))];
         [&begins[..], then].concat()
@@ -142,19 +139,19 @@ mod tests {
     fn the_first_renewal_counts_from_the_acquire() {
         holds(judge(), &led(&[renew(118), Seen::End(118)]));
         let what = fails(judge(), &led(&[renew(119)]));
-        assert_eq!(what, "n0 leads, and has sent no renewal by 118ns");
+        assert_eq!(what, "n0 leads, but has sent no renewal by 118ns");
         fails(judge(), &led(&[Seen::End(119)]));
         fails(judge(), &led(&[at(30, sent(n(1), 2, Asked::Renew { token: 7 })), Seen::End(119)]));
     }
 
     #[test]
-    fn every_other_from_the_one_before() {
+    fn later_renewals_count_from_the_one_before() {
         holds(judge(), &led(&[renew(50), renew(158), Seen::End(266)]));
         fails(judge(), &led(&[renew(50), renew(158), Seen::End(267)]));
     }
 
     #[test]
-    fn a_long_wait_for_an_answer_that_does_not_come_counts() {
+    fn a_long_wait_for_an_answer_counts() {
         let mut slow = terms();
         slow.candidates.iter_mut().for_each(|limits| limits.retry_most = 58);
         // 108 take up to 120.
@@ -164,22 +161,22 @@ mod tests {
     }
 
     #[test]
-    fn who_leads_no_more_renews_nothing() {
+    fn a_former_leader_need_not_renew() {
         for over in [leads_no_more(n(0)), crashed(n(0))] {
             holds(judge(), &led(&[at(100, over), Seen::End(900)]));
         }
         fails(judge(), &led(&[at(100, leads_no_more(n(1))), Seen::End(900)]));
-        // Work that drains is renewed for, and by nobody who leads.
+        // A renewal for draining work is sent by a former leader.
         holds(judge(), &led(&[at(100, leads_no_more(n(0))), renew(101), Seen::End(900)]));
     }
 
     #[test]
-    fn of_a_process_that_stands_still_nothing_is_asked() {
+    fn a_paused_process_need_not_renew() {
         let stops = |node| at(60, Event::Fault { kind: FaultKind::Pause, node: Some(node) });
         holds(judge(), &led(&[stops(0), Seen::End(900)]));
         fails(judge(), &led(&[stops(0), renew(300), Seen::End(409)]));
         fails(judge(), &led(&[stops(1), Seen::End(900)]));
-        // Nor of the lead that it goes on to: its last request may have failed meanwhile.
+        // Nor after it resumes and leads: its last request may have failed meanwhile.
         let asks = at(10, sent(n(0), 1, Asked::Acquire { seen: 6 }));
         let pauses = at(20, Event::Fault { kind: FaultKind::Pause, node: Some(0) });
         holds(judge(), &[asks, pauses, at(20, leads(n(0), 7)), Seen::End(900)]);
@@ -188,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lead_that_begins_after_a_quarantine_may_be_due_at_once() {
+    fn after_a_quarantine_a_renewal_is_due_soon() {
         let begins = [at(10, sent(n(0), 1, Asked::Acquire { seen: 6 })), at(500, leads(n(0), 7))];
         holds(judge(), &[&begins[..], &[renew(508)]].concat());
         fails(judge(), &[&begins[..], &[renew(509)]].concat());

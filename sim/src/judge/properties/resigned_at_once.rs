@@ -1,9 +1,9 @@
-//! **Theorem (G9).** A candidate that is asked to hand over or to leave stops leading at once: the tenure that it led
-//! under is over for whoever asks, whether or not its driver has heard of that.
+//! **Theorem (G9).** A candidate that is asked to hand over or to leave stops leading at once: its handles answer that
+//! the tenure is over, whether or not its driver has received the request.
 //!
-//! What it leads under later is another tenure. Not judged in an engine without ticks: it has no handles that could be
-//! asked before their driver hears of it. Rests on a process that lives once: one that is put back leads again by what
-//! it knew.
+//! A later lead belongs to another tenure. Not judged in an engine without ticks: it has no handles that could be
+//! asked before their driver receives the request. Rests on a process that lives once: a process that was put back
+//! leads again by its restored memory.
 
 use super::recent::Recent;
 use super::{Leader, Property, time};
@@ -11,14 +11,14 @@ use crate::plan::Assumption;
 use crate::plan::clock::True;
 use crate::trace::{Event, Who};
 
-/// Nobody leads on after having been asked not to.
+/// No candidate continues to lead after a request to resign.
 #[derive(Debug, Default)]
 pub(super) struct ResignedAtOnce {
-    /// Under which token each candidate leads.
+    /// The token under which each candidate leads.
     leads: Recent<Who, u64>,
-    /// Under which it led when it was asked to resign, and when that was.
+    /// The token under which it led when it was asked to resign, and the time of that.
     over: Recent<Who, (u64, True)>,
-    /// How many were asked since the last look at who leads.
+    /// The number of leaders that were asked since the last probe.
     asked: u64,
     compared: u64,
 }
@@ -65,7 +65,7 @@ impl Property for ResignedAtOnce {
             match self.over.get(who) {
                 Some((over, asked)) if *over == token => {
                     return Err(format!(
-                        "{who:?} leads on under token {token}, and was asked to resign at {:?}",
+                        "{who:?} still leads under token {token}, but was asked to resign at {:?}",
                         time(*asked)
                     ));
                 }
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lead_that_ends_where_it_is_asked_to() {
+    fn a_lead_that_ends_on_request() {
         let over = at(9, leads_no_more(n(0)));
         holds(judge(), &[asked(over), vec![probe(9, &[])]].concat());
         holds(judge(), &asked(probe(90, &[leader(n(0), 8)])));
@@ -100,13 +100,13 @@ mod tests {
     }
 
     #[test]
-    fn a_lead_that_goes_on() {
+    fn a_lead_that_continues() {
         let what = fails(judge(), &asked(probe(9, &[leader(n(0), 7)])));
-        assert_eq!(what, "n0 leads on under token 7, and was asked to resign at 9ns");
+        assert_eq!(what, "n0 still leads under token 7, but was asked to resign at 9ns");
     }
 
     #[test]
-    fn who_does_not_lead_has_nothing_to_end() {
+    fn a_resignation_without_a_lead() {
         let history = [at(9, resign_asked(n(0), None)), probe(10, &[leader(n(0), 7)])];
         holds(judge(), &history);
         let gone = [at(1, leads(n(0), 7)), at(2, crashed(n(0)))];

@@ -1,36 +1,33 @@
-//! **Theorem (G9).** A candidate that is asked to hand over or to leave is done with it within its longest
-//! stop, whatever the network does: its work has ended or was dropped, and its lease was handed back, or that
-//! was tried for long enough. `StopError::StillRunning` is a violation, unless the driver got no turn meanwhile or
+//! **Theorem (G9).** A resignation of a candidate, to hand over or to leave, ends within its longest
+//! stop, whatever the network does: its work has ended or was dropped, and its lease was handed back, or the release
+//! was tried for long enough. `StopError::StillRunning` is a violation, unless the driver did not run meanwhile or
 //! the clock was put forward.
 //!
-//! The longest stop is what `Config::explain` says: by a slow clock it takes up to `1 / (1 - rho)` of that.
-//! Engines that move in ticks round up at each step of the way.
+//! The longest stop is computed by `Config::explain`: by a slow clock it takes up to `1 / (1 - rho)` of that.
+//! Engines with ticks round up at each step of the way.
 //!
-//! Rests on clocks that were not put back, and on a process that lives once. Nothing is asked of one that stands
-//! still meanwhile: who does not run can't end anything. A driver that gets no turn excuses those alone that leave,
-//! some of which nobody waits for; whoever waits for a resignation is told in time all the same.
+//! Rests on clocks that were not put back, and on a process that lives once. A process that is paused
+//! meanwhile is not judged: it can't end anything. A driver that does not run excuses only candidates that leave,
+//! as in some of these cases no caller waits; a caller that waits for a handover gets its answer in time all the same.
 
-use super::recent::Recent;
+use super::due::Due;
 use super::{Property, Terms, time};
 use crate::plan::clock::True;
 use crate::plan::{Assumption, FaultKind};
 use crate::trace::{Event, Who};
 
-/// How many steps may each end a tick later.
-const ROUNDED: u64 = 8;
-
-/// A resignation ends.
+/// A resignation ends in time.
 #[derive(Debug)]
 pub(super) struct ResignedWithin {
     terms: Terms,
-    /// By when each candidate that was asked to resign has to be done with it.
-    due: Recent<Who, True>,
-    /// Those of them that leave.
+    /// The deadline of each candidate's resignation.
+    due: Due,
+    /// The resigning candidates that leave.
     leaving: Vec<Who>,
-    /// The nodes whose driver gets no turn, as often as there are reasons.
+    /// The nodes whose driver does not run, once for each fault that causes this.
     starving: Vec<usize>,
-    /// The candidates that were asked to resign, and may be told that work still runs: their driver got no turn for a
-    /// while since, or their clock was put forward beyond all bounds at once.
+    /// The resigning candidates that may answer that work still runs: their driver did not run for a while since, or
+    /// their clock was put forward.
     excused: Vec<Who>,
     compared: u64,
 }
@@ -39,7 +36,7 @@ impl ResignedWithin {
     pub(super) fn new(terms: &Terms) -> Self {
         Self {
             terms: terms.clone(),
-            due: Recent::default(),
+            due: Due::default(),
             leaving: Vec::new(),
             starving: Vec::new(),
             excused: Vec::new(),
@@ -47,12 +44,11 @@ impl ResignedWithin {
         }
     }
 
-    /// Whoever is asked again meanwhile is done with both at once.
+    /// A repeated request shares the deadline of the first.
     fn asked(&mut self, at: True, who: Who) {
-        if self.due.get(who).is_none() {
-            let limits = self.terms.limits_of(who);
-            let takes = limits.at_most(limits.longest_stop) + ROUNDED * self.terms.tick;
-            self.due.insert(who, at.saturating_add(takes));
+        if !self.due.is_set(who) {
+            let takes = self.terms.limits_of(who).longest_stop;
+            self.due.set(who, self.terms.latest_end(at, who, takes));
         }
         if self.starving.contains(&who.node) {
             self.excused.push(who);
@@ -62,20 +58,18 @@ impl ResignedWithin {
     fn leaves(&mut self, who: Who) {
         self.leaving.push(who);
         if self.starving.contains(&who.node) {
-            self.due.insert(who, True::MAX);
+            self.due.excuse(|other| other == who);
         }
     }
 
     fn starves(&mut self, node: usize) {
         self.starving.push(node);
         self.excuses(node);
-        for who in self.leaving.iter().filter(|who| who.node == node) {
-            self.due.insert(*who, True::MAX);
-        }
+        self.due.excuse(|who| who.node == node && self.leaving.contains(&who));
     }
 
     fn excuses(&mut self, node: usize) {
-        self.excused.extend(self.due.iter().map(|(who, _)| *who).filter(|who| who.node == node));
+        self.excused.extend(self.due.keys().filter(|who| who.node == node));
     }
 
     fn forget(&mut self, who: Who) {
@@ -84,9 +78,9 @@ impl ResignedWithin {
     }
 
     fn in_time(&self, at: True) -> Result<(), String> {
-        match self.due.iter().find(|(_, due)| at > *due) {
+        match self.due.missed(at) {
             Some((who, due)) => {
-                Err(format!("{who:?} was asked to resign, and is not done by {:?}", time(*due)))
+                Err(format!("the resignation of {who:?} has not ended by {:?}", time(due)))
             }
             None => Ok(()),
         }
@@ -116,17 +110,17 @@ impl Property for ResignedWithin {
                 }
             }
             Event::Withdrawn { who, done } => {
-                let is_due = self.due.remove(who).is_some_and(|due| due < True::MAX);
+                let is_due = self.due.end(who);
                 self.compared += u64::from(is_due);
                 if is_due && !done && !self.excused.contains(&who) {
                     return Err(format!(
-                        "{who:?} was told that work still runs, which its driver drops"
+                        "the resignation of {who:?} ended with StillRunning, though its driver ran"
                     ));
                 }
                 self.forget(who);
             }
             Event::Crashed { who } => {
-                self.due.remove(who);
+                self.due.end(who);
                 self.forget(who);
             }
             Event::Fault { kind: FaultKind::Starve, node: Some(node) } => self.starves(node),
@@ -137,8 +131,7 @@ impl Property for ResignedWithin {
                 }
             }
             Event::Fault { kind, node: Some(node) } if FaultKind::STAND_STILL.contains(&kind) => {
-                let stops = self.due.iter_mut().filter(|(who, _)| who.node == node);
-                stops.for_each(|(_, due)| *due = True::MAX);
+                self.due.excuse(|who| who.node == node);
             }
             _ => {}
         }
@@ -167,30 +160,30 @@ mod tests {
     }
 
     #[test]
-    fn it_is_done_at_the_very_bound() {
+    fn a_resignation_that_ends_at_the_bound() {
         holds(judge(), &[asked(), at(118, withdrawn(n(0))), Seen::End(900)]);
         holds(judge(), &[asked(), Seen::End(118)]);
         let what = fails(judge(), &[asked(), at(119, withdrawn(n(0)))]);
-        assert_eq!(what, "n0 was asked to resign, and is not done by 118ns");
+        assert_eq!(what, "the resignation of n0 has not ended by 118ns");
         fails(judge(), &[asked(), Seen::End(119)]);
     }
 
     #[test]
-    fn what_others_do_does_not_matter() {
+    fn other_candidates_do_not_matter() {
         fails(judge(), &[asked(), at(20, withdrawn(n(1))), Seen::End(119)]);
         fails(judge(), &[asked(), at(20, crashed(n(1))), Seen::End(119)]);
         holds(judge(), &[asked(), at(20, crashed(n(0))), Seen::End(900)]);
     }
 
     #[test]
-    fn nothing_is_asked_of_a_process_that_stands_still() {
+    fn a_paused_process_is_not_judged() {
         let stops = |node| at(20, Event::Fault { kind: FaultKind::Suspend, node: Some(node) });
         holds(judge(), &[asked(), stops(0), Seen::End(900)]);
         fails(judge(), &[asked(), stops(1), Seen::End(119)]);
     }
 
     #[test]
-    fn a_driver_without_turns_excuses_those_that_leave() {
+    fn a_starved_driver_excuses_leaving_candidates() {
         let starves = at(20, Event::Fault { kind: FaultKind::Starve, node: Some(0) });
         let earlier = at(5, Event::Fault { kind: FaultKind::Starve, node: Some(0) });
         let again = at(6, Event::Healed { kind: FaultKind::Starve, node: Some(0) });
@@ -206,7 +199,7 @@ mod tests {
         let gave_up = at(118, Event::Withdrawn { who: n(0), done: false });
         let resigns = at(10, resign_asked(n(0), Some(7)));
         let what = fails(judge(), &[resigns.clone(), gave_up.clone()]);
-        assert_eq!(what, "n0 was told that work still runs, which its driver drops");
+        assert_eq!(what, "the resignation of n0 ended with StillRunning, though its driver ran");
         let starves = |at_ns| at(at_ns, Event::Fault { kind: FaultKind::Starve, node: Some(0) });
         let heals = at(30, Event::Healed { kind: FaultKind::Starve, node: Some(0) });
         holds(judge(), &[resigns.clone(), starves(20), heals, gave_up.clone()]);
@@ -219,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_asked_again_is_done_with_both() {
+    fn a_repeated_request_shares_the_deadline() {
         let again = at(100, resign_asked(n(0), Some(7)));
         holds(judge(), &[asked(), again.clone(), at(118, withdrawn(n(0))), Seen::End(900)]);
         fails(judge(), &[asked(), again, Seen::End(119)]);

@@ -2,15 +2,15 @@
 //!
 //! Rests on A2, the rates of the clocks.
 //!
-//! It is judged by what `is_leader()` answers, never by what candidates say of themselves: an
-//! `Elected` or `SteppedDown` is read by a task of the node, so late if the node stands still, and a
+//! It is judged by the answers of `is_leader()`, never by the reports of candidates: an
+//! `Elected` or `SteppedDown` is read by a task of the node, so late if the node is paused, and a
 //! claim may end before its `claim_ends`, if its leader resigns or its clock is put forward. An
-//! interval made of those would be too long, and the alarm false.
+//! interval between such reports would be too long, and cause false alarms.
 //!
 //! Each probe asks all nodes at one instant, so two names in it are two leaders. `Leads` and
-//! `LeadsNoMore` bound from when to when a node answered so between probes; two of them overlap if
-//! time goes by while neither has ended. At one instant one may end and the other begin, in whichever
-//! order they were written down.
+//! `LeadsNoMore` bound the interval in which a node answered so between probes; two intervals overlap if
+//! time passes while neither has ended. At one instant one may end and the other begin, in either
+//! order.
 //!
 //! An overlap that fits between two probes is not seen here. `margin-kept` and `own-lease-only` rule
 //! it out to the nanosecond: a claim ends before its lease, and no other lease begins before that.
@@ -20,14 +20,14 @@ use crate::plan::Assumption;
 use crate::plan::clock::True;
 use crate::trace::{Event, Who};
 
-/// No two at once.
+/// There are never two leaders at once.
 #[derive(Debug, Default)]
 pub(super) struct SingleLeader {
-    /// Who answers "I lead", as events tell.
+    /// The nodes that answer "I lead", by the events.
     leading: Vec<Leader>,
-    /// When the last of them began.
+    /// The time at which the last lead began.
     since: True,
-    /// Who began last.
+    /// The candidate whose lead began last.
     last: Option<Who>,
     compared: u64,
 }
@@ -51,13 +51,13 @@ impl Property for SingleLeader {
     }
 
     fn observe(&mut self, at: True, event: &Event) -> Result<(), String> {
-        self.went_by(at)?;
+        self.advanced(at)?;
         match *event {
             Event::Leads { who, token } => {
                 self.leading.retain(|leader| leader.who != who);
                 self.leading.push(Leader { who, token });
                 self.since = at;
-                // Without another leader before it there is nothing that it could overlap with.
+                // The first leader of all can't overlap with another one.
                 let last = self.last.replace(who);
                 self.compared += u64::from(last.is_some_and(|last| last != who));
             }
@@ -75,17 +75,17 @@ impl Property for SingleLeader {
 
     fn probe(&mut self, at: True, leaders: &[Leader]) -> Result<(), String> {
         at_most_one(leaders, at)?;
-        self.went_by(at)
+        self.advanced(at)
     }
 
     fn finish(&mut self, at: True) -> Result<(), String> {
-        self.went_by(at)
+        self.advanced(at)
     }
 }
 
 impl SingleLeader {
-    /// Time has gone by, with the leaders that there were.
-    fn went_by(&self, at: True) -> Result<(), String> {
+    /// The time has advanced with the leaders so far.
+    fn advanced(&self, at: True) -> Result<(), String> {
         if at > self.since { at_most_one(&self.leading, self.since) } else { Ok(()) }
     }
 }
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn one_may_begin_at_the_instant_at_which_the_other_ends_in_either_order() {
+    fn adjacent_leads_in_either_order() {
         let (ends, begins) = (at(20, leads_no_more(n(0))), at(20, leads(n(1), 8)));
         let first = at(10, leads(n(0), 7));
         holds(
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn what_candidates_say_is_not_judged() {
+    fn reports_of_candidates_are_not_judged() {
         holds(
             SingleLeader::default(),
             &[at(10, elected(n(0), 7, 100)), at(20, elected(n(1), 8, 100)), Seen::End(30)],

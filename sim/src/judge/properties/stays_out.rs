@@ -1,10 +1,10 @@
 //! **Theorem (section 6).** A candidate that has resigned asks for no lease until its hold-off is over, and
-//! one that has left the election for none at all, unless it is asked to take part again: so that another
+//! a candidate that has left the election asks for none until it is asked to take part again: so that another
 //! one can take over.
 //!
-//! By a fast clock a hold-off takes `1 / (1 + rho)` of what it should; if some candidate's clock counts faster
-//! than that, or is put forward, nothing is promised. Rests on a process that lives once. Engines that move in
-//! ticks may tell of a resignation's end a tick late.
+//! By a fast clock a hold-off takes `1 / (1 + rho)` of its duration; if some candidate's clock counts faster
+//! than that, or is put forward, nothing is promised. Rests on a process that lives once. Engines with
+//! ticks may report the end of a resignation a tick late.
 
 use super::recent::Recent;
 use super::{Property, Terms, on_fastest_clock, time};
@@ -12,7 +12,7 @@ use crate::plan::Assumption;
 use crate::plan::clock::True;
 use crate::trace::{Asked, Event, Who};
 
-/// Who has resigned lets others.
+/// A candidate that has resigned gives way to others.
 #[derive(Debug)]
 pub(super) struct StaysOut {
     terms: Terms,
@@ -22,9 +22,9 @@ pub(super) struct StaysOut {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Candidate {
-    /// What the last resignation asked for: `None` is for good.
+    /// The hold-off of the last resignation; `None` if it left the election.
     hold_off: Option<u64>,
-    /// It asks for nothing before that.
+    /// The end of its hold-off.
     out_until: True,
 }
 
@@ -68,13 +68,14 @@ impl Property for StaysOut {
             Event::Withdrawn { who, done: true } => self.withdrawn(at, who),
             Event::Sent { who, request: Asked::Acquire { .. }, .. } => {
                 let out_until = self.candidates.of(who).out_until;
-                self.compared += u64::from(out_until > 0 && self.terms.nobody_counts_too_fast);
-                if at < out_until && self.terms.nobody_counts_too_fast {
-                    let until = match out_until {
-                        True::MAX => "it is asked to".to_owned(),
-                        until => format!("{:?}", time(until)),
-                    };
-                    return Err(format!("{who:?} has resigned, and campaigns before {until}"));
+                self.compared += u64::from(out_until > 0 && self.terms.no_clock_too_fast);
+                if at < out_until && self.terms.no_clock_too_fast {
+                    return Err(match out_until {
+                        True::MAX => format!("{who:?} has left, but campaigns without a request"),
+                        until => {
+                            format!("{who:?} has resigned, but campaigns before {:?}", time(until))
+                        }
+                    });
                 }
             }
             _ => {}
@@ -92,7 +93,7 @@ mod tests {
         StaysOut::new(&terms())
     }
 
-    /// Asked to resign, and done at 50; then so.
+    /// A resignation that ends at 50; these events follow.
     fn out(hold_off: Option<u64>, then: &[Seen]) -> Vec<Seen> {
         let asked = [at(40, resign_asked(n(0), hold_off)), at(50, withdrawn(n(0)))];
         [&asked[..], then].concat()
@@ -107,20 +108,21 @@ mod tests {
         // 110 takes 100, less two ticks.
         holds(judge(), &out(Some(110), &[campaigns(148, 0)]));
         let what = fails(judge(), &out(Some(110), &[campaigns(147, 0)]));
-        assert_eq!(what, "n0 has resigned, and campaigns before 148ns");
+        assert_eq!(what, "n0 has resigned, but campaigns before 148ns");
         holds(judge(), &out(Some(110), &[campaigns(60, 1)]));
         holds(judge(), &out(Some(0), &[campaigns(50, 0)]));
     }
 
     #[test]
-    fn nothing_is_promised_if_clocks_may_be_too_fast() {
-        let fast = Terms { nobody_counts_too_fast: false, ..terms() };
+    fn nothing_is_promised_with_fast_clocks() {
+        let fast = Terms { no_clock_too_fast: false, ..terms() };
         holds(StaysOut::new(&fast), &out(Some(110), &[campaigns(60, 0)]));
     }
 
     #[test]
-    fn who_has_left_is_out_for_good_unless_it_is_asked() {
-        fails(judge(), &out(None, &[campaigns(1_000_000, 0)]));
+    fn a_candidate_that_left_stays_out_until_asked() {
+        let what = fails(judge(), &out(None, &[campaigns(1_000_000, 0)]));
+        assert_eq!(what, "n0 has left, but campaigns without a request");
         let asked = at(60, Event::CampaignAsked { who: n(0) });
         holds(judge(), &out(None, &[asked, campaigns(60, 0)]));
         let other = at(60, Event::CampaignAsked { who: n(1) });
@@ -128,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_asked_to_take_part_before_it_is_done_does_so_at_once() {
+    fn a_request_during_the_resignation_takes_effect_at_once() {
         let asked = [at(40, resign_asked(n(0), None)), at(45, Event::CampaignAsked { who: n(0) })];
         holds(judge(), &[&asked[..], &[at(50, withdrawn(n(0))), campaigns(50, 0)]].concat());
     }
@@ -140,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn other_requests_are_no_campaign() {
+    fn other_requests_are_allowed() {
         holds(judge(), &out(None, &[at(60, sent(n(0), 1, Asked::Release { token: 7 }))]));
     }
 }

@@ -1,19 +1,19 @@
-//! **Theorem (G6).** Nobody begins to lead under a token that a server has granted before
-//! `quarantine / (1 + rho)` of true time have gone by since that server's first grant, or
+//! **Theorem (G6).** No candidate begins to lead under a token that a server has granted before
+//! `quarantine / (1 + rho)` of true time have passed since that server's first grant, or
 //! `(TTL + quarantine) / (1 + rho)` since its first renewal, whichever is earlier: by then no lease
 //! is left that an earlier server granted and this one has not seen. So also on the very first server,
-//! which can't know that it is the first, unless it is told to trust an empty store.
+//! which can't know that it is the first, unless it is configured to trust an empty store.
 //!
-//! The server waits from its first grant on: it tells each holder how much of the quarantine is left by
+//! The server waits from its first grant on: its answer to each holder contains the rest of the quarantine by
 //! its own clock, and the holder waits that out by its own, from the receipt on. The first part has taken
-//! at least what the server's clock counted, divided by `1 + rho`; so has the second, and it begins no
-//! earlier than the first ends. That a later grant finds a part of the history gone, and begins the
-//! quarantine anew, makes it longer only. Both clocks are read rounded down: a tick for each is allowed.
+//! at least the time that the server's clock counted, divided by `1 + rho`; so has the second, and it begins no
+//! earlier than the first ends. A later grant that finds a part of the history missing restarts the
+//! quarantine, which only makes it longer. Both clocks are read rounded down: a tick for each is allowed.
 //!
 //! Rests on a store's clock that does not run ahead, on candidates that don't count too fast
-//! ([`Waits`](Assumption::Waits)), and on the quarantine being asked for
-//! ([`LossIsFinal`](Assumption::LossIsFinal)). A grant that is told again after a restart is no grant of
-//! the new server: its holder may lead by what the old one said.
+//! ([`Waits`](Assumption::Waits)), and on a store that asks for the quarantine
+//! ([`LossIsFinal`](Assumption::LossIsFinal)). A grant that is repeated after a restart is no grant of
+//! the new server: its holder may lead by the grant of the old one.
 
 use super::recent::Recent;
 use super::{Property, Terms, new_tenure, on_fastest_clock, time};
@@ -21,16 +21,17 @@ use crate::plan::Assumption;
 use crate::plan::clock::True;
 use crate::trace::{Answer, Event, StoreStep, Who};
 
-/// Waiting out what may be left.
+/// New leaders wait until leases that the store may have forgotten have ended.
 #[derive(Debug)]
 pub(super) struct StoreLossQuarantine {
+    /// The least wait after a server's first grant.
     least: u64,
-    /// The same, since the first renewal.
+    /// The least wait after a server's first renewal.
     since_renewal: u64,
     first_leader_waits: bool,
-    /// Until when nobody leads by each server's grants.
+    /// The end of the wait for each server's grants.
     until: Recent<u32, Option<True>>,
-    /// Which server granted which token.
+    /// The server that granted each token.
     granted: Recent<u64, u32>,
     compared: u64,
 }
@@ -64,7 +65,7 @@ impl StoreLossQuarantine {
         }
     }
 
-    /// A server begins to keep the history of all its elections, or has begun before.
+    /// A server knows the history of all its elections from that time on, or from an earlier one.
     fn knows(&mut self, at: True, server: u32, waits: u64) {
         let until = at.saturating_add(waits);
         let first = self.until.of(server);
@@ -77,8 +78,8 @@ impl StoreLossQuarantine {
                 self.compared += 1;
                 match self.until.get(server) {
                     Some(&Some(until)) if at < until => Err(format!(
-                        "{who:?} leads under token {token}, by a grant of server {server}, of which \
-                         nobody may lead before {:?}",
+                        "{who:?} leads under token {token}, by a grant of server {server}, whose \
+                         quarantine lasts until {:?}",
                         time(until)
                     )),
                     Some(_) | None => Ok(()),
@@ -123,7 +124,7 @@ mod tests {
     };
     use super::*;
 
-    /// Of 112 at a tenth of drift, with a nanosecond for each of two clocks: nobody leads for 99.
+    /// A quarantine of 112 at a tenth of drift, with a nanosecond for each of two clocks: no leader for 99.
     fn property() -> StoreLossQuarantine {
         StoreLossQuarantine::new(&Terms { quarantine: 112, first_leader_waits: true, ..terms() })
     }
@@ -139,14 +140,14 @@ mod tests {
     }
 
     #[test]
-    fn nobody_leads_by_a_new_servers_grant_for_a_while() {
+    fn a_new_servers_grant_waits_out_the_quarantine() {
         holds(property(), &[lost(), vec![at(1_099, leads(n(1), 8))]].concat());
         let what = fails(property(), &[lost(), vec![at(1_098, leads(n(1), 8))]].concat());
         assert!(what.starts_with("n1 leads under token 8, by a grant of server 1"), "{what}");
     }
 
     #[test]
-    fn it_is_the_servers_first_grant_that_counts() {
+    fn the_servers_first_grant_counts() {
         let next = by_server(1, grant(Some(kept(2, 8, 1_050)), kept(3, 9, 1_150)));
         let next = vec![at(1_060, next)];
         holds(property(), &[lost(), next.clone(), vec![at(1_099, leads(n(2), 9))]].concat());
@@ -154,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn the_servers_first_grant_may_be_another_elections() {
+    fn the_first_grant_may_be_another_elections() {
         let terms =
             Terms { quarantine: 112, shortest_ttl: 500, first_leader_waits: true, ..terms() };
         let history = |granted| {
@@ -164,19 +165,19 @@ mod tests {
             history
         };
         holds(StoreLossQuarantine::new(&terms), &history(true));
-        // A first renewal makes it wait for longer than its own first grant does.
+        // The wait after a first renewal is longer than the wait after the own first grant.
         fails(StoreLossQuarantine::new(&terms), &history(false));
     }
 
     #[test]
-    fn who_led_before_leads_on_and_a_grant_told_again_is_the_old_servers() {
+    fn renewals_and_repeated_grants_need_no_quarantine() {
         let lease = kept(1, 7, 1_500);
         let granted = at(0, grant(None, lease));
         let crashed = at(900, store_crashed(true));
         let renewed = at(950, by_server(1, renew(lease, 1_600)));
         let again = at(950, by_server(1, grant(Some(lease), lease)));
-        for goes_on in [renewed, again] {
-            let history = [granted.clone(), crashed.clone(), goes_on, at(960, leads(n(0), 7))];
+        for step in [renewed, again] {
+            let history = [granted.clone(), crashed.clone(), step, at(960, leads(n(0), 7))];
             holds(property(), &history);
         }
     }

@@ -1,47 +1,47 @@
-//! **Theorem (G8).** In the calm, and outside a quarantine, somebody leads soon after a lease has ended by
+//! **Theorem (G8).** In the calm, and outside a quarantine, a candidate leads soon after a lease has ended by
 //! itself, as a crashed leader's does, if another candidate waits for it: within
 //!
-//! - the jitter, of at most 5 ms, by which those that wait spread their tries;
-//! - a round trip for the try, and one for the answer that it waits by: what it was told of the lease's end
+//! - the jitter, of at most 5 ms, by which waiting candidates spread their requests;
+//! - a round trip for the request, and one for the answer that it waits by: the end of the lease in that answer
 //!   is as old as that;
-//! - what both clocks may be off while it waits for that end, or for its poll bound, if that is sooner.
+//! - the error of both clocks while it waits for that end, or for its poll bound, if that is sooner.
 //!
-//! Engines that move in ticks round up at every step of the way, so two dozen of their ticks are allowed.
+//! Engines with ticks round up at every step of the way, so two dozen of their ticks are allowed.
 //!
-//! The time counts from the last answer of one that waits: `Held`, by the record that the store has still. A
-//! renewal or a release makes it void, and so does a grant with a quarantine, or one to somebody of whom it
-//! is not known whether that one waits; and nothing is due if some candidate gives its requests up sooner
-//! than a healthy network answers them. `handover-within` says the same of leases that were handed back.
+//! The time counts from the last answer of a waiting candidate: `Held`, by the record that the store still has. A
+//! renewal or a release makes it void, and so does a grant with a quarantine, or one to a process that is
+//! not known to wait; and nothing is due if some candidate's request timeout is shorter
+//! than a healthy network needs for an answer. `handover-within` is the same theorem for leases that were handed back.
 //!
 //! Rests on clocks that are not stepped, and on one server at a time.
 
-use super::asker::{Asker, waits_surely};
+use super::asker::{Asker, is_from_waiting};
 use super::recent::Recent;
 use super::{Property, Terms, on_slowest_clock, time};
 use crate::plan::Assumption;
 use crate::plan::clock::True;
 use crate::trace::{Answer, Event, Kept, StoreStep, Who};
 
-/// How many steps of an engine may each end a tick later.
+/// The number of steps of an engine that may each end a tick later.
 const ROUNDED: u64 = 24;
-/// By how much those that wait spread their tries, at the most.
+/// The largest jitter of the requests of waiting candidates.
 const JITTER: u64 = 5_000_000;
-/// A store that holds a lease with nothing left of it is asked no sooner than that.
+/// The least wait after an answer `Held`, also if nothing is left of the lease.
 const LEAST_WAIT: u64 = 1_000_000;
 const MILLION: u64 = 1_000_000;
 
-/// A lease that nobody keeps is taken up.
+/// A lease that has ended is soon granted to a waiting candidate, which leads.
 #[derive(Debug)]
 pub(super) struct TakeoverWithin {
     terms: Terms,
     is_calm: bool,
-    /// Whether every candidate gets its answers in time, if nothing goes wrong.
+    /// Whether every candidate gets its answers in time, if there are no faults.
     is_promised: bool,
-    /// The election's record, and when it became what it is.
+    /// The election's record, and the time of its last change.
     kept: Option<Kept>,
     since: True,
     leading: Vec<Who>,
-    /// Each candidate that is alive and was not asked to resign.
+    /// Each candidate that runs and was not asked to resign.
     candidates: Recent<Who, Waiting>,
     compared: u64,
 }
@@ -49,7 +49,7 @@ pub(super) struct TakeoverWithin {
 #[derive(Clone, Copy, Debug, Default)]
 struct Waiting {
     asker: Asker,
-    /// By when somebody leads, if the lease that it was told of is kept by nobody.
+    /// The latest time for the next lead, unless the lease in its last answer is renewed.
     due: Option<True>,
 }
 
@@ -91,7 +91,7 @@ impl TakeoverWithin {
         (self.kept, self.since) = (step.after, at);
         let taken_up = match step.answer {
             Answer::Granted { waits: false, .. } => {
-                waits_surely(self.candidates.iter().map(|(_, of)| &of.asker), step.request)
+                is_from_waiting(self.candidates.iter().map(|(_, of)| &of.asker), step.request)
             }
             _ => false,
         };
@@ -106,7 +106,7 @@ impl TakeoverWithin {
 
     fn is_out(&mut self, who: Who) {
         if self.candidates.remove(who).is_some_and(|waiting| waiting.asker.acquires()) {
-            // Perhaps the very one that was about to lead.
+            // It may be the one that was about to lead.
             self.nothing_is_due();
         }
     }
@@ -119,7 +119,7 @@ impl TakeoverWithin {
             if let Some(due) = waiting.due.filter(|due| at > *due) {
                 let due = time(due);
                 return Err(format!(
-                    "nobody led by {due:?}, and the lease that {who:?} waits for has ended"
+                    "no candidate led by {due:?}, though the lease that {who:?} waits for has ended"
                 ));
             }
         }
@@ -127,12 +127,12 @@ impl TakeoverWithin {
     }
 }
 
-/// How long after its answer somebody leads, if one that waits was told of a lease of which no more than that
-/// was left when it asked.
+/// The longest time from an answer `Held` to the next lead, if that much was left of the lease when the waiting
+/// candidate sent its request.
 fn taken_up(terms: &Terms, who: Who, left: u64) -> u64 {
     let limits = terms.limits_of(who);
-    let told = left.saturating_mul(MILLION + u64::from(limits.drift_ppm)).div_ceil(MILLION);
-    let waits = (told.max(LEAST_WAIT) + JITTER).min(limits.poll_bound);
+    let by_store = left.saturating_mul(MILLION + u64::from(limits.drift_ppm)).div_ceil(MILLION);
+    let waits = (by_store.max(LEAST_WAIT) + JITTER).min(limits.poll_bound);
     on_slowest_clock(waits, limits.drift_ppm)
         .saturating_add(2 * terms.latency_most + ROUNDED * terms.tick)
 }
@@ -219,9 +219,9 @@ mod tests {
         kept(1, 7, 200 * MS)
     }
 
-    /// Node 0 holds a lease until 200 ms and is gone. Node 1 asks at 110 ms, and is told at 112 ms: 90 ms
-    /// are left, which are 99 by a store that is fast, and 104 with the jitter; a slow candidate takes
-    /// 115,555,556 ns for that; and the try takes 2 ms.
+    /// Node 0 holds a lease until 200 ms and has crashed. Node 1 asks at 110 ms, and gets its answer at 112 ms: 90 ms
+    /// are left, which are 99 by a fast store, and 104 with the jitter; a slow candidate takes
+    /// 115,555,556 ns for that; and the request takes 2 ms.
     fn waits() -> Vec<Seen> {
         vec![
             at(0, grant(None, lease())),
@@ -244,21 +244,24 @@ mod tests {
     }
 
     #[test]
-    fn somebody_leads_at_the_very_bound() {
+    fn a_leader_at_the_bound() {
         let elected = [&tries_again()[..], &[at(DUE, leads(n(1), 8)), Seen::End(900 * MS)]];
         assert_eq!(compares(property(), &then(&elected.concat())), 1);
     }
 
     #[test]
-    fn nobody_does_in_time() {
+    fn a_leader_after_the_bound() {
         let what = fails(property(), &then(&[at(DUE + 1, leads(n(1), 8))]));
-        assert_eq!(what, "nobody led by 229.55558ms, and the lease that n1 waits for has ended");
+        assert_eq!(
+            what,
+            "no candidate led by 229.55558ms, though the lease that n1 waits for has ended"
+        );
         fails(property(), &then(&[&tries_again()[..], &[Seen::End(DUE + 1)]].concat()));
         assert_eq!(compares(property(), &then(&[Seen::End(DUE)])), 0);
     }
 
     #[test]
-    fn who_polls_more_often_is_due_sooner() {
+    fn a_shorter_poll_bound_is_due_sooner() {
         // 54 ms take a slow candidate 60.
         let due = 112 * MS + 60 * MS + 2 * MS + 24;
         holds(of(1, 54), &then(&[Seen::End(due)]));
@@ -266,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_is_newer_counts() {
+    fn the_newest_answer_counts() {
         let again =
             [at(205 * MS, sent(n(1), 2, ACQUIRE)), at(207 * MS, answered(n(1), 2, Answer::Held))];
         // 1 ms at the least, and 5: 6.666667 ms.
@@ -276,12 +279,12 @@ mod tests {
     }
 
     #[test]
-    fn who_leads_on_is_somebody() {
-        let leads_on = at(111 * MS, leads(n(0), 7));
-        let [asks, told] = [waits()[2].clone(), waits()[3].clone()];
+    fn a_leader_that_keeps_the_lead_counts() {
+        let leads = at(111 * MS, leads(n(0), 7));
+        let [asks, answer] = [waits()[2].clone(), waits()[3].clone()];
         let history = |then: &[Seen]| {
             let begins = [at(0, grant(None, lease())), at(100 * MS, Event::Calm)];
-            [&begins[..], &[asks.clone(), leads_on.clone(), told.clone()], then].concat()
+            [&begins[..], &[asks.clone(), leads.clone(), answer.clone()], then].concat()
         };
         holds(property(), &history(&[Seen::End(900 * MS)]));
         for over in [Event::LeadsNoMore { who: n(0) }, crashed(n(0))] {
@@ -290,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_about_a_record_that_has_changed_says_nothing() {
+    fn an_answer_about_an_old_record_is_ignored() {
         let mut history = then(&[Seen::End(900 * MS)]);
         history.insert(3, at(111 * MS, renew(lease(), 250 * MS)));
         holds(property(), &history);
@@ -304,9 +307,9 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_due_if_nobody_waits_of_whom_all_is_known() {
+    fn nothing_is_due_without_a_known_waiting_candidate() {
         for (index, instead) in [
-            // No calm; not asked in the calm; not answered, or without a word.
+            // No calm; no request in the calm; no answer; a failed request.
             (1, crashed(n(3))),
             (2, crashed(n(3))),
             (3, crashed(n(3))),
@@ -319,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_due_once_who_waits_is_gone_or_somebody_else_may_have_been_granted_the_lease() {
+    fn nothing_is_due_after_a_crash_or_another_grant() {
         let [again, granted] = tries_again();
         for event in [crashed(n(1)), resign_asked(n(1), None)] {
             let gone = at(216 * MS, event);
@@ -332,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_promised_if_some_candidate_gives_up_too_soon() {
+    fn nothing_is_promised_with_a_short_request_timeout() {
         holds(of(6, 1_000), &then(&[Seen::End(900 * MS)]));
     }
 }

@@ -1,19 +1,20 @@
-//! What properties know about a run beforehand.
+//! The facts about a run that its properties use: the settings of its candidates, and the engine's tick.
 
 use std::time::Duration;
 
 use tenure_core::Config;
 
+use crate::plan::clock::True;
 use crate::plan::{FaultKind, Plan};
 use crate::trace::Who;
 
-/// How many steps of a round trip may each end a tick later.
+/// The number of steps, of a round trip or a deadline, that may each end a tick later.
 const ROUNDED: u64 = 8;
 
-/// What properties know about the run. Times are in nanoseconds.
+/// The facts about a run that its properties use. Times are in nanoseconds.
 #[derive(Clone, Debug, Default)]
 pub struct Terms {
-    /// What each candidate is set to.
+    /// The limits of each candidate.
     pub candidates: Vec<Limits>,
     /// The quarantine, if all candidates have the same one; the shortest otherwise.
     pub quarantine: u64,
@@ -23,37 +24,37 @@ pub struct Terms {
     pub shortest_ttl: u64,
     /// The longest TTL of any candidate.
     pub longest_ttl: u64,
-    /// Whether also the very first server makes its first leader wait for all of it: it does not trust
-    /// an empty store, and no candidate counts too fast.
+    /// Whether also the very first server makes its first leader wait for the whole quarantine: it does not trust
+    /// an empty store, and no clock is too fast.
     pub first_leader_waits: bool,
-    /// No candidate's clock counts faster than its drift bound allows, or is put forward.
-    pub nobody_counts_too_fast: bool,
-    /// How long after the calm began somebody must lead.
+    /// Whether no candidate's clock counts faster than its drift bound allows, or is put forward.
+    pub no_clock_too_fast: bool,
+    /// The longest time from the beginning of the calm to the first leader.
     pub progress_bound: u64,
     /// The largest latency of a message without faults.
     pub latency_most: u64,
-    /// The engine's step: who leads is known at multiples of it.
+    /// The engine's tick: the leaders are known at multiples of it.
     pub tick: u64,
 }
 
-/// What properties know about one candidate. Times are in nanoseconds.
+/// The settings of one candidate that properties use. Times are in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
     /// The stop margin.
     pub stop_margin: u64,
     /// The drift bound.
     pub drift_ppm: u32,
-    /// How long it waits for an answer.
+    /// The longest time that it waits for an answer.
     pub request_timeout: u64,
-    /// From one renewal's sending to the next one's.
+    /// The time from the sending of one renewal to the next.
     pub renew_interval: u64,
-    /// The longest random delay before another try.
+    /// The longest random delay before another attempt.
     pub retry_most: u64,
-    /// The least time between two tries because of hints.
+    /// The least time between two requests because of hints.
     pub hint_spacing: u64,
     /// The longest time that work is given to end after a resignation.
     pub drain_bound: u64,
-    /// The longest time between two tries of a waiting candidate.
+    /// The longest time between two requests of a waiting candidate.
     pub poll_bound: u64,
     /// The longest time that a resignation takes.
     pub longest_stop: u64,
@@ -68,37 +69,37 @@ impl Limits {
 }
 
 impl Limits {
-    /// The most true time in which the candidate's clock counts that much, rounded up.
+    /// The most true time in which the candidate's clock counts that duration, rounded up.
     pub(super) fn at_most(&self, nanos: u64) -> u64 {
         on_slowest_clock(nanos, self.drift_ppm)
     }
 }
 
-/// The least true time in which a clock counts that much, rounded down.
+/// The least true time in which a clock counts that duration, rounded down.
 pub(super) fn on_fastest_clock(nanos: u64, drift_ppm: u32) -> u64 {
     let lasts = u128::from(nanos) * 1_000_000 / (1_000_000 + u128::from(drift_ppm));
     u64::try_from(lasts).unwrap_or(u64::MAX)
 }
 
-/// The most true time in which a clock counts that much, rounded up.
+/// The most true time in which a clock counts that duration, rounded up.
 pub(super) fn on_slowest_clock(nanos: u64, drift_ppm: u32) -> u64 {
     let pace = 1_000_000_u128.saturating_sub(drift_ppm.into()).max(1);
     u64::try_from((u128::from(nanos) * 1_000_000).div_ceil(pace)).unwrap_or(u64::MAX)
 }
 
 impl Terms {
-    /// What is known of every run of an engine of that step.
+    /// The terms that hold for every run of an engine with that tick.
     pub(super) fn of_engine(tick: Duration) -> Self {
         Self { tick: nanos(tick), ..Self::default() }
     }
 
-    /// Whether candidates have handles that can be asked before their driver hears of it: not in an engine without
-    /// ticks, where they are the state machine alone.
+    /// Whether candidates have handles that can be asked before their driver receives a request: not in an engine
+    /// without ticks, whose candidates are the state machine alone.
     pub(super) fn has_handles(&self) -> bool {
         self.tick != 1
     }
 
-    /// The terms of a plan's run in an engine of that step.
+    /// The terms of a plan's run in an engine with that tick.
     pub fn of(plan: &Plan, configs: &[Config], tick: Duration) -> Self {
         let candidates = configs.iter().map(|config| Limits {
             stop_margin: nanos(config.stop_margin()),
@@ -113,36 +114,47 @@ impl Terms {
         });
         let ttls = || configs.iter().map(|config| nanos(config.ttl()));
         let quarantines = || configs.iter().map(|config| nanos(config.quarantine()));
-        let nobody_counts_too_fast = !counts_too_fast(plan, configs);
+        let no_clock_too_fast = !has_fast_clock(plan, configs);
         Self {
             candidates: candidates.collect(),
             quarantine: quarantines().min().unwrap_or(0),
             longest_quarantine: quarantines().max().unwrap_or(0),
             shortest_ttl: ttls().min().unwrap_or(0),
             longest_ttl: ttls().max().unwrap_or(0),
-            first_leader_waits: !plan.store.trust_empty_store && nobody_counts_too_fast,
-            nobody_counts_too_fast,
+            first_leader_waits: !plan.store.trust_empty_store && no_clock_too_fast,
+            no_clock_too_fast,
             progress_bound: nanos(plan.progress_bound(configs)),
             latency_most: plan.latency_us.1 * 1_000,
             tick: nanos(tick),
         }
     }
 
-    /// Whether a healthy network brings a candidate its answers before it gives them up. If not, it is
-    /// in trouble without any fault, and nothing is promised to it. Engines that move in ticks round up
+    /// Whether a healthy network answers a candidate within its request timeout. If not, its requests fail
+    /// without any fault, and nothing is promised. Engines with ticks round up
     /// at every step of the way.
     pub(super) fn is_answered_in_time(&self, who: Who) -> bool {
         self.candidates.get(who.node).is_some_and(|limits| self.is_enough(limits))
     }
 
-    /// The same for all of them: one that is in trouble gets into the others' way.
+    /// Whether that holds for all candidates: one whose requests fail may delay the others.
     pub(super) fn all_are_answered_in_time(&self) -> bool {
         self.candidates.iter().all(|limits| self.is_enough(limits))
     }
 
     fn is_enough(&self, limits: &Limits) -> bool {
-        let round_trip = 2 * self.latency_most + ROUNDED * self.tick;
+        let round_trip = 2 * self.latency_most + self.rounding();
         on_fastest_clock(limits.request_timeout, limits.drift_ppm) > round_trip
+    }
+
+    /// The latest true time at which a duration of that candidate has passed, with the engine's rounding.
+    pub(super) fn latest_end(&self, from: True, who: Who, nanos: u64) -> True {
+        let takes = self.limits_of(who).at_most(nanos);
+        from.saturating_add(takes).saturating_add(self.rounding())
+    }
+
+    /// The time by which an engine's ticks may delay a deadline.
+    pub(super) fn rounding(&self) -> u64 {
+        ROUNDED * self.tick
     }
 
     pub(super) fn limits_of(&self, who: Who) -> Limits {
@@ -154,9 +166,9 @@ impl Terms {
     }
 }
 
-/// Whether some candidate may wait for less than it should. No assumption says so for runs in which
-/// nothing is lost, as no promise rests on it there.
-fn counts_too_fast(plan: &Plan, configs: &[Config]) -> bool {
+/// Whether some candidate may wait for less time than it should. There is no assumption for that in runs without
+/// a loss of data, as no promise rests on it there.
+fn has_fast_clock(plan: &Plan, configs: &[Config]) -> bool {
     let is_fast = |(node, config): (&crate::plan::NodePlan, &Config)| {
         node.clock_rate_ppm > i64::from(config.drift_ppm())
     };

@@ -1,12 +1,12 @@
 //! **Theorem (G3).** The tokens of one election strictly increase from tenure to tenure: across crash,
 //! release, expiry and restart, and across the loss of the store's data.
 //!
-//! Rests on a wall clock that is not behind the last grant once the record of it is lost, which is what
-//! new tokens are floored by then; and, for what candidates say, on processes that live once: one that is
+//! Rests on a wall clock that is not behind the last grant once its record is lost, because that clock is then the
+//! lower bound of new tokens; and, for the reports of candidates, on processes that live once: a process that was
 //! put back is elected again under the token that it has forgotten.
 //!
-//! Grants are judged at the store, in its order. Candidates tell of their elections later, a paused one
-//! much later, so of an `Elected` it is asked only that its token was granted, that nobody else was
+//! Grants are judged at the store, in its order. Candidates report their elections later, a paused one
+//! much later. So for an `Elected` it is required only that its token was granted, that no other candidate was
 //! elected under it, and that it is above all tokens under which the same candidate was elected before.
 
 use super::recent::Recent;
@@ -15,10 +15,10 @@ use crate::plan::Assumption;
 use crate::plan::clock::True;
 use crate::trace::{Event, Who};
 
-/// Each tenure's token is above all before.
+/// Each tenure's token is above all earlier ones.
 #[derive(Debug, Default)]
 pub(super) struct TokenMonotonic {
-    /// All tokens in order, and who was elected under them.
+    /// All tokens in order, and the candidate that was elected under each.
     granted: Recent<u64, Option<Who>>,
     newest: u64,
     /// Each candidate's last token.
@@ -84,7 +84,7 @@ mod tests {
     use crate::trace::Event;
 
     #[test]
-    fn tokens_that_increase_and_elections_told_of_late() {
+    fn increasing_tokens_and_late_election_reports() {
         let (first, second) = (kept(1, 7, 100), kept(2, 8, 200));
         holds(
             TokenMonotonic::default(),
@@ -98,12 +98,12 @@ mod tests {
     }
 
     #[test]
-    fn the_same_grant_told_again_is_no_new_tenure() {
+    fn a_repeated_grant_is_no_new_tenure() {
         let first = kept(1, 7, 100);
         let again = kept(1, 7, 150);
         let granted = at(0, grant(None, first));
         holds(TokenMonotonic::default(), &[granted.clone(), at(99, grant(Some(first), again))]);
-        // But not once the lease has ended, was handed back, or was another's.
+        // But it is one if the lease has ended, was handed back, or belonged to another holder.
         fails(TokenMonotonic::default(), &[granted.clone(), at(100, grant(Some(first), again))]);
         fails(
             TokenMonotonic::default(),
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_store_that_begins_anew_after_it_lost_its_data() {
+    fn a_store_that_lost_its_data() {
         fails(
             TokenMonotonic::default(),
             &[
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn one_elected_twice_under_one_token_or_under_an_older_one() {
+    fn one_candidate_elected_under_a_used_token() {
         let (first, second) = (kept(1, 7, 100), kept(2, 8, 200));
         let granted = [at(0, grant(None, first)), at(100, grant(Some(first), second))];
         for token in [8, 7] {

@@ -1,11 +1,11 @@
-//! **Theorem (section 6).** Work that waits for its tenure's cancellation token is told when the tenure is over: when
-//! its claim has ended by the clock, also if the driver gets no turn, and when the candidate says that it has stepped
-//! down. It ends at once then.
+//! **Theorem (section 6).** Work that waits for its tenure's cancellation token is cancelled when the tenure is over:
+//! when its claim has ended by the clock, also if the driver does not run, and when the candidate reports that it has
+//! stepped down. It ends at once then.
 //!
-//! Nothing is said of work whose time to end tidily is over at once, because the store said that the tenure is: it is
-//! dropped, and not polled. Engines that move in ticks round up at each step of the way.
+//! The theorem says nothing about work without a time to drain, because the store answered that the tenure is over: it
+//! is dropped, and not polled. Engines with ticks round up at each step of the way.
 //!
-//! Rests on clocks that were not put back, and on a process that lives once. Nothing is asked of one that stands still.
+//! Rests on clocks that were not put back, and on a process that lives once. A paused process is not judged.
 
 use super::recent::Recent;
 use super::{Property, Terms, time};
@@ -13,15 +13,12 @@ use crate::plan::clock::True;
 use crate::plan::{Assumption, FaultKind};
 use crate::trace::{Event, Who};
 
-/// How many steps may each end a tick later.
-const ROUNDED: u64 = 8;
-
-/// Nobody waits on beyond the end.
+/// Work that waits for the end of its tenure is cancelled in time.
 #[derive(Debug)]
 pub(super) struct ToldOfTheEnd {
-    /// How much later than the end it may be.
+    /// The longest delay after the end.
     late: u64,
-    /// How far each claim reaches, and work goes that waits for its end.
+    /// Each claim with its end, and whether work waits for that end.
     claims: Recent<(Who, u64), Claim>,
     compared: u64,
 }
@@ -41,7 +38,7 @@ impl Default for Claim {
 
 impl ToldOfTheEnd {
     pub(super) fn new(terms: &Terms) -> Self {
-        Self { late: ROUNDED * terms.tick, claims: Recent::default(), compared: 0 }
+        Self { late: terms.rounding(), claims: Recent::default(), compared: 0 }
     }
 
     fn in_time(&self, at: True) -> Result<(), String> {
@@ -50,7 +47,7 @@ impl ToldOfTheEnd {
         };
         match self.claims.iter().find(late) {
             Some(((who, token), Claim { ends, .. })) => Err(format!(
-                "work of {who:?} under token {token}, over at {:?}, still waits to be told so",
+                "work of {who:?} under token {token} is not cancelled, though the tenure was over at {:?}",
                 time(*ends)
             )),
             None => Ok(()),
@@ -90,8 +87,8 @@ impl Property for ToldOfTheEnd {
             }
             Event::WorkEnded { who, token, .. } => {
                 let claim = self.claims.remove((who, token));
-                let was_told = claim.is_some_and(|claim| claim.waits && claim.ends <= at);
-                self.compared += u64::from(was_told);
+                let is_cancelled = claim.is_some_and(|claim| claim.waits && claim.ends <= at);
+                self.compared += u64::from(is_cancelled);
             }
             Event::Crashed { who } => self.forget(|other| other == who),
             Event::Fault { kind, node: Some(node) } if FaultKind::STAND_STILL.contains(&kind) => {
@@ -119,17 +116,20 @@ mod tests {
         ToldOfTheEnd::new(&terms())
     }
 
-    /// Its claim reaches to 100.
+    /// Work that waits under a claim until 100; these events follow.
     fn waits(then: &[Seen]) -> Vec<Seen> {
         let waits = Event::WaitsToBeTold { who: n(0), token: 7 };
         [&[at(0, elected(n(0), 7, 100)), at(1, waits)], then].concat()
     }
 
     #[test]
-    fn it_is_told_when_the_claim_is_over_by_the_clock() {
+    fn work_is_cancelled_when_the_claim_ends() {
         holds(judge(), &waits(&[at(108, work_ended(n(0), 7)), Seen::End(900)]));
         let what = fails(judge(), &waits(&[at(109, work_ended(n(0), 7))]));
-        assert_eq!(what, "work of n0 under token 7, over at 100ns, still waits to be told so");
+        assert_eq!(
+            what,
+            "work of n0 under token 7 is not cancelled, though the tenure was over at 100ns"
+        );
         fails(judge(), &waits(&[Seen::End(109)]));
     }
 
@@ -141,14 +141,14 @@ mod tests {
     }
 
     #[test]
-    fn it_is_told_when_the_candidate_has_stepped_down() {
+    fn work_is_cancelled_at_the_step_down() {
         let over = at(50, stepped_down(n(0), 7, Reason::Resigned));
         holds(judge(), &waits(&[over.clone(), at(58, work_ended(n(0), 7)), Seen::End(900)]));
         fails(judge(), &waits(&[over, Seen::End(59)]));
     }
 
     #[test]
-    fn a_process_that_is_gone_or_stands_still_is_not_told() {
+    fn crashed_and_paused_processes_are_not_judged() {
         let stops = |node| at(50, Event::Fault { kind: FaultKind::Pause, node: Some(node) });
         holds(judge(), &waits(&[at(50, crashed(n(0))), Seen::End(900)]));
         holds(judge(), &waits(&[stops(0), Seen::End(900)]));
@@ -158,14 +158,14 @@ mod tests {
     }
 
     #[test]
-    fn work_may_begin_before_the_candidate_says_so() {
+    fn work_may_begin_before_its_election_is_reported() {
         let waits = at(0, Event::WaitsToBeTold { who: n(0), token: 7 });
         let history = [waits, at(9, elected(n(0), 7, 100)), at(108, work_ended(n(0), 7))];
         holds(judge(), &[&history[..], &[Seen::End(900)]].concat());
     }
 
     #[test]
-    fn work_that_does_not_wait_is_not_asked() {
+    fn work_that_does_not_wait_is_not_judged() {
         holds(judge(), &[at(0, elected(n(0), 7, 100)), Seen::End(900)]);
     }
 }

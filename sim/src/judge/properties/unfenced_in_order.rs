@@ -1,13 +1,13 @@
-//! **Theorem (G1, G2).** Even a resource that checks no tokens takes no write of an older tenure after
-//! one of a newer, as long as no process stands still between a check and its effect, and no effect takes
+//! **Theorem (G1, G2).** Even a resource that checks no tokens accepts no write of an older tenure after
+//! one of a newer, as long as no process is paused between a check and its effect, and no effect takes
 //! longer than `stop margin / (1 + rho)`.
 //!
 //! Rests on just that, and on all that `single-leader` rests on: a check is made under a claim, a claim
-//! ends a stop margin before its lease, and the next tenure begins no earlier than that lease ends. Who
-//! hands a lease back sooner has waited for the effects of its work, which `no-release-under-work` sees
-//! to. This is what a stop margin buys; without prompt effects only tokens help: see `fenced-writes`.
+//! ends a stop margin before its lease, and the next tenure begins no earlier than that lease ends. A candidate
+//! that hands a lease back sooner has waited for the effects of its work, which `no-release-under-work` judges.
+//! This is the purpose of a stop margin; without prompt effects only tokens help: see `fenced-writes`.
 //!
-//! All writes are judged, also those that a fenced resource refused. Older is what was granted earlier.
+//! All writes are judged, also those that a fenced resource refused. A tenure is older if it was granted earlier.
 
 use super::order::Order;
 use super::{Property, new_tenure};
@@ -15,7 +15,7 @@ use crate::plan::Assumption;
 use crate::plan::clock::True;
 use crate::trace::Event;
 
-/// The unfenced sink never goes back.
+/// The unfenced sink never accepts an older tenure after a newer one.
 #[derive(Debug, Default)]
 pub(super) struct UnfencedInOrder {
     order: Order,
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn a_late_write_whether_a_fence_stops_it_or_not() {
+    fn a_late_write_with_and_without_a_fence() {
         for fenced in [false, true] {
             let writes = [at(101, wrote(n(1), 8, true)), at(102, wrote(n(0), 7, fenced))];
             fails(UnfencedInOrder::default(), &[tenures(), writes.to_vec()].concat());

@@ -1,4 +1,4 @@
-//! What becomes of candidates, their leads and their messages.
+//! Conditions on candidates, their leads and their messages.
 
 use super::faults::CUTS_OFF;
 use super::{Condition, Sometimes, take};
@@ -6,27 +6,27 @@ use crate::plan::FaultKind;
 use crate::plan::clock::True;
 use crate::trace::{Answer, Asked, Reason, Who};
 
-/// Of one life of a node. No token and no request is zero.
+/// One life of a node. Zero stands for no token and no request.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Life {
-    /// Under which token `is_leader()` is true.
+    /// The token under which `is_leader()` is true.
     leads: Option<u64>,
-    /// The last token from which it stepped down, for another reason than its clock.
+    /// The last token from which it stepped down, unless its clock was the reason.
     given_up: Option<u64>,
-    /// The tokens of the work under way.
+    /// The tokens of the running work.
     pub(super) work: Vec<u64>,
-    /// The last tenure that it stepped down from, and until when its work may drain.
+    /// The token of the last tenure that it stepped down from, and the end of the time for its work to drain.
     pub(super) drains: (u64, True),
-    /// It waits out a quarantine.
+    /// Whether it waits out a quarantine.
     pub(super) waits: bool,
     /// The last renewal that was not answered.
     pub(super) renewal: Option<Renewal>,
-    /// Its last request, and the last one that was answered.
+    /// Its last request, and its last answered request.
     sent: u64,
     answered: u64,
-    /// When it sent the last one.
+    /// When it sent its last request.
     sent_at: True,
-    /// Its memory was put back: it may ask again what it was answered.
+    /// Whether its memory was restored from a snapshot: it may repeat answered requests.
     pub(super) restored: bool,
 }
 
@@ -38,7 +38,7 @@ pub(super) struct Renewal {
 }
 
 impl Sometimes {
-    pub(super) fn somebody_leads(&self) -> bool {
+    pub(super) fn has_leader(&self) -> bool {
         self.lives.iter().any(|(_, life)| life.leads.is_some())
     }
 
@@ -51,7 +51,7 @@ impl Sometimes {
     }
 
     pub(super) fn started(&mut self, who: Who) {
-        self.faults.goes_on(who.node);
+        self.faults.resume(who.node);
         self.lives.insert(who, Life::default());
     }
 
@@ -81,16 +81,16 @@ impl Sometimes {
         let ended_itself = led.is_some() && led != life.given_up;
         self.is_vacant(at, led);
         if ended_itself {
-            // Nobody but its clock has ended it.
+            // Its clock alone has ended the lead.
             let cut_off = self.faults.strike(who.node, &CUTS_OFF);
             self.met_if(Condition::LedWhilePartitioned, cut_off);
-            let stands_still = self.faults.strike(who.node, &FaultKind::STAND_STILL);
-            self.met_if(Condition::LeaderPausedPastItsLease, stands_still);
+            let is_paused = self.faults.strike(who.node, &FaultKind::STAND_STILL);
+            self.met_if(Condition::LeaderPausedPastItsLease, is_paused);
         }
     }
 
     fn is_vacant(&mut self, at: True, led: Option<u64>) {
-        if led.is_some() && !self.somebody_leads() {
+        if led.is_some() && !self.has_leader() {
             self.vacant_since = Some(at);
         }
     }
@@ -117,7 +117,7 @@ impl Sometimes {
     pub(super) fn drain_moved(&mut self, at: True, who: Who, token: u64, drain_ends: True) {
         let drains = &mut self.lives.of(who).drains;
         let (of, before) = std::mem::replace(drains, (token, drain_ends));
-        // What was superseded is over at once, whatever a clock that was stepped makes of the time before.
+        // Superseded work ends at once, also if a clock step has moved the earlier end.
         self.met_if(Condition::DrainLengthened, of == token && drain_ends > before.max(at));
     }
 
@@ -127,7 +127,7 @@ impl Sometimes {
     }
 
     pub(super) fn wrote(&mut self, at: True, who: Who, token: u64, checked: True) {
-        let paused = at > checked && self.faults.stood_still_since(who.node, checked);
+        let paused = at > checked && self.faults.paused_since(who.node, checked);
         self.met_if(Condition::PauseBetweenCheckAndEffect, paused);
         let leads = self.lives.get(who).and_then(|life| life.leads);
         self.met_if(Condition::EffectAfterTheLead, leads != Some(token));
@@ -143,7 +143,7 @@ impl Sometimes {
                 let lost = lost.is_some_and(|last| last.token == token && last.carried_out);
                 self.met_if(Condition::RenewalReplyLost, lost);
             }
-            // Whoever asks for a lease or hands it back waits for nothing else.
+            // A candidate that asks for a lease or hands it back no longer waits out a quarantine.
             Asked::Acquire { .. } | Asked::Release { .. } => life.waits = false,
         }
     }
@@ -159,7 +159,7 @@ impl Sometimes {
         let (is_late, is_overtaken) = (id < life.sent, id < life.answered);
         life.answered = life.answered.max(id);
         if let (Some(Answer::Granted { token, .. }), false) = (answer, is_late) {
-            // It was granted before this try was sent: an earlier one did that.
+            // The lease was granted before this request was sent, so by an earlier request.
             let (sent_at, restored) = (life.sent_at, life.restored);
             let granted_at = self.store.tenures.of(token).granted_at;
             let retried = granted_at.is_some_and(|granted_at| granted_at < sent_at);

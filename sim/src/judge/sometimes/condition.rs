@@ -1,35 +1,35 @@
-//! The conditions, their names, and where they can be met.
+//! The conditions, their names, and the engines that can meet them.
 
 use crate::plan::Scope;
 
-/// Something that a campaign should have met.
+/// A situation that a campaign should have met.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Condition {
-    /// A grant over an ended lease of another holder that nobody had handed back.
+    /// A grant over an ended lease of another holder that was not handed back.
     TakeoverAfterExpiry,
     /// A grant over a lease that another holder had just handed back.
     GracefulHandover,
-    /// A grant that is the answer to a retry: the reply to an earlier try was lost, or late.
+    /// A grant in answer to a retry: the reply to an earlier request was lost or late.
     LostGrantRetried,
-    /// An acquire of somebody who did not know the last tenure.
+    /// An acquire by a candidate that did not know the last tenure.
     StaleAcquireRefused,
     /// A renewal of a tenure that was over.
     RenewalSuperseded,
-    /// A leader that stepped down because its clock said so.
+    /// A leader that stepped down because its claim had ended by its clock.
     LeaderExpiredByClock,
     /// A write that the fenced sink refused.
     StaleWriteFenced,
     /// A grant, after the store had lost all data, whose holder had to wait before it could lead.
     QuarantineWaited,
-    /// A loss of all data while somebody led.
+    /// A loss of all data while there was a leader.
     StoreLostDataUnderALeader,
     /// A crash of a node that led.
     LeaderCrashed,
-    /// A cut-off leader whose `is_leader()` ended by its clock before the fault did.
+    /// A leader without connection whose `is_leader()` ended by its clock before the fault did.
     LedWhilePartitioned,
-    /// A leader whose `is_leader()` ended by its clock while it stood still.
+    /// A leader whose `is_leader()` ended by its clock while it was paused.
     LeaderPausedPastItsLease,
-    /// A resignation while work of that tenure was under way.
+    /// A resignation while work of that tenure was running.
     ResignedUnderWork,
     /// A release of a tenure whose work had ended.
     ReleaseAfterDrain,
@@ -39,65 +39,65 @@ pub(super) enum Condition {
     DrainLengthened,
     /// A grant over another holder's lease within the millisecond in which it ended.
     TakeoverAtTheExactExpiry,
-    /// A grant over an ended lease whose holder had resigned, and whose release never came.
+    /// A grant over an ended lease whose holder had resigned, and whose release never arrived.
     ResignedLeaseRanOut,
-    /// A release of a tenure under which nobody ever led.
+    /// A release of a tenure that never had a leader.
     GrantHandedBackUnused,
-    /// A grant to somebody who knew of a later tenure than the store did.
+    /// A grant to a candidate that knew a later tenure than the store did.
     GrantBeyondTheRecord,
-    /// A renewal carried out when nobody led under its tenure any more.
+    /// A renewal carried out after the lead of its tenure had ended.
     RenewedWithoutALeader,
     /// A renewal carried out in the last twentieth of its lease.
     RenewedAtTheLastMoment,
-    /// A renewal that came after its lease had been handed back.
+    /// A renewal that arrived after its lease had been handed back.
     RenewalAfterRelease,
     /// An acquire of a holder whose tenure was over, refused as stale.
     LateAcquireRefused,
-    /// A grant or renewal by a server after another one had taken its place.
+    /// A grant or renewal by a server after another server had replaced it.
     OldPrimaryAcknowledged,
-    /// A renewal sent again because the answer to one that was carried out had not come.
+    /// A renewal sent again because the answer to one that was carried out had not arrived.
     RenewalReplyLost,
-    /// An answer to a request that its candidate had given up, and sent another since.
+    /// An answer to a request after which its candidate had already sent another one.
     LateReply,
-    /// An answer that came after the answer to a later request.
+    /// An answer that arrived after the answer to a later request.
     ReplyOvertaken,
-    /// A write of a process that had stood still since it checked its leadership.
+    /// A write of a process that was paused after it had checked its leadership.
     PauseBetweenCheckAndEffect,
     /// A write that arrived when its leader no longer led.
     EffectAfterTheLead,
-    /// A leader that stepped down because the store said so.
+    /// A leader that stepped down because the store had answered that its tenure was superseded.
     LeaderSuperseded,
     /// A resignation of a leader that was cut off from the store.
     ResignedWhileCutOff,
-    /// A lead of a node that had led in an earlier life.
+    /// A lead of a node that had already led in an earlier life.
     RestartedNodeLedAgain,
-    /// A lead after nobody had led for longer than a whole lease.
+    /// A lead after a gap without a leader that was longer than a whole lease.
     NobodyLedForALease,
     /// A crash of a candidate that waited out a quarantine.
     CrashedInAQuarantine,
-    /// Another server took the store's place while a candidate waited out a quarantine.
+    /// A replacement of the store's server while a candidate waited out a quarantine.
     StoreReplacedInAQuarantine,
-    /// A moment from which on every candidate, of at least two, was cut off from the store.
+    /// A moment from which every candidate, of at least two, was cut off from the store.
     AllNodesCutOff,
-    /// A fault that began while two others or more lasted.
+    /// A fault that began while at least two others lasted.
     SeveralFaultsAtOnce,
     /// A step of a leader's clock, forward or back.
     ClockSteppedUnderALeader,
-    /// A step of the store's clock, forward or back, while somebody led.
+    /// A step of the store's clock, forward or back, while there was a leader.
     StoreClockSteppedUnderALeader,
-    /// A store put back to older data while somebody led.
+    /// A store restored to older data while there was a leader.
     StoreRolledBackUnderALeader,
-    /// A promotion of a replica while somebody led.
+    /// A promotion of a replica while there was a leader.
     FailoverUnderALeader,
-    /// A machine sent to sleep while its candidate led.
+    /// A machine suspended while its candidate led.
     LeaderSuspended,
     /// A virtual machine stopped while its candidate led.
     LeaderStoppedWithItsClocks,
-    /// A virtual machine put back to a moment at which its candidate led.
+    /// A virtual machine restored to a snapshot in which its candidate led.
     LeaderSnapshot,
 }
 
-/// All of them, in order: what it is called, and whether it takes faults that only the model engine knows.
+/// All conditions in order: the name, and whether only the model engine can meet it.
 const ALL: [(Condition, &str, Needs); Condition::COUNT] = [
     (Condition::TakeoverAfterExpiry, "takeover-after-expiry", Needs::Any),
     (Condition::GracefulHandover, "graceful-handover", Needs::Any),
@@ -146,11 +146,12 @@ const ALL: [(Condition, &str, Needs); Condition::COUNT] = [
     (Condition::LeaderSnapshot, "leader-restored-from-a-snapshot", Needs::Model),
 ];
 
+/// Which engines can meet a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Needs {
-    /// Any engine can meet it.
+    /// Every engine.
     Any,
-    /// It takes messages that overtake each other, replicas, or machines that sleep or are restored.
+    /// The model engine alone: messages that overtake each other, replicas, machines that sleep or are restored.
     Model,
 }
 
@@ -166,7 +167,7 @@ impl Condition {
         ALL.into_iter().map(|(condition, ..)| condition)
     }
 
-    /// Whether an engine of that scope can be expected to meet it.
+    /// Whether an engine of that scope can meet it.
     pub(super) fn is_in(self, scope: Scope) -> bool {
         match scope {
             Scope::Model => true,
@@ -180,7 +181,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn they_are_in_order_and_their_names_are_unique() {
+    fn conditions_are_ordered_with_unique_names() {
         for (place, (condition, ..)) in ALL.iter().enumerate() {
             assert_eq!(*condition as usize, place);
         }

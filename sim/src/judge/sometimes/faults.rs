@@ -1,4 +1,4 @@
-//! What goes wrong, and under whom.
+//! Conditions on faults, and on the leader that they strike.
 
 use super::{Condition, Sometimes, take};
 use crate::judge::properties::recent::Recent;
@@ -8,7 +8,7 @@ use crate::trace::Who;
 
 pub(super) const CUTS_OFF: [FaultKind; 4] =
     [FaultKind::Partition, FaultKind::OneWay, FaultKind::Hold, FaultKind::Swizzle];
-/// Over as soon as it has had its effect.
+/// Faults that are over as soon as they have had their effect.
 const MOMENTARY: [FaultKind; 8] = [
     FaultKind::Cut,
     FaultKind::Resign,
@@ -20,15 +20,15 @@ const MOMENTARY: [FaultKind; 8] = [
     FaultKind::Drift,
 ];
 
-/// So many faults at once are several.
+/// The number of simultaneous faults that counts as several.
 const SEVERAL: usize = 3;
 
 /// The faults that last, and have had an effect.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Faults {
     lasting: Vec<(FaultKind, Option<usize>)>,
-    /// When each node last began to stand still.
-    still_since: Recent<usize, True>,
+    /// When each node's last pause began.
+    last_pause: Recent<usize, True>,
     /// The nodes of which a snapshot was taken while they led.
     snapshots: Vec<usize>,
 }
@@ -38,20 +38,20 @@ impl Faults {
         self.lasting.iter().any(|(kind, of)| *of == Some(node) && kinds.contains(kind))
     }
 
-    /// Whether it has begun to stand still since then.
-    pub(super) fn stood_still_since(&self, node: usize, then: True) -> bool {
-        self.still_since.get(node).is_some_and(|since| *since >= then)
+    /// Whether a pause of the node has begun since then.
+    pub(super) fn paused_since(&self, node: usize, since: True) -> bool {
+        self.last_pause.get(node).is_some_and(|pause| *pause >= since)
     }
 
-    /// A process that goes on stands still for no reason any more, nor does one that begins.
-    pub(super) fn goes_on(&mut self, node: usize) {
+    /// Ends all pauses of a node, whose process resumes or starts.
+    pub(super) fn resume(&mut self, node: usize) {
         self.lasting
             .retain(|(kind, of)| *of != Some(node) || !FaultKind::STAND_STILL.contains(kind));
     }
 }
 
 impl Sometimes {
-    /// A fault was ordered. What it does is for its effect to tell; a snapshot is taken by now, if it ever is.
+    /// A fault was ordered. It counts from its effect on; a snapshot is already taken at this time.
     pub(super) fn fault(&mut self, kind: FaultKind, node: Option<usize>) {
         if kind != FaultKind::VmRestore {
             return;
@@ -66,7 +66,7 @@ impl Sometimes {
 
     /// A fault has had its first effect.
     pub(super) fn took_effect(&mut self, at: True, kind: FaultKind, node: Option<usize>) {
-        let strikes_a_leader = node.map_or_else(|| self.somebody_leads(), |node| self.led_by(node));
+        let strikes_a_leader = node.map_or_else(|| self.has_leader(), |node| self.led_by(node));
         match kind {
             FaultKind::ClockStep | FaultKind::ClockBack => {
                 self.met_if(Condition::ClockSteppedUnderALeader, strikes_a_leader);
@@ -96,7 +96,7 @@ impl Sometimes {
         if let Some(node) = node
             && FaultKind::STAND_STILL.contains(&kind)
         {
-            *self.faults.still_since.of(node) = at;
+            *self.faults.last_pause.of(node) = at;
         }
         self.met_if(Condition::SeveralFaultsAtOnce, self.faults.lasting.len() >= SEVERAL);
         self.met_if(Condition::AllNodesCutOff, !was_cut_off && self.all_are_cut_off());
@@ -106,7 +106,7 @@ impl Sometimes {
         if let Some(node) = node
             && FaultKind::STAND_STILL.contains(&kind)
         {
-            self.faults.goes_on(node);
+            self.faults.resume(node);
         }
         take(&mut self.faults.lasting, &(kind, node));
     }

@@ -1,4 +1,4 @@
-//! What the store does.
+//! Conditions on the store's answers and its data.
 
 use super::{Condition, Sometimes};
 use crate::judge::properties::new_tenure;
@@ -6,28 +6,28 @@ use crate::judge::properties::recent::Recent;
 use crate::plan::clock::True;
 use crate::trace::{Answer, Asked, Kept, StoreStep};
 
-/// A grant that comes later than that after a release owes nothing to it.
+/// The longest time from a release to the next grant that counts as a handover.
 const HANDOVER_MOST: u64 = 2_000_000_000;
-/// In what a lease's end is told to candidates.
+/// The granularity in which candidates learn the end of a lease.
 const MILLISECOND: u64 = 1_000_000;
-/// The last moment of a lease is that part of it.
+/// The last moment of a lease is its last twentieth.
 const LAST_PART: u64 = 20;
 
 /// What the store has done.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Store {
     pub(super) tenures: Recent<u64, Tenure>,
-    /// How long the last lease lasts that was granted or renewed.
+    /// The duration of the lease that was granted or renewed last.
     pub(super) lease_lasts: u64,
     /// Token and time of the last release.
     released: Option<(u64, True)>,
-    /// How many servers have taken each other's place.
+    /// How many servers have been replaced.
     replaced: u32,
-    /// It has lost its data at least once.
+    /// Whether it has lost its data at least once.
     lost_data: bool,
 }
 
-/// What has become of a tenure.
+/// The history of a tenure.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Tenure {
     holder: u128,
@@ -44,7 +44,7 @@ impl Sometimes {
         self.met_if(Condition::StoreReplacedInAQuarantine, waits);
         if !keeps_data {
             self.store.lost_data = true;
-            self.met_if(Condition::StoreLostDataUnderALeader, self.somebody_leads());
+            self.met_if(Condition::StoreLostDataUnderALeader, self.has_leader());
         }
     }
 
@@ -61,7 +61,7 @@ impl Sometimes {
             }
             (Asked::Acquire { .. }, Answer::Stale) => {
                 self.met(Condition::StaleAcquireRefused);
-                // It was granted a lease before: whoever has been campaigns under another name.
+                // It was granted a lease before. A new campaign has a new holder id, so this is an old request.
                 let holds = |tenure: &Tenure| tenure.holder == step.holder;
                 let late = self.store.tenures.iter().any(|(_, tenure)| holds(tenure));
                 self.met_if(Condition::LateAcquireRefused, late);
@@ -83,7 +83,7 @@ impl Sometimes {
     }
 
     fn granted(&mut self, at: True, step: &StoreStep, seen: u64) {
-        // The same grant told again is another matter, unless its holder retried: see `answered`.
+        // A repeated grant begins no tenure; `answered` counts it if its holder retried.
         let Some(token) = new_tenure(step) else { return };
         let tenure = self.store.tenures.of(token);
         tenure.holder = step.holder;
@@ -95,11 +95,11 @@ impl Sometimes {
         }
     }
 
-    /// Another holder's lease was granted, after that one.
+    /// A lease was granted to another holder than the last one.
     fn succeeded(&mut self, at: True, now: u64, before: Kept) {
         if before.released {
-            let in_time = |(token, then): (u64, True)| {
-                token == before.token && at.saturating_sub(then) <= HANDOVER_MOST
+            let in_time = |(token, released_at): (u64, True)| {
+                token == before.token && at.saturating_sub(released_at) <= HANDOVER_MOST
             };
             let handed_over = self.store.released.is_some_and(in_time);
             return self.met_if(Condition::GracefulHandover, handed_over);

@@ -2,21 +2,22 @@
 //! all requests in which each was carried out at one moment between its sending and its answer, and in
 //! which every answer is right by the store contract.
 //!
-//! What candidates saw is judged, not what the store says of itself: an answer that was brought to the
-//! wrong question, or a read from a replica that lags, breaks it. The contract is told without its clock:
+//! The answers that candidates saw are judged, not the store's own record: an answer that is delivered to the
+//! wrong request, or a read from a replica that lags, breaks the theorem. The contract is used without its clock:
 //! a lease may end at any time, and is known to be over once some answer says so. A request whose answer
-//! nobody saw, a duplicate for instance, counts with what the store answered, and as under way to the end.
+//! reached no candidate, a duplicate for instance, counts with the answer of the store, and as in flight to the
+//! end.
 //!
-//! To find such an order is hard, to check one is easy. The order in which the store says that it took
-//! its steps is checked as they come; only if an answer is wrong in that order, the checker of
-//! `todc-utils` (Wing, Gong and Lowe's algorithm) looks for another one, in the window of what happened
-//! since no request was under way, or since [`WINDOW`] events. At the end of a window, what has been
-//! carried out and was not answered counts as it was carried out.
+//! To find such an order is hard, to check one is easy. The order in which the store recorded its steps is
+//! checked step by step. Only if an answer is wrong in that order, the checker of
+//! `todc-utils` (Wing, Gong and Lowe's algorithm) looks for another one, in the window of the events
+//! since the last moment without a request in flight, or of the last [`WINDOW`] events. At the end of a window,
+//! steps that were carried out and not answered count as they were carried out.
 //!
 //! Rests on one server at a time: a new one begins a window of which nothing is known, and an old primary
-//! would answer in an order of its own. And on memories that are not restored: one would use its request
-//! numbers again. A store's clock that goes back brings ended leases to life, so what is known of their
-//! ends is then forgotten.
+//! would answer in an order of its own. And on memories that are not restored: a restored process would reuse its
+//! request numbers. A store's clock that goes back makes ended leases live again, so the known ends are forgotten
+//! then.
 
 mod specification;
 
@@ -33,7 +34,7 @@ use crate::trace::{Answer, Asked, Event, StoreStep, Who};
 
 /// The most events of a window. The checker's work grows faster than a window does.
 const WINDOW: usize = 64;
-/// The most requests of one candidate that may still be answered; it waits for the last one.
+/// The most requests of one candidate whose answers are still expected; the candidate waits only for the last one.
 const OPEN: usize = 8;
 
 /// Some order explains all answers.
@@ -41,15 +42,15 @@ const OPEN: usize = 8;
 pub(super) struct Linearizable {
     /// Requests that were not answered, oldest first.
     open: Vec<Open>,
-    /// Steps of earlier windows whose answers may still come.
-    told_late: Vec<Step>,
-    /// The present window: what was known at its beginning, how many events it has, and its steps.
+    /// Steps of earlier windows whose answers may still arrive.
+    unanswered: Vec<Step>,
+    /// The present window: the known state at its beginning, its number of events, and its steps.
     known: State,
     events: usize,
     steps: Vec<Step>,
-    /// What is known after the last step, in the order of steps.
+    /// The known state after the last step, in the order of steps.
     state: State,
-    /// An answer is wrong in that order.
+    /// Whether an answer is wrong in that order.
     in_doubt: bool,
     server: u32,
     now: u64,
@@ -61,7 +62,7 @@ struct Open {
     who: Who,
     id: u64,
     request: Asked,
-    /// When it was sent: its place in the window.
+    /// The place of its sending in the window.
     sent: usize,
 }
 
@@ -71,7 +72,7 @@ struct Step {
     request: Asked,
     answer: Answer,
     place: usize,
-    /// From when to when it may have been carried out, as far as candidates can tell.
+    /// The first and last place at which it may have been carried out, by the candidate's view.
     sent: usize,
     answered: Option<usize>,
 }
@@ -159,13 +160,13 @@ impl Linearizable {
             (step.sent, step.answered) = (sent, Some(self.events));
             return Ok(());
         }
-        match self.told_late.iter().position(gave) {
+        match self.unanswered.iter().position(gave) {
             Some(index) => {
-                self.told_late.remove(index);
+                self.unanswered.remove(index);
                 Ok(())
             }
             None => Err(format!(
-                "{who:?} got {answer:?} to {request:?}, which the store has not said since"
+                "{who:?} got {answer:?} to {request:?}, which the store has not answered since"
             )),
         }
     }
@@ -174,15 +175,15 @@ impl Linearizable {
     fn close(&mut self) -> Result<(), String> {
         if self.in_doubt {
             self.look_for_an_order()?;
-            // It may be another one than the order of steps, and so may its outcome.
+            // The order that was found may differ from the order of steps, and so may the state after it.
             self.state = State::Unknown;
         }
         for open in &mut self.open {
             open.sent = 0;
         }
         let is_awaited = |step: &Step| self.open.iter().any(|open| open.request == step.request);
-        self.told_late.extend(self.steps.iter().filter(|step| step.answered.is_none()));
-        self.told_late.retain(is_awaited);
+        self.unanswered.extend(self.steps.iter().filter(|step| step.answered.is_none()));
+        self.unanswered.retain(is_awaited);
         self.steps.clear();
         self.events = 0;
         self.in_doubt = false;
@@ -209,19 +210,19 @@ impl Linearizable {
     }
 }
 
-/// One request, and what its candidate was answered.
+/// One request, and the answer that its candidate got.
 #[cfg(feature = "conformance")]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Exchange {
     pub(crate) holder: u128,
     pub(crate) request: Asked,
     pub(crate) answer: Answer,
-    /// When it was sent and answered, in an order of all sendings and answers.
+    /// The places of its sending and its answer in the order of all sendings and answers.
     pub(crate) sent: usize,
     pub(crate) answered: usize,
 }
 
-/// Whether there is an order that explains all answers of a store of which nothing was known before.
+/// Whether there is an order that explains all answers of a store whose earlier state is not known.
 #[cfg(feature = "conformance")]
 pub(crate) fn is_explained(exchanges: &[Exchange]) -> bool {
     let mut actions = Vec::new();

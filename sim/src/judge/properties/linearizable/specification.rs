@@ -1,11 +1,11 @@
-//! What a store answers, one request at a time and without a clock: whether a lease has ended is known
-//! only from what was answered since.
+//! The answers of a store, one request at a time and without a clock: the end of a lease is known
+//! only from later answers.
 
 use todc_utils::specifications::Specification;
 
 use crate::trace::{Answer, Asked};
 
-/// A request, who asked, and what was answered.
+/// A request, its holder, and its answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Operation {
     /// A step of the store.
@@ -14,10 +14,10 @@ pub(super) enum Operation {
     Known(State),
 }
 
-/// What is known of the election's record.
+/// The known state of the election's record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) enum State {
-    /// Nothing.
+    /// Nothing is known.
     #[default]
     Unknown,
     /// The last tenure, and whether it is known to be over.
@@ -25,7 +25,7 @@ pub(super) enum State {
 }
 
 impl State {
-    /// A lease that is over may be live again.
+    /// Allows that an ended lease is live again.
     pub(super) fn forget_its_end(&mut self) {
         if let Self::Last { over, .. } = self {
             *over = false;
@@ -57,7 +57,7 @@ impl Specification for Contract {
     }
 }
 
-/// Whether such an answer is right in some state that fits what is known.
+/// Whether the answer is right in some state that agrees with the known one.
 fn allowed(state: State, by: u128, request: Asked, answer: Answer) -> bool {
     let State::Last { token: last, holder, over } = state else { return true };
     let is_own = |token| token == last && by == holder && !over;
@@ -69,16 +69,16 @@ fn allowed(state: State, by: u128, request: Asked, answer: Answer) -> bool {
         (Asked::Acquire { seen }, Answer::Stale) => seen < last,
         (Asked::Renew { token }, Answer::Renewed) => is_own(token),
         (Asked::Release { token }, Answer::Released) => is_own(token),
-        // By its clock the lease may be over, whoever asks.
+        // By the store's clock the lease may be over.
         (Asked::Renew { .. }, Answer::Superseded) | (Asked::Release { .. }, Answer::NotHeld) => {
             true
         }
-        // An error says nothing, and an answer to another question is `own-lease-only`'s business.
+        // An error says nothing, and an answer to another request is judged by `own-lease-only`.
         (Asked::Acquire { .. } | Asked::Renew { .. } | Asked::Release { .. }, _) => true,
     }
 }
 
-/// What is known afterwards.
+/// The known state after that answer.
 fn next(state: State, by: u128, request: Asked, answer: Answer) -> State {
     let ended = match state {
         State::Unknown => State::Unknown,
@@ -93,7 +93,7 @@ fn next(state: State, by: u128, request: Asked, answer: Answer) -> State {
             State::Last { token, holder: by, over: true }
         }
         (Asked::Acquire { .. }, Answer::Stale) => ended,
-        // A tenure that was turned away is over, if it was the last one.
+        // A refused tenure is over, if it was the last one.
         (Asked::Renew { token }, Answer::Superseded)
         | (Asked::Release { token }, Answer::NotHeld) => match state {
             State::Last { token: last, holder, .. } if last == token && holder == by => ended,

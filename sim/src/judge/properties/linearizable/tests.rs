@@ -1,4 +1,4 @@
-//! Histories that some order explains, and such that none does.
+//! Histories that some order explains, and histories that none explains.
 
 use super::super::history::{
     Seen, answered, at, by_server, crashed, fails, given_up, granted, holds, kept, n, refuse, sent,
@@ -11,12 +11,12 @@ const SECOND: Asked = Asked::Acquire { seen: 7 };
 const RENEW: Asked = Asked::Renew { token: 7 };
 const RELEASE: Asked = Asked::Release { token: 7 };
 
-/// A step of the holder that is numbered like its node, of which the record does not matter here.
+/// A step of the holder with the same number as its node; the record does not matter here.
 fn took(node: u32, request: Asked, answer: Answer) -> Event {
     step(node.into(), request, answer, None, None)
 }
 
-/// Asked, carried out and answered before anything else happens.
+/// A request that is sent, carried out and answered without another event in between.
 fn at_once(node: u32, id: u64, request: Asked, answer: Answer) -> Vec<Event> {
     let who = n(node as usize);
     vec![sent(who, id, request), took(node, request, answer), answered(who, id, answer)]
@@ -49,7 +49,7 @@ fn a_tenure_and_the_next_one() {
         at_once(1, 4, RENEW, Answer::Superseded),
         at_once(1, 5, RELEASE, Answer::NotHeld),
     ]);
-    // Without a word of its end, a lease may end by itself.
+    // A lease may end by itself, without an answer that says so.
     is_linearizable(&[at_once(1, 1, FIRST, granted(7)), at_once(2, 1, SECOND, granted(8))]);
 }
 
@@ -61,7 +61,7 @@ fn one_token_for_two() {
 }
 
 #[test]
-fn a_tenure_that_goes_on_after_its_end() {
+fn a_tenure_that_continues_after_its_end() {
     for end in [
         at_once(2, 1, FIRST, Answer::Stale),
         at_once(1, 2, RENEW, Answer::Superseded),
@@ -70,12 +70,12 @@ fn a_tenure_that_goes_on_after_its_end() {
         at_once(2, 1, SECOND, granted(8)),
     ] {
         let began = at_once(1, 1, FIRST, granted(7));
-        for goes_on in [
+        for continues in [
             at_once(1, 3, RENEW, Answer::Renewed),
             at_once(1, 3, RELEASE, Answer::Released),
             at_once(1, 3, FIRST, granted(7)),
         ] {
-            is_not(&[began.clone(), end.clone(), goes_on]);
+            is_not(&[began.clone(), end.clone(), continues]);
         }
     }
 }
@@ -85,14 +85,14 @@ fn a_stale_read() {
     let released =
         [at_once(1, 1, FIRST, granted(7)), at_once(1, 2, RELEASE, Answer::Released)].concat();
     is_not(&[released.clone(), at_once(2, 1, FIRST, Answer::Held)]);
-    // While the release is under way, the read may come first, whatever the store says.
+    // While the release is in flight, the read may come first, whatever the store recorded.
     let mut under_way = released;
     let answer = under_way.pop().into_iter().collect();
     is_linearizable(&[under_way, at_once(2, 1, FIRST, Answer::Held), answer]);
 }
 
 #[test]
-fn a_refusal_that_knows_more_than_was_granted() {
+fn a_refusal_that_contradicts_the_grant() {
     is_not(&[at_once(1, 1, FIRST, granted(7)), at_once(2, 1, SECOND, Answer::Stale)]);
     is_not(&[at_once(1, 1, FIRST, granted(7)), at_once(1, 2, FIRST, Answer::Held)]);
     is_not(&[at_once(1, 1, FIRST, granted(7)), at_once(2, 2, FIRST, granted(8))]);
@@ -103,14 +103,14 @@ fn an_answer_that_the_store_did_not_give() {
     let asked = vec![sent(n(1), 1, FIRST), took(1, FIRST, granted(7))];
     let what = is_not(&[asked.clone(), vec![answered(n(1), 1, granted(8))]]);
     assert!(what.starts_with("n1 got Granted { token: 8"), "{what}");
-    // Or not since it was asked.
+    // Nor an answer that the store gave before the request.
     let early = vec![took(2, FIRST, Answer::Stale), sent(n(1), 1, FIRST)];
     is_not(&[early, vec![answered(n(1), 1, Answer::Stale)]]);
     is_linearizable(&[asked, vec![answered(n(1), 1, Answer::Other)]]);
 }
 
 #[test]
-fn what_nobody_was_told_of_counts_too() {
+fn unanswered_steps_count_too() {
     let lost = vec![sent(n(1), 1, FIRST), took(1, FIRST, granted(7)), given_up(n(1), 1)];
     is_linearizable(&[lost.clone(), at_once(2, 1, FIRST, Answer::Held)]);
     is_not(&[lost.clone(), at_once(2, 1, FIRST, granted(7))]);
@@ -121,13 +121,13 @@ fn what_nobody_was_told_of_counts_too() {
 }
 
 #[test]
-fn an_answer_may_come_long_after_its_window() {
+fn an_answer_may_arrive_after_its_window() {
     let asked = vec![sent(n(1), 1, FIRST), took(1, FIRST, granted(7))];
     let meanwhile: Vec<Event> =
         (1..60).flat_map(|id| at_once(2, id, FIRST, Answer::Held)).collect();
-    let tell = |token| vec![answered(n(1), 1, granted(token))];
-    is_linearizable(&[asked.clone(), meanwhile.clone(), tell(7)]);
-    is_not(&[asked, meanwhile, tell(8)]);
+    let reply = |token| vec![answered(n(1), 1, granted(token))];
+    is_linearizable(&[asked.clone(), meanwhile.clone(), reply(7)]);
+    is_not(&[asked, meanwhile, reply(8)]);
 }
 
 #[test]
@@ -139,12 +139,12 @@ fn many_requests_at_once_are_judged_in_time() {
     let answer = |node| if node == 1 { granted(7) } else { Answer::Held };
     let each = |does: &dyn Fn(u32) -> Event| (1..=9).rev().map(does).collect::<Vec<_>>();
     let ask = each(&|node| sent(n(node as usize), 3, request(node)));
-    // Eight are refused before the grant, and rightly so only after it.
+    // The store records eight refusals before the grant; they are right only after it.
     let take = each(&|node| took(node, request(node), answer(node)));
-    let tell = each(&|node| answered(n(node as usize), 3, answer(node)));
-    is_linearizable(&[before.clone(), ask.clone(), take.clone(), tell.clone()]);
-    // But not without it.
-    let refused = [&ask[..8], &take[..8], &tell[..8]].concat();
+    let reply = each(&|node| answered(n(node as usize), 3, answer(node)));
+    is_linearizable(&[before.clone(), ask.clone(), take.clone(), reply.clone()]);
+    // Without the grant no order explains them.
+    let refused = [&ask[..8], &take[..8], &reply[..8]].concat();
     is_not(&[before, refused]);
 }
 

@@ -1,4 +1,4 @@
-//! Every row of the table, its edges, and what it forbids.
+//! Every row of the table, its edge cases, and the steps that it forbids.
 
 use super::super::history::{
     at, back, by_server, fails, grant, holds, kept, refuse, release, renew, step, store_crashed,
@@ -23,7 +23,7 @@ fn acquire(seen: u64, token: u64, before: Option<Kept>, after: Kept) -> Event {
 }
 
 #[test]
-fn a_tenure_from_its_grant_to_its_release_and_the_next_one() {
+fn two_tenures_from_grant_to_release() {
     let longer = kept(1, 7, 150);
     holds(
         OwnLeaseOnly::default(),
@@ -46,7 +46,7 @@ fn a_tenure_from_its_grant_to_its_release_and_the_next_one() {
 fn a_lease_is_vacant_from_its_end_on() {
     let next = kept(2, 8, 200);
     step_holds(100, grant(Some(LEASE), next));
-    step_fails(99, grant(Some(LEASE), next), "granted while another's lease is live");
+    step_fails(99, grant(Some(LEASE), next), "granted while another holder's lease is live");
     step_holds(99, refuse(2, Asked::Acquire { seen: 7 }, Answer::Held, Some(LEASE)));
     let late = refuse(2, Asked::Acquire { seen: 7 }, Answer::Held, Some(LEASE));
     step_fails(100, late, "refused as held");
@@ -67,7 +67,7 @@ fn a_late_duplicate_of_an_old_acquire_is_not_granted() {
 }
 
 #[test]
-fn a_new_token_is_above_all_that_are_known() {
+fn a_new_token_is_above_all_known_ones() {
     let rule = "granted a token that is not above";
     step_fails(100, acquire(7, 7, Some(LEASE), kept(2, 7, 200)), rule);
     step_fails(100, acquire(9, 9, Some(LEASE), kept(2, 9, 200)), rule);
@@ -77,8 +77,8 @@ fn a_new_token_is_above_all_that_are_known() {
 }
 
 #[test]
-fn the_record_of_a_grant_is_what_was_granted() {
-    let rule = "the record is not what was granted";
+fn the_record_agrees_with_the_grant() {
+    let rule = "the record differs from the grant";
     let answer = Answer::Granted { token: 8, waits: false };
     let asked = Asked::Acquire { seen: 7 };
     let wrong = [
@@ -95,8 +95,8 @@ fn the_record_of_a_grant_is_what_was_granted() {
 }
 
 #[test]
-fn a_grant_told_again_keeps_token_and_lease() {
-    let rule = "a grant told again";
+fn a_repeated_grant_keeps_token_and_lease() {
+    let rule = "a repeated grant";
     step_holds(50, acquire(0, 7, Some(LEASE), kept(1, 7, 150)));
     step_fails(50, acquire(7, 8, Some(LEASE), kept(1, 8, 150)), rule);
     step_fails(50, acquire(7, 7, Some(LEASE), kept(1, 7, 99)), rule);
@@ -139,7 +139,7 @@ fn a_release_hands_back_its_own_live_lease_alone() {
 }
 
 #[test]
-fn a_live_tenure_is_not_turned_away() {
+fn a_live_tenure_is_not_refused() {
     for (asked, answer) in [
         (Asked::Renew { token: 7 }, Answer::Superseded),
         (Asked::Release { token: 7 }, Answer::NotHeld),
@@ -174,8 +174,8 @@ fn refusals_and_errors_change_nothing() {
 }
 
 #[test]
-fn an_answer_belongs_to_its_question() {
-    let rule = "an answer to another question";
+fn an_answer_fits_its_request() {
+    let rule = "an answer to another kind of request";
     for (asked, answer) in [
         (Asked::Acquire { seen: 0 }, Answer::Renewed),
         (Asked::Renew { token: 7 }, Answer::Released),
@@ -190,19 +190,19 @@ fn an_answer_belongs_to_its_question() {
 fn nothing_changes_between_steps_unless_data_is_lost() {
     let granted = at(0, grant(None, LEASE));
     let next = |server| at(60, by_server(server, grant(None, kept(2, 8, 160))));
-    let goes_on = |server| at(60, by_server(server, renew(LEASE, 160)));
+    let continues = |server| at(60, by_server(server, renew(LEASE, 160)));
     let crash = |keeps_data| at(50, store_crashed(keeps_data));
     holds(OwnLeaseOnly::default(), &[granted.clone(), crash(false), next(1)]);
     let what = fails(OwnLeaseOnly::default(), &[granted.clone(), crash(true), next(1)]);
     assert!(what.starts_with("the record changed between steps"), "{what}");
     fails(OwnLeaseOnly::default(), &[granted.clone(), next(0)]);
-    holds(OwnLeaseOnly::default(), &[granted.clone(), crash(true), goes_on(1)]);
+    holds(OwnLeaseOnly::default(), &[granted.clone(), crash(true), continues(1)]);
     holds(OwnLeaseOnly::default(), &[granted.clone(), crash(false), crash(true), next(2)]);
-    holds(OwnLeaseOnly::default(), &[granted, crash(true), crash(true), goes_on(2)]);
+    holds(OwnLeaseOnly::default(), &[granted, crash(true), crash(true), continues(2)]);
 }
 
 #[test]
-fn an_old_primary_answers_for_itself() {
+fn an_old_primary_is_judged_separately() {
     let promoted = kept(2, 8, 200);
     let both = [
         at(0, grant(None, LEASE)),
@@ -221,7 +221,7 @@ fn an_old_primary_answers_for_itself() {
 }
 
 #[test]
-fn a_step_of_the_servers_clock_is_no_change_of_its_record() {
+fn a_server_clock_step_leaves_the_record_unchanged() {
     let moved = Kept { lease_ends: 90, ..LEASE };
     let refused = refuse(2, Asked::Acquire { seen: 7 }, Answer::Held, Some(moved));
     holds(OwnLeaseOnly::default(), &[at(0, grant(None, LEASE)), at(50, refused)]);

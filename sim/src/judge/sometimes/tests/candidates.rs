@@ -1,4 +1,4 @@
-//! What becomes of candidates, their leads and their messages.
+//! Conditions on candidates, their leads and their messages.
 
 use super::*;
 use crate::judge::properties::history::{
@@ -26,8 +26,8 @@ fn reasons_to_step_down() {
         (Condition::LeaderSuperseded, Reason::Superseded),
     ] {
         for reason in all {
-            let told = times(condition, &[(1, stepped_down(n(0), 7, reason))]);
-            assert_eq!(told, u64::from(reason == wanted), "{condition:?} by {reason:?}");
+            let met = times(condition, &[(1, stepped_down(n(0), 7, reason))]);
+            assert_eq!(met, u64::from(reason == wanted), "{condition:?} by {reason:?}");
         }
     }
 }
@@ -53,7 +53,7 @@ fn nobody_led_for_a_lease() {
     meets(Condition::NobodyLedForALease, &leads_again(191));
     let crash = [(0, grant(None, kept(1, 7, 100))), led(), (5, crashed(n(0)))];
     meets(Condition::NobodyLedForALease, &[&crash[..], &[(106, leads(n(1), 8))]].concat());
-    // The first lead of all, however late, comes after none.
+    // The first lead of all is no lead after a gap.
     misses(Condition::NobodyLedForALease, &[&leads_again(190), &[(500, leads(n(1), 8))]]);
 }
 
@@ -124,7 +124,7 @@ fn pause_between_check_and_effect() {
 fn renewal_reply_lost() {
     let (first, again) = ((1, sent(n(0), 1, RENEW)), (9, sent(n(0), 2, RENEW)));
     let done = (2, renew(kept(1, 7, 100), 102));
-    let told = (3, answered(n(0), 1, Answer::Renewed));
+    let reply = (3, answered(n(0), 1, Answer::Renewed));
     let lost = [first.clone(), done.clone(), again.clone()];
     meets(Condition::RenewalReplyLost, &lost);
     meets(
@@ -135,7 +135,7 @@ fn renewal_reply_lost() {
     misses(
         Condition::RenewalReplyLost,
         &[
-            &[first.clone(), done.clone(), told, again.clone()],
+            &[first.clone(), done.clone(), reply, again.clone()],
             &[first.clone(), again],
             &[first, done, next],
         ],
@@ -143,14 +143,14 @@ fn renewal_reply_lost() {
 }
 
 #[test]
-fn replies_that_come_late() {
+fn late_and_overtaken_replies() {
     let ask = |id| (id, sent(n(0), id, Asked::Acquire { seen: 0 }));
-    let tell = |id| (9, answered(n(0), id, granted(7)));
-    let late = [ask(1), ask(2), tell(1)];
+    let reply = |id| (9, answered(n(0), id, granted(7)));
+    let late = [ask(1), ask(2), reply(1)];
     meets(Condition::LateReply, &late);
-    let overtaken = [ask(1), ask(2), tell(2), tell(1)];
+    let overtaken = [ask(1), ask(2), reply(2), reply(1)];
     meets(Condition::ReplyOvertaken, &overtaken);
-    let in_order = [ask(1), tell(1), ask(2), tell(2)];
+    let in_order = [ask(1), reply(1), ask(2), reply(2)];
     misses(Condition::LateReply, &[&in_order, &[ask(1), ask(2), (9, given_up(n(0), 1))]]);
     misses(Condition::ReplyOvertaken, &[&late, &in_order]);
 }

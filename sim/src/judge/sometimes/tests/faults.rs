@@ -1,4 +1,4 @@
-//! What goes wrong, and under whom.
+//! Conditions on faults, and on the leader that they strike.
 
 use super::super::faults::CUTS_OFF;
 use super::*;
@@ -23,7 +23,7 @@ fn ended_by_its_clock_during_a_fault() {
             let down = |reason| (89, stepped_down(n(0), 7, reason));
             let strikes = (2, fault(kind, 0));
             meets(condition, &[led(), strikes.clone(), ended()]);
-            // Whichever is written down first.
+            // In either order.
             meets(condition, &[led(), strikes.clone(), down(Reason::Expired), ended()]);
             misses(
                 condition,
@@ -41,21 +41,21 @@ fn ended_by_its_clock_during_a_fault() {
 }
 
 #[test]
-fn a_process_that_goes_on_stands_still_for_no_reason_any_more() {
-    let stood_still = |next| {
-        let still = [(1, fault(FaultKind::PauseAtGuard, 0)), (2, fault(FaultKind::Pause, 0))];
-        [&still[..], &[(3, next), (4, leads(n(0), 7)), ended()]].concat()
+fn resuming_ends_every_pause_of_the_process() {
+    let paused = |next| {
+        let pauses = [(1, fault(FaultKind::PauseAtGuard, 0)), (2, fault(FaultKind::Pause, 0))];
+        [&pauses[..], &[(3, next), (4, leads(n(0), 7)), ended()]].concat()
     };
     let condition = Condition::LeaderPausedPastItsLease;
-    let goes_on = stood_still(healed(FaultKind::Pause, 0));
-    misses(condition, &[&goes_on, &stood_still(Event::Started { who: n(0) })]);
-    meets(condition, &stood_still(healed(FaultKind::Pause, 1)));
-    meets(condition, &stood_still(healed(FaultKind::Partition, 0)));
-    meets(condition, &stood_still(Event::Started { who: n(1) }));
+    let resumed = paused(healed(FaultKind::Pause, 0));
+    misses(condition, &[&resumed, &paused(Event::Started { who: n(0) })]);
+    meets(condition, &paused(healed(FaultKind::Pause, 1)));
+    meets(condition, &paused(healed(FaultKind::Partition, 0)));
+    meets(condition, &paused(Event::Started { who: n(1) }));
 }
 
 #[test]
-fn a_process_that_begins_is_still_cut_off() {
+fn a_started_process_is_still_cut_off() {
     let begins = |event| {
         [(1, fault(FaultKind::Hold, 0)), (2, event), (3, leads(n(0), 7)), (90, leads_no_more(n(0)))]
     };
@@ -64,7 +64,7 @@ fn a_process_that_begins_is_still_cut_off() {
 }
 
 #[test]
-fn of_two_faults_at_once_one_may_heal() {
+fn one_of_two_equal_faults_may_heal() {
     let cut = |at| (at, fault(FaultKind::Partition, 0));
     let heals = (4, healed(FaultKind::Partition, 0));
     let cut_twice = [led(), cut(2), cut(3), heals.clone(), ended()];

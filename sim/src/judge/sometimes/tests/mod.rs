@@ -54,7 +54,7 @@ fn all_are_counted_from_the_beginning() {
 }
 
 #[test]
-fn an_engine_is_expected_to_meet_what_its_faults_allow() {
+fn an_engine_meets_what_its_faults_allow() {
     let turmoil: Vec<_> = names(Scope::Turmoil).collect();
     assert!(turmoil.len() >= 14 && turmoil.len() < names(Scope::Model).count());
     assert!(turmoil.contains(&"leader-crashed") && !turmoil.contains(&"leader-suspended"));

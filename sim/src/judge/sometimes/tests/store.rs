@@ -1,4 +1,4 @@
-//! What the store does.
+//! Conditions on the store's answers and its data.
 
 use super::*;
 use crate::judge::properties::history::{
@@ -68,18 +68,18 @@ fn release_lost_lease_ran_out() {
 #[test]
 fn lost_grant_retried() {
     let ask = |at, id| (at, sent(n(0), id, Asked::Acquire { seen: 0 }));
-    let tell = |id| (20, answered(n(0), id, granted(7)));
+    let reply = |id| (20, answered(n(0), id, granted(7)));
     let (first, done, again) = (ask(0, 1), (5, grant(None, LEASE)), (9, grant(Some(LEASE), LEASE)));
-    let retried = [first.clone(), done.clone(), ask(8, 2), again.clone(), tell(2)];
+    let retried = [first.clone(), done.clone(), ask(8, 2), again.clone(), reply(2)];
     meets(Condition::LostGrantRetried, &retried);
     misses(
         Condition::LostGrantRetried,
         &[
-            // Not lost; doubled on its way; the first try came late; its answer came late.
-            &[first.clone(), done.clone(), tell(1)],
-            &[first.clone(), done.clone(), again.clone(), tell(1)],
-            &[first.clone(), ask(4, 2), done.clone(), again, tell(2)],
-            &[first, done, ask(8, 2), tell(1)],
+            // No loss; a duplicate; a late first request; a late answer to it.
+            &[first.clone(), done.clone(), reply(1)],
+            &[first.clone(), done.clone(), again.clone(), reply(1)],
+            &[first.clone(), ask(4, 2), done.clone(), again, reply(2)],
+            &[first, done, ask(8, 2), reply(1)],
         ],
     );
 }
