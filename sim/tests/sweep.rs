@@ -8,7 +8,7 @@ use tenure_sim::engines::Engine;
 use tenure_sim::judge::Judging;
 use tenure_sim::plan::{Asking, FaultKind, Plan, Point, Scope, Trigger, When, swarm};
 use tenure_sim::search::campaign::{Failure, Verdict};
-use tenure_sim::search::sweep::{Report, Sweep, SweepError, points, usual_plan};
+use tenure_sim::search::sweep::{Report, Sweep, SweepError, default_plan, points};
 
 fn sweep(plan: Plan) -> Sweep {
     Sweep { plan, seeds: 1, pairs: false, everything: false, jobs: 2, runs: 1_000_000 }
@@ -20,7 +20,7 @@ fn run(sweep: &Sweep) -> Report {
 
 #[test]
 fn the_usual_run_comes_to_points_of_every_kind() {
-    let plan = usual_plan().unwrap();
+    let plan = default_plan().unwrap();
     let outcome = Engine::Model.run(&plan, Judging::All).unwrap();
     let spots = points(&plan, outcome.trace.entries());
     assert!(spots.is_sorted_by_key(|spot| spot.at));
@@ -42,7 +42,7 @@ fn the_usual_run_comes_to_points_of_every_kind() {
 
 #[test]
 fn stops_at_every_point_break_nothing_and_each_comes_about() {
-    let report = run(&Sweep { seeds: 3, ..sweep(usual_plan().unwrap()) });
+    let report = run(&Sweep { seeds: 3, ..sweep(default_plan().unwrap()) });
     assert_eq!(report.verdict(), Verdict::Held, "{:#?}", report.found);
     assert_eq!((report.missed, report.left_out), (0, 0));
     // Five pauses and two crashes at each, and three runs without any.
@@ -62,7 +62,7 @@ fn a_plan_with_faults_is_swept_as_well() {
 
 #[test]
 fn a_report_does_not_depend_on_threads() {
-    let mut plan = usual_plan().unwrap();
+    let mut plan = default_plan().unwrap();
     plan.nodes.truncate(2);
     let with = |jobs| run(&Sweep { pairs: true, jobs, runs: 3_000, ..sweep(plan.clone()) });
     let (alone, three) = (with(1), with(3));
@@ -74,7 +74,7 @@ fn a_report_does_not_depend_on_threads() {
 
 #[test]
 fn pairs_are_stopped_twice() {
-    let mut plan = usual_plan().unwrap();
+    let mut plan = default_plan().unwrap();
     plan.nodes.truncate(1);
     plan.faults.clear();
     plan.calm_from_ms = 12_000;
@@ -88,7 +88,7 @@ fn pairs_are_stopped_twice() {
 #[test]
 fn a_pause_between_a_check_and_its_write_is_found_where_nothing_else_goes_wrong() {
     // Without fencing, a pause there makes a stale write; which is why nobody promises anything else.
-    let report = run(&Sweep { everything: true, ..sweep(usual_plan().unwrap()) });
+    let report = run(&Sweep { everything: true, ..sweep(default_plan().unwrap()) });
     assert_eq!(report.verdict(), Verdict::Violated);
     let found = report.found.unwrap();
     let Failure::Violated { property, .. } = &found.failure else { panic!("{found:#?}") };
@@ -101,7 +101,7 @@ fn a_pause_between_a_check_and_its_write_is_found_where_nothing_else_goes_wrong(
 
 #[test]
 fn a_plan_that_cannot_be_carried_out_is_refused() {
-    let mut plan = usual_plan().unwrap();
+    let mut plan = default_plan().unwrap();
     plan.settings.request_timeout_ms = plan.settings.ttl_ms;
     let error = sweep(plan).run(|_, _| {}).unwrap_err();
     assert!(matches!(error, SweepError::Plan(_)), "{error}");

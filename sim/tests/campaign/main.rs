@@ -188,7 +188,7 @@ fn a_wrong_command_line_ends_with_64_and_names_the_choices() {
         (&["run", "--engine", "abacus"], "possible values: model"),
         (&["run", "--format", "poem"], "possible values: human, json"),
         (&["run", "--shard", "6/5"], "shard 6 of 5 does not exist"),
-        (&["run", "--shard", "half"], "names no shard"),
+        (&["run", "--shard", "half"], "is not a shard"),
         (&["run", "--seed", "18446744073709551615", "--runs", "2"], "no 2 seeds"),
         (&["run", "--runs", "1", "--trace", "/nowhere/trace.jsonl"], "/nowhere/trace.jsonl"),
         (&["replay"], "--seed <SEED>"),

@@ -167,7 +167,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<u8, Trouble> {
 fn shrunk(campaigns: &[Campaign], summaries: &[Summary]) -> Option<Shrunk> {
     let (campaign, seed) = failed(campaigns, summaries)?;
     let (engine, plan) = (campaign.engine, campaign.plan(seed));
-    watched(engine, &plan, campaign.judging(), Budget::usual(engine)).ok()
+    watched(engine, &plan, campaign.judging(), Budget::default_for(engine)).ok()
 }
 
 /// Prints summaries. Ends with the worst verdict.

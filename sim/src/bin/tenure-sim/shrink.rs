@@ -56,7 +56,7 @@ pub(crate) fn shrink(arguments: &ShrinkArguments) -> Result<u8, Trouble> {
         None if arguments.everything => Judging::Everything,
         None => Judging::All,
     };
-    let budget = arguments.runs.map_or_else(|| Budget::usual(engine), |runs| Budget { runs });
+    let budget = arguments.runs.map_or_else(|| Budget::default_for(engine), |runs| Budget { runs });
     let mut files = Files::read(&arguments.which.plan);
     let out = files.create(&arguments.out)?;
     let test_out = files.create_if(arguments.test_out.as_deref())?;
@@ -89,7 +89,7 @@ pub(crate) fn watched(
     let look = ProgressStyle::with_template("shrinking: {pos} of at most {len} runs, {msg}");
     let look = look.unwrap_or_else(|_| ProgressStyle::default_bar());
     let bar = ProgressBar::new(budget.runs).with_style(look);
-    let shrunk = shrink::shrink_telling(engine, plan, judging, budget, |progress| {
+    let shrunk = shrink::shrink_with_progress(engine, plan, judging, budget, |progress| {
         let Progress { runs, faults, nodes, .. } = progress;
         bar.set_position(runs);
         bar.set_message(format!("{faults} faults, {nodes} nodes"));

@@ -55,7 +55,7 @@ pub(crate) fn sweep(arguments: &SweepArguments) -> Result<u8, Trouble> {
     let plan = match (&arguments.plan, arguments.seed) {
         (Some(path), _) => read(path)?,
         (None, Some(seed)) => drawn(seed, Engine::Model, &arguments.drawn)?,
-        (None, None) => sweep::usual_plan().map_err(|why| Trouble::Input(why.into()))?,
+        (None, None) => sweep::default_plan().map_err(|why| Trouble::Input(why.into()))?,
     };
     let mut files = Files::read(&arguments.plan);
     let plan_out = files.create_if(arguments.plan_out.as_deref())?;

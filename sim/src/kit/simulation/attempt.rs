@@ -117,7 +117,7 @@ impl Simulation {
     fn smallest(&self, plan: &Plan, failure: &Failure) -> Plan {
         let budget = match failure {
             Failure::Broke { .. } => PANICS,
-            _ => Budget::usual(Engine::Model),
+            _ => Budget::default_for(Engine::Model),
         };
         let fails_alike = |smaller: &Plan| {
             self.failure_of(smaller).is_some_and(|other| is_alike(&other, failure))

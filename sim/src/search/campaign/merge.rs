@@ -1,36 +1,36 @@
-//! Summaries of several machines, put together.
+//! Merging the summaries of several machines.
 
 use std::collections::BTreeSet;
 
 use super::Summary;
 
-/// Why summaries do not belong together.
+/// Why summaries can't be merged.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MergeError {
-    /// There is none.
+    /// There are no summaries.
     #[error("there is nothing to merge")]
     Nothing,
-    /// They are not of the same thing.
+    /// They are of different campaigns.
     #[error("{other}: field {field:?} is {found}, and must be {must}, as in {one}")]
     Differ {
-        /// One of them.
+        /// One source.
         one: String,
-        /// Another one.
+        /// Another source.
         other: String,
-        /// In what they differ.
+        /// The field in which they differ.
         field: &'static str,
-        /// What the other one says.
+        /// The value in the other source.
         found: String,
-        /// What the one says.
+        /// The value in the one source.
         must: String,
     },
     /// A run would count twice.
     #[error("{one} and {other} both hold seed {seed} of the {engine} engine")]
     Overlap {
-        /// One of them.
+        /// One source.
         one: String,
-        /// Another one.
+        /// Another source.
         other: String,
         /// The lowest seed that both hold.
         seed: u64,
@@ -39,18 +39,18 @@ pub enum MergeError {
     },
 }
 
-/// Puts together what each source says of each engine: one summary for each engine, in the order of the
+/// Merges the summaries of all sources: one summary for each engine, in the order of the
 /// first source.
 ///
 /// # Errors
-/// If they are not of the same version, engines, faults and properties, or if two hold the same seed.
+/// If their versions, engines, faults or properties differ, or if two hold the same seed.
 pub fn merged(sources: Vec<(String, Vec<Summary>)>) -> Result<Vec<Summary>, MergeError> {
     check(&sources)?;
     let mut merged: Vec<Summary> = Vec::new();
     for summary in sources.into_iter().flat_map(|(_, summaries)| summaries) {
         match merged.iter_mut().find(|sum| sum.engine == summary.engine) {
             Some(sum) => {
-                sum.beside(&summary);
+                sum.add_parallel(&summary);
                 sum.absorb(summary);
             }
             None => merged.push(summary),

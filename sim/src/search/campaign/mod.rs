@@ -1,6 +1,6 @@
-//! Many runs, and what they say together.
+//! Many runs over a range of seeds, and their sum.
 //!
-//! Memory does not grow with the number of runs: every thread sums up its own, and the sums are added up
+//! Memory does not grow with the number of runs: every thread sums up its own runs, and the sums are added
 //! at the end, as [`merged`] does with those of several machines. Nothing in a sum depends on the order
 //! of its runs.
 
@@ -11,7 +11,7 @@ mod run;
 mod seeds;
 mod summary;
 mod units;
-
+mod verdict;
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::time::Instant;
@@ -27,37 +27,38 @@ pub use merge::{MergeError, merged};
 pub use report::{Report, SummaryError, read, write};
 pub use run::{Failure, Ordered, Run, attempt, attempt_twice};
 pub use seeds::{Seeds, Shard, ShardError};
-pub(crate) use summary::OFTEN;
-pub use summary::{Failed, Judged, Summary, Verdict};
+pub use summary::{Failed, Judged, Summary};
 pub use units::milliseconds;
+pub(crate) use verdict::OFTEN;
+pub use verdict::Verdict;
 
-/// What to run.
+/// The runs of a campaign.
 #[derive(Clone, Debug)]
 pub struct Campaign {
-    /// What carries the plans out.
+    /// The engine that carries the plans out.
     pub engine: Engine,
     /// The seeds.
     pub seeds: Seeds,
-    /// On how many threads.
+    /// The number of threads.
     pub jobs: usize,
     /// The kinds of faults that may be drawn.
     pub faults: Vec<FaultKind>,
-    /// Judge by these properties only; by all if `None`.
+    /// The properties that judge the runs; all if `None`.
     pub properties: Option<Vec<PropertyName>>,
-    /// Carry out each plan twice, and compare the hashes of the traces.
+    /// Whether each plan is carried out twice, and the hashes of the traces are compared.
     pub check_determinism: bool,
 }
 
 impl Campaign {
-    /// Carries out all runs. `progress` is told of each that has ended.
+    /// Carries out all runs. `progress` is called after each.
     ///
-    /// Stops early once one has failed. Seeds are handed out in order, so that all lower ones are carried
-    /// out nevertheless, and the failed run of the lowest seed is always the same.
+    /// Stops early once one has failed. Seeds are handed out in order, so all lower ones are still carried
+    /// out, and the failed run with the lowest seed is always the same.
     pub fn run(&self, progress: impl Fn() + Sync) -> Summary {
         self.run_each(&|seed| self.one(seed), progress)
     }
 
-    /// The same, and each seed is carried out by `one`.
+    /// Like [`run`](Self::run), but each seed is carried out by `one`.
     pub(crate) fn run_each(
         &self,
         one: &(dyn Fn(u64) -> Run + Sync),
@@ -83,7 +84,7 @@ impl Campaign {
         swarm(seed, &self.faults, self.engine.scope())
     }
 
-    /// By what its runs are judged.
+    /// The properties that judge its runs.
     pub fn judging(&self) -> Judging<'_> {
         self.properties.as_deref().map_or(Judging::All, Judging::Only)
     }
@@ -97,9 +98,9 @@ impl Campaign {
         }
     }
 
-    /// The names of the properties that it judges by. One that was asked for and that its engine can't judge is
-    /// among them, and so never exercised.
-    fn judges_by(&self) -> BTreeSet<String> {
+    /// The names of the properties that judge its runs. A named property that does not apply to its engine is
+    /// included, and so never exercised.
+    fn property_names(&self) -> BTreeSet<String> {
         match &self.properties {
             Some(asked) => asked.iter().map(ToString::to_string).collect(),
             None => properties::names_at(self.engine.tick()).map(str::to_owned).collect(),

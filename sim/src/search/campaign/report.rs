@@ -1,4 +1,4 @@
-//! Summaries as JSON: one is an object of its own; several stand side by side, with the verdict of all.
+//! Summaries as JSON: a single one is an object of its own, several are a list with their common verdict.
 
 use std::io::{self, Write};
 
@@ -9,7 +9,7 @@ use super::units::figure;
 use super::{Failure, Summary, Verdict};
 use crate::plan::json::{self, SyntaxError, is_name};
 
-/// A summary, and what follows from it.
+/// A summary, and the figures that follow from it.
 #[derive(Debug, Serialize)]
 pub struct Report<'a> {
     #[serde(flatten)]
@@ -20,7 +20,7 @@ pub struct Report<'a> {
     pub events_per_s: f64,
     /// Simulated seconds a second, for each thread.
     pub simulated_s_per_core_s: f64,
-    /// How it ended.
+    /// The verdict.
     pub verdict: Verdict,
 }
 
@@ -44,11 +44,11 @@ struct Together<'a> {
     campaigns: Vec<Report<'a>>,
 }
 
-/// Why a text is no summary.
+/// Why a text is not a summary.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SummaryError {
-    /// It is not JSON, or no summary.
+    /// It is not JSON, or its fields are not those of a summary.
     #[error(transparent)]
     Syntax(#[from] SyntaxError),
     /// It has a format of another version.
@@ -57,13 +57,13 @@ pub enum SummaryError {
         /// The version.
         found: u32,
     },
-    /// A name holds what no name does.
+    /// A name contains other characters than names may.
     #[error(
         "field {field:?} holds \"{}\"; a name must have 1 to 64 letters, digits, or any of - _ . +",
         json::plain(.value)
     )]
     Name {
-        /// Which field.
+        /// The field.
         field: &'static str,
         /// The name.
         value: String,
@@ -71,7 +71,7 @@ pub enum SummaryError {
     /// A number is so large that sums of them would overflow.
     #[error("field {field:?} is too large: numbers and times must be at most 2^48")]
     TooLarge {
-        /// Which field.
+        /// The field.
         field: &'static str,
     },
 }
@@ -79,7 +79,7 @@ pub enum SummaryError {
 /// Writes one summary, or several.
 ///
 /// # Errors
-/// As writing does.
+/// Those of the writer.
 pub fn write(out: &mut impl Write, summaries: &[Summary]) -> io::Result<()> {
     if let [summary] = summaries {
         serde_json::to_writer(&mut *out, &Report::from(summary))?;
@@ -91,10 +91,10 @@ pub fn write(out: &mut impl Write, summaries: &[Summary]) -> io::Result<()> {
     writeln!(out)
 }
 
-/// Reads what [`write()`] has written. What follows from the rest is not looked at.
+/// Reads the output of [`write()`]. Fields that follow from others are ignored.
 ///
 /// # Errors
-/// If it is no summary: the line, the field, and what is wrong.
+/// If it is not a summary: the line, the field, and the reason.
 pub fn read(text: &str) -> Result<Vec<Summary>, SummaryError> {
     #[derive(Deserialize)]
     struct Several {
@@ -113,7 +113,7 @@ pub fn read(text: &str) -> Result<Vec<Summary>, SummaryError> {
     Ok(summaries)
 }
 
-/// The largest number in a summary, and the longest time in seconds: thousands of summaries can be added.
+/// The largest number in a summary, and the longest time in seconds: sums of thousands of summaries do not overflow.
 const MOST: u64 = 1 << 48;
 
 fn check(summary: &Summary) -> Result<(), SummaryError> {

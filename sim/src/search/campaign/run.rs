@@ -1,4 +1,4 @@
-//! One run of many.
+//! One run of a campaign.
 
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
@@ -14,32 +14,32 @@ use crate::trace::{Digest, Entry, Event};
 
 const KINDS: usize = FaultKind::ALL.len();
 
-/// What came of one run.
+/// The figures of one run.
 #[derive(Debug)]
 pub struct Run {
     /// The run's seed.
     pub seed: u64,
     /// The hash of its trace.
     pub hash: Digest,
-    /// How much time was simulated.
+    /// The simulated time.
     pub simulated: Duration,
-    /// How much happened.
+    /// The number of events.
     pub events: u64,
-    /// How many tenures there were.
+    /// The number of tenures.
     pub elections: u64,
-    /// The properties that were judged, and how often each has compared something.
+    /// The judged properties, with the number of comparisons.
     pub judged: Vec<(&'static str, u64)>,
-    /// The conditions that it met, and how often.
+    /// The conditions that it met, with the number of times.
     pub sometimes: Vec<(&'static str, u64)>,
     /// The least time between two tenures' permitted writes.
     pub margin: Option<Duration>,
-    /// What did not hold.
+    /// Why it failed, if it did.
     pub failure: Option<Failure>,
-    /// By the number of the kind: how many were ordered, and how many of them had an effect.
+    /// The counts of each kind of fault, by the number of the kind.
     faults: [Ordered; KINDS],
 }
 
-/// How many faults of a kind were ordered, and how many of them had an effect.
+/// The number of faults of a kind that were ordered, and of those that had an effect.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "said above")]
 pub struct Ordered {
@@ -53,24 +53,24 @@ pub struct Ordered {
 pub enum Failure {
     /// A property did not hold.
     Violated {
-        /// Which one.
+        /// The name of the property.
         property: String,
-        /// When it was seen, in nanoseconds of true time.
+        /// The time at which it was found, in nanoseconds of true time.
         at_ns: True,
-        /// What is wrong.
+        /// A description.
         what: String,
-        /// All that happened up to then; nothing, if this was read from a file.
+        /// All events up to then; empty if this was read from a file.
         #[serde(skip)]
         entries: Vec<Entry>,
     },
     /// The engine can't carry out the plan.
     Refused {
-        /// Why.
+        /// The reason.
         what: String,
     },
-    /// The run could not be carried out to its end.
+    /// The run did not complete.
     Broke {
-        /// Why.
+        /// The reason.
         what: String,
     },
     /// The same plan gave two traces.
@@ -98,12 +98,12 @@ impl Run {
         }
     }
 
-    /// A run that did not come to its end.
+    /// A run that did not complete.
     pub fn failed(seed: u64, failure: Failure) -> Self {
         Self { failure: Some(failure), ..Self::new(seed) }
     }
 
-    /// What an outcome comes to.
+    /// The figures of an outcome.
     pub fn of(plan: &Plan, outcome: &Outcome) -> Self {
         let mut run = Self::new(plan.seed);
         let mut margin = Margin::default();
@@ -134,7 +134,7 @@ impl Run {
         run
     }
 
-    /// What was to go wrong in it, and what did.
+    /// The kinds of faults that were ordered in it, with their counts.
     pub fn faults(&self) -> impl Iterator<Item = (FaultKind, Ordered)> + '_ {
         FaultKind::ALL.into_iter().zip(self.faults).filter(|(_, count)| count.ordered > 0)
     }
@@ -158,8 +158,8 @@ pub fn attempt(engine: Engine, plan: &Plan, judging: Judging<'_>) -> Result<Outc
     }
 }
 
-/// Carries out one plan twice. That the traces differ counts for more than what the properties say: what
-/// does not come again can't be looked into.
+/// Carries out one plan twice. Different traces count for more than the findings of the properties: a failure that
+/// can't be reproduced can't be investigated.
 ///
 /// # Errors
 /// As for [`attempt`], and if the hashes of the traces differ.

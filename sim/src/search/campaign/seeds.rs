@@ -1,4 +1,4 @@
-//! Which seeds a campaign takes: a range of them, or one machine's share of it.
+//! The seeds of a campaign: a range, or one machine's share of it.
 
 use std::fmt;
 use std::num::ParseIntError;
@@ -6,51 +6,51 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
-/// The i-th of n equal shares, written `i/n`. Shares are interleaved: each of them sees seeds from all of
-/// the range, and is done at about the same time.
+/// The i-th of n equal shares, written `i/n`. Shares are interleaved: each has seeds from all parts of
+/// the range, and takes about the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Shard {
     index: u32,
     of: u32,
 }
 
-/// Why a text names no share.
+/// Why a text is not a share.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ShardError {
     /// There is no slash.
-    #[error("{text:?} names no shard; the second of five is 2/5")]
+    #[error("{text:?} is not a shard; the second of five is 2/5")]
     Shape {
         /// The text.
         text: String,
     },
     /// One side is not a number.
-    #[error("{text:?} in a shard is no number from 1 to {}", u32::MAX)]
+    #[error("{text:?} in a shard is not a number from 1 to {}", u32::MAX)]
     Number {
         /// The side.
         text: String,
-        /// Why.
+        /// The reason.
         #[source]
         why: ParseIntError,
     },
     /// There is no such share.
     #[error("shard {index} of {of} does not exist; the first is 1/{of}, the last {of}/{of}")]
     Beyond {
-        /// Which.
+        /// Its number.
         index: u32,
-        /// Of how many.
+        /// The number of shares.
         of: u32,
     },
 }
 
 impl Shard {
-    /// All of it.
+    /// The whole range.
     pub const WHOLE: Self = Self { index: 1, of: 1 };
 
-    /// One of so many shares, counted from one.
+    /// The share of that number, counted from one, out of `of`.
     ///
     /// # Errors
-    /// If there is none of that number.
+    /// If there is no share of that number.
     pub const fn new(index: u32, of: u32) -> Result<Self, ShardError> {
         if 1 <= index && index <= of {
             Ok(Self { index, of })
@@ -59,7 +59,7 @@ impl Shard {
         }
     }
 
-    /// Whether it is all of it.
+    /// Whether it is the whole range.
     pub const fn is_whole(self) -> bool {
         self.of == 1
     }
@@ -108,9 +108,9 @@ impl<'de> Deserialize<'de> for Shard {
 pub struct Seeds {
     /// The first of the range.
     pub first: u64,
-    /// How many the range has.
+    /// The length of the range.
     pub count: u64,
-    /// Which share of the range is taken.
+    /// The share of the range that is taken.
     pub shard: Shard,
 }
 
@@ -120,30 +120,30 @@ impl Seeds {
         Self { first, count, shard: Shard::WHOLE }
     }
 
-    /// How many there are in the share.
+    /// The number of seeds in the share.
     pub fn len(&self) -> u64 {
         let skipped = u64::from(self.shard.index - 1);
         self.count.saturating_sub(skipped).div_ceil(u64::from(self.shard.of))
     }
 
-    /// Whether the share has none.
+    /// Whether the share is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The one of that number in the share, counted from zero.
+    /// The seed of that number in the share, counted from zero.
     pub fn nth(&self, number: u64) -> Option<u64> {
         let skipped = u64::from(self.shard.index - 1);
         let offset = || number * u64::from(self.shard.of) + skipped;
         (number < self.len()).then(|| self.first.saturating_add(offset()))
     }
 
-    /// The least seed that both have.
+    /// The lowest seed that both contain.
     pub fn shared(&self, other: &Self) -> Option<u64> {
         let (mine, others) = (self.ends()?, other.ends()?);
         let (from, to) = (mine.0.max(others.0), mine.1.min(others.1));
         let (step, their_step) = (u64::from(self.shard.of), u64::from(other.shard.of));
-        // After `their_step` of mine, the remainders by it repeat.
+        // After `their_step` of my seeds, their remainders by `their_step` repeat.
         let begin = mine.0 + (from - mine.0).div_ceil(step) * step;
         (0..their_step)
             .map_while(|number| begin.checked_add(number * step).filter(|seed| *seed <= to))
@@ -155,7 +155,7 @@ impl Seeds {
     }
 }
 
-/// The same seeds, with shares that make up a whole range put together.
+/// The same seeds, with complete sets of shares replaced by their range.
 pub(super) fn joined(all: &[Seeds]) -> Vec<Seeds> {
     let mut joined: Vec<Seeds> = Vec::new();
     for seeds in all {
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn what_two_shares_have_in_common_is_found() {
+    fn the_lowest_shared_seed_is_found() {
         let mut some = Vec::new();
         for first in [0, 1, 5] {
             for count in [0, 1, 9, 23] {
@@ -217,13 +217,13 @@ mod tests {
     }
 
     #[test]
-    fn the_last_seeds_are_seeds() {
+    fn the_largest_seed_is_valid() {
         let last = seeds(u64::MAX, 1, 1, 1);
         assert_eq!((last.nth(0), last.shared(&last)), (Some(u64::MAX), Some(u64::MAX)));
     }
 
     #[test]
-    fn what_is_no_share_is_refused() {
+    fn invalid_shares_are_refused() {
         assert_eq!("2/5".parse(), Ok(Shard { index: 2, of: 5 }));
         for text in ["", "2", "0/5", "6/5", "a/5", "1/0", "1/5/9", "-1/5"] {
             text.parse::<Shard>().expect_err(text);

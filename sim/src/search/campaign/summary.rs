@@ -14,53 +14,16 @@ use crate::trace::Digest;
 /// The version of the format.
 pub(super) const SCHEMA: u32 = 2;
 
-/// Of a kind of fault that was ordered so often, some must have had an effect.
-pub(crate) const OFTEN: u64 = 20;
-
-/// How a campaign ended. The greatest of several is theirs together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Verdict {
-    /// Nothing was violated, and the runs went everywhere.
-    Held,
-    /// Nothing was violated, but some condition was never met: the runs prove less than they should.
-    Inconclusive,
-    /// The same plan gave two traces.
-    Nondeterministic,
-    /// A property did not hold, or a run broke down.
-    Violated,
-}
-
-impl Verdict {
-    /// The command's exit code.
-    pub const fn exit_code(self) -> u8 {
-        match self {
-            Self::Held => 0,
-            Self::Violated => 1,
-            Self::Inconclusive => 2,
-            Self::Nondeterministic => 3,
-        }
-    }
-
-    /// What a failure means.
-    pub const fn of(failure: &Failure) -> Self {
-        match failure {
-            Failure::Violated { .. } | Failure::Refused { .. } | Failure::Broke { .. } => {
-                Self::Violated
-            }
-            Failure::Nondeterministic { .. } => Self::Nondeterministic,
-        }
-    }
-}
-
-/// In how many runs a property was judged, in how many of them it compared something, how often it did in all of
-/// them, and in how many it did not hold.
+/// The counts of a property.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[allow(missing_docs, reason = "the type's own documentation says it")]
 pub struct Judged {
+    /// The runs in which it was judged.
     pub checked: u64,
+    /// The runs in which it compared something.
     pub exercised: u64,
+    /// The comparisons in all runs.
     pub compared: u64,
+    /// The runs in which it was violated.
     pub violated: u64,
 }
 
@@ -69,62 +32,62 @@ pub struct Judged {
 pub struct Failed {
     /// Its seed.
     pub seed: u64,
-    /// Why.
+    /// Why it failed.
     #[serde(flatten)]
     pub failure: Failure,
 }
 
 /// The sum of a campaign, or of several that belong together.
 ///
-/// A map holds a zero for whatever could have happened, and did not.
+/// A map has an entry with zero for each name that was expected and never occurred.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Summary {
     /// The version of the format.
     pub schema: u32,
-    /// The version of the simulator: another one may draw another plan from a seed.
+    /// The version of the simulator: different versions may draw different plans from a seed.
     pub version: String,
     /// The name of the engine.
     pub engine: String,
     /// The lowest seed of the ranges that seeds were taken from.
     pub seed: u64,
-    /// Which seeds were to be run.
+    /// The seeds of the campaign.
     pub seeds: Vec<Seeds>,
-    /// How many runs were carried out.
+    /// The number of runs that were carried out.
     pub runs: u64,
-    /// On how many threads.
+    /// The number of threads.
     pub jobs: u64,
-    /// How much time was simulated.
+    /// The simulated time.
     #[serde(rename = "simulated_s", with = "units::in_seconds")]
     pub simulated: Duration,
-    /// How long it took: the longest of several that were merged, as if they had run side by side.
+    /// The wall-clock time: the longest one of merged campaigns, as if they had run in parallel.
     #[serde(rename = "wall_s", with = "units::in_seconds")]
     pub wall: Duration,
-    /// How long it took, all threads taken together.
+    /// The wall-clock time of all threads together.
     #[serde(rename = "core_s", with = "units::in_seconds")]
     pub core: Duration,
-    /// How much happened.
+    /// The number of events.
     pub events: u64,
-    /// How many tenures there were.
+    /// The number of tenures.
     pub elections: u64,
     /// The kinds of faults that plans were drawn from.
     pub allowed: Vec<FaultKind>,
-    /// What was to go wrong, and what did, by kind.
+    /// The counts of ordered and effective faults, by kind.
     pub faults: BTreeMap<FaultKind, Ordered>,
-    /// The properties that were asked for.
+    /// The counts of the judging properties.
     pub properties: BTreeMap<String, Judged>,
-    /// The conditions that a campaign should meet, and how often each was met.
+    /// How often each expected condition was met.
     pub sometimes: BTreeMap<String, u64>,
-    /// In how many runs each was met.
+    /// The number of runs in which each was met.
     pub sometimes_runs: BTreeMap<String, u64>,
-    /// How many seeds it took, from `seed` on, until each was met.
+    /// The number of seeds, from `seed` on, until each was met.
     pub sometimes_needed: BTreeMap<String, u64>,
     /// The least time between two tenures' permitted writes.
     #[serde(rename = "margin_min_ms", with = "units::in_milliseconds")]
     pub margin_min: Option<Duration>,
-    /// The lowest seed of a run with it.
+    /// The lowest seed of a run with that margin.
     #[serde(default)]
     pub margin_min_seed: Option<u64>,
-    /// How many runs had such a least time, by its size.
+    /// The number of runs by their least margin.
     #[serde(default)]
     pub margins: Margins,
     /// A hash of all traces, whatever the order of the runs.
@@ -134,7 +97,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Of no run yet.
+    /// The sum of no runs.
     pub(crate) fn new(campaign: &Campaign) -> Self {
         Self {
             schema: SCHEMA,
@@ -152,7 +115,7 @@ impl Summary {
             allowed: campaign.faults.clone(),
             faults: campaign.faults.iter().map(|kind| (*kind, Ordered::default())).collect(),
             properties: campaign
-                .judges_by()
+                .property_names()
                 .into_iter()
                 .map(|name| (name, Judged::default()))
                 .collect(),
@@ -167,7 +130,7 @@ impl Summary {
         }
     }
 
-    /// Takes in a run.
+    /// Adds a run.
     pub(crate) fn add(&mut self, run: Run) {
         self.runs += 1;
         self.simulated += run.simulated;
@@ -199,7 +162,7 @@ impl Summary {
         }
     }
 
-    /// Takes in what another one says of other seeds.
+    /// Adds the sum of other seeds.
     pub(super) fn absorb(&mut self, other: Self) {
         let seed = self.seed.min(other.seed);
         let (later, other_later) = (self.seed - seed, other.seed - seed);
@@ -232,8 +195,8 @@ impl Summary {
         other.failed.into_iter().for_each(|failed| self.fail(failed));
     }
 
-    /// It ran side by side with another one, whose seeds it takes in too.
-    pub(super) fn beside(&mut self, other: &Self) {
+    /// Adds the seeds and the times of a campaign that ran in parallel.
+    pub(super) fn add_parallel(&mut self, other: &Self) {
         self.seeds.extend(&other.seeds);
         self.seeds = joined(&self.seeds);
         self.jobs += other.jobs;
@@ -263,7 +226,7 @@ impl Summary {
         }
     }
 
-    /// The least margin is that of the lowest seed that has it. A summary of an earlier version names none.
+    /// Of equal margins, that of the lowest seed is kept. A summary of an earlier version has no seed.
     fn margin(&mut self, margin: Duration, seed: Option<u64>) {
         let key = |margin: Duration, seed: Option<u64>| (margin, seed.unwrap_or(u64::MAX));
         let known = self.margin_min.map(|least| key(least, self.margin_min_seed));
@@ -277,49 +240,9 @@ impl Summary {
             self.failed = Some(failed);
         }
     }
-
-    /// The conditions that no run has met.
-    pub fn unmet(&self) -> Vec<&str> {
-        let never = self.sometimes.iter().filter(|(_, count)| **count == 0);
-        never.map(|(name, _)| name.as_str()).collect()
-    }
-
-    /// The kinds of faults that were ordered often, and never had an effect: whatever should carry them out does
-    /// not.
-    pub fn without_effect(&self) -> Vec<FaultKind> {
-        let never = |count: &Ordered| count.ordered >= OFTEN && count.effects == 0;
-        self.faults.iter().filter(|(_, count)| never(count)).map(|(kind, _)| *kind).collect()
-    }
-
-    /// The properties that have compared nothing in any run: that they were not violated means nothing.
-    pub fn unexercised(&self) -> Vec<&str> {
-        let never = self.properties.iter().filter(|(_, judged)| judged.compared == 0);
-        never.map(|(name, _)| name.as_str()).collect()
-    }
-
-    /// What keeps it from being held though nothing was violated, in words.
-    pub fn missing(&self) -> Vec<String> {
-        let kinds: Vec<&str> = self.without_effect().into_iter().map(FaultKind::name).collect();
-        let lists = [
-            ("never met", self.unmet()),
-            ("ordered, and without effect", kinds),
-            ("never exercised", self.unexercised()),
-        ];
-        let missing = lists.into_iter().filter(|(_, names)| !names.is_empty());
-        missing.map(|(what, names)| format!("{what}: {}", names.join(", "))).collect()
-    }
-
-    /// How it ended.
-    pub fn verdict(&self) -> Verdict {
-        match &self.failed {
-            Some(failed) => Verdict::of(&failed.failure),
-            None if self.missing().is_empty() => Verdict::Held,
-            None => Verdict::Inconclusive,
-        }
-    }
 }
 
-/// That a condition was met.
+/// The counts of a condition that was met.
 #[derive(Clone, Copy)]
 struct Met {
     count: u64,
@@ -328,11 +251,11 @@ struct Met {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::engines::Engine;
 
-    fn campaign() -> Campaign {
+    pub(in super::super) fn campaign() -> Campaign {
         Campaign {
             engine: Engine::Model,
             seeds: Seeds::range(10, 100),
@@ -347,14 +270,14 @@ mod tests {
         Run::failed(seed, Failure::Broke { what: format!("seed {seed}") })
     }
 
-    fn meeting(seed: u64) -> Run {
+    pub(in super::super) fn meeting(seed: u64) -> Run {
         let mut run = failed(seed);
         (run.failure, run.sometimes) = (None, vec![("luck", 2)]);
         run
     }
 
     #[test]
-    fn how_runs_are_spread_over_threads_does_not_matter() {
+    fn the_sum_does_not_depend_on_threads() {
         let runs = || [meeting(40), failed(70), meeting(13), failed(21), meeting(99)];
         let mut alone = Summary::new(&campaign());
         for run in runs() {
@@ -376,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn the_least_margin_is_told_with_its_lowest_seed_and_all_are_counted() {
+    fn the_least_margin_has_its_lowest_seed() {
         let with = |seed, margin_ms| {
             let mut run = meeting(seed);
             run.margin = Some(Duration::from_millis(margin_ms));
@@ -397,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_needed_counts_from_the_first_of_all_seeds() {
+    fn needed_seeds_count_from_the_lowest_seed() {
         let earlier = Campaign { seeds: Seeds::range(1, 9), ..campaign() };
         let (mut one, mut other) = (Summary::new(&campaign()), Summary::new(&earlier));
         one.add(meeting(10));
@@ -406,57 +329,5 @@ mod tests {
         other.add(meeting(3));
         one.absorb(other);
         assert_eq!((one.seed, one.sometimes_needed["luck"]), (1, 3));
-    }
-
-    #[test]
-    fn a_fault_without_effects_is_inconclusive() {
-        let summary = |count| {
-            let mut summary = Summary::new(&campaign());
-            (summary.sometimes, summary.properties) = Default::default();
-            summary.ordered(FaultKind::Cut, count);
-            summary
-        };
-        for (ordered, effects, verdict) in [
-            (OFTEN, 0, Verdict::Inconclusive),
-            (OFTEN - 1, 0, Verdict::Held),
-            (OFTEN, 1, Verdict::Held),
-        ] {
-            let summary = summary(Ordered { ordered, effects });
-            assert_eq!(summary.verdict(), verdict, "{ordered} ordered, {effects} effects");
-        }
-    }
-
-    #[test]
-    fn a_property_that_compared_nothing_is_inconclusive() {
-        let judged_in = |runs: &[u64]| {
-            let mut summary = Summary::new(&campaign());
-            summary.sometimes.clear();
-            summary.properties = [("luck".to_owned(), Judged::default())].into();
-            for compared in runs {
-                let mut run = meeting(10);
-                (run.sometimes, run.judged) = (Vec::new(), vec![("luck", *compared)]);
-                summary.add(run);
-            }
-            summary
-        };
-        for (runs, exercised, verdict) in [
-            (&[][..], 0, Verdict::Inconclusive),
-            (&[0, 0], 0, Verdict::Inconclusive),
-            (&[0, 3, 1], 2, Verdict::Held),
-        ] {
-            let summary = judged_in(runs);
-            assert_eq!(summary.verdict(), verdict, "{runs:?}");
-            let judged = summary.properties["luck"];
-            assert_eq!((judged.checked, judged.exercised), (runs.len() as u64, exercised));
-            assert_eq!(judged.compared, runs.iter().sum::<u64>());
-        }
-    }
-
-    #[test]
-    fn the_worst_verdict_is_that_of_all() {
-        use Verdict::{Held, Inconclusive, Nondeterministic, Violated};
-        let worst = [Inconclusive, Violated, Held, Nondeterministic].into_iter().max();
-        assert_eq!(worst.map(Verdict::exit_code), Some(1));
-        assert_eq!([Held, Inconclusive].into_iter().max(), Some(Inconclusive));
     }
 }

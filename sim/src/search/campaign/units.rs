@@ -1,9 +1,9 @@
-//! Durations in the units of their fields' names.
+//! Durations in the units that the names of their fields state.
 
 use std::time::Duration;
 
-/// A figure for people, who don't read so many digits that the difference shows.
-#[allow(clippy::cast_precision_loss, reason = "said above")]
+/// A number for display, where the lost digits don't matter.
+#[allow(clippy::cast_precision_loss, reason = "see above")]
 pub(super) const fn figure(count: u64) -> f64 {
     count as f64
 }

@@ -1,14 +1,14 @@
-//! A plan as a test that stays: red as long as the bug is there.
+//! A plan as a regression test: it fails until the bug is fixed.
 
 use crate::engines::Engine;
 use crate::judge::Judging;
 use crate::plan::Plan;
 
 /// A Rust file with one `#[test]` that replays the plan and asserts that nothing is violated. It belongs
-/// into the `tests` folder of a package that has `tenure-sim` among its development dependencies, or
-/// into any module of one. `why` is said above the test, in a comment.
+/// in the `tests` folder of a package that has `tenure-sim` among its development dependencies, or
+/// in any module of one. `why` is written above the test, in a comment.
 ///
-/// It holds the plan as text, so that it still says what it said if a field gets another default.
+/// It contains the plan as text, so its meaning does not change if a field gets another default.
 pub fn as_test(engine: Engine, plan: &Plan, judging: Judging<'_>, name: &str, why: &str) -> String {
     let engine = match engine {
         Engine::Model => "Model",

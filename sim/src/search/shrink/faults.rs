@@ -1,4 +1,4 @@
-//! Fewer faults, plainer ones, and sooner.
+//! Fewer faults, simpler ones, and earlier ones.
 
 use super::Progress;
 use super::numbers::around;
@@ -28,7 +28,7 @@ where
     }
 }
 
-/// Faults that are easier to explain in the place of others.
+/// Replaces faults by simpler ones.
 pub(super) fn plainer<F, P>(search: &mut Search<F, P>)
 where
     F: FnMut(&Plan) -> bool,
@@ -71,7 +71,7 @@ const fn plainer_than(what: What) -> Option<What> {
     }
 }
 
-/// All faults and the calm sooner by the same time: what lies between them stays as it is.
+/// Moves all faults and the calm to an earlier time by the same amount, so the times between them stay the same.
 pub(super) fn earlier<F, P>(search: &mut Search<F, P>)
 where
     F: FnMut(&Plan) -> bool,

@@ -1,16 +1,16 @@
-//! A failing plan, made as small as it gets, so that a person can read it.
+//! Shrinking: the search for a small plan that fails like a large one, so that a person can read it.
 //!
-//! Problem: a plan that was drawn holds dozens of faults and odd numbers, and nearly all of them have
-//! nothing to do with why it fails. Shrinking leaves out and rounds off one thing after the other, runs
-//! what is left, and keeps it if it still fails in the same way.
+//! Problem: a plan that was drawn holds dozens of faults and odd numbers, and most of them have
+//! nothing to do with its failure. Shrinking leaves parts out and rounds numbers, one at a time, runs
+//! the smaller plan, and keeps it if it still fails in the same way.
 //!
 //! Guarantee: the smaller plan shows the same [`Symptom`], can be carried out ([`Plan::check`]), and
 //! breaks no assumption that the plan kept ([`Plan::broken`]): a failure within the assumptions does not
 //! turn into one beyond them. The same plan shrinks to the same plan, on any machine. No plan is run
-//! twice, and no more plans than the [`Budget`] has.
+//! twice, and no more plans than the [`Budget`] allows.
 //!
-//! Not guaranteed: that no smaller plan fails; only that none of those tried does. Nor that it fails for
-//! the same cause: two bugs can look alike.
+//! Not guaranteed: that no smaller plan fails; only that none of the tried ones does. Nor that it fails for
+//! the same cause: two bugs can have the same symptom.
 
 mod as_test;
 mod faults;
@@ -32,7 +32,7 @@ pub use search::Progress;
 use search::Search;
 pub use symptom::Symptom;
 
-/// How many plans may be run.
+/// A limit on the number of runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
     /// The most runs.
@@ -40,8 +40,8 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// What is enough for nearly every plan, and takes seconds.
-    pub const fn usual(engine: Engine) -> Self {
+    /// A budget that suffices for nearly every plan, and takes seconds.
+    pub const fn default_for(engine: Engine) -> Self {
         match engine {
             Engine::Model => Self { runs: 5_000 },
             #[cfg(feature = "turmoil")]
@@ -50,31 +50,31 @@ impl Budget {
     }
 }
 
-/// What came of shrinking by any measure of failure.
+/// The result of shrinking by any measure of failure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Smallest {
-    /// The plan that fails still.
+    /// The smallest failing plan.
     pub plan: Plan,
-    /// How many plans were run.
+    /// The number of runs.
     pub runs: u64,
-    /// Nothing that could be tried was left: the budget sufficed.
+    /// Whether everything was tried: the budget sufficed.
     pub done: bool,
 }
 
-/// A failing plan, made small.
+/// The result of shrinking a failing plan.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Shrunk {
-    /// The plan.
+    /// The smallest failing plan.
     pub plan: Plan,
-    /// In what way it fails, as the plan did that it was made of.
+    /// The way in which it fails, which is that of the original plan.
     pub symptom: Symptom,
-    /// When the failure was seen, in nanoseconds of true time; zero, if the run broke down.
+    /// The time at which the failure was found, in nanoseconds of true time; zero if the run did not complete.
     pub at_ns: True,
-    /// What is wrong in the run of the small plan.
+    /// The description of the failure of the small plan.
     pub what: String,
-    /// How many plans were run.
+    /// The number of runs.
     pub runs: u64,
-    /// Nothing that could be tried was left: the budget sufficed.
+    /// Whether everything was tried: the budget sufficed.
     pub done: bool,
 }
 
@@ -82,7 +82,7 @@ pub struct Shrunk {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ShrinkError {
-    /// Nothing is wrong with its run.
+    /// Its run does not fail.
     #[error("the plan does not fail in the {engine} engine: there is nothing to shrink")]
     Holds {
         /// The engine.
@@ -91,12 +91,12 @@ pub enum ShrinkError {
     /// The engine can't carry it out.
     #[error("the plan can't be carried out: {what}")]
     Refused {
-        /// Why.
+        /// The reason.
         what: String,
     },
 }
 
-/// Makes a failing plan small.
+/// Shrinks a failing plan.
 ///
 /// ```
 /// use tenure_sim::evidence::controls;
@@ -120,14 +120,14 @@ pub fn shrink(
     judging: Judging<'_>,
     budget: Budget,
 ) -> Result<Shrunk, ShrinkError> {
-    shrink_telling(engine, plan, judging, budget, |_| {})
+    shrink_with_progress(engine, plan, judging, budget, |_| {})
 }
 
-/// The same, and `progress` is told of every run.
+/// Like [`shrink`], but calls `progress` after every run.
 ///
 /// # Errors
 /// As for [`shrink`].
-pub fn shrink_telling(
+pub fn shrink_with_progress(
     engine: Engine,
     plan: &Plan,
     judging: Judging<'_>,
@@ -150,8 +150,8 @@ pub fn shrink_telling(
     Ok(Shrunk { plan, symptom, at_ns, what, runs: runs + 1, done })
 }
 
-/// Makes a plan small that fails by any measure: `fails` says whether a smaller one still does. The
-/// plan itself is taken to fail.
+/// Shrinks a plan by any measure of failure: `fails` says whether a smaller plan still fails. The
+/// plan itself is assumed to fail.
 pub fn shrink_by(
     plan: &Plan,
     budget: Budget,
@@ -159,12 +159,12 @@ pub fn shrink_by(
     progress: impl FnMut(Progress),
 ) -> Smallest {
     let mut search = Search::new(plan, budget, fails, progress);
-    // Each pass makes room for the others: with fewer faults, rounder times do, and the other way round.
+    // Each pass makes changes of the others possible: fewer faults allow rounder times, and vice versa.
     while !search.is_spent() {
         let before = search.best().clone();
         faults::fewer(&mut search);
         nodes::fewer(&mut search);
-        values::plain_at_once(&mut search);
+        values::default_groups(&mut search);
         faults::plainer(&mut search);
         faults::earlier(&mut search);
         values::plainer(&mut search);
@@ -181,7 +181,7 @@ struct Failed {
     what: String,
 }
 
-/// In what ways a plan's run fails; in none, if all holds.
+/// The failures of a plan's run.
 fn failures(engine: Engine, plan: &Plan, judging: Judging<'_>) -> Result<Vec<Failed>, ShrinkError> {
     match attempt(engine, plan, judging) {
         Ok(outcome) => {
@@ -193,7 +193,7 @@ fn failures(engine: Engine, plan: &Plan, judging: Judging<'_>) -> Result<Vec<Fai
             Ok(outcome.judge.violations().iter().map(failed).collect())
         }
         Err(Failure::Refused { what }) => Err(ShrinkError::Refused { what }),
-        // Neither of the others comes of a single attempt.
+        // A single attempt does not return the failures of the last arm.
         Err(Failure::Broke { what }) => {
             Ok(vec![Failed { symptom: Symptom::of_breakdown(&what), at_ns: 0, what }])
         }

@@ -1,4 +1,4 @@
-//! Fewer candidates.
+//! Fewer nodes.
 
 use serde_json::Value;
 
@@ -6,8 +6,8 @@ use super::Progress;
 use super::search::Search;
 use crate::plan::{Fault, Plan};
 
-/// Leaves out one node after the other, the last ones first: chance is keyed by a node's number, and
-/// those before it keep theirs.
+/// Leaves out one node after the other, the last ones first: random draws are keyed by a node's number, and
+/// earlier nodes keep theirs.
 pub(super) fn fewer<F, P>(search: &mut Search<F, P>)
 where
     F: FnMut(&Plan) -> bool,
@@ -20,7 +20,7 @@ where
     }
 }
 
-/// The plan without a node and the faults that name it. Those after it move up.
+/// The plan without a node and the faults that name it. Later nodes move up.
 fn without(plan: &Plan, node: usize) -> Option<Plan> {
     let mut smaller = plan.clone();
     smaller.nodes.remove(node);
@@ -32,7 +32,7 @@ fn without(plan: &Plan, node: usize) -> Option<Plan> {
     (!smaller.nodes.is_empty()).then_some(smaller)
 }
 
-/// Whatever is called `node`, wherever it stands. False if it is the one that is gone.
+/// Renumbers every field `node`, at any depth. False if a field names the removed node.
 fn move_up(value: &mut Value, gone: u64) -> bool {
     let Value::Object(fields) = value else { return true };
     fields.iter_mut().all(|(name, field)| match field.as_u64() {
@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn who_comes_after_moves_up_and_who_is_gone_is_named_no_more() {
+    fn later_nodes_move_up_and_removed_ones_disappear() {
         let mut plan = swarm(1, &FaultKind::ALL, Scope::Model);
         plan.nodes = vec![plan.nodes[0]; 3];
         plan.nodes[1].clock_offset_ms = 77;
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn somebody_is_left() {
+    fn the_last_node_is_kept() {
         let mut plan = swarm(1, &FaultKind::ALL, Scope::Model);
         plan.nodes.truncate(1);
         assert_eq!(without(&plan, 0), None);

@@ -1,10 +1,10 @@
-//! Numbers that are simpler than others.
+//! Simpler numbers in place of others.
 
-/// How many digits people read: zeros at the end don't count.
+/// The most significant digits of a candidate number: zeros at the end don't count.
 const MOST_DIGITS: u32 = 3;
 
-/// What to try in a number's place, the simplest first: the plain one, then rounder ones, then ones that
-/// are nearer to the plain one. All are simpler than it, so that trying them comes to an end.
+/// The numbers to try in place of `value`, the simplest first: the plain one, then rounder ones, then ones that
+/// are nearer to the plain one. All are simpler than `value`, so the search ends.
 pub(super) fn simpler(value: u64, plain: u64) -> Vec<u64> {
     let half = plain.midpoint(value);
     let quarter = half.midpoint(value);
@@ -26,12 +26,12 @@ pub(super) fn simpler(value: u64, plain: u64) -> Vec<u64> {
     simpler
 }
 
-/// Rounder numbers are simpler; of two that are as round, the one that is nearer to the plain one.
+/// Rounder numbers are simpler; of two equally round numbers, the one that is nearer to the plain one.
 fn complexity(value: u64, plain: u64) -> (u32, u64) {
     if value == plain { (0, 0) } else { (digits(value), value.abs_diff(plain)) }
 }
 
-/// How many digits are left without the zeros at the end; one, for zero.
+/// The number of digits without the zeros at the end; one for zero.
 pub(super) fn digits(mut value: u64) -> u32 {
     while value != 0 && value.is_multiple_of(10) {
         value /= 10;
@@ -39,7 +39,7 @@ pub(super) fn digits(mut value: u64) -> u32 {
     value.checked_ilog10().unwrap_or(0) + 1
 }
 
-/// The two numbers of so many digits that it lies between.
+/// The two numbers with that many digits between which the value lies.
 pub(super) fn around(value: u64, digits: u32) -> [u64; 2] {
     let length = value.checked_ilog10().unwrap_or(0) + 1;
     let unit = 10_u64.pow(length.saturating_sub(digits));
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_is_taken_it_ends() {
+    fn every_sequence_of_simpler_numbers_ends() {
         for start in [1, 2, 99, 7_321, 123_456_789, u64::MAX] {
             for plain in [0, 1, 1_000, 15_000] {
                 let (mut value, mut steps) = (start, 0);

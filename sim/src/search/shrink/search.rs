@@ -1,4 +1,4 @@
-//! The smallest failing plan found so far, and what may still be tried.
+//! The smallest failing plan so far, and the plans that were tried.
 
 use std::collections::BTreeSet;
 
@@ -7,24 +7,24 @@ use xxhash_rust::xxh3::xxh3_128;
 use super::{Budget, Smallest};
 use crate::plan::{Assumption, Plan};
 
-/// How far shrinking has come.
+/// The progress of shrinking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// How many plans were run.
+    /// The number of runs.
     pub runs: u64,
-    /// How many may be run at most.
+    /// The most runs that the budget allows.
     pub most: u64,
-    /// The faults of the smallest plan that fails.
+    /// The number of faults of the smallest failing plan.
     pub faults: usize,
-    /// Its nodes.
+    /// The number of its nodes.
     pub nodes: usize,
 }
 
 pub(super) struct Search<F, P> {
     best: Plan,
-    /// What the first plan breaks: a smaller one may break less, and never anything else.
+    /// The assumptions that the first plan breaks: a smaller one may break some of them, and no others.
     broken: Vec<Assumption>,
-    /// By their hash. None is tried twice, so that passes can neither waste runs nor go in circles.
+    /// The hashes of the tried plans. None is tried twice, so passes can neither waste runs nor loop forever.
     tried: BTreeSet<u128>,
     fails: F,
     progress: P,
@@ -89,7 +89,7 @@ impl<F: FnMut(&Plan) -> bool, P: FnMut(Progress)> Search<F, P> {
     }
 }
 
-/// With so many bits no two plans of one search share one.
+/// A hash with so many bits that no two plans of one search share it.
 fn hash(plan: &Plan) -> u128 {
     xxh3_128(plan.to_text().as_bytes())
 }

@@ -1,13 +1,13 @@
-//! In what way a run fails: what a smaller plan must show as well.
+//! The way in which a run fails, which a smaller plan must show as well.
 //!
-//! That the same property fails is not enough: most can fail in more than one way ("was never granted",
+//! It is not enough that the same property fails: most can fail in more than one way ("was never granted",
 //! "still leads"), and a small plan that fails in another way leads to another bug. The whole text of a
-//! violation is too much: times and tokens change with everything that is left out. What is kept is the
-//! sentence and who stands where in it: the first process named is A, the second B, so that "n3 leads
-//! and n1 leads" is the same as "n0 leads and n2 leads", and another thing than "n3 leads and n3 leads".
-//! Any other word with a digit in it is a number, and what stands in brackets is a detail. Violations
-//! are worded by the properties alone, each of them in one place, and so the wording is as good as an
-//! enum of all of them and can't be forgotten when one is added.
+//! violation is too much: times and tokens change with every part that is left out. The symptom keeps the
+//! sentence with the role of each process: the first process named is A, the second B. So "n3 leads
+//! and n1 leads" is the same as "n0 leads and n2 leads", but differs from "n3 leads and n3 leads".
+//! Any other word with a digit in it is a number, and text in brackets is a detail. Violations
+//! are worded by the properties alone, each of them in one place, so the wording is as good as an
+//! enum of all of them, and a new violation can't be forgotten.
 
 use std::fmt;
 
@@ -15,36 +15,36 @@ use serde::Serialize;
 
 use crate::judge::properties::Violation;
 
-/// In what way a run fails, whichever nodes, tokens and times it was.
+/// The way in which a run fails, without the numbers of nodes, tokens and times.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Symptom {
     /// A property does not hold.
     Violated {
-        /// Which one.
+        /// The name of the property.
         property: &'static str,
-        /// What is wrong, with the processes by their role.
+        /// The description, with roles instead of processes.
         roles: String,
     },
-    /// The run does not come to its end.
+    /// The run does not complete.
     BrokeDown {
-        /// Why, with the processes by their role.
+        /// The reason, with roles instead of processes.
         roles: String,
     },
 }
 
 impl Symptom {
-    /// That of a violation.
+    /// The symptom of a violation.
     pub fn of_violation(violation: &Violation) -> Self {
         Self::Violated { property: violation.property, roles: roles(&violation.what) }
     }
 
-    /// That of a run that broke down.
+    /// The symptom of a run that did not complete.
     pub fn of_breakdown(what: &str) -> Self {
         Self::BrokeDown { roles: roles(what) }
     }
 
-    /// The property's name, or that it is none.
+    /// The property's name, or `no-breakdown`.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Violated { property, .. } => property,
@@ -62,7 +62,7 @@ impl fmt::Display for Symptom {
     }
 }
 
-/// A text with letters for processes, `#` for numbers, and nothing between brackets.
+/// The text with letters instead of processes, `#` instead of numbers, and without text in brackets.
 fn roles(text: &str) -> String {
     let mut processes = Vec::new();
     let (mut masked, mut depth, mut rest) = (String::new(), 0_usize, text);
@@ -93,7 +93,7 @@ fn role<'a>(word: &'a str, processes: &mut Vec<&'a str>) -> String {
             processes.push(word);
             processes.len() - 1
         });
-        // No sentence names more processes than there are letters.
+        // No sentence names more processes than the alphabet has letters.
         let letter = u8::try_from(place).ok().and_then(|place| b'A'.checked_add(place));
         return letter.map_or_else(|| "#".to_owned(), |letter| char::from(letter).to_string());
     }
@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn processes_are_told_by_their_role() {
+    fn processes_are_named_by_their_role() {
         let two = "n3 leads under token 17 and n1'2 under token 18, both at 5.25s";
         assert_eq!(roles(two), "A leads under token # and B under token #, both at #");
         assert_eq!(roles("n1 leads, and n1 leads"), "A leads, and A leads");
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_written_like_a_process_is_one() {
+    fn other_words_are_no_processes() {
         assert_eq!(roles("no n1x n' n1' in 3ms"), "no # n' # in #");
     }
 

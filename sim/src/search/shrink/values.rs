@@ -1,5 +1,4 @@
-//! Values that say less: what is optional left out, switches off, settings as they are by default,
-//! numbers round.
+//! Simpler values: optional ones left out, switches off, settings at their defaults, numbers round.
 //!
 //! A plan is walked through as JSON, so that a field is shrunk without being named here.
 
@@ -10,15 +9,15 @@ use super::numbers::{around, digits, simpler};
 use super::search::Search;
 use crate::plan::{Plan, Program, Settings};
 
-/// A message's latency in a plan that says nothing particular, in microseconds.
+/// The default latency of a message, in microseconds.
 const PLAIN_LATENCY_US: u64 = 1_000;
-/// How often leaders work, as a part of the TTL.
+/// The default number of work items in a TTL.
 const PLAIN_WORK: u64 = 10;
-/// No magnitudes: a number more or less is another thing, not a bigger one.
+/// Fields whose numbers are names and not magnitudes.
 const NAMES: [&str; 4] = ["schema", "node", "shift", "ttl_ms"];
 
-/// What nearly never matters, each in one go.
-pub(super) fn plain_at_once<F, P>(search: &mut Search<F, P>)
+/// Resets groups of values that rarely matter to their defaults, each group in one step.
+pub(super) fn default_groups<F, P>(search: &mut Search<F, P>)
 where
     F: FnMut(&Plan) -> bool,
     P: FnMut(Progress),
@@ -57,7 +56,7 @@ where
     });
 }
 
-/// Every value by itself.
+/// Simplifies every value by itself.
 pub(super) fn plainer<F, P>(search: &mut Search<F, P>)
 where
     F: FnMut(&Plan) -> bool,
@@ -66,13 +65,13 @@ where
     let Ok(value) = serde_json::to_value(search.best()) else { return };
     let mut places = Vec::new();
     walk(&value, String::new(), &mut places);
-    // In the order of their names: when it gets calm and what goes wrong come first.
+    // In the order of their names: the time of the calm and the faults come first.
     for place in &places {
         while plain_at(search, place) {}
     }
 }
 
-/// The place of every value that can be plainer, as JSON pointers.
+/// The places of all values that can be simpler, as JSON pointers.
 fn walk(value: &Value, place: String, places: &mut Vec<String>) {
     let name = place.rsplit('/').next().unwrap_or_default();
     match value {
@@ -86,7 +85,7 @@ fn walk(value: &Value, place: String, places: &mut Vec<String>) {
             let items = items.iter().enumerate();
             items.for_each(|(index, item)| walk(item, format!("{place}/{index}"), places));
         }
-        // A trigger's filter; whom a fault strikes is no filter.
+        // A filter of a trigger; the node of a fault is no filter.
         _ if place.contains("/when/on/") && matches!(name, "node" | "of") => places.push(place),
         Value::Bool(true) if name != "to_store" => places.push(place),
         Value::Number(_) if !NAMES.contains(&name) => places.push(place),
@@ -94,7 +93,7 @@ fn walk(value: &Value, place: String, places: &mut Vec<String>) {
     }
 }
 
-/// Makes one value plainer, if a plan with it fails still.
+/// Makes one value simpler, if the plan still fails with it.
 fn plain_at<F, P>(search: &mut Search<F, P>, place: &str) -> bool
 where
     F: FnMut(&Plan) -> bool,
@@ -103,7 +102,7 @@ where
     let Ok(value) = serde_json::to_value(search.best()) else { return false };
     let Some(now) = value.pointer(place) else { return false };
     let plain = plain_number(search.best(), place);
-    instead_of(now, plain).into_iter().any(|other| {
+    simpler_values(now, plain).into_iter().any(|other| {
         let mut value = value.clone();
         if let Some(there) = value.pointer_mut(place) {
             *there = other;
@@ -112,8 +111,8 @@ where
     })
 }
 
-/// What to try in a value's place.
-fn instead_of(value: &Value, plain: u64) -> Vec<Value> {
+/// The values to try in place of another.
+fn simpler_values(value: &Value, plain: u64) -> Vec<Value> {
     match value {
         Value::Bool(true) => vec![false.into()],
         Value::Number(number) => match (number.as_u64(), number.as_i64()) {
@@ -130,7 +129,7 @@ fn instead_of(value: &Value, plain: u64) -> Vec<Value> {
     }
 }
 
-/// The number that says nothing particular at that place.
+/// The default number at that place.
 fn plain_number(plan: &Plan, place: &str) -> u64 {
     let name = place.rsplit('/').next().unwrap_or_default();
     let of = |settings: Option<Settings>| {
@@ -150,12 +149,12 @@ fn plain_number(plan: &Plan, place: &str) -> u64 {
     }
 }
 
-/// The settings that its TTL comes with.
+/// The default settings for its TTL.
 fn by_default(plan: &Plan) -> Option<Settings> {
     Settings::of_ttl(std::time::Duration::from_millis(plan.settings.ttl_ms)).ok()
 }
 
-/// The same with another TTL, and all times in proportion.
+/// The plan with another TTL, and all times in proportion.
 fn scaled(plan: &Plan, from: u64, to: u64) -> Option<Plan> {
     let mut value = serde_json::to_value(plan).ok()?;
     scale(&mut value, from, to);
@@ -178,7 +177,7 @@ fn scale(value: &mut Value, from: u64, to: u64) {
     }
 }
 
-/// Never none: what lasts goes on to last.
+/// At least one, so that no duration becomes zero.
 fn in_proportion(time: i64, from: u64, to: u64) -> Value {
     let scaled = u128::from(time.unsigned_abs()) * u128::from(to) / u128::from(from);
     let scaled = i64::try_from(scaled).unwrap_or(i64::MAX).max(1);

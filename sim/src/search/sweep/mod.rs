@@ -1,17 +1,17 @@
-//! Stops a process at every point that a run comes to, one after the other.
+//! Stops a process at every point of a run, one after the other.
 //!
 //! Problem: seeds hit a point by chance, and a bug that needs a pause at one of them, for the right time,
-//! may be missed by any number of seeds. A run comes to few points: it can be stopped at each.
+//! may be missed by any number of seeds. A run has few points: it can be stopped at each.
 //!
-//! Guarantee: the plan is carried out once with each seed to see its [`points`]. Then it is carried out
+//! Guarantee: the plan is carried out once with each seed to find its [`points`]. Then it is carried out
 //! again for each point and each way to stop there ([`Stops`]): pauses from a moment to past the lease,
-//! and crashes. With `pairs`, each of these runs is looked at in the same way, and stopped a second time
-//! at each of the points that it comes to afterwards. Every run is judged as in a campaign. A report
+//! and crashes. With `pairs`, each of these runs is examined in the same way, and stopped a second time
+//! at each of its later points. Every run is judged as in a campaign. A report
 //! does not depend on the number of threads.
 //!
-//! Not guaranteed: what three stops bring about, or what lies between the points. The model engine's
-//! steps are atomic: it has no other points than those at which something is sent, read, checked,
-//! granted, won, or over.
+//! Not guaranteed: failures that need three stops, or stops between the points. The model engine's
+//! steps are atomic: it has no other points than those at which a message is sent or read, leadership is checked,
+//! a lease is granted, or a lead begins or ends.
 
 mod points;
 mod report;
@@ -33,21 +33,21 @@ pub use report::{Found, Report};
 use report::{Key, Part};
 pub use stops::Stops;
 
-/// What to sweep.
+/// The settings of a sweep.
 #[derive(Clone, Debug)]
 pub struct Sweep {
-    /// What is stopped at each of its points.
+    /// The plan whose run is stopped at each of its points.
     pub plan: Plan,
-    /// With how many seeds, from the plan's own on: latencies differ, and whether a process that goes on
-    /// first finds what has come or what is due.
+    /// The number of seeds, from the plan's own on. Latencies differ between seeds, and so does the order in which
+    /// a process that resumes handles messages and timers.
     pub seeds: u64,
-    /// Stop at pairs of points as well.
+    /// Whether runs are stopped at pairs of points as well.
     pub pairs: bool,
-    /// Judge by all properties, though a pause breaks what some of them rest on.
+    /// Whether all properties judge, though a pause breaks assumptions of some of them.
     pub everything: bool,
-    /// On how many threads.
+    /// The number of threads.
     pub jobs: usize,
-    /// The most runs. What is left out is counted.
+    /// The most runs. Runs that are left out are counted.
     pub runs: u64,
 }
 
@@ -58,16 +58,16 @@ pub enum SweepError {
     /// It can't be carried out.
     #[error("the plan can't be carried out: {0}")]
     Plan(#[from] PlanError),
-    /// It could not be carried out to its end.
+    /// Its own run did not complete.
     #[error("the plan's own run failed: {0}")]
     Broke(String),
 }
 
-/// Three candidates; nothing goes wrong. The leader hands over once.
+/// The default plan: three candidates without faults. The leader hands over once.
 ///
 /// # Errors
 /// Never: the TTL is a valid one.
-pub fn usual_plan() -> Result<Plan, PlanError> {
+pub fn default_plan() -> Result<Plan, PlanError> {
     const TTL_MS: u64 = 10_000;
     let settings = Settings::of_ttl(Duration::from_millis(TTL_MS))
         .map_err(|why| PlanError::Settings { node: 0, why })?;
@@ -92,8 +92,8 @@ pub fn usual_plan() -> Result<Plan, PlanError> {
 }
 
 impl Sweep {
-    /// Carries out all runs. `progress` is told of each point and way to stop there that is done, and of
-    /// how many there are.
+    /// Carries out all runs. `progress` is called after each first stop with the number of completed ones and their
+    /// total.
     ///
     /// # Errors
     /// If the plan can't be carried out.
@@ -104,7 +104,7 @@ impl Sweep {
         for seed in (self.plan.seed..).take(usize::try_from(self.seeds).unwrap_or(usize::MAX)) {
             let plan = Plan { seed, ..self.plan.clone() };
             let outcome = attempt(Engine::Model, &plan, self.judging())
-                .map_err(|failure| SweepError::Broke(in_words(&failure)))?;
+                .map_err(|failure| SweepError::Broke(description(&failure)))?;
             part.add(Key(0, seed), &plan, None, &outcome);
             if part.violations > 0 {
                 return Ok(part.report(spots, self));
@@ -124,10 +124,10 @@ impl Sweep {
         if self.everything { Judging::Everything } else { Judging::All }
     }
 
-    /// Spreads the work over threads, with so many runs at most.
+    /// Spreads the work over threads, with at most that many runs.
     fn spread(&self, all: &[Stopped], runs: u64, progress: &(impl Fn(u64, u64) + Sync)) -> Part {
         let (count, done) = (all.len() as u64, AtomicU64::new(0));
-        // As many for each of the first stops, so that what is left out does not depend on threads.
+        // The same number for each first stop, so that the runs left out do not depend on threads.
         let most = runs.saturating_sub(count).checked_div(count).unwrap_or(0);
         let stop = |part: &mut Part, number| {
             let place = usize::try_from(number).unwrap_or(usize::MAX);
@@ -138,7 +138,7 @@ impl Sweep {
         pool::fold(self.jobs, count, Part::default, stop, Part::absorb)
     }
 
-    /// Stops once, and then a second time at later points, so many at most.
+    /// Stops once, and then a second time at later points, with at most that many runs.
     fn stop(&self, number: u64, first: Stopped, most: u64, part: &mut Part) {
         let Some((plan, outcome)) = self.with(Key(number, 0), &[first], part) else { return };
         if !self.pairs {
@@ -147,7 +147,7 @@ impl Sweep {
         let later = points(&plan, outcome.trace.entries());
         let later = later.iter().filter(|spot| spot.at > first.spot.at);
         let seconds: Vec<Stopped> = stopped(&Stops::of(&plan), first.seed, later).collect();
-        // Evenly thinned: what is late in a run is as good as what is early.
+        // Evenly thinned: late points are as useful as early ones.
         let step =
             seconds.len().div_ceil(usize::try_from(most).unwrap_or(usize::MAX).max(1)).max(1);
         let seconds_taken =
@@ -158,7 +158,7 @@ impl Sweep {
         }
     }
 
-    /// One run, with those stops. Nothing, if it failed.
+    /// One run with those stops; `None` if it failed.
     fn with(&self, key: Key, stopped: &[Stopped], part: &mut Part) -> Option<(Plan, Outcome)> {
         let last = stopped.last()?;
         let mut plan = Plan { seed: last.seed, ..self.plan.clone() };
@@ -176,7 +176,7 @@ impl Sweep {
     }
 }
 
-/// Where a process is stopped, and how.
+/// A point at which a process is stopped, and the fault that stops it.
 #[derive(Clone, Copy, Debug)]
 struct Stopped {
     seed: u64,
@@ -195,11 +195,11 @@ fn stopped<'a>(
     spots.flat_map(at)
 }
 
-fn in_words(failure: &Failure) -> String {
+fn description(failure: &Failure) -> String {
     match failure {
         Failure::Refused { what } | Failure::Broke { what } => what.clone(),
-        // A single attempt ends in neither of these.
+        // A single attempt does not return these.
         Failure::Violated { property, .. } => property.clone(),
-        Failure::Nondeterministic { .. } => "it gave two traces".to_owned(),
+        Failure::Nondeterministic { .. } => "its traces differ".to_owned(),
     }
 }

@@ -1,4 +1,4 @@
-//! The points of a run at which a process can be stopped, as its trace tells them.
+//! The points of a run at which a process can be stopped, found in its trace.
 
 use std::collections::BTreeMap;
 
@@ -9,23 +9,23 @@ use crate::trace::{Answer, Asked, Entry, Event, Who};
 
 const MS: u64 = 1_000_000;
 
-/// A point that a run comes to.
+/// A point of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spot {
-    /// How a plan says it.
+    /// The point as a plan names it.
     pub when: When,
-    /// The node, if `when` does not say it.
+    /// The node, if `when` does not name it.
     pub node: Option<usize>,
-    /// When the run comes to it, in nanoseconds of true time.
+    /// The time at which the run reaches it, in nanoseconds of true time.
     pub at: True,
 }
 
-/// All points before the calm, in the order of time: about to send each request, and just after; each
-/// reply; between each check and its write; each grant; each time somebody begins to lead; and the
+/// All points before the calm, in the order of time: just before and just after each request is sent; each
+/// reply; between each check and its write; each grant; each beginning of a lead; and the
 /// milliseconds before and after a lead ends.
 ///
-/// What falls on the very moment at which a pause ends is left out: the process catches up, and whether
-/// it came to a point just now or before the pause can't be told from the trace.
+/// Points at the moment at which a pause ends are left out: the process catches up then, and the trace does not show
+/// whether it reached a point just now or before the pause.
 pub fn points(plan: &Plan, entries: &[Entry]) -> Vec<Spot> {
     let mut seen = Seen::default();
     for Entry { at, event } in entries {
@@ -38,7 +38,7 @@ pub fn points(plan: &Plan, entries: &[Entry]) -> Vec<Spot> {
     spots
 }
 
-/// What a trigger counts.
+/// The occurrences that a trigger counts.
 type What = (Point, Option<usize>, Option<Asking>);
 
 #[derive(Default)]
@@ -48,7 +48,7 @@ struct Seen {
     /// By process and number.
     asked: BTreeMap<(Who, u64), Asking>,
     healed: BTreeMap<usize, True>,
-    /// When each check was made that a write has told of.
+    /// The time of each process's last check, as its writes report it.
     checks: BTreeMap<Who, True>,
 }
 
@@ -61,23 +61,23 @@ impl Seen {
             Event::Sent { who, id, request } => {
                 let of = asking(request);
                 self.asked.insert((who, id), of);
-                self.come((Point::Send, Some(who.node), Some(of)), who.node, at);
-                self.come((Point::Sent, Some(who.node), Some(of)), who.node, at);
+                self.reach((Point::Send, Some(who.node), Some(of)), who.node, at);
+                self.reach((Point::Sent, Some(who.node), Some(of)), who.node, at);
             }
             Event::Answered { who, id, answer: Some(answer) } if answer != Answer::Other => {
                 if let Some(of) = self.asked.get(&(who, id)).copied()
-                    && !self.has_just_gone_on(who.node, at)
+                    && !self.has_just_resumed(who.node, at)
                 {
-                    self.come((Point::Reply, Some(who.node), Some(of)), who.node, at);
+                    self.reach((Point::Reply, Some(who.node), Some(of)), who.node, at);
                 }
             }
             Event::Wrote { who, checked, .. } if self.checks.get(&who) < Some(&checked) => {
                 self.checks.insert(who, checked);
-                self.come((Point::Guard, Some(who.node), None), who.node, checked);
+                self.reach((Point::Guard, Some(who.node), None), who.node, checked);
             }
             Event::Store(ref step) if new_tenure(step).is_some() => self.granted(at),
             Event::Leads { who, .. } => {
-                self.come((Point::Leads, Some(who.node), None), who.node, at);
+                self.reach((Point::Leads, Some(who.node), None), who.node, at);
             }
             Event::LeadsNoMore { who } => {
                 let before = at / MS;
@@ -90,21 +90,21 @@ impl Seen {
         }
     }
 
-    /// By whom, the store does not know: any node's grants count.
+    /// A grant to any node: the store does not know the node.
     fn granted(&mut self, at: True) {
         let nth = self.count((Point::Grant, None, None));
         self.push((Point::Grant, None, None), nth, at);
     }
 
     /// Counts it, and notes the point unless its process is catching up.
-    fn come(&mut self, what: What, node: usize, at: True) {
+    fn reach(&mut self, what: What, node: usize, at: True) {
         let nth = self.count(what);
-        if !self.has_just_gone_on(node, at) {
+        if !self.has_just_resumed(node, at) {
             self.push(what, nth, at);
         }
     }
 
-    fn has_just_gone_on(&self, node: usize, at: True) -> bool {
+    fn has_just_resumed(&self, node: usize, at: True) -> bool {
         self.healed.get(&node) == Some(&at)
     }
 

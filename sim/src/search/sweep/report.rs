@@ -1,4 +1,4 @@
-//! What a sweep comes to.
+//! The result of a sweep.
 
 use std::time::Duration;
 
@@ -11,26 +11,26 @@ use crate::plan::{Fault, Plan};
 use crate::search::campaign::{Failure, Verdict, milliseconds};
 use crate::trace::{Digest, Event};
 
-/// What came of all runs of a sweep.
+/// The sum of all runs of a sweep.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
-    /// The points that the plan's run comes to, with all seeds together.
+    /// The number of points of the plan's runs with all seeds.
     pub points: usize,
-    /// How many runs there were, the plan's own included.
+    /// The number of runs, the plan's own included.
     pub runs: u64,
-    /// Runs in which the last stop did not come about: the point was there, and the run took another way.
+    /// Runs that did not reach their last stop, because an earlier one changed their course.
     pub missed: u64,
     /// Runs that the bound left out.
     pub left_out: u64,
     /// Runs that failed.
     pub violations: u64,
-    /// The first one of them.
+    /// The first failed run.
     pub found: Option<Found>,
     /// The least time between two tenures' permitted writes, in milliseconds.
     pub margin_ms: Option<f64>,
-    /// The stops of the first run that came so close.
+    /// The stops of the first run with that margin.
     pub margin_at: Vec<Fault>,
-    /// A hash of all traces: equal ones mean that the same happened in every run.
+    /// A hash of all traces: two sweeps with equal hashes had equal runs.
     pub hash: Digest,
 }
 
@@ -46,7 +46,7 @@ pub struct Found {
 }
 
 impl Report {
-    /// How it ended. Inconclusive, if there was nowhere to stop, or runs were left out.
+    /// The verdict. Inconclusive if there were no points, or runs were left out.
     pub const fn verdict(&self) -> Verdict {
         if self.violations > 0 {
             Verdict::Violated
@@ -58,11 +58,11 @@ impl Report {
     }
 }
 
-/// The place of a run in a sweep: of its first stop, and of its second. Without any, the seed.
+/// The place of a run in a sweep: the numbers of its first and its second stop. Without stops, the seed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Key(pub(super) u64, pub(super) u64);
 
-/// What some runs come to. Parts can be put together in any order.
+/// The sum of some runs. Parts can be added in any order.
 #[derive(Debug, Default)]
 pub(super) struct Part {
     pub(super) runs: u64,
@@ -93,7 +93,7 @@ impl Part {
         }
     }
 
-    /// Takes in a run that came to its end.
+    /// Adds a run that completed.
     pub(super) fn add(&mut self, key: Key, plan: &Plan, last: Option<&Stopped>, outcome: &Outcome) {
         self.runs += 1;
         let mut margin = Margin::default();
@@ -119,17 +119,17 @@ impl Part {
             self.fails(key, plan, failure);
         }
         if let Some(least) = margin.least() {
-            self.comes_close(least, key, plan);
+            self.note_margin(least, key, plan);
         }
     }
 
-    /// Takes in a run that did not.
+    /// Adds a run that did not complete.
     pub(super) fn add_failed(&mut self, key: Key, plan: &Plan, failure: Failure) {
         self.runs += 1;
         self.fails(key, plan, failure);
     }
 
-    /// Takes in what another one has taken in.
+    /// Adds another part.
     pub(super) fn absorb(&mut self, other: Self) {
         self.runs += other.runs;
         self.missed += other.missed;
@@ -142,7 +142,7 @@ impl Part {
             self.found = Some(found);
         }
         if let Some((least, key, plan)) = other.margin {
-            self.comes_close(least, key, &plan);
+            self.note_margin(least, key, &plan);
         }
     }
 
@@ -153,7 +153,7 @@ impl Part {
         }
     }
 
-    fn comes_close(&mut self, least: Duration, key: Key, plan: &Plan) {
+    fn note_margin(&mut self, least: Duration, key: Key, plan: &Plan) {
         if self.margin.as_ref().is_none_or(|mine| (least, key) < (mine.0, mine.1)) {
             self.margin = Some((least, key, plan.clone()));
         }

@@ -1,20 +1,20 @@
-//! How a process is stopped.
+//! The ways to stop a process.
 
 use super::Spot;
 use crate::plan::{Fault, Plan, What};
 
-/// The ways to stop a process: for a while, or for good.
+/// The ways to stop a process: pauses and crashes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stops {
-    /// How long pauses last, in milliseconds.
+    /// The durations of pauses, in milliseconds.
     pub pauses_ms: Vec<u64>,
-    /// How long it takes a crashed process to start again, in milliseconds.
+    /// The time until a crashed process starts again, in milliseconds.
     pub restart_ms: u64,
 }
 
 impl Stops {
-    /// Those that suit the plan's settings. Pauses last: just under and just over the stop margin, where
-    /// an effect may come too late; from sending a renewal to just before and just after the end of the
+    /// The stops for a plan's settings. The durations of pauses are: just under and just over the stop margin, where
+    /// an effect may come too late; from the sending of a renewal to just before and just after the end of the
     /// claim that it should extend; and past the lease.
     pub fn of(plan: &Plan) -> Self {
         let settings = plan.settings;
@@ -33,7 +33,7 @@ impl Stops {
         Self { pauses_ms, restart_ms: (ttl / 10).max(1) }
     }
 
-    /// All of them, at one point.
+    /// All stops at one point.
     pub(super) fn at(&self, spot: &Spot) -> impl Iterator<Item = Fault> + '_ {
         let Spot { when, node, .. } = *spot;
         let pauses = self.pauses_ms.iter();
@@ -47,12 +47,12 @@ impl Stops {
 
 #[cfg(test)]
 mod tests {
-    use super::super::usual_plan;
+    use super::super::default_plan;
     use super::*;
 
     #[test]
-    fn pauses_lie_on_both_sides_of_what_matters() {
-        let mut plan = usual_plan().expect("a valid TTL");
+    fn pauses_surround_the_stop_margin_and_the_claim() {
+        let mut plan = default_plan().expect("a valid TTL");
         let stops = Stops::of(&plan);
         assert_eq!(stops.pauses_ms, [999, 1_001, 5_666, 6_668, 12_500]);
         plan.settings.stop_margin_ms = 0;

@@ -1,19 +1,19 @@
-//! Finds where something that holds begins to break.
+//! Bisection for the magnitude at which a promise begins to break.
 
 use super::magnitudes::Side;
 
-/// Two neighbours: the last magnitude that holds and the first that breaks. `None` if nothing that was
-/// tried holds, or breaks.
+/// Two neighbours: the last magnitude that holds and the first that breaks. `None` if no tried magnitude
+/// holds, or breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Frontier {
     pub(super) holds: Option<u64>,
     pub(super) breaks: Option<u64>,
 }
 
-/// Bisects a range. What is asked must be monotone: beyond the frontier it breaks everywhere.
+/// Bisects a range. `breaks` must be monotone: it is true for all magnitudes beyond the frontier.
 ///
 /// # Errors
-/// As asking does.
+/// Those of `breaks`.
 pub(super) fn bisect<E>(
     (least, most): (u64, u64),
     side: Side,
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn what_always_or_never_breaks_has_no_frontier() {
+    fn without_a_change_there_is_no_frontier() {
         let always = found((3, 9), Side::Above, |_| true);
         assert_eq!(always, Frontier { holds: None, breaks: Some(3) });
         let never = found((3, 9), Side::Above, |_| false);

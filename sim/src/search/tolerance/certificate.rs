@@ -1,4 +1,4 @@
-//! What was found, beside what formulas say.
+//! The frontiers that were found, beside those of the formulas.
 
 use serde::Serialize;
 
@@ -10,29 +10,29 @@ use crate::engines::Engine;
 use crate::judge::Judging;
 use crate::plan::{Plan, Settings};
 
-/// How far each thing may go wrong with some settings.
+/// The frontier of each magnitude with some settings.
 #[derive(Clone, Debug, Serialize)]
 pub struct Certificate {
     /// The settings.
     pub settings: Settings,
-    /// One for each magnitude.
+    /// One row for each magnitude.
     pub rows: Vec<Row>,
-    /// Whether each of them lies where it should.
+    /// Whether each frontier agrees with its formula.
     pub agrees: bool,
 }
 
-/// The frontier of one magnitude. Figures are in its unit.
+/// The frontier of one magnitude. Numbers are in its unit.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
     /// Its name.
     pub magnitude: &'static str,
-    /// What it is.
+    /// A short description.
     pub about: &'static str,
-    /// What breaks beyond the frontier.
+    /// The promise that breaks beyond the frontier.
     pub promise: &'static str,
-    /// On which side it breaks.
+    /// The side of the frontier on which it breaks.
     pub breaks_on: Side,
-    /// What figures are in.
+    /// The unit of the numbers.
     pub unit: &'static str,
     /// The last magnitude that holds.
     pub holds: Option<u64>,
@@ -40,18 +40,18 @@ pub struct Row {
     pub breaks: Option<u64>,
     /// The formula, in words.
     pub formula: &'static str,
-    /// What it says; `None` if it says that there is no frontier.
+    /// The frontier by the formula; `None` if there is none.
     pub expected: Option<f64>,
-    /// What was found less what was expected; zero in between the last that holds and the first that
-    /// breaks.
+    /// The difference between the found and the expected frontier; zero between the last magnitude that holds and
+    /// the first that breaks.
     pub difference: Option<f64>,
-    /// How large that may be.
+    /// The largest difference that agrees.
     pub tolerance: f64,
-    /// What `Config::explain` promises, if it does: no more than what holds.
+    /// The value that `Config::explain` promises, if it promises one: it must hold.
     pub explained: Option<f64>,
-    /// How many runs it took.
+    /// The number of runs.
     pub runs: u64,
-    /// Whether the frontier lies where the formula says, and beyond what `Config::explain` promises.
+    /// Whether the frontier agrees with the formula, and lies beyond the promise of `Config::explain`.
     pub agrees: bool,
     /// The plans of the last magnitude that holds and of the first that breaks.
     #[serde(skip)]
@@ -60,10 +60,10 @@ pub struct Row {
 
 /// Finds the frontiers of those magnitudes.
 ///
-/// The result depends on the settings and the magnitudes alone. `progress` is told of each that was found.
+/// The result depends on the settings and the magnitudes alone. `progress` is called with each row.
 ///
 /// # Errors
-/// If the settings can't hold, or a plan can't be carried out with them.
+/// If the settings contradict each other, or a plan can't be carried out with them.
 pub fn certify(
     settings: Settings,
     magnitudes: &[Magnitude],
@@ -144,8 +144,8 @@ impl Magnitude {
         }
     }
 
-    /// How far the expected frontier lies from between the last that holds and the first that breaks, in
-    /// parts of a unit.
+    /// The distance of the expected frontier from the interval between the last magnitude that holds and the first
+    /// that breaks, in parts of a unit.
     fn difference(&self, frontier: Frontier, expected: Option<u64>) -> Option<i64> {
         let parts = self.unit.parts();
         let expected = expected?.cast_signed();
@@ -160,7 +160,7 @@ impl Magnitude {
         })
     }
 
-    /// Whether all that is promised holds, as far as steps go.
+    /// Whether the promised magnitude holds, to the precision of a step.
     fn covers(&self, frontier: Frontier, promised: u64) -> bool {
         let parts = self.unit.parts();
         match (self.side, frontier.holds) {
@@ -171,8 +171,8 @@ impl Magnitude {
     }
 }
 
-/// A figure for people.
-#[allow(clippy::cast_precision_loss, reason = "said above")]
+/// A number for display, where the lost digits don't matter.
+#[allow(clippy::cast_precision_loss, reason = "see above")]
 const fn figure(parts: i64) -> f64 {
     parts as f64
 }

@@ -1,4 +1,4 @@
-//! What follows from the settings, in whole nanoseconds of true time unless said otherwise.
+//! The bounds that follow from the settings, in whole nanoseconds of true time unless noted otherwise.
 
 use std::time::Duration;
 
@@ -18,15 +18,15 @@ const MILLION: u64 = 1_000_000;
 pub struct Bounds {
     /// The settings.
     pub settings: Settings,
-    /// The same, as a candidate takes them.
+    /// The settings as a candidate's configuration.
     pub config: Config,
 }
 
 impl Bounds {
-    /// Of those settings.
+    /// The bounds of those settings.
     ///
     /// # Errors
-    /// If they can't hold, or are too short to be measured.
+    /// If the settings contradict each other, or are too short to be measured.
     pub fn of(settings: Settings) -> Result<Self, ToleranceError> {
         if settings.ttl_ms < TTL_LEAST_MS {
             return Err(ToleranceError::Ttl { ttl_ms: settings.ttl_ms });
@@ -44,7 +44,7 @@ impl Bounds {
         nanos(self.config.ttl())
     }
 
-    /// How long a claim is valid by its candidate's clock: `v`.
+    /// The validity of a claim by its candidate's clock: `v`.
     pub fn validity(&self) -> u64 {
         nanos(self.config.validity())
     }
@@ -65,12 +65,12 @@ impl Bounds {
         self.lease_ends().saturating_sub(self.claim_ends())
     }
 
-    /// `stop margin/(1 + rho)`: what `margin-kept` promises, and the longest that an effect may take.
+    /// `stop margin/(1 + rho)`: the gap that `margin-kept` promises, and the longest time that an effect may take.
     pub fn promised_gap(&self) -> u64 {
         true_time(nanos(self.config.stop_margin()), self.rho())
     }
 
-    /// The longest time from a renewal's sending to the next one's, by the leader's clock.
+    /// The longest time from the sending of one renewal to the next, by the leader's clock.
     pub(super) fn next_renewal(&self) -> u64 {
         nanos(self.config.renew_interval().max(self.config.request_timeout()))
     }
@@ -80,19 +80,19 @@ impl Bounds {
         nanos(self.config.request_timeout())
     }
 
-    /// The longest delay after so many failures in a row, counted from one, by the leader's clock.
+    /// The longest delay after that many failures in a row, counted from one, by the leader's clock.
     pub(super) fn backoff(&self, failures: u32) -> u64 {
         let (least, most) = self.config.retry();
         nanos(least.saturating_mul(2_u32.saturating_pow(failures - 1)).min(most))
     }
 }
 
-/// How long a clock that is off by `rate_ppm` takes to count that: rounded down.
+/// The true time in which a clock that is off by `rate_ppm` counts that duration, rounded down.
 pub(super) fn true_time(counted: u64, rate_ppm: i64) -> u64 {
     scaled(counted, MILLION, pace(rate_ppm))
 }
 
-/// What a clock that is off by `rate_ppm` counts in that time: rounded down.
+/// The duration that a clock that is off by `rate_ppm` counts in that true time, rounded down.
 pub(super) fn on_clock(time: u64, rate_ppm: i64) -> u64 {
     scaled(time, pace(rate_ppm), MILLION)
 }
@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_gap_is_what_the_stop_margin_is_on_the_slowest_clock() {
+    fn the_gap_is_the_stop_margin_by_slow_clocks() {
         let settings = Settings::of_ttl(Duration::from_secs(15)).expect("valid");
         let bounds = Bounds::of(settings).expect("valid");
         // 1.5 s / 0.99 and 1.5 s / 1.01; rounding and the store's nanosecond add a few.

@@ -1,4 +1,4 @@
-//! What a magnitude is measured against.
+//! The promises that magnitudes are measured against.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::judge::Outcome;
 use crate::trace::{Entry, Event};
 
-/// What holds up to the frontier.
+/// A promise that holds up to the frontier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Promise {
@@ -17,7 +17,7 @@ pub enum Promise {
     UnfencedInOrder,
     /// No write of an older tenure lands once a newer one leads, whether or not that has written.
     PromptEffect,
-    /// Somebody is elected, and nobody loses the lead. Progress, not safety.
+    /// A candidate is elected, and no leader loses the lead. Progress, not safety.
     LeadKept,
 }
 
@@ -53,7 +53,8 @@ impl fmt::Display for Promise {
     }
 }
 
-/// Tokens of these runs increase: no store loses data in them.
+/// Whether a write of an older tenure lands after a newer lead began. Tokens of these runs increase: no store loses
+/// data in them.
 fn lands_late(entries: &[Entry]) -> bool {
     let mut newest = None;
     entries.iter().any(|Entry { at, event }| match event {
@@ -61,7 +62,7 @@ fn lands_late(entries: &[Entry]) -> bool {
             newest = newest.max(Some((*token, *at)));
             false
         }
-        // At one and the same instant one may land and the other begin.
+        // At the same instant one may land and the other begin.
         Event::Wrote { token, .. } => {
             newest.is_some_and(|(last, since)| *token < last && *at > since)
         }

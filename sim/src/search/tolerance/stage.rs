@@ -1,5 +1,5 @@
-//! The worst case around what goes wrong: a leader that was granted the lease this very moment and is cut
-//! off at once, clocks at opposite bounds, and another candidate that asks in the very moment at which the
+//! The worst case around a fault: a leader that has just been granted the lease and is cut
+//! off at once, clocks at opposite bounds, and another candidate that asks at the very moment at which the
 //! lease ends.
 
 use super::formula::{Bounds, on_clock, true_time};
@@ -9,21 +9,21 @@ use crate::plan::{
 
 const MS: u64 = 1_000_000;
 const MILLION: u64 = 1_000_000;
-/// By what leaders' clocks begin: no step takes them back to before zero.
+/// The first reading of the clocks: no step takes them back to before zero.
 const OFFSET_MS: u64 = 36_000_000;
-/// Everything that goes wrong begins here, the first millisecond after the grant, in milliseconds.
+/// The beginning of all faults: the first millisecond after the grant, in milliseconds.
 pub(super) const BEGINS_MS: u64 = 1;
-/// So many poll bounds are looked at to find one that makes the next candidate come in time.
+/// The number of poll bounds that are tried to make the next candidate ask in time.
 const POLLS: u64 = 1_000;
-/// So many pauses are looked at to find one after which a check comes just before the claim's end.
+/// The number of pauses that are tried to place a check just before the claim's end.
 const DELAYS_MS: u64 = 400;
 
-/// The leader of the stage, and the one who waits.
+/// The leader of the stage, and the waiting candidate.
 pub(super) const LEADER: Option<usize> = Some(0);
 pub(super) const NEXT: usize = 1;
 
-/// Two candidates: the first one leads from the beginning on, and is cut off from then until the calm;
-/// clocks are at opposite bounds.
+/// Two candidates with clocks at opposite bounds: the first one leads from the beginning, and is cut off from then
+/// until the calm.
 pub(super) fn duel(bounds: &Bounds, seed: u64) -> Plan {
     let mut plan = alone(bounds, -bounds.rho(), seed);
     plan.store.clock_rate_ppm = bounds.rho();
@@ -37,7 +37,7 @@ pub(super) fn duel(bounds: &Bounds, seed: u64) -> Plan {
     plan
 }
 
-/// One candidate, whose clock is off by that much, and a store without faults and without latency.
+/// One candidate, whose clock is off by that rate, and a store without faults and without latency.
 pub(super) fn alone(bounds: &Bounds, rate_ppm: i64, seed: u64) -> Plan {
     let ttl_ms = bounds.settings.ttl_ms;
     Plan {
@@ -49,7 +49,7 @@ pub(super) fn alone(bounds: &Bounds, rate_ppm: i64, seed: u64) -> Plan {
             clock_rate_ppm: rate_ppm,
             settings: None,
         }],
-        // Whoever asks first leads at once. No store loses data unless that is what the stage is about.
+        // The first candidate that asks leads at once. No store loses data unless the stage is about that.
         store: StorePlan { clock_rate_ppm: 0, trust_empty_store: true },
         latency_us: (0, 0),
         work: Work { every_ms: ttl_ms / 10, takes_us: 0, reads_first: false },
@@ -60,12 +60,12 @@ pub(super) fn alone(bounds: &Bounds, rate_ppm: i64, seed: u64) -> Plan {
     }
 }
 
-/// Something goes wrong at that time, unless it is nothing.
+/// Adds a fault at that time.
 pub(super) fn at(plan: &mut Plan, at_ms: u64, for_ms: u64, what: What) {
     plan.faults.push(Fault { when: When::AtMs(at_ms), for_ms, what });
 }
 
-/// Something goes wrong at the leader the `nth` time that it comes to that point, unless it takes no time.
+/// Adds a pause of the leader the `nth` time that it reaches that point, unless the pause takes no time.
 pub(super) fn on(plan: &mut Plan, (point, of, nth): (Point, Option<Asking>, u32), for_ms: u64) {
     if for_ms > 0 {
         let trigger = Trigger { point, node: LEADER, of, nth, after_ms: 0 };
@@ -74,13 +74,13 @@ pub(super) fn on(plan: &mut Plan, (point, of, nth): (Point, Option<Asking>, u32)
     }
 }
 
-/// Makes the next candidate ask when the lease ends, or as soon after it as can be, and in no case before:
+/// Makes the next candidate ask when the lease ends, or as soon after it as possible, and never before:
 /// it polls, and its poll bound and its clock are chosen for that.
 pub(super) fn next_asks_at(plan: &mut Plan, lease_ends: u64) {
     let ends = lease_ends.max(MS);
     let ttl_ms = plan.settings.ttl_ms;
     let most_ms = (on_clock(ends, plan.store.clock_rate_ppm) / MS).clamp(1, ttl_ms);
-    // Its clock is within the bound that the store's is at: its own claims are none of the stage's matter.
+    // The rate of its clock stays within the store's; its own claims don't matter for the stage.
     let rate = plan.store.clock_rate_ppm.unsigned_abs();
     let width_ms = most_ms * 2 * rate / (MILLION + rate);
     let polls = (most_ms - POLLS.min(width_ms)..=most_ms).map(|poll_ms| {
@@ -97,25 +97,25 @@ pub(super) fn next_asks_at(plan: &mut Plan, lease_ends: u64) {
     }
 }
 
-/// How late it may ask: its clock's rate is a whole number of ppm.
+/// The most by which it may ask late: its clock's rate is a whole number of ppm.
 pub(super) fn next_is_late(bounds: &Bounds) -> u64 {
     bounds.lease_ends() / MILLION + 1_000
 }
 
-/// How the leader comes to check its leadership a second time just before its claim ends.
+/// A second check of leadership just before the leader's claim ends.
 ///
-/// A check comes a whole number of milliseconds after the election, so the election is put off by a pause
-/// before the leader reads the grant, which its claim does not wait for.
+/// A check comes a whole number of milliseconds after the election, so the election is delayed by a pause
+/// before the leader reads the grant. The claim counts from the request, and is not delayed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct LastCheck {
-    /// So much of the claim is left then, in nanoseconds of the leader's clock.
+    /// The rest of the claim at that check, in nanoseconds of the leader's clock.
     pub(super) left: u64,
     delay_ms: u64,
     every_ms: u64,
 }
 
 impl LastCheck {
-    /// The last that can be staged.
+    /// The latest check that can be staged.
     pub(super) fn of(bounds: &Bounds) -> Self {
         let validity = bounds.validity();
         let most_ms = DELAYS_MS.min(bounds.request_timeout() / MS / 2);

@@ -1,4 +1,4 @@
-//! What costs the lead, though never safety: how long the leader may be kept from renewing.
+//! Magnitudes that cost the lead, but never safety: the time for which the leader is kept from renewing.
 
 use super::super::formula::{Bounds, nanos, true_time};
 use super::super::promise::Promise;
@@ -9,8 +9,8 @@ use crate::plan::{Asking, Plan, Point, What};
 const MS: u64 = 1_000_000;
 const US: u64 = 1_000;
 
-/// A leader alone whose clock is as fast as it may be, and whose requests are answered just before it
-/// stops waiting.
+/// A single leader whose clock is as fast as permitted, and whose requests are answered just before its
+/// request timeout.
 fn slowly_answered(bounds: &Bounds, seed: u64) -> Plan {
     let mut plan = alone(bounds, bounds.rho(), seed);
     plan.latency_us = (slowest_us(bounds), slowest_us(bounds));
@@ -22,15 +22,15 @@ fn slowest_us(bounds: &Bounds) -> u64 {
     (true_time(bounds.request_timeout(), bounds.rho()) / US / 2).saturating_sub(1)
 }
 
-/// By how much chance may fail to find the longest delays before the next try: of all seeds one comes so
-/// close.
+/// The most by which random delays may miss the longest delay before the next attempt: of all seeds at least one
+/// comes as close as that.
 const fn part_of_a_delay(longest: u64) -> u64 {
     longest / 8 + 20 * US
 }
 
 pub(super) const PAUSE: Magnitude = Magnitude {
     name: "pause",
-    about: "the leader's process stands still before it reads a reply",
+    about: "the leader's process is paused before it reads a reply",
     promise: Promise::LeadKept,
     side: Side::Above,
     unit: Unit::Ms,
@@ -43,9 +43,9 @@ pub(super) const PAUSE: Magnitude = Magnitude {
     plan: pause,
 };
 
-/// The first reply after the last one that counts is lost to the pause, the delay after one failure
-/// follows, and a second try that takes as long as it can. `Config::explain` allows for more failures
-/// before, and for the longest delay.
+/// The pause costs the first reply after the last renewal that counts. The delay after one failure
+/// follows, and a second attempt that takes as long as possible. `Config::explain` allows for more earlier failures,
+/// and for the longest delay.
 fn pause_frontier(bounds: &Bounds) -> u64 {
     let spent = bounds.next_renewal() + 2 * bounds.request_timeout() + bounds.backoff(1);
     true_time(bounds.validity().saturating_sub(spent), bounds.rho())
@@ -59,11 +59,11 @@ fn pause(bounds: &Bounds, for_ms: u64, seed: u64) -> Plan {
 
 pub(super) const CUT: Magnitude = Magnitude {
     name: "cut",
-    about: "no message passes between the leader and the store",
+    about: "no message arrives between the leader and the store",
     promise: Promise::LeadKept,
     side: Side::Above,
     unit: Unit::Ms,
-    formula: "the soonest last try that is swallowed and leaves too little time for one more",
+    formula: "the earliest last attempt that is lost and leaves too little time for another",
     frontier: cut_frontier,
     explained: |bounds, explained| Some(true_time(nanos(explained.longest_cut), bounds.rho())),
     tolerance: |bounds| part_of_a_delay(2 * nanos(bounds.config.retry().1)),
@@ -72,10 +72,10 @@ pub(super) const CUT: Magnitude = Magnitude {
     plan: cut,
 };
 
-/// The cut begins just before the store answers a renewal, the first after the last one that counts, and
-/// swallows this answer and all tries that follow. It costs the lead if it swallows one after which there
-/// is no time left for its timeout, the longest delay, and a slow try more. Delays are drawn up to a
-/// bound that grows with the failures in a row, so the `n`-th try is sent between `least` and `most`.
+/// The cut begins just before the store answers a renewal, the first after the last one that counts. This answer
+/// and all following attempts are lost. The lead is lost if an attempt is lost after which there
+/// is no time left for its timeout, the longest delay, and one more slow attempt. Delays are drawn up to a
+/// bound that grows with the failures in a row, so the `n`-th attempt is sent between `least` and `most`.
 fn cut_frontier(bounds: &Bounds) -> Option<u64> {
     let timeout = bounds.request_timeout();
     let (mut least, mut most) = (bounds.next_renewal(), bounds.next_renewal());
@@ -83,8 +83,8 @@ fn cut_frontier(bounds: &Bounds) -> Option<u64> {
         let delay = bounds.backoff(failures);
         let too_late = bounds.validity().saturating_sub(2 * timeout + delay);
         if most >= too_late {
-            let swallowed = true_time(least.max(too_late), bounds.rho());
-            return Some(swallowed.saturating_sub(cut_begins_ms(bounds) * MS));
+            let lost = true_time(least.max(too_late), bounds.rho());
+            return Some(lost.saturating_sub(cut_begins_ms(bounds) * MS));
         }
         (least, most) = (least + timeout, most + timeout + delay);
     }
@@ -107,7 +107,7 @@ fn cut(bounds: &Bounds, for_ms: u64, seed: u64) -> Plan {
 
 pub(super) const LATENCY: Magnitude = Magnitude {
     name: "latency",
-    about: "every message takes that long, in each direction",
+    about: "every message has that latency, in each direction",
     promise: Promise::LeadKept,
     side: Side::Above,
     unit: Unit::Us,

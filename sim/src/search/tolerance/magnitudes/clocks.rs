@@ -1,4 +1,4 @@
-//! Clocks, by which claims and leases end: how wrong they may be until two lead at once.
+//! Magnitudes of clock errors: how wrong the clocks of claims and leases may be before two candidates lead at once.
 
 use super::super::formula::{Bounds, nanos, on_clock, true_time};
 use super::super::promise::Promise;
@@ -22,7 +22,7 @@ pub(super) const DRIFT: Magnitude = Magnitude {
     formula: "(ttl - v)/(ttl + v)",
     frontier: drift_frontier,
     explained: |_, explained| Some(u64::from(explained.drift_tolerated_ppm) * Unit::Ppm.parts()),
-    // The next candidate is late by a millionth of the lease at most.
+    // The next candidate asks late by at most a millionth of the lease.
     tolerance: |_| 1_000,
     range: |_| (0, 500_000),
     seeds: 1,
@@ -98,7 +98,7 @@ fn clock_back(bounds: &Bounds, by_ms: u64, seed: u64) -> Plan {
 
 pub(super) const VM_STOP: Magnitude = Magnitude {
     name: "vm-stop",
-    about: "the leader's machine and all its clocks stand still",
+    about: "the leader's machine is stopped with all its clocks",
     promise: Promise::SingleLeader,
     side: Side::Above,
     unit: Unit::Ms,
@@ -129,19 +129,19 @@ pub(super) const QUARANTINE: Magnitude = Magnitude {
     formula: "v (1 + rho)/(1 - rho)",
     frontier: |bounds| Some(on_clock(bounds.claim_ends(), bounds.rho())),
     explained: nothing,
-    // The store is lost up to two milliseconds after the renewal, comes back one after that, and is asked by
-    // the next candidate up to three later.
+    // The store loses its data up to two milliseconds after the renewal, answers again one millisecond later, and gets
+    // the next candidate's request up to three later.
     tolerance: |bounds| on_clock((BEGINS_MS + 5) * MS, bounds.rho()) + 2_000,
     range: |bounds| (bounds.settings.ttl_ms / SMALLER, 2 * bounds.settings.ttl_ms),
     seeds: 1,
     plan: quarantine,
 };
 
-/// The next candidate has a TTL so much shorter: no quarantine may be shorter than one's own TTL.
+/// The factor by which the next candidate's TTL is shorter: no quarantine may be shorter than the candidate's own TTL.
 const SMALLER: u64 = 10;
 
-/// A candidate that has heard of the leader's TTL adds what its quarantine lacks. So the next one asks for the
-/// first time after the loss, at a store that has to make it wait though it knows of no tenure. That store makes
+/// A candidate that knows the leader's TTL extends its quarantine to it. So the next candidate sends its first request
+/// after the loss, to a store that has to make it wait though it knows no tenure. That store makes
 /// the leader wait too, which is cut off just after its first renewal as a leader.
 fn quarantine(bounds: &Bounds, quarantine_ms: u64, seed: u64) -> Plan {
     let mut plan = duel(bounds, seed);
@@ -154,7 +154,7 @@ fn quarantine(bounds: &Bounds, quarantine_ms: u64, seed: u64) -> Plan {
     plan.nodes[NEXT].settings = Some(Settings {
         ttl_ms: part(of.ttl_ms),
         renew_interval_ms: part(of.renew_interval_ms).max(1),
-        // It asks at once when it can reach the store.
+        // It sends a request as soon as it can reach the store.
         request_timeout_ms: 1,
         stop_margin_ms: part(of.stop_margin_ms),
         retry_least_ms: 1,

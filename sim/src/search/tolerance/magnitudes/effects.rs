@@ -1,5 +1,5 @@
-//! The time between a check of leadership and its effect, of which a check says nothing: how long it may
-//! be until a resource that checks no tokens takes a stale write.
+//! Magnitudes of the time between a check of leadership and its effect, which a check can't bound: how long it may
+//! be before a resource that checks no tokens accepts a stale write.
 
 use super::super::formula::{Bounds, nanos, true_time};
 use super::super::promise::Promise;
@@ -7,14 +7,14 @@ use super::super::stage::{LastCheck, duel, next_asks_at, next_is_late, on};
 use super::{Magnitude, Side, Unit};
 use crate::plan::{Plan, Point};
 
-/// The leader's last check comes so long before its claim's end, and the next candidate may be late.
+/// The time from the leader's last check to the end of its claim, and the delay of the next candidate.
 fn a_check_too_early(bounds: &Bounds) -> u64 {
     true_time(LastCheck::of(bounds).left, -bounds.rho()) + next_is_late(bounds)
 }
 
 pub(super) const PAUSE_AT_GUARD: Magnitude = Magnitude {
     name: "pause-at-guard",
-    about: "the leader stands still between its last check and the write",
+    about: "the leader is paused between its last check and the write",
     promise: Promise::UnfencedInOrder,
     side: Side::Above,
     unit: Unit::Ms,
@@ -37,7 +37,7 @@ fn pause_at_guard(bounds: &Bounds, for_ms: u64, seed: u64) -> Plan {
 
 pub(super) const SLOW_EFFECT: Magnitude = Magnitude {
     name: "slow-effect",
-    about: "a write takes long from its check to its arrival",
+    about: "a write arrives late after its check",
     promise: Promise::PromptEffect,
     side: Side::Above,
     unit: Unit::Us,
@@ -46,7 +46,7 @@ pub(super) const SLOW_EFFECT: Magnitude = Magnitude {
     explained: |_, explained| Some(nanos(explained.clock_jump_tolerated)),
     tolerance: a_check_too_early,
     range: |bounds| (0, bounds.settings.ttl_ms * 1_000),
-    // Every second write takes as long as it may; the last one has to.
+    // Every second write takes as long as permitted, by chance; the last one has to.
     seeds: 16,
     plan: slow_effect,
 };

@@ -1,4 +1,4 @@
-//! What can be more or less wrong, and how its worst plans look.
+//! The magnitudes of faults and errors, and the worst plan for each.
 
 mod availability;
 mod clocks;
@@ -15,36 +15,36 @@ use super::formula::Bounds;
 use super::promise::Promise;
 use crate::plan::Plan;
 
-/// One thing that can be more or less wrong.
+/// The magnitude of one fault or error.
 #[derive(Clone, Copy, Debug)]
 pub struct Magnitude {
     /// Its name on the command line and in reports.
     pub name: &'static str,
-    /// What it is, in a few words.
+    /// A short description.
     pub about: &'static str,
-    /// What breaks beyond the frontier.
+    /// The promise that breaks beyond the frontier.
     pub promise: Promise,
-    /// On which side of the frontier it breaks.
+    /// The side of the frontier on which it breaks.
     pub side: Side,
-    /// In which steps it is bisected.
+    /// The step of the bisection.
     pub unit: Unit,
     /// The formula of the frontier, in words.
     pub formula: &'static str,
-    /// The frontier that the formula says, in parts of a unit; `None` if there is none.
+    /// The frontier by the formula, in parts of a unit; `None` if there is none.
     pub frontier: fn(&Bounds) -> Option<u64>,
-    /// What `Config::explain` promises to be tolerated, in parts of a unit; `None` if it says nothing.
+    /// The magnitude that `Config::explain` promises to tolerate, in parts of a unit; `None` if it promises none.
     pub explained: fn(&Bounds, &Explanation) -> Option<u64>,
-    /// How far the frontier may lie from the formula beyond one step, in parts of a unit.
+    /// The largest distance of the frontier from the formula beyond one step, in parts of a unit.
     pub tolerance: fn(&Bounds) -> u64,
-    /// Where it is looked for, in units.
+    /// The range of the bisection, in units.
     pub range: fn(&Bounds) -> (u64, u64),
-    /// So many seeds are tried for each magnitude: it breaks if it breaks with one of them.
+    /// The number of seeds for each magnitude: it breaks if it breaks with one of them.
     pub seeds: u64,
-    /// The worst plan of that magnitude, and of a seed.
+    /// The worst plan of that magnitude and a seed.
     pub plan: fn(&Bounds, u64, u64) -> Plan,
 }
 
-/// All of them.
+/// All magnitudes.
 pub const ALL: [Magnitude; 13] = [
     clocks::DRIFT,
     clocks::STORE_STEP,
@@ -61,7 +61,7 @@ pub const ALL: [Magnitude; 13] = [
     unlimited::REPLICA_LAG,
 ];
 
-/// On which side of the frontier something breaks.
+/// The side of the frontier on which a promise breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Side {
@@ -71,8 +71,7 @@ pub enum Side {
     Below,
 }
 
-/// What a magnitude is counted in. Formulas count in parts of it: there is room for what a step is too
-/// coarse for.
+/// The unit of a magnitude. Formulas count in parts of it, because a step of a whole unit is too coarse for them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Unit {
     /// Millionths, in parts of a thousandth.
@@ -96,7 +95,7 @@ impl Unit {
         }
     }
 
-    /// How many parts it has.
+    /// The number of its parts.
     pub const fn parts(self) -> u64 {
         match self {
             Self::Ppm | Self::Us => 1_000,
@@ -105,7 +104,7 @@ impl Unit {
     }
 }
 
-/// A magnitude for which `Config::explain` has no figure.
+/// For a magnitude without a promise in `Config::explain`.
 const fn nothing(_: &Bounds, _: &Explanation) -> Option<u64> {
     None
 }
@@ -120,7 +119,7 @@ impl fmt::Display for Magnitude {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown magnitude {name:?}; known are {}", ALL.map(|one| one.name).join(", "))]
 pub struct UnknownMagnitude {
-    /// What was asked for.
+    /// The name that was given.
     pub name: String,
 }
 

@@ -1,4 +1,4 @@
-//! What never breaks single leadership, however large it is: there is no frontier to be found.
+//! Magnitudes that never break single leadership, however large they are: they have no frontier.
 
 use super::super::formula::Bounds;
 use super::super::promise::Promise;
@@ -6,7 +6,7 @@ use super::super::stage::{BEGINS_MS, LEADER, at, duel, next_asks_at};
 use super::{Magnitude, Side, Unit, nothing};
 use crate::plan::{Plan, What};
 
-/// So many TTLs are tried.
+/// The most TTLs that are tried.
 const TTLS: u64 = 8;
 
 const fn up_to_many_ttls(bounds: &Bounds) -> (u64, u64) {
@@ -32,7 +32,7 @@ const fn without_frontier(plan: fn(&Bounds, u64, u64) -> Plan) -> Magnitude {
 
 pub(super) const PAUSE: Magnitude = Magnitude {
     name: "long-pause",
-    about: "the leader's process stands still, and its clocks go on",
+    about: "the leader's process is paused, and its clocks run",
     ..without_frontier(pause)
 };
 
@@ -46,7 +46,7 @@ fn pause(bounds: &Bounds, for_ms: u64, seed: u64) -> Plan {
 
 pub(super) const HOLD: Magnitude = Magnitude {
     name: "late-messages",
-    about: "all messages between the leader and the store wait, and arrive in order afterwards",
+    about: "all messages between the leader and the store are held, and arrive in order afterwards",
     ..without_frontier(hold)
 };
 
@@ -55,14 +55,14 @@ fn hold(bounds: &Bounds, for_ms: u64, seed: u64) -> Plan {
     next_asks_at(&mut plan, bounds.lease_ends());
     plan.calm_from_ms += for_ms;
     plan.faults.clear();
-    // It is not cut off: what it asks arrives some time.
+    // It is not cut off: its requests arrive later.
     at(&mut plan, BEGINS_MS, for_ms, What::Hold { node: LEADER });
     plan
 }
 
 pub(super) const REPLICA_LAG: Magnitude = Magnitude {
     name: "replica-lag",
-    about: "a replica is promoted that lags behind, and nothing is acknowledged by the old primary any more",
+    about: "a lagging replica is promoted, and the old primary acknowledges nothing any more",
     ..without_frontier(replica_lag)
 };
 

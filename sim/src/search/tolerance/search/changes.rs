@@ -1,16 +1,16 @@
-//! Plans to begin with, and small changes of plans. All of it stays where no assumption is broken, or
-//! nearly: what does break one is not run.
+//! The first plans of a search, and small changes of plans. Nearly all of them break no assumption;
+//! those that break one are not run.
 
 use super::super::formula::{Bounds, nanos, true_time};
 use crate::judge::margin::Ending;
 use crate::plan::draw::Draw;
 use crate::plan::{Fault, NodePlan, Plan, Program, SCHEMA, StorePlan, What, When, Work};
 
-/// Nothing goes wrong beyond that, in TTLs.
+/// The beginning of the calm, in TTLs.
 const CALM: u64 = 5;
-/// Work checks at most so often in a TTL.
+/// The most checks of work in a TTL.
 const CHECKS: u64 = 500;
-/// More faults than that get into each other's way.
+/// The most faults of a plan: more would mask each other.
 const FAULTS_MOST: usize = 6;
 
 pub(super) struct Changes<'a> {
@@ -23,7 +23,7 @@ impl<'a> Changes<'a> {
         Self { bounds, draw }
     }
 
-    /// A plan in which a tenure probably ends in that way.
+    /// A random plan in which a tenure probably ends in that way.
     pub(super) fn random(&mut self, ending: Ending) -> Plan {
         let ttl_ms = self.bounds.settings.ttl_ms;
         let what = match ending {
@@ -88,8 +88,8 @@ impl<'a> Changes<'a> {
         plan.nodes[node].settings = Some(settings);
     }
 
-    /// Work may end sooner than it must, but is let go on for as long as its effects may take: what is
-    /// dropped with a write under way hands the lease back before that lands.
+    /// The drain bound may be shorter, but not shorter than the effects of work may take: if work is
+    /// dropped while its write is under way, the lease is handed back before the write lands.
     fn change_drain(&mut self, plan: &mut Plan) {
         let node = self.index(plan.nodes.len());
         let mut settings = plan.settings_of(node);
@@ -149,13 +149,13 @@ impl<'a> Changes<'a> {
         NodePlan { clock_offset_ms, clock_rate_ppm: self.rate(), settings: None }
     }
 
-    /// Any within the drift bound.
+    /// Any rate within the drift bound.
     fn rate(&mut self) -> i64 {
         let rho = self.bounds.rho();
         self.draw.within(0..=2 * rho.unsigned_abs()).cast_signed() - rho
     }
 
-    /// At a bound, near the last one, or any.
+    /// A rate at a bound, near the last one, or any.
     fn changed_rate(&mut self, rate_ppm: i64) -> i64 {
         let rho = self.bounds.rho();
         match self.draw.within(0..=3) {
@@ -183,13 +183,13 @@ impl<'a> Changes<'a> {
         (self.bounds.settings.ttl_ms / CHECKS).max(1)
     }
 
-    /// The longest that an effect may take: `stop margin/(1 + rho)`, and no longer than work is let go on.
+    /// The longest time that an effect may take: `stop margin/(1 + rho)`, and no longer than the drain bound.
     fn takes_most_us(&self) -> u64 {
         let most = self.bounds.config.stop_margin().min(self.bounds.config.drain_bound());
         true_time(nanos(most), self.bounds.rho()) / 1_000
     }
 
-    /// More or less by a little, or by much; no less than `least`.
+    /// A value that is a little or much larger or smaller, but at least `least`.
     fn nudged(&mut self, value: u64, least: u64) -> u64 {
         let most = 1 << self.draw.within(0..=13);
         let by = self.draw.within(1..=most);

@@ -1,4 +1,4 @@
-//! What a search has found.
+//! The result of a margin search.
 
 use std::time::Duration;
 
@@ -10,21 +10,21 @@ use crate::judge::margin::Ending;
 use crate::plan::Plan;
 use crate::search::campaign::milliseconds;
 
-/// What a search has found.
+/// The result of a margin search.
 #[derive(Clone, Debug, Serialize)]
 pub struct Found {
     /// The least margin after each way in which a tenure may end.
     pub least: Vec<Least>,
-    /// What the property `margin-kept` promises: `stop margin/(1 + rho)`.
+    /// The margin that the property `margin-kept` promises: `stop margin/(1 + rho)`.
     #[serde(rename = "promised_ms", serialize_with = "in_ms")]
     pub promised: Duration,
-    /// How many plans were tried.
+    /// The number of tried plans.
     pub tried: u64,
-    /// How many of them kept all assumptions, and were run.
+    /// The number of plans that kept all assumptions, and were run.
     pub within: u64,
-    /// The property that did not hold in one of them, and what was wrong.
+    /// A violation in one of the runs: the property and the description.
     pub violation: Option<String>,
-    /// The plan in which it did not hold.
+    /// The plan with the violation.
     #[serde(skip)]
     violating: Option<Plan>,
 }
@@ -37,12 +37,12 @@ pub struct Least {
     /// The least time between two tenures' permitted writes; `None` if no tenure followed another.
     #[serde(rename = "margin_ms", serialize_with = "in_ms_if_any")]
     pub margin: Option<Duration>,
-    /// Below which it can't be.
+    /// The lower bound of the margin.
     #[serde(rename = "bound_ms", serialize_with = "in_ms")]
     pub bound: Duration,
-    /// How many plans were run for it.
+    /// The number of runs.
     pub runs: u64,
-    /// The plan with it.
+    /// The plan with the least margin.
     #[serde(skip)]
     pub plan: Option<Plan>,
 }
@@ -62,7 +62,7 @@ impl Least {
         let plan = best.map(|best| best.1.clone());
         let bound = match after {
             Ending::Lapsed => Duration::from_nanos(bounds.gap()),
-            // The release travels to the store, and the grant to the successor.
+            // One latency for the release to the store, and one for the grant to the successor.
             Ending::HandedBack => {
                 Duration::from_micros(plan.as_ref().map_or(0, |plan| 2 * plan.latency_us.0))
             }
@@ -82,15 +82,15 @@ impl Found {
         Self { least, promised, tried, within, violation, violating }
     }
 
-    /// The plan that is worth a look: one in which a property did not hold, or else the one with the least
+    /// The plan to examine: one with a violation, or else the one with the least
     /// margin after a lapse.
     pub fn plan(&self) -> Option<&Plan> {
         let least = self.least.first().and_then(|least| least.plan.as_ref());
         self.violating.as_ref().or(least)
     }
 
-    /// Zero if no margin is below its bound; one if one is, or a property did not hold; two if no tenure
-    /// followed another in some way.
+    /// Zero if no margin is below its bound; one if a margin is, or a property was violated; two if after one way to
+    /// end no tenure followed another.
     pub fn exit_code(&self) -> u8 {
         let is_below = |least: &Least| least.margin.is_some_and(|margin| margin < least.bound);
         if self.violation.is_some() || self.least.iter().any(is_below) {

@@ -1,11 +1,11 @@
 //! Searches for the plan that brings two tenures closest to each other, within all assumptions.
 //!
-//! Random plans keep far away from the worst case, so a least margin of theirs says little. This begins
-//! with some, changes them a little at a time, and keeps what brings the tenures closer. What it finds is
-//! set beside the least that the formula allows: a margin below it would be a broken promise; one far
-//! above it, a search that got stuck.
+//! Random plans stay far from the worst case, so their least margin says little. This search begins
+//! with random plans, changes them a little at a time, and keeps changes that bring the tenures closer. The result is
+//! compared with the least margin that the formula allows: a margin below it would be a broken promise; one far
+//! above it means that the search got stuck.
 //!
-//! Not guaranteed: that it finds the least there is.
+//! Not guaranteed: that it finds the least possible margin.
 
 mod changes;
 mod found;
@@ -24,48 +24,48 @@ use crate::trace::Entry;
 use changes::Changes;
 pub use found::{Found, Least};
 
-/// What to search.
+/// The settings of a margin search.
 #[derive(Clone, Copy, Debug)]
 pub struct Search {
     /// The settings of all candidates.
     pub settings: Settings,
-    /// How many plans to try.
+    /// The number of plans to try.
     pub runs: u64,
-    /// How many times to begin anew.
+    /// The number of restarts from a random plan.
     pub restarts: u64,
-    /// Keys all chance.
+    /// The seed of all random draws.
     pub seed: u64,
-    /// On how many threads.
+    /// The number of threads.
     pub jobs: usize,
 }
 
-/// After which endings the next tenure may come close.
+/// The endings after which the next tenure may come close.
 const ENDINGS: [Ending; 2] = [Ending::Lapsed, Ending::HandedBack];
 
-/// Searches, once for each way in which a tenure may end. What is found does not depend on the threads.
+/// Searches, once for each way in which a tenure may end. The result does not depend on the number of threads.
 ///
 /// # Errors
-/// If the settings can't hold, or a run does not come to its end.
+/// If the settings contradict each other, or a run does not complete.
 pub fn search(search: &Search) -> Result<Found, ToleranceError> {
     let bounds = Bounds::of(search.settings)?;
     let climbs = search.restarts * ENDINGS.len() as u64;
     let numbers: Vec<u64> = (0..climbs).collect();
     let climbed = pool::try_map(search.jobs, &numbers, |number| {
         let mut climb = Climb::new(&bounds, search.seed, *number);
-        climb.carry_on(search.runs.div_ceil(climbs))?;
+        climb.run(search.runs.div_ceil(climbs))?;
         Ok::<_, ToleranceError>(climb)
     })?;
     Ok(Found::of(&bounds, climbed))
 }
 
-/// One attempt, from a random plan on.
+/// One attempt from a random plan.
 struct Climb<'a> {
     ending: Ending,
     changes: Changes<'a>,
-    /// The plan that came closest, and how close.
+    /// The least margin so far, and its plan.
     best: Option<(Duration, Plan)>,
     tried: u64,
-    /// How many plans kept all assumptions, and were run.
+    /// The number of plans that kept all assumptions, and were run.
     within: u64,
     violation: Option<(String, Plan)>,
 }
@@ -83,7 +83,7 @@ impl<'a> Climb<'a> {
         }
     }
 
-    fn carry_on(&mut self, runs: u64) -> Result<(), ToleranceError> {
+    fn run(&mut self, runs: u64) -> Result<(), ToleranceError> {
         for _ in 0..runs {
             let plan = match &self.best {
                 Some((_, plan)) => self.changes.changed(plan),
@@ -111,7 +111,7 @@ impl<'a> Climb<'a> {
             self.violation = Some((what, plan));
             return Ok(());
         }
-        // As close is as good: it leads away from where nothing small brings anything.
+        // An equal margin is accepted too: it may lead away from a local minimum.
         if let Some(margin) = margin(&outcome, self.ending)
             && self.best.as_ref().is_none_or(|(least, _)| margin <= *least)
         {
