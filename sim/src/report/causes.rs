@@ -1,13 +1,13 @@
-//! What a run was up against, in words: how far off its clocks were, and what had gone wrong before a violation.
+//! The causes of a violation in words: the errors of the clocks, and the faults before it.
 
 use super::clocks::Error;
 use super::item::{Item, Kind, seconds};
 use crate::plan::clock::True;
 
-/// So many faults are named that were over when a violation was seen.
+/// The number of faults that are named though they were over at the violation.
 const OVER_MOST: usize = 3;
 
-/// The rate of each clock that was not right.
+/// The rate of each clock that was off.
 pub(super) fn drift(clocks: &[Error]) -> String {
     let store = clocks.len().saturating_sub(1);
     let name = |index| if index == store { "the store".to_owned() } else { format!("n{index}") };
@@ -30,21 +30,21 @@ pub(super) fn rate(rate_ppm: i64) -> String {
     if rate_ppm == 0 { "right".to_owned() } else { format!("{number} % {word}") }
 }
 
-/// The faults under way at that moment, and the last ones before it.
+/// The faults that last at that moment, and the last ones before it.
 pub(super) fn faults_before(items: &[Item], at: True) -> String {
     let place = |item: &Item| item.node.map_or_else(String::new, |node| format!(" of n{node}"));
     let mut faults: Vec<&Item> =
         items.iter().filter(|item| item.kind == Kind::Fault && item.at <= at).collect();
     faults.sort_by_key(|item| item.at);
-    let (under_way, over): (Vec<&Item>, Vec<&Item>) =
+    let (lasting, over): (Vec<&Item>, Vec<&Item>) =
         faults.into_iter().partition(|item| item.until.is_some_and(|until| until > at));
-    let told = |items: &[&Item], since: &str| -> Vec<String> {
+    let described = |items: &[&Item], since: &str| -> Vec<String> {
         let one =
             |item: &&Item| format!("{}{} {since} {}", item.label, place(item), seconds(item.at));
         items.iter().map(one).collect()
     };
-    let mut words = told(&under_way, "since");
-    words.extend(told(&over[over.len().saturating_sub(OVER_MOST)..], "at"));
+    let mut words = described(&lasting, "since");
+    words.extend(described(&over[over.len().saturating_sub(OVER_MOST)..], "at"));
     if words.is_empty() { "no fault".to_owned() } else { words.join(", ") }
 }
 
@@ -53,9 +53,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rates_are_told_in_percent() {
-        let told = [0, 100_000, -1, 12_500].map(rate);
-        assert_eq!(told, ["right", "10 % fast", "0.0001 % slow", "1.25 % fast"]);
+    fn rates_are_in_percent() {
+        let rates = [0, 100_000, -1, 12_500].map(rate);
+        assert_eq!(rates, ["right", "10 % fast", "0.0001 % slow", "1.25 % fast"]);
         let clock = |rate_ppm| Error { rate_ppm, showed_ms: 0, points: Vec::new() };
         assert_eq!(
             drift(&[clock(0), clock(-20_000), clock(500)]),
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn faults_under_way_come_first() {
+    fn lasting_faults_come_first() {
         let fault = |node, at, until, name: &str| Item {
             until: Some(until),
             ..Item::new(Kind::Fault, node, at, name)
@@ -75,8 +75,8 @@ mod tests {
             fault(None, second, 2 * second, "store-loss"),
             fault(Some(2), second, 9 * second, "pause"),
         ];
-        let told = faults_before(&items, 3 * second);
-        assert_eq!(told, "pause of n2 since 1.000000000 s, store-loss at 1.000000000 s");
+        let faults = faults_before(&items, 3 * second);
+        assert_eq!(faults, "pause of n2 since 1.000000000 s, store-loss at 1.000000000 s");
         assert_eq!(faults_before(&items, 1), "no fault");
     }
 }

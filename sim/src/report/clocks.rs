@@ -1,6 +1,6 @@
-//! How far clocks were off, worked out from the plan and from when its faults happened.
+//! The errors of clocks, worked out from the plan and from the times of its faults.
 //!
-//! A trace says when a clock was stepped, but not by how much: the plan does.
+//! A trace contains the time at which a clock was stepped, but not the size of the step: the plan does.
 
 use serde::Serialize;
 
@@ -9,25 +9,25 @@ use crate::plan::{FaultKind, Plan, What, When};
 use crate::trace::{Entry, Event};
 
 const MS: i64 = 1_000_000;
-/// An engine with a step carries a fault out up to that much after its time.
+/// The most by which an engine with ticks carries a fault out after its time.
 const LATE: u64 = 2 * 1_000_000;
 
-/// A clock's error over time, from how far it was off at the beginning.
+/// A clock's error over time, relative to its first reading.
 #[derive(Debug, Serialize)]
 pub(super) struct Error {
     pub(super) rate_ppm: i64,
-    /// What it showed at the beginning, in milliseconds.
+    /// Its first reading, in milliseconds.
     pub(super) showed_ms: u64,
     /// True time and error, in nanoseconds; straight lines between them.
     pub(super) points: Vec<(True, i64)>,
 }
 
-/// A clock that is watched.
+/// A clock and its errors so far.
 struct Watched {
     clock: Clock,
     showed: u64,
     stops: u32,
-    /// What it showed when a snapshot was taken.
+    /// Its readings when snapshots were taken.
     snapshots: Vec<u64>,
     points: Vec<(True, i64)>,
 }
@@ -118,8 +118,8 @@ pub(super) fn errors(plan: &Plan, entries: &[Entry], end: True) -> Vec<Error> {
     clocks.into_iter().zip(rates).map(|(clock, (_, rate))| clock.finish(end, rate)).collect()
 }
 
-/// By how much a fault that happened then puts a clock forward, or back: what the plan says of the first
-/// fault that fits and has not happened yet.
+/// The clock step of a fault at that time: the step of the first matching fault in the plan that has not been
+/// used yet.
 fn stepped_by(
     plan: &Plan,
     used: &mut [bool],
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_that_stands_still_falls_behind_by_as_much() {
+    fn a_stopped_machines_clock_falls_behind() {
         let mut plan = plan(What::VmStop { node: Some(0) });
         plan.nodes[0].clock_rate_ppm = 0;
         let (kind, node) = (FaultKind::VmStop, Some(0));

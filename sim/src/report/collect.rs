@@ -1,4 +1,4 @@
-//! From what happened, one event after the other, to what is drawn: spans with two ends, and marks.
+//! Turns the events of a run into items to draw: spans with two ends, and marks.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::plan::FaultKind;
 use crate::plan::clock::True;
 use crate::trace::{Asked, Entry, Event, Reason, Who};
 
-/// All that is drawn of a run, in no order.
+/// All items of a run, in no particular order.
 pub(super) fn items(entries: &[Entry], violations: &[Violation], end: True) -> Vec<Item> {
     let senders = Senders::of(entries);
     let tokens = Tokens::of(entries);
@@ -33,20 +33,20 @@ pub(super) fn items(entries: &[Entry], violations: &[Violation], end: True) -> V
 #[derive(Debug)]
 struct Open {
     item: Item,
-    /// It ends then by itself.
+    /// The time at which it ends by itself.
     ends: True,
 }
 
 #[derive(Debug, Default)]
 struct Collected {
     items: Vec<Item>,
-    /// At most one of a kind at each process.
+    /// The open spans: at most one of a kind at each process.
     open: BTreeMap<(Who, Kind), Open>,
     faults: Vec<(FaultKind, Item)>,
     tokens: Tokens,
     leases: Leases,
     messages: Messages,
-    /// The highest token that a write has come with.
+    /// The highest token of a write.
     written: u64,
 }
 
@@ -77,7 +77,7 @@ impl Collected {
                 self.leases.crash(at, keeps_data);
             }
             Event::Sent { who, id, request } => {
-                // Whoever waits for a quarantine to end only renews: anything else is its end.
+                // A candidate in a quarantine only renews: any other request ends the quarantine.
                 if !matches!(request, Asked::Renew { .. }) {
                     self.close(at, who, Kind::Quarantine, "given up");
                 }
@@ -85,7 +85,7 @@ impl Collected {
             }
             Event::Answered { who, id, answer } => self.messages.answered(at, who, id, answer),
             Event::Message { who, to_store, fate } => {
-                self.items.extend(self.messages.met(at, who, to_store, fate));
+                self.items.extend(self.messages.fate(at, who, to_store, fate));
             }
             Event::Hinted { who } => self.mark(at, who, Kind::Hint, "hint"),
             Event::CampaignAsked { .. }
@@ -135,7 +135,7 @@ impl Collected {
         }
     }
 
-    /// What a candidate says of its tenure.
+    /// A candidate's reports on its tenure.
     fn claim(&mut self, at: True, event: &Event) {
         match *event {
             Event::Elected { who, token, claim_ends } => {
@@ -176,7 +176,7 @@ impl Collected {
             (true, false) if takes_over => ("accepted", "take-over accepted"),
             (true, false) => ("accepted", "write accepted"),
             (true, true) => ("stale", "stale write accepted by both sinks"),
-            (false, _) => ("fenced", "stale write: fenced off, and taken by the unfenced sink"),
+            (false, _) => ("fenced", "stale write: fenced off, but accepted by the unfenced sink"),
         };
         let item = Item::new(Kind::Effect, Some(who.node), at, label).toned(tone);
         let item = about(item, who).with("token", token).with("checked", seconds(checked));
@@ -204,7 +204,7 @@ impl Collected {
         }
     }
 
-    /// Of several of one kind at one place, which one ends can't be told: together they last as long.
+    /// It is not known which of several faults of one kind at one place ends; the sum of their durations is right.
     fn healed(&mut self, at: True, kind: FaultKind, node: Option<usize>) {
         let place = self.faults.iter().position(|(of, item)| *of == kind && item.node == node);
         if let Some(place) = place {
@@ -243,7 +243,7 @@ impl Collected {
     }
 }
 
-/// Says which life of the process it was.
+/// Adds the process and its life.
 fn about(item: Item, who: Who) -> Item {
     item.with("process", format!("{who:?}"))
 }
@@ -270,7 +270,7 @@ const fn is_of_a_moment(kind: FaultKind) -> bool {
     )
 }
 
-/// What a fault happens to: a link, a process, or the store.
+/// The part that a fault strikes: a link, a process, or the store.
 const fn concerns(kind: FaultKind) -> &'static str {
     match kind {
         FaultKind::Partition

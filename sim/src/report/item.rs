@@ -1,10 +1,10 @@
-//! What is drawn of a run: a span or a mark in a lane each.
+//! The items that are drawn of a run: each is a span or a mark in a lane.
 
 use serde::Serialize;
 
 use crate::plan::clock::True;
 
-/// What an item shows; also what the page filters by.
+/// The kind of an item; the page filters by it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Kind {
@@ -28,7 +28,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// All of them, in the order in which the page lists them.
+    /// All kinds, in the order in which the page lists them.
     pub(super) const ALL: [Self; 17] = [
         Self::Violation,
         Self::Fault,
@@ -49,7 +49,7 @@ impl Kind {
         Self::Calm,
     ];
 
-    /// Whether a run can't be understood without it: such an item is never left out.
+    /// Whether the item is necessary to understand a run: such an item is never left out.
     pub(super) const fn is_essential(self) -> bool {
         match self {
             Self::Violation
@@ -68,30 +68,30 @@ impl Kind {
         }
     }
 
-    /// What it is called, and what it is, in a few words.
+    /// Its name and a short description.
     pub(super) const fn described(self) -> (&'static str, &'static str) {
         match self {
-            Self::Violation => ("violations", "a property did not hold; seen at that moment"),
-            Self::Fault => ("faults", "what the plan lets go wrong"),
+            Self::Violation => ("violations", "a property did not hold; found at that moment"),
+            Self::Fault => ("faults", "the faults of the plan"),
             Self::Lease => {
                 ("leases", "the record at the store, until its end, in its holder's colour")
             }
-            Self::Claim => ("claims", "what a candidate counts as its own, if it is not renewed"),
-            Self::Renewal => ("renewals", "a claim that was made longer"),
+            Self::Claim => ("claims", "a candidate's claim, until its end if it is not renewed"),
+            Self::Renewal => ("renewals", "a claim that was extended"),
             Self::Quarantine => ("quarantines", "granted, and waiting before it may lead"),
-            Self::Leads => ("is_leader()", "what the application is told"),
-            Self::Work => ("work", "leader-only work under way"),
-            Self::Effect => ("effects", "a write to both sinks, and what became of it"),
+            Self::Leads => ("is_leader()", "the answer that the application gets"),
+            Self::Work => ("work", "leader-only work"),
+            Self::Effect => ("effects", "a write to both sinks, accepted or refused"),
             Self::Message => ("messages", "from the node to the store and back"),
-            Self::Hint => ("hints", "word that the lease may be vacant"),
+            Self::Hint => ("hints", "a hint that the lease may be vacant"),
             Self::ResignAsked => {
-                ("resignations", "asked to hand over or to leave, and done with it")
+                ("resignations", "a request to hand over or to leave, and its end")
             }
-            Self::SteppedDown => ("step-downs", "a candidate says that it no longer leads"),
+            Self::SteppedDown => ("step-downs", "a candidate reports that it no longer leads"),
             Self::Started => ("starts", "a process starts"),
-            Self::Crashed => ("crashes", "a process is gone"),
-            Self::StoreCrash => ("store crashes", "the store's process is gone"),
-            Self::Calm => ("calm", "from here on nothing goes wrong"),
+            Self::Crashed => ("crashes", "a process crashes"),
+            Self::StoreCrash => ("store crashes", "the store's process crashes"),
+            Self::Calm => ("calm", "no faults from here on"),
         }
     }
 }
@@ -100,7 +100,7 @@ impl Kind {
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Item {
     pub(super) kind: Kind,
-    /// In whose lane; the store's, or that of nobody, if `None`.
+    /// The node of its lane; `None` for the store's lane, or for no lane.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) node: Option<usize>,
     pub(super) at: True,
@@ -108,28 +108,28 @@ pub(super) struct Item {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) until: Option<True>,
     pub(super) label: String,
-    /// Which sort of its kind it is, where that is drawn.
+    /// The variant of its kind, where that is drawn.
     #[serde(skip_serializing_if = "str::is_empty")]
     pub(super) tone: &'static str,
     /// The node that holds a lease.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) holder: Option<usize>,
-    /// The way of a message.
+    /// The path of a message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) way: Option<Way>,
-    /// What else there is to say.
+    /// Further facts, by name.
     pub(super) facts: Vec<(&'static str, String)>,
 }
 
-/// The way of a message and its answer.
+/// The path of a message and its answer.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(super) struct Way {
-    /// When the store carried it out: more than once, if it was duplicated.
+    /// The times at which the store carried it out: several if it was duplicated.
     pub(super) store: Vec<True>,
-    /// When its answer came back.
+    /// The time at which its answer arrived.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) back: Option<True>,
-    /// On which leg it was lost: `to-store` or `to-node`.
+    /// The leg on which it was lost: `to-store` or `to-node`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) lost: Option<&'static str>,
     #[serde(skip_serializing_if = "is_false")]
@@ -163,14 +163,14 @@ impl Item {
         Self { tone, ..self }
     }
 
-    /// Says something else about it.
+    /// Adds a fact.
     pub(super) fn with(mut self, name: &'static str, value: impl Into<Fact>) -> Self {
         self.facts.push((name, value.into().0));
         self
     }
 }
 
-/// What is said of an item, in words.
+/// The value of a fact.
 #[derive(Debug)]
 pub(super) struct Fact(String);
 
@@ -192,7 +192,7 @@ impl From<u64> for Fact {
     }
 }
 
-/// A time, as people read it.
+/// A time in seconds.
 pub(super) fn seconds(at: True) -> String {
     format!("{}.{:09} s", at / 1_000_000_000, at % 1_000_000_000)
 }

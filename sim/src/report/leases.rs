@@ -1,5 +1,5 @@
 //! The leases at the store, as spans: from the grant until they are handed back, taken over, lost, or
-//! over.
+//! ended.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ struct Open {
     item: Item,
 }
 
-/// The leases of every server that there was.
+/// The leases of every server.
 #[derive(Debug, Default)]
 pub(super) struct Leases {
     open: BTreeMap<u32, Open>,
@@ -53,7 +53,7 @@ impl Leases {
         }
     }
 
-    /// Another server shows the record that it was left with.
+    /// A server that replaced another one begins with the record that it was left with.
     fn takes_over(&mut self, at: True, step: &StoreStep, senders: &Senders) {
         if self.open.contains_key(&step.server) {
             return;
@@ -79,7 +79,7 @@ impl Leases {
         self.open.insert(server, Open { token, holder, ends, item });
     }
 
-    /// The server is gone, and so is what it kept, or another one has it now.
+    /// The server has crashed; its data is lost, or another server has it now.
     pub(super) fn crash(&mut self, at: True, keeps_data: bool) {
         if let Some(server) = self.open.keys().next_back().copied() {
             self.close(server, at, if keeps_data { "kept by another server" } else { "lost" });
@@ -99,7 +99,7 @@ impl Leases {
         self.done.push(item.with("ended", format!("{how}, at {}", seconds(until))));
     }
 
-    /// The run is over.
+    /// Ends the run at that time.
     pub(super) fn finish(mut self, end: True) -> Vec<Item> {
         let servers: Vec<u32> = self.open.keys().copied().collect();
         for server in servers {

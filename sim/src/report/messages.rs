@@ -1,4 +1,4 @@
-//! The way of each message: sent, carried out by the store, answered; lost, duplicated, overtaken.
+//! The path of each message: sent, carried out by the store, answered; lost, duplicated, overtaken.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +11,10 @@ use crate::trace::{Answer, Asked, Fate, Kept, StoreStep, Who};
 #[derive(Debug, Default)]
 pub(super) struct Messages {
     items: Vec<Item>,
-    /// The entry at which it was sent, to the message.
+    /// The message by the entry at which it was sent.
     by_entry: BTreeMap<usize, usize>,
     by_id: BTreeMap<(Who, u64), usize>,
-    /// What each node sent, or had answered, last.
+    /// Each node's last message (`true`), and its last message that the store carried out (`false`).
     latest: BTreeMap<(Who, bool), usize>,
 }
 
@@ -38,7 +38,7 @@ impl Messages {
 
     pub(super) fn served(&mut self, at: True, entry: usize, step: &StoreStep, senders: &Senders) {
         let sent = senders.sent(entry).and_then(|sent| self.by_entry.get(&sent)).copied();
-        let number = sent.unwrap_or_else(|| self.nobodys(at, step.request));
+        let number = sent.unwrap_or_else(|| self.without_sender(at, step.request));
         let item = &mut self.items[number];
         item.until = item.until.max(Some(at));
         let way = item.way.get_or_insert_default();
@@ -60,8 +60,8 @@ impl Messages {
         }
     }
 
-    /// A request whose sender can't be told: it is drawn at the store alone.
-    fn nobodys(&mut self, at: True, asked: Asked) -> usize {
+    /// A request whose sender is not known: it is drawn at the store alone.
+    fn without_sender(&mut self, at: True, asked: Asked) -> usize {
         let mut item = Item::new(Kind::Message, None, at, words(asked));
         item.way = Some(Way::default());
         self.items.push(item);
@@ -72,16 +72,16 @@ impl Messages {
         let Some(number) = self.by_id.get(&(who, id)) else { return };
         let item = &mut self.items[*number];
         item.until = item.until.max(Some(at));
-        let how = answer.map_or_else(|| "none will come".to_owned(), answer_in_words);
+        let how = answer.map_or_else(|| "no answer will arrive".to_owned(), answer_in_words);
         item.facts.push(("answered", format!("{}: {how}", seconds(at))));
         if answer.is_some() {
             item.way.get_or_insert_default().back = Some(at);
         }
     }
 
-    /// Something happened to the message that the node sent last, or that the store last sent to it. If
+    /// Notes the fate of the message that the node sent last, or that the store last sent to it. If
     /// there is none at that moment, it was a hint.
-    pub(super) fn met(&mut self, at: True, who: Who, to_store: bool, fate: Fate) -> Option<Item> {
+    pub(super) fn fate(&mut self, at: True, who: Who, to_store: bool, fate: Fate) -> Option<Item> {
         let leg = if to_store { "to-store" } else { "to-node" };
         let word = match fate {
             Fate::Lost => "lost",
@@ -89,12 +89,12 @@ impl Messages {
             Fate::Overtaken => "overtaken",
         };
         let number = self.latest.get(&(who, to_store)).copied();
-        let is_then = |item: &Item| {
+        let is_sent_now = |item: &Item| {
             let way = item.way.as_ref();
             if to_store { item.at == at } else { way.is_some_and(|way| way.store.contains(&at)) }
         };
         let item = number.and_then(|number| self.items.get_mut(number));
-        let Some(item) = item.filter(|item| is_then(item)) else {
+        let Some(item) = item.filter(|item| is_sent_now(item)) else {
             let label = format!("a message {leg} is {word}");
             return Some(Item::new(Kind::Message, Some(who.node), at, label).toned("fate"));
         };

@@ -1,7 +1,7 @@
-//! What came of runs, as one HTML file to look at.
+//! The result of runs as one HTML file.
 //!
-//! [`run_page`] draws a run: who led, claimed and worked, the leases at the store, messages, faults,
-//! clocks, and what did not hold. [`campaign_page`] shows the sums of many, and the run that failed. A
+//! [`run_page`] draws a run: leads, claims and work, the leases at the store, messages, faults,
+//! clocks, and violations. [`campaign_page`] shows the sums of many runs, and the run that failed. A
 //! page loads nothing from anywhere, and forbids itself to: it can be kept beside a build, or sent by
 //! mail.
 //!
@@ -19,8 +19,8 @@
 //! ```
 //!
 //! Not guaranteed: that a page shows everything. It holds [`ITEMS_MOST`] items; of a longer run it leaves
-//! out the most common ones, and says so. Which node's request the store carried out is worked out where
-//! the trace does not say, and may be wrong where two nodes asked the same at the same time.
+//! out the most common ones, and states how many. The sender of a request is worked out where
+//! the trace does not contain it, and may be wrong if two nodes sent the same request at the same time.
 
 mod causes;
 mod clocks;
@@ -49,41 +49,41 @@ use crate::search::campaign::{Failure, Summary, Verdict};
 use crate::trace::{Digest, Entry};
 pub use table::Table;
 
-/// So many spans, marks and messages a page shows of one run. It shows more only if the run has more of
-/// what is never left out: faults, leases, claims, leads, crashes, violations and what is near them.
+/// The most spans, marks and messages that a page shows of one run. It shows more only if the run has more items that
+/// are never left out: faults, leases, claims, leads, crashes, violations and items near them.
 pub const ITEMS_MOST: usize = 10_000;
 
-/// What there is to show of one run.
+/// The contents of the page of one run.
 #[derive(Clone, Debug)]
 pub struct RunPage<'a> {
     /// The name of the engine.
     pub engine: &'a str,
     /// The plan.
     pub plan: &'a Plan,
-    /// What happened.
+    /// The events.
     pub entries: &'a [Entry],
-    /// When the run was over.
+    /// The end of the run.
     pub end: True,
-    /// What did not hold; the page goes to the first one.
+    /// The violations; the page opens at the first one.
     pub violations: &'a [Violation],
-    /// The properties that it was judged by.
+    /// The properties that judged it.
     pub judged: Vec<&'static str>,
     /// The hash of the trace, if there is one.
     pub hash: Option<Digest>,
-    /// What else went wrong, in words: the run could not be carried out, or gave two traces.
+    /// Another failure: the run could not be carried out, or gave two traces.
     pub trouble: Option<String>,
     /// The command that carries it out again. It reads `plan.json`, which the page offers to save, if the
-    /// plan is none that a seed alone gives.
+    /// plan is not drawn from a seed alone.
     pub again: String,
-    /// What the verdict is.
+    /// The verdict.
     pub verdict: Verdict,
-    /// What was violated is what the run is there to show: a control's. The page then says so in place of
-    /// the verdict.
+    /// Whether the violations are those that the run should show, as in a control. The page then says so in place
+    /// of the verdict.
     pub as_expected: bool,
 }
 
 impl<'a> RunPage<'a> {
-    /// Of a run that came to its end.
+    /// The page of a run that completed.
     pub fn of(engine: &'a str, plan: &'a Plan, outcome: &'a Outcome) -> Self {
         let violations = outcome.judge.violations();
         Self {
@@ -97,7 +97,7 @@ impl<'a> RunPage<'a> {
         }
     }
 
-    /// Of a run that left no trace: it could not be carried out, or not twice alike.
+    /// The page of a run without a trace: it could not be carried out, or gave two traces.
     pub fn failed(engine: &'a str, plan: &'a Plan, failure: &Failure) -> Self {
         let trouble = match failure {
             Failure::Violated { property, what, .. } => format!("{property}: {what}"),
@@ -111,8 +111,8 @@ impl<'a> RunPage<'a> {
         Self { trouble: Some(trouble), verdict, ..Self::empty(engine, plan) }
     }
 
-    const fn said(&self) -> &'static str {
-        if self.as_expected { "as expected" } else { said(self.verdict) }
+    const fn verdict_name(&self) -> &'static str {
+        if self.as_expected { "as expected" } else { verdict_name(self.verdict) }
     }
 
     fn empty(engine: &'a str, plan: &'a Plan) -> Self {
@@ -142,12 +142,12 @@ fn again(engine: &str, plan: &Plan) -> String {
     format!("tenure-sim replay --engine {engine} {which}")
 }
 
-/// What there is to show of campaigns.
+/// The contents of the page of campaigns.
 #[derive(Clone, Debug, Default)]
 pub struct CampaignPage<'a> {
     /// Their sums, one for each engine.
     pub summaries: &'a [Summary],
-    /// What else belongs there, such as a comparison.
+    /// Further tables, such as a comparison.
     pub tables: Vec<Table>,
     /// The run that failed.
     pub failed: Option<RunPage<'a>>,
@@ -155,11 +155,11 @@ pub struct CampaignPage<'a> {
 
 /// The page of one run, as HTML in UTF-8.
 pub fn run_page(run: &RunPage<'_>) -> String {
-    let title = format!("{}, seed {}: {}", run.engine, run.plan.seed, run.said());
+    let title = format!("{}, seed {}: {}", run.engine, run.plan.seed, run.verdict_name());
     page::page(&title, &Data { run: Some(run::data(run)), campaign: None })
 }
 
-/// The page of campaigns, as HTML in UTF-8; the failed run stands below.
+/// The page of campaigns, as HTML in UTF-8, with the failed run at the bottom.
 pub fn campaign_page(page: &CampaignPage<'_>) -> String {
     let campaign = table::campaign(page);
     let title = format!("campaign: {}", campaign.verdict);
@@ -167,7 +167,7 @@ pub fn campaign_page(page: &CampaignPage<'_>) -> String {
     page::page(&title, &Data { run, campaign: Some(campaign) })
 }
 
-/// All that a page is told.
+/// The data of a page.
 #[derive(Serialize)]
 struct Data<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -176,7 +176,7 @@ struct Data<'a> {
     run: Option<run::RunData<'a>>,
 }
 
-const fn said(verdict: Verdict) -> &'static str {
+const fn verdict_name(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Held => "held",
         Verdict::Inconclusive => "inconclusive",

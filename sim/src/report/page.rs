@@ -1,9 +1,9 @@
-//! One file of everything: styles, scripts and data, and a policy that forbids to load anything else.
+//! One file with styles, scripts and data, and a policy that forbids to load anything else.
 
 use serde::Serialize;
 
 const STYLE: &str = include_str!("viewer/style.css");
-/// In the order in which one needs the other.
+/// In the order of their dependencies.
 const SCRIPTS: [&str; 7] = [
     include_str!("viewer/base.js"),
     include_str!("viewer/layout.js"),
@@ -15,11 +15,11 @@ const SCRIPTS: [&str; 7] = [
 ];
 const BODY: &str = include_str!("viewer/body.html");
 
-/// The page that shows that data. `title` is text of ours, and holds no markup.
+/// The page that shows that data. `title` is plain text without markup.
 pub(super) fn page(title: &str, data: &impl Serialize) -> String {
     let title = text(title);
     let data = script(&serde_json::to_string(data).unwrap_or_else(|error| {
-        // Maps with keys that are no strings are all that serde_json refuses, and there are none.
+        // serde_json refuses only maps whose keys are not strings, and there are none.
         unreachable!("{error}")
     }));
     let scripts = SCRIPTS.concat();
@@ -36,8 +36,8 @@ pub(super) fn page(title: &str, data: &impl Serialize) -> String {
     )
 }
 
-/// JSON that can't end the script element that it is in, or a line of it: what could do so stands inside
-/// of a string there, and can be written as an escape.
+/// JSON that can't end the script element that contains it, or a line of it: characters that could do so occur only
+/// inside of strings, and can be written as escapes.
 fn script(json: &str) -> String {
     let mut safe = String::with_capacity(json.len());
     for letter in json.chars() {
@@ -64,7 +64,7 @@ mod tests {
     const WORST: &str = "</script><!--<script>\u{2028}\u{2029}&lt;\"'";
 
     #[test]
-    fn no_data_ends_the_script_that_it_is_in() {
+    fn data_never_ends_its_script() {
         let json = serde_json::to_string(WORST).expect("JSON");
         let safe = script(&json);
         assert!(!safe.contains(['<', '>', '&', '\u{2028}', '\u{2029}']), "{safe}");
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_has_the_scripts_that_we_wrote_and_no_others() {
+    fn a_page_has_only_our_own_scripts() {
         let count = |page: &str| page.matches("<script").count();
         let plain = page("title", &"data");
         let worst = page(WORST, &WORST);

@@ -1,4 +1,4 @@
-//! What the page is told of one run.
+//! The data of one run for its page.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::judge::properties::Violation;
 use crate::plan::clock::True;
 use crate::plan::{FaultKind, Plan};
 
-/// Numbers that may have more than 53 bits are text here: a browser would round them.
+/// Numbers that may have more than 53 bits are text here, because a browser would round them.
 #[derive(Serialize)]
 pub(super) struct RunData<'a> {
     engine: &'a str,
@@ -37,9 +37,9 @@ pub(super) struct RunData<'a> {
     clocks: Vec<Error>,
     /// The rates of all clocks, in words.
     drift: String,
-    /// Which violation says most of what is wrong.
+    /// The most important violation.
     headline: Option<usize>,
-    /// What went wrong before that, in words.
+    /// The faults before that, and the clocks, in words.
     cause: Option<String>,
 }
 
@@ -54,7 +54,7 @@ pub(super) fn data<'a>(run: &'a RunPage<'_>) -> RunData<'a> {
     let clocks = clocks::errors(run.plan, run.entries, run.end);
     let drift = causes::drift(&clocks);
     let mut items = collect::items(run.entries, run.violations, run.end);
-    let told: Vec<Option<(&str, String)>> = items
+    let facts: Vec<Option<(&str, String)>> = items
         .iter()
         .map(|item| match item.kind {
             Kind::Violation => Some(("faults until then", causes::faults_before(&items, item.at))),
@@ -62,8 +62,8 @@ pub(super) fn data<'a>(run: &'a RunPage<'_>) -> RunData<'a> {
             _ => None,
         })
         .collect();
-    for (item, told) in items.iter_mut().zip(told) {
-        item.facts.extend(told);
+    for (item, fact) in items.iter_mut().zip(facts) {
+        item.facts.extend(fact);
     }
     let headline = headline(run.violations);
     let cause = headline.map(|index| {
@@ -75,7 +75,7 @@ pub(super) fn data<'a>(run: &'a RunPage<'_>) -> RunData<'a> {
         engine: run.engine,
         seed: run.plan.seed.to_string(),
         version: env!("CARGO_PKG_VERSION"),
-        verdict: run.said(),
+        verdict: run.verdict_name(),
         end: run.end,
         nodes: run.plan.nodes.len(),
         events: run.entries.len(),
@@ -102,8 +102,8 @@ fn described(kind: Kind) -> KindData {
     KindData { kind, name, about }
 }
 
-/// What users were promised, by how much its loss costs them; what only leads to that comes after it.
-const SAYS_MOST: [&str; 8] = [
+/// The promises to users, by the cost of their violation. Properties that only support them come last.
+const MOST_IMPORTANT: [&str; 8] = [
     "single-leader",
     "fenced-writes",
     "fenced-reads",
@@ -114,23 +114,23 @@ const SAYS_MOST: [&str; 8] = [
     "store-loss-quarantine",
 ];
 
-/// The first violation of the property that says most.
+/// The first violation of the most important property.
 fn headline(violations: &[Violation]) -> Option<usize> {
-    let says = |violation: &Violation| {
-        let place = SAYS_MOST.iter().position(|name| *name == violation.property);
-        place.unwrap_or(SAYS_MOST.len())
+    let rank = |violation: &Violation| {
+        let place = MOST_IMPORTANT.iter().position(|name| *name == violation.property);
+        place.unwrap_or(MOST_IMPORTANT.len())
     };
-    (0..violations.len()).min_by_key(|&index| (says(&violations[index]), index))
+    (0..violations.len()).min_by_key(|&index| (rank(&violations[index]), index))
 }
 
-/// Settings that several candidates have in common are told once.
+/// The settings of all candidates; equal ones are listed once.
 fn settings(plan: &Plan) -> Vec<(String, Vec<(String, String)>)> {
-    let mut told: Vec<(Vec<usize>, _)> = Vec::new();
+    let mut groups: Vec<(Vec<usize>, _)> = Vec::new();
     for node in 0..plan.nodes.len() {
         let settings = plan.settings_of(node);
-        match told.iter_mut().find(|(_, other)| *other == settings) {
+        match groups.iter_mut().find(|(_, other)| *other == settings) {
             Some((nodes, _)) => nodes.push(node),
-            None => told.push((vec![node], settings)),
+            None => groups.push((vec![node], settings)),
         }
     }
     let name = |nodes: Vec<usize>| {
@@ -143,10 +143,10 @@ fn settings(plan: &Plan) -> Vec<(String, Vec<(String, String)>)> {
         }
         _ => Vec::new(),
     };
-    told.into_iter().map(|(nodes, settings)| (name(nodes), fields(settings))).collect()
+    groups.into_iter().map(|(nodes, settings)| (name(nodes), fields(settings))).collect()
 }
 
-/// The name of something that is a word in JSON.
+/// A value's word in JSON.
 fn plain(of: &impl Serialize) -> String {
     let value = serde_json::to_value(of).unwrap_or_default();
     value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned)
@@ -157,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_headline_is_what_says_most() {
+    fn the_headline_is_the_most_important_violation() {
         let violation = |property| Violation { property, at: 1, what: String::new() };
         let of = |names: &[&'static str]| {
             headline(&names.iter().map(|name| violation(*name)).collect::<Vec<_>>())

@@ -1,22 +1,22 @@
-//! Which request it was that the store carried out.
+//! Finds the request behind each step of the store.
 //!
-//! A trace says who sent what, and what the store was asked by which holder id, but not which request
-//! was which. What two nodes asked in the same words at the same time can't be told apart by the words:
-//! it is told by the answers, and by what else the same holder id asked. For drawing, not for judging.
+//! A trace contains the sender of each request, and the holder id of each step of the store, but not the link between
+//! them. Two equal requests of two nodes at the same time can't be distinguished by themselves:
+//! they are distinguished by the answers, and by other requests of the same holder id. For drawing, not for judging.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::trace::{Answer, Asked, Entry, Event, StoreStep, Who};
 
-/// So many of a node's latest requests may still be on their way: a store that stalls serves them all later.
-const UNDER_WAY: usize = 512;
-/// What a request weighs whose answer was the one that the store gave.
+/// The most of a node's latest requests that may still be in flight: a store that stalls serves them all later.
+const IN_FLIGHT: usize = 512;
+/// The weight of a request with the answer that the store gave.
 const ANSWERED: u64 = 8;
-/// What a grant weighs besides, under which that process was elected.
+/// The additional weight of a grant under which that process was elected.
 const ELECTED: u64 = 1_000;
 
-/// One request, by the entries that tell of it.
+/// One request, by its entries in the trace.
 #[derive(Clone, Debug)]
 struct Request {
     asked: Asked,
@@ -25,19 +25,19 @@ struct Request {
     is_served: bool,
 }
 
-/// Who sent what.
+/// The senders of all requests.
 #[derive(Debug, Default)]
 pub(super) struct Senders {
     requests: BTreeMap<Who, Vec<Request>>,
     holders: BTreeMap<u128, Who>,
-    /// Entry of the store's step to entry of the request.
+    /// The entry of the request by the entry of the store's step.
     sent: BTreeMap<usize, usize>,
 }
 
 impl Senders {
     pub(super) fn of(entries: &[Entry]) -> Self {
         let mut senders = Self { requests: requests(entries), ..Self::default() };
-        senders.holders = senders.told_apart(entries);
+        senders.holders = senders.processes(entries);
         for (index, step) in steps(entries) {
             if let Some(sent) = senders.serve(index, step) {
                 senders.sent.insert(index, sent);
@@ -51,14 +51,14 @@ impl Senders {
         self.holders.get(&holder).copied()
     }
 
-    /// The entry at which the request was sent that the store carried out at that entry.
+    /// The entry of the request that the store carried out at that entry.
     pub(super) fn sent(&self, step: usize) -> Option<usize> {
         self.sent.get(&step).copied()
     }
 
-    /// Every request that fits a step speaks for its sender, and the more so if its answer fits too.
-    fn told_apart(&self, entries: &[Entry]) -> BTreeMap<u128, Who> {
-        // Two primaries may grant one token to two.
+    /// Every request that fits a step is a vote for its sender, with more weight if its answer fits too.
+    fn processes(&self, entries: &[Entry]) -> BTreeMap<u128, Who> {
+        // Two primaries may grant one token to two processes.
         let mut elected: BTreeSet<(u64, Who)> = BTreeSet::new();
         for entry in entries {
             if let Event::Elected { who, token, .. } = entry.event {
@@ -69,7 +69,7 @@ impl Senders {
         for (index, step) in steps(entries) {
             let of = votes.entry(step.holder).or_default();
             for (who, requests) in &self.requests {
-                let fits = under_way(requests, index).map(|request| fit(request, index, step));
+                let fits = in_flight(requests, index).map(|request| fit(request, index, step));
                 let fits = fits.max().unwrap_or(0);
                 let of = of.entry(*who).or_default();
                 *of += fits;
@@ -91,7 +91,7 @@ impl Senders {
     fn serve(&mut self, index: usize, step: &StoreStep) -> Option<usize> {
         let requests = self.requests.get_mut(self.holders.get(&step.holder)?)?;
         let end = requests.partition_point(|request| request.sent < index);
-        let start = end.saturating_sub(UNDER_WAY);
+        let start = end.saturating_sub(IN_FLIGHT);
         let best = requests[start..end]
             .iter_mut()
             .filter(|request| request.asked == step.request)
@@ -131,19 +131,19 @@ fn requests(entries: &[Entry]) -> BTreeMap<Who, Vec<Request>> {
     requests
 }
 
-fn under_way(requests: &[Request], index: usize) -> impl Iterator<Item = &Request> {
+fn in_flight(requests: &[Request], index: usize) -> impl Iterator<Item = &Request> {
     let end = requests.partition_point(|request| request.sent < index);
-    requests[end.saturating_sub(UNDER_WAY)..end].iter()
+    requests[end.saturating_sub(IN_FLIGHT)..end].iter()
 }
 
-/// How well a request fits a step of the store; zero if it can't be it.
+/// The weight of a request for a step of the store; zero if it does not fit.
 fn fit(request: &Request, index: usize, step: &StoreStep) -> u64 {
     if request.asked != step.request {
         return 0;
     }
     match request.answered {
         Some((at, Some(answer))) if at > index && answer == step.answer => ANSWERED,
-        // Its answer is lost, or it has been given up.
+        // Its answer was lost, or the request was given up.
         None | Some((_, None)) => 2,
         Some(_) => 1,
     }
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn the_answers_tell_apart_who_asked_in_the_same_words() {
+    fn answers_distinguish_equal_requests() {
         let asks = Asked::Acquire { seen: 0 };
         let entries = entries(vec![
             sent(n(0), 1),
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_sent_is_nobodys() {
+    fn a_step_without_a_request_has_no_sender() {
         let asks = Asked::Acquire { seen: 0 };
         let entries = entries(vec![refuse(77, asks, Answer::Held, None), sent(n(0), 1)]);
         let senders = Senders::of(&entries);

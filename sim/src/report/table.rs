@@ -1,19 +1,19 @@
-//! Tables of a campaign's page.
+//! The tables of a campaign's page.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde::Serialize;
 
-use super::{CampaignPage, said};
+use super::{CampaignPage, verdict_name};
 use crate::evidence::compare;
 use crate::plan::FaultKind;
 use crate::search::campaign::{Ordered, Report, Seeds, Summary, milliseconds};
 
-/// A table: words, and numbers where a column holds nothing else.
+/// A table: words, and numbers in columns that hold nothing else.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Table {
-    /// What it shows.
+    /// The title.
     pub title: String,
     /// The columns' names.
     pub head: Vec<String>,
@@ -35,7 +35,7 @@ impl Table {
     }
 }
 
-/// What the page is told of campaigns.
+/// The data of campaigns for their page.
 #[derive(Serialize)]
 pub(super) struct CampaignData {
     version: &'static str,
@@ -60,7 +60,7 @@ pub(super) fn campaign(page: &CampaignPage<'_>) -> CampaignData {
     let sums = sums.into_iter().filter(|table| !table.rows.is_empty());
     CampaignData {
         version: env!("CARGO_PKG_VERSION"),
-        verdict: worst.or(of_run).map_or("", said),
+        verdict: worst.or(of_run).map_or("", verdict_name),
         said: summaries.iter().map(verdict).collect(),
         tables: sums.chain(page.tables.iter().cloned()).collect(),
         bars: summaries.iter().filter_map(margins).collect(),
@@ -68,12 +68,12 @@ pub(super) fn campaign(page: &CampaignPage<'_>) -> CampaignData {
 }
 
 fn verdict(summary: &Summary) -> String {
-    let (engine, word) = (&summary.engine, said(summary.verdict()));
-    let mut told = format!("{engine}: {word}, {} runs", summary.runs);
+    let (engine, word) = (&summary.engine, verdict_name(summary.verdict()));
+    let mut first = format!("{engine}: {word}, {} runs", summary.runs);
     if let Some(failed) = &summary.failed {
-        told = format!("{told}; the lowest seed that failed is {}", failed.seed);
+        first = format!("{first}; the lowest seed that failed is {}", failed.seed);
     }
-    [told].into_iter().chain(summary.missing()).collect::<Vec<_>>().join("; ")
+    [first].into_iter().chain(summary.missing()).collect::<Vec<_>>().join("; ")
 }
 
 /// A column for each engine.
@@ -90,7 +90,7 @@ fn figures(summaries: &[Summary]) -> Table {
         let figures = summaries.iter().map(figure);
         table.rows.push([name.to_owned()].into_iter().chain(figures).collect());
     };
-    row("verdict", &|of| said(of.verdict()).to_owned());
+    row("verdict", &|of| verdict_name(of.verdict()).to_owned());
     row("seeds", &|of| of.seeds.iter().map(seeds).collect::<Vec<_>>().join("; "));
     row("runs", &|of| of.runs.to_string());
     row("simulated", &|of| format!("{:.0} s", of.simulated.as_secs_f64()));
@@ -159,7 +159,7 @@ fn judged(summaries: &[Summary]) -> Table {
 }
 
 fn sometimes(summaries: &[Summary]) -> Table {
-    let mut table = Table::new("Sometimes-conditions: where the runs went", ["condition"]);
+    let mut table = Table::new("Sometimes-conditions", ["condition"]);
     for summary in summaries {
         let each = ["met", "in runs", "first after seeds"];
         table.head.extend(each.map(|each| format!("{} {each}", summary.engine)));
@@ -187,7 +187,7 @@ fn margins(summary: &Summary) -> Option<Bars> {
     (!bars.is_empty()).then_some(Bars { title, bars })
 }
 
-/// A bucket ends at twice where it begins.
+/// A bucket ends at twice its beginning.
 fn bar((least, runs): (Duration, u64)) -> (String, u64) {
     let name = if least.is_zero() {
         "below 1 \u{b5}s".to_owned()
@@ -197,7 +197,7 @@ fn bar((least, runs): (Duration, u64)) -> (String, u64) {
     (name, runs)
 }
 
-/// In the unit that people would take for it.
+/// A duration in a suitable unit.
 fn length(time: Duration) -> String {
     let micros = time.as_secs_f64() * 1e6;
     let (number, unit) = match micros {

@@ -1,4 +1,4 @@
-//! Nothing that happened is lost on its way to the page.
+//! Every event reaches the page.
 
 use super::collect::items;
 use super::item::{Item, Kind};
@@ -33,7 +33,7 @@ fn spans(items: &[Item], kind: Kind) -> Vec<(u64, Option<u64>)> {
 }
 
 #[test]
-fn all_that_happens_is_drawn_once() {
+fn every_event_is_drawn_once() {
     for seed in 1..=60 {
         let (_, outcome) = outcome(seed);
         let entries = outcome.trace.entries();
@@ -62,7 +62,7 @@ fn all_that_happens_is_drawn_once() {
 }
 
 #[test]
-fn whoever_asked_is_told() {
+fn every_step_has_its_sender() {
     for seed in 1..=60 {
         let (_, outcome) = outcome(seed);
         let entries = outcome.trace.entries();
@@ -78,7 +78,7 @@ fn whoever_asked_is_told() {
 }
 
 #[test]
-fn a_claim_ends_where_it_says_if_nothing_ends_it_before() {
+fn a_claim_ends_by_itself_or_sooner() {
     let history = [
         (10, elected(n(0), 5, 100)),
         (50, renewed(n(0), 5, 140)),
@@ -104,15 +104,15 @@ fn a_quarantine_ends_without_an_election() {
 }
 
 #[test]
-fn tokens_are_numbered_and_told_whole() {
+fn tokens_have_numbers_and_full_values() {
     let (low, high) = (1_700_000_000_000_001, 1_700_000_000_000_002);
     let items = of([(1, leads(n(1), high)), (9, leads_no_more(n(1))), (20, leads(n(0), low))]);
-    let told: Vec<_> = items.iter().map(|item| (&*item.label, &*item.facts[0].1)).collect();
-    assert_eq!(told, [("#2", &*high.to_string()), ("#1", &*low.to_string())]);
+    let tokens: Vec<_> = items.iter().map(|item| (&*item.label, &*item.facts[0].1)).collect();
+    assert_eq!(tokens, [("#2", &*high.to_string()), ("#1", &*low.to_string())]);
 }
 
 #[test]
-fn leads_last_until_the_answer_is_no_or_the_run_ends() {
+fn leads_end_with_the_answer_or_the_run() {
     let items = of([(1, leads(n(0), 5)), (9, leads_no_more(n(0))), (20, leads(n(1), 6))]);
     assert_eq!(spans(&items, Kind::Leads), [(1, Some(9)), (20, Some(1_000))]);
 }
@@ -134,7 +134,7 @@ fn a_lease_runs_out_or_is_handed_back() {
 }
 
 #[test]
-fn a_message_that_is_lost_says_where() {
+fn a_lost_message_has_its_leg() {
     let fate = |to_store| Event::Message { who: n(0), to_store, fate: Fate::Lost };
     let asks = Asked::Acquire { seen: 0 };
     let items = of([
@@ -163,7 +163,7 @@ fn an_answer_ends_its_message() {
 }
 
 #[test]
-fn stale_writes_are_told_apart() {
+fn stale_writes_are_marked() {
     let items = of([
         (1, wrote(n(0), 5, true)),
         (2, wrote(n(1), 6, true)),

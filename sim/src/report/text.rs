@@ -1,4 +1,4 @@
-//! What happened, in words: for the command and for tests that fail.
+//! Runs and failures as text: for the command and for tests that fail.
 
 use std::io::{self, Write};
 use std::time::Duration;
@@ -7,15 +7,15 @@ use crate::plan::json::plain;
 use crate::search::campaign::Failure;
 use crate::trace::{Entry, Event, Kept, StoreStep};
 
-/// How many events before a violation are shown.
+/// The number of events that are shown before a violation.
 pub const BEFORE: usize = 40;
 
-/// A time, as it is shown.
+/// A time in milliseconds.
 pub fn milliseconds(duration: Duration) -> String {
     format!("{:.3} ms", duration.as_secs_f64() * 1_000.0)
 }
 
-/// An event in one line: most say little enough as they are.
+/// An event in one line.
 pub fn event(event: &Event) -> String {
     match event {
         Event::Store(step) => store_step(step),
@@ -44,12 +44,12 @@ fn kept(record: Option<&Kept>) -> String {
     format!("{token} of {holder} to {ends}{released}")
 }
 
-/// Enough to tell the holders of one run apart.
+/// A prefix that distinguishes the holders of one run.
 fn short(holder: u128) -> String {
     format!("{:08x}", holder >> 96)
 }
 
-/// What did not hold, and what happened before.
+/// Writes a failure, and the events before it.
 ///
 /// # Errors
 /// If it can't be written.
@@ -70,7 +70,7 @@ pub fn failure(out: &mut impl Write, failure: &Failure, most: usize) -> io::Resu
     }
 }
 
-/// The last events, and how many there were before.
+/// Writes the last events, and the number of earlier ones.
 ///
 /// # Errors
 /// If they can't be written.

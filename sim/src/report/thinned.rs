@@ -1,23 +1,23 @@
-//! A page holds so many items and no more: of a longer run, some are left out, evenly.
+//! A page holds a limited number of items: of a longer run, some are left out, evenly.
 //!
-//! Never left out is what a run can't be understood without, and what is near a violation.
+//! Items that are necessary to understand a run, and items near a violation, are never left out.
 
 use std::collections::BTreeMap;
 
 use super::item::{Item, Kind};
 
-/// So many items before each violation, and as many after it, are kept.
+/// The number of items that are kept before each violation, and after it.
 const NEAR: usize = 300;
 
-/// What is shown, and how much of each kind is not.
+/// The items that are shown, and the number of others of each kind.
 #[derive(Debug)]
 pub(super) struct Thinned {
     pub(super) items: Vec<Item>,
     pub(super) left_out: BTreeMap<Kind, usize>,
 }
 
-/// Leaves out what is too much, in the order of time. What can't be left out stays, even if it alone is
-/// more than `most`.
+/// Leaves out items beyond `most`, evenly over time. Items that can't be left out stay, even if they alone are more
+/// than `most`.
 pub(super) fn thinned(mut items: Vec<Item>, most: usize) -> Thinned {
     items.sort_by_key(|item| item.at);
     if items.len() <= most {
@@ -33,7 +33,7 @@ pub(super) fn thinned(mut items: Vec<Item>, most: usize) -> Thinned {
         if keeps {
             return Some(item);
         }
-        // Of each kind the same share, at equal distances.
+        // The same share of each kind, at equal distances.
         let is_shown = (*number + 1) * room / rest > *number * room / rest;
         *number += 1;
         if is_shown {
@@ -68,13 +68,13 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_is_shown_whole() {
+    fn a_short_run_is_shown_completely() {
         let thinned = thinned(items(Kind::Message, 50).collect(), 50);
         assert_eq!((thinned.items.len(), thinned.left_out.len()), (50, 0));
     }
 
     #[test]
-    fn what_a_run_needs_stays_and_the_rest_is_thinned_evenly() {
+    fn essential_items_stay_and_others_are_thinned() {
         let all = items(Kind::Message, 6_000).chain(items(Kind::Effect, 3_000));
         let all: Vec<Item> = all.chain(items(Kind::Fault, 400)).collect();
         let thinned = thinned(all, 1_000);
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_near_a_violation_stays() {
+    fn items_near_a_violation_stay() {
         let mut all: Vec<Item> = items(Kind::Message, 9_000).collect();
         all.push(Item::new(Kind::Violation, None, 45_005, ""));
         let thinned = thinned(all, 1_000);
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_not_be_left_out_may_be_too_much() {
+    fn essential_items_may_exceed_the_limit() {
         let all = items(Kind::Leads, 70).chain(items(Kind::Message, 70)).collect();
         let thinned = thinned(all, 50);
         assert_eq!((thinned.items.len(), thinned.left_out[&Kind::Message]), (70, 70));

@@ -1,10 +1,10 @@
-//! What tokens are called: #1, #2 and so on, in their order. The whole number has sixteen digits.
+//! Short names for tokens: #1, #2 and so on, in their order. The whole number has sixteen digits.
 
 use std::collections::BTreeSet;
 
 use crate::trace::{Entry, Event};
 
-/// The tokens of a run that anything came of.
+/// The tokens of a run that occur in a record, an election, a lead or work.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tokens(Vec<u64>);
 
@@ -29,7 +29,7 @@ impl Tokens {
         Self(tokens.into_iter().collect())
     }
 
-    /// A token that the run does not know is told whole.
+    /// The short name of a token; the whole number if it is unknown.
     pub(super) fn name(&self, token: u64) -> String {
         match self.0.binary_search(&token) {
             Ok(place) => format!("#{}", place + 1),

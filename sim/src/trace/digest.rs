@@ -6,18 +6,18 @@ use std::hash::Hasher as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-/// A hash of a trace, or of many: equal ones mean that the same happened.
+/// A hash of a trace, or of many: equal hashes mean equal runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Digest(pub u64);
 
 impl Digest {
-    /// Takes in one run of a campaign, and does not depend on the order in which runs are taken in:
-    /// threads and machines need not agree on any.
+    /// Adds one run of a campaign. The sum does not depend on the order of the runs, so threads and machines need not
+    /// agree on one.
     pub fn add_run(&mut self, seed: u64, run: Self) {
         self.add(Self(xxh3_64_with_seed(&run.0.to_le_bytes(), seed)));
     }
 
-    /// Takes in what another one has taken in.
+    /// Adds the runs of another digest.
     pub const fn add(&mut self, other: Self) {
         self.0 = self.0.wrapping_add(other.0);
     }
@@ -29,7 +29,7 @@ impl fmt::Display for Digest {
     }
 }
 
-/// In hexadecimal: many readers of JSON take numbers for floating point, and lose digits.
+/// In hexadecimal: many readers of JSON convert numbers to floating point, and lose digits.
 impl Serialize for Digest {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
@@ -41,16 +41,16 @@ impl<'de> Deserialize<'de> for Digest {
         let text = std::borrow::Cow::<str>::deserialize(from)?;
         u64::from_str_radix(&text, 16)
             .map(Self)
-            .map_err(|_| D::Error::custom(format_args!("{text:?} is no hash in hexadecimal")))
+            .map_err(|_| D::Error::custom(format_args!("{text:?} is not a hash in hexadecimal")))
     }
 }
 
-/// XXH3 takes so much at once without setting anything up.
+/// The largest block that XXH3 hashes without any setup.
 const BLOCK: usize = 240;
 
-/// Collects the many small writes of derived `Hash` implementations, and hashes them by the block, each
-/// with the hash of those before it as its seed. Numbers are little-endian and `usize` is 64 bits long,
-/// wherever it runs.
+/// Collects the many small writes of derived `Hash` implementations, and hashes them in blocks, each
+/// with the hash of the earlier ones as its seed. Numbers are little-endian and `usize` is 64 bits long,
+/// on every machine.
 #[derive(Clone)]
 pub(crate) struct Hasher {
     block: [u8; BLOCK],
@@ -63,7 +63,7 @@ impl Hasher {
         Digest(xxh3_64_with_seed(&self.block[..self.filled], self.hash))
     }
 
-    /// The same as `write`, and one store if the length is known and there is room.
+    /// Like `write`, but a single store if there is room for the known length.
     fn put<const N: usize>(&mut self, bytes: [u8; N]) {
         if let Some(room) = self.block.get_mut(self.filled..self.filled + N) {
             room.copy_from_slice(&bytes);
@@ -122,7 +122,7 @@ impl std::hash::Hasher for Hasher {
         self.write_u64(number as u64);
     }
 
-    // The signed ones go through those above, except for the last: discriminants are written by it.
+    // Signed numbers use the functions above, except for `isize`, which discriminants are written with.
     fn write_isize(&mut self, number: isize) {
         self.write_u64((number as i64).cast_unsigned());
     }
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_hashed_as_their_bytes_are_wherever_a_block_ends() {
+    fn numbers_hash_like_their_bytes() {
         for before in 0..2 * BLOCK {
             let (mut numbers, mut bytes) = (Hasher::default(), Hasher::default());
             numbers.write(&vec![7; before]);
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn the_order_of_runs_does_not_matter_and_the_seed_does() {
+    fn seeds_matter_and_the_order_does_not() {
         let (one, other) = (Digest(7), Digest(8));
         let sum = |runs: &[(u64, Digest)]| {
             let mut sum = Digest::default();

@@ -1,8 +1,8 @@
 //! Traces as files: one JSON object a line. The first line is a [`Header`], the last one an [`End`], and
 //! every line between them an [`Entry`].
 //!
-//! A file says all that judging it takes, so that it can be judged by a build that lacks the engine which
-//! wrote it. It may come from anywhere: lines, entries, nodes and times have limits.
+//! A file contains everything that is needed to judge it, so a build without the engine that
+//! wrote it can judge it. It may come from anywhere: lines, entries, nodes and times have limits.
 
 use std::io::{self, BufRead, Read, Write};
 use std::time::Duration;
@@ -26,10 +26,10 @@ pub const ENTRIES_MOST: usize = 10_000_000;
 /// The latest time, in nanoseconds, true or of a clock: sums of a few such times don't overflow. An end may also be
 /// "never", which is the largest number.
 pub const INSTANT_MOST: u64 = 1 << 62;
-/// The longest step of an engine, in nanoseconds.
+/// The longest tick of an engine, in nanoseconds.
 pub const TICK_MOST: u64 = 1_000_000_000;
 
-/// What a trace is of.
+/// The run that a trace belongs to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Header {
@@ -39,19 +39,19 @@ pub struct Header {
     pub version: String,
     /// The name of the engine that carried out the plan.
     pub engine: String,
-    /// The length of its step, in nanoseconds.
+    /// The engine's tick, in nanoseconds.
     pub tick_ns: u64,
     /// The plan.
     pub plan: Plan,
 }
 
-/// How a trace ends.
+/// The end of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct End {
-    /// When the run was over, in nanoseconds of true time.
+    /// The end of the run, in nanoseconds of true time.
     pub end: True,
-    /// The hash of all entries; none if the file was written by hand.
+    /// The hash of all entries; `None` if the file was written by hand.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hash: Option<Digest>,
 }
@@ -59,31 +59,31 @@ pub struct End {
 /// A trace that was read back.
 #[derive(Debug)]
 pub struct Recorded {
-    /// What it is of.
+    /// The header.
     pub header: Header,
-    /// What happened.
+    /// The events.
     pub entries: Vec<Entry>,
-    /// How it ends.
+    /// The end.
     pub end: End,
 }
 
-/// Why a file is no trace. Lines are counted from one.
+/// Why a file is not a trace. Lines are counted from one.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TraceError {
     /// It can't be read.
     #[error("line {line} can't be read")]
     Io {
-        /// Where.
+        /// The line.
         line: usize,
-        /// Why.
+        /// The reason.
         #[source]
         why: io::Error,
     },
-    /// It holds nothing.
-    #[error("line 1 must be the trace's header, and the file is empty")]
+    /// It is empty.
+    #[error("line 1 must be the trace's header, but the file is empty")]
     Empty,
-    /// A line is not JSON, or not what belongs there.
+    /// A line is not JSON, or has other fields than it should.
     #[error(transparent)]
     Syntax(SyntaxError),
     /// It has a format of another version.
@@ -100,7 +100,7 @@ pub enum TraceError {
         "line {line}, field \"at\" is {at}, and must be at least {least}, as in the line before"
     )]
     Order {
-        /// Where.
+        /// The line.
         line: usize,
         /// The time.
         at: True,
@@ -110,50 +110,50 @@ pub enum TraceError {
     /// A line is too long.
     #[error("line {line} is longer than {LINE_MOST} bytes")]
     Long {
-        /// Where.
+        /// The line.
         line: usize,
     },
     /// There are too many lines.
     #[error("line {line}: the trace has more than {ENTRIES_MOST} entries")]
     Many {
-        /// Where.
+        /// The line.
         line: usize,
     },
     /// A number is too large.
     #[error("line {line}, field {field:?} is {value}, and must be at most {most}")]
     TooLarge {
-        /// Where.
+        /// The line.
         line: usize,
-        /// Which.
+        /// The field.
         field: &'static str,
         /// The number.
         value: u64,
-        /// The largest.
+        /// The largest permitted number.
         most: u64,
     },
-    /// A name holds what no name does.
+    /// A name contains other characters than names may.
     #[error(
         "line 1, field {field:?} is \"{}\", and must have 1 to 64 letters, digits, or any of - _ . +",
         json::plain(.value)
     )]
     Name {
-        /// Which.
+        /// The field.
         field: &'static str,
         /// The name.
         value: String,
     },
-    /// The last line does not say how the run ended.
+    /// The last line is not the end of a run.
     #[error("line {line} is the last one, and must hold the field \"end\": the trace is cut off")]
     CutOff {
-        /// Where.
+        /// The line.
         line: usize,
     },
 }
 
-/// Writes a run of an engine with steps of that length; the run was over at `end`.
+/// Writes a run of an engine with that tick; the run ended at `end`.
 ///
 /// # Errors
-/// As writing does.
+/// Those of the writer.
 pub fn write(
     out: &mut impl Write,
     (engine, tick): (&str, Duration),
@@ -185,7 +185,7 @@ fn nanos(duration: Duration) -> u64 {
 /// Reads a trace back.
 ///
 /// # Errors
-/// If it is none: the line, the field, and what is wrong.
+/// If it is not a trace: the line, the field, and the reason.
 pub fn read(from: impl BufRead) -> Result<Recorded, TraceError> {
     let mut lines = Lines { from, number: 0 }.peekable();
     let (_, first) = lines.next().ok_or(TraceError::Empty)?;
@@ -232,7 +232,7 @@ impl<R: BufRead> Iterator for Lines<R> {
 
     fn next(&mut self) -> Option<Self::Item> {
         let mut bytes = Vec::new();
-        // A line, its end, and one byte more: then it is too long.
+        // A line, its end, and one more byte, which a line within the limit does not have.
         let read = self.from.by_ref().take(LINE_MOST as u64 + 2).read_until(b'\n', &mut bytes);
         self.number += 1;
         let line = self.number;

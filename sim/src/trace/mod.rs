@@ -1,4 +1,4 @@
-//! What happened in a run, in true time, as the properties judge it.
+//! The events of a run, in true time, as the properties judge them.
 
 mod digest;
 pub mod file;
@@ -18,7 +18,7 @@ pub(crate) use digest::Hasher;
 pub struct Who {
     /// The node's number.
     pub node: usize,
-    /// How often it was restarted.
+    /// The number of restarts before.
     pub life: u32,
 }
 
@@ -29,52 +29,51 @@ impl fmt::Debug for Who {
     }
 }
 
-/// One thing that happened.
+/// An event of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "`who` acts, `token` is the tenure's fencing token")]
 pub enum Event {
     /// A process started.
     Started { who: Who },
-    /// A process is gone, without having said anything.
+    /// A process has crashed, without a last report.
     Crashed { who: Who },
     /// A fault was ordered: it begins, or happens.
     Fault { kind: FaultKind, node: Option<usize> },
     /// A fault that was ordered has had its first effect.
     Effect { kind: FaultKind, node: Option<usize> },
-    /// It ended.
+    /// A fault has ended.
     Healed { kind: FaultKind, node: Option<usize> },
-    /// From here on nothing goes wrong any more.
+    /// The calm begins: there are no more faults.
     Calm,
     /// The store carried out a request.
     Store(StoreStep),
-    /// The store's process is gone. What takes its place is another server, which has all that was
-    /// acknowledged, or has lost some of it.
+    /// The store's process has crashed. Another server replaces it, which has all acknowledged data,
+    /// or has lost some of it.
     StoreCrashed { keeps_data: bool },
     /// A candidate has sent a request.
     Sent { who: Who, id: u64, request: Asked },
-    /// An answer has come back to a candidate: none, if it only knows that none will come.
+    /// An answer has reached a candidate; `None` if the candidate knows only that no answer will arrive.
     Answered { who: Who, id: u64, answer: Option<Answer> },
-    /// Word has reached a candidate that the lease may be vacant.
+    /// A hint has reached a candidate that the lease may be vacant.
     Hinted { who: Who },
-    /// Something has happened to a message on its way.
+    /// A message was lost, duplicated or overtaken.
     Message { who: Who, to_store: bool, fate: Fate },
-    /// A candidate is asked to take part. In the model engine: when its process gets to know.
+    /// A candidate is asked to take part. In the model engine: its process receives the request.
     CampaignAsked { who: Who },
-    /// A candidate is asked to hand over and to hold off for so many nanoseconds of its clock, or to leave
-    /// the election. In the model engine: when its process gets to know.
+    /// A candidate is asked to hand over and to hold off for that many nanoseconds of its clock, or to leave
+    /// the election. In the model engine: its process receives the request.
     ResignAsked { who: Who, hold_off: Option<u64> },
-    /// What it was asked is done: it holds nothing any more that it could hand back. Or else the candidate's handle
-    /// has given up waiting for that.
+    /// A resignation is done: the candidate holds nothing any more that it could hand back. Or else (`done` is
+    /// false) the candidate's handle has given up waiting for that.
     Withdrawn { who: Who, done: bool },
-    /// A candidate says that it is elected; its claim ends then if it is not renewed, by its clock.
+    /// A candidate reports that it is elected; without a renewal its claim ends at `claim_ends`, by its clock.
     Elected { who: Who, token: u64, claim_ends: True },
-    /// A candidate says that its claim now reaches so far.
+    /// A candidate reports that its claim now ends at `claim_ends`.
     Renewed { who: Who, token: u64, claim_ends: True },
-    /// A candidate says that it no longer leads. Its work is polled on until then, by its clock, in order
-    /// to end tidily.
+    /// A candidate reports that it no longer leads. Its work may drain until `drain_ends`, by its clock.
     SteppedDown { who: Who, token: u64, reason: Reason, drain_ends: True },
-    /// The end of that time has moved. In turmoil: as work that ends by itself finds it.
+    /// The end of the time to drain has moved. In turmoil: as work that ends by itself observes it.
     DrainMoved { who: Who, token: u64, drain_ends: True },
     /// A candidate has been granted the lease, and waits out a quarantine.
     Quarantined { who: Who },
@@ -86,8 +85,8 @@ pub enum Event {
     WorkBegan { who: Who, token: u64 },
     /// Leader-only work ended by itself, or was dropped.
     WorkEnded { who: Who, token: u64, dropped: bool },
-    /// Work wrote to both sinks, having checked its leadership, and read, at `checked`; or it has taken the
-    /// fenced one over.
+    /// Work wrote to both sinks, after it had checked its leadership, and read, at `checked`; or it has taken the
+    /// fenced sink over.
     Wrote {
         who: Who,
         token: u64,
@@ -97,22 +96,22 @@ pub enum Event {
         accepted_by_fenced: bool,
     },
     /// The store has granted or renewed a lease of another election, whose history it keeps together with
-    /// this one's. Told of each server's first grant and first renewal, and of each grant to a candidate that
-    /// knew of a later tenure than the store: its quarantine begins anew.
+    /// this one's. Recorded for each server's first grant and first renewal, and for each grant to a candidate that
+    /// knew a later tenure than the store, which restarts the quarantine.
     Elsewhere { server: u32, granted: bool, knew_more: bool },
-    /// Work that has begun ends as soon as its tenure's cancellation token is cancelled.
+    /// Work has begun that ends as soon as its tenure's cancellation token is cancelled.
     WaitsToBeTold { who: Who, token: u64 },
     /// A callback about the end of a tenure began.
     CallbackBegan { who: Who, token: u64 },
-    /// It ended by itself, or was dropped.
+    /// A callback ended by itself, or was dropped.
     CallbackEnded { who: Who, token: u64 },
-    /// A candidate looks who leads, and does not give that up.
+    /// A candidate looks for the leader, and does not give that up.
     LookBegan { who: Who },
-    /// It knows, or knows that it does not.
+    /// A look has ended with the leader, or with the information that it is not known.
     LookEnded { who: Who },
 }
 
-/// What has happened to a message.
+/// The fate of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Fate {
@@ -124,7 +123,7 @@ pub enum Fate {
     Overtaken,
 }
 
-/// Why a tenure ended, as the candidate says.
+/// Why a tenure ended, as the candidate reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "named and explained at `tenure::StepDownReason`")]
@@ -139,16 +138,16 @@ pub enum Reason {
 /// One request that the store carried out, in one atomic step.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct StoreStep {
-    /// Which server: counted up each time that another one takes the store's place.
+    /// The number of the server, which counts the replacements of the store's server.
     pub server: u32,
-    /// What its clock showed, in nanoseconds.
+    /// The reading of its clock, in nanoseconds.
     pub now: u64,
-    /// Who asked, by its holder id.
+    /// The holder id in the request.
     #[serde(with = "hex")]
     pub holder: u128,
-    /// What was asked.
+    /// The request.
     pub request: Asked,
-    /// What was answered.
+    /// The answer.
     pub answer: Answer,
     /// The election's record before, if there was one.
     pub before: Option<Kept>,
@@ -182,7 +181,7 @@ pub enum Answer {
     Superseded,
     Released,
     NotHeld,
-    /// An error, or words that no script says.
+    /// An error, or a reply that no script gives.
     Other,
 }
 
@@ -194,9 +193,9 @@ pub struct Kept {
     /// Its holder.
     #[serde(with = "hex")]
     pub holder: u128,
-    /// When the lease ends, by the clock of the server that keeps it, in nanoseconds.
+    /// The end of the lease, by the clock of the server that keeps it, in nanoseconds.
     pub lease_end: u64,
-    /// The same in true time, as its last grant or renewal left it, if the clock is not stepped.
+    /// The end of the lease in true time, as of its last grant or renewal, if the clock is not stepped.
     pub lease_ends: True,
     /// Whether it was handed back.
     pub released: bool,
@@ -209,7 +208,7 @@ impl Kept {
     }
 }
 
-/// Holder ids, as people compare them: JSON's numbers are too small.
+/// Holder ids in hexadecimal: numbers in JSON are too small for them.
 mod hex {
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
 
@@ -220,57 +219,58 @@ mod hex {
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<u128, D::Error> {
         let text = std::borrow::Cow::<str>::deserialize(from)?;
-        u128::from_str_radix(&text, 16)
-            .map_err(|_| D::Error::custom(format_args!("{text:?} is no holder id in hexadecimal")))
+        u128::from_str_radix(&text, 16).map_err(|_| {
+            D::Error::custom(format_args!("{text:?} is not a holder id in hexadecimal"))
+        })
     }
 }
 
-/// An event and when it happened.
+/// An event and its time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Entry {
     /// Nanoseconds of true time since the run began.
     pub at: True,
-    /// What happened.
+    /// The event.
     pub event: Event,
 }
 
-/// All that happened, and a hash of it: equal hashes mean equal runs.
+/// All events of a run, and a hash of them: equal hashes mean equal runs.
 #[derive(Clone, Default)]
 pub struct Trace {
     entries: Vec<Entry>,
     hash: Hasher,
-    /// Of the other elections in the same run.
+    /// The digest of the other elections in the same run.
     others: Digest,
 }
 
 impl Trace {
-    /// Adds what happened next.
+    /// Adds the next event.
     pub fn push(&mut self, at: True, event: Event) {
         at.hash(&mut self.hash);
         event.hash(&mut self.hash);
         self.entries.push(Entry { at, event });
     }
 
-    /// What happened so far.
+    /// The events so far.
     pub fn entries(&self) -> &[Entry] {
         &self.entries
     }
 
-    /// Another election had that trace in the same run.
+    /// Adds the trace of another election in the same run.
     #[cfg(feature = "turmoil")]
     pub(crate) fn beside(&mut self, election: u64, other: &Self) {
         self.others.add_run(election, other.hash());
     }
 
-    /// The hash of all of it, order and times included, and of the run's other elections.
+    /// The hash of all events, order and times included, and of the run's other elections.
     pub fn hash(&self) -> Digest {
         let mut hash = self.hash_of_entries();
         hash.add(self.others);
         hash
     }
 
-    /// The hash of what is told, without the run's other elections.
+    /// The hash of the events, without the run's other elections.
     pub fn hash_of_entries(&self) -> Digest {
         self.hash.digest()
     }

@@ -1,4 +1,4 @@
-//! What numbers a trace may hold: properties and pages add and subtract them.
+//! Limits for the numbers in a trace, because properties and pages add and subtract them.
 
 use super::{Entry, Header, INSTANT_MOST, TICK_MOST, TraceError};
 use crate::plan::clock::True;
