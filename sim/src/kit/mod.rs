@@ -1,4 +1,4 @@
-//! What users run on code of their own.
+//! The kit for users: simulations and conformance tests of their own code.
 
 #[cfg(feature = "conformance")]
 pub mod conformance;

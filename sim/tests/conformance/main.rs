@@ -67,7 +67,9 @@ fn finds(bug: Bug, row: Row) {
     match run(row, &InMemory(Server::new(bug))) {
         Err(broken) => {
             assert_eq!(broken.row, row);
-            assert!(!broken.told.is_empty() || row == Row::ManyAtOnce || row == Row::Linearizable);
+            assert!(
+                !broken.transcript.is_empty() || row == Row::ManyAtOnce || row == Row::Linearizable
+            );
         }
         Ok(outcome) => panic!("{row} does not find {bug:?}: {outcome:?}"),
     }

@@ -1,4 +1,4 @@
-//! What a store did not keep.
+//! A row of the contract that a store does not keep.
 
 use std::fmt;
 
@@ -7,14 +7,14 @@ use super::Row;
 /// A row that a store does not keep.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Broken {
-    /// Which.
+    /// The row.
     pub row: Row,
     /// The name that the store gives itself.
     pub store: &'static str,
-    /// What is wrong.
+    /// A description.
     pub what: String,
-    /// What was asked and answered, in order.
-    pub told: Vec<String>,
+    /// The requests and answers, in order.
+    pub transcript: Vec<String>,
 }
 
 impl fmt::Display for Broken {
@@ -22,7 +22,7 @@ impl fmt::Display for Broken {
         writeln!(f, "the store {:?} does not keep {}: {}", self.store, self.row, self.what)?;
         writeln!(f, "the row says: {}", self.row.about())?;
         write!(f, "what was asked and answered:")?;
-        self.told.iter().try_for_each(|line| write!(f, "\n  {line}"))
+        self.transcript.iter().try_for_each(|line| write!(f, "\n  {line}"))
     }
 }
 

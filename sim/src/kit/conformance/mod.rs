@@ -15,17 +15,17 @@
 //! tenure_sim::conformance!(memory, InMemory(Memory::new()));
 //! ```
 //!
-//! That makes a module `memory` with a `#[test]` for each [`Row`]. The harness is made anew for each of
-//! them, and they run at the same time. Rows that the store declares not to keep ([`StoreTraits`]), or that
-//! the harness can't bring about, are skipped, and say so on standard error.
+//! That makes a module `memory` with a `#[test]` for each [`Row`]. Each test makes its own harness,
+//! and the tests run at the same time. Rows that the store declares not to keep ([`StoreTraits`]), or that need
+//! an action that the harness does not support, are skipped, with a line on standard error.
 //!
-//! What is skipped is listed in the output of `cargo test`, whether tests pass or not.
+//! Skipped rows are listed in the output of `cargo test`, whether tests pass or not.
 //!
-//! Where time must go by, leases are as short as the store declares that it can keep them. Nothing is
-//! asserted about how fast a store is: a lease that must be live is a minute long.
+//! Where time must pass, leases are as short as the store declares that it can keep them. Nothing is
+//! asserted about the speed of a store: a lease that must be live is a minute long.
 //!
 //! Not guaranteed: that a store which passes keeps its promises when its server fails in ways that the
-//! harness does not know. The tests see answers, not what a server has written.
+//! harness does not support. The tests see answers, not the data that a server has written.
 //!
 //! [`StoreTraits`]: tenure::store::StoreTraits
 
@@ -44,36 +44,36 @@ pub use broken::Broken;
 use probe::Probe;
 pub use row::{Row, UnknownRow};
 
-/// What becomes of the data when a server is replaced.
+/// The state of the data after a server is replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Data {
-    /// All that was acknowledged is there.
+    /// All acknowledged data is kept.
     Kept,
-    /// All of it is gone.
+    /// All data is lost.
     Lost,
 }
 
-/// What happens to a store's data by no request.
+/// A change of a store's data without a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mishap {
     /// Every lease runs out.
     LeasesEnd,
-    /// So much time goes by that every quarantine is over.
+    /// Enough time passes that every quarantine is over.
     LongTime,
-    /// The data is now another server's, which may have lost grants.
+    /// The data is now on another server, which may have lost grants.
     OtherServer,
-    /// What the store knows of its own history is gone.
+    /// The store's record of its own history is lost.
     HistoryLost,
-    /// All that it has kept is gone.
+    /// All data is lost.
     AllLost,
 }
 
 impl Mishap {
-    /// All of them.
+    /// All mishaps.
     pub const ALL: [Self; 5] =
         [Self::LeasesEnd, Self::LongTime, Self::OtherServer, Self::HistoryLost, Self::AllLost];
 
-    /// Whether the server is not the one any more, by what its data says, that the history names.
+    /// Whether afterwards, by its data, the server is no longer the one that the history names.
     pub(crate) const fn is_about_the_server(self) -> bool {
         match self {
             Self::LeasesEnd | Self::LongTime => false,
@@ -82,76 +82,76 @@ impl Mishap {
     }
 }
 
-/// The harness can't do that.
+/// The harness does not support an action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unsupported;
 
-/// A store of the user's, as the tests get at it. A value of it is one store that nobody else uses.
+/// The tests' access to a user's store. A value of it is one store that only this test uses.
 pub trait Harness: Send + Sync {
-    /// What connects to it.
+    /// The type of connections.
     type Store: Store;
 
     /// Another connection to the same store.
     fn connect(&self) -> impl Future<Output = Self::Store> + Send;
 
-    /// Puts another server in the place of the present one, which is gone for good: connections to it are
-    /// broken. A store that can't lose data without losing every candidate leaves it at this default.
+    /// Replaces the server by another one: connections to the old one are
+    /// broken. A store that can't lose data without losing every candidate keeps this default.
     ///
     /// # Errors
-    /// If the harness can't do that: the rows that need it are skipped.
+    /// If the harness does not support that: the rows that need it are skipped.
     fn restart(&self, data: Data) -> impl Future<Output = Result<(), Unsupported>> + Send {
         let _ = data;
         async { Err(Unsupported) }
     }
 
-    /// Does that to the store's data, by hand and at once. The random requests of
-    /// [`Row::Differential`] meet none of those that the harness leaves out.
+    /// Changes the store's data in that way, by hand and at once. [`Row::Differential`] goes without the
+    /// mishaps that the harness does not support.
     ///
     /// # Errors
-    /// If the harness can't do that.
+    /// If the harness does not support that.
     fn suffer(&self, mishap: Mishap) -> impl Future<Output = Result<(), Unsupported>> + Send {
         let _ = mishap;
         async { Err(Unsupported) }
     }
 
-    /// From now on, or until `false` says that it is over, no answer comes in time: the server is stopped, or what
-    /// it says is held back. What reaches it meanwhile it may carry out, then or later. Connections stay open.
+    /// From the call with `true` to the call with `false` no answer arrives in time: the server is paused, or its
+    /// answers are held back. It may carry out requests meanwhile, or later. Connections stay open.
     ///
-    /// [`Row::SlowServer`] waits [`SLOW`] for each answer, so a store's own timeouts must be shorter to be
-    /// tested by it.
+    /// [`Row::SlowServer`] waits [`SLOW`] for each answer, so it tests a store's own timeouts only if they are
+    /// shorter.
     ///
     /// # Errors
-    /// If the harness can't do that: the row is skipped.
+    /// If the harness does not support that: the row is skipped.
     fn slow(&self, is_slow: bool) -> impl Future<Output = Result<(), Unsupported>> + Send {
         let _ = is_slow;
         async { Err(Unsupported) }
     }
 
-    /// Whether the store takes a server without any grants for one that has lost nothing. The rows about
-    /// the wait after a loss then ask for what such a store does not promise, and are skipped.
+    /// Whether the store trusts a server without any grants to have lost nothing. Such a store does not promise
+    /// the wait after a loss, and the rows about it are skipped.
     fn trusts_an_empty_store(&self) -> bool {
         false
     }
 
-    /// Lets at least so much time go by at the store. Real servers leave no choice but to wait.
+    /// Lets at least that time pass at the store. For a real server this is a sleep.
     fn wait(&self, time: Duration) -> impl Future<Output = ()> + Send {
         tokio::time::sleep(time)
     }
 }
 
-/// How a row ended, if the store keeps it.
+/// The outcome of a row, unless the store violates it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The store keeps it.
     Held,
-    /// It was not looked at.
+    /// The row was not carried out.
     Skipped {
-        /// Why.
+        /// The reason.
         why: &'static str,
     },
 }
 
-/// How long the server is slow for in [`Row::SlowServer`].
+/// The time for which the server is slow in [`Row::SlowServer`].
 pub const SLOW: Duration = Duration::from_secs(5);
 
 /// The longest that a row may take.
@@ -160,7 +160,7 @@ const BOUND: Duration = Duration::from_secs(60);
 /// Carries out one row.
 ///
 /// # Errors
-/// If the store does not keep it: what is wrong, and all that was asked and answered.
+/// If the store does not keep it: a description, and all requests and answers.
 pub async fn carry_out<H: Harness>(row: Row, harness: &H) -> Result<Outcome, Broken> {
     let mut probe = Probe::new(row, harness).await;
     let trusts = row.is_about_quarantine() && harness.trusts_an_empty_store();
@@ -217,14 +217,14 @@ pub fn check<H: Harness>(row: Row, harness: impl FnOnce() -> H) {
     };
     match runtime.block_on(carry_out(row, &harness)) {
         Ok(Outcome::Held) => {}
-        Ok(Outcome::Skipped { why }) => told_as_skipped(row, why),
+        Ok(Outcome::Skipped { why }) => report_skipped(row, why),
         Err(broken) => panic!("{broken}"),
     }
 }
 
-/// Not by `eprintln!`: what a test that passes prints is not shown.
-fn told_as_skipped(row: Row, why: &str) {
+/// Not by `eprintln!`: its output is captured, and not shown for a test that passes.
+fn report_skipped(row: Row, why: &str) {
     let test = std::thread::current().name().unwrap_or_default().to_owned();
-    // Nobody reads it if that fails.
+    // If standard error can't be written to, there is no reader.
     let _ = writeln!(std::io::stderr(), "{test}: the row {row} was skipped: {why}");
 }

@@ -1,4 +1,4 @@
-//! Asks a store, and writes down what was asked and answered.
+//! Sends requests to a store, and keeps a transcript.
 
 use std::time::{Duration, Instant};
 
@@ -10,31 +10,31 @@ use super::{Broken, Data, Harness, Mishap, Row};
 
 /// A lease that is live for as long as a test takes.
 pub(super) const LONG: Duration = Duration::from_secs(60);
-/// How long a store may answer with errors after its server was replaced or a request was dropped.
+/// The longest time for which a store may answer with errors after its server was replaced or a request was dropped.
 const RECOVERS_WITHIN: Duration = Duration::from_secs(20);
 const TRIES_EVERY: Duration = Duration::from_millis(50);
 
-/// One test's way to its store.
+/// One test's access to its store.
 pub(super) struct Probe<'a, H: Harness> {
     row: Row,
     pub(super) harness: &'a H,
     pub(super) store: H::Store,
     pub(super) traits: StoreTraits,
-    told: Vec<String>,
+    transcript: Vec<String>,
 }
 
-/// Something was not as it should be: what.
+/// The result of a step of a row.
 pub(super) type Found<T> = Result<T, Stop>;
 
 impl<'a, H: Harness> Probe<'a, H> {
     pub(super) async fn new(row: Row, harness: &'a H) -> Self {
         let store = harness.connect().await;
         let traits = store.traits();
-        Self { row, harness, store, traits, told: Vec::new() }
+        Self { row, harness, store, traits, transcript: Vec::new() }
     }
 
     pub(super) fn broken(self, what: String) -> Broken {
-        Broken { row: self.row, store: self.traits.name, what, told: self.told }
+        Broken { row: self.row, store: self.traits.name, what, transcript: self.transcript }
     }
 
     /// The shortest lease that the store can keep.
@@ -42,14 +42,14 @@ impl<'a, H: Harness> Probe<'a, H> {
         self.traits.least_ttl
     }
 
-    /// Lets a lease or a quarantine of that length go by.
-    pub(super) async fn goes_by(&mut self, time: Duration) {
-        self.told.push(format!("{time:?} go by"));
+    /// Waits until a lease or a quarantine of that length has ended.
+    pub(super) async fn let_pass(&mut self, time: Duration) {
+        self.transcript.push(format!("{time:?} go by"));
         self.harness.wait(time + self.traits.granularity).await;
     }
 
     pub(super) async fn restart(&mut self, data: Data) -> Found<()> {
-        self.told.push(format!("the server is replaced, its data {data:?}"));
+        self.transcript.push(format!("the server is replaced, its data {data:?}"));
         self.harness
             .restart(data)
             .await
@@ -66,22 +66,22 @@ impl<'a, H: Harness> Probe<'a, H> {
     }
 
     pub(super) fn note(&mut self, what: impl Into<String>) {
-        self.told.push(what.into());
+        self.transcript.push(what.into());
     }
 
     /// Whether the harness has brought that about.
     pub(super) async fn suffers(&mut self, mishap: Mishap) -> bool {
         let has = self.harness.suffer(mishap).await.is_ok();
         if has {
-            self.told.push(format!("by no request: {mishap:?}"));
+            self.transcript.push(format!("by no request: {mishap:?}"));
         }
         has
     }
 
-    /// Asks about one election. An error is no answer, and no server fails in these tests.
+    /// Sends a request about one election. An error is a violation, because no server fails in these tests.
     pub(super) async fn ask_about(&mut self, key: &Key, request: Request) -> Found<Reply> {
         let answer = self.store.call(key, request.clone()).await;
-        self.told.push(format!("{key:.20}: {request:?} -> {answer:?}"));
+        self.transcript.push(format!("{key:.20}: {request:?} -> {answer:?}"));
         answer.map_err(|error| Stop::Broken(format!("it answered with an error: {error}")))
     }
 
@@ -89,17 +89,21 @@ impl<'a, H: Harness> Probe<'a, H> {
         self.ask_about(&key("job")?, request).await
     }
 
-    /// Asks until it is answered: the connection may be a broken one.
-    pub(super) async fn ask_again_and_again(&mut self, request: &Request) -> Found<Reply> {
-        self.ask_again_about(&key("job")?, request).await
+    /// Repeats a request until it is answered: the connection may be broken at first.
+    pub(super) async fn ask_until_answered(&mut self, request: &Request) -> Found<Reply> {
+        self.ask_about_until_answered(&key("job")?, request).await
     }
 
-    pub(super) async fn ask_again_about(&mut self, key: &Key, request: &Request) -> Found<Reply> {
+    pub(super) async fn ask_about_until_answered(
+        &mut self,
+        key: &Key,
+        request: &Request,
+    ) -> Found<Reply> {
         let began = Instant::now();
         loop {
             let asked = tokio::time::timeout(LONG / 12, self.store.call(key, request.clone()));
             let answer = asked.await;
-            self.told.push(format!("{key:.20}: {request:?} -> {answer:?}"));
+            self.transcript.push(format!("{key:.20}: {request:?} -> {answer:?}"));
             match answer {
                 Ok(Ok(reply)) => return Ok(reply),
                 Ok(Err(_)) | Err(_) if began.elapsed() < RECOVERS_WITHIN => {
@@ -114,7 +118,7 @@ impl<'a, H: Harness> Probe<'a, H> {
 
     pub(super) async fn expect(&mut self, request: Request, wanted: Reply) -> Found<()> {
         let reply = self.ask(request).await?;
-        must(reply == wanted, || format!("{wanted:?} was due, and not {reply:?}"))
+        must(reply == wanted, || format!("the answer should be {wanted:?}, but was {reply:?}"))
     }
 
     pub(super) async fn granted(&mut self, request: Request) -> Found<(Token, Duration)> {
@@ -129,7 +133,7 @@ impl<'a, H: Harness> Probe<'a, H> {
         }
     }
 
-    /// The lease is still that tenure's.
+    /// Asserts that the lease still belongs to that tenure.
     pub(super) async fn is_held_by(&mut self, number: u128, token: Token) -> Found<Incumbent> {
         self.is_held(holder(number), token).await
     }
@@ -137,7 +141,7 @@ impl<'a, H: Harness> Probe<'a, H> {
     pub(super) async fn is_held(&mut self, by: HolderId, token: Token) -> Found<Incumbent> {
         let incumbent = self.held(Request::Observe).await?;
         let is = (incumbent.holder, incumbent.token);
-        must(is == (by, token), || format!("another tenure holds it: {is:?}"))?;
+        must(is == (by, token), || format!("another tenure holds the lease: {is:?}"))?;
         Ok(incumbent)
     }
 
@@ -152,7 +156,7 @@ impl<'a, H: Harness> Probe<'a, H> {
 pub(super) fn as_grant(reply: &Reply) -> Found<(Token, Duration)> {
     match reply {
         Reply::Granted { token, wait } => Ok((*token, *wait)),
-        other => broken(format!("a grant was due, and not {other:?}")),
+        other => broken(format!("the answer should be a grant, but was {other:?}")),
     }
 }
 
@@ -168,8 +172,8 @@ pub(super) fn key(name: &str) -> Found<Key> {
     Key::new(name).map_err(limit)
 }
 
-/// A holder of that number. It differs from the others at both ends: of what a transcript prints, and of what a
-/// store may keep.
+/// The holder with that number. It differs from the others at both ends: in the part that a transcript prints, and
+/// in the part that a store may truncate.
 pub(super) fn holder(number: u128) -> HolderId {
     HolderId::from_bits((number << 96) | number)
 }
@@ -178,7 +182,7 @@ pub(super) fn limit(error: LimitError) -> Stop {
     Stop::Broken(error.to_string())
 }
 
-/// An acquire for that holder that waits out no quarantine for longer than it must.
+/// An acquire for that holder, with the shortest quarantine for its TTL.
 pub(super) fn acquire(number: u128, seen: Option<Token>) -> Request {
     acquire_for(number, seen, LONG)
 }
@@ -196,7 +200,7 @@ pub(super) fn acquire_after(
     acquire_as(holder(number), &format!("worker-{number}"), (seen, ttl, quarantine))
 }
 
-/// An acquire for any holder, by any name.
+/// An acquire for any holder and any name.
 pub(super) fn acquire_as(
     holder: HolderId,
     name: &str,

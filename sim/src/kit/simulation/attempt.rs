@@ -1,4 +1,4 @@
-//! Carries out the plan of one seed, once or twice, and makes it smaller once it has failed.
+//! Carries out the plan of one seed, once or twice, and shrinks it after a failure.
 
 use std::any::Any;
 use std::hash::Hash;
@@ -14,10 +14,10 @@ use crate::search::campaign::{Failure, Run};
 use crate::search::shrink::{Budget, shrink_by};
 use crate::trace::{Digest, Hasher};
 
-/// One in so many runs is carried out twice.
+/// Every run whose seed is a multiple of this is carried out twice.
 const TWICE_EVERY: u64 = 32;
 
-/// So many smaller plans are tried of one that panics: each is caught as it unwinds, which takes a while.
+/// The budget for a plan whose run panics: to catch a panic takes a while.
 const PANICS: Budget = Budget { runs: 100 };
 
 impl Simulation {
@@ -44,11 +44,11 @@ impl Simulation {
             Ok(Ok(run)) => Ok(run),
             Ok(Err(EngineError::Plan(why))) => Err(Failure::Refused { what: why.to_string() }),
             Ok(Err(error)) => Err(Failure::Broke { what: error.to_string() }),
-            Err(panic) => Err(Failure::Broke { what: format!("panicked: {}", said(&*panic)) }),
+            Err(panic) => Err(Failure::Broke { what: format!("panicked: {}", message(&*panic)) }),
         }
     }
 
-    /// The run, and a digest of all that happened and of what the workload meant to do.
+    /// The run, and a digest of its events and the workload's intents.
     fn carry_out(&self, plan: &Plan) -> Result<(Outcome, Digest), EngineError> {
         let mut workload = (self.workload)(&plan.broken());
         let mut outcome = (self.engine)(plan, Judging::All, workload.as_sink())?;
@@ -56,11 +56,11 @@ impl Simulation {
             outcome.judge.also(property, effects);
         }
         let mut digest = outcome.trace.hash();
-        digest.add_run(plan.seed, workload.meant());
+        digest.add_run(plan.seed, workload.intents());
         Ok((outcome, digest))
     }
 
-    /// Of a run that fails only once, that matters most: it can't be looked into.
+    /// Carries a plan out twice. Different results count for more than a failure, which could not be reproduced.
     pub(super) fn attempt_twice(&self, plan: &Plan) -> Result<Run, Failure> {
         let (first, again) = (self.attempt(plan), self.attempt(plan));
         let digest = |attempt: &Result<(Run, Digest), Failure>| {
@@ -78,7 +78,7 @@ impl Simulation {
         }
     }
 
-    /// A seed has failed: makes its plan smaller, and says what is wrong.
+    /// Shrinks the plan of a failed seed, and describes the failure.
     pub(super) fn failed(&self, seed: u64, failure: Failure) -> Failed {
         let plan = self.plan(seed);
         match self.attempt_twice(&plan) {
@@ -97,13 +97,13 @@ impl Simulation {
         }
         let plan = self.smallest(&plan, &failure);
         let failure = self.failure_of(&plan).unwrap_or(failure);
-        self.tell_panic(&plan, &failure);
+        self.repeat_panic(&plan, &failure);
         let page = self.page(&plan);
         Failed { seed, plan, failure, page }
     }
 
-    /// Lets a run that panics say so: with a backtrace, if one is asked for.
-    pub(super) fn tell_panic(&self, plan: &Plan, failure: &Failure) {
+    /// Repeats a run that panics, with the message, and a backtrace if that is configured.
+    pub(super) fn repeat_panic(&self, plan: &Plan, failure: &Failure) {
         if let Failure::Broke { .. } = failure {
             let _ = catch_unwind(AssertUnwindSafe(|| self.carry_out(plan)));
         }
@@ -113,7 +113,7 @@ impl Simulation {
         self.attempt(plan).map_or_else(Some, |(run, _)| run.failure)
     }
 
-    /// A smaller plan that fails alike.
+    /// A smaller plan with the same kind of failure.
     fn smallest(&self, plan: &Plan, failure: &Failure) -> Plan {
         let budget = match failure {
             Failure::Broke { .. } => PANICS,
@@ -125,7 +125,7 @@ impl Simulation {
         shrink_by(plan, budget, fails_alike, |_| {}).plan
     }
 
-    /// The run, drawn; `None` if it leaves no trace.
+    /// The page of the run; `None` if it has no trace.
     pub(super) fn page(&self, plan: &Plan) -> Option<Page> {
         let run = quietly(|| catch_unwind(AssertUnwindSafe(|| self.carry_out(plan))));
         let (outcome, _) = run.ok()?.ok()?;
@@ -135,7 +135,7 @@ impl Simulation {
     }
 }
 
-/// Whether two failures are one and the same thing, as far as can be told.
+/// Whether two failures are of the same kind.
 fn is_alike(one: &Failure, other: &Failure) -> bool {
     match (one, other) {
         (Failure::Violated { property, .. }, Failure::Violated { property: other, .. }) => {
@@ -159,7 +159,7 @@ fn of_failure(failure: &Failure) -> Digest {
 }
 
 /// The message of a panic.
-fn said(panic: &(dyn Any + Send)) -> &str {
+fn message(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
         .unwrap_or("without a message")

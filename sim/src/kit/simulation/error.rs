@@ -1,4 +1,4 @@
-//! Why a simulation did not hold, told so that it can be looked into.
+//! Errors of a simulation, with everything that is needed to investigate them.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -12,24 +12,24 @@ use crate::plan::Plan;
 use crate::report::text;
 use crate::search::campaign::Failure;
 
-/// Why a simulation did not end well.
+/// Why a simulation failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SimulationError {
-    /// A variable of the environment is not what it should be.
+    /// A variable of the environment has an invalid value.
     #[error("{name} is {value:?}, and must be a number from {least} to {most}")]
-    #[allow(missing_docs, reason = "said by the message")]
+    #[allow(missing_docs, reason = "see the message")]
     Variable { name: &'static str, value: String, least: u64, most: u64 },
-    /// There are not so many seeds.
+    /// The range of seeds exceeds the largest number.
     #[error("there are no {runs} seeds from {first} on")]
-    #[allow(missing_docs, reason = "said by the message")]
+    #[allow(missing_docs, reason = "see the message")]
     Seeds { first: u64, runs: u64 },
     /// A run failed.
     #[error("{0}")]
     Failed(Box<Failed>),
-    /// Nothing was violated, but the runs did not go everywhere, as was asked for.
+    /// No property was violated, but the runs did not meet all conditions, as required.
     #[error("nothing was violated in {runs} runs, but they never met: {}", unmet.join(", "))]
-    #[allow(missing_docs, reason = "said by the message")]
+    #[allow(missing_docs, reason = "see the message")]
     Inconclusive { runs: u64, unmet: Vec<String> },
     /// Nothing was violated, and nothing could have been.
     #[error("nothing was violated in {runs} runs, which proves nothing: {}", why.join("; "))]
@@ -40,13 +40,13 @@ pub enum SimulationError {
 /// A run that failed.
 #[derive(Clone, Debug)]
 pub struct Failed {
-    /// The seed that it was found by.
+    /// The seed of the first failing plan.
     pub seed: u64,
-    /// The plan, as small as it got.
+    /// The smallest failing plan.
     pub plan: Plan,
-    /// What is wrong when that plan is carried out.
+    /// The failure of that plan.
     pub failure: Failure,
-    /// The run of that plan as a page to look at; `None` if it leaves no trace, or never the same one.
+    /// The page of that plan's run; `None` if it has no trace, or different ones.
     pub page: Option<Page>,
 }
 
@@ -60,11 +60,11 @@ impl Page {
         &self.0
     }
 
-    /// Writes it into the folder for temporary files, under a name that says which seed it is of.
+    /// Writes it into the folder for temporary files, under a name with the seed.
     pub(super) fn keep(&self, seed: u64) -> io::Result<PathBuf> {
         let folder = env::temp_dir();
         let mut error = io::Error::from(io::ErrorKind::AlreadyExists);
-        // Others may write to that folder: what is there already, a link too, is left alone.
+        // Other users may write to that folder: existing files and links are left alone.
         for number in 1..=NAMES_MOST {
             let name = format!("tenure-sim-seed-{seed}-of-process-{}-{number}.html", process::id());
             let path = folder.join(name);
@@ -84,7 +84,7 @@ impl fmt::Debug for Page {
     }
 }
 
-/// So many names are tried for a page.
+/// The most names that are tried for a page.
 const NAMES_MOST: u32 = 100;
 
 impl fmt::Display for Failed {
@@ -92,7 +92,7 @@ impl fmt::Display for Failed {
         if let Failure::Violated { property, what, .. } = &self.failure {
             writeln!(f, "{property} does not hold: {what}")?;
         }
-        // As `tenure-sim replay` tells it.
+        // As `tenure-sim replay` prints it.
         let faults = self.plan.faults.iter().map(|fault| {
             let node = fault.node().map_or_else(String::new, |node| format!(" of n{node}"));
             format!("{}{node}", fault.kind())
@@ -101,9 +101,9 @@ impl fmt::Display for Failed {
         let beyond = self.plan.broken();
         let beyond = beyond.iter().filter_map(|one| Some(json!(one).as_str()?.to_owned()));
         writeln!(f, "Beyond the assumptions: {}", listed(beyond))?;
-        let mut told = Vec::new();
-        text::failure(&mut told, &self.failure, text::BEFORE).map_err(|_| fmt::Error)?;
-        f.write_str(&String::from_utf8_lossy(&told))?;
+        let mut text = Vec::new();
+        text::failure(&mut text, &self.failure, text::BEFORE).map_err(|_| fmt::Error)?;
+        f.write_str(&String::from_utf8_lossy(&text))?;
         if let Failure::Nondeterministic { .. } = self.failure {
             writeln!(
                 f,

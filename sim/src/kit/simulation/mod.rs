@@ -2,7 +2,7 @@
 //!
 //! The candidates are tenure's shipped state machine in the [model engine](crate::engines::model); what they write to
 //! ([`Workload`]) and what grants the leases ([`StoreModel`]) may be the user's. Both are plain values with
-//! plain functions: the engine says what happens when.
+//! plain functions: the engine decides when they are called.
 //!
 //! ```
 //! use tenure_sim::Simulation;
@@ -18,7 +18,7 @@
 //! impl Workload for Counter {
 //!     type Intent = Intent;
 //!     fn intend(&self, leader: Leader) -> Option<Intent> {
-//!         // What a leader reads is safe once it has taken the counter over.
+//!         // A leader's reads are safe once it has taken the counter over.
 //!         let is_ours = self.fence == leader.token;
 //!         Some(if is_ours { Intent::Set(self.value + 1) } else { Intent::TakeOver })
 //!     }
@@ -41,7 +41,7 @@
 //! ```
 //!
 //! Guaranteed: the same seed gives the same run, on any number of threads; a sample of the runs, and each
-//! that fails, is carried out twice to see that this is so. Not guaranteed: anything about code that is
+//! that fails, is carried out twice to check this. Not guaranteed: anything about code that is
 //! not in the value, such as a real client of a real queue.
 
 mod attempt;
@@ -73,10 +73,10 @@ pub use variables::{RUNS, SEED};
 pub use workload::{Effect, Workload};
 use workload::{Guarded, Judged};
 
-/// How many runs a simulation takes if nobody says otherwise.
-const USUAL_RUNS: u64 = 1_000;
+/// The default number of runs of a simulation.
+const DEFAULT_RUNS: u64 = 1_000;
 
-/// Makes what leaders write to, for a run that breaks those assumptions.
+/// Makes the workload of a run that breaks those assumptions.
 type NewWorkload = Box<dyn Fn(&[Assumption]) -> Box<dyn Judged> + Sync>;
 
 /// A simulation of many runs, each with a plan of its own.
@@ -89,7 +89,7 @@ pub struct Simulation {
     engine: fn(&Plan, Judging<'_>, &mut dyn Sink) -> Result<Outcome, EngineError>,
 }
 
-/// What came of a simulation that held.
+/// The result of a simulation that held.
 #[derive(Clone, Debug)]
 pub struct Report {
     /// The sum of all runs.
@@ -103,7 +103,7 @@ impl Simulation {
     pub fn new() -> Self {
         Self {
             first: 1,
-            runs: USUAL_RUNS,
+            runs: DEFAULT_RUNS,
             faults: FaultKind::ALL.to_vec(),
             needs_all_conditions: false,
             workload: Box::new(|_| Box::new(TwinSinks::default())),
@@ -111,42 +111,42 @@ impl Simulation {
         }
     }
 
-    /// How many seeds. `TENURE_SIM_RUNS` overrides it.
+    /// Sets the number of seeds. `TENURE_SIM_RUNS` overrides it.
     #[must_use]
     pub fn runs(mut self, runs: u64) -> Self {
         self.runs = runs;
         self
     }
 
-    /// The first seed. `TENURE_SIM_SEED` overrides it.
+    /// Sets the first seed. `TENURE_SIM_SEED` overrides it.
     #[must_use]
     pub fn seed(mut self, first: u64) -> Self {
         self.first = first;
         self
     }
 
-    /// The kinds of faults that plans are drawn from.
+    /// Sets the kinds of faults that plans are drawn from.
     #[must_use]
     pub fn faults(mut self, kinds: impl IntoIterator<Item = FaultKind>) -> Self {
         self.faults = kinds.into_iter().collect();
         self
     }
 
-    /// What leaders do. Made anew for each run.
+    /// Sets the work of leaders. `new` is called for each run.
     #[must_use]
     pub fn workload<W: Workload + 'static>(mut self, new: impl Fn() -> W + Sync + 'static) -> Self {
         self.workload = Box::new(move |broken| Box::new(Guarded::new(new(), broken)));
         self
     }
 
-    /// What grants the leases, instead of the store contract as the design states it.
+    /// Sets the store that grants the leases, in place of the store contract as the design states it.
     #[must_use]
     pub fn store<S: StoreModel>(mut self) -> Self {
         self.engine = run_with::<Tenure<S>>;
         self
     }
 
-    /// Some condition that no run has met is an error too.
+    /// Makes a condition that no run has met an error.
     #[must_use]
     pub fn needs_all_conditions(mut self) -> Self {
         self.needs_all_conditions = true;
@@ -156,8 +156,8 @@ impl Simulation {
     /// Carries out all runs, and panics if one failed. For a `#[test]`.
     ///
     /// # Panics
-    /// With what is wrong, the seed, the plan, and where the run is drawn as a page. Conditions that were never met are told on standard
-    /// error, and are no failure unless [asked for](Self::needs_all_conditions).
+    /// With the failure, the seed, the plan, and the path of the run's page. Conditions that were never met are
+    /// printed on standard error, and are no failure unless [required](Self::needs_all_conditions).
     pub fn check(&self) {
         match self.run() {
             Ok(report) if report.unmet.is_empty() => {}
@@ -173,8 +173,8 @@ impl Simulation {
     /// Carries out all runs.
     ///
     /// # Errors
-    /// The failed run of the lowest seed, with the least plan found that still fails; runs that could not have
-    /// failed ([`Empty`](SimulationError::Empty)); or a variable of the environment that is not what it should be.
+    /// The failed run of the lowest seed, with the smallest failing plan; runs that could not have failed
+    /// ([`Empty`](SimulationError::Empty)); or a variable of the environment with an invalid value.
     pub fn run(&self) -> Result<Report, SimulationError> {
         let campaign = self.campaign(|name| env::var_os(name))?;
         let mut summary = campaign.run_each(&|seed| self.one(seed), || {});
@@ -193,7 +193,7 @@ impl Simulation {
         Ok(Report { summary, unmet })
     }
 
-    /// Carries out one plan, twice: one that a failure has shown, or one written by hand.
+    /// Carries out one plan, twice: the plan of a failure, or one written by hand.
     ///
     /// # Errors
     /// If it fails.
@@ -201,7 +201,7 @@ impl Simulation {
         match self.attempt_twice(plan) {
             Ok(run) if run.failure.is_none() => Ok(()),
             Ok(Run { failure: Some(failure), .. }) | Err(failure) => {
-                self.tell_panic(plan, &failure);
+                self.repeat_panic(plan, &failure);
                 let (seed, page) = (plan.seed, self.page(plan));
                 let failed = Failed { seed, plan: plan.clone(), failure, page };
                 Err(SimulationError::Failed(Box::new(failed)))
@@ -245,7 +245,7 @@ fn nothing_judged(summary: &Summary) -> Vec<String> {
     why
 }
 
-/// Where the failed run can be looked at.
+/// The path of the failed run's page, in words.
 fn kept_page(error: &SimulationError) -> String {
     let SimulationError::Failed(failed) = error else { return String::new() };
     match failed.page.as_ref().map(|page| page.keep(failed.seed)) {

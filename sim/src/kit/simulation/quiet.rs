@@ -1,7 +1,7 @@
-//! Panics that say nothing.
+//! Suppresses the output of panics.
 //!
-//! A workload that panics does so in every run that fails, and in a hundred more while its plan is made smaller. One
-//! backtrace is worth reading: that of the smallest plan.
+//! A workload that panics does so in every run that fails, and in a hundred more while its plan is shrunk. Only one
+//! backtrace is useful: that of the smallest plan.
 
 use std::cell::Cell;
 use std::panic;
@@ -13,20 +13,20 @@ thread_local! {
 
 static HOOK: Once = Once::new();
 
-/// Carries it out. What panics in it, on this thread, tells the panic hook nothing.
+/// Calls `what`. Panics in it, on this thread, do not reach the panic hook.
 ///
-/// The process gets a panic hook for good, which passes on what happens elsewhere to the one before.
+/// The first call installs a panic hook for the whole process, which passes other panics on to the former hook.
 pub(super) fn quietly<T>(what: impl FnOnce() -> T) -> T {
     HOOK.call_once(|| {
-        let usual = panic::take_hook();
+        let former = panic::take_hook();
         panic::set_hook(Box::new(move |panics| {
             if !IS_QUIET.get() {
-                usual(panics);
+                former(panics);
             }
         }));
     });
     let before = IS_QUIET.replace(true);
-    // Whatever panics is caught within.
+    // `what` catches its own panics.
     let done = what();
     IS_QUIET.set(before);
     done

@@ -1,5 +1,5 @@
-//! What the environment says about a simulation: continuous integration goes on for longer, and a failure
-//! is looked at again, without a change to the code.
+//! Variables of the environment for simulations: longer runs in continuous integration, and the run of a failed
+//! seed, without a change to the code.
 
 use std::ffi::OsString;
 
@@ -7,7 +7,7 @@ use super::SimulationError;
 
 /// The first seed.
 pub const SEED: &str = "TENURE_SIM_SEED";
-/// How many seeds.
+/// The number of seeds.
 pub const RUNS: &str = "TENURE_SIM_RUNS";
 
 /// The number in a variable, if it is set.
@@ -38,7 +38,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_and_nothing_else() {
+    fn only_numbers_in_range_are_accepted() {
         assert_eq!(read("7").expect("a number"), Some(7));
         assert_eq!(number(RUNS, 1, |_| None).expect("not set"), None);
         for wrong in ["", "0", "-1", "many", "18446744073709551616"] {

@@ -1,4 +1,4 @@
-//! Work of the user's that only a leader may do.
+//! A user's leader-only work.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,47 +11,47 @@ use crate::plan::Assumption;
 use crate::plan::clock::True;
 use crate::trace::{Digest, Hasher};
 
-/// What leaders do, and what it does to the world outside.
+/// The work of leaders, and the resource that it changes.
 ///
-/// A leader checks its leadership, makes up its mind, then acts; and again. In between anything may happen
-/// to it. Its effect lands later, maybe after it has stood still for long and somebody else leads.
+/// A leader checks its leadership, decides on an intent, then acts; and again. Any fault may come in
+/// between. Its effect lands later, perhaps after a long pause when another candidate already leads.
 ///
-/// A value of it is the world outside of one run: one queue, one table, one file. It must be a function of
-/// what happens to it: no clock, no entropy, no order of a hash map. A panic in it is a failure of the run.
+/// A value of it is the resource of one run: one queue, one table, one file. Its state must depend only on
+/// the calls: no clock, no entropy, no order of a hash map. A panic in it is a failure of the run.
 pub trait Workload {
-    /// What a leader has made up its mind to do. It is hashed to see that runs repeat themselves.
+    /// A leader's decision. It is hashed to check that runs are reproducible.
     type Intent: Clone + Hash;
 
-    /// What is found wrong is reported under this name.
+    /// The name under which violations are reported.
     fn name(&self) -> &'static str {
         "workload"
     }
 
-    /// What [`verify`](Self::verify) rests on: it is not asked in runs whose plan breaks one of these.
+    /// The assumptions of [`verify`](Self::verify): it is not called in runs whose plan breaks one of them.
     ///
-    /// Unless said otherwise, what a resource that compares tokens rests on. One that does not may add the
-    /// others, and learns from them what it relies on.
+    /// The default is right for a resource that compares tokens. A resource that does not may add
+    /// other assumptions, and so find out which ones it relies on.
     fn assumes(&self) -> &'static [Assumption] {
         &[Assumption::WallClock, Assumption::OneMemory]
     }
 
-    /// A leader has just found that it leads: what will it do? `None` if there is nothing to do. A leader
-    /// does one thing after the other: it is not asked while an effect of its tenure is under way.
+    /// Decides the next effect of a leader that has just checked its leadership; `None` if there is nothing to do.
+    /// A leader's effects follow one another: this is not called while an effect of its tenure is under way.
     fn intend(&self, leader: Leader) -> Option<Self::Intent>;
 
-    /// A leader's effect lands, late or not. Whether to take it is this resource's to decide.
+    /// A leader's effect lands, late or not. This resource decides whether to accept it.
     fn effect(&mut self, effect: Effect<Self::Intent>);
 
-    /// Looks at what has become of it, after each effect.
+    /// Checks the resource after each effect.
     ///
     /// # Errors
-    /// What is wrong, in words.
+    /// A description of the violation.
     fn verify(&self) -> Result<(), String>;
 
-    /// Looks back at the whole run. Runs end in a calm in which somebody leads.
+    /// Checks the resource at the end of a run. Runs end in a calm with a leader.
     ///
     /// # Errors
-    /// What is wrong, in words.
+    /// A description of the violation.
     fn finish(&self) -> Result<(), String> {
         Ok(())
     }
@@ -61,36 +61,36 @@ pub trait Workload {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Effect<I> {
-    /// Whose it is: the process, and the fencing token of its tenure.
+    /// The process, and the fencing token of its tenure.
     pub by: Leader,
-    /// What the leader had made up its mind to do.
+    /// The leader's decision.
     pub intent: I,
-    /// When it had checked its leadership, in true time since the run began.
+    /// The time of its check of leadership, in true time since the run began.
     pub checked: Duration,
-    /// When the effect lands.
+    /// The time at which the effect lands.
     pub at: Duration,
 }
 
-/// A user's workload beside the twin sinks, in one run.
+/// A user's workload next to the twin sinks, in one run.
 pub(super) struct Guarded<W: Workload> {
     twins: TwinSinks,
     workload: W,
-    /// By the number of the check. They stay: a process that was put back does what it meant to again.
+    /// The intents by the number of the check. They are kept: a restored process carries out its intent again.
     intents: BTreeMap<u64, W::Intent>,
-    meant: Hasher,
-    /// How many effects have landed.
+    hash: Hasher,
+    /// The number of effects that have landed.
     effects: u64,
-    /// The plan keeps what `verify` rests on.
+    /// Whether the plan keeps the assumptions of `verify`.
     is_judged: bool,
 }
 
-/// A user's workload whose type does not matter, in one run.
+/// A user's workload of any type, in one run.
 pub(super) trait Judged: Sink {
     /// Its name, and how many effects of the workload it has judged; `None` if the plan breaks what it rests on.
     fn property(&self) -> Option<(&'static str, u64)>;
 
-    /// A hash of all that leaders meant to do.
-    fn meant(&self) -> Digest;
+    /// A hash of all intents.
+    fn intents(&self) -> Digest;
 
     fn as_sink(&mut self) -> &mut dyn Sink;
 }
@@ -102,7 +102,7 @@ impl<W: Workload> Guarded<W> {
             twins: TwinSinks::default(),
             workload,
             intents: BTreeMap::new(),
-            meant: Hasher::default(),
+            hash: Hasher::default(),
             effects: 0,
             is_judged,
         }
@@ -124,7 +124,7 @@ impl<W: Workload> Sink for Guarded<W> {
 
     fn intends(&mut self, check: u64, leader: Leader) {
         if let Some(intent) = self.workload.intend(leader) {
-            (check, &intent).hash(&mut self.meant);
+            (check, &intent).hash(&mut self.hash);
             self.intents.insert(check, intent);
         }
     }
@@ -152,8 +152,8 @@ impl<W: Workload> Judged for Guarded<W> {
         self.is_judged.then(|| (self.workload.name(), self.effects))
     }
 
-    fn meant(&self) -> Digest {
-        self.meant.digest()
+    fn intents(&self) -> Digest {
+        self.hash.digest()
     }
 
     fn as_sink(&mut self) -> &mut dyn Sink {
@@ -161,13 +161,13 @@ impl<W: Workload> Judged for Guarded<W> {
     }
 }
 
-/// Without a workload of the user's.
+/// A run without a user's workload.
 impl Judged for TwinSinks {
     fn property(&self) -> Option<(&'static str, u64)> {
         None
     }
 
-    fn meant(&self) -> Digest {
+    fn intents(&self) -> Digest {
         Digest::default()
     }
 

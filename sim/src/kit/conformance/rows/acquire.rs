@@ -1,4 +1,4 @@
-//! Who is granted the lease, and who is not.
+//! Rows about acquires.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -11,7 +11,7 @@ use crate::conformance::probe::{
     release, renew_for,
 };
 
-/// Servers' clocks are taken to be right to that: the tests may run on another machine.
+/// The assumed error of servers' clocks: the tests may run on another machine.
 const CLOCKS_AGREE: Duration = Duration::from_secs(600);
 
 pub(crate) async fn vacant_is_granted<H: Harness>(probe: &mut Probe<'_, H>) -> Found<()> {
@@ -43,7 +43,7 @@ pub(crate) async fn tokens_increase<H: Harness>(probe: &mut Probe<'_, H>) -> Fou
         let (token, _) = probe.granted(acquire_for(number, seen, ttl)).await?;
         must(seen < Some(token), || format!("{token} follows {seen:?}"))?;
         if runs_out {
-            probe.goes_by(ttl).await;
+            probe.let_pass(ttl).await;
         } else {
             probe.expect(release(number, token), Reply::Released).await?;
         }
@@ -56,12 +56,12 @@ pub(crate) async fn a_repeated_acquire_keeps_its_token<H: Harness>(
     probe: &mut Probe<'_, H>,
 ) -> Found<()> {
     let (token, _) = probe.granted(acquire(1, None)).await?;
-    // What it knows by now does not matter.
+    // The token that it knows does not matter.
     for seen in [None, Some(token)] {
         let (again, _) = probe.granted(acquire_for(1, seen, probe.short())).await?;
         must(again == token, || format!("{again} is another tenure than {token}"))?;
     }
-    probe.goes_by(probe.short()).await;
+    probe.let_pass(probe.short()).await;
     probe.is_held_by(1, token).await?;
 
     let (again, _) = probe.granted(acquire_for(1, None, LONG * 3)).await?;
@@ -106,8 +106,10 @@ pub(crate) async fn a_live_lease_is_held<H: Harness>(probe: &mut Probe<'_, H>) -
         let incumbent = probe.held(acquire(2, seen)).await?;
         let is = (incumbent.token, incumbent.holder);
         must(is == (token, holder(1)), || format!("the incumbent is another: {is:?}"))?;
-        let told = (&*incumbent.name, &incumbent.metadata[..]);
-        must(told == ("worker-1", b"host-1"), || format!("it said something else: {told:?}"))?;
+        let profile = (&*incumbent.name, &incumbent.metadata[..]);
+        must(profile == ("worker-1", b"host-1"), || {
+            format!("the incumbent has another name or metadata: {profile:?}")
+        })?;
         let remaining = incumbent.remaining;
         must(!remaining.is_zero() && remaining <= LONG, || format!("{remaining:?} remain"))?;
     }
@@ -123,7 +125,7 @@ pub(crate) async fn who_does_not_know_the_last_tenure_is_stale<H: Harness>(
         probe.expect(acquire(number, None), Reply::Stale { last: first }).await?;
     }
     let (second, _) = probe.granted(acquire_for(2, Some(first), probe.short())).await?;
-    probe.goes_by(probe.short()).await;
+    probe.let_pass(probe.short()).await;
     for seen in [None, Some(first)] {
         probe.expect(acquire(3, seen), Reply::Stale { last: second }).await?;
     }
@@ -140,7 +142,7 @@ pub(crate) async fn who_knows_more_than_the_store_gets_a_higher_token<H: Harness
     must(token > known, || format!("{token} is not above {known}"))
 }
 
-/// A token that a store of that history has not granted, nor its wall clock reached.
+/// A token that a store with that history has not granted, and its wall clock has not reached.
 pub(crate) fn beyond(token: Token) -> Found<Token> {
     match Token::new(token.get() + 1_000_000_000_000) {
         Some(known) => Ok(known),
@@ -156,7 +158,7 @@ pub(crate) async fn remaining_is_never_above_the_ttl<H: Harness>(
         must(remaining <= ttl, || format!("{remaining:?} remain of a TTL of {ttl:?}"))
     };
     is_within(probe.held(acquire(2, None)).await?.remaining, LONG)?;
-    // Its end stays where it was, and a store whose clock has stepped back might tell more.
+    // The end of the lease does not move, so its remaining time is above the new TTL, as after a clock step.
     let less = LONG / 2;
     probe.expect(renew_for(1, token, less), Reply::Renewed).await?;
     is_within(probe.held(acquire(2, None)).await?.remaining, less)?;
@@ -178,7 +180,7 @@ pub(crate) async fn contradicting_settings_are_refused<H: Harness>(
     for settings in [(ttl / 2, ttl), (quarantine, quarantine)] {
         probe.held(acquire_after(2, None, settings.0, settings.1)).await?;
     }
-    // What was refused has changed nothing.
+    // The refused requests have changed nothing.
     probe.is_held_by(1, token).await?;
     Ok(())
 }
@@ -187,8 +189,10 @@ pub(crate) async fn the_incumbents_ttl_is_told<H: Harness>(probe: &mut Probe<'_,
     let (token, _) = probe.granted(acquire(1, None)).await?;
     for ttl in [LONG, LONG / 2] {
         for asked in [acquire(2, None), Request::Observe] {
-            let told = probe.held(asked).await?.ttl;
-            must(told == ttl, || format!("the TTL is {ttl:?}, and {told:?} was told"))?;
+            let answered = probe.held(asked).await?.ttl;
+            must(answered == ttl, || {
+                format!("the TTL is {ttl:?}, but the answer has {answered:?}")
+            })?;
         }
         probe.expect(renew_for(1, token, LONG / 2), Reply::Renewed).await?;
     }

@@ -1,6 +1,6 @@
-//! Random requests, answered by the store as by the contract's own code.
+//! Random requests, answered by the store and by the contract's own code.
 //!
-//! Leases last for hours, so that none ends by itself; time goes by only where the harness brings it about, at
+//! Leases last for hours, so that none ends by itself; time passes only in the mishaps of the harness, at
 //! the store and in the model. A store's tokens are other numbers than the model's, so tokens are compared by
 //! their order.
 
@@ -18,30 +18,30 @@ use crate::plan::draw::Draw;
 
 const REQUESTS: u32 = 1_000;
 const HOUR: Duration = Duration::from_secs(3_600);
-/// Far more than the row may take, and far less than what times may be mistaken for.
+/// The tolerance for durations: far more than the row may take, and far less than the difference of any two TTLs.
 const ALIKE: Duration = Duration::from_secs(600);
 
-/// Which token a request tells.
+/// The token in a request.
 #[derive(Clone, Copy)]
-enum Tells {
+enum Named {
     Nothing,
     Last,
     Older,
-    /// One that was never granted.
+    /// A token that was never granted.
     Beyond,
 }
 
-/// What the contract says.
+/// The contract's own code and its state.
 struct Model {
     records: [Option<Record>; 3],
     history: Option<History>,
     at: Moment,
-    /// What each of its tokens is at the store. Those of different elections have nothing to do with each other.
+    /// The store's token for each of the model's. Tokens of different elections are independent.
     tokens: [BTreeMap<Token, Token>; 3],
 }
 
 impl Model {
-    /// A store that was never asked, long enough after 1970 that no quarantine of then is left.
+    /// A store without any requests, long enough after 1970 that no quarantine is left.
     fn new(trust_empty_store: bool) -> Self {
         let now = Instant::ORIGIN + HOUR * 1_000;
         let at = Moment { now, identity: 0, trust_empty_store, compares_identity: false };
@@ -57,7 +57,7 @@ impl Model {
         match mishap {
             Mishap::LeasesEnd => {
                 for record in self.records.iter_mut().flatten() {
-                    // So long ago that nobody waits for it any more.
+                    // So long ago that no candidate waits for it.
                     record.lease_end = Instant::ORIGIN;
                 }
             }
@@ -73,14 +73,14 @@ impl Model {
     }
 
     /// A token for a request, as the model and as the store know it.
-    fn tells(&self, election: usize, tells: Tells) -> Option<(Token, Token)> {
+    fn token(&self, election: usize, named: Named) -> Option<(Token, Token)> {
         let (last, tokens) =
             (self.records[election].map(|record| record.token), &self.tokens[election]);
-        let ours = match tells {
-            Tells::Nothing => None,
-            Tells::Last => last,
-            Tells::Older => tokens.keys().copied().rfind(|&token| Some(token) < last),
-            Tells::Beyond => {
+        let ours = match named {
+            Named::Nothing => None,
+            Named::Last => last,
+            Named::Older => tokens.keys().copied().rfind(|&token| Some(token) < last),
+            Named::Beyond => {
                 let (&ours, &theirs) = tokens.last_key_value()?;
                 let beyond = |token: Token| Token::new(token.get() + 1_000_000_000_000);
                 return beyond(ours).zip(beyond(theirs));
@@ -89,7 +89,7 @@ impl Model {
         ours.map(|token| (token, tokens[&token]))
     }
 
-    /// Both mean the same: a tenure that both know, or one that stands in the same place among those.
+    /// Whether both tokens mean the same tenure: a known one, or one in the same place between the known ones.
     fn is_same(&mut self, election: usize, ours: Token, theirs: Token) -> bool {
         let tokens = &mut self.tokens[election];
         if let Some(known) = tokens.get(&ours) {
@@ -113,7 +113,7 @@ impl Model {
                 let holder = self.records[election].map(|record| record.holder);
                 self.is_same(election, token, incumbent.token)
                     && holder == Some(incumbent.holder)
-                    && holder == Some(named(&incumbent.name))
+                    && holder == Some(holder_of(&incumbent.name))
                     && remaining.abs_diff(incumbent.remaining) < ALIKE
             }
             (Ours::Refused { .. }, Reply::Refused { ttl, quarantine }) => {
@@ -134,8 +134,8 @@ impl Model {
     }
 }
 
-/// The holder of a candidate that is called `worker-` and its number.
-fn named(name: &str) -> HolderId {
+/// The holder of a candidate with the name `worker-` and its number.
+fn holder_of(name: &str) -> HolderId {
     holder(name.rsplit('-').next().and_then(|number| number.parse().ok()).unwrap_or_default())
 }
 
@@ -146,20 +146,20 @@ fn requests(
     draw: &mut Draw,
     (number, contradicts): (u32, bool),
 ) -> (tenure_core::Request, Request) {
-    use Tells::{Beyond, Last, Nothing, Older};
-    // Times that differ from each other. Some contradict each other, where that is refused.
+    use Named::{Beyond, Last, Nothing, Older};
+    // Different durations. Some contradict each other, if the store refuses that.
     let ttl = HOUR * (2 + number % 5);
     let quarantine = HOUR * if contradicts { draw.pick(&[3, 6, 6, 6, 6, 6, 6, 6]) } else { 6 };
     let asker = draw.pick(&[1, 2, 3]);
     let who: HolderId = holder(asker);
-    let tells =
+    let named =
         draw.pick(&[Nothing, Nothing, Last, Last, Last, Last, Last, Last, Older, Older, Beyond]);
-    let told = model.tells(election, tells);
+    let tokens = model.token(election, named);
     // The least token was never granted: a clock or an offset is above it.
-    let (token, same) = told.unwrap_or((Token::FIRST, Token::FIRST));
+    let (token, same) = tokens.unwrap_or((Token::FIRST, Token::FIRST));
     match draw.within(0..=3) {
         0 | 1 => {
-            let (seen, same) = told.unzip();
+            let (seen, same) = tokens.unzip();
             let ours = tenure_core::Request::Acquire { holder: who, seen, ttl, quarantine };
             (ours, acquire_after(asker, same, ttl, quarantine))
         }
@@ -174,7 +174,7 @@ fn requests(
     }
 }
 
-/// In one step of seven or so.
+/// A mishap in about every sixth step.
 fn mishap(draw: &mut Draw) -> Option<Mishap> {
     match draw.within(0..=99) {
         0..=8 => Some(Mishap::LeasesEnd),
@@ -214,7 +214,11 @@ pub(crate) async fn random_requests_are_answered_as_by_the_contract<H: Harness>(
                 (Some(record), Reply::Held(incumbent))
                     if model.is_same(election, record.token, incumbent.token) => {}
                 (None, Reply::Vacant) => {}
-                (live, told) => return broken(format!("{live:?} was due, and not {told:?}")),
+                (live, answer) => {
+                    return broken(format!(
+                        "the record is {live:?}, but the answer was {answer:?}"
+                    ));
+                }
             }
             continue;
         }
@@ -222,25 +226,25 @@ pub(crate) async fn random_requests_are_answered_as_by_the_contract<H: Harness>(
         let (ours, theirs) = requests(&model, election, &mut draw, how);
         let due = model.apply(election, ours);
         model.at.compares_identity &= due != tenure_core::Reply::Renewed;
-        let mut told = probe.ask_about(job, theirs).await?;
-        match (&mut told, due) {
+        let mut answer = probe.ask_about(job, theirs).await?;
+        match (&mut answer, due) {
             (Reply::Granted { wait, .. }, tenure_core::Reply::Granted { wait: due, .. })
                 if probe.traits.history == HistoryKind::SharesFate =>
             {
-                // How long it makes wait, if at all, is its own affair.
+                // Such a store need not make its leaders wait, and may for any time.
                 *wait = due;
             }
             (Reply::Held(incumbent), tenure_core::Reply::Held { remaining, .. })
                 if gives_up_g1 && incumbent.remaining <= remaining =>
             {
-                // The lease may be taken over before it ends, so it may tell to come back before.
+                // The lease may be taken over before it ends, so the answer may name an earlier end.
                 incumbent.remaining = remaining;
             }
             _ => {}
         }
-        if !model.agrees(election, due, &told) {
+        if !model.agrees(election, due, &answer) {
             return Err(Stop::Broken(format!(
-                "{due:?} was due, and not {told:?} (the contract's tokens are other numbers)"
+                "the answer should be {due:?}, but was {answer:?} (the contract's tokens are other numbers)"
             )));
         }
     }

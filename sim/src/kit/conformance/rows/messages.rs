@@ -1,4 +1,4 @@
-//! Requests that come late, twice, at the same time, or whose replies nobody reads.
+//! Requests that arrive late, twice, or at the same time, or whose replies are lost.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -53,7 +53,7 @@ pub(crate) async fn late_requests_of_an_old_tenure_change_nothing<H: Harness>(
     probe: &mut Probe<'_, H>,
 ) -> Found<()> {
     let first = probe.past_tenure(1).await?;
-    // The same candidate again: only the token tells its tenures apart.
+    // The same candidate again: only the token distinguishes its tenures.
     let (second, _) = probe.granted(acquire(1, Some(first))).await?;
     probe.expect(release(1, first), Reply::NotHeld).await?;
     probe.expect(renew(1, first), Reply::Superseded { last: Some(second) }).await?;
@@ -61,7 +61,7 @@ pub(crate) async fn late_requests_of_an_old_tenure_change_nothing<H: Harness>(
     Ok(())
 }
 
-/// Polls a request so often, then gives it up.
+/// Polls a request that many times, then gives it up.
 async fn give_up<T>(request: impl Future<Output = T>, polls: u32) {
     let mut request = std::pin::pin!(request);
     for _ in 0..polls {
@@ -79,17 +79,19 @@ pub(crate) async fn a_dropped_request_leaves_the_store_usable<H: Harness>(
     for polls in 1..=3 {
         give_up(probe.store.call(&job, acquire(1, None)), polls).await;
     }
-    let reply = probe.ask_again_and_again(&acquire(1, None)).await?;
+    let reply = probe.ask_until_answered(&acquire(1, None)).await?;
     let (token, _) = as_grant(&reply)?;
     for polls in 1..=3 {
         give_up(probe.store.call(&job, renew(1, token)), polls).await;
         give_up(probe.store.call(&job, Request::Observe), polls).await;
     }
-    let reply = probe.ask_again_and_again(&renew(1, token)).await?;
-    must(reply == Reply::Renewed, || format!("the tenure is live, and the answer was {reply:?}"))?;
-    // An answer must not be brought to the question after the one that was given up.
-    let reply = probe.ask_again_and_again(&Request::Observe).await?;
-    must(matches!(reply, Reply::Held(_)), || format!("{reply:?} is no incumbent"))
+    let reply = probe.ask_until_answered(&renew(1, token)).await?;
+    must(reply == Reply::Renewed, || format!("the tenure is live, but the answer was {reply:?}"))?;
+    // The answer to a request that was given up must not be delivered to the next one.
+    let reply = probe.ask_until_answered(&Request::Observe).await?;
+    must(matches!(reply, Reply::Held(_)), || {
+        format!("the lease is held, but the answer was {reply:?}")
+    })
 }
 
 const CONNECTIONS: usize = 4;
@@ -113,11 +115,15 @@ pub(crate) async fn of_many_at_once_one_is_granted<H: Harness>(
             match answer {
                 Ok(Reply::Granted { token, .. }) => granted.push((number, token)),
                 Ok(Reply::Held(_)) => {}
-                other => return broken(format!("granted or held was due, and not {other:?}")),
+                other => {
+                    return broken(format!(
+                        "the answer should be granted or held, but was {other:?}"
+                    ));
+                }
             }
         }
         let [(winner, token)] = granted[..] else {
-            return broken(format!("one must be granted, and these were: {granted:?}"));
+            return broken(format!("exactly one must be granted, but these were: {granted:?}"));
         };
         must(seen < Some(token), || format!("{token} follows {seen:?}"))?;
         probe.is_held_by(winner, token).await?;
@@ -132,7 +138,7 @@ async fn connections<H: Harness>(probe: &Probe<'_, H>) -> Vec<Arc<H::Store>> {
     join_all(connect).await.into_iter().map(Arc::new).collect()
 }
 
-/// So many requests of each connection, all of them at the same time.
+/// The requests of each connection; all connections send at the same time.
 const REQUESTS: u64 = 10;
 
 pub(crate) async fn answers_are_linearizable<H: Harness>(probe: &mut Probe<'_, H>) -> Found<()> {
@@ -152,7 +158,7 @@ pub(crate) async fn answers_are_linearizable<H: Harness>(probe: &mut Probe<'_, H
     must(is_explained(&exchanges), || format!("no order explains these answers: {exchanges:?}"))
 }
 
-/// A candidate that acquires, renews and releases as chance has it.
+/// A candidate that acquires, renews and releases at random.
 async fn client<S: Store>(
     store: Arc<S>,
     job: Key,
@@ -205,7 +211,7 @@ async fn client<S: Store>(
                 Answer::NotHeld
             }
             other @ (Reply::Refused { .. } | Reply::Vacant | Reply::Notified { .. }) => {
-                return Err(format!("{other:?}, to a request of a candidate"));
+                return Err(format!("the answer to a candidate's request was {other:?}"));
             }
         };
         exchanges.push(Exchange { holder: number, request: asked, answer, sent, answered });

@@ -1,4 +1,4 @@
-//! The rows themselves, by what they are about.
+//! The rows themselves, by subject.
 
 pub(super) mod acquire;
 pub(super) mod differential;
@@ -10,11 +10,11 @@ pub(super) mod slow;
 pub(super) mod tenure;
 pub(super) mod ttl;
 
-/// Why a row was not carried on with.
+/// Why a row was stopped.
 #[derive(Debug)]
 pub(super) enum Stop {
-    /// It can't be looked at here: why.
+    /// It can't be carried out here, for this reason.
     Skipped(&'static str),
-    /// The store does not keep it: what is wrong.
+    /// The store does not keep it, for this reason.
     Broken(String),
 }

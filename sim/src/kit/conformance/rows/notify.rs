@@ -1,4 +1,4 @@
-//! Messages to the leader.
+//! Rows about messages to the leader.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -10,13 +10,13 @@ use tenure::store::{Message, Reply, Request, Store};
 use crate::conformance::Harness;
 use crate::conformance::probe::{Found, Probe, acquire, broken, key, limit, must, release};
 
-/// So often a message is sent before it is given up that one arrives.
+/// The most messages that are sent until one arrives.
 const MOST: u32 = 100;
 const PAUSE: Duration = Duration::from_millis(50);
-/// A message that nothing delays has arrived by then.
+/// The time within which a message arrives without delays.
 const QUIET: Duration = Duration::from_millis(200);
 
-/// The number, and every byte that a message may have, up to the greatest length.
+/// A message with the number, and all byte values, of the greatest length.
 fn message(number: u32) -> Found<Message> {
     let bytes = (0..=u8::MAX).cycle().take(Message::PAYLOAD_MOST - 4);
     let payload: Vec<u8> = number.to_be_bytes().into_iter().chain(bytes).collect();
@@ -27,7 +27,7 @@ fn notify(message: Message) -> Request {
     Request::Notify { message }
 }
 
-/// Sends messages one after the other until one arrives, and then one more; the numbers of those that have.
+/// Sends messages one after the other until one arrives, and then one more. Gives the numbers of all that arrived.
 async fn arrive<H: Harness>(
     probe: &mut Probe<'_, H>,
     token: Token,
@@ -37,9 +37,9 @@ async fn arrive<H: Harness>(
     let mut last = MOST;
     for number in 0..MOST {
         probe.expect(notify(message(number)?), Reply::Notified { token }).await?;
-        while let Ok(Some(told)) = tokio::time::timeout(PAUSE, messages.next()).await {
-            let number = told.payload().first_chunk().copied().map_or(MOST, u32::from_be_bytes);
-            must(number < MOST && message(number)? == told, || format!("{told:?} was never sent"))?;
+        while let Ok(Some(got)) = tokio::time::timeout(PAUSE, messages.next()).await {
+            let number = got.payload().first_chunk().copied().map_or(MOST, u32::from_be_bytes);
+            must(number < MOST && message(number)? == got, || format!("{got:?} was never sent"))?;
             arrived.push(number);
         }
         if number > last {
@@ -59,7 +59,7 @@ pub(crate) async fn a_message_reaches_the_leader<H: Harness>(
     let messages = probe.store.messages(&key("job")?, token);
     let arrived = arrive(probe, token, messages).await?;
     let in_order = arrived.windows(2).all(|pair| pair[0] < pair[1]);
-    must(in_order, || format!("they were sent in order, and came as {arrived:?}"))
+    must(in_order, || format!("the messages were sent in order, but arrived as {arrived:?}"))
 }
 
 pub(crate) async fn a_message_never_reaches_another_tenure<H: Harness>(

@@ -1,4 +1,4 @@
-//! What others see, and which elections there are.
+//! Rows about observing, and about the keys of elections.
 
 use tenure::Token;
 use tenure::store::{Key, Profile, Reply, Request};
@@ -31,7 +31,7 @@ pub(crate) async fn names_and_metadata_come_back<H: Harness>(
         let (token, _) = probe.granted(request).await?;
         let incumbent = probe.is_held_by(1, token).await?;
         must(incumbent.name == name, || format!("the name came back as {:?}", incumbent.name))?;
-        must(incumbent.metadata == metadata, || "the metadata came back as another".to_owned())?;
+        must(incumbent.metadata == metadata, || "the metadata came back changed".to_owned())?;
         probe.expect(release(1, token), Reply::Released).await?;
         seen = Some(token);
     }
@@ -44,14 +44,16 @@ pub(crate) async fn elections_do_not_interfere<H: Harness>(probe: &mut Probe<'_,
     let vacant = probe.ask_about(&other, Request::Observe).await?;
     must(vacant == Reply::Vacant, || format!("{other} is not vacant: {vacant:?}"))?;
     let (beside, _) = as_grant(&probe.ask_about(&other, acquire(2, None)).await?)?;
-    // Of the other election.
+    // The tenure of one election, in requests about the other.
     for request in [renew(1, token), release(1, token)] {
         let reply = probe.ask_about(&other, request).await?;
         let refused = matches!(reply, Reply::Superseded { .. } | Reply::NotHeld);
-        must(refused, || format!("{reply:?} to another election's tenure"))?;
+        must(refused, || format!("the answer to another election's tenure was {reply:?}"))?;
     }
     let reply = probe.ask_about(&other, release(2, beside)).await?;
-    must(reply == Reply::Released, || format!("{reply:?} to the release of {other}"))?;
+    must(reply == Reply::Released, || {
+        format!("the answer to the release of {other} was {reply:?}")
+    })?;
     probe.is_held_by(1, token).await?;
     Ok(())
 }

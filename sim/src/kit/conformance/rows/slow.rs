@@ -1,4 +1,4 @@
-//! Servers that take too long to answer.
+//! Rows about servers that take too long to answer.
 
 use std::time::Duration;
 
@@ -11,10 +11,10 @@ use crate::conformance::probe::{
 };
 use crate::conformance::{Harness, SLOW};
 
-/// How long this row waits for an answer before it cuts the request off itself, as a driver does.
+/// The time after which this row gives a request up, as a driver does.
 const BOUND: Duration = SLOW;
 
-/// A request, and the only answer that is true.
+/// A request, and its only true answer.
 struct Asked {
     key: Key,
     request: Request,
@@ -50,21 +50,26 @@ pub(crate) async fn a_timeout_is_not_a_refusal<H: Harness>(probe: &mut Probe<'_,
     for (asked, answer) in asked.iter().zip(&answers) {
         probe.note(format!("{:.20}: {:?} -> {answer:?}", asked.key, asked.request));
     }
-    // Also after a failure: others may have to do with that server.
+    // Also after a failure: other tests may use that server.
     probe.slow(false).await?;
     for (asked, answer) in asked.iter().zip(answers) {
         if let Ok(Ok(reply)) = answer {
             must((asked.is_true)(&reply), || {
-                format!("nothing is known of {:?}, and the answer was {reply:?}", asked.request)
+                format!(
+                    "the outcome of {:?} is unknown, but the answer was {reply:?}",
+                    asked.request
+                )
             })?;
         }
     }
-    // What was asked late has harmed nobody.
+    // The late requests have changed no other lease.
     for name in [names[0], names[2], names[3]] {
-        match probe.ask_again_about(&key(name)?, &Request::Observe).await? {
+        match probe.ask_about_until_answered(&key(name)?, &Request::Observe).await? {
             Reply::Held(incumbent) if incumbent.holder == holder(1) => {}
             other => {
-                return broken(format!("the lease {name:?} was live, and now it is {other:?}"));
+                return broken(format!(
+                    "the lease {name:?} was live, but now the answer is {other:?}"
+                ));
             }
         }
     }

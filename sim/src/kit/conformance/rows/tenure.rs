@@ -1,4 +1,4 @@
-//! What becomes of a lease that was granted.
+//! Rows about a lease that was granted.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -24,7 +24,7 @@ pub(crate) async fn anything_else_is_superseded<H: Harness>(probe: &mut Probe<'_
     let first = probe.past_tenure(1).await?;
     probe.expect(renew(1, first), Reply::Superseded { last: Some(first) }).await?;
     let (second, _) = probe.granted(acquire(2, Some(first))).await?;
-    // Another holder, another token, both; the tenure before it.
+    // Another holder, another token, both, and the tenure before it.
     for (number, token) in [(1, second), (2, second.next()), (2, first), (1, first)] {
         let superseded = Reply::Superseded { last: Some(second) };
         probe.expect(renew_for(number, token, LONG * 3), superseded).await?;
@@ -37,7 +37,7 @@ pub(crate) async fn an_ended_lease_is_never_resurrected<H: Harness>(
     probe: &mut Probe<'_, H>,
 ) -> Found<()> {
     let (token, _) = probe.granted(acquire_for(1, None, probe.short())).await?;
-    probe.goes_by(probe.short()).await;
+    probe.let_pass(probe.short()).await;
     probe.expect(Request::Observe, Reply::Vacant).await?;
     probe.expect(renew(1, token), Reply::Superseded { last: Some(token) }).await?;
     probe.expect(release(1, token), Reply::NotHeld).await?;
@@ -52,7 +52,7 @@ pub(crate) async fn a_lease_never_ends_sooner_than_it_was_told<H: Harness>(
 ) -> Found<()> {
     let (token, _) = probe.granted(acquire(1, None)).await?;
     probe.expect(renew_for(1, token, probe.short()), Reply::Renewed).await?;
-    probe.goes_by(probe.short()).await;
+    probe.let_pass(probe.short()).await;
     probe.is_held_by(1, token).await?;
     probe.expect(renew(1, token), Reply::Renewed).await
 }
@@ -77,7 +77,7 @@ pub(crate) async fn anything_else_is_not_held<H: Harness>(probe: &mut Probe<'_, 
     Ok(())
 }
 
-/// How often a slow machine may take longer than the least TTL between two requests.
+/// The most attempts on a slow machine that takes longer than the least TTL between two requests.
 const TRIES: u128 = 20;
 
 pub(crate) async fn the_least_ttl_is_kept<H: Harness>(probe: &mut Probe<'_, H>) -> Found<()> {
@@ -85,14 +85,14 @@ pub(crate) async fn the_least_ttl_is_kept<H: Harness>(probe: &mut Probe<'_, H>) 
     for number in 1..=TRIES {
         let (token, _) = probe.granted(acquire_for(number, seen, short)).await?;
         let is_live = matches!(probe.ask(Request::Observe).await?, Reply::Held(_));
-        probe.goes_by(short).await;
+        probe.let_pass(short).await;
         probe.expect(Request::Observe, Reply::Vacant).await?;
         if is_live {
             return Ok(());
         }
         seen = Some(token);
     }
-    broken(format!("in {TRIES} tries no lease of {short:?} was live right after its grant"))
+    broken(format!("in {TRIES} attempts no lease of {short:?} was live right after its grant"))
 }
 
 /// Hints are unreliable, and the first one says that the subscription is fresh.
@@ -103,8 +103,8 @@ pub(crate) async fn a_release_hints_who_waits<H: Harness>(probe: &mut Probe<'_, 
     let waits = probe.harness.connect().await;
     let mut hints = pin!(waits.hints(&key("job")?));
     let fresh = tokio::time::timeout(HINTED_WITHIN, hints.next()).await;
-    must(matches!(fresh, Ok(Some(_))), || "no hint said that the subscription is there".into())?;
-    // What else has to do with the subscription is over by the time that nothing has come for a while.
+    must(matches!(fresh, Ok(Some(_))), || "no hint came after the subscription".into())?;
+    // Further hints because of the subscription end after a while.
     while let Ok(Some(_)) = tokio::time::timeout(HINTED_WITHIN / 20, hints.next()).await {}
     probe.expect(release(1, token), Reply::Released).await?;
     let hinted = tokio::time::timeout(HINTED_WITHIN, hints.next()).await;

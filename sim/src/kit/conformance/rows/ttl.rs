@@ -1,4 +1,4 @@
-//! How long a lease lasts.
+//! Rows about the duration of a lease.
 
 use std::time::{Duration, Instant};
 
@@ -11,12 +11,12 @@ use crate::conformance::probe::{
     Found, LONG, Probe, acquire, acquire_after, as_grant, key, must, release, renew_for,
 };
 
-/// How often a slow machine may take too long for anything to show.
+/// The most attempts on a machine that is too slow for a cut to show.
 const TRIES: u128 = 8;
-/// What a store that keeps tenths of a second cuts off these TTLs, and with it half of the time in which that shows.
+/// The part of these TTLs that a store with a precision of a tenth of a second cuts off. A cut shows for half of it.
 const CUT: Duration = Duration::from_millis(90);
 
-/// Seconds and most of a second: cut to whole seconds or tenths, it is shorter by [`CUT`] at least.
+/// Seconds and most of a second: cut to whole seconds or tenths, it is shorter by at least [`CUT`].
 fn uneven(seconds: u64) -> Duration {
     Duration::from_millis(seconds * 1_000 + 990)
 }
@@ -24,7 +24,7 @@ fn uneven(seconds: u64) -> Duration {
 const TOO_SLOW: Stop =
     Stop::Skipped("the store takes too long to answer for a cut of 90 ms to show");
 
-/// What is left after that time, by a clock that is fast by a hundredth.
+/// The least remaining time after that time, by a clock that is fast by a hundredth.
 fn least(ttl: Duration, granularity: Duration, elapsed: Duration) -> Duration {
     ttl.saturating_sub(granularity).saturating_sub(elapsed + elapsed / 100)
 }
@@ -86,7 +86,7 @@ pub(crate) async fn a_ttl_is_not_cut<H: Harness>(probe: &mut Probe<'_, H>) -> Fo
 pub(crate) async fn a_lease_is_live_for_its_ttl<H: Harness>(probe: &mut Probe<'_, H>) -> Found<()> {
     let granularity = probe.traits.granularity;
     let ttl = uneven((probe.short() + granularity).as_secs() + 1);
-    // Right before the lease may end, and after it has ended if its TTL was cut.
+    // Right before the lease may end, and after its end if its TTL was cut.
     let sleeps = ttl.saturating_sub(granularity).saturating_sub(CUT / 3 * 2);
     let mut seen = None;
     for number in 1..=TRIES {
@@ -96,27 +96,27 @@ pub(crate) async fn a_lease_is_live_for_its_ttl<H: Harness>(probe: &mut Probe<'_
         tokio::time::sleep_until((asked + sleeps).into()).await;
         let reply = probe.ask(Request::Observe).await?;
         let elapsed = asked.elapsed();
-        // Later on, it is right to be over.
+        // After that the lease may have ended.
         if !least(ttl, granularity, elapsed).is_zero() {
             return must(matches!(reply, Reply::Held(_)), || {
-                format!("{elapsed:?} after it was asked for, a lease of {ttl:?} is over")
+                format!("a lease of {ttl:?} is over {elapsed:?} after its request")
             });
         }
-        probe.goes_by(ttl).await;
+        probe.let_pass(ttl).await;
     }
     Err(TOO_SLOW)
 }
 
 pub(crate) async fn what_remains_grows_less<H: Harness>(probe: &mut Probe<'_, H>) -> Found<()> {
     let (token, _) = probe.granted(acquire(1, None)).await?;
-    let goes_by = probe.short().max(CUT);
-    probe.goes_by(goes_by).await;
+    let passed = probe.short().max(CUT);
+    probe.let_pass(passed).await;
     // By a clock that is slow by a tenth.
-    let most = LONG.saturating_sub(goes_by / 10 * 9);
+    let most = LONG.saturating_sub(passed / 10 * 9);
     for asked in [Request::Observe, acquire(2, Some(token))] {
         let remaining = probe.held(asked).await?.remaining;
         must(remaining <= most, || {
-            format!("{remaining:?} remain of a TTL of {LONG:?}, of which {goes_by:?} have gone by")
+            format!("{remaining:?} remain of a TTL of {LONG:?}, of which {passed:?} have passed")
         })?;
     }
     Ok(())
