@@ -1,4 +1,4 @@
-//! What several commands have in common on the command line.
+//! Arguments that several commands share.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -20,7 +20,7 @@ pub(crate) struct WhichArguments {
     /// The seed
     #[arg(long)]
     pub(crate) seed: Option<u64>,
-    /// The file that holds the plan, as JSON
+    /// The file with the plan, as JSON
     #[arg(long, value_name = "FILE", conflicts_with = "faults")]
     pub(crate) plan: Option<PathBuf>,
 }
@@ -38,16 +38,16 @@ pub(crate) enum Format {
     Json,
 }
 
-/// What a seed means.
+/// The kinds of faults from which a seed's plan is drawn.
 #[derive(Debug, Args)]
 pub(crate) struct DrawnArguments {
-    /// The kinds of faults that may happen, separated by commas [default: all that the engine has]
+    /// The kinds of faults that may happen, separated by commas [default: all kinds of the engine]
     #[arg(long, value_delimiter = ',')]
     faults: Option<Vec<FaultKind>>,
 }
 
 impl DrawnArguments {
-    /// In one order, whichever they were named in: the same plan.
+    /// The kinds in a fixed order, so that the order on the command line does not change the plan.
     pub(crate) fn faults(&self, engine: Engine) -> Result<Vec<FaultKind>, clap::Error> {
         let has = engine.scope().kinds();
         let Some(given) = &self.faults else { return Ok(has) };
@@ -62,10 +62,10 @@ impl DrawnArguments {
     }
 }
 
-/// By what a run is judged.
+/// The properties that judge a run.
 #[derive(Debug, Args)]
 pub(crate) struct JudgedArguments {
-    /// The properties to judge by, separated by commas [default: all]
+    /// The properties that judge the runs, separated by commas [default: all]
     #[arg(long, value_delimiter = ',')]
     pub(crate) properties: Option<Vec<PropertyName>>,
 }
@@ -76,7 +76,7 @@ impl JudgedArguments {
     }
 }
 
-/// As many as asked for, or one for each core.
+/// The given number of threads, or one for each core.
 pub(crate) fn threads(jobs: Option<u16>) -> usize {
     jobs.map_or_else(pool::cores, usize::from)
 }
@@ -87,7 +87,7 @@ pub(crate) fn engine() -> impl TypedValueParser<Value = Engine> {
     PossibleValuesParser::new(names).try_map(|name| name.parse::<Engine>())
 }
 
-/// What clap itself can't see.
+/// An error in the arguments that clap itself can't detect.
 pub(crate) fn wrong(what: String) -> clap::Error {
     Arguments::command().error(ErrorKind::ValueValidation, what)
 }

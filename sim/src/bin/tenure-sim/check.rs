@@ -1,4 +1,4 @@
-//! A recorded trace, judged again.
+//! Judging a recorded trace.
 
 use std::fs::File;
 use std::io::{self, BufReader};
@@ -10,18 +10,18 @@ use tenure_sim::search::campaign::{Run, Verdict};
 use tenure_sim::trace::file;
 
 use crate::args::{JudgedArguments, OutputArguments};
+use crate::error::{CliError, written};
 use crate::output::Files;
 use crate::report::{RunReportArguments, write_run};
 use crate::show::one::One;
-use crate::trouble::{Trouble, written};
 
 #[derive(Debug, Args)]
 pub(crate) struct CheckArguments {
-    /// The file, as `--trace` writes it
+    /// The file, as written by `--trace`
     pub(crate) trace: PathBuf,
     #[command(flatten)]
     pub(crate) judged: JudgedArguments,
-    /// How many of the last events to show
+    /// The number of last events to show
     #[arg(long, default_value_t = 40)]
     pub(crate) events: usize,
     #[command(flatten)]
@@ -30,13 +30,14 @@ pub(crate) struct CheckArguments {
     pub(crate) output: OutputArguments,
 }
 
-pub(crate) fn check(arguments: &CheckArguments) -> Result<u8, Trouble> {
+pub(crate) fn check(arguments: &CheckArguments) -> Result<u8, CliError> {
     let path = &arguments.trace;
-    let opened = File::open(path).map_err(|why| Trouble::of_file(path, why))?;
-    let recorded = file::read(BufReader::new(opened)).map_err(|why| Trouble::of_file(path, why))?;
+    let opened = File::open(path).map_err(|why| CliError::of_file(path, why))?;
+    let recorded =
+        file::read(BufReader::new(opened)).map_err(|why| CliError::of_file(path, why))?;
     let (header, hash) = (recorded.header.clone(), recorded.end.hash);
     let outcome =
-        recorded.judge(arguments.judged.judging()).map_err(|why| Trouble::of_file(path, why))?;
+        recorded.judge(arguments.judged.judging()).map_err(|why| CliError::of_file(path, why))?;
     if let Some(out) = arguments.report.open(&mut Files::read([path]))? {
         write_run(out, &RunPage::of(&header.engine, &header.plan, &outcome))?;
     }
@@ -48,11 +49,11 @@ pub(crate) fn check(arguments: &CheckArguments) -> Result<u8, Trouble> {
         entries: outcome.trace.entries(),
         is_intact: hash.is_none_or(|hash| hash == run.hash),
     };
-    written(one.tell(&mut io::stdout().lock(), arguments.output.format, arguments.events))?;
+    written(one.write(&mut io::stdout().lock(), arguments.output.format, arguments.events))?;
     match one.verdict() {
         Verdict::Held if !one.is_intact => {
-            let what = "its events were changed: the hash in the last line is not theirs";
-            Err(Trouble::of_file(path, what))
+            let what = "its events were changed: their hash differs from the one in the last line";
+            Err(CliError::of_file(path, what))
         }
         verdict => Ok(verdict.exit_code()),
     }

@@ -1,4 +1,4 @@
-//! A comparison, for people.
+//! Showing a comparison.
 
 use std::io::{self, Write};
 
@@ -7,27 +7,27 @@ use comfy_table::{CellAlignment, Table, presets};
 use tenure_sim::evidence::compare::{self, Comparison, Contender, Settings};
 
 use crate::args::{Format, OutputArguments, threads};
-use crate::trouble::{Trouble, written};
+use crate::error::{CliError, written};
 
 #[derive(Debug, Args)]
 pub(crate) struct CompareArguments {
-    /// How many plans of each kind of trouble
+    /// The number of plans for each kind of trouble
     #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) runs: u64,
     /// The first seed
     #[arg(long, default_value_t = 0)]
     pub(crate) seed: u64,
-    /// On how many threads [default: one for each core]
+    /// The number of threads [default: one for each core]
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
     jobs: Option<u16>,
     #[command(flatten)]
     pub(crate) output: OutputArguments,
 }
 
-pub(crate) fn compare(arguments: &CompareArguments) -> Result<u8, Trouble> {
+pub(crate) fn compare(arguments: &CompareArguments) -> Result<u8, CliError> {
     let settings =
         Settings { runs: arguments.runs, seed: arguments.seed, jobs: threads(arguments.jobs) };
-    let comparison = compare::run(&settings).map_err(|error| Trouble::Input(error.into()))?;
+    let comparison = compare::run(&settings).map_err(|error| CliError::Input(error.into()))?;
     let mut out = io::stdout().lock();
     written(match arguments.output.format {
         Format::Human => show(&mut out, &comparison),
@@ -38,7 +38,7 @@ pub(crate) fn compare(arguments: &CompareArguments) -> Result<u8, Trouble> {
     Ok(0)
 }
 
-/// Writes a table for each trouble, and what stands behind each name.
+/// Writes a table for each trouble, and a description of each contender.
 fn show(out: &mut impl Write, comparison: &Comparison) -> io::Result<()> {
     for shown in comparison.tables() {
         let mut table = Table::new();
@@ -54,8 +54,9 @@ fn show(out: &mut impl Write, comparison: &Comparison) -> io::Result<()> {
     }
     writeln!(
         out,
-        "\nOverlaps and waits are medians and maxima of the runs that have one; vacant is how long \
-         nobody led, at the\nlongest in a run. Stale writes were accepted from an older tenure after one \
-         of a newer; refused are those that\na token kept out. Others than tenure are models."
+        "\nOverlaps and waits are medians and maxima of the runs that have one; vacant is the longest \
+         time without a leader\nin a run. Stale writes are writes of an older tenure that were accepted \
+         after one of a newer; refused writes were\nrejected because of their token. All contenders but \
+         tenure are models."
     )
 }

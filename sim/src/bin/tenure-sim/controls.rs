@@ -1,4 +1,4 @@
-//! Controls: what breaks when one assumption is left behind.
+//! Controls: runs that break one assumption, to show which promise rests on it.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -10,13 +10,13 @@ use tenure_sim::judge::Judging;
 use tenure_sim::search::campaign::attempt;
 
 use crate::args::{Format, OutputArguments, wrong};
+use crate::error::{CliError, written};
 use crate::output::{Files, Output};
 use crate::report::{page, write_run};
 use crate::show::table;
-use crate::trouble::{Trouble, written};
 
-/// How many seeds a control takes if none are named.
-pub(crate) const USUAL_RUNS: u64 = 2_000;
+/// The default number of seeds of a control.
+pub(crate) const DEFAULT_RUNS: u64 = 2_000;
 
 /// Which controls to run.
 #[derive(Clone, Copy, Debug)]
@@ -44,8 +44,8 @@ pub(crate) fn control_or_all() -> impl TypedValueParser<Value = Controls> {
 
 pub(crate) fn about() -> String {
     format!(
-        "Leave one assumption behind, in the model engine: ends with 0 if exactly the promise that rests \
-         on it breaks [default number of seeds: {USUAL_RUNS}]"
+        "Break one assumption, in the model engine: exits with 0 if exactly the promise that rests \
+         on it breaks [default number of seeds: {DEFAULT_RUNS}]"
     )
 }
 
@@ -54,14 +54,14 @@ pub(crate) fn run(
     (seed, runs, jobs): (u64, u64, usize),
     report: Option<&Path>,
     output: OutputArguments,
-) -> Result<u8, Trouble> {
+) -> Result<u8, CliError> {
     if report.is_some() && controls.len() > 1 {
         return Err(wrong("'--report' shows one control: name it".to_owned()).into());
     }
     let page = Files::default().create_if(report)?;
     let carry_out = |control| controls::run(control, seed, runs, jobs);
     let reports: Result<Vec<Report>, _> = controls.iter().map(carry_out).collect();
-    let reports = reports.map_err(|error| Trouble::Input(error.into()))?;
+    let reports = reports.map_err(|error| CliError::Input(error.into()))?;
     if let (Some(out), Some(control), Some(report)) = (page, controls.first(), reports.first()) {
         write_page(out, control, report)?;
     }
@@ -73,19 +73,19 @@ pub(crate) fn run(
     Ok(exit_code(&reports))
 }
 
-/// The run in which the first promise broke, or else the first one, judged by everything.
-fn write_page(out: Output, control: &Control, report: &Report) -> Result<(), Trouble> {
+/// Writes the page of the first run in which a promise broke, or of the first run, judged by all properties.
+fn write_page(out: Output, control: &Control, report: &Report) -> Result<(), CliError> {
     let broke = report.broken.values().map(|broken| broken.first_seed).min();
     let plan = (control.plan)(broke.unwrap_or(report.seed));
     let outcome = attempt(Engine::Model, &plan, Judging::Everything);
     let mut page = page(Engine::Model.name(), &plan, &outcome);
     page.again = format!("tenure-sim run --control {control} --seed {} --runs 1", plan.seed);
-    // What must break has broken, and nothing else than may.
+    // Every promise that must break has broken, and no other than those that may.
     page.as_expected = report.is_ok() && broke.is_some();
     write_run(out, &page)
 }
 
-/// What broke in each control, then what to make of it.
+/// The broken promises of each control, then the verdicts.
 fn human(out: &mut impl Write, reports: &[Report]) -> io::Result<()> {
     writeln!(out, "{}\n", broken(reports))?;
     reports.iter().try_for_each(|report| verdict(out, report))
@@ -133,7 +133,7 @@ fn verdict(out: &mut impl Write, report: &Report) -> io::Result<()> {
     let control = report.control;
     match &report.verdict {
         Verdict::Ok => {
-            writeln!(out, "{control}: OK: it broke what it must, and all else held")
+            writeln!(out, "{control}: OK: the promises that must break broke, and all others held")
         }
         Verdict::NothingBroke { missing } => {
             let (missing, runs) = (missing.join(", "), report.runs);

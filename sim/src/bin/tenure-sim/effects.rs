@@ -1,4 +1,4 @@
-//! Each kind of fault made to do nothing, to see that a campaign notices.
+//! Leaves out the effect of each kind of fault, to check that a campaign notices.
 
 use std::io::{self, Write};
 
@@ -7,50 +7,50 @@ use tenure_sim::evidence::effects::{LeftOut, leave_out};
 use tenure_sim::search::pool;
 
 use crate::args::{DrawnArguments, Format, OutputArguments, threads};
+use crate::error::{CliError, written};
 use crate::run::{Engines, engine_or_all};
 use crate::show::table;
-use crate::trouble::{Trouble, written};
 
 #[derive(Debug, Args)]
 pub(crate) struct EffectsArguments {
-    /// In which engine
+    /// The engine
     #[arg(long, value_parser = engine_or_all(), default_value = "all")]
     engine: Engines,
     #[command(flatten)]
     left_out: DrawnArguments,
-    /// How many seeds of a campaign, for each kind [default: as many as it takes to notice]
+    /// The number of seeds of a campaign, for each kind [default: as many as are needed to notice]
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     runs: Option<u64>,
-    /// On how many threads [default: one for each core]
+    /// The number of threads [default: one for each core]
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
     jobs: Option<u16>,
     #[command(flatten)]
     output: OutputArguments,
 }
 
-pub(crate) fn effects(arguments: &EffectsArguments) -> Result<u8, Trouble> {
+pub(crate) fn effects(arguments: &EffectsArguments) -> Result<u8, CliError> {
     let mut wanted = Vec::new();
     for engine in arguments.engine.each() {
         let kinds = arguments.left_out.faults(engine)?;
         wanted.extend(kinds.into_iter().map(|kind| (engine, kind)));
     }
-    let told = pool::map(threads(arguments.jobs), &wanted, |(engine, kind)| {
+    let results = pool::map(threads(arguments.jobs), &wanted, |(engine, kind)| {
         leave_out(*engine, *kind, arguments.runs)
     });
     let mut out = io::stdout().lock();
     written(match arguments.output.format {
-        Format::Human => human(&mut out, &told),
-        Format::Json => serde_json::to_writer(&mut out, &told)
+        Format::Human => human(&mut out, &results),
+        Format::Json => serde_json::to_writer(&mut out, &results)
             .map_err(io::Error::from)
             .and_then(|()| writeln!(out)),
     })?;
-    Ok(u8::from(!told.iter().all(LeftOut::is_noticed)))
+    Ok(u8::from(!results.iter().all(LeftOut::is_noticed)))
 }
 
-fn human(out: &mut impl Write, told: &[LeftOut]) -> io::Result<()> {
+fn human(out: &mut impl Write, results: &[LeftOut]) -> io::Result<()> {
     let heads = ["fault", "engine", "runs", "ordered", "took effect", "left out: ordered"];
     let mut table = table(heads.into_iter().chain(["took effect", "noticed by"]));
-    for one in told {
+    for one in results {
         let by = if one.noticed_by.is_empty() { "-".to_owned() } else { one.noticed_by.join(", ") };
         let (with, without) = (one.with, one.without);
         let numbers = [one.runs, with.ordered, with.effects, without.ordered, without.effects];
@@ -59,13 +59,13 @@ fn human(out: &mut impl Write, told: &[LeftOut]) -> io::Result<()> {
         table.add_row(row.chain([by]));
     }
     writeln!(out, "{table}\n")?;
-    let unnoticed: Vec<String> = told
+    let unnoticed: Vec<String> = results
         .iter()
         .filter(|one| !one.is_noticed())
         .map(|one| format!("{} in {}", one.kind, one.engine))
         .collect();
     if unnoticed.is_empty() {
-        writeln!(out, "NOTICED: whichever kind of fault is left out")
+        writeln!(out, "NOTICED: every kind of fault that was left out")
     } else {
         writeln!(out, "UNNOTICED: {}", unnoticed.join(", "))
     }

@@ -1,4 +1,4 @@
-//! Every order of everything that can happen, within bounds.
+//! The exhaustive search within bounds.
 
 use std::io::{self, Write};
 use std::str::FromStr;
@@ -10,72 +10,72 @@ use tenure_sim::search::exhaustive::{
 };
 
 use crate::args::{Format, OutputArguments, threads};
+use crate::error::{CliError, written};
 use crate::show::{numbers, table};
-use crate::trouble::{Trouble, written};
 
 #[derive(Debug, Args)]
 pub(crate) struct ExhaustArguments {
-    /// How many candidates
+    /// The number of candidates
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=3))]
     candidates: u8,
-    /// How many ticks of 50 ms, or `any`: runs of any length
+    /// The number of ticks of 50 ms, or `any` for runs of any length
     #[arg(long, value_name = "TICKS", default_value = "4")]
     horizon: Horizon,
-    /// How many ticks of the fastest store clock a lease lasts
+    /// The TTL in ticks of the fastest store clock
     #[arg(long, value_enum, default_value_t = Lasts::Two)]
     ttl: Lasts,
-    /// How long before its lease a claim ends
+    /// The time from the end of a claim to the end of its lease
     #[arg(long, value_enum, default_value_t = Margin::None)]
     stop_margin: Margin,
-    /// Whether clocks are right, as fast at the store and as slow at candidates as the drift bound of 10 %
-    /// allows, all at either end of it, or all of these
+    /// The rates of clocks: right; fast at the store and slow at candidates by the drift bound of 10 %; each at
+    /// either end of the bound; or all of these
     #[arg(long, value_enum, default_value_t = Drift::Worst)]
     drift: Drift,
-    /// How many messages of one candidate may be on their way at once
+    /// The most messages of one candidate in flight at once
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=8))]
     in_flight: u8,
     #[command(flatten)]
     faults: FaultArguments,
-    /// Stop after so many states, and end with 2, as where some condition is never met
+    /// Stop after this many states, and exit with 2, as if some condition was never met
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     states: Option<u64>,
-    /// On how many threads [default: one for each core]
+    /// The number of threads [default: one for each core]
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
     jobs: Option<u16>,
     #[command(flatten)]
     output: OutputArguments,
 }
 
-/// How often each fault may happen.
+/// The most faults of each kind.
 #[derive(Debug, Args)]
 struct FaultArguments {
-    /// How many faults may happen, of all kinds together
+    /// The most faults of all kinds together
     #[arg(long, default_value_t = 1)]
     faults: u8,
-    /// How often a message may arrive once more
+    /// The most duplicated messages
     #[arg(long, default_value_t = 0)]
     duplicates: u8,
-    /// How often a connection may break: the outcome is unknown before the timeout
+    /// The most broken connections: the outcome of a request is unknown before its timeout
     #[arg(long, default_value_t = 0)]
     breaks: u8,
-    /// How often a process may stand still
+    /// The most pauses of processes
     #[arg(long, default_value_t = 0)]
     pauses: u8,
-    /// How often a process may crash
+    /// The most crashes of processes
     #[arg(long, default_value_t = 1)]
     crashes: u8,
-    /// How often another server may take the store's place, with or without its data
+    /// The most replacements of the store's server, with or without its data
     #[arg(long, default_value_t = 1)]
     store_losses: u8,
-    /// How often a candidate may be asked to hand over
+    /// The most requests to hand over
     #[arg(long, default_value_t = 1)]
     resigns: u8,
-    /// How often the rate of a clock may change
+    /// The most changes of a clock's rate
     #[arg(long, default_value_t = 0)]
     rate_changes: u8,
 }
 
-/// When runs end, if they do.
+/// The end of runs, if they have one.
 #[derive(Clone, Copy, Debug)]
 struct Horizon(Option<u8>);
 
@@ -155,11 +155,11 @@ impl ExhaustArguments {
     }
 }
 
-pub(crate) fn exhaust(arguments: &ExhaustArguments) -> Result<u8, Trouble> {
+pub(crate) fn exhaust(arguments: &ExhaustArguments) -> Result<u8, CliError> {
     let (limit, jobs) = (arguments.states.unwrap_or(u64::MAX), threads(arguments.jobs));
     let began = Instant::now();
     let report = exhaustive::run(&arguments.bounds(), limit, jobs);
-    let report = report.map_err(|error| Trouble::Input(error.into()))?;
+    let report = report.map_err(|error| CliError::Input(error.into()))?;
     let mut out = io::stdout().lock();
     written(match arguments.output.format {
         Format::Human => show(&mut out, &report, (began.elapsed(), jobs)),
@@ -193,9 +193,9 @@ fn show(out: &mut impl Write, report: &Report, took: (Duration, usize)) -> io::R
             "INCONCLUSIVE: it held in every state within these bounds, which never led to: {}",
             report.unmet.join(", ")
         ),
-        Outcome::Cut => writeln!(out, "INCONCLUSIVE: what was looked at held, and there is more"),
+        Outcome::Cut => writeln!(out, "INCONCLUSIVE: all searched states held, but there are more"),
         Outcome::Violated(violation) => {
-            writeln!(out, "The shortest way there; {}:\n", violation.from)?;
+            writeln!(out, "The shortest run to the violation; {}:\n", violation.from)?;
             for step in &violation.steps {
                 let ms = u64::from(step.tick) * TICK / 1_000_000;
                 writeln!(out, "{ms:>6} ms  {}", step.what)?;
@@ -220,7 +220,7 @@ fn covered(report: &Report) -> comfy_table::Table {
         ("TTL", format!("{:?}", ttl.length())),
         ("stop margin", format!("{:?}", margin.length())),
         ("rates of clocks", format!("{rates:?}").to_lowercase()),
-        ("messages of one candidate on their way", in_flight.to_string()),
+        ("messages of one candidate in flight", in_flight.to_string()),
         ("faults, of all kinds together", most_faults.to_string()),
     ];
     for (name, bound) in words {

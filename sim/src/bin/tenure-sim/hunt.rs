@@ -1,4 +1,5 @@
-//! What a mutated simulator is asked for: which properties fail, in which seeds first, and what it never meets.
+//! The command that a mutated simulator is run with: it reports failing properties with their first seeds, and
+//! conditions that are never met.
 
 use std::io;
 
@@ -7,17 +8,17 @@ use tenure_sim::engines::Engine;
 use tenure_sim::evidence::mutants::{Hunt, guards};
 
 use crate::args::{DrawnArguments, engine, threads};
-use crate::trouble::{Trouble, written};
+use crate::error::{CliError, written};
 
 #[derive(Debug, Args)]
 pub(crate) struct HuntArguments {
-    /// What to run the candidates in
+    /// The engine
     #[arg(long, value_parser = engine())]
     engine: Engine,
-    /// How many seeds, from 1 on
+    /// The number of seeds, from 1 on
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     runs: u64,
-    /// On how many threads [default: one for each core]
+    /// The number of threads [default: one for each core]
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
     jobs: Option<u16>,
     /// End once these properties have failed, or these conditions were never met [default: any]
@@ -27,8 +28,8 @@ pub(crate) struct HuntArguments {
     drawn: DrawnArguments,
 }
 
-/// Prints one JSON object for each failure that is seen first. A failure is no error here.
-pub(crate) fn hunt(arguments: &HuntArguments) -> Result<u8, Trouble> {
+/// Prints one JSON object for the first failure of each kind. A failure is no error here.
+pub(crate) fn hunt(arguments: &HuntArguments) -> Result<u8, CliError> {
     let hunt = Hunt {
         engine: arguments.engine,
         faults: arguments.drawn.faults(arguments.engine)?,

@@ -1,4 +1,4 @@
-//! What there is.
+//! Lists engines, faults, assumptions, properties, conditions and controls.
 
 use std::io::{self, Write};
 
@@ -11,8 +11,8 @@ use tenure_sim::plan::{Assumption, FaultKind};
 use tenure_sim::search::campaign::expected;
 
 use crate::args::{Format, OutputArguments};
+use crate::error::{CliError, written};
 use crate::show::table;
-use crate::trouble::{Trouble, written};
 
 #[derive(Debug, Args)]
 pub(crate) struct ListArguments {
@@ -20,7 +20,7 @@ pub(crate) struct ListArguments {
     pub(crate) output: OutputArguments,
 }
 
-pub(crate) fn list(arguments: &ListArguments) -> Result<u8, Trouble> {
+pub(crate) fn list(arguments: &ListArguments) -> Result<u8, CliError> {
     let mut out = io::stdout().lock();
     let all = all();
     written(match arguments.output.format {
@@ -69,7 +69,7 @@ fn all() -> Value {
     })
 }
 
-/// Each with the engines whose campaigns should meet it.
+/// Each condition with the engines whose campaigns should meet it.
 fn conditions() -> Vec<Value> {
     let mut conditions: Vec<(&str, Vec<Engine>)> = Vec::new();
     for engine in Engine::ALL {
@@ -94,18 +94,18 @@ const fn run_by(engine: Engine) -> &'static str {
 
 const fn about(assumption: Assumption) -> &'static str {
     match assumption {
-        Assumption::CandidateClocks => "no candidate's clock lags by more than the drift bound",
-        Assumption::StoreClock => "the store's clock is not ahead by more than the drift bound",
-        Assumption::Waits => "what waits for time to go by waits about as long as it should",
+        Assumption::CandidateClocks => "no candidate's clock is slow by more than the drift bound",
+        Assumption::StoreClock => "the store's clock is not fast by more than the drift bound",
+        Assumption::Waits => "waits for a time to pass take about that time",
         Assumption::LossIsFinal => "after a loss of data the next leader waits out all old leases",
         Assumption::WallClock => "after a loss of data the wall clock is not behind the last grant",
-        Assumption::OneMemory => "no snapshot of a process is brought back",
-        Assumption::PromptEffects => "no effect comes later after its check than the stop margin",
-        Assumption::TakeOverFirst => "a leader takes over what it writes to before it reads it",
+        Assumption::OneMemory => "no process is restored from a snapshot",
+        Assumption::PromptEffects => "no effect comes later than the stop margin after its check",
+        Assumption::TakeOverFirst => "a leader takes a resource over before it reads it",
     }
 }
 
-/// A table of one section: the name first, then what else there is to say.
+/// The table of one section: the name first, then the other fields.
 fn section(out: &mut impl Write, all: &Value, name: &str) -> io::Result<()> {
     let rows = all[name].as_array().map_or(&[][..], Vec::as_slice);
     let first = rows.first().and_then(Value::as_object);

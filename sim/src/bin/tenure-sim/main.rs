@@ -1,10 +1,11 @@
-//! The `tenure-sim` command: tries to break tenure's promises, and says whether they held.
+//! The `tenure-sim` command: tries to break tenure's promises, and reports whether they held.
 
 mod args;
 mod check;
 mod compare;
 mod controls;
 mod effects;
+mod error;
 mod exhaust;
 mod hunt;
 mod list;
@@ -21,17 +22,16 @@ mod shrink;
 mod speed;
 mod sweep;
 mod tolerance;
-mod trouble;
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use trouble::Trouble;
+use error::CliError;
 
-/// Tries to break tenure's promises with simulated faults, and says whether they held.
+/// Tries to break tenure's promises with simulated faults, and reports whether they held.
 ///
-/// Ends with 0 if all held, 1 if one was violated, 2 if the runs did not go everywhere they should,
+/// Exits with 0 if all held, 1 if one was violated, 2 if the runs did not meet all conditions that they should,
 /// 3 if a plan gave two different traces, 64 if the command line or a file named there is wrong, 74 if the
 /// result could not be written.
 #[derive(Debug, Parser)]
@@ -47,9 +47,9 @@ struct Arguments {
 enum Command {
     /// Run many seeds (this is the default command)
     Run(run::RunArguments),
-    /// Run one seed or plan again, twice, and show what happens
+    /// Run one seed or plan again, twice, and show its events
     Replay(replay::ReplayArguments),
-    /// Make a failing plan small
+    /// Shrink a failing plan
     Shrink(shrink::ShrinkArguments),
     /// Stop a process at every point of a run, one after the other
     Sweep(sweep::SweepArguments),
@@ -57,41 +57,42 @@ enum Command {
     Plan(plan::PlanArguments),
     /// Judge a recorded trace
     Check(check::CheckArguments),
-    /// Put the summaries of several machines together
+    /// Merge the summaries of several machines
     Merge(merge::MergeArguments),
     /// List engines, faults, assumptions, properties and sometimes-conditions
     List(list::ListArguments),
     /// Carry out the same plans with tenure and with models of the algorithms in common use
     Compare(compare::CompareArguments),
-    /// Find how far each thing may go wrong until a promise breaks, and compare it with the formulas
+    /// Find the largest magnitude of each fault that a promise survives, and compare it with the formulas
     Tolerance(tolerance::ToleranceArguments),
     /// Search for the plan, within all assumptions, that brings two tenures closest to each other
     Margin(margin::MarginArguments),
-    /// Look at every order of everything that can happen to a few candidates for a short while
+    /// Search every order of events of a few candidates for a short time
     ///
-    /// Ends with 0 if all of it held, 1 if something did not, 2 if the search was cut short by `--states`.
+    /// Exits with 0 if all properties held, 1 if one did not, 2 if the search was cut short by `--states` or a
+    /// condition was never met.
     Exhaust(exhaust::ExhaustArguments),
-    /// Plant bugs in a copy of the sources, one at a time, and see that each is caught
+    /// Plant bugs in a copy of the sources, one at a time, and check that each is caught
     Mutants(mutants::MutantsArguments),
-    /// Leave out each kind of fault of each engine in turn, and see that a campaign notices
+    /// Leave out each kind of fault of each engine in turn, and check that a campaign notices
     ///
-    /// Ends with 0 if all are noticed, 1 if one is not.
+    /// Exits with 0 if all are noticed, 1 if one is not.
     Effects(effects::EffectsArguments),
-    /// Say which properties fail in which seed first, for `mutants`
+    /// Report the failing properties with their first seeds, for `mutants`
     #[command(hide = true)]
     Hunt(hunt::HuntArguments),
-    /// Measure how fast the engines are
+    /// Measure the speed of the engines
     Speed,
 }
 
 fn main() -> ExitCode {
     match carry_out() {
         Ok(code) => code.into(),
-        Err(trouble) => trouble.tell(),
+        Err(error) => error.report(),
     }
 }
 
-fn carry_out() -> Result<u8, Trouble> {
+fn carry_out() -> Result<u8, CliError> {
     let arguments = Arguments::try_parse()?;
     match arguments.command.unwrap_or(Command::Run(arguments.run)) {
         Command::Run(arguments) => run::run(&arguments),

@@ -1,4 +1,4 @@
-//! The least safety margin that a search finds.
+//! The search for the least safety margin.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -8,25 +8,25 @@ use tenure_sim::search::campaign::milliseconds;
 use tenure_sim::search::tolerance::search::{Found, Search, search};
 
 use crate::args::{Format, OutputArguments, threads};
+use crate::error::{CliError, written};
 use crate::output::Files;
 use crate::show::numbers;
 use crate::tolerance::{SettingsArguments, input};
-use crate::trouble::{Trouble, written};
 
 #[derive(Debug, Args)]
 pub(crate) struct MarginArguments {
     #[command(flatten)]
     settings: SettingsArguments,
-    /// How many plans to try
+    /// The number of plans to try
     #[arg(long, default_value_t = 2_000, value_parser = clap::value_parser!(u64).range(1..))]
     runs: u64,
-    /// How many times to begin anew, with an equal share of the plans each
+    /// The number of restarts, each with an equal share of the plans
     #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u64).range(1..))]
     restarts: u64,
-    /// Keys all chance
+    /// The seed of all random draws
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// On how many threads [default: one for each core]
+    /// The number of threads [default: one for each core]
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
     jobs: Option<u16>,
     /// Write the plan with the least margin after a lease that lapsed to this file
@@ -36,7 +36,7 @@ pub(crate) struct MarginArguments {
     output: OutputArguments,
 }
 
-pub(crate) fn margin(arguments: &MarginArguments) -> Result<u8, Trouble> {
+pub(crate) fn margin(arguments: &MarginArguments) -> Result<u8, CliError> {
     let settings = arguments.settings.settings()?;
     let mut files = Files::read(arguments.settings.plan());
     let file = files.create_if(arguments.plan_out.as_deref())?;
@@ -73,9 +73,9 @@ fn show(out: &mut impl Write, found: &Found) -> io::Result<()> {
     writeln!(out, "{table}\n")?;
     writeln!(
         out,
-        "bound after a lapse: ttl/(1 + rho) - v/(1 - rho), which is stop margin/(1 - rho) and what the \
-         store's granularity adds;\nmargin-kept promises stop margin/(1 + rho) = {:.6} ms; after a \
-         hand-over nothing but messages lies between",
+        "bound after a lapse: ttl/(1 + rho) - v/(1 - rho), which is stop margin/(1 - rho) plus the \
+         store's granularity;\nmargin-kept promises stop margin/(1 + rho) = {:.6} ms; after a \
+         handover only the latency of messages lies between",
         milliseconds(found.promised)
     )?;
     writeln!(
@@ -87,6 +87,6 @@ fn show(out: &mut impl Write, found: &Found) -> io::Result<()> {
         Some(violation) => writeln!(out, "VIOLATED: {violation}"),
         None if found.exit_code() == 0 => writeln!(out, "HELD: no margin is below its bound"),
         None if found.exit_code() == 1 => writeln!(out, "BELOW: a margin is below its bound"),
-        None => writeln!(out, "INCONCLUSIVE: no tenure followed another in some way"),
+        None => writeln!(out, "INCONCLUSIVE: after one way to end no tenure followed another"),
     }
 }

@@ -1,4 +1,4 @@
-//! The summaries of several machines, put together.
+//! Merging the summaries of several machines.
 
 use std::path::{Path, PathBuf};
 
@@ -6,14 +6,14 @@ use clap::Args;
 use tenure_sim::search::campaign::{Summary, merged, read};
 
 use crate::args::OutputArguments;
+use crate::error::CliError;
 use crate::output::{Files, text_of};
 use crate::report::{CampaignReportArguments, write_campaign};
-use crate::run::tell;
-use crate::trouble::Trouble;
+use crate::run::report;
 
 #[derive(Debug, Args)]
 pub(crate) struct MergeArguments {
-    /// The files, as `--format json` prints them
+    /// The files, as printed by `--format json`
     #[arg(required = true)]
     pub(crate) files: Vec<PathBuf>,
     #[command(flatten)]
@@ -22,17 +22,17 @@ pub(crate) struct MergeArguments {
     pub(crate) output: OutputArguments,
 }
 
-pub(crate) fn merge(arguments: &MergeArguments) -> Result<u8, Trouble> {
-    let sources: Result<Vec<_>, Trouble> =
+pub(crate) fn merge(arguments: &MergeArguments) -> Result<u8, CliError> {
+    let sources: Result<Vec<_>, CliError> =
         arguments.files.iter().map(|path| source(path)).collect();
-    let merged = merged(sources?).map_err(|why| Trouble::Input(why.into()))?;
+    let merged = merged(sources?).map_err(|why| CliError::Input(why.into()))?;
     if let Some(wanted) = arguments.report.open(&mut Files::read(&arguments.files))? {
         write_campaign(wanted, &merged)?;
     }
-    tell(&merged, arguments.output)
+    report(&merged, arguments.output)
 }
 
-fn source(path: &Path) -> Result<(String, Vec<Summary>), Trouble> {
-    let summaries = read(&text_of(path)?).map_err(|why| Trouble::of_file(path, why))?;
+fn source(path: &Path) -> Result<(String, Vec<Summary>), CliError> {
+    let summaries = read(&text_of(path)?).map_err(|why| CliError::of_file(path, why))?;
     Ok((path.display().to_string(), summaries))
 }

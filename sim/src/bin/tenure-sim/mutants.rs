@@ -1,4 +1,4 @@
-//! Mutants of the sources: each is built, and hunted until it is caught.
+//! Mutants of the sources: each is built, and run until it is caught.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -11,34 +11,34 @@ use tenure_sim::evidence::mutants::{
 };
 
 use crate::args::{Format, OutputArguments, threads};
+use crate::error::{CliError, written};
 use crate::output::text_of;
 use crate::show::table;
-use crate::trouble::{Trouble, written};
 
 #[derive(Debug, Args)]
 pub(crate) struct MutantsArguments {
     /// Only this mutant; may be given more than once
     #[arg(long, value_name = "NAME")]
     only: Vec<Mutant>,
-    /// Only in this engine; mutants that need not show there are left out
+    /// Only in this engine; mutants that need not be caught there are left out
     #[arg(long, value_parser = arena)]
     engine: Option<Arena>,
-    /// Name the mutants, and build none
+    /// List the mutants, and build none
     #[arg(long, conflicts_with = "patch")]
     list: bool,
-    /// Plant the changes of this unified diff instead, and hunt until anything fails
+    /// Plant the changes of this unified diff instead, and run until any property fails
     #[arg(long, value_name = "FILE", conflicts_with = "only")]
     patch: Option<PathBuf>,
-    /// A folder of the workspace that mutants are made of [default: the current folder]
+    /// A folder of the workspace from which mutants are made [default: the current folder]
     #[arg(long, value_name = "DIR")]
     sources: Option<PathBuf>,
-    /// Where the copy and what is built from it are kept [default: target/mutants in the workspace]
+    /// The folder for the copy and its builds [default: target/mutants in the workspace]
     #[arg(long, value_name = "DIR")]
     work: Option<PathBuf>,
-    /// On how many threads seeds are run [default: one for each core]
+    /// The number of threads that run seeds [default: one for each core]
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
     jobs: Option<u16>,
-    /// Kill a mutated simulator after so many seconds in one engine
+    /// Kill a mutated simulator after this many seconds in one engine
     #[arg(long, value_name = "SECONDS", default_value_t = 300)]
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     bound: u64,
@@ -51,7 +51,7 @@ fn arena(name: &str) -> Result<Arena, String> {
     found.ok_or_else(|| format!("known are {}", Arena::ALL.map(Arena::name).join(", ")))
 }
 
-pub(crate) fn mutants(arguments: &MutantsArguments) -> Result<u8, Trouble> {
+pub(crate) fn mutants(arguments: &MutantsArguments) -> Result<u8, CliError> {
     let wanted = arguments.wanted();
     if arguments.list {
         written(list(&wanted, arguments.output.format))?;
@@ -70,14 +70,14 @@ pub(crate) fn mutants(arguments: &MutantsArguments) -> Result<u8, Trouble> {
         Some(diff) => trials.of_diff(&diff).map(|row| rows.push(row)),
         None => wanted.iter().try_for_each(|mutant| {
             let row = trials.of(mutant)?;
-            eprintln!("{}", in_short(&row));
+            eprintln!("{}", summary(&row));
             rows.push(row);
             Ok::<_, TrialError>(())
         }),
     };
-    // What was found before some mutant could not be built is worth telling.
-    written(tell(&rows, arguments.output.format))?;
-    tried.map_err(|error| Trouble::Input(error.into()))?;
+    // The results before a failed build are printed too.
+    written(report(&rows, arguments.output.format))?;
+    tried.map_err(|error| CliError::Input(error.into()))?;
     let is_caught = if arguments.patch.is_some() { Row::is_caught_somehow } else { Row::is_caught };
     Ok(u8::from(!rows.iter().all(is_caught)))
 }
@@ -93,17 +93,17 @@ impl MutantsArguments {
         mutants::all().filter(|mutant| is_named(mutant) && shows(mutant)).collect()
     }
 
-    fn diff(&self) -> Result<Option<Diff>, Trouble> {
+    fn diff(&self) -> Result<Option<Diff>, CliError> {
         let Some(path) = &self.patch else { return Ok(None) };
         let text = text_of(path)?;
         Ok(Some(Diff::new(path.display().to_string(), text)))
     }
 
-    /// Snippets are looked for before anything is built.
-    fn workshop(&self, wanted: &[Mutant]) -> Result<Workshop, Trouble> {
+    /// The workshop, after a check that all snippets exist, before anything is built.
+    fn workshop(&self, wanted: &[Mutant]) -> Result<Workshop, CliError> {
         let around = self.sources.clone().unwrap_or_else(|| PathBuf::from("."));
-        let sources = Sources::around(&around).map_err(|error| Trouble::Input(error.into()))?;
-        let wrong = |error: mutants::WorkshopError| Trouble::Input(error.into());
+        let sources = Sources::around(&around).map_err(|error| CliError::Input(error.into()))?;
+        let wrong = |error: mutants::WorkshopError| CliError::Input(error.into());
         wanted.iter().try_for_each(|mutant| sources.check(mutant)).map_err(wrong)?;
         let work = self.work.clone().unwrap_or_else(|| sources.usual_work());
         let waits = || eprintln!("waiting for another run that uses {}", work.display());
@@ -144,10 +144,10 @@ fn list(mutants: &[Mutant], format: Format) -> io::Result<()> {
     }
 }
 
-/// What is told of each mutant.
+/// The columns for each mutant.
 pub(crate) const HEAD: [&str; 6] = ["mutant", "engine", "fails", "seed", "after", "built in"];
 
-/// One for each failure, and one for each that is missing.
+/// One line for each failure, and one for each missing failure.
 pub(crate) fn lines(rows: &[Row]) -> Vec<[String; 6]> {
     let mut lines = Vec::new();
     for (row, trial) in rows.iter().flat_map(|row| row.trials.iter().map(move |trial| (row, trial)))
@@ -170,8 +170,8 @@ pub(crate) fn lines(rows: &[Row]) -> Vec<[String; 6]> {
     lines
 }
 
-/// All rows in one line, or a table and what to make of it.
-fn tell(rows: &[Row], format: Format) -> io::Result<()> {
+/// All rows as one line of JSON, or as a table with a verdict.
+fn report(rows: &[Row], format: Format) -> io::Result<()> {
     let mut out = io::stdout().lock();
     if format == Format::Json {
         serde_json::to_writer(&mut out, rows)?;
@@ -184,7 +184,7 @@ fn tell(rows: &[Row], format: Format) -> io::Result<()> {
     writeln!(out, "{table}\n")?;
     let caught = rows.iter().filter(|row| row.is_caught()).count();
     for row in rows.iter().filter(|row| !row.is_caught()) {
-        writeln!(out, "{}", in_short(row))?;
+        writeln!(out, "{}", summary(row))?;
     }
     writeln!(out, "caught by properties: {caught} of {}", rows.len())
 }
@@ -196,7 +196,7 @@ const fn name(seen: &Seen) -> &str {
     }
 }
 
-fn in_short(row: &Row) -> String {
+fn summary(row: &Row) -> String {
     let trials: Vec<_> = row.trials.iter().map(one).collect();
     format!("{}: {} (built in {:.0} s)", row.mutant, trials.join("; "), row.build)
 }

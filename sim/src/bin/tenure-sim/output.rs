@@ -1,8 +1,8 @@
-//! The files that a command writes: each is written whole or not at all, and none takes the place of what the command
-//! reads.
+//! The files that a command writes. Each is written completely or not at all, and none replaces a file that the
+//! command reads.
 //!
 //! A file is written under another name in the same folder, and renamed once it is complete. A link is neither followed
-//! nor replaced: who can place one in a shared folder could choose which file is overwritten.
+//! nor replaced: an attacker that can place a link in a shared folder could choose which file is overwritten.
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, BufWriter, ErrorKind, Read, Write};
@@ -13,9 +13,9 @@ use rustix::fs::OFlags;
 use tempfile::{Builder, NamedTempFile};
 use tenure_sim::plan::Plan;
 
-use crate::trouble::Trouble;
+use crate::error::CliError;
 
-/// As for every new file; the process's umask takes away from it.
+/// The permissions of new files, which the process's umask reduces.
 const MODE: u32 = 0o666;
 
 /// The files that a command has named so far.
@@ -23,30 +23,30 @@ const MODE: u32 = 0o666;
 pub(crate) struct Files(Vec<PathBuf>);
 
 impl Files {
-    /// What the command reads.
+    /// The files that the command reads.
     pub(crate) fn read<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) -> Self {
         Self(paths.into_iter().map(|path| place(path)).collect())
     }
 
-    /// The same, of files that are read besides.
+    /// Adds further files that the command reads.
     pub(crate) fn also_read<'a>(&mut self, paths: impl IntoIterator<Item = &'a PathBuf>) {
         self.0.extend(paths.into_iter().map(|path| place(path)));
     }
 
-    /// Opens a file before anything is run, so that a campaign is not in vain.
-    pub(crate) fn create(&mut self, path: &Path) -> Result<Output, Trouble> {
+    /// Opens a file before any run, so that an error comes before a long campaign.
+    pub(crate) fn create(&mut self, path: &Path) -> Result<Output, CliError> {
         let place = place(path);
         if self.0.contains(&place) {
             let why = "the command names this file twice; a result needs a file of its own";
-            return Err(Trouble::of_file(path, why));
+            return Err(CliError::of_file(path, why));
         }
         let output = open(path)?;
         self.0.push(place);
         Ok(output)
     }
 
-    /// The same, if a file is wanted.
-    pub(crate) fn create_if(&mut self, path: Option<&Path>) -> Result<Option<Output>, Trouble> {
+    /// Opens a file, if one is named.
+    pub(crate) fn create_if(&mut self, path: Option<&Path>) -> Result<Option<Output>, CliError> {
         path.map(|path| self.create(path)).transpose()
     }
 }
@@ -55,8 +55,8 @@ impl Files {
 const TEXT_MOST: u64 = 64 << 20;
 
 /// The text of a file that the command reads.
-pub(crate) fn text_of(path: &Path) -> Result<String, Trouble> {
-    let failed = |why: io::Error| Trouble::of_file(path, why);
+pub(crate) fn text_of(path: &Path) -> Result<String, CliError> {
+    let failed = |why: io::Error| CliError::of_file(path, why);
     let mut text = String::new();
     File::open(path)
         .map_err(failed)?
@@ -64,13 +64,13 @@ pub(crate) fn text_of(path: &Path) -> Result<String, Trouble> {
         .read_to_string(&mut text)
         .map_err(failed)?;
     if text.len() as u64 > TEXT_MOST {
-        let why = format!("the file has more than {TEXT_MOST} bytes, the most that is read");
-        return Err(Trouble::of_file(path, why));
+        let why = format!("the file has more than {TEXT_MOST} bytes, which is the limit");
+        return Err(CliError::of_file(path, why));
     }
     Ok(text)
 }
 
-/// Where a path leads: two paths to one file are the same place.
+/// The place of a path: two paths to one file have the same place.
 fn place(path: &Path) -> PathBuf {
     fs::canonicalize(path).unwrap_or_else(|_| {
         let folder = fs::canonicalize(folder(path)).unwrap_or_else(|_| folder(path).to_owned());
@@ -82,14 +82,12 @@ fn folder(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-fn open(path: &Path) -> Result<Output, Trouble> {
-    let refused = |why: &str| Err(Trouble::of_file(path, why));
-    let failed = |why: io::Error| Trouble::of_file(path, why);
+fn open(path: &Path) -> Result<Output, CliError> {
+    let refused = |why: &str| Err(CliError::of_file(path, why));
+    let failed = |why: io::Error| CliError::of_file(path, why);
     let permissions = match fs::symlink_metadata(path) {
         Ok(known) if known.is_symlink() => {
-            return refused(
-                "this is a link, which is not followed; name the file that it leads to",
-            );
+            return refused("this is a link, which is not followed; name its target");
         }
         Ok(known) if known.is_dir() => return refused("this is a folder; name a file"),
         Ok(known) if known.is_file() => known.permissions(),
@@ -120,14 +118,14 @@ pub(crate) struct Output {
 
 #[derive(Debug)]
 enum Target {
-    /// Takes the place of the file once it is complete.
+    /// A temporary file, which replaces the target once it is complete.
     Beside(BufWriter<NamedTempFile>),
-    /// A pipe or a device, whose place nothing can take.
+    /// A pipe or a device, which can't be replaced.
     Device(BufWriter<File>),
 }
 
 impl Output {
-    /// The file is complete.
+    /// Completes the file.
     pub(crate) fn finish(self) -> io::Result<()> {
         match self.target {
             Target::Beside(beside) => {
@@ -138,13 +136,13 @@ impl Output {
         }
     }
 
-    /// Writes a plan; nothing, if there is none, so that no earlier one is taken for it.
+    /// Writes a plan; an empty file if there is none, so that an earlier plan is not mistaken for it.
     pub(crate) fn holding_plan(self, plan: Option<&Plan>) -> io::Result<()> {
         let text = plan.map(|plan| plan.to_text() + "\n");
         self.holding(text.unwrap_or_default().as_bytes())
     }
 
-    /// Writes all of it.
+    /// Writes the content, and completes the file.
     pub(crate) fn holding(mut self, content: &[u8]) -> io::Result<()> {
         self.write_all(content)?;
         self.finish()

@@ -1,4 +1,4 @@
-//! The plan of a seed.
+//! Printing the plan of a seed.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -8,22 +8,22 @@ use tenure_sim::engines::Engine;
 use tenure_sim::plan::{Plan, swarm};
 
 use crate::args::{DrawnArguments, WhichArguments, engine};
+use crate::error::{CliError, written};
 use crate::output::text_of;
-use crate::trouble::{Trouble, written};
 
 #[derive(Debug, Args)]
 pub(crate) struct PlanArguments {
     /// The seed
     #[arg(long)]
     pub(crate) seed: u64,
-    /// For which engine
+    /// The engine
     #[arg(long, value_parser = engine(), default_value = "model")]
     pub(crate) engine: Engine,
     #[command(flatten)]
     pub(crate) drawn: DrawnArguments,
 }
 
-pub(crate) fn plan(arguments: &PlanArguments) -> Result<u8, Trouble> {
+pub(crate) fn plan(arguments: &PlanArguments) -> Result<u8, CliError> {
     let plan = drawn(arguments.seed, arguments.engine, &arguments.drawn)?;
     written(writeln!(io::stdout().lock(), "{}", plan.to_text()))?;
     Ok(0)
@@ -34,7 +34,7 @@ pub(crate) fn drawn(
     seed: u64,
     engine: Engine,
     arguments: &DrawnArguments,
-) -> Result<Plan, Trouble> {
+) -> Result<Plan, CliError> {
     Ok(swarm(seed, &arguments.faults(engine)?, engine.scope()))
 }
 
@@ -43,15 +43,15 @@ pub(crate) fn of(
     which: &WhichArguments,
     engine: Engine,
     arguments: &DrawnArguments,
-) -> Result<Plan, Trouble> {
+) -> Result<Plan, CliError> {
     match (&which.plan, which.seed) {
         (Some(path), _) => read(path),
-        // The command line has either.
+        // The command line has one of the two.
         (None, seed) => drawn(seed.unwrap_or(1), engine, arguments),
     }
 }
 
-/// The plan that a file holds.
-pub(crate) fn read(path: &Path) -> Result<Plan, Trouble> {
-    Plan::parse(&text_of(path)?).map_err(|why| Trouble::of_file(path, why))
+/// The plan in a file.
+pub(crate) fn read(path: &Path) -> Result<Plan, CliError> {
+    Plan::parse(&text_of(path)?).map_err(|why| CliError::of_file(path, why))
 }

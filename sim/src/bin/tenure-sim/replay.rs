@@ -1,4 +1,4 @@
-//! One seed or plan, again.
+//! Running one seed or plan again.
 
 use std::io;
 use std::path::PathBuf;
@@ -10,30 +10,30 @@ use tenure_sim::search::campaign::{Failure, Run, attempt_twice};
 use tenure_sim::trace::file;
 
 use crate::args::{DrawnArguments, JudgedArguments, OutputArguments, WhichArguments, engine};
+use crate::error::{CliError, written};
 use crate::output::Files;
 use crate::plan;
 use crate::report::{self, RunReportArguments, write_run};
 use crate::show::one::One;
-use crate::trouble::{Trouble, written};
 
 #[derive(Debug, Args)]
 pub(crate) struct ReplayArguments {
     #[command(flatten)]
     pub(crate) which: WhichArguments,
-    /// What to run the candidates in
+    /// The engine
     #[arg(long, value_parser = engine(), default_value = "model")]
     pub(crate) engine: Engine,
     #[command(flatten)]
     pub(crate) drawn: DrawnArguments,
     #[command(flatten)]
     pub(crate) judged: JudgedArguments,
-    /// Judge by all properties, also by those that rest on what the plan breaks
+    /// Judge by all properties, also by those whose assumptions the plan breaks
     #[arg(long, conflicts_with = "properties")]
     beyond: bool,
     /// Write the trace to this file
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
-    /// How many of the last events to show
+    /// The number of last events to show
     #[arg(long, default_value_t = 40)]
     pub(crate) events: usize,
     #[command(flatten)]
@@ -42,7 +42,7 @@ pub(crate) struct ReplayArguments {
     pub(crate) output: OutputArguments,
 }
 
-pub(crate) fn replay(arguments: &ReplayArguments) -> Result<u8, Trouble> {
+pub(crate) fn replay(arguments: &ReplayArguments) -> Result<u8, CliError> {
     let engine = arguments.engine;
     let plan = plan::of(&arguments.which, engine, &arguments.drawn)?;
     let mut files = Files::read(&arguments.which.plan);
@@ -52,7 +52,7 @@ pub(crate) fn replay(arguments: &ReplayArguments) -> Result<u8, Trouble> {
     let outcome = attempt_twice(engine, &plan, judging);
     let (run, entries) = match &outcome {
         Ok(outcome) => (Run::of(&plan, outcome), outcome.trace.entries()),
-        Err(Failure::Refused { what }) => return Err(Trouble::Input(what.clone().into())),
+        Err(Failure::Refused { what }) => return Err(CliError::Input(what.clone().into())),
         Err(failure) => (Run::failed(plan.seed, failure.clone()), &[][..]),
     };
     if let (Some(mut out), Ok(outcome)) = (trace, &outcome) {
@@ -66,6 +66,6 @@ pub(crate) fn replay(arguments: &ReplayArguments) -> Result<u8, Trouble> {
         write_run(out, &report::page(engine.name(), &plan, &outcome))?;
     }
     let one = One { engine: engine.name(), plan: &plan, run: &run, entries, is_intact: true };
-    written(one.tell(&mut io::stdout().lock(), arguments.output.format, arguments.events))?;
+    written(one.write(&mut io::stdout().lock(), arguments.output.format, arguments.events))?;
     Ok(one.verdict().exit_code())
 }

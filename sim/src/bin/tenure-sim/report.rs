@@ -1,4 +1,4 @@
-//! `--report`: what came of a command, as an HTML page.
+//! `--report`: the result of a command as an HTML page.
 
 use std::path::{Path, PathBuf};
 
@@ -13,11 +13,11 @@ use tenure_sim::plan::{Plan, swarm};
 use tenure_sim::report::{CampaignPage, RunPage, Table, campaign_page, run_page};
 use tenure_sim::search::campaign::{Failure, Summary, attempt};
 
+use crate::error::{CliError, written};
 use crate::mutants;
 use crate::output::{Files, Output, text_of};
-use crate::trouble::{Trouble, written};
 
-/// Of one run.
+/// The page of one run.
 #[derive(Debug, Args)]
 pub(crate) struct RunReportArguments {
     /// Write a page that shows the run to this file, as HTML
@@ -26,35 +26,35 @@ pub(crate) struct RunReportArguments {
 }
 
 impl RunReportArguments {
-    /// Opened before anything is run.
-    pub(crate) fn open(&self, files: &mut Files) -> Result<Option<Output>, Trouble> {
+    /// Opens the file before any run.
+    pub(crate) fn open(&self, files: &mut Files) -> Result<Option<Output>, CliError> {
         files.create_if(self.report.as_deref())
     }
 }
 
-/// Of many runs.
+/// The page of many runs.
 #[derive(Debug, Args)]
 pub(crate) struct CampaignReportArguments {
     /// Write a page that shows the sums, and the failed run, to this file, as HTML
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
-    /// Show this comparison in it, as `compare --format json` prints one
+    /// Show this comparison in it, as printed by `compare --format json`
     #[arg(long, value_name = "FILE", requires = "report")]
     compare: Option<PathBuf>,
-    /// Show these mutants in it, as `mutants --format json` prints them
+    /// Show these mutants in it, as printed by `mutants --format json`
     #[arg(long, value_name = "FILE", requires = "report")]
     mutants: Option<PathBuf>,
 }
 
-/// A page that is wanted, and what goes into it besides sums.
+/// The file of a page, and its tables besides the sums.
 pub(crate) struct Wanted {
     out: Output,
     tables: Vec<Table>,
 }
 
 impl CampaignReportArguments {
-    /// Read and opened before anything is run.
-    pub(crate) fn open(&self, files: &mut Files) -> Result<Option<Wanted>, Trouble> {
+    /// Opens the file, and reads the tables, before any run.
+    pub(crate) fn open(&self, files: &mut Files) -> Result<Option<Wanted>, CliError> {
         let Some(path) = &self.report else { return Ok(None) };
         files.also_read(self.mutants.iter().chain(&self.compare));
         let mut tables = Vec::new();
@@ -73,29 +73,29 @@ impl CampaignReportArguments {
     }
 }
 
-/// Line, entry and field are named of what is no mutant.
-fn mutants(path: &Path) -> Result<Table, Trouble> {
+/// The table of mutants in a file. An error names line, entry and field.
+fn mutants(path: &Path) -> Result<Table, CliError> {
     let rows: Vec<Row> = read(path)?;
     if rows.is_empty() {
-        return Err(Trouble::of_file(path, "line 1: a list of at least one mutant is expected"));
+        return Err(CliError::of_file(path, "line 1: a list of at least one mutant is expected"));
     }
     let head = mutants::HEAD.map(ToOwned::to_owned).into();
     let rows = mutants::lines(&rows).into_iter().map(Vec::from).collect();
     Ok(Table { title: "Mutants".to_owned(), head, rows })
 }
 
-fn read<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, Trouble> {
+fn read<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, CliError> {
     let text = text_of(path)?;
-    json::parse(&text).map_err(|why| Trouble::of_file(path, why))
+    json::parse(&text).map_err(|why| CliError::of_file(path, why))
 }
 
 /// Writes the page of one run.
-pub(crate) fn write_run(out: Output, page: &RunPage<'_>) -> Result<(), Trouble> {
+pub(crate) fn write_run(out: Output, page: &RunPage<'_>) -> Result<(), CliError> {
     written(out.holding(run_page(page).as_bytes()))
 }
 
-/// Writes the page of campaigns. The failed run is carried out once more, to be shown.
-pub(crate) fn write_campaign(wanted: Wanted, summaries: &[Summary]) -> Result<(), Trouble> {
+/// Writes the page of campaigns. The failed run is carried out once more for the page.
+pub(crate) fn write_campaign(wanted: Wanted, summaries: &[Summary]) -> Result<(), CliError> {
     let Wanted { out, tables } = wanted;
     let failed = summaries.iter().find_map(failed);
     let failed = failed.as_ref().map(|failed| page(&failed.engine, &failed.plan, &failed.outcome));
@@ -115,14 +115,15 @@ pub(crate) fn page<'a>(
     }
 }
 
-/// A run that failed, again.
+/// A failed run that was carried out again.
 struct Again {
     engine: String,
     plan: Plan,
     outcome: Result<Outcome, Failure>,
 }
 
-/// `None` also if this build can't draw its plan: it lacks the engine, or is of another version.
+/// The failed run of a campaign. `None` also if this build can't draw its plan: it lacks the engine, or has another
+/// version.
 fn failed(summary: &Summary) -> Option<Again> {
     let failed = summary.failed.as_ref()?;
     let engine: Engine = summary.engine.parse().ok()?;

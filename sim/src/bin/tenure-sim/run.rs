@@ -1,4 +1,4 @@
-//! Many seeds, in each engine.
+//! Running many seeds, in each engine.
 
 use std::io;
 use std::path::PathBuf;
@@ -14,14 +14,14 @@ use tenure_sim::trace::file;
 
 use crate::args::{DrawnArguments, Format, JudgedArguments, OutputArguments, threads, wrong};
 use crate::controls::Controls;
+use crate::error::{CliError, written};
 use crate::output::{Files, Output};
 use crate::report::{CampaignReportArguments, write_campaign};
-use crate::shrink::watched;
-use crate::trouble::{Trouble, written};
+use crate::shrink::with_progress;
 use crate::{controls, show};
 
-/// How many seeds a campaign takes in an engine if none are named.
-const fn usual_runs(engine: Engine) -> u64 {
+/// The default number of seeds of a campaign in an engine.
+const fn default_runs(engine: Engine) -> u64 {
     match engine {
         Engine::Model => 50_000,
         #[cfg(feature = "turmoil")]
@@ -31,7 +31,7 @@ const fn usual_runs(engine: Engine) -> u64 {
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArguments {
-    /// What to run the candidates in
+    /// The engine
     #[arg(long, value_parser = engine_or_all(), default_value = "all")]
     engine: Engines,
     /// The first seed
@@ -39,7 +39,7 @@ pub(crate) struct RunArguments {
     seed: u64,
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..), help = about_runs())]
     runs: Option<u64>,
-    /// On how many threads [default: one for each core]
+    /// The number of threads [default: one for each core]
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
     jobs: Option<u16>,
     /// Run only this share of the seeds, such as 2/5
@@ -49,13 +49,13 @@ pub(crate) struct RunArguments {
     drawn: DrawnArguments,
     #[command(flatten)]
     judged: JudgedArguments,
-    /// Write the trace of the failed run, or else of the first one, to this file
+    /// Write the trace of the failed run, or of the first run if none failed, to this file
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
-    /// Write the plan of the failed run, or else of the first one, to this file
+    /// Write the plan of the failed run, or of the first run if none failed, to this file
     #[arg(long, value_name = "FILE")]
     pub(crate) plan_out: Option<PathBuf>,
-    /// Make the plan of the failed run small, and write it to this file
+    /// Shrink the plan of the failed run, and write it to this file
     #[arg(long, value_name = "FILE")]
     shrink: Option<PathBuf>,
     /// Run each plan twice and compare
@@ -81,16 +81,16 @@ impl RunArguments {
 
     /// First seed, number of seeds, and threads, of each control.
     pub(crate) fn control_runs(&self) -> (u64, u64, usize) {
-        (self.seed, self.runs.unwrap_or(controls::USUAL_RUNS), threads(self.jobs))
+        (self.seed, self.runs.unwrap_or(controls::DEFAULT_RUNS), threads(self.jobs))
     }
 
-    /// One for each engine.
+    /// One campaign for each engine.
     pub(crate) fn campaigns(&self) -> Result<Vec<Campaign>, clap::Error> {
         self.engine.each().into_iter().map(|engine| self.campaign(engine)).collect()
     }
 
     fn campaign(&self, engine: Engine) -> Result<Campaign, clap::Error> {
-        let runs = self.runs.unwrap_or(usual_runs(engine));
+        let runs = self.runs.unwrap_or(default_runs(engine));
         if self.seed.checked_add(runs - 1).is_none() {
             let what = format!("there are no {runs} seeds from '--seed {}' on", self.seed);
             return Err(wrong(what));
@@ -130,12 +130,12 @@ pub(crate) fn engine_or_all() -> impl TypedValueParser<Value = Engines> {
 }
 
 fn about_runs() -> String {
-    let usual = |engine: &Engine| format!("{} in the {engine} engine", usual_runs(*engine));
-    let usual: Vec<String> = Engine::ALL.iter().map(usual).collect();
-    format!("How many seeds, in each engine [default: {}]", usual.join(", "))
+    let default = |engine: &Engine| format!("{} in the {engine} engine", default_runs(*engine));
+    let defaults: Vec<String> = Engine::ALL.iter().map(default).collect();
+    format!("The number of seeds, in each engine [default: {}]", defaults.join(", "))
 }
 
-pub(crate) fn run(arguments: &RunArguments) -> Result<u8, Trouble> {
+pub(crate) fn run(arguments: &RunArguments) -> Result<u8, CliError> {
     if let Some(controls) = arguments.controls() {
         let report = arguments.report.path();
         return controls::run(&controls, arguments.control_runs(), report, arguments.output);
@@ -145,33 +145,33 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<u8, Trouble> {
     let trace = files.create_if(arguments.trace.as_deref())?;
     let plan = files.create_if(arguments.plan_out.as_deref())?;
     let shrink = files.create_if(arguments.shrink.as_deref())?;
-    let report = arguments.report.open(&mut files)?;
+    let page = arguments.report.open(&mut files)?;
     let summaries = carry_out(&campaigns);
     if let Some(out) = trace {
         written(write_trace(out, &campaigns, &summaries))?;
     }
-    if let (Some(out), Some((campaign, seed))) = (plan, of_interest(&campaigns, &summaries)) {
+    if let (Some(out), Some((campaign, seed))) = (plan, failed_or_first(&campaigns, &summaries)) {
         written(out.holding_plan(Some(&campaign.plan(seed))))?;
     }
     if let Some(out) = shrink {
         let small = shrunk(&campaigns, &summaries);
         written(out.holding_plan(small.as_ref().map(|small| &small.plan)))?;
     }
-    if let Some(wanted) = report {
+    if let Some(wanted) = page {
         write_campaign(wanted, &summaries)?;
     }
-    tell(&summaries, arguments.output)
+    report(&summaries, arguments.output)
 }
 
-/// The failed run's plan, made small; nothing, if none failed or it does not fail again.
+/// The shrunk plan of the failed run; `None` if none failed, or it does not fail again.
 fn shrunk(campaigns: &[Campaign], summaries: &[Summary]) -> Option<Shrunk> {
     let (campaign, seed) = failed(campaigns, summaries)?;
     let (engine, plan) = (campaign.engine, campaign.plan(seed));
-    watched(engine, &plan, campaign.judging(), Budget::default_for(engine)).ok()
+    with_progress(engine, &plan, campaign.judging(), Budget::default_for(engine)).ok()
 }
 
-/// Prints summaries. Ends with the worst verdict.
-pub(crate) fn tell(summaries: &[Summary], output: OutputArguments) -> Result<u8, Trouble> {
+/// Prints summaries. Gives the exit code of the worst verdict.
+pub(crate) fn report(summaries: &[Summary], output: OutputArguments) -> Result<u8, CliError> {
     let mut out = io::stdout().lock();
     written(match output.format {
         Format::Human => show::campaigns(&mut out, summaries),
@@ -181,7 +181,7 @@ pub(crate) fn tell(summaries: &[Summary], output: OutputArguments) -> Result<u8,
     Ok(worst.unwrap_or(Verdict::Inconclusive).exit_code())
 }
 
-/// One after another, until one has failed: that is worth a look before anything else.
+/// Carries out the campaigns one after another, until one has failed.
 fn carry_out(campaigns: &[Campaign]) -> Vec<Summary> {
     let mut summaries = Vec::new();
     for campaign in campaigns {
@@ -197,8 +197,8 @@ fn carry_out(campaigns: &[Campaign]) -> Vec<Summary> {
     summaries
 }
 
-/// The run that failed, or else the first one.
-fn of_interest<'a>(
+/// The failed run, or the first run if none failed.
+fn failed_or_first<'a>(
     campaigns: &'a [Campaign],
     summaries: &[Summary],
 ) -> Option<(&'a Campaign, u64)> {
@@ -212,9 +212,9 @@ fn failed<'a>(campaigns: &'a [Campaign], summaries: &[Summary]) -> Option<(&'a C
     })
 }
 
-/// A run that broke down has no trace: the file is empty.
+/// Writes the trace of the failed run, or of the first. A run that broke down has no trace: the file is empty.
 fn write_trace(mut out: Output, campaigns: &[Campaign], summaries: &[Summary]) -> io::Result<()> {
-    let Some((campaign, seed)) = of_interest(campaigns, summaries) else { return Ok(()) };
+    let Some((campaign, seed)) = failed_or_first(campaigns, summaries) else { return Ok(()) };
     let plan = campaign.plan(seed);
     if let Ok(outcome) = campaign::attempt(campaign.engine, &plan, campaign.judging()) {
         let engine = (campaign.engine.name(), campaign.engine.tick());
@@ -223,7 +223,7 @@ fn write_trace(mut out: Output, campaigns: &[Campaign], summaries: &[Summary]) -
     out.finish()
 }
 
-/// On standard error, and only if somebody watches.
+/// A progress bar on standard error, if that is a terminal.
 fn progress(campaign: &Campaign) -> ProgressBar {
     let look = "{msg} {bar:40} {pos}/{len} runs, {per_sec}, {eta} to go";
     let look = ProgressStyle::with_template(look).unwrap_or_else(|_| ProgressStyle::default_bar());

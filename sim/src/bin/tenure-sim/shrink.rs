@@ -1,4 +1,4 @@
-//! A failing plan, made small.
+//! Shrinking a failing plan.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -15,27 +15,27 @@ use tenure_sim::search::campaign;
 use tenure_sim::search::shrink::{self, Budget, Progress, ShrinkError, Shrunk};
 
 use crate::args::{DrawnArguments, Format, OutputArguments, WhichArguments, engine};
+use crate::error::{CliError, written};
 use crate::output::Files;
 use crate::plan;
 use crate::show::table;
-use crate::trouble::{Trouble, written};
 
 #[derive(Debug, Args)]
 pub(crate) struct ShrinkArguments {
     #[command(flatten)]
     which: WhichArguments,
-    /// What to run the candidates in
+    /// The engine
     #[arg(long, value_parser = engine(), default_value = "model")]
     engine: Engine,
     #[command(flatten)]
     drawn: DrawnArguments,
-    /// The property that fails [default: the first one that does]
+    /// The property that fails [default: the first one that fails]
     #[arg(long, value_name = "NAME")]
     property: Option<PropertyName>,
     /// Judge by all properties, whatever the plan breaks
     #[arg(long, conflicts_with = "property")]
     everything: bool,
-    /// How many plans to run at most [default: 5000, in turmoil 500]
+    /// The most plans to run [default: 5000, in turmoil 500]
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     runs: Option<u64>,
     /// Write the small plan to this file
@@ -48,7 +48,7 @@ pub(crate) struct ShrinkArguments {
     output: OutputArguments,
 }
 
-pub(crate) fn shrink(arguments: &ShrinkArguments) -> Result<u8, Trouble> {
+pub(crate) fn shrink(arguments: &ShrinkArguments) -> Result<u8, CliError> {
     let engine = arguments.engine;
     let plan = plan::of(&arguments.which, engine, &arguments.drawn)?;
     let judging = match &arguments.property {
@@ -62,7 +62,7 @@ pub(crate) fn shrink(arguments: &ShrinkArguments) -> Result<u8, Trouble> {
     let test_out = files.create_if(arguments.test_out.as_deref())?;
     let began = Instant::now();
     let shrunk =
-        watched(engine, &plan, judging, budget).map_err(|why| beyond(why, &plan, judging))?;
+        with_progress(engine, &plan, judging, budget).map_err(|why| beyond(why, &plan, judging))?;
     let took = began.elapsed();
     written(out.holding_plan(Some(&shrunk.plan)))?;
     if let Some(out) = test_out {
@@ -79,8 +79,8 @@ pub(crate) fn shrink(arguments: &ShrinkArguments) -> Result<u8, Trouble> {
     Ok(0)
 }
 
-/// Shrinks, and tells how far it has come, if somebody watches.
-pub(crate) fn watched(
+/// Shrinks with a progress bar on standard error, if that is a terminal.
+pub(crate) fn with_progress(
     engine: Engine,
     plan: &Plan,
     judging: Judging<'_>,
@@ -98,17 +98,17 @@ pub(crate) fn watched(
     shrunk
 }
 
-/// A plan that is beyond an assumption may hold only because hardly anything is judged.
-fn beyond(why: ShrinkError, plan: &Plan, judging: Judging<'_>) -> Trouble {
+/// The error for a plan that does not fail. If it breaks assumptions, few properties are judged, and a hint says so.
+fn beyond(why: ShrinkError, plan: &Plan, judging: Judging<'_>) -> CliError {
     let broken = plan.broken();
     if matches!(judging, Judging::Everything) || broken.is_empty() {
-        return Trouble::Input(why.into());
+        return CliError::Input(why.into());
     }
     let broken: Vec<String> =
         broken.iter().filter_map(|one| json!(one).as_str().map(str::to_owned)).collect();
     let broken = broken.join(", ");
-    let hint = "what rests on them is not judged without --everything";
-    Trouble::Input(format!("{why}; it breaks {broken}, and {hint}").into())
+    let hint = "properties that rest on them are judged only with --everything";
+    CliError::Input(format!("{why}; it breaks {broken}, and {hint}").into())
 }
 
 struct Smaller<'a> {
@@ -134,7 +134,7 @@ impl Smaller<'_> {
         writeln!(out, "{} at {at:?}: {}", shrunk.symptom.name(), shrunk.what)?;
         writeln!(out, "The engine {engine} took {} runs and {took:.1?}.", shrunk.runs)?;
         if !shrunk.done {
-            writeln!(out, "There was more to try: --runs allows for it.")?;
+            writeln!(out, "The budget was used up: a larger --runs may give a smaller plan.")?;
         }
         let file = self.out.display();
         writeln!(

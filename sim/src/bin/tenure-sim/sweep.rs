@@ -1,4 +1,4 @@
-//! A stop at every point of a run.
+//! Sweeping a run: a stop at each of its points.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -14,34 +14,34 @@ use tenure_sim::search::campaign::{Failure, Verdict};
 use tenure_sim::search::sweep::{self, Found, Report, Sweep};
 
 use crate::args::{DrawnArguments, Format, OutputArguments, threads};
+use crate::error::{CliError, written};
 use crate::output::Files;
 use crate::plan::{drawn, read};
 use crate::show::table;
-use crate::trouble::{Trouble, written};
 
 #[derive(Debug, Args)]
 pub(crate) struct SweepArguments {
-    /// The seed of the plan [default: three candidates, nothing goes wrong, the leader hands over once]
+    /// The seed of the plan [default: three candidates without faults, the leader hands over once]
     #[arg(long, conflicts_with = "plan")]
     seed: Option<u64>,
-    /// The file that holds the plan, as JSON
+    /// The file with the plan, as JSON
     #[arg(long, value_name = "FILE", conflicts_with = "faults")]
     plan: Option<PathBuf>,
     #[command(flatten)]
     drawn: DrawnArguments,
-    /// With how many seeds, from the plan's own on
+    /// The number of seeds, from the plan's own on
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..=1_000_000), default_value_t = 8)]
     seeds: u64,
-    /// Judge by all properties, though a pause breaks what some of them rest on
+    /// Judge by all properties, though a pause breaks assumptions of some of them
     #[arg(long)]
     everything: bool,
     /// Stop at pairs of points as well
     #[arg(long)]
     pairs: bool,
-    /// How many runs at most: what is left out makes the sweep inconclusive
+    /// The most runs: the sweep is inconclusive if some are left out
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..), default_value_t = 2_000_000)]
     runs: u64,
-    /// On how many threads [default: one for each core]
+    /// The number of threads [default: one for each core]
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
     jobs: Option<u16>,
     /// Write the plan of the first run that failed to this file
@@ -51,11 +51,11 @@ pub(crate) struct SweepArguments {
     output: OutputArguments,
 }
 
-pub(crate) fn sweep(arguments: &SweepArguments) -> Result<u8, Trouble> {
+pub(crate) fn sweep(arguments: &SweepArguments) -> Result<u8, CliError> {
     let plan = match (&arguments.plan, arguments.seed) {
         (Some(path), _) => read(path)?,
         (None, Some(seed)) => drawn(seed, Engine::Model, &arguments.drawn)?,
-        (None, None) => sweep::default_plan().map_err(|why| Trouble::Input(why.into()))?,
+        (None, None) => sweep::default_plan().map_err(|why| CliError::Input(why.into()))?,
     };
     let mut files = Files::read(&arguments.plan);
     let plan_out = files.create_if(arguments.plan_out.as_deref())?;
@@ -69,7 +69,7 @@ pub(crate) fn sweep(arguments: &SweepArguments) -> Result<u8, Trouble> {
         bar.set_position(done);
     });
     bar.finish_and_clear();
-    let report = report.map_err(|why| Trouble::Input(why.into()))?;
+    let report = report.map_err(|why| CliError::Input(why.into()))?;
     if let Some(out) = plan_out {
         written(out.holding_plan(report.found.as_ref().map(|found| &found.plan)))?;
     }
@@ -91,11 +91,11 @@ fn show(out: &mut impl Write, report: &Report, arguments: &SweepArguments) -> io
     let mut figures = table(["points", &report.points.to_string()]);
     figures.add_row(["runs".to_owned(), report.runs.to_string()]);
     figures.add_row(["left out".to_owned(), report.left_out.to_string()]);
-    figures.add_row(["point not come to".to_owned(), report.missed.to_string()]);
+    figures.add_row(["point not reached".to_owned(), report.missed.to_string()]);
     figures.add_row(["violations".to_owned(), report.violations.to_string()]);
     let margin = report.margin_ms.map_or_else(|| "none".to_owned(), |ms| format!("{ms:.3} ms"));
     figures.add_row(["least safety margin".to_owned(), margin]);
-    figures.add_row(["it was met with".to_owned(), told(&report.margin_at)]);
+    figures.add_row(["with".to_owned(), in_words(&report.margin_at)]);
     figures.add_row(["trace hash".to_owned(), report.hash.to_string()]);
     writeln!(out, "{figures}\n")?;
     if let Some(found) = &report.found {
@@ -109,7 +109,7 @@ fn show(out: &mut impl Write, report: &Report, arguments: &SweepArguments) -> io
 }
 
 fn failed(out: &mut impl Write, found: &Found, arguments: &SweepArguments) -> io::Result<()> {
-    writeln!(out, "First with {}:", told(&found.stops))?;
+    writeln!(out, "First with {}:", in_words(&found.stops))?;
     match &found.failure {
         Failure::Violated { property, at_ns, what, .. } => {
             writeln!(out, "{property} violated at {:?}: {what}", Duration::from_nanos(*at_ns))?;
@@ -132,15 +132,15 @@ fn failed(out: &mut impl Write, found: &Found, arguments: &SweepArguments) -> io
     }
 }
 
-fn told(stops: &[Fault]) -> String {
-    let stops: Vec<String> = stops.iter().map(|stop| Told(stop).to_string()).collect();
+fn in_words(stops: &[Fault]) -> String {
+    let stops: Vec<String> = stops.iter().map(|stop| InWords(stop).to_string()).collect();
     if stops.is_empty() { "no stop".to_owned() } else { stops.join(", then ") }
 }
 
 /// A stop in words.
-struct Told<'a>(&'a Fault);
+struct InWords<'a>(&'a Fault);
 
-impl fmt::Display for Told<'_> {
+impl fmt::Display for InWords<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Fault { when, for_ms, what } = *self.0;
         match what {

@@ -10,10 +10,10 @@ use tenure_sim::plan::Settings;
 use tenure_sim::search::tolerance::{self, ALL, Certificate, Magnitude, Row, certify};
 
 use crate::args::{Format, OutputArguments};
+use crate::error::{CliError, written};
 use crate::output::Files;
 use crate::plan;
 use crate::show::numbers;
-use crate::trouble::{Trouble, written};
 
 #[derive(Debug, Args)]
 pub(crate) struct ToleranceArguments {
@@ -29,7 +29,7 @@ pub(crate) struct ToleranceArguments {
     output: OutputArguments,
 }
 
-/// Settings of candidates: those that are not named follow from the TTL, as in `tenure_core::Config`.
+/// Settings of candidates: the others follow from the TTL, as in `tenure_core::Config`.
 #[derive(Debug, Args)]
 pub(crate) struct SettingsArguments {
     /// Take the settings of this plan
@@ -40,19 +40,19 @@ pub(crate) struct SettingsArguments {
     /// The TTL, such as 15s or 1500ms
     #[arg(long, value_parser = duration, default_value = "15s")]
     ttl: Duration,
-    /// From one renewal to the next [default: a third of the TTL]
+    /// The time from one renewal to the next [default: a third of the TTL]
     #[arg(long, value_parser = duration)]
     renew_interval: Option<Duration>,
-    /// How long to wait for a reply [default: a tenth of the TTL]
+    /// The longest wait for a reply [default: a tenth of the TTL]
     #[arg(long, value_parser = duration)]
     request_timeout: Option<Duration>,
-    /// How long before its lease a claim ends [default: a tenth of the TTL]
+    /// The time from the end of a claim to the end of its lease [default: a tenth of the TTL]
     #[arg(long, value_parser = duration)]
     stop_margin: Option<Duration>,
-    /// The first bound of the delay before another try [default: follows from the TTL]
+    /// The first bound of the delay before another attempt [default: follows from the TTL]
     #[arg(long, value_parser = duration)]
     retry_least: Option<Duration>,
-    /// The largest bound of the delay before another try [default: follows from the TTL]
+    /// The largest bound of the delay before another attempt [default: follows from the TTL]
     #[arg(long, value_parser = duration)]
     retry_most: Option<Duration>,
     /// The drift bound, in ppm [default: 10000]
@@ -66,11 +66,11 @@ impl SettingsArguments {
         self.plan.as_ref()
     }
 
-    pub(crate) fn settings(&self) -> Result<Settings, Trouble> {
+    pub(crate) fn settings(&self) -> Result<Settings, CliError> {
         if let Some(path) = &self.plan {
             return Ok(plan::read(path)?.settings);
         }
-        let input = |why: tenure_core::ConfigError| Trouble::Input(why.into());
+        let input = |why: tenure_core::ConfigError| CliError::Input(why.into());
         let mut settings = Settings::of_ttl(self.ttl).map_err(input)?;
         let set = |to: &mut u64, given: Option<Duration>| {
             if let Some(given) = given {
@@ -94,15 +94,17 @@ fn duration(text: &str) -> Result<Duration, String> {
         Some(number) => (number, Duration::from_millis),
         None => (text.strip_suffix('s').unwrap_or(""), Duration::from_secs),
     };
-    let number: u32 = number.parse().map_err(|_| "a time is such as 15s or 1500ms".to_owned())?;
+    let number: u32 = number
+        .parse()
+        .map_err(|_| "a time is a whole number with a unit, such as 15s or 1500ms".to_owned())?;
     Ok(unit(number.into()))
 }
 
-pub(crate) fn tolerance(arguments: &ToleranceArguments) -> Result<u8, Trouble> {
+pub(crate) fn tolerance(arguments: &ToleranceArguments) -> Result<u8, CliError> {
     let settings = arguments.settings.settings()?;
     let folder = arguments.plan_out.as_deref();
     if let Some(folder) = folder {
-        create_dir_all(folder).map_err(|why| Trouble::of_file(folder, why))?;
+        create_dir_all(folder).map_err(|why| CliError::of_file(folder, why))?;
     }
     let magnitudes = arguments.magnitudes.as_deref().unwrap_or(&ALL);
     let certificate = certify(settings, magnitudes, |_| {}).map_err(input)?;
@@ -119,11 +121,11 @@ pub(crate) fn tolerance(arguments: &ToleranceArguments) -> Result<u8, Trouble> {
     Ok(u8::from(!certificate.agrees))
 }
 
-pub(crate) fn input(why: tolerance::ToleranceError) -> Trouble {
-    Trouble::Input(why.into())
+pub(crate) fn input(why: tolerance::ToleranceError) -> CliError {
+    CliError::Input(why.into())
 }
 
-fn write_plans(folder: &Path, row: &Row) -> Result<(), Trouble> {
+fn write_plans(folder: &Path, row: &Row) -> Result<(), CliError> {
     for (plan, what) in [(&row.plans.0, "holds"), (&row.plans.1, "breaks")] {
         if let Some(plan) = plan {
             let path = folder.join(format!("{}-{what}.json", row.magnitude));
@@ -171,7 +173,7 @@ fn show(out: &mut impl Write, certificate: &Certificate) -> io::Result<()> {
     let wrong: Vec<&str> =
         certificate.rows.iter().filter(|row| !row.agrees).map(|row| row.magnitude).collect();
     if wrong.is_empty() {
-        writeln!(out, "\nAGREES: every frontier lies where its formula says")
+        writeln!(out, "\nAGREES: every frontier agrees with its formula")
     } else {
         writeln!(out, "\nDOES NOT AGREE: {}", wrong.join(", "))
     }

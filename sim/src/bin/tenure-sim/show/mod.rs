@@ -1,4 +1,4 @@
-//! The result, for people.
+//! Showing results as text.
 
 pub(crate) mod one;
 
@@ -12,7 +12,7 @@ use tenure_sim::plan::FaultKind;
 use tenure_sim::report::text::{self, milliseconds};
 use tenure_sim::search::campaign::{Failure, Report, Seeds, Summary, Verdict};
 
-/// Figures of all engines side by side, then what to make of them.
+/// The figures of all engines in columns, then the verdicts.
 pub(crate) fn campaigns(out: &mut impl Write, summaries: &[Summary]) -> io::Result<()> {
     writeln!(out, "{}\n", figures(summaries))?;
     for summary in summaries {
@@ -58,7 +58,7 @@ fn figures(summaries: &[Summary]) -> Table {
     table
 }
 
-/// Of how many runs the least safety margin is how large.
+/// The number of runs by their least safety margin.
 fn margins(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
     if summary.margins.runs() == 0 {
         return Ok(());
@@ -111,7 +111,7 @@ fn sometimes(summaries: &[Summary]) -> Table {
     table
 }
 
-/// The fewest and the most seeds that a condition needed: how much a campaign has to spare.
+/// The fewest and the most seeds that a condition needed, compared with the seeds of the campaign.
 fn needed(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
     let needed = || summary.sometimes_needed.iter().map(|(name, needed)| (needed, name));
     let (Some((few, easy)), Some((many, hard))) = (needed().min(), needed().max()) else {
@@ -147,22 +147,22 @@ fn failure(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
     }
 }
 
-/// What draws the same plan again, besides engine and seed.
+/// The flag that is needed besides engine and seed to draw the same plan again.
 fn faults_flag(summary: &Summary) -> String {
-    let usual = summary.engine.parse().map(|engine: Engine| engine.scope().kinds());
-    if usual.as_ref() == Ok(&summary.allowed) {
+    let default = summary.engine.parse().map(|engine: Engine| engine.scope().kinds());
+    if default.as_ref() == Ok(&summary.allowed) {
         return String::new();
     }
     let names: Vec<&str> = summary.allowed.iter().map(|kind| kind.name()).collect();
     format!(" --faults {}", names.join(","))
 }
 
-/// What judges it as it was judged.
+/// The flag that selects the same properties again.
 fn properties_flag(summary: &Summary) -> String {
     let by: BTreeSet<&str> = summary.properties.keys().map(String::as_str).collect();
-    let usual =
+    let default =
         summary.engine.parse().map(|engine: Engine| properties::names_at(engine.tick()).collect());
-    if usual.as_ref() == Ok(&by) {
+    if default.as_ref() == Ok(&by) {
         return String::new();
     }
     format!(" --properties {}", by.into_iter().collect::<Vec<_>>().join(","))
@@ -195,7 +195,7 @@ fn names<'a>(of: impl Iterator<Item = impl Iterator<Item = &'a String>>) -> BTre
     of.flatten().map(String::as_str).collect()
 }
 
-/// The first column, then some for each engine.
+/// The head of the first column, then those for each engine.
 fn heads(first: &str, summaries: &[Summary], each: &[&str]) -> Vec<String> {
     let head = |summary: &Summary, each: &&str| format!("{} {each}", summary.engine);
     let heads = summaries.iter().flat_map(|of| each.iter().map(move |each| head(of, each)));
@@ -210,7 +210,7 @@ pub(crate) fn table(heads: impl IntoIterator<Item = impl ToString>) -> Table {
     table
 }
 
-/// The same, and all columns but the first hold numbers.
+/// A table without lines, with numbers in all columns but the first.
 pub(crate) fn numbers(heads: impl IntoIterator<Item = impl ToString>) -> Table {
     let mut table = table(heads);
     for column in table.column_iter_mut().skip(1) {

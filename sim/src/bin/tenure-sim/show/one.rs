@@ -1,4 +1,4 @@
-//! One run, for people and as JSON.
+//! Showing one run, as text and as JSON.
 
 use std::io::{self, Write};
 
@@ -11,23 +11,23 @@ use tenure_sim::trace::Entry;
 use super::table;
 use crate::args::Format;
 
-/// One run, and all that happened in it.
+/// One run, and its events.
 pub(crate) struct One<'a> {
     pub(crate) engine: &'a str,
     pub(crate) plan: &'a Plan,
     pub(crate) run: &'a Run,
     pub(crate) entries: &'a [Entry],
-    /// Nobody has changed what happened since it was recorded.
+    /// Whether the events are unchanged since they were recorded.
     pub(crate) is_intact: bool,
 }
 
 impl One<'_> {
-    /// One run can't go everywhere, and need not.
+    /// The verdict of one run, which need not meet all conditions.
     pub(crate) fn verdict(&self) -> Verdict {
         self.run.failure.as_ref().map_or(Verdict::Held, Verdict::of)
     }
 
-    pub(crate) fn tell(
+    pub(crate) fn write(
         &self,
         out: &mut impl Write,
         format: Format,
@@ -58,10 +58,10 @@ impl One<'_> {
                 format!("{kind} {ordered} ({effects} with an effect)")
             }
         });
-        list(out, "What went wrong", faults)?;
+        list(out, "Faults", faults)?;
         list(
             out,
-            "What was met",
+            "Conditions met",
             run.sometimes.iter().map(|(name, times)| format!("{name} {times}")),
         )?;
         let broken = self.broken();
@@ -69,14 +69,17 @@ impl One<'_> {
         let compared = run.judged.iter().filter(|(_, compared)| *compared > 0);
         list(out, "Judged", compared.map(|(name, times)| format!("{name} {times}")))?;
         let never = run.judged.iter().filter(|(_, compared)| *compared == 0);
-        list(out, "Found nothing to judge", never.map(|(name, _)| name))?;
+        list(out, "Judged without comparisons", never.map(|(name, _)| name))?;
         writeln!(out)?;
         match &run.failure {
             Some(failure) => text::failure(out, failure, events)?,
             None => text::events(out, self.entries, events)?,
         }
         if !self.is_intact {
-            writeln!(out, "\nThe events were changed: the hash in the last line is not theirs")?;
+            writeln!(
+                out,
+                "\nThe events were changed: their hash differs from the one in the last line"
+            )?;
         }
         match self.verdict() {
             Verdict::Held | Verdict::Inconclusive => writeln!(out, "\nHELD: nothing was violated"),

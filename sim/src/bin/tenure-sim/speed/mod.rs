@@ -1,4 +1,4 @@
-//! How fast the engines are.
+//! Measuring the speed of the engines.
 
 #[cfg(feature = "turmoil")]
 mod turmoil;
@@ -16,17 +16,17 @@ use tenure_sim::plan::{
 use tenure_sim::search::campaign::{Failure, Run, attempt};
 use tenure_sim::search::pool;
 
+use crate::error::{CliError, written};
 use crate::show::numbers;
-use crate::trouble::{Trouble, written};
 
 const NODES: usize = 5;
 const TTL: Duration = Duration::from_secs(15);
-/// How often one thread and all of them take turns.
+/// The number of rounds; in each, one thread and then all threads are measured.
 const ROUNDS: usize = 7;
-/// How long each turn is.
+/// The duration of each measurement.
 const TURN: Duration = Duration::from_millis(500);
 
-pub(crate) fn speed() -> Result<u8, Trouble> {
+pub(crate) fn speed() -> Result<u8, CliError> {
     let mut out = io::stdout().lock();
     written(model(&mut out))?;
     #[cfg(feature = "turmoil")]
@@ -54,7 +54,7 @@ fn model(out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "{table}")
 }
 
-/// So much in a second.
+/// Amounts in a second.
 #[derive(Clone, Copy, Default)]
 struct Pace {
     simulated: f64,
@@ -64,7 +64,7 @@ struct Pace {
 
 impl Pace {
     fn of(run: &Run) -> Self {
-        // A run has no more events than that, by far.
+        // A run has far fewer events than this limit.
         let events = f64::from(u32::try_from(run.events).unwrap_or(u32::MAX));
         Self { simulated: run.simulated.as_secs_f64(), runs: 1.0, events }
     }
@@ -76,15 +76,15 @@ impl Pace {
     }
 }
 
-/// How fast many threads are beside one.
-struct Beside {
+/// The pace of many threads, and its ratio to that of one.
+struct Relative {
     pace: Pace,
     ratio: String,
 }
 
-/// One thread and many of them in turn, as other guests of the machine come and go: the median round of one
-/// thread, and that of the ratios.
-fn in_turn(cores: usize, plan: &(dyn Fn(u64) -> Plan + Sync)) -> io::Result<(Pace, Beside)> {
+/// Measures one thread and many threads in turn, because the load of a shared machine varies: the median round of one
+/// thread, and the median ratio.
+fn in_turn(cores: usize, plan: &(dyn Fn(u64) -> Plan + Sync)) -> io::Result<(Pace, Relative)> {
     let rounds: io::Result<Vec<(Pace, Pace)>> =
         (0..ROUNDS).map(|_| Ok((measured(1, plan)?, measured(cores, plan)?))).collect();
     let mut rounds = rounds?;
@@ -95,7 +95,7 @@ fn in_turn(cores: usize, plan: &(dyn Fn(u64) -> Plan + Sync)) -> io::Result<(Pac
     let (least, median, most) = (rounds[0], rounds[ROUNDS / 2], rounds[ROUNDS - 1]);
     let [least, middle, most] = [least, median, most].map(|round| ratio(&round));
     let ratio = format!("{middle:.2} ({least:.2} to {most:.2})");
-    Ok((alone, Beside { pace: median.1, ratio }))
+    Ok((alone, Relative { pace: median.1, ratio }))
 }
 
 /// Carries out and judges the plans of one seed after another, as a campaign does.
@@ -142,7 +142,7 @@ fn healthy(seed: u64) -> Plan {
     }
 }
 
-/// The same, and every half minute something happens to the leader.
+/// The same candidates with a fault every half minute.
 fn troubled(seed: u64) -> Plan {
     let node = None;
     let fault = |at_s: u64, for_s: u64, what| Fault {

@@ -1,4 +1,4 @@
-//! What the turmoil engine costs beside what turmoil costs by itself.
+//! The cost of the turmoil engine, compared with that of turmoil itself.
 
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
@@ -12,8 +12,8 @@ use super::{NODES, healthy};
 
 const ROUNDS: usize = 7;
 
-/// Five candidates at default settings without faults, beside an empty simulation of as many machines,
-/// in turn.
+/// Measures five candidates at default settings without faults, and an empty simulation with the same number of
+/// machines, in turn.
 pub(super) fn compare(out: &mut impl Write) -> io::Result<()> {
     let plan = Plan { calm_from_ms: 30_000, ..healthy(1) };
     let mut pairs = Vec::new();

@@ -1,4 +1,4 @@
-//! Why a command comes to no verdict.
+//! Why a command has no verdict.
 
 use std::error::Error;
 use std::io;
@@ -7,20 +7,20 @@ use std::process::ExitCode;
 
 use tenure_sim::plan::json::plain;
 
-/// As `sysexits.h` has it: the command was used incorrectly.
+/// The exit code of `sysexits.h` for wrong usage.
 const USAGE: u8 = 64;
-/// As `sysexits.h` has it: an error while doing input or output.
+/// The exit code of `sysexits.h` for an error of input or output.
 const OUTPUT: u8 = 74;
 
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Trouble {
+pub(crate) enum CliError {
     /// The command line is wrong.
     #[error(transparent)]
     Usage(#[from] clap::Error),
     /// A file named on the command line is wrong.
     #[error("{}", path.display())]
     File { path: PathBuf, source: Box<dyn Error> },
-    /// Files named on the command line do not belong together, or can't be carried out.
+    /// Files named on the command line contradict each other, or can't be carried out.
     #[error(transparent)]
     Input(Box<dyn Error>),
     /// The result can't be written.
@@ -28,15 +28,15 @@ pub(crate) enum Trouble {
     Output(#[from] io::Error),
 }
 
-impl Trouble {
+impl CliError {
     pub(crate) fn of_file(path: &Path, why: impl Into<Box<dyn Error>>) -> Self {
         Self::File { path: path.to_owned(), source: why.into() }
     }
 
-    /// Says what is wrong on standard error.
-    pub(crate) fn tell(&self) -> ExitCode {
+    /// Prints the error on standard error.
+    pub(crate) fn report(&self) -> ExitCode {
         if let Self::Usage(error) = self {
-            // Help and version are asked for; anything else is a mistake.
+            // Help and version are no errors.
             let code = if error.use_stderr() { USAGE } else { 0 };
             return if error.print().is_ok() { code.into() } else { OUTPUT.into() };
         }
@@ -48,7 +48,7 @@ impl Trouble {
     }
 }
 
-/// An error and what caused it, unless it says so itself.
+/// An error with its causes, without repetitions.
 fn in_full(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
@@ -62,13 +62,13 @@ fn in_full(error: &dyn Error) -> String {
     text
 }
 
-/// What is told may quote a file: no line of it can change the terminal that it is shown on.
+/// The text without control characters: it may quote a file, and must not change the terminal.
 fn lines(text: &str) -> String {
     text.lines().map(plain).collect::<Vec<_>>().join("\n")
 }
 
-/// Whoever reads has seen enough, as `head` does, and that is no error.
-pub(crate) fn written(result: io::Result<()>) -> Result<(), Trouble> {
+/// The result of writing. A reader that closes the pipe early, such as `head`, is no error.
+pub(crate) fn written(result: io::Result<()>) -> Result<(), CliError> {
     match result {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         other => Ok(other?),
