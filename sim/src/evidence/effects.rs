@@ -1,4 +1,4 @@
-//! Each kind of fault left out, to see that a campaign notices.
+//! Leaves out each kind of fault, to check that a campaign notices.
 
 use serde::Serialize;
 
@@ -10,20 +10,20 @@ use crate::search::campaign::{Campaign, Failure, OFTEN, Ordered, Run, Seeds, Sum
 /// The seeds that are searched for plans of a kind. A default campaign of any engine has all of them.
 pub const SEEDS: u64 = 500;
 
-/// What becomes of the same runs with and without one kind of fault in one engine.
+/// The result of the same runs with and without one kind of fault in one engine.
 #[derive(Debug, Serialize)]
 pub struct LeftOut {
     /// The engine.
     pub engine: Engine,
-    /// The kind that is ordered, and not carried out.
+    /// The kind that is ordered, but not carried out.
     pub kind: FaultKind,
-    /// How many seeds were run, with it and without.
+    /// The number of seeds that were run with it and without it.
     pub runs: u64,
-    /// What was counted when it was carried out.
+    /// The counts when it was carried out.
     pub with: Ordered,
-    /// What was counted when it was not.
+    /// The counts when it was not.
     pub without: Ordered,
-    /// Why a campaign of the runs without it is not held, as far as that is due to the kind, in words.
+    /// The reasons why a campaign without it fails, as far as they are due to the kind.
     pub noticed_by: Vec<String>,
 }
 
@@ -34,8 +34,8 @@ impl LeftOut {
     }
 }
 
-/// Carries out plans that a default campaign draws, with faults of that kind and without: as many plans that hold
-/// one as it takes until a campaign would notice, or those of the first `runs` seeds.
+/// Carries out plans of a default campaign that contain faults of that kind, with them and without: as many plans as
+/// a campaign needs to notice, or those of the first `runs` seeds.
 pub fn leave_out(engine: Engine, kind: FaultKind, runs: Option<u64>) -> LeftOut {
     let count = runs.unwrap_or(SEEDS);
     let campaign = Campaign {

@@ -1,4 +1,4 @@
-//! What shows that the checks catch faults: controls that must fail, planted mutants, faults without effect,
+//! Evidence that the checks catch faults: controls that must fail, planted mutants, faults without effect,
 //! and other algorithms under the same plans.
 
 pub mod compare;

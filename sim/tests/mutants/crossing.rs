@@ -25,7 +25,7 @@ fn a_plan_that_fails_in_one_engine_fails_in_the_other() {
     let plan = folder.path().join("plan.json");
     let mutant: Mutant = MUTANT.parse().unwrap();
     let sources = Sources::around(env!("CARGO_MANIFEST_DIR").as_ref()).unwrap();
-    let work = sources.usual_work();
+    let work = sources.default_work();
     // Held to the end: another test would build another mutant in its place.
     let workshop = Workshop::open(sources, &work, || ()).unwrap();
     let mutated = workshop.planted(&mutant, &Arena::ALL).unwrap();

@@ -105,7 +105,7 @@ impl MutantsArguments {
         let sources = Sources::around(&around).map_err(|error| CliError::Input(error.into()))?;
         let wrong = |error: mutants::WorkshopError| CliError::Input(error.into());
         wanted.iter().try_for_each(|mutant| sources.check(mutant)).map_err(wrong)?;
-        let work = self.work.clone().unwrap_or_else(|| sources.usual_work());
+        let work = self.work.clone().unwrap_or_else(|| sources.default_work());
         let waits = || eprintln!("waiting for another run that uses {}", work.display());
         Workshop::open(sources, &work, waits).map_err(wrong)
     }

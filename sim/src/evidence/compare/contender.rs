@@ -1,4 +1,4 @@
-//! What is compared.
+//! The algorithms that are compared.
 
 use std::fmt;
 
@@ -24,13 +24,13 @@ pub enum Contender {
     Tenure,
     /// A Redis key with an expiry, renewed at an interval and retried after each refusal.
     KeyFlag,
-    /// The same with one interval for both.
+    /// A Redis key with one interval for renewals and retries.
     KeyFlagOneTimer,
     /// A row with an expiry, which a cleanup job deletes.
     ExpiringRow,
     /// An advisory lock of a session that outlives a partition.
     SessionLock,
-    /// The same, if the server ends the session when the leader is cut off.
+    /// An advisory lock of a session that the server ends when the leader is cut off.
     SessionLockEnded,
     /// A row with the time of the last heartbeat.
     HeartbeatRow,
@@ -39,7 +39,7 @@ pub enum Contender {
 }
 
 impl Contender {
-    /// All of them.
+    /// All contenders.
     pub const ALL: [Self; 8] = [
         Self::Tenure,
         Self::KeyFlag,
@@ -56,7 +56,7 @@ impl Contender {
         self.described().0
     }
 
-    /// What it models, and where that is in use.
+    /// The algorithm, and a library that uses it.
     pub const fn about(self) -> &'static str {
         self.described().1
     }
@@ -93,7 +93,7 @@ impl Contender {
             Self::HeartbeatRow => run_as::<Flag<heartbeat_row::HeartbeatRow>>,
             Self::RenewDeadline => run_as::<renew_deadline::RenewDeadline>,
         };
-        // Others promise none of what the properties state: the run is measured, not judged.
+        // The other algorithms do not promise the properties: the run is measured, not judged.
         let outcome = run(plan, Judging::Only(&[]))?;
         let settled = plan.settings.ttl_ms * SETTLED_TTLS * 1_000_000;
         Ok(Measured::of(outcome.trace.entries(), settled))

@@ -1,4 +1,4 @@
-//! What is measured of one run, from its trace.
+//! Measures one run by its trace.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,36 +7,36 @@ use crate::plan::FaultKind;
 use crate::plan::clock::True;
 use crate::trace::{Answer, Entry, Event, StoreStep, Who};
 
-/// What is measured of one run.
+/// The figures of one run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Measured {
-    /// The longest true time for which two running nodes said at once that they lead. A process that
-    /// stands still says nothing.
+    /// The longest true time for which two running nodes answered at once that they lead. A paused process
+    /// does not answer.
     pub overlap: Duration,
-    /// The longest true time, once everything had settled, for which no running node said that it leads.
+    /// The longest true time, after the start of the run had settled, for which no running node answered that it leads.
     pub vacancy: Duration,
-    /// Writes of an older tenure that arrived after one of a newer: a sink that checks no tokens takes
+    /// Writes of an older tenure that arrived after one of a newer: a sink that checks no tokens accepts
     /// them.
     pub stale: u64,
-    /// Those of them that a sink that checks tokens has taken all the same.
+    /// Those of them that a sink that checks tokens has accepted all the same.
     pub stale_fenced: u64,
-    /// From the request to leave, or to hand over, to the next lead.
+    /// The time from the request to leave, or to hand over, to the next lead.
     pub handover: Option<Takeover>,
-    /// From the lease's end, or the crash if that is later, to the next lead.
+    /// The time from the lease's end, or the crash if that is later, to the next lead.
     pub takeover: Option<Takeover>,
 }
 
-/// How long it took until the next one led.
+/// The time until the next lead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Takeover {
-    /// That long.
+    /// The next lead began after that time.
     After(Duration),
-    /// Nobody did before the old one was back, or the run over.
+    /// There was no other lead before the old leader was back, or the run ended.
     Never,
 }
 
 impl Measured {
-    /// Measures a run that had begun and settled by then.
+    /// Measures a run whose start has settled at that time.
     pub fn of(entries: &[Entry], settled: True) -> Self {
         let mut watch = Watch { settled, ..Watch::default() };
         for Entry { at, event } in entries {
@@ -50,19 +50,19 @@ impl Measured {
 #[derive(Default)]
 struct Watch {
     measured: Measured,
-    /// Who says that it leads.
+    /// The processes that answer that they lead.
     leading: BTreeMap<Who, u64>,
-    /// How many faults keep a node from saying anything.
-    standing: BTreeMap<usize, u32>,
+    /// The number of faults that pause each node.
+    pauses: BTreeMap<usize, u32>,
     overlaps_since: Option<True>,
     settled: True,
     vacant_since: Option<True>,
     last: True,
-    /// The newest tenure of which a write has arrived, at either sink.
+    /// The newest tenure whose write has arrived, at each sink.
     newest: [u64; 2],
-    /// When the present holder's lease ends.
+    /// The present holder, and the end of its lease.
     lease: Option<(u128, True)>,
-    /// Who was asked to leave, or crashed, and when.
+    /// The leader that was asked to leave, or that crashed, and the time of that.
     left: Option<(Who, True)>,
     crashed: Option<(Who, True)>,
 }
@@ -94,11 +94,11 @@ impl Watch {
                 self.left = Some((who, at));
                 self.measured.handover = Some(Takeover::Never);
             }
-            Event::Fault { kind, node: Some(node) } if stands_still(kind) => {
-                *self.standing.entry(node).or_default() += 1;
+            Event::Fault { kind, node: Some(node) } if pauses(kind) => {
+                *self.pauses.entry(node).or_default() += 1;
             }
-            Event::Healed { kind, node: Some(node) } if stands_still(kind) => {
-                *self.standing.entry(node).or_default() -= 1;
+            Event::Healed { kind, node: Some(node) } if pauses(kind) => {
+                *self.pauses.entry(node).or_default() -= 1;
             }
             Event::Healed { kind: FaultKind::Crash | FaultKind::Leave, .. } => {
                 (self.left, self.crashed) = (None, None);
@@ -117,13 +117,13 @@ impl Watch {
         }
     }
 
-    /// All that happened at one moment has: whether two lead.
+    /// All events of that moment are known: counts the leaders.
     fn settle(&mut self, at: True) {
-        let runs = |who: &Who| self.standing.get(&who.node).is_none_or(|faults| *faults == 0);
+        let runs = |who: &Who| self.pauses.get(&who.node).is_none_or(|faults| *faults == 0);
         let leading = self.leading.keys().filter(|who| runs(who)).count();
         let Measured { overlap, vacancy, .. } = &mut self.measured;
         lasts(&mut self.overlaps_since, leading > 1, at, overlap);
-        // A run begins without a leader, and that is nobody's fault.
+        // A run begins without a leader, which does not count.
         let is_vacant = at >= self.settled && leading == 0;
         lasts(&mut self.vacant_since, is_vacant, at, vacancy);
     }
@@ -157,7 +157,7 @@ impl Watch {
     }
 }
 
-/// How long a state has lasted at the longest, if it holds from that moment on or no longer.
+/// Updates the longest duration of a state that begins, continues or ends at that moment.
 fn lasts(since: &mut Option<True>, holds: bool, at: True, longest: &mut Duration) {
     if let Some(since) = *since {
         *longest = Duration::from_nanos(at - since).max(*longest);
@@ -165,7 +165,7 @@ fn lasts(since: &mut Option<True>, holds: bool, at: True, longest: &mut Duration
     *since = if holds { since.or(Some(at)) } else { None };
 }
 
-const fn stands_still(kind: FaultKind) -> bool {
+const fn pauses(kind: FaultKind) -> bool {
     matches!(
         kind,
         FaultKind::Pause
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn two_that_lead_at_once_overlap_unless_one_stands_still() {
+    fn two_leaders_overlap_unless_one_is_paused() {
         let pause = FaultKind::Pause;
         let run = measured(&[
             (0, Event::Leads { who: A, token: 1 }),
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lead_that_passes_on_at_one_moment_does_not_overlap() {
+    fn adjacent_leads_do_not_overlap() {
         let run = measured(&[
             (0, Event::Leads { who: A, token: 1 }),
             (10, Event::Leads { who: B, token: 2 }),
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn handovers_and_takeovers_are_by_another() {
+    fn handovers_and_takeovers_need_another_leader() {
         let run = measured(&[
             (0, Event::Leads { who: A, token: 1 }),
             (10, Event::ResignAsked { who: A, hold_off: None }),
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stale_write_is_one_of_an_older_tenure_after_one_of_a_newer() {
+    fn older_writes_after_newer_ones_are_stale() {
         let wrote = |token, accepted_by_fenced| Event::Wrote {
             who: A,
             token,

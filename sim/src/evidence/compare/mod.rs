@@ -1,8 +1,8 @@
-//! Tenure and the algorithms in common use, on the same plans.
+//! A comparison of tenure with the algorithms in common use, on the same plans.
 //!
 //! Every [`Contender`] runs every [`Trouble`], with the same seeds: the same times, cluster sizes,
-//! latencies and clocks. What is compared is what a user sees: whether two nodes said at once that they
-//! lead, whether a write of an older tenure was accepted after one of a newer, and how long nobody led.
+//! latencies and clocks. The comparison is about what a user notices: whether two nodes answered at once that they
+//! lead, whether a write of an older tenure was accepted after one of a newer, and the time without a leader.
 //!
 //! Not compared: the libraries themselves. They were measured elsewhere; `docs/comparison.md` says how
 //! close their models come.
@@ -23,31 +23,31 @@ pub use summary::{Cell, Spread};
 pub use table::Table;
 pub use trouble::Trouble;
 
-/// What to compare.
+/// The settings of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Settings {
-    /// How many runs of each contender in each trouble.
+    /// The number of runs of each contender in each trouble.
     pub runs: u64,
     /// The first run's seed; the others follow it.
     pub seed: u64,
-    /// On how many threads. Changes nothing of what comes out.
+    /// The number of threads, which does not change the result.
     #[serde(skip)]
     pub jobs: usize,
 }
 
-/// What came of it: one cell for each contender in each trouble.
+/// The result: one cell for each contender in each trouble.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
-    /// What was compared.
+    /// The settings.
     pub settings: Settings,
-    /// By trouble, and in each by contender.
+    /// The cells by trouble, and in each by contender.
     pub cells: Vec<Cell>,
 }
 
-/// Compares.
+/// Carries out a comparison.
 ///
 /// # Errors
-/// If a run does not come to its end.
+/// If a run does not complete.
 pub fn run(settings: &Settings) -> Result<Comparison, EngineError> {
     let pairs: Vec<(Trouble, Contender)> = Trouble::ALL
         .into_iter()

@@ -1,4 +1,4 @@
-//! What many runs of one contender in one trouble say together.
+//! The sum of many runs of one contender in one trouble.
 
 use std::time::Duration;
 
@@ -6,47 +6,47 @@ use serde::{Deserialize, Serialize};
 
 use super::{Contender, Measured, Takeover, Trouble};
 
-/// What many runs of one contender in one trouble say together.
+/// The sum of many runs of one contender in one trouble.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Cell {
-    /// What went wrong.
+    /// The trouble.
     pub trouble: Trouble,
-    /// Whether that is beyond what tenure's single leadership assumes.
+    /// Whether it breaks an assumption of tenure's single leadership.
     pub beyond_assumptions: bool,
-    /// What ran.
+    /// The contender.
     pub contender: Contender,
-    /// How many runs.
+    /// The number of runs.
     pub runs: u64,
-    /// How many in which two nodes said at once that they lead.
+    /// The number of runs in which two nodes answered at once that they lead.
     pub overlapped: u64,
-    /// For how long, in those that did.
+    /// The longest overlap of each of those runs.
     pub overlap: Option<Spread>,
-    /// For how long nobody led, at the longest in each run.
+    /// The longest time without a leader of each run.
     pub vacancy: Option<Spread>,
-    /// Writes of an older tenure that were accepted after one of a newer: by the sink that checks tokens
-    /// for tenure, which has some; by the one that does not for the others.
+    /// Writes of an older tenure that were accepted after one of a newer: for tenure, which has tokens, by the sink
+    /// that checks them; for the others, by the sink that does not.
     pub stale_accepted: u64,
-    /// Those that were refused; `None` if there is no token to refuse them by.
+    /// Stale writes that were refused; `None` without tokens.
     pub stale_refused: Option<u64>,
-    /// From the request to leave to the next lead.
+    /// The time from the request to leave to the next lead.
     pub handover: Option<Spread>,
-    /// From the end of the crashed leader's lease to the next lead.
+    /// The time from the end of the crashed leader's lease to the next lead.
     pub takeover: Option<Spread>,
-    /// Runs in which nobody took over while the leader was away.
+    /// Runs in which no candidate took over while the leader was away.
     pub never: u64,
 }
 
-/// The middle and the largest of several durations, in milliseconds.
+/// The median and the maximum of several durations, in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Spread {
-    /// Half of them are at most that.
+    /// The median.
     pub median_ms: f64,
-    /// All of them are.
+    /// The maximum.
     pub max_ms: f64,
 }
 
 impl Spread {
-    /// Of those durations; `None` if there are none.
+    /// The spread of those durations; `None` if there are none.
     pub fn of(mut durations: Vec<Duration>) -> Option<Self> {
         durations.sort_unstable();
         let ms = |duration: &Duration| duration.as_secs_f64() * 1_000.0;

@@ -1,11 +1,11 @@
-//! A comparison as tables for people.
+//! A comparison as tables.
 
 use super::{Cell, Comparison, Spread, Trouble};
 
-/// One table: what went wrong, and a row for each contender.
+/// One table for a trouble, with a row for each contender.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Table {
-    /// What went wrong.
+    /// The trouble.
     pub title: String,
     /// The columns' names.
     pub head: Vec<String>,
@@ -14,7 +14,7 @@ pub struct Table {
 }
 
 impl Comparison {
-    /// One table for each trouble, with the columns that say something about it.
+    /// One table for each trouble, with the columns that apply to it.
     pub fn tables(&self) -> Vec<Table> {
         Trouble::ALL.into_iter().map(|trouble| self.table(trouble)).collect()
     }
@@ -73,7 +73,7 @@ fn longest(spread: Option<Spread>) -> String {
     spread.map_or_else(|| "-".to_owned(), |spread| in_words(spread.max_ms))
 }
 
-/// Seconds where they are read more easily.
+/// A duration in a suitable unit.
 fn in_words(ms: f64) -> String {
     match ms {
         ..0.0005 => "0".to_owned(),

@@ -1,4 +1,4 @@
-//! What goes wrong in the runs that are compared: one thing in each, at the leader or at the store.
+//! The troubles of the compared runs: one in each run, at the leader or at the store.
 
 use std::fmt;
 use std::time::Duration;
@@ -13,15 +13,15 @@ use crate::plan::{
     When, Work,
 };
 
-/// With which the libraries were measured: renewed every second, retried every half.
+/// The TTL with which the libraries were measured: renewed every second, retried every half second.
 const TTL_MS: u64 = 3_000;
-/// After so many TTLs tenure's first leader has waited out the quarantine of a store that it has never
-/// seen, and everybody's timers are out of step.
+/// The TTLs after which tenure's first leader has waited out the quarantine of a store that it has never
+/// seen, and the timers of all nodes are out of step.
 pub(super) const SETTLED_TTLS: u64 = 2;
-/// How far the clocks' rates are off where they drift.
+/// The largest error of the clocks' rates where they drift.
 const DRIFT_PPM: u64 = 10_000;
 
-/// What goes wrong.
+/// A trouble: the fault or faults of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "explained by `about`")]
@@ -40,7 +40,7 @@ pub enum Trouble {
 }
 
 impl Trouble {
-    /// All of them.
+    /// All troubles.
     pub const ALL: [Self; 11] = [
         Self::CutOff,
         Self::CutOffLong,
@@ -60,7 +60,7 @@ impl Trouble {
         self.described().0
     }
 
-    /// What it is, in a few words.
+    /// A short description.
     pub const fn about(self) -> &'static str {
         self.described().1
     }
@@ -74,21 +74,21 @@ impl Trouble {
         match self {
             Self::CutOff => ("cut-off", "the leader is cut off for 5 TTLs (15 s)"),
             Self::CutOffLong => ("cut-off-long", "the leader is cut off for 40 s"),
-            Self::Pause => ("pause", "the leader stands still for 1.5 to 15 TTLs"),
+            Self::Pause => ("pause", "the leader is paused for 1.5 to 15 TTLs"),
             Self::StoreLoss => ("store-loss", "the store restarts without its data"),
             Self::LateGrant => ("late-grant", "a grant's reply arrives after 1.5 to 10 TTLs"),
             Self::StoreClockStep => ("store-clock-step", "the store's clock steps 30 s forward"),
-            Self::Crash => ("crash", "the leader's process is gone"),
-            Self::PowerLoss => ("power-loss", "the leader's machine is gone, unnoticed"),
+            Self::Crash => ("crash", "the leader's process crashes"),
+            Self::PowerLoss => ("power-loss", "the leader's machine loses power, unnoticed"),
             Self::Handover => ("handover", "the leader leaves"),
             Self::LateMessages => {
-                ("late-messages", "the leader's messages are late, doubled and out of order")
+                ("late-messages", "the leader's messages are late, duplicated and reordered")
             }
             Self::Drift => ("drift", "clocks are off by up to 1 %, and the leader is cut off"),
         }
     }
 
-    /// The plan of a run: when it happens, for how long, and to how many nodes are drawn from the seed.
+    /// The plan of a run: the time, the duration and the number of nodes are drawn from the seed.
     ///
     /// # Errors
     /// None: the settings are valid.
@@ -96,10 +96,10 @@ impl Trouble {
         self.plan_of(seed, TTL_MS, Draw::new(seed, "compare nodes", 0).within(2..=5))
     }
 
-    /// The same for so many nodes and another TTL, with everything that is counted in it.
+    /// The plan of a run with that number of nodes and another TTL, and durations in proportion.
     ///
     /// # Errors
-    /// If the settings that go with the TTL can't hold.
+    /// If the TTL is not valid.
     pub fn plan_of(self, seed: u64, ttl_ms: u64, nodes: u64) -> Result<Plan, EngineError> {
         let mut draw = Draw::new(seed, "compare", 0);
         let mut plan = quiet(seed, ttl_ms, nodes, self == Self::Drift)?;
@@ -117,7 +117,7 @@ impl Trouble {
         let next =
             |point| When::On(Trigger { point, node: None, of: None, nth: 1, after_ms: at_ms });
         let fault = |when, for_ms, what| Fault { when, for_ms, what };
-        // Longer than the slowest takes over.
+        // Longer than the slowest takeover.
         let for_good = 20 * ttl_ms;
         match self {
             Self::CutOff | Self::Drift => vec![fault(now, 5 * ttl_ms, What::Hold { node })],
@@ -130,7 +130,7 @@ impl Trouble {
             }
             Self::StoreLoss => vec![fault(now, 1, What::StoreLoss)],
             Self::LateGrant => {
-                // The leader makes room, and comes back soon: somebody must be there to take over.
+                // The leader leaves, and comes back soon, so that there is a candidate to take over.
                 let for_ms = draw.within(ttl_ms * 3 / 2..=10 * ttl_ms);
                 let leaves = fault(now, ttl_ms, What::Leave { node });
                 vec![leaves, fault(next(Point::Grant), for_ms, What::Hold { node })]
@@ -152,8 +152,8 @@ impl Trouble {
     }
 }
 
-/// All nodes start at once, and would go on asking at once: each stands still for a moment around its
-/// first renewal, so that their timers fire at any distance.
+/// All nodes start at once, and would send all their requests at once: each is paused for a moment around its
+/// first renewal, so that their timers fire at different times.
 fn out_of_step(plan: &Plan) -> Vec<Fault> {
     let interval = plan.settings.renew_interval_ms;
     let pause = |node| Fault {
@@ -165,14 +165,14 @@ fn out_of_step(plan: &Plan) -> Vec<Fault> {
     (0..plan.nodes.len()).map(pause).collect()
 }
 
-/// A plan in which nothing goes wrong, of so many nodes, with the default settings of that TTL.
+/// A plan without faults, with that number of nodes and the default settings of that TTL.
 ///
 /// Leaders write every tenth of a second, and end at once when their tenure does: a handover measures the
 /// election, not the work.
 fn quiet(seed: u64, ttl_ms: u64, nodes: u64, drifts: bool) -> Result<Plan, EngineError> {
-    let cant_hold = |why: ConfigError| PlanError::Settings { node: 0, why };
+    let invalid = |why: ConfigError| PlanError::Settings { node: 0, why };
     let ttl = Duration::from_millis(ttl_ms);
-    let settings = Settings { drain_bound_ms: 0, ..Settings::of_ttl(ttl).map_err(cant_hold)? };
+    let settings = Settings { drain_bound_ms: 0, ..Settings::of_ttl(ttl).map_err(invalid)? };
     let rate = |node| {
         let off = Draw::new(seed, "compare rate", node).within(0..=2 * DRIFT_PPM).cast_signed();
         if drifts { off - DRIFT_PPM.cast_signed() } else { 0 }

@@ -1,7 +1,7 @@
-//! Controls beyond A2: clocks that are further off than the drift bound allows.
+//! Controls beyond A2: clocks whose error exceeds the drift bound.
 //!
-//! All of them make a claim outlive its lease, and nothing but that: the store goes on as its contract
-//! says, so tokens increase, and a resource that checks them is not fooled.
+//! All of them make a claim outlive its lease, and nothing else: the store still keeps its contract,
+//! so tokens increase, and a resource that checks them is not misled.
 
 use super::Control;
 use super::stage::Stage;
@@ -9,12 +9,12 @@ use crate::plan::{Assumption, Plan, Settings, What};
 
 const MILLION: u64 = 1_000_000;
 
-/// What else two leaders at once are: a claim that ends too late (G2), work that drains too long, and writes of
-/// both in any order.
+/// Properties that two leaders at once break too: a claim ends too late (G2), work drains too long, and both write in
+/// any order.
 const TWO_LEADERS: &[&str] =
     &["margin-kept", "fail-closed", "drained-before-the-next", "unfenced-in-order"];
 
-/// The same where the leader's clock is wrong: it also drains for longer than it may, and renews too late.
+/// The same properties if the leader's clock is wrong: its work also drains too long, and it renews too late.
 const OVERSTAYS: &[&str] = &[
     "margin-kept",
     "fail-closed",
@@ -39,21 +39,21 @@ fn drift(seed: u64) -> Plan {
     let mut stage = Stage::new(DRIFT.name, seed);
     let least = frontier_ppm(&stage.plan.settings);
     let rate = stage.draw.within(least * 11 / 10 + 5_000..=least * 3 / 2 + 10_000).cast_signed();
-    // One candidate is as fast as the store, and so asks as soon as the lease has ended. It comes late,
+    // One candidate's clock is as fast as the store's, so it asks as soon as the lease has ended. It joins late,
     // so that another one leads.
     stage.plan.nodes.iter_mut().for_each(|node| node.clock_rate_ppm = -rate);
     stage.plan.nodes[0].clock_rate_ppm = rate;
     stage.plan.store.clock_rate_ppm = rate;
     let late_ms = stage.ttl_ms();
     stage.at(0, late_ms, What::Leave { node: Some(0) });
-    // Nobody's lease ends while it is renewed.
+    // A lease does not end while it is renewed.
     let (at_ms, for_ms) = (stage.at_ms, stage.ttls(3, 4));
     stage.at(at_ms, for_ms, What::Partition { node: None });
     stage.plan
 }
 
-/// The rate, in ppm, at which a claim lasts as long as its lease if the candidate is that much too slow
-/// and the store that much too fast: `v/(1-d) = 1/(1+d)`, where `v` is the validity in parts of the TTL.
+/// The rate, in ppm, at which a claim lasts as long as its lease if the candidate is slow by it
+/// and the store fast by it: `v/(1-d) = 1/(1+d)`, where `v` is the validity in parts of the TTL.
 /// Without a stop margin this is the drift bound itself.
 fn frontier_ppm(settings: &Settings) -> u64 {
     let rho = u64::from(settings.drift_ppm);
@@ -75,7 +75,7 @@ pub(super) const STORE_STEP: Control = Control {
 fn store_step(seed: u64) -> Plan {
     let mut stage = Stage::new(STORE_STEP.name, seed);
     let (at_ms, for_ms) = (stage.at_ms, stage.ttls(2, 3));
-    // A leader that can ask learns that it was superseded, and others may not have asked before.
+    // A leader with a connection learns that it was superseded, and others may not have asked before.
     stage.at(at_ms, for_ms, What::Partition { node: None });
     let by_ms = stage.ttls(1, 3).cast_signed();
     stage.at(at_ms, 0, What::StoreClockStep { by_ms });
@@ -99,11 +99,11 @@ fn boot_step(seed: u64) -> Plan {
     stage.plan
 }
 
-/// A machine's clocks stand still.
+/// A machine is stopped with all its clocks.
 pub(super) const VM_STOP: Control = Control {
     name: "vm-stop",
-    about: "the leader's machine and all its clocks stand still for more than a TTL",
-    // A process that stands still may do so between a check and its effect.
+    about: "the leader's machine is stopped with all its clocks for more than a TTL",
+    // The stop may come between a check and its effect.
     beyond: &[Assumption::CandidateClocks, Assumption::Waits, Assumption::PromptEffects],
     must_break: &["single-leader"],
     may_break: OVERSTAYS,
@@ -117,10 +117,10 @@ fn vm_stop(seed: u64) -> Plan {
     stage.plan
 }
 
-/// A machine is put back to a snapshot.
+/// A machine is restored from a snapshot.
 pub(super) const VM_RESTORE: Control = Control {
     name: "vm-restore",
-    about: "the leader's machine is put back to a snapshot once another candidate leads",
+    about: "the leader's machine is restored from a snapshot once another candidate leads",
     beyond: &[
         Assumption::CandidateClocks,
         Assumption::Waits,
@@ -146,7 +146,7 @@ fn vm_restore(seed: u64) -> Plan {
     let mut stage = Stage::new(VM_RESTORE.name, seed);
     let (at_ms, for_ms) = (stage.at_ms, stage.ttls(3, 4));
     stage.at(at_ms, for_ms, What::VmRestore { node: None });
-    // So that another one leads by then.
+    // So that another candidate leads by then.
     stage.at(at_ms, for_ms, What::Partition { node: None });
     stage.plan
 }

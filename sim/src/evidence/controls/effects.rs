@@ -1,8 +1,8 @@
-//! Controls beyond prompt effects: what a check of leadership says nothing about is the time after it.
+//! Controls beyond prompt effects: a check of leadership can't bound the time after it.
 //!
-//! There is never more than one leader here, and every property about leads and leases holds. It is the
-//! writes that come too late. A resource that checks tokens refuses them, if it has seen the newer token by then:
-//! what a new leader reads is safe only once it has taken the resource over.
+//! There is never more than one leader here, and every property about leads and leases holds; only the
+//! writes come too late. A resource that checks tokens refuses them, if it has seen the newer token by then:
+//! a new leader's reads are safe only once it has taken the resource over.
 
 use super::Control;
 use super::stage::Stage;
@@ -13,7 +13,7 @@ const MILLION: u64 = 1_000_000;
 /// A pause between a check and its effect.
 pub(super) const UNFENCED: Control = Control {
     name: "unfenced",
-    about: "the leader stands still between a check and its write until another one has written",
+    about: "the leader is paused between a check and its write until another leader has written",
     beyond: &[Assumption::PromptEffects],
     must_break: &["unfenced-in-order"],
     may_break: &[],
@@ -33,7 +33,7 @@ fn unfenced(seed: u64) -> Plan {
 /// Effects that take longer than the stop margin.
 pub(super) const NO_MARGIN: Control = Control {
     name: "no-margin",
-    about: "writes take longer than from the end of a claim to the next tenure's first write",
+    about: "writes take longer than the time from the end of a claim to the next tenure's first write",
     beyond: &[Assumption::PromptEffects],
     must_break: &["unfenced-in-order"],
     may_break: &[],
@@ -44,13 +44,13 @@ fn no_margin(seed: u64) -> Plan {
     slow_effects(Stage::new(NO_MARGIN.name, seed))
 }
 
-/// Leaders that read what they write to before they have taken it over.
+/// Leaders that read a resource before they have taken it over.
 pub(super) const READS_FIRST: Control = Control {
     name: "reads-first",
     about: "a new leader reads before the resource has seen its token, while an old write is under way",
     beyond: &[Assumption::PromptEffects, Assumption::TakeOverFirst],
     must_break: &["fenced-reads"],
-    // A resource that compares no tokens takes the late writes, too.
+    // A resource that compares no tokens accepts the late writes, too.
     may_break: &["unfenced-in-order"],
     plan: reads_first,
 };
@@ -64,7 +64,7 @@ fn reads_first(seed: u64) -> Plan {
 /// A leader is cut off until its claim ends, with writes under way that arrive in the next tenure.
 fn slow_effects(mut stage: Stage) -> Plan {
     let settings = stage.plan.settings;
-    // A claim ends before its lease by the stop margin, and by what both clocks may be off.
+    // A claim ends before its lease by the stop margin, and by the error of both clocks.
     let gap_us = settings.stop_margin_ms * 1_000
         + settings.ttl_ms * 1_000 * 2 * u64::from(settings.drift_ppm) / MILLION;
     let ttl_us = settings.ttl_ms * 1_000;

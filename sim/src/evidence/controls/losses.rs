@@ -1,4 +1,4 @@
-//! Controls beyond what promises assume of a store that loses data, or fails over.
+//! Controls beyond the assumptions about a store that loses data, or fails over.
 
 use super::Control;
 use super::stage::Stage;
@@ -24,21 +24,21 @@ fn no_quarantine(seed: u64) -> Plan {
     stage.plan
 }
 
-/// Another TTL than the one that the others' quarantine covers.
+/// A TTL that the other candidates' quarantine does not cover.
 pub(super) const UNDECLARED_TTL: Control = Control {
     name: "undeclared-ttl",
     about: "the store loses its data, and candidates whose quarantine is shorter than the leader's TTL ask it",
     beyond: &[Assumption::LossIsFinal],
-    // Each of the others waits for as long as it declared.
+    // Each of the others waits for its own quarantine.
     must_break: &["single-leader"],
-    // Both leaders write, in any order; and where the first one steps down, its work drains beside the next.
+    // Both leaders write, in any order; and if the first one steps down, its work drains while the next leads.
     may_break: &["unfenced-in-order", "drained-before-the-next"],
     plan: undeclared_ttl,
 };
 
 fn undeclared_ttl(seed: u64) -> Plan {
     let mut stage = Stage::new(UNDECLARED_TTL.name, seed);
-    // What has seen the leader's record, or is refused for it, knows of the longer TTL.
+    // A candidate that has seen the leader's record, or was refused because of it, knows the longer TTL.
     let short = stage.plan.settings.in_parts(5);
     for node in &mut stage.plan.nodes[1..] {
         node.settings = Some(short);
@@ -56,7 +56,7 @@ pub(super) const TOKEN_CLOCK: Control = Control {
     // A store's clock that goes back makes every wait longer.
     beyond: &[Assumption::Waits, Assumption::WallClock],
     must_break: &["token-monotonic"],
-    // Not even fenced writes: the resource has heard of the first tenure, and refuses all of the next.
+    // Fenced writes hold: the resource knows the first tenure, and refuses all writes of the next.
     may_break: &[],
     plan: token_clock,
 };
@@ -64,7 +64,7 @@ pub(super) const TOKEN_CLOCK: Control = Control {
 fn token_clock(seed: u64) -> Plan {
     let mut stage = Stage::new(TOKEN_CLOCK.name, seed);
     let (at_ms, for_ms) = (stage.at_ms, outage_ms(&mut stage));
-    // To before anything was granted.
+    // To a time before the first grant.
     let by_ms = -(at_ms + stage.ttls(1, 10)).cast_signed();
     if stage.draw.chance(1, 2) {
         stage.at(at_ms, for_ms, What::StoreLoss);
@@ -76,11 +76,11 @@ fn token_clock(seed: u64) -> Plan {
     stage.plan
 }
 
-/// A cut-off primary goes on acknowledging.
+/// A cut-off primary continues to acknowledge.
 pub(super) const OLD_PRIMARY: Control = Control {
     name: "old-primary",
-    about: "a replica is promoted, and the old primary goes on acknowledging what the leader asks",
-    // Two servers grant in an order that is nobody's.
+    about: "a replica is promoted, and the old primary continues to acknowledge the leader's requests",
+    // The grants of two servers have no common order.
     beyond: &[Assumption::LossIsFinal, Assumption::WallClock],
     must_break: &["single-leader"],
     // Both leaders write, in any order.
@@ -90,21 +90,21 @@ pub(super) const OLD_PRIMARY: Control = Control {
 
 fn old_primary(seed: u64) -> Plan {
     let mut stage = Stage::new(OLD_PRIMARY.name, seed);
-    // Long enough for the lease to end at the new one, and for its quarantine to be waited out.
+    // Long enough for the lease and the quarantine to end at the new primary.
     let (at_ms, for_ms) = (stage.at_ms, stage.ttls(5, 7));
     stage.at(at_ms, for_ms, What::OldPrimary { node: None });
     stage.plan
 }
 
-/// A short one: the claim of whoever leads goes on for longer.
+/// The duration of a short outage: the leader's claim lasts longer.
 fn outage_ms(stage: &mut Stage) -> u64 {
     let most = stage.ttl_ms() / 10;
     stage.draw.within(1..=most)
 }
 
-/// Whoever knows of an earlier tenure proves to the store that it lost data, and its token is a floor for
-/// the next one. So only candidates that know of none may ask: the leader is cut off, and the others are
-/// away from before the first grant until after the loss.
+/// A candidate that knows an earlier tenure proves to the store that it lost data, and its token is a lower bound for
+/// the next one. So only candidates that know none may ask: the leader is cut off, and the others are
+/// down from before the first grant until after the loss.
 fn only_strangers_ask(stage: &mut Stage, outage_ms: u64) {
     let (loss_ms, ttl_ms) = (stage.at_ms, stage.ttl_ms());
     let for_ms = stage.ttls(2, 3);

@@ -1,13 +1,13 @@
-//! Controls: plans that go beyond an assumption must break the promise that rests on it, and no other.
+//! Controls: plans that break an assumption must break the promise that rests on it, and no other.
 //!
-//! A campaign that finds nothing proves little by itself: its judge may be blind, or the promise may be
-//! kept for another reason than the one given. A control is the counter-check. Its plans break the
-//! assumptions that it names and are otherwise as harmless as can be; every property is judged all the
-//! same; and what the control says must break has to be seen broken, while whatever it doesn't name has
-//! to hold in every run.
+//! A campaign that finds nothing proves little by itself: its judge may miss violations, or the promise may be
+//! kept for another reason than the assumed one. A control is the counter-check. Its plans break the
+//! assumptions that it names and are otherwise as harmless as possible; every property is judged all the
+//! same. The properties that the control says must break have to be seen broken, and all properties that it does
+//! not name have to hold in every run.
 //!
-//! Not guaranteed: that each single plan breaks what it should. Chance decides who leads and who asks
-//! when; that enough of them do is what the report says.
+//! Not guaranteed: that each single plan breaks what it should. Chance decides which candidate leads and when requests
+//! are sent; the report says in how many runs each property broke.
 
 mod clocks;
 mod effects;
@@ -24,24 +24,24 @@ pub use run::{ControlError, run};
 
 use crate::plan::{Assumption, Plan};
 
-/// Plans beyond an assumption, and what must come of them.
+/// Plans that break an assumption, and the expected violations.
 #[derive(Clone, Copy, Debug)]
 pub struct Control {
     /// Its name on the command line and in reports.
     pub name: &'static str,
-    /// What its plans do, in a few words.
+    /// A short description of its plans.
     pub about: &'static str,
-    /// What its plans do not keep: each of them exactly this.
+    /// The assumptions that each of its plans breaks.
     pub beyond: &'static [Assumption],
-    /// The properties that do not hold then: each of them not in at least one run.
+    /// The properties that must be violated, each in at least one run.
     pub must_break: &'static [&'static str],
-    /// Those that need not hold either: other sides of the same promise.
+    /// Further properties that may be violated: other aspects of the same promise.
     pub may_break: &'static [&'static str],
     /// The plan of a seed.
     pub plan: fn(u64) -> Plan,
 }
 
-/// All of them.
+/// All controls.
 pub const ALL: [Control; 12] = [
     clocks::DRIFT,
     clocks::STORE_STEP,
@@ -58,7 +58,7 @@ pub const ALL: [Control; 12] = [
 ];
 
 impl Control {
-    /// Whether a property may be found broken in its runs.
+    /// Whether a property may be violated in its runs.
     pub fn expects(&self, property: &str) -> bool {
         self.must_break.contains(&property) || self.may_break.contains(&property)
     }
@@ -74,7 +74,7 @@ impl fmt::Display for Control {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown control {name:?}; known are {}", ALL.map(|control| control.name).join(", "))]
 pub struct UnknownControl {
-    /// What was asked for.
+    /// The name that was given.
     pub name: String,
 }
 

@@ -1,4 +1,4 @@
-//! What came of a control's runs.
+//! The result of a control's runs.
 
 use std::collections::BTreeMap;
 
@@ -7,35 +7,35 @@ use serde::Serialize;
 use super::Control;
 use crate::plan::Assumption;
 
-/// What came of a control's runs.
+/// The result of a control's runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Report {
     /// The control's name.
     pub control: &'static str,
-    /// What its plans do not keep.
+    /// The assumptions that its plans break.
     pub beyond: &'static [Assumption],
-    /// What must break.
+    /// The properties that must be violated.
     pub must_break: &'static [&'static str],
-    /// What may break as well.
+    /// Further properties that may be violated.
     pub may_break: &'static [&'static str],
     /// The first seed; the others follow it.
     pub seed: u64,
-    /// How many runs were carried out.
+    /// The number of runs that were carried out.
     pub runs: u64,
-    /// The properties that did not hold in some run.
+    /// The properties that were violated in some run.
     pub broken: BTreeMap<&'static str, Broken>,
-    /// What to make of it.
+    /// The verdict.
     pub verdict: Verdict,
 }
 
-/// How often a property did not hold.
+/// The violations of a property.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Broken {
-    /// In how many runs.
+    /// The number of runs with a violation.
     pub runs: u64,
-    /// The lowest seed of these.
+    /// The lowest seed of these runs.
     pub first_seed: u64,
-    /// What was wrong in that run.
+    /// The description of the violation in that run.
     pub what: String,
 }
 
@@ -43,16 +43,16 @@ pub struct Broken {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "outcome")]
 pub enum Verdict {
-    /// What must break did, and what must hold did.
+    /// All properties that must be violated were, and all that must hold did.
     Ok,
-    /// Something that must break held in every run: the plans are too tame, or the judge is blind.
+    /// A property that must be violated held in every run: the plans are too harmless, or the judge misses violations.
     NothingBroke {
-        /// What held.
+        /// The properties that held.
         missing: Vec<&'static str>,
     },
-    /// Something broke that does not rest on what the plans break. Said first if something held as well.
+    /// A property was violated that does not rest on the broken assumptions. Takes precedence over `NothingBroke`.
     BrokeTooMuch {
-        /// What broke.
+        /// The violated properties.
         unexpected: Vec<Unexpected>,
     },
 }
@@ -60,9 +60,9 @@ pub enum Verdict {
 /// A property that broke in runs of a control that does not name it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Unexpected {
-    /// Which one.
+    /// The property.
     pub property: &'static str,
-    /// The lowest seed in which it broke.
+    /// The lowest seed in which it was violated.
     pub seed: u64,
 }
 
@@ -100,7 +100,7 @@ fn verdict(control: &Control, broken: &BTreeMap<&'static str, Broken>) -> Verdic
     if missing.is_empty() { Verdict::Ok } else { Verdict::NothingBroke { missing } }
 }
 
-/// What did not hold so far. It does not depend on the order in which runs are added.
+/// The violations so far. They do not depend on the order in which runs are added.
 #[derive(Debug, Default)]
 pub(super) struct Tally(BTreeMap<&'static str, Broken>);
 

@@ -11,51 +11,51 @@ use crate::search::pool;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ControlError {
-    /// A plan breaks something else than its control says: what came of it would prove nothing.
+    /// A plan breaks other assumptions than its control says, so its result would prove nothing.
     #[error(
-        "control {control}, seed {seed}: the plan breaks {broken:?}, and should break {beyond:?}"
+        "control {control}, seed {seed}: the plan breaks {broken:?}, but should break {beyond:?}"
     )]
     Beyond {
         /// The control's name.
         control: &'static str,
         /// The plan's seed.
         seed: u64,
-        /// What the plan does not keep.
+        /// The assumptions that the plan breaks.
         broken: Vec<Assumption>,
-        /// What the control says that it does not keep.
+        /// The assumptions that it should break.
         beyond: &'static [Assumption],
     },
-    /// A plan is out of its bounds.
+    /// A plan is invalid.
     #[error("control {control}, seed {seed}: {why}")]
     Plan {
         /// The control's name.
         control: &'static str,
         /// The plan's seed.
         seed: u64,
-        /// What is wrong with it.
+        /// The reason.
         #[source]
         why: PlanError,
     },
-    /// A run did not come to its end.
+    /// A run did not complete.
     #[error("control {control}, seed {seed}: {why}")]
     Engine {
         /// The control's name.
         control: &'static str,
         /// The plan's seed.
         seed: u64,
-        /// Why.
+        /// The reason.
         #[source]
         why: EngineError,
     },
 }
 
-/// Carries out a control's plans of so many seeds, on so many threads, in the model engine.
+/// Carries out a control's plans of `runs` seeds, on `jobs` threads, in the model engine.
 ///
 /// The report depends on the control, the first seed and the number of runs alone.
 ///
 /// # Errors
-/// If a plan breaks other assumptions than the control says, or can't be carried out to its end. What
-/// could be found out in other runs is not told then.
+/// If a plan breaks other assumptions than the control says, or a run does not complete. There is no report
+/// then.
 pub fn run(control: &Control, seed: u64, runs: u64, jobs: usize) -> Result<Report, ControlError> {
     let add = |tally: &mut Tally, number| one(control, seed.wrapping_add(number), tally);
     let tally = pool::try_fold(jobs, runs, Tally::default, add, Tally::absorb)?;

@@ -1,28 +1,28 @@
-//! What the plans of all controls have in common: a cluster of some size, some valid settings, and quiet
-//! stretches around what goes wrong, so that nothing else can be to blame.
+//! The common part of the plans of all controls: a cluster of some size, some valid settings, and times without
+//! faults before and after the control's own, so that nothing else can be the cause.
 
 use crate::plan::draw::Draw;
 use crate::plan::{
     Fault, NodePlan, Plan, Program, SCHEMA, Settings, StorePlan, Trigger, What, When, Work,
 };
 
-/// By then the first leader has waited out its quarantine and leads, in TTLs.
+/// The time at which the first leader has waited out its quarantine and leads, in TTLs.
 const SETTLED: u64 = 5;
-/// What goes wrong begins within that time, in TTLs.
+/// The time within which the faults begin, in TTLs.
 const SPREAD: u64 = 3;
-/// By then all of it is over, and so is what came of it, in TTLs.
+/// The time at which all faults and their consequences are over, in TTLs.
 const QUIET_AGAIN: u64 = 24;
 
 /// A plan in the making.
 pub(super) struct Stage {
     pub(super) draw: Draw,
     pub(super) plan: Plan,
-    /// Somebody has led for a while: when things may go wrong, in milliseconds of true time.
+    /// The time of the faults, when there has been a leader for a while, in milliseconds of true time.
     pub(super) at_ms: u64,
 }
 
 impl Stage {
-    /// A healthy cluster. The control's name keys all chance, so that controls don't share their runs.
+    /// A healthy cluster. The control's name keys the random draws, so that controls don't share their runs.
     pub(super) fn new(control: &str, seed: u64) -> Self {
         let mut draw = Draw::new(seed, control, 0);
         let settings = settings(&mut draw);
@@ -63,13 +63,13 @@ impl Stage {
         self.plan.settings.ttl_ms
     }
 
-    /// Some time between so many TTLs and so many, in milliseconds.
+    /// A random time between `least` and `most` TTLs, in milliseconds.
     pub(super) fn ttls(&mut self, least: u64, most: u64) -> u64 {
         let ttl_ms = self.ttl_ms();
         self.draw.within(least * ttl_ms..=most * ttl_ms)
     }
 
-    /// Something goes wrong for some time; for none, if it happens at one moment.
+    /// Adds a fault at that time; its duration is zero if it happens at one moment.
     pub(super) fn at(&mut self, at_ms: u64, for_ms: u64, what: What) {
         self.plan.faults.push(Fault { when: When::AtMs(at_ms), for_ms, what });
     }

@@ -1,4 +1,4 @@
-//! Somebody's own changes of the sources, as a unified diff.
+//! A user's own changes of the sources, as a unified diff.
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path};
@@ -10,7 +10,7 @@ use super::{Sources, WorkshopError};
 /// A unified diff against the root of the workspace, as `git diff` and `diff -u` write them.
 #[derive(Clone, Debug)]
 pub struct Diff {
-    /// What to call it.
+    /// Its name.
     pub name: String,
     text: String,
 }
@@ -24,7 +24,7 @@ pub enum DiffError {
     Syntax {
         /// The diff.
         name: String,
-        /// Why.
+        /// The reason.
         why: String,
     },
     /// It changes nothing.
@@ -33,16 +33,16 @@ pub enum DiffError {
         /// The diff.
         name: String,
     },
-    /// It does something else than changing text.
+    /// It contains other operations than changes of text.
     #[error("{name}: only changes of text in files that exist can be planted, not {what}")]
     Kind {
         /// The diff.
         name: String,
-        /// What it does.
+        /// The operation.
         what: String,
     },
     /// It leads out of the workspace.
-    #[error("{name}: {file} is no path within the workspace")]
+    #[error("{name}: {file} is not a path within the workspace")]
     Outside {
         /// The diff.
         name: String,
@@ -56,9 +56,9 @@ pub enum DiffError {
         name: String,
         /// The file that it would change.
         file: String,
-        /// Which hunk, counted from one.
+        /// The number of the hunk, counted from one.
         hunk: usize,
-        /// Where it should stand.
+        /// Its line.
         line: usize,
     },
 }
@@ -69,7 +69,7 @@ impl Diff {
         Self { name: name.into(), text: text.into() }
     }
 
-    /// The changed files, and what they hold then.
+    /// The changed files with their new contents.
     pub(super) fn applied(
         &self,
         sources: &Sources,
@@ -128,7 +128,7 @@ impl Diff {
     }
 }
 
-/// The error names the hunk in words alone.
+/// The number of the hunk, which the error contains only in its text.
 fn number(words: &str) -> Option<usize> {
     words.rsplit('#').next()?.parse().ok().filter(|number| *number > 0)
 }
@@ -145,7 +145,7 @@ mod tests {
     const NEAR: &str = " //! One candidate in one election.\n-\n+//! More.\n mod campaign;\n";
 
     #[test]
-    fn a_diff_is_applied_with_or_without_the_letters_of_git() {
+    fn a_diff_applies_with_or_without_git_prefixes() {
         for (old, new) in [("a/", "b/"), ("", "")] {
             let file = "core/src/candidate/mod.rs";
             let texts =
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_diff_that_does_not_fit_names_file_hunk_and_line() {
+    fn a_misfit_names_file_hunk_and_line() {
         let file = "core/src/candidate/mod.rs";
         let hunk = "@@ -7,2 +7,2 @@\n mod nothing;\n-mod like;\n+mod that;\n";
         let error = applied(&format!("--- a/{file}\n+++ b/{file}\n{hunk}")).unwrap_err();
@@ -166,9 +166,9 @@ mod tests {
     }
 
     #[test]
-    fn a_diff_stays_within_the_workspace_and_changes_something() {
+    fn a_diff_changes_files_of_the_workspace() {
         for (text, expected) in [
-            ("--- a/../x\n+++ b/../x\n@@ -1 +1 @@\n-a\n+b\n", "no path within the workspace"),
+            ("--- a/../x\n+++ b/../x\n@@ -1 +1 @@\n-a\n+b\n", "not a path within the workspace"),
             ("--- /dev/null\n+++ b/x\n@@ -0,0 +1 @@\n+b\n", "files that exist"),
             ("nothing at all\n", "no valid patches found"),
         ] {

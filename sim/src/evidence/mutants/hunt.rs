@@ -1,5 +1,5 @@
-//! The hunt within a mutated simulator: which properties fail, and in which seeds first; and what such a
-//! simulator never meets.
+//! The hunt within a mutated simulator: it finds failing properties with their first seeds, and conditions that
+//! are never met.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
@@ -16,58 +16,58 @@ use crate::plan::{FaultKind, Scope, swarm};
 use crate::search::campaign::{Failure, attempt};
 use crate::search::pool;
 
-/// So many seeds of the model engine meet every condition, if all kinds of faults are drawn: of a million,
-/// none needed more than 318.
+/// The number of seeds of the model engine that meet every condition, if all kinds of faults are drawn: among a
+/// million seeds, no condition needed more than 318.
 const MEET_ALL: u64 = 10_000;
 
-/// What to run, and until when.
+/// The settings of a hunt.
 #[derive(Clone, Debug)]
 pub struct Hunt {
-    /// What carries the plans out.
+    /// The engine.
     pub engine: Engine,
     /// The kinds of faults that may be drawn.
     pub faults: Vec<FaultKind>,
-    /// How many seeds, from 1 on.
+    /// The number of seeds, from 1 on.
     pub runs: u64,
-    /// On how many threads.
+    /// The number of threads.
     pub jobs: usize,
-    /// The properties that have to fail before it ends early; if empty, any one will do.
+    /// The properties that have to fail before it ends early; if empty, any one.
     pub until: Vec<String>,
 }
 
-/// What failed in a run.
+/// A kind of failure.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Seen {
     /// A property.
     Property(String),
-    /// A sometimes-condition that was never met: a campaign of so many seeds is inconclusive.
+    /// A sometimes-condition that was never met, so that a campaign of these seeds is inconclusive.
     Unmet(String),
-    /// The run itself, in a way that no fault explains: mostly an assertion.
+    /// The run itself failed, mostly because of an assertion.
     Broke,
 }
 
-/// A failure, and when it was first seen.
+/// The first failure of a kind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Sighting {
-    /// What failed.
+    /// The kind of failure.
     pub seen: Seen,
-    /// In which run.
+    /// The seed of the run.
     pub seed: u64,
-    /// What was wrong.
+    /// A description.
     pub what: String,
-    /// How long the hunt had taken by then.
+    /// The duration of the hunt until then, in seconds.
     #[serde(rename = "wall_s")]
     pub wall: f64,
 }
 
 impl Hunt {
-    /// Runs seeds in order until all that is hunted has been seen, and tells of each sighting at once:
-    /// a mutant may hang, and what was seen before counts. Gives how many runs there were.
+    /// Runs seeds in order until all wanted failures have been seen, and writes each sighting at once:
+    /// a mutant may hang, and earlier sightings count. Gives the number of runs.
     ///
-    /// A later sighting of the same is told only if its seed is lower. All seeds below the last one
-    /// that counts are run, so that the lowest ones do not depend on the number of threads.
+    /// A later sighting of the same kind is written only if its seed is lower. All seeds below the last one
+    /// that counts are run, so the lowest seeds do not depend on the number of threads.
     ///
     /// # Errors
     /// If a sighting can't be written.
@@ -84,7 +84,7 @@ impl Hunt {
             let mut log = log.lock().unwrap_or_else(PoisonError::into_inner);
             let wall = began.elapsed();
             for (seen, what) in failures {
-                log.tell(Sighting { seen, seed, what, wall: wall.as_secs_f64() });
+                log.add(Sighting { seen, seed, what, wall: wall.as_secs_f64() });
             }
             if self.is_over(&log) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
@@ -104,7 +104,7 @@ impl Hunt {
             let unmet = sometimes::names(Scope::Model).filter(|name| !met.contains(name));
             for name in unmet {
                 let what = format!("not once in {} seeds", self.runs);
-                log.tell(Sighting {
+                log.add(Sighting {
                     seen: Seen::Unmet(name.to_owned()),
                     seed: self.runs,
                     what,
@@ -115,7 +115,7 @@ impl Hunt {
         log.result.map(|()| runs)
     }
 
-    /// Whether a simulator that is as it should be meets every condition.
+    /// Whether an unchanged simulator meets every condition in this hunt.
     fn meets_all(&self) -> bool {
         let all = Scope::Model.kinds().iter().all(|kind| self.faults.contains(kind));
         self.engine == Engine::Model && all && self.runs >= MEET_ALL
@@ -165,13 +165,13 @@ struct Log<W> {
 }
 
 impl<W: Write> Log<W> {
-    fn tell(&mut self, sighting: Sighting) {
+    fn add(&mut self, sighting: Sighting) {
         let first = self.first.get(&sighting.seen);
         if first.is_some_and(|first| *first < sighting.seed) || self.result.is_err() {
             return;
         }
-        let told = serde_json::to_writer(&mut self.out, &sighting).map_err(io::Error::from);
-        self.result = told.and_then(|()| writeln!(self.out)).and_then(|()| self.out.flush());
+        let written = serde_json::to_writer(&mut self.out, &sighting).map_err(io::Error::from);
+        self.result = written.and_then(|()| writeln!(self.out)).and_then(|()| self.out.flush());
         self.first.insert(sighting.seen, sighting.seed);
     }
 }

@@ -1,14 +1,14 @@
-//! Mutants: one wrong edit of the sources each, which the properties must catch.
+//! Mutants: wrong edits of the sources, one at a time, which the properties must catch.
 //!
-//! A campaign that finds nothing proves little if it could find nothing. A mutant is a bug that somebody
-//! made before, in some library or in a draft of this one, or could make: exact snippets of the sources
-//! and what stands in their place. The sources are copied, the snippets replaced, the simulator built
+//! A campaign that finds nothing proves little if it could find nothing. A mutant is a bug that was
+//! made before, in some library or in a draft of this one, or could be made: exact snippets of the sources
+//! and their replacements. The sources are copied, the snippets replaced, the simulator built
 //! from the copy, and seeds are run until every property that guards against the bug has failed.
 //!
-//! Guaranteed: a snippet that does not stand in its file exactly once is an error, and so is a mutant
+//! Guaranteed: a snippet that is not in its file exactly once is an error, and so is a mutant
 //! that can't be built; the sources themselves are only read.
 //!
-//! Not guaranteed: that the properties see every wrong edit. They see those of the list, and
+//! Not guaranteed: that the properties catch every wrong edit. They catch those of the list, and
 //! [`Diff`] plants others.
 
 mod catalogue;
@@ -38,41 +38,41 @@ pub use workshop::{Mutated, Workshop, WorkshopError};
 pub struct Mutant {
     /// Its name on the command line and in reports.
     pub name: &'static str,
-    /// What is wrong, in one line.
+    /// A description of the bug, in one line.
     pub about: &'static str,
-    /// What is replaced.
+    /// The edits.
     pub edits: &'static [Edit],
-    /// Where it must be caught.
+    /// The engines in which it must be caught.
     pub shows: Shows,
-    /// The [guards] that must see it, in each engine in which it shows.
+    /// The [guards] that must catch it, in each of these engines.
     pub caught_by: &'static [&'static str],
 }
 
-/// A snippet that stands in its file exactly once, and what takes its place.
+/// A snippet that is in its file exactly once, and its replacement.
 #[derive(Clone, Copy, Debug)]
 pub struct Edit {
     /// The file, from the root of the workspace.
     pub file: &'static str,
     /// The snippet.
     pub from: &'static str,
-    /// What takes its place.
+    /// The replacement.
     pub to: &'static str,
 }
 
-/// Where a mutant must be caught.
+/// The engines in which a mutant must be caught.
 ///
 /// The model engine runs the state machine and the store contract alone, and fast: it has to find bugs
-/// among all kinds of faults. Turmoil runs all that is shipped, but its store is Redis and not the
-/// contract; and it is slow, so it is told which kinds of faults to try, separated by commas.
+/// among all kinds of faults. Turmoil runs all shipped code, but its store is Redis and not the
+/// contract; and it is slow, so the kinds of faults to try are named here, separated by commas.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs, reason = "said above")]
+#[allow(missing_docs, reason = "see above")]
 pub enum Shows {
     Model,
     Turmoil(&'static str),
     Both(&'static str),
 }
 
-/// An engine of a mutated simulator. This very build need not have it.
+/// An engine of a mutated simulator. The present build need not have it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "named after the engines")]
@@ -81,13 +81,13 @@ pub enum Arena {
     Turmoil,
 }
 
-/// How many seeds a mutant may need in the model engine.
+/// The most seeds that a mutant may need in the model engine.
 pub const MODEL_SEEDS: u64 = 20_000;
-/// How many seeds a mutant may need in turmoil.
+/// The most seeds that a mutant may need in turmoil.
 pub const TURMOIL_SEEDS: u64 = 400;
 
 impl Arena {
-    /// Both.
+    /// Both engines.
     pub const ALL: [Self; 2] = [Self::Model, Self::Turmoil];
 
     /// The engine's name.
@@ -98,7 +98,7 @@ impl Arena {
         }
     }
 
-    /// How many seeds a mutant may need there.
+    /// The most seeds that a mutant may need there.
     pub const fn seeds(self) -> u64 {
         match self {
             Self::Model => MODEL_SEEDS,
@@ -108,7 +108,7 @@ impl Arena {
 }
 
 impl Shows {
-    /// The kinds of faults to try in that engine; `None` if it need not show there. An empty text stands
+    /// The kinds of faults to try in that engine; `None` if the mutant need not be caught there. An empty text stands
     /// for all kinds.
     pub const fn faults_in(self, arena: Arena) -> Option<&'static str> {
         match (self, arena) {
@@ -138,9 +138,9 @@ impl fmt::Display for Mutant {
 
 /// No mutant has that name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown mutant {name:?}; `tenure-sim mutants --list` names all")]
+#[error("unknown mutant {name:?}; `tenure-sim mutants --list` lists all")]
 pub struct UnknownMutant {
-    /// What was asked for.
+    /// The name that was given.
     pub name: String,
 }
 
@@ -153,13 +153,13 @@ impl FromStr for Mutant {
     }
 }
 
-/// What can see that something is wrong: properties, which fail, and sometimes-conditions of the model
+/// The names that can catch a mutant: properties, which fail, and sometimes-conditions of the model
 /// engine, which are then never met.
 pub fn guards() -> impl Iterator<Item = &'static str> {
     properties::names().chain(sometimes::names(Scope::Model))
 }
 
-/// All of them.
+/// All mutants.
 pub fn all() -> impl Iterator<Item = Mutant> {
     ALL.iter().flat_map(|part| part.iter().copied())
 }
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn every_snippet_stands_in_its_file_once() {
+    fn every_snippet_is_in_its_file_once() {
         let sources = Sources::around(env!("CARGO_MANIFEST_DIR").as_ref()).unwrap();
         for mutant in all() {
             sources.check(&mutant).unwrap();
@@ -191,7 +191,7 @@ mod tests {
     fn together_they_make_every_property_fail() {
         let caught: BTreeSet<_> = all().flat_map(|mutant| mutant.caught_by).copied().collect();
         let known: BTreeSet<_> = properties::names().collect();
-        // What only a workload can break, no mutant of the shipped code can: a control's workload shows it.
+        // A property that only a workload can violate is shown by a control, as no mutant of the shipped code can.
         let workloads = controls::ALL.into_iter();
         let workloads = workloads.filter(|one| one.beyond.contains(&Assumption::TakeOverFirst));
         let shown: BTreeSet<_> = workloads.flat_map(|one| one.must_break).copied().collect();
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn each_is_caught_by_something() {
+    fn each_mutant_has_a_guard() {
         let uncaught = all().filter(|mutant| mutant.caught_by.is_empty());
         assert_eq!(uncaught.map(|mutant| mutant.name).collect::<Vec<_>>(), [""; 0]);
     }

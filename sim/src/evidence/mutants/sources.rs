@@ -1,4 +1,4 @@
-//! The sources that mutants are made of. They are only read.
+//! The sources from which mutants are made. They are only read.
 
 use std::fs;
 use std::io;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::{Edit, Mutant, WorkshopError};
 
-/// A workspace that holds the state machine and the simulator.
+/// A workspace with the state machine and the simulator.
 #[derive(Clone, Debug)]
 pub struct Sources(PathBuf);
 
@@ -17,7 +17,7 @@ pub struct Sources(PathBuf);
     around.display()
 )]
 pub struct NoSources {
-    /// Where they were looked for.
+    /// The folder where the search began.
     pub around: PathBuf,
 }
 
@@ -41,29 +41,29 @@ impl Sources {
         &self.0
     }
 
-    /// Where the copy is kept if nobody says otherwise.
+    /// The default folder for the copy.
     ///
-    /// Beside the artifacts of the workspace, and never among them: cargo tells packages of two copies of
-    /// a workspace apart by the age of their files alone, and would sooner or later take a mutant for the
-    /// real thing.
-    pub fn usual_work(&self) -> PathBuf {
+    /// Next to the artifacts of the workspace, and never among them: cargo distinguishes packages of two copies of
+    /// a workspace only by the age of their files, and would at some time use a mutant instead of the
+    /// original.
+    pub fn default_work(&self) -> PathBuf {
         self.0.join("target/mutants")
     }
 
-    /// Whether each snippet of a mutant stands in its file exactly once.
+    /// Checks that each snippet of a mutant is in its file exactly once.
     ///
     /// # Errors
-    /// If one doesn't, or its file can't be read.
+    /// If one isn't, or its file can't be read.
     pub fn check(&self, mutant: &Mutant) -> Result<(), WorkshopError> {
         mutant.edits.iter().try_for_each(|edit| self.edited(mutant, edit).map(|_| ()))
     }
 
-    /// A file with one edit made, and all else as it stands here.
+    /// The text of a file after one edit.
     fn edited(&self, mutant: &Mutant, edit: &Edit) -> Result<String, WorkshopError> {
         replaced(mutant.name, edit, &read(&self.0.join(edit.file))?)
     }
 
-    /// What a file that is to be edited holds.
+    /// The text of a file.
     pub(super) fn read(&self, file: &str) -> Result<String, WorkshopError> {
         read(&self.0.join(file))
     }
@@ -85,8 +85,8 @@ pub(super) fn read(path: &Path) -> Result<String, WorkshopError> {
     fs::read_to_string(path).map_err(|why| WorkshopError::at(path, why))
 }
 
-/// Makes one folder like another, all but what is hidden, built, or not to be touched. What is the same
-/// already keeps its age, so that nothing is built in vain.
+/// Makes one folder like another, without hidden files, build artifacts, and the excepted folder. Equal files keep their
+/// age, so that nothing is rebuilt without need.
 pub(super) fn mirror(from: &Path, to: &Path, except: &Path) -> io::Result<()> {
     fs::create_dir_all(to)?;
     let mut kept = Vec::new();

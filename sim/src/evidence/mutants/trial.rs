@@ -1,4 +1,4 @@
-//! Hunts in mutated simulators, each a process of its own, and what comes of them.
+//! Hunts in mutated simulators, each a process of its own, and their results.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -11,52 +11,52 @@ use serde::{Deserialize, Serialize};
 
 use super::{Arena, Diff, Mutant, Mutated, Seen, Sighting, Workshop, WorkshopError};
 
-/// How mutants are tried.
+/// The settings of trials.
 #[derive(Debug)]
 pub struct Trials<'a> {
-    /// Where they are made.
+    /// The workshop that makes the mutants.
     pub workshop: &'a Workshop,
-    /// On how many threads seeds are run.
+    /// The number of threads that run seeds.
     pub jobs: usize,
-    /// In this engine alone, if one is named.
+    /// The only engine, if one is named.
     pub only: Option<Arena>,
-    /// How long a hunt may take: a mutant may hang.
+    /// The longest duration of a hunt, because a mutant may hang.
     pub bound: Duration,
 }
 
-/// What came of one mutant.
+/// The result of one mutant.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Row {
     /// Its name.
     pub mutant: String,
-    /// What is wrong with it.
+    /// A description of the bug.
     pub about: String,
-    /// How long it took to build.
+    /// The duration of its build, in seconds.
     #[serde(rename = "build_s")]
     pub build: f64,
-    /// One for each engine.
+    /// One trial for each engine.
     pub trials: Vec<Trial>,
 }
 
-/// What came of a mutant in one engine.
+/// The result of a mutant in one engine.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Trial {
     /// The engine.
     pub engine: Arena,
-    /// The kinds of faults that plans were drawn from; all of the engine's if empty.
+    /// The kinds of faults that plans were drawn from; all kinds of the engine if empty.
     pub faults: String,
-    /// How many seeds it was given.
+    /// The most seeds that were run.
     pub seeds: u64,
-    /// How long it took.
+    /// The duration, in seconds.
     #[serde(rename = "wall_s")]
     pub wall: f64,
-    /// How it ended.
+    /// The end of the hunt.
     pub end: Caught,
-    /// The properties that should have failed, and did not.
+    /// The properties that should have failed, but did not.
     pub missing: Vec<String>,
-    /// What failed, each with its lowest seed.
+    /// The failures, each with its lowest seed.
     pub sightings: Vec<Sighting>,
 }
 
@@ -64,15 +64,14 @@ pub struct Trial {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Caught {
-    /// By all properties that guard against it; if none are named, by any. A sometimes-condition that is
-    /// never met counts as well: a campaign without it is not green.
+    /// It was caught by all properties that guard against it; if none are named, by any. A sometimes-condition that
+    /// is never met counts as well, because a campaign without it is inconclusive.
     ByProperties,
-    /// Runs broke down, as an assertion or an engine saw that something is wrong; no property did that
-    /// should have.
+    /// Runs failed because of an assertion or an engine's check; not all properties failed that should have.
     ByAssertion,
     /// It hung, or its process died.
     ByItsDeath,
-    /// Not at all, or not by all that guard against it.
+    /// It was not caught, or not by all properties that guard against it.
     Survived,
 }
 
@@ -88,36 +87,36 @@ pub enum TrialError {
     Run {
         /// Its path.
         binary: String,
-        /// Why.
+        /// The reason.
         #[source]
         why: io::Error,
     },
-    /// The simulator refuses: its sources are of another version, or it lacks the engine.
+    /// The simulator refuses: its sources have another version, or it lacks the engine.
     #[error("{mutant}: the mutated simulator does not hunt in {engine}: {said}")]
     Refused {
         /// The mutant.
         mutant: String,
         /// The engine.
         engine: Arena,
-        /// What it says.
+        /// Its error output.
         said: String,
     },
 }
 
 impl Row {
-    /// Whether it was caught wherever it should be: by properties, where any are named.
+    /// Whether it was caught by properties in all engines.
     pub fn is_caught(&self) -> bool {
         !self.trials.is_empty() && self.trials.iter().all(|trial| trial.end == Caught::ByProperties)
     }
 
-    /// Whether anything at all caught it.
+    /// Whether it was caught in any way.
     pub fn is_caught_somehow(&self) -> bool {
         self.trials.iter().any(|trial| trial.end != Caught::Survived)
     }
 }
 
 impl Trials<'_> {
-    /// The engines that a mutant is to be tried in.
+    /// The engines in which a mutant is tried.
     pub fn arenas(&self, mutant: &Mutant) -> Vec<Arena> {
         let is_wanted = |arena: &Arena| self.only.is_none_or(|only| only == *arena);
         mutant.shows.arenas().filter(is_wanted).collect()
@@ -141,11 +140,11 @@ impl Trials<'_> {
         Ok(Row { mutant: name, about, build, trials })
     }
 
-    /// Builds the sources with somebody's own changes, and hunts in one engine after the other until
-    /// anything fails.
+    /// Builds the sources with a user's own changes, and hunts in one engine after the other until
+    /// a property fails.
     ///
     /// # Errors
-    /// If the diff does not fit, or what comes of it can't be built or run.
+    /// If the diff does not fit, or the result can't be built or run.
     pub fn of_diff(&self, diff: &Diff) -> Result<Row, TrialError> {
         let began = Instant::now();
         let is_wanted = |arena: &Arena| self.only.is_none_or(|only| only == *arena);
@@ -217,7 +216,7 @@ fn end(sightings: &[Sighting], missing: &[String], code: Option<i32>) -> Caught 
     }
 }
 
-/// How a process ended; `None` if it was killed.
+/// The exit code of a process; `None` if it was killed.
 fn ended(child: &mut Child, bound: Duration) -> io::Result<Option<i32>> {
     let began = Instant::now();
     while began.elapsed() < bound {
@@ -231,8 +230,8 @@ fn ended(child: &mut Child, bound: Duration) -> io::Result<Option<i32>> {
     Ok(None)
 }
 
-/// The first of each kind, by seed, up to the run with which the hunt was over. A line that a dying
-/// process has left unfinished is none.
+/// The first sighting of each kind, by seed, up to the run with which the hunt was over. An incomplete last line of a
+/// process that died is ignored.
 fn sightings(said: File, until: &[&str]) -> io::Result<Vec<Sighting>> {
     let mut first: BTreeMap<Seen, Sighting> = BTreeMap::new();
     for line in BufReader::new(said).lines() {
@@ -250,7 +249,7 @@ fn sightings(said: File, until: &[&str]) -> io::Result<Vec<Sighting>> {
     Ok(first)
 }
 
-/// The seed with which a hunt was over: threads may have run some beyond it. `None` if it never was.
+/// The seed with which a hunt was over: threads may have run further seeds. `None` if it was not.
 fn last(first: &[Sighting], until: &[&str]) -> Option<u64> {
     if until.is_empty() {
         return first.iter().map(|one| one.seed).min();
@@ -271,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_should_fail_makes_a_catch() {
+    fn only_expected_failures_count_as_caught() {
         let property = sighting(Seen::Property("fail-closed".to_owned()));
         let broke = sighting(Seen::Broke);
         assert_eq!(end(std::slice::from_ref(&property), &[], Some(0)), Caught::ByProperties);

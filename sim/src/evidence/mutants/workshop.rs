@@ -1,4 +1,4 @@
-//! The copy of the sources that mutants are planted in, and the simulators built from it.
+//! The copy of the sources in which mutants are planted, and the simulators built from it.
 
 use std::fs::{self, File};
 use std::io;
@@ -17,15 +17,15 @@ pub struct Workshop {
     sources: Sources,
     copy: PathBuf,
     target: PathBuf,
-    /// Held open: the lock goes with it, however the run ends.
+    /// Kept open: the lock ends with it, however the run ends.
     _lock: File,
 }
 
-/// A simulator with something wrong in it. It lasts until the next one is built.
+/// A simulator with a bug in it. It exists until the next one is built.
 #[derive(Clone, Debug)]
 pub struct Mutated {
     pub(super) binary: PathBuf,
-    /// Where what it says is kept.
+    /// The file with its output.
     pub(super) said: PathBuf,
 }
 
@@ -33,37 +33,37 @@ pub struct Mutated {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WorkshopError {
-    /// A snippet is not there, or not unique.
+    /// A snippet is missing, or not unique.
     #[error(
-        "mutant {mutant}: {file} holds this snippet {count} times, and should once:\n{snippet}"
+        "mutant {mutant}: {file} contains this snippet {count} times, but should once:\n{snippet}"
     )]
     Snippet {
         /// The mutant.
         mutant: &'static str,
-        /// Where the snippet should stand.
+        /// The file that should contain the snippet.
         file: &'static str,
         /// The snippet.
         snippet: &'static str,
-        /// How often it stands there.
+        /// The number of times that it does.
         count: usize,
     },
     /// The compiler refuses.
     #[error("{what} does not build:\n{said}")]
     Build {
-        /// What.
+        /// The name of the mutant.
         what: String,
-        /// What cargo said.
+        /// The output of cargo.
         said: String,
     },
     /// A diff does not fit the sources.
     #[error(transparent)]
     Diff(#[from] DiffError),
-    /// A file can't be read or written, or a program not started.
+    /// A file can't be read or written, or a program can't be started.
     #[error("{}: {why}", path.display())]
     At {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         #[source]
         why: io::Error,
     },
@@ -76,8 +76,8 @@ impl WorkshopError {
 }
 
 impl Workshop {
-    /// Copies the sources to that folder, or brings the copy there up to date. While another run uses the
-    /// folder, waits for it, and says so first.
+    /// Copies the sources to that folder, or updates the copy there. While another run uses the
+    /// folder, calls `waits` and waits for it.
     ///
     /// # Errors
     /// If the copy can't be made.
@@ -104,7 +104,7 @@ impl Workshop {
     /// Builds the simulator with a mutant in it, for those engines.
     ///
     /// # Errors
-    /// If a snippet does not stand in its file exactly once, or the mutant does not build.
+    /// If a snippet is not in its file exactly once, or the mutant does not build.
     pub fn planted(&self, mutant: &Mutant, arenas: &[Arena]) -> Result<Mutated, WorkshopError> {
         let files = mutant.edits.iter().map(|edit| edit.file);
         self.with(files, arenas, mutant.name, || {
@@ -116,10 +116,10 @@ impl Workshop {
         })
     }
 
-    /// Builds the simulator with somebody's own changes in it, and with those engines.
+    /// Builds the simulator with a user's own changes in it, for those engines.
     ///
     /// # Errors
-    /// If the diff does not fit the sources, or what comes of it does not build.
+    /// If the diff does not fit the sources, or the result does not build.
     pub fn patched(&self, diff: &Diff, arenas: &[Arena]) -> Result<Mutated, WorkshopError> {
         let texts = diff.applied(&self.sources)?;
         let files = texts.keys().map(String::as_str);
@@ -128,7 +128,7 @@ impl Workshop {
         })
     }
 
-    /// Edits, builds, and undoes the edits: the copy is always left as it was found.
+    /// Edits, builds, and undoes the edits, so that the copy is unchanged afterwards.
     fn with<'a>(
         &self,
         files: impl Iterator<Item = &'a str>,
@@ -145,7 +145,7 @@ impl Workshop {
 
     fn build(&self, arenas: &[Arena], what: &str) -> Result<Mutated, WorkshopError> {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        // Without turmoil a build takes half as long; both kinds share what they have in common.
+        // Without turmoil a build takes half as long; both kinds share their common artifacts.
         let features: &[&str] = if arenas.contains(&Arena::Turmoil) {
             &[]
         } else {
@@ -158,7 +158,7 @@ impl Workshop {
             .current_dir(&self.copy)
             .env("CARGO_TARGET_DIR", &self.target)
             // Only the mutated crates change from build to build, and most mutants are caught within
-            // seconds: to build fast is worth more here than to run fast.
+            // seconds: a fast build matters more here than a fast run.
             .env("CARGO_PROFILE_RELEASE_INCREMENTAL", "true")
             .env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1")
             .output()

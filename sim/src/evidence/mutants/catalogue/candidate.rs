@@ -1,4 +1,4 @@
-//! The state machine: what it believes, and what it does when.
+//! Mutants of the state machine.
 
 use super::super::{Edit, Mutant, Shows};
 
@@ -41,7 +41,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
                 from: "        self.advance();\n    }\n\n    /// The next output",
                 to: "        self.expire();\n        self.advance();\n    }\n\n    /// The next output",
             },
-            // Without this, whoever first saw the end of the claim would have closed it for good.
+            // Without this, the first reader after the end of the claim would have closed it for good.
             Edit {
                 file: DEADLINE,
                 from: "(now != CLOSED).then_some(until.as_nanos())",
@@ -53,7 +53,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
     },
     Mutant {
         name: "quarantine-ignored",
-        about: "a candidate leads at once when granted, whatever the store asks",
+        about: "a candidate leads at once when granted, without the wait that the store asks for",
         edits: &[Edit {
             file: CAMPAIGN,
             from: "if wait.is_zero() {",
@@ -75,7 +75,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
     },
     Mutant {
         name: "claim-holds-at-its-end",
-        about: "a claim holds at the very moment of its end",
+        about: "a claim still holds at the moment of its end",
         edits: &[Edit {
             file: MACHINE,
             from: "self.now.max(now) < lease.valid_until",
@@ -108,7 +108,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
     },
     Mutant {
         name: "superseded-ignored",
-        about: "a leader leads on after the store said that the lease is over",
+        about: "a leader keeps leading after the store answered that the lease is over",
         edits: &[Edit {
             file: TENURE,
             from: "self.superseded(lease);",
@@ -130,7 +130,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
     },
     Mutant {
         name: "any-reply-answers",
-        about: "a late reply to an earlier request is taken for the present one's",
+        about: "a late reply to an earlier request is used for the present one",
         edits: &[Edit {
             file: PHASE,
             from: "Self::InFlight(flight) if flight.id == id => Some(*flight),",
@@ -152,7 +152,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
     },
     Mutant {
         name: "requests-never-given-up",
-        about: "a request without a reply is waited for without end",
+        about: "a candidate waits for a reply without end",
         edits: &[Edit {
             file: MACHINE,
             from: "(self.now + self.config.request_timeout).min(until);",
@@ -175,7 +175,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
     },
     Mutant {
         name: "backoff-without-bound",
-        about: "the delay before another try has no upper bound",
+        about: "the delay before another attempt has no upper bound",
         edits: &[Edit {
             file: MACHINE,
             from: ".saturating_mul(doubled).min(self.config.retry_most);",
@@ -186,7 +186,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
     },
     Mutant {
         name: "withdrawn-grant-kept",
-        about: "a grant that comes while a campaign is given up is kept, and nobody leads",
+        about: "a grant that arrives while a campaign is given up is kept, without a leader",
         edits: &[Edit {
             file: CAMPAIGN,
             from: "self.release(Tenure { holder, token }, then);",
@@ -198,7 +198,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
     },
     Mutant {
         name: "withdrawn-grant-used",
-        about: "a grant that comes while a campaign is given up makes a leader of who resigned",
+        about: "a grant that arrives while a campaign is given up makes the resigned candidate lead",
         edits: &[Edit {
             file: CAMPAIGN,
             from: "Ok(Reply::Granted { token, .. }) => {
@@ -225,7 +225,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
     },
     Mutant {
         name: "failed-renewal-not-retried",
-        about: "a renewal whose outcome is unknown is not tried again in time",
+        about: "a renewal with unknown outcome is not retried in time",
         edits: &[Edit {
             file: TENURE,
             from: "let lease = Lease { attempt, ..lease };",

@@ -1,4 +1,4 @@
-//! What follows from the settings.
+//! Mutants of the values that follow from the settings.
 
 use super::super::{Edit, Mutant, Shows};
 
@@ -18,7 +18,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
     },
     Mutant {
         name: "stop-margin-ignored",
-        about: "a claim lasts as long as the lease, with no margin to stop in",
+        about: "a claim lasts as long as the lease, without a stop margin",
         edits: &[Edit {
             file: CONFIG,
             from: "saturating_sub(nanos(self.stop_margin))",
@@ -29,7 +29,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
     },
     Mutant {
         name: "takeover-spread-wide",
-        about: "waiting candidates spread their tries over a TTL",
+        about: "waiting candidates spread their requests over a TTL",
         edits: &[Edit {
             file: CONFIG,
             from: "(self.ttl / 1_000).min(Duration::from_millis(5))",

@@ -1,4 +1,4 @@
-//! The store contract, as the model engine and the memory store run it.
+//! Mutants of the store contract, as the model engine and the memory store run it.
 
 use super::super::{Edit, Mutant, Shows};
 
@@ -7,7 +7,7 @@ const CONTRACT: &str = "core/src/contract.rs";
 pub(super) static MUTANTS: &[Mutant] = &[
     Mutant {
         name: "identity-ignored",
-        about: "a store that lost its leases is taken for the one that granted them",
+        about: "a store that lost its leases is treated like the one that granted them",
         edits: &[Edit {
             file: CONTRACT,
             from: "known.identity == at.identity && !lost_a_grant",
@@ -62,7 +62,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
     },
     Mutant {
         name: "repeated-grant-skips-quarantine",
-        about: "the same grant told again says that there is nothing to wait for",
+        about: "a repeated grant contains no wait",
         edits: &[Edit {
             file: CONTRACT,
             from: "lease.extend(at.now, ttl);
@@ -77,7 +77,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
     },
     Mutant {
         name: "half-the-ttl",
-        about: "a store grants half of the TTL that was asked for",
+        about: "a store grants half of the requested TTL",
         edits: &[Edit {
             file: CONTRACT,
             from: "(at.now + ttl, Some(quarantine))",
@@ -88,7 +88,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
     },
     Mutant {
         name: "renewals-add-up",
-        about: "each renewal adds a TTL to what remains",
+        about: "each renewal adds a TTL to the remaining time",
         edits: &[Edit {
             file: CONTRACT,
             from: "self.lease_end.max(now + ttl)",
@@ -132,7 +132,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
     },
     Mutant {
         name: "renewal-leaves-no-ttl",
-        about: "a renewal takes the new server for one that has known its history from then on",
+        about: "a renewal begins the history without the longest TTL",
         edits: &[Edit {
             file: CONTRACT,
             from: "known_since: at.now + longest_ttl, longest_ttl }",
@@ -143,7 +143,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
     },
     Mutant {
         name: "renewals-begin-every-history",
-        about: "a renewal begins the history anew although the server is the one that it names",
+        about: "a renewal restarts the history although the server has not changed",
         edits: &[Edit {
             file: CONTRACT,
             from: "history.is_none_or(|known| known.identity != at.identity)",

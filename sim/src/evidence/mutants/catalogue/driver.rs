@@ -1,4 +1,4 @@
-//! The driver and the handles.
+//! Mutants of the driver and the handles.
 
 use super::super::{Edit, Mutant, Shows};
 
@@ -31,7 +31,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
     },
     Mutant {
         name: "replies-matched-by-number",
-        about: "the driver hands a reply to any election that awaits one of that number",
+        about: "the driver passes a reply to any election with a request of the same number",
         edits: &[
             Edit {
                 file: CALLS,
@@ -65,7 +65,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
     },
     Mutant {
         name: "released-under-callbacks",
-        about: "the driver hands the lease back while callbacks about the end still run",
+        about: "the driver hands the lease back while callbacks about the end are running",
         edits: &[Edit {
             file: EVENTS,
             from: "let belongs = tenure.work().token();",
@@ -76,7 +76,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
     },
     Mutant {
         name: "callbacks-not-counted-as-work",
-        about: "callbacks that run when elected go on after the tenure, and the lease is handed back under them",
+        about: "callbacks that run when elected continue after the tenure, and the lease is handed back meanwhile",
         edits: &[Edit {
             file: EVENTS,
             from: "let _ = tenure.run(callback).await;",
@@ -98,14 +98,14 @@ pub(super) static MUTANTS: &[Mutant] = &[
     },
     Mutant {
         name: "lead-ended-by-the-driver-alone",
-        about: "a candidate that resigns leads on until its driver gets a turn",
+        about: "a candidate that resigns keeps leading until its driver runs",
         edits: &[Edit { file: SHARED, from: "self.close();\n        let bound", to: "let bound" }],
         shows: Shows::Turmoil("starve,resign,leave"),
         caught_by: &["resigned-at-once"],
     },
     Mutant {
         name: "resignation-bounded-by-the-driver-alone",
-        about: "the caller of a resignation waits until the driver gets a turn",
+        about: "the caller of a resignation waits until the driver runs",
         edits: &[Edit {
             file: SHARED,
             from: "() = self.runtime.sleep_until(bound) => {",
@@ -127,7 +127,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
     },
     Mutant {
         name: "looks-bounded-by-the-driver-alone",
-        about: "the caller of a look waits until the driver gets a turn",
+        about: "the caller of a look waits until the driver runs",
         edits: &[Edit {
             file: SHARED,
             from: "() = self.runtime.sleep_until(self.runtime.now() + within) => {",
@@ -138,7 +138,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
     },
     Mutant {
         name: "end-told-by-the-driver-alone",
-        about: "work is told of its tenure's end by the driver, and not by its own clock",
+        about: "work learns of its tenure's end from the driver only, and not from its own clock",
         edits: &[Edit {
             file: TENURE,
             from: "() = self.0.runtime.sleep_until(self.0.until.get()) => {}",
@@ -149,7 +149,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
     },
     Mutant {
         name: "end-not-told",
-        about: "work is not told that its tenure is over, and dropped once its time to end tidily is",
+        about: "work does not learn that its tenure is over, and is dropped at its drain bound",
         edits: &[Edit {
             file: TENURE,
             from: "self.drain_moved(drain_until);\n        self.0.cancelled.cancel();",
@@ -160,7 +160,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
     },
     Mutant {
         name: "work-polled-late",
-        about: "work is polled once more when its time to end tidily is over",
+        about: "work is polled once more after its time to drain",
         edits: &[Edit {
             file: TENURE,
             from: "if self.0.drain_until.holds(|| self.0.runtime.now()) {",
@@ -171,7 +171,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
     },
     Mutant {
         name: "due-before-what-has-happened",
-        about: "what is due in one election comes before its own stop, once another one's was heard of",
+        about: "after another election's stop, timers of an election fire before its own stop is handled",
         edits: &[Edit { file: DRIVER, from: "            self.catch_up();\n", to: "" }],
         shows: Shows::Turmoil("starve,leave"),
         caught_by: &["stays-out"],
@@ -190,14 +190,14 @@ pub(super) static MUTANTS: &[Mutant] = &[
     },
     Mutant {
         name: "hints-dropped",
-        about: "the driver does not hand hints to the state machine",
+        about: "the driver does not pass hints to the state machine",
         edits: &[Edit { file: DRIVER, from: "self.step(id, Input::Hint);", to: "let _ = id;" }],
         shows: Shows::Turmoil("resign"),
         caught_by: &["handover-within"],
     },
     Mutant {
         name: "work-never-dropped",
-        about: "work that does not end in its time to drain goes on",
+        about: "work that does not end in its time to drain continues",
         edits: &[
             Edit {
                 file: TENURE,

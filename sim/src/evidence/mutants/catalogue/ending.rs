@@ -1,4 +1,4 @@
-//! The end of a tenure: work that drains, leases that are handed back, candidates that stay out.
+//! Mutants of the end of a tenure: draining work, leases that are handed back, candidates that stay out.
 
 use super::super::{Edit, Mutant, Shows};
 
@@ -46,7 +46,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
     },
     Mutant {
         name: "no-release-after-step-down",
-        about: "a lease that was stepped down from is not handed back once the work has ended",
+        about: "after a step-down the lease is not handed back once the work has ended",
         edits: &[Edit {
             file: ENDING,
             from: "Hold::Left(tenure) => self.release(tenure, then),",
@@ -68,7 +68,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
     },
     Mutant {
         name: "drains-beyond-lease",
-        about: "draining work may go on beyond the end of the lease that covers it",
+        about: "draining work may continue beyond the end of the lease that covers it",
         edits: &[Edit {
             file: TENURE,
             from: "bound.min(lease.valid_until + self.config.stop_margin)",
@@ -79,7 +79,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
     },
     Mutant {
         name: "superseded-work-drains-on",
-        about: "work goes on draining after the store said that the lease is over",
+        about: "work continues to drain after the store answered that the lease is over",
         edits: &[Edit {
             file: TENURE,
             from: "reason: StepDownReason::Superseded,\n                    drain_until: self.now,",
@@ -112,7 +112,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
     },
     Mutant {
         name: "release-without-bound",
-        about: "handing a lease back is tried without end",
+        about: "the release of a lease is retried without end",
         edits: &[Edit {
             file: ENDING,
             from: "let until = self.now + self.config.release_bound();",
@@ -141,7 +141,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
     },
     Mutant {
         name: "hold-off-ignored",
-        about: "a resigned leader campaigns again at once, whatever its hold-off",
+        about: "a resigned leader campaigns again at once, without its hold-off",
         edits: &[Edit {
             file: ENDING,
             from: "Plan::HoldOff(pause) if !pause.is_zero() => {",
@@ -152,7 +152,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
     },
     Mutant {
         name: "stopped-campaigns-on",
-        about: "a candidate that was stopped for good campaigns again",
+        about: "a candidate that was stopped campaigns again",
         edits: &[Edit {
             file: ENDING,
             from: "Plan::Idle => self.phase = Phase::Idle,",
@@ -163,7 +163,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
     },
     Mutant {
         name: "drain-not-cut-short",
-        about: "draining work is not told that its tenure was superseded",
+        about: "draining work does not learn that its tenure was superseded",
         edits: &[Edit {
             file: TENURE,
             from: "self.emit(Event::DrainUntil { token: lease.tenure.token, until: self.now });",

@@ -1,4 +1,4 @@
-//! The mutants that are shipped, by what they are made of.
+//! The shipped mutants, by the part of the sources that they change.
 
 mod candidate;
 mod config;
@@ -9,7 +9,7 @@ mod scripts;
 
 use super::Mutant;
 
-/// All of them, in parts.
+/// All mutants, in parts.
 pub static ALL: [&[Mutant]; 6] = [
     candidate::MUTANTS,
     ending::MUTANTS,

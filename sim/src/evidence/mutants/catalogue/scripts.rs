@@ -1,4 +1,4 @@
-//! The scripts that Redis runs.
+//! Mutants of the scripts that Redis runs.
 
 use super::super::{Edit, Mutant, Shows};
 
@@ -16,14 +16,14 @@ const COMPARING_HOLDERS: &str = "if live and record[2] == ARGV[1] then";
 pub(super) static MUTANTS: &[Mutant] = &[
     Mutant {
         name: "script-renew-compares-nothing",
-        about: "the script renews whatever lease is there",
+        about: "the script renews any lease",
         edits: &[Edit { file: RENEW, from: COMPARING, to: "if record[1] then" }],
         shows: Shows::Turmoil("partition,pause,hold,resign"),
         caught_by: &["own-lease-only"],
     },
     Mutant {
         name: "script-release-compares-nothing",
-        about: "the script releases whatever lease is there",
+        about: "the script releases any lease",
         edits: &[Edit { file: RELEASE, from: COMPARING, to: "if record[1] then" }],
         shows: Shows::Turmoil("partition,pause,hold"),
         caught_by: &["own-lease-only", "single-leader"],
@@ -106,7 +106,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
             },
         ],
         shows: Shows::Turmoil("hold,resign,cut,partition,pause"),
-        // `tenures-share-token` alone leaves one leader at a time.
+        // With `tenures-share-token` alone there is one leader at a time.
         caught_by: &["single-leader"],
     },
     Mutant {
@@ -122,7 +122,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
     },
     Mutant {
         name: "script-repeated-grant-skips-quarantine",
-        about: "the script's same grant told again says that there is nothing to wait for",
+        about: "a repeated grant of the script contains no wait",
         edits: &[Edit {
             file: ACQUIRE,
             from: "return {'granted', token, math.max(0, known_since + math.max(quarantine, longest) - now)}",
@@ -145,7 +145,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
     },
     Mutant {
         name: "first-renewal-does-not-compare",
-        about: "the adapter takes every connection for one over which a renewal has compared",
+        about: "the adapter assumes for every connection that a renewal has already compared over it",
         edits: &[Edit {
             file: SESSION,
             from: "let has_compared = AtomicBool::new(false);",
