@@ -85,8 +85,8 @@ pub(super) fn read(path: &Path) -> Result<String, WorkshopError> {
     fs::read_to_string(path).map_err(|why| WorkshopError::at(path, why))
 }
 
-/// Makes one folder like another, without hidden files, build artifacts, and the excepted folder. Equal files keep their
-/// age, so that nothing is rebuilt without need.
+/// Makes one folder like another, without hidden files, build artifacts, and the excepted folder. Equal files keep
+/// their age, so that nothing is rebuilt without need.
 pub(super) fn mirror(from: &Path, to: &Path, except: &Path) -> io::Result<()> {
     fs::create_dir_all(to)?;
     let mut kept = Vec::new();

@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn work_may_drain_to_the_very_end_of_its_lease() {
+    fn work_may_drain_until_its_lease_ends() {
         holds(judge(), &works(&[resigned(100), at(100, leads(n(1), 8))]));
         let what = fails(judge(), &works(&[resigned(101)]));
         assert_eq!(

@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_claim_reported_after_its_end_sets_no_bound() {
+    fn a_claim_reported_late_sets_no_bound() {
         let expires = |when, claim_ends| {
             [at(when, elected(n(0), 7, claim_ends)), at(110, drains(n(0), 7, Reason::Expired, 900))]
         };

@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_due_after_a_crash_resignation_or_quarantine() {
+    fn nothing_is_due_without_the_waiting_candidate() {
         let answer = Answer::Granted { token: 8, waits: true };
         let quarantined = step(2, ACQUIRE, answer, None, Some(kept(2, 8, 900)));
         for event in [crashed(n(1)), resign_asked(n(1), None), quarantined] {

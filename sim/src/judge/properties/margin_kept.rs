@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn claims_that_end_exactly_the_margin_before_their_leases() {
+    fn claims_that_keep_exactly_the_margin() {
         let lease = kept(1, 7, 100);
         holds(
             property(),
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_claim_without_a_grant_even_if_it_is_over() {
+    fn a_claim_without_a_grant() {
         let granted = at(0, grant(None, kept(1, 7, 100)));
         fails(property(), &[granted.clone(), at(5, elected(n(0), 8, 50))]);
         fails(property(), &[granted, at(5, elected(n(0), 8, 5))]);

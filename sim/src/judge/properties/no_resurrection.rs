@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tenure_is_over_once_the_next_one_began() {
+    fn the_next_tenure_ends_the_one_before() {
         let next: [Seen; 2] = [at(0, leads(n(0), 7)), at(50, leads(n(0), 8))];
         holds(judge(), &next);
         fails(judge(), &[next.as_slice(), &[at(60, leads(n(0), 7))]].concat());

@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_tenure_of_the_same_leader_is_no_overlap() {
+    fn a_new_tenure_of_one_leader() {
         holds(
             SingleLeader::default(),
             &[at(10, leads(n(0), 7)), at(20, leads(n(0), 8)), Seen::End(30)],

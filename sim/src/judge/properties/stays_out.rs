@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hold_off_takes_its_time_by_a_fast_clock() {
+    fn a_hold_off_by_a_fast_clock() {
         // 110 takes 100, less two ticks.
         holds(judge(), &out(Some(110), &[campaigns(148, 0)]));
         let what = fails(judge(), &out(Some(110), &[campaigns(147, 0)]));
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_during_the_resignation_takes_effect_at_once() {
+    fn a_request_during_the_resignation_counts() {
         let asked = [at(40, resign_asked(n(0), None)), at(45, Event::CampaignAsked { who: n(0) })];
         holds(judge(), &[&asked[..], &[at(50, withdrawn(n(0))), campaigns(50, 0)]].concat());
     }

@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_server_waits_unless_it_trusts_an_empty_store() {
+    fn the_first_server_waits_unless_trusted() {
         let history = [at(0, grant(None, kept(1, 7, 100))), at(98, leads(n(0), 7))];
         fails(property(), &history);
         let trusting = Terms { quarantine: 112, first_leader_waits: false, ..terms() };

@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_due_if_the_lease_is_kept_or_handed_back() {
+    fn nothing_is_due_after_renewals_or_releases() {
         for change in [renew(lease(), 400 * MS), release(lease())] {
             holds(property(), &then(&[at(150 * MS, change), Seen::End(900 * MS)]));
         }
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_due_after_a_crash_or_another_grant() {
+    fn nothing_is_due_after_crashes_or_other_grants() {
         let [again, granted] = tries_again();
         for event in [crashed(n(1)), resign_asked(n(1), None)] {
             let gone = at(216 * MS, event);

@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn a_write_under_a_token_that_was_never_granted() {
+    fn a_write_without_a_grant() {
         fails(UnfencedInOrder::default(), &[at(1, wrote(n(0), 7, true))]);
     }
 }

@@ -252,6 +252,7 @@ struct Met {
 
 #[cfg(test)]
 pub(super) mod tests {
+    use super::super::Verdict;
     use super::*;
     use crate::engines::Engine;
 

@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_gap_is_the_stop_margin_by_slow_clocks() {
+    fn the_gap_by_the_slowest_clocks() {
         let settings = Settings::of_ttl(Duration::from_secs(15)).expect("valid");
         let bounds = Bounds::of(settings).expect("valid");
         // 1.5 s / 0.99 and 1.5 s / 1.01; rounding and the store's nanosecond add a few.

@@ -160,7 +160,7 @@ fn another_server_begins_anew() {
 }
 
 #[test]
-fn a_clock_that_goes_back_brings_a_lease_to_life() {
+fn a_clock_step_back_revives_a_lease() {
     let lease = Some(kept(1, 7, 100));
     let began = at_once(1, 1, FIRST, granted(7));
     let ended = refuse(1, RENEW, Answer::Superseded, lease);

@@ -55,7 +55,7 @@ fn a_lease_is_vacant_from_its_end_on() {
 }
 
 #[test]
-fn a_late_duplicate_of_an_old_acquire_is_not_granted() {
+fn a_late_duplicate_acquire_is_not_granted() {
     let next = kept(2, 8, 200);
     step_fails(100, acquire(6, 8, Some(LEASE), next), "granted to a candidate that does not");
     step_holds(100, acquire(7, 8, Some(LEASE), next));
@@ -123,7 +123,7 @@ fn a_renewal_extends_its_own_live_lease_alone() {
 }
 
 #[test]
-fn a_release_hands_back_its_own_live_lease_alone() {
+fn a_release_ends_its_own_live_lease_alone() {
     let rule = "a release hands back its own live lease";
     let by = |holder, token, before, after| {
         step(holder, Asked::Release { token }, Answer::Released, before, after)

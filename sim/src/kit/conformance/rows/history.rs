@@ -149,7 +149,7 @@ pub(crate) async fn a_renewal_begins_the_history<H: Harness>(
 }
 
 /// Asserts that there is no wait a TTL and a quarantine after the renewal. The lease has ended by itself.
-async fn waits_for_nothing_in_the_end<H: Harness>(
+async fn waits_for_nothing<H: Harness>(
     probe: &mut Probe<'_, H>,
     token: tenure::Token,
     ttl: Duration,
