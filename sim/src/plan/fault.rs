@@ -6,8 +6,9 @@ use super::FaultKind;
 
 /// One thing that goes wrong.
 ///
-/// It ends after `for_ms`, and at the latest when the calm begins. What only happens at one moment, such
-/// as a broken connection, takes no time and needs none.
+/// It ends after `for_ms`, and at the latest just before the calm begins; if it lasts, and would begin less than a
+/// millisecond before the calm, it does not happen. What only happens at one moment, such as a broken connection,
+/// takes no time and needs none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fault {
@@ -238,6 +239,26 @@ impl What {
         )
     }
 
+    /// Whether it needs a process that exists. Other faults of a node are of its machine or its link.
+    pub(super) const fn is_of_a_process(&self) -> bool {
+        matches!(
+            self,
+            Self::Pause { .. }
+                | Self::Starve { .. }
+                | Self::Cut { .. }
+                | Self::Resign { .. }
+                | Self::Leave { .. }
+        )
+    }
+
+    /// Whether a process that it strikes does nothing more before it ends.
+    pub(super) const fn stops_a_process(&self) -> bool {
+        matches!(
+            self,
+            Self::Pause { .. } | Self::Suspend { .. } | Self::VmStop { .. } | Self::Crash { .. }
+        )
+    }
+
     /// Whether it lasts: anything else happens at one moment.
     pub const fn lasts(&self) -> bool {
         !matches!(
@@ -248,19 +269,6 @@ impl What {
                 | Self::StoreClockStep { .. }
         )
     }
-}
-
-/// The partitions that a swizzle consists of: node, and when it begins and ends, in milliseconds after
-/// the swizzle began.
-pub fn swizzled(nodes: usize, step_ms: u64, shift: usize, for_ms: u64) -> Vec<(usize, u64, u64)> {
-    let place = |node: usize| node as u64;
-    (0..nodes)
-        .map(|node| {
-            let heals = (node + nodes - shift % nodes) % nodes;
-            let begins = step_ms * place(node);
-            (node, begins, begins.max(for_ms) + step_ms * (place(heals) + 1))
-        })
-        .collect()
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]

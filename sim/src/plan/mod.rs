@@ -3,11 +3,13 @@
 mod assumption;
 pub mod clock;
 pub mod draw;
+mod ending;
 mod error;
 mod fault;
 pub mod json;
 mod kind;
 mod program;
+mod schedule;
 mod swarm;
 mod text;
 
@@ -17,10 +19,12 @@ use serde::{Deserialize, Serialize};
 use tenure_core::{Config, ConfigError};
 
 pub use assumption::Assumption;
+pub(crate) use ending::Ending;
 pub use error::PlanError;
-pub use fault::{Asking, Fault, Point, Trigger, What, When, swizzled};
+pub use fault::{Asking, Fault, Point, Trigger, What, When};
 pub use kind::{FaultKind, UnknownFault};
 pub use program::{Manner, Program};
+pub(crate) use schedule::{Schedule, Step, Strike};
 pub use swarm::{Scope, swarm};
 
 /// The version of the plan's format.

@@ -9,6 +9,7 @@ mod faults;
 mod programs;
 mod refusals;
 mod runs;
+mod schedule;
 mod triggers;
 
 use std::time::Duration;

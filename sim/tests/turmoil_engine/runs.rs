@@ -37,7 +37,7 @@ fn a_leader_is_asked_to_hand_over_in_the_calm() {
     let leads = places(&outcome, later);
     let successor = *leads.iter().find(|place| **place > asked).unwrap();
     let ends = u64::try_from(outcome.simulated.as_nanos()).unwrap();
-    assert_eq!(ends - time(&outcome, successor), 300 * MS);
+    assert_eq!(ends - time(&outcome, successor), 3 * handed.settings.renew_interval_ms * MS);
 }
 
 #[test]

@@ -27,17 +27,15 @@ mod world;
 
 use std::time::Duration;
 
-use tenure_core::Config;
-
 use crate::engines::EngineError;
 use crate::judge::{Judging, Outcome};
 use crate::plan::clock::True;
-use crate::plan::{Fault, FaultKind, Manner, Plan, PlanError, Program, What};
-use crate::trace::Event;
+use crate::plan::{Ending, Fault, FaultKind, Manner, Plan, PlanError, Program, What};
 use algorithm::Algorithm;
 use messages::of_reply;
+use node::Node;
 use sink::{Sink, TwinSinks};
-use world::{Due, MS, World};
+use world::{Due, World};
 
 /// The length of its step: none; everything happens at its own nanosecond.
 pub const TICK: Duration = Duration::from_nanos(1);
@@ -101,8 +99,7 @@ fn carry_out<A: Algorithm>(
     let configs = plan.configs()?;
     let outcome = Outcome::of(judging.judge(plan, &configs, TICK));
     let world = World::<A>::new(plan, &configs, outcome, sink, without);
-    let mut run = Run { world, ends: ends(plan, &configs) };
-    run.world.arm();
+    let mut run = Run { world, ending: Ending::of(plan, &configs, 1) };
     (0..plan.nodes.len()).for_each(|node| run.world.start(node));
     run.world.probe();
     run.carry_on(!judging.goes_on())?;
@@ -145,19 +142,14 @@ fn refuse(plan: &Plan) -> Result<(), PlanError> {
     }
 }
 
-/// When a run ends if nobody ever leads in the calm.
-fn ends(plan: &Plan, configs: &[Config]) -> True {
-    let bound = u64::try_from(plan.progress_bound(configs).as_nanos()).unwrap_or(u64::MAX);
-    (plan.calm_from_ms * MS).saturating_add(bound) + MS
-}
-
 struct Run<'a, A: Algorithm> {
     world: World<'a, A>,
-    ends: True,
+    ending: Ending,
 }
 
-/// What happens next: a process of some node, a lead's end, or what is due.
+/// What happens next: a step of the plan, a process of some node, a lead's end, or what is due.
 enum Next {
+    Step,
     Process(usize),
     LeadEnds,
     Due,
@@ -166,11 +158,11 @@ enum Next {
 impl<A: Algorithm> Run<'_, A> {
     fn carry_on(&mut self, stops_at_a_violation: bool) -> Result<(), EngineError> {
         let mut spins = 0;
-        let mut calm = Calm::NotYet;
         loop {
             let (at, next) = self.next();
-            if at > self.ends {
-                self.world.at = self.ends;
+            let ends = self.ending.at();
+            if at > ends {
+                self.world.at = ends.max(self.world.at);
                 return Ok(());
             }
             spins = if at > self.world.at { 0 } else { spins + 1 };
@@ -183,15 +175,11 @@ impl<A: Algorithm> Run<'_, A> {
                 Next::Process(node) => self.world.run_due(node),
                 // Seen by the probe.
                 Next::LeadEnds => {}
-                Next::Due => self.due(&mut calm),
+                Next::Step => self.world.take_steps(),
+                Next::Due => self.due(),
             }
             self.world.probe();
-            if let Calm::Began = calm
-                && self.world.leader().is_some()
-            {
-                calm = Calm::Leads;
-                self.somebody_leads_in_the_calm();
-            }
+            self.look_for_the_end();
             if stops_at_a_violation && self.world.outcome.judge.violation().is_some() {
                 return Ok(());
             }
@@ -199,7 +187,11 @@ impl<A: Algorithm> Run<'_, A> {
     }
 
     fn next(&self) -> (True, Next) {
-        let mut first = (self.world.queue.next(), Next::Due);
+        let mut first = (self.world.schedule.next().unwrap_or(True::MAX), Next::Step);
+        let due = self.world.queue.next();
+        if due < first.0 {
+            first = (due, Next::Due);
+        }
         for (index, node) in self.world.nodes.iter().enumerate() {
             // A lead that should have ended, and was seen not to, is for the properties to judge.
             if node.lead_ends < first.0 && node.lead_ends > self.world.at {
@@ -212,7 +204,7 @@ impl<A: Algorithm> Run<'_, A> {
         first
     }
 
-    fn due(&mut self, calm: &mut Calm) {
+    fn due(&mut self) {
         let world = &mut self.world;
         match world.queue.take() {
             Some(Due::Request(request)) => world.arrives(request),
@@ -221,38 +213,16 @@ impl<A: Algorithm> Run<'_, A> {
             }
             Some(Due::Hint(session)) => world.hinted(session),
             Some(Due::Write(write)) => world.wrote(write),
-            Some(Due::Begin(index)) => world.begin(index, None),
-            Some(Due::End(active)) => world.end(active),
-            Some(Due::Swizzle { node, begins }) => world.swizzle(node, begins),
-            Some(Due::Calm) => {
-                world.armed.clear();
-                world.awaited.calm();
-                world.record(Event::Calm);
-                *calm = Calm::Began;
-            }
-            Some(Due::Handover) => {
-                if let Some(leader) = world.leader() {
-                    world.resign(leader);
-                }
-            }
             None => {}
         }
     }
 
-    /// The run goes on for three TTLs, in which nobody may lose the lead except to hand it over.
-    fn somebody_leads_in_the_calm(&mut self) {
-        let ttl = self.world.plan.settings.ttl_ms * MS;
-        let at = self.world.at;
-        self.ends = at + 3 * ttl;
-        if self.world.plan.handover {
-            self.world.queue.put(at + ttl / 2, Due::Handover);
+    fn look_for_the_end(&mut self) {
+        let World { at, nodes, .. } = &self.world;
+        let leads = |node: &Node<A>| node.leads.map(|token| (node.who.node, token));
+        if let Some(leader) = self.ending.look(*at, 0, nodes.iter().filter_map(leads)) {
+            self.world.resign(leader);
+            self.world.probe();
         }
     }
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Calm {
-    NotYet,
-    Began,
-    Leads,
 }

@@ -3,14 +3,14 @@
 use super::algorithm::Algorithm;
 use super::server::Server;
 use super::world::{MS, World};
-use crate::plan::{Fault, What};
+use crate::plan::{Strike, What};
 use crate::trace::Event;
 
 impl<A: Algorithm> World<'_, A> {
-    pub(super) fn begin_at_store(&mut self, fault: Fault) {
+    pub(super) fn begin_at_store(&mut self, strike: Strike) {
         let at = self.at;
         let before = self.state_of_store();
-        match fault.what {
+        match strike.what {
             What::StoreCrash => {
                 let kept = self.store.state.clone();
                 self.replace(kept, true);
@@ -38,13 +38,13 @@ impl<A: Algorithm> World<'_, A> {
             }
             _ => {}
         }
-        if before.differs(&self.state_of_store(), fault.what) {
-            self.took(fault.kind(), None);
+        if before.differs(&self.state_of_store(), strike.what) {
+            self.took(strike.kind, None);
         }
     }
 
-    pub(super) fn end_at_store(&mut self, fault: Fault) {
-        match fault.what {
+    pub(super) fn end_at_store(&mut self, what: What) {
+        match what {
             What::StoreCrash | What::StoreLoss | What::StoreRollback { .. } => self.come_up(),
             What::Failover { .. } => {
                 self.store.silent -= 1;

@@ -3,7 +3,6 @@
 use tenure_core::Config;
 
 use super::algorithm::{Algorithm, Input, Session};
-use super::faults::{Active, Armed};
 use super::node::{Node, Snapshot};
 use super::queue::Queue;
 use super::server::{Request, Server};
@@ -11,7 +10,7 @@ use super::sink::{Sink, Write};
 use crate::engines::Awaited;
 use crate::judge::Outcome;
 use crate::plan::clock::{Clock, True};
-use crate::plan::{FaultKind, NodePlan, Plan, Point};
+use crate::plan::{FaultKind, NodePlan, Plan, Point, Schedule};
 use crate::trace::Event;
 
 pub(super) const MS: u64 = 1_000_000;
@@ -26,7 +25,8 @@ pub(super) struct World<'a, A: Algorithm> {
     pub(super) store: Server<A>,
     /// A primary that was replaced, and goes on for one node.
     pub(super) old: Option<(usize, Server<A>)>,
-    pub(super) armed: Vec<Armed>,
+    /// Which faults begin and end when.
+    pub(super) schedule: Schedule,
     pub(super) snapshots: Vec<(usize, Snapshot<A>)>,
     pub(super) outcome: Outcome,
     /// Faults that have yet to have an effect.
@@ -47,26 +47,11 @@ pub(super) enum Due<A: Algorithm> {
     /// A request reaches the store.
     Request(Request<A>),
     /// An answer reaches a node; `None` says that none will come.
-    Answer {
-        session: Session,
-        id: A::Id,
-        reply: Option<A::Reply>,
-    },
+    Answer { session: Session, id: A::Id, reply: Option<A::Reply> },
     /// Word that the lease may be vacant reaches a node.
     Hint(Session),
     /// A write reaches the sinks.
     Write(Write),
-    /// A fault of the plan begins.
-    Begin(usize),
-    End(Active),
-    /// One partition of a swizzle begins or ends.
-    Swizzle {
-        node: usize,
-        begins: bool,
-    },
-    Calm,
-    /// Whoever leads is asked to hand over.
-    Handover,
 }
 
 impl<'a, A: Algorithm> World<'a, A> {
@@ -85,6 +70,10 @@ impl<'a, A: Algorithm> World<'a, A> {
             Node::new(index, plan, clock, *config)
         };
         let past = [FaultKind::StoreRollback, FaultKind::Failover];
+        let mut awaited = Awaited::default();
+        if plan.has(FaultKind::Drift) {
+            awaited.ordered(FaultKind::Drift, None);
+        }
         Self {
             plan,
             at: 0,
@@ -92,10 +81,10 @@ impl<'a, A: Algorithm> World<'a, A> {
             nodes: nodes.map(node).collect(),
             store: Server::new(Clock::new(EPOCH, rate(plan.store.clock_rate_ppm))),
             old: None,
-            armed: Vec::new(),
+            schedule: Schedule::of(plan),
             snapshots: Vec::new(),
             outcome,
-            awaited: Awaited::default(),
+            awaited,
             without,
             sink,
             remembers: past.into_iter().any(|kind| plan.has(kind)),
@@ -107,11 +96,6 @@ impl<'a, A: Algorithm> World<'a, A> {
 
     pub(super) fn record(&mut self, event: Event) {
         self.outcome.record(self.at, event);
-    }
-
-    /// Who leads, as far as was seen.
-    pub(super) fn leader(&self) -> Option<usize> {
-        self.nodes.iter().position(|node| node.leads.is_some())
     }
 
     /// A process begins: its candidate campaigns, and a fresh subscription counts as a hint.
@@ -142,4 +126,9 @@ impl<'a, A: Algorithm> World<'a, A> {
             }
         }
     }
+}
+
+/// A node that leads, as far as was seen.
+pub(super) fn leader<A: Algorithm>(nodes: &[Node<A>]) -> Option<usize> {
+    nodes.iter().position(|node| node.leads.is_some())
 }

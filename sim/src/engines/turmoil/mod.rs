@@ -12,7 +12,6 @@
 mod cancels;
 mod contender;
 mod contest;
-mod ending;
 mod faults;
 mod journal;
 mod late;
@@ -22,13 +21,13 @@ mod process;
 mod recording;
 mod refused;
 mod runtime;
+mod schedule;
 mod sinks;
 mod store;
 mod stream;
 mod taking_part;
 #[cfg(test)]
 mod tests;
-mod triggers;
 mod wires;
 mod work;
 mod world;
@@ -43,15 +42,14 @@ use turmoil::{Builder, Sim};
 use crate::engines::EngineError;
 use crate::judge::{Judging, Outcome};
 use crate::plan::clock::Clock;
-use crate::plan::{FaultKind, NodePlan, Plan, PlanError};
-use ending::Ending;
+use crate::plan::{Ending, FaultKind, NodePlan, Plan, PlanError};
 use faults::Faults;
 use journal::Journal;
 use node::Node;
 use process::Program;
 pub use process::spawn;
+use schedule::SharedSchedule;
 use store::Store;
-use triggers::Triggers;
 use wires::Wires;
 use world::World;
 
@@ -92,18 +90,18 @@ fn run_program(
     let configs = configs(plan)?;
     let outcome = |_| Outcome::of(judging.judge(plan, &configs, TICK));
     let outcomes = (0..plan.program.elections).map(outcome).collect();
-    let (journal, triggers) = (Arc::new(Journal::default()), Arc::new(Triggers::of(plan)));
-    let world = World::new(plan, configs, Arc::clone(&journal), Arc::clone(&triggers), outcomes);
+    let (journal, schedule) = (Arc::new(Journal::default()), Arc::new(SharedSchedule::of(plan)));
+    let world = World::new(plan, configs, Arc::clone(&journal), Arc::clone(&schedule), outcomes);
     let world = Rc::new(world);
     let wires = Wires::new(plan, &journal);
     let rate = |rate_ppm| if without == Some(FaultKind::Drift) { 0 } else { rate_ppm };
     let node = |(index, of): (usize, &NodePlan)| {
         let clock = Clock::new(of.clock_offset_ms * TICK_NANOS, rate(of.clock_rate_ppm));
-        let (journal, triggers) = (Arc::clone(&journal), Arc::clone(&triggers));
-        Arc::new(Node::new(index, plan.seed, clock, journal, triggers, Arc::clone(&wires)))
+        let (journal, schedule) = (Arc::clone(&journal), Arc::clone(&schedule));
+        Arc::new(Node::new(index, plan.seed, clock, journal, schedule, Arc::clone(&wires)))
     };
     let nodes: Vec<Arc<Node>> = plan.nodes.iter().enumerate().map(node).collect();
-    let store = Store::new(plan, rate(plan.store.clock_rate_ppm), &world, &nodes, &triggers);
+    let store = Store::new(plan, rate(plan.store.clock_rate_ppm), &world, &nodes, &schedule);
     let mut sim = network(plan);
     sim.host("store", store.program(&wires));
     for node in &nodes {
@@ -112,21 +110,19 @@ fn run_program(
             process::live(Rc::clone(&program), Rc::clone(&world), Arc::clone(&node))
         });
     }
-    let mut faults = Faults::new(plan, &world, &nodes, store, &triggers, without);
-    let mut ending = Ending::new(plan, &world);
+    let mut faults = Faults::new(plan, &world, &nodes, store, &schedule, without);
+    let mut ending = Ending::of(plan, &world.configs, world.elections());
     let mut leaders = vec![Vec::with_capacity(nodes.len()); world.elections()];
     let goes_on = judging.goes_on();
-    let mut at_ms = 0;
-    while !ending.is_over(at_ms) && (goes_on || !world.is_violated()) {
-        at_ms += 1;
-        journal.begin_tick(at_ms * TICK_NANOS);
+    while journal.now() < ending.at() && (goes_on || !world.is_violated()) {
+        journal.begin_tick(journal.now() + TICK_NANOS);
         world.sinks.land();
-        faults.advance(&mut sim, at_ms);
+        faults.advance(&mut sim);
         step(&mut sim)?;
         wires.look(|node| nodes[node].is_paused());
         world.probe(&mut leaders);
-        faults.catch_up(&mut sim, at_ms);
-        ending.look(&world, at_ms, &leaders);
+        faults.catch_up(&mut sim);
+        world.look_for_the_end(&mut ending, &leaders);
         world.write_up();
         journal.check()?;
     }

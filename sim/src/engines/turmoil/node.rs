@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::journal::{Journal, Of};
 use super::lock;
-use super::triggers::Triggers;
+use super::schedule::SharedSchedule;
 use super::wires::Wires;
 use crate::engines::EngineError;
 use crate::plan::clock::{Clock, True};
@@ -26,7 +26,7 @@ pub(super) struct Node {
     pub(super) clock_stepped: Notify,
     pub(super) wires: Arc<Wires>,
     journal: Arc<Journal>,
-    triggers: Arc<Triggers>,
+    schedule: Arc<SharedSchedule>,
     life: AtomicU32,
     alive: AtomicBool,
     frozen: AtomicBool,
@@ -50,7 +50,7 @@ impl Node {
         seed: u64,
         clock: Clock,
         journal: Arc<Journal>,
-        triggers: Arc<Triggers>,
+        schedule: Arc<SharedSchedule>,
         wires: Arc<Wires>,
     ) -> Self {
         Self {
@@ -60,7 +60,7 @@ impl Node {
             clock_stepped: Notify::new(),
             wires,
             journal,
-            triggers,
+            schedule,
             life: AtomicU32::new(0),
             alive: AtomicBool::new(true),
             frozen: AtomicBool::new(false),
@@ -219,7 +219,7 @@ impl Node {
 
     /// The process is at that point, and stands still there if a fault begins.
     pub(super) fn reaches(&self, point: Point) {
-        if self.triggers.reached(self.true_now(), point, Some(self.index)) {
+        if self.schedule.reached(self.true_now(), point, Some(self.index)) {
             self.stand_still();
         }
     }

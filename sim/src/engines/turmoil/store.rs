@@ -17,8 +17,8 @@ use super::contender::{election_of, key};
 use super::journal::Of;
 use super::late::{Late, Lateness};
 use super::node::Node;
+use super::schedule::SharedSchedule;
 use super::stream::Served;
-use super::triggers::Triggers;
 use super::wires::Wires;
 use super::world::World;
 use crate::engines::redis::{Executed, Redis, Reply, Settings};
@@ -68,7 +68,7 @@ impl Store {
         rate_ppm: i64,
         world: &Rc<World>,
         nodes: &[Arc<Node>],
-        triggers: &Arc<Triggers>,
+        schedule: &Arc<SharedSchedule>,
     ) -> Self {
         let clock = Rc::new(Clock::new(EPOCH, rate_ppm));
         let settings = Settings { seed: plan.seed, ..Settings::default() };
@@ -83,7 +83,7 @@ impl Store {
             redis: redis.clone(),
             world: Rc::clone(world),
             nodes: nodes.to_vec(),
-            triggers: Arc::clone(triggers),
+            schedule: Arc::clone(schedule),
             clock: Rc::clone(&clock),
             scripts: SCRIPTS.iter().map(|(name, text)| (digest(text), *name)).collect(),
             state: Rc::clone(&state),
@@ -180,7 +180,7 @@ struct Watch {
     redis: Redis,
     world: Rc<World>,
     nodes: Vec<Arc<Node>>,
-    triggers: Arc<Triggers>,
+    schedule: Arc<SharedSchedule>,
     clock: Rc<Clock>,
     scripts: BTreeMap<Bytes, &'static str>,
     state: Rc<State>,
@@ -192,7 +192,7 @@ impl Watch {
         if new_tenure(&step).is_some() {
             let holder = self.nodes.iter().find(|node| node.has_campaigned_as(step.holder));
             let node = holder.map(|node| node.index);
-            if self.triggers.reached(self.world.true_now(), Point::Grant, node) {
+            if self.schedule.reached(self.world.true_now(), Point::Grant, node) {
                 self.state.waits.set(true);
                 // The reply does not leave.
                 self.redis.stall(true);

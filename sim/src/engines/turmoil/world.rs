@@ -8,12 +8,12 @@ use tenure::{Candidate, Config};
 use super::contest::{Contest, Order, Participant};
 use super::journal::{Journal, Of};
 use super::node::Node;
+use super::schedule::SharedSchedule;
 use super::sinks::Sinks;
-use super::triggers::Triggers;
 use crate::judge::Outcome;
 use crate::judge::properties::Leader;
 use crate::plan::clock::True;
-use crate::plan::{Plan, Point, Program};
+use crate::plan::{Ending, Plan, Point, Program};
 use crate::trace::Event;
 
 pub(super) struct World {
@@ -22,7 +22,7 @@ pub(super) struct World {
     pub(super) program: Program,
     pub(super) sinks: Arc<Sinks>,
     journal: Arc<Journal>,
-    triggers: Arc<Triggers>,
+    schedule: Arc<SharedSchedule>,
     elections: Vec<Contest>,
 }
 
@@ -32,7 +32,7 @@ impl World {
         plan: &Plan,
         configs: Vec<Config>,
         journal: Arc<Journal>,
-        triggers: Arc<Triggers>,
+        schedule: Arc<SharedSchedule>,
         outcomes: Vec<Outcome>,
     ) -> Self {
         let contest = |outcome| Contest::new(plan.nodes.len(), outcome);
@@ -42,7 +42,7 @@ impl World {
             program: plan.program,
             sinks: Arc::new(Sinks::new(&plan.work, outcomes.len(), Arc::clone(&journal))),
             journal,
-            triggers,
+            schedule,
             elections: outcomes.into_iter().map(contest).collect(),
         }
     }
@@ -107,11 +107,6 @@ impl World {
         self.order(node, Order::Resign);
     }
 
-    /// The same in one election.
-    pub(super) fn resign_in(&self, election: usize, node: usize) {
-        self.elections[election].order(node, Order::Resign);
-    }
-
     /// A node is asked to leave all elections.
     pub(super) fn leave(&self, node: usize) {
         self.order(node, Order::Leave);
@@ -144,9 +139,18 @@ impl World {
                 self.record(Of::One(election), event);
                 if leads {
                     // At the end of a tick nobody runs who would have to wait.
-                    self.triggers.reached(self.true_now(), Point::Leads, Some(node));
+                    self.schedule.reached(self.true_now(), Point::Leads, Some(node));
                 }
             });
+        }
+    }
+    /// Asks a leader of the calm to hand over, if the plan says so.
+    pub(super) fn look_for_the_end(&self, ending: &mut Ending, leaders: &[Vec<Leader>]) {
+        for (election, (contest, leaders)) in self.elections.iter().zip(leaders).enumerate() {
+            let leaders = leaders.iter().map(|leader| (leader.who.node, leader.token));
+            if let Some(leader) = ending.look(self.true_now(), election, leaders) {
+                contest.order(leader, Order::Resign);
+            }
         }
     }
 }

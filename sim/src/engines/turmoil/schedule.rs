@@ -1,0 +1,29 @@
+//! The schedule of a run's faults, as the engine and all processes share it.
+//!
+//! A fault begins at the very point at which its trigger fires: the process that has reached the point does nothing
+//! more until the engine, at the end of the tick, has carried the fault out.
+
+use std::sync::Mutex;
+
+use super::lock;
+use crate::plan::clock::True;
+use crate::plan::{Plan, Point, Schedule, Step};
+
+pub(super) struct SharedSchedule(Mutex<Schedule>);
+
+impl SharedSchedule {
+    pub(super) fn of(plan: &Plan) -> Self {
+        Self(Mutex::new(Schedule::of(plan)))
+    }
+
+    /// A node, or the store for it, has reached that point. True if it has to wait there.
+    pub(super) fn reached(&self, now: True, point: Point, node: Option<usize>) -> bool {
+        // One kind of request looks like another: triggers that name one are refused before the run.
+        let fired = lock(&self.0).reached(now, point, node, None);
+        fired.is_some_and(|fired| fired.comes_between)
+    }
+
+    pub(super) fn take_due(&self, now: True, leader: impl Fn() -> Option<usize>) -> Option<Step> {
+        lock(&self.0).take_due(now, leader)
+    }
+}

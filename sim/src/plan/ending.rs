@@ -1,0 +1,232 @@
+//! When a run is over: once each election has had one leader for a while in the recovery phase.
+//!
+//! An election waits for a leader, at most for the progress bound. If the plan hands over, that leader is asked to
+//! resign, and the election waits for another tenure, as long again. The tenure then has to lead for [`RENEWALS`]
+//! renew intervals without a break, so that renewals are seen. A leader that is left from before the recovery phase
+//! may still lose its lead: then the election waits for the next one, within the same bound.
+
+use std::time::Duration;
+
+use tenure_core::Config;
+
+use super::Plan;
+use super::clock::True;
+
+const MS: u64 = 1_000_000;
+/// So many renew intervals of the slowest candidate. Two renewals fit, at whatever rate the leader's clock counts.
+const RENEWALS: u64 = 3;
+
+/// The end of a run.
+#[derive(Debug)]
+pub(crate) struct Ending {
+    calm_from: True,
+    /// How long an election waits for a leader.
+    bound: u64,
+    /// How long a tenure has to lead.
+    lasts: u64,
+    elections: Vec<Election>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Election {
+    state: State,
+    /// Its leader has yet to be asked to hand over.
+    hands_over: bool,
+    /// The tenure whose leader was asked.
+    resigned: Option<u64>,
+    /// It waits for a leader until then.
+    waits_until: True,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum State {
+    Waits,
+    /// The tenure with that token leads, and has to until then.
+    Leads {
+        token: u64,
+        until: True,
+    },
+    Over(True),
+}
+
+impl Ending {
+    /// With the settings that the candidates have.
+    pub(crate) fn of(plan: &Plan, configs: &[Config], elections: usize) -> Self {
+        let calm_from = plan.calm_from_ms * MS;
+        let bound = nanos(plan.progress_bound(configs)).saturating_add(MS);
+        let interval = configs.iter().map(Config::renew_interval).max().unwrap_or_default();
+        let election = Election {
+            state: State::Waits,
+            hands_over: plan.handover,
+            resigned: None,
+            waits_until: calm_from.saturating_add(bound),
+        };
+        Self {
+            calm_from,
+            bound,
+            lasts: nanos(interval).saturating_mul(RENEWALS),
+            elections: vec![election; elections],
+        }
+    }
+
+    /// When the run is over, if the same tenures lead until then.
+    pub(crate) fn at(&self) -> True {
+        self.elections.iter().map(Election::ends).max().unwrap_or(self.calm_from)
+    }
+
+    /// The nodes and tokens that lead an election by now. Returns the node that has to be asked to hand over, if one
+    /// has.
+    pub(crate) fn look(
+        &mut self,
+        now: True,
+        election: usize,
+        mut leaders: impl Iterator<Item = (usize, u64)> + Clone,
+    ) -> Option<usize> {
+        if now <= self.calm_from {
+            return None;
+        }
+        let election = &mut self.elections[election];
+        if let State::Leads { token, until } = election.state
+            && now < until
+            && !leaders.clone().any(|(_, other)| other == token)
+        {
+            election.state = State::Waits;
+        }
+        if now >= election.ends() {
+            election.state = State::Over(election.ends());
+        }
+        let State::Waits = election.state else { return None };
+        let (node, token) = leaders.find(|(_, token)| election.resigned != Some(*token))?;
+        if std::mem::take(&mut election.hands_over) {
+            election.resigned = Some(token);
+            election.waits_until = now.saturating_add(self.bound);
+            return Some(node);
+        }
+        election.state = State::Leads { token, until: now.saturating_add(self.lasts) };
+        None
+    }
+}
+
+impl Election {
+    fn ends(&self) -> True {
+        match self.state {
+            State::Waits => self.waits_until,
+            State::Leads { until, .. } => until,
+            State::Over(at) => at,
+        }
+    }
+}
+
+fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{FaultKind, Scope, swarm};
+    use super::*;
+
+    const NOBODY: [(usize, u64); 0] = [];
+
+    /// Of that many elections: when the calm begins, how long to wait, how long a tenure has to lead.
+    fn ending(hands_over: bool, elections: usize) -> (Ending, True, u64, u64) {
+        let plan = Plan { handover: hands_over, ..swarm(1, &FaultKind::ALL, Scope::Model) };
+        let ending = Ending::of(&plan, &plan.configs().unwrap(), elections);
+        let (calm, bound, lasts) = (ending.calm_from, ending.bound, ending.lasts);
+        (ending, calm, bound, lasts)
+    }
+
+    fn look<const N: usize>(
+        ending: &mut Ending,
+        now: True,
+        leaders: [(usize, u64); N],
+    ) -> Option<usize> {
+        ending.look(now, 0, leaders.into_iter())
+    }
+
+    #[test]
+    fn a_tenure_has_to_lead_three_of_the_longest_renew_intervals() {
+        let mut plan = swarm(1, &FaultKind::ALL, Scope::Model);
+        let shorter = plan.settings.renew_interval_ms / 2;
+        for node in &mut plan.nodes {
+            node.settings =
+                Some(super::super::Settings { renew_interval_ms: shorter, ..plan.settings });
+        }
+        plan.nodes[1].settings = None;
+        let ending = Ending::of(&plan, &plan.configs().unwrap(), 1);
+        assert_eq!(ending.lasts, 3 * plan.settings.renew_interval_ms * MS);
+    }
+
+    #[test]
+    fn without_a_leader_a_run_ends_at_the_bound() {
+        let (mut ending, calm, bound, _) = ending(true, 1);
+        for now in [calm, calm + 1, calm + bound, calm + bound + 1] {
+            assert_eq!(look(&mut ending, now, NOBODY), None);
+            assert_eq!(ending.at(), calm + bound);
+        }
+        assert_eq!(look(&mut ending, calm + bound + 2, [(1, 7)]), None, "too late");
+        assert_eq!(ending.at(), calm + bound);
+    }
+
+    #[test]
+    fn a_leader_counts_from_the_calm_on() {
+        let (mut ending, calm, bound, lasts) = ending(false, 1);
+        look(&mut ending, calm - 1, [(1, 7)]);
+        look(&mut ending, calm, [(1, 7)]);
+        assert_eq!(ending.at(), calm + bound);
+        look(&mut ending, calm + 1, [(1, 7)]);
+        look(&mut ending, calm + 9, [(1, 7)]);
+        assert_eq!(ending.at(), calm + 1 + lasts);
+    }
+
+    #[test]
+    fn a_leader_that_comes_late_has_its_time() {
+        let (mut ending, calm, bound, lasts) = ending(false, 1);
+        look(&mut ending, calm + bound - 1, [(1, 7)]);
+        assert_eq!(ending.at(), calm + bound - 1 + lasts);
+    }
+
+    #[test]
+    fn a_lost_lead_is_waited_for_within_the_same_bound() {
+        let (mut ending, calm, bound, lasts) = ending(false, 1);
+        look(&mut ending, calm + 1, [(1, 7)]);
+        look(&mut ending, calm + 2, NOBODY);
+        assert_eq!(ending.at(), calm + bound);
+        look(&mut ending, calm + 3, [(0, 8)]);
+        assert_eq!(ending.at(), calm + 3 + lasts);
+        look(&mut ending, calm + 4, [(1, 9), (0, 8)]);
+        assert_eq!(ending.at(), calm + 3 + lasts, "it still leads");
+        look(&mut ending, calm + 5, [(1, 9)]);
+        assert_eq!(ending.at(), calm + 5 + lasts);
+    }
+
+    #[test]
+    fn a_lead_that_is_lost_after_the_bound_ends_the_run() {
+        let (mut ending, calm, bound, _) = ending(false, 1);
+        look(&mut ending, calm + bound - 1, [(1, 7)]);
+        look(&mut ending, calm + bound + 1, [(0, 8)]);
+        assert_eq!(ending.at(), calm + bound);
+    }
+
+    #[test]
+    fn one_handover_and_then_another_tenure() {
+        let (mut ending, calm, bound, lasts) = ending(true, 1);
+        assert_eq!(look(&mut ending, calm + 1, [(1, 7)]), Some(1));
+        assert_eq!(ending.at(), calm + 1 + bound);
+        assert_eq!(look(&mut ending, calm + 2, [(1, 7)]), None, "asked once");
+        assert_eq!(ending.at(), calm + 1 + bound, "its own tenure does not count");
+        assert_eq!(look(&mut ending, calm + 3, [(1, 7), (0, 8)]), None);
+        assert_eq!(ending.at(), calm + 3 + lasts);
+    }
+
+    #[test]
+    fn each_election_has_its_own_end() {
+        let (mut ending, calm, _, lasts) = ending(false, 2);
+        ending.look(calm + 1, 0, [(0, 7)].into_iter());
+        ending.look(calm + 9, 1, [(1, 3)].into_iter());
+        assert_eq!(ending.at(), calm + 9 + lasts);
+        ending.look(calm + 1 + lasts, 0, NOBODY.into_iter());
+        ending.look(calm + 2 + lasts, 0, NOBODY.into_iter());
+        assert_eq!(ending.at(), calm + 9 + lasts, "the first one is over");
+    }
+}

@@ -1,0 +1,248 @@
+//! What a plan's faults mean: which one begins and ends when, and which node it strikes.
+//!
+//! Every engine asks the same schedule, so that a plan means the same in all of them. The schedule is pure: an engine
+//! says what time it is, which points its nodes reach, and which node leads, and carries out each [`Step`].
+//!
+//! - A fault of a node strikes the node that it names, or the one at which its trigger fired, or the leader. Without
+//!   any of them it does not strike.
+//! - A fault of a process does not strike a node whose process is down. A crash ends the pauses of its process.
+//! - A fault that lasts ends just before the recovery phase begins, if it was not over earlier. It does not begin if
+//!   less than [`SHORTEST`] would be left: a store that is replaced within a microsecond may grant one token twice.
+//! - A swizzle is one fault of each node.
+//! - No fault begins in the recovery phase.
+
+#[cfg(test)]
+mod tests;
+mod triggers;
+
+use std::collections::BTreeMap;
+
+use super::clock::True;
+use super::{Asking, Fault, FaultKind, Plan, Point, What, When};
+use triggers::Triggers;
+
+const MS: u64 = 1_000_000;
+/// A fault that lasts does not last less than that, in nanoseconds; only the recovery phase takes a nanosecond off.
+const SHORTEST: u64 = MS;
+
+/// The faults of a plan in one run.
+#[derive(Debug)]
+pub(crate) struct Schedule {
+    faults: Vec<Fault>,
+    calm_from: True,
+    /// By time, and then in the order in which they were put there.
+    timeline: BTreeMap<(True, u64), Due>,
+    put: u64,
+    triggers: Triggers,
+    /// How many crashes keep each node's process down.
+    down: Vec<u32>,
+}
+
+/// What an engine has to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// The fault begins, or happens, if it is one that does not last.
+    Begin(Strike),
+    /// It ends.
+    End(Strike),
+    /// The recovery phase begins.
+    Calm,
+}
+
+/// A fault that strikes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Strike {
+    /// Its place in the plan.
+    pub(crate) index: usize,
+    pub(crate) kind: FaultKind,
+    pub(crate) what: What,
+    /// The node that it strikes; `None` for a fault of the store.
+    pub(crate) node: Option<usize>,
+}
+
+/// At least one fault waited for the point that was reached, and is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Fired {
+    /// What the process does next depends on the faults: they have to be carried out before it.
+    pub(crate) comes_between: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Due {
+    /// The fault at that place of the plan, whose trigger fired at that node if it has one.
+    Fault {
+        index: usize,
+        fired_at: Option<usize>,
+    },
+    /// A fault that has its node begins, and would end then.
+    Begin {
+        strike: Strike,
+        ends: True,
+    },
+    End(Strike),
+    Calm,
+}
+
+impl Schedule {
+    pub(crate) fn of(plan: &Plan) -> Self {
+        let mut schedule = Self {
+            faults: plan.faults.clone(),
+            calm_from: plan.calm_from_ms * MS,
+            timeline: BTreeMap::new(),
+            put: 0,
+            triggers: Triggers::of(&plan.faults),
+            down: vec![0; plan.nodes.len()],
+        };
+        for (index, fault) in plan.faults.iter().enumerate() {
+            if let When::AtMs(at_ms) = fault.when {
+                schedule.put(at_ms * MS, Due::Fault { index, fired_at: None });
+            }
+        }
+        schedule.put(schedule.calm_from, Due::Calm);
+        schedule
+    }
+
+    /// When the next step is due.
+    pub(crate) fn next(&self) -> Option<True> {
+        self.timeline.first_key_value().map(|((at, _), _)| *at)
+    }
+
+    /// The next step that is due by now. `leader` is the node that leads, if one does.
+    pub(crate) fn take_due(
+        &mut self,
+        now: True,
+        leader: impl Fn() -> Option<usize>,
+    ) -> Option<Step> {
+        loop {
+            let entry = self.timeline.first_entry().filter(|entry| entry.key().0 <= now)?;
+            let ((at, _), due) = entry.remove_entry();
+            let step = match due {
+                Due::Fault { index, fired_at } => {
+                    self.strike(index, at, now, || fired_at.or_else(&leader))
+                }
+                Due::Begin { strike, ends } => self.begin(strike, ends, now),
+                Due::End(strike) => Some(self.end(strike)),
+                Due::Calm => {
+                    // What is left is the part of a swizzle that would begin later.
+                    self.timeline.clear();
+                    self.triggers.disarm();
+                    Some(Step::Calm)
+                }
+            };
+            if step.is_some() {
+                return step;
+            }
+        }
+    }
+
+    /// A node, or the store for it, has reached that point, with that kind of request: faults that waited for it are
+    /// due now.
+    pub(crate) fn reached(
+        &mut self,
+        now: True,
+        point: Point,
+        node: Option<usize>,
+        of: Option<Asking>,
+    ) -> Option<Fired> {
+        let fired = self.triggers.reached(now, point, node, of);
+        for index in &fired {
+            self.put(now, Due::Fault { index: *index, fired_at: node });
+        }
+        let comes_between = |index: &usize| comes_between(point, node, &self.faults[*index]);
+        let comes_between = fired.iter().any(comes_between);
+        (!fired.is_empty()).then_some(Fired { comes_between })
+    }
+
+    fn put(&mut self, at: True, due: Due) {
+        self.put += 1;
+        self.timeline.insert((at, self.put), due);
+    }
+
+    /// The time of a fault has come: it finds the node that it strikes.
+    fn strike(
+        &mut self,
+        index: usize,
+        at: True,
+        now: True,
+        elsewhere: impl Fn() -> Option<usize>,
+    ) -> Option<Step> {
+        let fault = self.faults[index];
+        let strike = Strike { index, kind: fault.kind(), what: fault.what, node: None };
+        if let What::Swizzle { step_ms, shift } = fault.what {
+            for (node, begins_ms, ends_ms) in
+                swizzled(self.down.len(), step_ms, shift, fault.for_ms)
+            {
+                let strike = Strike { node: Some(node), ..strike };
+                self.put(at + begins_ms * MS, Due::Begin { strike, ends: at + ends_ms * MS });
+            }
+            return None;
+        }
+        let is_of_a_node = fault.what.is_of_a_node();
+        let node = if is_of_a_node { Some(fault.node().or_else(elsewhere)?) } else { None };
+        self.begin(Strike { node, ..strike }, at + fault.for_ms * MS, now)
+    }
+
+    fn begin(&mut self, strike: Strike, ends: True, now: True) -> Option<Step> {
+        let is_down = strike.node.is_some_and(|node| self.down[node] > 0);
+        if is_down && strike.what.is_of_a_process() {
+            return None;
+        }
+        if strike.what.lasts() {
+            if now + SHORTEST > self.calm_from {
+                return None;
+            }
+            self.put(ends.max(now + SHORTEST).min(self.calm_from - 1), Due::End(strike));
+        }
+        if let (What::Crash { .. }, Some(node)) = (strike.what, strike.node) {
+            self.down[node] += 1;
+            self.end_pauses(node, now);
+        }
+        Some(Step::Begin(strike))
+    }
+
+    fn end(&mut self, strike: Strike) -> Step {
+        if let (What::Crash { .. }, Some(node)) = (strike.what, strike.node) {
+            self.down[node] -= 1;
+        }
+        Step::End(strike)
+    }
+
+    fn end_pauses(&mut self, node: usize, now: True) {
+        let is_pause = |due: &Due| {
+            let Due::End(Strike { what: What::Pause { .. }, node: of, .. }) = due else {
+                return false;
+            };
+            *of == Some(node)
+        };
+        let pauses = self.timeline.iter().filter(|(_, due)| is_pause(due)).map(|(key, _)| *key);
+        for key in pauses.collect::<Vec<_>>() {
+            if let Some(end) = self.timeline.remove(&key) {
+                self.put(now, end);
+            }
+        }
+    }
+}
+
+/// Whether the process has to wait for the fault. A write asks no clock and uses no link: only a fault that stops its
+/// own process comes between it and its check, and no other may make it late.
+fn comes_between(point: Point, node: Option<usize>, fault: &Fault) -> bool {
+    match point {
+        Point::Guard => {
+            fault.what.stops_a_process() && (fault.node().is_none() || fault.node() == node)
+        }
+        Point::Send | Point::Sent | Point::Reply | Point::Grant | Point::Leads => true,
+    }
+}
+
+/// The partitions that a swizzle consists of: node, and when it begins and ends, in milliseconds after the swizzle
+/// began.
+fn swizzled(nodes: usize, step_ms: u64, shift: usize, for_ms: u64) -> Vec<(usize, u64, u64)> {
+    let place = |node: usize| node as u64;
+    (0..nodes)
+        .map(|node| {
+            let heals = (node + nodes - shift % nodes) % nodes;
+            let begins = step_ms * place(node);
+            (node, begins, begins.max(for_ms) + step_ms * (place(heals) + 1))
+        })
+        .collect()
+}

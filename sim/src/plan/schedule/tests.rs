@@ -1,0 +1,276 @@
+//! The rules of the schedule, one by one.
+
+use super::*;
+use crate::plan::{Scope, Trigger, swarm};
+
+const CALM_MS: u64 = 1_000;
+const CALM: True = CALM_MS * MS;
+
+/// Three nodes with those faults.
+fn schedule(faults: &[Fault]) -> Schedule {
+    let mut plan = swarm(1, &[], Scope::Model);
+    plan.nodes = vec![plan.nodes[0]; 3];
+    Schedule::of(&Plan { faults: faults.to_vec(), calm_from_ms: CALM_MS, ..plan })
+}
+
+fn at(at_ms: u64, for_ms: u64, what: What) -> Fault {
+    Fault { when: When::AtMs(at_ms), for_ms, what }
+}
+
+fn on(trigger: Trigger, for_ms: u64, what: What) -> Fault {
+    Fault { when: When::On(trigger), for_ms, what }
+}
+
+const SEND: Trigger = Trigger { point: Point::Send, node: None, of: None, nth: 1, after_ms: 0 };
+
+fn partition(node: usize) -> What {
+    What::Partition { node: Some(node) }
+}
+
+fn pause(node: usize) -> What {
+    What::Pause { node: Some(node) }
+}
+
+fn crash(node: usize) -> What {
+    What::Crash { node: Some(node), power: false }
+}
+
+/// What is due until then, with the time of each; node 1 leads.
+fn until(schedule: &mut Schedule, end: True) -> Vec<(True, Step)> {
+    let mut steps = Vec::new();
+    while let Some(now) = schedule.next().filter(|next| *next <= end) {
+        while let Some(step) = schedule.take_due(now, || Some(1)) {
+            steps.push((now, step));
+        }
+    }
+    steps
+}
+
+/// The same in short, of faults alone: when, whether it begins, which fault of the plan, and where.
+fn faults(steps: &[(True, Step)]) -> Vec<(True, bool, usize, Option<usize>)> {
+    let short = |(at, step): &(True, Step)| match step {
+        Step::Begin(Strike { index, node, .. }) => Some((*at, true, *index, *node)),
+        Step::End(Strike { index, node, .. }) => Some((*at, false, *index, *node)),
+        Step::Calm => None,
+    };
+    steps.iter().filter_map(short).collect()
+}
+
+fn all(of: &[Fault]) -> Vec<(True, bool, usize, Option<usize>)> {
+    let steps = until(&mut schedule(of), True::MAX);
+    assert_eq!(steps.last(), Some(&(CALM, Step::Calm)), "nothing is due afterwards");
+    faults(&steps)
+}
+
+#[test]
+fn steps_are_due_by_time_and_then_in_order() {
+    let order = all(&[
+        at(20, 10, partition(0)),
+        at(10, 10, partition(1)),
+        at(20, 0, What::Cut { node: Some(0) }),
+    ]);
+    assert_eq!(
+        order,
+        [
+            (10 * MS, true, 1, Some(1)),
+            (20 * MS, true, 0, Some(0)),
+            (20 * MS, true, 2, Some(0)),
+            (20 * MS, false, 1, Some(1)),
+            (30 * MS, false, 0, Some(0)),
+        ]
+    );
+}
+
+#[test]
+fn a_step_is_not_due_before_its_time() {
+    let mut schedule = schedule(&[at(10, 0, What::Cut { node: Some(0) })]);
+    assert_eq!(schedule.next(), Some(10 * MS));
+    assert_eq!(schedule.take_due(10 * MS - 1, || None), None);
+    assert!(schedule.take_due(10 * MS, || None).is_some());
+}
+
+#[test]
+fn faults_begin_a_millisecond_before_the_calm_or_not() {
+    let begins = |begins: u64| {
+        let mut schedule =
+            schedule(&[on(SEND, 500, partition(0)), on(SEND, 0, What::Cut { node: Some(1) })]);
+        assert!(schedule.reached(begins, Point::Send, Some(0), None).is_some());
+        faults(&until(&mut schedule, True::MAX))
+    };
+    let (last, cut) = (CALM - MS, Some(1));
+    assert_eq!(
+        begins(last),
+        [(last, true, 0, Some(0)), (last, true, 1, cut), (CALM - 1, false, 0, Some(0))]
+    );
+    assert_eq!(begins(last + 1), [(last + 1, true, 1, cut)], "which takes no time");
+}
+
+#[test]
+fn a_fault_ends_one_nanosecond_before_the_calm() {
+    let ends = all(&[at(900, 100, partition(0)), at(900, 99, partition(1))]);
+    assert_eq!(ends[2..], [(999 * MS, false, 1, Some(1)), (CALM - 1, false, 0, Some(0))]);
+}
+
+#[test]
+fn a_lasting_fault_lasts_a_millisecond() {
+    assert_eq!(all(&[at(7, 0, What::StoreStall)])[1], (8 * MS, false, 0, None));
+    let mut late = schedule(&[at(0, 1, What::StoreStall)]);
+    assert!(late.take_due(MS, || None).is_some());
+    assert_eq!(late.next(), Some(2 * MS), "also if its engine came late");
+}
+
+#[test]
+fn a_swizzle_strikes_each_node() {
+    let swizzle = What::Swizzle { step_ms: 50, shift: 1 };
+    let strikes = all(&[at(300, 500, swizzle)]);
+    let times = [
+        (300, true, 0),
+        (350, true, 1),
+        (400, true, 2),
+        (850, false, 1),
+        (900, false, 2),
+        (950, false, 0),
+    ];
+    assert_eq!(strikes, times.map(|(ms, begins, node)| (ms * MS, begins, 0, Some(node))));
+    let late = all(&[at(949, 500, swizzle)]);
+    assert_eq!(late.len(), 4, "nodes 0 and 1: {late:?}");
+    assert_eq!(late[1], (999 * MS, true, 0, Some(1)));
+}
+
+#[test]
+fn faults_of_a_process_do_not_strike_a_dead_one() {
+    let node = Some(1);
+    let kinds = [
+        (10, pause(1)),
+        (10, What::Starve { node }),
+        (0, What::Cut { node }),
+        (0, What::Resign { node }),
+        (10, What::Leave { node }),
+    ];
+    for (for_ms, what) in kinds {
+        let down = [at(10, 100, crash(1)), at(20, 200, crash(1)), at(150, for_ms, what)];
+        let begun = |of: &[Fault]| all(of).iter().filter(|(_, begins, ..)| *begins).count();
+        assert_eq!(begun(&down), 2, "the second crash still lasts: {what:?}");
+        assert_eq!(begun(&[down[0], down[2]]), 2, "it has restarted: {what:?}");
+        assert_eq!(begun(&[at(10, 200, crash(0)), down[2]]), 2, "another is down: {what:?}");
+    }
+    let machine = [at(10, 100, crash(1)), at(20, 10, What::Suspend { node })];
+    assert_eq!(all(&machine).len(), 4, "a machine may sleep without the process");
+}
+
+#[test]
+fn a_crash_ends_the_pauses_of_its_process() {
+    let steps = all(&[
+        at(10, 500, pause(1)),
+        at(11, 500, pause(0)),
+        at(12, 500, partition(1)),
+        at(20, 100, crash(1)),
+    ]);
+    assert_eq!(
+        steps[3..],
+        [
+            (20 * MS, true, 3, Some(1)),
+            (20 * MS, false, 0, Some(1)),
+            (120 * MS, false, 3, Some(1)),
+            (511 * MS, false, 1, Some(0)),
+            (512 * MS, false, 2, Some(1)),
+        ]
+    );
+}
+
+#[test]
+fn a_fault_finds_its_node() {
+    let anywhere = What::Partition { node: None };
+    let struck = |of: Fault, leader: Option<usize>| {
+        let mut schedule = schedule(&[of]);
+        schedule.reached(5 * MS, Point::Send, Some(1), None);
+        match schedule.take_due(5 * MS, || leader) {
+            Some(Step::Begin(strike)) => strike.node,
+            step => {
+                assert_eq!(step, None);
+                None
+            }
+        }
+    };
+    assert_eq!(struck(on(SEND, 10, partition(0)), Some(2)), Some(0), "the one it names");
+    assert_eq!(struck(on(SEND, 10, anywhere), Some(2)), Some(1), "where its trigger fired");
+    assert_eq!(struck(at(5, 10, anywhere), Some(2)), Some(2), "the leader");
+    assert_eq!(struck(at(5, 10, anywhere), None), None, "none");
+}
+
+#[test]
+fn a_fault_without_a_node_keeps_back_no_other() {
+    let mut schedule =
+        schedule(&[at(5, 10, What::Pause { node: None }), at(5, 10, What::StoreCrash)]);
+    let step = schedule.take_due(5 * MS, || None);
+    assert!(matches!(step, Some(Step::Begin(Strike { index: 1, node: None, .. }))), "{step:?}");
+}
+
+#[test]
+fn a_trigger_counts_its_own_points_alone() {
+    let trigger =
+        Trigger { point: Point::Sent, node: Some(1), of: Some(Asking::Renew), nth: 2, after_ms: 5 };
+    let mut schedule = schedule(&[on(trigger, 10, What::StoreStall)]);
+    let (sent, node, renew) = (Point::Sent, Some(1), Some(Asking::Renew));
+    let counts = (5 * MS, sent, node, renew);
+    let others = [
+        (5 * MS - 1, sent, node, renew),
+        (5 * MS, Point::Send, node, renew),
+        (5 * MS, sent, Some(0), renew),
+        (5 * MS, sent, None, renew),
+        (5 * MS, sent, node, Some(Asking::Acquire)),
+        (5 * MS, sent, node, None),
+    ];
+    let mut reach = |(now, point, node, of)| schedule.reached(now, point, node, of).is_some();
+    for other in others {
+        assert!(!reach(other) && !reach(other), "{other:?}");
+    }
+    assert_eq!([counts; 4].map(&mut reach), [false, true, false, false]);
+}
+
+#[test]
+fn the_calm_disarms_all_triggers() {
+    let swizzle = What::Swizzle { step_ms: 600, shift: 0 };
+    let mut schedule = schedule(&[on(SEND, 0, What::Cut { node: Some(0) }), at(990, 1, swizzle)]);
+    assert_eq!(until(&mut schedule, CALM).last(), Some(&(CALM, Step::Calm)));
+    assert_eq!(schedule.reached(CALM, Point::Send, Some(0), None), None);
+    assert_eq!(schedule.next(), None);
+}
+
+#[test]
+fn only_what_stops_the_process_comes_between_check_and_write() {
+    let comes_between = |point, what| {
+        let mut schedule = schedule(&[on(Trigger { point, ..SEND }, 10, what)]);
+        schedule.reached(5 * MS, point, Some(1), None).unwrap().comes_between
+    };
+    let node = None;
+    for stops in [pause(1), crash(1), What::Suspend { node }, What::VmStop { node }] {
+        assert!(comes_between(Point::Guard, stops), "{stops:?}");
+    }
+    for other in [pause(0), partition(1), What::StoreCrash] {
+        assert!(!comes_between(Point::Guard, other), "{other:?}");
+        assert!(comes_between(Point::Sent, other), "{other:?}");
+    }
+}
+
+#[test]
+fn whatever_is_drawn_ends_before_the_calm() {
+    for (scope, seed) in [Scope::Model, Scope::Turmoil]
+        .into_iter()
+        .flat_map(|of| (0..500).map(move |seed| (of, seed)))
+    {
+        let plan = swarm(seed, &FaultKind::ALL, scope);
+        let (mut schedule, calm) = (Schedule::of(&plan), plan.calm_from_ms * MS);
+        let (mut under_way, mut last) = (0_i32, 0);
+        for (at, step) in until(&mut schedule, True::MAX) {
+            assert!(at >= last, "seed {seed}: in order");
+            last = at;
+            match step {
+                Step::Begin(strike) => under_way += i32::from(strike.what.lasts()),
+                Step::End(_) => under_way -= 1,
+                Step::Calm => assert_eq!((at, under_way), (calm, 0), "seed {seed}"),
+            }
+        }
+        assert_eq!(last, calm, "seed {seed}");
+    }
+}

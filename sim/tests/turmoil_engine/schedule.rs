@@ -1,0 +1,106 @@
+//! A plan means the same in both engines.
+
+use tenure_sim::engines::Engine;
+use tenure_sim::judge::Judging;
+use tenure_sim::plan::{Fault, FaultKind, Plan, Program, Scope, What, When, swarm};
+use tenure_sim::trace::{Entry, Event};
+
+use super::{CALM_MS, MS, at, plan};
+
+/// When, in ticks, whether it begins, and which fault at which node.
+type Edge = (u64, bool, FaultKind, Option<usize>);
+
+fn edges(engine: Engine, plan: &Plan) -> Vec<Edge> {
+    let outcome = engine.run(plan, Judging::Only(&[])).unwrap();
+    let edge = |entry: &Entry| {
+        let tick = entry.at.div_ceil(MS).max(1);
+        match entry.event {
+            Event::Fault { kind, node } => Some((tick, true, kind, node)),
+            Event::Healed { kind, node } => Some((tick, false, kind, node)),
+            _ => None,
+        }
+    };
+    outcome.trace.entries().iter().filter_map(edge).collect()
+}
+
+fn in_both(plan: &Plan) -> Vec<Edge> {
+    let edges = [Engine::Model, Engine::Turmoil].map(|engine| edges(engine, plan));
+    assert_eq!(edges[0], edges[1], "{}", plan.to_text());
+    let [edges, _] = edges;
+    edges
+}
+
+#[test]
+fn both_engines_keep_every_rule_of_the_schedule() {
+    let pause = |node| What::Pause { node: Some(node) };
+    let crash = |node| What::Crash { node: Some(node), power: true };
+    let edges = in_both(&plan(vec![
+        at(1, 1, pause(0)),
+        at(3_000, 1_500, What::Swizzle { step_ms: 50, shift: 1 }),
+        at(4_000, 3_000, pause(1)),
+        at(4_500, 100, crash(1)),
+        at(4_550, 300, crash(1)),
+        at(4_700, 10, pause(1)),
+        at(4_700, 0, What::Cut { node: Some(1) }),
+        at(4_700, 100, What::Partition { node: Some(1) }),
+        at(CALM_MS - 1_000, 60_000, What::StoreStall),
+        at(CALM_MS - 30, 60_000, What::Swizzle { step_ms: 20, shift: 0 }),
+        at(CALM_MS - 1, 60_000, pause(2)),
+    ]));
+    let (node, calm) = (Some(1), CALM_MS);
+    let tail = [
+        (4_000, true, FaultKind::Pause, node),
+        (4_500, true, FaultKind::Crash, node),
+        (4_500, false, FaultKind::Pause, node),
+    ];
+    assert!(edges.windows(3).any(|three| three == tail), "{edges:#?}");
+    let of = |wanted: FaultKind| edges.iter().filter(move |(_, _, kind, _)| *kind == wanted);
+    assert_eq!(of(FaultKind::Pause).count(), 6);
+    assert_eq!(of(FaultKind::Cut).count(), 0, "the process is down");
+    assert_eq!(of(FaultKind::Swizzle).count(), 2 * (3 + 2), "one of the last begins too late");
+    assert!(edges.iter().all(|(tick, ..)| *tick <= calm));
+}
+
+#[test]
+fn drawn_faults_of_named_nodes_are_ordered_alike() {
+    let (mut compared, mut kinds) = (0, std::collections::BTreeSet::new());
+    for seed in 0..25 {
+        let drawn = swarm(seed, &FaultKind::ALL, Scope::Turmoil);
+        let is_named = |fault: &Fault| {
+            matches!(fault.when, When::AtMs(_))
+                && (fault.node().is_some() || !fault.what.is_of_a_node())
+                && !matches!(fault.what, What::Starve { .. })
+        };
+        let faults = drawn.faults.iter().copied().filter(is_named).collect();
+        let edges = in_both(&Plan { faults, program: Program::default(), ..drawn });
+        compared += edges.len();
+        kinds.extend(edges.iter().map(|(_, _, kind, _)| *kind));
+    }
+    assert!(compared > 150 && kinds.len() >= 12, "{compared} of {kinds:?}");
+}
+
+/// How often the last tenure of a run is renewed in the calm.
+fn renewals(engine: Engine, plan: &Plan) -> Option<usize> {
+    let outcome = engine.run(plan, Judging::Only(&[])).unwrap();
+    let entries = outcome.trace.entries();
+    let last = entries.iter().rev().find_map(|entry| match entry.event {
+        Event::Leads { token, .. } => Some(token),
+        _ => None,
+    })?;
+    let renewed = |entry: &&Entry| {
+        entry.at > plan.calm_from_ms * MS
+            && matches!(entry.event, Event::Renewed { token, .. } if token == last)
+    };
+    Some(entries.iter().filter(renewed).count())
+}
+
+#[test]
+fn the_last_tenure_is_renewed_twice_in_the_calm() {
+    for (engine, seeds) in [(Engine::Model, 300), (Engine::Turmoil, 20)] {
+        for seed in 0..seeds {
+            let plan = swarm(seed, &FaultKind::ALL, engine.scope());
+            let renewals = renewals(engine, &plan);
+            assert!(renewals.is_some_and(|count| count >= 2), "{engine} {seed}: {renewals:?}");
+        }
+    }
+}
