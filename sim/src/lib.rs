@@ -1,12 +1,12 @@
 //! The simulator that tries to break tenure's promises.
 //!
-//! A [`plan`] says what goes wrong in a run; an engine carries it out and writes a [`trace`];
-//! [`judge::properties`] judge it in true time, which nobody inside the simulation can read; [`judge::sometimes`]
-//! conditions say whether the run went where it gets interesting. The [`engines::turmoil`] engine runs the
+//! A [`plan`] contains the faults of a run; an engine carries it out and writes a [`trace`];
+//! [`judge::properties`] judge the trace in true time, which no simulated process can read; [`judge::sometimes`]
+//! conditions count the situations that a campaign should have met. The [`engines::turmoil`] engine runs the
 //! shipped driver, the shipped Redis adapter and the shipped Lua scripts over simulated TCP against a
 //! simulated [`engines::redis`].
 //!
-//! Not guaranteed: that what holds here holds on a real machine. The simulation knows the faults of
+//! Not guaranteed: that a promise that holds here holds on a real machine. The simulation has the faults of
 //! [`plan::FaultKind`] and no others.
 
 pub mod engines;
@@ -24,7 +24,7 @@ pub use engines::turmoil::spawn;
 pub use kit::conformance;
 pub use kit::simulation::{self, Simulation};
 
-/// What `docs/testing-your-code.md` shows is compiled, and run.
+/// Compiles and runs the code in `docs/testing-your-code.md`.
 #[cfg(all(doctest, feature = "conformance"))]
 #[doc = include_str!("../../docs/testing-your-code.md")]
 struct TestingYourCode;
