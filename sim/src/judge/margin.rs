@@ -11,7 +11,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::judge::properties::recent::Recent;
-use crate::plan::clock::True;
+use crate::plan::clock::SimTime;
 use crate::trace::{Answer, Asked, Event, Who};
 
 /// How a tenure ended before the next one.
@@ -30,14 +30,14 @@ pub struct Margin {
     leads: Recent<Who, u64>,
     /// The last tenure that was handed back.
     handed_back: Option<u64>,
-    last: Option<(u64, True)>,
+    last: Option<(u64, SimTime)>,
     lapsed: Option<Duration>,
     after_handover: Option<Duration>,
 }
 
 impl Margin {
     /// Takes the next event into account.
-    pub fn observe(&mut self, at: True, event: &Event) {
+    pub fn observe(&mut self, at: SimTime, event: &Event) {
         match event {
             Event::Leads { who, token } => {
                 self.leads.insert(*who, *token);
@@ -57,7 +57,7 @@ impl Margin {
         }
     }
 
-    fn wrote(&mut self, at: True, token: u64) {
+    fn wrote(&mut self, at: SimTime, token: u64) {
         if let Some((before, last_write)) = self.last
             && before != token
         {
@@ -97,7 +97,7 @@ mod tests {
         Event::Wrote { who, token, checked: 0, takes_over: false, accepted_by_fenced: true }
     }
 
-    fn watched(events: impl IntoIterator<Item = (True, Event)>) -> Margin {
+    fn watched(events: impl IntoIterator<Item = (SimTime, Event)>) -> Margin {
         let mut margin = Margin::default();
         for (at, event) in events {
             margin.observe(at, &event);

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 use crate::judge::properties::recent::Recent;
 use crate::plan::Scope;
-use crate::plan::clock::True;
+use crate::plan::clock::SimTime;
 use crate::trace::{Event, Who};
 use candidates::Life;
 use condition::Condition;
@@ -34,7 +34,7 @@ pub struct Sometimes {
     /// The last life of each node that led.
     led: Recent<usize, Option<u32>>,
     /// Since when there has been no leader, after the first one.
-    vacant_since: Option<True>,
+    vacant_since: Option<SimTime>,
     faults: Faults,
     store: Store,
 }
@@ -54,7 +54,7 @@ impl Default for Sometimes {
 
 impl Sometimes {
     /// Takes the next event into account.
-    pub fn observe(&mut self, at: True, event: &Event) {
+    pub fn observe(&mut self, at: SimTime, event: &Event) {
         match *event {
             Event::Store(ref step) => self.store_stepped(at, step),
             Event::StoreCrashed { keeps_data } => self.store_crashed(keeps_data),

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tenure_core::Instant;
 
 /// True time, in nanoseconds since the run began. Nobody in the simulation can read it.
-pub type True = u64;
+pub type SimTime = u64;
 
 const MILLION: u64 = 1_000_000;
 
@@ -35,7 +35,7 @@ impl Clock {
     }
 
     /// What the clock shows, rounded down.
-    pub fn read(&self, at: True) -> Instant {
+    pub fn read(&self, at: SimTime) -> Instant {
         let gone_by = at.saturating_sub(get(&self.base_true));
         // `gone_by * pace / MILLION`, in two parts that do not overflow.
         let pace = get(&self.pace);
@@ -45,14 +45,14 @@ impl Clock {
 
     /// The first moment at which the clock shows at least that, if nobody steps or stops it; never, if it
     /// stands still before.
-    pub fn when(&self, shows: Instant) -> True {
+    pub fn when(&self, shows: Instant) -> SimTime {
         let ahead = shows.as_nanos().saturating_sub(get(&self.base_local));
         let pace = get(&self.pace);
         if ahead == 0 {
             return get(&self.base_true);
         }
         if pace == 0 {
-            return True::MAX;
+            return SimTime::MAX;
         }
         // `ahead * MILLION / pace`, rounded up, in two parts.
         let whole = (ahead / pace).saturating_mul(MILLION);
@@ -61,7 +61,7 @@ impl Clock {
     }
 
     /// Puts the clock forward by that many nanoseconds of its own, or back if negative.
-    pub fn step(&self, at: True, by: i64) {
+    pub fn step(&self, at: SimTime, by: i64) {
         let shows = self.read(at).as_nanos().saturating_add_signed(by);
         self.base_true.store(at, Ordering::Relaxed);
         self.base_local.store(shows, Ordering::Relaxed);
@@ -73,19 +73,19 @@ impl Clock {
     }
 
     /// Whether it has counted more or less than true time since it was last set.
-    pub fn has_drifted(&self, at: True) -> bool {
+    pub fn has_drifted(&self, at: SimTime) -> bool {
         let counted = self.read(at).as_nanos().saturating_sub(get(&self.base_local));
         counted != at.saturating_sub(get(&self.base_true))
     }
 
     /// From now on it stands still.
-    pub fn stop(&self, at: True) {
+    pub fn stop(&self, at: SimTime) {
         self.step(at, 0);
         self.pace.store(0, Ordering::Relaxed);
     }
 
     /// From now on it goes on.
-    pub fn go_on(&self, at: True) {
+    pub fn go_on(&self, at: SimTime) {
         self.step(at, 0);
         self.pace.store(self.usual, Ordering::Relaxed);
     }
@@ -148,7 +148,7 @@ mod tests {
         assert_eq!(clock.read(500), Instant::from_nanos(800));
         clock.stop(600);
         assert_eq!(clock.read(9_000), Instant::from_nanos(900));
-        assert_eq!(clock.when(Instant::from_nanos(901)), True::MAX);
+        assert_eq!(clock.when(Instant::from_nanos(901)), SimTime::MAX);
         clock.go_on(10_000);
         assert_eq!(clock.read(10_001), Instant::from_nanos(901));
     }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use tenure_core::Config;
 
 use super::Plan;
-use super::clock::True;
+use super::clock::SimTime;
 
 const MS: u64 = 1_000_000;
 /// So many renew intervals of the slowest candidate. Two renewals fit, at whatever rate the leader's clock counts.
@@ -19,7 +19,7 @@ const RENEWALS: u64 = 3;
 /// The end of a run.
 #[derive(Debug)]
 pub(crate) struct Ending {
-    calm_from: True,
+    calm_from: SimTime,
     /// How long an election waits for a leader.
     bound: u64,
     /// How long a tenure has to lead.
@@ -35,7 +35,7 @@ struct Election {
     /// The tenure whose leader was asked.
     resigned: Option<u64>,
     /// It waits for a leader until then.
-    waits_until: True,
+    waits_until: SimTime,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -44,9 +44,9 @@ enum State {
     /// The tenure with that token leads, and has to until then.
     Leads {
         token: u64,
-        until: True,
+        until: SimTime,
     },
-    Over(True),
+    Over(SimTime),
 }
 
 impl Ending {
@@ -70,7 +70,7 @@ impl Ending {
     }
 
     /// When the run is over, if the same tenures lead until then.
-    pub(crate) fn at(&self) -> True {
+    pub(crate) fn at(&self) -> SimTime {
         self.elections.iter().map(Election::ends).max().unwrap_or(self.calm_from)
     }
 
@@ -78,7 +78,7 @@ impl Ending {
     /// has.
     pub(crate) fn look(
         &mut self,
-        now: True,
+        now: SimTime,
         election: usize,
         mut leaders: impl Iterator<Item = (usize, u64)> + Clone,
     ) -> Option<usize> {
@@ -108,7 +108,7 @@ impl Ending {
 }
 
 impl Election {
-    fn ends(&self) -> True {
+    fn ends(&self) -> SimTime {
         match self.state {
             State::Waits => self.waits_until,
             State::Leads { until, .. } => until,
@@ -129,7 +129,7 @@ mod tests {
     const NOBODY: [(usize, u64); 0] = [];
 
     /// Of that many elections: when the calm begins, how long to wait, how long a tenure has to lead.
-    fn ending(hands_over: bool, elections: usize) -> (Ending, True, u64, u64) {
+    fn ending(hands_over: bool, elections: usize) -> (Ending, SimTime, u64, u64) {
         let plan = Plan { handover: hands_over, ..swarm(1, &FaultKind::ALL, Scope::Model) };
         let ending = Ending::of(&plan, &plan.configs().unwrap(), elections);
         let (calm, bound, lasts) = (ending.calm_from, ending.bound, ending.lasts);
@@ -138,7 +138,7 @@ mod tests {
 
     fn look<const N: usize>(
         ending: &mut Ending,
-        now: True,
+        now: SimTime,
         leaders: [(usize, u64); N],
     ) -> Option<usize> {
         ending.look(now, 0, leaders.into_iter())

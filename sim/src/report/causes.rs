@@ -2,7 +2,7 @@
 
 use super::clocks::Error;
 use super::item::{Item, Kind, seconds};
-use crate::plan::clock::True;
+use crate::plan::clock::SimTime;
 
 /// The number of faults that are named though they were over at the violation.
 const OVER_MOST: usize = 3;
@@ -31,7 +31,7 @@ pub(super) fn rate(rate_ppm: i64) -> String {
 }
 
 /// The faults that last at that moment, and the last ones before it.
-pub(super) fn faults_before(items: &[Item], at: True) -> String {
+pub(super) fn faults_before(items: &[Item], at: SimTime) -> String {
     let place = |item: &Item| item.node.map_or_else(String::new, |node| format!(" of n{node}"));
     let mut faults: Vec<&Item> =
         items.iter().filter(|item| item.kind == Kind::Fault && item.at <= at).collect();

@@ -4,7 +4,7 @@
 
 use serde::Serialize;
 
-use crate::plan::clock::{Clock, True};
+use crate::plan::clock::{Clock, SimTime};
 use crate::plan::{FaultKind, Plan, What, When};
 use crate::trace::{Entry, Event};
 
@@ -19,7 +19,7 @@ pub(super) struct Error {
     /// Its first reading, in milliseconds.
     pub(super) showed_ms: u64,
     /// True time and error, in nanoseconds; straight lines between them.
-    pub(super) points: Vec<(True, i64)>,
+    pub(super) points: Vec<(SimTime, i64)>,
 }
 
 /// A clock and its errors so far.
@@ -29,7 +29,7 @@ struct Watched {
     stops: u32,
     /// Its readings when snapshots were taken.
     snapshots: Vec<u64>,
-    points: Vec<(True, i64)>,
+    points: Vec<(SimTime, i64)>,
 }
 
 impl Watched {
@@ -38,7 +38,7 @@ impl Watched {
         Self { clock, showed, stops: 0, snapshots: Vec::new(), points: vec![(0, 0)] }
     }
 
-    fn look(&mut self, at: True) {
+    fn look(&mut self, at: SimTime) {
         let shows = self.clock.read(at).as_nanos();
         let error = i128::from(shows) - i128::from(self.showed) - i128::from(at);
         let error = i64::try_from(error).unwrap_or(if error < 0 { i64::MIN } else { i64::MAX });
@@ -47,13 +47,13 @@ impl Watched {
         }
     }
 
-    fn change(&mut self, at: True, change: impl FnOnce(&mut Self)) {
+    fn change(&mut self, at: SimTime, change: impl FnOnce(&mut Self)) {
         self.look(at);
         change(self);
         self.look(at);
     }
 
-    fn begins(&mut self, at: True, kind: FaultKind, by: Option<i64>) {
+    fn begins(&mut self, at: SimTime, kind: FaultKind, by: Option<i64>) {
         match kind {
             FaultKind::VmStop => self.change(at, |of| {
                 of.stops += 1;
@@ -68,7 +68,7 @@ impl Watched {
         }
     }
 
-    fn ends(&mut self, at: True, kind: FaultKind) {
+    fn ends(&mut self, at: SimTime, kind: FaultKind) {
         match kind {
             FaultKind::VmStop => self.change(at, |of| {
                 of.stops = of.stops.saturating_sub(1);
@@ -84,7 +84,7 @@ impl Watched {
         }
     }
 
-    fn finish(mut self, at: True, rate_ppm: i64) -> Error {
+    fn finish(mut self, at: SimTime, rate_ppm: i64) -> Error {
         self.look(at);
         let showed_ms = self.showed / MS.unsigned_abs();
         Error { rate_ppm, showed_ms, points: self.points }
@@ -92,7 +92,7 @@ impl Watched {
 }
 
 /// The error of every node's clock, then that of the store's.
-pub(super) fn errors(plan: &Plan, entries: &[Entry], end: True) -> Vec<Error> {
+pub(super) fn errors(plan: &Plan, entries: &[Entry], end: SimTime) -> Vec<Error> {
     let rates = plan.nodes.iter().map(|node| (node.clock_offset_ms, node.clock_rate_ppm));
     let rates: Vec<_> = rates.chain([(0, plan.store.clock_rate_ppm)]).collect();
     let watch = |(showed_ms, rate): &(u64, i64)| Watched::new(showed_ms * 1_000_000, *rate);
@@ -123,7 +123,7 @@ pub(super) fn errors(plan: &Plan, entries: &[Entry], end: True) -> Vec<Error> {
 fn stepped_by(
     plan: &Plan,
     used: &mut [bool],
-    at: True,
+    at: SimTime,
     kind: FaultKind,
     node: Option<usize>,
 ) -> Option<i64> {
@@ -143,7 +143,7 @@ fn stepped_by(
     }
 }
 
-fn may_begin(when: When, at: True) -> bool {
+fn may_begin(when: When, at: SimTime) -> bool {
     match when {
         When::AtMs(at_ms) => at.checked_sub(at_ms * 1_000_000).is_some_and(|late| late <= LATE),
         When::On(trigger) => at >= trigger.after_ms * 1_000_000,

@@ -9,11 +9,11 @@ use super::senders::Senders;
 use super::tokens::Tokens;
 use crate::judge::properties::Violation;
 use crate::plan::FaultKind;
-use crate::plan::clock::True;
+use crate::plan::clock::SimTime;
 use crate::trace::{Asked, Entry, Event, Reason, Who};
 
 /// All items of a run, in no particular order.
-pub(super) fn items(entries: &[Entry], violations: &[Violation], end: True) -> Vec<Item> {
+pub(super) fn items(entries: &[Entry], violations: &[Violation], end: SimTime) -> Vec<Item> {
     let senders = Senders::of(entries);
     let tokens = Tokens::of(entries);
     let mut collected =
@@ -34,7 +34,7 @@ pub(super) fn items(entries: &[Entry], violations: &[Violation], end: True) -> V
 struct Open {
     item: Item,
     /// The time at which it ends by itself.
-    ends: True,
+    ends: SimTime,
 }
 
 #[derive(Debug, Default)]
@@ -51,7 +51,7 @@ struct Collected {
 }
 
 impl Collected {
-    fn see(&mut self, at: True, entry: usize, event: &Event, senders: &Senders) {
+    fn see(&mut self, at: SimTime, entry: usize, event: &Event, senders: &Senders) {
         match *event {
             Event::Started { who } => {
                 let label = if who.life == 0 { "starts" } else { "starts again" };
@@ -109,17 +109,17 @@ impl Collected {
             | Event::DrainMoved { .. } => self.claim(at, event),
             Event::Quarantined { who } => {
                 let item = Item::new(Kind::Quarantine, Some(who.node), at, "quarantine");
-                self.open(who, item, True::MAX);
+                self.open(who, item, SimTime::MAX);
             }
             Event::Leads { who, token } => {
                 let item = Item::new(Kind::Leads, Some(who.node), at, self.tokens.name(token));
-                self.open(who, item.with("token", token), True::MAX);
+                self.open(who, item.with("token", token), SimTime::MAX);
             }
             Event::LeadsNoMore { who } => self.close(at, who, Kind::Leads, "answers no"),
             Event::WorkBegan { who, token } => {
                 let label = format!("work of {}", self.tokens.name(token));
                 let item = Item::new(Kind::Work, Some(who.node), at, label);
-                self.open(who, item.with("token", token), True::MAX);
+                self.open(who, item.with("token", token), SimTime::MAX);
             }
             Event::WorkEnded { who, dropped, .. } => {
                 self.close(
@@ -136,7 +136,7 @@ impl Collected {
     }
 
     /// A candidate's reports on its tenure.
-    fn claim(&mut self, at: True, event: &Event) {
+    fn claim(&mut self, at: SimTime, event: &Event) {
         match *event {
             Event::Elected { who, token, claim_ends } => {
                 self.close(at, who, Kind::Quarantine, "elected");
@@ -168,7 +168,7 @@ impl Collected {
         }
     }
 
-    fn wrote(&mut self, at: True, who: Who, token: u64, meant: (True, bool), accepted: bool) {
+    fn wrote(&mut self, at: SimTime, who: Who, token: u64, meant: (SimTime, bool), accepted: bool) {
         let (checked, takes_over) = meant;
         let is_stale = token < self.written;
         self.written = self.written.max(token);
@@ -183,7 +183,7 @@ impl Collected {
         self.items.push(item);
     }
 
-    fn fault(&mut self, at: True, kind: FaultKind, node: Option<usize>) {
+    fn fault(&mut self, at: SimTime, kind: FaultKind, node: Option<usize>) {
         let item = Item::new(Kind::Fault, node, at, kind.name()).toned(concerns(kind));
         let item = item.with("fault", kind.about());
         if is_of_a_moment(kind) {
@@ -193,7 +193,7 @@ impl Collected {
         }
     }
 
-    fn took_effect(&mut self, at: True, kind: FaultKind, node: Option<usize>) {
+    fn took_effect(&mut self, at: SimTime, kind: FaultKind, node: Option<usize>) {
         let lasting = self.faults.iter_mut().map(|(_, item)| item);
         let known = self.items.iter_mut().chain(lasting);
         let is_it = |item: &&mut Item| {
@@ -205,7 +205,7 @@ impl Collected {
     }
 
     /// It is not known which of several faults of one kind at one place ends; the sum of their durations is right.
-    fn healed(&mut self, at: True, kind: FaultKind, node: Option<usize>) {
+    fn healed(&mut self, at: SimTime, kind: FaultKind, node: Option<usize>) {
         let place = self.faults.iter().position(|(of, item)| *of == kind && item.node == node);
         if let Some(place) = place {
             let (_, item) = self.faults.remove(place);
@@ -213,24 +213,24 @@ impl Collected {
         }
     }
 
-    fn mark(&mut self, at: True, who: Who, kind: Kind, label: &str) {
+    fn mark(&mut self, at: SimTime, who: Who, kind: Kind, label: &str) {
         self.items.push(about(Item::new(kind, Some(who.node), at, label), who));
     }
 
-    fn open(&mut self, who: Who, item: Item, ends: True) {
+    fn open(&mut self, who: Who, item: Item, ends: SimTime) {
         let (at, kind) = (item.at, item.kind);
         self.close(at, who, kind, "another one began");
         self.open.insert((who, kind), Open { item: about(item, who), ends });
     }
 
-    fn close(&mut self, at: True, who: Who, kind: Kind, how: &str) {
+    fn close(&mut self, at: SimTime, who: Who, kind: Kind, how: &str) {
         let Some(Open { item, ends }) = self.open.remove(&(who, kind)) else { return };
         let (until, how) = if ends < at { (ends, "over") } else { (at, how) };
         let item = item.with("ended", format!("{how}, at {}", seconds(until)));
         self.items.push(Item { until: Some(until), ..item });
     }
 
-    fn finish(mut self, end: True) -> Vec<Item> {
+    fn finish(mut self, end: SimTime) -> Vec<Item> {
         let open: Vec<(Who, Kind)> = self.open.keys().copied().collect();
         for (who, kind) in open {
             self.close(end, who, kind, "the run ended");

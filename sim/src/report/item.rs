@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::plan::clock::True;
+use crate::plan::clock::SimTime;
 
 /// The kind of an item; the page filters by it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -103,10 +103,10 @@ pub(super) struct Item {
     /// The node of its lane; `None` for the store's lane, or for no lane.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) node: Option<usize>,
-    pub(super) at: True,
+    pub(super) at: SimTime,
     /// The end of a span.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) until: Option<True>,
+    pub(super) until: Option<SimTime>,
     pub(super) label: String,
     /// The variant of its kind, where that is drawn.
     #[serde(skip_serializing_if = "str::is_empty")]
@@ -125,10 +125,10 @@ pub(super) struct Item {
 #[derive(Clone, Debug, Default, Serialize)]
 pub(super) struct Way {
     /// The times at which the store carried it out: several if it was duplicated.
-    pub(super) store: Vec<True>,
+    pub(super) store: Vec<SimTime>,
     /// The time at which its answer arrived.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) back: Option<True>,
+    pub(super) back: Option<SimTime>,
     /// The leg on which it was lost: `to-store` or `to-node`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) lost: Option<&'static str>,
@@ -145,7 +145,12 @@ const fn is_false(flag: &bool) -> bool {
 
 impl Item {
     /// A mark, or a span whose end is not known yet.
-    pub(super) fn new(kind: Kind, node: Option<usize>, at: True, label: impl Into<String>) -> Self {
+    pub(super) fn new(
+        kind: Kind,
+        node: Option<usize>,
+        at: SimTime,
+        label: impl Into<String>,
+    ) -> Self {
         Self {
             kind,
             node,
@@ -193,6 +198,6 @@ impl From<u64> for Fact {
 }
 
 /// A time in seconds.
-pub(super) fn seconds(at: True) -> String {
+pub(super) fn seconds(at: SimTime) -> String {
     format!("{}.{:09} s", at / 1_000_000_000, at % 1_000_000_000)
 }

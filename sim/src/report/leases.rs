@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::item::{Item, Kind, seconds};
 use super::senders::Senders;
 use super::tokens::Tokens;
-use crate::plan::clock::True;
+use crate::plan::clock::SimTime;
 use crate::trace::{Kept, StoreStep};
 
 /// A lease whose end is not known yet.
@@ -14,7 +14,7 @@ use crate::trace::{Kept, StoreStep};
 struct Open {
     token: u64,
     holder: u128,
-    ends: True,
+    ends: SimTime,
     item: Item,
 }
 
@@ -32,7 +32,7 @@ impl Leases {
     }
 
     /// A server has carried out a request.
-    pub(super) fn step(&mut self, at: True, step: &StoreStep, senders: &Senders) {
+    pub(super) fn step(&mut self, at: SimTime, step: &StoreStep, senders: &Senders) {
         self.takes_over(at, step, senders);
         let Some(after) = step.after else {
             self.close(step.server, at, "lost");
@@ -54,7 +54,7 @@ impl Leases {
     }
 
     /// A server that replaced another one begins with the record that it was left with.
-    fn takes_over(&mut self, at: True, step: &StoreStep, senders: &Senders) {
+    fn takes_over(&mut self, at: SimTime, step: &StoreStep, senders: &Senders) {
         if self.open.contains_key(&step.server) {
             return;
         }
@@ -63,7 +63,7 @@ impl Leases {
         }
     }
 
-    fn begin(&mut self, at: True, server: u32, now: u64, kept: Kept, senders: &Senders) {
+    fn begin(&mut self, at: SimTime, server: u32, now: u64, kept: Kept, senders: &Senders) {
         if !kept.is_live(now) {
             return;
         }
@@ -80,13 +80,13 @@ impl Leases {
     }
 
     /// The server has crashed; its data is lost, or another server has it now.
-    pub(super) fn crash(&mut self, at: True, keeps_data: bool) {
+    pub(super) fn crash(&mut self, at: SimTime, keeps_data: bool) {
         if let Some(server) = self.open.keys().next_back().copied() {
             self.close(server, at, if keeps_data { "kept by another server" } else { "lost" });
         }
     }
 
-    fn close(&mut self, server: u32, at: True, how: &'static str) {
+    fn close(&mut self, server: u32, at: SimTime, how: &'static str) {
         let Some(Open { ends, mut item, .. }) = self.open.remove(&server) else { return };
         let (until, how) = if ends <= at { (ends, "over") } else { (at, how) };
         item.until = Some(until.max(item.at));
@@ -100,7 +100,7 @@ impl Leases {
     }
 
     /// Ends the run at that time.
-    pub(super) fn finish(mut self, end: True) -> Vec<Item> {
+    pub(super) fn finish(mut self, end: SimTime) -> Vec<Item> {
         let servers: Vec<u32> = self.open.keys().copied().collect();
         for server in servers {
             self.close(server, end, "live when the run ended");

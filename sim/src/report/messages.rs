@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::item::{Item, Kind, Way, seconds};
 use super::senders::Senders;
-use crate::plan::clock::True;
+use crate::plan::clock::SimTime;
 use crate::trace::{Answer, Asked, Fate, Kept, StoreStep, Who};
 
 /// All messages of a run.
@@ -19,7 +19,7 @@ pub(super) struct Messages {
 }
 
 impl Messages {
-    pub(super) fn sent(&mut self, at: True, entry: usize, who: Who, id: u64, asked: Asked) {
+    pub(super) fn sent(&mut self, at: SimTime, entry: usize, who: Who, id: u64, asked: Asked) {
         let number = self.items.len();
         let mut item = Item::new(Kind::Message, Some(who.node), at, words(asked))
             .toned(match asked {
@@ -36,7 +36,13 @@ impl Messages {
         self.latest.insert((who, true), number);
     }
 
-    pub(super) fn served(&mut self, at: True, entry: usize, step: &StoreStep, senders: &Senders) {
+    pub(super) fn served(
+        &mut self,
+        at: SimTime,
+        entry: usize,
+        step: &StoreStep,
+        senders: &Senders,
+    ) {
         let sent = senders.sent(entry).and_then(|sent| self.by_entry.get(&sent)).copied();
         let number = sent.unwrap_or_else(|| self.without_sender(at, step.request));
         let item = &mut self.items[number];
@@ -61,14 +67,14 @@ impl Messages {
     }
 
     /// A request whose sender is not known: it is drawn at the store alone.
-    fn without_sender(&mut self, at: True, asked: Asked) -> usize {
+    fn without_sender(&mut self, at: SimTime, asked: Asked) -> usize {
         let mut item = Item::new(Kind::Message, None, at, words(asked));
         item.way = Some(Way::default());
         self.items.push(item);
         self.items.len() - 1
     }
 
-    pub(super) fn answered(&mut self, at: True, who: Who, id: u64, answer: Option<Answer>) {
+    pub(super) fn answered(&mut self, at: SimTime, who: Who, id: u64, answer: Option<Answer>) {
         let Some(number) = self.by_id.get(&(who, id)) else { return };
         let item = &mut self.items[*number];
         item.until = item.until.max(Some(at));
@@ -81,7 +87,13 @@ impl Messages {
 
     /// Notes the fate of the message that the node sent last, or that the store last sent to it. If
     /// there is none at that moment, it was a hint.
-    pub(super) fn fate(&mut self, at: True, who: Who, to_store: bool, fate: Fate) -> Option<Item> {
+    pub(super) fn fate(
+        &mut self,
+        at: SimTime,
+        who: Who,
+        to_store: bool,
+        fate: Fate,
+    ) -> Option<Item> {
         let leg = if to_store { "to-store" } else { "to-node" };
         let word = match fate {
             Fate::Lost => "lost",

@@ -43,7 +43,7 @@ use serde::Serialize;
 use crate::engines::Engine;
 use crate::judge::Outcome;
 use crate::judge::properties::Violation;
-use crate::plan::clock::True;
+use crate::plan::clock::SimTime;
 use crate::plan::{Plan, swarm};
 use crate::search::campaign::{Failure, Summary, Verdict};
 use crate::trace::{Digest, Entry};
@@ -63,7 +63,7 @@ pub struct RunPage<'a> {
     /// The events.
     pub entries: &'a [Entry],
     /// The end of the run.
-    pub end: True,
+    pub end: SimTime,
     /// The violations; the page opens at the first one.
     pub violations: &'a [Violation],
     /// The properties that judged it.

@@ -10,7 +10,7 @@ use super::item::{Item, Kind};
 use super::thinned::thinned;
 use super::{ITEMS_MOST, RunPage, causes};
 use crate::judge::properties::Violation;
-use crate::plan::clock::True;
+use crate::plan::clock::SimTime;
 use crate::plan::{FaultKind, Plan};
 
 /// Numbers that may have more than 53 bits are text here, because a browser would round them.
@@ -20,7 +20,7 @@ pub(super) struct RunData<'a> {
     seed: String,
     version: &'static str,
     verdict: &'static str,
-    end: True,
+    end: SimTime,
     nodes: usize,
     events: usize,
     hash: Option<String>,

@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::{Digest, Entry, Trace};
-use crate::plan::clock::True;
+use crate::plan::clock::SimTime;
 use crate::plan::json::{self, SyntaxError};
 use crate::plan::{Plan, PlanError};
 
@@ -50,7 +50,7 @@ pub struct Header {
 #[serde(deny_unknown_fields)]
 pub struct End {
     /// The end of the run, in nanoseconds of true time.
-    pub end: True,
+    pub end: SimTime,
     /// The hash of all entries; `None` if the file was written by hand.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hash: Option<Digest>,
@@ -103,9 +103,9 @@ pub enum TraceError {
         /// The line.
         line: usize,
         /// The time.
-        at: True,
+        at: SimTime,
         /// The time of the line before.
-        least: True,
+        least: SimTime,
     },
     /// A line is too long.
     #[error("line {line} is longer than {LINE_MOST} bytes")]
@@ -258,6 +258,6 @@ fn parse<T: DeserializeOwned>(line: usize, text: &str) -> Result<T, TraceError> 
     json::parse(text).map_err(|error| TraceError::Syntax(SyntaxError { line, ..error }))
 }
 
-fn in_order(line: usize, least: True, at: True) -> Result<(), TraceError> {
+fn in_order(line: usize, least: SimTime, at: SimTime) -> Result<(), TraceError> {
     if at < least { Err(TraceError::Order { line, at, least }) } else { Ok(()) }
 }

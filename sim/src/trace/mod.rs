@@ -9,7 +9,7 @@ use std::hash::Hash;
 use serde::{Deserialize, Serialize};
 
 use crate::plan::FaultKind;
-use crate::plan::clock::True;
+use crate::plan::clock::SimTime;
 pub use digest::Digest;
 pub(crate) use digest::Hasher;
 
@@ -68,13 +68,13 @@ pub enum Event {
     /// false) the candidate's handle has given up waiting for that.
     Withdrawn { who: Who, done: bool },
     /// A candidate reports that it is elected; without a renewal its claim ends at `claim_ends`, by its clock.
-    Elected { who: Who, token: u64, claim_ends: True },
+    Elected { who: Who, token: u64, claim_ends: SimTime },
     /// A candidate reports that its claim now ends at `claim_ends`.
-    Renewed { who: Who, token: u64, claim_ends: True },
+    Renewed { who: Who, token: u64, claim_ends: SimTime },
     /// A candidate reports that it no longer leads. Its work may drain until `drain_ends`, by its clock.
-    SteppedDown { who: Who, token: u64, reason: Reason, drain_ends: True },
+    SteppedDown { who: Who, token: u64, reason: Reason, drain_ends: SimTime },
     /// The end of the time to drain has moved. In turmoil: as work that ends by itself observes it.
-    DrainMoved { who: Who, token: u64, drain_ends: True },
+    DrainMoved { who: Who, token: u64, drain_ends: SimTime },
     /// A candidate has been granted the lease, and waits out a quarantine.
     Quarantined { who: Who },
     /// `is_leader()` has become true.
@@ -90,7 +90,7 @@ pub enum Event {
     Wrote {
         who: Who,
         token: u64,
-        checked: True,
+        checked: SimTime,
         #[serde(default)]
         takes_over: bool,
         accepted_by_fenced: bool,
@@ -196,7 +196,7 @@ pub struct Kept {
     /// The end of the lease, by the clock of the server that keeps it, in nanoseconds.
     pub lease_end: u64,
     /// The end of the lease in true time, as of its last grant or renewal, if the clock is not stepped.
-    pub lease_ends: True,
+    pub lease_ends: SimTime,
     /// Whether it was handed back.
     pub released: bool,
 }
@@ -230,7 +230,7 @@ mod hex {
 #[serde(deny_unknown_fields)]
 pub struct Entry {
     /// Nanoseconds of true time since the run began.
-    pub at: True,
+    pub at: SimTime,
     /// The event.
     pub event: Event,
 }
@@ -246,7 +246,7 @@ pub struct Trace {
 
 impl Trace {
     /// Adds the next event.
-    pub fn push(&mut self, at: True, event: Event) {
+    pub fn push(&mut self, at: SimTime, event: Event) {
         at.hash(&mut self.hash);
         event.hash(&mut self.hash);
         self.entries.push(Entry { at, event });

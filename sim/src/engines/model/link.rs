@@ -4,7 +4,7 @@
 //! is drawn from its own number, so that no fault changes what happens to the other messages.
 
 use crate::engines::Kinds;
-use crate::plan::clock::True;
+use crate::plan::clock::SimTime;
 use crate::plan::draw::Draw;
 use crate::plan::{FaultKind, Plan, What};
 use crate::trace::Fate;
@@ -26,7 +26,7 @@ pub(super) struct Link {
     /// The least and the largest latency without faults, in nanoseconds.
     latency: (u64, u64),
     /// From then on nothing takes longer than that.
-    calm_from: True,
+    calm_from: SimTime,
     /// Counted up each time that the connection breaks.
     pub(super) connection: u32,
     partitions: u32,
@@ -38,7 +38,7 @@ pub(super) struct Link {
     /// Faults that lengthen, lose, double or reorder messages.
     troubles: Vec<What>,
     /// When the last message of each direction arrives.
-    last: [True; 2],
+    last: [SimTime; 2],
     sent: u64,
 }
 
@@ -46,9 +46,9 @@ pub(super) struct Link {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Passage {
     /// When it arrives, if it does.
-    pub(super) arrives: Option<True>,
+    pub(super) arrives: Option<SimTime>,
     /// When it arrives a second time.
-    pub(super) again: Option<True>,
+    pub(super) again: Option<SimTime>,
     /// It waits until the hold is over.
     pub(super) held: bool,
     pub(super) fates: [Option<Fate>; 2],
@@ -112,7 +112,7 @@ impl Link {
 
     /// Sends a message. `edges` are moments at which it would be most awkward to arrive: some messages
     /// do, if their latency allows it.
-    pub(super) fn pass(&mut self, at: True, way: Way, edges: [True; 2]) -> Passage {
+    pub(super) fn pass(&mut self, at: SimTime, way: Way, edges: [SimTime; 2]) -> Passage {
         self.sent += 1;
         let mut draw = Draw::new(self.seed, "message", self.node << 48 | self.sent);
         if let Some(by) = self.loses(&mut draw, way) {
@@ -168,7 +168,7 @@ impl Link {
         }
     }
 
-    fn arrives(&self, draw: &mut Draw, at: True, edges: [True; 2]) -> True {
+    fn arrives(&self, draw: &mut Draw, at: SimTime, edges: [SimTime; 2]) -> SimTime {
         let slowest = |most: u64, trouble: &What| match trouble {
             What::Latency { most_ms, .. } => most.max(most_ms * MS),
             _ => most,

@@ -29,7 +29,7 @@ use std::time::Duration;
 
 use crate::engines::EngineError;
 use crate::judge::{Judging, Outcome};
-use crate::plan::clock::True;
+use crate::plan::clock::SimTime;
 use crate::plan::{Ending, Fault, FaultKind, Manner, Plan, PlanError, Program, What};
 use algorithm::Algorithm;
 use messages::of_reply;
@@ -186,8 +186,8 @@ impl<A: Algorithm> Run<'_, A> {
         }
     }
 
-    fn next(&self) -> (True, Next) {
-        let mut first = (self.world.schedule.next().unwrap_or(True::MAX), Next::Step);
+    fn next(&self) -> (SimTime, Next) {
+        let mut first = (self.world.schedule.next().unwrap_or(SimTime::MAX), Next::Step);
         let due = self.world.queue.next();
         if due < first.0 {
             first = (due, Next::Due);

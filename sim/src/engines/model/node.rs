@@ -6,7 +6,7 @@ use super::algorithm::{Algorithm, Input, Lead, Timers};
 use super::link::Link;
 use super::sink;
 use super::world::Due;
-use crate::plan::clock::{Clock, True};
+use crate::plan::clock::{Clock, SimTime};
 use crate::plan::draw::Draw;
 use crate::plan::{FaultKind, Plan};
 use crate::trace::Who;
@@ -40,9 +40,9 @@ pub(super) struct Node<A: Algorithm> {
     /// Under which token it answered "I lead" when it was last asked.
     pub(super) leads: Option<u64>,
     /// When that ends by its clock alone.
-    pub(super) lead_ends: True,
+    pub(super) lead_ends: SimTime,
     /// When its process has something to do.
-    pub(super) next: True,
+    pub(super) next: SimTime,
 }
 
 /// What a virtual machine is put back to.
@@ -60,7 +60,7 @@ pub(super) struct Work {
     pub(super) token: u64,
     pub(super) step: Step,
     /// When the last of its writes arrives.
-    pub(super) lands: True,
+    pub(super) lands: SimTime,
     /// How long it takes to tidy up, if it is let.
     tidies: u64,
 }
@@ -70,7 +70,7 @@ pub(super) enum Step {
     /// It checks its leadership then, and writes.
     Checks { at: Instant },
     /// It has checked, stands still, and writes when it goes on.
-    Checked { then: True, check: u64, meant: sink::Step },
+    Checked { then: SimTime, check: u64, meant: sink::Step },
     /// The tenure is over, and it ends then.
     Tidies { until: Instant, wanted: Instant },
 }
@@ -97,8 +97,8 @@ impl<A: Algorithm> Node<A> {
             held: Vec::new(),
             unanswered: Vec::new(),
             leads: None,
-            lead_ends: True::MAX,
-            next: True::MAX,
+            lead_ends: SimTime::MAX,
+            next: SimTime::MAX,
         }
     }
 
@@ -118,18 +118,18 @@ impl<A: Algorithm> Node<A> {
         }
     }
 
-    pub(super) fn now(&self, at: True) -> Instant {
+    pub(super) fn now(&self, at: SimTime) -> Instant {
         self.clock().read(at)
     }
 
-    pub(super) fn lead(&self, at: True) -> Option<Lead> {
+    pub(super) fn lead(&self, at: SimTime) -> Option<Lead> {
         if self.is_up() { self.candidate.leads(self.now(at)) } else { None }
     }
 
     /// Works out anew when the process has something to do.
     pub(super) fn plan_ahead(&mut self) {
         if !self.runs() {
-            self.next = True::MAX;
+            self.next = SimTime::MAX;
             return;
         }
         let work = self.work.and_then(|work| match work.step {
@@ -138,7 +138,7 @@ impl<A: Algorithm> Node<A> {
             Step::Tidies { until, wanted } => Some(until.min(wanted)),
         });
         let due = self.candidate.deadline().into_iter().chain(work).min();
-        self.next = due.map_or(True::MAX, |due| self.clock().when(due));
+        self.next = due.map_or(SimTime::MAX, |due| self.clock().when(due));
     }
 
     /// Another process, after the last one was gone.
@@ -148,7 +148,7 @@ impl<A: Algorithm> Node<A> {
         self.work = None;
     }
 
-    pub(super) fn snapshot(&self, at: True) -> Snapshot<A> {
+    pub(super) fn snapshot(&self, at: SimTime) -> Snapshot<A> {
         Snapshot {
             who: self.who,
             candidate: self.candidate.clone(),
@@ -159,7 +159,7 @@ impl<A: Algorithm> Node<A> {
     }
 
     /// Puts the machine back. False if its process is another one by now.
-    pub(super) fn restore(&mut self, at: True, snapshot: Snapshot<A>) -> bool {
+    pub(super) fn restore(&mut self, at: SimTime, snapshot: Snapshot<A>) -> bool {
         if snapshot.who != self.who || !self.is_up() {
             return false;
         }
@@ -198,7 +198,7 @@ impl Work {
     }
 
     /// A write of it is under way: it ends no sooner than that, if it is let.
-    pub(super) fn waits_for(&mut self, arrives: True, clock: &Clock) {
+    pub(super) fn waits_for(&mut self, arrives: SimTime, clock: &Clock) {
         self.lands = self.lands.max(arrives);
         if let Step::Tidies { wanted, .. } = &mut self.step {
             *wanted = (*wanted).max(clock.read(self.lands.saturating_add(1)));
@@ -206,7 +206,7 @@ impl Work {
     }
 }
 
-fn set(clock: &Clock, at: True, shows: Instant) {
+fn set(clock: &Clock, at: SimTime, shows: Instant) {
     let by = shows.as_nanos().cast_signed() - clock.read(at).as_nanos().cast_signed();
     clock.step(at, by);
 }

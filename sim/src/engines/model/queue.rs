@@ -3,7 +3,7 @@
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
-use crate::plan::clock::True;
+use crate::plan::clock::SimTime;
 
 pub(super) struct Queue<T> {
     heap: BinaryHeap<Reverse<Entry<T>>>,
@@ -11,7 +11,7 @@ pub(super) struct Queue<T> {
 }
 
 struct Entry<T> {
-    at: True,
+    at: SimTime,
     order: u64,
     due: T,
 }
@@ -21,14 +21,14 @@ impl<T> Queue<T> {
         Self { heap: BinaryHeap::new(), put: 0 }
     }
 
-    pub(super) fn put(&mut self, at: True, due: T) {
+    pub(super) fn put(&mut self, at: SimTime, due: T) {
         self.put += 1;
         self.heap.push(Reverse(Entry { at, order: self.put, due }));
     }
 
     /// When the next one is due.
-    pub(super) fn next(&self) -> True {
-        self.heap.peek().map_or(True::MAX, |Reverse(entry)| entry.at)
+    pub(super) fn next(&self) -> SimTime {
+        self.heap.peek().map_or(SimTime::MAX, |Reverse(entry)| entry.at)
     }
 
     pub(super) fn take(&mut self) -> Option<T> {

@@ -3,7 +3,7 @@
 use tenure_core::Instant;
 
 use super::algorithm::{Algorithm, Session};
-use crate::plan::clock::{Clock, True};
+use crate::plan::clock::{Clock, SimTime};
 use crate::trace::Kept;
 
 /// A server: what it keeps, and the clock that it keeps it by.
@@ -15,7 +15,7 @@ pub(super) struct Server<A: Algorithm> {
     /// The election's record, as the last step left it.
     pub(super) kept: Option<Kept>,
     /// What it kept before, for those that are put back to it.
-    past: Vec<(True, A::Store)>,
+    past: Vec<(SimTime, A::Store)>,
     /// How many faults under way keep it from running.
     pub(super) down: u32,
     /// Nobody answers in its place, not even that it is down.
@@ -57,7 +57,7 @@ impl<A: Algorithm> Server<A> {
     }
 
     /// Puts the clock forward or back: the lease ends sooner or later for it.
-    pub(super) fn step_clock(&mut self, at: True, by: i64) {
+    pub(super) fn step_clock(&mut self, at: SimTime, by: i64) {
         self.clock.step(at, by);
         self.kept = None;
         self.record();
@@ -79,12 +79,12 @@ impl<A: Algorithm> Server<A> {
     }
 
     /// Notes what is kept from now on.
-    pub(super) fn remember(&mut self, at: True) {
+    pub(super) fn remember(&mut self, at: SimTime) {
         self.past.push((at, self.state.clone()));
     }
 
     /// What was kept at that time.
-    pub(super) fn as_of(&self, at: True) -> A::Store {
+    pub(super) fn as_of(&self, at: SimTime) -> A::Store {
         let before = self.past.iter().rev().find(|(then, _)| *then <= at);
         before.map_or_else(A::Store::default, |(_, state)| state.clone())
     }

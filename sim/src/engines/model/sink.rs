@@ -1,7 +1,7 @@
 //! What leaders write to: the engine tells it what happened, and it says what came of it.
 
 use crate::judge::properties::Leader;
-use crate::plan::clock::True;
+use crate::plan::clock::SimTime;
 
 /// What a leader does to a resource that compares tokens, decided when it checks its leadership.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +39,7 @@ pub(crate) struct Write {
     pub(crate) by: Leader,
     pub(crate) step: Step,
     /// When its leader checked its leadership, and read.
-    pub(crate) checked: True,
+    pub(crate) checked: SimTime,
     /// The number of that check.
     pub(crate) check: u64,
 }
@@ -61,7 +61,7 @@ pub(crate) trait Sink {
     fn intends(&mut self, check: u64, leader: Leader);
 
     /// A write arrives. Says whether a resource that compares tokens accepts it.
-    fn lands(&mut self, at: True, write: Write) -> bool;
+    fn lands(&mut self, at: SimTime, write: Write) -> bool;
 
     /// Looks at what it has become.
     fn verify(&self) -> Result<(), Accusation>;
@@ -88,7 +88,7 @@ impl Sink for TwinSinks {
 
     fn intends(&mut self, _: u64, _: Leader) {}
 
-    fn lands(&mut self, _: True, write: Write) -> bool {
+    fn lands(&mut self, _: SimTime, write: Write) -> bool {
         let accepted = write.step.is_accepted(self.fence, write.by.token);
         if accepted {
             self.fence = write.by.token;

@@ -9,7 +9,7 @@ use super::server::{Request, Server};
 use super::sink::{Sink, Write};
 use crate::engines::Awaited;
 use crate::judge::Outcome;
-use crate::plan::clock::{Clock, True};
+use crate::plan::clock::{Clock, SimTime};
 use crate::plan::{FaultKind, NodePlan, Plan, Point, Schedule};
 use crate::trace::Event;
 
@@ -19,7 +19,7 @@ const EPOCH: u64 = 1_767_225_600_000_000_000;
 
 pub(super) struct World<'a, A: Algorithm> {
     pub(super) plan: &'a Plan,
-    pub(super) at: True,
+    pub(super) at: SimTime,
     pub(super) queue: Queue<Due<A>>,
     pub(super) nodes: Vec<Node<A>>,
     pub(super) store: Server<A>,
@@ -110,7 +110,7 @@ impl<'a, A: Algorithm> World<'a, A> {
         for index in 0..self.nodes.len() {
             let lead = self.nodes[index].lead(self.at);
             let node = &mut self.nodes[index];
-            node.lead_ends = lead.map_or(True::MAX, |lead| node.clock().when(lead.until));
+            node.lead_ends = lead.map_or(SimTime::MAX, |lead| node.clock().when(lead.until));
             let token = lead.map(|lead| lead.token);
             let before = std::mem::replace(&mut node.leads, token);
             if before == token {

@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 use super::node::Node;
 use crate::judge::Outcome;
 use crate::judge::properties::Leader;
-use crate::plan::clock::True;
+use crate::plan::clock::SimTime;
 use crate::trace::{Event, Who};
 
 pub(super) struct Contest {
@@ -43,7 +43,7 @@ impl Contest {
         Self { outcome: RefCell::new(outcome), participants: RefCell::new(participants) }
     }
 
-    pub(super) fn record(&self, at: True, event: Event) {
+    pub(super) fn record(&self, at: SimTime, event: Event) {
         self.outcome.borrow_mut().record(at, event);
     }
 
@@ -51,7 +51,7 @@ impl Contest {
         self.outcome.borrow().judge.violation().is_some()
     }
 
-    pub(super) fn finish(&self, at: True) -> Outcome {
+    pub(super) fn finish(&self, at: SimTime) -> Outcome {
         let mut outcome = self.outcome.take();
         outcome.finish(at);
         outcome

@@ -10,7 +10,7 @@ use super::lock;
 use crate::engines::Awaited;
 use crate::engines::EngineError;
 use crate::plan::FaultKind;
-use crate::plan::clock::True;
+use crate::plan::clock::SimTime;
 use crate::trace::Event;
 
 #[derive(Default)]
@@ -41,11 +41,11 @@ impl Of {
 
 impl Journal {
     /// True time. No process is told.
-    pub(super) fn now(&self) -> True {
+    pub(super) fn now(&self) -> SimTime {
         self.now.load(Ordering::Relaxed)
     }
 
-    pub(super) fn begin_tick(&self, at: True) {
+    pub(super) fn begin_tick(&self, at: SimTime) {
         self.now.store(at, Ordering::Relaxed);
     }
 

@@ -13,7 +13,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Sleep;
 
 use crate::plan::Plan;
-use crate::plan::clock::True;
+use crate::plan::clock::SimTime;
 use crate::plan::draw::Draw;
 
 const MS: u64 = 1_000_000;
@@ -22,7 +22,7 @@ const MS: u64 = 1_000_000;
 pub(super) struct Lateness {
     seed: u64,
     /// Whatever is late arrives by then.
-    calm_from: True,
+    calm_from: SimTime,
     connections: Cell<u64>,
 }
 
@@ -44,11 +44,11 @@ impl Lateness {
 /// Of one connection.
 pub(super) struct Lag {
     lag: u64,
-    calm_from: True,
+    calm_from: SimTime,
 }
 
 impl Lag {
-    fn at(&self, now: True) -> Duration {
+    fn at(&self, now: SimTime) -> Duration {
         Duration::from_nanos(self.lag.min(self.calm_from.saturating_sub(now)))
     }
 }
@@ -63,13 +63,13 @@ pub(super) struct Late<S, N> {
     delay: Option<Pin<Box<Sleep>>>,
 }
 
-impl<S, N: Fn() -> True> Late<S, N> {
+impl<S, N: Fn() -> SimTime> Late<S, N> {
     pub(super) fn new(inner: S, lag: Lag, now: N) -> Self {
         Self { inner, lag, now, words: BytesMut::new(), has_left: false, delay: None }
     }
 }
 
-impl<S: AsyncRead + Unpin, N: Fn() -> True + Unpin> Late<S, N> {
+impl<S: AsyncRead + Unpin, N: Fn() -> SimTime + Unpin> Late<S, N> {
     /// Reads all that is there: only then it shows whether the client has left.
     fn read_ahead(&mut self, context: &mut Context<'_>) {
         let mut chunk = [0; 1024];
@@ -87,7 +87,7 @@ impl<S: AsyncRead + Unpin, N: Fn() -> True + Unpin> Late<S, N> {
     }
 }
 
-impl<S: AsyncRead + Unpin, N: Fn() -> True + Unpin> AsyncRead for Late<S, N> {
+impl<S: AsyncRead + Unpin, N: Fn() -> SimTime + Unpin> AsyncRead for Late<S, N> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -136,9 +136,9 @@ mod tests {
     use super::*;
 
     const LAG: Duration = Duration::from_secs(5);
-    const CALM_FROM: True = 60_000 * MS;
+    const CALM_FROM: SimTime = 60_000 * MS;
 
-    fn late(inner: DuplexStream, now: True) -> Late<DuplexStream, impl Fn() -> True> {
+    fn late(inner: DuplexStream, now: SimTime) -> Late<DuplexStream, impl Fn() -> SimTime> {
         let lag = Lag { lag: 5_000 * MS, calm_from: CALM_FROM };
         Late::new(inner, lag, move || now)
     }

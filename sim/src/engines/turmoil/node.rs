@@ -15,7 +15,7 @@ use super::lock;
 use super::schedule::SharedSchedule;
 use super::wires::Wires;
 use crate::engines::EngineError;
-use crate::plan::clock::{Clock, True};
+use crate::plan::clock::{Clock, SimTime};
 use crate::plan::{FaultKind, Point};
 use crate::trace::{Event, Who};
 
@@ -74,7 +74,7 @@ impl Node {
         }
     }
 
-    pub(super) fn true_now(&self) -> True {
+    pub(super) fn true_now(&self) -> SimTime {
         self.journal.now()
     }
 

@@ -6,7 +6,7 @@
 use std::sync::Mutex;
 
 use super::lock;
-use crate::plan::clock::True;
+use crate::plan::clock::SimTime;
 use crate::plan::{Plan, Point, Schedule, Step};
 
 pub(super) struct SharedSchedule(Mutex<Schedule>);
@@ -17,13 +17,17 @@ impl SharedSchedule {
     }
 
     /// A node, or the store for it, has reached that point. True if it has to wait there.
-    pub(super) fn reached(&self, now: True, point: Point, node: Option<usize>) -> bool {
+    pub(super) fn reached(&self, now: SimTime, point: Point, node: Option<usize>) -> bool {
         // One kind of request looks like another: triggers that name one are refused before the run.
         let fired = lock(&self.0).reached(now, point, node, None);
         fired.is_some_and(|fired| fired.comes_between)
     }
 
-    pub(super) fn take_due(&self, now: True, leader: impl Fn() -> Option<usize>) -> Option<Step> {
+    pub(super) fn take_due(
+        &self,
+        now: SimTime,
+        leader: impl Fn() -> Option<usize>,
+    ) -> Option<Step> {
         lock(&self.0).take_due(now, leader)
     }
 }

@@ -11,7 +11,7 @@ use super::lock;
 use super::node::Node;
 use crate::engines::model::sink::{self, Step};
 use crate::plan::Work;
-use crate::plan::clock::True;
+use crate::plan::clock::SimTime;
 use crate::trace::{Event, Who};
 
 pub(super) struct Sinks {
@@ -32,8 +32,8 @@ struct Write {
     who: Who,
     token: u64,
     step: Step,
-    checked: True,
-    lands: True,
+    checked: SimTime,
+    lands: SimTime,
     landed: oneshot::Sender<()>,
 }
 
@@ -61,7 +61,7 @@ impl Sinks {
         (node, election): (&Node, usize),
         token: u64,
         step: Step,
-        checked: True,
+        checked: SimTime,
     ) {
         if !node.is_alive() {
             return;

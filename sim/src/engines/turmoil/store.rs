@@ -23,7 +23,7 @@ use super::wires::Wires;
 use super::world::World;
 use crate::engines::redis::{Executed, Redis, Reply, Settings};
 use crate::judge::properties::new_tenure;
-use crate::plan::clock::{Clock, True};
+use crate::plan::clock::{Clock, SimTime};
 use crate::plan::{Plan, Point};
 use crate::trace::{Answer, Asked, Event, Kept, StoreStep};
 
@@ -127,14 +127,14 @@ impl Store {
     }
 
     /// False if the clock shows what it showed before.
-    pub(super) fn step_clock(&self, at: True, by: i64) -> bool {
+    pub(super) fn step_clock(&self, at: SimTime, by: i64) -> bool {
         let before = self.clock.read(at);
         self.clock.step(at, by);
         self.clock.read(at) != before
     }
 
     /// Whether its clock has counted more or less than true time.
-    pub(super) fn has_drifted(&self, at: True) -> bool {
+    pub(super) fn has_drifted(&self, at: SimTime) -> bool {
         self.clock.has_drifted(at)
     }
 

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use super::journal::Journal;
 use super::lock;
-use crate::plan::clock::True;
+use crate::plan::clock::SimTime;
 use crate::plan::{FaultKind, Plan, What};
 
 /// Ticks that lie between a message's arrival and its reading, with some to spare.
@@ -53,7 +53,7 @@ enum Reader {
 }
 
 struct Sent {
-    at: True,
+    at: SimTime,
     bytes: usize,
     /// The only fault of the link at that time.
     under: Option<FaultKind>,

@@ -12,7 +12,7 @@ use super::schedule::SharedSchedule;
 use super::sinks::Sinks;
 use crate::judge::Outcome;
 use crate::judge::properties::Leader;
-use crate::plan::clock::True;
+use crate::plan::clock::SimTime;
 use crate::plan::{Ending, Plan, Point, Program};
 use crate::trace::Event;
 
@@ -51,7 +51,7 @@ impl World {
         self.elections.len()
     }
 
-    pub(super) fn true_now(&self) -> True {
+    pub(super) fn true_now(&self) -> SimTime {
         self.journal.now()
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::plan::FaultKind;
-use crate::plan::clock::True;
+use crate::plan::clock::SimTime;
 use crate::trace::{Answer, Entry, Event, StoreStep, Who};
 
 /// The figures of one run.
@@ -37,7 +37,7 @@ pub enum Takeover {
 
 impl Measured {
     /// Measures a run whose start has settled at that time.
-    pub fn of(entries: &[Entry], settled: True) -> Self {
+    pub fn of(entries: &[Entry], settled: SimTime) -> Self {
         let mut watch = Watch { settled, ..Watch::default() };
         for Entry { at, event } in entries {
             watch.observe(*at, event);
@@ -54,21 +54,21 @@ struct Watch {
     leading: BTreeMap<Who, u64>,
     /// The number of faults that pause each node.
     pauses: BTreeMap<usize, u32>,
-    overlaps_since: Option<True>,
-    settled: True,
-    vacant_since: Option<True>,
-    last: True,
+    overlaps_since: Option<SimTime>,
+    settled: SimTime,
+    vacant_since: Option<SimTime>,
+    last: SimTime,
     /// The newest tenure whose write has arrived, at each sink.
     newest: [u64; 2],
     /// The present holder, and the end of its lease.
-    lease: Option<(u128, True)>,
+    lease: Option<(u128, SimTime)>,
     /// The leader that was asked to leave, or that crashed, and the time of that.
-    left: Option<(Who, True)>,
-    crashed: Option<(Who, True)>,
+    left: Option<(Who, SimTime)>,
+    crashed: Option<(Who, SimTime)>,
 }
 
 impl Watch {
-    fn observe(&mut self, at: True, event: &Event) {
+    fn observe(&mut self, at: SimTime, event: &Event) {
         if at > self.last {
             self.settle(self.last);
             self.last = at;
@@ -118,7 +118,7 @@ impl Watch {
     }
 
     /// All events of that moment are known: counts the leaders.
-    fn settle(&mut self, at: True) {
+    fn settle(&mut self, at: SimTime) {
         let runs = |who: &Who| self.pauses.get(&who.node).is_none_or(|faults| *faults == 0);
         let leading = self.leading.keys().filter(|who| runs(who)).count();
         let Measured { overlap, vacancy, .. } = &mut self.measured;
@@ -128,7 +128,7 @@ impl Watch {
         lasts(&mut self.vacant_since, is_vacant, at, vacancy);
     }
 
-    fn takes_over(&mut self, at: True, by: Who) {
+    fn takes_over(&mut self, at: SimTime, by: Who) {
         if let Some((who, since)) = self.left
             && who != by
         {
@@ -158,7 +158,7 @@ impl Watch {
 }
 
 /// Updates the longest duration of a state that begins, continues or ends at that moment.
-fn lasts(since: &mut Option<True>, holds: bool, at: True, longest: &mut Duration) {
+fn lasts(since: &mut Option<SimTime>, holds: bool, at: SimTime, longest: &mut Duration) {
     if let Some(since) = *since {
         *longest = Duration::from_nanos(at - since).max(*longest);
     }
@@ -183,7 +183,7 @@ mod tests {
     const A: Who = Who { node: 0, life: 0 };
     const B: Who = Who { node: 1, life: 0 };
 
-    fn measured(events: &[(True, Event)]) -> Measured {
+    fn measured(events: &[(SimTime, Event)]) -> Measured {
         let entries: Vec<Entry> =
             events.iter().map(|(at, event)| Entry { at: *at, event: event.clone() }).collect();
         Measured::of(&entries, 0)

@@ -11,7 +11,7 @@ use super::due::Due;
 use super::recent::Recent;
 use super::{Property, Terms, time};
 use crate::plan::Assumption;
-use crate::plan::clock::True;
+use crate::plan::clock::SimTime;
 use crate::trace::{Answer, Event, Who};
 
 /// A request over a working connection is answered in time.
@@ -46,7 +46,7 @@ impl AnsweredWhenHealthy {
         }
     }
 
-    fn sent(&mut self, at: True, who: Who, id: u64) {
+    fn sent(&mut self, at: SimTime, who: Who, id: u64) {
         if !self.is_calm || !self.terms.is_answered_in_time(who) {
             return;
         }
@@ -78,7 +78,7 @@ impl AnsweredWhenHealthy {
         Ok(())
     }
 
-    fn in_time(&self, at: True) -> Result<(), String> {
+    fn in_time(&self, at: SimTime) -> Result<(), String> {
         match self.due.missed(at) {
             Some(((who, id), due)) => Err(format!(
                 "request {id} of {who:?} was not answered by {:?}, in the calm",
@@ -102,7 +102,7 @@ impl Property for AnsweredWhenHealthy {
         &[Assumption::CandidateClocks, Assumption::OneMemory]
     }
 
-    fn observe(&mut self, at: True, event: &Event) -> Result<(), String> {
+    fn observe(&mut self, at: SimTime, event: &Event) -> Result<(), String> {
         self.in_time(at)?;
         match *event {
             Event::Calm => self.is_calm = true,
@@ -117,7 +117,7 @@ impl Property for AnsweredWhenHealthy {
         Ok(())
     }
 
-    fn finish(&mut self, at: True) -> Result<(), String> {
+    fn finish(&mut self, at: SimTime) -> Result<(), String> {
         self.in_time(at)
     }
 }

@@ -1,6 +1,6 @@
 //! A candidate's requests, as far as they say whether it waits for the lease.
 
-use crate::plan::clock::True;
+use crate::plan::clock::SimTime;
 use crate::trace::{Answer, Asked};
 
 /// The last request of a candidate. Zero stands for no request.
@@ -8,7 +8,7 @@ use crate::trace::{Answer, Asked};
 pub(super) struct Asker {
     id: u64,
     request: Option<Asked>,
-    pub(super) sent_at: True,
+    pub(super) sent_at: SimTime,
     /// Its first request in the calm.
     first_in_calm: Option<u64>,
     /// Whether a request that was sent in the calm has been answered: no earlier fault affects the connection
@@ -20,7 +20,7 @@ pub(super) struct Asker {
 }
 
 impl Asker {
-    pub(super) fn sent(&mut self, at: True, id: u64, request: Asked, is_calm: bool) {
+    pub(super) fn sent(&mut self, at: SimTime, id: u64, request: Asked, is_calm: bool) {
         (self.id, self.request, self.sent_at) = (id, Some(request), at);
         (self.is_refused, self.is_answered) = (false, false);
         if is_calm {

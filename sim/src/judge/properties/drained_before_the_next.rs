@@ -13,24 +13,24 @@
 use super::recent::Recent;
 use super::{Property, time};
 use crate::plan::Assumption;
-use crate::plan::clock::True;
+use crate::plan::clock::SimTime;
 use crate::trace::{Event, Who};
 
 /// Old work ends before a new leader begins.
 #[derive(Debug, Default)]
 pub(super) struct DrainedBeforeTheNext {
     /// The latest end of the lease of each token.
-    lease_ends: Recent<u64, True>,
+    lease_ends: Recent<u64, SimTime>,
     under_way: Vec<(Who, u64)>,
     /// The end of the time that the work of an ended tenure has to drain.
-    drain_ends: Recent<(Who, u64), True>,
+    drain_ends: Recent<(Who, u64), SimTime>,
     /// How often a lead began while older work was draining. The comparison of drain ends with their leases is not
     /// counted: it happens at every step-down.
     compared: u64,
 }
 
 impl DrainedBeforeTheNext {
-    fn drains(&mut self, at: True, of: (Who, u64), until: True) -> Result<(), String> {
+    fn drains(&mut self, at: SimTime, of: (Who, u64), until: SimTime) -> Result<(), String> {
         self.drain_ends.insert(of, until);
         let (who, token) = of;
         let lease_ends = self.lease_ends.get(token).copied().unwrap_or(0);
@@ -44,7 +44,7 @@ impl DrainedBeforeTheNext {
         ))
     }
 
-    fn leads(&mut self, at: True, leader: (Who, u64)) -> Result<(), String> {
+    fn leads(&mut self, at: SimTime, leader: (Who, u64)) -> Result<(), String> {
         let others = self.under_way.iter().filter(|work| **work != leader);
         for &(who, token) in others {
             let Some(&until) = self.drain_ends.get((who, token)) else { continue };
@@ -80,7 +80,7 @@ impl Property for DrainedBeforeTheNext {
         ]
     }
 
-    fn observe(&mut self, at: True, event: &Event) -> Result<(), String> {
+    fn observe(&mut self, at: SimTime, event: &Event) -> Result<(), String> {
         match *event {
             Event::Store(ref step) => {
                 if let Some(kept) = step.after.filter(|kept| !kept.released) {
@@ -125,7 +125,7 @@ mod tests {
         [&began[..], then].concat()
     }
 
-    fn resigned(ends: True) -> Seen {
+    fn resigned(ends: SimTime) -> Seen {
         at(50, drains(n(0), 7, Reason::Resigned, ends))
     }
 

@@ -16,7 +16,7 @@
 use super::recent::Recent;
 use super::{Property, Terms, on_fastest_clock, time};
 use crate::plan::Assumption;
-use crate::plan::clock::True;
+use crate::plan::clock::SimTime;
 use crate::trace::{Answer, Asked, Event, Reason, Who};
 
 /// Both ends of a time that a candidate counts are reported in true time, each rounded to a nanosecond. (Model seed
@@ -38,17 +38,17 @@ struct Request {
     id: u64,
     /// The token of the tenure, if it is a renewal.
     renews: Option<u64>,
-    sent_at: True,
+    sent_at: SimTime,
 }
 
 /// The reports of a candidate on one of its tenures.
 #[derive(Clone, Copy, Debug, Default)]
 struct Tenure {
     /// The end of its claim.
-    claim_ends: Option<True>,
+    claim_ends: Option<SimTime>,
     /// The end of the time for its work to drain, and the latest end that is permitted.
-    drain_ends: Option<True>,
-    at_most: Option<True>,
+    drain_ends: Option<SimTime>,
+    at_most: Option<SimTime>,
 }
 
 impl DrainsWithinBounds {
@@ -61,11 +61,12 @@ impl DrainsWithinBounds {
         }
     }
 
-    fn stepped_down(&mut self, at: True, of: (Who, u64), reason: Reason) {
+    fn stepped_down(&mut self, at: SimTime, of: (Who, u64), reason: Reason) {
         let limits = self.terms.limits_of(of.0);
         let tenure = self.tenures.of(of);
-        let beyond =
-            |from: True, bound| from.saturating_add(limits.at_most(bound)).saturating_add(ROUNDED);
+        let beyond = |from: SimTime, bound| {
+            from.saturating_add(limits.at_most(bound)).saturating_add(ROUNDED)
+        };
         tenure.at_most = match reason {
             Reason::Resigned => Some(beyond(at, limits.drain_bound)),
             Reason::Superseded => Some(at),
@@ -78,7 +79,7 @@ impl DrainsWithinBounds {
     /// Draining work has to end, unless the candidate had given the renewal up before: with a fast clock it does so
     /// sooner. Once its claim would have ended, the candidate ignores the answer: the lease is left to end by itself,
     /// and covers the draining work.
-    fn superseded(&mut self, at: True, who: Who, id: u64) {
+    fn superseded(&mut self, at: SimTime, who: Who, id: u64) {
         let limits = self.terms.limits_of(who);
         let Some(&Request { id: last, renews: Some(token), sent_at }) = self.asked.get(who) else {
             return;
@@ -94,7 +95,12 @@ impl DrainsWithinBounds {
         }
     }
 
-    fn drains(&mut self, at: True, (who, token): (Who, u64), until: True) -> Result<(), String> {
+    fn drains(
+        &mut self,
+        at: SimTime,
+        (who, token): (Who, u64),
+        until: SimTime,
+    ) -> Result<(), String> {
         let tenure = self.tenures.of((who, token));
         tenure.drain_ends = Some(until);
         self.compared += u64::from(tenure.at_most.is_some() && until > at);
@@ -122,7 +128,7 @@ impl Property for DrainsWithinBounds {
         &[Assumption::CandidateClocks, Assumption::OneMemory]
     }
 
-    fn observe(&mut self, at: True, event: &Event) -> Result<(), String> {
+    fn observe(&mut self, at: SimTime, event: &Event) -> Result<(), String> {
         match *event {
             Event::Elected { who, token, claim_ends }
             | Event::Renewed { who, token, claim_ends } => {
@@ -174,7 +180,7 @@ mod tests {
     }
 
     /// A claim until 100, and a step-down at 50; these events follow.
-    fn ends(reason: Reason, drain_ends: True, then: &[Seen]) -> Vec<Seen> {
+    fn ends(reason: Reason, drain_ends: SimTime, then: &[Seen]) -> Vec<Seen> {
         let ended = [at(10, elected(n(0), 7, 100)), at(50, drains(n(0), 7, reason, drain_ends))];
         [&ended[..], then].concat()
     }

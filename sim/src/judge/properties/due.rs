@@ -1,12 +1,12 @@
 //! Deadlines, at most one for each key.
 
 use super::recent::Recent;
-use crate::plan::clock::True;
+use crate::plan::clock::SimTime;
 use crate::trace::Who;
 
 /// The deadlines that are not met yet. An excused one is kept, and never missed.
 #[derive(Clone, Debug)]
-pub(super) struct Due<K = Who>(Recent<K, True>);
+pub(super) struct Due<K = Who>(Recent<K, SimTime>);
 
 impl<K> Default for Due<K> {
     fn default() -> Self {
@@ -19,19 +19,19 @@ impl<K: Copy + PartialEq> Due<K> {
         self.0.get(key).is_some()
     }
 
-    pub(super) fn set(&mut self, key: K, deadline: True) {
+    pub(super) fn set(&mut self, key: K, deadline: SimTime) {
         self.0.insert(key, deadline);
     }
 
     /// Ends a deadline. True if it could have been missed: it was set, and not excused.
     pub(super) fn end(&mut self, key: K) -> bool {
-        self.0.remove(key).is_some_and(|deadline| deadline < True::MAX)
+        self.0.remove(key).is_some_and(|deadline| deadline < SimTime::MAX)
     }
 
     /// Excuses the deadlines of these keys.
     pub(super) fn excuse(&mut self, excused: impl Fn(K) -> bool) {
         let excused = self.0.iter_mut().filter(|(key, _)| excused(*key));
-        excused.for_each(|(_, deadline)| *deadline = True::MAX);
+        excused.for_each(|(_, deadline)| *deadline = SimTime::MAX);
     }
 
     pub(super) fn retain(&mut self, keep: impl Fn(K) -> bool) {
@@ -43,7 +43,7 @@ impl<K: Copy + PartialEq> Due<K> {
     }
 
     /// A deadline that was missed by that time.
-    pub(super) fn missed(&self, at: True) -> Option<(K, True)> {
+    pub(super) fn missed(&self, at: SimTime) -> Option<(K, SimTime)> {
         self.0.iter().find(|(_, deadline)| at > *deadline).copied()
     }
 }

@@ -12,7 +12,7 @@
 use super::recent::Recent;
 use super::{Leader, Property, Terms, time};
 use crate::plan::Assumption;
-use crate::plan::clock::True;
+use crate::plan::clock::SimTime;
 use crate::trace::Event;
 
 /// Without a renewal a lead ends in time.
@@ -20,7 +20,7 @@ use crate::trace::Event;
 pub(super) struct FailClosed {
     terms: Terms,
     /// The first instant at which no candidate may lead under a token any more.
-    over_from: Recent<u64, True>,
+    over_from: Recent<u64, SimTime>,
     compared: u64,
 }
 
@@ -43,7 +43,7 @@ impl Property for FailClosed {
         &[Assumption::CandidateClocks, Assumption::StoreClock, Assumption::WallClock]
     }
 
-    fn observe(&mut self, at: True, event: &Event) -> Result<(), String> {
+    fn observe(&mut self, at: SimTime, event: &Event) -> Result<(), String> {
         if let Event::Store(step) = event
             && let Some(kept) = step.after
         {
@@ -58,7 +58,7 @@ impl Property for FailClosed {
         true
     }
 
-    fn probe(&mut self, at: True, leaders: &[Leader]) -> Result<(), String> {
+    fn probe(&mut self, at: SimTime, leaders: &[Leader]) -> Result<(), String> {
         for &Leader { who, token } in leaders {
             self.compared += 1;
             let Some(&over_from) = self.over_from.get(token) else {

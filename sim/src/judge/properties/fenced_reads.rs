@@ -12,26 +12,26 @@
 
 use super::Property;
 use crate::plan::Assumption;
-use crate::plan::clock::True;
+use crate::plan::clock::SimTime;
 use crate::trace::Event;
 
 /// No write of another tenure comes between a read at the fenced sink and the write that follows from it.
 #[derive(Debug, Default)]
 pub(super) struct FencedReads {
     /// The token of the last accepted write, and its time.
-    last: (u64, True),
+    last: (u64, SimTime),
     /// The token of the last accepted write under another token than that, and its time.
-    other: (u64, True),
+    other: (u64, SimTime),
     compared: u64,
 }
 
 impl FencedReads {
     /// The last accepted write of another tenure: its token and its time.
-    fn before(&self, token: u64) -> (u64, True) {
+    fn before(&self, token: u64) -> (u64, SimTime) {
         if self.last.0 == token { self.other } else { self.last }
     }
 
-    fn accepted(&mut self, at: True, token: u64) {
+    fn accepted(&mut self, at: SimTime, token: u64) {
         if self.last.0 != token {
             self.other = self.last;
         }
@@ -52,7 +52,7 @@ impl Property for FencedReads {
         &[Assumption::WallClock, Assumption::TakeOverFirst]
     }
 
-    fn observe(&mut self, at: True, event: &Event) -> Result<(), String> {
+    fn observe(&mut self, at: SimTime, event: &Event) -> Result<(), String> {
         let Event::Wrote { who, token, checked, takes_over, accepted_by_fenced: true } = event
         else {
             return Ok(());

@@ -15,7 +15,7 @@ use super::order::Order;
 use super::recent::Recent;
 use super::{Property, new_tenure};
 use crate::plan::Assumption;
-use crate::plan::clock::True;
+use crate::plan::clock::SimTime;
 use crate::trace::{Event, Who};
 
 /// The fenced sink never accepts an older tenure after a newer one.
@@ -49,7 +49,7 @@ impl Property for FencedWrites {
         &[Assumption::WallClock]
     }
 
-    fn observe(&mut self, _: True, event: &Event) -> Result<(), String> {
+    fn observe(&mut self, _: SimTime, event: &Event) -> Result<(), String> {
         match event {
             Event::Store(step) => {
                 if let Some(token) = new_tenure(step) {

@@ -24,7 +24,7 @@ use super::asker::Asker;
 use super::recent::Recent;
 use super::{Property, Terms, time};
 use crate::plan::Assumption;
-use crate::plan::clock::True;
+use crate::plan::clock::SimTime;
 use crate::trace::{Answer, Asked, Event, StoreStep, Who};
 
 /// The number of steps of an engine that may each end a tick later.
@@ -43,7 +43,7 @@ pub(super) struct HandoverWithin {
     /// The token that was handed back, until a hint reaches a waiting candidate.
     handed_back: Option<u64>,
     /// The token that was handed back, and the latest time for the next lead.
-    due: Option<(u64, True)>,
+    due: Option<(u64, SimTime)>,
     compared: u64,
 }
 
@@ -66,7 +66,7 @@ impl HandoverWithin {
         }
     }
 
-    fn stepped(&mut self, at: True, step: &StoreStep) {
+    fn stepped(&mut self, at: SimTime, step: &StoreStep) {
         match (step.request, step.answer) {
             (Asked::Release { token }, Answer::Released) if self.is_calm && self.is_promised => {
                 let is_awaited = self.candidates.iter().any(|(_, asker)| asker.waits());
@@ -84,7 +84,7 @@ impl HandoverWithin {
         }
     }
 
-    fn hinted(&mut self, at: True, who: Who) {
+    fn hinted(&mut self, at: SimTime, who: Who) {
         if self.candidates.of(who).waits()
             && let Some(token) = self.handed_back.take()
         {
@@ -107,7 +107,7 @@ impl HandoverWithin {
         }
     }
 
-    fn in_time(&self, at: True) -> Result<(), String> {
+    fn in_time(&self, at: SimTime) -> Result<(), String> {
         match self.due {
             Some((token, due)) if at > due => Err(format!(
                 "no candidate led by {:?} after token {token} was handed back",
@@ -131,7 +131,7 @@ impl Property for HandoverWithin {
         &[Assumption::Waits, Assumption::CandidateClocks, Assumption::LossIsFinal]
     }
 
-    fn observe(&mut self, at: True, event: &Event) -> Result<(), String> {
+    fn observe(&mut self, at: SimTime, event: &Event) -> Result<(), String> {
         self.in_time(at)?;
         match *event {
             Event::Calm => self.is_calm = true,
@@ -151,7 +151,7 @@ impl Property for HandoverWithin {
         Ok(())
     }
 
-    fn finish(&mut self, at: True) -> Result<(), String> {
+    fn finish(&mut self, at: SimTime) -> Result<(), String> {
         self.in_time(at)
     }
 }

@@ -2,15 +2,15 @@
 //! clock shows true time in them, unless a test says otherwise.
 
 use super::{Leader, Limits, Property, Terms};
-use crate::plan::clock::True;
+use crate::plan::clock::SimTime;
 use crate::trace::{Answer, Asked, Event, Kept, Reason, StoreStep, Who};
 
 /// One input of a property.
 #[derive(Clone, Debug)]
 pub(crate) enum Seen {
-    Event(True, Event),
-    Probe(True, Vec<Leader>),
-    End(True),
+    Event(SimTime, Event),
+    Probe(SimTime, Vec<Leader>),
+    End(SimTime),
 }
 
 /// Asserts that the property finds no violation.
@@ -63,12 +63,12 @@ pub(crate) fn terms() -> Terms {
     Terms { candidates: vec![limits; 4], no_clock_too_fast: true, tick: 1, ..Terms::default() }
 }
 
-pub(crate) fn at(at: True, event: Event) -> Seen {
+pub(crate) fn at(at: SimTime, event: Event) -> Seen {
     Seen::Event(at, in_time(at, event))
 }
 
 /// The same event, with the reading of the store's clock at that time.
-pub(crate) fn in_time(at: True, event: Event) -> Event {
+pub(crate) fn in_time(at: SimTime, event: Event) -> Event {
     match event {
         Event::Store(step) if step.now == 0 => Event::Store(StoreStep { now: at, ..step }),
         _ => event,
@@ -83,7 +83,7 @@ pub(crate) fn by_server(server: u32, event: Event) -> Event {
     }
 }
 
-pub(crate) fn probe(at: True, leaders: &[Leader]) -> Seen {
+pub(crate) fn probe(at: SimTime, leaders: &[Leader]) -> Seen {
     Seen::Probe(at, leaders.to_vec())
 }
 
@@ -96,11 +96,11 @@ pub(crate) fn leader(who: Who, token: u64) -> Leader {
     Leader { who, token }
 }
 
-pub(crate) fn elected(who: Who, token: u64, claim_ends: True) -> Event {
+pub(crate) fn elected(who: Who, token: u64, claim_ends: SimTime) -> Event {
     Event::Elected { who, token, claim_ends }
 }
 
-pub(crate) fn renewed(who: Who, token: u64, claim_ends: True) -> Event {
+pub(crate) fn renewed(who: Who, token: u64, claim_ends: SimTime) -> Event {
     Event::Renewed { who, token, claim_ends }
 }
 
@@ -109,11 +109,11 @@ pub(crate) fn stepped_down(who: Who, token: u64, reason: Reason) -> Event {
 }
 
 /// A step-down with the end of the time that its work has to drain.
-pub(crate) fn drains(who: Who, token: u64, reason: Reason, drain_ends: True) -> Event {
+pub(crate) fn drains(who: Who, token: u64, reason: Reason, drain_ends: SimTime) -> Event {
     Event::SteppedDown { who, token, reason, drain_ends }
 }
 
-pub(crate) fn drain_moved(who: Who, token: u64, drain_ends: True) -> Event {
+pub(crate) fn drain_moved(who: Who, token: u64, drain_ends: SimTime) -> Event {
     Event::DrainMoved { who, token, drain_ends }
 }
 
@@ -159,7 +159,7 @@ pub(crate) fn wrote(who: Who, token: u64, accepted_by_fenced: bool) -> Event {
 }
 
 /// An accepted write, with the time of its check.
-pub(crate) fn wrote_after(who: Who, token: u64, checked: True) -> Event {
+pub(crate) fn wrote_after(who: Who, token: u64, checked: SimTime) -> Event {
     Event::Wrote { who, token, checked, takes_over: false, accepted_by_fenced: true }
 }
 
@@ -181,7 +181,7 @@ pub(crate) const fn granted(token: u64) -> Answer {
 }
 
 /// A record of a lease that was not handed back.
-pub(crate) fn kept(holder: u128, token: u64, lease_ends: True) -> Kept {
+pub(crate) fn kept(holder: u128, token: u64, lease_ends: SimTime) -> Kept {
     Kept { token, holder, lease_end: lease_ends, lease_ends, released: false }
 }
 
@@ -208,7 +208,7 @@ pub(crate) fn grant(before: Option<Kept>, after: Kept) -> Event {
 }
 
 /// A renewal of its lease by the holder.
-pub(crate) fn renew(before: Kept, lease_ends: True) -> Event {
+pub(crate) fn renew(before: Kept, lease_ends: SimTime) -> Event {
     let after = Kept { lease_end: lease_ends, lease_ends, ..before };
     let request = Asked::Renew { token: before.token };
     step(before.holder, request, Answer::Renewed, Some(before), Some(after))

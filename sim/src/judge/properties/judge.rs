@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::{Leader, Property, PropertyName, Terms, all};
 use crate::plan::Assumption;
-use crate::plan::clock::True;
+use crate::plan::clock::SimTime;
 use crate::trace::Event;
 
 /// A property that did not hold.
@@ -13,7 +13,7 @@ pub struct Violation {
     /// The name of the property.
     pub property: &'static str,
     /// The time at which it was found.
-    pub at: True,
+    pub at: SimTime,
     /// A description.
     pub what: String,
 }
@@ -28,7 +28,7 @@ pub struct Judge {
     violations: Vec<Violation>,
     leaders: Vec<Leader>,
     /// The time of the last event.
-    at: True,
+    at: SimTime,
     tick: u64,
     /// Whether it continues after a violation.
     continues: bool,
@@ -75,7 +75,7 @@ impl Judge {
 
     /// Adds a violation of a property that the caller judges. A later violation than the first is kept only if
     /// this judge continues after violations, and only one for each property.
-    pub fn accuse(&mut self, at: True, property: &'static str, what: String) {
+    pub fn accuse(&mut self, at: SimTime, property: &'static str, what: String) {
         let is_known = self.violations.iter().any(|violation| violation.property == property);
         if self.violations.is_empty() || self.continues && !is_known {
             self.violations.push(Violation { property, at, what });
@@ -83,7 +83,7 @@ impl Judge {
     }
 
     /// Judges the next event.
-    pub fn observe(&mut self, at: True, event: &Event) {
+    pub fn observe(&mut self, at: SimTime, event: &Event) {
         if at > self.at {
             self.advance(at);
         }
@@ -101,7 +101,7 @@ impl Judge {
     }
 
     /// Ends the run at that time.
-    pub fn finish(&mut self, at: True) {
+    pub fn finish(&mut self, at: SimTime) {
         self.advance(at);
         self.judge(at, |_| true, |property| property.finish(at));
     }
@@ -123,7 +123,7 @@ impl Judge {
     }
 
     /// Advances the time with the present leaders.
-    fn advance(&mut self, at: True) {
+    fn advance(&mut self, at: SimTime) {
         let leaders = std::mem::take(&mut self.leaders);
         let (last, just_before) = (self.at, at.saturating_sub(self.tick));
         let probes = |judged: &Judged| judged.probes;
@@ -137,7 +137,7 @@ impl Judge {
 
     fn judge(
         &mut self,
-        at: True,
+        at: SimTime,
         wants: impl Fn(&Judged) -> bool,
         mut look: impl FnMut(&mut dyn Property) -> Result<(), String>,
     ) {

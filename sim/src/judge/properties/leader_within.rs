@@ -10,7 +10,7 @@
 
 use super::{Leader, Property, Terms, time};
 use crate::plan::Assumption;
-use crate::plan::clock::True;
+use crate::plan::clock::SimTime;
 use crate::trace::Event;
 
 /// A candidate leads in the end.
@@ -18,7 +18,7 @@ use crate::trace::Event;
 pub(super) struct LeaderWithin {
     bound: u64,
     /// The latest time for a leader; `None` before the calm, and after a candidate has led.
-    due: Option<True>,
+    due: Option<SimTime>,
     compared: u64,
 }
 
@@ -41,7 +41,7 @@ impl Property for LeaderWithin {
         &[Assumption::Waits, Assumption::CandidateClocks]
     }
 
-    fn observe(&mut self, at: True, event: &Event) -> Result<(), String> {
+    fn observe(&mut self, at: SimTime, event: &Event) -> Result<(), String> {
         if let Event::Calm = event {
             self.due = Some(at.saturating_add(self.bound));
         }
@@ -52,7 +52,7 @@ impl Property for LeaderWithin {
         true
     }
 
-    fn probe(&mut self, at: True, leaders: &[Leader]) -> Result<(), String> {
+    fn probe(&mut self, at: SimTime, leaders: &[Leader]) -> Result<(), String> {
         match self.due {
             Some(due) if at > due => Err(self.no_leader(due)),
             Some(_) if !leaders.is_empty() => {
@@ -64,7 +64,7 @@ impl Property for LeaderWithin {
         }
     }
 
-    fn finish(&mut self, at: True) -> Result<(), String> {
+    fn finish(&mut self, at: SimTime) -> Result<(), String> {
         match self.due {
             Some(due) if at >= due => Err(self.no_leader(due)),
             Some(_) | None => Ok(()),
@@ -73,7 +73,7 @@ impl Property for LeaderWithin {
 }
 
 impl LeaderWithin {
-    fn no_leader(&self, due: True) -> String {
+    fn no_leader(&self, due: SimTime) -> String {
         format!(
             "no candidate led by {:?}, which is {:?} after the calm began",
             time(due),

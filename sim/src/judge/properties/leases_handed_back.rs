@@ -13,7 +13,7 @@
 use super::recent::Recent;
 use super::{Property, Terms};
 use crate::plan::Assumption;
-use crate::plan::clock::True;
+use crate::plan::clock::SimTime;
 use crate::trace::{Answer, Asked, Event, Reason, Who};
 
 /// No lease is kept without need.
@@ -101,7 +101,7 @@ impl Property for LeasesHandedBack {
         &[Assumption::OneMemory]
     }
 
-    fn observe(&mut self, _: True, event: &Event) -> Result<(), String> {
+    fn observe(&mut self, _: SimTime, event: &Event) -> Result<(), String> {
         match *event {
             Event::Sent { who, id, request } => {
                 let candidate = self.candidates.of(who);

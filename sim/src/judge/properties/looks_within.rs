@@ -8,7 +8,7 @@
 
 use super::due::Due;
 use super::{Property, Terms, time};
-use crate::plan::clock::True;
+use crate::plan::clock::SimTime;
 use crate::plan::{Assumption, FaultKind};
 use crate::trace::Event;
 
@@ -26,7 +26,7 @@ impl LooksWithin {
         Self { terms: terms.clone(), due: Due::default(), compared: 0 }
     }
 
-    fn in_time(&self, at: True) -> Result<(), String> {
+    fn in_time(&self, at: SimTime) -> Result<(), String> {
         match self.due.missed(at) {
             Some((who, due)) => {
                 Err(format!("{who:?} looks for the leader, and has no answer by {:?}", time(due)))
@@ -49,7 +49,7 @@ impl Property for LooksWithin {
         &[Assumption::CandidateClocks, Assumption::OneMemory]
     }
 
-    fn observe(&mut self, at: True, event: &Event) -> Result<(), String> {
+    fn observe(&mut self, at: SimTime, event: &Event) -> Result<(), String> {
         self.in_time(at)?;
         match *event {
             Event::LookBegan { who } => {
@@ -68,7 +68,7 @@ impl Property for LooksWithin {
         Ok(())
     }
 
-    fn finish(&mut self, at: True) -> Result<(), String> {
+    fn finish(&mut self, at: SimTime) -> Result<(), String> {
         self.in_time(at)
     }
 }

@@ -12,7 +12,7 @@
 use super::recent::Recent;
 use super::{Property, Terms, time};
 use crate::plan::Assumption;
-use crate::plan::clock::True;
+use crate::plan::clock::SimTime;
 use crate::trace::{Event, Who};
 
 /// Claims end before leases.
@@ -20,7 +20,7 @@ use crate::trace::{Event, Who};
 pub(super) struct MarginKept {
     terms: Terms,
     /// The latest end of the lease of each token.
-    lease_ends: Recent<u64, True>,
+    lease_ends: Recent<u64, SimTime>,
     compared: u64,
 }
 
@@ -29,7 +29,13 @@ impl MarginKept {
         Self { terms: terms.clone(), lease_ends: Recent::default(), compared: 0 }
     }
 
-    fn claimed(&mut self, at: True, who: Who, token: u64, claim_ends: True) -> Result<(), String> {
+    fn claimed(
+        &mut self,
+        at: SimTime,
+        who: Who,
+        token: u64,
+        claim_ends: SimTime,
+    ) -> Result<(), String> {
         let Some(&lease_ends) = self.lease_ends.get(token) else {
             return Err(format!("{who:?} claims token {token}, which the store never granted"));
         };
@@ -60,7 +66,7 @@ impl Property for MarginKept {
         &[Assumption::CandidateClocks, Assumption::StoreClock, Assumption::WallClock]
     }
 
-    fn observe(&mut self, at: True, event: &Event) -> Result<(), String> {
+    fn observe(&mut self, at: SimTime, event: &Event) -> Result<(), String> {
         match event {
             Event::Store(step) => {
                 if let Some(kept) = step.after.filter(|kept| !kept.released) {

@@ -52,7 +52,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use crate::plan::Assumption;
-use crate::plan::clock::True;
+use crate::plan::clock::SimTime;
 use crate::trace::{Answer, Event, StoreStep, Who};
 pub use judge::{Judge, Violation};
 pub(crate) use own_lease_only::allowed;
@@ -77,7 +77,7 @@ pub trait Property {
     ///
     /// # Errors
     /// A description of the violation.
-    fn observe(&mut self, at: True, event: &Event) -> Result<(), String> {
+    fn observe(&mut self, at: SimTime, event: &Event) -> Result<(), String> {
         let _ = (at, event);
         Ok(())
     }
@@ -91,7 +91,7 @@ pub trait Property {
     ///
     /// # Errors
     /// A description of the violation.
-    fn probe(&mut self, at: True, leaders: &[Leader]) -> Result<(), String> {
+    fn probe(&mut self, at: SimTime, leaders: &[Leader]) -> Result<(), String> {
         let _ = (at, leaders);
         Ok(())
     }
@@ -100,7 +100,7 @@ pub trait Property {
     ///
     /// # Errors
     /// A description of the violation.
-    fn finish(&mut self, at: True) -> Result<(), String> {
+    fn finish(&mut self, at: SimTime) -> Result<(), String> {
         let _ = at;
         Ok(())
     }
@@ -126,7 +126,7 @@ pub(crate) fn new_tenure(step: &StoreStep) -> Option<u64> {
 }
 
 /// True time in readable units.
-fn time(at: True) -> Duration {
+fn time(at: SimTime) -> Duration {
     Duration::from_nanos(at)
 }
 

@@ -16,7 +16,7 @@
 use super::recent::Recent;
 use super::{Property, Terms};
 use crate::plan::Assumption;
-use crate::plan::clock::True;
+use crate::plan::clock::SimTime;
 use crate::trace::{Answer, Asked, Event, Who};
 
 /// A leader in the calm keeps the lead.
@@ -90,7 +90,7 @@ impl Property for NoChurnWhenHealthy {
         ]
     }
 
-    fn observe(&mut self, _: True, event: &Event) -> Result<(), String> {
+    fn observe(&mut self, _: SimTime, event: &Event) -> Result<(), String> {
         if !self.is_calm {
             self.is_calm = matches!(event, Event::Calm);
             return Ok(());
@@ -137,7 +137,7 @@ mod tests {
     }
 
     /// Node 0 leads, and renews its lease in the calm: the request leaves at `sent_at`.
-    fn renewed_in_the_calm(sent_at: True) -> Vec<Seen> {
+    fn renewed_in_the_calm(sent_at: SimTime) -> Vec<Seen> {
         let mut history = vec![
             at(5, elected(n(0), 7, 90)),
             at(10, Event::Calm),
@@ -149,7 +149,7 @@ mod tests {
         history
     }
 
-    fn then(sent_at: True, event: Event) -> Vec<Seen> {
+    fn then(sent_at: SimTime, event: Event) -> Vec<Seen> {
         [renewed_in_the_calm(sent_at), vec![at(130, event)]].concat()
     }
 

@@ -13,7 +13,7 @@
 use super::recent::Recent;
 use super::{Property, Terms, on_slowest_clock, time};
 use crate::plan::Assumption;
-use crate::plan::clock::True;
+use crate::plan::clock::SimTime;
 use crate::trace::{Answer, Asked, Event, StoreStep};
 
 /// A server that granted or renewed a lease long ago makes no holder wait.
@@ -21,7 +21,7 @@ use crate::trace::{Answer, Asked, Event, StoreStep};
 pub(super) struct NoLateQuarantine {
     bound: u64,
     /// The time at which each server first granted or renewed a lease, or last learned of a loss.
-    known_from: Recent<u32, Option<True>>,
+    known_from: Recent<u32, Option<SimTime>>,
     compared: u64,
 }
 
@@ -34,7 +34,7 @@ impl NoLateQuarantine {
         Self { bound, known_from: Recent::default(), compared: 0 }
     }
 
-    fn stepped(&mut self, at: True, step: &StoreStep) -> Result<(), String> {
+    fn stepped(&mut self, at: SimTime, step: &StoreStep) -> Result<(), String> {
         let known_from = self.known_from.of(step.server);
         match (step.request, step.answer) {
             (Asked::Acquire { seen }, Answer::Granted { token, waits }) => {
@@ -74,7 +74,7 @@ impl Property for NoLateQuarantine {
         &[Assumption::Waits]
     }
 
-    fn observe(&mut self, at: True, event: &Event) -> Result<(), String> {
+    fn observe(&mut self, at: SimTime, event: &Event) -> Result<(), String> {
         match event {
             Event::Store(step) => self.stepped(at, step),
             Event::Elsewhere { server, knew_more, .. } => {

@@ -13,7 +13,7 @@
 use super::Property;
 use super::recent::Recent;
 use crate::plan::Assumption;
-use crate::plan::clock::True;
+use crate::plan::clock::SimTime;
 use crate::trace::{Asked, Event, Who};
 
 /// Work ends before the release.
@@ -40,7 +40,7 @@ impl Property for NoReleaseUnderWork {
         &[Assumption::OneMemory]
     }
 
-    fn observe(&mut self, _: True, event: &Event) -> Result<(), String> {
+    fn observe(&mut self, _: SimTime, event: &Event) -> Result<(), String> {
         match *event {
             Event::WorkBegan { who, token } => {
                 if self.handed_back.get(who) == Some(&token) {

@@ -15,7 +15,7 @@
 use super::recent::Recent;
 use super::{Property, Terms};
 use crate::plan::Assumption;
-use crate::plan::clock::True;
+use crate::plan::clock::SimTime;
 use crate::trace::{Event, Who};
 
 /// An ended tenure stays over.
@@ -65,7 +65,7 @@ impl Property for NoResurrection {
         &[Assumption::OneMemory, Assumption::CandidateClocks]
     }
 
-    fn observe(&mut self, at: True, event: &Event) -> Result<(), String> {
+    fn observe(&mut self, at: SimTime, event: &Event) -> Result<(), String> {
         match *event {
             Event::Leads { who, token } => {
                 let candidate = self.candidates.of(who);

@@ -8,7 +8,7 @@
 use super::Property;
 use super::recent::Recent;
 use crate::plan::Assumption;
-use crate::plan::clock::True;
+use crate::plan::clock::SimTime;
 use crate::trace::{Event, Who};
 
 /// Elections and step-downs alternate.
@@ -32,7 +32,7 @@ impl Property for OneStepDown {
         &[Assumption::OneMemory]
     }
 
-    fn observe(&mut self, _: True, event: &Event) -> Result<(), String> {
+    fn observe(&mut self, _: SimTime, event: &Event) -> Result<(), String> {
         let is_an_end = matches!(event, Event::SteppedDown { .. });
         self.compared += u64::from(is_an_end);
         match *event {

@@ -16,7 +16,7 @@
 
 use super::Property;
 use super::recent::Recent;
-use crate::plan::clock::True;
+use crate::plan::clock::SimTime;
 use crate::trace::{Answer, Asked, Event, Kept, StoreStep};
 
 /// A request changes only its own lease.
@@ -48,7 +48,7 @@ impl Property for OwnLeaseOnly {
         self.compared
     }
 
-    fn observe(&mut self, _: True, event: &Event) -> Result<(), String> {
+    fn observe(&mut self, _: SimTime, event: &Event) -> Result<(), String> {
         match event {
             Event::Store(step) => {
                 self.compared += 1;

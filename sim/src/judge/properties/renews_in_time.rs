@@ -11,7 +11,7 @@
 
 use super::recent::Recent;
 use super::{Property, Terms, time};
-use crate::plan::clock::True;
+use crate::plan::clock::SimTime;
 use crate::plan::{Assumption, FaultKind};
 use crate::trace::{Asked, Event, Who};
 
@@ -20,9 +20,9 @@ use crate::trace::{Asked, Event, Who};
 pub(super) struct RenewsInTime {
     terms: Terms,
     /// The time and the kind of each candidate's last request.
-    sent: Recent<Who, Option<(True, Asked)>>,
+    sent: Recent<Who, Option<(SimTime, Asked)>>,
     /// The latest time of each leader's next renewal, if that is known.
-    due: Recent<Who, Option<True>>,
+    due: Recent<Who, Option<SimTime>>,
     compared: u64,
 }
 
@@ -32,7 +32,7 @@ impl RenewsInTime {
     }
 
     /// The latest time of the next renewal after that request.
-    fn next(&self, at: True, who: Who, request: Asked) -> True {
+    fn next(&self, at: SimTime, who: Who, request: Asked) -> SimTime {
         let limits = self.terms.limits_of(who);
         let takes = match request {
             // It leads because of this request, so the answer has arrived.
@@ -45,7 +45,7 @@ impl RenewsInTime {
         self.terms.latest_end(at, who, takes)
     }
 
-    fn leads(&mut self, at: True, who: Who) {
+    fn leads(&mut self, at: SimTime, who: Who) {
         // After a quarantine the renewal may be due at once.
         let at_once = at.saturating_add(self.terms.rounding());
         let due = self.sent.get(who).copied().flatten();
@@ -53,7 +53,7 @@ impl RenewsInTime {
         self.due.insert(who, due);
     }
 
-    fn sent(&mut self, at: True, who: Who, request: Asked) {
+    fn sent(&mut self, at: SimTime, who: Who, request: Asked) {
         self.sent.insert(who, Some((at, request)));
         if matches!(request, Asked::Renew { .. })
             && let Some(due) = self.due.get(who)
@@ -64,7 +64,7 @@ impl RenewsInTime {
         }
     }
 
-    fn in_time(&self, at: True) -> Result<(), String> {
+    fn in_time(&self, at: SimTime) -> Result<(), String> {
         for (who, due) in self.due.iter() {
             if let Some(due) = due.filter(|due| at > *due) {
                 return Err(format!("{who:?} leads, but has sent no renewal by {:?}", time(due)));
@@ -87,7 +87,7 @@ impl Property for RenewsInTime {
         &[Assumption::CandidateClocks, Assumption::OneMemory]
     }
 
-    fn observe(&mut self, at: True, event: &Event) -> Result<(), String> {
+    fn observe(&mut self, at: SimTime, event: &Event) -> Result<(), String> {
         self.in_time(at)?;
         match *event {
             Event::Leads { who, .. } => self.leads(at, who),
@@ -108,7 +108,7 @@ impl Property for RenewsInTime {
         Ok(())
     }
 
-    fn finish(&mut self, at: True) -> Result<(), String> {
+    fn finish(&mut self, at: SimTime) -> Result<(), String> {
         self.in_time(at)
     }
 }
@@ -125,7 +125,7 @@ mod tests {
         RenewsInTime::new(&terms())
     }
 
-    fn renew(when: True) -> Seen {
+    fn renew(when: SimTime) -> Seen {
         at(when, sent(n(0), 2, Asked::Renew { token: 7 }))
     }
 

@@ -8,7 +8,7 @@
 use super::recent::Recent;
 use super::{Leader, Property, time};
 use crate::plan::Assumption;
-use crate::plan::clock::True;
+use crate::plan::clock::SimTime;
 use crate::trace::{Event, Who};
 
 /// No candidate continues to lead after a request to resign.
@@ -17,7 +17,7 @@ pub(super) struct ResignedAtOnce {
     /// The token under which each candidate leads.
     leads: Recent<Who, u64>,
     /// The token under which it led when it was asked to resign, and the time of that.
-    over: Recent<Who, (u64, True)>,
+    over: Recent<Who, (u64, SimTime)>,
     /// The number of leaders that were asked since the last probe.
     asked: u64,
     compared: u64,
@@ -36,7 +36,7 @@ impl Property for ResignedAtOnce {
         &[Assumption::OneMemory]
     }
 
-    fn observe(&mut self, at: True, event: &Event) -> Result<(), String> {
+    fn observe(&mut self, at: SimTime, event: &Event) -> Result<(), String> {
         match *event {
             Event::Leads { who, token } => {
                 self.leads.insert(who, token);
@@ -59,7 +59,7 @@ impl Property for ResignedAtOnce {
         true
     }
 
-    fn probe(&mut self, _: True, leaders: &[Leader]) -> Result<(), String> {
+    fn probe(&mut self, _: SimTime, leaders: &[Leader]) -> Result<(), String> {
         self.compared += std::mem::take(&mut self.asked);
         for &Leader { who, token } in leaders {
             match self.over.get(who) {

@@ -12,7 +12,7 @@
 
 use super::due::Due;
 use super::{Property, Terms, time};
-use crate::plan::clock::True;
+use crate::plan::clock::SimTime;
 use crate::plan::{Assumption, FaultKind};
 use crate::trace::{Event, Who};
 
@@ -45,7 +45,7 @@ impl ResignedWithin {
     }
 
     /// A repeated request shares the deadline of the first.
-    fn asked(&mut self, at: True, who: Who) {
+    fn asked(&mut self, at: SimTime, who: Who) {
         if !self.due.is_set(who) {
             let takes = self.terms.limits_of(who).longest_stop;
             self.due.set(who, self.terms.latest_end(at, who, takes));
@@ -77,7 +77,7 @@ impl ResignedWithin {
         self.excused.retain(|other| *other != who);
     }
 
-    fn in_time(&self, at: True) -> Result<(), String> {
+    fn in_time(&self, at: SimTime) -> Result<(), String> {
         match self.due.missed(at) {
             Some((who, due)) => {
                 Err(format!("the resignation of {who:?} has not ended by {:?}", time(due)))
@@ -100,7 +100,7 @@ impl Property for ResignedWithin {
         &[Assumption::CandidateClocks, Assumption::OneMemory]
     }
 
-    fn observe(&mut self, at: True, event: &Event) -> Result<(), String> {
+    fn observe(&mut self, at: SimTime, event: &Event) -> Result<(), String> {
         self.in_time(at)?;
         match *event {
             Event::ResignAsked { who, hold_off } => {
@@ -138,7 +138,7 @@ impl Property for ResignedWithin {
         Ok(())
     }
 
-    fn finish(&mut self, at: True) -> Result<(), String> {
+    fn finish(&mut self, at: SimTime) -> Result<(), String> {
         self.in_time(at)
     }
 }

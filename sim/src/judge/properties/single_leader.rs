@@ -17,7 +17,7 @@
 
 use super::{Leader, Property, time};
 use crate::plan::Assumption;
-use crate::plan::clock::True;
+use crate::plan::clock::SimTime;
 use crate::trace::{Event, Who};
 
 /// There are never two leaders at once.
@@ -26,7 +26,7 @@ pub(super) struct SingleLeader {
     /// The nodes that answer "I lead", by the events.
     leading: Vec<Leader>,
     /// The time at which the last lead began.
-    since: True,
+    since: SimTime,
     /// The candidate whose lead began last.
     last: Option<Who>,
     compared: u64,
@@ -50,7 +50,7 @@ impl Property for SingleLeader {
         ]
     }
 
-    fn observe(&mut self, at: True, event: &Event) -> Result<(), String> {
+    fn observe(&mut self, at: SimTime, event: &Event) -> Result<(), String> {
         self.advanced(at)?;
         match *event {
             Event::Leads { who, token } => {
@@ -73,24 +73,24 @@ impl Property for SingleLeader {
         true
     }
 
-    fn probe(&mut self, at: True, leaders: &[Leader]) -> Result<(), String> {
+    fn probe(&mut self, at: SimTime, leaders: &[Leader]) -> Result<(), String> {
         at_most_one(leaders, at)?;
         self.advanced(at)
     }
 
-    fn finish(&mut self, at: True) -> Result<(), String> {
+    fn finish(&mut self, at: SimTime) -> Result<(), String> {
         self.advanced(at)
     }
 }
 
 impl SingleLeader {
     /// The time has advanced with the leaders so far.
-    fn advanced(&self, at: True) -> Result<(), String> {
+    fn advanced(&self, at: SimTime) -> Result<(), String> {
         if at > self.since { at_most_one(&self.leading, self.since) } else { Ok(()) }
     }
 }
 
-fn at_most_one(leaders: &[Leader], at: True) -> Result<(), String> {
+fn at_most_one(leaders: &[Leader], at: SimTime) -> Result<(), String> {
     match leaders {
         [] | [_] => Ok(()),
         [one, other, ..] => Err(format!(

@@ -9,7 +9,7 @@
 use super::recent::Recent;
 use super::{Property, Terms, on_fastest_clock, time};
 use crate::plan::Assumption;
-use crate::plan::clock::True;
+use crate::plan::clock::SimTime;
 use crate::trace::{Asked, Event, Who};
 
 /// A candidate that has resigned gives way to others.
@@ -25,7 +25,7 @@ struct Candidate {
     /// The hold-off of the last resignation; `None` if it left the election.
     hold_off: Option<u64>,
     /// The end of its hold-off.
-    out_until: True,
+    out_until: SimTime,
 }
 
 impl StaysOut {
@@ -33,7 +33,7 @@ impl StaysOut {
         Self { terms: terms.clone(), candidates: Recent::default(), compared: 0 }
     }
 
-    fn withdrawn(&mut self, at: True, who: Who) {
+    fn withdrawn(&mut self, at: SimTime, who: Who) {
         let drift_ppm = self.terms.limits_of(who).drift_ppm;
         let candidate = self.candidates.of(who);
         candidate.out_until = match candidate.hold_off {
@@ -41,7 +41,7 @@ impl StaysOut {
                 let ends = at.saturating_add(on_fastest_clock(hold_off, drift_ppm));
                 ends.saturating_sub(2 * self.terms.tick)
             }
-            None => True::MAX,
+            None => SimTime::MAX,
         };
     }
 }
@@ -59,7 +59,7 @@ impl Property for StaysOut {
         &[Assumption::OneMemory]
     }
 
-    fn observe(&mut self, at: True, event: &Event) -> Result<(), String> {
+    fn observe(&mut self, at: SimTime, event: &Event) -> Result<(), String> {
         match *event {
             Event::ResignAsked { who, hold_off } => self.candidates.of(who).hold_off = hold_off,
             Event::CampaignAsked { who } => {
@@ -71,7 +71,9 @@ impl Property for StaysOut {
                 self.compared += u64::from(out_until > 0 && self.terms.no_clock_too_fast);
                 if at < out_until && self.terms.no_clock_too_fast {
                     return Err(match out_until {
-                        True::MAX => format!("{who:?} has left, but campaigns without a request"),
+                        SimTime::MAX => {
+                            format!("{who:?} has left, but campaigns without a request")
+                        }
                         until => {
                             format!("{who:?} has resigned, but campaigns before {:?}", time(until))
                         }
@@ -99,7 +101,7 @@ mod tests {
         [&asked[..], then].concat()
     }
 
-    fn campaigns(when: True, node: usize) -> Seen {
+    fn campaigns(when: SimTime, node: usize) -> Seen {
         at(when, sent(n(node), 1, Asked::Acquire { seen: 7 }))
     }
 

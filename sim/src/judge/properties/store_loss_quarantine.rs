@@ -18,7 +18,7 @@
 use super::recent::Recent;
 use super::{Property, Terms, new_tenure, on_fastest_clock, time};
 use crate::plan::Assumption;
-use crate::plan::clock::True;
+use crate::plan::clock::SimTime;
 use crate::trace::{Answer, Event, StoreStep, Who};
 
 /// New leaders wait until leases that the store may have forgotten have ended.
@@ -30,7 +30,7 @@ pub(super) struct StoreLossQuarantine {
     since_renewal: u64,
     first_leader_waits: bool,
     /// The end of the wait for each server's grants.
-    until: Recent<u32, Option<True>>,
+    until: Recent<u32, Option<SimTime>>,
     /// The server that granted each token.
     granted: Recent<u64, u32>,
     compared: u64,
@@ -51,7 +51,7 @@ impl StoreLossQuarantine {
         }
     }
 
-    fn stepped(&mut self, at: True, step: &StoreStep) {
+    fn stepped(&mut self, at: SimTime, step: &StoreStep) {
         let waits = match step.answer {
             Answer::Granted { .. } => Some(self.least),
             Answer::Renewed => Some(self.since_renewal),
@@ -66,13 +66,13 @@ impl StoreLossQuarantine {
     }
 
     /// A server knows the history of all its elections from that time on, or from an earlier one.
-    fn knows(&mut self, at: True, server: u32, waits: u64) {
+    fn knows(&mut self, at: SimTime, server: u32, waits: u64) {
         let until = at.saturating_add(waits);
         let first = self.until.of(server);
         *first = Some(first.map_or(until, |known| known.min(until)));
     }
 
-    fn leads(&mut self, at: True, who: Who, token: u64) -> Result<(), String> {
+    fn leads(&mut self, at: SimTime, who: Who, token: u64) -> Result<(), String> {
         match self.granted.get(token) {
             Some(&server) if server > 0 || self.first_leader_waits => {
                 self.compared += 1;
@@ -103,7 +103,7 @@ impl Property for StoreLossQuarantine {
         &[Assumption::StoreClock, Assumption::Waits, Assumption::LossIsFinal]
     }
 
-    fn observe(&mut self, at: True, event: &Event) -> Result<(), String> {
+    fn observe(&mut self, at: SimTime, event: &Event) -> Result<(), String> {
         match event {
             Event::Store(step) => self.stepped(at, step),
             Event::Elsewhere { server, granted, .. } => {

@@ -19,7 +19,7 @@ use super::asker::{Asker, is_from_waiting};
 use super::recent::Recent;
 use super::{Property, Terms, on_slowest_clock, time};
 use crate::plan::Assumption;
-use crate::plan::clock::True;
+use crate::plan::clock::SimTime;
 use crate::trace::{Answer, Event, Kept, StoreStep, Who};
 
 /// The number of steps of an engine that may each end a tick later.
@@ -39,7 +39,7 @@ pub(super) struct TakeoverWithin {
     is_promised: bool,
     /// The election's record, and the time of its last change.
     kept: Option<Kept>,
-    since: True,
+    since: SimTime,
     leading: Vec<Who>,
     /// Each candidate that runs and was not asked to resign.
     candidates: Recent<Who, Waiting>,
@@ -50,7 +50,7 @@ pub(super) struct TakeoverWithin {
 struct Waiting {
     asker: Asker,
     /// The latest time for the next lead, unless the lease in its last answer is renewed.
-    due: Option<True>,
+    due: Option<SimTime>,
 }
 
 impl TakeoverWithin {
@@ -67,7 +67,7 @@ impl TakeoverWithin {
         }
     }
 
-    fn answered(&mut self, at: True, who: Who, id: u64, answer: Option<Answer>) {
+    fn answered(&mut self, at: SimTime, who: Who, id: u64, answer: Option<Answer>) {
         let waiting = self.candidates.of(who);
         waiting.asker.answered(id, answer);
         if !waiting.asker.asked_last(id) {
@@ -84,7 +84,7 @@ impl TakeoverWithin {
         };
     }
 
-    fn stepped(&mut self, at: True, step: &StoreStep) {
+    fn stepped(&mut self, at: SimTime, step: &StoreStep) {
         if step.after == self.kept {
             return;
         }
@@ -111,7 +111,7 @@ impl TakeoverWithin {
         }
     }
 
-    fn in_time(&self, at: True) -> Result<(), String> {
+    fn in_time(&self, at: SimTime) -> Result<(), String> {
         if !self.leading.is_empty() {
             return Ok(());
         }
@@ -155,7 +155,7 @@ impl Property for TakeoverWithin {
         ]
     }
 
-    fn observe(&mut self, at: True, event: &Event) -> Result<(), String> {
+    fn observe(&mut self, at: SimTime, event: &Event) -> Result<(), String> {
         self.in_time(at)?;
         match *event {
             Event::Calm => self.is_calm = true,
@@ -181,7 +181,7 @@ impl Property for TakeoverWithin {
         Ok(())
     }
 
-    fn finish(&mut self, at: True) -> Result<(), String> {
+    fn finish(&mut self, at: SimTime) -> Result<(), String> {
         self.in_time(at)
     }
 }
@@ -231,7 +231,7 @@ mod tests {
         ]
     }
 
-    const DUE: True = 112 * MS + 115_555_556 + 2 * MS + 24;
+    const DUE: SimTime = 112 * MS + 115_555_556 + 2 * MS + 24;
 
     fn then(what: &[Seen]) -> Vec<Seen> {
         [waits(), what.to_vec()].concat()

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tenure_core::Config;
 
-use crate::plan::clock::True;
+use crate::plan::clock::SimTime;
 use crate::plan::{FaultKind, Plan};
 use crate::trace::Who;
 
@@ -147,7 +147,7 @@ impl Terms {
     }
 
     /// The latest true time at which a duration of that candidate has passed, with the engine's rounding.
-    pub(super) fn latest_end(&self, from: True, who: Who, nanos: u64) -> True {
+    pub(super) fn latest_end(&self, from: SimTime, who: Who, nanos: u64) -> SimTime {
         let takes = self.limits_of(who).at_most(nanos);
         from.saturating_add(takes).saturating_add(self.rounding())
     }

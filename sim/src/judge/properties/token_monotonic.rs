@@ -12,7 +12,7 @@
 use super::recent::Recent;
 use super::{Property, new_tenure};
 use crate::plan::Assumption;
-use crate::plan::clock::True;
+use crate::plan::clock::SimTime;
 use crate::trace::{Event, Who};
 
 /// Each tenure's token is above all earlier ones.
@@ -68,7 +68,7 @@ impl Property for TokenMonotonic {
         &[Assumption::WallClock, Assumption::OneMemory]
     }
 
-    fn observe(&mut self, _: True, event: &Event) -> Result<(), String> {
+    fn observe(&mut self, _: SimTime, event: &Event) -> Result<(), String> {
         match event {
             Event::Store(step) => new_tenure(step).map_or(Ok(()), |token| self.granted(token)),
             Event::Elected { who, token, .. } => self.elected(*who, *token),

@@ -9,7 +9,7 @@
 
 use super::recent::Recent;
 use super::{Property, Terms, time};
-use crate::plan::clock::True;
+use crate::plan::clock::SimTime;
 use crate::plan::{Assumption, FaultKind};
 use crate::trace::{Event, Who};
 
@@ -25,14 +25,14 @@ pub(super) struct ToldOfTheEnd {
 
 #[derive(Debug)]
 struct Claim {
-    ends: True,
+    ends: SimTime,
     waits: bool,
 }
 
 /// Work may begin before its candidate says that it is elected.
 impl Default for Claim {
     fn default() -> Self {
-        Self { ends: True::MAX, waits: false }
+        Self { ends: SimTime::MAX, waits: false }
     }
 }
 
@@ -41,7 +41,7 @@ impl ToldOfTheEnd {
         Self { late: terms.rounding(), claims: Recent::default(), compared: 0 }
     }
 
-    fn in_time(&self, at: True) -> Result<(), String> {
+    fn in_time(&self, at: SimTime) -> Result<(), String> {
         let late = |(_, claim): &&((Who, u64), Claim)| {
             claim.waits && at > claim.ends.saturating_add(self.late)
         };
@@ -73,7 +73,7 @@ impl Property for ToldOfTheEnd {
         &[Assumption::CandidateClocks, Assumption::OneMemory]
     }
 
-    fn observe(&mut self, at: True, event: &Event) -> Result<(), String> {
+    fn observe(&mut self, at: SimTime, event: &Event) -> Result<(), String> {
         self.in_time(at)?;
         match *event {
             Event::Elected { who, token, claim_ends }
@@ -99,7 +99,7 @@ impl Property for ToldOfTheEnd {
         Ok(())
     }
 
-    fn finish(&mut self, at: True) -> Result<(), String> {
+    fn finish(&mut self, at: SimTime) -> Result<(), String> {
         self.in_time(at)
     }
 }

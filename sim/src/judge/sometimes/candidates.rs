@@ -3,7 +3,7 @@
 use super::faults::CUTS_OFF;
 use super::{Condition, Sometimes, take};
 use crate::plan::FaultKind;
-use crate::plan::clock::True;
+use crate::plan::clock::SimTime;
 use crate::trace::{Answer, Asked, Reason, Who};
 
 /// One life of a node. Zero stands for no token and no request.
@@ -16,7 +16,7 @@ pub(super) struct Life {
     /// The tokens of the running work.
     pub(super) work: Vec<u64>,
     /// The token of the last tenure that it stepped down from, and the end of the time for its work to drain.
-    pub(super) drains: (u64, True),
+    pub(super) drains: (u64, SimTime),
     /// Whether it waits out a quarantine.
     pub(super) waits: bool,
     /// The last renewal that was not answered.
@@ -25,7 +25,7 @@ pub(super) struct Life {
     sent: u64,
     answered: u64,
     /// When it sent its last request.
-    sent_at: True,
+    sent_at: SimTime,
     /// Whether its memory was restored from a snapshot: it may repeat answered requests.
     pub(super) restored: bool,
 }
@@ -55,14 +55,14 @@ impl Sometimes {
         self.lives.insert(who, Life::default());
     }
 
-    pub(super) fn crashed(&mut self, at: True, who: Who) {
+    pub(super) fn crashed(&mut self, at: SimTime, who: Who) {
         let Some(life) = self.lives.remove(who) else { return };
         self.met_if(Condition::LeaderCrashed, life.leads.is_some());
         self.met_if(Condition::CrashedInAQuarantine, life.waits);
         self.is_vacant(at, life.leads);
     }
 
-    pub(super) fn leads(&mut self, at: True, who: Who, token: u64) {
+    pub(super) fn leads(&mut self, at: SimTime, who: Who, token: u64) {
         if let Some(since) = self.vacant_since.take() {
             let vacant = at.saturating_sub(since);
             self.met_if(Condition::NobodyLedForALease, vacant > self.store.lease_lasts);
@@ -75,7 +75,7 @@ impl Sometimes {
         self.store.tenures.of(token).led = true;
     }
 
-    pub(super) fn leads_no_more(&mut self, at: True, who: Who) {
+    pub(super) fn leads_no_more(&mut self, at: SimTime, who: Who) {
         let life = self.lives.of(who);
         let led = life.leads.take();
         let ended_itself = led.is_some() && led != life.given_up;
@@ -89,7 +89,7 @@ impl Sometimes {
         }
     }
 
-    fn is_vacant(&mut self, at: True, led: Option<u64>) {
+    fn is_vacant(&mut self, at: SimTime, led: Option<u64>) {
         if led.is_some() && !self.has_leader() {
             self.vacant_since = Some(at);
         }
@@ -114,7 +114,7 @@ impl Sometimes {
         }
     }
 
-    pub(super) fn drain_moved(&mut self, at: True, who: Who, token: u64, drain_ends: True) {
+    pub(super) fn drain_moved(&mut self, at: SimTime, who: Who, token: u64, drain_ends: SimTime) {
         let drains = &mut self.lives.of(who).drains;
         let (of, before) = std::mem::replace(drains, (token, drain_ends));
         // Superseded work ends at once, also if a clock step has moved the earlier end.
@@ -126,14 +126,14 @@ impl Sometimes {
         self.store.tenures.of(token).worked = true;
     }
 
-    pub(super) fn wrote(&mut self, at: True, who: Who, token: u64, checked: True) {
+    pub(super) fn wrote(&mut self, at: SimTime, who: Who, token: u64, checked: SimTime) {
         let paused = at > checked && self.faults.paused_since(who.node, checked);
         self.met_if(Condition::PauseBetweenCheckAndEffect, paused);
         let leads = self.lives.get(who).and_then(|life| life.leads);
         self.met_if(Condition::EffectAfterTheLead, leads != Some(token));
     }
 
-    pub(super) fn sent(&mut self, at: True, who: Who, id: u64, request: Asked) {
+    pub(super) fn sent(&mut self, at: SimTime, who: Who, id: u64, request: Asked) {
         let life = self.lives.of(who);
         (life.sent, life.sent_at) = (id, at);
         match request {

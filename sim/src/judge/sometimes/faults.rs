@@ -3,7 +3,7 @@
 use super::{Condition, Sometimes, take};
 use crate::judge::properties::recent::Recent;
 use crate::plan::FaultKind;
-use crate::plan::clock::True;
+use crate::plan::clock::SimTime;
 use crate::trace::Who;
 
 pub(super) const CUTS_OFF: [FaultKind; 4] =
@@ -28,7 +28,7 @@ const SEVERAL: usize = 3;
 pub(super) struct Faults {
     lasting: Vec<(FaultKind, Option<usize>)>,
     /// When each node's last pause began.
-    last_pause: Recent<usize, True>,
+    last_pause: Recent<usize, SimTime>,
     /// The nodes of which a snapshot was taken while they led.
     snapshots: Vec<usize>,
 }
@@ -39,7 +39,7 @@ impl Faults {
     }
 
     /// Whether a pause of the node has begun since then.
-    pub(super) fn paused_since(&self, node: usize, since: True) -> bool {
+    pub(super) fn paused_since(&self, node: usize, since: SimTime) -> bool {
         self.last_pause.get(node).is_some_and(|pause| *pause >= since)
     }
 
@@ -65,7 +65,7 @@ impl Sometimes {
     }
 
     /// A fault has had its first effect.
-    pub(super) fn took_effect(&mut self, at: True, kind: FaultKind, node: Option<usize>) {
+    pub(super) fn took_effect(&mut self, at: SimTime, kind: FaultKind, node: Option<usize>) {
         let strikes_a_leader = node.map_or_else(|| self.has_leader(), |node| self.led_by(node));
         match kind {
             FaultKind::ClockStep | FaultKind::ClockBack => {

@@ -3,7 +3,7 @@
 use super::{Condition, Sometimes};
 use crate::judge::properties::new_tenure;
 use crate::judge::properties::recent::Recent;
-use crate::plan::clock::True;
+use crate::plan::clock::SimTime;
 use crate::trace::{Answer, Asked, Kept, StoreStep};
 
 /// The longest time from a release to the next grant that counts as a handover.
@@ -20,7 +20,7 @@ pub(super) struct Store {
     /// The duration of the lease that was granted or renewed last.
     pub(super) lease_lasts: u64,
     /// Token and time of the last release.
-    released: Option<(u64, True)>,
+    released: Option<(u64, SimTime)>,
     /// How many servers have been replaced.
     replaced: u32,
     /// Whether it has lost its data at least once.
@@ -31,7 +31,7 @@ pub(super) struct Store {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Tenure {
     holder: u128,
-    pub(super) granted_at: Option<True>,
+    pub(super) granted_at: Option<SimTime>,
     pub(super) led: bool,
     pub(super) worked: bool,
     pub(super) resigned: bool,
@@ -48,7 +48,7 @@ impl Sometimes {
         }
     }
 
-    pub(super) fn store_stepped(&mut self, at: True, step: &StoreStep) {
+    pub(super) fn store_stepped(&mut self, at: SimTime, step: &StoreStep) {
         if let (Answer::Granted { .. } | Answer::Renewed, Some(after)) = (step.answer, step.after) {
             self.store.lease_lasts = after.lease_end.saturating_sub(step.now);
             let is_old = step.server < self.store.replaced;
@@ -82,7 +82,7 @@ impl Sometimes {
         }
     }
 
-    fn granted(&mut self, at: True, step: &StoreStep, seen: u64) {
+    fn granted(&mut self, at: SimTime, step: &StoreStep, seen: u64) {
         // A repeated grant begins no tenure; `answered` counts it if its holder retried.
         let Some(token) = new_tenure(step) else { return };
         let tenure = self.store.tenures.of(token);
@@ -96,9 +96,9 @@ impl Sometimes {
     }
 
     /// A lease was granted to another holder than the last one.
-    fn succeeded(&mut self, at: True, now: u64, before: Kept) {
+    fn succeeded(&mut self, at: SimTime, now: u64, before: Kept) {
         if before.released {
-            let in_time = |(token, released_at): (u64, True)| {
+            let in_time = |(token, released_at): (u64, SimTime)| {
                 token == before.token && at.saturating_sub(released_at) <= HANDOVER_MOST
             };
             let handed_over = self.store.released.is_some_and(in_time);

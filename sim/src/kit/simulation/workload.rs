@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::engines::model::sink::{Accusation, Sink, TwinSinks, Write};
 use crate::judge::properties::Leader;
 use crate::plan::Assumption;
-use crate::plan::clock::True;
+use crate::plan::clock::SimTime;
 use crate::trace::{Digest, Hasher};
 
 /// The work of leaders, and the resource that it changes.
@@ -129,7 +129,7 @@ impl<W: Workload> Sink for Guarded<W> {
         }
     }
 
-    fn lands(&mut self, at: True, write: Write) -> bool {
+    fn lands(&mut self, at: SimTime, write: Write) -> bool {
         if let Some(intent) = self.intents.get(&write.check) {
             let (checked, at) = (Duration::from_nanos(write.checked), Duration::from_nanos(at));
             self.effects += 1;

@@ -17,7 +17,7 @@ mod triggers;
 
 use std::collections::BTreeMap;
 
-use super::clock::True;
+use super::clock::SimTime;
 use super::{Asking, Fault, FaultKind, Plan, Point, What, When};
 use triggers::Triggers;
 
@@ -29,9 +29,9 @@ const SHORTEST: u64 = MS;
 #[derive(Debug)]
 pub(crate) struct Schedule {
     faults: Vec<Fault>,
-    calm_from: True,
+    calm_from: SimTime,
     /// By time, and then in the order in which they were put there.
-    timeline: BTreeMap<(True, u64), Due>,
+    timeline: BTreeMap<(SimTime, u64), Due>,
     put: u64,
     triggers: Triggers,
     /// How many crashes keep each node's process down.
@@ -77,7 +77,7 @@ enum Due {
     /// A fault that has its node begins, and would end then.
     Begin {
         strike: Strike,
-        ends: True,
+        ends: SimTime,
     },
     End(Strike),
     Calm,
@@ -103,14 +103,14 @@ impl Schedule {
     }
 
     /// When the next step is due.
-    pub(crate) fn next(&self) -> Option<True> {
+    pub(crate) fn next(&self) -> Option<SimTime> {
         self.timeline.first_key_value().map(|((at, _), _)| *at)
     }
 
     /// The next step that is due by now. `leader` is the node that leads, if one does.
     pub(crate) fn take_due(
         &mut self,
-        now: True,
+        now: SimTime,
         leader: impl Fn() -> Option<usize>,
     ) -> Option<Step> {
         loop {
@@ -139,7 +139,7 @@ impl Schedule {
     /// due now.
     pub(crate) fn reached(
         &mut self,
-        now: True,
+        now: SimTime,
         point: Point,
         node: Option<usize>,
         of: Option<Asking>,
@@ -153,7 +153,7 @@ impl Schedule {
         (!fired.is_empty()).then_some(Fired { comes_between })
     }
 
-    fn put(&mut self, at: True, due: Due) {
+    fn put(&mut self, at: SimTime, due: Due) {
         self.put += 1;
         self.timeline.insert((at, self.put), due);
     }
@@ -162,8 +162,8 @@ impl Schedule {
     fn strike(
         &mut self,
         index: usize,
-        at: True,
-        now: True,
+        at: SimTime,
+        now: SimTime,
         elsewhere: impl Fn() -> Option<usize>,
     ) -> Option<Step> {
         let fault = self.faults[index];
@@ -182,7 +182,7 @@ impl Schedule {
         self.begin(Strike { node, ..strike }, at + fault.for_ms * MS, now)
     }
 
-    fn begin(&mut self, strike: Strike, ends: True, now: True) -> Option<Step> {
+    fn begin(&mut self, strike: Strike, ends: SimTime, now: SimTime) -> Option<Step> {
         let is_down = strike.node.is_some_and(|node| self.down[node] > 0);
         if is_down && strike.what.is_of_a_process() {
             return None;
@@ -207,7 +207,7 @@ impl Schedule {
         Step::End(strike)
     }
 
-    fn end_pauses(&mut self, node: usize, now: True) {
+    fn end_pauses(&mut self, node: usize, now: SimTime) {
         let is_pause = |due: &Due| {
             let Due::End(Strike { what: What::Pause { .. }, node: of, .. }) = due else {
                 return false;

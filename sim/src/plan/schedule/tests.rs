@@ -4,7 +4,7 @@ use super::*;
 use crate::plan::{Scope, Trigger, swarm};
 
 const CALM_MS: u64 = 1_000;
-const CALM: True = CALM_MS * MS;
+const CALM: SimTime = CALM_MS * MS;
 
 /// Three nodes with those faults.
 fn schedule(faults: &[Fault]) -> Schedule {
@@ -36,7 +36,7 @@ fn crash(node: usize) -> What {
 }
 
 /// What is due until then, with the time of each; node 1 leads.
-fn until(schedule: &mut Schedule, end: True) -> Vec<(True, Step)> {
+fn until(schedule: &mut Schedule, end: SimTime) -> Vec<(SimTime, Step)> {
     let mut steps = Vec::new();
     while let Some(now) = schedule.next().filter(|next| *next <= end) {
         while let Some(step) = schedule.take_due(now, || Some(1)) {
@@ -47,8 +47,8 @@ fn until(schedule: &mut Schedule, end: True) -> Vec<(True, Step)> {
 }
 
 /// The same in short, of faults alone: when, whether it begins, which fault of the plan, and where.
-fn faults(steps: &[(True, Step)]) -> Vec<(True, bool, usize, Option<usize>)> {
-    let short = |(at, step): &(True, Step)| match step {
+fn faults(steps: &[(SimTime, Step)]) -> Vec<(SimTime, bool, usize, Option<usize>)> {
+    let short = |(at, step): &(SimTime, Step)| match step {
         Step::Begin(Strike { index, node, .. }) => Some((*at, true, *index, *node)),
         Step::End(Strike { index, node, .. }) => Some((*at, false, *index, *node)),
         Step::Calm => None,
@@ -56,8 +56,8 @@ fn faults(steps: &[(True, Step)]) -> Vec<(True, bool, usize, Option<usize>)> {
     steps.iter().filter_map(short).collect()
 }
 
-fn all(of: &[Fault]) -> Vec<(True, bool, usize, Option<usize>)> {
-    let steps = until(&mut schedule(of), True::MAX);
+fn all(of: &[Fault]) -> Vec<(SimTime, bool, usize, Option<usize>)> {
+    let steps = until(&mut schedule(of), SimTime::MAX);
     assert_eq!(steps.last(), Some(&(CALM, Step::Calm)), "nothing is due afterwards");
     faults(&steps)
 }
@@ -95,7 +95,7 @@ fn faults_begin_a_millisecond_before_the_calm_or_not() {
         let mut schedule =
             schedule(&[on(SEND, 500, partition(0)), on(SEND, 0, What::Cut { node: Some(1) })]);
         assert!(schedule.reached(begins, Point::Send, Some(0), None).is_some());
-        faults(&until(&mut schedule, True::MAX))
+        faults(&until(&mut schedule, SimTime::MAX))
     };
     let (last, cut) = (CALM - MS, Some(1));
     assert_eq!(
@@ -262,7 +262,7 @@ fn whatever_is_drawn_ends_before_the_calm() {
         let plan = swarm(seed, &FaultKind::ALL, scope);
         let (mut schedule, calm) = (Schedule::of(&plan), plan.calm_from_ms * MS);
         let (mut under_way, mut last) = (0_i32, 0);
-        for (at, step) in until(&mut schedule, True::MAX) {
+        for (at, step) in until(&mut schedule, SimTime::MAX) {
             assert!(at >= last, "seed {seed}: in order");
             last = at;
             match step {

@@ -1,6 +1,6 @@
 //! Faults that wait for a point that the run reaches.
 
-use crate::plan::clock::True;
+use crate::plan::clock::SimTime;
 use crate::plan::{Asking, Fault, Point, Trigger, When};
 
 const MS: u64 = 1_000_000;
@@ -34,7 +34,7 @@ impl Triggers {
     /// That point was reached: the faults whose triggers fire. Each fires once.
     pub(super) fn reached(
         &mut self,
-        now: True,
+        now: SimTime,
         point: Point,
         node: Option<usize>,
         of: Option<Asking>,
@@ -55,7 +55,7 @@ impl Triggers {
 }
 
 impl Armed {
-    fn counts(&self, now: True, point: Point, node: Option<usize>, of: Option<Asking>) -> bool {
+    fn counts(&self, now: SimTime, point: Point, node: Option<usize>, of: Option<Asking>) -> bool {
         let Trigger { point: awaited, node: at, of: asking, nth: _, after_ms } = self.trigger;
         awaited == point
             && now >= after_ms.saturating_mul(MS)

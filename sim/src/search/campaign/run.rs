@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::engines::{Engine, EngineError};
 use crate::judge::margin::Margin;
 use crate::judge::{Judging, Outcome};
-use crate::plan::clock::True;
+use crate::plan::clock::SimTime;
 use crate::plan::{FaultKind, Plan};
 use crate::trace::{Digest, Entry, Event};
 
@@ -56,7 +56,7 @@ pub enum Failure {
         /// The name of the property.
         property: String,
         /// The time at which it was found, in nanoseconds of true time.
-        at_ns: True,
+        at_ns: SimTime,
         /// A description.
         what: String,
         /// All events up to then; empty if this was read from a file.
@@ -140,7 +140,7 @@ impl Run {
     }
 }
 
-fn up_to(at: True, entries: &[Entry]) -> Vec<Entry> {
+fn up_to(at: SimTime, entries: &[Entry]) -> Vec<Entry> {
     entries[..entries.partition_point(|entry| entry.at <= at)].to_vec()
 }
 

@@ -25,7 +25,7 @@ use serde::Serialize;
 use crate::engines::Engine;
 use crate::judge::Judging;
 use crate::plan::Plan;
-use crate::plan::clock::True;
+use crate::plan::clock::SimTime;
 use crate::search::campaign::{Failure, attempt};
 pub use as_test::as_test;
 pub use search::Progress;
@@ -69,7 +69,7 @@ pub struct Shrunk {
     /// The way in which it fails, which is that of the original plan.
     pub symptom: Symptom,
     /// The time at which the failure was found, in nanoseconds of true time; zero if the run did not complete.
-    pub at_ns: True,
+    pub at_ns: SimTime,
     /// The description of the failure of the small plan.
     pub what: String,
     /// The number of runs.
@@ -177,7 +177,7 @@ pub fn shrink_by(
 
 struct Failed {
     symptom: Symptom,
-    at_ns: True,
+    at_ns: SimTime,
     what: String,
 }
 

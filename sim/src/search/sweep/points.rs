@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::judge::properties::new_tenure;
-use crate::plan::clock::True;
+use crate::plan::clock::SimTime;
 use crate::plan::{Asking, Plan, Point, Trigger, When};
 use crate::trace::{Answer, Asked, Entry, Event, Who};
 
@@ -17,7 +17,7 @@ pub struct Spot {
     /// The node, if `when` does not name it.
     pub node: Option<usize>,
     /// The time at which the run reaches it, in nanoseconds of true time.
-    pub at: True,
+    pub at: SimTime,
 }
 
 /// All points before the calm, in the order of time: just before and just after each request is sent; each
@@ -47,13 +47,13 @@ struct Seen {
     counts: BTreeMap<(u8, Option<usize>, Option<u8>), u32>,
     /// By process and number.
     asked: BTreeMap<(Who, u64), Asking>,
-    healed: BTreeMap<usize, True>,
+    healed: BTreeMap<usize, SimTime>,
     /// The time of each process's last check, as its writes report it.
-    checks: BTreeMap<Who, True>,
+    checks: BTreeMap<Who, SimTime>,
 }
 
 impl Seen {
-    fn observe(&mut self, at: True, event: &Event) {
+    fn observe(&mut self, at: SimTime, event: &Event) {
         match *event {
             Event::Healed { node: Some(node), .. } => {
                 self.healed.insert(node, at);
@@ -91,20 +91,20 @@ impl Seen {
     }
 
     /// A grant to any node: the store does not know the node.
-    fn granted(&mut self, at: True) {
+    fn granted(&mut self, at: SimTime) {
         let nth = self.count((Point::Grant, None, None));
         self.push((Point::Grant, None, None), nth, at);
     }
 
     /// Counts it, and notes the point unless its process is catching up.
-    fn reach(&mut self, what: What, node: usize, at: True) {
+    fn reach(&mut self, what: What, node: usize, at: SimTime) {
         let nth = self.count(what);
         if !self.has_just_resumed(node, at) {
             self.push(what, nth, at);
         }
     }
 
-    fn has_just_resumed(&self, node: usize, at: True) -> bool {
+    fn has_just_resumed(&self, node: usize, at: SimTime) -> bool {
         self.healed.get(&node) == Some(&at)
     }
 
@@ -114,7 +114,7 @@ impl Seen {
         *count
     }
 
-    fn push(&mut self, (point, node, of): What, nth: u32, at: True) {
+    fn push(&mut self, (point, node, of): What, nth: u32, at: SimTime) {
         let when = When::On(Trigger { point, node, of, nth, after_ms: 0 });
         self.spots.push(Spot { when, node: None, at });
     }

@@ -1,7 +1,7 @@
 //! Limits for the numbers in a trace, because properties and pages add and subtract them.
 
 use super::{Entry, Header, INSTANT_MOST, TICK_MOST, TraceError};
-use crate::plan::clock::True;
+use crate::plan::clock::SimTime;
 use crate::plan::json::is_name;
 use crate::trace::{Event, Kept, StoreStep, Who};
 
@@ -18,7 +18,7 @@ pub(super) fn check_entry(line: usize, entry: &Entry, nodes: usize) -> Result<()
     check_time(line, "at", entry.at)?;
     let is_node = |node: usize| at_most(line, "node", node as u64, nodes as u64 - 1);
     let is_who = |who: Who| is_node(who.node);
-    let ends = |field, end| if end == True::MAX { Ok(()) } else { check_time(line, field, end) };
+    let ends = |field, end| if end == SimTime::MAX { Ok(()) } else { check_time(line, field, end) };
     match &entry.event {
         Event::Fault { node, .. } | Event::Effect { node, .. } | Event::Healed { node, .. } => {
             node.map_or(Ok(()), is_node)
@@ -66,7 +66,7 @@ fn check_step(line: usize, step: &StoreStep) -> Result<(), TraceError> {
     check_time(line, "now", step.now)?;
     for Kept { lease_end, lease_ends, .. } in step.before.iter().chain(&step.after) {
         check_time(line, "lease_end", *lease_end)?;
-        if *lease_ends != True::MAX {
+        if *lease_ends != SimTime::MAX {
             check_time(line, "lease_ends", *lease_ends)?;
         }
     }

@@ -29,7 +29,7 @@ use todc_utils::specifications::Specification;
 use self::specification::{Contract, Operation, State};
 use super::Property;
 use crate::plan::Assumption;
-use crate::plan::clock::True;
+use crate::plan::clock::SimTime;
 use crate::trace::{Answer, Asked, Event, StoreStep, Who};
 
 /// The most events of a window. The checker's work grows faster than a window does.
@@ -96,7 +96,7 @@ impl Property for Linearizable {
         &[Assumption::LossIsFinal, Assumption::OneMemory]
     }
 
-    fn observe(&mut self, _: True, event: &Event) -> Result<(), String> {
+    fn observe(&mut self, _: SimTime, event: &Event) -> Result<(), String> {
         match *event {
             Event::Sent { who, id, request } => self.sent(who, id, request),
             Event::Answered { who, id, answer } => self.answered(who, id, answer)?,
@@ -108,7 +108,7 @@ impl Property for Linearizable {
         if self.open.is_empty() || self.events >= WINDOW { self.close() } else { Ok(()) }
     }
 
-    fn finish(&mut self, _: True) -> Result<(), String> {
+    fn finish(&mut self, _: SimTime) -> Result<(), String> {
         self.close()
     }
 }

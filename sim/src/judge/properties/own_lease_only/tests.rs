@@ -8,11 +8,11 @@ use super::*;
 /// Holder 1 under token 7, until 100.
 const LEASE: Kept = Kept { token: 7, holder: 1, lease_end: 100, lease_ends: 100, released: false };
 
-fn step_holds(when: True, event: Event) {
+fn step_holds(when: SimTime, event: Event) {
     holds(OwnLeaseOnly::default(), &[at(when, event)]);
 }
 
-fn step_fails(when: True, event: Event, rule: Broken) {
+fn step_fails(when: SimTime, event: Event, rule: Broken) {
     let what = fails(OwnLeaseOnly::default(), &[at(when, event)]);
     assert!(what.starts_with(rule), "{what}");
 }

@@ -10,11 +10,11 @@ use crate::trace::{Answer, Asked, Reason};
 
 const RENEW: Asked = Asked::Renew { token: 7 };
 
-fn led() -> (True, Event) {
+fn led() -> (SimTime, Event) {
     (1, leads(n(0), 7))
 }
 
-fn ended() -> (True, Event) {
+fn ended() -> (SimTime, Event) {
     (90, leads_no_more(n(0)))
 }
 

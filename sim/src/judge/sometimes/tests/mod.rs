@@ -10,7 +10,7 @@ use crate::plan::FaultKind;
 
 const SECOND: u64 = 1_000_000_000;
 
-type History = [(True, Event)];
+type History = [(SimTime, Event)];
 
 /// How often a history meets a condition.
 fn times(condition: Condition, history: &History) -> u64 {

@@ -10,7 +10,7 @@ use crate::trace::{Answer, Asked, Kept, Reason};
 const LEASE: Kept = Kept { token: 7, holder: 1, lease_end: 100, lease_ends: 100, released: false };
 const NEXT: Kept = Kept { token: 8, holder: 2, lease_end: 200, lease_ends: 200, released: false };
 
-fn began() -> (True, Event) {
+fn began() -> (SimTime, Event) {
     (0, grant(None, LEASE))
 }
 
@@ -32,7 +32,7 @@ fn takeover_after_expiry() {
 
 #[test]
 fn takeover_at_the_exact_expiry() {
-    let taken = |late: True| [began(), (100 + late, grant(Some(LEASE), kept(2, 8, 9 * SECOND)))];
+    let taken = |late: SimTime| [began(), (100 + late, grant(Some(LEASE), kept(2, 8, 9 * SECOND)))];
     meets(Condition::TakeoverAtTheExactExpiry, &taken(0));
     meets(Condition::TakeoverAtTheExactExpiry, &taken(999_999));
     misses(Condition::TakeoverAtTheExactExpiry, &[&taken(1_000_000)]);
