@@ -22,7 +22,7 @@ pub enum ServerError {
         program: &'static str,
         /// The port it was told to use.
         port: u16,
-        /// How long was waited.
+        /// How long its start was waited for.
         bound: Duration,
         /// The end of what it wrote to its log.
         log: String,
@@ -32,13 +32,13 @@ pub enum ServerError {
     Protocol {
         /// The server's port.
         port: u16,
-        /// What the decoder says.
+        /// The decoder's error.
         detail: String,
     },
     /// The operating system refused something.
     #[error("{doing} failed")]
     Io {
-        /// What was being done.
+        /// The operation that failed.
         doing: &'static str,
         /// The operating system's error.
         #[source]
@@ -46,7 +46,7 @@ pub enum ServerError {
     },
 }
 
-/// Names what was being done when an I/O error came.
+/// Names the operation of an I/O error.
 pub(crate) fn doing(doing: &'static str) -> impl FnOnce(io::Error) -> ServerError {
     move |source| ServerError::Io { doing, source }
 }

@@ -87,12 +87,12 @@ impl EtcdServer {
         self.process.pid()
     }
 
-    /// Stops the process where it is (SIGSTOP): connections stay open, requests queue in the kernel.
+    /// Pauses the process (SIGSTOP): connections stay open, requests queue in the kernel.
     pub fn pause(&self) -> Result<(), ServerError> {
         self.process.pause()
     }
 
-    /// Lets a paused process go on (SIGCONT): it then does what has queued.
+    /// Lets a paused process continue (SIGCONT): it then executes the queued requests.
     pub fn resume(&self) -> Result<(), ServerError> {
         self.process.resume()
     }
@@ -151,7 +151,7 @@ impl EtcdServer {
 }
 
 const MEMBERS: &str = "--initial-cluster";
-/// Stands for all that TLS changes in the other arguments; etcd never sees it.
+/// Marks arguments of a server with TLS; etcd never sees it.
 const TLS: &str = "tls";
 
 fn peer_url(ports: Ports) -> String {

@@ -26,8 +26,8 @@ const STOPS_WITHIN: Duration = Duration::from_secs(20);
 
 /// A PostgreSQL server on a loopback port, with a cluster of its own, stopped and removed on drop.
 ///
-/// Its superuser is `postgres`, and whoever connects from this machine needs no password unless
-/// [`authenticate`](Self::authenticate) says so. It writes to disk as a server does that people rely on.
+/// Its superuser is `postgres`, and connections from this machine need no password unless
+/// [`authenticate`](Self::authenticate) says so. It writes to disk as servers in production do.
 /// Never runs as root: there it becomes Debian's user `postgres`.
 #[derive(Debug)]
 pub struct PostgresServer {
@@ -119,7 +119,7 @@ impl PostgresServer {
         if !self.process.has_ended_within(STOPS_WITHIN)? {
             self.process.kill()?;
         }
-        // What it leaves behind holds on to its shared memory, and to its folder.
+        // Processes that remain would keep its shared memory and its folder.
         let started = Instant::now();
         while family.iter().any(|pid| Path::new(&format!("/proc/{pid}")).exists())
             && started.elapsed() < STOPS_WITHIN
@@ -144,7 +144,7 @@ impl PostgresServer {
         self.launch(self.port)
     }
 
-    /// Stops all processes of the server where they are (SIGSTOP): connections stay open, requests queue
+    /// Pauses all processes of the server (SIGSTOP): connections stay open, requests queue
     /// in the kernel.
     ///
     /// # Errors
@@ -154,7 +154,7 @@ impl PostgresServer {
         while began.elapsed() < Duration::from_secs(10) {
             signal(&self.family(), Signal::STOP)?;
             // A signal takes effect later than it is sent: the first process may just be starting
-            // another one, which knows nothing of it.
+            // another one, which does not get it.
             if stands_still(self.family().first())
                 && self.family().iter().all(|pid| stands_still(Some(pid)))
             {
@@ -165,7 +165,7 @@ impl PostgresServer {
         Err(doing("stopping a server where it is")(std::io::ErrorKind::TimedOut.into()))
     }
 
-    /// Lets a paused server go on (SIGCONT): it then does what has queued.
+    /// Lets a paused server continue (SIGCONT): it then executes the queued requests.
     pub fn resume(&self) -> Result<(), ServerError> {
         signal(&self.family(), Signal::CONT)
     }
@@ -260,12 +260,12 @@ impl PostgresServer {
 
 impl Drop for PostgresServer {
     fn drop(&mut self) {
-        // Before the folder goes: its processes would go on writing to it.
+        // Before the folder goes: its processes would still write to it.
         let _ = self.stop();
     }
 }
 
-/// The server says in its lock file who it is and how far it has come.
+/// The server's lock file has its process id and its state.
 fn is_ready(data: &Path, pid: u32) -> bool {
     let lock = fs::read_to_string(data.join("postmaster.pid")).unwrap_or_default();
     let mut lines = lock.lines().map(str::trim);

@@ -73,12 +73,12 @@ impl Process {
         self.child.as_ref().map(Child::id)
     }
 
-    /// Stops the process where it is (SIGSTOP).
+    /// Pauses the process (SIGSTOP).
     pub(crate) fn pause(&self) -> Result<(), ServerError> {
         self.signal(Signal::STOP)
     }
 
-    /// Lets a paused process go on (SIGCONT).
+    /// Lets a paused process continue (SIGCONT).
     pub(crate) fn resume(&self) -> Result<(), ServerError> {
         self.signal(Signal::CONT)
     }

@@ -28,8 +28,8 @@ pub enum Flow {
     /// Keeps them, and the end of a connection too, until the flow is `Forward` or `Delay` again: a
     /// partition that heals before TCP gives up.
     Hold,
-    /// Throws them away for good, while the connection stays open. A stream with bytes missing is of
-    /// no use afterwards: [`Proxy::cut`] it before going back.
+    /// Discards them, while the connection stays open. A stream with bytes missing is of no use afterwards:
+    /// [`Proxy::cut`] it before `Forward`.
     BlackHole,
 }
 
@@ -87,7 +87,7 @@ impl Proxy {
     }
 
     /// Sets the direction from the server to clients: with [`Flow::BlackHole`], the server acts on
-    /// requests and nobody hears of it.
+    /// requests and no client learns of it.
     pub fn set_replies(&self, flow: Flow) {
         self.switches.replies.send_replace(flow);
     }

@@ -69,12 +69,12 @@ impl RedisServer {
         self.process.pid()
     }
 
-    /// Stops the process where it is (SIGSTOP): connections stay open, requests queue in the kernel.
+    /// Pauses the process (SIGSTOP): connections stay open, requests queue in the kernel.
     pub fn pause(&self) -> Result<(), ServerError> {
         self.process.pause()
     }
 
-    /// Lets a paused process go on (SIGCONT): it then executes what has queued.
+    /// Lets a paused process continue (SIGCONT): it then executes the queued requests.
     pub fn resume(&self) -> Result<(), ServerError> {
         self.process.resume()
     }
@@ -111,7 +111,7 @@ fn also_encrypted(args: &mut Vec<String>) -> Result<Option<u16>, ServerError> {
     Ok(Some(port))
 }
 
-/// Spawns the process and waits until it gives data out.
+/// Spawns the process and waits until it answers reads.
 fn launch(process: &mut Process, port: u16, args: &[String]) -> Result<(), ServerError> {
     let configure = |command: &mut std::process::Command| {
         command

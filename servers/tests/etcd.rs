@@ -1,4 +1,4 @@
-//! The etcd servers do what tests rely on.
+//! The properties of etcd servers that tests rely on.
 
 #![allow(clippy::unwrap_used, reason = "a test that panics says where and why")]
 
@@ -12,7 +12,7 @@ fn count(server: &EtcdServer) -> Option<String> {
 }
 
 #[test]
-fn a_member_keeps_its_data_over_a_restart_unless_it_is_told_to_lose_it() {
+fn a_restart_keeps_a_members_data() {
     let mut server = EtcdServer::start().unwrap();
     server.api("kv/put", r#"{"key":"Zm9v","value":"YmFy"}"#).unwrap();
     let port = server.port();

@@ -14,7 +14,7 @@ use tokio::time::{Instant, timeout};
 
 /// Long enough for loopback on a loaded machine.
 const SOON: Duration = Duration::from_secs(5);
-/// Long enough that bytes which were not stopped would have come.
+/// Long enough for bytes that were not stopped to arrive.
 const A_WHILE: Duration = Duration::from_millis(150);
 
 async fn echo_server() -> SocketAddr {
@@ -81,7 +81,7 @@ async fn held_bytes_come_later_in_order() {
 }
 
 #[tokio::test]
-async fn a_black_hole_swallows_for_good_and_keeps_the_connection() {
+async fn a_black_hole_loses_bytes_and_stays_connected() {
     let (proxy, mut client) = connected().await;
     proxy.set_requests(Flow::BlackHole);
     client.send("lost").await;
@@ -139,7 +139,7 @@ async fn refusing_closes_new_connections_and_leaves_open_ones() {
 }
 
 #[tokio::test]
-async fn the_end_of_a_connection_is_held_too_and_dropping_the_proxy_ends_it() {
+async fn ends_are_held_until_the_proxy_is_dropped() {
     let (proxy, mut client) = connected().await;
     proxy.set(Flow::Hold);
     client.0.shutdown().await.unwrap();

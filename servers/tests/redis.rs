@@ -1,4 +1,4 @@
-//! The servers that tests own start, stop, come back, and leave nothing behind.
+//! Redis servers start, stop, restart, and leave nothing behind.
 
 // Helpers stand outside of the functions that clippy.toml means by tests.
 #![allow(clippy::unwrap_used)]
@@ -31,7 +31,7 @@ fn is_alive(pid: u32) -> bool {
 }
 
 #[test]
-fn answers_restarts_empty_on_the_same_port_and_dies_on_drop() {
+fn a_server_restarts_empty_and_dies_on_drop() {
     let mut server = RedisServer::start().unwrap();
     assert_eq!(server.command(&["PING"]).unwrap(), status("PONG"));
     assert_eq!(server.command(&["SET", "a", "b"]).unwrap(), status("OK"));
@@ -57,7 +57,7 @@ fn answers_restarts_empty_on_the_same_port_and_dies_on_drop() {
 }
 
 #[test]
-fn arguments_reach_the_server_and_persistence_survives_a_restart() {
+fn arguments_reach_the_server_again_after_restarts() {
     let mut server = RedisServer::start_with(&[
         "--maxmemory-policy",
         "allkeys-lru",
@@ -111,7 +111,7 @@ fn sentinels_replace_a_primary_that_dies() {
 }
 
 #[test]
-fn nodes_are_one_cluster_in_which_a_replica_stands_in_for_its_primary() {
+fn a_replica_replaces_its_primary_in_a_cluster() {
     let mut cluster = RedisCluster::start(3, 1).unwrap();
     let key = (0..1000)
         .map(|number| format!("key-{number}"))

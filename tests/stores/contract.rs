@@ -20,7 +20,7 @@ conformance!(in_postgres_under_advisory_locks, postgres::rows::advisory());
 conformance!(in_etcd, etcd::rows::place());
 conformance!(in_sqlite, sqlite::rows::place());
 
-/// A cluster takes seconds to begin. So the rows share one, and each has a prefix, and with it a history, of its own.
+/// A cluster takes seconds to start. So the rows share one, and each has a prefix, and with it a history, of its own.
 #[test]
 fn in_a_redis_cluster() {
     let cluster = Arc::new(RedisCluster::start(3, 0).unwrap());
@@ -29,7 +29,7 @@ fn in_a_redis_cluster() {
     }
 }
 
-/// Forms that differ from another one in little: the comparison, and what they differ in.
+/// Variants of other stores: the comparison, and the rows in which they could differ.
 mod in_short {
     use super::*;
 
@@ -69,7 +69,7 @@ fn a_busy_sqlite_file_refuses_nothing() {
     check(Row::SlowServer, sqlite::rows::impatient);
 }
 
-/// What the other rows can't ask of stores that take an empty server for whole.
+/// Stores that trust an empty server, which the other rows can't cover.
 mod trusting {
     use super::*;
 

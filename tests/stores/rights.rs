@@ -12,7 +12,7 @@ async fn only_looks(watcher: &impl Store, candidate: &impl Store) {
     let (token, _) = granted(candidate, acquire(1, None)).await;
     let seen = call(watcher, Request::Observe).await.unwrap();
     assert!(matches!(seen, Reply::Held(incumbent) if incumbent.token == token));
-    // Requests under the leader's own identity: whoever can look knows it.
+    // Requests under the leader's own identity, which a look shows.
     for request in [renew(1, token), release(1, token), acquire(1, None)] {
         call(watcher, request).await.unwrap_err();
     }

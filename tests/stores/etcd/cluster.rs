@@ -31,7 +31,7 @@ impl Three {
         Self { all, watch, highest: None }
     }
 
-    /// Waits until one leads by a lease that was granted or renewed from now on: no older one lasts so long.
+    /// Waits until one leads by a lease that was granted or renewed from now on: no older lease lasts so long.
     async fn one_leads(&mut self) -> Candidate {
         tokio::time::sleep(quick().ttl()).await;
         self.leader().await
@@ -101,7 +101,7 @@ async fn one_leads_though_etcd_changes_its_leader() {
     three.watch.nobody_overlapped();
 }
 
-/// It holds its connections open and answers nothing, for long enough that another one takes over.
+/// It keeps its connections open and answers nothing, until another member takes over.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_leads_though_etcds_leader_is_paused() {
     let mut cluster = cluster();
@@ -119,9 +119,9 @@ async fn one_leads_though_etcds_leader_is_paused() {
     three.watch.nobody_overlapped();
 }
 
-/// Of three ways to a cluster two are of no use, and one of them only looks as if it were.
+/// Of three endpoints, one is closed, and one accepts connections and is silent.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_leader_whose_member_falls_silent_goes_on_over_another() {
+async fn a_leader_changes_from_a_silent_member() {
     let mut cluster = cluster();
     let ports = cluster.ports();
     let silent = Proxy::start(([127, 0, 0, 1], ports[0]).into()).await.unwrap();

@@ -3,13 +3,11 @@
 use std::process::Command;
 use std::time::Duration;
 
-use tenure::Event;
 use tenure::store::etcd::Etcd;
 use tenure::store::{Reply, Request};
 
 use super::support::{
-    TTL, Watch, acquire, acquire_for, answered, at, call, event, granted, local, quick, release,
-    server, soon, start,
+    TTL, acquire, acquire_for, answered, at, call, granted, local, release, server,
 };
 
 /// All of a quarantine, but for what a slow machine took.
@@ -17,49 +15,11 @@ fn is_whole(wait: Duration) {
     assert!((TTL / 2..=TTL).contains(&wait), "{wait:?}");
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_new_cluster_at_the_same_address_makes_the_next_leader_wait() {
-    let mut server = server();
-    let begin = |name| start(Etcd::new(local(&[server.port()])), name, quick());
-    let (one, _one_events) = begin("one");
-    let (two, _two_events) = begin("two");
-    let watch = Watch::over(&[&one, &two]);
-    // The very first leader waits too.
-    let first = soon(async {
-        tokio::select! { tenure = one.elected() => tenure, tenure = two.elected() => tenure }
-    })
-    .await
-    .unwrap();
-    let mut one_events = one.events();
-    let mut two_events = two.events();
-    // The same flags, so that the cluster has the same identity.
-    server.restart_empty().unwrap();
-    let quarantined = |event: &Event| matches!(event, Event::Quarantined { .. }).then_some(());
-    tokio::select! {
-        () = event(&mut one_events, quarantined) => {}
-        () = event(&mut two_events, quarantined) => {}
-    }
-    let second = soon(async {
-        loop {
-            let tenures = [one.tenure(), two.tenure()];
-            if let Some(next) =
-                tenures.into_iter().flatten().find(|next| next.token() > first.token())
-            {
-                return next;
-            }
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    })
-    .await;
-    assert!(second.is_current() && !first.is_current());
-    watch.nobody_overlapped();
-}
-
 /// With the token of the old cluster it has the same identity, and keeps every key that it had.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_cluster_restored_from_a_snapshot_gives_itself_away_by_its_log() {
+async fn a_restored_snapshot_is_detected_by_its_log() {
     let mut server = server();
-    // A log that has gone on for a while: the new one is soon as long as a very short one.
+    // A log of some length: the new one is soon as long as a very short one.
     for _ in 0..100 {
         server.api("lease/grant", r#"{"TTL":60}"#).unwrap();
     }
@@ -91,7 +51,7 @@ async fn a_cluster_restored_from_a_snapshot_gives_itself_away_by_its_log() {
     server.restart_from(&mut restore).unwrap();
     std::fs::remove_dir_all(&folder).unwrap();
 
-    // Somebody who knows no more than the snapshot.
+    // A candidate that knows no more than the snapshot.
     let reply = answered(&store, acquire(3, Some(first))).await;
     let Reply::Granted { token: third, wait } = reply else { panic!("{reply:?}") };
     is_whole(wait);
@@ -102,7 +62,7 @@ async fn a_cluster_restored_from_a_snapshot_gives_itself_away_by_its_log() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_longer_quarantine_than_the_first_is_waited_out_as_well() {
+async fn a_longer_second_quarantine_is_waited_out() {
     let server = server();
     let store = Etcd::new(local(&[server.port()]));
     let short = Duration::from_secs(2);
@@ -118,7 +78,7 @@ async fn a_longer_quarantine_than_the_first_is_waited_out_as_well() {
     let (last, wait) = granted(&store, asking(short * 2, Some(last))).await;
     assert!(wait > short && wait <= short * 2, "{wait:?}");
     tokio::time::sleep(Duration::from_secs(4)).await;
-    // The first is over, and nothing counted on: what is left of the longer one begins.
+    // The first is over, and no time was counted since: the rest of the longer one begins.
     let (last, wait) = granted(&store, asking(short * 2, Some(last))).await;
     assert_eq!(wait, short);
     tokio::time::sleep(Duration::from_secs(4)).await;

@@ -1,12 +1,11 @@
 //! The etcd store against real members and clusters: every row of the store contract, servers that are
-//! not what they should be, and elections while members and networks fail.
+//! not what they should be, and clusters whose members fail.
 //!
 //! Needs `etcd`; without it, these tests fail and say how to install it.
 
 pub(crate) mod support;
 
 mod cluster;
-mod isolation;
 mod loss;
 mod races;
 mod refusals;

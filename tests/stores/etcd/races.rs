@@ -1,4 +1,4 @@
-//! What is paused, late or lost between the steps of one request.
+//! Pauses, delays and losses between the steps of one request.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use super::support::{
 /// A keepalive that is answered by a leader which was replaced while it was paused extends nothing:
 /// it must not count.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_renewal_by_a_leader_that_was_replaced_does_not_count() {
+async fn a_renewal_by_a_replaced_leader_is_void() {
     let mut cluster = EtcdCluster::start(3, &FAST).unwrap();
     let ttl = Duration::from_secs(20);
     for round in 0..5_u128 {
@@ -42,7 +42,7 @@ async fn a_renewal_by_a_leader_that_was_replaced_does_not_count() {
         // For long enough to tell a lease that is extended now from one that was then.
         tokio::time::sleep(Duration::from_secs(3)).await;
         cluster.member(paused).resume().unwrap();
-        // The same outcome whichever the paused one notices first: the request, or its successor.
+        // The outcome is the same, whether the paused leader notices the request or its successor first.
         match tokio::time::timeout(Duration::from_secs(20), waiting).await.unwrap() {
             Ok(Reply::Renewed) => {
                 let others = at(&[cluster.ports()[other]]);
@@ -60,9 +60,9 @@ async fn a_renewal_by_a_leader_that_was_replaced_does_not_count() {
     }
 }
 
-/// Its keepalive was answered in one term and its read in the next: who answered the first?
+/// Its keepalive was answered in one term and its read in the next: the first answer may be an old leader's.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_renewal_across_a_change_of_etcds_leader_is_unknown() {
+async fn a_renewal_across_etcd_leaders_is_unknown() {
     let cluster = EtcdCluster::start(3, &FAST).unwrap();
     let leader = cluster.leader(0).unwrap();
     let target = ([127, 0, 0, 1], cluster.ports()[leader]).into();
@@ -88,9 +88,9 @@ async fn a_renewal_across_a_change_of_etcds_leader_is_unknown() {
     assert_eq!(answered(&store, renew()).await, Reply::Renewed);
 }
 
-/// A whole tenure of another candidate passes between the steps of one that knows of none.
+/// A whole tenure of another candidate passes between the steps of an acquire without a seen token.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_two_who_know_of_no_tenure_one_is_granted_however_they_interleave() {
+async fn one_of_two_interleaved_first_acquires_is_granted() {
     let server = server();
     let direct = at(&[server.port()]);
     let proxy = Proxy::start(([127, 0, 0, 1], server.port()).into()).await.unwrap();
@@ -118,7 +118,7 @@ async fn of_two_who_know_of_no_tenure_one_is_granted_however_they_interleave() {
 
 /// Given up at every possible point; the next try finds the election in order.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn requests_given_up_at_any_step_leave_nothing_half_done() {
+async fn abandoned_requests_leave_nothing_half_done() {
     let server = server();
     let store = at(&[server.port()]);
     let other = at(&[server.port()]);
@@ -128,7 +128,7 @@ async fn requests_given_up_at_any_step_leave_nothing_half_done() {
         let number = u128::from(step) + 1;
         let key = job();
         let _ = tokio::time::timeout(patience, store.call(&key, acquire(number, last))).await;
-        // Granted at once if it came through, and anew otherwise.
+        // A repeated grant if the first acquire arrived, a new one otherwise.
         let (token, _) = granted(&store, acquire(number, last)).await;
         assert!(last < Some(token));
         let renew = || super::support::renew(number, token);
@@ -145,9 +145,9 @@ async fn requests_given_up_at_any_step_leave_nothing_half_done() {
     }
 }
 
-/// Whatever was held back in the network comes in the tenure of somebody else.
+/// Requests that were held back in the network arrive in the tenure of another holder.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn late_requests_of_any_step_change_nothing_of_another_tenure() {
+async fn late_requests_change_no_other_tenure() {
     let server = server();
     let direct = at(&[server.port()]);
     let proxy = Proxy::start(([127, 0, 0, 1], server.port()).into()).await.unwrap();
@@ -175,7 +175,7 @@ async fn late_requests_of_any_step_change_nothing_of_another_tenure() {
         let (next, _) = granted(&direct, acquire(new, Some(token))).await;
         proxy.set_requests(Flow::Forward);
         for (late, answer) in waiting.into_iter().enumerate() {
-            // Some are unknown: one that was given up takes the others along.
+            // Some are unknown: one that was given up ends the connection of the others.
             let Ok(answer) = answer.await.unwrap() else { continue };
             let fits = match late {
                 0 => matches!(answer, Reply::Superseded { .. }),

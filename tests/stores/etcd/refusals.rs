@@ -4,17 +4,11 @@ use std::time::Duration;
 
 use tenure::store::etcd::Etcd;
 use tenure::store::{Reply, Request, StoreErrorKind};
-use tenure::{Event, Token};
 use tenure_servers::{EtcdCluster, EtcdServer};
 
 use super::support::{
-    FAST, acquire, answered, at, call, event, granted, local, quick, release, renew, server, start,
+    FAST, acquire, all_requests, answered, at, call, granted, local, release, renew, server,
 };
-
-fn all_requests() -> [Request; 4] {
-    let token = Token::new(7).unwrap();
-    [acquire(1, None), renew(1, token), release(1, token), Request::Observe]
-}
 
 async fn refuses(store: &Etcd, requests: &[Request], kind: StoreErrorKind) {
     for request in requests {
@@ -24,22 +18,13 @@ async fn refuses(store: &Etcd, requests: &[Request], kind: StoreErrorKind) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nobody_there() {
+async fn a_closed_port() {
     let mut server = server();
     server.kill().unwrap();
     let store = at(&[server.port()]);
     refuses(&store, &all_requests(), StoreErrorKind::Unreachable).await;
     let error = call(&store, Request::Observe).await.unwrap_err().to_string();
     assert!(error.contains(&format!("127.0.0.1:{}", server.port())), "{error}");
-    let (candidate, mut events) = start(store, "early", quick());
-    let error = event(&mut events, |event| match event {
-        Event::StoreUnavailable { error } => Some(error.clone()),
-        _ => None,
-    })
-    .await;
-    assert_eq!(error.kind(), StoreErrorKind::Unreachable);
-    server.restart().unwrap();
-    super::support::soon(candidate.elected()).await.unwrap();
 }
 
 /// Base64, as the gateway wants it.
@@ -73,14 +58,14 @@ async fn damaged_records_are_no_vacancy() {
     put(&server, "tenure/leader/job", "not ours");
     let requests = [acquire(1, None), acquire(2, None), Request::Observe];
     refuses(&store, &requests, StoreErrorKind::BadRecord).await;
-    // What looks like a lease, and never ends.
+    // A record like that of a lease, which never ends.
     let forever = format!("tenure1 {:032x} 30 0 0\n", 1);
     put(&server, "tenure/leader/job", &forever);
     refuses(&store, &requests, StoreErrorKind::BadRecord).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_without_room_grants_nothing_and_lets_leaders_go_on() {
+async fn a_full_server_renews_but_grants_nothing() {
     let args = [&FAST[..], &["--quota-backend-bytes", "1048576"]].concat();
     let server = EtcdServer::start_with(&args).unwrap();
     let store = at(&[server.port()]);

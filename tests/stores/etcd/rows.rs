@@ -1,4 +1,4 @@
-//! A server for every row of the store contract; and what only etcd has.
+//! A server for every row of the store contract; and rows that only etcd has.
 
 use std::time::Duration;
 
@@ -29,10 +29,10 @@ pub(crate) fn place() -> Place {
         .place()
 }
 
-/// Elections and quarantines are leases. What else is kept is in records that only the store can write.
-fn suffer(server: &mut EtcdServer, mishap: Mishap) {
+/// Elections and quarantines are leases. All other data is in records that only the store can write.
+pub(crate) fn suffer(server: &mut EtcdServer, mishap: Mishap) {
     if mishap == Mishap::LeasesEnd {
-        // So long ago that the settings of their candidates bind nobody: all keys in `tenure/settings/`.
+        // So long ago that the settings of their candidates no longer bind: all keys in `tenure/settings/`.
         let range = r#"{"key":"dGVudXJlL3NldHRpbmdzLw==","range_end":"dGVudXJlL3NldHRpbmdzMA=="}"#;
         server.api("kv/deleterange", range).unwrap();
     }
@@ -50,7 +50,7 @@ fn suffer(server: &mut EtcdServer, mishap: Mishap) {
 
 /// In place of the row that is skipped: etcd has written what it acknowledged.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_restart_keeps_the_lease_and_makes_nobody_wait() {
+async fn a_restart_keeps_leases_without_a_quarantine() {
     let mut server = server();
     let store = at(&[server.port()]);
     let (token, _) = granted(&store, acquire(1, None)).await;
@@ -71,12 +71,12 @@ async fn leases_are_of_whole_seconds() {
         assert_eq!(error.kind(), StoreErrorKind::Ttl);
         assert!(error.to_string().ends_with("it is 2.5s; etcd keeps whole seconds"), "{error}");
     }
-    // Nothing came of it.
+    // Neither changed the lease.
     assert_eq!(call(&store, renew(1, token)).await.unwrap(), Reply::Renewed);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_that_lengthens_leases_is_not_as_it_was_said_to_be() {
+async fn a_server_that_lengthens_leases_is_refused() {
     let server = EtcdServer::start_with(&["--election-timeout", "3000"]).unwrap();
     let store = at(&[server.port()]);
     let error = call(&store, acquire_for(1, None, Duration::from_secs(4))).await.unwrap_err();
@@ -88,7 +88,7 @@ async fn a_server_that_lengthens_leases_is_not_as_it_was_said_to_be() {
 }
 
 #[tokio::test]
-async fn settings_that_can_not_hold_are_refused_before_anything_is_sent() {
+async fn impossible_settings_are_refused_before_any_request() {
     let with = |config: ConfigBuilder| {
         Candidate::builder(at(&[1]), "job").config(config.build().unwrap()).start()
     };
@@ -114,7 +114,7 @@ async fn all_presets_suit_etcd_as_it_comes() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn another_connection_of_the_holder_may_renew_and_release() {
+async fn the_holder_may_change_its_connection() {
     let server = server();
     let (one, other) = (at(&[server.port()]), at(&[server.port()]));
     let (token, _) = granted(&one, acquire(1, None)).await;
@@ -130,7 +130,7 @@ async fn another_connection_of_the_holder_may_renew_and_release() {
     assert_eq!(call(&one, release(1, token)).await.unwrap(), Reply::NotHeld);
 }
 
-/// Also by those who did not get it, and those who gave it back.
+/// Also by candidates that were refused, and by those that released theirs.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_etcd_lease_is_left_behind() {
     let server = server();

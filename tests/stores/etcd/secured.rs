@@ -38,21 +38,21 @@ fn by(config: EtcdConfig, user: &str, password: &str) -> Etcd {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_user_of_the_prefix_alone_can_take_part() {
+async fn a_user_of_one_prefix_takes_part() {
     let server = guarded();
     let store = by(local(&[server.port()]), "worker", PASSWORD);
     let (token, _) = granted(&store, acquire(1, None)).await;
     assert_eq!(call(&store, renew(1, token)).await.unwrap(), Reply::Renewed);
     assert!(matches!(call(&store, acquire(2, None)).await.unwrap(), Reply::Held(_)));
     assert_eq!(call(&store, release(1, token)).await.unwrap(), Reply::Released);
-    // What it may not touch.
+    // Another prefix is not allowed.
     let elsewhere = by(local(&[server.port()]).prefix("other").unwrap(), "worker", PASSWORD);
     let error = call(&elsewhere, acquire(1, None)).await.unwrap_err();
     assert_eq!(error.kind(), StoreErrorKind::Authentication);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_password_that_is_missing_wrong_or_not_asked_for() {
+async fn missing_wrong_and_needless_passwords_are_refused() {
     let server = guarded();
     let wrong = by(local(&[server.port()]), "worker", "wrong-horse");
     let nobody = by(local(&[server.port()]), "nobody", PASSWORD);

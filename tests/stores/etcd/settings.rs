@@ -32,7 +32,7 @@ async fn settings_bind_beyond_the_lease_for_a_while() {
     let contradicting = |seen| acquire_for(2, seen, SHORT * 2);
     assert_eq!(call(&store, contradicting(None)).await.unwrap(), refused(SHORT));
     assert_eq!(call(&store, release(1, first)).await.unwrap(), Reply::Released);
-    // Each of them has begun to count that while, and one has done so.
+    // Each of them tries to begin the time until they are given up; one succeeds.
     let asked = (0..16).map(|_| call(&store, contradicting(Some(first))));
     for reply in futures_util::future::join_all(asked).await {
         assert_eq!(reply.unwrap(), refused(SHORT));
@@ -45,7 +45,7 @@ async fn settings_bind_beyond_the_lease_for_a_while() {
         }
     })
     .await;
-    // Whoever they bind for is not kept from anything, and they bind anew.
+    // Candidates with the same settings are granted leases, and the settings bind again.
     let (second, _) = granted(&store, acquire_for(3, Some(first), SHORT)).await;
     assert_eq!(call(&store, release(3, second)).await.unwrap(), Reply::Released);
     let began = Instant::now();
@@ -82,7 +82,7 @@ async fn settings_bind_after_a_lease_that_ended() {
 
 /// A grant of an earlier version wrote no settings.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_record_without_settings_is_read_as_it_is() {
+async fn a_record_without_settings_is_read() {
     let server = server();
     let store = at(&[server.port()]);
     let (token, _) = granted(&store, acquire(1, None)).await;
@@ -126,7 +126,7 @@ async fn the_longest_ttl_outlives_its_election() {
     let reply = store_call(&store, &key, short).await;
     let Reply::Granted { token, wait } = reply else { panic!("{reply:?}") };
     assert_eq!(wait, Duration::ZERO, "nothing is lost");
-    // Somebody knows of a later tenure, so something is.
+    // The candidate knows a later tenure, so history is lost.
     assert_eq!(store_call(&store, &key, release(2, token)).await, Reply::Released);
     let beyond = Token::new(token.get() + 1_000_000);
     let reply = store_call(&store, &key, acquire_for(3, beyond, SHORT)).await;

@@ -40,7 +40,7 @@ async fn the_presets_lead_over_long_round_trips() {
     }
 }
 
-/// How many round trips a request takes, by what it takes at a distance.
+/// How many round trips a request takes, measured by a long delay.
 async fn round_trips(proxy: &Proxy, store: &Etcd, request: Request) -> (Reply, u128) {
     let apart = Duration::from_millis(300);
     proxy.set_requests(Flow::Delay(apart));
@@ -81,7 +81,7 @@ async fn requests_take_no_more_round_trips_than_declared() {
 /// A request that is given up at every step of its way does not cost others their connection, as long as the
 /// server answers.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_answers_is_not_condemned() {
+async fn a_server_that_answers_keeps_its_connection() {
     let server = server();
     let proxy = proxy(&server).await;
     let store = at(&[proxy.port()]);
@@ -97,7 +97,7 @@ async fn what_answers_is_not_condemned() {
         assert!(given_up.is_err(), "{given_up:?}");
         assert_eq!(call(&store, renew(1, token)).await.unwrap(), Reply::Renewed);
     }
-    // A server that is silent is left.
+    // A silent server loses its connection.
     proxy.set_replies(Flow::BlackHole);
     for _ in 0..2 {
         let key = job();

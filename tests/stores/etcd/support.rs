@@ -1,4 +1,4 @@
-//! What the stories of the etcd store need beside: members, stores, and settings.
+//! Members, stores, and settings.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ pub(crate) fn local(ports: &[u16]) -> EtcdConfig {
     all.election_timeout(Duration::from_millis(200)).unwrap()
 }
 
-/// A store there, which takes an empty cluster for whole.
+/// A store there, which trusts an empty cluster.
 pub(crate) fn at(ports: &[u16]) -> Etcd {
     Etcd::new(local(ports).trust_empty_store(true))
 }
@@ -37,7 +37,7 @@ pub(crate) fn quick() -> Config {
         .unwrap()
 }
 
-/// Leases of a minute: whoever takes over within seconds has not waited for an end.
+/// Leases of a minute: a takeover within seconds has not waited for the end of one.
 pub(crate) fn patient() -> Config {
     Config::builder(Duration::from_secs(60)).build().unwrap()
 }

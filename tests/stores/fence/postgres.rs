@@ -48,7 +48,7 @@ async fn fires(transaction: &Transaction<'_>, job: i32) -> Result<u64, Error> {
 }
 
 /// Waits until a session of the test's waits for a lock.
-async fn somebody_waits(server: &PostgresServer) {
+async fn a_session_waits(server: &PostgresServer) {
     let sql = "SELECT count(*) FROM pg_stat_activity \
                WHERE application_name = 'test' AND wait_event_type = 'Lock'";
     soon(async {
@@ -59,7 +59,7 @@ async fn somebody_waits(server: &PostgresServer) {
     .await;
 }
 
-/// What the new leader reads after it has taken over.
+/// Reads as the new leader does after it has taken over.
 async fn reads_under(new: &mut Client, level: IsolationLevel) -> i32 {
     let taken = takes_over(new, NEW).await;
     let transaction = begins(new, level).await;
@@ -78,9 +78,9 @@ async fn a_take_over_waits_for_a_checked_write() {
             let transaction = begins(&mut old, level).await;
             taken.check(&transaction).await.unwrap();
             let job = next(&transaction).await;
-            // Paused here: the lead is another's by now.
+            // Paused here: another candidate leads by now.
             let reads = tokio::spawn(async move { reads_under(&mut new, level).await });
-            somebody_waits(&server).await;
+            a_session_waits(&server).await;
             assert_eq!(fires(&transaction, job).await.unwrap(), 1);
             let wanted = if ends == "commit" {
                 transaction.commit().await.unwrap();
@@ -121,7 +121,7 @@ async fn a_snapshot_before_the_take_over_writes_nothing() {
             }
             (_, FenceError::Unknown { source, .. }) => {
                 assert_eq!(source.code(), Some(&SqlState::T_R_SERIALIZATION_FAILURE));
-                // Whatever it does now, the transaction can't commit.
+                // The transaction can't commit any more.
                 fires(&transaction, job).await.unwrap_err();
                 drop(transaction);
             }
@@ -133,7 +133,7 @@ async fn a_snapshot_before_the_take_over_writes_nothing() {
 
 /// Why a take-over has a transaction of its own: this one does not.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_take_over_inside_the_reading_transaction_reads_the_past() {
+async fn a_takeover_inside_the_transaction_reads_the_past() {
     let server = queue();
     for (level, reads) in LEVELS.into_iter().zip([1, 0, 0]) {
         reset(&server);
@@ -149,14 +149,14 @@ async fn a_take_over_inside_the_reading_transaction_reads_the_past() {
             assert_eq!(rows.unwrap().len(), 1, "it has taken over");
             next(&transaction).await
         });
-        somebody_waits(&server).await;
+        a_session_waits(&server).await;
         transaction.commit().await.unwrap();
         assert_eq!(soon(wrong).await.unwrap(), reads, "{level:?}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn writes_of_one_tenure_do_not_exclude_each_other() {
+async fn writes_of_one_tenure_run_concurrently() {
     let server = queue();
     let (mut one, mut other) = (client(server.port()).await, client(server.port()).await);
     let taken = takes_over(&mut one, OLD).await;
@@ -180,7 +180,7 @@ async fn a_take_over_without_an_outcome_is_repeated() {
     assert!(matches!(unknown, FenceError::Unknown { .. }), "{unknown:?}");
     new.batch_execute("SET lock_timeout = 0").await.unwrap();
     let waits = tokio::spawn(async move { fence().take_over(&mut new, token(NEW)).await });
-    somebody_waits(&server).await;
+    a_session_waits(&server).await;
     let ends =
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
     server.sql(ends).unwrap();
@@ -204,7 +204,7 @@ async fn refusals_name_the_fence_and_both_tokens() {
         "the fence \"job\" holds token 8, which is above this tenure's token 7: a newer tenure has taken \
          the resource over"
     );
-    // Another election's tokens are no concern of this one's.
+    // The tokens of another election do not matter to this one.
     let other = Fence::new(Key::new("other").unwrap());
     let _ = soon(other.take_over(&mut client, token(OLD))).await.unwrap();
     let error = fence().take_over(&mut client, token(u64::MAX)).await.unwrap_err();
@@ -221,7 +221,7 @@ async fn refusals_name_the_fence_and_both_tokens() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_role_needs_what_grants_sql_gives_and_no_more() {
+async fn a_role_needs_exactly_its_grants() {
     let server = server();
     let fence = Fence::new(job()).in_table("our \"app\"", "fences of all").unwrap();
     server.sql(&fence.schema_sql()).unwrap();
@@ -243,7 +243,7 @@ async fn a_role_needs_what_grants_sql_gives_and_no_more() {
         let table = "\"our \"\"app\"\"\".\"fences of all\"";
         server.sql(&format!("REVOKE {right} ON {table} FROM \"the worker\"")).unwrap();
         let without = fence.take_over(&mut client, token(OLD)).await.unwrap_err();
-        assert!(matches!(without, FenceError::Unknown { .. }), "it does without {right}");
+        assert!(matches!(without, FenceError::Unknown { .. }), "{right} is not needed");
         server.sql(&format!("GRANT {right} ON {table} TO \"the worker\"")).unwrap();
     }
 }

@@ -25,7 +25,7 @@ async fn takes_over(connection: &mut MultiplexedConnection, number: u64) -> Take
 }
 
 #[tokio::test]
-async fn a_write_is_accepted_under_the_stored_token_alone() {
+async fn only_the_stored_token_may_write() {
     let server = server();
     let mut connection = connected(&server).await;
     let old = takes_over(&mut connection, OLD).await;
@@ -56,13 +56,13 @@ async fn a_script_finds_its_own_keys_and_arguments() {
     let mut connection = connected(&server).await;
     let taken = takes_over(&mut connection, OLD).await;
     let script = "return {#KEYS, KEYS[1], KEYS[2], #ARGV, ARGV[1]}";
-    let told: (i64, String, String, i64, String) =
+    let seen: (i64, String, String, i64, String) =
         taken.eval(&mut connection, script, &["{job}:a", "{job}:b"], &[b"x"]).await.unwrap();
-    assert_eq!(told, (2, "{job}:a".into(), "{job}:b".into(), 1, "x".into()));
+    assert_eq!(seen, (2, "{job}:a".into(), "{job}:b".into(), 1, "x".into()));
     let fails = "\nreturn redis.error_reply('OOPS 9')";
     let error = taken.eval::<()>(&mut connection, fails, &[], &[]).await.unwrap_err();
     assert!(matches!(error, FenceError::Unknown { .. }), "{error:?}");
-    // A mistake is told by the line of the script.
+    // An error names the line of the script.
     let typo = "local a = 1\nlocal b = nothing.at_all";
     let error = taken.eval::<()>(&mut connection, typo, &[], &[]).await.unwrap_err();
     let FenceError::Unknown { source, .. } = error else { panic!("{error:?}") };
@@ -85,7 +85,7 @@ async fn tokens_are_compared_exactly() {
 }
 
 #[tokio::test]
-async fn a_lost_fence_refuses_writes_until_taken_over_again() {
+async fn a_lost_fence_refuses_writes_until_takeover() {
     let server = server();
     let mut connection = connected(&server).await;
     let taken = takes_over(&mut connection, NEW).await;
@@ -100,7 +100,7 @@ async fn a_lost_fence_refuses_writes_until_taken_over_again() {
     }
     let taken = takes_over(&mut connection, NEW).await;
     taken.set(&mut connection, NEXT, b"1").await.unwrap();
-    // What is no token is not overwritten.
+    // A value that is no token is not overwritten.
     for value in ["", "0", "08", "-1", "seven"] {
         server.command(&["SET", "tenure:fence:{job}", value]).unwrap();
         let error = fence().take_over(&mut connection, token(NEW)).await.unwrap_err();

@@ -63,7 +63,7 @@ fn a_take_over_waits_for_a_checked_write() {
             let transaction = old.transaction_with_behavior(behaviour).unwrap();
             taken.check(&transaction).unwrap();
             let job = next(&transaction);
-            // Paused here: the lead is another's by now.
+            // Paused here: another candidate leads by now.
             let unknown = fence().take_over(&mut new, token(NEW)).unwrap_err();
             assert!(matches!(unknown, FenceError::Unknown { .. }), "{unknown:?}");
             fires(&transaction, job).unwrap();

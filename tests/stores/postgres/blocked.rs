@@ -1,4 +1,4 @@
-//! Elections of one connection, beside a row or a table that somebody keeps locked.
+//! Elections of one connection, beside a row or a table that another session keeps locked.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -27,7 +27,7 @@ async fn leaders(port: u16, config: Config) -> Vec<(Candidate, Falls)> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn one_locked_row_costs_no_other_election_its_lead() {
+async fn a_locked_row_costs_no_other_lead() {
     let server = server();
     let config = Config::builder(Duration::from_secs(4)).build().unwrap();
     let leaders = leaders(server.port(), config).await;
@@ -47,15 +47,15 @@ async fn one_locked_row_costs_no_other_election_its_lead() {
     soon(leaders[7].0.elected()).await.unwrap();
 }
 
-/// As `VACUUM FULL` and `ALTER TABLE` do; nobody can renew meanwhile.
+/// As `VACUUM FULL` and `ALTER TABLE` do; no lease can be renewed meanwhile.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_locked_table_costs_no_lead_before_leases_end() {
+async fn a_briefly_locked_table_costs_no_lead() {
     let server = server();
     let config = Config::builder(Duration::from_secs(10)).build().unwrap();
     let leaders = leaders(server.port(), config).await;
     let holds = client(server.port()).await;
     holds.batch_execute("BEGIN; LOCK TABLE tenure.leases").await.unwrap();
-    // Half of what is left of the claims when a renewal is due.
+    // Half of the claims' rest when a renewal is due.
     tokio::time::sleep(config.validity().saturating_sub(config.renew_interval()) / 2).await;
     holds.batch_execute("ROLLBACK").await.unwrap();
     tokio::time::sleep(config.ttl()).await;
@@ -66,7 +66,7 @@ async fn a_locked_table_costs_no_lead_before_leases_end() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_lock_that_is_not_let_go_is_named() {
+async fn a_lock_timeout_is_named() {
     let server = server();
     let store = at(server.port());
     let (token, _) = granted(&store, acquire(1, None)).await;
@@ -83,7 +83,7 @@ async fn a_lock_that_is_not_let_go_is_named() {
 
 /// A web client that disconnects may drop a look at the leader at any time.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_request_that_is_dropped_leaves_the_connection_to_others() {
+async fn a_dropped_request_leaves_the_connection_open() {
     let server = server();
     let store = at(server.port());
     granted(&store, acquire(1, None)).await;

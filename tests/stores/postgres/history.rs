@@ -1,4 +1,4 @@
-//! What renewals and plain grants make of the history, and leave of it, as the table shows it.
+//! The history in the table, after renewals and plain grants.
 
 use std::time::Duration;
 

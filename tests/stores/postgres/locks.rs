@@ -1,4 +1,4 @@
-//! Requests that wait for a row's lock: what they do fits the time at which they have it.
+//! Requests that wait for a row's lock: they take effect by the time at which they get it.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use super::support::{
 const SHORT: Duration = Duration::from_millis(600);
 const WAITS: &str = "wait_event_type = 'Lock'";
 
-/// A store that waits for locks, so that there is something to see.
+/// A store that waits for locks for long.
 fn at(port: u16) -> Postgres {
     Postgres::new(local(port).trust_empty_store(true).lock_timeout(SOON))
 }
@@ -62,7 +62,7 @@ async fn across_the_end(
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_renewal_that_waited_until_its_lease_had_ended_does_not_resurrect_it() {
+async fn a_renewal_that_waited_resurrects_no_lease() {
     let server = server();
     let store = at(server.port());
     call(&store, renew(1, tenure::Token::FIRST)).await.unwrap();
@@ -71,9 +71,9 @@ async fn a_renewal_that_waited_until_its_lease_had_ended_does_not_resurrect_it()
     assert_eq!(reply, Reply::Superseded { last: Some(token) });
 }
 
-/// So short a wait that the renewal is not undone for it.
+/// Too short a wait for the renewal to be undone.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_renewal_that_waited_for_a_moment_does_not_resurrect_its_lease_either() {
+async fn a_renewal_that_waited_briefly_resurrects_no_lease() {
     let server = server();
     let store = at(server.port());
     call(&store, renew(1, tenure::Token::FIRST)).await.unwrap();
@@ -95,7 +95,7 @@ async fn a_renewal_that_waited_for_a_moment_does_not_resurrect_its_lease_either(
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_release_that_waited_until_its_lease_had_ended_releases_nothing() {
+async fn a_release_after_its_lease_releases_nothing() {
     let server = server();
     let store = at(server.port());
     call(&store, release(1, tenure::Token::FIRST)).await.unwrap();
@@ -104,7 +104,7 @@ async fn a_release_that_waited_until_its_lease_had_ended_releases_nothing() {
     assert_eq!(reply, Reply::NotHeld);
 }
 
-/// The lease counts from when the row was let go, or later.
+/// The lease counts from the release of the row, or later.
 async fn lasts_a_ttl_from(store: &Postgres, let_go: u64) {
     let remaining = held(store, tenure::store::Request::Observe).await.remaining;
     let at_least = TTL.saturating_sub(Duration::from_micros(unix_micros() - let_go));
@@ -112,7 +112,7 @@ async fn lasts_a_ttl_from(store: &Postgres, let_go: u64) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_acquire_that_waited_is_granted_by_the_time_of_its_grant() {
+async fn an_acquire_that_waited_counts_from_its_grant() {
     let server = server();
     let store = at(server.port());
     let (first, _) = granted(&store, acquire_for(1, None, SHORT)).await;
@@ -127,7 +127,7 @@ async fn an_acquire_that_waited_is_granted_by_the_time_of_its_grant() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_renewal_that_waited_counts_from_when_it_is_done() {
+async fn a_renewal_that_waited_counts_from_its_end() {
     let server = server();
     let store = at(server.port());
     let (token, _) = granted(&store, acquire(1, None)).await;
@@ -137,7 +137,7 @@ async fn a_renewal_that_waited_counts_from_when_it_is_done() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_is_refused_waits_for_nobody_and_writes_nothing() {
+async fn a_refused_request_neither_waits_nor_writes() {
     let server = server();
     let store = at(server.port());
     let (token, _) = granted(&store, acquire(1, None)).await;
@@ -148,7 +148,7 @@ async fn who_is_refused_waits_for_nobody_and_writes_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_two_first_acquires_of_an_election_the_second_waits_for_the_first() {
+async fn a_second_first_acquire_waits() {
     for (ends, is_granted) in [("COMMIT", false), ("ROLLBACK", true)] {
         let server = server();
         let store = at(server.port());
@@ -173,7 +173,7 @@ async fn of_two_first_acquires_of_an_election_the_second_waits_for_the_first() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_leads_can_be_seen_while_somebody_writes() {
+async fn the_leader_is_visible_during_writes() {
     let server = server();
     let store = at(server.port());
     let (token, _) = granted(&store, acquire(1, None)).await;
@@ -182,7 +182,7 @@ async fn who_leads_can_be_seen_while_somebody_writes() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_a_caller_gave_up_does_not_wait_for_ever() {
+async fn abandoned_requests_do_not_wait_for_ever() {
     let server = server();
     let store = at(server.port());
     let (token, _) = granted(&store, acquire(1, None)).await;
@@ -193,11 +193,11 @@ async fn what_a_caller_gave_up_does_not_wait_for_ever() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_leads_is_not_forgotten_while_a_renewal_is_being_committed() {
+async fn a_renewal_in_commit_hides_no_leader() {
     let server = server();
     let store = at(server.port());
     let (token, _) = granted(&store, acquire_for(1, None, SHORT)).await;
-    // A renewal in time, whose commit takes longer than what was left of the lease.
+    // A renewal in time, whose commit takes longer than the rest of the lease.
     let renews = client(server.port()).await;
     let sql = format!(
         "BEGIN; SELECT tenure.leases_renew('job', decode(repeat('00', 15) || '01', 'hex'), {token}, 30000000, \

@@ -1,4 +1,4 @@
-//! What stands between a store and its server, and hands out sessions.
+//! Poolers, which stand between a store and its server and hand out sessions.
 
 use std::io;
 use std::sync::{Arc, Mutex};
@@ -16,7 +16,7 @@ use super::support::{
 };
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_pooler_is_named_and_nothing_is_set_in_its_sessions() {
+async fn a_pooler_is_named_and_left_unchanged() {
     let server = server();
     call(&at(server.port()), Request::Observe).await.unwrap();
     // With one session its statements stay prepared, and everything seems to work.
@@ -36,12 +36,12 @@ async fn a_pooler_is_named_and_nothing_is_set_in_its_sessions() {
     }
 }
 
-/// What a pooler does with the sessions of a client when they have to move to another server.
+/// How a pooler moves the sessions of a client to another server.
 #[derive(Clone, Copy, PartialEq)]
 enum Moves {
-    /// Says again all that the client has ever said, and keeps the answers.
+    /// Repeats all that the client has ever sent, and keeps the answers.
     Everything,
-    /// Begins the session, and no more.
+    /// Begins the session alone.
     Beginning,
 }
 
@@ -121,9 +121,9 @@ async fn swallow(server: &mut TcpStream, buffer: &mut [u8]) {
     while let Ok(Ok(1..)) = tokio::time::timeout(SETTLES, server.read(buffer)).await {}
 }
 
-/// A failover that the pooler hides: the candidate was told of the server before.
+/// A failover that the pooler hides: the store has seen the server before.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_grant_by_another_process_than_was_looked_at_is_refused() {
+async fn a_grant_by_another_process_is_refused() {
     let mut server = server();
     let pooler = Pooler::start(server.port(), Moves::Everything).await;
     let store = Postgres::new(local(pooler.port));
@@ -132,11 +132,11 @@ async fn a_grant_by_another_process_than_was_looked_at_is_refused() {
     server.sql("UPDATE tenure.leases_history SET known_since = 1").unwrap();
     server.restart().unwrap();
     pooler.moves().await;
-    // By the plain statement, and by the function, which then knows no better.
+    // By the plain statement, and by the function, which can't know either.
     let error = call(&store, acquire(2, Some(token))).await.unwrap_err();
     assert_eq!(error.kind(), StoreErrorKind::Pooler, "{error}");
     assert_eq!(server.sql("SELECT count(*) FROM tenure.leases WHERE NOT released").unwrap(), "0");
-    // A connection of its own knows who it speaks to, and what that means.
+    // A new connection knows its server.
     let Reply::Granted { wait, .. } = answered(&store, acquire(2, Some(token))).await else {
         panic!("granted")
     };

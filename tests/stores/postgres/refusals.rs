@@ -6,17 +6,15 @@ use std::time::Duration;
 use tenure::store::postgres::{LeaseTable, Postgres, PostgresConfig, Secret};
 use tenure::store::{Key, Reply, Request, Store, StoreErrorKind};
 use tenure_servers::PostgresServer;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpListener;
 
 use super::support::{
-    SOON, acquire, all_requests, answered, at, call, client, granted, local, release, renew,
-    server, soon,
+    SOON, acquire, all_requests, answered, at, call, client, granted, local, port_that_answers,
+    release, renew, server, soon, unused_port,
 };
 
 const PASSWORD: &str = "correct-horse";
 
-/// Every request fails like that, says that, and says nothing of the password.
+/// Every request fails like that, says that, and does not show the password.
 pub(crate) async fn refuses(
     store: &Postgres,
     requests: &[Request],
@@ -64,7 +62,7 @@ async fn an_unknown_database() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_table_that_is_not_there_and_shall_not_be_made() {
+async fn a_missing_table_is_not_made_unasked() {
     let server = server();
     let store = Postgres::new(local(server.port()).create_table(false).trust_empty_store(true));
     refuses(&store, &all_requests(), StoreErrorKind::Missing, "LeaseTable::schema_sql").await;
@@ -92,7 +90,7 @@ async fn a_table_of_another_version() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_function_that_is_missing_is_named_or_made() {
+async fn a_missing_function_is_named_or_made() {
     let server = server();
     call(&at(server.port()), Request::Observe).await.unwrap();
     server.sql("DROP FUNCTION tenure.leases_purge(bigint), tenure.leases_late()").unwrap();
@@ -111,9 +109,9 @@ async fn a_function_that_is_missing_is_named_or_made() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn names_that_are_unknown_and_ports_that_are_closed_read_differently() {
+async fn unknown_names_and_closed_ports_differ() {
     let unknown = PostgresConfig::new("no-such-host.invalid", 5432, "u");
-    let closed = TcpListener::bind(("127.0.0.1", 0)).await.unwrap().local_addr().unwrap().port();
+    let closed = unused_port().await;
     for (config, says) in [(unknown, "the name was not found"), (local(closed), "refused")] {
         let store = Postgres::new(config);
         refuses(&store, &[Request::Observe], StoreErrorKind::Unreachable, says).await;
@@ -131,7 +129,7 @@ async fn a_server_that_does_not_write_to_disk() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_that_stops_writing_to_disk_under_a_session() {
+async fn fsync_turned_off_during_a_session_is_noticed() {
     let server = server();
     let store = Postgres::new(local(server.port()));
     let (token, _) = granted(&store, acquire(1, None)).await;
@@ -158,16 +156,16 @@ async fn a_standby() {
     let (token, _) = granted(&at(primary.port()), acquire(1, None)).await;
     let standby = primary.replica(&[]).unwrap();
     let store = at(standby.port());
-    // It could tell who leads, but not who leads by now.
+    // It knows an earlier leader, but not the present one.
     refuses(&store, &all_requests(), StoreErrorKind::NotPrimary, "").await;
     standby.promote().unwrap();
     let Reply::Held(incumbent) = answered(&store, Request::Observe).await else { panic!("held") };
     assert_eq!(incumbent.token, token);
 }
 
-/// Whatever the server's settings say about commits and messages.
+/// The server's own settings for commits and messages do not matter.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_commit_whose_wait_for_a_synchronous_standby_was_cut_short_is_unknown() {
+async fn a_commit_without_its_standby_is_unknown() {
     for (setting, ends) in [
         ("synchronous_commit=off", "pg_cancel_backend"),
         ("synchronous_commit=local", "pg_cancel_backend"),
@@ -205,9 +203,9 @@ async fn a_commit_whose_wait_for_a_synchronous_standby_was_cut_short_is_unknown(
     }
 }
 
-/// Whatever the role is told by default.
+/// The role's own settings do not matter.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn settings_of_the_database_that_would_get_in_the_way() {
+async fn unsafe_database_settings_are_overruled() {
     let server = server();
     for setting in ["default_transaction_isolation = 'serializable'", "search_path = 'nowhere'"] {
         server.sql(&format!("ALTER ROLE postgres SET {setting}")).unwrap();
@@ -247,7 +245,7 @@ async fn a_damaged_record_is_no_vacancy() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_token_beyond_what_the_table_holds_is_refused() {
+async fn a_token_beyond_the_column_is_refused() {
     let server = server();
     let store = at(server.port());
     for (seen, says) in [(u64::MAX, "a bigint"), (i64::MAX.cast_unsigned(), "out of range")] {
@@ -257,27 +255,8 @@ async fn a_token_beyond_what_the_table_holds_is_refused() {
     call(&store, Request::Observe).await.unwrap();
 }
 
-/// Answers everything that it reads with the same bytes; without any, it hangs up.
-async fn server_that_says(bytes: &'static [u8]) -> u16 {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
-    let port = listener.local_addr().unwrap().port();
-    tokio::spawn(async move {
-        while let Ok((mut client, _)) = listener.accept().await {
-            tokio::spawn(async move {
-                let mut buffer = [0; 4096];
-                while matches!(client.read(&mut buffer).await, Ok(1..)) {
-                    if bytes.is_empty() || client.write_all(bytes).await.is_err() {
-                        return;
-                    }
-                }
-            });
-        }
-    });
-    port
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn somebody_else_at_the_port() {
+async fn other_servers_at_the_port() {
     let key = Key::new("job").unwrap();
     for (says, kinds) in [
         (&b""[..], &[StoreErrorKind::Disconnected][..]),
@@ -288,7 +267,7 @@ async fn somebody_else_at_the_port() {
         (b"\0\xff\x80garbage", &[StoreErrorKind::UnexpectedReply]),
         (b"N", &[StoreErrorKind::Unreachable]),
     ] {
-        let port = server_that_says(says).await;
+        let port = port_that_answers(says).await;
         let config = PostgresConfig::new("127.0.0.1", port, "u").password(Secret::new(PASSWORD));
         let store = Postgres::new(config.connect_timeout(Duration::from_millis(500)));
         let error = soon(store.call(&key, acquire(1, None))).await.unwrap_err();

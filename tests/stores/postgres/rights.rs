@@ -1,4 +1,4 @@
-//! What the server lets the user do, and what others may do to the table.
+//! The rights that a role needs, and those that other roles have on the table.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use super::support::{
 };
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_user_without_rights_is_told_which_to_ask_for() {
+async fn an_error_names_the_missing_rights() {
     let server = server();
     let table = LeaseTable::new("elec\"tions", "Leads").unwrap();
     server
@@ -26,10 +26,10 @@ async fn a_user_without_rights_is_told_which_to_ask_for() {
     let says = "permission denied for database postgres";
     refuses(&store, &all_requests(), kind, says).await;
     refuses(&store, &all_requests()[..1], kind, "LeaseTable::schema_sql").await;
-    // As cautious administrators have it.
+    // As cautious administrators set it up.
     server.sql("ALTER DEFAULT PRIVILEGES REVOKE EXECUTE ON FUNCTIONS FROM PUBLIC").unwrap();
     server.sql(&table.schema_sql()).unwrap();
-    // Nor use it, as long as it has not been told.
+    // Nor use it before its rights are granted.
     let grants = table.grants_sql("wee'k");
     for grant in grants.split_inclusive(';') {
         let error = call(&store, acquire(1, None)).await.unwrap_err();
@@ -37,7 +37,7 @@ async fn a_user_without_rights_is_told_which_to_ask_for() {
         assert!(error.to_string().contains("GRANT USAGE ON SCHEMA \"elec\"\"tions\""), "{error}");
         server.sql(grant).unwrap();
     }
-    // What it says is enough for everything but purging.
+    // The grants that the error names are enough for everything but purging.
     let (token, _) = granted(&store, acquire(1, None)).await;
     assert_eq!(call(&store, renew(1, token)).await.unwrap(), Reply::Renewed);
     assert!(matches!(call(&store, Request::Observe).await.unwrap(), Reply::Held(_)));
@@ -51,7 +51,7 @@ async fn a_user_without_rights_is_told_which_to_ask_for() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_user_that_may_not_write_by_default_is_not_overruled() {
+async fn a_role_that_is_read_only_stays_so() {
     let server = server();
     call(&at(server.port()), Request::Observe).await.unwrap();
     server.sql("ALTER ROLE postgres SET default_transaction_read_only = on").unwrap();
@@ -74,7 +74,7 @@ async fn row_security_that_hides_the_row_is_named() {
          ALTER TABLE tenure.{} ENABLE ROW LEVEL SECURITY";
     for hidden in ["leases_history", "leases"] {
         server.sql(&hides.replace("{}", hidden)).unwrap();
-        // Within the bound of a test, and not for ever in the server.
+        // Bounded, so that the server does not wait for ever.
         let seen = tenure::Token::new(unix_micros() + 1_000_000_000);
         server.sql("UPDATE tenure.leases SET released = true").unwrap();
         let error = call(&app(), acquire(2, seen)).await.unwrap_err();
@@ -84,7 +84,7 @@ async fn row_security_that_hides_the_row_is_named() {
     }
 }
 
-/// Its functions would run with the rights of whoever comes.
+/// Its functions would run with the rights of every user that calls them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn functions_of_a_stranger_are_not_called() {
     let server = server();
@@ -106,7 +106,7 @@ async fn functions_of_a_stranger_are_not_called() {
     server.sql_as("stranger", "postgres", late).unwrap();
     let says = "the function leases_late belongs to the role stranger";
     refuses(&at(server.port()), &all_requests()[..1], kind, says).await;
-    // Who relies on the role says so, or is a member of it.
+    // A store that relies on the role says so, or its user is a member of it.
     server.sql("DROP SCHEMA tenure CASCADE; GRANT stranger TO postgres").unwrap();
     server.sql("CREATE ROLE app LOGIN; GRANT stranger TO app").unwrap();
     server.sql_as("stranger", "postgres", &LeaseTable::default().schema_sql()).unwrap();

@@ -32,7 +32,7 @@ fn of<S: Store>(store: fn(PostgresConfig) -> S) -> Place {
         }
         server.restart().unwrap();
     };
-    // On a slow disk, those who ask at once wait longer than the default of 50 ms for each other's commits.
+    // On a slow disk, concurrent requests wait longer than the default of 50 ms for each other's commits.
     let connect = move |server: &PostgresServer| store(local(server.port()).lock_timeout(SOON));
     let slow = |server: &mut PostgresServer, is_slow| {
         if is_slow { server.pause() } else { server.resume() }.unwrap();
@@ -44,13 +44,13 @@ fn of<S: Store>(store: fn(PostgresConfig) -> S) -> Place {
         .place()
 }
 
-/// The same, which is taken for whole when it is empty.
+/// The same, which is trusted when it is empty.
 pub(crate) fn trusting() -> Place {
     let connect = |server: &PostgresServer| at(server.port());
     Place::of(server(), connect).suffering(&Mishap::ALL, suffer).trusting().place()
 }
 
-fn suffer(server: &mut PostgresServer, mishap: Mishap) {
+pub(crate) fn suffer(server: &mut PostgresServer, mishap: Mishap) {
     let sql = match mishap {
         Mishap::LeasesEnd => "UPDATE tenure.leases SET lease_end = 1",
         Mishap::LongTime => "UPDATE tenure.leases_history SET known_since = 1",
@@ -58,7 +58,7 @@ fn suffer(server: &mut PostgresServer, mishap: Mishap) {
         Mishap::HistoryLost => "DELETE FROM tenure.leases_history",
         Mishap::AllLost => "TRUNCATE tenure.leases, tenure.leases_history",
     };
-    // Before the first request there is no table, and so nothing that could suffer.
+    // Before the first request there is no table, and so no data to change.
     let sql = format!(
         "DO $$ BEGIN IF to_regclass('tenure.leases_history') IS NOT NULL THEN \
          EXECUTE '{sql}'; END IF; END $$"

@@ -1,4 +1,4 @@
-//! What the stories of the PostgreSQL store need beside: servers, sessions, and stores.
+//! Servers, sessions, and stores.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ pub(crate) fn local(port: u16) -> PostgresConfig {
     PostgresConfig::new("127.0.0.1", port, "postgres").connect_timeout(Duration::from_secs(5))
 }
 
-/// A store at that port, which takes an empty server for whole.
+/// A store at that port, which trusts an empty server.
 pub(crate) fn at(port: u16) -> Postgres {
     Postgres::new(local(port).trust_empty_store(true))
 }
@@ -32,7 +32,7 @@ pub(crate) fn candidate(port: u16, name: &str, config: Config) -> Candidate {
     start(at(port), name, config).0
 }
 
-/// A connection of the test's own, as the superuser, for what takes more than one statement.
+/// A connection of the test's own, as the superuser, for several statements in one session.
 pub(crate) async fn client(port: u16) -> tokio_postgres::Client {
     use tenure::runtime::{Runtime, TokioRuntime};
     let stream = TokioRuntime.connect("127.0.0.1", port).await.unwrap();
@@ -42,6 +42,13 @@ pub(crate) async fn client(port: u16) -> tokio_postgres::Client {
     let (client, connection) = connected.unwrap();
     tokio::spawn(async move { drop(connection.await) });
     client
+}
+
+/// Ends all sessions of stores, as an administrator does.
+pub(crate) fn terminate_all(server: &PostgresServer) {
+    let sql =
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'tenure'";
+    server.sql(sql).unwrap();
 }
 
 /// Waits until that many sessions of the store are in such a state, as `pg_stat_activity` has it.
@@ -63,6 +70,3 @@ pub(crate) async fn is_known_to_be_near(store: &Postgres) {
         call(store, Request::Observe).await.unwrap();
     }
 }
-
-/// A session that listens for wake-ups.
-pub(crate) const LISTENS: &str = "query LIKE 'LISTEN%'";

@@ -1,4 +1,4 @@
-//! The table itself: how it comes about, what it is called, who sees it, what is thrown away.
+//! The table itself: its creation, its name, its readers, and the removal of old rows.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use super::support::{
 };
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn many_who_make_the_table_at_once_make_one() {
+async fn concurrent_creations_make_one_table() {
     let server = server();
     let stores: Vec<_> = (0..8).map(|_| at(server.port())).collect();
     let ask = (1..).zip(&stores).map(|(number, store)| call(store, acquire(number, None)));
@@ -24,7 +24,7 @@ async fn many_who_make_the_table_at_once_make_one() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_shipped_file_may_be_run_again_and_keeps_what_is_there() {
+async fn the_shipped_file_may_be_run_again() {
     let server = server();
     let file =
         concat!(env!("CARGO_MANIFEST_DIR"), "/../tenure/src/store/postgres/sql/lease_table.sql");
@@ -36,7 +36,7 @@ async fn the_shipped_file_may_be_run_again_and_keeps_what_is_there() {
     assert_eq!(held(&store, Request::Observe).await.token, token);
 }
 
-/// Whatever nothing speaks against: without the functions it goes on, and the rest does not.
+/// Without the functions, plain statements still work, and other requests do not.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn renewals_and_the_next_grants_ask_no_function() {
     let server = server();
@@ -75,7 +75,7 @@ async fn a_table_without_a_column_is_refused() {
             refuses(&store, &all_requests()[..1], kind, says).await;
         }
     }
-    // What it says is enough.
+    // The grants that the error names are enough.
     server.sql("DROP SCHEMA tenure CASCADE").unwrap();
     granted(&at(server.port()), acquire(1, None)).await;
 }
@@ -129,7 +129,7 @@ async fn people_see_who_leads() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn purging_takes_what_ended_long_ago_and_changes_no_promise() {
+async fn purging_removes_old_rows_and_breaks_nothing() {
     const SHORT: Duration = Duration::from_millis(200);
     let server = server();
     let store = Postgres::new(local(server.port()));
@@ -142,15 +142,15 @@ async fn purging_takes_what_ended_long_ago_and_changes_no_promise() {
     tokio::time::sleep(SHORT * 2).await;
     assert_eq!(store.purge(SHORT).await.unwrap(), 1, "the other one is live");
     assert_eq!(server.sql("SELECT count(*) FROM tenure.leases").unwrap(), "1");
-    // Who knows the token that was purged is not taken for the witness of a loss, and gets a higher one.
+    // A candidate that knows the purged token proves no loss, and gets a higher one.
     let (second, wait) = granted(&store, acquire_for(2, Some(first), SHORT)).await;
     assert!(second > first && wait.is_zero(), "{second} after {first}, {wait:?}");
     tokio::time::sleep(SHORT * 2).await;
     assert_eq!(store.purge(Duration::ZERO).await.unwrap(), 1);
-    // Who knows nothing gets a higher one too.
+    // A candidate that knows no token gets a higher one too.
     let (third, wait) = granted(&store, acquire(3, None)).await;
     assert!(third > second && wait.is_zero(), "{third} after {second}, {wait:?}");
-    // But who knows more than was ever purged proves a loss.
+    // A candidate that knows a higher token than was ever purged proves a loss.
     call(&store, release(3, third)).await.unwrap();
     server.sql("DELETE FROM tenure.leases WHERE key = 'job'").unwrap();
     let (_, wait) = granted(&store, acquire(4, Some(third))).await;
@@ -199,7 +199,7 @@ async fn purging_beside_candidates_leaves_one_leader() {
     purging.abort();
 }
 
-/// Whoever is granted a lease after that may not have waited for one that the table has forgotten.
+/// A grant after that may not have waited for a lease that the table has forgotten.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_emptied_or_restored_table_makes_wait() {
     let server = server();
@@ -231,7 +231,7 @@ async fn an_emptied_or_restored_table_makes_wait() {
             let ask = acquire(2, seen.then_some(last));
             let reply = soon(async {
                 loop {
-                    // What was prepared for the table before is of no use once.
+                    // Statements that were prepared for the old table fail once.
                     if let Ok(reply) = store.call(key, ask.clone()).await {
                         return reply;
                     }

@@ -2,31 +2,15 @@
 
 use std::time::Duration;
 
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use tenure::store::postgres::{Postgres, PostgresConfig, Secret};
 use tenure::store::{Request, StoreErrorKind};
 use tenure::tls::TlsConfig;
 use tenure_servers::PostgresServer;
 
+use super::support::certificates::{self, Ca, ca, certificate};
 use super::support::{acquire, call, granted, local};
 
-type Ca = CertifiedIssuer<'static, KeyPair>;
-
-fn ca() -> Ca {
-    let mut params = CertificateParams::new(Vec::new()).unwrap();
-    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap()
-}
-
-/// A certificate for that name, and its key.
-fn certificate(ca: &Ca, name: &str) -> (String, String) {
-    let mut params = CertificateParams::new(vec![name.to_owned()]).unwrap();
-    params.distinguished_name.push(rcgen::DnType::CommonName, name);
-    let key = KeyPair::generate().unwrap();
-    (params.signed_by(&key, ca).unwrap().pem(), key.serialize_pem())
-}
-
-/// A server with a certificate for that name, which lets nobody in unencrypted.
+/// A server with a certificate for that name, which refuses unencrypted clients.
 fn encrypted(ca: &Ca, name: &str, rules: &str) -> PostgresServer {
     let server = super::support::server();
     let (certificate, key) = certificate(ca, name);
@@ -69,7 +53,7 @@ async fn refused(config: PostgresConfig) -> (StoreErrorKind, String) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_is_believed_by_its_certificate_and_its_name() {
+async fn a_server_needs_certificate_and_name() {
     let ca = ca();
     let server = encrypted(&ca, "127.0.0.1", "hostssl all all 127.0.0.1/32 trust");
     let tls = TlsConfig::with_ca(ca.pem()).unwrap();
@@ -89,7 +73,7 @@ async fn a_server_is_believed_by_its_certificate_and_its_name() {
 
     let (kind, _) = refused(app(&server)).await;
     assert_eq!(kind, StoreErrorKind::Authentication, "unencrypted");
-    let stranger = TlsConfig::with_ca(self::ca().pem()).unwrap();
+    let stranger = TlsConfig::with_ca(certificates::ca().pem()).unwrap();
     let (kind, shown) = refused(app(&server).tls(stranger)).await;
     assert_eq!(kind, StoreErrorKind::Tls, "{shown}");
     let (kind, shown) = refused(app(&server).tls(tls.server_name("db.example.org").unwrap())).await;
@@ -97,7 +81,7 @@ async fn a_server_is_believed_by_its_certificate_and_its_name() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_by_another_name_that_asks_who_we_are() {
+async fn another_server_name_and_a_client_certificate() {
     let ca = ca();
     let rules = "hostssl all all 127.0.0.1/32 cert";
     let server = encrypted(&ca, "db.example.org", rules);
@@ -107,7 +91,7 @@ async fn a_server_by_another_name_that_asks_who_we_are() {
     let (own, key) = certificate(&ca, "app");
     let ours = tls.clone().client_certificate(own, key).unwrap();
     granted(&Postgres::new(app(&server).tls(ours)), acquire(1, None)).await;
-    let (own, key) = certificate(&self::ca(), "app");
+    let (own, key) = certificate(&certificates::ca(), "app");
     let forged = tls.client_certificate(own, key).unwrap();
     let (kind, shown) = refused(app(&server).tls(forged)).await;
     assert_eq!(kind, StoreErrorKind::Tls, "{shown}");

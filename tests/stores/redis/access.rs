@@ -22,7 +22,7 @@ pub(crate) const RIGHTS: [&str; 11] = [
     "+ping",
 ];
 
-/// What elections do without: `+ping` is for fred.
+/// Not needed by redis-rs.
 const FOR_FRED: &str = "+ping";
 
 pub(crate) fn let_in(server: &RedisServer, rights: &[&str]) {
@@ -40,7 +40,7 @@ fn store(client: Client, server: &RedisServer) -> AnyStore {
     client.store(as_app(local(server.port())))
 }
 
-/// All that elections need, or the first thing that is refused.
+/// Sends every request that elections need; returns the first refusal.
 async fn takes_part(store: &AnyStore) -> Result<(), String> {
     let refused = |error: tenure::store::StoreError| error.to_string();
     let Reply::Granted { token, .. } = call(store, acquire(1, None)).await.map_err(refused)? else {
@@ -57,11 +57,11 @@ async fn takes_part(store: &AnyStore) -> Result<(), String> {
 }
 
 over_both_clients! {
-    async fn a_user_with_the_least_rights_can_take_part(client: Client) {
+    async fn a_user_with_least_rights_takes_part(client: Client) {
         let server = server();
         let_in(&server, &RIGHTS);
         takes_part(&store(client, &server)).await.unwrap();
-        // What it may not touch.
+        // Another prefix is not allowed.
         let elsewhere = as_app(local(server.port()).prefix("other").unwrap());
         call(&client.store(elsewhere), acquire(1, None)).await.unwrap_err();
     }
@@ -76,7 +76,7 @@ async fn none_of_these_rights_is_too_much() {
         server.command(&["FLUSHALL"]).unwrap();
         server.command(&["SCRIPT", "FLUSH"]).unwrap();
         let outcome = takes_part(&store(Client::RedisRs, &server)).await;
-        assert!(outcome.is_err(), "it does without {left_out}");
+        assert!(outcome.is_err(), "{left_out} is not needed");
     }
     let_in(&server, &RIGHTS);
     server.command(&["FLUSHALL"]).unwrap();

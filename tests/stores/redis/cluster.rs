@@ -1,4 +1,4 @@
-//! A cluster, of which one node keeps the elections: whichever it is just now.
+//! A cluster, one node of which keeps the elections at a time.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -9,11 +9,12 @@ use tenure::{Candidate, Config};
 use tenure_servers::{RedisCluster, RedisServer, Reply as Raw};
 
 use super::access::{RIGHTS, as_app, let_in};
+use super::failover::{self, hands_over_at_once};
 use super::fake::{Fake, HELLO};
 use super::rows::slow;
 use super::support::{
-    Place, RECORD, TTL, Watch, acquire, call, falls, granted, in_the_end, leader, local, release,
-    renew, server, soon, start, tokens,
+    Place, RECORD, TTL, Watch, acquire, call, falls, granted, in_the_end, local, release, renew,
+    server, soon, start,
 };
 
 fn quick() -> Config {
@@ -35,7 +36,7 @@ fn candidate(ports: &[u16], name: &str, config: Config) -> Candidate {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_node_leads_to_the_one_that_keeps_the_prefix() {
+async fn every_node_redirects_to_the_prefixs_owner() {
     let cluster = RedisCluster::start(3, 0).unwrap();
     let mut owners = std::collections::BTreeSet::new();
     for number in 0..12 {
@@ -58,60 +59,29 @@ async fn every_node_leads_to_the_one_that_keeps_the_prefix() {
 async fn leaders_hand_over_at_once() {
     let cluster = RedisCluster::start(3, 0).unwrap();
     let ports = cluster.ports();
-    let patient = Config::builder(Duration::from_secs(60)).build().unwrap();
-    let one = candidate(&ports[..1], "one", patient);
-    let first = soon(one.elected()).await.unwrap();
-    let two = candidate(&ports[1..2], "two", patient);
-    soon(one.resign()).await.unwrap();
-    assert!(soon(two.elected()).await.unwrap().token() > first.token());
-    assert!(!one.is_leader());
+    hands_over_at_once(store(by(&ports[..1])), store(by(&ports[1..2]))).await;
 }
 
-/// The node that keeps the elections fails, and its replica takes over.
 async fn survives(
     fail: impl FnOnce(&mut RedisServer),
-    goes_on: impl AsyncFnOnce(&mut RedisServer),
+    returns: impl AsyncFnOnce(&mut RedisServer),
 ) {
-    let mut cluster = RedisCluster::start(3, 3).unwrap();
+    let cluster = RedisCluster::start(3, 3).unwrap();
     let ports = cluster.ports();
-    let owner = cluster.owner(RECORD, 0).unwrap();
-    let all = ["one", "two", "three"].map(|name| candidate(&ports, name, quick()));
-    let all = all.each_ref();
-    let (watch, tokens) = (Watch::over(&all), tokens(&all));
-    let before = leader(&all).await.tenure().map(|tenure| tenure.token());
-    fail(cluster.node_mut(owner));
-    let next = cluster.replaced(RECORD, owner).unwrap();
-    let record = ["HGET", RECORD, "lease_end"];
-    let lease_end = cluster.node(next).command(&record).unwrap();
-    in_the_end(async {
-        while cluster.node(next).command(&record).unwrap() == lease_end {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    })
-    .await;
-    goes_on(cluster.node_mut(owner)).await;
-    let led = leader(&all).await;
-    let token = led.tenure().map(|tenure| tenure.token());
-    assert!(token >= before, "{token:?} after {before:?}");
-    soon(led.stop()).await.unwrap();
-    let others: Vec<_> = all.iter().copied().filter(|one| !std::ptr::eq(*one, led)).collect();
-    assert!(leader(&others).await.tenure().map(|tenure| tenure.token()) > token);
-    watch.nobody_overlapped();
-    let tokens = tokens.lock().unwrap();
-    assert!(tokens.is_sorted_by(|a, b| a < b), "{tokens:?}");
+    failover::survives(cluster, |name| candidate(&ports, name, quick()), fail, returns).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_node_that_stands_still_and_comes_back() {
-    let comes_back = async |old: &mut RedisServer| {
+async fn a_node_is_paused_and_resumed() {
+    let returns = async |old: &mut RedisServer| {
         old.resume().unwrap();
         tokio::time::sleep(quick().ttl() * 2).await;
     };
-    survives(|node| node.pause().unwrap(), comes_back).await;
+    survives(|node| node.pause().unwrap(), returns).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_node_that_dies() {
+async fn a_node_dies() {
     survives(|node| node.kill().unwrap(), async |_| {}).await;
 }
 
@@ -157,10 +127,10 @@ impl<'a> Move<'a> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_slot_that_is_moved_is_followed_at_every_step() {
+async fn a_moving_slot_is_followed() {
     let cluster = RedisCluster::start(3, 0).unwrap();
     let ports = cluster.ports();
-    // By a user that may do what it takes, and nothing else.
+    // By a user with the least rights.
     let more = ["+cluster|keyslot", "+cluster|slots", "+cluster|nodes", "+asking"];
     for number in 0..3 {
         let_in(cluster.node(number), &[&RIGHTS[..], &more].concat());
@@ -174,7 +144,7 @@ async fn a_slot_that_is_moved_is_followed_at_every_step() {
     moving.key(RECORD);
     renewed().await;
     assert!(matches!(call(&store, Request::Observe).await.unwrap(), Reply::Held(_)));
-    // Of two keys one is here and one there: refused, until both are in one place.
+    // With one of two keys on each node, requests are refused until both are on one.
     let error = call(&store, acquire(2, None)).await.unwrap_err();
     assert_eq!(error.kind(), StoreErrorKind::Refused, "{error}");
     moving.key(super::support::HISTORY);
@@ -241,7 +211,7 @@ async fn node_that_sends_on(to: u16, listed: Arc<Mutex<Vec<u16>>>, knows_it: boo
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_node_alone_sends_nobody_anywhere() {
-    // Whether more than half of them know the node that requests are sent on to.
+    // Whether more than half of the primaries know the node that requests are redirected to.
     for (second_knows_it, connections) in [(false, 0), (true, 1)] {
         let heard = Arc::<Mutex<Vec<Vec<String>>>>::default();
         let commands = Arc::clone(&heard);
@@ -272,7 +242,7 @@ async fn one_node_alone_sends_nobody_anywhere() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_node_is_no_single_server_and_a_single_server_no_cluster() {
+async fn a_node_and_a_single_server_differ() {
     let cluster = RedisCluster::start(3, 0).unwrap();
     let other = (cluster.owner(RECORD, 0).unwrap() + 1) % 3;
     let alone = store(local(cluster.ports()[other]));

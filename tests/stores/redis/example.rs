@@ -1,4 +1,4 @@
-//! The example `leader` as two processes: the way most people first see a takeover.
+//! The example `leader` as two processes, one of which takes over from the other.
 
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
@@ -39,10 +39,10 @@ impl Process {
             .spawn()
             .unwrap();
         let output = BufReader::new(child.stdout.take().unwrap());
-        let (told, lines) = mpsc::channel();
+        let (sender, lines) = mpsc::channel();
         thread::spawn(move || {
             for line in output.lines().map_while(Result::ok) {
-                if told.send(line).is_err() {
+                if sender.send(line).is_err() {
                     return;
                 }
             }
@@ -91,7 +91,7 @@ fn lease_end(server: &RedisServer) -> u64 {
 }
 
 #[test]
-fn the_other_process_leads_after_a_kill_when_the_lease_has_ended_and_not_before() {
+fn a_killed_leader_is_replaced_at_lease_end() {
     let server = server();
     let first = Process::start(&server, "first");
     let before = first.token_of("elected");

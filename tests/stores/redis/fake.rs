@@ -1,4 +1,4 @@
-//! A server that speaks the protocol, and answers whatever a test wants.
+//! A server in the test's own process, which answers as the test says.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// What a client that opens a connection wants to hear.
+/// The answer to a client's greeting.
 pub(crate) const HELLO: &str = "%1\r\n$5\r\nproto\r\n:3\r\n";
 
 /// A server in this process. It ends with the test's runtime.
@@ -15,7 +15,7 @@ pub(crate) struct Fake {
     pub(crate) port: u16,
     /// How many connections it has taken.
     pub(crate) connections: Arc<AtomicUsize>,
-    /// How many bytes of its answers have found room on their way.
+    /// How many bytes of its answers the network has taken.
     pub(crate) sent: Arc<AtomicU64>,
 }
 
@@ -65,7 +65,7 @@ async fn serve(
     }
 }
 
-/// The first command's words, and how many bytes it has; none if it has not come as a whole.
+/// The first command's words, and how many bytes it has; none if it has not arrived as a whole.
 fn command(bytes: &[u8]) -> Option<(Vec<String>, usize)> {
     let mut at = 0;
     if bytes.first().is_some_and(|&first| first != b'*') {
@@ -85,7 +85,7 @@ fn command(bytes: &[u8]) -> Option<(Vec<String>, usize)> {
     Some((words, at))
 }
 
-/// A line's number, behind the byte that says what it counts.
+/// A line's number, behind the byte of its type.
 fn number(bytes: &[u8], at: &mut usize) -> Option<usize> {
     let line = bytes.get(*at..)?;
     let end = line.windows(2).position(|end| end == b"\r\n")?;

@@ -1,47 +1,24 @@
-//! Ports behind which there is no Redis: nobody, somebody who talks nonsense, somebody silent.
+//! Ports behind which there is no Redis: closed ones, and servers that hang up, answer nonsense or are silent.
 
 use std::time::{Duration, Instant};
 
+use tenure::Config;
 use tenure::store::redis::Secret;
 use tenure::store::{AnyStore, Key, Store, StoreErrorKind};
-use tenure::{Config, Event};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
 use super::fake::{Fake, HELLO};
-use super::support::{Client, acquire, event, local, soon, start};
+use super::support::{
+    Client, acquire, local, port_that_answers, soon, start, store_error, unused_port,
+};
 
-/// Answers everything that it reads with the same bytes; without any, it hangs up.
-async fn server_that_says(bytes: &'static [u8]) -> u16 {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
-    let port = listener.local_addr().unwrap().port();
-    tokio::spawn(async move {
-        loop {
-            let Ok((mut client, _)) = listener.accept().await else { return };
-            tokio::spawn(async move {
-                let mut buffer = [0; 4096];
-                while matches!(client.read(&mut buffer).await, Ok(1..)) {
-                    if bytes.is_empty() || client.write_all(bytes).await.is_err() {
-                        return;
-                    }
-                }
-            });
-        }
-    });
-    port
-}
-
-async fn unused_port() -> u16 {
-    TcpListener::bind(("127.0.0.1", 0)).await.unwrap().local_addr().unwrap().port()
-}
-
-/// A store at that port with a password that nobody may see.
+/// A store at that port with a password that no error may show.
 fn store(client: Client, port: u16) -> AnyStore {
     let config = local(port).connect_timeout(Duration::from_millis(500));
     client.store(config.credentials("", Secret::new("correct-horse")))
 }
 
-/// What a request comes to: an error's kind, or nothing before its caller lost patience.
+/// The kind of a request's error; none if its caller lost patience before.
 async fn outcome(store: &AnyStore) -> Option<StoreErrorKind> {
     let key = Key::new("job").unwrap();
     let patience = Duration::from_secs(3);
@@ -55,11 +32,7 @@ async fn outcome(store: &AnyStore) -> Option<StoreErrorKind> {
 async fn campaigns_on(store: AnyStore, kinds: &[StoreErrorKind]) {
     let config = Config::builder(Duration::from_secs(2)).build().unwrap();
     let (candidate, mut events) = start(store, "hopeful", config);
-    let error = event(&mut events, |event| match event {
-        Event::StoreUnavailable { error } => Some(error.clone()),
-        _ => None,
-    })
-    .await;
+    let error = store_error(&mut events).await;
     assert!(kinds.contains(&error.kind()), "{:?}: {error}", error.kind());
     let began = Instant::now();
     while began.elapsed() < Duration::from_millis(300) {
@@ -69,7 +42,7 @@ async fn campaigns_on(store: AnyStore, kinds: &[StoreErrorKind]) {
     soon(candidate.stop()).await.unwrap();
 }
 
-/// What somebody who does not talk the protocol may say.
+/// Answers of servers that do not speak the protocol.
 const NONSENSE: [&[u8]; 7] = [
     b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n",
     b"\0\xff\x80garbage\r\n\r\n",
@@ -81,22 +54,22 @@ const NONSENSE: [&[u8]; 7] = [
 ];
 
 over_both_clients! {
-    async fn nobody(client: Client) {
+    async fn a_closed_port(client: Client) {
         let port = unused_port().await;
         assert_eq!(outcome(&store(client, port)).await, Some(StoreErrorKind::Unreachable));
         campaigns_on(store(client, port), &[StoreErrorKind::Unreachable]).await;
     }
 
-    async fn somebody_who_hangs_up(client: Client) {
-        let port = server_that_says(b"").await;
+    async fn a_server_that_hangs_up(client: Client) {
+        let port = port_that_answers(b"").await;
         let kind = outcome(&store(client, port)).await;
         assert_eq!(kind, Some(StoreErrorKind::Disconnected));
         campaigns_on(store(client, port), &[StoreErrorKind::Disconnected]).await;
     }
 
-    async fn somebody_who_talks_nonsense(client: Client) {
+    async fn a_server_that_answers_nonsense(client: Client) {
         for nonsense in NONSENSE {
-            let port = server_that_says(nonsense).await;
+            let port = port_that_answers(nonsense).await;
             let kind = outcome(&store(client, port)).await;
             let known = matches!(
                 kind,
@@ -111,10 +84,10 @@ over_both_clients! {
             assert!(known, "{:?}: {kind:?}", String::from_utf8_lossy(nonsense));
         }
         let kinds = [StoreErrorKind::UnexpectedReply, StoreErrorKind::Disconnected];
-        campaigns_on(store(client, server_that_says(NONSENSE[0]).await), &kinds).await;
+        campaigns_on(store(client, port_that_answers(NONSENSE[0]).await), &kinds).await;
     }
 
-    async fn somebody_silent(client: Client) {
+    async fn a_silent_server(client: Client) {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let kind = outcome(&store(client, port)).await;
@@ -124,9 +97,9 @@ over_both_clients! {
     }
 }
 
-/// It would fill the memory of whoever keeps it.
+/// It would fill the memory of a client that keeps it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_reply_that_is_too_long_is_not_read() {
+async fn an_oversized_reply_is_not_read() {
     const LENGTH: usize = 100 << 20;
     let held = "*6\r\n$4\r\nheld\r\n:7\r\n:1000\r\n$2\r\nff\r\n$1\r\na\r\n";
     let metadata = format!("${LENGTH}\r\n{}\r\n", "x".repeat(LENGTH));
@@ -145,7 +118,7 @@ async fn a_reply_that_is_too_long_is_not_read() {
         let error = asked.unwrap_err();
         assert_eq!(error.kind(), StoreErrorKind::UnexpectedReply, "{error}");
         assert!(error.to_string().contains("a reply of more than 262144 bytes"), "{error}");
-        // The rest is what the kernel had room for.
+        // No more than what fits into the kernel's buffers.
         let sent = server.sent.load(std::sync::atomic::Ordering::SeqCst);
         assert!(sent < 32 << 20, "{sent} bytes were taken");
     }

@@ -1,4 +1,4 @@
-//! What a server says, in the log: never a line of its own, never much of it.
+//! Servers' errors in the log: in one line, without control characters, and cut short.
 
 use std::fmt::{self, Write};
 use std::sync::{Arc, Mutex};
@@ -55,7 +55,7 @@ impl Visit for Line {
     }
 }
 
-/// A refusal with a line of its own, colours, and more than anybody wants to read.
+/// A refusal with a line of its own, colours, and far too much text.
 fn refusal() -> String {
     let said = format!("NOPERM no\n2026-01-01 INFO elected: me \u{1b}[31m{}", "x".repeat(100_000));
     format!("!{}\r\n{said}\r\n", said.len())
@@ -63,7 +63,7 @@ fn refusal() -> String {
 
 async fn refused_subscriptions(client: Client) {
     let log = Log::default();
-    // What is polled here is logged from this thread.
+    // Futures that are polled here log from this thread.
     let _logs = tracing::subscriber::set_default(log.clone());
     let server = Fake::start(Duration::ZERO, |words| match &*words[0] {
         "HELLO" => HELLO.to_owned(),

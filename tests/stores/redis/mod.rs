@@ -1,5 +1,5 @@
 //! The Redis stores against real servers: every row of the store contract, servers that are not what
-//! they should be, and elections while servers and networks fail.
+//! they should be, and clusters and sentinels whose servers fail.
 //!
 //! Needs `redis-server`; without one, these tests fail and say how to install it.
 
@@ -8,13 +8,11 @@ pub(crate) mod support;
 
 mod access;
 pub(crate) mod cluster;
-mod elections;
 mod example;
+mod failover;
 mod fake;
-mod isolation;
 mod lies;
 mod logs;
-mod outage;
 mod quarantine;
 mod readme;
 mod refusals;
@@ -23,4 +21,3 @@ pub(crate) mod replicas;
 pub(crate) mod rows;
 pub(crate) mod sentinel;
 pub(crate) mod tls;
-mod wakeup;

@@ -1,5 +1,5 @@
-//! A store that may have lost grants makes its next leaders wait: what the conformance suite does not know
-//! of, which is empty stores that are trusted, and data that vanishes under a server that stays.
+//! A store that may have lost grants makes its next leaders wait. The conformance suite does not cover empty stores
+//! that are trusted, and data that vanishes from a running server.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use super::support::{
     Client, HISTORY, RECORD, TTL, acquire, call, granted, local, release, server,
 };
 
-/// The longest that the requests of a test may take, so that a wait is told from a whole quarantine.
+/// The longest that the requests of a test may take: a wait that is shorter by more is no whole quarantine.
 const A_WHILE: Duration = Duration::from_secs(10);
 
 fn whole(wait: Duration) -> bool {
@@ -31,12 +31,12 @@ async fn after_one_tenure(store: &AnyStore, server: &RedisServer) -> tenure::Tok
 }
 
 over_both_clients! {
-    async fn the_first_leader_of_a_prefix_waits_unless_an_empty_store_is_trusted(client: Client) {
+    async fn first_leaders_wait_unless_empty_stores_are_trusted(client: Client) {
         let server = server();
         let store = client.store(local(server.port()));
         let (token, wait) = granted(&store, acquire(1, None)).await;
         assert!(whole(wait), "{wait:?}");
-        // The same prefix is not new any more, but was known for too short a time.
+        // The same prefix is not new any more, but has been known for too short a time.
         call(&store, release(1, token)).await.unwrap();
         let (_, wait) = granted(&client.at(server.port()), acquire(2, Some(token))).await;
         assert!(whole(wait), "{wait:?}");
@@ -46,7 +46,7 @@ over_both_clients! {
         assert_eq!(wait, Duration::ZERO);
     }
 
-    async fn who_trusts_an_empty_store_notices_a_restart_all_the_same(client: Client) {
+    async fn trusting_empty_stores_still_notices_restarts(client: Client) {
         let mut server =
             RedisServer::start_with(&["--appendonly", "yes", "--appendfsync", "always"]).unwrap();
         let store = client.at(server.port());
@@ -54,7 +54,7 @@ over_both_clients! {
         let (token, wait) = granted(&store, acquire(2, Some(last))).await;
         assert_eq!(wait, Duration::ZERO);
         server.restart().unwrap();
-        // The lease has survived; its holder waits like anybody else.
+        // The lease has survived; its holder waits all the same.
         let store = client.at(server.port());
         let (same, wait) = granted(&store, acquire(2, None)).await;
         assert_eq!(same, token);
@@ -70,7 +70,7 @@ over_both_clients! {
         assert!(token > last && whole(wait), "{token} {wait:?}");
     }
 
-    async fn a_candidate_that_knows_more_than_the_store_proves_the_loss(client: Client) {
+    async fn a_higher_seen_token_proves_the_loss(client: Client) {
         let server = server();
         let trustful = client.at(server.port());
         let last = after_one_tenure(&trustful, &server).await;

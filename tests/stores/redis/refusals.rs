@@ -1,21 +1,21 @@
 //! Real servers that are not what they should be: each says so by a typed error, grants nothing, and
-//! a candidate campaigns on.
+//! a candidate still campaigns.
 
 use std::time::Duration;
 
+use tenure::Config;
 use tenure::store::redis::{RedisConfig, Secret};
 use tenure::store::{AnyStore, Reply, Request, StoreErrorKind};
-use tenure::{Config, Event, Token};
 use tenure_servers::{RedisServer, Reply as Raw};
 
 use super::support::{
-    Client, HISTORY, RECORD, TTL, acquire, call, event, field, granted, held, local, release,
-    renew, server, soon, start,
+    Client, HISTORY, RECORD, TTL, acquire, all_requests, call, field, granted, held, local,
+    release, renew, server, soon, start, store_error,
 };
 
 const PASSWORD: &str = "correct-horse";
 
-/// Every request fails like that, and says nothing of the password.
+/// Every request fails like that, and does not show the password.
 async fn refuses(store: &AnyStore, requests: &[Request], kind: StoreErrorKind) {
     for request in requests {
         let error = call(store, request.clone()).await.unwrap_err();
@@ -25,12 +25,7 @@ async fn refuses(store: &AnyStore, requests: &[Request], kind: StoreErrorKind) {
     }
 }
 
-fn all_requests() -> [Request; 4] {
-    let token = Token::new(7).unwrap();
-    [acquire(1, None), renew(1, token), release(1, token), Request::Observe]
-}
-
-/// A candidate at that store says why it does not lead, and tries on.
+/// A candidate at that store reports why it does not lead, and tries again.
 async fn campaigns_on(store: AnyStore, kind: StoreErrorKind) {
     // With the quarantine of the requests that tests send by themselves: another contradicts their record.
     let config = Config::builder(Duration::from_secs(2)).quarantine(TTL).build().unwrap();
@@ -40,11 +35,7 @@ async fn campaigns_on(store: AnyStore, kind: StoreErrorKind) {
     candidate.on_store_error(move |_| {
         count.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
     });
-    let error = event(&mut events, |event| match event {
-        Event::StoreUnavailable { error } => Some(error.clone()),
-        _ => None,
-    })
-    .await;
+    let error = store_error(&mut events).await;
     assert_eq!(error.kind(), kind, "{error}");
     soon(async {
         while errors.load(std::sync::atomic::Ordering::SeqCst) < 4 {

@@ -1,4 +1,4 @@
-//! Servers that replace each other more than once, while leases are left that the last of them never heard of.
+//! Servers that replace each other more than once, while leases are left that the last of them does not know.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use tenure::Token;
 use tenure::store::{AnyStore, Reply};
 use tenure_servers::{RedisSentinels, RedisServer, Reply as Raw};
 
-use super::sentinel::{answered, by, nobody_follows, store};
+use super::sentinel::{answered, by, refuses_replicas, store};
 use super::support::{HISTORY, RECORD, TTL, acquire, call, granted, release, soon};
 
 /// All of a quarantine but for what the requests of a test may take: more than is left of one that began
@@ -69,7 +69,7 @@ async fn a_fail_back_makes_the_next_leader_wait() {
     let first = past_tenure(&store, &watched, 2).await;
     watched.server(0).pause().unwrap();
     assert_eq!(watched.replaced(0).unwrap(), 1);
-    nobody_follows(watched.server(1));
+    refuses_replicas(watched.server(1));
     watched.server(0).resume().unwrap();
     // As the sentinel has it done a while later.
     let port = watched.server(1).port().to_string();
@@ -86,7 +86,7 @@ async fn a_fail_back_makes_the_next_leader_wait() {
     assert!(token > lost, "{token} is granted after {lost}");
 }
 
-/// A, then B, then C before the quarantine at B is over. The lease that B granted is live, and C has heard of it or
+/// A, then B, then C before the quarantine at B is over. The lease that B granted is live, and C knows it or
 /// not.
 async fn replaced_twice(c_follows: bool) {
     let mut watched = watched(3);
@@ -97,7 +97,7 @@ async fn replaced_twice(c_follows: bool) {
     let c = 3 - b;
     watched.server(c).follows().unwrap();
     if !c_follows {
-        nobody_follows(watched.server(b));
+        refuses_replicas(watched.server(b));
     }
     let (at_b, wait) = as_grant(&answered(&store, acquire(2, Some(first))).await);
     is_whole(wait);
@@ -110,7 +110,7 @@ async fn replaced_twice(c_follows: bool) {
         })
         .await;
     }
-    // So that what is left of B's quarantine is not taken for a whole one.
+    // Then the rest of B's quarantine differs from a whole one.
     tokio::time::sleep(Duration::from_secs(2)).await;
     watched.server_mut(b).kill().unwrap();
     assert_eq!(watched.replaced(b).unwrap(), c);

@@ -30,7 +30,7 @@ fn needs(least: u16, primary: &RedisServer) -> RedisConfig {
     config.replica_acks(least).replica_wait(Duration::from_secs(10))
 }
 
-/// Waits for a moment: in vain.
+/// Waits for a moment, for an answer that does not come.
 const MOMENT: Duration = Duration::from_millis(300);
 
 fn store(config: RedisConfig) -> AnyStore {
@@ -74,7 +74,7 @@ async fn what_no_replica_has_acknowledged_is_unknown() {
         let shown = error.to_string();
         assert!(shown.ends_with("0 of 1 replicas have acknowledged it within 300ms"), "{shown}");
     }
-    // Refusals promise nothing, and looks neither.
+    // Refusals and looks promise nothing.
     held(&hasty, acquire(2, None)).await;
     held(&hasty, Request::Observe).await;
     replica.resume().unwrap();
@@ -91,7 +91,7 @@ async fn more_replicas_than_there_are_grant_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nobody_leads_by_a_grant_that_may_get_lost() {
+async fn a_grant_that_may_get_lost_leads_nobody() {
     let (primary, replica) = pair();
     replica.pause().unwrap();
     let quick = Config::builder(Duration::from_secs(5)).build().unwrap();
@@ -114,7 +114,7 @@ async fn nobody_leads_by_a_grant_that_may_get_lost() {
     })
     .await;
     let fallen = falls(leader);
-    // A leader whose renewals nobody else has is none for long.
+    // A leader whose renewals are not replicated does not lead for long.
     replica.pause().unwrap();
     soon(first.ended()).await;
     assert!(!leader.is_leader());
@@ -139,7 +139,7 @@ async fn nobody_leads_by_a_grant_that_may_get_lost() {
 
 /// Servers for the conformance run.
 pub(crate) fn place() -> Place {
-    // The replica, so that nobody acknowledges what the primary has done.
+    // The replica: no server acknowledges the primary's writes any longer.
     Place::of(pair(), |(primary, _)| store(needs(1, primary).trust_empty_store(false)))
         .slowed(|(_, replica), is_slow| slow(replica, is_slow))
         .place()

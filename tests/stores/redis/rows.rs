@@ -1,4 +1,4 @@
-//! Servers for every row of the store contract, by both clients; and what only Redis has.
+//! Servers for every row of the store contract, by both clients; and rows that only Redis has.
 
 use tenure::store::{Reply, Request};
 use tenure_servers::RedisServer;
@@ -19,12 +19,12 @@ pub(crate) fn place(client: Client) -> Place {
         .place()
 }
 
-/// Stops the server where it is, or lets it go on.
+/// Pauses the server, or lets it continue.
 pub(crate) fn slow(server: &RedisServer, is_slow: bool) {
     if is_slow { server.pause() } else { server.resume() }.unwrap();
 }
 
-/// The same, which is taken for whole when it is empty.
+/// The same, which is trusted when it is empty.
 pub(crate) fn trusting() -> Place {
     let connect = |server: &RedisServer| Client::RedisRs.at(server.port());
     Place::of(keeping(), connect).suffering(&Mishap::ALL, suffer).trusting().place()
@@ -44,7 +44,7 @@ pub(crate) fn replace(server: &mut RedisServer, data: Data) {
     server.restart().unwrap();
 }
 
-fn suffer(server: &mut RedisServer, mishap: Mishap) {
+pub(crate) fn suffer(server: &mut RedisServer, mishap: Mishap) {
     let of_all = "for _, record in ipairs(redis.call('KEYS', '{tenure}:leader:*')) do \
                   redis.call('HSET', record, 'lease_end', '1') end";
     let if_known = |field: &str, value: &str| {
@@ -72,11 +72,11 @@ over_both_clients! {
         assert_eq!(field(&server, "ttl"), TTL.as_micros().to_string());
     }
 
-    async fn no_more_than_the_ttl_remains_though_the_clock_has_stepped_back(client: Client) {
+    async fn remaining_stays_within_ttl_after_clock_steps(client: Client) {
         let server = server();
         let store = client.at(server.port());
         granted(&store, acquire(1, None)).await;
-        // As it seems to the server.
+        // By the server's clock, the lease now ends far in the future.
         server.command(&["HSET", RECORD, "lease_end", "9000000000000000"]).unwrap();
         assert_eq!(held(&store, acquire(2, None)).await.remaining, TTL);
         assert_eq!(held(&store, Request::Observe).await.remaining, TTL);

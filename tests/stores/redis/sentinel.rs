@@ -7,6 +7,7 @@ use tenure::store::{AnyStore, Key, Reply, Request, Store, StoreErrorKind};
 use tenure::{Candidate, Config};
 use tenure_servers::{RedisSentinels, RedisServer};
 
+use super::failover::{self, hands_over_at_once};
 use super::fake::{Fake, HELLO};
 use super::rows::slow;
 use super::support::{
@@ -51,68 +52,37 @@ pub(super) async fn answered(store: &AnyStore, request: Request) -> Reply {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn leaders_hand_over_at_once() {
     let watched = RedisSentinels::start(1, 1, &[]).unwrap();
-    let patient = Config::builder(Duration::from_secs(60)).build().unwrap();
-    let one = candidate(&watched.ports(), "one", patient);
-    let first = soon(one.elected()).await.unwrap();
-    let two = candidate(&watched.ports(), "two", patient);
-    soon(one.resign()).await.unwrap();
-    assert!(soon(two.elected()).await.unwrap().token() > first.token());
-    assert!(!one.is_leader());
+    let store = || store(by(&watched.ports()));
+    hands_over_at_once(store(), store()).await;
 }
 
-/// Three candidates at a primary that fails: it is replaced, somebody leads at the new one, and the lead
-/// can be handed over there.
 async fn survives(
     fail: impl FnOnce(&mut RedisServer),
-    goes_on: impl AsyncFnOnce(&mut RedisServer),
+    returns: impl AsyncFnOnce(&mut RedisServer),
 ) {
-    let mut watched = RedisSentinels::start(2, 3, &[]).unwrap();
+    let watched = RedisSentinels::start(2, 3, &[]).unwrap();
     let ports = watched.ports();
-    let all = ["one", "two", "three"].map(|name| candidate(&ports, name, quick()));
-    let all = all.each_ref();
-    let (watch, tokens) = (Watch::over(&all), tokens(&all));
-    let before = leader(&all).await.tenure().map(|tenure| tenure.token());
-    fail(watched.server_mut(0));
-    let primary = watched.replaced(0).unwrap();
-    let record = ["HGET", super::support::RECORD, "lease_end"];
-    let lease_end = watched.server(primary).command(&record).unwrap();
-    // Led at the new primary: what it knows of the lease has changed.
-    in_the_end(async {
-        while watched.server(primary).command(&record).unwrap() == lease_end {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    })
-    .await;
-    goes_on(watched.server_mut(0)).await;
-    let led = leader(&all).await;
-    let token = led.tenure().map(|tenure| tenure.token());
-    assert!(token >= before, "{token:?} after {before:?}");
-    soon(led.stop()).await.unwrap();
-    let others: Vec<_> = all.iter().copied().filter(|one| !std::ptr::eq(*one, led)).collect();
-    assert!(leader(&others).await.tenure().map(|tenure| tenure.token()) > token);
-    watch.nobody_overlapped();
-    let tokens = tokens.lock().unwrap();
-    assert!(tokens.is_sorted_by(|a, b| a < b), "{tokens:?}");
+    failover::survives(watched, |name| candidate(&ports, name, quick()), fail, returns).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_primary_that_dies() {
+async fn a_primary_dies() {
     survives(|primary| primary.kill().unwrap(), async |_| {}).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_primary_that_stands_still_and_comes_back() {
-    let comes_back = async |old: &mut RedisServer| {
+async fn a_primary_is_paused_and_resumed() {
+    let returns = async |old: &mut RedisServer| {
         old.resume().unwrap();
-        // It takes itself for the primary until the sentinels tell it otherwise, and carries out what
-        // has queued in front of it.
+        // It takes itself for the primary until the sentinels tell it otherwise, and carries out the requests that
+        // have queued.
         tokio::time::sleep(quick().ttl() * 2).await;
     };
-    survives(|primary| primary.pause().unwrap(), comes_back).await;
+    survives(|primary| primary.pause().unwrap(), returns).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_store_whose_primary_stands_still_finds_the_next_one() {
+async fn a_store_leaves_a_paused_primary() {
     let watched = RedisSentinels::start(1, 1, &[]).unwrap();
     let store = store(by(&watched.ports()));
     granted(&store, acquire(1, None)).await;
@@ -133,8 +103,8 @@ async fn a_store_whose_primary_stands_still_finds_the_next_one() {
     assert!(took < quick().request_timeout() * 2 * 10, "{took:?}");
 }
 
-/// From now on nobody may replicate from it.
-pub(super) fn nobody_follows(primary: &RedisServer) {
+/// From now on no replica may follow it.
+pub(super) fn refuses_replicas(primary: &RedisServer) {
     for command in [
         &["ACL", "SETUSER", "default", "-psync", "-sync"][..],
         &["CLIENT", "KILL", "TYPE", "replica"],
@@ -143,16 +113,16 @@ pub(super) fn nobody_follows(primary: &RedisServer) {
     }
 }
 
-/// The replica that is promoted has never heard of the last grant.
+/// The replica that is promoted does not know the last grant.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_replica_that_lagged_behind_makes_the_next_leader_wait() {
+async fn a_lagging_replica_makes_the_next_leader_wait() {
     let mut watched = RedisSentinels::start(1, 1, &[]).unwrap();
     let store = store(by(&watched.ports()));
     // With the candidates' TTL: another contradicts their quarantine.
     let (known, _) = granted(&store, acquire_for(1, None, quick().ttl())).await;
     assert_eq!(call(&store, release(1, known)).await.unwrap(), Reply::Released);
     soon(async {
-        // What is cut off is the next grant, and not this release.
+        // Only the next grant is cut off, and not this release.
         let released = ["HGET", super::support::RECORD, "released"];
         let is = tenure_servers::Reply::BulkString(b"1".to_vec());
         while watched.server(1).command(&released).unwrap() != is {
@@ -160,18 +130,18 @@ async fn a_replica_that_lagged_behind_makes_the_next_leader_wait() {
         }
     })
     .await;
-    nobody_follows(watched.server(0));
+    refuses_replicas(watched.server(0));
     let leading = candidate(&watched.ports(), "leading", quick());
     let lost = soon(leading.elected()).await.unwrap();
     watched.server_mut(0).kill().unwrap();
     let promoted = watched.replaced(0).unwrap();
-    // It would grant the lease at once, by what it knows: the last tenure was handed back.
+    // By its own record it would grant the lease at once: the last tenure was handed back.
     let next = candidate(&watched.ports(), "next", quick());
     let (watch, tokens) = (Watch::over(&[&leading, &next]), tokens(&[&leading, &next]));
     in_the_end(lost.ended()).await;
     let token = leader(&[&leading, &next]).await.tenure().map(|tenure| tenure.token());
     assert!(token > Some(lost.token()), "{token:?} after {}", lost.token());
-    // A fresh candidate of another election waits as well, for what is left.
+    // A fresh candidate of another election waits for the rest as well.
     let at = local(watched.server(promoted).port()).trust_empty_store(true);
     let other = self::store(at);
     let key = Key::new("another job").unwrap();
@@ -190,10 +160,10 @@ async fn sentinels_that_stand_still_cost_little() {
     let began = Instant::now();
     let store = store(patient());
     granted(&store, acquire(1, None)).await;
-    // The other two agree; nothing has waited for half of the timeout.
+    // The other two agree, well before half of the timeout.
     assert!(began.elapsed() < Duration::from_secs(4), "{:?}", began.elapsed());
     watched.sentinel(1).pause().unwrap();
-    // One of three vouches for nothing, also not for whom it has vouched before.
+    // One of three is no majority, not even for the server that a majority named before.
     for store in [self::store(by(&watched.ports())), store] {
         let error = call(&store, acquire(1, None)).await.unwrap_err();
         assert_eq!(error.kind(), StoreErrorKind::NoLeader, "{error}");
@@ -205,7 +175,7 @@ async fn sentinels_that_stand_still_cost_little() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_name_that_nobody_watches_and_users_of_their_own() {
+async fn unwatched_names_and_separate_users() {
     let watched = RedisSentinels::start(0, 1, &[]).unwrap();
     let at = ("127.0.0.1", watched.sentinel(0).port());
     let other = RedisConfig::sentinel("other", [at]).unwrap();
@@ -234,7 +204,7 @@ async fn a_name_that_nobody_watches_and_users_of_their_own() {
     }
 }
 
-/// Names that port to whoever asks, after so long.
+/// Answers every question with that port, after so long.
 async fn sentinel_of(port: u16, after: Duration) -> Fake {
     let text = port.to_string();
     let named = format!("*2\r\n$9\r\n127.0.0.1\r\n${}\r\n{text}\r\n", text.len());
@@ -251,7 +221,7 @@ async fn sentinel_that_names(port: u16) -> u16 {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_that_is_no_primary_is_not_believed_to_be_one() {
+async fn a_replica_is_not_taken_for_primary() {
     let primary = server();
     let replica = primary.start_replica(&[]).unwrap();
     let sentinel = sentinel_that_names(replica.port()).await;
@@ -277,7 +247,7 @@ async fn a_sentinel_that_was_cut_off_is_outvoted() {
     assert_eq!(keys(&new), tenure_servers::Reply::Integer(2));
 }
 
-/// The majority has answered, and its own answer counts for nothing any more.
+/// The majority has answered, and its own answer no longer counts.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_slower_sentinel_keeps_its_connection() {
     let primary = server();
@@ -293,8 +263,8 @@ async fn a_slower_sentinel_keeps_its_connection() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_primary_that_is_demoted_under_its_clients_is_left() {
-    // By an operator's hand: nobody closes the connections.
+async fn clients_leave_a_demoted_primary() {
+    // As an operator does it: the connections stay open.
     let (first, second) = (server(), server());
     let listed = [sentinel_that_names(first.port()).await];
     let leading = candidate(&listed, "leading", quick());
@@ -313,7 +283,7 @@ async fn a_primary_that_is_demoted_under_its_clients_is_left() {
     in_the_end(leading.elected()).await.unwrap();
 }
 
-/// A primary without replicas, and one sentinel: what there is to know is who the primary is.
+/// A primary without replicas, and one sentinel, which names the primary.
 pub(crate) fn place() -> Place {
     Place::of(RedisSentinels::start(0, 1, &[]).unwrap(), |watched| {
         store(by(&watched.ports()).trust_empty_store(false).connect_timeout(TTL))

@@ -1,11 +1,11 @@
-//! What the stories of the Redis stores need beside: servers, and stores by either client.
+//! Servers, stores by either client, and candidates at several servers.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use tenure::store::AnyStore;
 use tenure::store::redis::RedisConfig;
-use tenure::{Candidate, Config, Token};
+use tenure::{Candidate, Token};
 use tenure_servers::{RedisServer, Reply as Raw};
 
 pub(crate) use crate::support::*;
@@ -29,14 +29,9 @@ impl Client {
         }
     }
 
-    /// A store at that port of this machine, which takes an empty server for whole.
+    /// A store at that port of this machine, which trusts an empty server.
     pub(crate) fn at(self, port: u16) -> AnyStore {
         self.store(local(port).trust_empty_store(true))
-    }
-
-    /// A candidate in the election of all tests.
-    pub(crate) fn candidate(self, port: u16, name: &str, config: Config) -> Candidate {
-        start(self.at(port), name, config).0
     }
 }
 
@@ -77,7 +72,7 @@ pub(crate) fn field(server: &RedisServer, name: &str) -> String {
     }
 }
 
-/// For what takes a failover or two: they are counted in seconds, on a loaded machine in tens of them.
+/// Waits for the end of a failover or two: each takes seconds, on a loaded machine tens of them.
 pub(crate) async fn in_the_end<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(SOON * 5, future).await.expect("within the bound of a failover")
 }
@@ -99,9 +94,9 @@ pub(crate) async fn leader<'a>(candidates: &[&'a Candidate]) -> &'a Candidate {
 pub(crate) fn tokens(candidates: &[&Candidate]) -> Arc<std::sync::Mutex<Vec<Token>>> {
     let tokens = Arc::<std::sync::Mutex<Vec<_>>>::default();
     for candidate in candidates {
-        let told = Arc::clone(&tokens);
+        let begun = Arc::clone(&tokens);
         candidate.on_elected(move |tenure| {
-            told.lock().unwrap().push(tenure.token());
+            begun.lock().unwrap().push(tenure.token());
             async {}
         });
     }

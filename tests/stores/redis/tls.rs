@@ -3,35 +3,18 @@
 use std::fs;
 use std::time::Duration;
 
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use tempfile::TempDir;
-use tenure::Config;
 use tenure::store::redis::{Redis, RedisConfig};
 use tenure::store::{AnyStore, Request, StoreErrorKind};
 use tenure::tls::TlsConfig;
 use tenure_servers::{RedisCluster, RedisSentinels, RedisServer};
 
+use super::failover::hands_over_at_once;
 use super::rows::{KEEPS, replace, slow};
-use super::support::{Place, acquire, call, granted, in_the_end, local, release, soon, start};
+use super::support::certificates::{self, Ca, ca, certificate};
+use super::support::{Place, acquire, call, granted, in_the_end, local, release};
 
-type Ca = CertifiedIssuer<'static, KeyPair>;
-
-fn ca() -> Ca {
-    let mut params = CertificateParams::new(Vec::new()).unwrap();
-    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap()
-}
-
-/// A certificate for that name, and its key.
-fn certificate(ca: &Ca, name: &str) -> (String, String) {
-    let mut params = CertificateParams::new(vec![name.to_owned()]).unwrap();
-    // Without one it is called as its issuer is, and OpenSSL takes it for signed by itself.
-    params.distinguished_name.push(rcgen::DnType::CommonName, name);
-    let key = KeyPair::generate().unwrap();
-    (params.signed_by(&key, ca).unwrap().pem(), key.serialize_pem())
-}
-
-/// What makes Redis listen for encrypted connections: a certificate for a name, in a folder.
+/// A certificate for a name, in a folder, and the arguments that make Redis use it.
 struct Certified {
     folder: TempDir,
     args: Vec<String>,
@@ -90,7 +73,7 @@ async fn refused(config: RedisConfig) -> (StoreErrorKind, String) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_is_believed_by_its_certificate_and_its_name() {
+async fn a_server_needs_certificate_and_name() {
     let ca = ca();
     let server = Encrypted::start(&ca, "127.0.0.1", "no", &[]);
     let tls = TlsConfig::with_ca(ca.pem()).unwrap();
@@ -101,7 +84,7 @@ async fn a_server_is_believed_by_its_certificate_and_its_name() {
     let by_url = RedisConfig::from_url(&url).unwrap().connect_timeout(Duration::from_secs(5));
     call(&store(by_url), Request::Observe).await.unwrap();
 
-    let stranger = TlsConfig::with_ca(self::ca().pem()).unwrap();
+    let stranger = TlsConfig::with_ca(certificates::ca().pem()).unwrap();
     let (kind, shown) = refused(server.config().tls(stranger)).await;
     assert_eq!(kind, StoreErrorKind::Tls, "{shown}");
     let (kind, shown) =
@@ -112,7 +95,7 @@ async fn a_server_is_believed_by_its_certificate_and_its_name() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_by_another_name_that_asks_who_we_are() {
+async fn another_server_name_and_a_client_certificate() {
     let ca = ca();
     let server = Encrypted::start(&ca, "redis.example.org", "yes", &[]);
     let tls = TlsConfig::with_ca(ca.pem()).unwrap().server_name("redis.example.org").unwrap();
@@ -121,7 +104,7 @@ async fn a_server_by_another_name_that_asks_who_we_are() {
     let (own, key) = certificate(&ca, "app");
     let ours = tls.clone().client_certificate(own, key).unwrap();
     granted(&store(server.config().tls(ours)), acquire(1, None)).await;
-    let (own, key) = certificate(&self::ca(), "app");
+    let (own, key) = certificate(&certificates::ca(), "app");
     let forged = tls.client_certificate(own, key).unwrap();
     let (kind, shown) = refused(server.config().tls(forged)).await;
     assert_eq!(kind, StoreErrorKind::Tls, "{shown}");
@@ -133,25 +116,20 @@ async fn nothing_is_sent_to_a_server_without_encryption() {
     let tls = TlsConfig::with_ca(ca().pem()).unwrap();
     let config = local(server.port()).tls(tls).connect_timeout(Duration::from_secs(1));
     let (kind, shown) = refused(config).await;
-    // It may wait for the rest of what it takes for a command.
+    // The server may wait for the rest of the bytes, which it reads as a command.
     assert!(matches!(kind, StoreErrorKind::Tls | StoreErrorKind::Unreachable), "{shown}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn leaders_hand_over_at_once_where_all_is_encrypted() {
+async fn leaders_hand_over_at_once() {
     let ca = ca();
     let server = Encrypted::start(&ca, "127.0.0.1", "no", &[]);
     let tls = TlsConfig::with_ca(ca.pem()).unwrap();
-    let patient = Config::builder(Duration::from_secs(60)).build().unwrap();
-    let candidate = |name| start(store(server.config().tls(tls.clone())), name, patient).0;
-    let one = candidate("one");
-    let first = soon(one.elected()).await.unwrap();
-    let two = candidate("two");
-    soon(one.resign()).await.unwrap();
-    assert!(soon(two.elected()).await.unwrap().token() > first.token());
+    let store = || store(server.config().tls(tls.clone()));
+    hands_over_at_once(store(), store()).await;
 }
 
-/// Encrypted on all ways: from us to the sentinels and to the primary they name, and among those.
+/// All connections are encrypted: to the sentinels, to the primary they name, and among those.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sentinels_and_the_primary_they_name() {
     let ca = ca();
@@ -167,7 +145,7 @@ async fn sentinels_and_the_primary_they_name() {
     let (token, _) = granted(&ours, acquire(1, None)).await;
     call(&ours, release(1, token)).await.unwrap();
 
-    let stranger = TlsConfig::with_ca(self::ca().pem()).unwrap();
+    let stranger = TlsConfig::with_ca(certificates::ca().pem()).unwrap();
     let (kind, shown) = refused(by(watched.tls_ports(), stranger)).await;
     assert_eq!(kind, StoreErrorKind::Tls, "{shown}");
 
@@ -198,7 +176,7 @@ async fn nodes_of_a_cluster() {
     for number in 0..12 {
         granted(&store(by(&format!("app-{number}"), tls.clone())), acquire(1, None)).await;
     }
-    let stranger = TlsConfig::with_ca(self::ca().pem()).unwrap();
+    let stranger = TlsConfig::with_ca(certificates::ca().pem()).unwrap();
     let (kind, shown) = refused(by("app", stranger)).await;
     assert_eq!(kind, StoreErrorKind::Tls, "{shown}");
 }
@@ -219,9 +197,9 @@ pub(crate) fn place() -> Place {
         .place()
 }
 
-/// fred can do none of this, and must not pretend to.
+/// fred supports none of these.
 #[tokio::test]
-async fn fred_does_not_pass_over_what_it_can_not_do() {
+async fn fred_refuses_settings_that_it_lacks() {
     let server = super::support::server();
     let tls = TlsConfig::with_ca(ca().pem()).unwrap();
     let at = ("127.0.0.1", server.port());

@@ -27,7 +27,7 @@ async fn elsewhere() {
     let Some(file) = child::file() else { return };
     let (mut seen, mut errors) = (None, 0);
     loop {
-        // Each time anew, so that nothing stays open.
+        // A new store each time, so that no file stays open.
         match call(&Sqlite::new(config(&file)), acquire(2, seen)).await {
             Ok(Reply::Granted { wait, .. }) => {
                 assert!(whole(wait), "{wait:?}: the leader still believes in its lease");
@@ -49,13 +49,13 @@ async fn elsewhere() {
     }
 }
 
-/// Asked by another process, while the leader's has its files open.
+/// The reply to another process, while the leader's has its files open.
 fn another_process_is(folder: &Folder) -> String {
     let mut other = Teller::spawn(child::command("beside::elsewhere", &folder.file));
     loop {
-        if let Some(told) = other.told("") {
-            if matches!(&*told, "granted" | "held") {
-                return told;
+        if let Some(word) = other.reported("") {
+            if matches!(&*word, "granted" | "held") {
+                return word;
             }
         } else {
             panic!("it failed");
@@ -78,13 +78,13 @@ async fn renewal(store: &Sqlite, token: tenure::Token) -> Reply {
 }
 
 #[tokio::test]
-async fn a_deleted_log_costs_the_lease_and_a_quarantine() {
+async fn a_deleted_log_costs_lease_and_quarantine() {
     for suffixes in [&["-wal", "-shm"][..], &["-wal"]] {
         let folder = Folder::new();
         let leader = folder.store();
         let last = past_tenure(&leader).await;
         folder.execute(KNOWN_FOR_LONG);
-        // What follows is in the log alone.
+        // From here on, the data is in the log alone.
         folder.execute("PRAGMA wal_checkpoint(truncate)");
         let (token, wait) = granted(&leader, acquire(1, Some(last))).await;
         assert_eq!(wait, Duration::ZERO);
@@ -95,7 +95,7 @@ async fn a_deleted_log_costs_the_lease_and_a_quarantine() {
         if suffixes.len() == 2 {
             assert_eq!(another_process_is(&folder), "granted");
         }
-        // Not even once is the leader told that its lease goes on.
+        // The leader never gets a renewal.
         refuses(&leader, &[renew(1, token)], replaced).await;
         let reply = renewal(&leader, token).await;
         assert!(matches!(reply, Reply::Superseded { .. }), "{suffixes:?}: {reply:?}");
@@ -114,7 +114,7 @@ async fn deleted_shared_memory_costs_no_lease() {
     assert_eq!(another_process_is(&folder), "held");
     refuses(&leader, &[renew(1, token)], replaced).await;
     assert_eq!(renewal(&leader, token).await, Reply::Renewed);
-    // But it can't be told who granted what in between.
+    // But grants in between can't be ruled out.
     let (_, wait) = granted(&leader, acquire(1, None)).await;
     assert!(whole(wait), "{wait:?}");
 }
@@ -129,7 +129,7 @@ async fn each_request_compares_what_is_beside() {
             let away = folder.folder.path().join("away");
             fs::rename(folder.beside(suffix), &away).unwrap();
             refuses(&store, &[request], replaced).await;
-            // The next one may be told by what is there by then, and is told so if it is the same again.
+            // The next request may find the same files again.
             fs::rename(&away, folder.beside(suffix)).unwrap();
             let reply = call(&store, Request::Observe).await;
             assert_eq!(reply.unwrap(), Reply::Vacant);
@@ -137,7 +137,7 @@ async fn each_request_compares_what_is_beside() {
     }
 }
 
-/// In this process SQLite goes on using the shared memory that another store here has open.
+/// In this process SQLite still uses the shared memory that another store here has open.
 #[tokio::test]
 async fn shared_memory_is_not_inherited_from_another_store() {
     let folder = Folder::new();
@@ -166,7 +166,7 @@ fn away_and_back(files: &[&str], folder: &Folder, meanwhile: impl FnOnce()) {
 }
 
 #[tokio::test]
-async fn a_file_that_was_moved_away_and_back_is_noticed() {
+async fn a_file_moved_away_and_back_is_noticed() {
     for files in [&["", "-wal", "-shm"][..], &[""]] {
         let folder = Folder::new();
         let store = folder.store();
@@ -179,7 +179,7 @@ async fn a_file_that_was_moved_away_and_back_is_noticed() {
         });
         refuses(&store, &[Request::Observe], replaced).await;
         assert_eq!(call(&store, Request::Observe).await.unwrap(), Reply::Vacant);
-        // As is it by those who did not have it open: others led meanwhile.
+        // So do processes that did not have it open: others led meanwhile.
         assert_eq!(another_process_is(&folder), "granted");
         // Each of them waits once.
         folder.execute("UPDATE elections SET released = 1; UPDATE history SET known_since = 1");

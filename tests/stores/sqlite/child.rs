@@ -1,4 +1,4 @@
-//! Tests that are carried out in a process of their own: this program again, told to run one test.
+//! Tests that run in a process of their own: this program again, with the name of one test.
 
 use std::io::{BufRead, BufReader, Lines};
 use std::path::{Path, PathBuf};
@@ -31,7 +31,7 @@ pub(crate) fn at_another_time(test: &str, file: &Path) -> Command {
     of(command, test, file)
 }
 
-/// Needs no rights, and util-linux.
+/// Needs util-linux, and no rights.
 fn unshare(what: &str) -> Command {
     let mut command = Command::new("unshare");
     command.args(["--user", "--map-root-user", "--fork", what]);
@@ -53,7 +53,7 @@ pub(crate) fn succeeds(mut command: Command) {
     assert!(output.status.success() && out.contains("1 passed"), "{command:?}:\n{out}\n{err}");
 }
 
-/// A process that tells things line by line, and is killed with SIGKILL when this is dropped.
+/// A process that reports line by line, and is killed with SIGKILL when this is dropped.
 pub(crate) struct Teller {
     process: Child,
     lines: Lines<BufReader<ChildStdout>>,
@@ -66,9 +66,8 @@ impl Teller {
         Self { process, lines }
     }
 
-    /// What follows that word, the next time that a line begins with it; `None` once the process has
-    /// ended.
-    pub(crate) fn told(&mut self, word: &str) -> Option<String> {
+    /// The rest of the next line that begins with that word; `None` once the process has ended.
+    pub(crate) fn reported(&mut self, word: &str) -> Option<String> {
         self.lines
             .by_ref()
             .map_while(Result::ok)

@@ -7,29 +7,28 @@ use std::time::Duration;
 use futures_util::Stream;
 use tenure::store::sqlite::{Sqlite, SqliteError};
 use tenure::store::{Hint, Key, Reply, Request, Store, StoreError, StoreTraits};
-use tenure::{Candidate, Config, Elections, Event, StepDownReason};
+use tenure::{Candidate, Config, Elections, StepDownReason};
 
-use super::support::{Folder, Watch, config, event, soon, start, why};
+use super::support::{
+    Folder, Watch, config, learns_of_leader, quarantined, soon, start, steps_down, store_error, why,
+};
 
 fn quick() -> Config {
     Config::builder(Duration::from_secs(3)).build().unwrap()
 }
 
-/// Leases of a minute: whoever takes over within seconds has not waited for an end.
+/// Leases of a minute: a takeover within seconds has not waited for the end of one.
 fn patient() -> Config {
     Config::builder(Duration::from_secs(60)).build().unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn leaders_hand_over_without_waiting_for_an_end() {
+async fn leaders_hand_over_at_once() {
     let folder = Folder::new();
     let (one, _) = start(folder.store(), "one", patient());
     let mut token = soon(one.elected()).await.unwrap().token();
     let (two, mut events) = start(folder.store(), "two", patient());
-    let known = event(&mut events, |event| match event {
-        Event::IncumbentChanged { token } => Some(*token),
-        _ => None,
-    });
+    let known = learns_of_leader(&mut events);
     assert_eq!(known.await, token);
     let watch = Watch::over(&[&one, &two]);
     for (leader, other) in [(&one, &two), (&two, &one), (&one, &two)] {
@@ -88,7 +87,7 @@ async fn a_hundred_waiting_candidates_ask_rarely() {
     tokio::time::sleep(quick().ttl() * 2).await;
     let lead = |all: &[Candidate]| all.iter().filter(|one| one.is_leader()).count();
     assert_eq!((lead(&leaders), lead(&standbys)), (100, 0));
-    // Once at first, once as the hint says that they are woken, and once in every TTL.
+    // Once at first, once by the hint of the subscription, and once in every TTL.
     let acquires = waits.acquires.load(Ordering::Relaxed);
     assert!(acquires <= 3 * 400, "{acquires} acquires");
     // All of them are woken by the same looks.
@@ -124,13 +123,13 @@ async fn waiting_beside_a_damaged_election_is_as_quiet() {
     }
     tokio::time::sleep(Duration::from_millis(500)).await;
     assert!(waits.acquires.load(Ordering::Relaxed) <= before + 1);
-    // It is woken none the less.
+    // It is still woken.
     soon(leader.stop()).await.unwrap();
     soon(standby.elected()).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nobody_loses_the_lead_without_a_fault() {
+async fn no_lead_is_lost_without_a_fault() {
     let folder = Folder::new();
     let (one, mut events) = start(folder.store(), "one", quick());
     soon(one.elected()).await.unwrap();
@@ -139,27 +138,21 @@ async fn nobody_loses_the_lead_without_a_fault() {
     tokio::time::sleep(quick().ttl() * 3).await;
     assert!(one.is_leader() && !two.is_leader());
     soon(one.stop()).await.unwrap();
-    let ends = event(&mut events, |event| match event {
-        Event::SteppedDown { reason, .. } => Some(*reason),
-        _ => None,
-    });
+    let ends = steps_down(&mut events);
     assert_eq!(ends.await, StepDownReason::Resigned, "the first end is the last");
     watch.nobody_overlapped();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_file_that_is_deleted_under_its_leader_never_makes_two() {
+async fn a_deleted_file_never_makes_two_leaders() {
     let folder = Folder::new();
     let (one, _) = start(folder.store(), "one", quick());
     let first = soon(one.elected()).await.unwrap();
     folder.delete();
-    // Its file is a new one, and knows nothing of the first leader.
+    // Its file is a new one, which does not know the first leader.
     let (two, mut events) = start(folder.distrustful(), "two", quick());
     let watch = Watch::over(&[&one, &two]);
-    let wait = event(&mut events, |event| match event {
-        Event::Quarantined { remaining } => Some(*remaining),
-        _ => None,
-    });
+    let wait = quarantined(&mut events);
     assert!(wait.await > quick().ttl() / 2);
     soon(first.ended()).await;
     let next = soon(two.elected()).await.unwrap();
@@ -168,16 +161,12 @@ async fn a_file_that_is_deleted_under_its_leader_never_makes_two() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_candidate_that_starts_before_its_folder_leads_once_it_appears() {
+async fn a_candidate_that_starts_before_its_folder_leads() {
     let folder = Folder::new();
     let inner = folder.folder.path().join("data");
     let store = Sqlite::new(config(&inner.join("elections.db")).trust_empty_store(true));
     let (candidate, mut events) = start(store, "early", quick());
-    let error = event(&mut events, |event| match event {
-        Event::StoreUnavailable { error } => Some(error.clone()),
-        _ => None,
-    })
-    .await;
+    let error = store_error(&mut events).await;
     assert!(matches!(why(&error), SqliteError::NoFolder { .. }), "{error}");
     std::fs::create_dir(&inner).unwrap();
     soon(candidate.elected()).await.unwrap();

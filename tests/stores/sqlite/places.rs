@@ -15,7 +15,7 @@ fn replaced(error: &SqliteError) -> bool {
     matches!(error, SqliteError::Replaced { .. })
 }
 
-/// What happens to a file that a store has open, and which grants are lost by it.
+/// A mishap of a file that a store has open, and the grants that are lost by it.
 async fn is_noticed(what: impl Fn(&Folder)) {
     for request in all_requests() {
         let folder = Folder::new();
@@ -23,11 +23,11 @@ async fn is_noticed(what: impl Fn(&Folder)) {
         let last = past_tenure(&store).await;
         let (token, _) = granted(&store, acquire(1, Some(last))).await;
         what(&folder);
-        // Not even the holder is told anything by a file that others do not see.
+        // Not even the holder gets an answer from a file that others do not see.
         let request =
             if matches!(request, Request::Renew { .. }) { renew(1, token) } else { request };
         refuses(&store, &[request], replaced).await;
-        // The next request opens what is there. Nobody there knows for how long, so all wait.
+        // The next request opens the file that is there now. Its age is unknown, so all candidates wait.
         let distrustful = folder.distrustful();
         let (next, wait) = match call(&distrustful, acquire(2, None)).await.unwrap() {
             Reply::Stale { last } => granted(&distrustful, acquire(2, Some(last))).await,
@@ -60,7 +60,7 @@ async fn a_file_that_was_moved_away() {
 }
 
 #[tokio::test]
-async fn a_file_in_whose_place_an_old_backup_was_put() {
+async fn a_backup_in_place_of_the_file() {
     is_noticed(|folder| {
         let backup = folder.copy_to("backup.db");
         sql(&backup)
@@ -73,7 +73,7 @@ async fn a_file_in_whose_place_an_old_backup_was_put() {
 }
 
 #[tokio::test]
-async fn a_backup_that_happens_to_get_the_inode_of_the_file_is_another_file() {
+async fn a_backup_with_the_same_inode_is_detected() {
     let folder = Folder::new();
     let token = past_tenure(&folder.store()).await;
     folder.execute("UPDATE history SET known_since = 1");
@@ -107,7 +107,7 @@ async fn a_file_under_another_name_is_another_history() {
     folder.execute("UPDATE history SET known_since = 1");
     let (token, wait) = granted(&folder.store(), acquire(2, Some(token))).await;
     assert!(wait.is_zero(), "{wait:?}");
-    // Whole, in this test; but nobody can tell that no log was left behind.
+    // In this test the file is whole; but a log may have been left behind unseen.
     folder.execute("PRAGMA wal_checkpoint(truncate)");
     let inner = folder.folder.path().join("inner");
     std::fs::create_dir(&inner).unwrap();
@@ -140,7 +140,7 @@ async fn a_second_name_is_refused_and_forgiven() {
 }
 
 #[tokio::test]
-async fn a_file_that_is_replaced_under_a_request_acknowledges_nothing() {
+async fn a_file_replaced_during_requests_acknowledges_nothing() {
     for request in [0, 1, 2].map(|which| all_requests()[which].clone()) {
         let folder = Folder::new();
         let store = folder.store();
@@ -166,7 +166,7 @@ async fn a_file_that_is_replaced_under_a_request_acknowledges_nothing() {
 }
 
 #[tokio::test]
-async fn the_clock_is_read_once_the_file_is_locked() {
+async fn the_clock_is_read_under_the_lock() {
     let folder = Folder::new();
     let store = folder.store();
     let last = past_tenure(&store).await;
@@ -183,7 +183,7 @@ async fn the_clock_is_read_once_the_file_is_locked() {
 }
 
 #[tokio::test]
-async fn a_file_that_was_moved_away_is_not_written_to() {
+async fn a_file_moved_away_is_not_written() {
     let folder = Folder::new();
     let store = folder.store();
     let last = past_tenure(&store).await;

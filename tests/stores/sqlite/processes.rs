@@ -25,7 +25,7 @@ fn nanos() -> u64 {
     TokioRuntime.now().as_nanos()
 }
 
-/// Leads as often as it can, each time for a moment, and tells of it: the token, and a span of the boot
+/// Leads as often as it can, each time for a moment, and reports it: the token, and a span of the boot
 /// clock in which it led.
 #[tokio::test]
 #[ignore = "carried out in a process of its own"]
@@ -60,7 +60,7 @@ async fn contender() {
 }
 
 #[test]
-fn processes_lead_in_turn_and_one_that_is_killed_is_replaced() {
+fn processes_lead_in_turn_and_replace_killed_ones() {
     let folder = Folder::new();
     let spawn = || Teller::spawn(child::command("processes::contender", &folder.file));
     let mut contenders = [spawn(), spawn(), spawn()];
@@ -71,8 +71,8 @@ fn processes_lead_in_turn_and_one_that_is_killed_is_replaced() {
     let killed_at = nanos();
     let mut tenures = Vec::new();
     for (number, contender) in contenders.iter_mut().enumerate() {
-        while let Some(told) = contender.told("led") {
-            let mut numbers = told.split(' ').map(|number| number.parse::<u64>().unwrap());
+        while let Some(word) = contender.reported("led") {
+            let mut numbers = word.split(' ').map(|number| number.parse::<u64>().unwrap());
             let [token, from, until] = std::array::from_fn(|_| numbers.next().unwrap());
             tenures.push((token, from, until, number));
         }
@@ -113,17 +113,17 @@ fn stuck() {
 }
 
 #[tokio::test]
-async fn a_process_that_is_killed_inside_a_transaction_leaves_nothing_behind() {
+async fn a_killed_transaction_leaves_nothing_behind() {
     let folder = Folder::new();
     let store = folder.store();
     let last = past_tenure(&store).await;
     let size = || std::fs::metadata(folder.folder.path().join("elections.db-wal")).unwrap().len();
     let before = size();
     let mut stuck = Teller::spawn(child::command("processes::stuck", &folder.file));
-    stuck.told("stuck").expect("it got that far");
+    stuck.reported("stuck").expect("it got that far");
     assert!(size() > before + 1_000_000, "half a transaction is on the disk");
 
-    // As long as it lives, nobody is granted anything; readers see what was.
+    // As long as it lives, no request is granted; readers see the state before.
     let waits = Duration::from_millis(200);
     let impatient = Sqlite::new(SqliteConfig::new(&folder.file).busy_timeout(waits));
     let locked = |error: &SqliteError| match error {
@@ -156,13 +156,13 @@ fn idle() {
 }
 
 #[tokio::test]
-async fn a_new_file_shares_nothing_with_a_process_that_has_the_old_one_open() {
+async fn a_new_file_shares_nothing_with_the_old() {
     let folder = Folder::new();
     let (old, new) = (folder.store(), folder.distrustful());
     let last = past_tenure(&old).await;
     let mut idle = Teller::spawn(child::command("processes::idle", &folder.file));
-    idle.told("idle").expect("it got that far");
-    // What SQLite keeps beside the file stays: the log, and the memory that all users share.
+    idle.reported("idle").expect("it got that far");
+    // The files that SQLite keeps beside it stay: the log, and the memory that all users share.
     std::fs::remove_file(&folder.file).unwrap();
     let (mut token, _) = granted(&new, acquire(1, None)).await;
     assert!(token > last);
@@ -180,7 +180,7 @@ async fn a_new_file_shares_nothing_with_a_process_that_has_the_old_one_open() {
 }
 
 #[tokio::test]
-async fn a_request_that_nobody_awaits_any_more_is_not_carried_out() {
+async fn an_abandoned_request_is_not_carried_out() {
     let folder = Folder::new();
     let store = folder.store();
     let last = past_tenure(&store).await;
@@ -203,7 +203,7 @@ async fn a_request_that_nobody_awaits_any_more_is_not_carried_out() {
 }
 
 #[tokio::test]
-async fn many_processes_may_make_the_file_at_the_same_time() {
+async fn many_processes_may_create_the_file_concurrently() {
     for _ in 0..10 {
         let folder = Folder::new();
         let stores: Vec<_> = (0..8).map(|_| folder.store()).collect();

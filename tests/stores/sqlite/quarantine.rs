@@ -16,11 +16,11 @@ const KNOWN_FOR_LONG: &str = "UPDATE history SET known_since = 1";
 const TOKEN: &str = "SELECT token FROM elections";
 
 #[tokio::test]
-async fn the_first_leader_waits_unless_a_file_without_grants_is_trusted() {
+async fn first_leaders_wait_unless_empty_files_are_trusted() {
     let folder = Folder::new();
     let (token, wait) = granted(&folder.distrustful(), acquire(1, None)).await;
     assert!(whole(wait), "{wait:?}");
-    // It is not new any more, but was known for too short a time.
+    // It is not new any more, but has been known for too short a time.
     call(&folder.distrustful(), release(1, token)).await.unwrap();
     let (_, wait) = granted(&folder.store(), acquire(2, Some(token))).await;
     assert!(whole(wait), "{wait:?}");
@@ -30,7 +30,7 @@ async fn the_first_leader_waits_unless_a_file_without_grants_is_trusted() {
 }
 
 #[tokio::test]
-async fn a_history_of_another_boot_or_another_file_is_not_believed() {
+async fn histories_of_other_boots_or_files_are_ignored() {
     let (folder, mut last) = (Folder::new(), None);
     let store = folder.store();
     granted(&store, acquire(1, None)).await;
@@ -53,7 +53,7 @@ async fn a_history_of_another_boot_or_another_file_is_not_believed() {
         assert_eq!(wait, Duration::ZERO);
         let other = String::from_utf8(other).unwrap();
         folder.sql().execute("UPDATE history SET identity = ?1", [&other]).unwrap();
-        // The lease is as live as it was; its holder waits like anybody else.
+        // The lease is still live; its holder waits all the same.
         let (same, wait) = granted(&store, acquire(1, None)).await;
         assert_eq!(same, token);
         assert!(whole(wait), "{identity} and {other}: {wait:?}");
@@ -63,7 +63,7 @@ async fn a_history_of_another_boot_or_another_file_is_not_believed() {
 }
 
 #[tokio::test]
-async fn a_history_that_is_gone_makes_wait_also_who_trusts_files_without_grants() {
+async fn a_lost_history_always_causes_a_quarantine() {
     let folder = Folder::new();
     let store = folder.store();
     let last = past_tenure(&store).await;
@@ -71,7 +71,7 @@ async fn a_history_that_is_gone_makes_wait_also_who_trusts_files_without_grants(
     // This is what an operator does after writing a backup into the file.
     let (_, wait) = granted(&folder.distrustful(), acquire(2, Some(last))).await;
     assert!(whole(wait), "{wait:?}");
-    // Who knows more than the file proves that it lacks something, whatever the file says.
+    // A candidate that knows a higher token than the file proves that grants are lost.
     folder.execute("DELETE FROM history; DELETE FROM elections");
     let (_, wait) = granted(&store, acquire(3, Some(last))).await;
     assert!(whole(wait), "{wait:?}");
@@ -93,7 +93,7 @@ async fn tokens_outlive_the_file() {
 async fn elsewhere_in_time() {
     let Some(file) = child::file() else { return };
     let store = Sqlite::new(config(&file).trust_empty_store(true));
-    // The lease is as live as it is there.
+    // The lease is as live as in the other namespace.
     for request in [Request::Observe, acquire(2, None)] {
         match call(&store, request).await.unwrap() {
             Reply::Held(incumbent) => assert!(whole(incumbent.remaining), "{incumbent:?}"),
@@ -112,7 +112,7 @@ async fn another_time_namespace_is_another_writer() {
     let (_, wait) = granted(&folder.store(), acquire(1, None)).await;
     assert_eq!(wait, Duration::ZERO);
     child::succeeds(child::at_another_time("quarantine::elsewhere_in_time", &folder.file));
-    // Nor do we believe in turn what was written there.
+    // Times that were written there are not believed here either.
     folder.execute(KNOWN_FOR_LONG);
     let (_, wait) = granted(&folder.store(), acquire(1, None)).await;
     assert!(whole(wait), "{wait:?}");
@@ -128,10 +128,9 @@ async fn renewing_elsewhere_in_time() {
     assert_eq!(call(&store, renew(1, token)).await.unwrap(), Reply::Renewed);
 }
 
-/// A renewal sets the file's time anew where that is another one; what was granted before is no longer
-/// bounded by it.
+/// A renewal resets the file's time if that was of another namespace; it no longer bounds earlier grants.
 #[tokio::test]
-async fn a_renewal_in_another_time_namespace_costs_the_history() {
+async fn another_time_namespace_costs_the_history() {
     let folder = Folder::new();
     granted(&folder.store(), acquire(1, None)).await;
     folder.execute(KNOWN_FOR_LONG);
@@ -142,7 +141,7 @@ async fn a_renewal_in_another_time_namespace_costs_the_history() {
 
 /// As after a reboot of a host whose clock was wrong before it, or is wrong now.
 #[tokio::test]
-async fn a_lease_of_another_boot_is_over_when_its_ttl_is() {
+async fn a_lease_of_another_boot_lasts_its_ttl() {
     let folder = Folder::new();
     let store = folder.store();
     let (mut token, _) = granted(&store, acquire(1, None)).await;

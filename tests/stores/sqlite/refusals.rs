@@ -28,7 +28,7 @@ async fn a_folder_that_is_missing() {
 }
 
 #[tokio::test]
-async fn a_folder_a_pipe_or_a_device_instead_of_a_file() {
+async fn folders_pipes_and_devices_are_refused() {
     let folder = Folder::new();
     let pipe = folder.folder.path().join("pipe");
     let (kind, mode) = (rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR);
@@ -140,13 +140,13 @@ async fn missing_tables_and_garbled_pages() {
 }
 
 #[tokio::test]
-async fn tokens_beyond_what_the_file_holds_are_not_granted() {
+async fn tokens_beyond_the_column_are_not_granted() {
     let folder = Folder::new();
     let store = folder.store();
     let last = past_tenure(&store).await;
     let beyond = Token::new(i64::MAX as u64 + 1).unwrap();
     call(&store, acquire(2, Some(beyond))).await.unwrap_err();
-    // Nothing of it was kept.
+    // The refused request left nothing.
     assert_eq!(call(&store, acquire(3, None)).await.unwrap(), Reply::Stale { last });
 }
 
@@ -180,7 +180,7 @@ async fn missing_rights() {
     allow(folder.folder.path(), 0o555);
     let mut command = child::command("refusals::without_rights", &folder.file);
     if rustix::process::geteuid().is_root() {
-        // Whom no rights restrain; so somebody else tries.
+        // Root is not restrained by rights; so another user tries.
         let mut nobody = std::process::Command::new("setpriv");
         nobody.args(["--reuid=65534", "--regid=65534", "--clear-groups", "--"]).arg(&program);
         nobody.args(command.get_args());
@@ -209,7 +209,7 @@ async fn until_the_disk_is_full() {
     };
     assert!(matches!(why(&error), SqliteError::Full { .. }), "{error:?}");
     assert!(!granted.is_empty());
-    // What was granted is there, and nothing more.
+    // All grants are there, and nothing more.
     for (key, token) in &granted {
         match store.call(key, Request::Observe).await {
             Ok(Reply::Held(incumbent)) => assert_eq!(incumbent.token, *token),
@@ -254,7 +254,7 @@ async fn a_file_that_was_mounted_by_itself() {
 }
 
 #[tokio::test]
-async fn a_bare_name_and_a_name_that_means_something_to_sqlite() {
+async fn bare_and_special_file_names() {
     let folder = Folder::new();
     for name in ["file:memory?mode=memory", ":memory:", "a b%20#?.db"] {
         let path = folder.folder.path().join(name);

@@ -38,7 +38,7 @@ async fn under_any_umask() {
     }
 }
 
-/// The umask is the process's, so no other test may run beside.
+/// The umask is the process's, so no other test may run at the same time.
 #[test]
 fn files_have_the_configured_mode() {
     let folder = Folder::new();
@@ -63,9 +63,9 @@ async fn a_locked_folder_stops_no_new_file() {
     granted(&folder.store(), acquire(1, None)).await;
 }
 
-/// What a process left behind that was killed while it made the file.
+/// As a process leaves it that was killed while it made the file.
 #[tokio::test]
-async fn a_file_left_half_made_is_made_anew() {
+async fn a_half_made_file_is_made_again() {
     let folder = Folder::new();
     fs::write(folder.beside("-lock"), "").unwrap();
     fs::write(folder.beside("-new"), "half").unwrap();

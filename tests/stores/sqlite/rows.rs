@@ -15,7 +15,7 @@ pub(crate) fn place() -> Place {
     of(Folder::distrustful)
 }
 
-/// The same, where nobody waits longer than a second for another one to have written.
+/// The same, with stores that wait for a second at most for each other's writes.
 pub(crate) fn impatient() -> Place {
     of(|folder| Sqlite::new(folder.config().busy_timeout(Duration::from_secs(1))))
 }
@@ -29,7 +29,7 @@ fn of(connect: fn(&Folder) -> Sqlite) -> Place {
             std::fs::rename(copy, &folder.file).unwrap();
         }
     };
-    // Whoever has begun to write keeps all others from it.
+    // A transaction that has begun to write excludes all others.
     let writer: Mutex<Option<Connection>> = Mutex::default();
     let slow = move |folder: &mut Folder, is_slow: bool| {
         let mut writer = writer.lock().unwrap();
@@ -46,14 +46,14 @@ fn of(connect: fn(&Folder) -> Sqlite) -> Place {
         .place()
 }
 
-/// One that is taken for whole when it has no grants in it.
+/// One that is trusted when it has no grants in it.
 pub(crate) fn trusting() -> Place {
     Place::of(Folder::new(), Folder::store).suffering(&Mishap::ALL, suffer).trusting().place()
 }
 
 fn suffer(folder: &mut Folder, mishap: Mishap) {
     if !folder.file.exists() {
-        // Before the first request, nothing is there that could suffer.
+        // Before the first request, there is no data to change.
         return;
     }
     folder.execute(match mishap {

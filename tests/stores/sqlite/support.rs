@@ -1,4 +1,4 @@
-//! What the stories of the SQLite store need beside: files, and stores in them.
+//! Files, and stores in them.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use tenure::{Candidate, Config, Token};
 pub(crate) use crate::support::*;
 
 const HOLD_OFF: Duration = Duration::from_millis(500);
-/// The longest that the requests of a test may take, so that a wait is told from a whole quarantine.
+/// The longest that the requests of a test may take: a wait that is shorter by more is no whole quarantine.
 const A_WHILE: Duration = Duration::from_secs(10);
 
 /// A folder of a test's own, and the file in it.
@@ -34,7 +34,7 @@ impl Folder {
         config(&self.file)
     }
 
-    /// A store that takes a file without grants for whole.
+    /// A store that trusts a file without grants.
     pub(crate) fn store(&self) -> Sqlite {
         Sqlite::new(self.config().trust_empty_store(true))
     }
@@ -44,7 +44,7 @@ impl Folder {
         Sqlite::new(self.config())
     }
 
-    /// The file as an operator gets at it.
+    /// A connection of an operator's.
     pub(crate) fn sql(&self) -> Connection {
         sql(&self.file)
     }
@@ -60,14 +60,14 @@ impl Folder {
         copy
     }
 
-    /// Deletes the file and what SQLite keeps beside it.
+    /// Deletes the file and its companions.
     pub(crate) fn delete(&self) {
         for suffix in ["", "-wal", "-shm"] {
             let _ = std::fs::remove_file(self.beside(suffix));
         }
     }
 
-    /// What SQLite keeps beside the file.
+    /// The files that SQLite keeps beside it.
     pub(crate) fn beside(&self, suffix: &str) -> PathBuf {
         let mut name = self.file.clone().into_os_string();
         name.push(suffix);
@@ -82,7 +82,7 @@ pub(crate) fn config(file: &Path) -> SqliteConfig {
 pub(crate) fn sql(file: &Path) -> Connection {
     let connection = Connection::open(file).unwrap();
     connection.busy_timeout(SOON).unwrap();
-    // Whoever else closes the file last deletes what is beside it, which costs a quarantine.
+    // The last other connection to close deletes the companions, which costs a quarantine.
     connection.file_control(Some("main"), FileControl::PersistWal(&mut 1)).unwrap();
     connection
 }
@@ -94,17 +94,17 @@ pub(crate) async fn past_tenure(store: &impl Store) -> Token {
     token
 }
 
-/// Whether somebody waits out all of a quarantine.
+/// Whether that is all of a quarantine.
 pub(crate) fn whole(wait: Duration) -> bool {
     wait <= TTL && wait + A_WHILE > TTL
 }
 
-/// What is wrong with the file, in the store's words.
+/// The store's own error behind that one.
 pub(crate) fn why(error: &StoreError) -> &SqliteError {
     error.source().and_then(|source| source.downcast_ref()).expect("the store says why")
 }
 
-/// Every request fails, for a reason that `expected` knows.
+/// Every request fails, for a reason that `expected` accepts.
 pub(crate) async fn refuses(
     store: &impl Store,
     requests: &[Request],
@@ -116,7 +116,7 @@ pub(crate) async fn refuses(
     }
 }
 
-/// A candidate that comes back soon, and its events from the very first on.
+/// A candidate with a short hold-off, and its events from the very first on.
 pub(crate) fn start(store: Sqlite, name: &str, config: Config) -> (Candidate, Events) {
     run(Candidate::builder(store, "job").name(name).config(config).hold_off(HOLD_OFF))
 }

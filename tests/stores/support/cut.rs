@@ -1,10 +1,10 @@
-//! Futures that are given up half way.
+//! Futures that are dropped before their end.
 
 use std::future::poll_fn;
 use std::pin::pin;
 use std::task::Poll;
 
-/// Polls a future that many times, then drops it; what it yields, if it was done by then.
+/// Polls a future that many times, then drops it; returns its output if it was done by then.
 pub(crate) async fn cut<T>(polls: u32, future: impl Future<Output = T>) -> Option<T> {
     let (mut future, mut left) = (pin!(future), polls);
     poll_fn(|context| {

@@ -1,13 +1,14 @@
-//! Candidates in the election of all tests, and what becomes of them.
+//! Candidates in the election of all tests, and their events.
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use futures_util::stream::BoxStream;
 use futures_util::{Stream, StreamExt};
-use tenure::store::Store;
-use tenure::{Candidate, CandidateBuilder, Config, Event, StepDownReason};
+use tenure::store::{Store, StoreError};
+use tenure::{Candidate, CandidateBuilder, Config, Event, StepDownReason, Tenure, Token};
 
-use super::SOON;
+use super::{SOON, soon};
 
 pub(crate) type Events = BoxStream<'static, Event>;
 
@@ -24,7 +25,7 @@ pub(crate) fn run(builder: CandidateBuilder) -> (Candidate, Events) {
     (candidate, events)
 }
 
-/// Waits for an event that `wanted` knows.
+/// Waits for an event of which `wanted` returns something.
 pub(crate) async fn event<T>(
     events: &mut (impl Stream<Item = Event> + Unpin),
     wanted: impl Fn(&Event) -> Option<T>,
@@ -32,7 +33,7 @@ pub(crate) async fn event<T>(
     let mut seen = Vec::new();
     let find = async {
         loop {
-            let event = events.next().await.expect("the stream goes on");
+            let event = events.next().await.expect("the stream has not ended");
             if let Some(found) = wanted(&event) {
                 return found;
             }
@@ -43,14 +44,70 @@ pub(crate) async fn event<T>(
     found.unwrap_or_else(|_| panic!("no such event within {SOON:?}, but {seen:?}"))
 }
 
+/// Waits until the lease is renewed.
+pub(crate) async fn renewed(events: &mut (impl Stream<Item = Event> + Unpin)) {
+    event(events, |event| matches!(event, Event::Renewed(_)).then_some(())).await;
+}
+
+/// Waits until the candidate learns of a leader; returns that leader's token.
+pub(crate) async fn learns_of_leader(events: &mut (impl Stream<Item = Event> + Unpin)) -> Token {
+    event(events, |event| match event {
+        Event::IncumbentChanged { token } => Some(*token),
+        _ => None,
+    })
+    .await
+}
+
+/// Waits until the candidate steps down; returns the reason.
+pub(crate) async fn steps_down(events: &mut (impl Stream<Item = Event> + Unpin)) -> StepDownReason {
+    event(events, |event| match event {
+        Event::SteppedDown { reason, .. } => Some(*reason),
+        _ => None,
+    })
+    .await
+}
+
+/// Waits until a grant comes with a quarantine; returns how long it lasts.
+pub(crate) async fn quarantined(events: &mut (impl Stream<Item = Event> + Unpin)) -> Duration {
+    event(events, |event| match event {
+        Event::Quarantined { remaining } => Some(*remaining),
+        _ => None,
+    })
+    .await
+}
+
+/// Waits until a request fails; returns its error.
+pub(crate) async fn store_error(events: &mut (impl Stream<Item = Event> + Unpin)) -> StoreError {
+    event(events, |event| match event {
+        Event::StoreUnavailable { error } => Some(error.clone()),
+        _ => None,
+    })
+    .await
+}
+
+/// Waits until one of two candidates leads with a token above that one.
+pub(crate) async fn one_leads(pair: [&Candidate; 2], above: Option<Token>) -> Tenure {
+    soon(async {
+        loop {
+            let tenures = pair.into_iter().filter_map(Candidate::tenure);
+            let next = tenures.into_iter().find(|tenure| Some(tenure.token()) > above);
+            if let Some(next) = next.filter(Tenure::is_current) {
+                return next;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    })
+    .await
+}
+
 /// Why a candidate has stepped down, each time.
 pub(crate) type Falls = Arc<Mutex<Vec<StepDownReason>>>;
 
 pub(crate) fn falls(candidate: &Candidate) -> Falls {
     let falls = Falls::default();
-    let told = Arc::clone(&falls);
+    let reasons = Arc::clone(&falls);
     candidate.on_stepped_down(move |_, reason| {
-        told.lock().unwrap().push(reason);
+        reasons.lock().unwrap().push(reason);
         async {}
     });
     falls

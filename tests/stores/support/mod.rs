@@ -1,8 +1,10 @@
-//! What the stories of every store need: requests and their answers, and elections with observers.
+//! Requests and their answers, elections, and observers of them.
 
+pub(crate) mod certificates;
 mod cut;
 mod election;
 mod place;
+mod port;
 mod watch;
 
 use std::time::{Duration, SystemTime};
@@ -11,11 +13,15 @@ use tenure::store::{Incumbent, Key, Profile, Reply, Request, Store, StoreError};
 use tenure::{HolderId, Token};
 
 pub(crate) use cut::cut;
-pub(crate) use election::{Events, event, falls, run, start};
+pub(crate) use election::{
+    Events, event, falls, learns_of_leader, one_leads, quarantined, renewed, run, start,
+    steps_down, store_error,
+};
 pub(crate) use place::Place;
+pub(crate) use port::{port_that_answers, unused_port};
 pub(crate) use watch::Watch;
 
-/// Far above anything that should happen: tests assert progress, not speed.
+/// Far longer than any step should take: tests assert progress, not speed.
 pub(crate) const SOON: Duration = Duration::from_secs(60);
 pub(crate) const TTL: Duration = Duration::from_secs(30);
 

@@ -8,7 +8,7 @@ use tenure_sim::conformance::{Data, Harness, Mishap, Unsupported};
 
 type Act<T> = Box<dyn Fn(T) -> Result<(), Unsupported> + Send + Sync>;
 
-/// What the suite is run on.
+/// Servers that the suite runs on.
 pub(crate) struct Place {
     connect: Box<dyn Fn() -> AnyStore + Send + Sync>,
     replace: Act<Data>,
@@ -17,7 +17,7 @@ pub(crate) struct Place {
     trusts: bool,
 }
 
-/// One that is being made up.
+/// The builder of a [`Place`].
 pub(crate) struct Building<S> {
     servers: Arc<Mutex<S>>,
     place: Place,
@@ -56,7 +56,7 @@ impl<S: Send + 'static> Building<S> {
         self
     }
 
-    /// What they hold can be changed by hand, by these mishaps.
+    /// Their data can be changed by hand, by these mishaps.
     pub(crate) fn suffering(
         mut self,
         known: &'static [Mishap],
@@ -70,7 +70,7 @@ impl<S: Send + 'static> Building<S> {
         self
     }
 
-    /// They can be stopped where they are, and go on.
+    /// They can be paused and resumed.
     pub(crate) fn slowed(mut self, slow: impl Fn(&mut S, bool) + Send + Sync + 'static) -> Self {
         let servers = Arc::clone(&self.servers);
         self.place.slow = Box::new(move |is_slow| {
@@ -80,7 +80,7 @@ impl<S: Send + 'static> Building<S> {
         self
     }
 
-    /// The stores take empty servers for whole.
+    /// The stores trust empty servers.
     pub(crate) fn trusting(mut self) -> Self {
         self.place.trusts = true;
         self

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tenure::Candidate;
 
-/// A thread that never stops asking whether two candidates lead at the same time.
+/// A thread that checks all the time whether two candidates lead at once.
 pub(crate) struct Watch {
     over: Arc<AtomicBool>,
     thread: Option<thread::JoinHandle<u64>>,
@@ -53,7 +53,7 @@ impl Drop for Watch {
 
 fn nobody_overlaps(candidates: &[Candidate]) {
     for one in candidates {
-        // One tenure that holds before and after held all the while.
+        // A tenure that is current before and after was current in between.
         let Some(tenure) = one.tenure() else { continue };
         let leading = candidates.iter().filter(|other| other.is_leader()).count();
         let key = one.key();

@@ -1,18 +1,20 @@
-//! Programs that know the lock alone, programs of tenure, and what one does while the other leads.
+//! Programs that know the lock alone and programs of tenure, while one of them leads.
 
 use std::time::Duration;
 
 use tenure::store::postgres::{AdvisoryConfig, LockNumber, PostgresAdvisory};
 use tenure::store::{Key, Reply, Store};
-use tenure::{Config, Event, StepDownReason};
+use tenure::{Config, StepDownReason};
+use tenure_servers::Flow;
 
-use super::{LOCK, OldProgram, at, config, holders, steps_down, terminate_holders};
+use super::{LOCK, OldProgram, at, candidate, config, holders, terminate_holders};
 use crate::postgres::support::{
-    self, acquire, call, granted, held, local, release, renew, server, soon, start,
+    self, acquire, call, granted, held, local, proxy, release, renew, server, soon, start,
+    steps_down,
 };
 
-/// Leases of a minute: whoever takes over within seconds has not waited for an end. Who has resigned stays out for
-/// as long as between two renewals.
+/// Leases of a minute: a takeover within seconds has not waited for the end of one. A candidate that has resigned
+/// stays out for a renewal interval.
 fn patient() -> Config {
     let minute = Config::builder(Duration::from_secs(60));
     minute.renew_interval(Duration::from_secs(2)).build().unwrap()
@@ -23,13 +25,13 @@ fn quick() -> Config {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_old_leader_keeps_others_from_leading_and_the_other_way_round() {
+async fn old_and_new_programs_exclude_each_other() {
     let server = server();
     let old = OldProgram::start(&server).await;
     let locks: [(LockNumber, [&str; 3]); 3] = [
         (LOCK.into(), ["pg_try_advisory_lock", "pg_advisory_unlock", ""]),
         ((-1, 7).into(), ["pg_try_advisory_lock", "pg_advisory_unlock", ""]),
-        // Who shares it among its own excludes others all the same.
+        // A shared lock excludes others as well.
         (i64::MIN.into(), ["pg_try_advisory_lock_shared", "pg_advisory_unlock_shared", "_shared"]),
     ];
     for (lock, [takes, gives_up, kind]) in locks {
@@ -39,7 +41,7 @@ async fn an_old_leader_keeps_others_from_leading_and_the_other_way_round() {
         let store = PostgresAdvisory::new(config.lock(&key, lock).unwrap());
         let elections = tenure::Elections::new(store);
         let one = elections.candidate(&key).name("new").config(patient()).start().unwrap();
-        // Who leads can be seen, as far as a session tells.
+        // The incumbent's name is that of its session.
         let incumbent = soon(async {
             loop {
                 if let Some(incumbent) = one.incumbent().await.unwrap() {
@@ -64,14 +66,14 @@ async fn an_old_leader_keeps_others_from_leading_and_the_other_way_round() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn whoever_takes_the_lock_when_a_session_ends_supersedes_its_leader() {
+async fn a_lock_taken_by_another_supersedes_the_leader() {
     let server = server();
     let old = OldProgram::start(&server).await;
     let (one, mut events) = start(at(server.port()), "one", quick());
     let first = soon(one.elected()).await.unwrap();
     let waits = old.waits_for(format!("({LOCK})"));
     let ends = async {
-        // Whoever waits has it before the leader can take it back.
+        // A waiting session has it before the leader can take it back.
         let waiting = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted";
         while server.sql(waiting).unwrap() != "1" {
             tokio::time::sleep(Duration::from_millis(5)).await;
@@ -85,6 +87,19 @@ async fn whoever_takes_the_lock_when_a_session_ends_supersedes_its_leader() {
     assert!(!one.is_leader());
     assert!(old.call(&format!("pg_advisory_unlock({LOCK})")).await);
     assert!(soon(one.elected()).await.unwrap().token() > first.token());
+}
+
+/// Only the server can end its session: the proxy keeps the connection to the server open.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn in_black_holes_locks_outlive_claims() {
+    let server = server();
+    let proxy = proxy(&server).await;
+    let leader = candidate(proxy.port(), "leader", quick());
+    soon(leader.elected()).await.unwrap();
+    let old = OldProgram::start(&server).await;
+    proxy.set(Flow::BlackHole);
+    old.waits_for(format!("({LOCK})")).await;
+    assert!(!leader.is_leader());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -110,7 +125,7 @@ async fn elections_with_one_lock_exclude_each_other() {
     let server = server();
     let other = Key::new("other").unwrap();
     let same_lock = config(server.port()).number("other").unwrap();
-    // In one session, by what amounts to a collision of two names; and in two.
+    // In one session, as if two names collided; and in two.
     let here = config(server.port()).lock("job", same_lock).unwrap();
     let here = PostgresAdvisory::new(here);
     for (there, is_here) in [(here.clone(), true), (at(server.port()), false)] {
@@ -132,15 +147,12 @@ async fn elections_with_one_lock_exclude_each_other() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn candidates_without_locks_of_the_same_table_are_excluded_too() {
+async fn candidates_with_and_without_locks_exclude_each_other() {
     let server = server();
     let plain = support::candidate(server.port(), "plain", patient());
     let first = soon(plain.elected()).await.unwrap();
     let (locked, mut events) = start(at(server.port()), "locked", patient());
-    support::event(&mut events, |event| {
-        matches!(event, Event::IncumbentChanged { .. }).then_some(())
-    })
-    .await;
+    support::learns_of_leader(&mut events).await;
     assert_eq!(soon(locked.incumbent()).await.unwrap().unwrap().name, "plain");
     // They hand over to each other, at once.
     soon(plain.resign()).await.unwrap();

@@ -1,4 +1,4 @@
-//! A session has a lock for as long as it has the lease, and not a moment longer.
+//! A session has a lock exactly as long as it has the lease.
 
 use std::time::Duration;
 
@@ -54,7 +54,7 @@ async fn only_a_grant_leaves_the_lock_taken() {
         granted(&store, acquire(1, None)).await;
     }
     assert_eq!(holders(&server).len(), 1);
-    // However often it was taken, it is given up once.
+    // It was taken several times; one release frees it.
     assert_eq!(call(&store, release(1, token)).await.unwrap(), Reply::Released);
     assert_eq!(holders(&server).len(), 0);
     for store in [&store, &other] {
@@ -69,7 +69,7 @@ async fn only_a_grant_leaves_the_lock_taken() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_lease_that_ran_out_gives_the_lock_up_with_the_next_word_of_its_holder() {
+async fn an_expired_lease_frees_its_lock_on_request() {
     let server = server();
     let (store, other) = (at(server.port()), at(server.port()));
     let (first, _) = granted(&store, acquire_for(1, None, SHORT)).await;
@@ -82,14 +82,14 @@ async fn a_lease_that_ran_out_gives_the_lock_up_with_the_next_word_of_its_holder
     assert_eq!(call(&store, Request::Observe).await.unwrap(), Reply::Vacant, "its own session");
     assert_eq!(call(&store, release(1, first)).await.unwrap(), Reply::NotHeld);
     let (second, _) = granted(&other, acquire(2, Some(first))).await;
-    // What is late changes nothing.
+    // Late requests change nothing.
     assert_eq!(call(&store, release(1, first)).await.unwrap(), Reply::NotHeld);
     assert_eq!(call(&other, renew(2, second)).await.unwrap(), Reply::Renewed);
     assert_eq!(holders(&server).len(), 2);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_grant_that_fails_leaves_no_lock_and_no_other_one_lost() {
+async fn a_failed_grant_neither_leaves_nor_loses_locks() {
     let server = server();
     let store = at(server.port());
     let longer = Key::new("longer").unwrap();
@@ -100,7 +100,7 @@ async fn a_grant_that_fails_leaves_no_lock_and_no_other_one_lost() {
     let error = call(&store, acquire(2, None)).await.unwrap_err();
     assert_eq!(error.kind(), StoreErrorKind::Refused, "{error}");
     assert_eq!(holders(&server), before);
-    // Nor does a release that fails keep one: the lease has to run out.
+    // A release that fails frees the lock: the lease has to run out.
     let (token, _) = granted(&store, acquire(1, None)).await;
     let fails = "CREATE FUNCTION fails() RETURNS trigger LANGUAGE plpgsql AS \
          $$ BEGIN RAISE EXCEPTION 'no'; END $$; \
@@ -108,7 +108,7 @@ async fn a_grant_that_fails_leaves_no_lock_and_no_other_one_lost() {
     server.sql(fails).unwrap();
     call(&store, release(1, token)).await.unwrap_err();
     assert_eq!(holders(&server), before);
-    // And a renewal that fails, or an acquire of the leader, keeps what it has.
+    // A renewal that fails, or an acquire of the leader, keeps the lock.
     for request in [renew(1, longer_token), acquire(1, None)] {
         store.call(&longer, request).await.unwrap_err();
         assert_eq!(holders(&server), before);
@@ -118,12 +118,12 @@ async fn a_grant_that_fails_leaves_no_lock_and_no_other_one_lost() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn late_words_of_an_old_tenure_do_not_free_the_lock_of_the_next() {
+async fn late_requests_free_no_later_lock() {
     let server = server();
     let store = at(server.port());
     let (first, _) = granted(&store, acquire(1, None)).await;
     assert_eq!(call(&store, release(1, first)).await.unwrap(), Reply::Released);
-    // The same holder: only the token tells its tenures apart.
+    // The same holder: its tenures differ in the token alone.
     let (second, _) = granted(&store, acquire(1, Some(first))).await;
     let superseded = Reply::Superseded { last: Some(second) };
     assert_eq!(call(&store, renew(1, first)).await.unwrap(), superseded);
@@ -131,9 +131,9 @@ async fn late_words_of_an_old_tenure_do_not_free_the_lock_of_the_next() {
     assert_eq!(holders(&server).len(), 1);
 }
 
-/// Whatever has become of the connection: a paused process still answers for it, as far as TCP can tell.
+/// Also if the connection stays open: TCP still answers for a paused process.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_session_with_a_lock_ends_if_nothing_is_heard_for_a_ttl_and_one_without_does_not() {
+async fn only_silent_sessions_with_locks_end() {
     let server = server();
     let (store, standby) = (at(server.port()), at(server.port()));
     call(&standby, Request::Observe).await.unwrap();
@@ -147,16 +147,16 @@ async fn a_session_with_a_lock_ends_if_nothing_is_heard_for_a_ttl_and_one_withou
     let (token, _) = granted(&store, acquire_for(1, Some(token), SHORT)).await;
     let old = OldProgram::start(&server).await;
     old.waits_for(format!("({LOCK})")).await;
-    // By then the lease has run out: whoever is merely cut off leads no more.
+    // By then the lease has run out: a leader that is cut off no longer leads.
     let superseded = Reply::Superseded { last: Some(token) };
     assert_eq!(call(&standby, renew(1, token)).await.unwrap(), superseded);
     sessions(&server, "true", 1).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_session_that_was_given_up_is_ended_by_the_next_one() {
+async fn a_new_session_ends_the_abandoned_one() {
     let server = server();
-    // It waits for the row for as long as the server takes to notice that nobody listens.
+    // It waits for the row until the server notices that its client is gone.
     let waits = support::local(server.port()).trust_empty_store(true).lock_timeout(SOON);
     let store = PostgresAdvisory::new(AdvisoryConfig::new(waits).lock("job", LOCK).unwrap());
     let (token, _) = granted(&store, acquire(1, None)).await;
@@ -209,7 +209,7 @@ async fn an_abandoned_election_gets_a_leader_again() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_locked_row_ends_no_session_that_others_hold_locks_by() {
+async fn a_locked_row_ends_no_shared_session() {
     let server = server();
     let store = at(server.port());
     let longer = Key::new("longer").unwrap();
@@ -241,7 +241,7 @@ async fn a_locked_row_ends_no_session_that_others_hold_locks_by() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_new_session_takes_all_locks_before_anything_else() {
+async fn a_new_session_first_takes_all_locks() {
     let server = server();
     let store = at(server.port());
     let longer = Key::new("longer").unwrap();
@@ -250,7 +250,7 @@ async fn a_new_session_takes_all_locks_before_anything_else() {
     let ended = Key::new("ended").unwrap();
     store.call(&ended, acquire_for(1, None, Duration::from_millis(10))).await.unwrap();
     terminate_holders(&server);
-    // By whichever request comes first.
+    // The first request takes them, whichever it is.
     held(&store, Request::Observe).await;
     assert_eq!(holders(&server).len(), 2, "of those that are live");
     assert_eq!(call(&store, renew(1, token)).await.unwrap(), Reply::Renewed);
@@ -261,7 +261,7 @@ async fn a_new_session_takes_all_locks_before_anything_else() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_stranger_without_a_name_has_a_user_and_an_address() {
+async fn an_unnamed_session_has_user_and_address() {
     let server = server();
     let stranger = client(server.port()).await;
     stranger.batch_execute("SET application_name TO ''").await.unwrap();

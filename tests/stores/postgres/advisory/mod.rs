@@ -1,18 +1,16 @@
-//! Advisory locks in front of the lease table: who excludes whom, and what becomes of locks whose sessions end.
+//! Advisory locks in front of the lease table: which programs exclude each other, and locks whose sessions end.
 
 mod excludes;
 mod locks;
 mod refusals;
-mod sessions;
 mod takeover;
 
-use futures_util::Stream;
 use tenure::store::postgres::{AdvisoryConfig, PostgresAdvisory};
-use tenure::{Candidate, Config, Event, StepDownReason};
+use tenure::{Candidate, Config};
 use tenure_servers::PostgresServer;
 use tokio_postgres::Client;
 
-use crate::postgres::support::{client, event, local, soon, start};
+use crate::postgres::support::{client, local, soon, start};
 
 /// The lock by which another program elects its leader.
 pub(crate) const LOCK: i64 = 4711;
@@ -30,7 +28,7 @@ pub(crate) fn candidate(port: u16, name: &str, config: Config) -> Candidate {
     start(at(port), name, config).0
 }
 
-/// A program that knows nothing but locks.
+/// A program that knows locks alone.
 pub(crate) struct OldProgram(Client);
 
 impl OldProgram {
@@ -63,13 +61,4 @@ pub(crate) fn terminate_holders(server: &PostgresServer) {
     let sql = "SELECT pg_terminate_backend(pid, 30000) FROM pg_locks \
          WHERE locktype = 'advisory' AND granted";
     server.sql(sql).unwrap();
-}
-
-/// Waits until the candidate with these events steps down, and tells why.
-pub(crate) async fn steps_down(events: &mut (impl Stream<Item = Event> + Unpin)) -> StepDownReason {
-    event(events, |event| match event {
-        Event::SteppedDown { reason, .. } => Some(*reason),
-        _ => None,
-    })
-    .await
 }

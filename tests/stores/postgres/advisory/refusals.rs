@@ -27,14 +27,14 @@ async fn a_pooler() {
     let pooler = PgBouncer::start(&server, 2).unwrap();
     let store = at(pooler.port());
     refuses(&store, StoreErrorKind::Pooler, "connect to the server itself").await;
-    // And nothing that everybody uses has been touched.
+    // The settings of shared sessions are unchanged.
     let guest = client(pooler.port()).await;
     let path = guest.simple_query("SHOW search_path").await.unwrap();
     assert!(format!("{path:?}").contains("$user"), "{path:?}");
     assert_eq!(holders(&server).len(), 1);
 }
 
-/// What the functions do, should a pooler tell the numbers of the server's processes.
+/// The functions themselves refuse a pooler that passes on the numbers of the server's processes.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_pooler_that_was_not_noticed() {
     let server = server();
@@ -53,7 +53,7 @@ async fn a_pooler_that_was_not_noticed() {
         ),
         format!("leases_locked_release('x', {holder}, {token}, 7, false, 'one')"),
     ];
-    // Somebody else's transaction gets the session that was used last.
+    // A transaction of another client gets the session that was used last.
     let mut refused = 0;
     two.simple_query("BEGIN").await.unwrap();
     for ask in &asks {
@@ -77,7 +77,7 @@ async fn a_pooler_that_was_not_noticed() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn functions_that_are_not_there_or_of_another_version() {
+async fn missing_and_newer_functions_are_refused() {
     let server = server();
     let config = AdvisoryConfig::new(local(server.port()).create_table(false));
     let store = PostgresAdvisory::new(config);
@@ -100,7 +100,7 @@ async fn functions_that_are_not_there_or_of_another_version() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_user_needs_no_more_rights_than_without_locks() {
+async fn locks_need_no_further_rights() {
     let server = server();
     let table =
         LeaseTable::new("elec\"tions", "Leads of at most forty-eight bytes: not one more").unwrap();

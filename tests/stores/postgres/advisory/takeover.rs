@@ -1,4 +1,4 @@
-//! What the end of a session means for the lease under it.
+//! Leases whose session ends.
 
 use std::time::Duration;
 
@@ -7,9 +7,9 @@ use tenure::store::{Promise, Reply, Store};
 use tenure::{Config, StepDownReason};
 use tenure_servers::PostgresServer;
 
-use super::{LOCK, OldProgram, at, config, holders, steps_down, terminate_holders};
+use super::{LOCK, OldProgram, at, config, holders, terminate_holders};
 use crate::postgres::support::{
-    TTL, acquire, acquire_for, call, granted, held, release, renew, server, soon, start,
+    TTL, acquire, acquire_for, call, granted, held, release, renew, server, soon, start, steps_down,
 };
 
 fn immediate(server: &PostgresServer) -> PostgresAdvisory {
@@ -17,7 +17,7 @@ fn immediate(server: &PostgresServer) -> PostgresAdvisory {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_lease_that_was_not_released_runs_out_before_the_next_although_its_lock_is_free() {
+async fn a_free_lock_does_not_end_its_lease() {
     const SHORT: Duration = Duration::from_secs(2);
     let server = server();
     let (store, other) = (at(server.port()), at(server.port()));
@@ -28,11 +28,11 @@ async fn a_lease_that_was_not_released_runs_out_before_the_next_although_its_loc
     let remaining = held(&other, acquire(2, Some(first))).await.remaining;
     assert!(
         holders(&server).is_empty() || began.elapsed() > SHORT,
-        "whoever is refused takes no lock"
+        "a refused acquire takes no lock"
     );
     tokio::time::sleep(remaining).await;
     granted(&other, acquire(2, Some(first))).await;
-    // Nor does it matter who has had the lock meanwhile.
+    // Another holder of the lock in between makes no difference.
     let old = OldProgram::start(&server).await;
     terminate_holders(&server);
     old.waits_for(format!("({LOCK})")).await;
@@ -41,7 +41,7 @@ async fn a_lease_that_was_not_released_runs_out_before_the_next_although_its_loc
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_immediate_takeover_needs_a_free_lock_and_the_last_token() {
+async fn immediate_takeovers_need_free_lock_and_last_token() {
     let server = server();
     let (one, two) = (immediate(&server), immediate(&server));
     assert_eq!(one.traits().gives_up, [Promise::SingleLeader]);
@@ -67,9 +67,9 @@ async fn an_immediate_takeover_needs_a_free_lock_and_the_last_token() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_immediate_takeover_is_quick_and_gives_up_single_leadership() {
+async fn an_immediate_takeover_gives_up_single_leadership() {
     let server = server();
-    // Leases of a minute: whoever takes over within seconds has not waited for an end.
+    // Leases of a minute: a takeover within seconds has not waited for the end of one.
     let patient = Config::builder(Duration::from_secs(60)).renew_interval(Duration::from_secs(4));
     let patient = patient.build().unwrap();
     let (one, mut events) = start(immediate(&server), "one", patient);
@@ -78,7 +78,7 @@ async fn an_immediate_takeover_is_quick_and_gives_up_single_leadership() {
     terminate_holders(&server);
     let second = soon(two.elected()).await.unwrap();
     assert!(second.token() > first.token());
-    assert!(first.is_current(), "it has not been told");
+    assert!(first.is_current(), "it does not know yet");
     assert_eq!(steps_down(&mut events).await, StepDownReason::Superseded);
     assert!(second.is_current());
 }

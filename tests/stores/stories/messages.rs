@@ -1,4 +1,4 @@
-//! Messages to the leader, over every store that brings them, and what those say that bring none.
+//! Messages to the leader, over every store that carries them, and the errors of the others.
 
 use std::time::Duration;
 
@@ -6,6 +6,7 @@ use futures_util::StreamExt;
 use tenure::store::{AnyStore, Memory, Message};
 use tenure::{Candidate, Config, NotifyError};
 
+use super::TestServer;
 use crate::support::{soon, start};
 
 const TTL: Duration = Duration::from_secs(10);
@@ -46,8 +47,8 @@ async fn reach_only_the_leader(one: AnyStore, other: AnyStore) {
     assert_eq!((message.channel(), &message.payload()[..]), ("wake up", &b"now"[..]));
     reaches(&first, &mut inbox).await;
 
-    // Open, and not read yet: what is sent from here on waits in it. The store knows it once a message that
-    // was sent later has arrived in another inbox.
+    // Open, and not read yet: messages that are sent from here on wait in it. The store knows it once a message
+    // that was sent later has arrived in another inbox.
     let (mut waiting, mut later) = (tenure.inbox(), tenure.inbox());
     reaches(&second, &mut later).await;
     soon(second.notify_leader("not read", "yet")).await.unwrap();
@@ -60,7 +61,7 @@ async fn reach_only_the_leader(one: AnyStore, other: AnyStore) {
     let error = second.notify_leader("x", vec![0; 4097]).await.unwrap_err();
     assert_eq!(error.to_string(), "payload has 4097 bytes; it must have 0 to 4096");
 
-    // The inbox ends with its tenure, and what is said to the next one does not come to it.
+    // The inbox ends with its tenure, and messages to the next one do not reach it.
     soon(first.resign()).await.unwrap();
     let next = soon(second.elected()).await.unwrap();
     let mut next_inbox = next.inbox();
@@ -75,37 +76,19 @@ async fn reach_only_the_leader(one: AnyStore, other: AnyStore) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn memory() {
+async fn messages_in_memory_reach_the_leader() {
     let store = AnyStore::new(Memory::new());
     reach_only_the_leader(store.clone(), store).await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn redis() {
-    use crate::redis::support::{Client, server};
-    let server = server();
-    let store = || Client::RedisRs.at(server.port());
-    reach_only_the_leader(store(), store()).await;
+async fn messages_reach_the_leader(server: TestServer) {
+    reach_only_the_leader(server.store(), server.store()).await;
 }
+// etcd carries none.
+story!(messages_reach_the_leader: redis_rs, fred, postgres, postgres_advisory);
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn fred() {
-    use crate::redis::support::{Client, server};
-    let server = server();
-    let store = || Client::Fred.at(server.port());
-    reach_only_the_leader(store(), store()).await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn postgres() {
-    use crate::postgres::support::{at, server};
-    let server = server();
-    let store = || AnyStore::new(at(server.port()));
-    reach_only_the_leader(store(), store()).await;
-}
-
-/// Said before anything is asked of a server.
-async fn says_that_it_brings_none(store: AnyStore) {
+/// Before anything is asked of a server.
+async fn refuses_messages(store: AnyStore) {
     use tenure::store::{Key, Request, Store, StoreErrorKind};
     let config = Config::builder(Duration::from_secs(30)).build().unwrap();
     let (candidate, _driver) =
@@ -119,13 +102,13 @@ async fn says_that_it_brings_none(store: AnyStore) {
 }
 
 #[tokio::test]
-async fn etcd_has_none() {
-    says_that_it_brings_none(AnyStore::new(crate::etcd::support::at(&[1]))).await;
+async fn etcd_refuses_messages() {
+    refuses_messages(AnyStore::new(crate::etcd::support::at(&[1]))).await;
 }
 
 #[tokio::test]
-async fn sqlite_has_none() {
+async fn sqlite_refuses_messages() {
     let folder = crate::sqlite::support::Folder::new();
-    says_that_it_brings_none(AnyStore::new(folder.store())).await;
+    refuses_messages(AnyStore::new(folder.store())).await;
     assert!(!folder.file.exists());
 }

@@ -6,35 +6,33 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use tenure::store::AnyStore;
 use tenure::{Candidate, Config, Elections};
-use tenure_servers::{Flow, Proxy};
+use tenure_servers::Flow;
 
+use super::TestServer;
 use crate::support::{Watch, soon};
 
 const ELECTIONS: usize = 8;
 const ROUNDS: usize = 100;
 /// How many leaders resign at once.
 const AT_ONCE: usize = 3;
-/// Whose leader resigns next. Some elections ask more often than others, so that requests of different ages are
-/// numbered alike.
+/// The elections whose leaders resign, in order. Some ask more often than others, so that requests of different
+/// ages have the same numbers.
 const NEXT: [usize; 12] = [0, 1, 0, 2, 3, 0, 4, 5, 1, 6, 7, 2];
 
-fn config() -> Config {
-    Config::builder(Duration::from_secs(3)).build().unwrap()
-}
-
-fn candidates(store: AnyStore) -> Vec<Candidate> {
+fn candidates(store: AnyStore, config: Config) -> Vec<Candidate> {
     let elections = Elections::new(store);
     let start = |number| {
-        let builder = elections.candidate(format!("job-{number}")).config(config());
+        let builder = elections.candidate(format!("job-{number}")).config(config);
         builder.hold_off(Duration::from_millis(10)).start().unwrap()
     };
     (0..ELECTIONS).map(start).collect()
 }
 
-async fn replies_belong_to_their_election(port: u16, store: impl Fn(u16) -> AnyStore) {
-    let proxy = Proxy::start(([127, 0, 0, 1], port).into()).await.unwrap();
+async fn replies_belong_to_their_election(server: TestServer) {
+    let proxy = server.proxy().await;
     proxy.set(Flow::Delay(Duration::from_millis(5)));
-    let sides = [candidates(store(proxy.port())), candidates(store(proxy.port()))];
+    let side = || candidates(server.store_at(proxy.port()), server.steady);
+    let sides = [side(), side()];
     let both = |number: usize| [sides[0][number].clone(), sides[1][number].clone()];
     let watch = Watch::over_each((0..ELECTIONS).map(|number| both(number).to_vec()).collect());
     for round in 0..ROUNDS {
@@ -71,28 +69,4 @@ async fn replies_belong_to_their_election(port: u16, store: impl Fn(u16) -> AnyS
         soon(candidate.stop()).await.unwrap();
     }
 }
-
-macro_rules! stories {
-    ($($name:ident => ($server:expr, $store:expr);)*) => {$(
-        #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-        async fn $name() {
-            let server = $server;
-            replies_belong_to_their_election(server.port(), $store).await;
-        }
-    )*};
-}
-
-stories! {
-    redis => (
-        crate::redis::support::server(),
-        |port| crate::redis::support::Client::RedisRs.at(port)
-    );
-    fred => (
-        crate::redis::support::server(),
-        |port| crate::redis::support::Client::Fred.at(port)
-    );
-    postgres => (
-        crate::postgres::support::server(),
-        |port| tenure::store::AnyStore::new(crate::postgres::support::at(port))
-    );
-}
+story!(replies_belong_to_their_election);

@@ -1,13 +1,13 @@
-//! Futures of every kind, dropped at every point at which they wait: nobody else notices. The other elections
-//! on the same connection keep their leads, no connection is opened anew, and the candidate works on.
+//! Futures of every kind, dropped at every point at which they wait. The other elections on the same connection
+//! keep their leads, no new connection is opened, and the candidate still works.
 
 use std::time::Duration;
 
 use futures_util::StreamExt;
-use tenure::store::AnyStore;
 use tenure::{Candidate, Config, Elections, Event, Tenure};
-use tenure_servers::{Flow, Proxy};
+use tenure_servers::Flow;
 
+use super::TestServer;
 use crate::support::{Events, cut, run, soon};
 
 /// Requests take twice that: long enough that a future that waits for one is dropped before its reply.
@@ -31,17 +31,14 @@ struct Bystander {
 
 impl Bystander {
     async fn of(elections: &Elections, key: &str) -> Self {
-        let (candidate, events) = {
-            let candidate = elections.candidate(key).config(config()).start().unwrap();
-            let events = candidate.events().boxed();
-            (candidate, events)
-        };
+        let candidate = elections.candidate(key).config(config()).start().unwrap();
+        let events = candidate.events().boxed();
         let tenure = soon(candidate.elected()).await.unwrap();
         Self { candidate, tenure, events }
     }
 
     async fn noticed_nothing(mut self) {
-        assert!(self.tenure.is_current(), "it leads on");
+        assert!(self.tenure.is_current(), "it still leads");
         soon(self.candidate.stop()).await.unwrap();
         while let Some(event) = soon(self.events.next()).await {
             let stops = matches!(event, Event::SteppedDown { .. } | Event::Stopped);
@@ -67,18 +64,17 @@ async fn is_done(polls: u32, future: impl Future) -> bool {
     matches!(tokio::time::timeout(PATIENCE, cut(polls, future)).await, Ok(Some(_)))
 }
 
-async fn nobody_notices(port: u16, store: impl Fn(u16) -> AnyStore) {
-    let proxy = Proxy::start(([127, 0, 0, 1], port).into()).await.unwrap();
+async fn dropped_futures_disturb_no_other_election(server: TestServer) {
+    let proxy = server.proxy().await;
     proxy.set(Flow::Delay(ONE_WAY));
-    let elections = Elections::new(store(proxy.port()));
+    let elections = Elections::new(server.store_at(proxy.port()));
     let bystanders =
         [Bystander::of(&elections, "beside").await, Bystander::of(&elections, "beside-too").await];
     // Leads one election, and waits in another one, which is led over a connection of its own.
     let builder = |key| elections.candidate(key).config(config()).hold_off(Duration::ZERO);
     let leader = builder("job").start().unwrap();
     let tenure = soon(leader.elected()).await.unwrap();
-    let elsewhere = Candidate::builder(store(port), "taken").config(config());
-    let (incumbent, _) = run(elsewhere);
+    let (incumbent, _) = run(Candidate::builder(server.store(), "taken").config(config()));
     soon(incumbent.elected()).await.unwrap();
     let waiting = builder("taken").start().unwrap();
     soon(waiting.incumbent()).await.unwrap().expect("a leader");
@@ -99,14 +95,15 @@ async fn nobody_notices(port: u16, store: impl Fn(u16) -> AnyStore) {
     ends(&elections).await;
     soon(leader.stop()).await.unwrap();
     soon(incumbent.stop()).await.unwrap();
-    soon(waiting.elected()).await.expect("it waited on");
+    soon(waiting.elected()).await.expect("it has waited");
     soon(waiting.stop()).await.unwrap();
 
     for bystander in bystanders {
         bystander.noticed_nothing().await;
     }
-    assert_eq!(proxy.connections(), connections, "no connection was opened anew");
+    assert_eq!(proxy.connections(), connections, "no new connection was opened");
 }
+story!(dropped_futures_disturb_no_other_election);
 
 async fn looks_and_messages(leader: &Candidate) {
     let dropped = at_every_await(async |polls| cut(polls, leader.incumbent()).await).await;
@@ -124,7 +121,7 @@ async fn hand_overs(leader: &Candidate) {
     assert!(dropped.await >= 2, "it waits for the lease to be handed back");
 }
 
-/// Work that is dropped under a current tenure costs its own candidate the lead, and nobody else anything.
+/// Work that is dropped under a current tenure costs only its own candidate the lead.
 async fn work(leader: &Candidate) {
     let busy = async |_| tokio::time::sleep(Duration::from_millis(1)).await;
     at_every_await(async |polls| cut(polls, leader.run_if_leader(busy)).await.flatten()).await;
@@ -137,7 +134,7 @@ async fn work(leader: &Candidate) {
     .await;
 }
 
-/// What ends a candidate ends it, however early the future is dropped.
+/// A stop ends the candidate, however early its future is dropped.
 async fn ends(elections: &Elections) {
     let started = async || {
         let candidate = elections.candidate("ends").config(config()).start().unwrap();
@@ -160,47 +157,19 @@ async fn ends(elections: &Elections) {
 }
 
 /// Two drivers share a connection, and one of them is dropped half way, again and again.
-async fn a_dropped_driver_costs_no_connection(port: u16, store: impl Fn(u16) -> AnyStore) {
-    let proxy = Proxy::start(([127, 0, 0, 1], port).into()).await.unwrap();
+async fn a_dropped_driver_costs_no_connection(server: TestServer) {
+    let proxy = server.proxy().await;
     proxy.set(Flow::Delay(ONE_WAY));
-    let store = store(proxy.port());
+    let store = server.store_at(proxy.port());
     let bystander = Bystander::of(&Elections::new(store.clone()), "beside").await;
     let connections = proxy.connections();
     for polls in 0..20 {
         let builder = Candidate::builder(store.clone(), "job").config(config());
         let (candidate, driver) = builder.build().unwrap();
         assert!(!is_done(polls, driver.run()).await);
-        soon(candidate.elected()).await.expect_err("without a driver nobody is elected");
+        soon(candidate.elected()).await.expect_err("no election without a driver");
     }
     bystander.noticed_nothing().await;
-    assert_eq!(proxy.connections(), connections, "no connection was opened anew");
+    assert_eq!(proxy.connections(), connections, "no new connection was opened");
 }
-
-macro_rules! stories {
-    ($($name:ident => ($server:expr, $store:expr);)*) => {$(
-        mod $name {
-            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn nobody_notices() {
-                let server = $server;
-                super::nobody_notices(server.port(), $store).await;
-            }
-
-            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn a_dropped_driver_costs_no_connection() {
-                let server = $server;
-                super::a_dropped_driver_costs_no_connection(server.port(), $store).await;
-            }
-        }
-    )*};
-}
-
-stories! {
-    redis => (
-        crate::redis::support::server(),
-        |port| crate::redis::support::Client::RedisRs.at(port)
-    );
-    postgres => (
-        crate::postgres::support::server(),
-        |port| tenure::store::AnyStore::new(crate::postgres::support::at(port))
-    );
-}
+story!(a_dropped_driver_costs_no_connection);

@@ -1,0 +1,92 @@
+//! Elections at a server without faults.
+
+use std::time::{Duration, Instant};
+
+use tenure::store::{StoreErrorKind, TokenKind};
+use tenure::{Candidate, Config, Elections, Event, StepDownReason};
+
+use super::TestServer;
+use crate::support::{
+    Watch, event, falls, learns_of_leader, soon, start, steps_down, store_error, unix_micros,
+};
+
+const ELECTIONS: usize = 200;
+
+async fn a_candidate_that_starts_before_its_server_leads(mut server: TestServer) {
+    server.process().kill();
+    let (candidate, mut events) = start(server.store(), "early", server.steady);
+    let error = store_error(&mut events).await;
+    assert_eq!(error.kind(), StoreErrorKind::Unreachable, "{error}");
+    assert!(!candidate.is_leader());
+    assert_eq!(candidate.incumbent().await.unwrap_err().kind(), StoreErrorKind::Unreachable);
+    server.process().restart();
+    event(&mut events, |event| matches!(event, Event::StoreRecovered).then_some(())).await;
+    soon(candidate.elected()).await.unwrap();
+    assert_eq!(soon(candidate.incumbent()).await.unwrap().unwrap().name, "early");
+}
+story!(a_candidate_that_starts_before_its_server_leads);
+
+/// Leases last a minute: a takeover within seconds has not waited for the end of one.
+async fn leaders_hand_over_at_once(server: TestServer) {
+    let patient = Config::builder(Duration::from_secs(60)).build().unwrap();
+    let one = server.candidate("one", patient);
+    let first = soon(one.elected()).await.unwrap();
+    if server.traits().tokens == TokenKind::WallClockFloor {
+        assert!(first.token().get() <= unix_micros());
+    }
+    let (two, mut events) = start(server.store(), "two", patient);
+    assert_eq!(learns_of_leader(&mut events).await, first.token());
+    let watch = Watch::over(&[&one, &two]);
+    soon(one.resign()).await.unwrap();
+    assert!(!one.is_leader() && !first.is_current());
+    let second = soon(two.elected()).await.unwrap();
+    assert!(second.token() > first.token());
+    let three = server.candidate("three", patient);
+    let incumbent = soon(three.incumbent()).await.unwrap().unwrap();
+    assert_eq!((incumbent.token, &*incumbent.name), (second.token(), "two"));
+    soon(two.stop()).await.unwrap();
+    // The one that resigned first still holds off.
+    assert!(soon(three.elected()).await.unwrap().token() > second.token());
+    watch.nobody_overlapped();
+}
+story!(leaders_hand_over_at_once);
+
+async fn no_lead_is_lost_without_a_fault(server: TestServer) {
+    let config = server.quick;
+    let one = server.candidate("one", config);
+    soon(one.elected()).await.unwrap();
+    let two = server.candidate("two", config);
+    let (fallen, watch) = (falls(&one), Watch::over(&[&one, &two]));
+    tokio::time::sleep(config.ttl() * 3).await;
+    assert!(one.is_leader() && !two.is_leader());
+    assert_eq!(*fallen.lock().unwrap(), []);
+    watch.nobody_overlapped();
+}
+story!(no_lead_is_lost_without_a_fault);
+
+async fn a_lease_ended_by_hand_ends_the_tenure(mut server: TestServer) {
+    let (one, mut events) = start(server.store(), "one", server.steady);
+    let first = soon(one.elected()).await.unwrap();
+    server.process().end_leases();
+    assert_eq!(steps_down(&mut events).await, StepDownReason::Superseded);
+    assert!(soon(one.elected()).await.unwrap().token() > first.token());
+}
+story!(a_lease_ended_by_hand_ends_the_tenure);
+
+async fn many_elections_share_their_connections(server: TestServer) {
+    let proxy = server.proxy().await;
+    let elections = Elections::new(server.store_at(proxy.port()));
+    let config = Config::builder(Duration::from_secs(30)).build().unwrap();
+    let start = |number| elections.candidate(format!("shard:{number}")).config(config).start();
+    let began = Instant::now();
+    let all: Vec<_> = (0..ELECTIONS).map(|number| start(number).unwrap()).collect();
+    for candidate in &all {
+        soon(candidate.elected()).await.unwrap();
+    }
+    assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
+    assert_eq!(proxy.connections(), server.connections);
+    let (first, rest) = all.split_first().unwrap();
+    soon(first.stop()).await.unwrap();
+    assert!(!first.is_leader() && rest.iter().all(Candidate::is_leader));
+}
+story!(many_elections_share_their_connections);

@@ -1,0 +1,140 @@
+//! A candidate that can't reach its store while others can.
+
+use std::task::Poll;
+use std::time::{Duration, Instant};
+
+use tenure::{Candidate, Config, StepDownReason};
+use tenure_servers::{Flow, Proxy};
+
+use super::TestServer;
+use crate::support::{Watch, falls, soon};
+
+/// Room for the delays of a loaded machine.
+const SLACK: Duration = Duration::from_secs(1);
+
+/// Waits until the candidate no longer leads; returns how long that took.
+async fn until_it_stops_leading(candidate: &Candidate) -> Duration {
+    let began = Instant::now();
+    soon(async {
+        while candidate.is_leader() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    })
+    .await;
+    began.elapsed()
+}
+
+/// A leader behind a proxy loses what `isolate` takes; a standby that is not behind it takes over; then it heals.
+async fn is_replaced(server: TestServer, isolate: impl Fn(&Proxy)) {
+    let (proxy, config) = (server.proxy().await, server.quick);
+    let leader = server.candidate_at(proxy.port(), "leader", config);
+    let first = soon(leader.elected()).await.unwrap();
+    let standby = server.candidate("standby", config);
+    let watch = Watch::over(&[&leader, &standby]);
+    let (leader_falls, standby_falls) = (falls(&leader), falls(&standby));
+
+    isolate(&proxy);
+    let led_for = until_it_stops_leading(&leader).await;
+    assert!(led_for <= config.validity() + SLACK, "led for another {led_for:?}");
+    assert!(!first.is_current());
+    let second = soon(standby.elected()).await.unwrap();
+    assert!(second.token() > first.token());
+    assert_eq!(*leader_falls.lock().unwrap(), [StepDownReason::Expired]);
+
+    // Streams with bytes missing are of no use.
+    proxy.cut();
+    proxy.set(Flow::Forward);
+    tokio::time::sleep(config.ttl() * 2).await;
+    assert!(second.is_current() && !leader.is_leader(), "the lead has not moved again");
+    assert_eq!(*standby_falls.lock().unwrap(), []);
+    assert_eq!(leader_falls.lock().unwrap().len(), 1);
+    soon(standby.stop()).await.unwrap();
+    soon(leader.elected()).await.expect("the first can lead again");
+    watch.nobody_overlapped();
+}
+
+async fn a_leader_in_a_black_hole_is_replaced(server: TestServer) {
+    is_replaced(server, |proxy| proxy.set(Flow::BlackHole)).await;
+}
+story!(a_leader_in_a_black_hole_is_replaced);
+
+/// Its renewals arrive and extend the lease, as long as it believes in them.
+async fn a_leader_that_hears_no_replies_is_replaced(server: TestServer) {
+    is_replaced(server, |proxy| proxy.set_replies(Flow::BlackHole)).await;
+}
+story!(a_leader_that_hears_no_replies_is_replaced);
+
+/// The requests of the old tenure arrive in the next one, on the same connection.
+async fn requests_held_back_for_long_do_no_harm(server: TestServer) {
+    let (proxy, config) = (server.proxy().await, server.quick);
+    let leader = server.candidate_at(proxy.port(), "leader", config);
+    let first = soon(leader.elected()).await.unwrap();
+    let standby = server.candidate("standby", config);
+    let watch = Watch::over(&[&leader, &standby]);
+    proxy.set_requests(Flow::Hold);
+    let second = soon(standby.elected()).await.unwrap();
+    proxy.set_requests(Flow::Forward);
+    tokio::time::sleep(config.ttl() * 2).await;
+    assert!(second.is_current() && second.token() > first.token());
+    watch.nobody_overlapped();
+}
+story!(requests_held_back_for_long_do_no_harm);
+
+/// The old connections stay open, and silent for ever.
+async fn a_store_is_reached_after_a_black_hole(server: TestServer) {
+    let (proxy, config) = (server.proxy().await, server.quick);
+    let candidate = server.candidate_at(proxy.port(), "candidate", config);
+    soon(candidate.elected()).await.unwrap();
+    proxy.set(Flow::BlackHole);
+    tokio::time::sleep(config.ttl()).await;
+    assert!(!candidate.is_leader());
+    proxy.set(Flow::Forward);
+    soon(candidate.elected()).await.unwrap();
+}
+story!(a_store_is_reached_after_a_black_hole);
+
+fn ends_in_time(began: Instant, config: Config) {
+    let took = began.elapsed();
+    assert!(took <= config.explain().longest_stop + SLACK, "{took:?}");
+}
+
+async fn stopping_into_a_black_hole_ends_in_time(server: TestServer) {
+    let proxy = server.proxy().await;
+    let leader = server.candidate_at(proxy.port(), "leader", server.quick);
+    let tenure = soon(leader.elected()).await.unwrap();
+    proxy.set(Flow::BlackHole);
+    let began = Instant::now();
+    let mut stop = Box::pin(leader.stop());
+    assert_eq!(futures_util::poll!(stop.as_mut()), Poll::Pending);
+    assert!(!leader.is_leader() && !tenure.is_current(), "over before the first reply");
+    assert_eq!(soon(stop).await, Ok(()));
+    ends_in_time(began, server.quick);
+    assert!(!leader.is_leader());
+}
+story!(stopping_into_a_black_hole_ends_in_time);
+
+async fn resigning_into_a_black_hole_ends_in_time(server: TestServer) {
+    let proxy = server.proxy().await;
+    let leader = server.candidate_at(proxy.port(), "leader", server.quick);
+    let first = soon(leader.elected()).await.unwrap();
+    proxy.set(Flow::BlackHole);
+    let began = Instant::now();
+    soon(leader.resign()).await.unwrap();
+    ends_in_time(began, server.quick);
+    assert!(!leader.is_leader());
+    proxy.cut();
+    proxy.set(Flow::Forward);
+    assert!(soon(leader.elected()).await.unwrap().token() > first.token());
+}
+story!(resigning_into_a_black_hole_ends_in_time);
+
+async fn a_standby_stops_in_a_black_hole(server: TestServer) {
+    let proxy = server.proxy().await;
+    proxy.set(Flow::BlackHole);
+    let standby = server.candidate_at(proxy.port(), "standby", server.quick);
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    let began = Instant::now();
+    soon(standby.stop()).await.unwrap();
+    ends_in_time(began, server.quick);
+}
+story!(a_standby_stops_in_a_black_hole);

@@ -1,0 +1,31 @@
+//! Stories that every store with a server lives through: each is one function over a [`TestServer`], and
+//! [`story!`] makes a test of it for every store of its list.
+
+/// Makes a test of a story for each of these stores; by default, for all of [`servers`].
+macro_rules! story {
+    ($story:ident) => {
+        story!($story: redis_rs, fred, postgres, postgres_advisory, etcd);
+    };
+    ($story:ident: $($store:ident),+) => {
+        mod $story {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $store() {
+                super::$story(crate::stories::servers::$store()).await;
+            })+
+        }
+    };
+}
+
+mod cancellation;
+mod elections;
+mod isolation;
+mod many;
+mod messages;
+mod network;
+mod outage;
+mod restarts;
+mod server;
+mod servers;
+mod wakeup;
+
+use server::{TestServer, proxy};

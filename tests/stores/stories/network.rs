@@ -1,0 +1,158 @@
+//! Networks with round trips of 300 ms, and callers that give up.
+
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use tenure::store::AnyStore;
+use tenure::store::redis::Redis;
+use tenure::{Candidate, Config, Event};
+use tenure_servers::{Flow, PostgresServer, Proxy};
+
+use super::{TestServer, proxy};
+use crate::support::{SOON, learns_of_leader, soon, start};
+
+/// One way. Requests and their replies take twice that.
+const SLOW: Duration = Duration::from_millis(150);
+
+async fn slow_proxy(port: u16, one_way: Duration) -> Proxy {
+    let proxy = proxy(port).await;
+    proxy.set(Flow::Delay(one_way));
+    proxy
+}
+
+/// At the preset with the shortest request timeout, 500 ms.
+async fn leads(port: u16, store: impl Fn(u16) -> AnyStore) {
+    let proxy = slow_proxy(port, SLOW).await;
+    let (candidate, _) = start(store(proxy.port()), "far away", Config::fast_failover());
+    let before = soon(candidate.elected()).await.unwrap();
+    proxy.cut();
+    // The lead may outlive the cut, if the next connection comes in time. Then it is renewed over that one.
+    tokio::time::sleep(Config::fast_failover().ttl()).await;
+    let after = soon(candidate.elected()).await.unwrap();
+    assert!(after.token() >= before.token());
+    soon(candidate.stop()).await.unwrap();
+}
+
+async fn a_candidate_leads_on_a_slow_network(server: TestServer) {
+    leads(server.port(), |port| server.store_at(port)).await;
+}
+// Not on etcd: its requests take up to three round trips, for which the preset's request timeout is too short.
+// `etcd::slow` has the round trips at which its presets lead.
+story!(a_candidate_leads_on_a_slow_network: redis_rs, fred, postgres, postgres_advisory);
+
+/// Requests take one round trip: of two, each would be more than the request timeout.
+async fn waits(port: u16, store: impl Fn(u16) -> AnyStore) {
+    let (proxy, config) = (slow_proxy(port, SLOW).await, Config::fast_failover());
+    let (one, _) = start(store(proxy.port()), "one", config);
+    let first = soon(one.elected()).await.unwrap();
+    let (two, mut events) = start(store(proxy.port()), "two", config);
+    // Connecting takes longer than a request may.
+    learns_of_leader(&mut events).await;
+    // It asks again whenever the lease would have ended without the renewals meanwhile.
+    tokio::time::sleep(3 * config.ttl()).await;
+    assert!(first.is_current() && !two.is_leader());
+    soon(one.stop()).await.unwrap();
+    assert!(soon(two.elected()).await.unwrap().token() > first.token());
+    loop {
+        match soon(events.next()).await.unwrap() {
+            Event::Elected(_) => break,
+            Event::StoreUnavailable { error } => panic!("a request was lost: {error}"),
+            _ => {}
+        }
+    }
+    soon(two.stop()).await.unwrap();
+}
+
+async fn a_waiting_candidate_loses_no_request(server: TestServer) {
+    waits(server.port(), |port| server.store_at(port)).await;
+}
+// Not on etcd, for the same reason.
+story!(a_waiting_candidate_loses_no_request: redis_rs, fred, postgres, postgres_advisory);
+
+/// Looks that are dropped before their answer, as those of a web client that disconnects, beside a leader.
+async fn dropped_looks_cost_no_lead(server: TestServer) {
+    let proxy = slow_proxy(server.port(), Duration::from_millis(10)).await;
+    let config = server.steady;
+    let candidate = server.candidate_at(proxy.port(), "leader", config);
+    let tenure = soon(candidate.elected()).await.unwrap();
+    tokio::time::timeout(SOON, drop_looks(&candidate, config.ttl())).await.unwrap();
+    assert!(tenure.is_current(), "renewed beside them");
+    soon(candidate.stop()).await.unwrap();
+}
+story!(dropped_looks_cost_no_lead);
+
+async fn drop_looks(candidate: &Candidate, lasting: Duration) {
+    let end = tokio::time::Instant::now() + lasting;
+    while tokio::time::Instant::now() < end {
+        let look = tokio::time::timeout(Duration::from_millis(5), candidate.incumbent());
+        assert!(look.await.is_err(), "dropped before its answer");
+        tokio::time::sleep(Duration::from_millis(15)).await;
+    }
+}
+
+/// A runtime that soon ends is the first to need a connection; the driver runs in another one.
+async fn connections_outlive_the_runtime_that_asked(server: TestServer) {
+    let config = server.steady;
+    let builder = Candidate::builder(server.store(), "job").config(config);
+    let (candidate, driver) = builder.build().unwrap();
+    let mut events = candidate.events();
+    let asker = candidate.clone();
+    let look = std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(asker.incumbent())
+    });
+    // The look waits in the driver's queue, and is the first request that the driver takes.
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    tokio::spawn(driver.run());
+    soon(tokio::task::spawn_blocking(|| look.join().unwrap())).await.unwrap().unwrap();
+    let tenure = soon(candidate.elected()).await.unwrap();
+    tokio::time::sleep(config.ttl()).await;
+    assert!(tenure.is_current());
+    soon(candidate.stop()).await.unwrap();
+    while let Some(event) = soon(events.next()).await {
+        assert!(!matches!(event, Event::StoreUnavailable { .. }), "{event:?}");
+    }
+}
+story!(connections_outlive_the_runtime_that_asked);
+
+/// With more round trips before the first request, also of the connection after the cut.
+mod encrypted {
+    use super::*;
+    use crate::{postgres, redis};
+
+    fn redis() -> (redis::tls::Encrypted, impl Fn(u16) -> AnyStore) {
+        let (server, tls) = redis::tls::encrypted();
+        let config = move |port| redis::support::local(port).tls(tls.clone());
+        let store = move |port| AnyStore::new(Redis::new(config(port).trust_empty_store(true)));
+        (server, store)
+    }
+
+    fn postgres() -> (PostgresServer, impl Fn(u16) -> AnyStore) {
+        let (server, store) = postgres::tls::with_password();
+        (server, move |port| AnyStore::new(store(port)))
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn redis_leads_on_a_slow_network() {
+        let (server, store) = redis();
+        leads(server.port(), store).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn postgres_leads_on_a_slow_network() {
+        let (server, store) = postgres();
+        leads(server.port(), store).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn redis_loses_no_request_of_waiting_candidates() {
+        let (server, store) = redis();
+        waits(server.port(), store).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn postgres_loses_no_request_of_waiting_candidates() {
+        let (server, store) = postgres();
+        waits(server.port(), store).await;
+    }
+}

@@ -1,0 +1,123 @@
+//! A server that is paused, killed or replaced, and connections that are cut.
+
+use std::time::{Duration, Instant};
+
+use tenure::StepDownReason;
+
+use super::TestServer;
+use crate::support::{Watch, falls, one_leads, quarantined, renewed, soon, start, steps_down};
+
+async fn a_long_server_pause_costs_the_lead(mut server: TestServer) {
+    let config = server.quick;
+    let one = server.candidate("one", config);
+    let first = soon(one.elected()).await.unwrap();
+    let two = server.candidate("two", config);
+    let (watch, fallen) = (Watch::over(&[&one, &two]), falls(&one));
+    server.process().pause();
+    soon(first.ended()).await;
+    assert!(!one.is_leader());
+    // The leases end during the pause; then the server carries out all requests that have queued.
+    tokio::time::sleep(config.ttl()).await;
+    assert!(!one.is_leader() && !two.is_leader());
+    server.process().resume();
+    one_leads([&one, &two], Some(first.token())).await;
+    assert_eq!(*fallen.lock().unwrap(), [StepDownReason::Expired]);
+    tokio::time::sleep(config.ttl() * 2).await;
+    assert!(one.is_leader() != two.is_leader(), "it has settled");
+    watch.nobody_overlapped();
+}
+story!(a_long_server_pause_costs_the_lead);
+
+async fn a_short_server_pause_costs_nothing(mut server: TestServer) {
+    let config = server.steady;
+    let one = server.candidate("one", config);
+    let fallen = falls(&one);
+    soon(one.elected()).await.unwrap();
+    let mut events = one.events();
+    for _ in 0..2 {
+        renewed(&mut events).await;
+        server.process().pause();
+        // Longer than the request timeout, shorter than the claim's validity.
+        tokio::time::sleep(config.renew_interval() + config.request_timeout() * 3 / 2).await;
+        server.process().resume();
+        assert!(one.is_leader());
+    }
+    renewed(&mut events).await;
+    assert_eq!(*fallen.lock().unwrap(), []);
+}
+story!(a_short_server_pause_costs_nothing);
+
+async fn a_cut_connection_costs_nothing(server: TestServer) {
+    let proxy = server.proxy().await;
+    let one = server.candidate_at(proxy.port(), "one", server.steady);
+    let fallen = falls(&one);
+    soon(one.elected()).await.unwrap();
+    let mut events = one.events();
+    for _ in 0..5 {
+        proxy.cut();
+        renewed(&mut events).await;
+    }
+    assert!(one.is_leader());
+    assert_eq!(*fallen.lock().unwrap(), []);
+}
+story!(a_cut_connection_costs_nothing);
+
+async fn connections_cut_repeatedly_never_make_two_leaders(server: TestServer) {
+    let proxy = server.proxy().await;
+    let one = server.candidate_at(proxy.port(), "one", server.quick);
+    let two = server.candidate_at(proxy.port(), "two", server.quick);
+    let watch = Watch::over(&[&one, &two]);
+    for pause in (1..=40_u64).chain([200, 300, 500, 800, 1_300]) {
+        tokio::time::sleep(Duration::from_millis(pause * 3 / 2)).await;
+        proxy.cut();
+    }
+    one_leads([&one, &two], None).await;
+    watch.nobody_overlapped();
+}
+story!(connections_cut_repeatedly_never_make_two_leaders);
+
+async fn an_empty_server_makes_its_first_leader_wait(mut server: TestServer) {
+    let config = server.steady;
+    let is_long = |wait| assert!(wait > config.ttl() / 2, "{wait:?}");
+    let (one, mut events) = start(server.quarantining_store(), "one", config);
+    is_long(quarantined(&mut events).await);
+    let first = soon(one.elected()).await.unwrap();
+    let (two, mut two_events) = start(server.quarantining_store(), "two", config);
+    let (watch, fallen) = (Watch::over(&[&one, &two]), falls(&one));
+    let began = Instant::now();
+    server.process().restart_empty();
+    let was_quick = began.elapsed() < config.validity() / 2;
+    // The lease is gone with the data: the next renewal says so.
+    is_long(tokio::select! {
+        wait = quarantined(&mut events) => wait,
+        wait = quarantined(&mut two_events) => wait,
+    });
+    assert!(!one.is_leader() && !two.is_leader());
+    one_leads([&one, &two], Some(first.token())).await;
+    let [reason] = fallen.lock().unwrap()[..] else { panic!("{fallen:?}") };
+    assert!(reason == StepDownReason::Superseded || !was_quick, "{reason:?}");
+    watch.nobody_overlapped();
+}
+story!(an_empty_server_makes_its_first_leader_wait);
+
+async fn an_outage_longer_than_the_lease(mut server: TestServer) {
+    let config = server.quick;
+    let (one, mut events) = start(server.store(), "one", config);
+    let first = soon(one.elected()).await.unwrap();
+    let two = server.candidate("two", config);
+    let watch = Watch::over(&[&one, &two]);
+    server.process().kill();
+    assert_eq!(steps_down(&mut events).await, StepDownReason::Expired);
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    server.process().restart();
+    let restarted = Instant::now();
+    let second = one_leads([&one, &two], Some(first.token())).await;
+    let waited = restarted.elapsed();
+    let waits = !server.restarts_quarantine() || waited > config.ttl() / 2;
+    assert!(waits, "led {waited:?} after the restart");
+    // Candidates that trust an empty server.
+    server.process().restart_empty();
+    one_leads([&one, &two], Some(second.token())).await;
+    watch.nobody_overlapped();
+}
+story!(an_outage_longer_than_the_lease);

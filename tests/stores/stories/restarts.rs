@@ -1,0 +1,42 @@
+//! A server that restarts under a leader: handovers long after it wait for nothing.
+
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use tenure::{Config, Event};
+
+use super::TestServer;
+use crate::support::{falls, learns_of_leader, renewed, soon, start};
+
+/// Long enough for a server that starts slowly: the leader must keep its lead.
+const TTL: Duration = Duration::from_secs(8);
+
+async fn a_handover_long_after_restarts_is_immediate(mut server: TestServer) {
+    let config = Config::builder(TTL).build().unwrap();
+    let one = server.candidate("one", config);
+    let first = soon(one.elected()).await.unwrap();
+    let fallen = falls(&one);
+    server.process().restart();
+    let mut events = one.events();
+    // The first of them may have been answered before the restart.
+    for _ in 0..2 {
+        renewed(&mut events).await;
+    }
+    // The renewal began the history one TTL ahead, and a quarantine is one more.
+    tokio::time::sleep(2 * TTL).await;
+    let (two, mut events) = start(server.store(), "two", config);
+    learns_of_leader(&mut events).await;
+    assert_eq!(*fallen.lock().unwrap(), [], "the restart was not under a leader");
+    soon(one.stop()).await.unwrap();
+    let second = soon(two.elected()).await.unwrap();
+    assert!(second.token() > first.token());
+    loop {
+        match soon(events.next()).await.unwrap() {
+            Event::Elected(_) => break,
+            Event::Quarantined { remaining } => panic!("{remaining:?} were left to wait"),
+            _ => {}
+        }
+    }
+    soon(two.stop()).await.unwrap();
+}
+story!(a_handover_long_after_restarts_is_immediate);

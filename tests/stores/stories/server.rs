@@ -1,0 +1,117 @@
+//! A server of a story's own, and the store by which its candidates reach it.
+
+use std::time::Duration;
+
+use tenure::store::{AnyStore, HistoryKind, Store, StoreTraits};
+use tenure::{Candidate, Config};
+use tenure_servers::Proxy;
+
+use crate::support::start;
+
+/// What a story can do to a server.
+pub(super) trait Server: Send {
+    fn port(&self) -> u16;
+
+    /// Stops the processes where they are: connections stay open, and requests queue.
+    fn pause(&self);
+
+    /// Lets a paused server continue.
+    fn resume(&self);
+
+    /// Kills the processes.
+    fn kill(&mut self);
+
+    /// Kills the server if it runs, and starts it again with its data.
+    fn restart(&mut self);
+
+    /// Kills the server if it runs, and starts it again without any data.
+    fn restart_empty(&mut self);
+
+    /// Ends every lease by hand, as an operator may do against all rules.
+    fn end_leases(&mut self);
+}
+
+/// How a store treats a server without data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum EmptyStore {
+    Trusted,
+    Quarantined,
+}
+
+/// Connects a store to a port of this machine.
+pub(super) type Connect = fn(u16, EmptyStore) -> AnyStore;
+
+pub(super) struct TestServer {
+    server: Box<dyn Server>,
+    connect: Connect,
+    /// How many connections all elections of one store share.
+    pub(super) connections: u64,
+    /// Short leases, for stories that wait for their end.
+    pub(super) quick: Config,
+    /// Leases that outlast a few requests on a busy machine, and that are renewed often.
+    pub(super) steady: Config,
+}
+
+impl TestServer {
+    pub(super) fn new(server: impl Server + 'static, connect: Connect, connections: u64) -> Self {
+        let quick = Config::builder(Duration::from_secs(2));
+        let steady = Config::builder(Duration::from_secs(6)).renew_interval(Duration::from_secs(1));
+        Self {
+            server: Box::new(server),
+            connect,
+            connections,
+            quick: quick.build().unwrap(),
+            steady: steady.build().unwrap(),
+        }
+    }
+
+    pub(super) fn port(&self) -> u16 {
+        self.server.port()
+    }
+
+    pub(super) fn process(&mut self) -> &mut dyn Server {
+        &mut *self.server
+    }
+
+    /// A network to the server, which can be made to fail.
+    pub(super) async fn proxy(&self) -> Proxy {
+        proxy(self.port()).await
+    }
+
+    /// A store at that port, the server's or a proxy's, which trusts an empty server.
+    pub(super) fn store_at(&self, port: u16) -> AnyStore {
+        (self.connect)(port, EmptyStore::Trusted)
+    }
+
+    /// The same at the server itself.
+    pub(super) fn store(&self) -> AnyStore {
+        self.store_at(self.port())
+    }
+
+    /// A store that makes the first leader at an empty server wait.
+    pub(super) fn quarantining_store(&self) -> AnyStore {
+        (self.connect)(self.port(), EmptyStore::Quarantined)
+    }
+
+    pub(super) fn traits(&self) -> StoreTraits {
+        self.store().traits()
+    }
+
+    /// Whether the next leader after a restart waits out a quarantine though no data was lost.
+    pub(super) fn restarts_quarantine(&self) -> bool {
+        self.traits().history != HistoryKind::Durable
+    }
+
+    /// A candidate that reaches the server by that port.
+    pub(super) fn candidate_at(&self, port: u16, name: &str, config: Config) -> Candidate {
+        start(self.store_at(port), name, config).0
+    }
+
+    pub(super) fn candidate(&self, name: &str, config: Config) -> Candidate {
+        self.candidate_at(self.port(), name, config)
+    }
+}
+
+pub(super) async fn proxy(port: u16) -> Proxy {
+    Proxy::start(([127, 0, 0, 1], port).into()).await.unwrap()
+}

@@ -1,0 +1,112 @@
+//! The list of servers and stores that the stories run on. SQLite has no server and no network to cut; its
+//! stories are in `sqlite`.
+
+use std::time::Duration;
+
+use tenure::Config;
+use tenure::store::AnyStore;
+use tenure::store::etcd::Etcd;
+use tenure::store::postgres::{AdvisoryConfig, Postgres, PostgresAdvisory};
+use tenure_servers::{EtcdServer, PostgresServer, RedisServer};
+use tenure_sim::conformance::{Data, Mishap};
+
+use super::server::{EmptyStore, Server, TestServer};
+use crate::redis::support::Client;
+use crate::{etcd, postgres, redis};
+
+/// Data survives the end of the process, whatever the disk does meanwhile.
+const KEEPS_DATA: [&str; 4] = ["--appendonly", "yes", "--appendfsync", "no"];
+
+pub(super) fn redis_rs() -> TestServer {
+    let server = RedisServer::start_with(&KEEPS_DATA).unwrap();
+    TestServer::new(server, |port, empty| redis(Client::RedisRs, port, empty), 1)
+}
+
+/// With a connection of its own for hints.
+pub(super) fn fred() -> TestServer {
+    let server = RedisServer::start_with(&KEEPS_DATA).unwrap();
+    TestServer::new(server, |port, empty| redis(Client::Fred, port, empty), 2)
+}
+
+/// With a connection of its own for hints.
+pub(super) fn postgres() -> TestServer {
+    let connect = |port, empty: EmptyStore| {
+        let config = postgres::support::local(port);
+        AnyStore::new(Postgres::new(config.trust_empty_store(empty.is_trusted())))
+    };
+    TestServer::new(postgres::support::server(), connect, 2)
+}
+
+pub(super) fn postgres_advisory() -> TestServer {
+    let connect = |port, empty: EmptyStore| {
+        let config = postgres::support::local(port).trust_empty_store(empty.is_trusted());
+        let config = AdvisoryConfig::new(config).lock("job", postgres::advisory::LOCK).unwrap();
+        AnyStore::new(PostgresAdvisory::new(config))
+    };
+    TestServer::new(postgres::support::server(), connect, 2)
+}
+
+/// Its clock and its round trips take more of each lease than those of other stores.
+pub(super) fn etcd() -> TestServer {
+    let connect = |port, empty: EmptyStore| {
+        let config = etcd::support::local(&[port]);
+        AnyStore::new(Etcd::new(config.trust_empty_store(empty.is_trusted())))
+    };
+    let quick = Config::builder(Duration::from_secs(4))
+        .request_timeout(Duration::from_millis(250))
+        .retry(Duration::from_millis(50), Duration::from_millis(100))
+        .renew_interval(Duration::from_millis(800));
+    let mut server = TestServer::new(etcd::support::server(), connect, 1);
+    (server.quick, server.steady) = (quick.build().unwrap(), etcd::support::quick());
+    server
+}
+
+impl EmptyStore {
+    fn is_trusted(self) -> bool {
+        self == Self::Trusted
+    }
+}
+
+fn redis(client: Client, port: u16, empty: EmptyStore) -> AnyStore {
+    client.store(redis::support::local(port).trust_empty_store(empty.is_trusted()))
+}
+
+/// Implements [`Server`] by methods of these names, and by what is different on each server.
+macro_rules! server {
+    ($server:ty, $kill:ident, $restart_empty:expr, $suffer:path) => {
+        impl Server for $server {
+            fn port(&self) -> u16 {
+                self.port()
+            }
+
+            fn pause(&self) {
+                self.pause().unwrap();
+            }
+
+            fn resume(&self) {
+                self.resume().unwrap();
+            }
+
+            fn kill(&mut self) {
+                self.$kill().unwrap();
+            }
+
+            fn restart(&mut self) {
+                self.restart().unwrap();
+            }
+
+            fn restart_empty(&mut self) {
+                let restart_empty: fn(&mut Self) = $restart_empty;
+                restart_empty(self);
+            }
+
+            fn end_leases(&mut self) {
+                $suffer(self, Mishap::LeasesEnd);
+            }
+        }
+    };
+}
+
+server!(RedisServer, kill, |server| redis::rows::replace(server, Data::Lost), redis::rows::suffer);
+server!(PostgresServer, stop, |server| server.replace().unwrap(), postgres::rows::suffer);
+server!(EtcdServer, kill, |server| server.restart_empty().unwrap(), etcd::rows::suffer);
