@@ -1,178 +1,115 @@
-//! What a request to etcd costs through the store, beside the bare requests that it consists of, sent
-//! by the same client.
+//! The cost of a request to etcd through the store, beside the bare requests that it consists of, sent by the
+//! same client.
 //!
 //! One member on loopback, one connection on either side, one request at a time. The bare side has
-//! everything ready and reads no answer. `least` is what an acquire would cost that asks nothing
-//! before it writes: one lease and one transaction.
+//! everything ready and reads no answer. `least` is an acquire that asks nothing before it
+//! writes: one lease and one transaction.
 //!
-//! Writes wait for the member's disk, so their times are the machine's; ratios are not.
+//! Writes wait for the member's disk: their times depend on the machine, their ratios do not.
 
-use std::error::Error;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use criterion::Criterion;
 use etcd_client::{
     Client, Compare, CompareOp, ConnectOptions, LeaseKeepAliveStream, LeaseKeeper, PutOptions, Txn,
     TxnOp,
 };
+use tenure::store::Store;
 use tenure::store::etcd::{Etcd, EtcdConfig};
-use tenure::store::{Key, Profile, Reply, Request, Store};
-use tenure::{HolderId, Token};
-use tenure_bench::{Comparison, Report, Side};
+use tenure_bench::{Comparison, Elections, Lease, Operation, Outcome, Session, Side, one_thread};
 use tenure_servers::EtcdServer;
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::Runtime;
 
 /// Few, since each takes milliseconds: criterion asks for no more at a time.
 const TURN: u32 = 2;
 const AT_MOST: f64 = 1.10;
-const TTL: Duration = Duration::from_secs(3_600);
-const HOLDER: HolderId = HolderId::from_bits(0x0123_4567_89ab_cdef_0123_4567_89ab_cdef);
-/// About as long as what the store writes.
+/// About as long as the store's record.
 const VALUE: &str =
     "tenure1 0123456789abcdef0123456789abcdef 3600 1795264407559814 8\nworker-710.0.0.7";
 
-type Done<T> = Result<T, Box<dyn Error>>;
-
 fn main() -> ExitCode {
-    match run() {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("{error}");
-            ExitCode::FAILURE
-        }
-    }
+    Session::run(Duration::from_millis(300), Duration::from_secs(3), run)
 }
 
-fn run() -> Done<()> {
-    let mut criterion = Criterion::default()
-        .warm_up_time(Duration::from_millis(300))
-        .measurement_time(Duration::from_secs(3))
-        .configure_from_args();
-    let server = EtcdServer::start()?;
-    let runtime = Builder::new_current_thread().enable_all().build()?;
+fn run(session: &mut Session) -> Outcome<()> {
+    let (server, runtime) = (EtcdServer::start()?, one_thread()?);
     let config = EtcdConfig::new("127.0.0.1", server.port()).trust_empty_store(true);
-    let mut ours = Ours::new(config)?;
-    let mut bare = [0, 1].map(|_| runtime.block_on(Bare::connect(server.port())));
-    let [one, other] = &mut bare;
-    let (one, other) = (one.as_mut().map_err(take)?, other.as_mut().map_err(take)?);
-    let mut report = Report::new();
+    let mut ours = Ours::new(config);
+    let mut one = runtime.block_on(Bare::connect(server.port()))?;
+    let mut other = runtime.block_on(Bare::connect(server.port()))?;
 
-    let mut compared = Comparison::new("etcd", "renew", ["store", "raw"], TURN).at_most(AT_MOST);
-    compared.run(&mut criterion, |side, count| match side {
+    let compared = |name, sides| Comparison::new("etcd", name, sides, TURN);
+    let renew = compared("renew", ["store", "raw"]).at_most(AT_MOST);
+    session.compare(renew, |side, count| match side {
         Side::Ours => finish(&runtime, ours.renew(count)),
         Side::Bare => finish(&runtime, one.renew(count)),
     });
-    report.add(compared);
-    let mut control = Comparison::new("etcd", "control (renew)", ["raw", "raw, again"], TURN);
-    control.run(&mut criterion, |side, count| match side {
+    let control = compared("control (renew)", ["raw", "raw, again"]);
+    session.compare(control, |side, count| match side {
         Side::Ours => finish(&runtime, one.renew(count)),
         Side::Bare => finish(&runtime, other.renew(count)),
     });
-    report.add(control);
-    let mut compared = Comparison::new("etcd", "acquire", ["store", "raw"], TURN).at_most(AT_MOST);
-    compared.run(&mut criterion, |side, count| match side {
+    let acquire = compared("acquire", ["store", "raw"]).at_most(AT_MOST);
+    session.compare(acquire, |side, count| match side {
         Side::Ours => finish(&runtime, ours.acquire(count)),
         Side::Bare => finish(&runtime, one.acquire(count, Reads::Some)),
     });
-    report.add(compared);
-    let mut least = Comparison::new("etcd", "acquire, unasked", ["store", "least"], TURN);
-    least.run(&mut criterion, |side, count| match side {
+    let least = compared("acquire, unasked", ["store", "least"]);
+    session.compare(least, |side, count| match side {
         Side::Ours => finish(&runtime, ours.acquire(count)),
         Side::Bare => finish(&runtime, one.acquire(count, Reads::None)),
     });
-    report.add(least);
-    criterion.final_summary();
-    report.print()?;
     Ok(())
 }
 
-fn take(error: &mut Box<dyn Error>) -> Box<dyn Error> {
-    error.to_string().into()
-}
-
-fn finish(runtime: &Runtime, measured: impl Future<Output = Done<Duration>>) -> Duration {
+fn finish(runtime: &Runtime, measured: impl Future<Output = Outcome<Duration>>) -> Duration {
     runtime.block_on(measured).expect("the server answers")
 }
 
-/// What has been let go is tidied up in the background: let that not be measured.
+/// Leaves out the work that etcd does in the background after a release.
 async fn settle() {
     tokio::time::sleep(Duration::from_millis(10)).await;
 }
 
 struct Ours {
-    store: Etcd,
-    profile: Profile,
-    /// Elections that are acquired and released, and the last token of each.
-    elections: Vec<(Key, Option<Token>)>,
-    kept: Key,
-    /// Of the election that is renewed.
-    token: Option<Token>,
+    /// Elections that are acquired and released.
+    elections: Elections<Etcd>,
+    /// The election that is renewed, led from the first renewal on.
+    kept: Lease,
 }
 
 impl Ours {
-    fn new(config: EtcdConfig) -> Done<Self> {
-        let names = (0..TURN).map(|number| Key::new(format!("election-{number}")));
-        let elections =
-            names.map(|name| name.map(|name| (name, None))).collect::<Result<_, _>>()?;
-        let (store, kept) = (Etcd::new(config), Key::new("kept")?);
-        Ok(Self {
-            store,
-            profile: Profile::new("worker-7", "10.0.0.7")?,
-            elections,
-            kept,
-            token: None,
-        })
+    fn new(config: EtcdConfig) -> Self {
+        Self { elections: Elections::new(Etcd::new(config), TURN), kept: Lease::new(TURN) }
     }
 
-    fn acquiring(&self, seen: Option<Token>) -> Request {
-        let (ttl, quarantine, profile) = (TTL, TTL, self.profile.clone());
-        Request::Acquire { holder: HOLDER, seen, ttl, quarantine, profile }
+    async fn call(&mut self, operation: Operation) -> Outcome<()> {
+        let request = self.kept.request(operation);
+        let reply = self.elections.store.call(&self.kept.key, request).await?;
+        self.kept.note(operation, &reply);
+        Ok(())
     }
 
-    async fn renew(&mut self, count: u32) -> Done<Duration> {
-        let token = match self.token {
-            Some(token) => token,
-            None => granted(&self.store.call(&self.kept, self.acquiring(None)).await?)?,
-        };
-        self.token = Some(token);
+    async fn renew(&mut self, count: u32) -> Outcome<Duration> {
+        if !self.kept.live {
+            self.call(Operation::Acquire).await?;
+        }
         let started = Instant::now();
         for _ in 0..count {
-            let renew = Request::Renew { holder: HOLDER, token, ttl: TTL };
-            let reply = self.store.call(&self.kept, renew).await?;
-            assert_eq!(reply, Reply::Renewed);
+            self.call(Operation::Renew).await?;
         }
         Ok(started.elapsed())
     }
 
-    async fn acquire(&mut self, count: u32) -> Done<Duration> {
-        let mut took = Duration::ZERO;
-        for number in 0..count as usize {
-            let (key, last) = &self.elections[number];
-            let request = self.acquiring(*last);
-            let started = Instant::now();
-            let reply = self.store.call(key, request).await?;
-            took += started.elapsed();
-            self.elections[number].1 = Some(granted(&reply)?);
-        }
-        for (key, last) in &self.elections[..count as usize] {
-            let Some(token) = *last else { continue };
-            let reply = self.store.call(key, Request::Release { holder: HOLDER, token }).await?;
-            assert_eq!(reply, Reply::Released);
-        }
+    async fn acquire(&mut self, count: u32) -> Outcome<Duration> {
+        let took = self.elections.measure(Operation::Acquire, count).await;
+        self.elections.perform(Operation::Release, 0..count as usize).await;
         settle().await;
         Ok(took)
     }
 }
 
-fn granted(reply: &Reply) -> Done<Token> {
-    match reply {
-        Reply::Granted { token, .. } => Ok(*token),
-        other => Err(format!("{other:?} is no grant").into()),
-    }
-}
-
-/// What an acquire asks before it writes.
+/// The reads of an acquire before it writes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Reads {
     None,
@@ -186,7 +123,7 @@ struct Bare {
 }
 
 impl Bare {
-    async fn connect(port: u16) -> Done<Self> {
+    async fn connect(port: u16) -> Outcome<Self> {
         let options = ConnectOptions::new().with_require_leader(true);
         let mut client =
             Client::connect([format!("http://127.0.0.1:{port}")], Some(options)).await?;
@@ -196,7 +133,7 @@ impl Bare {
         Ok(Self { client, keeper, answers })
     }
 
-    async fn renew(&mut self, count: u32) -> Done<Duration> {
+    async fn renew(&mut self, count: u32) -> Outcome<Duration> {
         let mut kv = self.client.kv_client();
         let started = Instant::now();
         for _ in 0..count {
@@ -207,7 +144,7 @@ impl Bare {
         Ok(started.elapsed())
     }
 
-    async fn acquire(&mut self, count: u32, reads: Reads) -> Done<Duration> {
+    async fn acquire(&mut self, count: u32, reads: Reads) -> Outcome<Duration> {
         let (mut kv, mut leases) = (self.client.kv_client(), self.client.lease_client());
         let mut maintenance = self.client.maintenance_client();
         let mut granted = Vec::new();

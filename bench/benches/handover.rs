@@ -5,9 +5,9 @@
 //! cargo bench -p tenure-bench --features etcd --bench handover
 //! ```
 //!
-//! A handover is measured from the call of `stop()` on the leader to the successor's election, at
-//! default settings. A crash is a driver that is
-//! dropped; the takeover is measured from the end of the lease as the store tells it.
+//! A handover is measured from the call of `stop()` on the leader to the successor's election, at default
+//! settings. A crash is a driver that is dropped; the takeover is measured from the end of the lease at the
+//! store.
 
 #![allow(clippy::print_stdout, reason = "its table is what it is for")]
 
@@ -43,7 +43,7 @@ struct Arguments {
     test: bool,
 }
 
-/// A store of this example's own.
+/// A store of this benchmark's own.
 struct Place {
     name: &'static str,
     /// For handovers, and for crashes.

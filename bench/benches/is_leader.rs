@@ -1,71 +1,48 @@
-//! What asking for the lead costs beside the bare reading of the clock that it can't do without.
+//! The cost of asking for the lead, beside a bare reading of the clock, which it can't do without.
 
-use std::error::Error;
 use std::hint::black_box;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use criterion::Criterion;
 use rustix::time::{ClockId, clock_gettime};
 use tenure::store::Memory;
 use tenure::{Candidate, Tenure};
-use tenure_bench::{Comparison, Report, Side};
+use tenure_bench::{Comparison, Outcome, Session, Side};
 
 /// Long enough to hide the reading of the clock around it.
 const TURN: u32 = 1_000;
 const AT_MOST: f64 = 1.3;
 
 fn main() -> ExitCode {
-    match run() {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("{error}");
-            ExitCode::FAILURE
-        }
-    }
+    Session::run(Duration::from_millis(300), Duration::from_secs(2), run)
 }
 
-fn run() -> Result<(), Box<dyn Error>> {
-    let mut criterion = Criterion::default()
-        .warm_up_time(Duration::from_millis(300))
-        .measurement_time(Duration::from_secs(2))
-        .configure_from_args();
+fn run(session: &mut Session) -> Outcome<()> {
     // The driver renews in its own thread, as it does in an application.
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     let (candidate, tenure) = runtime.block_on(async {
         let candidate = Candidate::builder(Memory::new(), "measured").start()?;
         let tenure = candidate.elected().await?;
-        Ok::<_, Box<dyn Error>>((candidate, tenure))
+        Outcome::Ok((candidate, tenure))
     })?;
     allocates_nothing(&candidate, &tenure);
 
-    let mut report = Report::new();
-    compare(&mut criterion, &mut report, "is_leader", || candidate.is_leader());
-    compare(&mut criterion, &mut report, "is_current", || tenure.is_current());
-    let mut control = comparison("control").at_most(AT_MOST);
-    control.run(&mut criterion, |_, repetitions| read_clock(repetitions));
-    report.add(control);
+    compare(session, "is_leader", || candidate.is_leader());
+    compare(session, "is_current", || tenure.is_current());
+    session.compare(comparison("control"), |_, repetitions| read_clock(repetitions));
 
     assert!(candidate.is_leader(), "led all the time");
     runtime.block_on(candidate.stop())?;
-    criterion.final_summary();
-    report.print()?;
     Ok(())
 }
 
 fn comparison(name: &'static str) -> Comparison {
-    Comparison::new("asking", name, ["asked", "CLOCK_BOOTTIME"], TURN)
+    Comparison::new("asking", name, ["asked", "CLOCK_BOOTTIME"], TURN).at_most(AT_MOST)
 }
 
-fn compare(
-    criterion: &mut Criterion,
-    report: &mut Report,
-    name: &'static str,
-    leads: impl Fn() -> bool,
-) {
-    let mut comparison = comparison(name).at_most(AT_MOST);
-    comparison.run(criterion, |side, repetitions| match side {
+fn compare(session: &mut Session, name: &'static str, leads: impl Fn() -> bool) {
+    session.compare(comparison(name), |side, repetitions| match side {
         Side::Ours => {
             let started = Instant::now();
             for _ in 0..repetitions {
@@ -77,7 +54,6 @@ fn compare(
         }
         Side::Bare => read_clock(repetitions),
     });
-    report.add(comparison);
 }
 
 fn read_clock(repetitions: u32) -> Duration {

@@ -1,5 +1,4 @@
-//! What the state machine itself takes for each kind of input: handing it in, and polling until there
-//! is nothing left to do.
+//! The time of the state machine for each kind of input: to handle it, and to poll until there is no more output.
 
 use std::hint::black_box;
 use std::time::Duration;
@@ -72,7 +71,7 @@ impl Story {
     }
 }
 
-/// What is measured: a candidate's life so far, and what happens next.
+/// The moments that are measured: a candidate's life so far, and its next input.
 fn moments() -> Vec<(&'static str, Story, Input)> {
     let (campaigns, waits) = (Story::campaigns(), Story::waits());
     let (leads, renews) = (Story::leads(), Story::renews());

@@ -1,47 +1,31 @@
-//! What a store's call costs beside one transaction of the same statements, on a connection with the same
-//! settings: by tokio's `spawn_blocking`, as a program that must not block its async threads does it, and
-//! carried out where it is asked for.
+//! The cost of a store's call, beside one transaction of the same statements on a connection with the same
+//! settings: by tokio's `spawn_blocking`, as in programs that must not block their async threads, and in place.
 //!
-//! The two have files of their own in one folder, in the machine's folder for temporary files: what a
-//! commit costs is up to its disk (`TMPDIR` names another). The bare side has all values ready and does
-//! not look at what it reads. So the difference is what the store does besides: two looks at the file's path
-//! and the contract; and, beside what is carried out in place, the way to its thread and back.
+//! The two have files of their own in one folder, in the machine's folder for temporary files: the
+//! cost of a commit depends on its disk (`TMPDIR` names another). The bare side has all values ready and does
+//! not look at the rows it reads. So the difference is the store's own work: two looks at the file's path and the
+//! contract; and, beside transactions in place, the way to its thread and back.
 
 use std::cell::Cell;
-use std::error::Error;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use criterion::Criterion;
 use rusqlite::TransactionBehavior::{Deferred, Immediate};
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 use tempfile::TempDir;
+use tenure::store::Key;
 use tenure::store::sqlite::{STATEMENTS, Sqlite, SqliteConfig};
-use tenure::store::{Key, Profile, Reply, Request, Store};
-use tenure::{HolderId, Token};
-use tenure_bench::{Comparison, Report, Side};
-use tokio::runtime::{Builder, Runtime};
+use tenure_bench::{
+    Comparison, Elections, HOLDER, Lease, METADATA, NAME, Operation, Outcome, Session, Side,
+    one_thread,
+};
+use tokio::runtime::Runtime;
 use tokio::task::spawn_blocking;
 
 /// Long enough to hide the reading of the clock, short enough to meet the same machine.
 const TURN: u32 = 16;
 const AT_MOST: f64 = 1.10;
-
-const HOLDER: HolderId = HolderId::from_bits(0x0123_4567_89ab_cdef_0123_4567_89ab_cdef);
-/// No lease ends by itself while it is measured.
-const TTL: Duration = Duration::from_secs(24 * 3_600);
-const NAME: &str = "worker-7";
-const METADATA: &[u8] = b"10.0.0.7:8080";
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Operation {
-    /// A grant to the next tenure, after the last one's release.
-    Acquire,
-    Renew,
-    /// Who holds the lease.
-    Observe,
-}
 
 /// Where the bare side does its work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,28 +37,16 @@ enum Place {
 }
 
 fn main() -> ExitCode {
-    match run() {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("{error}");
-            ExitCode::FAILURE
-        }
-    }
+    Session::run(Duration::from_millis(300), Duration::from_secs(3), run)
 }
 
-fn run() -> Result<(), Box<dyn Error>> {
-    let mut criterion = Criterion::default()
-        .warm_up_time(Duration::from_millis(300))
-        .measurement_time(Duration::from_secs(3))
-        .configure_from_args();
-    let runtime = Builder::new_current_thread().enable_all().build()?;
-    let folder = TempDir::new()?;
-    let mut ours = Ours::new(&folder.path().join("ours.db"), &runtime);
+fn run(session: &mut Session) -> Outcome<()> {
+    let (runtime, folder) = (one_thread()?, TempDir::new()?);
+    let mut ours = elections(&folder.path().join("ours.db"));
     // Its tables are the store's, with as many elections in them.
     let bare = folder.path().join("bare.db");
-    Ours::new(&bare, &runtime).prepare(Operation::Renew);
+    runtime.block_on(elections(&bare).prepare(Operation::Renew, TURN));
     let mut bare = Bare::new(&bare)?;
-    let mut report = Report::new();
     for (operation, place, name) in [
         (Operation::Acquire, Place::Blocking, "acquire (vacant)"),
         (Operation::Renew, Place::Blocking, "renew"),
@@ -87,114 +59,36 @@ fn run() -> Result<(), Box<dyn Error>> {
         if operation != Operation::Observe {
             comparison = comparison.at_most(AT_MOST);
         }
-        comparison.run(&mut criterion, |side, repetitions| match side {
-            Side::Ours => ours.measure(operation, repetitions),
+        session.compare(comparison, |side, repetitions| match side {
+            Side::Ours => {
+                // All of them, as on the other side.
+                runtime.block_on(ours.prepare(operation, TURN));
+                runtime.block_on(ours.perform(operation, 0..repetitions as usize))
+            }
             Side::Bare => bare.measure(operation, place, &runtime, repetitions),
         });
-        report.add(comparison);
     }
-    let mut control = Comparison::new("sqlite", "control (renew)", ["raw", "raw, again"], TURN);
-    control.run(&mut criterion, |_, repetitions| {
+    let control = Comparison::new("sqlite", "control (renew)", ["raw", "raw, again"], TURN);
+    session.compare(control, |_, repetitions| {
         bare.measure(Operation::Renew, Place::Blocking, &runtime, repetitions)
     });
-    report.add(control);
-    criterion.final_summary();
-    report.print()?;
     Ok(())
 }
 
-fn key(number: u32) -> Key {
-    Key::new(format!("election-{number:03}")).expect("a short key")
-}
-
-/// One election as its only candidate sees it.
-struct Lease {
-    key: Key,
-    last: Option<Token>,
-    live: bool,
-}
-
-struct Ours<'a> {
-    store: Sqlite,
-    runtime: &'a Runtime,
-    leases: Vec<Lease>,
-}
-
-impl<'a> Ours<'a> {
-    fn new(file: &Path, runtime: &'a Runtime) -> Self {
-        let store = Sqlite::new(SqliteConfig::new(file).trust_empty_store(true));
-        let leases = (0..TURN).map(|number| Lease { key: key(number), last: None, live: false });
-        Self { store, runtime, leases: leases.collect() }
-    }
-
-    fn measure(&mut self, operation: Operation, repetitions: u32) -> Duration {
-        self.prepare(operation);
-        let asked = self.leases.iter().take(repetitions as usize);
-        let calls: Vec<_> =
-            asked.map(|lease| (&lease.key, request(operation, lease.last))).collect();
-        let (took, replies) = self.runtime.block_on(async {
-            let mut replies = Vec::with_capacity(calls.len());
-            let started = Instant::now();
-            for (key, request) in calls {
-                replies.push(self.store.call(key, request).await);
-            }
-            (started.elapsed(), replies)
-        });
-        for (lease, reply) in self.leases.iter_mut().zip(replies) {
-            match (operation, reply.expect("an answer")) {
-                (Operation::Acquire, Reply::Granted { token, .. }) => {
-                    (lease.last, lease.live) = (Some(token), true);
-                }
-                (Operation::Renew, Reply::Renewed) | (Operation::Observe, Reply::Held(_)) => {}
-                (_, other) => panic!("{operation:?} was answered {other:?}"),
-            }
-        }
-        took
-    }
-
-    /// Leaves every lease granted, or given back for an acquire.
-    fn prepare(&mut self, operation: Operation) {
-        let live = operation != Operation::Acquire;
-        for lease in self.leases.iter_mut().filter(|lease| lease.live != live) {
-            let request = match lease.last {
-                Some(token) if lease.live => Request::Release { holder: HOLDER, token },
-                last => request(Operation::Acquire, last),
-            };
-            match self.runtime.block_on(self.store.call(&lease.key, request)) {
-                Ok(Reply::Granted { token, .. }) => lease.last = Some(token),
-                Ok(Reply::Released) => {}
-                other => panic!("{other:?}"),
-            }
-            lease.live = live;
-        }
-    }
-}
-
-fn request(operation: Operation, last: Option<Token>) -> Request {
-    let token = last.unwrap_or(Token::FIRST);
-    match operation {
-        Operation::Acquire => Request::Acquire {
-            holder: HOLDER,
-            seen: last,
-            ttl: TTL,
-            quarantine: TTL,
-            profile: Profile::new(NAME, METADATA).expect("a short profile"),
-        },
-        Operation::Renew => Request::Renew { holder: HOLDER, token, ttl: TTL },
-        Operation::Observe => Request::Observe,
-    }
+fn elections(file: &Path) -> Elections<Sqlite> {
+    Elections::new(Sqlite::new(SqliteConfig::new(file).trust_empty_store(true)), TURN)
 }
 
 /// The same statements.
 struct Bare {
     keys: Vec<Key>,
-    /// Here between two measurements.
+    /// Present between two measurements.
     work: Option<Work>,
 }
 
 struct Work {
     connection: Connection,
-    /// Another one in every transaction: what is the same as before is not written.
+    /// Another one in every transaction: SQLite does not write values that are the same as before.
     lease_end: Cell<i64>,
 }
 
@@ -208,7 +102,8 @@ impl Bare {
         connection.pragma_update(None, "journal_mode", "wal")?;
         connection.pragma_update(None, "synchronous", "full")?;
         let work = Work { connection, lease_end: Cell::new(4_000_000_000_000_000) };
-        Ok(Self { keys: (0..TURN).map(key).collect(), work: Some(work) })
+        let keys = Lease::numbered(TURN).into_iter().map(|lease| lease.key).collect();
+        Ok(Self { keys, work: Some(work) })
     }
 
     fn measure(
@@ -254,6 +149,7 @@ impl Work {
             Operation::Acquire => self.acquire(key.as_str()),
             Operation::Renew => self.renew(key.as_str()),
             Operation::Observe => self.observe(key.as_str()),
+            Operation::AcquireAgain | Operation::Release => unreachable!("it is not compared"),
         }
     }
 
@@ -265,7 +161,7 @@ impl Work {
             let holder = HOLDER.to_bits().to_be_bytes();
             self.execute(
                 "grant",
-                params![key, end, holder, end, ttl, ttl, false, NAME, METADATA, end],
+                params![key, end, holder, end, ttl, ttl, false, NAME, METADATA.as_bytes(), end],
             )
         })
     }

@@ -6,19 +6,19 @@ use criterion::Criterion;
 
 use crate::Quantiles;
 
-/// Below that many pairs a ratio says nothing: the run was a smoke test, or a filter left it out.
+/// With fewer pairs, a ratio says nothing: the run was a smoke test, or a filter left it out.
 const LEAST_PAIRS: usize = 30;
 
 /// Which of the two is to be measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// What is judged.
+    /// The side that is judged.
     Ours,
-    /// What it is judged by.
+    /// The side that it is judged by.
     Bare,
 }
 
-/// What is judged beside what it is judged by.
+/// Two sides, one of which is judged by the other.
 ///
 /// Both are measured in short batches, in turns: first one, then the other, and the other way round
 /// the next time. Whatever else the machine does, it does to both; each pair of batches gives one
@@ -95,7 +95,7 @@ impl Comparison {
                 let bare = measure(Side::Bare, turn);
                 (measure(Side::Ours, turn), bare)
             };
-            // What is left at the end, and the first repetitions of a warm-up, weigh less.
+            // The rest at the end, and the first repetitions of a warm-up, weigh less.
             if turn == self.batch {
                 self.pairs.push((ours, bare));
             }
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slower_machine_slows_both_and_leaves_the_ratio() {
+    fn a_slower_machine_leaves_the_ratio() {
         let mut compared = comparison();
         let mut calls = 0;
         compared.take_turns(1_000, &mut |side, repetitions| {

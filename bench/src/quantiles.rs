@@ -1,4 +1,4 @@
-//! Where the middle of some measurements lies, and how sure that is.
+//! The middle of some measurements, and how sure it is.
 
 /// The quartiles of a sample.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn values_count_in_order_whatever_order_they_came_in() {
+    fn quartiles_do_not_depend_on_order() {
         same(of(&[7.0]), [7.0, 7.0, 7.0]);
         same(of(&[5.0, 1.0, 4.0, 2.0, 3.0]), [2.0, 3.0, 4.0]);
     }

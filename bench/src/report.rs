@@ -7,7 +7,7 @@ use comfy_table::{CellAlignment, Table};
 
 use crate::Comparison;
 
-/// What all comparisons of a run came to.
+/// The results of all comparisons of a run.
 #[derive(Debug, Default)]
 pub struct Report {
     comparisons: Vec<Comparison>,
@@ -19,7 +19,7 @@ impl Report {
         Self::default()
     }
 
-    /// Adds what was compared.
+    /// Adds a comparison that was run.
     pub fn add(&mut self, comparison: Comparison) {
         self.comparisons.push(comparison);
     }

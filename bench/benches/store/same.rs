@@ -1,12 +1,10 @@
 //! Whether both sides send the same command, as the server saw it.
 
-use std::error::Error;
-
 use tenure::store::Store;
+use tenure_bench::{Operation, Outcome};
 use tenure_servers::{RedisServer, Reply};
 
 use crate::client::Client;
-use crate::operation::Operation;
 use crate::subject::Subject;
 
 /// Fails if the store's command and the bare one differ in a single word.
@@ -14,12 +12,12 @@ pub(crate) async fn check<S: Store, C: Client>(
     server: &RedisServer,
     subject: &mut Subject<S, C>,
     operation: Operation,
-) -> Result<(), Box<dyn Error>> {
+) -> Outcome<()> {
     let log_from = |micros| server.command(&["CONFIG", "SET", "slowlog-log-slower-than", micros]);
     subject.prepare_one(operation).await;
     server.command(&["SLOWLOG", "RESET"])?;
     log_from("0")?;
-    subject.both(operation).await?;
+    subject.both(operation).await;
     log_from("-1")?;
     let log = server.command(&["SLOWLOG", "GET", "-1"])?;
     let called = commands(&log).ok_or_else(|| format!("no slow log: {log:?}"))?;

@@ -1,12 +1,12 @@
 //! fred.
 
-use std::error::Error;
 use std::time::Duration;
 
 use fred::clients::Client as Fred;
 use fred::interfaces::{ClientLike, LuaInterface};
 use fred::types::config::{Config, ServerConfig, TcpConfig};
 use fred::types::{Builder, Key, RespVersion, Value};
+use tenure_bench::Outcome;
 
 use crate::client::Client;
 
@@ -19,7 +19,7 @@ pub(crate) struct RawFred(Fred);
 pub(crate) type Call = (String, Vec<Key>, Vec<Value>);
 
 impl RawFred {
-    pub(crate) async fn connect(port: u16) -> Result<Self, Box<dyn Error>> {
+    pub(crate) async fn connect(port: u16) -> Outcome<Self> {
         let config = Config {
             fail_fast: true,
             version: RespVersion::RESP3,

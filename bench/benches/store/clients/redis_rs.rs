@@ -1,10 +1,9 @@
 //! redis-rs.
 
-use std::error::Error;
-
 use redis::aio::{MultiplexedConnection, SendError};
 use redis::{AsyncConnectionConfig, ProtocolVersion, PushInfo, RedisConnectionInfo, Value};
 use tenure::runtime::{Runtime, TokioRuntime};
+use tenure_bench::Outcome;
 
 use crate::client::Client;
 
@@ -14,7 +13,7 @@ pub(crate) struct RawRedis(MultiplexedConnection);
 pub(crate) type Call = (String, Vec<String>, Vec<String>);
 
 impl RawRedis {
-    pub(crate) async fn connect(port: u16) -> Result<Self, Box<dyn Error>> {
+    pub(crate) async fn connect(port: u16) -> Outcome<Self> {
         let stream = TokioRuntime.connect("127.0.0.1", port).await?;
         let session = RedisConnectionInfo::default()
             .set_protocol(ProtocolVersion::RESP3)
