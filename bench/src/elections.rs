@@ -51,6 +51,7 @@ impl Operation {
     }
 
     /// The operation that brings a lease into the state which this one needs.
+    #[must_use]
     pub fn prepared_by(self) -> Self {
         if self.needs_live() { Self::Acquire } else { Self::Release }
     }
