@@ -1,9 +1,9 @@
 //! When a run is over: once each election has had one leader for a while in the recovery phase.
 //!
-//! An election waits for a leader, at most for the progress bound. If the plan hands over, that leader is asked to
-//! resign, and the election waits for another tenure, as long again. The tenure then has to lead for [`RENEWALS`]
-//! renew intervals without a break, so that renewals are seen. A leader that is left from before the recovery phase
-//! may still lose its lead: then the election waits for the next one, within the same bound.
+//! An election waits for a leader, at most for the progress bound. Its tenure then has to lead for [`RENEWALS`] renew
+//! intervals without a break, so that renewals are seen. If the plan hands over, the leader is then asked to resign, and
+//! the same begins anew with another tenure. A leader that is left from before the recovery phase may still lose its
+//! lead: then the election waits for the next one, within the same bound.
 
 use std::time::Duration;
 
@@ -71,7 +71,8 @@ impl Ending {
 
     /// When the run is over, if the same tenures lead until then.
     pub(crate) fn at(&self) -> SimTime {
-        self.elections.iter().map(Election::ends).max().unwrap_or(self.calm_from)
+        let ends = self.elections.iter().map(|election| election.ends(self.bound));
+        ends.max().unwrap_or(self.calm_from)
     }
 
     /// The nodes and tokens that lead an election by now. Returns the node that has to be asked to hand over, if one
@@ -87,30 +88,36 @@ impl Ending {
         }
         let election = &mut self.elections[election];
         if let State::Leads { token, until } = election.state
-            && now < until
-            && !leaders.clone().any(|(_, other)| other == token)
+            && (now < until || election.hands_over)
         {
-            election.state = State::Waits;
+            match leaders.clone().find(|(_, other)| *other == token) {
+                None => election.state = State::Waits,
+                Some((node, _)) if now >= until => {
+                    election.hands_over = false;
+                    election.resigned = Some(token);
+                    election.waits_until = now.saturating_add(self.bound);
+                    election.state = State::Waits;
+                    return Some(node);
+                }
+                Some(_) => return None,
+            }
         }
-        if now >= election.ends() {
-            election.state = State::Over(election.ends());
+        if now >= election.ends(self.bound) {
+            election.state = State::Over(election.ends(self.bound));
         }
         let State::Waits = election.state else { return None };
-        let (node, token) = leaders.find(|(_, token)| election.resigned != Some(*token))?;
-        if std::mem::take(&mut election.hands_over) {
-            election.resigned = Some(token);
-            election.waits_until = now.saturating_add(self.bound);
-            return Some(node);
-        }
+        let (_, token) = leaders.find(|(_, token)| election.resigned != Some(*token))?;
         election.state = State::Leads { token, until: now.saturating_add(self.lasts) };
         None
     }
 }
 
 impl Election {
-    fn ends(&self) -> SimTime {
+    fn ends(&self, bound: u64) -> SimTime {
         match self.state {
             State::Waits => self.waits_until,
+            // Then it waits for a successor.
+            State::Leads { until, .. } if self.hands_over => until.saturating_add(bound),
             State::Leads { until, .. } => until,
             State::Over(at) => at,
         }
@@ -211,12 +218,28 @@ mod tests {
     #[test]
     fn one_handover_and_then_another_tenure() {
         let (mut ending, calm, bound, lasts) = ending(true, 1);
-        assert_eq!(look(&mut ending, calm + 1, [(1, 7)]), Some(1));
-        assert_eq!(ending.at(), calm + 1 + bound);
-        assert_eq!(look(&mut ending, calm + 2, [(1, 7)]), None, "asked once");
-        assert_eq!(ending.at(), calm + 1 + bound, "its own tenure does not count");
-        assert_eq!(look(&mut ending, calm + 3, [(1, 7), (0, 8)]), None);
-        assert_eq!(ending.at(), calm + 3 + lasts);
+        assert_eq!(look(&mut ending, calm + 1, [(1, 7)]), None);
+        assert_eq!(look(&mut ending, calm + lasts, [(1, 7)]), None, "too early");
+        assert_eq!(ending.at(), calm + 1 + lasts + bound, "the run is not over with that");
+        let asked = calm + 1 + lasts;
+        assert_eq!(look(&mut ending, asked, [(1, 7)]), Some(1));
+        assert_eq!(ending.at(), asked + bound);
+        assert_eq!(look(&mut ending, asked + 2, [(1, 7)]), None, "asked once");
+        assert_eq!(ending.at(), asked + bound, "its own tenure does not count");
+        assert_eq!(look(&mut ending, asked + 3, [(1, 7), (0, 8)]), None);
+        assert_eq!(ending.at(), asked + 3 + lasts);
+        assert_eq!(look(&mut ending, asked + 3 + lasts, [(0, 8)]), None, "asked once");
+        assert_eq!(ending.at(), asked + 3 + lasts);
+    }
+
+    #[test]
+    fn a_lead_that_is_lost_before_the_handover_does_not_count() {
+        let (mut ending, calm, bound, lasts) = ending(true, 1);
+        look(&mut ending, calm + 1, [(1, 7)]);
+        assert_eq!(look(&mut ending, calm + 1 + lasts, NOBODY), None);
+        assert_eq!(ending.at(), calm + bound);
+        assert_eq!(look(&mut ending, calm + 2 + lasts, [(0, 8)]), None);
+        assert_eq!(look(&mut ending, calm + 2 + 2 * lasts, [(0, 8)]), Some(0));
     }
 
     #[test]
