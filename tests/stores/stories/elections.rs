@@ -52,12 +52,12 @@ async fn leaders_hand_over_at_once(server: TestServer) {
 story!(leaders_hand_over_at_once);
 
 async fn no_lead_is_lost_without_a_fault(server: TestServer) {
-    let config = server.quick;
+    let config = server.steady;
     let one = server.candidate("one", config);
     soon(one.elected()).await.unwrap();
     let two = server.candidate("two", config);
     let (fallen, watch) = (falls(&one), Watch::over(&[&one, &two]));
-    tokio::time::sleep(config.ttl() * 3).await;
+    tokio::time::sleep(config.renew_interval() * 5).await;
     assert!(one.is_leader() && !two.is_leader());
     assert_eq!(*fallen.lock().unwrap(), []);
     watch.nobody_overlapped();

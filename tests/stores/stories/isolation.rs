@@ -26,7 +26,8 @@ async fn until_it_stops_leading(candidate: &Candidate) -> Duration {
 
 /// A leader behind a proxy loses what `isolate` takes; a standby that is not behind it takes over; then it heals.
 async fn is_replaced(server: TestServer, isolate: impl Fn(&Proxy)) {
-    let (proxy, config) = (server.proxy().await, server.quick);
+    // The standby keeps the lead through delays of a loaded machine.
+    let (proxy, config) = (server.proxy().await, server.steady);
     let leader = server.candidate_at(proxy.port(), "leader", config);
     let first = soon(leader.elected()).await.unwrap();
     let standby = server.candidate("standby", config);
@@ -44,7 +45,7 @@ async fn is_replaced(server: TestServer, isolate: impl Fn(&Proxy)) {
     // Streams with bytes missing are of no use.
     proxy.cut();
     proxy.set(Flow::Forward);
-    tokio::time::sleep(config.ttl() * 2).await;
+    tokio::time::sleep(config.ttl()).await;
     assert!(second.is_current() && !leader.is_leader(), "the lead has not moved again");
     assert_eq!(*standby_falls.lock().unwrap(), []);
     assert_eq!(leader_falls.lock().unwrap().len(), 1);
@@ -66,7 +67,8 @@ story!(a_leader_that_hears_no_replies_is_replaced);
 
 /// The requests of the old tenure arrive in the next one, on the same connection.
 async fn requests_held_back_for_long_do_no_harm(server: TestServer) {
-    let (proxy, config) = (server.proxy().await, server.quick);
+    // The standby keeps the lead through delays of a loaded machine.
+    let (proxy, config) = (server.proxy().await, server.steady);
     let leader = server.candidate_at(proxy.port(), "leader", config);
     let first = soon(leader.elected()).await.unwrap();
     let standby = server.candidate("standby", config);
@@ -74,7 +76,7 @@ async fn requests_held_back_for_long_do_no_harm(server: TestServer) {
     proxy.set_requests(Flow::Hold);
     let second = soon(standby.elected()).await.unwrap();
     proxy.set_requests(Flow::Forward);
-    tokio::time::sleep(config.ttl() * 2).await;
+    tokio::time::sleep(config.ttl()).await;
     assert!(second.is_current() && second.token() > first.token());
     watch.nobody_overlapped();
 }
