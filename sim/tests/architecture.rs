@@ -108,11 +108,11 @@ fn exports(root: &str) -> BTreeMap<&str, String> {
     for (at, prefix) in root.match_indices("pub use ") {
         let statement = &root[at + prefix.len()..];
         let statement = &statement[..statement.find(';').unwrap()];
-        let Some((room, names)) = statement.split_once("::") else { continue };
+        let Some((from, names)) = statement.split_once("::") else { continue };
         for name in names.split(['{', '}', ',']) {
             let name = name.rsplit("::").next().unwrap().trim();
             if !name.is_empty() && name != "self" {
-                found.insert(name, room.to_owned());
+                found.insert(name, from.to_owned());
             }
         }
     }

@@ -17,6 +17,8 @@ pub(super) struct Asker {
     /// Whether its last request was refused.
     is_refused: bool,
     is_answered: bool,
+    /// Whether the last answer was that its settings contradict the record: then it may be refused a free lease too.
+    contradicts: bool,
 }
 
 impl Asker {
@@ -36,6 +38,9 @@ impl Asker {
             self.is_answered = true;
             self.is_refused = matches!(answer, Some(Answer::Held | Answer::Stale));
         }
+        if let Some(answer) = answer {
+            self.contradicts = answer == Answer::Refused;
+        }
     }
 
     /// Whether its last request has that id.
@@ -48,7 +53,8 @@ impl Asker {
     }
 
     pub(super) fn waits(&self) -> bool {
-        self.is_settled && self.acquires() && (self.is_refused || !self.is_answered)
+        let counts = self.is_settled && !self.contradicts;
+        counts && self.acquires() && (self.is_refused || !self.is_answered)
     }
 }
 

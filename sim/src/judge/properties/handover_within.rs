@@ -9,8 +9,8 @@
 //! Engines with ticks round up at every step of the way, so two dozen of their ticks are allowed.
 //!
 //! A candidate waits if its last request is an acquire that was refused or is in flight, and if a request that
-//! it sent in the calm has been answered, so that no earlier fault affects its connection to the store. If no
-//! candidate waits, nothing is due; nor if the lease may have been granted to a process that is not known to
+//! it sent in the calm has been answered, so that no earlier fault affects its connection to the store. A candidate
+//! whose settings contradict the record does not wait: the store refuses it a free lease too. If no candidate waits, nothing is due; nor if the lease may have been granted to a process that is not known to
 //! wait: an acquire of a crashed process, for instance, can still arrive. Nor is anything due once a grant
 //! makes its holder wait out a quarantine, once a waiting candidate has crashed, or if some candidate's request
 //! timeout is shorter than a healthy network needs for an answer.
@@ -188,6 +188,19 @@ mod tests {
     /// It asks again, and is granted the lease.
     fn tries_again() -> [Seen; 2] {
         [at(205, sent(n(1), 2, ACQUIRE)), at(210, grant(Some(kept(1, 7, 900)), kept(2, 8, 900)))]
+    }
+
+    #[test]
+    fn a_candidate_whose_settings_contradict_does_not_wait() {
+        let refused = [
+            at(130, answered(n(1), 1, Answer::Refused)),
+            at(190, sent(n(1), 2, ACQUIRE)),
+            at(200, release(kept(1, 7, 900))),
+            Seen::End(900),
+        ];
+        let history = |refusal| [&handed_back()[..2], &[refusal], &refused[1..]].concat();
+        holds(property(), &history(refused[0].clone()));
+        fails(property(), &history(at(130, answered(n(1), 1, Answer::Held))));
     }
 
     #[test]
