@@ -14,17 +14,27 @@ pub(super) struct Asker {
     /// Whether a request that was sent in the calm has been answered: no earlier fault affects the connection
     /// between it and the store any more.
     pub(super) is_settled: bool,
-    /// Whether its last request was refused.
-    is_refused: bool,
-    is_answered: bool,
+    /// What is known of its last request.
+    last: Last,
     /// Whether the last answer was that its settings contradict the record: then it may be refused a free lease too.
     contradicts: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Last {
+    /// It has not been answered.
+    #[default]
+    Open,
+    /// Another candidate has the lease.
+    Refused,
+    /// It was answered in another way, or will not be answered.
+    Over,
 }
 
 impl Asker {
     pub(super) fn sent(&mut self, at: SimTime, id: u64, request: Asked, is_calm: bool) {
         (self.id, self.request, self.sent_at) = (id, Some(request), at);
-        (self.is_refused, self.is_answered) = (false, false);
+        self.last = Last::Open;
         if is_calm {
             self.first_in_calm.get_or_insert(id);
         }
@@ -35,8 +45,8 @@ impl Asker {
             self.is_settled = true;
         }
         if self.id == id {
-            self.is_answered = true;
-            self.is_refused = matches!(answer, Some(Answer::Held | Answer::Stale));
+            let is_refused = matches!(answer, Some(Answer::Held | Answer::Stale));
+            self.last = if is_refused { Last::Refused } else { Last::Over };
         }
         if let Some(answer) = answer {
             self.contradicts = answer == Answer::Refused;
@@ -54,14 +64,14 @@ impl Asker {
 
     pub(super) fn waits(&self) -> bool {
         let counts = self.is_settled && !self.contradicts;
-        counts && self.acquires() && (self.is_refused || !self.is_answered)
+        counts && self.acquires() && self.last != Last::Over
     }
 }
 
 /// Whether a request that reaches the store is certainly from a waiting candidate. A grant to any other process
 /// may get lost: that process may have crashed, or its connection may still suffer from an earlier fault.
 pub(super) fn is_from_waiting<'a>(askers: impl Iterator<Item = &'a Asker>, request: Asked) -> bool {
-    let asked = |asker: &&Asker| asker.request == Some(request) && !asker.is_answered;
+    let asked = |asker: &&Asker| asker.request == Some(request) && asker.last == Last::Open;
     let mut askers = askers.filter(asked).peekable();
     askers.peek().is_some() && askers.all(|asker| asker.is_settled)
 }

@@ -12,7 +12,7 @@ use crate::tls::TlsConfig;
 impl PostgresConfig {
     /// Reads `postgres://user[:password]@host[:port][/database][?parameters]`, where parameters are
     ///
-    /// - `schema` and `table`, see [`LeaseTable`];
+    /// - `schema` and `table`, see [`LeaseTable`](super::LeaseTable);
     /// - `sslmode`: `disable`, `require` or `verify-full`, of which the latter two verify the server's
     ///   certificate and its name. Default: `verify-full` with `sslrootcert`, else `disable`;
     /// - `sslrootcert`: a file with the certificate authorities to trust, instead of the system's;
