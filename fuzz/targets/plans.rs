@@ -3,7 +3,8 @@
 #![no_main]
 
 use libfuzzer_sys::{Corpus, fuzz_target};
-use tenure_sim::engine::{Engine, EngineError, Judging};
+use tenure_sim::engines::{Engine, EngineError};
+use tenure_sim::judge::Judging;
 use tenure_sim::plan::Plan;
 
 /// Longer plans than that only take longer.

@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::{Corpus, fuzz_target};
-use tenure_sim::engine::Judging;
+use tenure_sim::judge::Judging;
 use tenure_sim::trace::file;
 
 fuzz_target!(|bytes: &[u8]| -> Corpus {
