@@ -15,7 +15,7 @@ const PROGRAM: Program = Program { name: "pgbouncer", install: "apt-get install 
 /// Debian keeps it where only root's path leads.
 const FOLDER: &str = "/usr/sbin";
 
-/// A pgbouncer on a loopback port, which hands the sessions of a [`PostgresServer`] to whoever needs one for
+/// A pgbouncer on a loopback port, which hands the sessions of a [`PostgresServer`] to the client that needs one for
 /// a transaction. It lets everybody in as the superuser. Stopped on drop.
 #[derive(Debug)]
 pub struct PgBouncer {

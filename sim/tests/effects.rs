@@ -13,7 +13,7 @@ use tenure_sim::trace::{Entry, Event};
 
 const FROM_MS: u64 = 3_000;
 
-/// Three candidates, and one fault, under whoever leads.
+/// Three candidates, and one fault, at the leader.
 fn plan(faults: Vec<Fault>, clock_rate_ppm: i64) -> Plan {
     let node = |index: u64| NodePlan {
         clock_offset_ms: 1_000 * (index + 1),

@@ -18,7 +18,7 @@ impl PostgresServer {
     pub(super) fn unpack_cluster(&self) -> Result<(), ServerError> {
         let template = self.template()?;
         let user = self.account.as_ref().map_or_else(|| geteuid().as_raw(), |account| account.user);
-        // Whoever else may have put something there.
+        // Another process may have put something there.
         if fs::symlink_metadata(&template).is_ok_and(|file| file.is_file() && file.uid() == user) {
             return self.tar("-x", &template);
         }

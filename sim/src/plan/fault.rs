@@ -79,7 +79,7 @@ pub enum Asking {
 
 /// What goes wrong. Nodes are numbered from zero.
 ///
-/// A fault that names no node happens to the node at which its trigger fired, or to whoever leads when
+/// A fault that names no node happens to the node at which its trigger fired, or to the leader when
 /// its time comes; to nobody, if nobody does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]

@@ -1,4 +1,4 @@
-//! The command as a user runs it: the same plans give the same traces, whoever carries them out.
+//! The command as a user runs it: the same plans give the same traces in every process.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 

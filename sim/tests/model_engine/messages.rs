@@ -94,7 +94,7 @@ fn a_cut_connection_ends_what_was_asked_on_it_and_is_made_again() {
         at(LATER - 1, 40, What::Latency { node: None, most_ms: 1_000 }),
         at(LATER + 10, 0, What::Cut { node: None }),
     ]));
-    // Whoever leads, leads on.
+    // The leader keeps leading.
     assert_eq!(leads(&entries).len(), 1);
 }
 

@@ -1,4 +1,4 @@
-//! Futures that are dropped half way: whoever gives up waiting costs nobody else anything.
+//! Futures that are dropped before they complete: a dropped future must not affect other callers.
 
 use std::future::poll_fn;
 use std::pin::pin;

@@ -1,4 +1,4 @@
-//! What happens in a tick, from whoever sees it.
+//! What happens in a tick, as each part of the engine reports it.
 //!
 //! A tick is one instant: the engine writes up at its end what happened in it, in the order in which it
 //! was seen.

@@ -32,7 +32,7 @@ pub(super) struct Node {
     frozen: AtomicBool,
     /// The pauses that keep it from running.
     pauses: Mutex<Vec<FaultKind>>,
-    /// Whoever was polled while frozen.
+    /// The tasks that were polled during a pause.
     sleepers: Mutex<Vec<Waker>>,
     /// The driver's task gets no turn.
     starving: AtomicBool,
@@ -151,7 +151,7 @@ impl Node {
         self.frozen.store(true, Ordering::Relaxed);
     }
 
-    /// A pause begins. Whoever is kept waiting by it says so.
+    /// A pause begins. A task that has to wait because of it reports that.
     pub(super) fn pause(&self, kind: FaultKind) {
         lock(&self.pauses).push(kind);
         self.stand_still();

@@ -69,7 +69,7 @@ impl TakingPart {
             Draw::new(seat.node.seed, "leaves", key).pick(&[Leaving::Stops, Leaving::IsDropped]);
         match (leaving, working) {
             (_, Working::Until { shut_down, work }) => {
-                // Whoever waits for it may have ended.
+                // The task that waits for it may have ended.
                 let _ = shut_down.send(());
                 let _ = work.await;
                 seat.world.replaces(seat.election, seat.node.index, None);

@@ -164,7 +164,7 @@ impl Wire {
     }
 }
 
-/// One end of a connection, as long as somebody has it.
+/// One end of a connection, while a task holds it.
 pub(super) struct End {
     wires: Arc<Wires>,
     wire: Arc<Mutex<Wire>>,

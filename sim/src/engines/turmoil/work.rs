@@ -18,7 +18,7 @@ use crate::plan::draw::Draw;
 use crate::plan::{Manner, Point};
 use crate::trace::Event;
 
-/// The work of a candidate, as whoever ends it sees it.
+/// The work of a candidate, as the code that ends it sees it.
 pub(super) enum Working {
     WhileLeader(JoinHandle<()>),
     Until {

@@ -8,7 +8,7 @@ use crate::plan::{Asking, Fault, FaultKind, Point, Settings, Trigger, What, When
 /// What a run is brought to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Aim {
-    /// Somebody begins to lead while work of an older tenure, which was asked to end, still stands still: what
+    /// A candidate begins to lead while paused work of an older tenure, which was asked to end, has not ended: what
     /// `drained-before-the-next` compares.
     LedBesideOldWork,
     /// The calm begins with a lease that nobody keeps: what `takeover-within` compares.
@@ -48,7 +48,7 @@ impl Aim {
             Self::LedBesideOldWork => {
                 let at_ms = draw.within(2 * ttl_ms..=frame.until_ms - 3 * ttl_ms);
                 let resign = What::Resign { node: None };
-                // While its work drains, whoever has resigned keeps its lease up.
+                // While its work drains, a resigned candidate keeps its lease alive.
                 let renews = match frame.scope {
                     Scope::Model => Some(Asking::Renew),
                     Scope::Turmoil => None,

@@ -33,7 +33,7 @@ fn of_kind(frame: &Frame, kind: FaultKind) -> impl Iterator<Item = Fault> + '_ {
 fn one(frame: &Frame, mut draw: Draw, kind: FaultKind) -> Option<Fault> {
     let last = frame.nodes as u64 - 1;
     let node = usize::try_from(draw.within(0..=last)).ok();
-    // Half of all faults strike whoever leads.
+    // Half of all faults strike the leader.
     let node = if draw.chance(1, 2) { node } else { None };
     let at_ms = draw.within(1..=frame.until_ms - 1);
     let what = what(frame, &mut draw, kind, node)?;

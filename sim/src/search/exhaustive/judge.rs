@@ -68,7 +68,7 @@ pub(super) fn judge<S: Subject>(
     leader.map_or(Ok(()), |leader| drains_alone(state, leader))
 }
 
-/// Whoever leads is further than the stop margin from the end of its lease, whatever the store's clock
+/// A leader is further than the stop margin from the end of its lease, whatever the store's clock
 /// does from here on, and has not handed it back.
 fn lease_kept(bounds: &Bounds, store: &Store, index: usize, token: Token) -> Result<(), Broken> {
     let Some(lease) = store.record else { return Ok(()) };

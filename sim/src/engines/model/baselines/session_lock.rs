@@ -17,7 +17,7 @@ use crate::trace::Kept;
 #[derive(Clone, Debug)]
 pub(crate) struct SessionLock;
 
-/// The lock of a server that ends the session of whoever is cut off.
+/// The lock of a server that ends the session of a candidate that is cut off.
 #[derive(Clone, Debug)]
 pub(crate) struct EndedSession;
 
