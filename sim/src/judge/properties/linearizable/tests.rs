@@ -131,7 +131,7 @@ fn an_answer_may_arrive_after_its_window() {
 }
 
 #[test]
-fn many_requests_at_once_are_judged_in_time() {
+fn nine_requests_at_once_are_judged() {
     let handed_back = Asked::Release { token: 6 };
     let before =
         [at_once(1, 1, FIRST, granted(6)), at_once(1, 2, handed_back, Answer::Released)].concat();
