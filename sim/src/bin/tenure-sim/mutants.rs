@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::Args;
 use serde_json::json;
 use tenure_sim::evidence::mutants::{
-    self, Arena, Caught, Diff, Mutant, Row, Seen, Sources, Trial, TrialError, Trials, Workshop,
+    self, Arena, Caught, Diff, Mutant, Row, Seen, Sources, Trial, Trials, Workshop,
 };
 
 use crate::args::{Format, OutputArguments, threads};
@@ -68,14 +68,24 @@ pub(crate) fn mutants(arguments: &MutantsArguments) -> Result<u8, CliError> {
     let mut rows = Vec::new();
     let tried = match diff {
         Some(diff) => trials.of_diff(&diff).map(|row| rows.push(row)),
-        None => wanted.iter().try_for_each(|mutant| {
-            let row = trials.of(mutant)?;
-            eprintln!("{}", summary(&row));
-            rows.push(row);
-            Ok::<_, TrialError>(())
-        }),
+        None => {
+            let mut failed = Ok(());
+            for mutant in &wanted {
+                match trials.of(mutant) {
+                    Ok(row) => {
+                        eprintln!("{}", summary(&row));
+                        rows.push(row);
+                    }
+                    Err(error) => {
+                        eprintln!("{error}");
+                        failed = failed.and(Err(error));
+                    }
+                }
+            }
+            failed
+        }
     };
-    // The results before a failed build are printed too.
+    // The results of the other mutants are printed although one does not build.
     written(report(&rows, arguments.output.format))?;
     tried.map_err(|error| CliError::Input(error.into()))?;
     let is_caught = if arguments.patch.is_some() { Row::is_caught_somehow } else { Row::is_caught };

@@ -167,6 +167,7 @@ pub fn all() -> impl Iterator<Item = Mutant> {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
+    use std::path::Path;
 
     use super::*;
     use crate::evidence::controls;
@@ -185,6 +186,32 @@ mod tests {
         for mutant in all() {
             sources.check(&mutant).unwrap();
         }
+    }
+
+    /// Words of replacements that are not in the changed file: they come from elsewhere.
+    const FROM_ELSEWHERE: [&str; 22] = [
+        "Duration", "FAR_FUTURE", "Instant", "MAX", "RequestId", "Store", "ZERO", "any", "awaits",
+        "call", "core", "drop", "find", "forget", "from_nanos", "future", "iter_mut", "matching",
+        "max", "mem", "pending", "true",
+    ];
+
+    /// A renamed item leaves a replacement behind that does not build. Nobody would notice before all mutants are built.
+    #[test]
+    fn replacements_use_names_that_exist() {
+        let words = |text: &str| -> BTreeSet<String> {
+            let is_of_a_word = |letter: char| letter.is_alphanumeric() || letter == '_';
+            text.split(|letter| !is_of_a_word(letter)).map(ToOwned::to_owned).collect()
+        };
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+        let mut unknown = BTreeSet::new();
+        for edit in all().flat_map(|mutant| mutant.edits) {
+            let file = words(&std::fs::read_to_string(root.join(edit.file)).unwrap());
+            // Text in quotes is no code.
+            let code = edit.to.split('"').step_by(2).collect::<Vec<_>>().join(" ");
+            unknown.extend(words(&code).difference(&file).cloned());
+        }
+        let known = FROM_ELSEWHERE.map(ToOwned::to_owned).into();
+        assert_eq!(unknown.difference(&known).collect::<Vec<_>>(), [""; 0]);
     }
 
     #[test]

@@ -145,7 +145,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
         edits: &[Edit {
             file: CAMPAIGN,
             from: "if !is_new || self.now >= valid_until {",
-            to: "if !is_news {",
+            to: "if !is_new {",
         }],
         shows: Shows::Model,
         caught_by: &["no-resurrection"],
