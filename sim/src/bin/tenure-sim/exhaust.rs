@@ -1,4 +1,4 @@
-//! The exhaustive search within bounds.
+//! The command for the exhaustive search.
 
 use std::io::{self, Write};
 use std::str::FromStr;
@@ -22,12 +22,12 @@ pub(crate) struct ExhaustArguments {
     #[arg(long, value_name = "TICKS", default_value = "4")]
     horizon: Horizon,
     /// The TTL in ticks of the fastest store clock
-    #[arg(long, value_enum, default_value_t = Lasts::Two)]
-    ttl: Lasts,
+    #[arg(long, value_enum, default_value_t = TtlTicks::Two)]
+    ttl: TtlTicks,
     /// The time from the end of a claim to the end of its lease
     #[arg(long, value_enum, default_value_t = Margin::None)]
     stop_margin: Margin,
-    /// The rates of clocks: right; fast at the store and slow at candidates by the drift bound of 10 %; each at
+    /// The rates of clocks: exact; fast at the store and slow at candidates by the drift bound of 10 %; each at
     /// either end of the bound; or all of these
     #[arg(long, value_enum, default_value_t = Drift::Worst)]
     drift: Drift,
@@ -36,7 +36,7 @@ pub(crate) struct ExhaustArguments {
     in_flight: u8,
     #[command(flatten)]
     faults: FaultArguments,
-    /// Stop after this many states, and exit with 2, as if some condition was never met
+    /// Stop after this many states, and exit with 2: the search is then inconclusive
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     states: Option<u64>,
     /// The number of threads [default: one for each core]
@@ -75,28 +75,28 @@ struct FaultArguments {
     rate_changes: u8,
 }
 
-/// The end of runs, if they have one.
+/// The number of ticks after which runs end; `None` for runs of any length.
 #[derive(Clone, Copy, Debug)]
 struct Horizon(Option<u8>);
 
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("it must be a number of ticks from 1 to 100, or `any`")]
-struct NoHorizon;
+struct InvalidHorizon;
 
 impl FromStr for Horizon {
-    type Err = NoHorizon;
+    type Err = InvalidHorizon;
 
-    fn from_str(text: &str) -> Result<Self, NoHorizon> {
+    fn from_str(text: &str) -> Result<Self, InvalidHorizon> {
         match (text, text.parse()) {
             ("any", _) => Ok(Self(None)),
             (_, Ok(ticks @ 1..=100)) => Ok(Self(Some(ticks))),
-            _ => Err(NoHorizon),
+            _ => Err(InvalidHorizon),
         }
     }
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Lasts {
+enum TtlTicks {
     #[value(name = "2")]
     Two,
     #[value(name = "3")]
@@ -126,16 +126,16 @@ impl ExhaustArguments {
             candidates: self.candidates.into(),
             horizon: self.horizon.0,
             ttl: match self.ttl {
-                Lasts::Two => Ttl::TwoTicks,
-                Lasts::Three => Ttl::ThreeTicks,
-                Lasts::Four => Ttl::FourTicks,
+                TtlTicks::Two => Ttl::TwoTicks,
+                TtlTicks::Three => Ttl::ThreeTicks,
+                TtlTicks::Four => Ttl::FourTicks,
             },
             margin: match self.stop_margin {
                 Margin::None => StopMargin::None,
                 Margin::Tick => StopMargin::Tick,
             },
             rates: match self.drift {
-                Drift::None => Rates::Usual,
+                Drift::None => Rates::Exact,
                 Drift::Worst => Rates::Worst,
                 Drift::Ends => Rates::Ends,
                 Drift::All => Rates::All,
@@ -175,27 +175,31 @@ pub(crate) fn exhaust(arguments: &ExhaustArguments) -> Result<u8, CliError> {
 }
 
 fn show(out: &mut impl Write, report: &Report, took: (Duration, usize)) -> io::Result<()> {
-    writeln!(out, "{}\n\n{}\n", covered(report), figures(report, took))?;
-    let mut ways = table(["on some way", ""]);
+    writeln!(out, "{}\n\n{}\n", bounds_table(report), search_table(report, took))?;
+    let mut conditions = table(["on some way", ""]);
     for name in &report.met {
-        ways.add_row([name, "met"]);
+        conditions.add_row([name, "met"]);
     }
     for name in &report.unmet {
-        ways.add_row([name, "never"]);
+        conditions.add_row([name, "never"]);
     }
-    writeln!(out, "{ways}\n")?;
+    writeln!(out, "{conditions}\n")?;
     match &report.outcome {
         Outcome::Complete if report.unmet.is_empty() => {
-            writeln!(out, "HELD: in every state within these bounds")
+            writeln!(out, "HELD: every property, in every state within these bounds")
         }
         Outcome::Complete => writeln!(
             out,
-            "INCONCLUSIVE: it held in every state within these bounds, which never led to: {}",
+            "INCONCLUSIVE: every property held in every state within these bounds, but these \
+             conditions were never met: {}",
             report.unmet.join(", ")
         ),
-        Outcome::Cut => writeln!(out, "INCONCLUSIVE: all searched states held, but there are more"),
+        Outcome::Cut => writeln!(
+            out,
+            "INCONCLUSIVE: every property held in the searched states, but there are more states"
+        ),
         Outcome::Violated(violation) => {
-            writeln!(out, "The shortest run to the violation; {}:\n", violation.from)?;
+            writeln!(out, "A shortest run to the violation; {}:\n", violation.from)?;
             for step in &violation.steps {
                 let ms = u64::from(step.tick) * TICK / 1_000_000;
                 writeln!(out, "{ms:>6} ms  {}", step.what)?;
@@ -206,24 +210,24 @@ fn show(out: &mut impl Write, report: &Report, took: (Duration, usize)) -> io::R
     }
 }
 
-fn covered(report: &Report) -> comfy_table::Table {
+fn bounds_table(report: &Report) -> comfy_table::Table {
     let Bounds { candidates, horizon, ttl, margin, rates, in_flight, most_faults, faults } =
         report.bounds;
     let mut table = numbers(["bounds", ""]);
-    let lasts = horizon.map_or_else(
+    let length = horizon.map_or_else(
         || "none: runs of any length".to_owned(),
         |ticks| format!("{ticks} ticks, {} ms", u64::from(ticks) * TICK / 1_000_000),
     );
-    let words = [
+    let rows = [
         ("candidates", candidates.to_string()),
-        ("horizon", lasts),
+        ("horizon", length),
         ("TTL", format!("{:?}", ttl.length())),
         ("stop margin", format!("{:?}", margin.length())),
         ("rates of clocks", format!("{rates:?}").to_lowercase()),
         ("messages of one candidate in flight", in_flight.to_string()),
         ("faults, of all kinds together", most_faults.to_string()),
     ];
-    for (name, bound) in words {
+    for (name, bound) in rows {
         table.add_row([name.to_owned(), bound]);
     }
     let Faults { duplicates, breaks, pauses, crashes, store_losses, resigns, rate_changes } =
@@ -242,7 +246,7 @@ fn covered(report: &Report) -> comfy_table::Table {
     table
 }
 
-fn figures(report: &Report, (took, jobs): (Duration, usize)) -> comfy_table::Table {
+fn search_table(report: &Report, (took, jobs): (Duration, usize)) -> comfy_table::Table {
     let mut table = numbers(["search", ""]);
     for (name, figure) in [
         ("states", report.states.to_string()),

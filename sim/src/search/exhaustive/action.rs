@@ -1,43 +1,43 @@
-//! What can happen in a state.
+//! The actions that are possible in a state.
 
 use super::bounds::{Bounds, Rate};
 use super::state::{Body, Node, State};
 use super::subject::Subject;
 
-/// One thing that can happen.
+/// One event of the election, its network or its store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Action {
-    /// A candidate begins to take part.
+    /// A candidate joins the election.
     Campaign(usize),
-    /// A tick of true time goes by.
+    /// A tick of true time elapses.
     Tick,
-    /// A process finds that its deadline has come.
+    /// A process acts on its deadline.
     Wake(usize),
-    /// A message arrives. With `again` it will arrive once more.
+    /// A message arrives. With `again`, a duplicate of it stays in flight.
     Deliver { message: usize, again: bool },
-    /// Too many messages are on their way, and this one is lost.
+    /// Too many messages are in flight, and this one is lost.
     Lose { message: usize },
-    /// Word arrives that the lease may be vacant.
+    /// A candidate receives a hint that the lease may be vacant.
     Hint(usize),
-    /// Work that was told to end has ended.
+    /// The work of a tenure that is over has ended.
     EndWork(usize),
-    /// The candidate is told that nobody knows what became of its last request.
-    Break(usize),
-    /// A process stands still.
+    /// A connection breaks: the candidate learns that the outcome of its last request is unknown.
+    BreakConnection(usize),
+    /// A process is paused.
     Pause(usize),
-    /// It goes on.
-    GoOn(usize),
-    /// A process is gone, and another begins in its place.
+    /// A paused process resumes.
+    Resume(usize),
+    /// A process crashes, and another starts in its place.
     Crash(usize),
     /// Another server takes the store's place.
     ReplaceStore { keeps_data: bool },
-    /// A candidate is asked to hand over.
+    /// A candidate is asked to resign.
     Resign(usize),
-    /// The rate of a clock changes: of a node, or of the store.
+    /// The rate of a node's clock changes, or of the store's if `node` is `None`.
     ChangeRate { node: Option<usize>, rate: Rate },
 }
 
-/// All that can happen.
+/// Every action that is possible in a state.
 pub(super) fn all<S: Subject>(bounds: &Bounds, state: &State<S>) -> Vec<Action> {
     let nodes = 0..state.nodes.len();
     let of =
@@ -47,30 +47,30 @@ pub(super) fn all<S: Subject>(bounds: &Bounds, state: &State<S>) -> Vec<Action> 
         let own = messages.filter(|(_, message)| message.node == crowded);
         return own.map(|(message, _)| Action::Lose { message }).collect();
     }
-    // All begin at once: later beginnings are restarts.
+    // All candidates start at once: a crash covers later starts.
     if let Some(node) = nodes.clone().find(|node| state.nodes[*node].is_idle()) {
         return vec![Action::Campaign(node)];
     }
     let mut actions = Vec::with_capacity(24);
-    // A process that runs does what is due before time goes by.
+    // A running process acts on its deadline before time advances.
     if bounds.horizon.is_none_or(|most| state.tick < most.into())
         && !state.nodes.iter().any(Node::is_due)
     {
         actions.push(Action::Tick);
     }
-    deliveries(state, &mut actions);
+    delivery_actions(state, &mut actions);
     for node in nodes {
-        of_node(state, node, &mut actions);
+        node_actions(state, node, &mut actions);
     }
-    of_surroundings(bounds, state, &mut actions);
+    environment_actions(bounds, state, &mut actions);
     actions
 }
 
-fn deliveries<S: Subject>(state: &State<S>, actions: &mut Vec<Action>) {
+fn delivery_actions<S: Subject>(state: &State<S>, actions: &mut Vec<Action>) {
     for (message, sent) in state.messages.iter().enumerate() {
         let arrives = match sent.body {
             Body::Request(_) => true,
-            // What comes while a process stands still is read when it goes on.
+            // A paused process reads its replies after it resumes.
             Body::Reply(_) => !state.nodes[sent.node].paused,
         };
         if arrives {
@@ -82,13 +82,13 @@ fn deliveries<S: Subject>(state: &State<S>, actions: &mut Vec<Action>) {
     }
 }
 
-fn of_node<S: Subject>(state: &State<S>, index: usize, actions: &mut Vec<Action>) {
+fn node_actions<S: Subject>(state: &State<S>, index: usize, actions: &mut Vec<Action>) {
     let (node, left) = (&state.nodes[index], &state.left);
     if left.crashes > 0 {
         actions.push(Action::Crash(index));
     }
     if node.paused {
-        return actions.push(Action::GoOn(index));
+        return actions.push(Action::Resume(index));
     }
     if node.is_due() {
         actions.push(Action::Wake(index));
@@ -96,11 +96,11 @@ fn of_node<S: Subject>(state: &State<S>, index: usize, actions: &mut Vec<Action>
     if node.hinted {
         actions.push(Action::Hint(index));
     }
-    if node.work.is_some_and(|work| work.drains.is_some()) {
+    if node.work.is_some_and(|work| work.drain_until.is_some()) {
         actions.push(Action::EndWork(index));
     }
-    if left.breaks > 0 && node.asked.is_some_and(|(_, until)| node.now() < until) {
-        actions.push(Action::Break(index));
+    if left.breaks > 0 && node.pending.is_some_and(|(_, until)| node.now() < until) {
+        actions.push(Action::BreakConnection(index));
     }
     if left.pauses > 0 {
         actions.push(Action::Pause(index));
@@ -110,10 +110,10 @@ fn of_node<S: Subject>(state: &State<S>, index: usize, actions: &mut Vec<Action>
     }
 }
 
-fn of_surroundings<S: Subject>(bounds: &Bounds, state: &State<S>, actions: &mut Vec<Action>) {
+fn environment_actions<S: Subject>(bounds: &Bounds, state: &State<S>, actions: &mut Vec<Action>) {
     if state.left.store_losses > 0 {
         actions.push(Action::ReplaceStore { keeps_data: true });
-        // Promise G3 rests on a clock that is ahead of the last grant.
+        // Promise G3 assumes a clock that is ahead of the last grant.
         if state.store.may_lose_data() {
             actions.push(Action::ReplaceStore { keeps_data: false });
         }
@@ -122,7 +122,8 @@ fn of_surroundings<S: Subject>(bounds: &Bounds, state: &State<S>, actions: &mut 
         let clocks = (0..state.nodes.len()).map(Some).chain([None]);
         for node in clocks {
             let now = node.map_or(state.store.rate, |node| state.nodes[node].rate);
-            let choices = node.map_or(bounds.rates.of_the_store(), |_| bounds.rates.choices());
+            let choices =
+                node.map_or(bounds.rates.store_rates(), |_| bounds.rates.candidate_rates());
             let others = choices.iter().filter(|rate| **rate != now);
             actions.extend(others.map(|rate| Action::ChangeRate { node, rate: *rate }));
         }

@@ -1,11 +1,11 @@
-//! What a search covers: the settings of the candidates, and how much may happen.
+//! The bounds of a search: the settings of the candidates, and the number of faults and ticks.
 //!
-//! Everything happens at whole ticks of 50 ms of true time. In one a clock counts 45, 50 or 55 ms: the
-//! drift bound is 10 %, and both ends of it are whole nanoseconds. A TTL of 220 ms is then four ticks of
-//! the fastest store clock, and the 180 ms that a candidate can count on are four ticks of its slowest one:
-//! with no stop margin, a claim ends one nanosecond before the tick at which its lease does. Nothing is
-//! left between what the formula allows and what would be wrong. A TTL of two ticks is the same by halves:
-//! a search of as many ticks then sees twice as many leases end.
+//! Why these settings? All events happen at whole ticks of 50 ms of true time. In one tick a clock counts 45, 50 or 55
+//! ms: the drift bound is 10 %, and both of its ends are whole nanoseconds. A TTL of 220 ms is then four ticks of the
+//! fastest store clock, and the 180 ms of a claim are four ticks of the slowest candidate clock. With no stop margin, a
+//! claim ends one nanosecond before the tick at which its lease ends, so the smallest error in the formula for the
+//! claim's end violates a property. A TTL of two ticks halves all of this: in the same number of ticks, a search sees
+//! twice as many leases end.
 
 use std::time::Duration;
 
@@ -16,12 +16,12 @@ use tenure_core::{Config, ConfigError};
 pub const TICK: u64 = 50_000_000;
 const DRIFT_PPM: u32 = 100_000;
 
-/// What a search covers.
+/// The bounds of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bounds {
-    /// How many candidates: 1 to 3.
+    /// The number of candidates: 1 to 3.
     pub candidates: usize,
-    /// How many ticks of true time; without it, runs of any length.
+    /// The number of ticks of true time; `None` for runs of any length.
     pub horizon: Option<u8>,
     /// The candidates' TTL.
     pub ttl: Ttl,
@@ -29,28 +29,28 @@ pub struct Bounds {
     pub margin: StopMargin,
     /// The rates that clocks may have.
     pub rates: Rates,
-    /// How many messages of one candidate may be on their way at once; of more, any one is lost.
+    /// The most messages of one candidate in flight at once; if there are more, any one of them is lost.
     pub in_flight: u8,
-    /// How many faults may happen in one run, of all kinds together.
+    /// The most faults in one run, of all kinds together.
     pub most_faults: u8,
-    /// How often each fault may happen.
+    /// The most faults of each kind in one run.
     pub faults: Faults,
 }
 
-/// How often each fault may happen in one run. Messages may be late, lost or overtaken without limit.
+/// The most faults of each kind in one run. Messages may be late, lost or reordered without limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Faults {
-    /// A message is delivered, and is still on its way.
+    /// A message is delivered, and a duplicate of it stays in flight.
     pub duplicates: u8,
-    /// A candidate is told that the outcome of its request is unknown, before its timeout.
+    /// A connection breaks: a candidate learns before its timeout that the outcome of its request is unknown.
     pub breaks: u8,
-    /// A process stands still for as long as it likes.
+    /// A process is paused for any length of time.
     pub pauses: u8,
-    /// A process is gone, and another begins in its place.
+    /// A process crashes, and another starts in its place.
     pub crashes: u8,
     /// Another server takes the store's place, with all data or with none.
     pub store_losses: u8,
-    /// A candidate is asked to hand over.
+    /// A candidate is asked to resign.
     pub resigns: u8,
     /// A clock's rate changes.
     pub rate_changes: u8,
@@ -60,18 +60,20 @@ pub struct Faults {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rates {
-    /// All clocks are right.
-    Usual,
-    /// The store's clock is as fast, and every candidate's as slow, as the drift bound allows: leases end as
-    /// early, and claims as late, as they may.
+    /// All clocks are exact.
+    // Reports have this name since their first version.
+    #[serde(rename = "usual")]
+    Exact,
+    /// The store's clock is as fast, and every candidate's clock as slow, as the drift bound allows: leases end as
+    /// early as possible, and claims as late as possible.
     Worst,
     /// Each clock is at one end of the drift bound.
     Ends,
-    /// Each clock is right, or at one end of the drift bound.
+    /// Each clock is exact, or at one end of the drift bound.
     All,
 }
 
-/// How long a lease lasts, in ticks of the fastest store clock.
+/// The TTL, in ticks of the fastest store clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ttl {
@@ -83,21 +85,21 @@ pub enum Ttl {
     FourTicks,
 }
 
-/// How long before its lease a claim ends.
+/// The time from the end of a claim to the end of its lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StopMargin {
-    /// Nothing is left over: an effect must be where its check is.
+    /// Zero: a write must arrive at the tick of its check.
     None,
-    /// 55 ms: one tick of the fastest clock, and no effect takes longer than a tick.
+    /// 55 ms: one tick of the fastest clock. A write arrives within a tick of its check.
     Tick,
 }
 
-/// What a clock counts in one tick.
+/// The rate of a clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Rate {
     Slowest,
-    Usual,
+    Exact,
     Fastest,
 }
 
@@ -105,10 +107,10 @@ impl Bounds {
     /// The settings of every candidate.
     ///
     /// # Errors
-    /// Never, unless the inequalities between settings change.
+    /// None: the settings are valid.
     pub fn config(&self) -> Result<Config, ConfigError> {
         let ms = Duration::from_millis;
-        // Three tries fit into what a claim lasts, and hardly more.
+        // A claim lasts for three attempts to renew it, and hardly longer.
         let (renewal, timeout) = match (self.ttl, self.margin) {
             (Ttl::FourTicks, StopMargin::None) => (ms(70), ms(34)),
             (Ttl::FourTicks, StopMargin::Tick) => (ms(50), ms(22)),
@@ -130,27 +132,27 @@ impl Bounds {
 }
 
 impl Rates {
-    /// Those of the store's clock.
-    pub(super) const fn of_the_store(self) -> &'static [Rate] {
+    /// The rates that the store's clock may have.
+    pub(super) const fn store_rates(self) -> &'static [Rate] {
         match self {
             Self::Worst => &[Rate::Fastest],
-            Self::Usual | Self::Ends | Self::All => self.choices(),
+            Self::Exact | Self::Ends | Self::All => self.candidate_rates(),
         }
     }
 
-    /// Those of candidates' clocks.
-    pub(super) const fn choices(self) -> &'static [Rate] {
+    /// The rates that a candidate's clock may have.
+    pub(super) const fn candidate_rates(self) -> &'static [Rate] {
         match self {
-            Self::Usual => &[Rate::Usual],
+            Self::Exact => &[Rate::Exact],
             Self::Worst => &[Rate::Slowest],
             Self::Ends => &[Rate::Slowest, Rate::Fastest],
-            Self::All => &[Rate::Slowest, Rate::Usual, Rate::Fastest],
+            Self::All => &[Rate::Slowest, Rate::Exact, Rate::Fastest],
         }
     }
 }
 
 impl Ttl {
-    /// As the candidates are told.
+    /// The TTL in the candidates' settings.
     pub const fn length(self) -> Duration {
         match self {
             Self::TwoTicks => Duration::from_millis(110),
@@ -161,7 +163,7 @@ impl Ttl {
 }
 
 impl StopMargin {
-    /// As the candidates are told.
+    /// The stop margin in the candidates' settings.
     pub const fn length(self) -> Duration {
         match self {
             Self::None => Duration::ZERO,
@@ -171,11 +173,11 @@ impl StopMargin {
 }
 
 impl Rate {
-    /// Nanoseconds that a clock counts in one tick.
-    pub(super) const fn counts(self) -> u64 {
+    /// The nanoseconds that a clock counts in one tick.
+    pub(super) const fn per_tick(self) -> u64 {
         match self {
             Self::Slowest => TICK / 10 * 9,
-            Self::Usual => TICK,
+            Self::Exact => TICK,
             Self::Fastest => TICK / 10 * 11,
         }
     }

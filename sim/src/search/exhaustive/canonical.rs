@@ -1,19 +1,16 @@
-//! What tells two states apart, and nothing else: states that differ in nothing that anybody could notice
-//! share a fingerprint, and only the first of them is looked at.
+//! Which states count as the same? Those with the same future share a fingerprint, and the search examines only the
+//! first of them.
 //!
 //! - Candidates have no order: each becomes one number, and the numbers are sorted.
-//! - Holder ids, tokens and request ids have no size: what counts is which are the same, and which of two is
-//!   the higher. A token that the store's clock has not passed yet keeps its distance from that clock, because
-//!   the next one may have to be above it.
-//! - Time has no beginning: what counts is how far an instant is from the clock that it is read on. All
-//!   clocks show multiples of 5 ms, so an instant in between is as good as the next one of them; this also
-//!   takes away the jitter. What is so long ago that no duration reaches from there to the present is as
-//!   good as older.
-//! - What a candidate has drawn so far, and when it was last asked anything, decides nothing. Nor does how
-//!   often it has failed in a row, since there is one retry delay ([`Bounds::config`]).
+//! - Holder ids, tokens and request ids count only by which are equal and which is higher. A token that the store's
+//!   clock has not passed yet keeps its distance from that clock, because the next token may have to be above it.
+//! - An instant counts by its distance from the reading of its clock. All clocks show multiples of 5 ms, so an instant
+//!   is rounded up to such a multiple; this also removes the jitter. Instants that are further in the past than the
+//!   longest duration count as equal.
+//! - A candidate's past random draws and the time of its last input do not count. Nor does its number of failures in a
+//!   row, because there is only one retry delay ([`Bounds::config`]).
 //!
-//! That states with the same fingerprint have the same futures is a test of its own
-//! (`states_taken_for_the_same_have_the_same_futures`).
+//! A test compares the futures of states that share a fingerprint (`equal_fingerprints_have_equal_futures`).
 
 use smallvec::SmallVec;
 use tenure_core::contract::{History, Record};
@@ -22,10 +19,10 @@ use tenure_core::{Reply, Request, Token};
 use super::bounds::{Bounds, TICK, on_fastest_clock};
 use super::state::{Body, Message, Node, State, Written};
 use super::subject::Subject;
-use super::words::{Encoded, GRID, Word, short};
+use super::words::{Encoded, GRID, Word, short_holder};
 
-/// The fingerprint of a state. Of `n` different ones, two share theirs with a probability of about
-/// `n^2 / 2^65`.
+/// The fingerprint of a state. Among `n` different states, the probability that two share a fingerprint by chance is
+/// about `n^2 / 2^65`.
 pub(super) fn fingerprint<S: Subject>(bounds: &Bounds, state: &State<S>) -> u64 {
     let view = View::of(bounds, state);
     let mut all = Encoded::default();
@@ -33,7 +30,7 @@ pub(super) fn fingerprint<S: Subject>(bounds: &Bounds, state: &State<S>) -> u64 
         all.add(state.tick.into());
     }
     let left = state.left;
-    all.add(state.most_left.into());
+    all.add(state.faults_left.into());
     for count in [left.duplicates, left.breaks, left.pauses, left.crashes] {
         all.add(count.into());
     }
@@ -51,15 +48,15 @@ pub(super) fn fingerprint<S: Subject>(bounds: &Bounds, state: &State<S>) -> u64 
     all.fingerprint()
 }
 
-/// A state, and what its tokens are called.
+/// A state, with the order of its tokens.
 struct View<'a, S> {
     bounds: &'a Bounds,
     state: &'a State<S>,
-    /// In order.
+    /// Every token in the state, in ascending order.
     tokens: SmallVec<[u64; 32]>,
-    /// What the store's clock shows, as tokens count.
+    /// The reading of the store's clock in microseconds, the unit of tokens.
     now: u64,
-    /// No duration that anything counts is longer.
+    /// The longest duration that influences a later step, in nanoseconds.
     longest: u64,
 }
 
@@ -76,7 +73,7 @@ impl<'a, S: Subject> View<'a, S> {
             add(node.ended);
             add(node.work.map(|work| work.token));
         }
-        state.messages.iter().map(told).for_each(add);
+        state.messages.iter().map(token_of).for_each(add);
         for node in &state.nodes {
             tokens.extend(node.local.words.0.iter().filter_map(|word| match word {
                 Word::Token(token) => Some(*token),
@@ -89,7 +86,8 @@ impl<'a, S: Subject> View<'a, S> {
         Self { bounds, state, tokens, now: store.clock / 1_000, longest }
     }
 
-    /// Nothing is 0; the tokens that are behind the store's clock count up from 1, and the others from far above.
+    /// `None` becomes 0. Tokens behind the store's clock become their rank, from 1; the others become their distance
+    /// ahead of the clock, from 2^32.
     fn token(&self, token: Option<Token>) -> u64 {
         self.number(token.map_or(0, Token::get))
     }
@@ -102,7 +100,7 @@ impl<'a, S: Subject> View<'a, S> {
         }
     }
 
-    /// How far an instant is ahead of a clock, or behind it.
+    /// The distance of an instant from a clock's reading, in multiples of the grid, with 2^32 as zero.
     fn distance(&self, instant: u64, clock: u64) -> u64 {
         let behind = clock.saturating_sub(instant).min(self.longest) / GRID;
         let ahead = instant.saturating_sub(clock).div_ceil(GRID);
@@ -119,7 +117,7 @@ impl<'a, S: Subject> View<'a, S> {
             Some(Record { token, holder: _, lease_end, ttl, quarantine, released }) => {
                 all.add(1 + u64::from(released));
                 all.add(self.token(Some(token)));
-                // When a lease has ended does not matter, but for the condition about its very end.
+                // The time since the end of a lease does not count. Its very end does: a condition asks for it.
                 let (end, now) = (lease_end.as_nanos(), store.clock);
                 all.add((end + 1).saturating_sub(now));
                 all.add_hash(&(ttl, quarantine));
@@ -145,9 +143,9 @@ impl<'a, S: Subject> View<'a, S> {
     fn written(&self, all: &mut Encoded, written: Option<Written>) {
         let Some(Written { token, checked, under_way }) = written else { return all.add(0) };
         all.add(self.token(Some(token)));
-        let lands = on_fastest_clock(self.bounds.margin.length());
+        let longest_flight = on_fastest_clock(self.bounds.margin.length());
         let gap = u64::from(self.state.tick - checked) * TICK;
-        all.add(if under_way && gap < lands { gap } else { u64::MAX });
+        all.add(if under_way && gap < longest_flight { gap } else { u64::MAX });
     }
 
     fn node(&self, index: usize) -> u64 {
@@ -161,7 +159,7 @@ impl<'a, S: Subject> View<'a, S> {
             None => all.add(0),
             Some(work) => {
                 all.add(self.token(Some(work.token)));
-                let drains = work.drains.map(|until| until.as_nanos().max(node.clock));
+                let drains = work.drain_until.map(|until| until.as_nanos().max(node.clock));
                 all.add(drains.map_or(0, |until| self.distance(until, node.clock)));
             }
         }
@@ -178,7 +176,7 @@ impl<'a, S: Subject> View<'a, S> {
             });
         }
         if state.left.breaks > 0 {
-            let waits = node.asked.filter(|(_, until)| node.now() < *until);
+            let waits = node.pending.filter(|(_, until)| node.now() < *until);
             all.add(waits.map_or(0, |(id, _)| names.request(id.get())));
         }
         let mut messages: SmallVec<[u64; 8]> =
@@ -192,25 +190,25 @@ impl<'a, S: Subject> View<'a, S> {
 
     fn message(&self, node: &Node<S>, message: &Message, names: &mut Names) -> u64 {
         let mut all = Encoded::default();
-        // Of a life that is over, nobody waits for the answer.
+        // No process waits for a reply to an earlier life.
         let is_alive = message.life == node.life;
         all.add(if is_alive { names.request(message.id.get()) } else { 0 });
-        all.add(self.token(told(message)));
+        all.add(self.token(token_of(message)));
         match message.body {
             Body::Request(request) => match request {
                 Request::Acquire { holder, ttl, quarantine, seen: _ } => {
                     all.add(1);
-                    all.add(names.holder(short(holder.to_bits())));
+                    all.add(names.holder(short_holder(holder.to_bits())));
                     all.add_hash(&(ttl, quarantine));
                 }
                 Request::Renew { holder, ttl, token: _ } => {
                     all.add(2);
-                    all.add(names.holder(short(holder.to_bits())));
+                    all.add(names.holder(short_holder(holder.to_bits())));
                     all.add_hash(&ttl);
                 }
                 Request::Release { holder, token: _ } => {
                     all.add(3);
-                    all.add(names.holder(short(holder.to_bits())));
+                    all.add(names.holder(short_holder(holder.to_bits())));
                 }
             },
             Body::Reply(reply) => {
@@ -232,8 +230,8 @@ impl<'a, S: Subject> View<'a, S> {
     }
 }
 
-/// The token that a message tells.
-fn told(message: &Message) -> Option<Token> {
+/// The token in a message, if it has one.
+fn token_of(message: &Message) -> Option<Token> {
     match message.body {
         Body::Request(request) => match request {
             Request::Acquire { seen, .. } => seen,
@@ -248,11 +246,11 @@ fn told(message: &Message) -> Option<Token> {
     }
 }
 
-/// What one candidate's holder ids and request ids are called.
+/// The short names of one candidate's holder ids and request ids: their positions in these lists.
 struct Names {
-    /// The holder of the record first: no other candidate has to do with any of the others.
+    /// The holder in the store's record comes first: it is the only one that other candidates can refer to.
     holders: SmallVec<[u64; 8]>,
-    /// The newest first.
+    /// The newest request comes first.
     requests: SmallVec<[u64; 16]>,
 }
 
@@ -267,7 +265,7 @@ impl Names {
         requests.sort_unstable_by(|one, other| other.cmp(one));
         requests.dedup();
         let mut holders = SmallVec::new();
-        holders.push(state.store.record.map_or(0, |record| short(record.holder.to_bits())));
+        holders.push(state.store.record.map_or(0, |record| short_holder(record.holder.to_bits())));
         Self { holders, requests }
     }
 

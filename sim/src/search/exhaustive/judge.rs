@@ -1,9 +1,9 @@
-//! What must hold: in every state, in true time and exactly, and in every step.
+//! The properties, checked in every state and every step, in true time and without tolerances.
 //!
-//! The names are those of [`properties`](crate::judge::properties), which judge traces. A state has no trace, so
-//! it carries what its judge must remember: the newest tenure that anybody could write under, the highest
-//! token, the tenure that a life was last seen to lose, a server's first grant. The store's steps are
-//! judged by `own-lease-only` itself.
+//! Their names are those of [`properties`](crate::judge::properties), which judge traces. A state has no trace, so the
+//! state itself keeps the history that the judge needs: the newest tenure under which a candidate could write, the
+//! highest token, the newest tenure that each life has lost, and a server's first grant. `own-lease-only` itself judges
+//! the steps of the store.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use crate::engines::model::tenure::{answered, asked, kept};
 use crate::judge::properties::allowed;
 use crate::trace::{Answer, StoreStep};
 
-/// A property that does not hold, and how it shows.
+/// A violated property, with a description of the violation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Broken {
     pub(super) property: &'static str,
@@ -33,7 +33,7 @@ fn ensure(
     if holds { Ok(()) } else { Err(Broken { property, what: what() }) }
 }
 
-/// Judges the state that a step has led to.
+/// Judges the state after a step.
 pub(super) fn judge<S: Subject>(
     bounds: &Bounds,
     before: &State<S>,
@@ -57,23 +57,28 @@ pub(super) fn judge<S: Subject>(
         ensure(Some(token) > node.ended, "no-resurrection", || {
             format!("n{index} leads under token {token} again")
         })?;
-        let works = node.work.is_some_and(|work| work.token == token && work.drains.is_none());
+        let works = node.work.is_some_and(|work| work.token == token && work.drain_until.is_none());
         ensure(works, "one-step-down-per-election", || {
-            format!("n{index} leads under token {token}, and has not said that it was elected")
+            format!("n{index} leads under token {token}, but has not reported its election")
         })?;
-        lease_kept(bounds, &state.store, index, token)?;
-        waited(bounds, state, index, token, led.is_none(), seen)?;
-        in_order(bounds, state, index, token, seen)?;
+        lease_outlives_claim(bounds, &state.store, index, token)?;
+        quarantine_waited_out(bounds, state, index, token, led.is_none(), seen)?;
+        writes_in_order(bounds, state, index, token, seen)?;
     }
-    leader.map_or(Ok(()), |leader| drains_alone(state, leader))
+    leader.map_or(Ok(()), |leader| no_lead_while_work_drains(state, leader))
 }
 
-/// A leader is further than the stop margin from the end of its lease, whatever the store's clock
-/// does from here on, and has not handed it back.
-fn lease_kept(bounds: &Bounds, store: &Store, index: usize, token: Token) -> Result<(), Broken> {
+/// A leader's lease is not released, and lasts for longer than the stop margin, whatever rate the store's clock has
+/// from now on.
+fn lease_outlives_claim(
+    bounds: &Bounds,
+    store: &Store,
+    index: usize,
+    token: Token,
+) -> Result<(), Broken> {
     let Some(lease) = store.record else { return Ok(()) };
     if lease.token < token || (lease.token > token && Some(token) <= store.before) {
-        // An earlier server granted it: nothing is known of that lease here.
+        // An earlier server granted the lease; this server's record is of another one.
         return Ok(());
     }
     ensure(lease.token == token && !lease.released, "fail-closed", || {
@@ -83,14 +88,14 @@ fn lease_kept(bounds: &Bounds, store: &Store, index: usize, token: Token) -> Res
     let margin = bounds.margin.length();
     ensure(remains > margin, "margin-kept", || {
         format!(
-            "n{index} leads under token {token}, and {remains:?} are left of its lease; the stop margin is {margin:?}"
+            "n{index} leads under token {token}, and its lease ends in {remains:?}; the stop margin is {margin:?}"
         )
     })
 }
 
-/// Nobody leads by the grant of a server that took the store's place before `quarantine / (1 + rho)` since
-/// its first grant, or `(ttl + quarantine) / (1 + rho)` since its first renewal if that was earlier.
-fn waited<S>(
+/// After another server has taken the store's place, no candidate leads by its grant until `quarantine / (1 + rho)`
+/// after the server's first grant, or `(ttl + quarantine) / (1 + rho)` after its first renewal if that is earlier.
+fn quarantine_waited_out<S>(
     bounds: &Bounds,
     state: &State<S>,
     index: usize,
@@ -114,14 +119,14 @@ fn waited<S>(
     ensure(now >= due, "store-loss-quarantine", || {
         let ms = (due - now) / 1_000_000;
         format!(
-            "n{index} leads under token {token}, {ms} ms before a leader may follow on another server's"
+            "n{index} leads under token {token}, {ms} ms before the quarantine of this server ends"
         )
     })
 }
 
-/// No effect of an older tenure is under way when one of a newer can begin, and no older tenure leads
-/// after a newer one. An effect lands within `stop margin / (1 + rho)` of its check.
-fn in_order<S>(
+/// No write of an older tenure is in flight when a newer tenure can write, and no older tenure leads after a newer one.
+/// A write arrives within `stop margin / (1 + rho)` of its check.
+fn writes_in_order<S>(
     bounds: &Bounds,
     state: &mut State<S>,
     index: usize,
@@ -135,10 +140,10 @@ fn in_order<S>(
             format!("n{index} leads under token {token}, after {} has led", last.token)
         })?;
         let gap = u64::from(tick - last.checked) * TICK;
-        let lands = on_fastest_clock(bounds.margin.length());
-        ensure(!last.under_way || gap >= lands, "unfenced-in-order", || {
+        let longest_flight = on_fastest_clock(bounds.margin.length());
+        ensure(!last.under_way || gap >= longest_flight, "unfenced-in-order", || {
             format!(
-                "n{index} leads under token {token}, and what was written under {} may land after it",
+                "n{index} leads under token {token}, but a write under {} may still be in flight",
                 last.token
             )
         })?;
@@ -147,22 +152,20 @@ fn in_order<S>(
     Ok(())
 }
 
-/// Nobody leads while another's work drains under the protection that it was promised.
-fn drains_alone<S: Subject>(state: &State<S>, leader: usize) -> Result<(), Broken> {
+/// No candidate leads while another candidate's work may still run.
+fn no_lead_while_work_drains<S: Subject>(state: &State<S>, leader: usize) -> Result<(), Broken> {
     for (index, node) in state.nodes.iter().enumerate() {
-        let until = node.work.and_then(|work| work.drains);
+        let until = node.work.and_then(|work| work.drain_until);
         let drains = index != leader && until.is_some_and(|until| node.now() < until);
         ensure(!drains, "drained-before-the-next", || {
-            format!(
-                "n{leader} leads, and n{index} was told that its work may go on until {until:?}"
-            )
+            format!("n{leader} leads, but the work of n{index} may run until {until:?}")
         })?;
     }
     Ok(())
 }
 
-/// Judges a step of the store, and remembers what it granted.
-pub(super) fn served(
+/// Judges a step of the store, and records its grants.
+pub(super) fn store_step(
     store: &mut Store,
     tick: u32,
     before: Option<Record>,
@@ -191,7 +194,7 @@ pub(super) fn served(
             let Reply::Granted { token, .. } = reply else { return Ok(()) };
             store.first_grant.get_or_insert(tick);
             if before.is_some_and(|record| record.token == token) {
-                seen.met(Condition::GrantedToldAgain);
+                seen.met(Condition::GrantReportedAgain);
                 return Ok(());
             }
             if before.is_some_and(|record| record.lease_end.as_nanos() == store.clock) {
@@ -210,35 +213,40 @@ pub(super) fn served(
     Ok(())
 }
 
-/// No release while work of that tenure is under way.
-pub(super) fn sent<S>(node: &Node<S>, request: Request) -> Result<(), Broken> {
+/// A candidate does not release a lease while work of that tenure runs.
+pub(super) fn no_release_under_work<S>(node: &Node<S>, request: Request) -> Result<(), Broken> {
     let Request::Release { token, .. } = request else { return Ok(()) };
     let works = node.work.is_some_and(|work| work.token == token);
-    ensure(!works, "no-release-under-work", || format!("token {token} is handed back under work"))
+    ensure(!works, "no-release-under-work", || {
+        format!("the lease of token {token} is released while its work runs")
+    })
 }
 
 pub(super) fn elected<S>(node: &Node<S>) -> Result<(), Broken> {
     ensure(node.work.is_none(), "one-step-down-per-election", || {
-        format!("elected, and {:?} is not over", node.work)
+        format!("elected while {:?} is not over", node.work)
     })
 }
 
 pub(super) fn stepped_down<S>(node: &Node<S>, token: Token) -> Result<(), Broken> {
-    let works = node.work.is_some_and(|work| work.token == token && work.drains.is_none());
+    let works = node.work.is_some_and(|work| work.token == token && work.drain_until.is_none());
     ensure(works, "one-step-down-per-election", || {
-        format!("stepped down from token {token}, having {:?}", node.work)
+        format!("stepped down from token {token}, but its work is {:?}", node.work)
     })
 }
 
-/// Nobody is stuck: a candidate in the election has something to wait for that will come, a deadline in
-/// the future or the end of work that drains.
-pub(super) fn goes_on<S: Subject>(node: &Node<S>) -> Result<(), Broken> {
-    let drains = node.work.is_some_and(|work| work.drains.is_some());
+/// A candidate that has joined the election has a deadline in the future, or its work drains.
+pub(super) fn not_stuck<S: Subject>(node: &Node<S>) -> Result<(), Broken> {
+    let drains = node.work.is_some_and(|work| work.drain_until.is_some());
     let holds = match node.local.machine.deadline() {
         Some(deadline) => deadline > node.now(),
         None => drains,
     };
     ensure(holds, "not-stuck", || {
-        format!("the next deadline is {:?}, at {:?}", node.local.machine.deadline(), node.now())
+        format!(
+            "the deadline is {:?}, but the clock shows {:?}",
+            node.local.machine.deadline(),
+            node.now()
+        )
     })
 }

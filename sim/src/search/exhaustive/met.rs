@@ -1,6 +1,6 @@
-//! Where a search must have been: one that never saw a takeover says nothing about takeovers.
+//! Which situations did a search reach? A search without a takeover says nothing about takeovers.
 
-/// Something that should happen on some way.
+/// A situation that a search should reach on some path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Condition {
     Elected,
@@ -16,13 +16,13 @@ pub(super) enum Condition {
     LateRequest,
     StaleRefused,
     GrantedAtTheVeryEnd,
-    GrantedToldAgain,
+    GrantReportedAgain,
     GrantedByAnotherServer,
     LedAfterAQuarantine,
     LedAfterAnother,
 }
 
-/// All of them, by name.
+/// All conditions, with their names.
 const ALL: [(Condition, &str); 17] = [
     (Condition::Elected, "a candidate is elected"),
     (Condition::Renewed, "a lead is renewed"),
@@ -37,13 +37,13 @@ const ALL: [(Condition, &str); 17] = [
     (Condition::LateRequest, "a request is served that is no longer the last"),
     (Condition::StaleRefused, "an acquire is refused as stale"),
     (Condition::GrantedAtTheVeryEnd, "a lease is granted at the very end of another"),
-    (Condition::GrantedToldAgain, "a grant is told again"),
+    (Condition::GrantReportedAgain, "a grant is told again"),
     (Condition::GrantedByAnotherServer, "a server that took the store's place grants the lease"),
     (Condition::LedAfterAQuarantine, "a candidate leads by the grant of such a server"),
     (Condition::LedAfterAnother, "a candidate leads after another tenure"),
 ];
 
-/// Which of them were met, and, if somebody wants to read it, what happened.
+/// The conditions that were met, and on request notes about the effects of each action.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
     met: u32,
@@ -51,7 +51,7 @@ pub(super) struct Seen {
 }
 
 impl Seen {
-    /// Writes down what happens.
+    /// Records notes too.
     pub(super) fn noting() -> Self {
         Self { met: 0, notes: Some(Vec::new()) }
     }
@@ -70,7 +70,7 @@ impl Seen {
         self.met |= more.met;
     }
 
-    /// The names of those that were met, and of those that were not.
+    /// The names of the conditions that were met, and of those that were not.
     pub(super) fn split(&self) -> (Vec<String>, Vec<String>) {
         let (met, unmet): (Vec<_>, Vec<_>) =
             ALL.iter().partition(|(condition, _)| self.met & (1 << *condition as u32) != 0);

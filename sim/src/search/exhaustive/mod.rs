@@ -1,46 +1,47 @@
-//! Exhaustive search: every order of everything that can happen, within [`Bounds`].
+//! Exhaustive search: does any order of events, within [`Bounds`], break a promise?
 //!
-//! A campaign draws; this leaves nothing out. The candidates are the shipped state machine and the store
-//! is the store contract as code, two or three of them, with clocks at the ends of the drift bound. From
-//! each state every thing that can happen is tried: any message arrives, or does not yet; a process
-//! pauses, crashes or goes on; the store is replaced; a tick goes by. What must hold is checked in every
-//! state and every step. If something does not, the shortest way to it is shown.
+//! A campaign draws events at random; this search tries all of them. Two or three candidates run the shipped state
+//! machine, the store is the store contract as code, and the clocks run at the ends of the drift bound. From each state
+//! the search tries every possible action: a message arrives, a process pauses, resumes or crashes, another server
+//! takes the store's place, a tick elapses. It checks the properties in every state and every step. If one does not
+//! hold, it shows a shortest sequence of actions that leads there.
 //!
-//! # What is guaranteed
+//! # Guaranteed
 //!
-//! A search that ends [`Complete`](Outcome::Complete) has seen every state that can be reached within its
-//! bounds, but for fingerprints that two states share: of `n` states, with a probability of about
-//! `n^2 / 2^65`, which is 1 in 30,000 for 30 million. Its figures are the same on any number of threads.
+//! A search that ends [`Complete`](Outcome::Complete) has examined every state that can be reached within its bounds,
+//! except states that share their fingerprint with another one. Among `n` states the probability of such a pair is
+//! about `n^2 / 2^65`: 1 in 30,000 for 30 million states. The figures are the same on any number of threads.
 //!
-//! # What is not
+//! # Not guaranteed
 //!
-//! Time goes by in whole ticks, so that what lies between them is not looked at; the settings are chosen
-//! so that the ends that matter fall on ticks. There is one set of settings for each TTL and stop margin. Runs end
-//! at the horizon, if there is one. The jitter that a candidate draws is one sample for each of its lives, not every value
-//! (it is far below a tick). Not looked at: a store that comes back with *older* data, hints that nobody
-//! gave cause for, restarts of a whole machine's clock.
+//! - Moments between ticks are not examined. The settings are chosen so that the ends of leases and claims fall on
+//!   ticks.
+//! - There is one set of settings for each TTL and stop margin.
+//! - Runs end at the horizon, if there is one.
+//! - The jitter that a candidate draws is one sample for each of its lives, far below a tick.
+//! - Not examined: a store that comes back with *older* data, hints without a cause, and restarts of a machine's clock.
 //!
-//! # How it is modelled
+//! # The model
 //!
-//! - **Messages** on their way are a multiset. None has to arrive, so loss, lateness and reordering need
-//!   no budget. At most [`Bounds::in_flight`] of one candidate are kept; of more, any one is lost.
-//! - **Processes** that run do what is due before the next tick. One that pauses does nothing for as long
-//!   as it likes while its clock goes on and messages pile up. A pause between deciding to send and
-//!   sending is a message that takes longer. A pause between a check and its effect is the business of
-//!   tokens: the newest tenure that could write is remembered, and no older one may lead after it.
-//! - **Clocks** keep one rate, unless a change of rate is allowed. All of it is integers.
-//! - **States** that differ in nothing that matters are one (`canonical.rs`): which candidate is which, how large
-//!   ids and tokens are, how late it is. So there are finitely many without any horizon.
-//! - **The store** is one atomic step for each request. Another server takes its place with all data or
-//!   with none; requests on their way reach the new one, answers of the old one still arrive.
+//! - **Messages** in flight are a multiset. No message has to arrive, so loss, delay and reordering need no budget. At
+//!   most [`Bounds::in_flight`] messages of one candidate are kept; if there are more, any one of them is lost.
+//! - **Processes** that run act on a deadline before the next tick. A paused process does nothing, for any length of
+//!   time, while its clock advances and messages queue up. A pause between deciding to send and sending is the same as
+//!   a message that takes longer. A pause between a check and its effect is what tokens are for: the state keeps the
+//!   newest tenure that could write, and no older one may lead after it.
+//! - **Clocks** keep one rate, unless a change of rate is allowed. All arithmetic is in integers.
+//! - **States** that differ only in irrelevant details count as one (`canonical.rs`): the order of candidates, the size
+//!   of ids and tokens, the absolute time. So the number of states is finite even without a horizon.
+//! - **The store** is one atomic step for each request. Another server takes its place with all data or with none;
+//!   requests in flight reach the new server, and answers of the old one still arrive.
 //!
 //! # Why not stateright
 //!
-//! It was looked at. It brings 45 packages, an HTTP server among them, into every build of this crate; with
-//! more than one thread its traces are not the shortest and differ from run to run; and its states are
-//! kept whole as long as they wait. What is needed of it is a set of fingerprints and a queue:
-//! `search.rs`. Its symmetry reduction asks for a permutation of states; candidates have seeds and draw from
-//! them, so none maps one onto another. Here states are compared by what is left without all that.
+//! Stateright brings 45 packages, an HTTP server among them, into every build of this crate. With more than one thread
+//! its traces are not the shortest and differ from run to run. It keeps every waiting state whole. This search needs
+//! only a set of fingerprints and a queue (`search.rs`). Stateright's symmetry reduction asks for a permutation of
+//! states; candidates have seeds and draw from them, so no permutation maps one candidate onto another. Here a
+//! fingerprint leaves out the irrelevant details instead.
 
 mod action;
 mod bounds;
@@ -51,8 +52,8 @@ mod packed;
 mod search;
 mod state;
 mod step;
-mod story;
 mod subject;
+mod violation;
 mod words;
 
 use std::marker::PhantomData;
@@ -69,51 +70,51 @@ use search::{End, Model};
 use state::State;
 use step::Step;
 use subject::Subject;
-use words::Anatomy;
+use words::Layout;
 
-/// What came of a search.
+/// The result of a search.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Report {
-    /// What was covered.
+    /// The bounds of the search.
     pub bounds: Bounds,
-    /// How many different states there were.
+    /// The number of different states.
     pub states: u64,
-    /// How many steps were tried: each from one of these states.
+    /// The number of steps that were tried, each from one of these states.
     pub transitions: u64,
-    /// How many steps the furthest state is from the beginning, on the shortest way.
+    /// The number of steps on a shortest path from an initial state to the furthest state.
     pub depth: u32,
-    /// The most states that are equally far.
+    /// The most states at the same distance from the initial states.
     pub widest: u64,
-    /// How it ended.
+    /// The end of the search.
     pub outcome: Outcome,
-    /// What happened on some way.
+    /// The conditions that were met on some path.
     pub met: Vec<String>,
-    /// What never happened.
+    /// The conditions that were never met.
     pub unmet: Vec<String>,
 }
 
-/// How a search ended.
+/// The end of a search.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
-    /// Everything within the bounds was looked at, and all of it held.
+    /// Every state within the bounds was examined, and every property held.
     Complete,
-    /// What was looked at held, and there is more.
+    /// Every property held in the examined states, but there are more states.
     Cut,
-    /// Something did not hold.
+    /// A property did not hold.
     Violated(Violation),
 }
 
-/// A shortest way to something that does not hold.
+/// A shortest sequence of steps to a violation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Violation {
-    /// The property.
+    /// The name of the violated property.
     pub property: String,
-    /// What is wrong.
+    /// A description of the violation.
     pub what: String,
-    /// Where it began: the rates of the clocks.
+    /// The initial state: the rates of the clocks.
     pub from: String,
-    /// What happened; the last step is the one that is wrong.
+    /// The steps; the last one violates the property.
     pub steps: Vec<TraceStep>,
 }
 
@@ -122,22 +123,22 @@ pub struct Violation {
 pub struct TraceStep {
     /// True time, in ticks.
     pub tick: u32,
-    /// What happened.
+    /// A description of the action.
     pub what: String,
-    /// What came of it.
+    /// The effects of the action, one line each.
     pub notes: Vec<String>,
 }
 
-/// Searches all states within the bounds, or the first ones until there are `limit`, on that many threads.
+/// Searches all states within the bounds on `jobs` threads, and stops early once there are `limit` states.
 ///
 /// # Errors
-/// If the settings of the candidates can't hold.
+/// If the settings of the candidates are invalid.
 pub fn run(bounds: &Bounds, limit: u64, jobs: usize) -> Result<Report, ConfigError> {
     run_as::<Candidate>(bounds, bounds.config()?, limit, jobs)
 }
 
-/// The same with another candidate or store, and with settings that the judge does not know of.
-#[allow(clippy::unnecessary_wraps, reason = "as the other")]
+/// Like [`run`], with another candidate or store, and with settings that may differ from those that the judge assumes.
+#[allow(clippy::unnecessary_wraps, reason = "the same signature as `run`")]
 pub(crate) fn run_as<S: Subject>(
     bounds: &Bounds,
     config: Config,
@@ -151,7 +152,7 @@ pub(crate) fn run_as<S: Subject>(
         End::Complete => Outcome::Complete,
         End::Cut => Outcome::Cut,
         End::Broken { from, actions, broken } => {
-            Outcome::Violated(story::tell(&election, from, &actions, broken))
+            Outcome::Violated(violation::describe(&election, from, &actions, broken))
         }
     };
     Ok(Report {
@@ -166,17 +167,17 @@ pub(crate) fn run_as<S: Subject>(
     })
 }
 
-/// An election within bounds, as something that has states.
+/// An election within bounds, as a [`Model`] to search.
 struct Election<S> {
     bounds: Bounds,
     config: Config,
-    anatomy: Anatomy,
+    layout: Layout,
     subject: PhantomData<fn() -> S>,
 }
 
 impl<S: Subject> Election<S> {
     fn new(bounds: Bounds, config: Config) -> Self {
-        Self { bounds, config, anatomy: Anatomy::of::<S>(config), subject: PhantomData }
+        Self { bounds, config, layout: Layout::of::<S>(config), subject: PhantomData }
     }
 }
 
@@ -189,7 +190,7 @@ impl<S: Subject> Model for Election<S> {
     type Common = Parts<S>;
 
     fn initial(&self) -> Vec<State<S>> {
-        State::initial(&self.bounds, self.config, &self.anatomy)
+        State::initial(&self.bounds, self.config, &self.layout)
     }
 
     fn fingerprint(&self, state: &State<S>) -> u64 {
@@ -201,8 +202,8 @@ impl<S: Subject> Model for Election<S> {
     }
 
     fn step(&self, from: &State<S>, action: Action, seen: &mut Seen) -> Result<State<S>, Broken> {
-        let Self { bounds, config, anatomy, .. } = self;
-        Step { bounds, config: *config, anatomy, state: from.clone(), seen }.take(from, action)
+        let Self { bounds, config, layout, .. } = self;
+        Step { bounds, config: *config, layout, state: from.clone(), seen }.take(from, action)
     }
 
     fn add(all: &mut Seen, more: Seen) {

@@ -1,5 +1,5 @@
-//! States while they wait to be looked at. Most of what is in a state is in many others too, so each part is kept
-//! once.
+//! Packed states, which wait to be examined. States have most of their parts in common with others, so each part is
+//! kept once, and states share it.
 
 use std::array;
 use std::collections::HashSet;
@@ -13,10 +13,10 @@ use super::bounds::Faults;
 use super::state::{Local, Message, Node, State, Store, Written};
 use super::subject::Subject;
 
-/// A state, whose parts may be those of others too.
+/// A state that shares its parts with others.
 pub(super) struct Packed<S> {
     tick: u32,
-    most_left: u8,
+    faults_left: u8,
     left: Faults,
     written: Option<Written>,
     store: Arc<Store>,
@@ -24,11 +24,11 @@ pub(super) struct Packed<S> {
     messages: SmallVec<[Arc<Message>; 4]>,
 }
 
-/// The parts of some packed states.
+/// The shared parts of the packed states of one level.
 pub(super) struct Parts<S> {
     stores: Known<Store>,
     nodes: Known<Node<S>>,
-    /// Machines: nodes that differ in something else may share one.
+    /// The machines. Nodes that differ in other parts may share one.
     locals: Known<Local<S>>,
     messages: Known<Message>,
 }
@@ -48,13 +48,13 @@ impl<S> Default for Parts<S> {
 
 impl<S: Subject> Packed<S> {
     pub(super) fn new(state: State<S>, parts: &mut Parts<S>) -> Self {
-        let State { tick, nodes, store, messages, most_left, left, written } = state;
+        let State { tick, nodes, store, messages, faults_left, left, written } = state;
         let mut all = nodes.into_iter().map(|node| parts.node(node));
         let nodes = array::from_fn(|_| all.next());
         assert!(all.next().is_none(), "a search has three candidates at most");
         Self {
             tick,
-            most_left,
+            faults_left,
             left,
             written,
             store: shared(&mut parts.stores, store),
@@ -64,13 +64,13 @@ impl<S: Subject> Packed<S> {
     }
 
     pub(super) fn unpack(&self) -> State<S> {
-        let Self { tick, most_left, left, written, store, nodes, messages } = self;
+        let Self { tick, faults_left, left, written, store, nodes, messages } = self;
         State {
             tick: *tick,
             nodes: nodes.iter().flatten().map(|node| Node::clone(node)).collect(),
             store: **store,
             messages: messages.iter().map(|message| **message).collect(),
-            most_left: *most_left,
+            faults_left: *faults_left,
             left: *left,
             written: *written,
         }

@@ -1,10 +1,11 @@
-//! Breadth-first search over all states, on several threads, with the same result on any number of them.
+//! Breadth-first search over all states, on several threads, with the same result on any number of threads.
 //!
-//! Of a state that was seen only its fingerprint is kept, and that of the state it was first reached from;
-//! states themselves are kept for the present level and the next, packed. A level is worked off in batches: threads
-//! look for successors, each in a part of the batch, while nobody writes; then each puts what is new into
-//! its own shards of the set. Within a shard the order is that of the batch, so that which state comes
-//! first, and from where, does not depend on who was faster.
+//! For a visited state, the search keeps only its fingerprint and the fingerprint of the state from which it was first
+//! reached, its parent. The states of the present level and of the next are kept whole, but packed. A level is
+//! processed in batches of two phases. First each thread computes the successors of its part of the batch; the set of
+//! fingerprints is only read. Then each thread inserts the new fingerprints into its own shards of the set. Within a
+//! shard they are inserted in the order of the batch, so the first path to a state does not depend on the speed of the
+//! threads.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -15,18 +16,18 @@ use crate::search::pool;
 const SHARDS: usize = 16;
 const BATCH: usize = 1 << 14;
 
-/// Something that has states.
+/// A transition system: states, and the actions that lead from one to another.
 pub(super) trait Model: Sync {
     type State;
-    /// A state while it waits to be looked at: small, as most of the memory is theirs.
+    /// A state that waits to be examined. It should be small: packed states take most of the memory.
     type Packed: Send + Sync;
-    /// What leads from one state to another.
+    /// A step from one state to another.
     type Action: Copy + Send;
-    /// What is wrong with a step.
+    /// A violation in a step.
     type Broken: Send;
-    /// What was seen on the way.
+    /// The conditions that were met on some path.
     type Seen: Default + Send;
-    /// Parts of the packed states of one level, so that what several have in common is kept once.
+    /// Parts that the packed states of one level share.
     type Common: Default + Send;
 
     fn initial(&self) -> Vec<Self::State>;
@@ -43,11 +44,11 @@ pub(super) trait Model: Sync {
     fn unpack(packed: &Self::Packed) -> Self::State;
 }
 
-/// What came of a search.
+/// The result of a search.
 pub(super) struct Found<M: Model> {
     pub(super) states: u64,
     pub(super) transitions: u64,
-    /// Steps from the beginning to the furthest state, on the shortest way.
+    /// The number of steps on a shortest path from an initial state to the furthest state.
     pub(super) depth: u32,
     /// The most states in one level.
     pub(super) widest: u64,
@@ -55,29 +56,29 @@ pub(super) struct Found<M: Model> {
     pub(super) seen: M::Seen,
 }
 
-/// How a search ended.
+/// The end of a search.
 pub(super) enum End<M: Model> {
-    /// There is no other state.
+    /// Every state was examined.
     Complete,
-    /// There are more states than were allowed.
+    /// The limit of states was reached.
     Cut,
-    /// A shortest way to something wrong: the state at its beginning, and what happened.
+    /// A shortest path to a violation: its initial state, and its actions.
     Broken { from: M::State, actions: Vec<M::Action>, broken: M::Broken },
 }
 
-/// Looks at every state, or at the first ones until there are `limit` of them.
+/// Examines every state, and stops early once there are `limit` states.
 pub(super) fn search<M: Model>(model: &M, limit: u64, jobs: usize) -> Found<M> {
     let mut search =
         Search { model, jobs: jobs.max(1), visited: Visited::default(), transitions: 0 };
     let mut seen = M::Seen::default();
-    let mut level = search.begin();
+    let mut level = search.initial_level();
     let len = |level: &[Batch<M>]| level.iter().map(Vec::len).sum::<usize>();
     let (mut depth, mut widest) = (0, len(&level));
     let end = loop {
         let next = match search.level(level, limit, &mut seen) {
             Level::Next(next) => next,
             Level::Cut => break End::Cut,
-            Level::Broken(parent, action, broken) => break search.way(parent, action, broken),
+            Level::Broken(parent, action, broken) => break search.path_to(parent, action, broken),
         };
         if next.is_empty() {
             break End::Complete;
@@ -106,10 +107,10 @@ enum Level<M: Model> {
     Broken(u64, M::Action, M::Broken),
 }
 
-/// A state with its fingerprint and that of the one before.
+/// The fingerprint of a state, the fingerprint of its parent, and the state.
 type Reached<S> = (u64, u64, S);
 
-/// What one thread found in its part of a batch.
+/// The results of one thread for its part of a batch.
 struct Part<M: Model> {
     reached: [Vec<Reached<M::Packed>>; SHARDS],
     transitions: u64,
@@ -118,7 +119,7 @@ struct Part<M: Model> {
 }
 
 impl<M: Model> Search<'_, M> {
-    fn begin(&mut self) -> Vec<Batch<M>> {
+    fn initial_level(&mut self) -> Vec<Batch<M>> {
         let mut common = M::Common::default();
         let level = self.model.initial().into_iter();
         let mut level: Batch<M> = level
@@ -128,7 +129,8 @@ impl<M: Model> Search<'_, M> {
         vec![level]
     }
 
-    /// Each batch is given up as soon as it was looked at: states are what takes the room.
+    /// Examines the states of one level. Each batch is dropped once it was examined, because states take most of the
+    /// memory.
     fn level(&mut self, level: Vec<Batch<M>>, limit: u64, seen: &mut M::Seen) -> Level<M> {
         let mut next: Vec<Batch<M>> = Vec::new();
         let mut common: Vec<M::Common> = Vec::new();
@@ -193,22 +195,22 @@ impl<M: Model> Search<'_, M> {
         part
     }
 
-    /// Walks back by fingerprints, then forward again by states.
-    fn way(&self, parent: u64, last: M::Action, broken: M::Broken) -> End<M> {
-        let mut way = vec![parent];
-        while let Some(&first) = way.last()
+    /// Reconstructs a path: back to an initial state by fingerprints, then forward by states.
+    fn path_to(&self, parent: u64, last: M::Action, broken: M::Broken) -> End<M> {
+        let mut path = vec![parent];
+        while let Some(&first) = path.last()
             && let Some(before) = self.visited.parent(first)
             && before != first
         {
-            way.push(before);
+            path.push(before);
         }
-        way.reverse();
-        let begins = |state: &M::State| Some(&self.model.fingerprint(state)) == way.first();
+        path.reverse();
+        let begins = |state: &M::State| Some(&self.model.fingerprint(state)) == path.first();
         let from = || self.model.initial().into_iter().find(begins);
-        let mut actions = Vec::with_capacity(way.len());
+        let mut actions = Vec::with_capacity(path.len());
         let mut state = from();
-        for wanted in way.iter().skip(1) {
-            let found = state.as_ref().and_then(|state| self.towards(state, *wanted));
+        for wanted in path.iter().skip(1) {
+            let found = state.as_ref().and_then(|state| self.action_to(state, *wanted));
             let Some((action, next)) = found else { break };
             actions.push(action);
             state = Some(next);
@@ -216,11 +218,11 @@ impl<M: Model> Search<'_, M> {
         actions.push(last);
         match from() {
             Some(from) => End::Broken { from, actions, broken },
-            None => unreachable!("every way begins with an initial state"),
+            None => unreachable!("every path begins with an initial state"),
         }
     }
 
-    fn towards(&self, state: &M::State, wanted: u64) -> Option<(M::Action, M::State)> {
+    fn action_to(&self, state: &M::State, wanted: u64) -> Option<(M::Action, M::State)> {
         self.model.actions(state).into_iter().find_map(|action| {
             let next = self.model.step(state, action, &mut M::Seen::default()).ok()?;
             (self.model.fingerprint(&next) == wanted).then_some((action, next))
@@ -228,11 +230,11 @@ impl<M: Model> Search<'_, M> {
     }
 }
 
-/// Fingerprints are hashes already.
+/// The identity: fingerprints are hashes already.
 #[derive(Default)]
-struct AsItIs(u64);
+struct FingerprintHasher(u64);
 
-impl Hasher for AsItIs {
+impl Hasher for FingerprintHasher {
     fn write(&mut self, _: &[u8]) {
         unreachable!("only fingerprints are hashed")
     }
@@ -246,14 +248,15 @@ impl Hasher for AsItIs {
     }
 }
 
-type Shard = HashMap<u64, u64, BuildHasherDefault<AsItIs>>;
+type Shard = HashMap<u64, u64, BuildHasherDefault<FingerprintHasher>>;
 
-/// The states seen so far, each with the one it was reached from; initial ones with themselves.
+/// The fingerprint of each visited state, with that of its parent. An initial state is its own parent.
 #[derive(Default)]
 struct Visited([Shard; SHARDS]);
 
 impl Visited {
-    /// By bits in the middle: the table takes the low ones, and the high ones again.
+    /// The shard of a fingerprint. It depends on bits in the middle, because the hash table uses the low and the high
+    /// bits.
     #[allow(clippy::cast_possible_truncation, reason = "the remainder is small")]
     const fn index(own: u64) -> usize {
         ((own >> 40) % SHARDS as u64) as usize
@@ -271,7 +274,7 @@ impl Visited {
         self.0.iter().map(|shard| shard.len() as u64).sum()
     }
 
-    /// Puts in what is new, and says what it was.
+    /// Inserts the new states, and returns them.
     fn insert<S: Send>(
         &mut self,
         parts: Vec<[Vec<Reached<S>>; SHARDS]>,
@@ -290,13 +293,15 @@ impl Visited {
             (!own.is_empty()).then_some(own)
         });
         let new = pool::each(of_threads, |own| {
-            own.into_iter().map(|(shard, reached)| fresh(shard, reached)).collect::<Vec<_>>()
+            own.into_iter()
+                .map(|(shard, reached)| insert_into_shard(shard, reached))
+                .collect::<Vec<_>>()
         });
         new.into_iter().flatten().flatten().collect()
     }
 }
 
-fn fresh<S>(shard: &mut Shard, reached: Vec<Vec<Reached<S>>>) -> Vec<(u64, S)> {
+fn insert_into_shard<S>(shard: &mut Shard, reached: Vec<Vec<Reached<S>>>) -> Vec<(u64, S)> {
     let mut new = Vec::new();
     for (own, parent, state) in reached.into_iter().flatten() {
         if let Entry::Vacant(entry) = shard.entry(own) {

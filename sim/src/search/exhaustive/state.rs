@@ -1,4 +1,4 @@
-//! One state of the whole: candidates, messages on their way, the store, and what is needed to judge.
+//! One state of the model: the candidates, the messages in flight, the store, and the history that the judge needs.
 
 use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -11,18 +11,19 @@ use tenure_core::{Config, Input, Instant, Reply, Request, RequestId, Seed, Token
 
 use super::bounds::{Bounds, Faults, Rate};
 use super::subject::Subject;
-use super::words::{Anatomy, CLOCKS_BEGIN, STORE_BEGINS, Words};
+use super::words::{CLOCKS_BEGIN, Layout, STORE_BEGINS, Words};
 
 #[derive(Clone, Debug)]
 pub(super) struct State<S> {
-    /// True time.
+    /// True time, in ticks.
     pub(super) tick: u32,
     pub(super) nodes: SmallVec<[Node<S>; 3]>,
     pub(super) store: Store,
-    /// On their way, in any order.
+    /// The messages in flight, in any order.
     pub(super) messages: SmallVec<[Message; 4]>,
-    /// How many faults may still happen, and how often each.
-    pub(super) most_left: u8,
+    /// How many faults of all kinds may still happen.
+    pub(super) faults_left: u8,
+    /// How often each kind of fault may still happen.
     pub(super) left: Faults,
     pub(super) written: Option<Written>,
 }
@@ -34,57 +35,57 @@ pub(super) struct Node<S> {
     pub(super) rate: Rate,
     pub(super) life: u8,
     pub(super) paused: bool,
-    /// Word is on its way that the lease may be vacant.
+    /// A hint that the lease may be vacant is in flight.
     pub(super) hinted: bool,
-    /// The last request, and until when its answer is waited for.
-    pub(super) asked: Option<(RequestId, Instant)>,
+    /// The last request, if it has no reply yet, and the time at which the candidate gives it up.
+    pub(super) pending: Option<(RequestId, Instant)>,
     pub(super) work: Option<Work>,
-    /// The last tenure of this life whose lead has been seen to be over.
+    /// The newest tenure of this life that no longer leads.
     pub(super) ended: Option<Token>,
 }
 
-/// A candidate's machine. It is large, and most steps leave most of them as they are.
+/// A candidate's machine. States share it, because it is large and most steps change at most one machine.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Local<S> {
     pub(super) machine: S,
     pub(super) words: Words,
-    /// Of the words.
+    /// The hash of the words.
     hash: u64,
 }
 
-/// Leader-only work, from `Elected` until its end is told.
+/// Leader-only work, from `Elected` until the machine receives `Drained`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Work {
     pub(super) token: Token,
-    /// It was told to end, and may go on until then.
-    pub(super) drains: Option<Instant>,
+    /// The time at which it must have ended, once its tenure is over.
+    pub(super) drain_until: Option<Instant>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Store {
-    /// Counted up whenever another server takes its place.
+    /// The number of servers that came before this one.
     pub(super) server: u8,
     pub(super) clock: u64,
     pub(super) rate: Rate,
     pub(super) record: Option<Record>,
     pub(super) history: Option<History>,
-    /// The highest token ever granted.
+    /// The highest token that any server granted.
     pub(super) highest: Option<Token>,
-    /// The highest one that an earlier server granted.
+    /// The highest token that an earlier server granted.
     pub(super) before: Option<Token>,
-    /// When this server first granted anything.
+    /// The tick of this server's first grant.
     pub(super) first_grant: Option<u32>,
-    /// When it first extended a lease that an earlier server had granted.
+    /// The tick at which this server first renewed a lease that an earlier server had granted.
     pub(super) first_renewal: Option<u32>,
 }
 
-/// The newest tenure under which anybody could write.
+/// The newest tenure under which a candidate could write.
 #[derive(Clone, Copy, Debug, Hash)]
 pub(super) struct Written {
     pub(super) token: Token,
     /// The last tick at which a check of leadership was true.
     pub(super) checked: u32,
-    /// What was written then may still be under way.
+    /// Whether a write after that check may still be in flight.
     pub(super) under_way: bool,
 }
 
@@ -103,45 +104,46 @@ pub(super) enum Body {
 }
 
 impl<S: Subject> State<S> {
-    /// All beginnings: every choice of rates. Candidates differ in nothing but their seeds, so which of
-    /// them has which rate makes no difference.
-    pub(super) fn initial(bounds: &Bounds, config: Config, anatomy: &Anatomy) -> Vec<Self> {
+    /// All initial states: one for each choice of rates. Candidates differ only in their seeds, so choices that differ
+    /// only in the order of candidates count once.
+    pub(super) fn initial(bounds: &Bounds, config: Config, layout: &Layout) -> Vec<Self> {
         let mut beginnings: Vec<Vec<Rate>> = vec![Vec::new()];
         for _ in 0..bounds.candidates {
             beginnings = beginnings
                 .iter()
                 .flat_map(|rates| {
                     let least = rates.last().copied();
-                    let more =
-                        bounds.rates.choices().iter().filter(move |rate| Some(**rate) >= least);
+                    let more = bounds
+                        .rates
+                        .candidate_rates()
+                        .iter()
+                        .filter(move |rate| Some(**rate) >= least);
                     more.map(|rate| [rates.clone(), vec![*rate]].concat())
                 })
                 .collect();
         }
-        let store = bounds.rates.of_the_store().iter();
+        let store = bounds.rates.store_rates().iter();
         store
             .flat_map(|store| {
-                beginnings
-                    .iter()
-                    .map(|nodes| Self::begins(bounds, (config, anatomy), *store, nodes))
+                beginnings.iter().map(|nodes| Self::begins(bounds, (config, layout), *store, nodes))
             })
             .collect()
     }
 
     fn begins(
         bounds: &Bounds,
-        (config, anatomy): (Config, &Anatomy),
+        (config, layout): (Config, &Layout),
         store: Rate,
         nodes: &[Rate],
     ) -> Self {
         let nodes = nodes.iter().enumerate().map(|(index, rate)| Node {
-            local: Arc::new(Local::new(S::new(config, seed(index, 0)), anatomy)),
+            local: Arc::new(Local::new(S::new(config, seed(index, 0)), layout)),
             clock: CLOCKS_BEGIN,
             rate: *rate,
             life: 0,
             paused: false,
             hinted: false,
-            asked: None,
+            pending: None,
             work: None,
             ended: None,
         });
@@ -164,22 +166,22 @@ impl<S: Subject> State<S> {
                 first_renewal: None,
             },
             messages: SmallVec::new(),
-            most_left: bounds.most_faults,
+            faults_left: bounds.most_faults,
             left: if bounds.most_faults == 0 { Faults::default() } else { bounds.faults },
             written: None,
         }
     }
 
-    /// One fault of that kind less may happen.
+    /// Uses up one fault of that kind.
     pub(super) fn spend(&mut self, kind: impl FnOnce(&mut Faults) -> &mut u8) {
         *kind(&mut self.left) -= 1;
-        self.most_left -= 1;
-        if self.most_left == 0 {
+        self.faults_left -= 1;
+        if self.faults_left == 0 {
             self.left = Faults::default();
         }
     }
 
-    /// Who leads, and under which token.
+    /// The token under which a node leads, if it does.
     pub(super) fn leads(&self, node: usize) -> Option<Token> {
         let node = &self.nodes[node];
         node.local.machine.claim(node.now()).map(|claim| claim.token())
@@ -191,24 +193,24 @@ impl<S: Subject> Node<S> {
         Instant::from_nanos(self.clock)
     }
 
-    /// It takes no part yet. One whose work drains waits for nothing else either.
+    /// Whether the candidate has not joined the election yet. A candidate whose work drains has no deadline either.
     pub(super) fn is_idle(&self) -> bool {
         self.local.machine.deadline().is_none() && self.work.is_none()
     }
 
-    /// Its process has something to do now.
+    /// Whether its deadline has come, and it is not paused.
     pub(super) fn is_due(&self) -> bool {
         let deadline = self.local.machine.deadline();
         !self.paused && deadline.is_some_and(|deadline| deadline <= self.now())
     }
 
-    /// The process is gone; another begins, and campaigns when it is told to.
-    pub(super) fn restart(&mut self, index: usize, config: Config, anatomy: &Anatomy) {
+    /// Replaces the process by a new one, which has not joined the election yet.
+    pub(super) fn restart(&mut self, index: usize, config: Config, layout: &Layout) {
         self.life += 1;
-        self.local = Arc::new(Local::new(S::new(config, seed(index, self.life)), anatomy));
+        self.local = Arc::new(Local::new(S::new(config, seed(index, self.life)), layout));
         self.paused = false;
         self.hinted = false;
-        self.asked = None;
+        self.pending = None;
         self.work = None;
         self.ended = None;
     }
@@ -221,8 +223,8 @@ impl<S: Subject> Node<S> {
 }
 
 impl<S: Subject> Local<S> {
-    pub(super) fn new(machine: S, anatomy: &Anatomy) -> Self {
-        let words = anatomy.words(&machine);
+    pub(super) fn new(machine: S, layout: &Layout) -> Self {
+        let words = layout.words(&machine);
         let hash = FxBuildHasher.hash_one(&words);
         Self { machine, words, hash }
     }
@@ -235,8 +237,8 @@ impl<S> Hash for Local<S> {
 }
 
 impl Store {
-    /// Every token that it grants from now on is above all that were granted before, whatever it has lost:
-    /// its clock shows a later microsecond than that of the last grant.
+    /// Whether the store's clock shows a later microsecond than that of the last grant. Then every token that the store
+    /// grants from now on is above all earlier ones, even after a loss of all data.
     pub(super) fn may_lose_data(&self) -> bool {
         self.highest.is_none_or(|highest| self.clock / 1_000 > highest.get())
     }
@@ -248,9 +250,9 @@ impl Message {
     }
 }
 
-/// No two lives share one.
+/// The seed of one life of a node; no two lives share it.
 const fn seed(node: usize, life: u8) -> Seed {
     let own = ((node as u128 + 1) << 8) | life as u128;
-    // Both halves differ: people see the first one of a holder id.
+    // Both halves differ, because descriptions show only the first half of a holder id.
     Seed::new((own << 64) | own)
 }

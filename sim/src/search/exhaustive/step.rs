@@ -1,4 +1,4 @@
-//! What comes of it when something happens.
+//! One step: an action applied to a state, and judged.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,28 +12,28 @@ use super::judge::{self, Broken};
 use super::met::{Condition, Seen};
 use super::state::{Body, Local, Message, State, Work};
 use super::subject::Subject;
-use super::words::Anatomy;
+use super::words::Layout;
 
-/// How long who hands over holds off.
+/// The time for which a candidate that has resigned does not campaign.
 const HOLD_OFF: Duration = Duration::from_nanos(TICK);
 
-/// One step from a state.
+/// One step from a state, in progress.
 pub(super) struct Step<'a, S> {
     pub(super) bounds: &'a Bounds,
     pub(super) config: Config,
-    pub(super) anatomy: &'a Anatomy,
+    pub(super) layout: &'a Layout,
     pub(super) state: State<S>,
     pub(super) seen: &'a mut Seen,
 }
 
 impl<S: Subject> Step<'_, S> {
     pub(super) fn take(mut self, before: &State<S>, action: Action) -> Result<State<S>, Broken> {
-        self.carry_out(action)?;
+        self.apply(action)?;
         judge::judge(self.bounds, before, &mut self.state, self.seen)?;
         Ok(self.state)
     }
 
-    fn carry_out(&mut self, action: Action) -> Result<(), Broken> {
+    fn apply(&mut self, action: Action) -> Result<(), Broken> {
         let Self { state, .. } = self;
         match action {
             Action::Campaign(node) => return self.handle(node, Input::Campaign),
@@ -50,21 +50,21 @@ impl<S: Subject> Step<'_, S> {
                 if let Some(written) = &mut state.written
                     && Some(written.token) == ended
                 {
-                    // Work has ended when its last effect is where it should be.
+                    // Work ends only after its last write has arrived.
                     written.under_way = false;
                 }
                 return self.handle(node, Input::Drained);
             }
-            Action::Break(node) => {
+            Action::BreakConnection(node) => {
                 state.spend(|left| &mut left.breaks);
-                let Some((id, _)) = state.nodes[node].asked.take() else { return Ok(()) };
+                let Some((id, _)) = state.nodes[node].pending.take() else { return Ok(()) };
                 return self.handle(node, Input::Reply { id, result: Err(Unknown) });
             }
             Action::Pause(node) => {
                 state.spend(|left| &mut left.pauses);
                 state.nodes[node].paused = true;
             }
-            Action::GoOn(node) => state.nodes[node].paused = false,
+            Action::Resume(node) => state.nodes[node].paused = false,
             Action::Crash(node) => {
                 state.spend(|left| &mut left.crashes);
                 if state.leads(node).is_some() {
@@ -95,8 +95,8 @@ impl<S: Subject> Step<'_, S> {
     }
 
     fn crash(&mut self, index: usize) {
-        self.state.nodes[index].restart(index, self.config, self.anatomy);
-        // Its connections are gone, and what it sent may arrive all the same.
+        self.state.nodes[index].restart(index, self.config, self.layout);
+        // Its connections are closed. Requests that it has sent may still arrive; replies to it can't.
         self.state.messages.retain(|message| match message.body {
             Body::Request(_) => true,
             Body::Reply(_) => message.node != index,
@@ -114,8 +114,8 @@ impl<S: Subject> Step<'_, S> {
             Body::Request(request) => self.serve(message, request),
             Body::Reply(reply) => {
                 let node = &mut self.state.nodes[message.node];
-                if node.asked.is_some_and(|(id, _)| id == message.id) {
-                    node.asked = None;
+                if node.pending.is_some_and(|(id, _)| id == message.id) {
+                    node.pending = None;
                 } else {
                     self.seen.met(Condition::LateReply);
                 }
@@ -136,10 +136,10 @@ impl<S: Subject> Step<'_, S> {
         };
         let reply = S::serve(&mut store.record, &mut store.history, moment, request);
         self.seen.note(|| format!("the store answers {reply:?}"));
-        judge::served(store, *tick, before, request, reply, self.seen)?;
+        judge::store_step(store, *tick, before, request, reply, self.seen)?;
         let node = &nodes[message.node];
         let is_alive = node.life == message.life;
-        if !is_alive || node.asked.is_none_or(|(id, _)| id != message.id) {
+        if !is_alive || node.pending.is_none_or(|(id, _)| id != message.id) {
             self.seen.met(Condition::LateRequest);
         }
         if is_alive {
@@ -157,34 +157,34 @@ impl<S: Subject> Step<'_, S> {
     fn handle(&mut self, index: usize, input: Input) -> Result<(), Broken> {
         let mut machine = self.state.nodes[index].handle(input);
         while let Some(output) = machine.poll() {
-            self.seen.note(|| format!("n{index} says {output:?}"));
+            self.seen.note(|| format!("n{index} outputs {output:?}"));
             match output {
                 Output::Send { id, request, give_up_at } => {
                     let node = &mut self.state.nodes[index];
-                    judge::sent(node, request)?;
-                    node.asked = Some((id, give_up_at));
+                    judge::no_release_under_work(node, request)?;
+                    node.pending = Some((id, give_up_at));
                     let message = Message::new(index, node.life, id, Body::Request(request));
                     self.state.messages.push(message);
                 }
-                Output::Event(event) => self.told(index, event)?,
+                Output::Event(event) => self.observe(index, event)?,
             }
         }
         let node = &mut self.state.nodes[index];
-        node.local = Arc::new(Local::new(machine, self.anatomy));
-        judge::goes_on(node)
+        node.local = Arc::new(Local::new(machine, self.layout));
+        judge::not_stuck(node)
     }
 
-    fn told(&mut self, index: usize, event: Event) -> Result<(), Broken> {
+    fn observe(&mut self, index: usize, event: Event) -> Result<(), Broken> {
         let node = &mut self.state.nodes[index];
         let condition = match event {
             Event::Elected(claim) => {
                 judge::elected(node)?;
-                node.work = Some(Work { token: claim.token(), drains: None });
+                node.work = Some(Work { token: claim.token(), drain_until: None });
                 Condition::Elected
             }
             Event::SteppedDown { token, reason, drain_until } => {
                 judge::stepped_down(node, token)?;
-                node.work = Some(Work { token, drains: Some(drain_until) });
+                node.work = Some(Work { token, drain_until: Some(drain_until) });
                 match reason {
                     StepDownReason::Expired => Condition::Expired,
                     StepDownReason::Superseded => Condition::Superseded,
@@ -193,7 +193,7 @@ impl<S: Subject> Step<'_, S> {
             }
             Event::DrainUntil { token, until } => {
                 if let Some(work) = node.work.as_mut().filter(|work| work.token == token) {
-                    work.drains = Some(until);
+                    work.drain_until = Some(until);
                 }
                 Condition::KeptWhileDraining
             }
@@ -209,9 +209,9 @@ impl<S: Subject> Step<'_, S> {
 fn tick<S>(state: &mut State<S>) {
     state.tick += 1;
     for node in &mut state.nodes {
-        node.clock += node.rate.counts();
+        node.clock += node.rate.per_tick();
     }
-    state.store.clock += state.store.rate.counts();
+    state.store.clock += state.store.rate.per_tick();
 }
 
 fn replace_store<S>(state: &mut State<S>, keeps_data: bool) {

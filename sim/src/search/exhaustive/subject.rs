@@ -1,4 +1,4 @@
-//! What is searched: the shipped state machine and the store contract, or a copy with a bug in it.
+//! The subject of a search: the shipped state machine and the store contract, or a copy with a planted bug.
 
 use std::fmt::Debug;
 use std::hash::Hash;
@@ -6,9 +6,9 @@ use std::hash::Hash;
 use tenure_core::contract::{self, History, Moment, Record};
 use tenure_core::{Candidate, Claim, Config, Input, Instant, Output, Reply, Request, Seed};
 
-/// A candidate, and the store that it asks.
+/// A candidate and its store.
 pub(crate) trait Subject: Clone + Debug + Eq + Hash + Send + Sync {
-    /// One life of a candidate that takes no part yet.
+    /// A candidate that has not joined the election yet, in one of its lives.
     fn new(config: Config, seed: Seed) -> Self;
     /// As [`Candidate::handle`].
     fn handle(&mut self, now: Instant, input: Input);

@@ -11,7 +11,7 @@ use planted::{
     LateRenewalCounts, LeadsUnasked, NoQuarantine, ReleasesAtOnce, TokensStartOver,
 };
 
-/// Small enough for every run of the tests.
+/// Bounds that are small enough for every run of the tests.
 fn small() -> Bounds {
     Bounds {
         candidates: 2,
@@ -25,7 +25,7 @@ fn small() -> Bounds {
     }
 }
 
-/// Room for a bug to show.
+/// Bounds that are large enough to show a planted bug.
 fn with(faults: Faults) -> Bounds {
     Bounds { horizon: Some(8), faults, ..small() }
 }
@@ -34,7 +34,7 @@ fn searched<S: Subject>(bounds: &Bounds, config: Config) -> Report {
     run_as::<S>(bounds, config, 2_000_000, 2).unwrap()
 }
 
-/// What is wrong with a subject, and in how many steps it shows.
+/// The violation that the search finds in a subject.
 fn violation<S: Subject>(bounds: &Bounds, config: Config) -> Violation {
     let Outcome::Violated(violation) = searched::<S>(bounds, config).outcome else {
         panic!("the bug is not found")
@@ -48,10 +48,10 @@ fn broken<S: Subject>(bounds: &Bounds) -> String {
 }
 
 #[test]
-fn everything_holds_in_a_small_space_whose_size_is_known() {
+fn a_small_search_holds_in_all_known_states() {
     let report = run(&small(), 2_000_000, 2).unwrap();
     assert_eq!(report.outcome, Outcome::Complete);
-    // If these change, so does what is covered: say why in the commit.
+    // Other figures mean that the search covers other states: the commit has to say why.
     assert_eq!((report.states, report.transitions, report.depth), (32_942, 79_732, 27));
 }
 
@@ -62,8 +62,8 @@ fn figures_do_not_depend_on_the_number_of_threads() {
     assert!(reports.windows(2).all(|two| two[0] == two[1]));
 }
 
-/// With all that can happen: the clocks, the messages, and each fault once.
-fn of_all_sorts() -> [Bounds; 3] {
+/// Bounds that together allow every action and every rate, and each fault once.
+fn every_kind_of_bounds() -> [Bounds; 3] {
     let each = Faults {
         duplicates: 1,
         breaks: 1,
@@ -77,11 +77,11 @@ fn of_all_sorts() -> [Bounds; 3] {
     [
         Bounds { candidates: 1, horizon: None, rates: Rates::Worst, faults: each, ..short },
         Bounds { horizon: Some(2), rates: Rates::Worst, faults: each, ..short },
-        Bounds { candidates: 3, horizon: Some(1), rates: Rates::Usual, ..small() },
+        Bounds { candidates: 3, horizon: Some(1), rates: Rates::Exact, ..small() },
     ]
 }
 
-/// What can follow on a state, by fingerprints.
+/// The fingerprints of a state's successors.
 fn futures(election: &Election<Candidate>, state: &State<Candidate>) -> BTreeSet<u64> {
     let actions = election.actions(state).into_iter();
     let next = actions.map(|action| election.step(state, action, &mut Seen::default()).unwrap());
@@ -89,8 +89,8 @@ fn futures(election: &Election<Candidate>, state: &State<Candidate>) -> BTreeSet
 }
 
 #[test]
-fn states_taken_for_the_same_have_the_same_futures() {
-    for bounds in of_all_sorts() {
+fn equal_fingerprints_have_equal_futures() {
+    for bounds in every_kind_of_bounds() {
         let election = Election::<Candidate>::new(bounds, bounds.config().unwrap());
         let mut known: HashMap<u64, BTreeSet<u64>> = HashMap::new();
         let mut waiting = election.initial();
@@ -110,27 +110,27 @@ fn states_taken_for_the_same_have_the_same_futures() {
                 waiting.push(election.step(&state, action, &mut Seen::default()).unwrap());
             }
         }
-        assert!(compared > 500, "only {compared} states were there before");
+        assert!(compared > 500, "only {compared} states were compared");
     }
 }
 
 #[test]
-fn runs_of_any_length_of_one_candidate() {
-    let bounds = Bounds { candidates: 1, horizon: None, rates: Rates::Usual, ..small() };
+fn one_candidate_holds_in_runs_of_any_length() {
+    let bounds = Bounds { candidates: 1, horizon: None, rates: Rates::Exact, ..small() };
     let report = run(&bounds, 2_000_000, 2).unwrap();
     assert_eq!(report.outcome, Outcome::Complete);
     assert_eq!((report.states, report.transitions, report.depth), (16_856, 34_986, 68));
 }
 
 #[test]
-fn a_candidate_behind_a_draining_one_is_started() {
+fn candidates_start_while_another_one_drains() {
     let bounds = small();
     let election = Election::<Candidate>::new(bounds, bounds.config().unwrap());
     let mut state = election.initial().remove(0);
     assert_eq!(election.actions(&state), [Action::Campaign(0)]);
-    // Neither has a deadline; one waits for the end of its work, the other for nothing.
-    let drains = Some(Instant::from_nanos(u64::MAX));
-    state.nodes[0].work = Some(state::Work { token: Token::FIRST, drains });
+    // Neither has a deadline: the work of the first drains, and the second has not joined yet.
+    let drain_until = Some(Instant::from_nanos(u64::MAX));
+    state.nodes[0].work = Some(state::Work { token: Token::FIRST, drain_until });
     assert_eq!(election.actions(&state), [Action::Campaign(1)]);
 }
 
@@ -147,12 +147,12 @@ fn faults_of_all_kinds_together_are_bounded() {
 }
 
 #[test]
-fn a_validity_counted_from_the_reply() {
+fn validity_counted_from_the_reply_is_caught() {
     assert_eq!(broken::<CountedFromTheReply>(&with(Faults::default())), "margin-kept");
 }
 
 #[test]
-fn no_allowance_for_drift() {
+fn a_missing_drift_allowance_is_caught() {
     let bounds = Bounds { margin: StopMargin::None, ..with(Faults::default()) };
     let trusting = Config::builder(bounds.ttl.length())
         .drift_ppm(1)
@@ -165,54 +165,54 @@ fn no_allowance_for_drift() {
 }
 
 #[test]
-fn the_quarantine_is_ignored() {
+fn an_ignored_quarantine_is_caught() {
     let bounds = with(Faults { store_losses: 1, ..Faults::default() });
     let property = broken::<NoQuarantine>(&bounds);
     assert!(["single-leader", "store-loss-quarantine"].contains(&property.as_str()), "{property}");
 }
 
 #[test]
-fn seen_is_ignored() {
+fn an_ignored_seen_is_caught() {
     let bounds = Bounds { horizon: Some(5), ..small() };
     assert_eq!(broken::<AnyCandidateKnowsTheLastTenure>(&bounds), "own-lease-only");
 }
 
 #[test]
-fn a_late_renewal_counts() {
+fn a_late_renewal_that_counts_is_caught() {
     let bounds = with(Faults { pauses: 1, ..Faults::default() });
-    // It shows even before a claim rises again: the machine has not done what is due.
+    // The machine misses its deadline before the claim comes back, so `not-stuck` fails first.
     assert_eq!(broken::<LateRenewalCounts>(&bounds), "not-stuck");
 }
 
 #[test]
-fn released_before_its_work_has_drained() {
+fn a_release_before_work_drains_is_caught() {
     let bounds = with(Faults { resigns: 1, ..Faults::default() });
     assert_eq!(broken::<ReleasesAtOnce>(&bounds), "no-release-under-work");
 }
 
 #[test]
-fn tokens_start_over() {
+fn tokens_that_start_over_are_caught() {
     let bounds = with(Faults { store_losses: 1, ..Faults::default() });
     assert_eq!(broken::<TokensStartOver>(&bounds), "token-monotonic");
 }
 
 #[test]
-fn the_end_of_a_tenure_is_told_twice() {
+fn an_end_reported_twice_is_caught() {
     assert_eq!(broken::<EndsTwice>(&with(Faults::default())), "one-step-down-per-election");
 }
 
 #[test]
-fn leads_without_asking_the_store() {
+fn a_lead_without_a_request_is_caught() {
     assert_eq!(broken::<LeadsUnasked>(&small()), "single-leader");
 }
 
 #[test]
-fn work_drains_for_longer_than_its_lease_lasts() {
+fn work_that_outlasts_its_lease_is_caught() {
     let bounds = Bounds { ttl: Ttl::TwoTicks, ..with(Faults { resigns: 1, ..Faults::default() }) };
     assert_eq!(broken::<DrainsForLonger>(&bounds), "drained-before-the-next");
 }
 
-/// A TTL of two ticks leaves room for a loss, its quarantine, and who leads afterwards.
+/// Five ticks are enough for a loss, its quarantine and the next leader, because the TTL is two ticks.
 #[test]
 fn a_store_loss_is_waited_out_within_five_ticks() {
     let bounds = Bounds {

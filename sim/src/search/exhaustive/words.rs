@@ -1,7 +1,7 @@
-//! A machine in words: what its `Hash` shows of it.
+//! The content of a candidate's machine, as the words that its `Hash` implementation writes.
 //!
-//! No more than that is known of a machine here. Its words are told apart by their values: clocks and tokens
-//! begin far from each other and from zero.
+//! The machine's fields are private, so its hash is the only complete view of them. The value of a word shows its kind:
+//! clocks and tokens start far from each other and far above zero, where request ids start.
 
 use std::hash::{Hash, Hasher};
 
@@ -11,42 +11,42 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::bounds::TICK;
 use super::subject::Subject;
 
-/// Candidates' clocks begin here: above every token.
+/// The start of the candidates' clocks: above every token.
 pub(super) const CLOCKS_BEGIN: u64 = GRID << 37;
-/// The store's clock begins here, so that its microseconds, and so all tokens, are above every request id.
+/// The start of the store's clock: its microseconds, and so all tokens, are above every request id.
 pub(super) const STORE_BEGINS: u64 = 1_000 << 40;
-/// What is below is no nanoseconds of a duration, but a count of failures.
+/// A `u32` below this is a count of failures; from here on, it is the nanoseconds of a duration.
 const COUNTS_END: u32 = 1_000_000;
 const TOKENS_BEGIN: u64 = STORE_BEGINS / 1_000;
-/// All clocks show multiples of it.
+/// All clocks show multiples of this.
 pub(super) const GRID: u64 = TICK / 10;
 
-/// One value in a machine, as its `Hash` shows it.
+/// One value in a machine, as its `Hash` writes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Word {
     Plain(u64),
     Request(u64),
     Token(u64),
     Instant(u64),
-    /// By its fingerprint, which is shorter.
+    /// A holder id, as its 64-bit fingerprint.
     Holder(u64),
 }
 
-/// A machine in words, without those that decide nothing.
+/// A machine as words, without those that do not influence its behaviour.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Words(pub(super) Vec<Word>);
 
-/// Which words of a machine decide something.
+/// The positions of words that do not influence a machine's behaviour.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Anatomy {
-    /// What was drawn so far, and the time when it was last asked. Before them are the settings, which are the same
-    /// in all machines.
-    idle: Vec<usize>,
+pub(super) struct Layout {
+    /// The random draws so far, and the time of the last input. The words before them are the settings, which are the
+    /// same in all machines.
+    ignored: Vec<usize>,
 }
 
-impl Anatomy {
-    /// Compares candidates that differ in their seeds, and in when they were last asked. The words in which
-    /// they do come before all that changes its length.
+impl Layout {
+    /// Compares candidates that differ in their seeds and in the time of their last input. The words in which these
+    /// differ come before all fields of variable length, so their positions are fixed.
     pub(super) fn of<S: Subject>(config: Config) -> Self {
         let (fresh, other) = (S::new(config, Seed::new(0)), S::new(config, Seed::new(u128::MAX)));
         let mut woken = fresh.clone();
@@ -54,43 +54,46 @@ impl Anatomy {
         let [fresh, other, woken] =
             [fresh, other, woken].map(|machine| Self::default().words(&machine).0);
         let differ = |&place: &usize| fresh[place] != other[place] || fresh[place] != woken[place];
-        Self { idle: (0..fresh.len()).filter(differ).collect() }
+        Self { ignored: (0..fresh.len()).filter(differ).collect() }
     }
 
-    /// What decides something.
+    /// The words of a machine that influence its behaviour.
     pub(super) fn words(&self, machine: &impl Hash) -> Words {
-        let mut read = Read { anatomy: self, place: 0, words: Vec::with_capacity(64) };
+        let mut read = WordHasher { layout: self, place: 0, words: Vec::with_capacity(64) };
         machine.hash(&mut read);
         Words(read.words)
     }
 
-    fn decides(&self, place: usize) -> bool {
-        let (Some(first), Some(last)) = (self.idle.first(), self.idle.last()) else { return true };
-        place > *last || (place > *first && !self.idle.contains(&place))
+    fn is_relevant(&self, place: usize) -> bool {
+        let (Some(first), Some(last)) = (self.ignored.first(), self.ignored.last()) else {
+            return true;
+        };
+        place > *last || (place > *first && !self.ignored.contains(&place))
     }
 }
 
-pub(super) fn short(holder: u128) -> u64 {
+/// The fingerprint of a holder id.
+pub(super) fn short_holder(holder: u128) -> u64 {
     xxh3_64(&holder.to_le_bytes())
 }
 
-/// Collects what is hashed, and decides something.
-struct Read<'a> {
-    anatomy: &'a Anatomy,
+/// Collects the hashed words that influence a machine's behaviour.
+struct WordHasher<'a> {
+    layout: &'a Layout,
     place: usize,
     words: Vec<Word>,
 }
 
-impl Read<'_> {
+impl WordHasher<'_> {
     fn push(&mut self, word: Word) {
-        if self.anatomy.decides(self.place) {
+        if self.layout.is_relevant(self.place) {
             self.words.push(word);
         }
         self.place += 1;
     }
 }
 
-impl Hasher for Read<'_> {
+impl Hasher for WordHasher<'_> {
     fn write(&mut self, bytes: &[u8]) {
         self.push(Word::Plain(xxh3_64(bytes)));
     }
@@ -114,7 +117,7 @@ impl Hasher for Read<'_> {
     }
 
     fn write_u128(&mut self, value: u128) {
-        self.push(Word::Holder(short(value)));
+        self.push(Word::Holder(short_holder(value)));
     }
 
     fn write_usize(&mut self, value: usize) {
@@ -126,17 +129,17 @@ impl Hasher for Read<'_> {
     }
 
     fn finish(&self) -> u64 {
-        unreachable!("what was read is read as words")
+        unreachable!("the words are read, not their hash")
     }
 }
 
-/// Numbers in a row.
+/// A sequence of numbers, to be fingerprinted.
 pub(super) struct Encoded {
     bytes: [u8; ROOM],
     len: usize,
 }
 
-/// Most rows are shorter; of a longer one, the beginning is kept as its fingerprint.
+/// The size of the buffer. Most sequences are shorter; in a longer one, a fingerprint replaces each full buffer.
 const ROOM: usize = 1024;
 
 impl Default for Encoded {

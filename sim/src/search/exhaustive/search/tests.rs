@@ -1,6 +1,6 @@
 use super::*;
 
-/// A grid of that many columns and rows, walked to the right and up; some squares may be forbidden.
+/// A grid of squares. Steps lead to the right and up; one square may be forbidden.
 struct Grid {
     columns: u32,
     rows: u32,
@@ -55,7 +55,7 @@ impl Model for Grid {
 }
 
 #[test]
-fn every_state_is_counted_once_and_every_step_is_tried() {
+fn each_state_and_step_is_counted_once() {
     let grid = Grid { columns: 300, rows: 200, forbidden: None };
     for jobs in [1, 2, 3] {
         let found = search(&grid, u64::MAX, jobs);
@@ -67,18 +67,18 @@ fn every_state_is_counted_once_and_every_step_is_tried() {
 }
 
 #[test]
-fn the_way_to_what_is_wrong_is_a_shortest_one_on_any_number_of_threads() {
+fn violations_are_shortest_on_any_number_of_threads() {
     let grid = Grid { columns: 50, rows: 50, forbidden: Some((7, 3)) };
-    let ways = [1, 2, 5].map(|jobs| match search(&grid, u64::MAX, jobs).end {
+    let paths = [1, 2, 5].map(|jobs| match search(&grid, u64::MAX, jobs).end {
         End::Broken { from, actions, broken } => {
             assert_eq!((from, broken), ((0, 0), (7, 3)));
             assert_eq!(actions.len(), 10);
             assert_eq!(actions.iter().filter(|walk| **walk == Walk::Up).count(), 3);
             actions
         }
-        End::Complete | End::Cut => panic!("it is not found"),
+        End::Complete | End::Cut => panic!("the forbidden square is not found"),
     });
-    assert!(ways.windows(2).all(|two| two[0] == two[1]));
+    assert!(paths.windows(2).all(|two| two[0] == two[1]));
 }
 
 #[test]

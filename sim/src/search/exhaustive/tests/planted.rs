@@ -1,4 +1,4 @@
-//! Subjects with a bug in them, built around the real one.
+//! Subjects with a planted bug, each built around the real candidate or store.
 
 use std::fmt::Debug;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use tenure_core::{
 
 use super::Subject;
 
-/// What differs from the real one. All of it is as it should be unless a bug says otherwise.
+/// A subject that wraps the real candidate. Each bug overrides one of the methods of [`Planted`].
 macro_rules! around {
     ($(#[$about:meta])* $name:ident $(, $item:item)*) => {
         $(#[$about])*
@@ -71,7 +71,7 @@ trait Planted {
 }
 
 around!(
-    /// Leads at once, whatever the store has lost.
+    /// Leads without waiting for the quarantine.
     NoQuarantine,
     fn reads(_: &Candidate, now: Instant, input: Input) -> (Instant, Input) {
         let Input::Reply { id, result: Ok(Reply::Granted { token, .. }) } = input else {
@@ -83,7 +83,7 @@ around!(
 );
 
 around!(
-    /// Reads the clock before it waits for the reply: a claim that has ended is renewed.
+    /// Takes the time of a renewal before the reply arrives: a reply that comes too late renews a claim that has ended.
     LateRenewalCounts,
     fn reads(candidate: &Candidate, now: Instant, input: Input) -> (Instant, Input) {
         let renewed = matches!(input, Input::Reply { result: Ok(Reply::Renewed), .. });
@@ -132,12 +132,11 @@ around!(
     }
 );
 
-/// Counts the validity of a claim from the reply, not from the request: on a reply it is as if the request
-/// had only just been sent.
+/// Counts the validity of a claim from the arrival of the reply, not from the sending of the request.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct CountedFromTheReply {
     candidate: Candidate,
-    /// As it was before it sent its last request.
+    /// The candidate before it sent its last request.
     before: Option<Candidate>,
 }
 
@@ -188,7 +187,7 @@ impl Subject for CountedFromTheReply {
     }
 }
 
-/// Takes the work of a tenure for drained as soon as it was told to end.
+/// Takes the work of a tenure as drained as soon as the tenure is over.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct ReleasesAtOnce {
     candidate: Candidate,
@@ -230,7 +229,7 @@ impl Subject for ReleasesAtOnce {
     }
 }
 
-/// Tells the end of each tenure twice.
+/// Reports the end of each tenure twice.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct EndsTwice {
     candidate: Candidate,
@@ -266,7 +265,7 @@ impl Subject for EndsTwice {
     }
 }
 
-/// Grants itself a lease that nobody knows of.
+/// Leads without a grant of the store.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct LeadsUnasked {
     candidate: Candidate,
@@ -310,7 +309,7 @@ impl Subject for LeadsUnasked {
     }
 }
 
-/// Tells work that it may go on for a second more than its lease protects it.
+/// Lets work run for a second longer than its lease protects it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct DrainsForLonger(Candidate);
 

@@ -1,4 +1,4 @@
-//! A way through states, for people.
+//! A violation as text: each step of the path that leads to it.
 
 use super::action::Action;
 use super::judge::Broken;
@@ -8,8 +8,8 @@ use super::state::{Body, Message, State};
 use super::subject::Subject;
 use super::{Election, TraceStep, Violation};
 
-/// Goes the way again, and says what happens.
-pub(super) fn tell<S: Subject>(
+/// Takes the steps of the path again, and describes each.
+pub(super) fn describe<S: Subject>(
     election: &Election<S>,
     from: State<S>,
     actions: &[Action],
@@ -21,7 +21,7 @@ pub(super) fn tell<S: Subject>(
     let mut steps = Vec::with_capacity(actions.len());
     for action in actions {
         let mut seen = Seen::noting();
-        let what = in_words(&state, *action);
+        let what = description(&state, *action);
         let next = election.step(&state, *action, &mut seen);
         let tick = next.as_ref().map_or(state.tick, |next| next.tick);
         let mut notes = seen.notes.unwrap_or_default();
@@ -35,40 +35,40 @@ pub(super) fn tell<S: Subject>(
     Violation { property: property.to_owned(), what, from: begins, steps }
 }
 
-/// Who has begun to lead, and who leads no more.
+/// The candidates that start or stop leading in a step.
 fn leads<S: Subject>(before: &State<S>, after: &State<S>) -> Vec<String> {
     let changes =
         (0..after.nodes.len()).filter_map(|node| match (before.leads(node), after.leads(node)) {
             (None, Some(token)) => Some(format!("n{node} leads under token {token}")),
-            (Some(token), None) => Some(format!("n{node} leads no more under token {token}")),
+            (Some(token), None) => Some(format!("n{node} no longer leads under token {token}")),
             _ => None,
         });
     changes.collect()
 }
 
-fn in_words<S: Subject>(state: &State<S>, action: Action) -> String {
+fn description<S: Subject>(state: &State<S>, action: Action) -> String {
     match action {
-        Action::Campaign(node) => format!("n{node} begins to campaign"),
-        Action::Tick => "a tick goes by".to_owned(),
+        Action::Campaign(node) => format!("n{node} starts to campaign"),
+        Action::Tick => "a tick elapses".to_owned(),
         Action::Wake(node) => format!("n{node} wakes at its deadline"),
         Action::Deliver { message, again } => {
-            let again = if again { ", and will arrive again" } else { "" };
+            let again = if again { ", and a duplicate stays in flight" } else { "" };
             format!("{} arrives{again}", named(&state.messages[message]))
         }
         Action::Lose { message } => format!("{} is lost", named(&state.messages[message])),
-        Action::Hint(node) => format!("n{node} is told that the lease may be vacant"),
+        Action::Hint(node) => format!("n{node} receives a hint that the lease may be vacant"),
         Action::EndWork(node) => format!("n{node}'s work has ended"),
-        Action::Break(node) => format!("n{node}'s connection breaks"),
-        Action::Pause(node) => format!("n{node} stands still"),
-        Action::GoOn(node) => format!("n{node} goes on"),
-        Action::Crash(node) => format!("n{node} crashes, and starts again"),
+        Action::BreakConnection(node) => format!("n{node}'s connection breaks"),
+        Action::Pause(node) => format!("n{node} is paused"),
+        Action::Resume(node) => format!("n{node} resumes"),
+        Action::Crash(node) => format!("n{node} crashes and restarts"),
         Action::ReplaceStore { keeps_data: true } => {
             "another server takes the store's place, with its data".to_owned()
         }
         Action::ReplaceStore { keeps_data: false } => {
-            "another server takes the store's place, and has no data".to_owned()
+            "another server takes the store's place, without its data".to_owned()
         }
-        Action::Resign(node) => format!("n{node} is asked to hand over"),
+        Action::Resign(node) => format!("n{node} is asked to resign"),
         Action::ChangeRate { node: Some(node), rate } => {
             format!("the rate of n{node}'s clock is now {rate:?}")
         }
