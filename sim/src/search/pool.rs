@@ -9,7 +9,7 @@ use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, available_parallelism};
 
-/// How many threads the machine can run at once; 1 if that is not known.
+/// The number of threads that the machine can run at once; 1 if it is unknown.
 pub fn cores() -> usize {
     available_parallelism().map_or(1, NonZero::get)
 }
@@ -64,7 +64,7 @@ pub fn fold<A: Send>(
     all
 }
 
-/// As [`fold`], until something fails.
+/// Like [`fold`], but stops at the first failure.
 ///
 /// # Errors
 /// The failure of the lowest number that fails.
@@ -100,7 +100,7 @@ pub fn map<T: Sync, R: Send>(jobs: usize, items: &[T], one: impl Fn(&T) -> R + S
     results.unwrap_or_else(|never| match never {})
 }
 
-/// As [`map`], until something fails.
+/// Like [`map`], but stops at the first failure.
 ///
 /// # Errors
 /// The failure of the first item that fails.

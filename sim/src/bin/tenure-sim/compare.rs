@@ -11,7 +11,7 @@ use crate::error::{CliError, written};
 
 #[derive(Debug, Args)]
 pub(crate) struct CompareArguments {
-    /// The number of plans for each kind of trouble
+    /// The number of plans for each scenario
     #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) runs: u64,
     /// The first seed
@@ -38,7 +38,7 @@ pub(crate) fn compare(arguments: &CompareArguments) -> Result<u8, CliError> {
     Ok(0)
 }
 
-/// Writes a table for each trouble, and a description of each contender.
+/// Writes a table for each scenario, and a description of each contender.
 fn show(out: &mut impl Write, comparison: &Comparison) -> io::Result<()> {
     for shown in comparison.tables() {
         let mut table = Table::new();

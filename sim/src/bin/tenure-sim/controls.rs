@@ -18,7 +18,7 @@ use crate::show::table;
 /// The default number of seeds of a control.
 pub(crate) const DEFAULT_RUNS: u64 = 2_000;
 
-/// Which controls to run.
+/// The controls to run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Controls {
     All,
@@ -97,7 +97,7 @@ fn json(out: &mut impl Write, reports: &[Report]) -> io::Result<()> {
     writeln!(out)
 }
 
-/// Zero only if every control showed what it should.
+/// The exit code: 0 if every control gave the expected result.
 fn exit_code(reports: &[Report]) -> u8 {
     u8::from(!reports.iter().all(Report::is_ok))
 }

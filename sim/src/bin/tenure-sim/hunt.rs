@@ -28,7 +28,7 @@ pub(crate) struct HuntArguments {
     drawn: DrawnArguments,
 }
 
-/// Prints one JSON object for the first failure of each kind. A failure is no error here.
+/// Prints one JSON object for the first failure of each kind. A failure is not an error of this command.
 pub(crate) fn hunt(arguments: &HuntArguments) -> Result<u8, CliError> {
     let hunt = Hunt {
         engine: arguments.engine,

@@ -75,7 +75,7 @@ fn show(out: &mut impl Write, found: &Found) -> io::Result<()> {
         out,
         "bound after a lapse: ttl/(1 + rho) - v/(1 - rho), which is stop margin/(1 - rho) plus the \
          store's granularity;\nmargin-kept promises stop margin/(1 + rho) = {:.6} ms; after a \
-         handover only the latency of messages lies between",
+         handover only the latency of messages separates the tenures",
         milliseconds(found.promised)
     )?;
     writeln!(
@@ -87,6 +87,9 @@ fn show(out: &mut impl Write, found: &Found) -> io::Result<()> {
         Some(violation) => writeln!(out, "VIOLATED: {violation}"),
         None if found.exit_code() == 0 => writeln!(out, "HELD: no margin is below its bound"),
         None if found.exit_code() == 1 => writeln!(out, "BELOW: a margin is below its bound"),
-        None => writeln!(out, "INCONCLUSIVE: after one way to end no tenure followed another"),
+        None => writeln!(
+            out,
+            "INCONCLUSIVE: for one way in which a lease ends, no plan had a next tenure"
+        ),
     }
 }

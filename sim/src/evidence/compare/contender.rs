@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::measured::Measured;
-use super::trouble::SETTLED_TTLS;
+use super::scenario::SETTLED_TTLS;
 use crate::engines::EngineError;
 use crate::engines::model::baselines::flag::Flag;
 use crate::engines::model::baselines::{

@@ -18,7 +18,7 @@ pub struct Measured {
     /// Writes of an older tenure that arrived after one of a newer: a sink that checks no tokens accepts
     /// them.
     pub stale: u64,
-    /// Those of them that a sink that checks tokens has accepted all the same.
+    /// Those of these writes that a sink that checks tokens has accepted.
     pub stale_fenced: u64,
     /// The time from the request to leave, or to hand over, to the next lead.
     pub handover: Option<Takeover>,

@@ -1,6 +1,6 @@
 //! A comparison of tenure with the algorithms in common use, on the same plans.
 //!
-//! Every [`Contender`] runs every [`Trouble`], with the same seeds: the same times, cluster sizes,
+//! Every [`Contender`] runs every [`Scenario`], with the same seeds: the same times, cluster sizes,
 //! latencies and clocks. The comparison is about what a user notices: whether two nodes answered at once that they
 //! lead, whether a write of an older tenure was accepted after one of a newer, and the time without a leader.
 //!
@@ -9,9 +9,9 @@
 
 mod contender;
 mod measured;
+mod scenario;
 mod summary;
 mod table;
-mod trouble;
 
 use serde::{Deserialize, Serialize};
 
@@ -19,14 +19,14 @@ use crate::engines::EngineError;
 use crate::search::pool;
 pub use contender::Contender;
 pub use measured::{Measured, Takeover};
+pub use scenario::Scenario;
 pub use summary::{Cell, Spread};
 pub use table::Table;
-pub use trouble::Trouble;
 
 /// The settings of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Settings {
-    /// The number of runs of each contender in each trouble.
+    /// The number of runs of each contender in each scenario.
     pub runs: u64,
     /// The first run's seed; the others follow it.
     pub seed: u64,
@@ -35,12 +35,12 @@ pub struct Settings {
     pub jobs: usize,
 }
 
-/// The result: one cell for each contender in each trouble.
+/// The result: one cell for each contender in each scenario.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
     /// The settings.
     pub settings: Settings,
-    /// The cells by trouble, and in each by contender.
+    /// The cells by scenario, and in each by contender.
     pub cells: Vec<Cell>,
 }
 
@@ -49,17 +49,21 @@ pub struct Comparison {
 /// # Errors
 /// If a run does not complete.
 pub fn run(settings: &Settings) -> Result<Comparison, EngineError> {
-    let pairs: Vec<(Trouble, Contender)> = Trouble::ALL
+    let pairs: Vec<(Scenario, Contender)> = Scenario::ALL
         .into_iter()
-        .flat_map(|trouble| Contender::ALL.map(|contender| (trouble, contender)))
+        .flat_map(|scenario| Contender::ALL.map(|contender| (scenario, contender)))
         .collect();
-    let one = |(trouble, contender): &_| cell(settings, *trouble, *contender);
+    let one = |(scenario, contender): &_| cell(settings, *scenario, *contender);
     let cells = pool::try_map(settings.jobs, &pairs, one)?;
     Ok(Comparison { settings: *settings, cells })
 }
 
-fn cell(settings: &Settings, trouble: Trouble, contender: Contender) -> Result<Cell, EngineError> {
+fn cell(
+    settings: &Settings,
+    scenario: Scenario,
+    contender: Contender,
+) -> Result<Cell, EngineError> {
     let seeds = (0..settings.runs).map(|run| settings.seed.wrapping_add(run));
-    let measured = seeds.map(|seed| contender.run(&trouble.plan(seed)?));
-    Ok(Cell::of(trouble, contender, &measured.collect::<Result<Vec<_>, _>>()?))
+    let measured = seeds.map(|seed| contender.run(&scenario.plan(seed)?));
+    Ok(Cell::of(scenario, contender, &measured.collect::<Result<Vec<_>, _>>()?))
 }

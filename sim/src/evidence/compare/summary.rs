@@ -1,16 +1,17 @@
-//! The sum of many runs of one contender in one trouble.
+//! The sum of many runs of one contender in one scenario.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Contender, Measured, Takeover, Trouble};
+use super::{Contender, Measured, Scenario, Takeover};
 
-/// The sum of many runs of one contender in one trouble.
+/// The sum of many runs of one contender in one scenario.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Cell {
-    /// The trouble.
-    pub trouble: Trouble,
+    /// The scenario.
+    #[serde(rename = "trouble")]
+    pub scenario: Scenario,
     /// Whether it breaks an assumption of tenure's single leadership.
     pub beyond_assumptions: bool,
     /// The contender.
@@ -57,18 +58,18 @@ impl Spread {
 
 impl Cell {
     /// Sums runs up.
-    pub fn of(trouble: Trouble, contender: Contender, runs: &[Measured]) -> Self {
+    pub fn of(scenario: Scenario, contender: Contender, runs: &[Measured]) -> Self {
         let overlaps: Vec<Duration> =
             runs.iter().map(|run| run.overlap).filter(|overlap| !overlap.is_zero()).collect();
         let stale: u64 = runs.iter().map(|run| run.stale).sum();
         let fenced: u64 = runs.iter().map(|run| run.stale_fenced).sum();
         let has_tokens = contender == Contender::Tenure;
         let handovers = runs.iter().filter_map(|run| run.handover);
-        let handovers: Vec<_> = handovers.filter(|_| trouble == Trouble::Handover).collect();
+        let handovers: Vec<_> = handovers.filter(|_| scenario == Scenario::Handover).collect();
         let takeovers: Vec<_> = runs.iter().filter_map(|run| run.takeover).collect();
         Self {
-            trouble,
-            beyond_assumptions: trouble.is_beyond_the_assumptions(),
+            scenario,
+            beyond_assumptions: scenario.is_beyond_the_assumptions(),
             contender,
             runs: runs.len() as u64,
             overlapped: overlaps.len() as u64,

@@ -1,11 +1,11 @@
 //! A comparison as tables.
 
-use super::{Cell, Comparison, Spread, Trouble};
+use super::{Cell, Comparison, Scenario, Spread};
 
-/// One table for a trouble, with a row for each contender.
+/// One table for a scenario, with a row for each contender.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Table {
-    /// The trouble.
+    /// The scenario.
     pub title: String,
     /// The columns' names.
     pub head: Vec<String>,
@@ -14,15 +14,16 @@ pub struct Table {
 }
 
 impl Comparison {
-    /// One table for each trouble, with the columns that apply to it.
+    /// One table for each scenario, with the columns that apply to it.
     pub fn tables(&self) -> Vec<Table> {
-        Trouble::ALL.into_iter().map(|trouble| self.table(trouble)).collect()
+        Scenario::ALL.into_iter().map(|scenario| self.table(scenario)).collect()
     }
 
-    fn table(&self, trouble: Trouble) -> Table {
-        let cells: Vec<&Cell> = self.cells.iter().filter(|cell| cell.trouble == trouble).collect();
+    fn table(&self, scenario: Scenario) -> Table {
+        let cells: Vec<&Cell> =
+            self.cells.iter().filter(|cell| cell.scenario == scenario).collect();
         let beyond =
-            if trouble.is_beyond_the_assumptions() { "; beyond what tenure assumes" } else { "" };
+            if scenario.is_beyond_the_assumptions() { "; beyond what tenure assumes" } else { "" };
         let mut head = vec![
             "",
             "overlapped",
@@ -58,7 +59,7 @@ impl Comparison {
             row
         };
         Table {
-            title: format!("{trouble}: {}{beyond}", trouble.about()),
+            title: format!("{scenario}: {}{beyond}", scenario.about()),
             head: head.into_iter().map(ToOwned::to_owned).collect(),
             rows: cells.iter().map(row).collect(),
         }

@@ -39,7 +39,7 @@ pub struct Broken {
     pub what: String,
 }
 
-/// Whether a control showed what it should.
+/// Whether a control gave the expected result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "outcome")]
 pub enum Verdict {
@@ -80,7 +80,7 @@ impl Report {
         }
     }
 
-    /// Whether the control showed what it should.
+    /// Whether the control gave the expected result.
     pub fn is_ok(&self) -> bool {
         self.verdict == Verdict::Ok
     }

@@ -1,5 +1,5 @@
 //! The common part of the plans of all controls: a cluster of some size, some valid settings, and times without
-//! faults before and after the control's own, so that nothing else can be the cause.
+//! faults before and after the control's own, so that no other fault can be the cause.
 
 use crate::plan::draw::Draw;
 use crate::plan::{

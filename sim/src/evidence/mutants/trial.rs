@@ -92,14 +92,14 @@ pub enum TrialError {
         why: io::Error,
     },
     /// The simulator refuses: its sources have another version, or it lacks the engine.
-    #[error("{mutant}: the mutated simulator does not hunt in {engine}: {said}")]
+    #[error("{mutant}: the mutated simulator does not hunt in {engine}: {output}")]
     Refused {
         /// The mutant.
         mutant: String,
         /// The engine.
         engine: Arena,
         /// Its error output.
-        said: String,
+        output: String,
     },
 }
 
@@ -183,17 +183,18 @@ impl Trials<'_> {
         if !faults.is_empty() {
             command.args(["--faults", faults]);
         }
-        let said = File::create(&mutated.said).map_err(failed)?;
-        let errors_at = mutated.said.with_extension("errors");
+        let output = File::create(&mutated.output).map_err(failed)?;
+        let errors_at = mutated.output.with_extension("errors");
         let errors = File::create(&errors_at).map_err(failed)?;
-        let child = command.stdin(Stdio::null()).stdout(said).stderr(errors).spawn();
+        let child = command.stdin(Stdio::null()).stdout(output).stderr(errors).spawn();
         let code = ended(&mut child.map_err(failed)?, self.bound).map_err(failed)?;
         let wall = began.elapsed().as_secs_f64();
-        let sightings = File::open(&mutated.said);
-        let sightings = sightings.and_then(|said| self::sightings(said, until)).map_err(failed)?;
+        let sightings = File::open(&mutated.output);
+        let sightings =
+            sightings.and_then(|output| self::sightings(output, until)).map_err(failed)?;
         if code == Some(64) {
-            let said = std::fs::read_to_string(errors_at).map_err(failed)?;
-            return Err(TrialError::Refused { mutant: mutant.to_owned(), engine, said });
+            let output = std::fs::read_to_string(errors_at).map_err(failed)?;
+            return Err(TrialError::Refused { mutant: mutant.to_owned(), engine, output });
         }
         let saw = |name: &str| sightings.iter().any(|one| one.seen.guard() == Some(name));
         let missing =
@@ -232,9 +233,9 @@ fn ended(child: &mut Child, bound: Duration) -> io::Result<Option<i32>> {
 
 /// The first sighting of each kind, by seed, up to the run with which the hunt was over. An incomplete last line of a
 /// process that died is ignored.
-fn sightings(said: File, until: &[&str]) -> io::Result<Vec<Sighting>> {
+fn sightings(output: File, until: &[&str]) -> io::Result<Vec<Sighting>> {
     let mut first: BTreeMap<Seen, Sighting> = BTreeMap::new();
-    for line in BufReader::new(said).lines() {
+    for line in BufReader::new(output).lines() {
         let Ok(sighting) = serde_json::from_str::<Sighting>(&line?) else { continue };
         let is_first = first.get(&sighting.seen).is_none_or(|other| sighting.seed < other.seed);
         if is_first {

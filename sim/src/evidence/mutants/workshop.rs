@@ -26,7 +26,7 @@ pub struct Workshop {
 pub struct Mutated {
     pub(super) binary: PathBuf,
     /// The file with its output.
-    pub(super) said: PathBuf,
+    pub(super) output: PathBuf,
 }
 
 /// Why there is no mutated simulator.
@@ -48,12 +48,12 @@ pub enum WorkshopError {
         count: usize,
     },
     /// The compiler refuses.
-    #[error("{what} does not build:\n{said}")]
+    #[error("{what} does not build:\n{output}")]
     Build {
         /// The name of the mutant.
         what: String,
         /// The output of cargo.
-        said: String,
+        output: String,
     },
     /// A diff does not fit the sources.
     #[error(transparent)]
@@ -164,11 +164,11 @@ impl Workshop {
             .output()
             .map_err(|why| WorkshopError::at(Path::new(&cargo), why))?;
         if !built.status.success() {
-            let said = String::from_utf8_lossy(&built.stderr).into_owned();
-            return Err(WorkshopError::Build { what: what.to_owned(), said });
+            let output = String::from_utf8_lossy(&built.stderr).into_owned();
+            return Err(WorkshopError::Build { what: what.to_owned(), output });
         }
         let binary = self.target.join("release/tenure-sim");
-        Ok(Mutated { binary, said: self.target.join("said") })
+        Ok(Mutated { binary, output: self.target.join("output") })
     }
 }
 

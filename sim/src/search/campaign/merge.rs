@@ -11,7 +11,7 @@ pub enum MergeError {
     /// There are no summaries.
     #[error("there is nothing to merge")]
     Nothing,
-    /// They are of different campaigns.
+    /// The summaries are of different campaigns.
     #[error("{other}: field {field:?} is {found}, and must be {must}, as in {one}")]
     Differ {
         /// One source.

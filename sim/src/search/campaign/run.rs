@@ -41,7 +41,7 @@ pub struct Run {
 
 /// The number of faults of a kind that were ordered, and of those that had an effect.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[allow(missing_docs, reason = "said above")]
+#[allow(missing_docs, reason = "described above")]
 pub struct Ordered {
     pub ordered: u64,
     pub effects: u64,

@@ -71,7 +71,7 @@ const fn plainer_than(what: What) -> Option<What> {
     }
 }
 
-/// Moves all faults and the calm to an earlier time by the same amount, so the times between them stay the same.
+/// Moves all faults and `calm_from_ms` to an earlier time by the same amount, so the times between them stay the same.
 pub(super) fn earlier<F, P>(search: &mut Search<F, P>)
 where
     F: FnMut(&Plan) -> bool,

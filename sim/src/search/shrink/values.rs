@@ -65,7 +65,7 @@ where
     let Ok(value) = serde_json::to_value(search.best()) else { return };
     let mut places = Vec::new();
     walk(&value, String::new(), &mut places);
-    // In the order of their names: the time of the calm and the faults come first.
+    // In the order of their names: `calm_from_ms` and `faults` come first.
     for place in &places {
         while plain_at(search, place) {}
     }

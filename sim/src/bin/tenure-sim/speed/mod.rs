@@ -40,7 +40,7 @@ fn model(out: &mut impl Write) -> io::Result<()> {
     let mut table = numbers(heads);
     for (name, plan) in [
         ("5 candidates, TTL 15 s, no faults", &healthy as &(dyn Fn(u64) -> Plan + Sync)),
-        ("the same with faults", &troubled),
+        ("the same with faults", &faulty),
         ("as campaigns draw them", &|seed| swarm(seed, &FaultKind::ALL, Scope::Model)),
     ] {
         let (alone, all) = in_turn(cores, plan)?;
@@ -143,7 +143,7 @@ fn healthy(seed: u64) -> Plan {
 }
 
 /// The same candidates with a fault every half minute.
-fn troubled(seed: u64) -> Plan {
+fn faulty(seed: u64) -> Plan {
     let node = None;
     let fault = |at_s: u64, for_s: u64, what| Fault {
         when: When::AtMs(at_s * 1_000),

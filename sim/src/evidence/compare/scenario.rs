@@ -1,4 +1,4 @@
-//! The troubles of the compared runs: one in each run, at the leader or at the store.
+//! The scenarios of the compared runs: one in each run, with faults at the leader or at the store.
 
 use std::fmt;
 use std::time::Duration;
@@ -21,11 +21,11 @@ pub(super) const SETTLED_TTLS: u64 = 2;
 /// The largest error of the clocks' rates where they drift.
 const DRIFT_PPM: u64 = 10_000;
 
-/// A trouble: the fault or faults of a run.
+/// The fault or faults of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "explained by `about`")]
-pub enum Trouble {
+pub enum Scenario {
     CutOff,
     CutOffLong,
     Pause,
@@ -39,8 +39,8 @@ pub enum Trouble {
     Drift,
 }
 
-impl Trouble {
-    /// All troubles.
+impl Scenario {
+    /// All scenarios.
     pub const ALL: [Self; 11] = [
         Self::CutOff,
         Self::CutOffLong,
@@ -197,7 +197,7 @@ fn quiet(seed: u64, ttl_ms: u64, nodes: u64, drifts: bool) -> Result<Plan, Engin
     })
 }
 
-impl fmt::Display for Trouble {
+impl fmt::Display for Scenario {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
