@@ -75,12 +75,10 @@ fn random_sequences_are_answered_alike() {
 fn shipped_scripts_answer_alike() {
     let _alone = RANDOM.lock();
     let server = start(&[]);
-    let scripts = shipped::load();
-    assert!(!scripts.is_empty(), "no scripts in {}", shipped::FOLDER);
-    check(&server, &settings(), 200, &shipped::steps(scripts.clone()));
+    check(&server, &settings(), 200, &shipped::steps());
     let server = start(&["--maxmemory", "1"]);
     let full = Settings { full: true, ..settings() };
-    check(&server, &full, 100, &shipped::steps(scripts));
+    check(&server, &full, 100, &shipped::steps());
 }
 
 /// Runs as many sequences as asked for, and shrinks one that is answered differently.

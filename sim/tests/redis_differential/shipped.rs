@@ -3,17 +3,12 @@
 //! Tokens come from the clock and so differ between two servers. The sequences therefore start from
 //! a record whose token lies in the future: the next tokens follow it one by one, the same in both.
 
-use std::fs;
-use std::path::Path;
-
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
+use tenure::store::redis::SCRIPTS;
 
 use crate::world::{Compare, Step};
-
-pub(crate) const FOLDER: &str =
-    concat!(env!("CARGO_MANIFEST_DIR"), "/../tenure/src/store/redis/scripts");
 
 /// The token that the first record has; below 2^53, and above every clock's microseconds.
 const TOKEN: u64 = 9_000_000_000_000_000;
@@ -28,32 +23,12 @@ const WRITE: &str = "#!lua flags=allow-oom\n\
 /// A lease that no test outlives, and one that has ended when the next command comes.
 const TTLS: [&str; 2] = ["600000000", "1"];
 
-/// A script's file name without its ending, and its text.
-type Script = (String, String);
-
-/// All scripts of the folder, in the order of their names.
-pub(crate) fn load() -> Vec<Script> {
-    let files = fs::read_dir(Path::new(FOLDER)).unwrap_or_else(|error| panic!("{FOLDER}: {error}"));
-    let mut scripts: Vec<Script> = files
-        .map(|file| file.unwrap().path())
-        .filter(|path| path.extension().is_some_and(|ending| ending == "lua"))
-        .map(|path| {
-            (
-                path.file_stem().unwrap().to_string_lossy().into_owned(),
-                fs::read_to_string(path).unwrap(),
-            )
-        })
-        .collect();
-    scripts.sort();
-    scripts
-}
-
-pub(crate) fn steps(scripts: Vec<Script>) -> impl Strategy<Value = Vec<Step>> {
+pub(crate) fn steps() -> impl Strategy<Value = Vec<Step>> {
     // A lease that has ended, one that no test outlives, and none.
     let lease =
         prop_oneof![6 => Just(Some(("1", "1"))), 3 => Just(Some((FOREVER, "0"))), 1 => Just(None)];
     let listeners = ["HELLO 3", &format!("SUBSCRIBE {KEY}")].map(|line| Step::words(1, line));
-    (lease, vec(prop_oneof![9 => call(scripts), 1 => meddling()], 1..25)).prop_map(
+    (lease, vec(prop_oneof![9 => call(), 1 => meddling()], 1..25)).prop_map(
         move |(lease, mut steps)| {
             let mut all = listeners.to_vec();
             all.push(Step::words(2, &format!("SUBSCRIBE {KEY}")));
@@ -80,17 +55,17 @@ pub(crate) fn steps(scripts: Vec<Script>) -> impl Strategy<Value = Vec<Step>> {
 }
 
 /// One script's call with arguments that are mostly right.
-fn call(scripts: Vec<Script>) -> impl Strategy<Value = Step> {
+fn call() -> impl Strategy<Value = Step> {
     let holder = select(vec!["h1", "h2"]);
     let token = prop_oneof![5 => (TOKEN..TOKEN + 4).prop_map(|token| token.to_string()), 1 => Just("0".to_owned())];
     let (ttl, trust) = (select(TTLS.to_vec()), select(vec!["", "1"]));
-    (select(scripts), holder, token, ttl, trust).prop_map(
+    (select(SCRIPTS.to_vec()), holder, token, ttl, trust).prop_map(
         |((name, text), holder, token, ttl, trust)| {
-            let keys: &[&str] = match name.as_str() {
+            let keys: &[&str] = match name {
                 "acquire" | "renew_and_compare" => &["2", KEY, HISTORY],
                 _ => &["1", KEY],
             };
-            let args: &[&str] = match name.as_str() {
+            let args: &[&str] = match name {
                 "acquire" => &[holder, &token, ttl, ttl, "a name", "meta\r\ndata", trust],
                 "renew" | "renew_and_compare" => &[holder, &token, ttl],
                 "release" => &[holder, &token],
@@ -98,7 +73,7 @@ fn call(scripts: Vec<Script>) -> impl Strategy<Value = Step> {
                 "notify" => &["inbox", "a message"],
                 other => panic!("give the new script {other} its arguments here"),
             };
-            Step::new(0, &[&["EVAL", text.as_str()], keys, args].concat())
+            Step::new(0, &[&["EVAL", text], keys, args].concat())
         },
     )
 }

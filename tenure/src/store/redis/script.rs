@@ -11,10 +11,17 @@ use super::config::RedisConfig;
 use crate::HolderId;
 use crate::store::{Key, Request};
 
+/// A script that changes a lease only for its own tenure: it begins with what all of them begin with.
+macro_rules! of_own_lease {
+    ($file:literal) => {
+        concat!(include_str!("scripts/own_lease.lua"), include_str!($file))
+    };
+}
+
 const ACQUIRE: &str = include_str!("scripts/acquire.lua");
-const RENEW: &str = include_str!("scripts/renew.lua");
-const RENEW_AND_COMPARE: &str = include_str!("scripts/renew_and_compare.lua");
-const RELEASE: &str = include_str!("scripts/release.lua");
+const RENEW: &str = of_own_lease!("scripts/renew.lua");
+const RENEW_AND_COMPARE: &str = of_own_lease!("scripts/renew_and_compare.lua");
+const RELEASE: &str = of_own_lease!("scripts/release.lua");
 const OBSERVE: &str = include_str!("scripts/observe.lua");
 const NOTIFY: &str = include_str!("scripts/notify.lua");
 

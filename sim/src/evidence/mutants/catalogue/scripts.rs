@@ -3,28 +3,39 @@
 use super::super::{Edit, Mutant, Shows};
 
 const ACQUIRE: &str = "tenure/src/store/redis/scripts/acquire.lua";
+const OWN_LEASE: &str = "tenure/src/store/redis/scripts/own_lease.lua";
 const RENEW: &str = "tenure/src/store/redis/scripts/renew.lua";
 const RENEW_AND_COMPARE: &str = "tenure/src/store/redis/scripts/renew_and_compare.lua";
 const SESSION: &str = "tenure/src/store/redis/session.rs";
 const RELEASE: &str = "tenure/src/store/redis/scripts/release.lua";
 const CAMPAIGN: &str = "core/src/candidate/campaign.rs";
 const RANDOM: &str = "core/src/random.rs";
-const COMPARING: &str = "if live and record[2] == ARGV[1] and last == tonumber(ARGV[2]) then";
-const COMPARING_TOKENS: &str = "if live and last == tonumber(ARGV[2]) then";
-const COMPARING_HOLDERS: &str = "if live and record[2] == ARGV[1] then";
+const COMPARING: &str = "local mine = live and record[2] == ARGV[1] and last == tonumber(ARGV[2])";
+const UNLESS_MINE: &str = "if not mine then";
+const GRANTED_TOKEN: &str = "token = math.max(last + 1, seen + 1, now)";
+
+/// The script gives every tenure the same token ..
+const ONE_TOKEN: Edit =
+    Edit { file: ACQUIRE, from: GRANTED_TOKEN, to: "token = math.max(last, 1)" };
+/// .. and candidates accept it again.
+const ONE_TOKEN_IS_NEW: Edit = Edit {
+    file: CAMPAIGN,
+    from: "let is_new = Some(tenure.token) > self.seen;",
+    to: "let is_new = Some(tenure.token) >= self.seen;",
+};
 
 pub(super) static MUTANTS: &[Mutant] = &[
     Mutant {
         name: "script-renew-compares-nothing",
         about: "the script renews any lease",
-        edits: &[Edit { file: RENEW, from: COMPARING, to: "if record[1] then" }],
+        edits: &[Edit { file: RENEW, from: UNLESS_MINE, to: "if not record[1] then" }],
         shows: Shows::Turmoil("partition,pause,hold,resign"),
         caught_by: &["own-lease-only"],
     },
     Mutant {
         name: "script-release-compares-nothing",
         about: "the script releases any lease",
-        edits: &[Edit { file: RELEASE, from: COMPARING, to: "if record[1] then" }],
+        edits: &[Edit { file: RELEASE, from: UNLESS_MINE, to: "if not record[1] then" }],
         shows: Shows::Turmoil("partition,pause,hold"),
         caught_by: &["own-lease-only", "single-leader"],
     },
@@ -32,9 +43,11 @@ pub(super) static MUTANTS: &[Mutant] = &[
         name: "scripts-compare-the-holder-alone",
         about: "the scripts do not compare tokens, and a candidate's campaigns share one identity",
         edits: &[
-            Edit { file: RENEW, from: COMPARING, to: COMPARING_HOLDERS },
-            Edit { file: RENEW_AND_COMPARE, from: COMPARING, to: COMPARING_HOLDERS },
-            Edit { file: RELEASE, from: COMPARING, to: COMPARING_HOLDERS },
+            Edit {
+                file: OWN_LEASE,
+                from: COMPARING,
+                to: "local mine = live and record[2] == ARGV[1]",
+            },
             Edit {
                 file: RANDOM,
                 from: "((step(&mut self.high) as u128) << 64) | step(&mut self.low) as u128",
@@ -49,11 +62,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
         about: "the script's tokens start over on release",
         edits: &[
             Edit { file: RELEASE, from: "'released', '1')", to: "'released', '1', 'token', '0')" },
-            Edit {
-                file: ACQUIRE,
-                from: "token = math.max(last + 1, seen + 1, now)",
-                to: "token = last + 1",
-            },
+            Edit { file: ACQUIRE, from: GRANTED_TOKEN, to: "token = last + 1" },
         ],
         shows: Shows::Turmoil("resign,crash"),
         caught_by: &["token-monotonic"],
@@ -72,18 +81,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
     Mutant {
         name: "tenures-share-token",
         about: "the script gives every tenure the same token",
-        edits: &[
-            Edit {
-                file: ACQUIRE,
-                from: "token = math.max(last + 1, seen + 1, now)",
-                to: "token = math.max(last, 1)",
-            },
-            Edit {
-                file: CAMPAIGN,
-                from: "let is_new = Some(tenure.token) > self.seen;",
-                to: "let is_new = Some(tenure.token) >= self.seen;",
-            },
-        ],
+        edits: &[ONE_TOKEN, ONE_TOKEN_IS_NEW],
         shows: Shows::Turmoil("pause-at-guard,pause,partition"),
         caught_by: &["fenced-writes", "token-monotonic"],
     },
@@ -91,19 +89,13 @@ pub(super) static MUTANTS: &[Mutant] = &[
         name: "scripts-compare-the-token-alone",
         about: "the scripts do not compare holders, and every tenure has the same token",
         edits: &[
-            Edit { file: RENEW, from: COMPARING, to: COMPARING_TOKENS },
-            Edit { file: RENEW_AND_COMPARE, from: COMPARING, to: COMPARING_TOKENS },
-            Edit { file: RELEASE, from: COMPARING, to: COMPARING_TOKENS },
             Edit {
-                file: ACQUIRE,
-                from: "token = math.max(last + 1, seen + 1, now)",
-                to: "token = math.max(last, 1)",
+                file: OWN_LEASE,
+                from: COMPARING,
+                to: "local mine = live and last == tonumber(ARGV[2])",
             },
-            Edit {
-                file: CAMPAIGN,
-                from: "let is_new = Some(tenure.token) > self.seen;",
-                to: "let is_new = Some(tenure.token) >= self.seen;",
-            },
+            ONE_TOKEN,
+            ONE_TOKEN_IS_NEW,
         ],
         shows: Shows::Turmoil("hold,resign,cut,partition,pause"),
         // With `tenures-share-token` alone there is one leader at a time.
@@ -114,8 +106,8 @@ pub(super) static MUTANTS: &[Mutant] = &[
         about: "the script renews a lease that has ended",
         edits: &[Edit {
             file: RENEW,
-            from: "local live = record[4] ~= '1' and now < lease_end",
-            to: "local live = record[4] ~= '1'",
+            from: UNLESS_MINE,
+            to: "if record[4] == '1' or record[2] ~= ARGV[1] or last ~= tonumber(ARGV[2]) then",
         }],
         shows: Shows::Turmoil("partition,pause,hold"),
         caught_by: &["own-lease-only"],
