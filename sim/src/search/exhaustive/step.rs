@@ -134,7 +134,7 @@ impl<S: Subject> Step<'_, S> {
             trust_empty_store: false,
             compares_identity: true,
         };
-        let reply = S::serve(&mut store.record, &mut store.history, moment, request);
+        let reply = S::serve((&mut store.record, &mut store.history), moment, request);
         self.seen.note(|| format!("the store answers {reply:?}"));
         judge::store_step(store, *tick, before, request, reply, self.seen)?;
         let node = &nodes[message.node];

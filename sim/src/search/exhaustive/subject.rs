@@ -6,7 +6,10 @@ use std::hash::Hash;
 use tenure_core::contract::{self, History, Moment, Record};
 use tenure_core::{Candidate, Claim, Config, Input, Instant, Output, Reply, Request, Seed};
 
-/// A candidate and its store.
+/// What a store keeps.
+pub(crate) type Kept<'a> = (&'a mut Option<Record>, &'a mut Option<History>);
+
+/// A candidate, and the store that it asks.
 pub(crate) trait Subject: Clone + Debug + Eq + Hash + Send + Sync {
     /// A candidate that has not joined the election yet, in one of its lives.
     fn new(config: Config, seed: Seed) -> Self;
@@ -19,12 +22,7 @@ pub(crate) trait Subject: Clone + Debug + Eq + Hash + Send + Sync {
     /// As [`Candidate::claim`].
     fn claim(&self, now: Instant) -> Option<Claim>;
     /// One step at the store.
-    fn serve(
-        record: &mut Option<Record>,
-        history: &mut Option<History>,
-        at: Moment,
-        request: Request,
-    ) -> Reply {
+    fn serve((record, history): Kept<'_>, at: Moment, request: Request) -> Reply {
         contract::apply(record, history, at, request)
     }
 }

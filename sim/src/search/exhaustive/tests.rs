@@ -7,8 +7,8 @@ use super::*;
 mod planted;
 
 use planted::{
-    AnyCandidateKnowsTheLastTenure, CountedFromTheReply, DrainsForLonger, EndsTwice,
-    LateRenewalCounts, LeadsUnasked, NoQuarantine, ReleasesAtOnce, TokensStartOver,
+    AnyCandidateKnowsTheLastTenure, Bug, CountedFromTheReply, DrainsForLonger, EndsTwice,
+    LateRenewalCounts, LeadsUnasked, NoQuarantine, Planted, ReleasesAtOnce, TokensStartOver,
 };
 
 /// Bounds that are small enough for every run of the tests.
@@ -43,8 +43,8 @@ fn violation<S: Subject>(bounds: &Bounds, config: Config) -> Violation {
     violation
 }
 
-fn broken<S: Subject>(bounds: &Bounds) -> String {
-    violation::<S>(bounds, bounds.config().unwrap()).property
+fn broken<B: Bug>(bounds: &Bounds) -> String {
+    violation::<Planted<B>>(bounds, bounds.config().unwrap()).property
 }
 
 #[test]
