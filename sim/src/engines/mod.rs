@@ -1,6 +1,7 @@
 //! The engines: each carries out a plan and returns a judged trace.
 
 mod awaited;
+mod cut;
 pub mod model;
 #[cfg(feature = "turmoil")]
 pub mod redis;
@@ -16,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::judge::{Judging, Outcome};
 use crate::plan::{FaultKind, Plan, PlanError, Scope};
 pub(crate) use awaited::{Awaited, Kinds};
+pub use cut::cut;
 
 /// What carries plans out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

@@ -6,16 +6,17 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use tenure::{Candidate, Config, Elections, Event, Tenure};
 use tenure_servers::Flow;
+use tenure_sim::engines::cut;
 
 use super::TestServer;
-use crate::support::{Events, cut, run, soon};
+use crate::support::{Events, run, soon};
 
 /// Requests take twice that: long enough that a future that waits for one is dropped before its reply.
 const ONE_WAY: Duration = Duration::from_millis(2);
 /// Many times as long as a request takes.
 const PATIENCE: Duration = Duration::from_millis(100);
 /// No future of these stories waits more often than that.
-const POLLS: u32 = 200;
+const POLLS: u64 = 200;
 
 /// Long enough that no lead ends for want of a renewal on a busy machine.
 fn config() -> Config {
@@ -50,7 +51,7 @@ impl Bystander {
 
 /// Drops what `begin` begins before its first poll, after the first, after the second, and so on, until it is
 /// done once. How often it was dropped.
-async fn at_every_await<T>(begin: impl AsyncFn(u32) -> Option<T>) -> u32 {
+async fn at_every_await<T>(begin: impl AsyncFn(u64) -> Option<T>) -> u64 {
     for polls in 0..POLLS {
         if soon(begin(polls)).await.is_some() {
             return polls;
@@ -60,7 +61,7 @@ async fn at_every_await<T>(begin: impl AsyncFn(u32) -> Option<T>) -> u32 {
 }
 
 /// Drops a future after so many polls, or when nothing has woken it for long.
-async fn is_done(polls: u32, future: impl Future) -> bool {
+async fn is_done(polls: u64, future: impl Future) -> bool {
     matches!(tokio::time::timeout(PATIENCE, cut(polls, future)).await, Ok(Some(_)))
 }
 

@@ -1,7 +1,6 @@
 //! Requests and their answers, elections, and observers of them.
 
 pub(crate) mod certificates;
-mod cut;
 mod election;
 mod place;
 mod port;
@@ -12,7 +11,6 @@ use std::time::{Duration, SystemTime};
 use tenure::store::{Incumbent, Key, Profile, Reply, Request, Store, StoreError};
 use tenure::{HolderId, Token};
 
-pub(crate) use cut::cut;
 pub(crate) use election::{
     Events, event, falls, learns_of_leader, one_leads, quarantined, renewed, run, start,
     steps_down, store_error,

@@ -1,14 +1,12 @@
 //! Futures that are dropped before they complete: a dropped future must not affect other callers.
 
-use std::future::poll_fn;
-use std::pin::pin;
-use std::task::Poll;
 use std::time::Duration;
 
 use futures_util::StreamExt;
 use tenure::{Candidate, WeakCandidate};
 
 use super::contender::Seat;
+use crate::engines::cut;
 use crate::plan::draw::Draw;
 use crate::trace::Event;
 
@@ -98,22 +96,4 @@ async fn give_up(seat: &Seat, candidate: &Candidate, what: Given, polls: u64) {
         (Given::Work, _) => _ = cut(polls, candidate.run_if_leader(work)).await,
         (Given::Ended | Given::Inbox, None) | (Given::Nothing, _) => {}
     }
-}
-
-/// Polls a future that many times, then drops it; what it yields, if it was done by then.
-pub(super) async fn cut<T>(polls: u64, future: impl Future<Output = T>) -> Option<T> {
-    let (mut future, mut left) = (pin!(future), polls);
-    poll_fn(|context| {
-        while left > 0 {
-            left -= 1;
-            match future.as_mut().poll(context) {
-                Poll::Ready(output) => return Poll::Ready(Some(output)),
-                // Dropped right where it waits.
-                Poll::Pending if left == 0 => {}
-                Poll::Pending => return Poll::Pending,
-            }
-        }
-        Poll::Ready(None)
-    })
-    .await
 }

@@ -9,11 +9,11 @@ use tenure::{Candidate, StepDownReason, Tenure};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
-use super::cancels::{cancels, cut};
+use super::cancels::cancels;
 use super::contender::Seat;
 use super::process::spawn;
 use super::work::{Working, works};
-use crate::engines::EngineError;
+use crate::engines::{EngineError, cut};
 use crate::plan::FaultKind;
 use crate::plan::draw::Draw;
 use crate::trace::{Event, Reason};
