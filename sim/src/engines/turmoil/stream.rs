@@ -20,11 +20,10 @@ const REQUEST: &[u8] = b"EVALSHA";
 pub(super) struct Stream {
     node: Arc<Node>,
     life: u32,
-    inner: TcpStream,
+    inner: Counted,
     /// The process has come to the sending of a request, and has not sent it.
     sending: bool,
     cut: Pin<Box<WaitForCancellationFutureOwned>>,
-    end: End,
 }
 
 impl Stream {
@@ -33,7 +32,13 @@ impl Stream {
     pub(super) fn new(node: Arc<Node>, inner: TcpStream) -> io::Result<Self> {
         let cut = Box::pin(node.connections().cancelled_owned());
         let end = node.wires.at_node(inner.local_addr()?, node.index);
-        Ok(Self { life: node.who().life, node, inner, sending: false, cut, end })
+        Ok(Self {
+            life: node.who().life,
+            node,
+            inner: Counted::new(inner, end),
+            sending: false,
+            cut,
+        })
     }
 
     fn poll_usable(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -57,10 +62,7 @@ impl AsyncRead for Stream {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         ready!(self.poll_usable(context))?;
-        let before = buffer.filled().len();
-        let read = Pin::new(&mut self.inner).poll_read(context, buffer);
-        self.end.received(buffer.filled().len() - before);
-        read
+        Pin::new(&mut self.inner).poll_read(context, buffer)
     }
 }
 
@@ -79,7 +81,6 @@ impl AsyncWrite for Stream {
         }
         ready!(self.poll_usable(context))?;
         let written = ready!(Pin::new(&mut self.inner).poll_write(context, bytes))?;
-        self.end.sent(written);
         if std::mem::take(&mut self.sending) {
             self.node.reaches(Point::Sent);
         }
@@ -95,19 +96,19 @@ impl AsyncWrite for Stream {
     }
 }
 
-/// The store's end of a connection.
-pub(super) struct Served {
+/// One end of a connection, which counts what passes it: the store's, or the one under a [`Stream`].
+pub(super) struct Counted {
     inner: TcpStream,
     end: End,
 }
 
-impl Served {
+impl Counted {
     pub(super) const fn new(inner: TcpStream, end: End) -> Self {
         Self { inner, end }
     }
 }
 
-impl AsyncRead for Served {
+impl AsyncRead for Counted {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -120,7 +121,7 @@ impl AsyncRead for Served {
     }
 }
 
-impl AsyncWrite for Served {
+impl AsyncWrite for Counted {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
