@@ -13,13 +13,15 @@ use super::pace::{Pace, Timer};
 use super::{ordinal, retry};
 use crate::trace::Kept;
 
-/// The lock of a server that waits for those that are cut off.
+/// The lock of a server that waits for those that are cut off, or ends their sessions.
 #[derive(Clone, Debug)]
-pub(crate) struct SessionLock;
+pub(crate) struct Lock<const ENDS_SESSIONS: bool>;
+
+/// The lock of a server that waits for those that are cut off.
+pub(crate) type SessionLock = Lock<false>;
 
 /// The lock of a server that ends the session of a candidate that is cut off.
-#[derive(Clone, Debug)]
-pub(crate) struct EndedSession;
+pub(crate) type EndedSession = Lock<true>;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Store {
@@ -29,82 +31,52 @@ pub(crate) struct Store {
     ended: Vec<Session>,
 }
 
-impl Store {
-    fn serve(&mut self, at: Visit, ask: Ask) -> Told {
-        if let Some(place) = self.ended.iter().position(|session| *session == at.session) {
-            self.ended.swap_remove(place);
+impl<const ENDS_SESSIONS: bool> Model for Lock<ENDS_SESSIONS> {
+    type Store = Store;
+
+    fn pace(config: &Config) -> Pace {
+        Pace { is_of_a_connection: true, ..Pace::steady(Timer::AfterReply(retry(config))) }
+    }
+
+    fn serve(store: &mut Store, at: Visit, ask: Ask) -> Told {
+        if let Some(place) = store.ended.iter().position(|session| *session == at.session) {
+            store.ended.swap_remove(place);
             return Told::Broken;
         }
         if ask.server.is_some_and(|server| server != at.server) {
             return Told::Broken;
         }
-        match (ask.want, self.holder) {
+        match (ask.want, store.holder) {
             (Want::Take | Want::Keep, None) => {
-                self.holder = Some(at.session);
-                self.token = ordinal(self.token, at);
-                Told::Yours { token: self.token }
+                store.holder = Some(at.session);
+                store.token = ordinal(store.token, at);
+                Told::Yours { token: store.token }
             }
             (Want::Keep, Some(holder)) if holder == at.session => Told::StillYours,
             // A session may lock what it holds once more.
-            (Want::Take, Some(holder)) if holder == at.session => Told::Yours { token: self.token },
+            (Want::Take, Some(holder)) if holder == at.session => {
+                Told::Yours { token: store.token }
+            }
             (Want::GiveBack, Some(holder)) if holder == at.session => {
-                self.holder = None;
+                store.holder = None;
                 Told::Done
             }
             (Want::Take | Want::Keep, Some(_)) | (Want::GiveBack | Want::Tidy, _) => Told::NotYours,
         }
     }
 
-    fn disconnected(&mut self, session: Session) {
-        self.holder = self.holder.filter(|holder| *holder != session);
-    }
-}
-
-fn pace(config: &Config) -> Pace {
-    Pace { is_of_a_connection: true, ..Pace::steady(Timer::AfterReply(retry(config))) }
-}
-
-impl Model for SessionLock {
-    type Store = Store;
-
-    fn pace(config: &Config) -> Pace {
-        pace(config)
-    }
-
-    fn serve(store: &mut Store, at: Visit, ask: Ask) -> Told {
-        store.serve(at, ask)
-    }
-
     fn kept(_: &Store) -> Option<Kept> {
         None
     }
 
     fn disconnected(store: &mut Store, session: Session) {
-        store.disconnected(session);
-    }
-}
-
-impl Model for EndedSession {
-    type Store = Store;
-
-    fn pace(config: &Config) -> Pace {
-        pace(config)
-    }
-
-    fn serve(store: &mut Store, at: Visit, ask: Ask) -> Told {
-        store.serve(at, ask)
-    }
-
-    fn kept(_: &Store) -> Option<Kept> {
-        None
-    }
-
-    fn disconnected(store: &mut Store, session: Session) {
-        store.disconnected(session);
+        store.holder = store.holder.filter(|holder| *holder != session);
     }
 
     fn cut_off(store: &mut Store, session: Session) {
-        store.disconnected(session);
-        store.ended.push(session);
+        if ENDS_SESSIONS {
+            Self::disconnected(store, session);
+            store.ended.push(session);
+        }
     }
 }
