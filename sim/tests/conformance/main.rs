@@ -93,36 +93,38 @@ macro_rules! found {
     };
 }
 
+// Random requests find all that is wrong in one answer after another, and not in times, hints, names or what happens
+// at once.
 found! {
-    a_store_that_refuses_everybody: NeverGrants by VacantIsGranted;
-    one_that_grants_what_is_held: GrantsWhenHeld by Held, ManyAtOnce, Linearizable;
-    one_that_ignores_seen: IgnoresSeen by Stale, LateAcquire;
-    one_whose_tokens_stand_still: TokenStandsStill by TokensIncrease;
+    a_store_that_refuses_everybody: NeverGrants by VacantIsGranted, Differential;
+    one_that_grants_what_is_held: GrantsWhenHeld by Held, ManyAtOnce, Linearizable, Differential;
+    one_that_ignores_seen: IgnoresSeen by Stale, LateAcquire, Differential;
+    one_whose_tokens_stand_still: TokenStandsStill by TokensIncrease, Differential;
     one_whose_tokens_have_no_floor: TokenWithoutFloor by TokenFloor;
-    one_whose_tokens_are_not_above_seen: TokenBelowSeen by AboveSeen;
-    one_that_makes_a_retry_a_new_tenure: RetryIsNewTenure by RepeatedAcquire, LostReplies;
+    one_whose_tokens_are_not_above_seen: TokenBelowSeen by AboveSeen, Differential;
+    one_that_makes_a_retry_a_new_tenure: RetryIsNewTenure by RepeatedAcquire, LostReplies, Differential;
     one_that_shortens_a_lease_on_retry: RetryShortens by RepeatedAcquire;
     one_that_resurrects: Resurrects by NoResurrection, Differential;
     one_that_moves_an_end_back: MovesEndBack by NeverBack;
-    one_that_renews_nothing: RenewsNothing by Renewed;
-    one_that_renews_for_any_token: RenewsAnyToken by Superseded, LateRequests;
+    one_that_renews_nothing: RenewsNothing by Renewed, Differential;
+    one_that_renews_for_any_token: RenewsAnyToken by Superseded, LateRequests, Differential;
     one_that_tells_too_much_remaining: RemainingAboveTtl by Remaining;
-    one_that_releases_nothing: ReleasesNothing by Released;
-    one_that_releases_for_anybody: ReleasesForAnybody by NotHeld;
+    one_that_releases_nothing: ReleasesNothing by Released, Differential;
+    one_that_releases_for_anybody: ReleasesForAnybody by NotHeld, Differential;
     one_whose_leases_never_end: LeasesNeverEnd by LeastTtl;
     one_that_hints_nobody: HintsNobody by Hints;
-    one_that_grants_to_renewals: RenewsUnknown by UnknownElection;
+    one_that_grants_to_renewals: RenewsUnknown by UnknownElection, Differential;
     one_that_shortens_names: ShortensNames by Profiles;
-    one_with_one_record: OneRecord by KeysApart;
+    one_with_one_record: OneRecord by KeysApart, Differential;
     one_that_takes_keys_for_alike: KeysAlike by OddKeys;
     one_that_is_stuck_after_a_dropped_request: StuckWhenDropped by Dropped;
-    one_that_lets_the_first_lead: FirstLeadsAtOnce by FreshStore;
-    one_that_forgets_the_quarantine: RepeatsWithoutWait by RepeatedWait;
-    one_that_begins_it_anew: QuarantineOfTheGrant by StoresWait;
-    one_that_never_ends_it: QuarantineForEver by QuarantineEnds;
-    one_that_does_not_see_a_loss: ProofIgnored by ProvenLoss;
-    one_that_keeps_its_identity: IdentityKept by Restart;
-    one_that_starts_again_after_a_loss: TrustsEmpty by Loss;
+    one_that_lets_the_first_lead: FirstLeadsAtOnce by FreshStore, Differential;
+    one_that_forgets_the_quarantine: RepeatsWithoutWait by RepeatedWait, Differential;
+    one_that_begins_it_anew: QuarantineOfTheGrant by StoresWait, Differential;
+    one_that_never_ends_it: QuarantineForEver by QuarantineEnds, Differential;
+    one_that_does_not_see_a_loss: ProofIgnored by ProvenLoss, Differential;
+    one_that_keeps_its_identity: IdentityKept by Restart, Differential;
+    one_that_starts_again_after_a_loss: TrustsEmpty by Loss, Differential;
     one_that_ignores_settings: SettingsIgnored by Contradiction, Differential;
     one_that_tells_no_ttl: TellsNoTtl by IncumbentTtl;
     one_that_forgets_long_ttls: ForgetsLongTtls by LongestTtl;
@@ -165,36 +167,6 @@ fn what_a_store_declares_not_to_keep_is_skipped_and_told() {
     assert_eq!(skipped(|traits| traits.history = HistoryKind::SharesFate).len(), 9);
     assert_eq!(skipped(|traits| traits.history = HistoryKind::Durable), [Row::Restart]);
     assert_eq!(skipped(|traits| traits.gives_up = &[Promise::StoreLoss]).len(), 9);
-}
-
-/// All that is wrong in one answer after another, and not in times, hints, names or what happens at once.
-#[test]
-fn random_requests_find_what_is_wrong_in_an_answer() {
-    use Bug::*;
-    for bug in [
-        NeverGrants,
-        GrantsWhenHeld,
-        IgnoresSeen,
-        TokenStandsStill,
-        TokenBelowSeen,
-        RetryIsNewTenure,
-        Resurrects,
-        RenewsNothing,
-        RenewsAnyToken,
-        ReleasesNothing,
-        ReleasesForAnybody,
-        RenewsUnknown,
-        OneRecord,
-        FirstLeadsAtOnce,
-        RepeatsWithoutWait,
-        QuarantineOfTheGrant,
-        QuarantineForEver,
-        ProofIgnored,
-        IdentityKept,
-        TrustsEmpty,
-    ] {
-        finds(bug, Row::Differential);
-    }
 }
 
 #[test]
