@@ -6,9 +6,9 @@ use tenure_sim::engines::Engine;
 use tenure_sim::evidence::effects::leave_out;
 use tenure_sim::judge::{Judging, Outcome};
 use tenure_sim::plan::{
-    Fault, FaultKind, NodePlan, Plan, Point, Program, SCHEMA, Settings, StorePlan, Trigger, What,
-    When, Work,
+    Fault, FaultKind, NodePlan, Plan, Point, Settings, Trigger, What, When, Work,
 };
+use tenure_sim::search::sweep::default_plan;
 use tenure_sim::trace::{Entry, Event};
 
 const FROM_MS: u64 = 3_000;
@@ -21,17 +21,15 @@ fn plan(faults: Vec<Fault>, clock_rate_ppm: i64) -> Plan {
         settings: None,
     };
     Plan {
-        schema: SCHEMA,
         seed: 7,
         settings: Settings::of_ttl(Duration::from_secs(1)).expect("a TTL"),
         nodes: (0..3).map(node).collect(),
-        store: StorePlan::default(),
         latency_us: (0, 2_000),
         work: Work { every_ms: 20, takes_us: 0, reads_first: false },
-        program: Program::default(),
         faults,
         calm_from_ms: 6_000,
         handover: false,
+        ..default_plan().expect("a valid TTL")
     }
 }
 

@@ -13,9 +13,8 @@ use std::time::Duration;
 
 use tenure_sim::engines::Engine;
 use tenure_sim::judge::{Judging, Outcome};
-use tenure_sim::plan::{
-    Fault, NodePlan, Plan, Program, SCHEMA, Settings, StorePlan, What, When, Work,
-};
+use tenure_sim::plan::{Fault, NodePlan, Plan, Settings, What, When, Work};
+use tenure_sim::search::sweep::default_plan;
 use tenure_sim::trace::{Entry, Event};
 
 /// A TTL of three seconds, in milliseconds.
@@ -27,17 +26,15 @@ fn healthy(nodes: u64) -> Plan {
     let node =
         |node| NodePlan { clock_offset_ms: 1_000 * (node + 1), clock_rate_ppm: 0, settings: None };
     Plan {
-        schema: SCHEMA,
         seed: 1,
         settings: Settings::of_ttl(Duration::from_millis(TTL_MS)).unwrap(),
         nodes: (0..nodes).map(node).collect(),
-        store: StorePlan::default(),
         latency_us: (500, 1_000),
         work: Work { every_ms: 100, takes_us: 0, reads_first: false },
-        program: Program::default(),
         faults: Vec::new(),
         calm_from_ms: 8 * TTL_MS,
         handover: false,
+        ..default_plan().unwrap()
     }
 }
 

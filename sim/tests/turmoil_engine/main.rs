@@ -17,9 +17,9 @@ use std::time::Duration;
 use tenure_sim::engines::turmoil::run;
 use tenure_sim::judge::{Judging, Outcome};
 use tenure_sim::plan::{
-    Fault, FaultKind, NodePlan, Plan, Point, Program, SCHEMA, Settings, StorePlan, Trigger, What,
-    When, Work,
+    Fault, FaultKind, NodePlan, Plan, Point, Settings, Trigger, What, When, Work,
 };
+use tenure_sim::search::sweep::default_plan;
 use tenure_sim::trace::{Entry, Event};
 
 const MS: u64 = 1_000_000;
@@ -32,17 +32,15 @@ fn plan(faults: Vec<Fault>) -> Plan {
         settings: None,
     };
     Plan {
-        schema: SCHEMA,
         seed: 7,
         settings: Settings::of_ttl(Duration::from_secs(1)).unwrap(),
         nodes: (0..3).map(node).collect(),
-        store: StorePlan::default(),
         latency_us: (0, 2_000),
         work: Work { every_ms: 20, takes_us: 0, reads_first: false },
-        program: Program::default(),
         faults,
         calm_from_ms: CALM_MS,
         handover: false,
+        ..default_plan().unwrap()
     }
 }
 
