@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::ServerError;
 use crate::error::doing;
-use crate::process::{Process, Program, free_port, on_a_free_port};
+use crate::process::{Process, Program, free_port, on_a_free_port, process_methods};
 
 pub use cluster::EtcdCluster;
 
@@ -82,25 +82,7 @@ impl EtcdServer {
         self.ports.client
     }
 
-    /// The process id, or none after [`kill`](Self::kill).
-    pub fn pid(&self) -> Option<u32> {
-        self.process.pid()
-    }
-
-    /// Pauses the process (SIGSTOP): connections stay open, requests queue in the kernel.
-    pub fn pause(&self) -> Result<(), ServerError> {
-        self.process.pause()
-    }
-
-    /// Lets a paused process continue (SIGCONT): it then executes the queued requests.
-    pub fn resume(&self) -> Result<(), ServerError> {
-        self.process.resume()
-    }
-
-    /// Ends the process at once (SIGKILL) and waits until it is gone. Killing twice is harmless.
-    pub fn kill(&mut self) -> Result<(), ServerError> {
-        self.process.kill()
-    }
+    process_methods!();
 
     /// Kills the member and starts it again with its data, on the same ports.
     pub fn restart(&mut self) -> Result<(), ServerError> {

@@ -155,6 +155,32 @@ impl Process {
     }
 }
 
+/// The methods of a server that is one process, its field `process`.
+macro_rules! process_methods {
+    () => {
+        /// The process id, or none after [`kill`](Self::kill).
+        pub fn pid(&self) -> Option<u32> {
+            self.process.pid()
+        }
+
+        /// Pauses the process (SIGSTOP): connections stay open, requests queue in the kernel.
+        pub fn pause(&self) -> Result<(), ServerError> {
+            self.process.pause()
+        }
+
+        /// Lets a paused process continue (SIGCONT): it then executes the queued requests.
+        pub fn resume(&self) -> Result<(), ServerError> {
+            self.process.resume()
+        }
+
+        /// Ends the process at once (SIGKILL) and waits until it is gone. Killing twice is harmless.
+        pub fn kill(&mut self) -> Result<(), ServerError> {
+            self.process.kill()
+        }
+    };
+}
+pub(crate) use process_methods;
+
 impl Drop for Process {
     fn drop(&mut self) {
         // Nothing can be done about a failure here, and a panic would hide the test's own.

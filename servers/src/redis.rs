@@ -9,7 +9,7 @@ use std::time::Duration;
 use redis_protocol::resp2::types::OwnedFrame;
 
 use crate::ServerError;
-use crate::process::{Process, Program, free_port, on_a_free_port};
+use crate::process::{Process, Program, free_port, on_a_free_port, process_methods};
 pub use cluster::RedisCluster;
 pub use sentinel::{RedisSentinel, RedisSentinels};
 
@@ -64,25 +64,7 @@ impl RedisServer {
         format!("redis://127.0.0.1:{}", self.port)
     }
 
-    /// The process id, or none after [`kill`](Self::kill).
-    pub fn pid(&self) -> Option<u32> {
-        self.process.pid()
-    }
-
-    /// Pauses the process (SIGSTOP): connections stay open, requests queue in the kernel.
-    pub fn pause(&self) -> Result<(), ServerError> {
-        self.process.pause()
-    }
-
-    /// Lets a paused process continue (SIGCONT): it then executes the queued requests.
-    pub fn resume(&self) -> Result<(), ServerError> {
-        self.process.resume()
-    }
-
-    /// Ends the process at once (SIGKILL) and waits until it is gone. Killing twice is harmless.
-    pub fn kill(&mut self) -> Result<(), ServerError> {
-        self.process.kill()
-    }
+    process_methods!();
 
     /// Kills the server and starts it again on the same port. Its data is lost unless the arguments
     /// at start asked for persistence; its run id differs in any case.
