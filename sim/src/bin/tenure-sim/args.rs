@@ -13,6 +13,7 @@ use tenure_sim::plan::FaultKind;
 use tenure_sim::search::pool;
 
 use crate::Arguments;
+use crate::report::RunReportArguments;
 
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
@@ -76,9 +77,29 @@ impl JudgedArguments {
     }
 }
 
-/// The given number of threads, or one for each core.
-pub(crate) fn threads(jobs: Option<u16>) -> usize {
-    jobs.map_or_else(pool::cores, usize::from)
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct JobsArguments {
+    /// The number of threads [default: one for each core]
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    jobs: Option<u16>,
+}
+
+impl JobsArguments {
+    pub(crate) fn threads(self) -> usize {
+        self.jobs.map_or_else(pool::cores, usize::from)
+    }
+}
+
+/// What is shown of one run.
+#[derive(Debug, Args)]
+pub(crate) struct ShownArguments {
+    /// The number of last events to show
+    #[arg(long, default_value_t = 40)]
+    pub(crate) events: usize,
+    #[command(flatten)]
+    pub(crate) report: RunReportArguments,
+    #[command(flatten)]
+    pub(crate) output: OutputArguments,
 }
 
 /// The name of an engine.

@@ -9,10 +9,10 @@ use tenure_sim::report::RunPage;
 use tenure_sim::search::campaign::{Run, Verdict};
 use tenure_sim::trace::file;
 
-use crate::args::{JudgedArguments, OutputArguments};
+use crate::args::{JudgedArguments, ShownArguments};
 use crate::error::{CliError, written};
 use crate::output::Files;
-use crate::report::{RunReportArguments, write_run};
+use crate::report::write_run;
 use crate::show::one::One;
 
 #[derive(Debug, Args)]
@@ -21,13 +21,8 @@ pub(crate) struct CheckArguments {
     pub(crate) trace: PathBuf,
     #[command(flatten)]
     pub(crate) judged: JudgedArguments,
-    /// The number of last events to show
-    #[arg(long, default_value_t = 40)]
-    pub(crate) events: usize,
     #[command(flatten)]
-    report: RunReportArguments,
-    #[command(flatten)]
-    pub(crate) output: OutputArguments,
+    pub(crate) shown: ShownArguments,
 }
 
 pub(crate) fn check(arguments: &CheckArguments) -> Result<u8, CliError> {
@@ -38,7 +33,7 @@ pub(crate) fn check(arguments: &CheckArguments) -> Result<u8, CliError> {
     let (header, hash) = (recorded.header.clone(), recorded.end.hash);
     let outcome =
         recorded.judge(arguments.judged.judging()).map_err(|why| CliError::of_file(path, why))?;
-    if let Some(out) = arguments.report.open(&mut Files::read([path]))? {
+    if let Some(out) = arguments.shown.report.open(&mut Files::read([path]))? {
         write_run(out, &RunPage::of(&header.engine, &header.plan, &outcome))?;
     }
     let run = Run::of(&header.plan, &outcome);
@@ -49,7 +44,7 @@ pub(crate) fn check(arguments: &CheckArguments) -> Result<u8, CliError> {
         entries: outcome.trace.entries(),
         is_intact: hash.is_none_or(|hash| hash == run.hash),
     };
-    written(one.write(&mut io::stdout().lock(), arguments.output.format, arguments.events))?;
+    written(one.write(&mut io::stdout().lock(), &arguments.shown))?;
     match one.verdict() {
         Verdict::Held if !one.is_intact => {
             let what = "its events were changed: their hash differs from the one in the last line";

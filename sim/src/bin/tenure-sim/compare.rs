@@ -6,7 +6,7 @@ use clap::Args;
 use comfy_table::{CellAlignment, Table, presets};
 use tenure_sim::evidence::compare::{self, Comparison, Contender, Settings};
 
-use crate::args::{Format, OutputArguments, threads};
+use crate::args::{Format, JobsArguments, OutputArguments};
 use crate::error::{CliError, written};
 
 #[derive(Debug, Args)]
@@ -17,16 +17,15 @@ pub(crate) struct CompareArguments {
     /// The first seed
     #[arg(long, default_value_t = 0)]
     pub(crate) seed: u64,
-    /// The number of threads [default: one for each core]
-    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
-    jobs: Option<u16>,
+    #[command(flatten)]
+    jobs: JobsArguments,
     #[command(flatten)]
     pub(crate) output: OutputArguments,
 }
 
 pub(crate) fn compare(arguments: &CompareArguments) -> Result<u8, CliError> {
     let settings =
-        Settings { runs: arguments.runs, seed: arguments.seed, jobs: threads(arguments.jobs) };
+        Settings { runs: arguments.runs, seed: arguments.seed, jobs: arguments.jobs.threads() };
     let comparison = compare::run(&settings).map_err(|error| CliError::Input(error.into()))?;
     let mut out = io::stdout().lock();
     written(match arguments.output.format {

@@ -6,7 +6,7 @@ use clap::Args;
 use tenure_sim::evidence::effects::{LeftOut, leave_out};
 use tenure_sim::search::pool;
 
-use crate::args::{DrawnArguments, Format, OutputArguments, threads};
+use crate::args::{DrawnArguments, Format, JobsArguments, OutputArguments};
 use crate::error::{CliError, written};
 use crate::run::{Engines, engine_or_all};
 use crate::show::table;
@@ -21,9 +21,8 @@ pub(crate) struct EffectsArguments {
     /// The number of seeds of a campaign, for each kind [default: as many as are needed to notice]
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     runs: Option<u64>,
-    /// The number of threads [default: one for each core]
-    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
-    jobs: Option<u16>,
+    #[command(flatten)]
+    jobs: JobsArguments,
     #[command(flatten)]
     output: OutputArguments,
 }
@@ -34,7 +33,7 @@ pub(crate) fn effects(arguments: &EffectsArguments) -> Result<u8, CliError> {
         let kinds = arguments.left_out.faults(engine)?;
         wanted.extend(kinds.into_iter().map(|kind| (engine, kind)));
     }
-    let results = pool::map(threads(arguments.jobs), &wanted, |(engine, kind)| {
+    let results = pool::map(arguments.jobs.threads(), &wanted, |(engine, kind)| {
         leave_out(*engine, *kind, arguments.runs)
     });
     let mut out = io::stdout().lock();

@@ -9,7 +9,7 @@ use tenure_sim::search::exhaustive::{
     self, Bounds, Faults, Outcome, Rates, Report, StopMargin, TICK, Ttl,
 };
 
-use crate::args::{Format, OutputArguments, threads};
+use crate::args::{Format, JobsArguments, OutputArguments};
 use crate::error::{CliError, written};
 use crate::show::{numbers, table};
 
@@ -39,9 +39,8 @@ pub(crate) struct ExhaustArguments {
     /// Stop after this many states, and exit with 2: the search is then inconclusive
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     states: Option<u64>,
-    /// The number of threads [default: one for each core]
-    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
-    jobs: Option<u16>,
+    #[command(flatten)]
+    jobs: JobsArguments,
     #[command(flatten)]
     output: OutputArguments,
 }
@@ -156,7 +155,7 @@ impl ExhaustArguments {
 }
 
 pub(crate) fn exhaust(arguments: &ExhaustArguments) -> Result<u8, CliError> {
-    let (limit, jobs) = (arguments.states.unwrap_or(u64::MAX), threads(arguments.jobs));
+    let (limit, jobs) = (arguments.states.unwrap_or(u64::MAX), arguments.jobs.threads());
     let began = Instant::now();
     let report = exhaustive::run(&arguments.bounds(), limit, jobs);
     let report = report.map_err(|error| CliError::Input(error.into()))?;

@@ -7,7 +7,7 @@ use clap::Args;
 use tenure_sim::engines::Engine;
 use tenure_sim::evidence::mutants::{Hunt, guards};
 
-use crate::args::{DrawnArguments, engine, threads};
+use crate::args::{DrawnArguments, JobsArguments, engine};
 use crate::error::{CliError, written};
 
 #[derive(Debug, Args)]
@@ -18,9 +18,8 @@ pub(crate) struct HuntArguments {
     /// The number of seeds, from 1 on
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     runs: u64,
-    /// The number of threads [default: one for each core]
-    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
-    jobs: Option<u16>,
+    #[command(flatten)]
+    jobs: JobsArguments,
     /// End once these properties have failed, or these conditions were never met [default: any]
     #[arg(long, value_delimiter = ',', value_parser = guard)]
     until: Vec<String>,
@@ -34,7 +33,7 @@ pub(crate) fn hunt(arguments: &HuntArguments) -> Result<u8, CliError> {
         engine: arguments.engine,
         faults: arguments.drawn.faults(arguments.engine)?,
         runs: arguments.runs,
-        jobs: threads(arguments.jobs),
+        jobs: arguments.jobs.threads(),
         until: arguments.until.clone(),
     };
     written(hunt.run(io::stdout()).map(|_runs| ()))?;

@@ -7,7 +7,7 @@ use clap::Args;
 use tenure_sim::search::campaign::milliseconds;
 use tenure_sim::search::tolerance::search::{Found, Search, search};
 
-use crate::args::{Format, OutputArguments, threads};
+use crate::args::{Format, JobsArguments, OutputArguments};
 use crate::error::{CliError, written};
 use crate::output::Files;
 use crate::show::numbers;
@@ -26,9 +26,8 @@ pub(crate) struct MarginArguments {
     /// The seed of all random draws
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// The number of threads [default: one for each core]
-    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
-    jobs: Option<u16>,
+    #[command(flatten)]
+    jobs: JobsArguments,
     /// Write the plan with the least margin after a lease that lapsed to this file
     #[arg(long, value_name = "FILE")]
     plan_out: Option<PathBuf>,
@@ -41,7 +40,7 @@ pub(crate) fn margin(arguments: &MarginArguments) -> Result<u8, CliError> {
     let mut files = Files::read(arguments.settings.plan());
     let file = files.create_if(arguments.plan_out.as_deref())?;
     let MarginArguments { runs, restarts, seed, jobs, .. } = *arguments;
-    let wanted = Search { settings, runs, restarts, seed, jobs: threads(jobs) };
+    let wanted = Search { settings, runs, restarts, seed, jobs: jobs.threads() };
     let found = search(&wanted).map_err(input)?;
     if let Some(out) = file {
         written(out.holding_plan(found.plan()))?;

@@ -10,7 +10,7 @@ use tenure_sim::evidence::mutants::{
     self, Arena, Caught, Diff, Mutant, Row, Seen, Sources, Trial, Trials, Workshop,
 };
 
-use crate::args::{Format, OutputArguments, threads};
+use crate::args::{Format, JobsArguments, OutputArguments};
 use crate::error::{CliError, written};
 use crate::output::text_of;
 use crate::show::table;
@@ -35,9 +35,8 @@ pub(crate) struct MutantsArguments {
     /// The folder for the copy and its builds [default: target/mutants in the workspace]
     #[arg(long, value_name = "DIR")]
     work: Option<PathBuf>,
-    /// The number of threads that run seeds [default: one for each core]
-    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
-    jobs: Option<u16>,
+    #[command(flatten)]
+    jobs: JobsArguments,
     /// Kill a mutated simulator after this many seconds in one engine
     #[arg(long, value_name = "SECONDS", default_value_t = 300)]
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]
@@ -61,7 +60,7 @@ pub(crate) fn mutants(arguments: &MutantsArguments) -> Result<u8, CliError> {
     let workshop = arguments.workshop(if diff.is_some() { &[] } else { &wanted })?;
     let trials = Trials {
         workshop: &workshop,
-        jobs: threads(arguments.jobs),
+        jobs: arguments.jobs.threads(),
         only: arguments.engine,
         bound: Duration::from_secs(arguments.bound),
     };

@@ -9,11 +9,11 @@ use tenure_sim::judge::Judging;
 use tenure_sim::search::campaign::{Failure, Run, attempt_twice};
 use tenure_sim::trace::file;
 
-use crate::args::{DrawnArguments, JudgedArguments, OutputArguments, WhichArguments, engine};
+use crate::args::{DrawnArguments, JudgedArguments, ShownArguments, WhichArguments, engine};
 use crate::error::{CliError, written};
 use crate::output::Files;
 use crate::plan;
-use crate::report::{self, RunReportArguments, write_run};
+use crate::report::{self, write_run};
 use crate::show::one::One;
 
 #[derive(Debug, Args)]
@@ -33,13 +33,8 @@ pub(crate) struct ReplayArguments {
     /// Write the trace to this file
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
-    /// The number of last events to show
-    #[arg(long, default_value_t = 40)]
-    pub(crate) events: usize,
     #[command(flatten)]
-    report: RunReportArguments,
-    #[command(flatten)]
-    pub(crate) output: OutputArguments,
+    pub(crate) shown: ShownArguments,
 }
 
 pub(crate) fn replay(arguments: &ReplayArguments) -> Result<u8, CliError> {
@@ -48,7 +43,7 @@ pub(crate) fn replay(arguments: &ReplayArguments) -> Result<u8, CliError> {
     let mut files = Files::read(&arguments.which.plan);
     let trace = files.create_if(arguments.trace.as_deref())?;
     let judging = if arguments.beyond { Judging::Everything } else { arguments.judged.judging() };
-    let report = arguments.report.open(&mut files)?;
+    let report = arguments.shown.report.open(&mut files)?;
     let outcome = attempt_twice(engine, &plan, judging);
     let (run, entries) = match &outcome {
         Ok(outcome) => (Run::of(&plan, outcome), outcome.trace.entries()),
@@ -66,6 +61,6 @@ pub(crate) fn replay(arguments: &ReplayArguments) -> Result<u8, CliError> {
         write_run(out, &report::page(engine.name(), &plan, &outcome))?;
     }
     let one = One { engine: engine.name(), plan: &plan, run: &run, entries, is_intact: true };
-    written(one.write(&mut io::stdout().lock(), arguments.output.format, arguments.events))?;
+    written(one.write(&mut io::stdout().lock(), &arguments.shown))?;
     Ok(one.verdict().exit_code())
 }

@@ -12,7 +12,7 @@ use tenure_sim::search::campaign::{self, Campaign, Seeds, Shard, Summary, Verdic
 use tenure_sim::search::shrink::{Budget, Shrunk};
 use tenure_sim::trace::file;
 
-use crate::args::{DrawnArguments, Format, JudgedArguments, OutputArguments, threads, wrong};
+use crate::args::{DrawnArguments, Format, JobsArguments, JudgedArguments, OutputArguments, wrong};
 use crate::controls::Controls;
 use crate::error::{CliError, written};
 use crate::output::{Files, Output};
@@ -39,9 +39,8 @@ pub(crate) struct RunArguments {
     seed: u64,
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..), help = about_runs())]
     runs: Option<u64>,
-    /// The number of threads [default: one for each core]
-    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
-    jobs: Option<u16>,
+    #[command(flatten)]
+    jobs: JobsArguments,
     /// Run only this share of the seeds, such as 2/5
     #[arg(long, value_name = "I/N", default_value_t)]
     shard: Shard,
@@ -81,7 +80,7 @@ impl RunArguments {
 
     /// First seed, number of seeds, and threads, of each control.
     pub(crate) fn control_runs(&self) -> (u64, u64, usize) {
-        (self.seed, self.runs.unwrap_or(controls::DEFAULT_RUNS), threads(self.jobs))
+        (self.seed, self.runs.unwrap_or(controls::DEFAULT_RUNS), self.jobs.threads())
     }
 
     /// One campaign for each engine.
@@ -98,7 +97,7 @@ impl RunArguments {
         Ok(Campaign {
             engine,
             seeds: Seeds { shard: self.shard, ..Seeds::range(self.seed, runs) },
-            jobs: threads(self.jobs),
+            jobs: self.jobs.threads(),
             faults: self.drawn.faults(engine)?,
             properties: self.judged.properties.clone(),
             check_determinism: self.check_determinism,

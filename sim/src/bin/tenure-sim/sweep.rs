@@ -13,7 +13,7 @@ use tenure_sim::plan::{Asking, Fault, Point, Trigger, What, When};
 use tenure_sim::search::campaign::{Failure, Verdict};
 use tenure_sim::search::sweep::{self, Found, Report, Sweep};
 
-use crate::args::{DrawnArguments, Format, OutputArguments, threads};
+use crate::args::{DrawnArguments, Format, JobsArguments, OutputArguments};
 use crate::error::{CliError, written};
 use crate::output::Files;
 use crate::plan::{drawn, read};
@@ -41,9 +41,8 @@ pub(crate) struct SweepArguments {
     /// The most runs: the sweep is inconclusive if some are left out
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..), default_value_t = 2_000_000)]
     runs: u64,
-    /// The number of threads [default: one for each core]
-    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
-    jobs: Option<u16>,
+    #[command(flatten)]
+    jobs: JobsArguments,
     /// Write the plan of the first run that failed to this file
     #[arg(long, value_name = "FILE")]
     plan_out: Option<PathBuf>,
@@ -59,7 +58,7 @@ pub(crate) fn sweep(arguments: &SweepArguments) -> Result<u8, CliError> {
     };
     let mut files = Files::read(&arguments.plan);
     let plan_out = files.create_if(arguments.plan_out.as_deref())?;
-    let jobs = threads(arguments.jobs);
+    let jobs = arguments.jobs.threads();
     let &SweepArguments { seeds, pairs, everything, runs, .. } = arguments;
     let look = ProgressStyle::with_template("{bar:40} {pos}/{len} stops, {eta} to go");
     let bar = ProgressBar::new(0);

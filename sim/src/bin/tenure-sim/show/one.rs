@@ -9,7 +9,7 @@ use tenure_sim::search::campaign::{self, Failed, Ordered, Run, Verdict};
 use tenure_sim::trace::Entry;
 
 use super::table;
-use crate::args::Format;
+use crate::args::{Format, ShownArguments};
 
 /// One run, and its events.
 pub(crate) struct One<'a> {
@@ -27,14 +27,9 @@ impl One<'_> {
         self.run.failure.as_ref().map_or(Verdict::Held, Verdict::of)
     }
 
-    pub(crate) fn write(
-        &self,
-        out: &mut impl Write,
-        format: Format,
-        events: usize,
-    ) -> io::Result<()> {
-        match format {
-            Format::Human => self.show(out, events),
+    pub(crate) fn write(&self, out: &mut impl Write, shown: &ShownArguments) -> io::Result<()> {
+        match shown.output.format {
+            Format::Human => self.show(out, shown.events),
             Format::Json => writeln!(out, "{}", self.json()),
         }
     }
