@@ -128,7 +128,7 @@ impl Election {
                 if let tenure_core::Reply::Granted { .. } = reply {
                     self.profile = Some(profile);
                 }
-                return self.answer(now, reply);
+                return Reply::of_contract(reply, || self.incumbent(now));
             }
             Request::Renew { holder, token, ttl } => {
                 tenure_core::Request::Renew { holder, token, ttl }
@@ -149,7 +149,7 @@ impl Election {
             // It is no error if no candidate waits.
             let _ = self.hints.send(());
         }
-        self.answer(now, reply)
+        Reply::of_contract(reply, || self.incumbent(now))
     }
 
     fn apply(&mut self, now: Instant, request: tenure_core::Request) -> tenure_core::Reply {
@@ -157,21 +157,6 @@ impl Election {
         let mut history = Some(History { identity: 0, known_since, longest_ttl });
         let at = Moment { now, identity: 0, trust_empty_store: false, compares_identity: false };
         contract::apply(&mut self.record, &mut history, at, request)
-    }
-
-    fn answer(&self, now: Instant, reply: tenure_core::Reply) -> Reply {
-        match reply {
-            tenure_core::Reply::Granted { token, wait } => Reply::Granted { token, wait },
-            tenure_core::Reply::Held { .. } => {
-                self.incumbent(now).map_or(Reply::Vacant, Reply::Held)
-            }
-            tenure_core::Reply::Refused { ttl, quarantine } => Reply::Refused { ttl, quarantine },
-            tenure_core::Reply::Stale { last } => Reply::Stale { last },
-            tenure_core::Reply::Renewed => Reply::Renewed,
-            tenure_core::Reply::Superseded { last } => Reply::Superseded { last },
-            tenure_core::Reply::Released => Reply::Released,
-            tenure_core::Reply::NotHeld => Reply::NotHeld,
-        }
     }
 
     fn incumbent(&self, now: Instant) -> Option<Incumbent> {

@@ -139,6 +139,23 @@ impl Reply {
         }
     }
 
+    /// The contract's reply, with the incumbent for people. Without one, no candidate holds the lease.
+    pub(crate) fn of_contract(
+        reply: tenure_core::Reply,
+        incumbent: impl FnOnce() -> Option<Incumbent>,
+    ) -> Self {
+        match reply {
+            tenure_core::Reply::Granted { token, wait } => Self::Granted { token, wait },
+            tenure_core::Reply::Held { .. } => incumbent().map_or(Self::Vacant, Self::Held),
+            tenure_core::Reply::Refused { ttl, quarantine } => Self::Refused { ttl, quarantine },
+            tenure_core::Reply::Stale { last } => Self::Stale { last },
+            tenure_core::Reply::Renewed => Self::Renewed,
+            tenure_core::Reply::Superseded { last } => Self::Superseded { last },
+            tenure_core::Reply::Released => Self::Released,
+            tenure_core::Reply::NotHeld => Self::NotHeld,
+        }
+    }
+
     /// The reply for the state machine; `None` for replies to requests that it never makes.
     pub(crate) fn for_machine(&self) -> Option<tenure_core::Reply> {
         Some(match self {

@@ -96,18 +96,7 @@ fn change(
         }
         transaction.commit().map_err(|error| database.handle.failed(error))?;
     }
-    Ok(match reply {
-        tenure_core::Reply::Granted { token, wait } => Reply::Granted { token, wait },
-        tenure_core::Reply::Held { .. } => {
-            found.and_then(|found| found.incumbent(now)).map_or(Reply::Vacant, Reply::Held)
-        }
-        tenure_core::Reply::Refused { ttl, quarantine } => Reply::Refused { ttl, quarantine },
-        tenure_core::Reply::Stale { last } => Reply::Stale { last },
-        tenure_core::Reply::Renewed => Reply::Renewed,
-        tenure_core::Reply::Superseded { last } => Reply::Superseded { last },
-        tenure_core::Reply::Released => Reply::Released,
-        tenure_core::Reply::NotHeld => Reply::NotHeld,
-    })
+    Ok(Reply::of_contract(reply, || found.and_then(|found| found.incumbent(now))))
 }
 
 /// The answer to an acquire while another candidate holds the lease: a read is enough for it, so that waiting
