@@ -26,8 +26,8 @@ pub(super) trait Connection: Send + Sync + 'static {
 /// How long opening a connection may take unless it is set: some sixteen round trips of 300 ms.
 pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A place for one connection.
-pub(super) struct Slot<T>(Arc<Mutex<State<T>>>);
+/// A place for one connection, which ends with it.
+pub(super) struct Slot<T: Connection>(Arc<Mutex<State<T>>>);
 
 enum State<T> {
     Closed,
@@ -72,6 +72,7 @@ impl<T: Connection> Slot<T> {
         })
     }
 
+    /// The connection, if there is one that works.
     pub(super) fn current(&self) -> Option<Arc<T>> {
         match &*lock(&self.0) {
             State::Open(there) if !there.dead().is_cancelled() => Some(Arc::clone(there)),
@@ -120,9 +121,27 @@ fn lock<T>(state: &Mutex<State<T>>) -> std::sync::MutexGuard<'_, State<T>> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl<T> Default for Slot<T> {
+impl<T: Connection> Default for Slot<T> {
     fn default() -> Self {
         Self(Arc::new(Mutex::new(State::Closed)))
+    }
+}
+
+impl<T: Connection> Drop for Slot<T> {
+    fn drop(&mut self) {
+        if let Some(there) = self.current() {
+            there.dead().cancel();
+        }
+    }
+}
+
+/// Carries a connection until it ends or is condemned.
+#[cfg(any(feature = "redis", feature = "fred"))]
+pub(super) async fn carry(dead: CancellationToken, connection: impl Future) {
+    tokio::select! {
+        biased;
+        () = dead.cancelled() => {}
+        _ = connection => dead.cancel(),
     }
 }
 

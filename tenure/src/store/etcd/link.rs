@@ -248,14 +248,6 @@ fn is_stuck(began: Instant, heard: Instant, now: Instant) -> bool {
     silent >= SILENT_LEAST && silent >= now.since(began) / 2
 }
 
-impl Drop for Link {
-    fn drop(&mut self) {
-        if let Some(live) = self.current.current() {
-            live.dead.cancel();
-        }
-    }
-}
-
 impl fmt::Debug for Link {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.config.fmt(f)

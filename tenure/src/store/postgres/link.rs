@@ -239,15 +239,6 @@ impl Link {
     }
 }
 
-impl Drop for Link {
-    fn drop(&mut self) {
-        // The connection for wake-ups ends with it.
-        if let Some(live) = self.requests.current() {
-            live.session.dead.cancel();
-        }
-    }
-}
-
 impl fmt::Debug for Link {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.config.fmt(f)

@@ -48,14 +48,6 @@ impl Link {
     }
 }
 
-impl Drop for Link {
-    fn drop(&mut self) {
-        if let Some(live) = self.current.current() {
-            live.dead.cancel();
-        }
-    }
-}
-
 impl fmt::Debug for Link {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.connector.config.fmt(f)

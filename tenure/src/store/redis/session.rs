@@ -86,15 +86,7 @@ impl Connector {
         let opened = MultiplexedConnection::new_with_config(&session, stream, settings).await;
         let (connection, driver) = opened.map_err(|error| ended(&error, &reason))?;
         let dead = CancellationToken::new();
-        let ends = dead.clone();
-        let drive = async move {
-            tokio::select! {
-                biased;
-                () = ends.cancelled() => {}
-                () = driver => ends.cancel(),
-            }
-        };
-        self.runtime.spawn(drive.boxed());
+        self.runtime.spawn(slot::carry(dead.clone(), driver).boxed());
         let has_compared = AtomicBool::new(false);
         Ok(Live { connection, at: at.clone(), dead, reason, has_compared })
     }

@@ -10,7 +10,7 @@ use fred::interfaces::{ClientLike, LuaInterface, PubsubInterface};
 use fred::types::config::{Config, ServerConfig, TcpConfig};
 use fred::types::{Builder, Key, RespVersion, Value};
 use futures_util::FutureExt;
-use futures_util::future::join_all;
+use futures_util::future::{join_all, select};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -18,12 +18,12 @@ use crate::runtime::{Runtime, TokioRuntime};
 use crate::store::redis::config::{Address, RedisConfig, Servers};
 use crate::store::redis::reply;
 use crate::store::redis::script::{Invocation, SCRIPTS};
-use crate::store::slot::{Connection, Slot};
+use crate::store::slot::{Connection, Slot, carry};
 use crate::store::{Secret, StoreError, StoreErrorKind};
 
 pub(super) struct Link {
     pub(super) config: RedisConfig,
-    runtime: Arc<dyn Runtime>,
+    pub(super) runtime: Arc<dyn Runtime>,
     current: Slot<Live>,
 }
 
@@ -52,19 +52,10 @@ impl Link {
     async fn connect(&self) -> Result<Live, StoreError> {
         let (requests, wakeups) = (self.client()?, self.client()?);
         let routing = tokio::try_join!(open(&requests), open(&wakeups));
-        let (mut first, mut second) = routing.map_err(|error| self.not_opened(&error))?;
+        let (first, second) = routing.map_err(|error| self.not_opened(&error))?;
         let dead = CancellationToken::new();
-        let ends = dead.clone();
         // The end of either connection ends the pair: fred's tasks are aborted, and their sockets closed.
-        let drive = async move {
-            tokio::select! {
-                biased;
-                () = ends.cancelled() => {}
-                _ = &mut first => ends.cancel(),
-                _ = &mut second => ends.cancel(),
-            }
-        };
-        TokioRuntime.spawn(drive.boxed());
+        TokioRuntime.spawn(carry(dead.clone(), select(first, second)).boxed());
         let has_compared = AtomicBool::new(false);
         let live = Live { requests, wakeups, dead, has_compared };
         live.load_scripts().await?;
@@ -141,14 +132,6 @@ async fn open(client: &Client) -> Result<AbortOnDropHandle<Result<(), Error>>, E
         }
     }
     Ok(routing)
-}
-
-impl Drop for Link {
-    fn drop(&mut self) {
-        if let Some(live) = self.current.current() {
-            live.dead.cancel();
-        }
-    }
 }
 
 impl Connection for Live {
