@@ -11,6 +11,8 @@ pub mod etcd;
 #[cfg(any(feature = "redis", feature = "postgres"))]
 mod fanout;
 mod key;
+#[cfg(any(feature = "redis", feature = "fred", feature = "postgres"))]
+mod listen;
 pub mod memory;
 mod message;
 #[cfg(feature = "postgres")]

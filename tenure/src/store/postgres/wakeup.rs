@@ -3,7 +3,6 @@
 use std::collections::VecDeque;
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures_core::Stream;
 use futures_util::StreamExt;
@@ -14,21 +13,13 @@ use super::error::failed;
 use super::link::Link;
 use super::listeners::payload;
 use crate::Token;
+use crate::store::listen::{self, Heard};
 use crate::store::{Hint, Key, Message, StoreError, StoreErrorKind};
 
-const RETRY_LEAST: Duration = Duration::from_millis(100);
-const RETRY_MOST: Duration = Duration::from_secs(5);
 /// How many messages a leader may fall behind before it loses the oldest.
 const BUFFER: usize = 64;
 /// How many numbers of messages are remembered, since any role may announce a number again.
 const REMEMBERED: usize = 1024;
-
-/// What a listener learns of an election.
-enum Heard<T> {
-    /// The subscription has begun, or notifications were missed.
-    Perhaps,
-    Notified(T),
-}
 
 /// Hints for one election. The stream begins with a hint: the attempt that follows it finds a lease that was
 /// released before the subscription.
@@ -52,7 +43,7 @@ pub(super) fn messages(
         let mut fetched = VecDeque::new();
         let mut heard = pin!(heard);
         while let Some(heard) = heard.next().await {
-            let Heard::Notified(number) = heard else { continue };
+            let Heard::Said(number) = heard else { continue };
             if fetched.contains(&number) {
                 continue;
             }
@@ -103,43 +94,28 @@ async fn fetch(
     Ok(message.and_then(|sent| Message::addressed(&[token.as_bytes(), &sent].concat(), to)))
 }
 
-/// Notifications of one election, across connections: first subscribe, then listen.
+/// Notifications of one election.
 fn listen<T: Clone + Send + 'static>(
     link: Arc<Link>,
     key: String,
     waiting: impl Fn(&Link, &str) -> broadcast::Receiver<T> + Send + 'static,
     for_messages: bool,
 ) -> impl Stream<Item = Heard<T>> + Send + 'static {
-    async_stream::stream! {
-        let mut failures = 0_u32;
-        loop {
-            let mut waiting = waiting(&link, &key);
+    listen::listen(Arc::clone(&link.runtime), move || {
+        let (link, waiting) = (Arc::clone(&link), waiting(&link, &key));
+        async move {
             let listening = if for_messages {
                 link.listening_for_messages().await
             } else {
                 link.listening().await
             };
             match listening {
-                Ok(session) => {
-                    failures = 0;
-                    yield Heard::Perhaps;
-                    loop {
-                        tokio::select! {
-                            biased;
-                            () = session.dead.cancelled() => break,
-                            said = waiting.recv() => match said {
-                                Ok(said) => yield Heard::Notified(said),
-                                Err(broadcast::error::RecvError::Lagged(_)) => yield Heard::Perhaps,
-                                Err(broadcast::error::RecvError::Closed) => break,
-                            }
-                        }
-                    }
+                Ok(session) => Some((session, waiting)),
+                Err(error) => {
+                    tracing::debug!(%error, "no connection to listen on");
+                    None
                 }
-                Err(error) => tracing::debug!(%error, "no connection to listen on"),
             }
-            let pause = RETRY_LEAST.saturating_mul(1 << failures.min(10)).min(RETRY_MOST);
-            failures = failures.saturating_add(1);
-            link.runtime.sleep_until(link.runtime.now() + pause).await;
         }
-    }
+    })
 }

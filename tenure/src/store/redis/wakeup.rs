@@ -1,29 +1,19 @@
 //! Wake-ups and messages to the leader, which arrive between the replies.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
 use futures_core::Stream;
 use futures_util::StreamExt;
-use tokio::sync::broadcast;
 
 use super::link::Link;
 use super::session::Live;
 use crate::Token;
+use crate::store::listen::{self, Heard};
 use crate::store::{Hint, Message};
 
-const RETRY_LEAST: Duration = Duration::from_millis(100);
-const RETRY_MOST: Duration = Duration::from_secs(5);
 /// How many messages a leader may fall behind before it loses the oldest.
 const BUFFER: usize = 64;
-
-/// What a listener learns of a channel.
-enum Heard {
-    /// The subscription has begun, or messages were missed.
-    Perhaps,
-    Message(Bytes),
-}
 
 /// Hints on one channel. The stream begins with a hint: the attempt that follows it finds a lease that was
 /// released before the subscription.
@@ -40,42 +30,24 @@ pub(super) fn messages(
 ) -> impl Stream<Item = Message> + Send + 'static {
     listen(link, channel, BUFFER).filter_map(move |heard| {
         std::future::ready(match heard {
-            Heard::Message(said) => Message::addressed(&said, to),
+            Heard::Said(said) => Message::addressed(&said, to),
             Heard::Perhaps => None,
         })
     })
 }
 
-/// One channel, across connections: first subscribe, then listen.
 fn listen(
     link: Arc<Link>,
     channel: String,
     buffer: usize,
-) -> impl Stream<Item = Heard> + Send + 'static {
-    async_stream::stream! {
-        let mut failures = 0_u32;
-        loop {
-            let mut waiting = link.connector.channels.listen(&channel, buffer);
-            if let Some(live) = subscribe(&link, &channel).await {
-                failures = 0;
-                yield Heard::Perhaps;
-                loop {
-                    tokio::select! {
-                        biased;
-                        () = live.dead.cancelled() => break,
-                        said = waiting.recv() => match said {
-                            Ok(said) => yield Heard::Message(said),
-                            Err(broadcast::error::RecvError::Lagged(_)) => yield Heard::Perhaps,
-                            Err(broadcast::error::RecvError::Closed) => break,
-                        }
-                    }
-                }
-            }
-            let pause = RETRY_LEAST.saturating_mul(1 << failures.min(10)).min(RETRY_MOST);
-            failures = failures.saturating_add(1);
-            link.connector.runtime.sleep_until(link.connector.runtime.now() + pause).await;
+) -> impl Stream<Item = Heard<Bytes>> + Send + 'static {
+    listen::listen(Arc::clone(&link.connector.runtime), move || {
+        let (link, channel) = (Arc::clone(&link), channel.clone());
+        async move {
+            let waiting = link.connector.channels.listen(&channel, buffer);
+            Some((subscribe(&link, &channel).await?, waiting))
         }
-    }
+    })
 }
 
 /// `None` if the channel could not be subscribed: it is unreliable anyway, and the next attempt follows. If the

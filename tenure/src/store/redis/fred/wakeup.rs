@@ -1,7 +1,6 @@
 //! Wake-ups, and messages to the leader, over the connection that carries nothing else.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use fred::interfaces::EventInterface;
 use fred::types::Message as Pushed;
@@ -11,17 +10,8 @@ use tokio::sync::broadcast;
 
 use super::link::{Link, Live, after, failed};
 use crate::Token;
+use crate::store::listen::{self, Heard};
 use crate::store::{Hint, Message};
-
-const RETRY_LEAST: Duration = Duration::from_millis(100);
-const RETRY_MOST: Duration = Duration::from_secs(5);
-
-/// What a listener learns of a channel.
-enum Heard {
-    /// The subscription has begun, or messages were missed.
-    Perhaps,
-    Message(Pushed),
-}
 
 /// Hints on one channel. The stream begins with a hint: the attempt that follows it finds a lease that was
 /// released before the subscription.
@@ -37,7 +27,7 @@ pub(super) fn messages(
 ) -> impl Stream<Item = Message> + Send + 'static {
     listen(link, channel).filter_map(move |heard| {
         std::future::ready(match heard {
-            Heard::Message(pushed) => {
+            Heard::Said(pushed) => {
                 pushed.value.as_bytes().and_then(|said| Message::addressed(said, to))
             }
             Heard::Perhaps => None,
@@ -45,32 +35,17 @@ pub(super) fn messages(
     })
 }
 
-/// One channel, across connections: first subscribe, then listen.
-fn listen(link: Arc<Link>, channel: String) -> impl Stream<Item = Heard> + Send + 'static {
-    async_stream::stream! {
-        let mut failures = 0_u32;
-        loop {
-            if let Some((live, mut messages)) = subscribe(&link, &channel).await {
-                failures = 0;
-                yield Heard::Perhaps;
-                loop {
-                    tokio::select! {
-                        biased;
-                        () = live.dead.cancelled() => break,
-                        message = messages.recv() => match message {
-                            Ok(message) if *message.channel == *channel => yield Heard::Message(message),
-                            Ok(_) => {}
-                            Err(broadcast::error::RecvError::Lagged(_)) => yield Heard::Perhaps,
-                            Err(broadcast::error::RecvError::Closed) => break,
-                        }
-                    }
-                }
-            }
-            let pause = RETRY_LEAST.saturating_mul(1 << failures.min(10)).min(RETRY_MOST);
-            failures = failures.saturating_add(1);
-            after(pause).await;
-        }
-    }
+/// Of all channels, what is said on this one.
+fn listen(link: Arc<Link>, channel: String) -> impl Stream<Item = Heard<Pushed>> + Send + 'static {
+    let wanted = channel.clone();
+    let heard = listen::listen(Arc::clone(&link.runtime), move || {
+        let (link, channel) = (Arc::clone(&link), channel.clone());
+        async move { subscribe(&link, &channel).await }
+    });
+    heard.filter(move |heard| {
+        let is_other = matches!(heard, Heard::Said(pushed) if *pushed.channel != *wanted);
+        std::future::ready(!is_other)
+    })
 }
 
 /// `None` if the channel could not be subscribed: hints are unreliable anyway, and the next attempt follows.
