@@ -44,23 +44,7 @@ impl Link {
         key: &Key,
         request: &Request,
     ) -> Result<Vec<Row>, StoreError> {
-        let (holder, token, ttl) = match request {
-            Request::Acquire { holder, seen, ttl, .. } => {
-                (*holder, seen.map_or(Ok(0), signed)?, *ttl)
-            }
-            Request::Renew { holder, token, ttl } => (*holder, signed(*token)?, *ttl),
-            Request::Release { holder, token } => (*holder, signed(*token)?, Duration::ZERO),
-            Request::Observe | Request::Notify { .. } => {
-                (HolderId::from_bits(0), 0, Duration::ZERO)
-            }
-        };
-        let (quarantine, name, metadata) = match request {
-            Request::Acquire { quarantine, profile, .. } => {
-                (micros(*quarantine), profile.name().as_bytes(), &profile.metadata()[..])
-            }
-            _ => (0, &[][..], &[][..]),
-        };
-        let (holder, ttl) = (&holder.to_bits().to_be_bytes()[..], micros(ttl));
+        let holder = holder(request).to_bits().to_be_bytes();
         let has_compared = live.has_compared.load(Ordering::Relaxed);
         // A renewal that names the server has it compared with the history.
         let tells_server = match request {
@@ -68,53 +52,63 @@ impl Link {
             Request::Renew { .. } => !has_compared,
             Request::Release { .. } | Request::Observe | Request::Notify { .. } => false,
         };
-        let identity = tells_server.then_some(&live.identity);
-        let backend = tells_server.then_some(&live.backend);
-        let (trust, key_bytes) = (self.config.trust_empty_store, key.as_str().as_bytes());
-        // Each statement takes the first few of these parameters.
-        let asked: [&(dyn ToSql + Sync); 10] = [
-            &key_bytes,
-            &holder,
-            &token,
-            &ttl,
-            &identity,
-            &backend,
-            &quarantine,
-            &name,
-            &metadata,
-            &trust,
-        ];
-        let Statements { fast_path, acquire, renew, release, observe, notify } = &live.statements;
+        let asked = Asked {
+            identity: tells_server.then_some(&live.identity),
+            backend: tells_server.then_some(&live.backend),
+            trust: self.config.trust_empty_store,
+            ..Asked::of(key, request, &holder)?
+        };
         let is_near = live.distance.is_short();
-        let plain =
-            fast_path.as_ref().and_then(|path| path.statement(request, is_near, has_compared));
-        if let Some(statement) = plain {
-            match self.query(live, statement, &asked[..statement.params().len()]).await {
-                Ok(rows) if rows.is_empty() => {}
-                Err(error) if is_late(&error) => {}
-                rows => return self.acknowledged(live, rows),
-            }
+        let fast_path = live.statements.fast_path.as_ref();
+        if let Some(statement) =
+            fast_path.and_then(|path| path.statement(request, is_near, has_compared))
+            && let Some(rows) = self.ask_plainly(live, statement, &asked).await
+        {
+            return self.acknowledged(live, rows);
         }
+        self.ask_function(live, key, request, &asked).await
+    }
+
+    /// Asks by a plain statement; `None` if the function must be asked instead.
+    async fn ask_plainly(
+        &self,
+        live: &Arc<Live>,
+        statement: &Statement,
+        asked: &Asked<'_>,
+    ) -> Option<Result<Vec<Row>, Error>> {
+        match self.query(live, statement, &asked.in_order()[..statement.params().len()]).await {
+            Ok(rows) if rows.is_empty() => None,
+            Err(error) if is_late(&error) => None,
+            rows => Some(rows),
+        }
+    }
+
+    /// Asks by a call of the request's function.
+    async fn ask_function(
+        &self,
+        live: &Arc<Live>,
+        key: &Key,
+        request: &Request,
+        asked: &Asked<'_>,
+    ) -> Result<Vec<Row>, StoreError> {
+        let Statements { acquire, renew, release, observe, notify, .. } = &live.statements;
         let (statement, (count, of_lock)) = match request {
             Request::Acquire { .. } => (acquire, ACQUIRE),
             Request::Renew { .. } => (renew, RENEW),
             Request::Release { .. } => (release, RELEASE),
             Request::Observe => (observe, OBSERVE),
-            Request::Notify { .. } => (notify, (0, 0)),
+            Request::Notify { message } => {
+                let (number, message) = self.letter(message)?;
+                let rows = self.query(live, notify, &[&asked.key, &number, &message]).await;
+                return self.acknowledged(live, rows);
+            }
         };
         let lock = self.gate.as_ref().map(|gate| (gate.number(key), gate.is_immediate()));
-        let mut parameters = asked[..count].to_vec();
+        let mut parameters = asked.in_order()[..count].to_vec();
         if let Some((lock, immediate)) = &lock {
             let of_a_lock: [&(dyn ToSql + Sync); 4] =
                 [&lock.number, &lock.is_pair, &live.admitted, immediate];
             parameters.extend(&of_a_lock[..of_lock]);
-        }
-        let message = match request {
-            Request::Notify { message } => Some(self.letter(message)?),
-            _ => None,
-        };
-        if let Some((number, message)) = &message {
-            parameters = vec![&key_bytes, number, message];
         }
         self.acknowledged(live, self.query(live, statement, &parameters).await)
     }
@@ -150,6 +144,69 @@ impl Link {
         // An error with a code is a reply of the server: the connection is fine.
         pending.answered(rows.as_ref().is_err_and(is_fatal));
         rows
+    }
+}
+
+/// The parameters of all statements.
+struct Asked<'a> {
+    key: &'a [u8],
+    holder: &'a [u8],
+    token: i64,
+    ttl: i64,
+    /// The server, if the request has it compared with the history.
+    identity: Option<&'a String>,
+    /// Its process.
+    backend: Option<&'a String>,
+    quarantine: i64,
+    name: &'a [u8],
+    metadata: &'a [u8],
+    trust: bool,
+}
+
+impl<'a> Asked<'a> {
+    /// Those that the request contains.
+    fn of(key: &'a Key, request: &'a Request, holder: &'a [u8]) -> Result<Self, StoreError> {
+        let (token, ttl) = match request {
+            Request::Acquire { seen, ttl, .. } => (seen.map_or(Ok(0), signed)?, *ttl),
+            Request::Renew { token, ttl, .. } => (signed(*token)?, *ttl),
+            Request::Release { token, .. } => (signed(*token)?, Duration::ZERO),
+            Request::Observe | Request::Notify { .. } => (0, Duration::ZERO),
+        };
+        let (quarantine, name, metadata) = match request {
+            Request::Acquire { quarantine, profile, .. } => {
+                (micros(*quarantine), profile.name().as_bytes(), &profile.metadata()[..])
+            }
+            _ => (0, &[][..], &[][..]),
+        };
+        let (key, ttl) = (key.as_str().as_bytes(), micros(ttl));
+        let (identity, backend, trust) = (None, None, false);
+        Ok(Self { key, holder, token, ttl, identity, backend, quarantine, name, metadata, trust })
+    }
+
+    /// Each statement takes the first few of them.
+    fn in_order(&self) -> [&(dyn ToSql + Sync); 10] {
+        [
+            &self.key,
+            &self.holder,
+            &self.token,
+            &self.ttl,
+            &self.identity,
+            &self.backend,
+            &self.quarantine,
+            &self.name,
+            &self.metadata,
+            &self.trust,
+        ]
+    }
+}
+
+/// The candidate that asks; zero for requests of no candidate.
+fn holder(request: &Request) -> HolderId {
+    match request {
+        Request::Acquire { holder, .. }
+        | Request::Renew { holder, .. }
+        | Request::Release { holder, .. } => *holder,
+        Request::Observe | Request::Notify { .. } => HolderId::from_bits(0),
     }
 }
 
