@@ -18,7 +18,7 @@ use super::journal::Of;
 use super::late::{Late, Lateness};
 use super::node::Node;
 use super::schedule::SharedSchedule;
-use super::stream::Counted;
+use super::stream::counted;
 use super::wires::Wires;
 use super::world::World;
 use crate::engines::redis::{Executed, Redis, Reply, Settings};
@@ -167,7 +167,7 @@ async fn program(
         let (stream, peer) = listener.accept().await?;
         let (redis, end) = (redis.clone(), wires.at_store(peer));
         let (lag, world) = (last_words.lateness.next(), Rc::clone(&last_words.world));
-        let stream = Late::new(Counted::new(stream, end), lag, move || world.true_now());
+        let stream = Late::new(counted(stream, end), lag, move || world.true_now());
         tokio::task::spawn_local(async move {
             // A broken connection is its client's business.
             let _ = redis.serve(stream, &peer.to_string()).await;

@@ -6,7 +6,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
+use tenure::runtime::{ByteStream, Connection};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio_util::io::{InspectReader, InspectWriter};
 use tokio_util::sync::WaitForCancellationFutureOwned;
 use turmoil::net::TcpStream;
 
@@ -20,7 +22,7 @@ const REQUEST: &[u8] = b"EVALSHA";
 pub(super) struct Stream {
     node: Arc<Node>,
     life: u32,
-    inner: Counted,
+    inner: Connection,
     /// The process has come to the sending of a request, and has not sent it.
     sending: bool,
     cut: Pin<Box<WaitForCancellationFutureOwned>>,
@@ -35,7 +37,7 @@ impl Stream {
         Ok(Self {
             life: node.who().life,
             node,
-            inner: Counted::new(inner, end),
+            inner: Box::new(counted(inner, end)),
             sending: false,
             cut,
         })
@@ -96,49 +98,12 @@ impl AsyncWrite for Stream {
     }
 }
 
-/// One end of a connection, which counts what passes it: the store's, or the one under a [`Stream`].
-pub(super) struct Counted {
-    inner: TcpStream,
-    end: End,
-}
-
-impl Counted {
-    pub(super) const fn new(inner: TcpStream, end: End) -> Self {
-        Self { inner, end }
-    }
-}
-
-impl AsyncRead for Counted {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        let before = buffer.filled().len();
-        let read = Pin::new(&mut self.inner).poll_read(context, buffer);
-        self.end.received(buffer.filled().len() - before);
-        read
-    }
-}
-
-impl AsyncWrite for Counted {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        let written = ready!(Pin::new(&mut self.inner).poll_write(context, bytes))?;
-        self.end.sent(written);
-        Poll::Ready(Ok(written))
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.inner).poll_flush(context)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.inner).poll_shutdown(context)
-    }
+/// A connection whose end learns what passes it.
+pub(super) fn counted(stream: TcpStream, end: End) -> impl ByteStream {
+    let sends = Arc::new(end);
+    let reads = Arc::clone(&sends);
+    let stream = InspectWriter::new(stream, move |bytes: &[u8]| sends.sent(bytes.len()));
+    InspectReader::new(stream, move |bytes: &[u8]| reads.received(bytes.len()))
 }
 
 fn carries_a_request(bytes: &[u8]) -> bool {
