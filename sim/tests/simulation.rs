@@ -90,7 +90,7 @@ fn one_that_does_not_fails_with_a_small_plan_that_can_be_replayed() {
     Simulation::new().workload(Register::fenced).replay(&plan).unwrap();
 }
 
-/// The same, and relies on nobody standing still.
+/// The same, and relies on no process being paused.
 #[derive(Default)]
 struct Prompt(Register);
 

@@ -138,7 +138,7 @@ pub enum EngineError {
         /// When, in milliseconds of true time.
         at_ms: u64,
     },
-    /// A task of a process runs beside it: it would go on while the process stands still.
+    /// A task of a process runs beside it: it would run while the process is paused.
     #[error("a task of node {node} escapes its process; spawn it with tenure_sim::spawn")]
     Escaped {
         /// The node.

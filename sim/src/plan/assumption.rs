@@ -9,7 +9,7 @@ use super::{FaultKind, Plan, What};
 #[serde(rename_all = "kebab-case")]
 pub enum Assumption {
     /// A2, for candidates: over every interval a clock counts at least `1 - rho` of the time that goes
-    /// by. Broken by a clock that is slower, steps back, or stands still.
+    /// by. Broken by a clock that is slower, steps back, or is stopped.
     CandidateClocks,
     /// A2, for the store: over every interval its clock counts at most `1 + rho` of the time that goes
     /// by. Broken by a clock that is faster, or steps forward.
@@ -24,7 +24,7 @@ pub enum Assumption {
     WallClock,
     /// A process lives once: no snapshot of it is brought back.
     OneMemory,
-    /// No process stands still between a check and its effect, and no effect takes longer than the stop
+    /// No process is paused between a check and its effect, and no effect takes longer than the stop
     /// margin, by the process's own clock: one that is put forward leaves it less, and the lease is handed
     /// back the sooner.
     PromptEffects,
@@ -128,7 +128,7 @@ impl Plan {
             let counted_ms = settings.stop_margin_ms.min(settings.drain_bound_ms);
             counted_ms * 1_000 * 1_000_000 / (1_000_000 + drift)
         };
-        self.any(&FaultKind::STAND_STILL)
+        self.any(&FaultKind::PAUSES)
             || self.has(FaultKind::VmRestore)
             || self.has(FaultKind::ClockStep)
             || (0..self.nodes.len()).any(|node| self.work.takes_us > left_us(node))

@@ -1,4 +1,4 @@
-//! Clocks that are wrong: an offset, a rate, steps, and times at which they stand still.
+//! Clocks that are wrong: an offset, a rate, steps, and times at which they are stopped.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -16,21 +16,21 @@ const MILLION: u64 = 1_000_000;
 pub struct Clock {
     base_true: AtomicU64,
     base_local: AtomicU64,
-    /// Millionths counted in a true second, so a rate of zero is a million; zero while it stands still.
+    /// Millionths counted in a true second, so a rate of zero is a million; zero while it is stopped.
     pace: AtomicU64,
-    /// The pace at which it goes on.
-    usual: u64,
+    /// The pace while it is running.
+    running_pace: u64,
 }
 
 impl Clock {
     /// A clock that shows `offset` at the beginning and runs fast by `rate_ppm` (slow if negative).
     pub fn new(offset: u64, rate_ppm: i64) -> Self {
-        let usual = MILLION.saturating_add_signed(rate_ppm).max(1);
+        let running_pace = MILLION.saturating_add_signed(rate_ppm).max(1);
         Self {
             base_true: AtomicU64::new(0),
             base_local: AtomicU64::new(offset),
-            pace: AtomicU64::new(usual),
-            usual,
+            pace: AtomicU64::new(running_pace),
+            running_pace,
         }
     }
 
@@ -44,7 +44,7 @@ impl Clock {
     }
 
     /// The first moment at which the clock shows at least that, if nobody steps or stops it; never, if it
-    /// stands still before.
+    /// is stopped before.
     pub fn when(&self, shows: Instant) -> SimTime {
         let ahead = shows.as_nanos().saturating_sub(get(&self.base_local));
         let pace = get(&self.pace);
@@ -68,7 +68,7 @@ impl Clock {
     }
 
     /// Whether it is running, and not stopped.
-    pub fn goes(&self) -> bool {
+    pub fn is_running(&self) -> bool {
         get(&self.pace) > 0
     }
 
@@ -78,16 +78,16 @@ impl Clock {
         counted != at.saturating_sub(get(&self.base_true))
     }
 
-    /// From now on it stands still.
+    /// Stops it.
     pub fn stop(&self, at: SimTime) {
         self.step(at, 0);
         self.pace.store(0, Ordering::Relaxed);
     }
 
-    /// From now on it goes on.
-    pub fn go_on(&self, at: SimTime) {
+    /// Lets it run again at its pace.
+    pub fn resume(&self, at: SimTime) {
         self.step(at, 0);
-        self.pace.store(self.usual, Ordering::Relaxed);
+        self.pace.store(self.running_pace, Ordering::Relaxed);
     }
 }
 
@@ -98,7 +98,7 @@ impl Clone for Clock {
             base_true: copy(&self.base_true),
             base_local: copy(&self.base_local),
             pace: copy(&self.pace),
-            usual: self.usual,
+            running_pace: self.running_pace,
         }
     }
 }
@@ -142,14 +142,14 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_is_put_back_or_stands_still() {
+    fn a_clock_that_is_put_back_or_stopped() {
         let clock = Clock::new(1_000, 0);
         clock.step(500, -700);
         assert_eq!(clock.read(500), Instant::from_nanos(800));
         clock.stop(600);
         assert_eq!(clock.read(9_000), Instant::from_nanos(900));
         assert_eq!(clock.when(Instant::from_nanos(901)), SimTime::MAX);
-        clock.go_on(10_000);
+        clock.resume(10_000);
         assert_eq!(clock.read(10_001), Instant::from_nanos(901));
     }
 

@@ -104,14 +104,14 @@ pub enum What {
     /// All nodes are partitioned one by one, `step_ms` after each other, and come back one by one in an
     /// order that begins `shift` nodes further on.
     Swizzle { step_ms: u64, shift: usize },
-    /// The node's process stands still; its clocks go on. A garbage collection, a throttled container.
+    /// The node's process is paused; its clocks keep running. A garbage collection, a throttled container.
     Pause { node: Option<usize> },
     /// The task that drives the node's candidates gets no turn, while all others of its process run.
     Starve { node: Option<usize> },
-    /// The machine sleeps: the process stands still, and so does the monotonic clock, but neither the
+    /// The machine sleeps: the process is paused and the monotonic clock stopped, but neither the
     /// boot clock nor the wall clock.
     Suspend { node: Option<usize> },
-    /// The process stands still, and all its clocks with it: a virtual machine that is stopped or moved.
+    /// The process is paused and all its clocks are stopped: a virtual machine that is stopped or moved.
     VmStop { node: Option<usize> },
     /// When it ends, the node's memory and clocks are what they were when it began: a snapshot of a
     /// virtual machine, restored.

@@ -82,8 +82,8 @@ impl FaultKind {
         Self::Starve,
     ];
 
-    /// Those in which a process stands still.
-    pub const STAND_STILL: [Self; 7] = [
+    /// Those that pause a process.
+    pub const PAUSES: [Self; 7] = [
         Self::Pause,
         Self::PauseAtGuard,
         Self::PauseAtSend,

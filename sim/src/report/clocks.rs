@@ -73,7 +73,7 @@ impl Watched {
             FaultKind::VmStop => self.change(at, |of| {
                 of.stops = of.stops.saturating_sub(1);
                 if of.stops == 0 {
-                    of.clock.go_on(at);
+                    of.clock.resume(at);
                 }
             }),
             FaultKind::VmRestore if !self.snapshots.is_empty() => self.change(at, |of| {

@@ -23,7 +23,7 @@ fn a_pause_after_the_second_sending_holds_the_reply_back() {
         .collect();
     assert_eq!(sent.len(), 2);
     let is_answer = |event: &Event| matches!(event, Event::Answered { who, id, .. } if who.node == 1 && *id == sent[1]);
-    // It is asked again when it goes on, and has been given up by then or reads the old answer.
+    // It is asked again when it resumes, and has been given up by then or reads the old answer.
     for answer in places(&outcome, is_answer) {
         assert!(time(&outcome, answer) >= time(&outcome, ends));
     }

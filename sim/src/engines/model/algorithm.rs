@@ -69,7 +69,7 @@ pub(crate) trait Algorithm: Clone {
 /// Which of a machine's clocks counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Timers {
-    /// The one that goes on while the machine sleeps.
+    /// The one that keeps running while the machine sleeps.
     Boot,
     /// The one that does not.
     Monotonic,

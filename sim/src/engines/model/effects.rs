@@ -12,8 +12,8 @@ use crate::trace::Kept;
 pub(super) struct OfNode {
     is_up: bool,
     runs: bool,
-    /// Whether its boot clock goes on, and its monotonic one.
-    goes: [bool; 2],
+    /// Whether its boot clock is running, and its monotonic one.
+    clocks_run: [bool; 2],
     boot: Instant,
     connection: u32,
 }
@@ -21,11 +21,11 @@ pub(super) struct OfNode {
 impl OfNode {
     /// Whether that fault has made the difference between this and `after`.
     pub(super) fn differs(&self, after: &Self, by: What) -> bool {
-        let stands_still = self.runs && !after.runs;
+        let is_paused = self.runs && !after.runs;
         match by {
-            What::Pause { .. } => stands_still,
-            What::Suspend { .. } => stands_still && after.goes == [true, false],
-            What::VmStop { .. } => stands_still && after.goes == [false; 2],
+            What::Pause { .. } => is_paused,
+            What::Suspend { .. } => is_paused && after.clocks_run == [true, false],
+            What::VmStop { .. } => is_paused && after.clocks_run == [false; 2],
             What::ClockStep { .. } => self.boot != after.boot,
             What::Cut { .. } => self.connection != after.connection,
             What::Crash { .. } => self.is_up && !after.is_up,
@@ -61,7 +61,7 @@ impl<A: Algorithm> World<'_, A> {
         OfNode {
             is_up: node.is_up(),
             runs: node.runs(),
-            goes: [node.boot.goes(), node.monotonic.goes()],
+            clocks_run: [node.boot.is_running(), node.monotonic.is_running()],
             boot: node.boot.read(self.at),
             connection: node.link.connection,
         }

@@ -66,17 +66,17 @@ impl<A: Algorithm> World<'_, A> {
 
     fn carry_out(&mut self, node: usize, strike: Strike) {
         match strike.what {
-            What::Pause { .. } => self.stand_still(node),
+            What::Pause { .. } => self.pause(node),
             What::Suspend { .. } => {
                 self.nodes[node].sleeps += 1;
                 self.nodes[node].monotonic.stop(self.at);
-                self.stand_still(node);
+                self.pause(node);
             }
             What::VmStop { .. } => {
                 self.nodes[node].clock_stops += 1;
                 self.nodes[node].boot.stop(self.at);
                 self.nodes[node].monotonic.stop(self.at);
-                self.stand_still(node);
+                self.pause(node);
             }
             What::VmRestore { .. } => {
                 let snapshot = self.nodes[node].snapshot(self.at);
@@ -105,16 +105,16 @@ impl<A: Algorithm> World<'_, A> {
 
     fn end_at(&mut self, node: usize, strike: Strike) {
         match strike.what {
-            What::Pause { .. } => self.go_on(node),
+            What::Pause { .. } => self.resume(node),
             What::Suspend { .. } => {
                 self.nodes[node].sleeps -= 1;
                 self.restart_clocks(node);
-                self.go_on(node);
+                self.resume(node);
             }
             What::VmStop { .. } => {
                 self.nodes[node].clock_stops -= 1;
                 self.restart_clocks(node);
-                self.go_on(node);
+                self.resume(node);
             }
             What::VmRestore { .. } => self.restore(node, strike.index),
             What::Crash { .. } => self.come_back(node),
@@ -129,22 +129,22 @@ impl<A: Algorithm> World<'_, A> {
         }
     }
 
-    fn stand_still(&mut self, node: usize) {
+    fn pause(&mut self, node: usize) {
         self.nodes[node].standing += 1;
         self.nodes[node].plan_ahead();
     }
 
-    fn go_on(&mut self, node: usize) {
+    fn resume(&mut self, node: usize) {
         self.nodes[node].standing -= 1;
-        self.goes_on(node);
+        self.catch_up(node);
     }
 
     fn restart_clocks(&mut self, node: usize) {
         let (at, node) = (self.at, &mut self.nodes[node]);
         if node.clock_stops == 0 {
-            node.boot.go_on(at);
+            node.boot.resume(at);
             if node.sleeps == 0 {
-                node.monotonic.go_on(at);
+                node.monotonic.resume(at);
             }
         }
         node.plan_ahead();

@@ -28,7 +28,7 @@ pub(super) struct Node<A: Algorithm> {
     pub(super) down: u32,
     /// Its candidate has more to say.
     pub(super) speaks: bool,
-    /// What the process will find when it goes on.
+    /// What the process finds when it resumes.
     pub(super) inbox: Vec<Input<A::Id, A::Reply>>,
     pub(super) unsent: Vec<(A::Id, A::Request)>,
     /// Which fault has last asked the candidate to step down.
@@ -69,7 +69,7 @@ pub(super) struct Work {
 pub(super) enum Step {
     /// It checks its leadership then, and writes.
     Checks { at: Instant },
-    /// It has checked, stands still, and writes when it goes on.
+    /// It has checked, is paused, and writes when it resumes.
     Checked { then: SimTime, check: u64, meant: sink::Step },
     /// The tenure is over, and it ends then.
     Tidies { until: Instant, wanted: Instant },

@@ -13,7 +13,7 @@ use crate::plan::{FaultKind, Point};
 use crate::trace::{Event, Reason};
 
 impl<A: Algorithm> World<'_, A> {
-    /// Hands something to a process, which reads it now, or once it goes on.
+    /// Hands something to a process, which reads it now, or once it resumes.
     pub(super) fn give(&mut self, node: usize, input: Input<A::Id, A::Reply>) {
         if self.nodes[node].runs() && !self.nodes[node].speaks {
             self.handle(node, input);
@@ -22,8 +22,8 @@ impl<A: Algorithm> World<'_, A> {
         }
     }
 
-    /// A process goes on: it does what it was about to do, then finds what has come and what is due.
-    pub(super) fn goes_on(&mut self, node: usize) {
+    /// A process resumes: it does what it was about to do, then finds what has come and what is due.
+    pub(super) fn catch_up(&mut self, node: usize) {
         if !self.nodes[node].runs() {
             return;
         }

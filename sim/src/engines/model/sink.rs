@@ -57,7 +57,7 @@ pub(crate) trait Sink {
     fn fence(&self) -> u64;
 
     /// A leader that has nothing under way has just found that it leads, and makes up its mind. It writes
-    /// at once, or after standing still, or never.
+    /// at once, or after a pause, or never.
     fn intends(&mut self, check: u64, leader: Leader);
 
     /// A write arrives. Says whether a resource that compares tokens accepts it.

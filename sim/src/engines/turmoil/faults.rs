@@ -83,10 +83,10 @@ impl Faults {
         }
     }
 
-    /// Carries out the faults whose triggers have fired in this tick; the processes that waited for that go on.
+    /// Carries out the faults whose triggers have fired in this tick; the processes that waited for that resume.
     pub(super) fn catch_up(&mut self, sim: &mut Sim<'_>) {
         self.advance(sim);
-        self.nodes.iter().filter(|node| !node.is_paused()).for_each(|node| node.go_on());
+        self.nodes.iter().filter(|node| !node.is_paused()).for_each(|node| node.resume());
         if self.store.waits_no_more() {
             self.store.redis.stall(self.stalls > 0);
         }

@@ -1,5 +1,5 @@
-//! One simulated machine as its program sees it: a clock that is wrong, a process that may stand
-//! still, connections that may break.
+//! One simulated machine as its program sees it: a clock that is wrong, a process that may be
+//! paused, connections that may break.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -147,17 +147,17 @@ impl Node {
         lock(&self.holders).contains(&holder)
     }
 
-    pub(super) fn stand_still(&self) {
+    pub(super) fn freeze(&self) {
         self.frozen.store(true, Ordering::Relaxed);
     }
 
     /// A pause begins. A task that has to wait because of it reports that.
     pub(super) fn pause(&self, kind: FaultKind) {
         lock(&self.pauses).push(kind);
-        self.stand_still();
+        self.freeze();
     }
 
-    /// A pause ends; the process goes on if it was the last one.
+    /// A pause ends; the process resumes if it was the last one.
     pub(super) fn unpause(&self, kind: FaultKind) {
         if !lock(&self.sleepers).is_empty() {
             self.has_waited();
@@ -166,10 +166,10 @@ impl Node {
         if let Some(place) = pauses.iter().position(|other| *other == kind) {
             pauses.swap_remove(place);
         }
-        let goes_on = pauses.is_empty();
+        let is_last = pauses.is_empty();
         drop(pauses);
-        if goes_on {
-            self.go_on();
+        if is_last {
+            self.resume();
         }
     }
 
@@ -181,13 +181,13 @@ impl Node {
         lock(&self.pauses).iter().for_each(|kind| self.took(*kind));
     }
 
-    pub(super) fn go_on(&self) {
+    pub(super) fn resume(&self) {
         if self.frozen.swap(false, Ordering::Relaxed) {
             lock(&self.sleepers).drain(..).for_each(Waker::wake);
         }
     }
 
-    /// Pending while the process stands still.
+    /// Pending while the process is paused.
     pub(super) fn poll_running(&self, context: &Context<'_>) -> Poll<()> {
         if self.frozen.load(Ordering::Relaxed) {
             lock(&self.sleepers).push(context.waker().clone());
@@ -217,10 +217,10 @@ impl Node {
         }
     }
 
-    /// The process is at that point, and stands still there if a fault begins.
+    /// The process is at that point, and is paused there if a fault begins.
     pub(super) fn reaches(&self, point: Point) {
         if self.schedule.reached(self.true_now(), point, Some(self.index)) {
-            self.stand_still();
+            self.freeze();
         }
     }
 

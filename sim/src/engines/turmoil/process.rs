@@ -1,4 +1,4 @@
-//! One life of a node's process: tasks that stand still together and are gone together.
+//! One life of a node's process: tasks that are paused together and end together.
 
 use std::cell::Cell;
 use std::future::Future;
@@ -26,7 +26,7 @@ thread_local! {
 }
 
 /// Spawns a task into the simulated process that calls this, in [`tokio::spawn`]'s place: the task
-/// stands still when its process does, and is gone when it crashes. A panic in it fails the run.
+/// is paused when its process is, and ends when it crashes. A panic in it fails the run.
 ///
 /// A task spawned by `tokio::spawn` itself would do neither, and ends the run with
 /// [`EngineError::Escaped`].

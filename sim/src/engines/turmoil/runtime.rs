@@ -16,7 +16,7 @@ use super::process::spawn;
 use super::stream::Stream;
 use crate::plan::draw::Draw;
 
-/// A node's runtime: its own clock, and tasks that stand still with it.
+/// A node's runtime: its own clock, and tasks that are paused with it.
 #[derive(Clone)]
 pub(super) struct SimRuntime(pub(super) Arc<Node>);
 

@@ -1,4 +1,4 @@
-//! A TCP connection of a simulated process: it stands still with the process, breaks when it is cut,
+//! A TCP connection of a simulated process: it is paused with the process, breaks when it is cut,
 //! and lets a crashed process say nothing more.
 
 use std::io;

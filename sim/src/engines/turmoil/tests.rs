@@ -59,7 +59,7 @@ fn a_task_in_the_process_does_not() {
         spawn(async {
             tokio::time::sleep(Duration::from_millis(20)).await;
             assert_eq!(spawn(async { 7 }).await.unwrap(), 7);
-            // A set of its own is polled by the process, and stands still with it.
+            // A set of its own is polled by the process, and is paused with it.
             let own = tokio::task::LocalSet::new();
             own.run_until(async { tokio::task::spawn_local(async {}).await.unwrap() }).await;
         });
@@ -104,6 +104,6 @@ fn a_spawned_task_stands_still_and_dies_with_its_process() {
     };
     let node = Some(1);
     assert_eq!(ticks(What::Pause { node: Some(0) }, 10, 50), 90);
-    assert_eq!(ticks(What::Pause { node }, 10, 50), 90, "it goes on");
+    assert_eq!(ticks(What::Pause { node }, 10, 50), 90, "it resumes");
     assert!(ticks(What::Crash { node, power: false }, 10, 50) <= 10);
 }

@@ -87,7 +87,7 @@ impl Wires {
     }
 
     /// A tick is over: says which faults have had an effect by now.
-    pub(super) fn look(&self, stands_still: impl Fn(usize) -> bool) {
+    pub(super) fn look(&self, is_paused: impl Fn(usize) -> bool) {
         if lock(&self.ordered).iter().flatten().all(Vec::is_empty) {
             return;
         }
@@ -101,7 +101,7 @@ impl Wires {
                 if first.at.saturating_add(self.most) >= now {
                     continue;
                 }
-                let is_unread = way == Way::ToNode && stands_still(node);
+                let is_unread = way == Way::ToNode && is_paused(node);
                 if let (Some(kind), false) = (first.under.take(), is_unread) {
                     self.journal.took(kind, Some(node));
                 }

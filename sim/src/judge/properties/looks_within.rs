@@ -60,7 +60,7 @@ impl Property for LooksWithin {
             Event::Crashed { who } => {
                 self.due.end(who);
             }
-            Event::Fault { kind, node: Some(node) } if FaultKind::STAND_STILL.contains(&kind) => {
+            Event::Fault { kind, node: Some(node) } if FaultKind::PAUSES.contains(&kind) => {
                 self.due.excuse(|who| who.node == node);
             }
             _ => {}

@@ -92,7 +92,7 @@ impl Property for RenewsInTime {
         match *event {
             Event::Leads { who, .. } => self.leads(at, who),
             Event::Fault { kind, node: Some(node) }
-                if FaultKind::STAND_STILL.contains(&kind) || kind == FaultKind::Starve =>
+                if FaultKind::PAUSES.contains(&kind) || kind == FaultKind::Starve =>
             {
                 let stops = self.due.iter_mut().filter(|(who, _)| who.node == node);
                 stops.for_each(|(_, due)| *due = None);

@@ -130,7 +130,7 @@ impl Property for ResignedWithin {
                     self.starving.swap_remove(place);
                 }
             }
-            Event::Fault { kind, node: Some(node) } if FaultKind::STAND_STILL.contains(&kind) => {
+            Event::Fault { kind, node: Some(node) } if FaultKind::PAUSES.contains(&kind) => {
                 self.due.excuse(|who| who.node == node);
             }
             _ => {}

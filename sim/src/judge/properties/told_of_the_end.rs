@@ -91,7 +91,7 @@ impl Property for ToldOfTheEnd {
                 self.compared += u64::from(is_cancelled);
             }
             Event::Crashed { who } => self.forget(|other| other == who),
-            Event::Fault { kind, node: Some(node) } if FaultKind::STAND_STILL.contains(&kind) => {
+            Event::Fault { kind, node: Some(node) } if FaultKind::PAUSES.contains(&kind) => {
                 self.forget(|who| who.node == node);
             }
             _ => {}

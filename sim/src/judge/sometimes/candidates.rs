@@ -84,7 +84,7 @@ impl Sometimes {
             // Its clock alone has ended the lead.
             let cut_off = self.faults.strike(who.node, &CUTS_OFF);
             self.met_if(Condition::LedWhilePartitioned, cut_off);
-            let is_paused = self.faults.strike(who.node, &FaultKind::STAND_STILL);
+            let is_paused = self.faults.strike(who.node, &FaultKind::PAUSES);
             self.met_if(Condition::LeaderPausedPastItsLease, is_paused);
         }
     }

@@ -45,8 +45,7 @@ impl Faults {
 
     /// Ends all pauses of a node, whose process resumes or starts.
     pub(super) fn resume(&mut self, node: usize) {
-        self.lasting
-            .retain(|(kind, of)| *of != Some(node) || !FaultKind::STAND_STILL.contains(kind));
+        self.lasting.retain(|(kind, of)| *of != Some(node) || !FaultKind::PAUSES.contains(kind));
     }
 }
 
@@ -94,7 +93,7 @@ impl Sometimes {
         let was_cut_off = self.all_are_cut_off();
         self.faults.lasting.push((kind, node));
         if let Some(node) = node
-            && FaultKind::STAND_STILL.contains(&kind)
+            && FaultKind::PAUSES.contains(&kind)
         {
             *self.faults.last_pause.of(node) = at;
         }
@@ -104,7 +103,7 @@ impl Sometimes {
 
     pub(super) fn healed(&mut self, kind: FaultKind, node: Option<usize>) {
         if let Some(node) = node
-            && FaultKind::STAND_STILL.contains(&kind)
+            && FaultKind::PAUSES.contains(&kind)
         {
             self.faults.resume(node);
         }

@@ -131,7 +131,7 @@ impl<M: Model> Flag<M> {
             }
         }
         if self.takes_part {
-            self.go_on(now, led);
+            self.plan_next(now, led);
         }
     }
 
@@ -160,7 +160,7 @@ impl<M: Model> Flag<M> {
     }
 
     /// Plans the next request after an answer.
-    fn go_on(&mut self, now: Instant, led: bool) {
+    fn plan_next(&mut self, now: Instant, led: bool) {
         let turned = led != self.leads.is_some();
         match (self.timer(), self.pace.standby) {
             (Timer::AfterReply(wait), _) => {
@@ -199,7 +199,7 @@ impl<M: Model> Flag<M> {
         if self.pace.is_of_a_connection && self.leads.is_some() {
             self.client.reconnects();
             self.lose(now, Reason::RenewFailed);
-            self.go_on(now, true);
+            self.plan_next(now, true);
         }
     }
 }

@@ -4,7 +4,7 @@
 //! A candidate holds the lease for expired once it has not seen the record change for its duration, by its
 //! own clock. A leader gives up once no renewal has succeeded for the renew deadline. That deadline is
 //! shorter than the lease, but it is counted from the last success's reply and not from its request, and a
-//! timer enforces it: a renewal that is answered late, or a process that stands still, leads too long.
+//! timer enforces it: a renewal that is answered late, or a paused process, leads too long.
 //!
 //! Favourable to it: the lead is taken to end when the record is seen to be another's, though client-go
 //! cancels the leader's context only at the deadline; and it releases on leaving, which is not its default.

@@ -17,7 +17,7 @@ fn ended() -> (SimTime, Event) {
 fn ended_by_its_clock_during_a_fault() {
     for (kinds, condition) in [
         (&CUTS_OFF[..], Condition::LedWhilePartitioned),
-        (&FaultKind::STAND_STILL, Condition::LeaderPausedPastItsLease),
+        (&FaultKind::PAUSES, Condition::LeaderPausedPastItsLease),
     ] {
         for &kind in kinds {
             let down = |reason| (89, stepped_down(n(0), 7, reason));
