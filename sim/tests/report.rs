@@ -121,7 +121,7 @@ fn the_violation_is_gone_to() {
     let (plan, outcome) = violated();
     let page = run_page(&RunPage::of("model", &plan, &outcome));
     let violation = outcome.judge.violation().unwrap();
-    let at = i64::try_from(violation.at).unwrap();
+    let at = i64::try_from(violation.at.as_nanos()).unwrap();
     let ways = [("#violation", ""), ("", "press('v');"), ("", "jump.click();")];
     for (hash, used) in ways {
         let shown = Shown::well(&page, hash, used);

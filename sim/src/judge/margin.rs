@@ -11,7 +11,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::judge::properties::recent::Recent;
-use crate::plan::clock::SimTime;
+use crate::plan::SimTime;
 use crate::trace::{Answer, Asked, Event, Who};
 
 /// How a tenure ended before the next one.
@@ -61,7 +61,7 @@ impl Margin {
         if let Some((before, last_write)) = self.last
             && before != token
         {
-            let gap = Duration::from_nanos(at.saturating_sub(last_write));
+            let gap = at.since(last_write);
             let least = match self.handed_back {
                 Some(released) if released == before => &mut self.after_handover,
                 _ => &mut self.lapsed,
@@ -89,18 +89,25 @@ impl Margin {
 mod tests {
     use super::*;
     use crate::judge::properties::history::{kept, release};
+    use crate::plan::ns;
 
     const A: Who = Who { node: 0, life: 0 };
     const B: Who = Who { node: 1, life: 0 };
 
     fn wrote(who: Who, token: u64) -> Event {
-        Event::Wrote { who, token, checked: 0, takes_over: false, accepted_by_fenced: true }
+        Event::Wrote {
+            who,
+            token,
+            checked: SimTime::START,
+            takes_over: false,
+            accepted_by_fenced: true,
+        }
     }
 
-    fn watched(events: impl IntoIterator<Item = (SimTime, Event)>) -> Margin {
+    fn watched(events: impl IntoIterator<Item = (u64, Event)>) -> Margin {
         let mut margin = Margin::default();
         for (at, event) in events {
-            margin.observe(at, &event);
+            margin.observe(ns(at), &event);
         }
         margin
     }

@@ -6,8 +6,7 @@ use tenure_core::Config;
 
 use super::properties::{Judge, PropertyName, Terms};
 use super::sometimes::Sometimes;
-use crate::plan::clock::SimTime;
-use crate::plan::{Plan, PlanError};
+use crate::plan::{Plan, PlanError, SimTime};
 use crate::trace::file::{Header, Recorded};
 use crate::trace::{Entry, Event, Trace};
 
@@ -76,7 +75,8 @@ impl Outcome {
     /// violation, or of the first election if there is none.
     #[cfg(feature = "turmoil")]
     pub(crate) fn of_elections(mut all: Vec<Self>) -> Self {
-        let violated_at = |one: &Self| one.judge.violation().map_or(SimTime::MAX, |first| first.at);
+        let violated_at =
+            |one: &Self| one.judge.violation().map_or(SimTime::NEVER, |first| first.at);
         let main = (0..all.len()).min_by_key(|one| violated_at(&all[*one])).unwrap_or(0);
         let mut outcome = std::mem::take(&mut all[main]);
         for (election, other) in all.iter().enumerate().filter(|(one, _)| *one != main) {
@@ -93,7 +93,7 @@ impl Outcome {
     /// Ends the run at that time.
     pub fn finish(&mut self, at: SimTime) {
         self.judge.finish(at);
-        self.simulated = Duration::from_nanos(at);
+        self.simulated = at.since(SimTime::START);
     }
 }
 

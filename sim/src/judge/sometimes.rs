@@ -13,8 +13,7 @@ mod tests;
 use std::collections::BTreeMap;
 
 use crate::judge::properties::recent::Recent;
-use crate::plan::Scope;
-use crate::plan::clock::SimTime;
+use crate::plan::{Scope, SimTime};
 use crate::trace::{Event, Who};
 use candidates::Life;
 use condition::Condition;

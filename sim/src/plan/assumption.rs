@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::clock::PPM;
 use super::{FaultKind, Plan, What};
 
 /// What promises rest on.
@@ -126,7 +127,7 @@ impl Plan {
             let settings = self.settings_of(node);
             let drift = u64::from(settings.drift_ppm);
             let counted_ms = settings.stop_margin_ms.min(settings.drain_bound_ms);
-            counted_ms * 1_000 * 1_000_000 / (1_000_000 + drift)
+            counted_ms * 1_000 * PPM / (PPM + drift)
         };
         self.any(&FaultKind::PAUSES)
             || self.has(FaultKind::VmRestore)

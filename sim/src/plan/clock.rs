@@ -1,13 +1,24 @@
 //! Clocks that are wrong: an offset, a rate, steps, and times at which they are stopped.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use tenure_core::Instant;
 
-/// True time, in nanoseconds since the run began. Nobody in the simulation can read it.
-pub type SimTime = u64;
+use super::{SimTime, scaled};
 
-const MILLION: u64 = 1_000_000;
+/// Parts per million, in which the rates of clocks are measured.
+pub(crate) const PPM: u64 = 1_000_000;
+
+/// What a clock that is off by that rate counts in a million of true time.
+pub(crate) fn pace(rate_ppm: i64) -> u64 {
+    PPM.saturating_add_signed(rate_ppm).max(1)
+}
+
+/// The true time in which a clock that is off by `rate_ppm` counts that duration, rounded down.
+pub(crate) fn true_time(counted: Duration, rate_ppm: i64) -> Duration {
+    scaled(counted, PPM, pace(rate_ppm))
+}
 
 /// The clock of one node, or of the store. Integer arithmetic: the same on every machine.
 ///
@@ -24,11 +35,11 @@ pub struct Clock {
 
 impl Clock {
     /// A clock that shows `offset` at the beginning and runs fast by `rate_ppm` (slow if negative).
-    pub fn new(offset: u64, rate_ppm: i64) -> Self {
-        let running_pace = MILLION.saturating_add_signed(rate_ppm).max(1);
+    pub fn new(offset: Duration, rate_ppm: i64) -> Self {
+        let running_pace = pace(rate_ppm);
         Self {
-            base_true: AtomicU64::new(0),
-            base_local: AtomicU64::new(offset),
+            base_true: AtomicU64::new(SimTime::START.as_nanos()),
+            base_local: AtomicU64::new((Instant::ORIGIN + offset).as_nanos()),
             pace: AtomicU64::new(running_pace),
             running_pace,
         }
@@ -36,10 +47,10 @@ impl Clock {
 
     /// What the clock shows, rounded down.
     pub fn read(&self, at: SimTime) -> Instant {
-        let gone_by = at.saturating_sub(get(&self.base_true));
-        // `gone_by * pace / MILLION`, in two parts that do not overflow.
+        let gone_by = at.as_nanos().saturating_sub(get(&self.base_true));
+        // `gone_by * pace / PPM`, in two parts that do not overflow.
         let pace = get(&self.pace);
-        let counted = gone_by / MILLION * pace + gone_by % MILLION * pace / MILLION;
+        let counted = gone_by / PPM * pace + gone_by % PPM * pace / PPM;
         Instant::from_nanos(get(&self.base_local).saturating_add(counted))
     }
 
@@ -49,22 +60,27 @@ impl Clock {
         let ahead = shows.as_nanos().saturating_sub(get(&self.base_local));
         let pace = get(&self.pace);
         if ahead == 0 {
-            return get(&self.base_true);
+            return SimTime::from_nanos(get(&self.base_true));
         }
         if pace == 0 {
-            return SimTime::MAX;
+            return SimTime::NEVER;
         }
-        // `ahead * MILLION / pace`, rounded up, in two parts.
-        let whole = (ahead / pace).saturating_mul(MILLION);
-        let rest = (ahead % pace * MILLION).div_ceil(pace);
-        get(&self.base_true).saturating_add(whole).saturating_add(rest)
+        // `ahead * PPM / pace`, rounded up, in two parts.
+        let whole = (ahead / pace).saturating_mul(PPM);
+        let rest = (ahead % pace * PPM).div_ceil(pace);
+        SimTime::from_nanos(get(&self.base_true).saturating_add(whole).saturating_add(rest))
     }
 
-    /// Puts the clock forward by that many nanoseconds of its own, or back if negative.
-    pub fn step(&self, at: SimTime, by: i64) {
-        let shows = self.read(at).as_nanos().saturating_add_signed(by);
-        self.base_true.store(at, Ordering::Relaxed);
-        self.base_local.store(shows, Ordering::Relaxed);
+    /// Puts the clock forward by that many milliseconds of its own, or back if negative.
+    pub fn step(&self, at: SimTime, by_ms: i64) {
+        let (shows, by) = (self.read(at), Duration::from_millis(by_ms.unsigned_abs()));
+        self.set(at, if by_ms < 0 { shows - by } else { shows + by });
+    }
+
+    /// From then on the clock counts from that reading.
+    pub fn set(&self, at: SimTime, shows: Instant) {
+        self.base_true.store(at.as_nanos(), Ordering::Relaxed);
+        self.base_local.store(shows.as_nanos(), Ordering::Relaxed);
     }
 
     /// Whether it is running, and not stopped.
@@ -75,18 +91,18 @@ impl Clock {
     /// Whether it has counted more or less than true time since it was last set.
     pub fn has_drifted(&self, at: SimTime) -> bool {
         let counted = self.read(at).as_nanos().saturating_sub(get(&self.base_local));
-        counted != at.saturating_sub(get(&self.base_true))
+        counted != at.as_nanos().saturating_sub(get(&self.base_true))
     }
 
     /// Stops it.
     pub fn stop(&self, at: SimTime) {
-        self.step(at, 0);
+        self.set(at, self.read(at));
         self.pace.store(0, Ordering::Relaxed);
     }
 
     /// Lets it run again at its pace.
     pub fn resume(&self, at: SimTime) {
-        self.step(at, 0);
+        self.set(at, self.read(at));
         self.pace.store(self.running_pace, Ordering::Relaxed);
     }
 }
@@ -111,11 +127,23 @@ fn get(of: &AtomicU64) -> u64 {
 mod tests {
     use super::*;
 
+    fn clock(offset: u64, rate_ppm: i64) -> Clock {
+        Clock::new(Duration::from_nanos(offset), rate_ppm)
+    }
+
+    fn at(nanos: u64) -> SimTime {
+        SimTime::from_nanos(nanos)
+    }
+
+    fn shows(nanos: u64) -> Instant {
+        Instant::from_nanos(nanos)
+    }
+
     #[test]
     fn reading_and_asking_when_agree() {
         for rate in [-100_000, -1, 0, 1, 7_777, 100_000] {
-            let clock = Clock::new(5_000, rate);
-            for at in [0, 1, 999, 1_000_000, 123_456_789_012] {
+            let clock = clock(5_000, rate);
+            for at in [0, 1, 999, 1_000_000, 123_456_789_012].map(at) {
                 let shows = clock.read(at);
                 let when = clock.when(shows);
                 assert!(when <= at && clock.read(when) >= shows, "rate {rate} at {at}");
@@ -126,31 +154,40 @@ mod tests {
     #[test]
     fn a_clock_has_drifted_if_its_rate_is_off() {
         for (rate, drifts) in [(0, false), (100, true), (-100, true)] {
-            let clock = Clock::new(5_000, rate);
-            assert!(!clock.has_drifted(0));
-            clock.step(1_000_000, 300);
-            assert_eq!(clock.has_drifted(3_000_000), drifts, "rate {rate}");
+            let clock = clock(5_000, rate);
+            assert!(!clock.has_drifted(SimTime::START));
+            clock.step(at(1_000_000), 300);
+            assert_eq!(clock.has_drifted(at(3_000_000)), drifts, "rate {rate}");
         }
     }
 
     #[test]
     fn a_step_keeps_the_pace() {
-        let clock = Clock::new(0, 100_000);
-        clock.step(1_000_000, 500);
-        assert_eq!(clock.read(1_000_000), Instant::from_nanos(1_100_500));
-        assert_eq!(clock.read(2_000_000), Instant::from_nanos(2_200_500));
+        let clock = clock(0, 100_000);
+        clock.step(at(1_000_000), 5);
+        assert_eq!(clock.read(at(1_000_000)), shows(6_100_000));
+        assert_eq!(clock.read(at(2_000_000)), shows(7_200_000));
+    }
+
+    #[test]
+    fn a_step_back_ends_at_the_origin() {
+        let clock = clock(7_000_000, 0);
+        clock.step(SimTime::START, -3);
+        assert_eq!(clock.read(SimTime::START), shows(4_000_000));
+        clock.step(SimTime::START, -5);
+        assert_eq!(clock.read(SimTime::START), Instant::ORIGIN);
     }
 
     #[test]
     fn a_clock_that_is_put_back_or_stopped() {
-        let clock = Clock::new(1_000, 0);
-        clock.step(500, -700);
-        assert_eq!(clock.read(500), Instant::from_nanos(800));
-        clock.stop(600);
-        assert_eq!(clock.read(9_000), Instant::from_nanos(900));
-        assert_eq!(clock.when(Instant::from_nanos(901)), SimTime::MAX);
-        clock.resume(10_000);
-        assert_eq!(clock.read(10_001), Instant::from_nanos(901));
+        let clock = clock(1_000, 0);
+        clock.set(at(500), shows(800));
+        assert_eq!(clock.read(at(500)), shows(800));
+        clock.stop(at(600));
+        assert_eq!(clock.read(at(9_000)), shows(900));
+        assert_eq!(clock.when(shows(901)), SimTime::NEVER);
+        clock.resume(at(10_000));
+        assert_eq!(clock.read(at(10_001)), shows(901));
     }
 
     #[test]
@@ -158,10 +195,10 @@ mod tests {
         for (rate, ahead) in
             [(-900_000, 1), (-1, u64::MAX / 3), (100_000, 7), (1, 86_400_000_000_000)]
         {
-            let clock = Clock::new(0, rate);
+            let clock = clock(0, rate);
             let pace = 1_000_000_u128.saturating_add_signed(rate.into());
             let exact = (u128::from(ahead) * 1_000_000).div_ceil(pace);
-            let when = clock.when(Instant::from_nanos(ahead));
+            let when = clock.when(shows(ahead)).as_nanos();
             assert_eq!(u128::from(when), exact.min(u64::MAX.into()), "rate {rate}");
         }
     }

@@ -4,6 +4,9 @@
 //! plan, or asking for one number more, leaves every other draw of the run as it was.
 
 use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use super::nanos;
 
 /// A stream of numbers for one purpose: a `SplitMix64` sequence.
 ///
@@ -42,6 +45,11 @@ impl Draw {
         let (least, most) = range.into_inner();
         let span = u128::from(most.saturating_sub(least)) + 1;
         least + ((u128::from(self.bits()) * span) >> 64) as u64
+    }
+
+    /// A duration in whole nanoseconds, uniform over a range.
+    pub fn duration(&mut self, range: RangeInclusive<Duration>) -> Duration {
+        Duration::from_nanos(self.within(nanos(*range.start())..=nanos(*range.end())))
     }
 
     /// True in `numerator` of `denominator` cases.

@@ -9,21 +9,19 @@ use std::time::Duration;
 
 use tenure_core::Config;
 
-use super::Plan;
-use super::clock::SimTime;
+use super::{Plan, SimTime};
 
-const MS: u64 = 1_000_000;
 /// So many renew intervals of the slowest candidate. Two renewals fit, at whatever rate the leader's clock counts.
-const RENEWALS: u64 = 3;
+const RENEWALS: u32 = 3;
 
 /// The end of a run.
 #[derive(Debug)]
 pub(crate) struct Ending {
     calm_from: SimTime,
     /// How long an election waits for a leader.
-    bound: u64,
+    bound: Duration,
     /// How long a tenure has to lead.
-    lasts: u64,
+    lasts: Duration,
     elections: Vec<Election>,
 }
 
@@ -52,21 +50,16 @@ enum State {
 impl Ending {
     /// With the settings that the candidates have.
     pub(crate) fn of(plan: &Plan, configs: &[Config], elections: usize) -> Self {
-        let calm_from = plan.calm_from_ms * MS;
-        let bound = nanos(plan.progress_bound(configs)).saturating_add(MS);
+        let calm_from = plan.calm_from();
+        let bound = plan.progress_bound(configs) + Duration::from_millis(1);
         let interval = configs.iter().map(Config::renew_interval).max().unwrap_or_default();
         let election = Election {
             state: State::Waits,
             hands_over: plan.handover,
             resigned: None,
-            waits_until: calm_from.saturating_add(bound),
+            waits_until: calm_from + bound,
         };
-        Self {
-            calm_from,
-            bound,
-            lasts: nanos(interval).saturating_mul(RENEWALS),
-            elections: vec![election; elections],
-        }
+        Self { calm_from, bound, lasts: interval * RENEWALS, elections: vec![election; elections] }
     }
 
     /// When the run is over, if the same tenures lead until then.
@@ -95,7 +88,7 @@ impl Ending {
                 Some((node, _)) if now >= until => {
                     election.hands_over = false;
                     election.resigned = Some(token);
-                    election.waits_until = now.saturating_add(self.bound);
+                    election.waits_until = now + self.bound;
                     election.state = State::Waits;
                     return Some(node);
                 }
@@ -107,36 +100,32 @@ impl Ending {
         }
         let State::Waits = election.state else { return None };
         let (_, token) = leaders.find(|(_, token)| election.resigned != Some(*token))?;
-        election.state = State::Leads { token, until: now.saturating_add(self.lasts) };
+        election.state = State::Leads { token, until: now + self.lasts };
         None
     }
 }
 
 impl Election {
-    fn ends(&self, bound: u64) -> SimTime {
+    fn ends(&self, bound: Duration) -> SimTime {
         match self.state {
             State::Waits => self.waits_until,
             // Then it waits for a successor.
-            State::Leads { until, .. } if self.hands_over => until.saturating_add(bound),
+            State::Leads { until, .. } if self.hands_over => until + bound,
             State::Leads { until, .. } => until,
             State::Over(at) => at,
         }
     }
 }
 
-fn nanos(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::{FaultKind, Scope, swarm};
+    use super::super::{FaultKind, NANOSECOND as NS, Scope, swarm};
     use super::*;
 
     const NOBODY: [(usize, u64); 0] = [];
 
     /// Of that many elections: when the calm begins, how long to wait, how long a tenure has to lead.
-    fn ending(hands_over: bool, elections: usize) -> (Ending, SimTime, u64, u64) {
+    fn ending(hands_over: bool, elections: usize) -> (Ending, SimTime, Duration, Duration) {
         let plan = Plan { handover: hands_over, ..swarm(1, &FaultKind::ALL, Scope::Model) };
         let ending = Ending::of(&plan, &plan.configs().unwrap(), elections);
         let (calm, bound, lasts) = (ending.calm_from, ending.bound, ending.lasts);
@@ -161,95 +150,95 @@ mod tests {
         }
         plan.nodes[1].settings = None;
         let ending = Ending::of(&plan, &plan.configs().unwrap(), 1);
-        assert_eq!(ending.lasts, 3 * plan.settings.renew_interval_ms * MS);
+        assert_eq!(ending.lasts, 3 * Duration::from_millis(plan.settings.renew_interval_ms));
     }
 
     #[test]
     fn without_a_leader_a_run_ends_at_the_bound() {
         let (mut ending, calm, bound, _) = ending(true, 1);
-        for now in [calm, calm + 1, calm + bound, calm + bound + 1] {
+        for now in [calm, calm + NS, calm + bound, calm + bound + NS] {
             assert_eq!(look(&mut ending, now, NOBODY), None);
             assert_eq!(ending.at(), calm + bound);
         }
-        assert_eq!(look(&mut ending, calm + bound + 2, [(1, 7)]), None, "too late");
+        assert_eq!(look(&mut ending, calm + bound + 2 * NS, [(1, 7)]), None, "too late");
         assert_eq!(ending.at(), calm + bound);
     }
 
     #[test]
     fn a_leader_counts_from_the_calm_on() {
         let (mut ending, calm, bound, lasts) = ending(false, 1);
-        look(&mut ending, calm - 1, [(1, 7)]);
+        look(&mut ending, calm - NS, [(1, 7)]);
         look(&mut ending, calm, [(1, 7)]);
         assert_eq!(ending.at(), calm + bound);
-        look(&mut ending, calm + 1, [(1, 7)]);
-        look(&mut ending, calm + 9, [(1, 7)]);
-        assert_eq!(ending.at(), calm + 1 + lasts);
+        look(&mut ending, calm + NS, [(1, 7)]);
+        look(&mut ending, calm + 9 * NS, [(1, 7)]);
+        assert_eq!(ending.at(), calm + NS + lasts);
     }
 
     #[test]
     fn a_leader_that_comes_late_has_its_time() {
         let (mut ending, calm, bound, lasts) = ending(false, 1);
-        look(&mut ending, calm + bound - 1, [(1, 7)]);
-        assert_eq!(ending.at(), calm + bound - 1 + lasts);
+        look(&mut ending, calm + bound - NS, [(1, 7)]);
+        assert_eq!(ending.at(), calm + bound - NS + lasts);
     }
 
     #[test]
     fn a_lost_lead_is_waited_for_within_the_same_bound() {
         let (mut ending, calm, bound, lasts) = ending(false, 1);
-        look(&mut ending, calm + 1, [(1, 7)]);
-        look(&mut ending, calm + 2, NOBODY);
+        look(&mut ending, calm + NS, [(1, 7)]);
+        look(&mut ending, calm + 2 * NS, NOBODY);
         assert_eq!(ending.at(), calm + bound);
-        look(&mut ending, calm + 3, [(0, 8)]);
-        assert_eq!(ending.at(), calm + 3 + lasts);
-        look(&mut ending, calm + 4, [(1, 9), (0, 8)]);
-        assert_eq!(ending.at(), calm + 3 + lasts, "it still leads");
-        look(&mut ending, calm + 5, [(1, 9)]);
-        assert_eq!(ending.at(), calm + 5 + lasts);
+        look(&mut ending, calm + 3 * NS, [(0, 8)]);
+        assert_eq!(ending.at(), calm + 3 * NS + lasts);
+        look(&mut ending, calm + 4 * NS, [(1, 9), (0, 8)]);
+        assert_eq!(ending.at(), calm + 3 * NS + lasts, "it still leads");
+        look(&mut ending, calm + 5 * NS, [(1, 9)]);
+        assert_eq!(ending.at(), calm + 5 * NS + lasts);
     }
 
     #[test]
     fn a_lead_that_is_lost_after_the_bound_ends_the_run() {
         let (mut ending, calm, bound, _) = ending(false, 1);
-        look(&mut ending, calm + bound - 1, [(1, 7)]);
-        look(&mut ending, calm + bound + 1, [(0, 8)]);
+        look(&mut ending, calm + bound - NS, [(1, 7)]);
+        look(&mut ending, calm + bound + NS, [(0, 8)]);
         assert_eq!(ending.at(), calm + bound);
     }
 
     #[test]
     fn one_handover_and_then_another_tenure() {
         let (mut ending, calm, bound, lasts) = ending(true, 1);
-        assert_eq!(look(&mut ending, calm + 1, [(1, 7)]), None);
+        assert_eq!(look(&mut ending, calm + NS, [(1, 7)]), None);
         assert_eq!(look(&mut ending, calm + lasts, [(1, 7)]), None, "too early");
-        assert_eq!(ending.at(), calm + 1 + lasts + bound, "the run is not over with that");
-        let asked = calm + 1 + lasts;
+        assert_eq!(ending.at(), calm + NS + lasts + bound, "the run is not over with that");
+        let asked = calm + NS + lasts;
         assert_eq!(look(&mut ending, asked, [(1, 7)]), Some(1));
         assert_eq!(ending.at(), asked + bound);
-        assert_eq!(look(&mut ending, asked + 2, [(1, 7)]), None, "asked once");
+        assert_eq!(look(&mut ending, asked + 2 * NS, [(1, 7)]), None, "asked once");
         assert_eq!(ending.at(), asked + bound, "its own tenure does not count");
-        assert_eq!(look(&mut ending, asked + 3, [(1, 7), (0, 8)]), None);
-        assert_eq!(ending.at(), asked + 3 + lasts);
-        assert_eq!(look(&mut ending, asked + 3 + lasts, [(0, 8)]), None, "asked once");
-        assert_eq!(ending.at(), asked + 3 + lasts);
+        assert_eq!(look(&mut ending, asked + 3 * NS, [(1, 7), (0, 8)]), None);
+        assert_eq!(ending.at(), asked + 3 * NS + lasts);
+        assert_eq!(look(&mut ending, asked + 3 * NS + lasts, [(0, 8)]), None, "asked once");
+        assert_eq!(ending.at(), asked + 3 * NS + lasts);
     }
 
     #[test]
     fn a_lead_that_is_lost_before_the_handover_does_not_count() {
         let (mut ending, calm, bound, lasts) = ending(true, 1);
-        look(&mut ending, calm + 1, [(1, 7)]);
-        assert_eq!(look(&mut ending, calm + 1 + lasts, NOBODY), None);
+        look(&mut ending, calm + NS, [(1, 7)]);
+        assert_eq!(look(&mut ending, calm + NS + lasts, NOBODY), None);
         assert_eq!(ending.at(), calm + bound);
-        assert_eq!(look(&mut ending, calm + 2 + lasts, [(0, 8)]), None);
-        assert_eq!(look(&mut ending, calm + 2 + 2 * lasts, [(0, 8)]), Some(0));
+        assert_eq!(look(&mut ending, calm + 2 * NS + lasts, [(0, 8)]), None);
+        assert_eq!(look(&mut ending, calm + 2 * NS + 2 * lasts, [(0, 8)]), Some(0));
     }
 
     #[test]
     fn each_election_has_its_own_end() {
         let (mut ending, calm, _, lasts) = ending(false, 2);
-        ending.look(calm + 1, 0, [(0, 7)].into_iter());
-        ending.look(calm + 9, 1, [(1, 3)].into_iter());
-        assert_eq!(ending.at(), calm + 9 + lasts);
-        ending.look(calm + 1 + lasts, 0, NOBODY.into_iter());
-        ending.look(calm + 2 + lasts, 0, NOBODY.into_iter());
-        assert_eq!(ending.at(), calm + 9 + lasts, "the first one is over");
+        ending.look(calm + NS, 0, [(0, 7)].into_iter());
+        ending.look(calm + 9 * NS, 1, [(1, 3)].into_iter());
+        assert_eq!(ending.at(), calm + 9 * NS + lasts);
+        ending.look(calm + NS + lasts, 0, NOBODY.into_iter());
+        ending.look(calm + 2 * NS + lasts, 0, NOBODY.into_iter());
+        assert_eq!(ending.at(), calm + 9 * NS + lasts, "the first one is over");
     }
 }

@@ -12,6 +12,7 @@ mod program;
 mod schedule;
 mod swarm;
 mod text;
+mod time;
 
 use std::time::Duration;
 
@@ -26,6 +27,10 @@ pub use kind::{FaultKind, UnknownFault};
 pub use program::{Manner, Program};
 pub(crate) use schedule::{Schedule, Step, Strike};
 pub use swarm::{Scope, swarm};
+pub use time::SimTime;
+pub(crate) use time::{NANOSECOND, nanos, scaled, scaled_up};
+#[cfg(test)]
+pub(crate) use time::{ms, ns};
 
 /// The version of the plan's format.
 pub const SCHEMA: u32 = 1;
@@ -185,6 +190,11 @@ impl Plan {
     /// The settings of one node.
     pub fn settings_of(&self, node: usize) -> Settings {
         self.nodes[node].settings.unwrap_or(self.settings)
+    }
+
+    /// When the calm begins.
+    pub fn calm_from(&self) -> SimTime {
+        SimTime::from_millis(self.calm_from_ms)
     }
 
     /// Every candidate's settings, as it takes them.

@@ -2,7 +2,7 @@
 
 use super::clocks::Error;
 use super::item::{Item, Kind, seconds};
-use crate::plan::clock::SimTime;
+use crate::plan::SimTime;
 
 /// The number of faults that are named though they were over at the violation.
 const OVER_MOST: usize = 3;
@@ -51,6 +51,7 @@ pub(super) fn faults_before(items: &[Item], at: SimTime) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::{ms, ns};
 
     #[test]
     fn rates_are_in_percent() {
@@ -70,13 +71,11 @@ mod tests {
             until: Some(until),
             ..Item::new(Kind::Fault, node, at, name)
         };
-        let second = 1_000_000_000;
-        let items = [
-            fault(None, second, 2 * second, "store-loss"),
-            fault(Some(2), second, 9 * second, "pause"),
-        ];
-        let faults = faults_before(&items, 3 * second);
+        let [first, second, third, ninth] = [1, 2, 3, 9].map(|s| ms(1_000 * s));
+        let items =
+            [fault(None, first, second, "store-loss"), fault(Some(2), first, ninth, "pause")];
+        let faults = faults_before(&items, third);
         assert_eq!(faults, "pause of n2 since 1.000000000 s, store-loss at 1.000000000 s");
-        assert_eq!(faults_before(&items, 1), "no fault");
+        assert_eq!(faults_before(&items, ns(1)), "no fault");
     }
 }

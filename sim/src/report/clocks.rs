@@ -2,15 +2,17 @@
 //!
 //! A trace contains the time at which a clock was stepped, but not the size of the step: the plan does.
 
-use serde::Serialize;
+use std::time::Duration;
 
-use crate::plan::clock::{Clock, SimTime};
-use crate::plan::{FaultKind, Plan, What, When};
+use serde::Serialize;
+use tenure_core::Instant;
+
+use crate::plan::clock::Clock;
+use crate::plan::{FaultKind, Plan, SimTime, What, When, nanos};
 use crate::trace::{Entry, Event};
 
-const MS: i64 = 1_000_000;
 /// The most by which an engine with ticks carries a fault out after its time.
-const LATE: u64 = 2 * 1_000_000;
+const LATE: Duration = Duration::from_millis(2);
 
 /// A clock's error over time, relative to its first reading.
 #[derive(Debug, Serialize)]
@@ -25,22 +27,22 @@ pub(super) struct Error {
 /// A clock and its errors so far.
 struct Watched {
     clock: Clock,
-    showed: u64,
+    showed: Duration,
     stops: u32,
     /// Its readings when snapshots were taken.
-    snapshots: Vec<u64>,
+    snapshots: Vec<Instant>,
     points: Vec<(SimTime, i64)>,
 }
 
 impl Watched {
-    fn new(showed: u64, rate_ppm: i64) -> Self {
+    fn new(showed: Duration, rate_ppm: i64) -> Self {
         let clock = Clock::new(showed, rate_ppm);
-        Self { clock, showed, stops: 0, snapshots: Vec::new(), points: vec![(0, 0)] }
+        Self { clock, showed, stops: 0, snapshots: Vec::new(), points: vec![(SimTime::START, 0)] }
     }
 
     fn look(&mut self, at: SimTime) {
         let shows = self.clock.read(at).as_nanos();
-        let error = i128::from(shows) - i128::from(self.showed) - i128::from(at);
+        let error = i128::from(shows) - i128::from(nanos(self.showed)) - i128::from(at.as_nanos());
         let error = i64::try_from(error).unwrap_or(if error < 0 { i64::MIN } else { i64::MAX });
         if self.points.last() != Some(&(at, error)) {
             self.points.push((at, error));
@@ -53,16 +55,16 @@ impl Watched {
         self.look(at);
     }
 
-    fn begins(&mut self, at: SimTime, kind: FaultKind, by: Option<i64>) {
+    fn begins(&mut self, at: SimTime, kind: FaultKind, by_ms: Option<i64>) {
         match kind {
             FaultKind::VmStop => self.change(at, |of| {
                 of.stops += 1;
                 of.clock.stop(at);
             }),
-            FaultKind::VmRestore => self.snapshots.push(self.clock.read(at).as_nanos()),
+            FaultKind::VmRestore => self.snapshots.push(self.clock.read(at)),
             _ => {
-                if let Some(by) = by {
-                    self.change(at, |of| of.clock.step(at, by));
+                if let Some(by_ms) = by_ms {
+                    self.change(at, |of| of.clock.step(at, by_ms));
                 }
             }
         }
@@ -77,16 +79,15 @@ impl Watched {
                 }
             }),
             FaultKind::VmRestore if !self.snapshots.is_empty() => self.change(at, |of| {
-                let back = of.snapshots.remove(0).cast_signed();
-                of.clock.step(at, back - of.clock.read(at).as_nanos().cast_signed());
+                let back = of.snapshots.remove(0);
+                of.clock.set(at, back);
             }),
             _ => {}
         }
     }
 
-    fn finish(mut self, at: SimTime, rate_ppm: i64) -> Error {
+    fn finish(mut self, at: SimTime, (showed_ms, rate_ppm): (u64, i64)) -> Error {
         self.look(at);
-        let showed_ms = self.showed / MS.unsigned_abs();
         Error { rate_ppm, showed_ms, points: self.points }
     }
 }
@@ -95,16 +96,17 @@ impl Watched {
 pub(super) fn errors(plan: &Plan, entries: &[Entry], end: SimTime) -> Vec<Error> {
     let rates = plan.nodes.iter().map(|node| (node.clock_offset_ms, node.clock_rate_ppm));
     let rates: Vec<_> = rates.chain([(0, plan.store.clock_rate_ppm)]).collect();
-    let watch = |(showed_ms, rate): &(u64, i64)| Watched::new(showed_ms * 1_000_000, *rate);
+    let watch =
+        |(showed_ms, rate): &(u64, i64)| Watched::new(Duration::from_millis(*showed_ms), *rate);
     let mut clocks: Vec<Watched> = rates.iter().map(watch).collect();
     let store = plan.nodes.len();
     let mut used = vec![false; plan.faults.len()];
     for Entry { at, event } in entries {
         match *event {
             Event::Fault { kind, node } => {
-                let by = stepped_by(plan, &mut used, *at, kind, node);
+                let by_ms = stepped_by(plan, &mut used, *at, kind, node);
                 if let Some(clock) = clocks.get_mut(node.unwrap_or(store)) {
-                    clock.begins(*at, kind, by);
+                    clock.begins(*at, kind, by_ms);
                 }
             }
             Event::Healed { kind, node } => {
@@ -115,7 +117,7 @@ pub(super) fn errors(plan: &Plan, entries: &[Entry], end: SimTime) -> Vec<Error>
             _ => {}
         }
     }
-    clocks.into_iter().zip(rates).map(|(clock, (_, rate))| clock.finish(end, rate)).collect()
+    clocks.into_iter().zip(rates).map(|(clock, rates)| clock.finish(end, rates)).collect()
 }
 
 /// The clock step of a fault at that time: the step of the first matching fault in the plan that has not been
@@ -137,23 +139,26 @@ fn stepped_by(
     let index = fitting.iter().copied().find(is_timed).or_else(|| fitting.first().copied())?;
     used[index] = true;
     match plan.faults[index].what {
-        What::ClockStep { by_ms, .. } | What::StoreClockStep { by_ms } => Some(by_ms * MS),
-        What::Failover { clock_ahead_ms, .. } => Some(clock_ahead_ms * MS),
+        What::ClockStep { by_ms, .. } | What::StoreClockStep { by_ms } => Some(by_ms),
+        What::Failover { clock_ahead_ms, .. } => Some(clock_ahead_ms),
         _ => None,
     }
 }
 
 fn may_begin(when: When, at: SimTime) -> bool {
     match when {
-        When::AtMs(at_ms) => at.checked_sub(at_ms * 1_000_000).is_some_and(|late| late <= LATE),
-        When::On(trigger) => at >= trigger.after_ms * 1_000_000,
+        When::AtMs(at_ms) => {
+            let due = SimTime::from_millis(at_ms);
+            (due..=due + LATE).contains(&at)
+        }
+        When::On(trigger) => at >= SimTime::from_millis(trigger.after_ms),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::{Fault, Scope, swarm};
+    use crate::plan::{Fault, Scope, ms, swarm};
 
     fn plan(what: What) -> Plan {
         let mut plan = swarm(1, &[], Scope::Model);
@@ -163,7 +168,7 @@ mod tests {
     }
 
     fn entry(at_ms: u64, event: Event) -> Entry {
-        Entry { at: at_ms * 1_000_000, event }
+        Entry { at: ms(at_ms), event }
     }
 
     #[test]
@@ -171,10 +176,10 @@ mod tests {
         let plan = plan(What::ClockStep { node: Some(0), by_ms: -50 });
         let (kind, node) = (FaultKind::ClockBack, Some(0));
         let entries = [entry(1_000, Event::Fault { kind, node })];
-        let errors = errors(&plan, &entries, 2_000_000_000);
-        let points = [(0, 0), (1_000_000_000, 1_000_000), (1_000_000_000, -49_000_000)];
+        let errors = errors(&plan, &entries, ms(2_000));
+        let points = [(ms(0), 0), (ms(1_000), 1_000_000), (ms(1_000), -49_000_000)];
         assert_eq!(errors[0].points[..3], points);
-        assert_eq!(errors[0].points[3].0, 2_000_000_000);
+        assert_eq!(errors[0].points[3].0, ms(2_000));
         assert_eq!(errors[0].points[3].1, -48_000_000);
     }
 
@@ -185,8 +190,8 @@ mod tests {
         let (kind, node) = (FaultKind::VmStop, Some(0));
         let entries =
             [entry(1_000, Event::Fault { kind, node }), entry(1_300, Event::Healed { kind, node })];
-        let errors = errors(&plan, &entries, 2_000_000_000);
-        assert_eq!(errors[0].points.last(), Some(&(2_000_000_000, -300_000_000)));
+        let errors = errors(&plan, &entries, ms(2_000));
+        assert_eq!(errors[0].points.last(), Some(&(ms(2_000), -300_000_000)));
         assert_eq!(errors.len(), plan.nodes.len() + 1);
     }
 }

@@ -8,8 +8,7 @@ use super::messages::Messages;
 use super::senders::Senders;
 use super::tokens::Tokens;
 use crate::judge::properties::Violation;
-use crate::plan::FaultKind;
-use crate::plan::clock::SimTime;
+use crate::plan::{FaultKind, SimTime};
 use crate::trace::{Asked, Entry, Event, Reason, Who};
 
 /// All items of a run, in no particular order.
@@ -109,17 +108,17 @@ impl Collected {
             | Event::DrainMoved { .. } => self.claim(at, event),
             Event::Quarantined { who } => {
                 let item = Item::new(Kind::Quarantine, Some(who.node), at, "quarantine");
-                self.open(who, item, SimTime::MAX);
+                self.open(who, item, SimTime::NEVER);
             }
             Event::Leads { who, token } => {
                 let item = Item::new(Kind::Leads, Some(who.node), at, self.tokens.name(token));
-                self.open(who, item.with("token", token), SimTime::MAX);
+                self.open(who, item.with("token", token), SimTime::NEVER);
             }
             Event::LeadsNoMore { who } => self.close(at, who, Kind::Leads, "answers no"),
             Event::WorkBegan { who, token } => {
                 let label = format!("work of {}", self.tokens.name(token));
                 let item = Item::new(Kind::Work, Some(who.node), at, label);
-                self.open(who, item.with("token", token), SimTime::MAX);
+                self.open(who, item.with("token", token), SimTime::NEVER);
             }
             Event::WorkEnded { who, dropped, .. } => {
                 self.close(

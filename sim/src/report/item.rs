@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::plan::clock::SimTime;
+use crate::plan::SimTime;
 
 /// The kind of an item; the page filters by it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -199,5 +199,6 @@ impl From<u64> for Fact {
 
 /// A time in seconds.
 pub(super) fn seconds(at: SimTime) -> String {
-    format!("{}.{:09} s", at / 1_000_000_000, at % 1_000_000_000)
+    let since = at.since(SimTime::START);
+    format!("{}.{:09} s", since.as_secs(), since.subsec_nanos())
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::item::{Item, Kind, seconds};
 use super::senders::Senders;
 use super::tokens::Tokens;
-use crate::plan::clock::SimTime;
+use crate::plan::SimTime;
 use crate::trace::{Kept, StoreStep};
 
 /// A lease whose end is not known yet.

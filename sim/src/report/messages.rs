@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::item::{Item, Kind, Way, seconds};
 use super::senders::Senders;
-use crate::plan::clock::SimTime;
+use crate::plan::SimTime;
 use crate::trace::{Answer, Asked, Fate, Kept, StoreStep, Who};
 
 /// All messages of a run.
@@ -55,7 +55,7 @@ impl Messages {
         }
         item.facts.extend([
             ("store", format!("{}, server {}", seconds(at), step.server)),
-            ("its clock", seconds(step.now)),
+            ("its clock", seconds(SimTime::from_nanos(step.now))),
             ("holder id", format!("{:032x}", step.holder)),
             ("answer", answer),
             ("record before", kept(step.before.as_ref())),

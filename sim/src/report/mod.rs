@@ -43,8 +43,7 @@ use serde::Serialize;
 use crate::engines::Engine;
 use crate::judge::Outcome;
 use crate::judge::properties::Violation;
-use crate::plan::clock::SimTime;
-use crate::plan::{Plan, swarm};
+use crate::plan::{Plan, SimTime, swarm};
 use crate::search::campaign::{Failure, Summary, Verdict};
 use crate::trace::{Digest, Entry};
 pub use table::Table;
@@ -88,7 +87,7 @@ impl<'a> RunPage<'a> {
         let violations = outcome.judge.violations();
         Self {
             entries: outcome.trace.entries(),
-            end: u64::try_from(outcome.simulated.as_nanos()).unwrap_or(u64::MAX),
+            end: SimTime::START + outcome.simulated,
             violations,
             judged: outcome.judge.judged().map(|(name, _)| name).collect(),
             hash: Some(outcome.trace.hash()),
@@ -120,7 +119,7 @@ impl<'a> RunPage<'a> {
             engine,
             plan,
             entries: &[],
-            end: 0,
+            end: SimTime::START,
             violations: &[],
             judged: Vec::new(),
             hash: None,

@@ -10,8 +10,7 @@ use super::item::{Item, Kind};
 use super::thinned::thinned;
 use super::{ITEMS_MOST, RunPage, causes};
 use crate::judge::properties::Violation;
-use crate::plan::clock::SimTime;
-use crate::plan::{FaultKind, Plan};
+use crate::plan::{FaultKind, Plan, SimTime};
 
 /// Numbers that may have more than 53 bits are text here, because a browser would round them.
 #[derive(Serialize)]
@@ -158,7 +157,8 @@ mod tests {
 
     #[test]
     fn the_headline_is_the_most_important_violation() {
-        let violation = |property| Violation { property, at: 1, what: String::new() };
+        let violation =
+            |property| Violation { property, at: SimTime::from_nanos(1), what: String::new() };
         let of = |names: &[&'static str]| {
             headline(&names.iter().map(|name| violation(*name)).collect::<Vec<_>>())
         };

@@ -153,6 +153,7 @@ fn fit(request: &Request, index: usize, step: &StoreStep) -> u64 {
 mod tests {
     use super::*;
     use crate::judge::properties::history::{granted, n, refuse};
+    use crate::plan::ns;
 
     fn sent(who: Who, id: u64) -> Event {
         Event::Sent { who, id, request: Asked::Acquire { seen: 0 } }
@@ -163,7 +164,7 @@ mod tests {
     }
 
     fn entries(events: Vec<Event>) -> Vec<Entry> {
-        (0..).zip(events).map(|(at, event)| Entry { at, event }).collect()
+        (0..).zip(events).map(|(at, event)| Entry { at: ns(at), event }).collect()
     }
 
     #[test]

@@ -10,7 +10,7 @@ use crate::judge::properties::history::{
     renewed, sent, stepped_down, wrote,
 };
 use crate::judge::{Judging, Outcome};
-use crate::plan::{FaultKind, Plan, Scope, swarm};
+use crate::plan::{FaultKind, Plan, Scope, SimTime, ns, swarm};
 use crate::trace::{Asked, Entry, Event, Fate, Kept, Reason};
 
 fn outcome(seed: u64) -> (Plan, Outcome) {
@@ -22,14 +22,15 @@ fn outcome(seed: u64) -> (Plan, Outcome) {
 fn of(history: impl IntoIterator<Item = (u64, Event)>) -> Vec<Item> {
     let history = history.into_iter().map(|(at, event)| {
         let event = crate::judge::properties::history::in_time(at, event);
-        Entry { at, event }
+        Entry { at: ns(at), event }
     });
-    items(&history.collect::<Vec<_>>(), &[], 1_000)
+    items(&history.collect::<Vec<_>>(), &[], ns(1_000))
 }
 
-/// Where the items of a kind begin and end.
+/// Where the items of a kind begin and end, in nanoseconds.
 fn spans(items: &[Item], kind: Kind) -> Vec<(u64, Option<u64>)> {
-    items.iter().filter(|item| item.kind == kind).map(|item| (item.at, item.until)).collect()
+    let span = |item: &Item| (item.at.as_nanos(), item.until.map(SimTime::as_nanos));
+    items.iter().filter(|item| item.kind == kind).map(span).collect()
 }
 
 #[test]
@@ -37,8 +38,7 @@ fn every_event_is_drawn_once() {
     for seed in 1..=60 {
         let (_, outcome) = outcome(seed);
         let entries = outcome.trace.entries();
-        let end = u64::try_from(outcome.simulated.as_nanos()).expect("short");
-        let items = items(entries, &[], end);
+        let items = items(entries, &[], SimTime::START + outcome.simulated);
         let happened = |is: fn(&Event) -> bool| entries.iter().filter(|of| is(&of.event)).count();
         let drawn = |kind| items.iter().filter(|item| item.kind == kind).count();
         let same = [
@@ -120,7 +120,7 @@ fn leads_end_with_the_answer_or_the_run() {
 #[test]
 fn a_lease_runs_out_or_is_handed_back() {
     let (first, second) = (kept(7, 5, 100), kept(8, 6, 300));
-    let longer = Kept { lease_end: 150, lease_ends: 150, ..first };
+    let longer = Kept { lease_end: 150, lease_ends: ns(150), ..first };
     let items = of([
         (10, grant(None, first)),
         (60, renew(first, 150)),

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 use std::time::Duration;
 
+use crate::plan::SimTime;
 use crate::plan::json::plain;
 use crate::search::campaign::Failure;
 use crate::trace::{Entry, Event, Kept, StoreStep};
@@ -39,7 +40,7 @@ fn kept(record: Option<&Kept>) -> String {
     let Some(Kept { token, holder, lease_ends, released, .. }) = record else {
         return "no record".to_owned();
     };
-    let (holder, ends) = (short(*holder), milliseconds(Duration::from_nanos(*lease_ends)));
+    let (holder, ends) = (short(*holder), milliseconds(lease_ends.since(SimTime::START)));
     let released = if *released { ", released" } else { "" };
     format!("{token} of {holder} to {ends}{released}")
 }
@@ -57,7 +58,7 @@ pub fn failure(out: &mut impl Write, failure: &Failure, most: usize) -> io::Resu
     match failure {
         Failure::Violated { property, at_ns, what, entries } => {
             events(out, entries, most)?;
-            let at = milliseconds(Duration::from_nanos(*at_ns));
+            let at = milliseconds(at_ns.since(SimTime::START));
             writeln!(out, "\n{property} violated at {at}: {}", plain(what))
         }
         Failure::Refused { what } => {
@@ -80,7 +81,7 @@ pub fn events(out: &mut impl Write, entries: &[Entry], most: usize) -> io::Resul
         writeln!(out, "{:>16}  {skipped} more events", "...")?;
     }
     for Entry { at, event } in &entries[skipped..] {
-        let at = milliseconds(Duration::from_nanos(*at));
+        let at = milliseconds(at.since(SimTime::START));
         writeln!(out, "{at:>16}  {}", self::event(event))?;
     }
     Ok(())

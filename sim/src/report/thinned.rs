@@ -57,10 +57,13 @@ fn kept(items: &[Item]) -> Vec<bool> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
+    use crate::plan::ns;
 
     fn items(of: Kind, count: u64) -> impl Iterator<Item = Item> {
-        (0..count).map(move |at| Item::new(of, None, at * 10, ""))
+        (0..count).map(move |at| Item::new(of, None, ns(at * 10), ""))
     }
 
     fn count(thinned: &Thinned, kind: Kind) -> usize {
@@ -83,8 +86,8 @@ mod tests {
         assert!((395..=400).contains(&count(&thinned, Kind::Message)), "{thinned:?}");
         let shown: Vec<_> =
             thinned.items.iter().filter(|item| item.kind == Kind::Message).collect();
-        let widest = shown.windows(2).map(|pair| pair[1].at - pair[0].at).max();
-        assert_eq!(widest, Some(150), "one of fifteen, without holes");
+        let widest = shown.windows(2).map(|pair| pair[1].at.since(pair[0].at)).max();
+        assert_eq!(widest, Some(Duration::from_nanos(150)), "one of fifteen, without holes");
         assert_eq!(thinned.left_out[&Kind::Message] + shown.len(), 6_000);
         assert!(!thinned.left_out.contains_key(&Kind::Fault));
     }
@@ -92,9 +95,11 @@ mod tests {
     #[test]
     fn items_near_a_violation_stay() {
         let mut all: Vec<Item> = items(Kind::Message, 9_000).collect();
-        all.push(Item::new(Kind::Violation, None, 45_005, ""));
+        all.push(Item::new(Kind::Violation, None, ns(45_005), ""));
         let thinned = thinned(all, 1_000);
-        let near = |item: &&Item| (43_000..47_000).contains(&item.at) && item.kind == Kind::Message;
+        let near = |item: &&Item| {
+            (ns(43_000)..ns(47_000)).contains(&item.at) && item.kind == Kind::Message
+        };
         assert_eq!(thinned.items.iter().filter(near).count(), 400);
         assert!(thinned.items.len() <= 1_000);
     }

@@ -11,9 +11,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::{Digest, Entry, Trace};
-use crate::plan::clock::SimTime;
 use crate::plan::json::{self, SyntaxError};
-use crate::plan::{Plan, PlanError};
+use crate::plan::{Plan, PlanError, SimTime, nanos};
 
 mod limits;
 
@@ -49,7 +48,7 @@ pub struct Header {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct End {
-    /// The end of the run, in nanoseconds of true time.
+    /// The end of the run.
     pub end: SimTime,
     /// The hash of all entries; `None` if the file was written by hand.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -97,7 +96,9 @@ pub enum TraceError {
     Plan(#[from] PlanError),
     /// Time goes back.
     #[error(
-        "line {line}, field \"at\" is {at}, and must be at least {least}, as in the line before"
+        "line {line}, field \"at\" is {}, and must be at least {}, as in the line before",
+        .at.as_nanos(),
+        .least.as_nanos()
     )]
     Order {
         /// The line.
@@ -170,16 +171,12 @@ pub fn write(
     };
     line(out, &header)?;
     trace.entries().iter().try_for_each(|entry| line(out, entry))?;
-    line(out, &End { end: nanos(end), hash: Some(trace.hash_of_entries()) })
+    line(out, &End { end: SimTime::START + end, hash: Some(trace.hash_of_entries()) })
 }
 
 fn line(out: &mut impl Write, value: &impl Serialize) -> io::Result<()> {
     serde_json::to_writer(&mut *out, value)?;
     writeln!(out)
-}
-
-fn nanos(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// Reads a trace back.
@@ -197,7 +194,7 @@ pub fn read(from: impl BufRead) -> Result<Recorded, TraceError> {
     header.plan.check()?;
     let nodes = header.plan.nodes.len();
     let mut entries = Vec::new();
-    let mut at = 0;
+    let mut at = SimTime::START;
     let mut last = 1;
     while let Some((number, line)) = lines.next() {
         last = number;

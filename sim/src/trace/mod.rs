@@ -5,11 +5,11 @@ pub mod file;
 
 use std::fmt;
 use std::hash::Hash;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::plan::FaultKind;
-use crate::plan::clock::SimTime;
+use crate::plan::{FaultKind, SimTime};
 pub use digest::Digest;
 pub(crate) use digest::Hasher;
 
@@ -202,6 +202,11 @@ pub struct Kept {
 }
 
 impl Kept {
+    /// What is left of the lease at that moment of its server's clock, unless it was handed back.
+    pub(crate) const fn left(&self, now: u64) -> Duration {
+        Duration::from_nanos(self.lease_end.saturating_sub(now))
+    }
+
     /// Whether the lease is live at that moment of its server's clock.
     pub fn is_live(&self, now: u64) -> bool {
         !self.released && now < self.lease_end
@@ -229,7 +234,7 @@ mod hex {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Entry {
-    /// Nanoseconds of true time since the run began.
+    /// When it happened.
     pub at: SimTime,
     /// The event.
     pub event: Event,

@@ -4,7 +4,7 @@ use std::thread;
 
 use tenure_sim::engines::Engine;
 use tenure_sim::judge::Judging;
-use tenure_sim::plan::{FaultKind, Plan, Scope, swarm};
+use tenure_sim::plan::{FaultKind, Plan, Scope, SimTime, swarm};
 use tenure_sim::trace::Digest;
 
 fn hash(plan: &Plan) -> Digest {
@@ -58,7 +58,8 @@ fn taking_one_fault_away_leaves_what_came_before_it_as_it_was() {
         }
         let entries = |plan: &Plan| {
             let outcome = Engine::Model.run(plan, Judging::All).unwrap();
-            let before = |entry: &&tenure_sim::trace::Entry| entry.at < last.from_ms() * 1_000_000;
+            let before =
+                |entry: &&tenure_sim::trace::Entry| entry.at < SimTime::from_millis(last.from_ms());
             outcome.trace.entries().iter().filter(before).cloned().collect::<Vec<_>>()
         };
         assert_eq!(entries(&plan), entries(&less), "seed {seed}");

@@ -19,7 +19,6 @@ use tenure_sim::trace::{Entry, Event};
 
 /// A TTL of three seconds, in milliseconds.
 const TTL_MS: u64 = 3_000;
-const MS: u64 = 1_000_000;
 
 /// So many candidates without faults, for eight TTLs.
 fn healthy(nodes: u64) -> Plan {
@@ -64,7 +63,7 @@ fn run(plan: &Plan) -> Outcome {
 fn seen<T>(entries: &[Entry], wanted: impl Fn(&Event) -> Option<T>) -> Vec<(u64, T)> {
     entries
         .iter()
-        .filter_map(|entry| wanted(&entry.event).map(|seen| (entry.at / MS, seen)))
+        .filter_map(|entry| wanted(&entry.event).map(|seen| (entry.at.as_millis(), seen)))
         .collect()
 }
 

@@ -2,11 +2,11 @@
 
 use tenure_sim::engines::turmoil::run;
 use tenure_sim::judge::Judging;
-use tenure_sim::plan::{FaultKind, Point, What};
+use tenure_sim::plan::{FaultKind, Point, SimTime, What};
 use tenure_sim::trace::{Answer, Entry, Event, StoreStep};
 
 use super::{
-    CALM_MS, MS, at, began, carry_out, healed, leader_at, on, places, plan, the_one, time,
+    CALM_MS, at, began, carry_out, healed, leader_at, ms, on, places, plan, the_one, time,
 };
 
 #[test]
@@ -49,10 +49,10 @@ fn a_pause_is_over_with_its_process() {
         at(3_500, 100, What::Crash { node: Some(1), power: false }),
     ]));
     let ends = the_one(&outcome, healed(FaultKind::Pause));
-    assert_eq!(time(&outcome, ends), 3_500 * MS);
+    assert_eq!(time(&outcome, ends), ms(3_500));
     let says = |entry: &&Entry| matches!(entry.event, Event::Sent { who, .. } if who.node == 1 && who.life == 1);
     let first = outcome.trace.entries().iter().find(says).unwrap();
-    assert!(first.at < 5_000 * MS);
+    assert!(first.at < ms(5_000));
 }
 
 #[test]
@@ -60,13 +60,13 @@ fn a_swizzle_is_a_fault_of_each_node() {
     let swizzle = What::Swizzle { step_ms: 50, shift: 1 };
     let outcome = carry_out(&plan(vec![at(3_000, 1_500, swizzle)]));
     let times = |places: Vec<usize>| -> Vec<u64> {
-        places.into_iter().map(|place| time(&outcome, place) / MS).collect()
+        places.into_iter().map(|place| time(&outcome, place).as_millis()).collect()
     };
     assert_eq!(times(places(&outcome, began(FaultKind::Swizzle))), [3_000, 3_050, 3_100]);
     assert_eq!(times(places(&outcome, healed(FaultKind::Swizzle))), [4_550, 4_600, 4_650]);
     let answered = |entry: &&Entry| matches!(entry.event, Event::Answered { answer: Some(_), .. });
     let during = outcome.trace.entries().iter().filter(answered);
-    let cut_off = |entry: &&Entry| (3_200 * MS..4_500 * MS).contains(&entry.at);
+    let cut_off = |entry: &&Entry| (ms(3_200)..ms(4_500)).contains(&entry.at);
     assert_eq!(during.filter(cut_off).count(), 0);
 }
 
@@ -77,7 +77,7 @@ fn a_stepped_store_clock_leaves_records_as_they_were_written() {
         plan.work.takes_us = 1_500;
         let outcome = run(&plan, Judging::All).unwrap();
         assert_eq!(outcome.judge.violation(), None);
-        let steps: Vec<(u64, &StoreStep)> = outcome
+        let steps: Vec<(SimTime, &StoreStep)> = outcome
             .trace
             .entries()
             .iter()
@@ -87,13 +87,15 @@ fn a_stepped_store_clock_leaves_records_as_they_were_written() {
             })
             .collect();
         assert!(steps.windows(2).all(|pair| pair[1].1.before == pair[0].1.after));
-        let offset = |(at, step): &(u64, &StoreStep)| step.now.cast_signed() - at.cast_signed();
+        let offset = |(at, step): &(SimTime, &StoreStep)| {
+            step.now.cast_signed() - at.as_nanos().cast_signed()
+        };
         let first = offset(&steps[0]);
         for step in &steps {
-            let stepped = if step.0 >= 4_000 * MS { by_ms * 1_000_000 } else { 0 };
+            let stepped = if step.0 >= ms(4_000) { by_ms * 1_000_000 } else { 0 };
             assert!((offset(step) - first - stepped).abs() < 1_000, "{step:?}");
         }
-        let refused = |step: &&(u64, &StoreStep)| step.1.answer == Answer::Held;
+        let refused = |step: &&(SimTime, &StoreStep)| step.1.answer == Answer::Held;
         assert!(steps.iter().filter(refused).all(|(_, step)| step.before == step.after));
     }
 }

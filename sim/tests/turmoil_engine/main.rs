@@ -17,12 +17,12 @@ use std::time::Duration;
 use tenure_sim::engines::turmoil::run;
 use tenure_sim::judge::{Judging, Outcome};
 use tenure_sim::plan::{
-    Fault, FaultKind, NodePlan, Plan, Point, Settings, Trigger, What, When, Work,
+    Fault, FaultKind, NodePlan, Plan, Point, Program, SCHEMA, Settings, SimTime, StorePlan,
+    Trigger, What, When, Work,
 };
 use tenure_sim::search::sweep::default_plan;
 use tenure_sim::trace::{Entry, Event};
 
-const MS: u64 = 1_000_000;
 const CALM_MS: u64 = 8_000;
 
 fn plan(faults: Vec<Fault>) -> Plan {
@@ -71,8 +71,14 @@ fn the_one(outcome: &Outcome, is_meant: impl Fn(&Event) -> bool) -> usize {
     places[0]
 }
 
-fn time(outcome: &Outcome, place: usize) -> u64 {
+/// The time of the event at that place of the trace.
+fn time(outcome: &Outcome, place: usize) -> SimTime {
     outcome.trace.entries()[place].at
+}
+
+/// A point in true time.
+const fn ms(millis: u64) -> SimTime {
+    SimTime::from_millis(millis)
 }
 
 fn began(of: FaultKind) -> impl Fn(&Event) -> bool {

@@ -5,7 +5,7 @@ use tenure_sim::judge::{Judging, Outcome};
 use tenure_sim::plan::{Fault, FaultKind, Manner, Plan, PlanError, Program, What};
 use tenure_sim::trace::{Asked, Entry, Event};
 
-use super::{at, began, carry_out, healed, leader_at, places, plan, the_one, time};
+use super::{at, began, carry_out, healed, leader_at, ms, places, plan, the_one, time};
 
 fn in_manner(manner: Manner, faults: Vec<Fault>) -> Plan {
     Plan { program: Program { manner, ..Program::default() }, ..plan(faults) }
@@ -46,7 +46,7 @@ fn a_candidate_leaves_and_another_one_comes_back() {
         let is_out = the_one(&outcome, is_out);
         let comes_back = |event: &Event| matches!(event, Event::CampaignAsked { .. });
         let comes_back = the_one(&outcome, comes_back);
-        assert!(time(&outcome, comes_back) >= 7_000_000_000, "{manner:?}");
+        assert!(time(&outcome, comes_back) >= ms(7_000), "{manner:?}");
         assert_eq!(between(&outcome, is_out, comes_back).filter(is_sent_by(left)).count(), 0);
         assert!(leader_at(&outcome, comes_back).is_some_and(|leader| leader != left));
         let entries = &outcome.trace.entries()[comes_back..];

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use tenure_sim::engines::turmoil::{TICK, run};
 use tenure_sim::judge::Judging;
-use tenure_sim::plan::{FaultKind, Plan, Scope, Settings, What, Work, swarm};
+use tenure_sim::plan::{FaultKind, Plan, Scope, Settings, SimTime, What, Work, swarm};
 use tenure_sim::trace::{Answer, Entry, Event, StoreStep};
 
-use super::{CALM_MS, MS, at, began, carry_out, healed, places, plan, the_one, time};
+use super::{CALM_MS, at, began, carry_out, healed, ms, places, plan, the_one, time};
 
 #[test]
 fn a_write_lands_later_than_its_check_even_if_its_process_is_gone() {
@@ -17,11 +17,11 @@ fn a_write_lands_later_than_its_check_even_if_its_process_is_gone() {
     assert_eq!(outcome.judge.violation(), None);
     let crashed = the_one(&outcome, |event| matches!(event, Event::Crashed { .. }));
     let lands = |entry: &Entry| match entry.event {
-        Event::Wrote { checked, .. } => Some(entry.at - checked),
+        Event::Wrote { checked, .. } => Some(entry.at.since(checked)),
         _ => None,
     };
     let entries = outcome.trace.entries();
-    assert!(entries.iter().filter_map(lands).all(|took| took == 30 * MS));
+    assert!(entries.iter().filter_map(lands).all(|took| took == Duration::from_millis(30)));
     let Event::Crashed { who: gone } = entries[crashed].event else { panic!("no crash") };
     let afterwards = |entry: &Entry| matches!(entry.event, Event::Wrote { who, .. } if who == gone);
     assert_eq!(entries[crashed..].iter().filter(|entry| afterwards(entry)).count(), 1);
@@ -32,12 +32,12 @@ fn a_leader_is_asked_to_hand_over_in_the_calm() {
     let handed = Plan { handover: true, ..plan(vec![]) };
     let outcome = carry_out(&handed);
     let asked = the_one(&outcome, |event| matches!(event, Event::ResignAsked { .. }));
-    assert!(time(&outcome, asked) > CALM_MS * MS);
+    assert!(time(&outcome, asked) > ms(CALM_MS));
     let later = |event: &Event| matches!(event, Event::Leads { .. });
     let leads = places(&outcome, later);
     let successor = *leads.iter().find(|place| **place > asked).unwrap();
-    let ends = u64::try_from(outcome.simulated.as_nanos()).unwrap();
-    assert_eq!(ends - time(&outcome, successor), 3 * handed.settings.renew_interval_ms * MS);
+    let renewals = Duration::from_millis(3 * handed.settings.renew_interval_ms);
+    assert_eq!(time(&outcome, successor) + renewals, SimTime::START + outcome.simulated);
 }
 
 #[test]
@@ -68,13 +68,13 @@ fn nodes_have_settings_of_their_own() {
     differ.nodes[1].settings = Some(longer);
     differ.settings.quarantine_ms = longer.quarantine_ms;
     let outcome = carry_out(&differ);
-    let ttls: std::collections::BTreeSet<u64> = outcome
+    let ttls: std::collections::BTreeSet<u128> = outcome
         .trace
         .entries()
         .iter()
         .filter_map(|entry| match &entry.event {
             Event::Store(StoreStep { answer: Answer::Granted { .. }, after, now, .. }) => {
-                after.map(|kept| (kept.lease_end - now) / MS)
+                after.map(|kept| Duration::from_nanos(kept.lease_end - now).as_millis())
             }
             _ => None,
         })

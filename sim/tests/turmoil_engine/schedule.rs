@@ -5,7 +5,7 @@ use tenure_sim::judge::Judging;
 use tenure_sim::plan::{Fault, FaultKind, Plan, Program, Scope, What, When, swarm};
 use tenure_sim::trace::{Entry, Event};
 
-use super::{CALM_MS, MS, at, plan};
+use super::{CALM_MS, at, plan};
 
 /// When, in ticks, whether it begins, and which fault at which node.
 type Edge = (u64, bool, FaultKind, Option<usize>);
@@ -13,7 +13,7 @@ type Edge = (u64, bool, FaultKind, Option<usize>);
 fn edges(engine: Engine, plan: &Plan) -> Vec<Edge> {
     let outcome = engine.run(plan, Judging::Only(&[])).unwrap();
     let edge = |entry: &Entry| {
-        let tick = entry.at.div_ceil(MS).max(1);
+        let tick = entry.at.as_nanos().div_ceil(1_000_000).max(1);
         match entry.event {
             Event::Fault { kind, node } => Some((tick, true, kind, node)),
             Event::Healed { kind, node } => Some((tick, false, kind, node)),
@@ -88,7 +88,7 @@ fn renewals(engine: Engine, plan: &Plan) -> Option<usize> {
         _ => None,
     })?;
     let renewed = |entry: &&Entry| {
-        entry.at > plan.calm_from_ms * MS
+        entry.at > plan.calm_from()
             && matches!(entry.event, Event::Renewed { token, .. } if token == last)
     };
     Some(entries.iter().filter(renewed).count())

@@ -1,9 +1,11 @@
 //! Faults that wait for a point that the run comes to.
 
+use std::time::Duration;
+
 use tenure_sim::plan::{Fault, FaultKind, Point, Trigger, What, When};
 use tenure_sim::trace::{Answer, Asked, Entry, Event, StoreStep};
 
-use super::{MS, began, carry_out, healed, on, places, plan, the_one, time};
+use super::{began, carry_out, healed, ms, on, places, plan, the_one, time};
 
 #[test]
 fn a_pause_after_the_second_sending_holds_the_reply_back() {
@@ -11,11 +13,11 @@ fn a_pause_after_the_second_sending_holds_the_reply_back() {
         carry_out(&plan(vec![on(Point::Sent, Some(1), 2, 200, What::Pause { node: None })]));
     let begins = the_one(&outcome, began(FaultKind::PauseAfterSend));
     let ends = the_one(&outcome, healed(FaultKind::PauseAfterSend));
-    assert_eq!(time(&outcome, ends) - time(&outcome, begins), 200 * MS);
+    assert_eq!(time(&outcome, ends).since(time(&outcome, begins)), Duration::from_millis(200));
     let entries = outcome.trace.entries();
     let sent: Vec<_> = entries[..begins]
         .iter()
-        .filter(|entry| entry.at > 3_000 * MS)
+        .filter(|entry| entry.at > ms(3_000))
         .filter_map(|entry| match entry.event {
             Event::Sent { who, id, .. } if who.node == 1 => Some(id),
             _ => None,
@@ -44,7 +46,7 @@ fn a_pause_before_sending_keeps_the_request_from_the_store() {
     let sent = before.iter().rev().find(|entry| matches!(entry.event, Event::Sent { .. })).unwrap();
     assert_eq!(sent.at, time(&outcome, begins), "decided, and not yet on its way");
     let stepped = after.iter().find(|entry| matches!(entry.event, Event::Store(_))).unwrap();
-    assert!(stepped.at >= sent.at + 150 * MS);
+    assert!(stepped.at >= sent.at + Duration::from_millis(150));
 }
 
 #[test]
@@ -56,7 +58,7 @@ fn a_pause_at_the_guard_lies_between_check_and_write() {
         &outcome,
         |event| matches!(event, Event::Wrote { checked, .. } if *checked == begins),
     );
-    assert!(time(&outcome, late) >= begins + 100 * MS);
+    assert!(time(&outcome, late) >= begins + Duration::from_millis(100));
     // Nothing else comes late.
     let prompt = outcome.trace.entries().iter().all(|entry| match entry.event {
         Event::Wrote { checked, .. } => checked == entry.at || checked == begins,
@@ -85,7 +87,7 @@ fn a_leader_crashes_as_it_begins_to_lead() {
     let crashed = the_one(&outcome, |event| matches!(event, Event::Crashed { .. }));
     assert_eq!(time(&outcome, leads[0]), time(&outcome, crashed));
     let ends = the_one(&outcome, healed(FaultKind::Crash));
-    assert_eq!(time(&outcome, ends) - time(&outcome, crashed), 500 * MS);
+    assert_eq!(time(&outcome, ends).since(time(&outcome, crashed)), Duration::from_millis(500));
     assert!(leads.len() > 1, "somebody follows");
 }
 
@@ -134,5 +136,9 @@ fn a_pause_at_a_grant_strikes_who_was_granted_the_lease() {
         &outcome,
         |event| matches!(event, Event::Answered { who, answer: Some(Answer::Granted { .. }), .. } if who.node == node),
     );
-    assert!(told.iter().all(|told| time(&outcome, *told) >= time(&outcome, begins) + 300 * MS));
+    assert!(
+        told.iter().all(
+            |told| time(&outcome, *told) >= time(&outcome, begins) + Duration::from_millis(300)
+        )
+    );
 }

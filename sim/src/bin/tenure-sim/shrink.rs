@@ -10,7 +10,7 @@ use serde_json::json;
 use tenure_sim::engines::Engine;
 use tenure_sim::judge::Judging;
 use tenure_sim::judge::properties::PropertyName;
-use tenure_sim::plan::Plan;
+use tenure_sim::plan::{Plan, SimTime};
 use tenure_sim::search::campaign;
 use tenure_sim::search::shrink::{self, Budget, Progress, ShrinkError, Shrunk};
 
@@ -130,7 +130,7 @@ impl Smaller<'_> {
         row("faults", &|plan| plan.faults.len());
         row("nodes", &|plan| plan.nodes.len());
         writeln!(out, "{figures}\n")?;
-        let at = Duration::from_nanos(shrunk.at_ns);
+        let at = shrunk.at_ns;
         writeln!(out, "{} at {at:?}: {}", shrunk.symptom.name(), shrunk.what)?;
         writeln!(out, "The engine {engine} took {} runs and {took:.1?}.", shrunk.runs)?;
         if !shrunk.done {
@@ -155,7 +155,7 @@ impl Smaller<'_> {
             "engine": self.engine,
             "property": shrunk.symptom.name(),
             "symptom": shrunk.symptom,
-            "at_ms": campaign::milliseconds(Duration::from_nanos(shrunk.at_ns)),
+            "at_ms": campaign::milliseconds(shrunk.at_ns.since(SimTime::START)),
             "what": shrunk.what,
             "before": counts(self.plan),
             "after": counts(&shrunk.plan),

@@ -3,7 +3,6 @@
 use std::fmt;
 use std::io::{self, Write};
 use std::path::PathBuf;
-use std::time::Duration;
 
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -111,7 +110,7 @@ fn failed(out: &mut impl Write, found: &Found, arguments: &SweepArguments) -> io
     writeln!(out, "First with {}:", in_words(&found.stops))?;
     match &found.failure {
         Failure::Violated { property, at_ns, what, .. } => {
-            writeln!(out, "{property} violated at {:?}: {what}", Duration::from_nanos(*at_ns))?;
+            writeln!(out, "{property} violated at {at_ns}: {what}")?;
         }
         Failure::Refused { what } | Failure::Broke { what } => {
             writeln!(out, "The run broke down: {what}")?;

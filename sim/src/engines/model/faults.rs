@@ -1,7 +1,7 @@
 //! Carries out what a plan says goes wrong: at its time, or when something happens.
 
 use super::algorithm::{Algorithm, Input};
-use super::world::{MS, World, leader};
+use super::world::{World, leader};
 use crate::plan::{Asking, FaultKind, Point, Step, Strike, What};
 use crate::trace::Event;
 
@@ -83,7 +83,7 @@ impl<A: Algorithm> World<'_, A> {
                 self.snapshots.push((strike.index, snapshot));
             }
             What::ClockStep { by_ms, .. } => {
-                self.nodes[node].boot.step(self.at, by_ms * MS.cast_signed());
+                self.nodes[node].boot.step(self.at, by_ms);
                 self.nodes[node].plan_ahead();
             }
             What::Cut { .. } => self.cut(node),

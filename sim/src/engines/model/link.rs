@@ -3,13 +3,12 @@
 //! Without faults a connection is like TCP: nothing is lost, and nothing overtakes. Each message's fate
 //! is drawn from its own number, so that no fault changes what happens to the other messages.
 
-use crate::engines::Kinds;
-use crate::plan::clock::SimTime;
-use crate::plan::draw::Draw;
-use crate::plan::{FaultKind, Plan, What};
-use crate::trace::Fate;
+use std::time::Duration;
 
-const MS: u64 = 1_000_000;
+use crate::engines::Kinds;
+use crate::plan::draw::Draw;
+use crate::plan::{FaultKind, NANOSECOND, Plan, SimTime, What};
+use crate::trace::Fate;
 
 /// A direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,8 +22,8 @@ pub(super) enum Way {
 pub(super) struct Link {
     seed: u64,
     node: u64,
-    /// The least and the largest latency without faults, in nanoseconds.
-    latency: (u64, u64),
+    /// The least and the largest latency without faults.
+    latency: (Duration, Duration),
     /// From then on nothing takes longer than that.
     calm_from: SimTime,
     /// Counted up each time that the connection breaks.
@@ -58,18 +57,19 @@ pub(super) struct Passage {
 
 impl Link {
     pub(super) fn new(node: usize, plan: &Plan) -> Self {
+        let (least, most) = plan.latency_us;
         Self {
             seed: plan.seed,
             node: node as u64,
-            latency: (plan.latency_us.0 * 1_000, plan.latency_us.1 * 1_000),
-            calm_from: plan.calm_from_ms * MS,
+            latency: (Duration::from_micros(least), Duration::from_micros(most)),
+            calm_from: plan.calm_from(),
             connection: 0,
             partitions: 0,
             swizzled: 0,
             blocked: [0; 2],
             holds: 0,
             troubles: Vec::new(),
-            last: [0; 2],
+            last: [SimTime::START; 2],
             sent: 0,
         }
     }
@@ -107,7 +107,7 @@ impl Link {
     /// The connection breaks: the next one owes nothing to the order of this one.
     pub(super) fn cut(&mut self) {
         self.connection += 1;
-        self.last = [0; 2];
+        self.last = [SimTime::START; 2];
     }
 
     /// Sends a message. `edges` are moments at which it would be most awkward to arrive: some messages
@@ -133,7 +133,7 @@ impl Link {
             passage.effects = passage.effects.and(FaultKind::Latency);
         }
         passage.arrives = Some(match self.lagging(&mut draw) {
-            0 => {
+            Duration::ZERO => {
                 self.last[way as usize] = in_order;
                 in_order
             }
@@ -169,18 +169,18 @@ impl Link {
     }
 
     fn arrives(&self, draw: &mut Draw, at: SimTime, edges: [SimTime; 2]) -> SimTime {
-        let slowest = |most: u64, trouble: &What| match trouble {
-            What::Latency { most_ms, .. } => most.max(most_ms * MS),
+        let slowest = |most: Duration, trouble: &What| match trouble {
+            What::Latency { most_ms, .. } => most.max(Duration::from_millis(*most_ms)),
             _ => most,
         };
         let (least, most) = self.latency;
         let most = self.troubles.iter().fold(most, slowest);
-        let arrives = at + draw.within(least..=most);
+        let arrives = at + draw.duration(least..=most);
         if draw.chance(3, 4) {
             return arrives;
         }
         // At an edge, or the last nanosecond before it.
-        let edge = draw.pick(&edges).saturating_sub(draw.within(0..=1));
+        let edge = draw.pick(&edges) - draw.duration(Duration::ZERO..=NANOSECOND);
         if (at + least..=at + most).contains(&edge) { edge } else { arrives }
     }
 
@@ -191,22 +191,22 @@ impl Link {
         })
     }
 
-    fn lagging(&self, draw: &mut Draw) -> u64 {
+    fn lagging(&self, draw: &mut Draw) -> Duration {
         let lag = |trouble: &What| match trouble {
             What::Reorder { permille, most_ms, .. } if draw.chance(u64::from(*permille), 1_000) => {
-                draw.within(1..=most_ms * MS)
+                draw.duration(NANOSECOND..=Duration::from_millis(*most_ms))
             }
-            _ => 0,
+            _ => Duration::ZERO,
         };
         self.troubles.iter().map(lag).sum()
     }
 
-    fn doubled(&self, draw: &mut Draw) -> Option<u64> {
+    fn doubled(&self, draw: &mut Draw) -> Option<Duration> {
         self.troubles.iter().find_map(|trouble| match trouble {
             What::Duplicate { permille, most_ms, .. }
                 if draw.chance(u64::from(*permille), 1_000) =>
             {
-                Some(draw.within(0..=most_ms * MS))
+                Some(draw.duration(Duration::ZERO..=Duration::from_millis(*most_ms)))
             }
             _ => None,
         })

@@ -5,7 +5,7 @@ use super::link::{Passage, Way};
 use super::server::{Request, Server};
 use super::world::{Due, World};
 use crate::engines::Kinds;
-use crate::plan::{Asking, FaultKind, Point};
+use crate::plan::{Asking, FaultKind, Point, SimTime};
 use crate::trace::{Asked, Event, StoreStep};
 
 impl<A: Algorithm> World<'_, A> {
@@ -43,7 +43,7 @@ impl<A: Algorithm> World<'_, A> {
     }
 
     fn pass(&mut self, index: usize, way: Way) -> Passage {
-        let lease_ends = self.store.kept.map_or(0, |kept| kept.lease_ends);
+        let lease_ends = self.store.kept.map_or(SimTime::START, |kept| kept.lease_ends);
         let node = &mut self.nodes[index];
         let passage = node.link.pass(self.at, way, [lease_ends, node.lead_ends]);
         let who = node.who;

@@ -29,8 +29,7 @@ use std::time::Duration;
 
 use crate::engines::EngineError;
 use crate::judge::{Judging, Outcome};
-use crate::plan::clock::SimTime;
-use crate::plan::{Ending, Fault, FaultKind, Manner, Plan, PlanError, Program, What};
+use crate::plan::{Ending, Fault, FaultKind, Manner, Plan, PlanError, Program, SimTime, What};
 use algorithm::Algorithm;
 use messages::of_reply;
 use node::Node;
@@ -167,7 +166,7 @@ impl<A: Algorithm> Run<'_, A> {
             }
             spins = if at > self.world.at { 0 } else { spins + 1 };
             if spins > SPINS {
-                let why = format!("a candidate spins at {at} ns");
+                let why = format!("a candidate spins at {} ns", at.as_nanos());
                 return Err(EngineError::Simulation(why));
             }
             self.world.at = at.max(self.world.at);
@@ -187,7 +186,7 @@ impl<A: Algorithm> Run<'_, A> {
     }
 
     fn next(&self) -> (SimTime, Next) {
-        let mut first = (self.world.schedule.next().unwrap_or(SimTime::MAX), Next::Step);
+        let mut first = (self.world.schedule.next().unwrap_or(SimTime::NEVER), Next::Step);
         let due = self.world.queue.next();
         if due < first.0 {
             first = (due, Next::Due);

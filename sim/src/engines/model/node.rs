@@ -1,14 +1,16 @@
 //! One machine with a candidate's process on it.
 
+use std::time::Duration;
+
 use tenure_core::{Config, Instant};
 
 use super::algorithm::{Algorithm, Input, Lead, Timers};
 use super::link::Link;
 use super::sink;
 use super::world::Due;
-use crate::plan::clock::{Clock, SimTime};
+use crate::plan::clock::Clock;
 use crate::plan::draw::Draw;
-use crate::plan::{FaultKind, Plan};
+use crate::plan::{FaultKind, NANOSECOND, Plan, SimTime};
 use crate::trace::Who;
 
 pub(super) struct Node<A: Algorithm> {
@@ -62,7 +64,7 @@ pub(super) struct Work {
     /// When the last of its writes arrives.
     pub(super) lands: SimTime,
     /// How long it takes to tidy up, if it is let.
-    tidies: u64,
+    tidies: Duration,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,8 +99,8 @@ impl<A: Algorithm> Node<A> {
             held: Vec::new(),
             unanswered: Vec::new(),
             leads: None,
-            lead_ends: SimTime::MAX,
-            next: SimTime::MAX,
+            lead_ends: SimTime::NEVER,
+            next: SimTime::NEVER,
         }
     }
 
@@ -129,7 +131,7 @@ impl<A: Algorithm> Node<A> {
     /// Works out anew when the process has something to do.
     pub(super) fn plan_ahead(&mut self) {
         if !self.runs() {
-            self.next = SimTime::MAX;
+            self.next = SimTime::NEVER;
             return;
         }
         let work = self.work.and_then(|work| match work.step {
@@ -138,7 +140,7 @@ impl<A: Algorithm> Node<A> {
             Step::Tidies { until, wanted } => Some(until.min(wanted)),
         });
         let due = self.candidate.deadline().into_iter().chain(work).min();
-        self.next = due.map_or(SimTime::MAX, |due| self.clock().when(due));
+        self.next = due.map_or(SimTime::NEVER, |due| self.clock().when(due));
     }
 
     /// Another process, after the last one was gone.
@@ -163,8 +165,8 @@ impl<A: Algorithm> Node<A> {
         if snapshot.who != self.who || !self.is_up() {
             return false;
         }
-        set(&self.boot, at, snapshot.boot);
-        set(&self.monotonic, at, snapshot.monotonic);
+        self.boot.set(at, snapshot.boot);
+        self.monotonic.set(at, snapshot.monotonic);
         self.forget();
         self.candidate = snapshot.candidate;
         self.work = snapshot.work;
@@ -184,15 +186,15 @@ impl Work {
     pub(super) fn begin(run: u64, who: Who, token: u64, now: Instant, config: &Config) -> Self {
         // Often longer than it is let, whyever the tenure ends.
         let longest = config.drain_bound().max(config.stop_margin());
-        let most = 2 * u64::try_from(longest.as_nanos()).unwrap_or(0);
+        let most = 2 * longest;
         let key = (who.node as u64) << 32 | u64::from(who.life);
-        let tidies = Draw::new(run ^ token, "tidy", key).within(0..=most);
-        Self { token, step: Step::Checks { at: now }, lands: 0, tidies }
+        let tidies = Draw::new(run ^ token, "tidy", key).duration(Duration::ZERO..=most);
+        Self { token, step: Step::Checks { at: now }, lands: SimTime::START, tidies }
     }
 
     /// The tenure is over: it may tidy up until then.
     pub(super) fn winds_up(&mut self, now: Instant, until: Instant, clock: &Clock) {
-        let wanted = now + std::time::Duration::from_nanos(self.tidies);
+        let wanted = now + self.tidies;
         self.step = Step::Tidies { until, wanted };
         self.waits_for(self.lands, clock);
     }
@@ -201,14 +203,9 @@ impl Work {
     pub(super) fn waits_for(&mut self, arrives: SimTime, clock: &Clock) {
         self.lands = self.lands.max(arrives);
         if let Step::Tidies { wanted, .. } = &mut self.step {
-            *wanted = (*wanted).max(clock.read(self.lands.saturating_add(1)));
+            *wanted = (*wanted).max(clock.read(self.lands + NANOSECOND));
         }
     }
-}
-
-fn set(clock: &Clock, at: SimTime, shows: Instant) {
-    let by = shows.as_nanos().cast_signed() - clock.read(at).as_nanos().cast_signed();
-    clock.step(at, by);
 }
 
 /// No two lives of a run share one.

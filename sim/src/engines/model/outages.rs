@@ -1,8 +1,10 @@
 //! What happens to the store: crashes, losses, promotions, stalls and steps of its clock.
 
+use std::time::Duration;
+
 use super::algorithm::Algorithm;
 use super::server::Server;
-use super::world::{MS, World};
+use super::world::World;
 use crate::plan::{Strike, What};
 use crate::trace::Event;
 
@@ -21,20 +23,20 @@ impl<A: Algorithm> World<'_, A> {
                 self.store.down += 1;
             }
             What::StoreRollback { back_ms } => {
-                let older = self.store.as_of(at.saturating_sub(back_ms * MS));
+                let older = self.store.as_of(at - Duration::from_millis(back_ms));
                 self.replace(older, false);
                 self.store.down += 1;
             }
             What::Failover { lag_ms, clock_ahead_ms } => {
-                let replicated = self.store.as_of(at.saturating_sub(lag_ms * MS));
+                let replicated = self.store.as_of(at - Duration::from_millis(lag_ms));
                 self.replace(replicated, false);
-                self.store.step_clock(at, clock_ahead_ms * MS.cast_signed());
+                self.store.step_clock(at, clock_ahead_ms);
                 self.store.down += 1;
                 self.store.silent += 1;
             }
             What::StoreStall => self.store.stalls += 1,
             What::StoreClockStep { by_ms } => {
-                self.store.step_clock(at, by_ms * MS.cast_signed());
+                self.store.step_clock(at, by_ms);
             }
             _ => {}
         }

@@ -1,6 +1,8 @@
 //! What the process of a node does: it hands its candidate what has happened, does what the candidate
 //! says, and runs work that only a leader may do.
 
+use std::time::Duration;
+
 use tenure_core::Instant;
 
 use super::algorithm::{Algorithm, Input, Lead, Output};
@@ -9,7 +11,7 @@ use super::sink::{self, Write};
 use super::world::{Due, World};
 use crate::judge::properties::Leader;
 use crate::plan::draw::Draw;
-use crate::plan::{FaultKind, Point};
+use crate::plan::{FaultKind, Point, nanos};
 use crate::trace::{Event, Reason};
 
 impl<A: Algorithm> World<'_, A> {
@@ -104,9 +106,9 @@ impl<A: Algorithm> World<'_, A> {
     fn write(&mut self, index: usize, write: Write) {
         self.writes += 1;
         let mut draw = Draw::new(self.plan.seed, "write", self.writes);
-        let most = self.plan.work.takes_us * 1_000;
-        let least = draw.pick(&[0, most]);
-        let arrives = self.at + draw.within(least..=most);
+        let most = Duration::from_micros(self.plan.work.takes_us);
+        let least = draw.pick(&[Duration::ZERO, most]);
+        let arrives = self.at + draw.duration(least..=most);
         let node = &mut self.nodes[index];
         if let Some(mut work) = node.work {
             work.waits_for(arrives, node.clock());
@@ -127,8 +129,8 @@ impl<A: Algorithm> World<'_, A> {
         }
     }
 
-    fn work_every(&self) -> std::time::Duration {
-        std::time::Duration::from_millis(self.plan.work.every_ms)
+    fn work_every(&self) -> Duration {
+        Duration::from_millis(self.plan.work.every_ms)
     }
 
     /// What comes next in work that goes on; not in work that is winding up.
@@ -229,8 +231,4 @@ impl<A: Algorithm> World<'_, A> {
             Output::Withdrawn => self.record(Event::Withdrawn { who, done: true }),
         }
     }
-}
-
-fn nanos(duration: std::time::Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -3,7 +3,7 @@
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
-use crate::plan::clock::SimTime;
+use crate::plan::SimTime;
 
 pub(super) struct Queue<T> {
     heap: BinaryHeap<Reverse<Entry<T>>>,
@@ -28,7 +28,7 @@ impl<T> Queue<T> {
 
     /// When the next one is due.
     pub(super) fn next(&self) -> SimTime {
-        self.heap.peek().map_or(SimTime::MAX, |Reverse(entry)| entry.at)
+        self.heap.peek().map_or(SimTime::NEVER, |Reverse(entry)| entry.at)
     }
 
     pub(super) fn take(&mut self) -> Option<T> {

@@ -3,7 +3,8 @@
 use tenure_core::Instant;
 
 use super::algorithm::{Algorithm, Session};
-use crate::plan::clock::{Clock, SimTime};
+use crate::plan::SimTime;
+use crate::plan::clock::Clock;
 use crate::trace::Kept;
 
 /// A server: what it keeps, and the clock that it keeps it by.
@@ -57,8 +58,8 @@ impl<A: Algorithm> Server<A> {
     }
 
     /// Puts the clock forward or back: the lease ends sooner or later for it.
-    pub(super) fn step_clock(&mut self, at: SimTime, by: i64) {
-        self.clock.step(at, by);
+    pub(super) fn step_clock(&mut self, at: SimTime, by_ms: i64) {
+        self.clock.step(at, by_ms);
         self.kept = None;
         self.record();
     }

@@ -1,7 +1,7 @@
 //! What leaders write to: the engine tells it what happened, and it says what came of it.
 
 use crate::judge::properties::Leader;
-use crate::plan::clock::SimTime;
+use crate::plan::SimTime;
 
 /// What a leader does to a resource that compares tokens, decided when it checks its leadership.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,6 +10,7 @@ use tenure_core::{
 
 use super::algorithm::{Algorithm, Input, Lead, Output, Served, Timers, Visit};
 use super::store::{Contract, Lease, StoreModel};
+use crate::plan::SimTime;
 use crate::trace::{Answer, Asked, Kept, Reason};
 
 /// One life of a candidate, over a store of that kind.
@@ -99,7 +100,7 @@ pub(crate) fn kept(lease: Lease) -> Kept {
         token: lease.token.get(),
         holder: lease.holder.to_bits(),
         lease_end: lease.ends.as_nanos(),
-        lease_ends: 0,
+        lease_ends: SimTime::START,
         released: lease.released,
     }
 }

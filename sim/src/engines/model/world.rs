@@ -1,5 +1,7 @@
 //! One run: the nodes, the store, what is due, and what is written down.
 
+use std::time::Duration;
+
 use tenure_core::Config;
 
 use super::algorithm::{Algorithm, Input, Session};
@@ -9,13 +11,12 @@ use super::server::{Request, Server};
 use super::sink::{Sink, Write};
 use crate::engines::Awaited;
 use crate::judge::Outcome;
-use crate::plan::clock::{Clock, SimTime};
-use crate::plan::{FaultKind, NodePlan, Plan, Point, Schedule};
+use crate::plan::clock::Clock;
+use crate::plan::{FaultKind, NodePlan, Plan, Point, Schedule, SimTime};
 use crate::trace::Event;
 
-pub(super) const MS: u64 = 1_000_000;
-/// 2026-01-01 in nanoseconds since 1970: what the store's clock shows when a run begins.
-const EPOCH: u64 = 1_767_225_600_000_000_000;
+/// 2026-01-01, since 1970: what the store's clock shows when a run begins.
+const EPOCH: Duration = Duration::from_secs(1_767_225_600);
 
 pub(super) struct World<'a, A: Algorithm> {
     pub(super) plan: &'a Plan,
@@ -66,7 +67,8 @@ impl<'a, A: Algorithm> World<'a, A> {
         let drifts = without != Some(FaultKind::Drift);
         let rate = |rate_ppm| if drifts { rate_ppm } else { 0 };
         let node = |(index, (of, config)): (usize, (&NodePlan, &Config))| {
-            let clock = Clock::new(of.clock_offset_ms * MS, rate(of.clock_rate_ppm));
+            let clock =
+                Clock::new(Duration::from_millis(of.clock_offset_ms), rate(of.clock_rate_ppm));
             Node::new(index, plan, clock, *config)
         };
         let past = [FaultKind::StoreRollback, FaultKind::Failover];
@@ -76,7 +78,7 @@ impl<'a, A: Algorithm> World<'a, A> {
         }
         Self {
             plan,
-            at: 0,
+            at: SimTime::START,
             queue: Queue::new(),
             nodes: nodes.map(node).collect(),
             store: Server::new(Clock::new(EPOCH, rate(plan.store.clock_rate_ppm))),
@@ -110,7 +112,7 @@ impl<'a, A: Algorithm> World<'a, A> {
         for index in 0..self.nodes.len() {
             let lead = self.nodes[index].lead(self.at);
             let node = &mut self.nodes[index];
-            node.lead_ends = lead.map_or(SimTime::MAX, |lead| node.clock().when(lead.until));
+            node.lead_ends = lead.map_or(SimTime::NEVER, |lead| node.clock().when(lead.until));
             let token = lead.map(|lead| lead.token);
             let before = std::mem::replace(&mut node.leads, token);
             if before == token {

@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 use super::node::Node;
 use crate::judge::Outcome;
 use crate::judge::properties::Leader;
-use crate::plan::clock::SimTime;
+use crate::plan::SimTime;
 use crate::trace::{Event, Who};
 
 pub(super) struct Contest {

@@ -17,8 +17,6 @@ use super::world::World;
 use crate::plan::{FaultKind, Plan, Step, Strike, What};
 use crate::trace::Event;
 
-const MS: i64 = 1_000_000;
-
 pub(super) struct Faults {
     schedule: Arc<SharedSchedule>,
     world: Rc<World>,
@@ -152,7 +150,7 @@ impl Faults {
                 Edge::End => self.nodes[node].unpause(kind),
             },
             (What::ClockStep { by_ms, .. }, Some(node)) => {
-                self.nodes[node].step_clock(kind, by_ms * MS);
+                self.nodes[node].step_clock(kind, by_ms);
             }
             (What::Crash { power, .. }, Some(node)) => self.crash(sim, edge, node, power),
             (What::Resign { .. }, Some(node)) => self.world.resign(node),
@@ -173,7 +171,7 @@ impl Faults {
                 self.store.redis.stall(self.stalls > 0);
             }
             (What::StoreClockStep { by_ms }, _) => {
-                let has_moved = self.store.step_clock(self.world.true_now(), by_ms * MS);
+                let has_moved = self.store.step_clock(self.world.true_now(), by_ms);
                 if has_moved {
                     self.world.journal().took(kind, None);
                 }

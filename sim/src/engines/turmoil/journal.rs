@@ -9,8 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::lock;
 use crate::engines::Awaited;
 use crate::engines::EngineError;
-use crate::plan::FaultKind;
-use crate::plan::clock::SimTime;
+use crate::plan::{FaultKind, SimTime};
 use crate::trace::Event;
 
 #[derive(Default)]
@@ -42,11 +41,11 @@ impl Of {
 impl Journal {
     /// True time. No process is told.
     pub(super) fn now(&self) -> SimTime {
-        self.now.load(Ordering::Relaxed)
+        SimTime::from_nanos(self.now.load(Ordering::Relaxed))
     }
 
     pub(super) fn begin_tick(&self, at: SimTime) {
-        self.now.store(at, Ordering::Relaxed);
+        self.now.store(at.as_nanos(), Ordering::Relaxed);
     }
 
     pub(super) fn record(&self, of: Of, event: Event) {

@@ -12,11 +12,8 @@ use bytes::{Buf, BytesMut};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Sleep;
 
-use crate::plan::Plan;
-use crate::plan::clock::SimTime;
 use crate::plan::draw::Draw;
-
-const MS: u64 = 1_000_000;
+use crate::plan::{Plan, SimTime};
 
 /// How late the last words over each connection are.
 pub(super) struct Lateness {
@@ -28,7 +25,7 @@ pub(super) struct Lateness {
 
 impl Lateness {
     pub(super) fn of(plan: &Plan) -> Self {
-        Self { seed: plan.seed, calm_from: plan.calm_from_ms * MS, connections: Cell::new(0) }
+        Self { seed: plan.seed, calm_from: plan.calm_from(), connections: Cell::new(0) }
     }
 
     /// Of the next connection.
@@ -36,20 +33,21 @@ impl Lateness {
         let connection = self.connections.get();
         self.connections.set(connection + 1);
         let mut draw = Draw::new(self.seed, "last words", connection);
-        let most = if draw.chance(1, 2) { self.calm_from / 2 } else { 0 };
-        Lag { lag: draw.within(0..=most), calm_from: self.calm_from }
+        let most = self.calm_from.since(SimTime::START) / 2;
+        let most = if draw.chance(1, 2) { most } else { Duration::ZERO };
+        Lag { lag: draw.duration(Duration::ZERO..=most), calm_from: self.calm_from }
     }
 }
 
 /// Of one connection.
 pub(super) struct Lag {
-    lag: u64,
+    lag: Duration,
     calm_from: SimTime,
 }
 
 impl Lag {
     fn at(&self, now: SimTime) -> Duration {
-        Duration::from_nanos(self.lag.min(self.calm_from.saturating_sub(now)))
+        self.lag.min(self.calm_from.since(now))
     }
 }
 
@@ -134,12 +132,13 @@ mod tests {
     use tokio::time::{Instant, timeout};
 
     use super::*;
+    use crate::plan::ms;
 
     const LAG: Duration = Duration::from_secs(5);
-    const CALM_FROM: SimTime = 60_000 * MS;
+    const CALM_FROM: SimTime = ms(60_000);
 
     fn late(inner: DuplexStream, now: SimTime) -> Late<DuplexStream, impl Fn() -> SimTime> {
-        let lag = Lag { lag: 5_000 * MS, calm_from: CALM_FROM };
+        let lag = Lag { lag: LAG, calm_from: CALM_FROM };
         Late::new(inner, lag, move || now)
     }
 
@@ -152,7 +151,7 @@ mod tests {
     #[test]
     fn last_words_come_late_and_whole() {
         run(async {
-            for (now, lag) in [(0, LAG), (CALM_FROM - MS, Duration::from_millis(1))] {
+            for (now, lag) in [(SimTime::START, LAG), (ms(59_999), Duration::from_millis(1))] {
                 let (mut client, server) = duplex(64);
                 client.write_all(b"last words").await.unwrap();
                 drop(client);
@@ -168,7 +167,7 @@ mod tests {
     fn a_client_that_stays_is_heard_at_once() {
         run(async {
             let (mut client, server) = duplex(64);
-            let mut server = late(server, 0);
+            let mut server = late(server, SimTime::START);
             for word in [b"one", b"two"] {
                 client.write_all(word).await.unwrap();
                 let mut heard = [0; 3];

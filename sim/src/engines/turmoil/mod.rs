@@ -55,7 +55,6 @@ use world::World;
 
 /// The length of a tick.
 pub const TICK: Duration = Duration::from_millis(1);
-const TICK_NANOS: u64 = 1_000_000;
 /// What the Redis store claims.
 const GRANULARITY: Duration = Duration::from_millis(1);
 
@@ -96,7 +95,7 @@ fn run_program(
     let wires = Wires::new(plan, &journal);
     let rate = |rate_ppm| if without == Some(FaultKind::Drift) { 0 } else { rate_ppm };
     let node = |(index, of): (usize, &NodePlan)| {
-        let clock = Clock::new(of.clock_offset_ms * TICK_NANOS, rate(of.clock_rate_ppm));
+        let clock = Clock::new(Duration::from_millis(of.clock_offset_ms), rate(of.clock_rate_ppm));
         let (journal, schedule) = (Arc::clone(&journal), Arc::clone(&schedule));
         Arc::new(Node::new(index, plan.seed, clock, journal, schedule, Arc::clone(&wires)))
     };
@@ -115,7 +114,7 @@ fn run_program(
     let mut leaders = vec![Vec::with_capacity(nodes.len()); world.elections()];
     let goes_on = judging.goes_on();
     while journal.now() < ending.at() && (goes_on || !world.is_violated()) {
-        journal.begin_tick(journal.now() + TICK_NANOS);
+        journal.begin_tick(journal.now() + TICK);
         world.sinks.land();
         faults.advance(&mut sim);
         step(&mut sim)?;

@@ -15,8 +15,8 @@ use super::lock;
 use super::schedule::SharedSchedule;
 use super::wires::Wires;
 use crate::engines::EngineError;
-use crate::plan::clock::{Clock, SimTime};
-use crate::plan::{FaultKind, Point};
+use crate::plan::clock::Clock;
+use crate::plan::{FaultKind, Point, SimTime};
 use crate::trace::{Event, Who};
 
 pub(super) struct Node {
@@ -82,9 +82,9 @@ impl Node {
         self.clock.read(self.true_now())
     }
 
-    pub(super) fn step_clock(&self, kind: FaultKind, by: i64) {
+    pub(super) fn step_clock(&self, kind: FaultKind, by_ms: i64) {
         let before = self.now();
-        self.clock.step(self.true_now(), by);
+        self.clock.step(self.true_now(), by_ms);
         self.clock_stepped.notify_waiters();
         if self.now() != before {
             self.took(kind);
@@ -130,7 +130,7 @@ impl Node {
     }
 
     pub(super) fn panicked(&self) {
-        let at_ms = self.true_now() / 1_000_000;
+        let at_ms = self.true_now().as_millis();
         self.breaks(EngineError::Panicked { node: self.index, at_ms });
     }
 

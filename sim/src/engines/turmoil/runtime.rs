@@ -8,7 +8,6 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use tenure::Instant;
 use tenure::runtime::{Connection, NoRuntime, Runtime};
-use tokio::time::Duration;
 use turmoil::net::TcpStream;
 
 use super::node::Node;
@@ -36,10 +35,10 @@ impl Runtime for SimRuntime {
         async move {
             while node.now() < deadline {
                 let stepped = node.clock_stepped.notified();
-                let ahead = node.clock.when(deadline).saturating_sub(node.true_now());
+                let ahead = node.clock.when(deadline).since(node.true_now());
                 tokio::select! {
                     biased;
-                    () = tokio::time::sleep(Duration::from_nanos(ahead)) => {}
+                    () = tokio::time::sleep(ahead) => {}
                     () = stepped => {}
                 }
             }

@@ -6,8 +6,7 @@
 use std::sync::Mutex;
 
 use super::lock;
-use crate::plan::clock::SimTime;
-use crate::plan::{Plan, Point, Schedule, Step};
+use crate::plan::{Plan, Point, Schedule, SimTime, Step};
 
 pub(super) struct SharedSchedule(Mutex<Schedule>);
 

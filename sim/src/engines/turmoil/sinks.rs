@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use tokio::sync::oneshot;
 
@@ -10,13 +11,12 @@ use super::journal::{Journal, Of};
 use super::lock;
 use super::node::Node;
 use crate::engines::model::sink::{self, Step};
-use crate::plan::Work;
-use crate::plan::clock::SimTime;
+use crate::plan::{SimTime, Work, nanos};
 use crate::trace::{Event, Who};
 
 pub(super) struct Sinks {
     /// How long a write takes, in whole ticks.
-    write_takes: u64,
+    write_takes: Duration,
     /// Leaders read before they have taken over.
     reads_first: bool,
     journal: Arc<Journal>,
@@ -39,10 +39,9 @@ struct Write {
 
 impl Sinks {
     pub(super) fn new(work: &Work, elections: usize, journal: Arc<Journal>) -> Self {
-        let takes = std::time::Duration::from_micros(work.takes_us);
-        let ticks = takes.as_nanos().div_ceil(TICK.as_nanos());
+        let takes = Duration::from_micros(work.takes_us);
         Self {
-            write_takes: u64::try_from(ticks * TICK.as_nanos()).unwrap_or(u64::MAX),
+            write_takes: Duration::from_nanos(nanos(takes).next_multiple_of(nanos(TICK))),
             reads_first: work.reads_first,
             journal,
             writes: Mutex::default(),
@@ -67,7 +66,7 @@ impl Sinks {
             return;
         }
         let (landed, has_landed) = oneshot::channel();
-        let lands = self.journal.now().saturating_add(self.write_takes);
+        let lands = self.journal.now() + self.write_takes;
         let who = node.who();
         lock(&self.writes).push_back(Write { election, who, token, step, checked, lands, landed });
         self.land();

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use sha1_smol::Sha1;
@@ -23,12 +24,12 @@ use super::wires::Wires;
 use super::world::World;
 use crate::engines::redis::{Executed, Redis, Reply, Settings};
 use crate::judge::properties::new_tenure;
-use crate::plan::clock::{Clock, SimTime};
-use crate::plan::{Plan, Point};
+use crate::plan::clock::Clock;
+use crate::plan::{Plan, Point, SimTime};
 use crate::trace::{Answer, Asked, Event, Kept, StoreStep};
 
-/// 2026-01-01 in nanoseconds since 1970: what the store's clock shows when a run begins.
-const EPOCH: u64 = 1_767_225_600_000_000_000;
+/// 2026-01-01, since 1970: what the store's clock shows when a run begins.
+const EPOCH: Duration = Duration::from_secs(1_767_225_600);
 /// What an election's key stands behind in the name of its record.
 const RECORD: &str = "{tenure}:leader:";
 
@@ -127,9 +128,9 @@ impl Store {
     }
 
     /// False if the clock shows what it showed before.
-    pub(super) fn step_clock(&self, at: SimTime, by: i64) -> bool {
+    pub(super) fn step_clock(&self, at: SimTime, by_ms: i64) -> bool {
         let before = self.clock.read(at);
-        self.clock.step(at, by);
+        self.clock.step(at, by_ms);
         self.clock.read(at) != before
     }
 

@@ -5,14 +5,14 @@
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use super::journal::Journal;
 use super::lock;
-use crate::plan::clock::SimTime;
-use crate::plan::{FaultKind, Plan, What};
+use crate::plan::{FaultKind, Plan, SimTime, What};
 
 /// Ticks that lie between a message's arrival and its reading, with some to spare.
-const READ_WITHIN: u64 = 5_000_000;
+const READ_WITHIN: Duration = Duration::from_millis(5);
 
 /// A direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub(super) enum Way {
 pub(super) struct Wires {
     journal: Arc<Journal>,
     /// What is on its way for longer is overdue.
-    most: u64,
+    most: Duration,
     /// The faults that were ordered of each node's link, by direction.
     ordered: Mutex<Vec<[Vec<FaultKind>; 2]>>,
     all: Mutex<Vec<Arc<Mutex<Wire>>>>,
@@ -64,7 +64,7 @@ impl Wires {
         let ordered = plan.nodes.iter().map(|_| Default::default()).collect();
         Arc::new(Self {
             journal: Arc::clone(journal),
-            most: plan.latency_us.1 * 1_000 + READ_WITHIN,
+            most: Duration::from_micros(plan.latency_us.1) + READ_WITHIN,
             ordered: Mutex::new(ordered),
             all: Mutex::default(),
         })
@@ -98,7 +98,7 @@ impl Wires {
             for way in [Way::ToStore, Way::ToNode] {
                 // What was sent later may only wait for this.
                 let Some(first) = wire.ways[way as usize].sent.front_mut() else { continue };
-                if first.at.saturating_add(self.most) >= now {
+                if first.at + self.most >= now {
                     continue;
                 }
                 let is_unread = way == Way::ToNode && is_paused(node);

@@ -12,8 +12,7 @@ use super::schedule::SharedSchedule;
 use super::sinks::Sinks;
 use crate::judge::Outcome;
 use crate::judge::properties::Leader;
-use crate::plan::clock::SimTime;
-use crate::plan::{Ending, Plan, Point, Program};
+use crate::plan::{Ending, Plan, Point, Program, SimTime};
 use crate::trace::Event;
 
 pub(super) struct World {

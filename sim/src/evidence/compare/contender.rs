@@ -14,7 +14,7 @@ use crate::engines::model::baselines::{
 use crate::engines::model::run_as;
 use crate::engines::model::tenure::Tenure;
 use crate::judge::Judging;
-use crate::plan::Plan;
+use crate::plan::{Plan, SimTime};
 
 /// Tenure, or a model of another algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -95,7 +95,7 @@ impl Contender {
         };
         // The other algorithms do not promise the properties: the run is measured, not judged.
         let outcome = run(plan, Judging::Only(&[]))?;
-        let settled = plan.settings.ttl_ms * SETTLED_TTLS * 1_000_000;
+        let settled = SimTime::from_millis(plan.settings.ttl_ms * SETTLED_TTLS);
         Ok(Measured::of(outcome.trace.entries(), settled))
     }
 }

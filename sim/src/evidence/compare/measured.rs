@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::plan::FaultKind;
-use crate::plan::clock::SimTime;
+use crate::plan::{FaultKind, SimTime};
 use crate::trace::{Answer, Entry, Event, StoreStep, Who};
 
 /// The figures of one run.
@@ -42,7 +41,7 @@ impl Measured {
         for Entry { at, event } in entries {
             watch.observe(*at, event);
         }
-        watch.settle(entries.last().map_or(0, |entry| entry.at));
+        watch.settle(entries.last().map_or(SimTime::START, |entry| entry.at));
         watch.measured
     }
 }
@@ -132,7 +131,7 @@ impl Watch {
         if let Some((who, since)) = self.left
             && who != by
         {
-            let took = Duration::from_nanos(at - since);
+            let took = at.since(since);
             self.measured.handover = Some(Takeover::After(took));
             self.left = None;
         }
@@ -140,7 +139,7 @@ impl Watch {
             && who != by
         {
             let ended = self.lease.map_or(since, |(_, ends)| ends.max(since));
-            let took = Duration::from_nanos(at.saturating_sub(ended));
+            let took = at.since(ended);
             self.measured.takeover = Some(Takeover::After(took));
             self.crashed = None;
         }
@@ -160,7 +159,7 @@ impl Watch {
 /// Updates the longest duration of a state that begins, continues or ends at that moment.
 fn lasts(since: &mut Option<SimTime>, holds: bool, at: SimTime, longest: &mut Duration) {
     if let Some(since) = *since {
-        *longest = Duration::from_nanos(at - since).max(*longest);
+        *longest = at.since(since).max(*longest);
     }
     *since = if holds { since.or(Some(at)) } else { None };
 }
@@ -179,14 +178,15 @@ const fn pauses(kind: FaultKind) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::ns;
 
     const A: Who = Who { node: 0, life: 0 };
     const B: Who = Who { node: 1, life: 0 };
 
-    fn measured(events: &[(SimTime, Event)]) -> Measured {
+    fn measured(events: &[(u64, Event)]) -> Measured {
         let entries: Vec<Entry> =
-            events.iter().map(|(at, event)| Entry { at: *at, event: event.clone() }).collect();
-        Measured::of(&entries, 0)
+            events.iter().map(|(at, event)| Entry { at: ns(*at), event: event.clone() }).collect();
+        Measured::of(&entries, SimTime::START)
     }
 
     #[test]
@@ -244,7 +244,7 @@ mod tests {
         let wrote = |token, accepted_by_fenced| Event::Wrote {
             who: A,
             token,
-            checked: 0,
+            checked: SimTime::START,
             takes_over: false,
             accepted_by_fenced,
         };

@@ -5,9 +5,8 @@
 
 use super::Control;
 use super::stage::Stage;
+use crate::plan::clock::PPM;
 use crate::plan::{Assumption, Plan, Settings, What};
-
-const MILLION: u64 = 1_000_000;
 
 /// Properties that two leaders at once break too: a claim ends too late (G2), work drains too long, and both write in
 /// any order.
@@ -57,9 +56,9 @@ fn drift(seed: u64) -> Plan {
 /// Without a stop margin this is the drift bound itself.
 fn frontier_ppm(settings: &Settings) -> u64 {
     let rho = u64::from(settings.drift_ppm);
-    let countable = MILLION * (MILLION - rho) / (MILLION + rho);
-    let validity = countable - settings.stop_margin_ms * MILLION / settings.ttl_ms;
-    MILLION * (MILLION - validity) / (MILLION + validity)
+    let countable = PPM * (PPM - rho) / (PPM + rho);
+    let validity = countable - settings.stop_margin_ms * PPM / settings.ttl_ms;
+    PPM * (PPM - validity) / (PPM + validity)
 }
 
 /// The store's clock jumps forward.

@@ -6,9 +6,8 @@
 
 use super::Control;
 use super::stage::Stage;
+use crate::plan::clock::PPM;
 use crate::plan::{Assumption, Plan, Point, Trigger, What};
-
-const MILLION: u64 = 1_000_000;
 
 /// A pause between a check and its effect.
 pub(super) const UNFENCED: Control = Control {
@@ -66,7 +65,7 @@ fn slow_effects(mut stage: Stage) -> Plan {
     let settings = stage.plan.settings;
     // A claim ends before its lease by the stop margin, and by the error of both clocks.
     let gap_us = settings.stop_margin_ms * 1_000
-        + settings.ttl_ms * 1_000 * 2 * u64::from(settings.drift_ppm) / MILLION;
+        + settings.ttl_ms * 1_000 * 2 * u64::from(settings.drift_ppm) / PPM;
     let ttl_us = settings.ttl_ms * 1_000;
     stage.plan.work.takes_us = gap_us + stage.draw.within(ttl_us / 4..=ttl_us);
     // So that claims end by themselves, with writes under way.

@@ -9,9 +9,8 @@
 
 use super::due::Due;
 use super::recent::Recent;
-use super::{Property, Terms, time};
-use crate::plan::Assumption;
-use crate::plan::clock::SimTime;
+use super::{Property, Terms};
+use crate::plan::{Assumption, SimTime};
 use crate::trace::{Answer, Event, Who};
 
 /// A request over a working connection is answered in time.
@@ -80,10 +79,9 @@ impl AnsweredWhenHealthy {
 
     fn in_time(&self, at: SimTime) -> Result<(), String> {
         match self.due.missed(at) {
-            Some(((who, id), due)) => Err(format!(
-                "request {id} of {who:?} was not answered by {:?}, in the calm",
-                time(due)
-            )),
+            Some(((who, id), due)) => {
+                Err(format!("request {id} of {who:?} was not answered by {due}, in the calm"))
+            }
             None => Ok(()),
         }
     }
@@ -125,7 +123,7 @@ impl Property for AnsweredWhenHealthy {
 #[cfg(test)]
 mod tests {
     use super::super::history::{
-        Seen, answered, at, crashed, fails, given_up, holds, n, sent, terms,
+        Seen, answered, at, crashed, end, fails, given_up, holds, n, sent, terms,
     };
     use super::*;
     use crate::trace::Asked;
@@ -148,24 +146,24 @@ mod tests {
         let asked = at(20, sent(n(0), 2, RENEW));
         holds(
             judge(),
-            &works(&[asked.clone(), at(21, answered(n(0), 2, Answer::Renewed)), Seen::End(900)]),
+            &works(&[asked.clone(), at(21, answered(n(0), 2, Answer::Renewed)), end(900)]),
         );
         let what = fails(judge(), &works(&[asked.clone(), at(21, given_up(n(0), 2))]));
         assert_eq!(what, "request 2 of n0 failed in the calm");
-        fails(judge(), &works(&[asked.clone(), Seen::End(900)]));
-        holds(judge(), &works(&[asked, at(21, crashed(n(0))), Seen::End(900)]));
+        fails(judge(), &works(&[asked.clone(), end(900)]));
+        holds(judge(), &works(&[asked, at(21, crashed(n(0))), end(900)]));
     }
 
     #[test]
     fn the_first_may_find_the_connection_broken() {
         let first = [at(10, Event::Calm), at(11, sent(n(0), 1, RENEW))];
-        holds(judge(), &[&first[..], &[at(12, given_up(n(0), 1)), Seen::End(900)]].concat());
-        holds(judge(), &[&first[..], &[Seen::End(900)]].concat());
+        holds(judge(), &[&first[..], &[at(12, given_up(n(0), 1)), end(900)]].concat());
+        holds(judge(), &[&first[..], &[end(900)]].concat());
     }
 
     #[test]
     fn requests_before_the_calm_are_not_judged() {
         let before = [at(8, sent(n(0), 1, RENEW)), at(10, Event::Calm)];
-        holds(judge(), &[&before[..], &[at(12, given_up(n(0), 1)), Seen::End(900)]].concat());
+        holds(judge(), &[&before[..], &[at(12, given_up(n(0), 1)), end(900)]].concat());
     }
 }

@@ -1,6 +1,6 @@
 //! A candidate's requests, as far as they say whether it waits for the lease.
 
-use crate::plan::clock::SimTime;
+use crate::plan::SimTime;
 use crate::trace::{Answer, Asked};
 
 /// The last request of a candidate. Zero stands for no request.

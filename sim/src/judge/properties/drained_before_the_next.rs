@@ -10,10 +10,9 @@
 //! Rests on all that `single-leader` rests on, and on the store's wall clock, since leases are distinguished by
 //! their tokens.
 
+use super::Property;
 use super::recent::Recent;
-use super::{Property, time};
-use crate::plan::Assumption;
-use crate::plan::clock::SimTime;
+use crate::plan::{Assumption, SimTime};
 use crate::trace::{Event, Who};
 
 /// Old work ends before a new leader begins.
@@ -33,14 +32,12 @@ impl DrainedBeforeTheNext {
     fn drains(&mut self, at: SimTime, of: (Who, u64), until: SimTime) -> Result<(), String> {
         self.drain_ends.insert(of, until);
         let (who, token) = of;
-        let lease_ends = self.lease_ends.get(token).copied().unwrap_or(0);
+        let lease_ends = self.lease_ends.get(token).copied().unwrap_or_default();
         if until <= at || until <= lease_ends {
             return Ok(());
         }
         Err(format!(
-            "{who:?} lets work drain under token {token} until {:?}, and its lease ends at {:?}",
-            time(until),
-            time(lease_ends)
+            "{who:?} lets work drain under token {token} until {until}, and its lease ends at {lease_ends}"
         ))
     }
 
@@ -50,9 +47,8 @@ impl DrainedBeforeTheNext {
             let Some(&until) = self.drain_ends.get((who, token)) else { continue };
             self.compared += 1;
             if at < until {
-                let until = time(until);
                 return Err(format!(
-                    "{:?} leads, and work of {who:?} under token {token} drains until {until:?}",
+                    "{:?} leads, and work of {who:?} under token {token} drains until {until}",
                     leader.0
                 ));
             }
@@ -125,7 +121,7 @@ mod tests {
         [&began[..], then].concat()
     }
 
-    fn resigned(ends: SimTime) -> Seen {
+    fn resigned(ends: u64) -> Seen {
         at(50, drains(n(0), 7, Reason::Resigned, ends))
     }
 

@@ -1,7 +1,7 @@
 //! Deadlines, at most one for each key.
 
 use super::recent::Recent;
-use crate::plan::clock::SimTime;
+use crate::plan::SimTime;
 use crate::trace::Who;
 
 /// The deadlines that are not met yet. An excused one is kept, and never missed.
@@ -25,13 +25,13 @@ impl<K: Copy + PartialEq> Due<K> {
 
     /// Ends a deadline. True if it could have been missed: it was set, and not excused.
     pub(super) fn end(&mut self, key: K) -> bool {
-        self.0.remove(key).is_some_and(|deadline| deadline < SimTime::MAX)
+        self.0.remove(key).is_some_and(|deadline| deadline < SimTime::NEVER)
     }
 
     /// Excuses the deadlines of these keys.
     pub(super) fn excuse(&mut self, excused: impl Fn(K) -> bool) {
         let excused = self.0.iter_mut().filter(|(key, _)| excused(*key));
-        excused.for_each(|(_, deadline)| *deadline = SimTime::MAX);
+        excused.for_each(|(_, deadline)| *deadline = SimTime::NEVER);
     }
 
     pub(super) fn retain(&mut self, keep: impl Fn(K) -> bool) {
@@ -51,28 +51,29 @@ impl<K: Copy + PartialEq> Due<K> {
 #[cfg(test)]
 mod tests {
     use super::Due;
+    use crate::plan::ns;
 
     fn due() -> Due<u64> {
         let mut due = Due::default();
-        due.set(1, 10);
-        due.set(2, 20);
+        due.set(1, ns(10));
+        due.set(2, ns(20));
         due
     }
 
     #[test]
     fn a_deadline_is_missed_after_its_time() {
         let mut due = due();
-        assert_eq!((due.missed(10), due.missed(11)), (None, Some((1, 10))));
+        assert_eq!((due.missed(ns(10)), due.missed(ns(11))), (None, Some((1, ns(10)))));
         assert!(due.end(1));
         assert!(!due.end(1));
-        assert_eq!((due.missed(20), due.missed(21)), (None, Some((2, 20))));
+        assert_eq!((due.missed(ns(20)), due.missed(ns(21))), (None, Some((2, ns(20)))));
     }
 
     #[test]
     fn an_excused_deadline_is_kept_and_never_missed() {
         let mut due = due();
         due.excuse(|key| key == 1);
-        assert_eq!(due.missed(11), None);
+        assert_eq!(due.missed(ns(11)), None);
         assert!(due.is_set(1));
         assert!(!due.end(1));
         assert!(due.end(2));

@@ -10,9 +10,8 @@
 //! here. The rule is that of a claim, `now < valid_until`, so the end itself is already too late.
 
 use super::recent::Recent;
-use super::{Leader, Property, Terms, time};
-use crate::plan::Assumption;
-use crate::plan::clock::SimTime;
+use super::{Leader, Property, Terms};
+use crate::plan::{Assumption, SimTime};
 use crate::trace::Event;
 
 /// Without a renewal a lead ends in time.
@@ -64,11 +63,10 @@ impl Property for FailClosed {
             let Some(&over_from) = self.over_from.get(token) else {
                 return Err(format!("{who:?} leads under token {token}, which was never granted"));
             };
-            let over_from = over_from.saturating_sub(self.terms.margin_of(who));
+            let over_from = over_from - self.terms.margin_of(who);
             if at >= over_from {
-                let over_from = time(over_from);
                 return Err(format!(
-                    "{who:?} still leads under token {token}, over at {over_from:?}"
+                    "{who:?} still leads under token {token}, over at {over_from}"
                 ));
             }
         }

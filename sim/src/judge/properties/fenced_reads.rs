@@ -11,8 +11,7 @@
 //! A tenure may overtake itself: two operations of one process under one token are not distinguished by it.
 
 use super::Property;
-use crate::plan::Assumption;
-use crate::plan::clock::SimTime;
+use crate::plan::{Assumption, SimTime};
 use crate::trace::Event;
 
 /// No write of another tenure comes between a read at the fenced sink and the write that follows from it.
@@ -61,10 +60,9 @@ impl Property for FencedReads {
         self.accepted(at, *token);
         self.compared += u64::from(!takes_over && other > 0);
         if !takes_over && written > *checked {
-            let (read, written) = (super::time(*checked), super::time(written));
             return Err(format!(
-                "{who:?} wrote under token {token} what it had read at {read:?}, but a write under token {other} \
-                 was accepted at {written:?}"
+                "{who:?} wrote under token {token} what it had read at {checked}, but a write under token {other} \
+                 was accepted at {written}"
             ));
         }
         Ok(())
@@ -75,15 +73,22 @@ impl Property for FencedReads {
 mod tests {
     use super::super::history::{Seen, at, fails, holds, n};
     use super::FencedReads;
+    use crate::plan::ns;
     use crate::trace::Event;
 
     fn wrote(node: usize, token: u64, checked: u64, accepted: bool) -> Event {
         let (takes_over, accepted_by_fenced) = (false, accepted);
-        Event::Wrote { who: n(node), token, checked, takes_over, accepted_by_fenced }
+        Event::Wrote { who: n(node), token, checked: ns(checked), takes_over, accepted_by_fenced }
     }
 
     fn took_over(node: usize, token: u64, checked: u64) -> Event {
-        Event::Wrote { who: n(node), token, checked, takes_over: true, accepted_by_fenced: true }
+        Event::Wrote {
+            who: n(node),
+            token,
+            checked: ns(checked),
+            takes_over: true,
+            accepted_by_fenced: true,
+        }
     }
 
     /// The old leader's last write arrives at 105, after the new one's check at 101.

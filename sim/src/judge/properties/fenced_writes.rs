@@ -14,8 +14,7 @@
 use super::order::Order;
 use super::recent::Recent;
 use super::{Property, new_tenure};
-use crate::plan::Assumption;
-use crate::plan::clock::SimTime;
+use crate::plan::{Assumption, SimTime};
 use crate::trace::{Event, Who};
 
 /// The fenced sink never accepts an older tenure after a newer one.

@@ -20,20 +20,21 @@
 //! over connections, a subscription may still be under way after the faults: there the time counts from
 //! the first hint that reaches a waiting candidate.
 
+use std::time::Duration;
+
 use super::asker::Asker;
 use super::recent::Recent;
-use super::{Property, Terms, time};
-use crate::plan::Assumption;
-use crate::plan::clock::SimTime;
+use super::{Property, Terms};
+use crate::plan::{Assumption, SimTime};
 use crate::trace::{Answer, Asked, Event, StoreStep, Who};
 
 /// The number of steps of an engine that may each end a tick later.
-const ROUNDED: u64 = 24;
+const ROUNDED: u32 = 24;
 
 /// A lease that was handed back is soon granted to a waiting candidate, which leads.
 #[derive(Debug)]
 pub(super) struct HandoverWithin {
-    bound: u64,
+    bound: Duration,
     is_calm: bool,
     /// Whether every candidate gets its answers in time, if there are no faults.
     is_promised: bool,
@@ -51,7 +52,7 @@ impl HandoverWithin {
     pub(super) fn new(terms: &Terms) -> Self {
         let latency = terms.latency_most;
         let spacing = terms.candidates.iter().map(|limits| limits.at_most(limits.hint_spacing));
-        let first_try = spacing.max().unwrap_or(0).max(2 * latency);
+        let first_try = spacing.max().unwrap_or_default().max(2 * latency);
         let bound = latency + first_try + 4 * latency + ROUNDED * terms.tick;
         let is_promised = terms.all_are_answered_in_time();
         Self {
@@ -59,7 +60,7 @@ impl HandoverWithin {
             is_calm: false,
             is_promised,
             candidates: Recent::default(),
-            hints_may_be_lost: terms.tick > 1,
+            hints_may_be_lost: !terms.is_exact(),
             handed_back: None,
             due: None,
             compared: 0,
@@ -74,7 +75,7 @@ impl HandoverWithin {
                 if is_awaited && self.hints_may_be_lost {
                     self.handed_back = Some(token);
                 } else if is_awaited {
-                    self.due = Some((token, at.saturating_add(self.bound)));
+                    self.due = Some((token, at + self.bound));
                 }
             }
             (request, Answer::Granted { waits, .. }) if waits || !self.is_from_waiting(request) => {
@@ -88,7 +89,7 @@ impl HandoverWithin {
         if self.candidates.of(who).waits()
             && let Some(token) = self.handed_back.take()
         {
-            self.due = Some((token, at.saturating_add(self.bound)));
+            self.due = Some((token, at + self.bound));
         }
     }
 
@@ -109,10 +110,9 @@ impl HandoverWithin {
 
     fn in_time(&self, at: SimTime) -> Result<(), String> {
         match self.due {
-            Some((token, due)) if at > due => Err(format!(
-                "no candidate led by {:?} after token {token} was handed back",
-                time(due)
-            )),
+            Some((token, due)) if at > due => {
+                Err(format!("no candidate led by {due} after token {token} was handed back"))
+            }
             Some(_) | None => Ok(()),
         }
     }
@@ -159,8 +159,8 @@ impl Property for HandoverWithin {
 #[cfg(test)]
 mod tests {
     use super::super::history::{
-        Seen, answered, at, crashed, fails, grant, granted, holds, kept, leads, n, release,
-        resign_asked, sent, step, terms,
+        Seen, answered, at, crashed, end, fails, grant, granted, holds, kept, leads, n, release,
+        resign_asked, sent, span, step, terms,
     };
     use super::*;
 
@@ -168,7 +168,7 @@ mod tests {
 
     /// A latency of 10, and a spacing of 18 that takes 20: 10 + 20 + 40, and 24 ticks.
     fn property() -> HandoverWithin {
-        HandoverWithin::new(&Terms { latency_most: 10, ..terms() })
+        HandoverWithin::new(&Terms { latency_most: span(10), ..terms() })
     }
 
     /// Node 1 waits; node 0's lease is handed back at 200.
@@ -196,7 +196,7 @@ mod tests {
             at(130, answered(n(1), 1, Answer::Refused)),
             at(190, sent(n(1), 2, ACQUIRE)),
             at(200, release(kept(1, 7, 900))),
-            Seen::End(900),
+            end(900),
         ];
         let history = |refusal| [&handed_back()[..2], &[refusal], &refused[1..]].concat();
         holds(property(), &history(refused[0].clone()));
@@ -205,7 +205,7 @@ mod tests {
 
     #[test]
     fn a_leader_at_the_bound() {
-        let elected = [&tries_again()[..], &[at(294, leads(n(1), 8)), Seen::End(900)]].concat();
+        let elected = [&tries_again()[..], &[at(294, leads(n(1), 8)), end(900)]].concat();
         holds(property(), &then(&elected));
     }
 
@@ -213,13 +213,13 @@ mod tests {
     fn a_leader_after_the_bound() {
         let what = fails(property(), &then(&[at(295, leads(n(1), 8))]));
         assert_eq!(what, "no candidate led by 294ns after token 7 was handed back");
-        fails(property(), &then(&[&tries_again()[..], &[Seen::End(295)]].concat()));
-        holds(property(), &then(&[Seen::End(294)]));
+        fails(property(), &then(&[&tries_again()[..], &[end(295)]].concat()));
+        holds(property(), &then(&[end(294)]));
     }
 
     #[test]
     fn a_request_in_flight_counts_as_waiting() {
-        let mut history = then(&[Seen::End(295)]);
+        let mut history = then(&[end(295)]);
         history.insert(3, at(199, sent(n(1), 2, ACQUIRE)));
         fails(property(), &history);
     }
@@ -234,11 +234,11 @@ mod tests {
             (2, Event::Answered { who: n(1), id: 1, answer: None }),
             (2, answered(n(1), 1, granted(8))),
         ] {
-            let mut history = then(&[Seen::End(900)]);
+            let mut history = then(&[end(900)]);
             history[index] = at(110, instead);
             holds(property(), &history);
         }
-        let mut history = then(&[Seen::End(900)]);
+        let mut history = then(&[end(900)]);
         history.insert(3, at(130, sent(n(1), 2, Asked::Release { token: 6 })));
         holds(property(), &history);
     }
@@ -248,33 +248,34 @@ mod tests {
         let answer = Answer::Granted { token: 8, waits: true };
         let quarantined = step(2, ACQUIRE, answer, None, Some(kept(2, 8, 900)));
         for event in [crashed(n(1)), resign_asked(n(1), None), quarantined] {
-            holds(property(), &then(&[tries_again()[0].clone(), at(210, event), Seen::End(900)]));
+            holds(property(), &then(&[tries_again()[0].clone(), at(210, event), end(900)]));
         }
     }
 
     #[test]
     fn nothing_is_due_after_a_grant_to_another() {
         let [again, granted] = tries_again();
-        holds(property(), &then(&[granted.clone(), Seen::End(900)]));
+        holds(property(), &then(&[granted.clone(), end(900)]));
         let unsettled = at(205, sent(n(2), 1, ACQUIRE));
-        holds(property(), &then(&[again, unsettled, granted, Seen::End(900)]));
+        holds(property(), &then(&[again, unsettled, granted, end(900)]));
     }
 
     #[test]
     fn nothing_is_promised_with_a_short_request_timeout() {
-        let far = Terms { latency_most: 30, ..terms() };
-        holds(HandoverWithin::new(&far), &then(&[Seen::End(900)]));
+        let far = Terms { latency_most: span(30), ..terms() };
+        holds(HandoverWithin::new(&far), &then(&[end(900)]));
     }
 
     #[test]
     fn with_lossy_hints_the_first_arrival_counts() {
-        let ticking = || HandoverWithin::new(&Terms { latency_most: 10, tick: 2, ..terms() });
-        holds(ticking(), &then(&[Seen::End(9_000)]));
+        let ticking =
+            || HandoverWithin::new(&Terms { latency_most: span(10), tick: span(2), ..terms() });
+        holds(ticking(), &then(&[end(9_000)]));
         let hinted = |who| at(500, Event::Hinted { who: n(who) });
         // 500, and 10 + 20 + 40, and 24 ticks.
-        holds(ticking(), &then(&[hinted(1), Seen::End(618)]));
-        fails(ticking(), &then(&[hinted(1), Seen::End(619)]));
+        holds(ticking(), &then(&[hinted(1), end(618)]));
+        fails(ticking(), &then(&[hinted(1), end(619)]));
         // The hint reached no waiting candidate.
-        holds(ticking(), &then(&[hinted(2), Seen::End(9_000)]));
+        holds(ticking(), &then(&[hinted(2), end(9_000)]));
     }
 }

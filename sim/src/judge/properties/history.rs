@@ -1,8 +1,10 @@
 //! Hand-made histories, for the tests of the properties and of the sometimes-conditions. The store's
-//! clock shows true time in them, unless a test says otherwise.
+//! clock shows true time in them, unless a test says otherwise. Times are in nanoseconds.
+
+use std::time::Duration;
 
 use super::{Leader, Limits, Property, Terms};
-use crate::plan::clock::SimTime;
+use crate::plan::{NANOSECOND, SimTime, ns};
 use crate::trace::{Answer, Asked, Event, Kept, Reason, StoreStep, Who};
 
 /// One input of a property.
@@ -50,25 +52,40 @@ fn look(property: &mut impl Property, seen: &Seen) -> Result<(), String> {
 /// bound takes at most 40, its longest stop 100, its poll bound 500.
 pub(crate) fn terms() -> Terms {
     let limits = Limits {
-        stop_margin: 11,
+        stop_margin: span(11),
         drift_ppm: 100_000,
-        request_timeout: 50,
-        renew_interval: 90,
-        retry_most: 22,
-        hint_spacing: 18,
-        drain_bound: 36,
-        poll_bound: 450,
-        longest_stop: 90,
+        request_timeout: span(50),
+        renew_interval: span(90),
+        retry_most: span(22),
+        hint_spacing: span(18),
+        drain_bound: span(36),
+        poll_bound: span(450),
+        longest_stop: span(90),
     };
-    Terms { candidates: vec![limits; 4], no_clock_too_fast: true, tick: 1, ..Terms::default() }
+    Terms {
+        candidates: vec![limits; 4],
+        no_clock_too_fast: true,
+        tick: NANOSECOND,
+        ..Terms::default()
+    }
 }
 
-pub(crate) fn at(at: SimTime, event: Event) -> Seen {
-    Seen::Event(at, in_time(at, event))
+/// That many milliseconds, in nanoseconds.
+pub(crate) const fn millis(millis: u64) -> u64 {
+    millis * 1_000_000
+}
+
+/// A span of that many nanoseconds.
+pub(crate) const fn span(nanos: u64) -> Duration {
+    Duration::from_nanos(nanos)
+}
+
+pub(crate) fn at(at: u64, event: Event) -> Seen {
+    Seen::Event(ns(at), in_time(at, event))
 }
 
 /// The same event, with the reading of the store's clock at that time.
-pub(crate) fn in_time(at: SimTime, event: Event) -> Event {
+pub(crate) fn in_time(at: u64, event: Event) -> Event {
     match event {
         Event::Store(step) if step.now == 0 => Event::Store(StoreStep { now: at, ..step }),
         _ => event,
@@ -83,8 +100,12 @@ pub(crate) fn by_server(server: u32, event: Event) -> Event {
     }
 }
 
-pub(crate) fn probe(at: SimTime, leaders: &[Leader]) -> Seen {
-    Seen::Probe(at, leaders.to_vec())
+pub(crate) fn probe(at: u64, leaders: &[Leader]) -> Seen {
+    Seen::Probe(ns(at), leaders.to_vec())
+}
+
+pub(crate) fn end(at: u64) -> Seen {
+    Seen::End(ns(at))
 }
 
 /// The first life of a node.
@@ -96,25 +117,25 @@ pub(crate) fn leader(who: Who, token: u64) -> Leader {
     Leader { who, token }
 }
 
-pub(crate) fn elected(who: Who, token: u64, claim_ends: SimTime) -> Event {
-    Event::Elected { who, token, claim_ends }
+pub(crate) fn elected(who: Who, token: u64, claim_ends: u64) -> Event {
+    Event::Elected { who, token, claim_ends: ns(claim_ends) }
 }
 
-pub(crate) fn renewed(who: Who, token: u64, claim_ends: SimTime) -> Event {
-    Event::Renewed { who, token, claim_ends }
+pub(crate) fn renewed(who: Who, token: u64, claim_ends: u64) -> Event {
+    Event::Renewed { who, token, claim_ends: ns(claim_ends) }
 }
 
 pub(crate) fn stepped_down(who: Who, token: u64, reason: Reason) -> Event {
-    Event::SteppedDown { who, token, reason, drain_ends: 0 }
+    Event::SteppedDown { who, token, reason, drain_ends: SimTime::START }
 }
 
 /// A step-down with the end of the time that its work has to drain.
-pub(crate) fn drains(who: Who, token: u64, reason: Reason, drain_ends: SimTime) -> Event {
-    Event::SteppedDown { who, token, reason, drain_ends }
+pub(crate) fn drains(who: Who, token: u64, reason: Reason, drain_ends: u64) -> Event {
+    Event::SteppedDown { who, token, reason, drain_ends: ns(drain_ends) }
 }
 
-pub(crate) fn drain_moved(who: Who, token: u64, drain_ends: SimTime) -> Event {
-    Event::DrainMoved { who, token, drain_ends }
+pub(crate) fn drain_moved(who: Who, token: u64, drain_ends: u64) -> Event {
+    Event::DrainMoved { who, token, drain_ends: ns(drain_ends) }
 }
 
 pub(crate) fn resign_asked(who: Who, hold_off: Option<u64>) -> Event {
@@ -155,12 +176,12 @@ pub(crate) fn work_dropped(who: Who, token: u64) -> Event {
 
 /// A write whose check was at time zero.
 pub(crate) fn wrote(who: Who, token: u64, accepted_by_fenced: bool) -> Event {
-    Event::Wrote { who, token, checked: 0, takes_over: false, accepted_by_fenced }
+    Event::Wrote { who, token, checked: SimTime::START, takes_over: false, accepted_by_fenced }
 }
 
 /// An accepted write, with the time of its check.
-pub(crate) fn wrote_after(who: Who, token: u64, checked: SimTime) -> Event {
-    Event::Wrote { who, token, checked, takes_over: false, accepted_by_fenced: true }
+pub(crate) fn wrote_after(who: Who, token: u64, checked: u64) -> Event {
+    Event::Wrote { who, token, checked: ns(checked), takes_over: false, accepted_by_fenced: true }
 }
 
 pub(crate) fn sent(who: Who, id: u64, request: Asked) -> Event {
@@ -181,8 +202,8 @@ pub(crate) const fn granted(token: u64) -> Answer {
 }
 
 /// A record of a lease that was not handed back.
-pub(crate) fn kept(holder: u128, token: u64, lease_ends: SimTime) -> Kept {
-    Kept { token, holder, lease_end: lease_ends, lease_ends, released: false }
+pub(crate) fn kept(holder: u128, token: u64, lease_ends: u64) -> Kept {
+    Kept { token, holder, lease_end: lease_ends, lease_ends: ns(lease_ends), released: false }
 }
 
 /// The same record, handed back.
@@ -208,8 +229,8 @@ pub(crate) fn grant(before: Option<Kept>, after: Kept) -> Event {
 }
 
 /// A renewal of its lease by the holder.
-pub(crate) fn renew(before: Kept, lease_ends: SimTime) -> Event {
-    let after = Kept { lease_end: lease_ends, lease_ends, ..before };
+pub(crate) fn renew(before: Kept, lease_ends: u64) -> Event {
+    let after = Kept { lease_end: lease_ends, lease_ends: ns(lease_ends), ..before };
     let request = Asked::Renew { token: before.token };
     step(before.holder, request, Answer::Renewed, Some(before), Some(after))
 }

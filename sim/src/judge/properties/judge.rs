@@ -1,10 +1,11 @@
 //! The judge of a run: it passes the events to the properties, and keeps the violations.
 
+use std::time::Duration;
+
 use serde::Serialize;
 
 use super::{Leader, Property, PropertyName, Terms, all};
-use crate::plan::Assumption;
-use crate::plan::clock::SimTime;
+use crate::plan::{Assumption, SimTime};
 use crate::trace::Event;
 
 /// A property that did not hold.
@@ -29,7 +30,7 @@ pub struct Judge {
     leaders: Vec<Leader>,
     /// The time of the last event.
     at: SimTime,
-    tick: u64,
+    tick: Duration,
     /// Whether it continues after a violation.
     continues: bool,
     /// A property that the caller judges, and how often it has compared something.
@@ -125,7 +126,7 @@ impl Judge {
     /// Advances the time with the present leaders.
     fn advance(&mut self, at: SimTime) {
         let leaders = std::mem::take(&mut self.leaders);
-        let (last, just_before) = (self.at, at.saturating_sub(self.tick));
+        let (last, just_before) = (self.at, at - self.tick);
         let probes = |judged: &Judged| judged.probes;
         self.judge(last, probes, |property| property.probe(last, &leaders));
         if just_before > last {
@@ -164,8 +165,9 @@ impl std::fmt::Debug for Judge {
 
 #[cfg(test)]
 mod tests {
-    use super::super::history::{grant, kept, leads, leads_no_more, n, stepped_down, terms};
+    use super::super::history::{grant, kept, leads, leads_no_more, n, span, stepped_down, terms};
     use super::*;
+    use crate::plan::ns;
     use crate::trace::Reason;
 
     fn judged(judge: &Judge) -> Vec<&'static str> {
@@ -174,15 +176,15 @@ mod tests {
 
     /// Two lead from 1 on.
     fn two_lead(judge: &mut Judge) {
-        judge.observe(1, &leads(n(0), 7));
-        judge.observe(1, &leads(n(1), 8));
+        judge.observe(ns(1), &leads(n(0), 7));
+        judge.observe(ns(1), &leads(n(1), 8));
     }
 
     #[test]
     fn properties_with_broken_assumptions_are_not_judged() {
         let mut judge = Judge::new(&terms(), &[Assumption::CandidateClocks], None);
         two_lead(&mut judge);
-        judge.finish(9);
+        judge.finish(ns(9));
         assert_eq!(judge.violation(), None);
         let names = judged(&judge);
         assert!(names.contains(&"fenced-writes") && names.contains(&"own-lease-only"));
@@ -205,10 +207,10 @@ mod tests {
             Judge::new(&terms(), &[], Some(&["single-leader".parse().expect("a name")]));
         two_lead(&mut judge);
         assert_eq!(judge.violation(), None, "one may end where the other begins");
-        judge.observe(1, &leads_no_more(n(0)));
-        judge.observe(5, &leads(n(0), 9));
-        judge.observe(6, &Event::Calm);
-        assert_eq!(judge.violation().map(|first| first.at), Some(5));
+        judge.observe(ns(1), &leads_no_more(n(0)));
+        judge.observe(ns(5), &leads(n(0), 9));
+        judge.observe(ns(6), &Event::Calm);
+        assert_eq!(judge.violation().map(|first| first.at), Some(ns(5)));
     }
 
     /// There is no event at the moment at which the lead should have ended, and no leader afterwards.
@@ -216,23 +218,23 @@ mod tests {
     fn the_moment_before_an_event_is_probed() {
         let only: PropertyName = "fail-closed".parse().expect("a name");
         let lease = kept(1, 7, 100);
-        for (ends, violated) in [(90, None), (91, Some(90))] {
+        for (ends, violated) in [(90, None), (91, Some(ns(90)))] {
             let mut judge = Judge::new(&terms(), &[], Some(&[only]));
-            judge.observe(0, &grant(None, lease));
-            judge.observe(1, &leads(n(0), 7));
-            judge.observe(ends, &leads_no_more(n(0)));
-            judge.finish(200);
+            judge.observe(ns(0), &grant(None, lease));
+            judge.observe(ns(1), &leads(n(0), 7));
+            judge.observe(ns(ends), &leads_no_more(n(0)));
+            judge.finish(ns(200));
             assert_eq!(judge.violation().map(|first| first.at), violated, "over at {ends}");
         }
     }
 
     #[test]
     fn the_end_is_judged() {
-        let terms = Terms { progress_bound: 1_000, ..terms() };
+        let terms = Terms { progress_bound: span(1_000), ..terms() };
         for (end, violated) in [(999, None), (1_000, Some("leader-within"))] {
             let mut judge = Judge::new(&terms, &[], None);
-            judge.observe(0, &Event::Calm);
-            judge.finish(end);
+            judge.observe(ns(0), &Event::Calm);
+            judge.finish(ns(end));
             assert_eq!(judge.violation().map(|first| first.property), violated);
         }
     }
@@ -241,9 +243,9 @@ mod tests {
     fn later_violations_are_kept_if_everything_is_judged() {
         let wrong = stepped_down(n(0), 5, Reason::Expired);
         let violated = |mut judge: Judge| {
-            judge.observe(0, &wrong);
+            judge.observe(ns(0), &wrong);
             two_lead(&mut judge);
-            judge.finish(9);
+            judge.finish(ns(9));
             judge.violations().iter().map(|one| one.property).collect::<Vec<_>>()
         };
         assert_eq!(violated(Judge::new(&terms(), &[], None)), ["one-step-down-per-election"]);

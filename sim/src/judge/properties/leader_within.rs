@@ -8,15 +8,16 @@
 //! A leader that led throughout the faults counts as well. Whether it keeps the lead afterwards is not
 //! judged here.
 
-use super::{Leader, Property, Terms, time};
-use crate::plan::Assumption;
-use crate::plan::clock::SimTime;
+use std::time::Duration;
+
+use super::{Leader, Property, Terms};
+use crate::plan::{Assumption, SimTime};
 use crate::trace::Event;
 
 /// A candidate leads in the end.
 #[derive(Debug)]
 pub(super) struct LeaderWithin {
-    bound: u64,
+    bound: Duration,
     /// The latest time for a leader; `None` before the calm, and after a candidate has led.
     due: Option<SimTime>,
     compared: u64,
@@ -43,7 +44,7 @@ impl Property for LeaderWithin {
 
     fn observe(&mut self, at: SimTime, event: &Event) -> Result<(), String> {
         if let Event::Calm = event {
-            self.due = Some(at.saturating_add(self.bound));
+            self.due = Some(at + self.bound);
         }
         Ok(())
     }
@@ -74,21 +75,17 @@ impl Property for LeaderWithin {
 
 impl LeaderWithin {
     fn no_leader(&self, due: SimTime) -> String {
-        format!(
-            "no candidate led by {:?}, which is {:?} after the calm began",
-            time(due),
-            time(self.bound)
-        )
+        format!("no candidate led by {due}, which is {:?} after the calm began", self.bound)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::history::{Seen, at, fails, holds, leader, n, probe, terms};
+    use super::super::history::{at, end, fails, holds, leader, n, probe, span, terms};
     use super::*;
 
     fn property() -> LeaderWithin {
-        LeaderWithin::new(&Terms { progress_bound: 50, ..terms() })
+        LeaderWithin::new(&Terms { progress_bound: span(50), ..terms() })
     }
 
     #[test]
@@ -100,7 +97,7 @@ mod tests {
                 probe(149, &[]),
                 probe(150, &[leader(n(0), 7)]),
                 probe(151, &[]),
-                Seen::End(500),
+                end(500),
             ],
         );
     }
@@ -114,7 +111,7 @@ mod tests {
     #[test]
     fn no_leader_at_all() {
         fails(property(), &[at(100, Event::Calm), probe(150, &[]), probe(151, &[])]);
-        fails(property(), &[at(100, Event::Calm), probe(150, &[]), Seen::End(150)]);
+        fails(property(), &[at(100, Event::Calm), probe(150, &[]), end(150)]);
     }
 
     #[test]
@@ -125,7 +122,7 @@ mod tests {
 
     #[test]
     fn runs_without_calm_or_bound_are_not_judged() {
-        holds(property(), &[at(100, Event::Calm), probe(149, &[]), Seen::End(149)]);
-        holds(property(), &[probe(1_000, &[]), Seen::End(1_000)]);
+        holds(property(), &[at(100, Event::Calm), probe(149, &[]), end(149)]);
+        holds(property(), &[probe(1_000, &[]), end(1_000)]);
     }
 }

@@ -12,8 +12,7 @@
 
 use super::recent::Recent;
 use super::{Property, Terms};
-use crate::plan::Assumption;
-use crate::plan::clock::SimTime;
+use crate::plan::{Assumption, SimTime};
 use crate::trace::{Answer, Asked, Event, Reason, Who};
 
 /// No lease is kept without need.
@@ -39,7 +38,7 @@ struct Candidate {
 
 impl LeasesHandedBack {
     pub(super) fn new(terms: &Terms) -> Self {
-        Self { is_exact: terms.tick <= 1, candidates: Recent::default(), compared: 0 }
+        Self { is_exact: terms.is_exact(), candidates: Recent::default(), compared: 0 }
     }
 }
 
@@ -134,7 +133,7 @@ impl Property for LeasesHandedBack {
 #[cfg(test)]
 mod tests {
     use super::super::history::{
-        Seen, answered, at, elected, fails, granted, holds, n, sent, stepped_down, terms,
+        Seen, answered, at, elected, fails, granted, holds, n, sent, span, stepped_down, terms,
     };
     use super::*;
 
@@ -203,7 +202,7 @@ mod tests {
 
     #[test]
     fn with_ticks_a_resignation_may_arrive_late() {
-        let ticks = LeasesHandedBack::new(&Terms { tick: 1_000_000, ..terms() });
+        let ticks = LeasesHandedBack::new(&Terms { tick: span(1_000_000), ..terms() });
         let events = [sent(n(0), 1, ACQUIRE), RESIGN, elected(n(0), 7, 90)];
         holds(ticks, &of(&events));
         fails(judge(), &of(&events));

@@ -7,9 +7,8 @@
 //! Rests on clocks that were not put back, and on a process that lives once. A paused process is not judged.
 
 use super::due::Due;
-use super::{Property, Terms, time};
-use crate::plan::clock::SimTime;
-use crate::plan::{Assumption, FaultKind};
+use super::{Property, Terms};
+use crate::plan::{Assumption, FaultKind, SimTime};
 use crate::trace::Event;
 
 /// A look for the leader ends in time.
@@ -29,7 +28,7 @@ impl LooksWithin {
     fn in_time(&self, at: SimTime) -> Result<(), String> {
         match self.due.missed(at) {
             Some((who, due)) => {
-                Err(format!("{who:?} looks for the leader, and has no answer by {:?}", time(due)))
+                Err(format!("{who:?} looks for the leader, and has no answer by {due}"))
             }
             None => Ok(()),
         }
@@ -75,18 +74,18 @@ impl Property for LooksWithin {
 
 #[cfg(test)]
 mod tests {
-    use super::super::history::{Seen, at, crashed, fails, holds, n, terms};
+    use super::super::history::{Seen, at, crashed, end, fails, holds, n, span, terms};
     use super::*;
 
     /// A look takes up to 100, and eight ticks.
     fn judge() -> LooksWithin {
         let mut terms = terms();
-        terms.candidates[0].request_timeout = 90;
+        terms.candidates[0].request_timeout = span(90);
         LooksWithin::new(&terms)
     }
 
     fn looks(then: Seen) -> Vec<Seen> {
-        vec![at(10, Event::LookBegan { who: n(0) }), then, Seen::End(900)]
+        vec![at(10, Event::LookBegan { who: n(0) }), then, end(900)]
     }
 
     #[test]

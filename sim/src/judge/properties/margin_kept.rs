@@ -10,9 +10,8 @@
 //! no longer knows the end of its claim. But also such a claim must rest on a grant.
 
 use super::recent::Recent;
-use super::{Property, Terms, time};
-use crate::plan::Assumption;
-use crate::plan::clock::SimTime;
+use super::{Property, Terms};
+use crate::plan::{Assumption, SimTime};
 use crate::trace::{Event, Who};
 
 /// Claims end before leases.
@@ -41,14 +40,11 @@ impl MarginKept {
         };
         let margin = self.terms.margin_of(who);
         self.compared += u64::from(claim_ends > at);
-        if claim_ends <= at || claim_ends.saturating_add(margin) <= lease_ends {
+        if claim_ends <= at || claim_ends + margin <= lease_ends {
             return Ok(());
         }
         Err(format!(
-            "{who:?} claims token {token} until {:?}, which is not {:?} before its lease ends at {:?}",
-            time(claim_ends),
-            time(margin),
-            time(lease_ends)
+            "{who:?} claims token {token} until {claim_ends}, which is not {margin:?} before its lease ends at {lease_ends}"
         ))
     }
 }

@@ -51,13 +51,12 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use crate::plan::Assumption;
-use crate::plan::clock::SimTime;
+use crate::plan::{Assumption, SimTime};
 use crate::trace::{Answer, Event, StoreStep, Who};
 pub use judge::{Judge, Violation};
 pub(crate) use own_lease_only::allowed;
 pub use terms::{Limits, Terms};
-use terms::{on_fastest_clock, on_slowest_clock};
+use terms::{counted_by_fastest_clock, on_fastest_clock, on_slowest_clock};
 
 /// A statement that must hold in every run.
 pub trait Property {
@@ -123,11 +122,6 @@ pub(crate) fn new_tenure(step: &StoreStep) -> Option<u64> {
         before.is_live(step.now) && before.holder == step.holder && before.token == token
     });
     (!repeated).then_some(token)
-}
-
-/// True time in readable units.
-fn time(at: SimTime) -> Duration {
-    Duration::from_nanos(at)
 }
 
 /// All properties, in their initial state.
@@ -209,6 +203,7 @@ pub struct UnknownProperty {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::NANOSECOND;
 
     #[test]
     fn names_are_unique_and_in_kebab_case() {
@@ -220,8 +215,8 @@ mod tests {
 
     #[test]
     fn nothing_is_compared_before_the_first_event() {
-        for mut property in all(&Terms { tick: 1, ..Terms::default() }) {
-            property.observe(0, &Event::Calm).expect("nothing is wrong");
+        for mut property in all(&Terms { tick: NANOSECOND, ..Terms::default() }) {
+            property.observe(SimTime::START, &Event::Calm).expect("nothing is wrong");
             assert_eq!(property.compared(), 0, "{}", property.name());
         }
     }

@@ -15,8 +15,7 @@
 
 use super::recent::Recent;
 use super::{Property, Terms};
-use crate::plan::Assumption;
-use crate::plan::clock::SimTime;
+use crate::plan::{Assumption, SimTime};
 use crate::trace::{Answer, Asked, Event, Who};
 
 /// A leader in the calm keeps the lead.
@@ -125,9 +124,10 @@ impl Property for NoChurnWhenHealthy {
 mod tests {
     use super::super::history::{
         Seen, answered, at, crashed, elected, fails, granted, holds, leads, n, renewed,
-        resign_asked, sent, stepped_down, terms,
+        resign_asked, sent, span, stepped_down, terms,
     };
     use super::*;
+    use crate::plan::ns;
     use crate::trace::Reason;
 
     const RENEW: Asked = Asked::Renew { token: 7 };
@@ -137,7 +137,7 @@ mod tests {
     }
 
     /// Node 0 leads, and renews its lease in the calm: the request leaves at `sent_at`.
-    fn renewed_in_the_calm(sent_at: SimTime) -> Vec<Seen> {
+    fn renewed_in_the_calm(sent_at: u64) -> Vec<Seen> {
         let mut history = vec![
             at(5, elected(n(0), 7, 90)),
             at(10, Event::Calm),
@@ -145,11 +145,11 @@ mod tests {
             at(30, answered(n(0), 3, Answer::Renewed)),
             at(30, renewed(n(0), 7, 120)),
         ];
-        history.sort_by_key(|seen| if let Seen::Event(at, _) = seen { *at } else { 0 });
+        history.sort_by_key(|seen| if let Seen::Event(at, _) = seen { *at } else { ns(0) });
         history
     }
 
-    fn then(sent_at: SimTime, event: Event) -> Vec<Seen> {
+    fn then(sent_at: u64, event: Event) -> Vec<Seen> {
         [renewed_in_the_calm(sent_at), vec![at(130, event)]].concat()
     }
 
@@ -193,7 +193,7 @@ mod tests {
 
     #[test]
     fn short_request_timeouts_are_not_judged() {
-        let far = Terms { latency_most: 30, ..terms() };
+        let far = Terms { latency_most: span(30), ..terms() };
         let history = then(11, stepped_down(n(0), 7, Reason::Expired));
         holds(NoChurnWhenHealthy::new(&far), &history);
     }

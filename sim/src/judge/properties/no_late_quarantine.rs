@@ -10,16 +10,17 @@
 //!
 //! Rests on a store's clock that is not slow and is not put back ([`Waits`](Assumption::Waits)).
 
+use std::time::Duration;
+
 use super::recent::Recent;
-use super::{Property, Terms, on_slowest_clock, time};
-use crate::plan::Assumption;
-use crate::plan::clock::SimTime;
+use super::{Property, Terms, on_slowest_clock};
+use crate::plan::{Assumption, SimTime};
 use crate::trace::{Answer, Asked, Event, StoreStep};
 
 /// A server that granted or renewed a lease long ago makes no holder wait.
 #[derive(Debug)]
 pub(super) struct NoLateQuarantine {
-    bound: u64,
+    bound: Duration,
     /// The time at which each server first granted or renewed a lease, or last learned of a loss.
     known_from: Recent<u32, Option<SimTime>>,
     compared: u64,
@@ -28,9 +29,8 @@ pub(super) struct NoLateQuarantine {
 impl NoLateQuarantine {
     pub(super) fn new(terms: &Terms) -> Self {
         let drifts = terms.candidates.iter().map(|limits| limits.drift_ppm);
-        let waits = terms.longest_ttl.saturating_add(terms.longest_quarantine);
-        let bound = on_slowest_clock(waits, drifts.max().unwrap_or(0));
-        let bound = bound.saturating_add(2 * terms.tick);
+        let waits = terms.longest_ttl + terms.longest_quarantine;
+        let bound = on_slowest_clock(waits, drifts.max().unwrap_or(0)) + 2 * terms.tick;
         Self { bound, known_from: Recent::default(), compared: 0 }
     }
 
@@ -40,15 +40,14 @@ impl NoLateQuarantine {
             (Asked::Acquire { seen }, Answer::Granted { token, waits }) => {
                 let last = step.before.map_or(0, |record| record.token);
                 let began = *known_from.get_or_insert(at);
-                let is_late = at > began.saturating_add(self.bound);
+                let is_late = at > began + self.bound;
                 self.compared += u64::from(seen <= last && is_late);
                 if seen > last {
                     *known_from = Some(at);
                 } else if waits && is_late {
                     return Err(format!(
-                        "the holder of token {token} has to wait, though server {} has known its leases since {:?}",
-                        step.server,
-                        time(began)
+                        "the holder of token {token} has to wait, though server {} has known its leases since {began}",
+                        step.server
                     ));
                 }
             }
@@ -92,13 +91,13 @@ impl Property for NoLateQuarantine {
 #[cfg(test)]
 mod tests {
     use super::super::history::{
-        Seen, at, back, by_server, fails, grant, holds, kept, renew, step, terms,
+        Seen, at, back, by_server, fails, grant, holds, kept, renew, span, step, terms,
     };
     use super::*;
 
     /// 63 and 27 at a tenth of drift, and two ticks: no holder waits from 103 on.
     fn property() -> NoLateQuarantine {
-        let terms = Terms { longest_ttl: 63, longest_quarantine: 27, ..terms() };
+        let terms = Terms { longest_ttl: span(63), longest_quarantine: span(27), ..terms() };
         NoLateQuarantine::new(&terms)
     }
 

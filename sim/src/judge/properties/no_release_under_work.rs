@@ -12,8 +12,7 @@
 
 use super::Property;
 use super::recent::Recent;
-use crate::plan::Assumption;
-use crate::plan::clock::SimTime;
+use crate::plan::{Assumption, SimTime};
 use crate::trace::{Asked, Event, Who};
 
 /// Work ends before the release.

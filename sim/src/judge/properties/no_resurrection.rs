@@ -14,8 +14,7 @@
 
 use super::recent::Recent;
 use super::{Property, Terms};
-use crate::plan::Assumption;
-use crate::plan::clock::SimTime;
+use crate::plan::{Assumption, SimTime};
 use crate::trace::{Event, Who};
 
 /// An ended tenure stays over.
@@ -28,7 +27,7 @@ pub(super) struct NoResurrection {
 
 impl NoResurrection {
     pub(super) fn new(terms: &Terms) -> Self {
-        Self { is_exact: terms.tick <= 1, candidates: Recent::default(), compared: 0 }
+        Self { is_exact: terms.is_exact(), candidates: Recent::default(), compared: 0 }
     }
 }
 
@@ -107,7 +106,8 @@ impl NoResurrection {
 #[cfg(test)]
 mod tests {
     use super::super::history::{
-        Seen, at, elected, fails, holds, leads, leads_no_more, n, renewed, stepped_down, terms,
+        Seen, at, elected, fails, holds, leads, leads_no_more, n, renewed, span, stepped_down,
+        terms,
     };
     use super::{NoResurrection, Terms};
     use crate::trace::{Event, Reason, Who};
@@ -118,7 +118,7 @@ mod tests {
 
     /// In an engine with ticks an application learns of its driver's decision later, and may be paused in between.
     fn in_ticks() -> NoResurrection {
-        NoResurrection::new(&Terms { tick: 1_000_000, ..terms() })
+        NoResurrection::new(&Terms { tick: span(1_000_000), ..terms() })
     }
 
     #[test]

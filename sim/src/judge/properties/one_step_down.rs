@@ -7,8 +7,7 @@
 
 use super::Property;
 use super::recent::Recent;
-use crate::plan::Assumption;
-use crate::plan::clock::SimTime;
+use crate::plan::{Assumption, SimTime};
 use crate::trace::{Event, Who};
 
 /// Elections and step-downs alternate.
@@ -64,7 +63,7 @@ impl Property for OneStepDown {
 #[cfg(test)]
 mod tests {
     use super::super::history::{
-        Seen, at, crashed, elected, fails, holds, n, renewed, stepped_down,
+        Seen, at, crashed, elected, end, fails, holds, n, renewed, stepped_down,
     };
     use super::OneStepDown;
     use crate::trace::{Reason, Who};
@@ -84,7 +83,7 @@ mod tests {
                 down(3, 1, 8),
                 down(4, 0, 7),
                 at(5, elected(n(0), 9, 190)),
-                Seen::End(6),
+                end(6),
             ],
         );
     }

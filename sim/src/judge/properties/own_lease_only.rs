@@ -16,7 +16,7 @@
 
 use super::Property;
 use super::recent::Recent;
-use crate::plan::clock::SimTime;
+use crate::plan::SimTime;
 use crate::trace::{Answer, Asked, Event, Kept, StoreStep};
 
 /// A request changes only its own lease.
@@ -99,7 +99,7 @@ impl OwnLeaseOnly {
 
 /// Compares without the end in true time, which the engine works out: a step of the store's clock changes it.
 fn same(one: Option<Kept>, other: Option<Kept>) -> bool {
-    let timeless = |kept: Kept| Kept { lease_ends: 0, ..kept };
+    let timeless = |kept: Kept| Kept { lease_ends: SimTime::START, ..kept };
     one.map(timeless) == other.map(timeless)
 }
 

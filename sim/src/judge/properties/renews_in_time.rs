@@ -10,9 +10,8 @@
 //! process, or one whose driver does not run, no renewal is due until it has sent its next one.
 
 use super::recent::Recent;
-use super::{Property, Terms, time};
-use crate::plan::clock::SimTime;
-use crate::plan::{Assumption, FaultKind};
+use super::{Property, Terms};
+use crate::plan::{Assumption, FaultKind, SimTime};
 use crate::trace::{Asked, Event, Who};
 
 /// A leader renews its lease in time.
@@ -38,7 +37,7 @@ impl RenewsInTime {
             // It leads because of this request, so the answer has arrived.
             Asked::Acquire { .. } | Asked::Release { .. } => limits.renew_interval,
             Asked::Renew { .. } => {
-                let again = limits.request_timeout.saturating_add(limits.retry_most);
+                let again = limits.request_timeout + limits.retry_most;
                 limits.renew_interval.max(again)
             }
         };
@@ -47,7 +46,7 @@ impl RenewsInTime {
 
     fn leads(&mut self, at: SimTime, who: Who) {
         // After a quarantine the renewal may be due at once.
-        let at_once = at.saturating_add(self.terms.rounding());
+        let at_once = at + self.terms.rounding();
         let due = self.sent.get(who).copied().flatten();
         let due = due.map(|(sent, request)| self.next(sent, who, request).max(at_once));
         self.due.insert(who, due);
@@ -67,7 +66,7 @@ impl RenewsInTime {
     fn in_time(&self, at: SimTime) -> Result<(), String> {
         for (who, due) in self.due.iter() {
             if let Some(due) = due.filter(|due| at > *due) {
-                return Err(format!("{who:?} leads, but has sent no renewal by {:?}", time(due)));
+                return Err(format!("{who:?} leads, but has sent no renewal by {due}"));
             }
         }
         Ok(())
@@ -116,7 +115,7 @@ impl Property for RenewsInTime {
 #[cfg(test)]
 mod tests {
     use super::super::history::{
-        Seen, at, crashed, fails, holds, leads, leads_no_more, n, sent, terms,
+        Seen, at, crashed, end, fails, holds, leads, leads_no_more, n, sent, span, terms,
     };
     use super::*;
 
@@ -125,7 +124,7 @@ mod tests {
         RenewsInTime::new(&terms())
     }
 
-    fn renew(when: SimTime) -> Seen {
+    fn renew(when: u64) -> Seen {
         at(when, sent(n(0), 2, Asked::Renew { token: 7 }))
     }
 
@@ -137,51 +136,51 @@ mod tests {
 
     #[test]
     fn the_first_renewal_counts_from_the_acquire() {
-        holds(judge(), &led(&[renew(118), Seen::End(118)]));
+        holds(judge(), &led(&[renew(118), end(118)]));
         let what = fails(judge(), &led(&[renew(119)]));
         assert_eq!(what, "n0 leads, but has sent no renewal by 118ns");
-        fails(judge(), &led(&[Seen::End(119)]));
-        fails(judge(), &led(&[at(30, sent(n(1), 2, Asked::Renew { token: 7 })), Seen::End(119)]));
+        fails(judge(), &led(&[end(119)]));
+        fails(judge(), &led(&[at(30, sent(n(1), 2, Asked::Renew { token: 7 })), end(119)]));
     }
 
     #[test]
     fn later_renewals_count_from_the_one_before() {
-        holds(judge(), &led(&[renew(50), renew(158), Seen::End(266)]));
-        fails(judge(), &led(&[renew(50), renew(158), Seen::End(267)]));
+        holds(judge(), &led(&[renew(50), renew(158), end(266)]));
+        fails(judge(), &led(&[renew(50), renew(158), end(267)]));
     }
 
     #[test]
     fn a_long_wait_for_an_answer_counts() {
         let mut slow = terms();
-        slow.candidates.iter_mut().for_each(|limits| limits.retry_most = 58);
+        slow.candidates.iter_mut().for_each(|limits| limits.retry_most = span(58));
         // 108 take up to 120.
         let judge = || RenewsInTime::new(&slow);
-        holds(judge(), &led(&[renew(50), Seen::End(178)]));
-        fails(judge(), &led(&[renew(50), Seen::End(179)]));
+        holds(judge(), &led(&[renew(50), end(178)]));
+        fails(judge(), &led(&[renew(50), end(179)]));
     }
 
     #[test]
     fn a_former_leader_need_not_renew() {
         for over in [leads_no_more(n(0)), crashed(n(0))] {
-            holds(judge(), &led(&[at(100, over), Seen::End(900)]));
+            holds(judge(), &led(&[at(100, over), end(900)]));
         }
-        fails(judge(), &led(&[at(100, leads_no_more(n(1))), Seen::End(900)]));
+        fails(judge(), &led(&[at(100, leads_no_more(n(1))), end(900)]));
         // A renewal for draining work is sent by a former leader.
-        holds(judge(), &led(&[at(100, leads_no_more(n(0))), renew(101), Seen::End(900)]));
+        holds(judge(), &led(&[at(100, leads_no_more(n(0))), renew(101), end(900)]));
     }
 
     #[test]
     fn a_paused_process_need_not_renew() {
         let stops = |node| at(60, Event::Fault { kind: FaultKind::Pause, node: Some(node) });
-        holds(judge(), &led(&[stops(0), Seen::End(900)]));
-        fails(judge(), &led(&[stops(0), renew(300), Seen::End(409)]));
-        fails(judge(), &led(&[stops(1), Seen::End(900)]));
+        holds(judge(), &led(&[stops(0), end(900)]));
+        fails(judge(), &led(&[stops(0), renew(300), end(409)]));
+        fails(judge(), &led(&[stops(1), end(900)]));
         // Nor after it resumes and leads: its last request may have failed meanwhile.
         let asks = at(10, sent(n(0), 1, Asked::Acquire { seen: 6 }));
         let pauses = at(20, Event::Fault { kind: FaultKind::Pause, node: Some(0) });
-        holds(judge(), &[asks, pauses, at(20, leads(n(0), 7)), Seen::End(900)]);
+        holds(judge(), &[asks, pauses, at(20, leads(n(0), 7)), end(900)]);
         let other = at(60, Event::Fault { kind: FaultKind::Partition, node: Some(0) });
-        fails(judge(), &led(&[other, Seen::End(900)]));
+        fails(judge(), &led(&[other, end(900)]));
     }
 
     #[test]

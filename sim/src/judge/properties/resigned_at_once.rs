@@ -6,9 +6,8 @@
 //! leads again by its restored memory.
 
 use super::recent::Recent;
-use super::{Leader, Property, time};
-use crate::plan::Assumption;
-use crate::plan::clock::SimTime;
+use super::{Leader, Property};
+use crate::plan::{Assumption, SimTime};
 use crate::trace::{Event, Who};
 
 /// No candidate continues to lead after a request to resign.
@@ -65,8 +64,7 @@ impl Property for ResignedAtOnce {
             match self.over.get(who) {
                 Some((over, asked)) if *over == token => {
                     return Err(format!(
-                        "{who:?} still leads under token {token}, but was asked to resign at {:?}",
-                        time(*asked)
+                        "{who:?} still leads under token {token}, but was asked to resign at {asked}"
                     ));
                 }
                 Some(_) | None => {}

@@ -11,9 +11,8 @@
 //! as in some of these cases no caller waits; a caller that waits for a handover gets its answer in time all the same.
 
 use super::due::Due;
-use super::{Property, Terms, time};
-use crate::plan::clock::SimTime;
-use crate::plan::{Assumption, FaultKind};
+use super::{Property, Terms};
+use crate::plan::{Assumption, FaultKind, SimTime};
 use crate::trace::{Event, Who};
 
 /// A resignation ends in time.
@@ -79,9 +78,7 @@ impl ResignedWithin {
 
     fn in_time(&self, at: SimTime) -> Result<(), String> {
         match self.due.missed(at) {
-            Some((who, due)) => {
-                Err(format!("the resignation of {who:?} has not ended by {:?}", time(due)))
-            }
+            Some((who, due)) => Err(format!("the resignation of {who:?} has not ended by {due}")),
             None => Ok(()),
         }
     }
@@ -146,7 +143,7 @@ impl Property for ResignedWithin {
 #[cfg(test)]
 mod tests {
     use super::super::history::{
-        Seen, at, crashed, fails, holds, n, resign_asked, terms, withdrawn,
+        Seen, at, crashed, end, fails, holds, n, resign_asked, terms, withdrawn,
     };
     use super::*;
 
@@ -161,25 +158,25 @@ mod tests {
 
     #[test]
     fn a_resignation_that_ends_at_the_bound() {
-        holds(judge(), &[asked(), at(118, withdrawn(n(0))), Seen::End(900)]);
-        holds(judge(), &[asked(), Seen::End(118)]);
+        holds(judge(), &[asked(), at(118, withdrawn(n(0))), end(900)]);
+        holds(judge(), &[asked(), end(118)]);
         let what = fails(judge(), &[asked(), at(119, withdrawn(n(0)))]);
         assert_eq!(what, "the resignation of n0 has not ended by 118ns");
-        fails(judge(), &[asked(), Seen::End(119)]);
+        fails(judge(), &[asked(), end(119)]);
     }
 
     #[test]
     fn other_candidates_do_not_matter() {
-        fails(judge(), &[asked(), at(20, withdrawn(n(1))), Seen::End(119)]);
-        fails(judge(), &[asked(), at(20, crashed(n(1))), Seen::End(119)]);
-        holds(judge(), &[asked(), at(20, crashed(n(0))), Seen::End(900)]);
+        fails(judge(), &[asked(), at(20, withdrawn(n(1))), end(119)]);
+        fails(judge(), &[asked(), at(20, crashed(n(1))), end(119)]);
+        holds(judge(), &[asked(), at(20, crashed(n(0))), end(900)]);
     }
 
     #[test]
     fn a_paused_process_is_not_judged() {
         let stops = |node| at(20, Event::Fault { kind: FaultKind::Suspend, node: Some(node) });
-        holds(judge(), &[asked(), stops(0), Seen::End(900)]);
-        fails(judge(), &[asked(), stops(1), Seen::End(119)]);
+        holds(judge(), &[asked(), stops(0), end(900)]);
+        fails(judge(), &[asked(), stops(1), end(119)]);
     }
 
     #[test]
@@ -187,11 +184,11 @@ mod tests {
         let starves = at(20, Event::Fault { kind: FaultKind::Starve, node: Some(0) });
         let earlier = at(5, Event::Fault { kind: FaultKind::Starve, node: Some(0) });
         let again = at(6, Event::Healed { kind: FaultKind::Starve, node: Some(0) });
-        holds(judge(), &[asked(), starves.clone(), Seen::End(900)]);
-        holds(judge(), &[earlier.clone(), asked(), Seen::End(900)]);
-        fails(judge(), &[earlier, again, asked(), Seen::End(119)]);
+        holds(judge(), &[asked(), starves.clone(), end(900)]);
+        holds(judge(), &[earlier.clone(), asked(), end(900)]);
+        fails(judge(), &[earlier, again, asked(), end(119)]);
         let resigns = at(10, resign_asked(n(0), Some(7)));
-        fails(judge(), &[resigns, starves, Seen::End(119)]);
+        fails(judge(), &[resigns, starves, end(119)]);
     }
 
     #[test]
@@ -214,10 +211,10 @@ mod tests {
     #[test]
     fn a_repeated_request_shares_the_deadline() {
         let again = at(100, resign_asked(n(0), Some(7)));
-        holds(judge(), &[asked(), again.clone(), at(118, withdrawn(n(0))), Seen::End(900)]);
-        fails(judge(), &[asked(), again, Seen::End(119)]);
+        holds(judge(), &[asked(), again.clone(), at(118, withdrawn(n(0))), end(900)]);
+        fails(judge(), &[asked(), again, end(119)]);
         let anew = [asked(), at(100, withdrawn(n(0))), at(101, resign_asked(n(0), None))];
-        holds(judge(), &[&anew[..], &[Seen::End(209)]].concat());
-        fails(judge(), &[&anew[..], &[Seen::End(210)]].concat());
+        holds(judge(), &[&anew[..], &[end(209)]].concat());
+        fails(judge(), &[&anew[..], &[end(210)]].concat());
     }
 }

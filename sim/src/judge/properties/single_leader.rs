@@ -15,9 +15,8 @@
 //! An overlap that fits between two probes is not seen here. `margin-kept` and `own-lease-only` rule
 //! it out to the nanosecond: a claim ends before its lease, and no other lease begins before that.
 
-use super::{Leader, Property, time};
-use crate::plan::Assumption;
-use crate::plan::clock::SimTime;
+use super::{Leader, Property};
+use crate::plan::{Assumption, SimTime};
 use crate::trace::{Event, Who};
 
 /// There are never two leaders at once.
@@ -94,19 +93,15 @@ fn at_most_one(leaders: &[Leader], at: SimTime) -> Result<(), String> {
     match leaders {
         [] | [_] => Ok(()),
         [one, other, ..] => Err(format!(
-            "{:?} leads under token {} and {:?} under token {}, both at {:?}",
-            one.who,
-            one.token,
-            other.who,
-            other.token,
-            time(at)
+            "{:?} leads under token {} and {:?} under token {}, both at {at}",
+            one.who, one.token, other.who, other.token,
         )),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::history::{Seen, at, crashed, fails, holds, leader, leads, leads_no_more, n};
+    use super::super::history::{at, crashed, end, fails, holds, leader, leads, leads_no_more, n};
     use super::super::history::{elected, probe};
     use super::SingleLeader;
     use crate::trace::Who;
@@ -120,7 +115,7 @@ mod tests {
             probe(20, &[]),
             at(30, leads(n(1), 8)),
             probe(30, &[leader(n(1), 8)]),
-            Seen::End(40),
+            end(40),
         ];
         holds(SingleLeader::default(), &history);
     }
@@ -138,17 +133,14 @@ mod tests {
     fn adjacent_leads_in_either_order() {
         let (ends, begins) = (at(20, leads_no_more(n(0))), at(20, leads(n(1), 8)));
         let first = at(10, leads(n(0), 7));
-        holds(
-            SingleLeader::default(),
-            &[first.clone(), ends.clone(), begins.clone(), Seen::End(30)],
-        );
-        holds(SingleLeader::default(), &[first, begins, ends, Seen::End(30)]);
+        holds(SingleLeader::default(), &[first.clone(), ends.clone(), begins.clone(), end(30)]);
+        holds(SingleLeader::default(), &[first, begins, ends, end(30)]);
     }
 
     #[test]
     fn an_overlap_of_a_nanosecond_by_events_alone() {
         let both = [at(10, leads(n(0), 7)), at(20, leads(n(1), 8))];
-        for next in [at(21, leads_no_more(n(0))), probe(21, &[]), Seen::End(21)] {
+        for next in [at(21, leads_no_more(n(0))), probe(21, &[]), end(21)] {
             fails(SingleLeader::default(), &[both.as_slice(), &[next]].concat());
         }
     }
@@ -162,24 +154,21 @@ mod tests {
                 at(10, leads(n(0), 7)),
                 at(15, crashed(n(0))),
                 at(20, leads(second_life, 8)),
-                Seen::End(30),
+                end(30),
             ],
         );
     }
 
     #[test]
     fn a_new_tenure_of_one_leader() {
-        holds(
-            SingleLeader::default(),
-            &[at(10, leads(n(0), 7)), at(20, leads(n(0), 8)), Seen::End(30)],
-        );
+        holds(SingleLeader::default(), &[at(10, leads(n(0), 7)), at(20, leads(n(0), 8)), end(30)]);
     }
 
     #[test]
     fn reports_of_candidates_are_not_judged() {
         holds(
             SingleLeader::default(),
-            &[at(10, elected(n(0), 7, 100)), at(20, elected(n(1), 8, 100)), Seen::End(30)],
+            &[at(10, elected(n(0), 7, 100)), at(20, elected(n(1), 8, 100)), end(30)],
         );
     }
 }

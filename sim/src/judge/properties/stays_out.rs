@@ -6,10 +6,11 @@
 //! than that, or is put forward, nothing is promised. Rests on a process that lives once. Engines with
 //! ticks may report the end of a resignation a tick late.
 
+use std::time::Duration;
+
 use super::recent::Recent;
-use super::{Property, Terms, on_fastest_clock, time};
-use crate::plan::Assumption;
-use crate::plan::clock::SimTime;
+use super::{Property, Terms, on_fastest_clock};
+use crate::plan::{Assumption, SimTime};
 use crate::trace::{Asked, Event, Who};
 
 /// A candidate that has resigned gives way to others.
@@ -38,10 +39,10 @@ impl StaysOut {
         let candidate = self.candidates.of(who);
         candidate.out_until = match candidate.hold_off {
             Some(hold_off) => {
-                let ends = at.saturating_add(on_fastest_clock(hold_off, drift_ppm));
-                ends.saturating_sub(2 * self.terms.tick)
+                let hold_off = Duration::from_nanos(hold_off);
+                at + on_fastest_clock(hold_off, drift_ppm) - 2 * self.terms.tick
             }
-            None => SimTime::MAX,
+            None => SimTime::NEVER,
         };
     }
 }
@@ -63,19 +64,21 @@ impl Property for StaysOut {
         match *event {
             Event::ResignAsked { who, hold_off } => self.candidates.of(who).hold_off = hold_off,
             Event::CampaignAsked { who } => {
-                *self.candidates.of(who) = Candidate { hold_off: Some(0), out_until: 0 };
+                *self.candidates.of(who) =
+                    Candidate { hold_off: Some(0), out_until: SimTime::START };
             }
             Event::Withdrawn { who, done: true } => self.withdrawn(at, who),
             Event::Sent { who, request: Asked::Acquire { .. }, .. } => {
                 let out_until = self.candidates.of(who).out_until;
-                self.compared += u64::from(out_until > 0 && self.terms.no_clock_too_fast);
+                self.compared +=
+                    u64::from(out_until > SimTime::START && self.terms.no_clock_too_fast);
                 if at < out_until && self.terms.no_clock_too_fast {
                     return Err(match out_until {
-                        SimTime::MAX => {
+                        SimTime::NEVER => {
                             format!("{who:?} has left, but campaigns without a request")
                         }
                         until => {
-                            format!("{who:?} has resigned, but campaigns before {:?}", time(until))
+                            format!("{who:?} has resigned, but campaigns before {until}")
                         }
                     });
                 }
@@ -101,7 +104,7 @@ mod tests {
         [&asked[..], then].concat()
     }
 
-    fn campaigns(when: SimTime, node: usize) -> Seen {
+    fn campaigns(when: u64, node: usize) -> Seen {
         at(when, sent(n(node), 1, Asked::Acquire { seen: 7 }))
     }
 

@@ -15,19 +15,20 @@
 //! ([`LossIsFinal`](Assumption::LossIsFinal)). A grant that is repeated after a restart is no grant of
 //! the new server: its holder may lead by the grant of the old one.
 
+use std::time::Duration;
+
 use super::recent::Recent;
-use super::{Property, Terms, new_tenure, on_fastest_clock, time};
-use crate::plan::Assumption;
-use crate::plan::clock::SimTime;
+use super::{Property, Terms, new_tenure, on_fastest_clock};
+use crate::plan::{Assumption, SimTime};
 use crate::trace::{Answer, Event, StoreStep, Who};
 
 /// New leaders wait until leases that the store may have forgotten have ended.
 #[derive(Debug)]
 pub(super) struct StoreLossQuarantine {
     /// The least wait after a server's first grant.
-    least: u64,
+    least: Duration,
     /// The least wait after a server's first renewal.
-    since_renewal: u64,
+    since_renewal: Duration,
     first_leader_waits: bool,
     /// The end of the wait for each server's grants.
     until: Recent<u32, Option<SimTime>>,
@@ -40,10 +41,10 @@ impl StoreLossQuarantine {
     pub(super) fn new(terms: &Terms) -> Self {
         let drifts = terms.candidates.iter().map(|limits| limits.drift_ppm);
         let drift = drifts.max().unwrap_or(0);
-        let least = |nanos| on_fastest_clock(nanos, drift).saturating_sub(2 * terms.tick);
+        let least = |waits| on_fastest_clock(waits, drift).saturating_sub(2 * terms.tick);
         Self {
             least: least(terms.quarantine),
-            since_renewal: least(terms.shortest_ttl.saturating_add(terms.quarantine)),
+            since_renewal: least(terms.shortest_ttl + terms.quarantine),
             first_leader_waits: terms.first_leader_waits,
             until: Recent::default(),
             granted: Recent::default(),
@@ -66,8 +67,8 @@ impl StoreLossQuarantine {
     }
 
     /// A server knows the history of all its elections from that time on, or from an earlier one.
-    fn knows(&mut self, at: SimTime, server: u32, waits: u64) {
-        let until = at.saturating_add(waits);
+    fn knows(&mut self, at: SimTime, server: u32, waits: Duration) {
+        let until = at + waits;
         let first = self.until.of(server);
         *first = Some(first.map_or(until, |known| known.min(until)));
     }
@@ -79,8 +80,7 @@ impl StoreLossQuarantine {
                 match self.until.get(server) {
                     Some(&Some(until)) if at < until => Err(format!(
                         "{who:?} leads under token {token}, by a grant of server {server}, whose \
-                         quarantine lasts until {:?}",
-                        time(until)
+                         quarantine lasts until {until}"
                     )),
                     Some(_) | None => Ok(()),
                 }
@@ -120,13 +120,17 @@ impl Property for StoreLossQuarantine {
 #[cfg(test)]
 mod tests {
     use super::super::history::{
-        Seen, at, by_server, fails, grant, holds, kept, leads, n, renew, store_crashed, terms,
+        Seen, at, by_server, fails, grant, holds, kept, leads, n, renew, span, store_crashed, terms,
     };
     use super::*;
 
     /// A quarantine of 112 at a tenth of drift, with a nanosecond for each of two clocks: no leader for 99.
     fn property() -> StoreLossQuarantine {
-        StoreLossQuarantine::new(&Terms { quarantine: 112, first_leader_waits: true, ..terms() })
+        StoreLossQuarantine::new(&Terms {
+            quarantine: span(112),
+            first_leader_waits: true,
+            ..terms()
+        })
     }
 
     /// Server 0 has granted token 7 long ago; server 1 grants 8 at 1,000.
@@ -156,8 +160,12 @@ mod tests {
 
     #[test]
     fn the_first_grant_may_be_another_elections() {
-        let terms =
-            Terms { quarantine: 112, shortest_ttl: 500, first_leader_waits: true, ..terms() };
+        let terms = Terms {
+            quarantine: span(112),
+            shortest_ttl: span(500),
+            first_leader_waits: true,
+            ..terms()
+        };
         let history = |granted| {
             let mut history = lost();
             history.insert(3, at(900, Event::Elsewhere { server: 1, granted, knew_more: false }));
@@ -186,7 +194,7 @@ mod tests {
     fn the_first_server_waits_unless_trusted() {
         let history = [at(0, grant(None, kept(1, 7, 100))), at(98, leads(n(0), 7))];
         fails(property(), &history);
-        let trusting = Terms { quarantine: 112, first_leader_waits: false, ..terms() };
+        let trusting = Terms { quarantine: span(112), first_leader_waits: false, ..terms() };
         holds(StoreLossQuarantine::new(&trusting), &history);
     }
 }

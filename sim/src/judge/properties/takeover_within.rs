@@ -15,20 +15,20 @@
 //!
 //! Rests on clocks that are not stepped, and on one server at a time.
 
+use std::time::Duration;
+
 use super::asker::{Asker, is_from_waiting};
 use super::recent::Recent;
-use super::{Property, Terms, on_slowest_clock, time};
-use crate::plan::Assumption;
-use crate::plan::clock::SimTime;
+use super::{Property, Terms, counted_by_fastest_clock, on_slowest_clock};
+use crate::plan::{Assumption, SimTime};
 use crate::trace::{Answer, Event, Kept, StoreStep, Who};
 
 /// The number of steps of an engine that may each end a tick later.
-const ROUNDED: u64 = 24;
+const ROUNDED: u32 = 24;
 /// The largest jitter of the requests of waiting candidates.
-const JITTER: u64 = 5_000_000;
+const JITTER: Duration = Duration::from_millis(5);
 /// The least wait after an answer `Held`, also if nothing is left of the lease.
-const LEAST_WAIT: u64 = 1_000_000;
-const MILLION: u64 = 1_000_000;
+const LEAST_WAIT: Duration = Duration::from_millis(1);
 
 /// A lease that has ended is soon granted to a waiting candidate, which leads.
 #[derive(Debug)]
@@ -60,7 +60,7 @@ impl TakeoverWithin {
             is_calm: false,
             is_promised: terms.all_are_answered_in_time(),
             kept: None,
-            since: 0,
+            since: SimTime::START,
             leading: Vec::new(),
             candidates: Recent::default(),
             compared: 0,
@@ -77,8 +77,8 @@ impl TakeoverWithin {
         waiting.due = match (answer, self.kept) {
             (Some(Answer::Granted { .. }), _) => waiting.due,
             (Some(Answer::Held), Some(kept)) if knows && self.is_promised => {
-                let left = kept.lease_ends.saturating_sub(waiting.asker.sent_at);
-                Some(at.saturating_add(taken_up(&self.terms, who, left)))
+                let left = kept.lease_ends.since(waiting.asker.sent_at);
+                Some(at + taken_up(&self.terms, who, left))
             }
             _ => None,
         };
@@ -117,9 +117,8 @@ impl TakeoverWithin {
         }
         for (who, waiting) in self.candidates.iter() {
             if let Some(due) = waiting.due.filter(|due| at > *due) {
-                let due = time(due);
                 return Err(format!(
-                    "no candidate led by {due:?}, though the lease that {who:?} waits for has ended"
+                    "no candidate led by {due}, though the lease that {who:?} waits for has ended"
                 ));
             }
         }
@@ -129,12 +128,11 @@ impl TakeoverWithin {
 
 /// The longest time from an answer `Held` to the next lead, if that much was left of the lease when the waiting
 /// candidate sent its request.
-fn taken_up(terms: &Terms, who: Who, left: u64) -> u64 {
+fn taken_up(terms: &Terms, who: Who, left: Duration) -> Duration {
     let limits = terms.limits_of(who);
-    let by_store = left.saturating_mul(MILLION + u64::from(limits.drift_ppm)).div_ceil(MILLION);
+    let by_store = counted_by_fastest_clock(left, limits.drift_ppm);
     let waits = (by_store.max(LEAST_WAIT) + JITTER).min(limits.poll_bound);
-    on_slowest_clock(waits, limits.drift_ppm)
-        .saturating_add(2 * terms.latency_most + ROUNDED * terms.tick)
+    on_slowest_clock(waits, limits.drift_ppm) + 2 * terms.latency_most + ROUNDED * terms.tick
 }
 
 impl Property for TakeoverWithin {
@@ -189,25 +187,28 @@ impl Property for TakeoverWithin {
 #[cfg(test)]
 mod tests {
     use super::super::history::{
-        Seen, answered, at, compares, crashed, fails, grant, holds, kept, leads, n, release, renew,
-        resign_asked, sent, step, terms,
+        Seen, answered, at, compares, crashed, end, fails, grant, holds, kept, leads, millis, n,
+        release, renew, resign_asked, sent, step, terms,
     };
     use super::super::{Limits, Terms};
     use super::*;
     use crate::trace::Asked;
 
-    const MS: u64 = 1_000_000;
     const ACQUIRE: Asked = Asked::Acquire { seen: 7 };
 
     /// A latency of 1 ms, and clocks that may be off by a tenth.
     fn of(latency_ms: u64, poll_bound_ms: u64) -> TakeoverWithin {
         let limits = Limits {
             drift_ppm: 100_000,
-            poll_bound: poll_bound_ms * MS,
-            request_timeout: 10 * MS,
+            poll_bound: Duration::from_millis(poll_bound_ms),
+            request_timeout: Duration::from_millis(10),
             ..Limits::default()
         };
-        let terms = Terms { candidates: vec![limits; 4], latency_most: latency_ms * MS, ..terms() };
+        let terms = Terms {
+            candidates: vec![limits; 4],
+            latency_most: Duration::from_millis(latency_ms),
+            ..terms()
+        };
         TakeoverWithin::new(&terms)
     }
 
@@ -216,7 +217,7 @@ mod tests {
     }
 
     fn lease() -> Kept {
-        kept(1, 7, 200 * MS)
+        kept(1, 7, millis(200))
     }
 
     /// Node 0 holds a lease until 200 ms and has crashed. Node 1 asks at 110 ms, and gets its answer at 112 ms: 90 ms
@@ -225,13 +226,13 @@ mod tests {
     fn waits() -> Vec<Seen> {
         vec![
             at(0, grant(None, lease())),
-            at(100 * MS, Event::Calm),
-            at(110 * MS, sent(n(1), 1, ACQUIRE)),
-            at(112 * MS, answered(n(1), 1, Answer::Held)),
+            at(millis(100), Event::Calm),
+            at(millis(110), sent(n(1), 1, ACQUIRE)),
+            at(millis(112), answered(n(1), 1, Answer::Held)),
         ]
     }
 
-    const DUE: SimTime = 112 * MS + 115_555_556 + 2 * MS + 24;
+    const DUE: u64 = millis(112) + 115_555_556 + millis(2) + 24;
 
     fn then(what: &[Seen]) -> Vec<Seen> {
         [waits(), what.to_vec()].concat()
@@ -239,13 +240,13 @@ mod tests {
 
     /// It asks again, and is granted the lease.
     fn tries_again() -> [Seen; 2] {
-        let granted = grant(Some(lease()), kept(2, 8, 500 * MS));
-        [at(215 * MS, sent(n(1), 2, ACQUIRE)), at(216 * MS, granted)]
+        let granted = grant(Some(lease()), kept(2, 8, millis(500)));
+        [at(millis(215), sent(n(1), 2, ACQUIRE)), at(millis(216), granted)]
     }
 
     #[test]
     fn a_leader_at_the_bound() {
-        let elected = [&tries_again()[..], &[at(DUE, leads(n(1), 8)), Seen::End(900 * MS)]];
+        let elected = [&tries_again()[..], &[at(DUE, leads(n(1), 8)), end(millis(900))]];
         assert_eq!(compares(property(), &then(&elected.concat())), 1);
     }
 
@@ -256,53 +257,55 @@ mod tests {
             what,
             "no candidate led by 229.55558ms, though the lease that n1 waits for has ended"
         );
-        fails(property(), &then(&[&tries_again()[..], &[Seen::End(DUE + 1)]].concat()));
-        assert_eq!(compares(property(), &then(&[Seen::End(DUE)])), 0);
+        fails(property(), &then(&[&tries_again()[..], &[end(DUE + 1)]].concat()));
+        assert_eq!(compares(property(), &then(&[end(DUE)])), 0);
     }
 
     #[test]
     fn a_shorter_poll_bound_is_due_sooner() {
         // 54 ms take a slow candidate 60.
-        let due = 112 * MS + 60 * MS + 2 * MS + 24;
-        holds(of(1, 54), &then(&[Seen::End(due)]));
-        fails(of(1, 54), &then(&[Seen::End(due + 1)]));
+        let due = millis(112) + millis(60) + millis(2) + 24;
+        holds(of(1, 54), &then(&[end(due)]));
+        fails(of(1, 54), &then(&[end(due + 1)]));
     }
 
     #[test]
     fn the_newest_answer_counts() {
-        let again =
-            [at(205 * MS, sent(n(1), 2, ACQUIRE)), at(207 * MS, answered(n(1), 2, Answer::Held))];
+        let again = [
+            at(millis(205), sent(n(1), 2, ACQUIRE)),
+            at(millis(207), answered(n(1), 2, Answer::Held)),
+        ];
         // 1 ms at the least, and 5: 6.666667 ms.
-        let due = 207 * MS + 6_666_667 + 2 * MS + 24;
-        holds(property(), &then(&[&again[..], &[Seen::End(due)]].concat()));
-        fails(property(), &then(&[&again[..], &[Seen::End(due + 1)]].concat()));
+        let due = millis(207) + 6_666_667 + millis(2) + 24;
+        holds(property(), &then(&[&again[..], &[end(due)]].concat()));
+        fails(property(), &then(&[&again[..], &[end(due + 1)]].concat()));
     }
 
     #[test]
     fn a_leader_that_keeps_the_lead_counts() {
-        let leads = at(111 * MS, leads(n(0), 7));
+        let leads = at(millis(111), leads(n(0), 7));
         let [asks, answer] = [waits()[2].clone(), waits()[3].clone()];
         let history = |then: &[Seen]| {
-            let begins = [at(0, grant(None, lease())), at(100 * MS, Event::Calm)];
+            let begins = [at(0, grant(None, lease())), at(millis(100), Event::Calm)];
             [&begins[..], &[asks.clone(), leads.clone(), answer.clone()], then].concat()
         };
-        holds(property(), &history(&[Seen::End(900 * MS)]));
+        holds(property(), &history(&[end(millis(900))]));
         for over in [Event::LeadsNoMore { who: n(0) }, crashed(n(0))] {
-            fails(property(), &history(&[at(190 * MS, over), Seen::End(900 * MS)]));
+            fails(property(), &history(&[at(millis(190), over), end(millis(900))]));
         }
     }
 
     #[test]
     fn an_answer_about_an_old_record_is_ignored() {
-        let mut history = then(&[Seen::End(900 * MS)]);
-        history.insert(3, at(111 * MS, renew(lease(), 250 * MS)));
+        let mut history = then(&[end(millis(900))]);
+        history.insert(3, at(millis(111), renew(lease(), millis(250))));
         holds(property(), &history);
     }
 
     #[test]
     fn nothing_is_due_after_renewals_or_releases() {
-        for change in [renew(lease(), 400 * MS), release(lease())] {
-            holds(property(), &then(&[at(150 * MS, change), Seen::End(900 * MS)]));
+        for change in [renew(lease(), millis(400)), release(lease())] {
+            holds(property(), &then(&[at(millis(150), change), end(millis(900))]));
         }
     }
 
@@ -315,8 +318,8 @@ mod tests {
             (3, crashed(n(3))),
             (3, Event::Answered { who: n(1), id: 1, answer: None }),
         ] {
-            let mut history = then(&[Seen::End(900 * MS)]);
-            history[index] = at(110 * MS, instead);
+            let mut history = then(&[end(millis(900))]);
+            history[index] = at(millis(110), instead);
             holds(property(), &history);
         }
     }
@@ -325,17 +328,17 @@ mod tests {
     fn nothing_is_due_after_crashes_or_other_grants() {
         let [again, granted] = tries_again();
         for event in [crashed(n(1)), resign_asked(n(1), None)] {
-            let gone = at(216 * MS, event);
-            holds(property(), &then(&[again.clone(), gone, Seen::End(900 * MS)]));
+            let gone = at(millis(216), event);
+            holds(property(), &then(&[again.clone(), gone, end(millis(900))]));
         }
-        holds(property(), &then(&[granted.clone(), Seen::End(900 * MS)]));
+        holds(property(), &then(&[granted.clone(), end(millis(900))]));
         let answer = Answer::Granted { token: 8, waits: true };
-        let quarantined = step(2, ACQUIRE, answer, Some(lease()), Some(kept(2, 8, 500 * MS)));
-        holds(property(), &then(&[again, at(216 * MS, quarantined), Seen::End(900 * MS)]));
+        let quarantined = step(2, ACQUIRE, answer, Some(lease()), Some(kept(2, 8, millis(500))));
+        holds(property(), &then(&[again, at(millis(216), quarantined), end(millis(900))]));
     }
 
     #[test]
     fn nothing_is_promised_with_a_short_request_timeout() {
-        holds(of(6, 1_000), &then(&[Seen::End(900 * MS)]));
+        holds(of(6, 1_000), &then(&[end(millis(900))]));
     }
 }

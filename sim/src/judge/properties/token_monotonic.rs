@@ -11,8 +11,7 @@
 
 use super::recent::Recent;
 use super::{Property, new_tenure};
-use crate::plan::Assumption;
-use crate::plan::clock::SimTime;
+use crate::plan::{Assumption, SimTime};
 use crate::trace::{Event, Who};
 
 /// Each tenure's token is above all earlier ones.

@@ -7,17 +7,18 @@
 //!
 //! Rests on clocks that were not put back, and on a process that lives once. A paused process is not judged.
 
+use std::time::Duration;
+
 use super::recent::Recent;
-use super::{Property, Terms, time};
-use crate::plan::clock::SimTime;
-use crate::plan::{Assumption, FaultKind};
+use super::{Property, Terms};
+use crate::plan::{Assumption, FaultKind, SimTime};
 use crate::trace::{Event, Who};
 
 /// Work that waits for the end of its tenure is cancelled in time.
 #[derive(Debug)]
 pub(super) struct ToldOfTheEnd {
     /// The longest delay after the end.
-    late: u64,
+    late: Duration,
     /// Each claim with its end, and whether work waits for that end.
     claims: Recent<(Who, u64), Claim>,
     compared: u64,
@@ -32,7 +33,7 @@ struct Claim {
 /// Work may begin before its candidate says that it is elected.
 impl Default for Claim {
     fn default() -> Self {
-        Self { ends: SimTime::MAX, waits: false }
+        Self { ends: SimTime::NEVER, waits: false }
     }
 }
 
@@ -42,13 +43,10 @@ impl ToldOfTheEnd {
     }
 
     fn in_time(&self, at: SimTime) -> Result<(), String> {
-        let late = |(_, claim): &&((Who, u64), Claim)| {
-            claim.waits && at > claim.ends.saturating_add(self.late)
-        };
+        let late = |(_, claim): &&((Who, u64), Claim)| claim.waits && at > claim.ends + self.late;
         match self.claims.iter().find(late) {
             Some(((who, token), Claim { ends, .. })) => Err(format!(
-                "work of {who:?} under token {token} is not cancelled, though the tenure was over at {:?}",
-                time(*ends)
+                "work of {who:?} under token {token} is not cancelled, though the tenure was over at {ends}"
             )),
             None => Ok(()),
         }
@@ -107,7 +105,7 @@ impl Property for ToldOfTheEnd {
 #[cfg(test)]
 mod tests {
     use super::super::history::{
-        Seen, at, crashed, elected, fails, holds, n, renewed, stepped_down, terms, work_ended,
+        Seen, at, crashed, elected, end, fails, holds, n, renewed, stepped_down, terms, work_ended,
     };
     use super::*;
     use crate::trace::Reason;
@@ -124,48 +122,48 @@ mod tests {
 
     #[test]
     fn work_is_cancelled_when_the_claim_ends() {
-        holds(judge(), &waits(&[at(108, work_ended(n(0), 7)), Seen::End(900)]));
+        holds(judge(), &waits(&[at(108, work_ended(n(0), 7)), end(900)]));
         let what = fails(judge(), &waits(&[at(109, work_ended(n(0), 7))]));
         assert_eq!(
             what,
             "work of n0 under token 7 is not cancelled, though the tenure was over at 100ns"
         );
-        fails(judge(), &waits(&[Seen::End(109)]));
+        fails(judge(), &waits(&[end(109)]));
     }
 
     #[test]
     fn a_renewed_claim_ends_later() {
         let renewed = at(50, renewed(n(0), 7, 200));
-        holds(judge(), &waits(&[renewed.clone(), at(208, work_ended(n(0), 7)), Seen::End(900)]));
-        fails(judge(), &waits(&[renewed, Seen::End(209)]));
+        holds(judge(), &waits(&[renewed.clone(), at(208, work_ended(n(0), 7)), end(900)]));
+        fails(judge(), &waits(&[renewed, end(209)]));
     }
 
     #[test]
     fn work_is_cancelled_at_the_step_down() {
         let over = at(50, stepped_down(n(0), 7, Reason::Resigned));
-        holds(judge(), &waits(&[over.clone(), at(58, work_ended(n(0), 7)), Seen::End(900)]));
-        fails(judge(), &waits(&[over, Seen::End(59)]));
+        holds(judge(), &waits(&[over.clone(), at(58, work_ended(n(0), 7)), end(900)]));
+        fails(judge(), &waits(&[over, end(59)]));
     }
 
     #[test]
     fn crashed_and_paused_processes_are_not_judged() {
         let stops = |node| at(50, Event::Fault { kind: FaultKind::Pause, node: Some(node) });
-        holds(judge(), &waits(&[at(50, crashed(n(0))), Seen::End(900)]));
-        holds(judge(), &waits(&[stops(0), Seen::End(900)]));
-        fails(judge(), &waits(&[stops(1), Seen::End(900)]));
+        holds(judge(), &waits(&[at(50, crashed(n(0))), end(900)]));
+        holds(judge(), &waits(&[stops(0), end(900)]));
+        fails(judge(), &waits(&[stops(1), end(900)]));
         let starves = at(50, Event::Fault { kind: FaultKind::Starve, node: Some(0) });
-        fails(judge(), &waits(&[starves, Seen::End(900)]));
+        fails(judge(), &waits(&[starves, end(900)]));
     }
 
     #[test]
     fn work_may_begin_before_its_election_is_reported() {
         let waits = at(0, Event::WaitsToBeTold { who: n(0), token: 7 });
         let history = [waits, at(9, elected(n(0), 7, 100)), at(108, work_ended(n(0), 7))];
-        holds(judge(), &[&history[..], &[Seen::End(900)]].concat());
+        holds(judge(), &[&history[..], &[end(900)]].concat());
     }
 
     #[test]
     fn work_that_does_not_wait_is_not_judged() {
-        holds(judge(), &[at(0, elected(n(0), 7, 100)), Seen::End(900)]);
+        holds(judge(), &[at(0, elected(n(0), 7, 100)), end(900)]);
     }
 }

@@ -11,8 +11,7 @@
 
 use super::order::Order;
 use super::{Property, new_tenure};
-use crate::plan::Assumption;
-use crate::plan::clock::SimTime;
+use crate::plan::{Assumption, SimTime};
 use crate::trace::Event;
 
 /// The unfenced sink never accepts an older tenure after a newer one.

@@ -2,8 +2,7 @@
 
 use super::faults::CUTS_OFF;
 use super::{Condition, Sometimes, take};
-use crate::plan::FaultKind;
-use crate::plan::clock::SimTime;
+use crate::plan::{FaultKind, SimTime};
 use crate::trace::{Answer, Asked, Reason, Who};
 
 /// One life of a node. Zero stands for no token and no request.
@@ -64,7 +63,7 @@ impl Sometimes {
 
     pub(super) fn leads(&mut self, at: SimTime, who: Who, token: u64) {
         if let Some(since) = self.vacant_since.take() {
-            let vacant = at.saturating_sub(since);
+            let vacant = at.since(since);
             self.met_if(Condition::NobodyLedForALease, vacant > self.store.lease_lasts);
         }
         let life = self.lives.of(who);

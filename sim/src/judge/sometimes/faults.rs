@@ -2,8 +2,7 @@
 
 use super::{Condition, Sometimes, take};
 use crate::judge::properties::recent::Recent;
-use crate::plan::FaultKind;
-use crate::plan::clock::SimTime;
+use crate::plan::{FaultKind, SimTime};
 use crate::trace::Who;
 
 pub(super) const CUTS_OFF: [FaultKind; 4] =

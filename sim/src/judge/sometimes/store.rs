@@ -1,24 +1,26 @@
 //! Conditions on the store's answers and its data.
 
+use std::time::Duration;
+
 use super::{Condition, Sometimes};
 use crate::judge::properties::new_tenure;
 use crate::judge::properties::recent::Recent;
-use crate::plan::clock::SimTime;
+use crate::plan::SimTime;
 use crate::trace::{Answer, Asked, Kept, StoreStep};
 
 /// The longest time from a release to the next grant that counts as a handover.
-const HANDOVER_MOST: u64 = 2_000_000_000;
+const HANDOVER_MOST: Duration = Duration::from_secs(2);
 /// The granularity in which candidates learn the end of a lease.
-const MILLISECOND: u64 = 1_000_000;
+const GRANULARITY: Duration = Duration::from_millis(1);
 /// The last moment of a lease is its last twentieth.
-const LAST_PART: u64 = 20;
+const LAST_PART: u32 = 20;
 
 /// What the store has done.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Store {
     pub(super) tenures: Recent<u64, Tenure>,
     /// The duration of the lease that was granted or renewed last.
-    pub(super) lease_lasts: u64,
+    pub(super) lease_lasts: Duration,
     /// Token and time of the last release.
     released: Option<(u64, SimTime)>,
     /// How many servers have been replaced.
@@ -50,7 +52,7 @@ impl Sometimes {
 
     pub(super) fn store_stepped(&mut self, at: SimTime, step: &StoreStep) {
         if let (Answer::Granted { .. } | Answer::Renewed, Some(after)) = (step.answer, step.after) {
-            self.store.lease_lasts = after.lease_end.saturating_sub(step.now);
+            self.store.lease_lasts = after.left(step.now);
             let is_old = step.server < self.store.replaced;
             self.met_if(Condition::OldPrimaryAcknowledged, is_old);
         }
@@ -99,14 +101,17 @@ impl Sometimes {
     fn succeeded(&mut self, at: SimTime, now: u64, before: Kept) {
         if before.released {
             let in_time = |(token, released_at): (u64, SimTime)| {
-                token == before.token && at.saturating_sub(released_at) <= HANDOVER_MOST
+                token == before.token && at.since(released_at) <= HANDOVER_MOST
             };
             let handed_over = self.store.released.is_some_and(in_time);
             return self.met_if(Condition::GracefulHandover, handed_over);
         }
         if let Some(since) = now.checked_sub(before.lease_end) {
             self.met(Condition::TakeoverAfterExpiry);
-            self.met_if(Condition::TakeoverAtTheExactExpiry, since < MILLISECOND);
+            self.met_if(
+                Condition::TakeoverAtTheExactExpiry,
+                Duration::from_nanos(since) < GRANULARITY,
+            );
             let resigned = self.store.tenures.of(before.token).resigned;
             self.met_if(Condition::ResignedLeaseRanOut, resigned);
         }
@@ -115,7 +120,7 @@ impl Sometimes {
     fn renewed(&mut self, step: &StoreStep, token: u64) {
         let of_that = self.lives.iter_mut().filter_map(|(_, life)| life.renewal.as_mut());
         of_that.filter(|last| last.token == token).for_each(|last| last.carried_out = true);
-        let remains = step.before.map_or(0, |kept| kept.lease_end.saturating_sub(step.now));
+        let remains = step.before.map_or(Duration::ZERO, |kept| kept.left(step.now));
         let at_the_end = remains.saturating_mul(LAST_PART) <= self.store.lease_lasts;
         self.met_if(Condition::RenewedAtTheLastMoment, at_the_end);
         let Tenure { led, resigned, .. } = *self.store.tenures.of(token);

@@ -7,8 +7,7 @@ use std::time::Duration;
 
 use crate::engines::model::sink::{Accusation, Sink, TwinSinks, Write};
 use crate::judge::properties::Leader;
-use crate::plan::Assumption;
-use crate::plan::clock::SimTime;
+use crate::plan::{Assumption, SimTime};
 use crate::trace::{Digest, Hasher};
 
 /// The work of leaders, and the resource that it changes.
@@ -131,7 +130,7 @@ impl<W: Workload> Sink for Guarded<W> {
 
     fn lands(&mut self, at: SimTime, write: Write) -> bool {
         if let Some(intent) = self.intents.get(&write.check) {
-            let (checked, at) = (Duration::from_nanos(write.checked), Duration::from_nanos(at));
+            let [checked, at] = [write.checked, at].map(|at| at.since(SimTime::START));
             self.effects += 1;
             self.workload.effect(Effect { by: write.by, intent: intent.clone(), checked, at });
         }

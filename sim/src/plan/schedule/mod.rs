@@ -16,14 +16,13 @@ mod tests;
 mod triggers;
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
-use super::clock::SimTime;
-use super::{Asking, Fault, FaultKind, Plan, Point, What, When};
+use super::{Asking, Fault, FaultKind, NANOSECOND, Plan, Point, SimTime, What, When};
 use triggers::Triggers;
 
-const MS: u64 = 1_000_000;
-/// A fault that lasts does not last less than that, in nanoseconds; only the recovery phase takes a nanosecond off.
-const SHORTEST: u64 = MS;
+/// A fault that lasts does not last less than that; only the recovery phase takes a nanosecond off.
+const SHORTEST: Duration = Duration::from_millis(1);
 
 /// The faults of a plan in one run.
 #[derive(Debug)]
@@ -87,7 +86,7 @@ impl Schedule {
     pub(crate) fn of(plan: &Plan) -> Self {
         let mut schedule = Self {
             faults: plan.faults.clone(),
-            calm_from: plan.calm_from_ms * MS,
+            calm_from: plan.calm_from(),
             timeline: BTreeMap::new(),
             put: 0,
             triggers: Triggers::of(&plan.faults),
@@ -95,7 +94,7 @@ impl Schedule {
         };
         for (index, fault) in plan.faults.iter().enumerate() {
             if let When::AtMs(at_ms) = fault.when {
-                schedule.put(at_ms * MS, Due::Fault { index, fired_at: None });
+                schedule.put(SimTime::from_millis(at_ms), Due::Fault { index, fired_at: None });
             }
         }
         schedule.put(schedule.calm_from, Due::Calm);
@@ -173,13 +172,14 @@ impl Schedule {
                 swizzled(self.down.len(), step_ms, shift, fault.for_ms)
             {
                 let strike = Strike { node: Some(node), ..strike };
-                self.put(at + begins_ms * MS, Due::Begin { strike, ends: at + ends_ms * MS });
+                let [begins, ends] = [begins_ms, ends_ms].map(|ms| at + Duration::from_millis(ms));
+                self.put(begins, Due::Begin { strike, ends });
             }
             return None;
         }
         let is_of_a_node = fault.what.is_of_a_node();
         let node = if is_of_a_node { Some(fault.node().or_else(elsewhere)?) } else { None };
-        self.begin(Strike { node, ..strike }, at + fault.for_ms * MS, now)
+        self.begin(Strike { node, ..strike }, at + Duration::from_millis(fault.for_ms), now)
     }
 
     fn begin(&mut self, strike: Strike, ends: SimTime, now: SimTime) -> Option<Step> {
@@ -191,7 +191,7 @@ impl Schedule {
             if now + SHORTEST > self.calm_from {
                 return None;
             }
-            self.put(ends.max(now + SHORTEST).min(self.calm_from - 1), Due::End(strike));
+            self.put(ends.max(now + SHORTEST).min(self.calm_from - NANOSECOND), Due::End(strike));
         }
         if let (What::Crash { .. }, Some(node)) = (strike.what, strike.node) {
             self.down[node] += 1;

@@ -1,10 +1,10 @@
 //! The rules of the schedule, one by one.
 
 use super::*;
-use crate::plan::{Scope, Trigger, swarm};
+use crate::plan::{Scope, Trigger, ms, swarm};
 
 const CALM_MS: u64 = 1_000;
-const CALM: SimTime = CALM_MS * MS;
+const CALM: SimTime = ms(CALM_MS);
 
 /// Three nodes with those faults.
 fn schedule(faults: &[Fault]) -> Schedule {
@@ -57,7 +57,7 @@ fn faults(steps: &[(SimTime, Step)]) -> Vec<(SimTime, bool, usize, Option<usize>
 }
 
 fn all(of: &[Fault]) -> Vec<(SimTime, bool, usize, Option<usize>)> {
-    let steps = until(&mut schedule(of), SimTime::MAX);
+    let steps = until(&mut schedule(of), SimTime::NEVER);
     assert_eq!(steps.last(), Some(&(CALM, Step::Calm)), "nothing is due afterwards");
     faults(&steps)
 }
@@ -72,11 +72,11 @@ fn steps_are_due_by_time_and_then_in_order() {
     assert_eq!(
         order,
         [
-            (10 * MS, true, 1, Some(1)),
-            (20 * MS, true, 0, Some(0)),
-            (20 * MS, true, 2, Some(0)),
-            (20 * MS, false, 1, Some(1)),
-            (30 * MS, false, 0, Some(0)),
+            (ms(10), true, 1, Some(1)),
+            (ms(20), true, 0, Some(0)),
+            (ms(20), true, 2, Some(0)),
+            (ms(20), false, 1, Some(1)),
+            (ms(30), false, 0, Some(0)),
         ]
     );
 }
@@ -84,39 +84,43 @@ fn steps_are_due_by_time_and_then_in_order() {
 #[test]
 fn a_step_is_not_due_before_its_time() {
     let mut schedule = schedule(&[at(10, 0, What::Cut { node: Some(0) })]);
-    assert_eq!(schedule.next(), Some(10 * MS));
-    assert_eq!(schedule.take_due(10 * MS - 1, || None), None);
-    assert!(schedule.take_due(10 * MS, || None).is_some());
+    assert_eq!(schedule.next(), Some(ms(10)));
+    assert_eq!(schedule.take_due(ms(10) - NANOSECOND, || None), None);
+    assert!(schedule.take_due(ms(10), || None).is_some());
 }
 
 #[test]
 fn faults_begin_a_millisecond_before_the_calm_or_not() {
-    let begins = |begins: u64| {
+    let begins = |begins: SimTime| {
         let mut schedule =
             schedule(&[on(SEND, 500, partition(0)), on(SEND, 0, What::Cut { node: Some(1) })]);
         assert!(schedule.reached(begins, Point::Send, Some(0), None).is_some());
-        faults(&until(&mut schedule, SimTime::MAX))
+        faults(&until(&mut schedule, SimTime::NEVER))
     };
-    let (last, cut) = (CALM - MS, Some(1));
+    let (last, cut) = (CALM - SHORTEST, Some(1));
     assert_eq!(
         begins(last),
-        [(last, true, 0, Some(0)), (last, true, 1, cut), (CALM - 1, false, 0, Some(0))]
+        [(last, true, 0, Some(0)), (last, true, 1, cut), (CALM - NANOSECOND, false, 0, Some(0))]
     );
-    assert_eq!(begins(last + 1), [(last + 1, true, 1, cut)], "which takes no time");
+    assert_eq!(
+        begins(last + NANOSECOND),
+        [(last + NANOSECOND, true, 1, cut)],
+        "which takes no time"
+    );
 }
 
 #[test]
 fn a_fault_ends_one_nanosecond_before_the_calm() {
     let ends = all(&[at(900, 100, partition(0)), at(900, 99, partition(1))]);
-    assert_eq!(ends[2..], [(999 * MS, false, 1, Some(1)), (CALM - 1, false, 0, Some(0))]);
+    assert_eq!(ends[2..], [(ms(999), false, 1, Some(1)), (CALM - NANOSECOND, false, 0, Some(0))]);
 }
 
 #[test]
 fn a_lasting_fault_lasts_a_millisecond() {
-    assert_eq!(all(&[at(7, 0, What::StoreStall)])[1], (8 * MS, false, 0, None));
+    assert_eq!(all(&[at(7, 0, What::StoreStall)])[1], (ms(8), false, 0, None));
     let mut late = schedule(&[at(0, 1, What::StoreStall)]);
-    assert!(late.take_due(MS, || None).is_some());
-    assert_eq!(late.next(), Some(2 * MS), "also if its engine came late");
+    assert!(late.take_due(ms(1), || None).is_some());
+    assert_eq!(late.next(), Some(ms(2)), "also if its engine came late");
 }
 
 #[test]
@@ -131,10 +135,10 @@ fn a_swizzle_strikes_each_node() {
         (900, false, 2),
         (950, false, 0),
     ];
-    assert_eq!(strikes, times.map(|(ms, begins, node)| (ms * MS, begins, 0, Some(node))));
+    assert_eq!(strikes, times.map(|(at_ms, begins, node)| (ms(at_ms), begins, 0, Some(node))));
     let late = all(&[at(949, 500, swizzle)]);
     assert_eq!(late.len(), 4, "nodes 0 and 1: {late:?}");
-    assert_eq!(late[1], (999 * MS, true, 0, Some(1)));
+    assert_eq!(late[1], (ms(999), true, 0, Some(1)));
 }
 
 #[test]
@@ -169,11 +173,11 @@ fn a_crash_ends_the_pauses_of_its_process() {
     assert_eq!(
         steps[3..],
         [
-            (20 * MS, true, 3, Some(1)),
-            (20 * MS, false, 0, Some(1)),
-            (120 * MS, false, 3, Some(1)),
-            (511 * MS, false, 1, Some(0)),
-            (512 * MS, false, 2, Some(1)),
+            (ms(20), true, 3, Some(1)),
+            (ms(20), false, 0, Some(1)),
+            (ms(120), false, 3, Some(1)),
+            (ms(511), false, 1, Some(0)),
+            (ms(512), false, 2, Some(1)),
         ]
     );
 }
@@ -183,8 +187,8 @@ fn a_fault_finds_its_node() {
     let anywhere = What::Partition { node: None };
     let struck = |of: Fault, leader: Option<usize>| {
         let mut schedule = schedule(&[of]);
-        schedule.reached(5 * MS, Point::Send, Some(1), None);
-        match schedule.take_due(5 * MS, || leader) {
+        schedule.reached(ms(5), Point::Send, Some(1), None);
+        match schedule.take_due(ms(5), || leader) {
             Some(Step::Begin(strike)) => strike.node,
             step => {
                 assert_eq!(step, None);
@@ -202,7 +206,7 @@ fn a_fault_finds_its_node() {
 fn a_fault_without_a_node_keeps_back_no_other() {
     let mut schedule =
         schedule(&[at(5, 10, What::Pause { node: None }), at(5, 10, What::StoreCrash)]);
-    let step = schedule.take_due(5 * MS, || None);
+    let step = schedule.take_due(ms(5), || None);
     assert!(matches!(step, Some(Step::Begin(Strike { index: 1, node: None, .. }))), "{step:?}");
 }
 
@@ -212,14 +216,14 @@ fn a_trigger_counts_its_own_points_alone() {
         Trigger { point: Point::Sent, node: Some(1), of: Some(Asking::Renew), nth: 2, after_ms: 5 };
     let mut schedule = schedule(&[on(trigger, 10, What::StoreStall)]);
     let (sent, node, renew) = (Point::Sent, Some(1), Some(Asking::Renew));
-    let counts = (5 * MS, sent, node, renew);
+    let counts = (ms(5), sent, node, renew);
     let others = [
-        (5 * MS - 1, sent, node, renew),
-        (5 * MS, Point::Send, node, renew),
-        (5 * MS, sent, Some(0), renew),
-        (5 * MS, sent, None, renew),
-        (5 * MS, sent, node, Some(Asking::Acquire)),
-        (5 * MS, sent, node, None),
+        (ms(5) - NANOSECOND, sent, node, renew),
+        (ms(5), Point::Send, node, renew),
+        (ms(5), sent, Some(0), renew),
+        (ms(5), sent, None, renew),
+        (ms(5), sent, node, Some(Asking::Acquire)),
+        (ms(5), sent, node, None),
     ];
     let mut reach = |(now, point, node, of)| schedule.reached(now, point, node, of).is_some();
     for other in others {
@@ -241,7 +245,7 @@ fn the_calm_disarms_all_triggers() {
 fn only_what_stops_the_process_comes_between_check_and_write() {
     let comes_between = |point, what| {
         let mut schedule = schedule(&[on(Trigger { point, ..SEND }, 10, what)]);
-        schedule.reached(5 * MS, point, Some(1), None).unwrap().comes_between
+        schedule.reached(ms(5), point, Some(1), None).unwrap().comes_between
     };
     let node = None;
     for stops in [pause(1), crash(1), What::Suspend { node }, What::VmStop { node }] {
@@ -260,9 +264,9 @@ fn whatever_is_drawn_ends_before_the_calm() {
         .flat_map(|of| (0..500).map(move |seed| (of, seed)))
     {
         let plan = swarm(seed, &FaultKind::ALL, scope);
-        let (mut schedule, calm) = (Schedule::of(&plan), plan.calm_from_ms * MS);
-        let (mut under_way, mut last) = (0_i32, 0);
-        for (at, step) in until(&mut schedule, SimTime::MAX) {
+        let (mut schedule, calm) = (Schedule::of(&plan), plan.calm_from());
+        let (mut under_way, mut last) = (0_i32, SimTime::START);
+        for (at, step) in until(&mut schedule, SimTime::NEVER) {
             assert!(at >= last, "seed {seed}: in order");
             last = at;
             match step {

@@ -1,9 +1,6 @@
 //! Faults that wait for a point that the run reaches.
 
-use crate::plan::clock::SimTime;
-use crate::plan::{Asking, Fault, Point, Trigger, When};
-
-const MS: u64 = 1_000_000;
+use crate::plan::{Asking, Fault, Point, SimTime, Trigger, When};
 
 /// The triggers that have not fired.
 #[derive(Debug)]
@@ -58,7 +55,7 @@ impl Armed {
     fn counts(&self, now: SimTime, point: Point, node: Option<usize>, of: Option<Asking>) -> bool {
         let Trigger { point: awaited, node: at, of: asking, nth: _, after_ms } = self.trigger;
         awaited == point
-            && now >= after_ms.saturating_mul(MS)
+            && now >= SimTime::from_millis(after_ms)
             && (at.is_none() || at == node)
             && (asking.is_none() || asking == of)
     }

@@ -5,6 +5,7 @@ mod aims;
 mod faults;
 mod settings;
 
+use super::clock::PPM;
 use super::{FaultKind, Manner, NodePlan, Plan, Program, SCHEMA, Settings, StorePlan, Work};
 use crate::plan::draw::Draw;
 use aims::Aim;
@@ -130,7 +131,7 @@ fn work(seed: u64, settings: Settings) -> Work {
     let mut draw = Draw::new(seed, "work", 0);
     let ttl_ms = settings.ttl_ms;
     let margin_us = settings.stop_margin_ms * 1_000;
-    let within = margin_us * 1_000_000 / (1_000_000 + u64::from(settings.drift_ppm));
+    let within = margin_us * PPM / (PPM + u64::from(settings.drift_ppm));
     Work {
         every_ms: draw.pick(&[ttl_ms / 50, ttl_ms / 16, ttl_ms / 4, ttl_ms / 2]),
         takes_us: draw.pick(&[0, 0, within.min(1_000), within / 2, within]),

@@ -8,8 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::engines::{Engine, EngineError};
 use crate::judge::margin::Margin;
 use crate::judge::{Judging, Outcome};
-use crate::plan::clock::SimTime;
-use crate::plan::{FaultKind, Plan};
+use crate::plan::{FaultKind, Plan, SimTime};
 use crate::trace::{Digest, Entry, Event};
 
 const KINDS: usize = FaultKind::ALL.len();
@@ -55,7 +54,7 @@ pub enum Failure {
     Violated {
         /// The name of the property.
         property: String,
-        /// The time at which it was found, in nanoseconds of true time.
+        /// The time at which it was found.
         at_ns: SimTime,
         /// A description.
         what: String,

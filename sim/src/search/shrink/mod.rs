@@ -24,8 +24,7 @@ use serde::Serialize;
 
 use crate::engines::Engine;
 use crate::judge::Judging;
-use crate::plan::Plan;
-use crate::plan::clock::SimTime;
+use crate::plan::{Plan, SimTime};
 use crate::search::campaign::{Failure, attempt};
 pub use as_test::as_test;
 pub use search::Progress;
@@ -68,7 +67,7 @@ pub struct Shrunk {
     pub plan: Plan,
     /// The way in which it fails, which is that of the original plan.
     pub symptom: Symptom,
-    /// The time at which the failure was found, in nanoseconds of true time; zero if the run did not complete.
+    /// The time at which the failure was found; the start if the run did not complete.
     pub at_ns: SimTime,
     /// The description of the failure of the small plan.
     pub what: String,
@@ -195,7 +194,7 @@ fn failures(engine: Engine, plan: &Plan, judging: Judging<'_>) -> Result<Vec<Fai
         Err(Failure::Refused { what }) => Err(ShrinkError::Refused { what }),
         // A single attempt does not return the failures of the last arm.
         Err(Failure::Broke { what }) => {
-            Ok(vec![Failed { symptom: Symptom::of_breakdown(&what), at_ns: 0, what }])
+            Ok(vec![Failed { symptom: Symptom::of_breakdown(&what), at_ns: SimTime::START, what }])
         }
         Err(Failure::Violated { .. } | Failure::Nondeterministic { .. }) => Ok(Vec::new()),
     }

@@ -136,7 +136,11 @@ mod tests {
     #[test]
     fn other_words_are_another_symptom() {
         let of = |what: &str| {
-            Symptom::of_violation(&Violation { property: "p", at: 1, what: what.into() })
+            Symptom::of_violation(&Violation {
+                property: "p",
+                at: crate::plan::SimTime::START,
+                what: what.into(),
+            })
         };
         assert_eq!(of("n1 leads at 1s"), of("n2 leads at 2ms"));
         assert_ne!(of("n1 leads at 1s"), of("n1 writes at 1s"));

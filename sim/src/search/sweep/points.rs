@@ -1,13 +1,11 @@
 //! The points of a run at which a process can be stopped, found in its trace.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use crate::judge::properties::new_tenure;
-use crate::plan::clock::SimTime;
-use crate::plan::{Asking, Plan, Point, Trigger, When};
+use crate::plan::{Asking, Plan, Point, SimTime, Trigger, When};
 use crate::trace::{Answer, Asked, Entry, Event, Who};
-
-const MS: u64 = 1_000_000;
 
 /// A point of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,7 +14,7 @@ pub struct Spot {
     pub when: When,
     /// The node, if `when` does not name it.
     pub node: Option<usize>,
-    /// The time at which the run reaches it, in nanoseconds of true time.
+    /// The time at which the run reaches it.
     pub at: SimTime,
 }
 
@@ -31,9 +29,9 @@ pub fn points(plan: &Plan, entries: &[Entry]) -> Vec<Spot> {
     for Entry { at, event } in entries {
         seen.observe(*at, event);
     }
-    let calm_from = plan.calm_from_ms * MS;
+    let calm_from = plan.calm_from();
     let mut spots = seen.spots;
-    spots.retain(|spot| spot.at + MS <= calm_from);
+    spots.retain(|spot| spot.at + Duration::from_millis(1) <= calm_from);
     spots.sort_by_key(|spot| spot.at);
     spots
 }
@@ -80,10 +78,10 @@ impl Seen {
                 self.reach((Point::Leads, Some(who.node), None), who.node, at);
             }
             Event::LeadsNoMore { who } => {
-                let before = at / MS;
+                let before = at.as_millis();
                 for at_ms in [before, before + 1] {
                     let (when, node) = (When::AtMs(at_ms), Some(who.node));
-                    self.spots.push(Spot { when, node, at: at_ms * MS });
+                    self.spots.push(Spot { when, node, at: SimTime::from_millis(at_ms) });
                 }
             }
             _ => {}

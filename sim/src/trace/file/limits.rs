@@ -1,7 +1,7 @@
 //! Limits for the numbers in a trace, because properties and pages add and subtract them.
 
 use super::{Entry, Header, INSTANT_MOST, TICK_MOST, TraceError};
-use crate::plan::clock::SimTime;
+use crate::plan::SimTime;
 use crate::plan::json::is_name;
 use crate::trace::{Event, Kept, StoreStep, Who};
 
@@ -18,7 +18,7 @@ pub(super) fn check_entry(line: usize, entry: &Entry, nodes: usize) -> Result<()
     check_time(line, "at", entry.at)?;
     let is_node = |node: usize| at_most(line, "node", node as u64, nodes as u64 - 1);
     let is_who = |who: Who| is_node(who.node);
-    let ends = |field, end| if end == SimTime::MAX { Ok(()) } else { check_time(line, field, end) };
+    let ends = |field, end| check_end(line, field, end);
     match &entry.event {
         Event::Fault { node, .. } | Event::Effect { node, .. } | Event::Healed { node, .. } => {
             node.map_or(Ok(()), is_node)
@@ -45,7 +45,7 @@ pub(super) fn check_entry(line: usize, entry: &Entry, nodes: usize) -> Result<()
         | Event::WorkEnded { who, .. } => is_who(*who),
         Event::ResignAsked { who, hold_off } => {
             is_who(*who)?;
-            hold_off.map_or(Ok(()), |hold_off| check_time(line, "hold_off", hold_off))
+            hold_off.map_or(Ok(()), |hold_off| at_most(line, "hold_off", hold_off, INSTANT_MOST))
         }
         Event::Elected { who, claim_ends, .. } | Event::Renewed { who, claim_ends, .. } => {
             is_who(*who)?;
@@ -63,18 +63,25 @@ pub(super) fn check_entry(line: usize, entry: &Entry, nodes: usize) -> Result<()
 }
 
 fn check_step(line: usize, step: &StoreStep) -> Result<(), TraceError> {
-    check_time(line, "now", step.now)?;
+    at_most(line, "now", step.now, INSTANT_MOST)?;
     for Kept { lease_end, lease_ends, .. } in step.before.iter().chain(&step.after) {
-        check_time(line, "lease_end", *lease_end)?;
-        if *lease_ends != SimTime::MAX {
-            check_time(line, "lease_ends", *lease_ends)?;
-        }
+        at_most(line, "lease_end", *lease_end, INSTANT_MOST)?;
+        check_end(line, "lease_ends", *lease_ends)?;
     }
     Ok(())
 }
 
-pub(super) fn check_time(line: usize, field: &'static str, time: u64) -> Result<(), TraceError> {
-    at_most(line, field, time, INSTANT_MOST)
+pub(super) fn check_time(
+    line: usize,
+    field: &'static str,
+    time: SimTime,
+) -> Result<(), TraceError> {
+    at_most(line, field, time.as_nanos(), INSTANT_MOST)
+}
+
+/// An end may never come.
+fn check_end(line: usize, field: &'static str, end: SimTime) -> Result<(), TraceError> {
+    if end == SimTime::NEVER { Ok(()) } else { check_time(line, field, end) }
 }
 
 fn at_most(line: usize, field: &'static str, value: u64, most: u64) -> Result<(), TraceError> {

@@ -13,6 +13,7 @@ use super::super::algorithm::Visit;
 use super::model::{Ask, Model, Told, Want};
 use super::ordinal;
 use super::pace::{Pace, Timer};
+use crate::plan::SimTime;
 use crate::trace::Kept;
 
 const LEASE: Duration = Duration::from_secs(15);
@@ -75,7 +76,7 @@ impl Model for ExpiringRow {
             token: store.token,
             holder,
             lease_end: expires.as_nanos(),
-            lease_ends: 0,
+            lease_ends: SimTime::START,
             released: false,
         };
         store.row.map(kept)

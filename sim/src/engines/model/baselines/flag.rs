@@ -110,8 +110,7 @@ impl<M: Model> Flag<M> {
     }
 
     fn jittered(&mut self, wait: Duration) -> Duration {
-        let most = u64::try_from(self.pace.jitter.as_nanos()).unwrap_or(0);
-        let longer = Duration::from_nanos(self.chance.within(0..=2 * most));
+        let longer = self.chance.duration(Duration::ZERO..=2 * self.pace.jitter);
         (wait + longer).saturating_sub(self.pace.jitter)
     }
 

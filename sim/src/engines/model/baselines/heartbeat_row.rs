@@ -10,6 +10,7 @@ use super::super::algorithm::Visit;
 use super::model::{Ask, Model, Told, Want};
 use super::ordinal;
 use super::pace::{Pace, Timer};
+use crate::plan::SimTime;
 use crate::trace::Kept;
 
 /// The row.
@@ -69,7 +70,7 @@ impl Model for HeartbeatRow {
             token: store.token,
             holder: row.holder,
             lease_end: row.times_out.as_nanos(),
-            lease_ends: 0,
+            lease_ends: SimTime::START,
             released: false,
         };
         store.row.map(kept)

@@ -14,6 +14,7 @@ use super::super::algorithm::Visit;
 use super::model::{Ask, Model, Told, Want};
 use super::pace::{Pace, Timer};
 use super::{ordinal, retry};
+use crate::plan::SimTime;
 use crate::trace::Kept;
 
 /// After which its client library has repeated a refused command for the last time.
@@ -97,7 +98,7 @@ impl<T: Timing> Model for KeyFlag<T> {
             token: store.token,
             holder,
             lease_end: ends.as_nanos(),
-            lease_ends: 0,
+            lease_ends: SimTime::START,
             released: false,
         };
         store.key.map(kept)

@@ -16,6 +16,7 @@ use tenure_core::{Config, Instant};
 
 use super::super::algorithm::{Algorithm, Input, Lead, Output, Served, Timers, Visit};
 use super::{ordinal, retry};
+use crate::plan::SimTime;
 use crate::trace::{Answer, Asked, Kept, Reason};
 
 /// What the store keeps.
@@ -262,7 +263,7 @@ impl Algorithm for RenewDeadline {
             token: record.token,
             holder: record.holder.unwrap_or(0),
             lease_end: (record.written + record.lease).as_nanos(),
-            lease_ends: 0,
+            lease_ends: SimTime::START,
             released: record.holder.is_none(),
         })
     }

@@ -28,8 +28,7 @@ use todc_utils::specifications::Specification;
 
 use self::specification::{Contract, Operation, State};
 use super::Property;
-use crate::plan::Assumption;
-use crate::plan::clock::SimTime;
+use crate::plan::{Assumption, SimTime};
 use crate::trace::{Answer, Asked, Event, StoreStep, Who};
 
 /// The most events of a window. The checker's work grows faster than a window does.

@@ -1,8 +1,8 @@
 //! Histories that some order explains, and histories that none explains.
 
 use super::super::history::{
-    Seen, answered, at, by_server, crashed, fails, given_up, granted, holds, kept, n, refuse, sent,
-    step, store_crashed,
+    Seen, answered, at, by_server, crashed, end, fails, given_up, granted, holds, kept, n, refuse,
+    sent, step, store_crashed,
 };
 use super::*;
 
@@ -29,7 +29,7 @@ fn seen(events: &[Vec<Event>]) -> Vec<Seen> {
 
 fn is_linearizable(events: &[Vec<Event>]) {
     let mut history = seen(events);
-    history.push(Seen::End(9_000));
+    history.push(end(9_000));
     holds(Linearizable::default(), &history);
 }
 

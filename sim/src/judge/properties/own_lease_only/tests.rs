@@ -4,15 +4,17 @@ use super::super::history::{
     at, back, by_server, fails, grant, holds, kept, refuse, release, renew, step, store_crashed,
 };
 use super::*;
+use crate::plan::ns;
 
 /// Holder 1 under token 7, until 100.
-const LEASE: Kept = Kept { token: 7, holder: 1, lease_end: 100, lease_ends: 100, released: false };
+const LEASE: Kept =
+    Kept { token: 7, holder: 1, lease_end: 100, lease_ends: ns(100), released: false };
 
-fn step_holds(when: SimTime, event: Event) {
+fn step_holds(when: u64, event: Event) {
     holds(OwnLeaseOnly::default(), &[at(when, event)]);
 }
 
-fn step_fails(when: SimTime, event: Event, rule: Broken) {
+fn step_fails(when: u64, event: Event, rule: Broken) {
     let what = fails(OwnLeaseOnly::default(), &[at(when, event)]);
     assert!(what.starts_with(rule), "{what}");
 }
@@ -222,7 +224,7 @@ fn an_old_primary_is_judged_separately() {
 
 #[test]
 fn a_server_clock_step_leaves_the_record_unchanged() {
-    let moved = Kept { lease_ends: 90, ..LEASE };
+    let moved = Kept { lease_ends: ns(90), ..LEASE };
     let refused = refuse(2, Asked::Acquire { seen: 7 }, Answer::Held, Some(moved));
     holds(OwnLeaseOnly::default(), &[at(0, grant(None, LEASE)), at(50, refused)]);
 }

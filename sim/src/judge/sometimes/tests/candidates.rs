@@ -10,11 +10,11 @@ use crate::trace::{Answer, Asked, Reason};
 
 const RENEW: Asked = Asked::Renew { token: 7 };
 
-fn led() -> (SimTime, Event) {
+fn led() -> (u64, Event) {
     (1, leads(n(0), 7))
 }
 
-fn ended() -> (SimTime, Event) {
+fn ended() -> (u64, Event) {
     (90, leads_no_more(n(0)))
 }
 

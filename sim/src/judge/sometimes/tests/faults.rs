@@ -5,11 +5,11 @@ use super::*;
 use crate::judge::properties::history::{crashed, leads, leads_no_more, n, stepped_down};
 use crate::trace::Reason;
 
-fn led() -> (SimTime, Event) {
+fn led() -> (u64, Event) {
     (1, leads(n(0), 7))
 }
 
-fn ended() -> (SimTime, Event) {
+fn ended() -> (u64, Event) {
     (90, leads_no_more(n(0)))
 }
 

@@ -6,17 +6,16 @@ mod store;
 
 use super::*;
 use crate::judge::properties::history::in_time;
-use crate::plan::FaultKind;
+use crate::plan::{FaultKind, ns};
 
-const SECOND: u64 = 1_000_000_000;
-
-type History = [(SimTime, Event)];
+/// Times are in nanoseconds.
+type History = [(u64, Event)];
 
 /// How often a history meets a condition.
 fn times(condition: Condition, history: &History) -> u64 {
     let mut sometimes = Sometimes::default();
     for (at, event) in history {
-        sometimes.observe(*at, &in_time(*at, event.clone()));
+        sometimes.observe(ns(*at), &in_time(*at, event.clone()));
     }
     sometimes.counts()[condition.name()]
 }

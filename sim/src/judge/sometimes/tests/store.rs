@@ -2,15 +2,18 @@
 
 use super::*;
 use crate::judge::properties::history::{
-    answered, back, by_server, grant, granted, kept, leads, leads_no_more, n, refuse, release,
-    renew, sent, step, stepped_down, store_crashed, work_began, work_ended,
+    answered, back, by_server, grant, granted, kept, leads, leads_no_more, millis, n, refuse,
+    release, renew, sent, step, stepped_down, store_crashed, work_began, work_ended,
 };
+use crate::plan::ns;
 use crate::trace::{Answer, Asked, Kept, Reason};
 
-const LEASE: Kept = Kept { token: 7, holder: 1, lease_end: 100, lease_ends: 100, released: false };
-const NEXT: Kept = Kept { token: 8, holder: 2, lease_end: 200, lease_ends: 200, released: false };
+const LEASE: Kept =
+    Kept { token: 7, holder: 1, lease_end: 100, lease_ends: ns(100), released: false };
+const NEXT: Kept =
+    Kept { token: 8, holder: 2, lease_end: 200, lease_ends: ns(200), released: false };
 
-fn began() -> (SimTime, Event) {
+fn began() -> (u64, Event) {
     (0, grant(None, LEASE))
 }
 
@@ -32,7 +35,7 @@ fn takeover_after_expiry() {
 
 #[test]
 fn takeover_at_the_exact_expiry() {
-    let taken = |late: SimTime| [began(), (100 + late, grant(Some(LEASE), kept(2, 8, 9 * SECOND)))];
+    let taken = |late: u64| [began(), (100 + late, grant(Some(LEASE), kept(2, 8, millis(9_000))))];
     meets(Condition::TakeoverAtTheExactExpiry, &taken(0));
     meets(Condition::TakeoverAtTheExactExpiry, &taken(999_999));
     misses(Condition::TakeoverAtTheExactExpiry, &[&taken(1_000_000)]);
@@ -40,13 +43,16 @@ fn takeover_at_the_exact_expiry() {
 
 #[test]
 fn graceful_handover() {
-    let lease = kept(1, 7, 9 * SECOND);
+    let lease = kept(1, 7, millis(9_000));
     let handed = |at, by| {
-        let next = grant(Some(back(lease)), kept(by, 8, 99 * SECOND));
-        [(1, grant(None, lease)), (SECOND, release(lease)), (at, next)]
+        let next = grant(Some(back(lease)), kept(by, 8, millis(99_000)));
+        [(1, grant(None, lease)), (millis(1_000), release(lease)), (at, next)]
     };
-    meets(Condition::GracefulHandover, &handed(3 * SECOND, 2));
-    misses(Condition::GracefulHandover, &[&handed(3 * SECOND + 1, 2), &handed(SECOND, 1)]);
+    meets(Condition::GracefulHandover, &handed(millis(3_000), 2));
+    misses(
+        Condition::GracefulHandover,
+        &[&handed(millis(3_000) + 1, 2), &handed(millis(1_000), 1)],
+    );
 }
 
 #[test]
