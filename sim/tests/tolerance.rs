@@ -77,7 +77,14 @@ fn with(name: &str, frontier: fn(&Bounds) -> Option<u64>) -> Magnitude {
     Magnitude { frontier, ..magnitude }
 }
 
-const MS: u64 = 1_000_000;
+/// A formula counts durations in nanoseconds.
+fn parts(duration: Duration) -> Option<u64> {
+    u64::try_from(duration.as_nanos()).ok()
+}
+
+fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
 
 /// Formulas that are nearly right.
 fn nearly_right() -> Vec<Magnitude> {
@@ -85,22 +92,22 @@ fn nearly_right() -> Vec<Magnitude> {
         // Up to the bound, and no further: forgets what the stop margin buys.
         with("drift", |bounds| Some(u64::from(bounds.settings.drift_ppm) * 1_000)),
         // On a clock that is right, or on the fastest one, instead of the slowest.
-        with("vm-stop", |bounds| Some(bounds.settings.stop_margin_ms * MS)),
-        with("pause-at-guard", |bounds| Some(bounds.promised_gap())),
-        with("slow-effect", |bounds| Some(bounds.promised_gap())),
-        with("store-step", |bounds| Some(bounds.gap())),
-        with("clock-back", |bounds| Some(bounds.gap())),
+        with("vm-stop", |bounds| parts(ms(bounds.settings.stop_margin_ms))),
+        with("pause-at-guard", |bounds| parts(bounds.promised_gap())),
+        with("slow-effect", |bounds| parts(bounds.promised_gap())),
+        with("store-step", |bounds| parts(bounds.gap())),
+        with("clock-back", |bounds| parts(bounds.gap())),
         // The whole TTL, though no claim lasts so long.
-        with("quarantine", |bounds| Some(bounds.ttl())),
+        with("quarantine", |bounds| parts(bounds.ttl())),
         // Without a second slow try.
-        with("pause", |bounds| Some(bounds.validity() - bounds.settings.renew_interval_ms * MS)),
-        with("cut", |bounds| Some(bounds.validity() - bounds.settings.renew_interval_ms * MS)),
-        with("latency", |bounds| Some(bounds.settings.request_timeout_ms * MS)),
+        with("pause", |bounds| parts(bounds.validity() - ms(bounds.settings.renew_interval_ms))),
+        with("cut", |bounds| parts(bounds.validity() - ms(bounds.settings.renew_interval_ms))),
+        with("latency", |bounds| parts(ms(bounds.settings.request_timeout_ms))),
         with("latency", |_| None),
         // A frontier where there is none.
-        with("long-pause", |bounds| Some(bounds.ttl())),
-        with("late-messages", |bounds| Some(bounds.ttl())),
-        with("replica-lag", |bounds| Some(bounds.ttl())),
+        with("long-pause", |bounds| parts(bounds.ttl())),
+        with("late-messages", |bounds| parts(bounds.ttl())),
+        with("replica-lag", |bounds| parts(bounds.ttl())),
     ]
 }
 
@@ -114,7 +121,8 @@ fn a_formula_that_is_nearly_right_is_told_apart() {
 
 #[test]
 fn a_promise_of_more_than_what_holds_is_told_apart() {
-    let too_much: fn(&Bounds, &Explanation) -> Option<u64> = |bounds, _| Some(bounds.gap() + MS);
+    let too_much: fn(&Bounds, &Explanation) -> Option<u64> =
+        |bounds, _| parts(bounds.gap() + ms(1));
     let magnitude: Magnitude = "vm-stop".parse().expect("a magnitude");
     let promised = Magnitude { explained: too_much, ..magnitude };
     assert!(!certify(usual(), &[promised], |_| {}).expect("can be carried out").agrees);

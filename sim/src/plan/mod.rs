@@ -28,7 +28,7 @@ pub use program::{Manner, Program};
 pub(crate) use schedule::{Schedule, Step, Strike};
 pub use swarm::{Scope, swarm};
 pub use time::SimTime;
-pub(crate) use time::{NANOSECOND, nanos, scaled, scaled_up};
+pub(crate) use time::{NANOSECOND, micros, millis, nanos, scaled, scaled_up};
 #[cfg(test)]
 pub(crate) use time::{ms, ns};
 

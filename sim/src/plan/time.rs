@@ -84,6 +84,16 @@ pub(crate) const fn nanos(duration: Duration) -> u64 {
     whole.saturating_add(duration.subsec_nanos() as u64)
 }
 
+/// A duration in whole microseconds, rounded down.
+pub(crate) const fn micros(duration: Duration) -> u64 {
+    nanos(duration) / 1_000
+}
+
+/// A duration in whole milliseconds, rounded down.
+pub(crate) const fn millis(duration: Duration) -> u64 {
+    nanos(duration) / 1_000_000
+}
+
 /// `duration * times / by`, rounded down to a nanosecond.
 pub(crate) fn scaled(duration: Duration, times: u64, by: u64) -> Duration {
     from_nanos(u128::from(nanos(duration)) * u128::from(times) / u128::from(by))

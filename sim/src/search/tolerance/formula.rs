@@ -1,13 +1,12 @@
-//! The bounds that follow from the settings, in whole nanoseconds of true time unless noted otherwise.
+//! The bounds that follow from the settings, in true time unless noted otherwise.
 
 use std::time::Duration;
 
 use tenure_core::Config;
 
 use super::{TTL_LEAST_MS, ToleranceError};
-use crate::plan::Settings;
-
-const MILLION: u64 = 1_000_000;
+use crate::plan::clock::{PPM, pace, true_time};
+use crate::plan::{Settings, scaled};
 
 /// Settings, and the bounds that follow from them for a store whose clock is exact.
 ///
@@ -40,73 +39,56 @@ impl Bounds {
     }
 
     /// The TTL, by the store's clock.
-    pub fn ttl(&self) -> u64 {
-        nanos(self.config.ttl())
+    pub fn ttl(&self) -> Duration {
+        self.config.ttl()
     }
 
     /// The validity of a claim by its candidate's clock: `v`.
-    pub fn validity(&self) -> u64 {
-        nanos(self.config.validity())
+    pub fn validity(&self) -> Duration {
+        self.config.validity()
     }
 
     /// The longest that a claim can last: `v/(1 - rho)`.
-    pub fn claim_ends(&self) -> u64 {
+    pub fn claim_ends(&self) -> Duration {
         true_time(self.validity(), -self.rho())
     }
 
     /// The soonest that a lease can end: `ttl/(1 + rho)`.
-    pub fn lease_ends(&self) -> u64 {
+    pub fn lease_ends(&self) -> Duration {
         true_time(self.ttl(), self.rho())
     }
 
     /// The least time from a claim's end to its lease's: `ttl/(1 + rho) - v/(1 - rho)`, which is
     /// `stop margin/(1 - rho) + g/(1 + rho)`.
-    pub fn gap(&self) -> u64 {
+    pub fn gap(&self) -> Duration {
         self.lease_ends().saturating_sub(self.claim_ends())
     }
 
     /// `stop margin/(1 + rho)`: the gap that `margin-kept` promises, and the longest time that an effect may take.
-    pub fn promised_gap(&self) -> u64 {
-        true_time(nanos(self.config.stop_margin()), self.rho())
+    pub fn promised_gap(&self) -> Duration {
+        true_time(self.config.stop_margin(), self.rho())
     }
 
     /// The longest time from the sending of one renewal to the next, by the leader's clock.
-    pub(super) fn next_renewal(&self) -> u64 {
-        nanos(self.config.renew_interval().max(self.config.request_timeout()))
+    pub(super) fn next_renewal(&self) -> Duration {
+        self.config.renew_interval().max(self.config.request_timeout())
     }
 
     /// The request timeout, by the leader's clock.
-    pub(super) fn request_timeout(&self) -> u64 {
-        nanos(self.config.request_timeout())
+    pub(super) fn request_timeout(&self) -> Duration {
+        self.config.request_timeout()
     }
 
     /// The longest delay after that many failures in a row, counted from one, by the leader's clock.
-    pub(super) fn backoff(&self, failures: u32) -> u64 {
+    pub(super) fn backoff(&self, failures: u32) -> Duration {
         let (least, most) = self.config.retry();
-        nanos(least.saturating_mul(2_u32.saturating_pow(failures - 1)).min(most))
+        least.saturating_mul(2_u32.saturating_pow(failures - 1)).min(most)
     }
 }
 
-/// The true time in which a clock that is off by `rate_ppm` counts that duration, rounded down.
-pub(super) fn true_time(counted: u64, rate_ppm: i64) -> u64 {
-    scaled(counted, MILLION, pace(rate_ppm))
-}
-
 /// The duration that a clock that is off by `rate_ppm` counts in that true time, rounded down.
-pub(super) fn on_clock(time: u64, rate_ppm: i64) -> u64 {
-    scaled(time, pace(rate_ppm), MILLION)
-}
-
-pub(super) fn nanos(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
-}
-
-fn pace(rate_ppm: i64) -> u64 {
-    MILLION.saturating_add_signed(rate_ppm).max(1)
-}
-
-fn scaled(value: u64, times: u64, by: u64) -> u64 {
-    u64::try_from(u128::from(value) * u128::from(times) / u128::from(by)).unwrap_or(u64::MAX)
+pub(super) fn on_clock(time: Duration, rate_ppm: i64) -> Duration {
+    scaled(time, pace(rate_ppm), PPM)
 }
 
 #[cfg(test)]
@@ -118,7 +100,8 @@ mod tests {
         let settings = Settings::of_ttl(Duration::from_secs(15)).expect("valid");
         let bounds = Bounds::of(settings).expect("valid");
         // 1.5 s / 0.99 and 1.5 s / 1.01; rounding and the store's nanosecond add a few.
-        assert!(bounds.gap().abs_diff(1_515_151_515) < 5, "{}", bounds.gap());
-        assert_eq!(bounds.promised_gap(), 1_485_148_514);
+        let gap = Duration::from_nanos(1_515_151_515);
+        assert!(bounds.gap().abs_diff(gap) < Duration::from_nanos(5), "{:?}", bounds.gap());
+        assert_eq!(bounds.promised_gap(), Duration::from_nanos(1_485_148_514));
     }
 }

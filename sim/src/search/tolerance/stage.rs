@@ -2,13 +2,15 @@
 //! off at once, clocks at opposite bounds, and another candidate that asks at the very moment at which the
 //! lease ends.
 
-use super::formula::{Bounds, on_clock, true_time};
+use std::time::Duration;
+
+use super::formula::{Bounds, on_clock};
+use crate::plan::clock::{PPM, true_time};
 use crate::plan::{
-    Asking, Fault, NodePlan, Plan, Point, Program, SCHEMA, StorePlan, Trigger, What, When, Work,
+    Asking, Fault, NANOSECOND, NodePlan, Plan, Point, Program, SCHEMA, StorePlan, Trigger, What,
+    When, Work, millis, nanos,
 };
 
-const MS: u64 = 1_000_000;
-const MILLION: u64 = 1_000_000;
 /// The first reading of the clocks: no step takes them back to before zero.
 const OFFSET_MS: u64 = 36_000_000;
 /// The beginning of all faults: the first millisecond after the grant, in milliseconds.
@@ -76,18 +78,19 @@ pub(super) fn on(plan: &mut Plan, (point, of, nth): (Point, Option<Asking>, u32)
 
 /// Makes the next candidate ask when the lease ends, or as soon after it as possible, and never before:
 /// it polls, and its poll bound and its clock are chosen for that.
-pub(super) fn next_asks_at(plan: &mut Plan, lease_ends: u64) {
-    let ends = lease_ends.max(MS);
+pub(super) fn next_asks_at(plan: &mut Plan, lease_ends: Duration) {
+    let ends = lease_ends.max(Duration::from_millis(1));
     let ttl_ms = plan.settings.ttl_ms;
-    let most_ms = (on_clock(ends, plan.store.clock_rate_ppm) / MS).clamp(1, ttl_ms);
+    let most_ms = millis(on_clock(ends, plan.store.clock_rate_ppm)).clamp(1, ttl_ms);
     // The rate of its clock stays within the store's; its own claims don't matter for the stage.
     let rate = plan.store.clock_rate_ppm.unsigned_abs();
-    let width_ms = most_ms * 2 * rate / (MILLION + rate);
+    let width_ms = most_ms * 2 * rate / (PPM + rate);
     let polls = (most_ms - POLLS.min(width_ms)..=most_ms).map(|poll_ms| {
-        let pace = u128::from(poll_ms * MS) * u128::from(MILLION) / u128::from(ends);
-        let pace = u64::try_from(pace).unwrap_or(MILLION).max(1);
-        let rate_ppm = pace.cast_signed() - MILLION.cast_signed();
-        (true_time(poll_ms * MS, rate_ppm).saturating_sub(ends), poll_ms, rate_ppm)
+        let polls = Duration::from_millis(poll_ms);
+        let pace = polls.as_nanos() * u128::from(PPM) / ends.as_nanos();
+        let pace = u64::try_from(pace).unwrap_or(PPM).max(1);
+        let rate_ppm = pace.cast_signed() - PPM.cast_signed();
+        (true_time(polls, rate_ppm).saturating_sub(ends), poll_ms, rate_ppm)
     });
     if let Some((_, poll_ms, rate_ppm)) = polls.min() {
         let mut settings = plan.settings_of(NEXT);
@@ -97,9 +100,9 @@ pub(super) fn next_asks_at(plan: &mut Plan, lease_ends: u64) {
     }
 }
 
-/// The most by which it may ask late: its clock's rate is a whole number of ppm.
+/// The most by which it may ask late, in nanoseconds: its clock's rate is a whole number of ppm.
 pub(super) fn next_is_late(bounds: &Bounds) -> u64 {
-    bounds.lease_ends() / MILLION + 1_000
+    nanos(bounds.lease_ends()) / PPM + 1_000
 }
 
 /// A second check of leadership just before the leader's claim ends.
@@ -108,8 +111,8 @@ pub(super) fn next_is_late(bounds: &Bounds) -> u64 {
 /// before the leader reads the grant. The claim counts from the request, and is not delayed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct LastCheck {
-    /// The rest of the claim at that check, in nanoseconds of the leader's clock.
-    pub(super) left: u64,
+    /// The rest of the claim at that check, by the leader's clock.
+    pub(super) left: Duration,
     delay_ms: u64,
     every_ms: u64,
 }
@@ -118,11 +121,14 @@ impl LastCheck {
     /// The latest check that can be staged.
     pub(super) fn of(bounds: &Bounds) -> Self {
         let validity = bounds.validity();
-        let most_ms = DELAYS_MS.min(bounds.request_timeout() / MS / 2);
+        let most_ms = DELAYS_MS.min(millis(bounds.request_timeout() / 2));
         let after = |delay_ms: u64| {
             // Up to the last nanosecond at which the claim still holds.
-            let span = validity - 1 - on_clock(delay_ms * MS, -bounds.rho());
-            Self { left: span % MS + 1, delay_ms, every_ms: (span / MS).max(1) }
+            let delay = on_clock(Duration::from_millis(delay_ms), -bounds.rho());
+            let span = validity - NANOSECOND - delay;
+            let whole_ms = millis(span);
+            let left = span - Duration::from_millis(whole_ms) + NANOSECOND;
+            Self { left, delay_ms, every_ms: whole_ms.max(1) }
         };
         (1..=most_ms).map(after).fold(after(0), Ord::min)
     }

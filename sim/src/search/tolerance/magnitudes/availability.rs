@@ -1,13 +1,13 @@
 //! Magnitudes that cost the lead, but never safety: the time for which the leader is kept from renewing.
 
-use super::super::formula::{Bounds, nanos, true_time};
+use std::time::Duration;
+
+use super::super::formula::Bounds;
 use super::super::promise::Promise;
 use super::super::stage::{LEADER, alone, at, on};
 use super::{Magnitude, Side, Unit, nothing};
-use crate::plan::{Asking, Plan, Point, What};
-
-const MS: u64 = 1_000_000;
-const US: u64 = 1_000;
+use crate::plan::clock::true_time;
+use crate::plan::{Asking, NANOSECOND, Plan, Point, What, micros, millis, nanos};
 
 /// A single leader whose clock is as fast as permitted, and whose requests are answered just before its
 /// request timeout.
@@ -19,13 +19,13 @@ fn slowly_answered(bounds: &Bounds, seed: u64) -> Plan {
 
 /// Half a request timeout on a fast clock, less two microseconds.
 fn slowest_us(bounds: &Bounds) -> u64 {
-    (true_time(bounds.request_timeout(), bounds.rho()) / US / 2).saturating_sub(1)
+    micros(true_time(bounds.request_timeout(), bounds.rho()) / 2).saturating_sub(1)
 }
 
-/// The most by which random delays may miss the longest delay before the next attempt: of all seeds at least one
+/// The most by which random delays may miss the longest delay before the next attempt, in nanoseconds: of all seeds at least one
 /// comes as close as that.
-const fn part_of_a_delay(longest: u64) -> u64 {
-    longest / 8 + 20 * US
+fn part_of_a_delay(longest: Duration) -> u64 {
+    nanos(longest / 8 + Duration::from_micros(20))
 }
 
 pub(super) const PAUSE: Magnitude = Magnitude {
@@ -35,8 +35,8 @@ pub(super) const PAUSE: Magnitude = Magnitude {
     side: Side::Above,
     unit: Unit::Ms,
     formula: "(v - max(renew interval, request timeout) - 2 request timeout - least retry)/(1 + rho)",
-    frontier: |bounds| Some(pause_frontier(bounds)),
-    explained: |bounds, explained| Some(true_time(nanos(explained.largest_pause), bounds.rho())),
+    frontier: |bounds| Some(nanos(pause_frontier(bounds))),
+    explained: |bounds, explained| Some(nanos(true_time(explained.largest_pause, bounds.rho()))),
     tolerance: |bounds| part_of_a_delay(bounds.backoff(1)),
     range: |bounds| (0, bounds.settings.ttl_ms),
     seeds: 64,
@@ -46,7 +46,7 @@ pub(super) const PAUSE: Magnitude = Magnitude {
 /// The pause costs the first reply after the last renewal that counts. The delay after one failure
 /// follows, and a second attempt that takes as long as possible. `Config::explain` allows for more earlier failures,
 /// and for the longest delay.
-fn pause_frontier(bounds: &Bounds) -> u64 {
+fn pause_frontier(bounds: &Bounds) -> Duration {
     let spent = bounds.next_renewal() + 2 * bounds.request_timeout() + bounds.backoff(1);
     true_time(bounds.validity().saturating_sub(spent), bounds.rho())
 }
@@ -65,8 +65,8 @@ pub(super) const CUT: Magnitude = Magnitude {
     unit: Unit::Ms,
     formula: "the earliest last attempt that is lost and leaves too little time for another",
     frontier: cut_frontier,
-    explained: |bounds, explained| Some(true_time(nanos(explained.longest_cut), bounds.rho())),
-    tolerance: |bounds| part_of_a_delay(2 * nanos(bounds.config.retry().1)),
+    explained: |bounds, explained| Some(nanos(true_time(explained.longest_cut, bounds.rho()))),
+    tolerance: |bounds| part_of_a_delay(2 * bounds.config.retry().1),
     range: |bounds| (0, bounds.settings.ttl_ms),
     seeds: 256,
     plan: cut,
@@ -84,7 +84,8 @@ fn cut_frontier(bounds: &Bounds) -> Option<u64> {
         let too_late = bounds.validity().saturating_sub(2 * timeout + delay);
         if most >= too_late {
             let lost = true_time(least.max(too_late), bounds.rho());
-            return Some(lost.saturating_sub(cut_begins_ms(bounds) * MS));
+            let begins = Duration::from_millis(cut_begins_ms(bounds));
+            return Some(nanos(lost.saturating_sub(begins)));
         }
         (least, most) = (least + timeout, most + timeout + delay);
     }
@@ -94,7 +95,7 @@ fn cut_frontier(bounds: &Bounds) -> Option<u64> {
 /// The last millisecond before the store answers the first renewal.
 fn cut_begins_ms(bounds: &Bounds) -> u64 {
     let asked = true_time(bounds.next_renewal(), bounds.rho());
-    (asked + slowest_us(bounds) * US - 1) / MS
+    millis(asked + Duration::from_micros(slowest_us(bounds)) - NANOSECOND)
 }
 
 fn cut(bounds: &Bounds, for_ms: u64, seed: u64) -> Plan {
@@ -112,9 +113,9 @@ pub(super) const LATENCY: Magnitude = Magnitude {
     side: Side::Above,
     unit: Unit::Us,
     formula: "request timeout/(1 + rho)/2",
-    frontier: |bounds| Some(true_time(bounds.request_timeout(), bounds.rho()) / 2),
+    frontier: |bounds| Some(nanos(true_time(bounds.request_timeout(), bounds.rho()) / 2)),
     explained: nothing,
-    tolerance: |_| US,
+    tolerance: |_| Unit::Us.parts(),
     range: |bounds| (0, bounds.settings.request_timeout_ms * 1_000),
     seeds: 1,
     plan: latency,

@@ -1,13 +1,13 @@
 //! Magnitudes of clock errors: how wrong the clocks of claims and leases may be before two candidates lead at once.
 
-use super::super::formula::{Bounds, nanos, on_clock, true_time};
+use std::time::Duration;
+
+use super::super::formula::{Bounds, on_clock};
 use super::super::promise::Promise;
 use super::super::stage::{BEGINS_MS, LEADER, NEXT, at, duel, next_asks_at, next_is_late};
 use super::{Magnitude, Side, Unit, nothing};
-use crate::plan::{Plan, Settings, What};
-
-const MS: u64 = 1_000_000;
-const MILLION: u64 = 1_000_000;
+use crate::plan::clock::{PPM, true_time};
+use crate::plan::{NANOSECOND, Plan, Settings, What, millis, nanos};
 
 const fn up_to_a_ttl(bounds: &Bounds) -> (u64, u64) {
     (0, bounds.settings.ttl_ms)
@@ -31,8 +31,8 @@ pub(super) const DRIFT: Magnitude = Magnitude {
 
 /// `v/(1 - r) = ttl/(1 + r)`.
 fn drift_frontier(bounds: &Bounds) -> Option<u64> {
-    let (ttl, valid) = (u128::from(bounds.ttl()), u128::from(bounds.validity()));
-    let parts = u128::from(MILLION * Unit::Ppm.parts());
+    let (ttl, valid) = (bounds.ttl().as_nanos(), bounds.validity().as_nanos());
+    let parts = u128::from(PPM * Unit::Ppm.parts());
     u64::try_from((ttl - valid) * parts / (ttl + valid)).ok()
 }
 
@@ -52,7 +52,8 @@ pub(super) const STORE_STEP: Magnitude = Magnitude {
     unit: Unit::Ms,
     formula: "ttl - v (1 + rho)/(1 - rho)",
     frontier: |bounds| {
-        Some(bounds.ttl().saturating_sub(on_clock(bounds.claim_ends(), bounds.rho())))
+        let counted = on_clock(bounds.claim_ends(), bounds.rho());
+        Some(nanos(bounds.ttl().saturating_sub(counted)))
     },
     explained: |_, explained| Some(nanos(explained.clock_jump_tolerated)),
     tolerance: next_is_late,
@@ -63,7 +64,7 @@ pub(super) const STORE_STEP: Magnitude = Magnitude {
 
 fn store_step(bounds: &Bounds, by_ms: u64, seed: u64) -> Plan {
     let mut plan = duel(bounds, seed);
-    let left = bounds.ttl().saturating_sub(by_ms * MS);
+    let left = bounds.ttl().saturating_sub(Duration::from_millis(by_ms));
     next_asks_at(&mut plan, true_time(left, bounds.rho()));
     if by_ms > 0 {
         at(&mut plan, BEGINS_MS, 0, What::StoreClockStep { by_ms: by_ms.cast_signed() });
@@ -78,7 +79,7 @@ pub(super) const CLOCK_BACK: Magnitude = Magnitude {
     side: Side::Above,
     unit: Unit::Ms,
     formula: "ttl (1 - rho)/(1 + rho) - v",
-    frontier: |bounds| Some(on_clock(bounds.gap(), -bounds.rho())),
+    frontier: |bounds| Some(nanos(on_clock(bounds.gap(), -bounds.rho()))),
     explained: |_, explained| Some(nanos(explained.clock_jump_tolerated)),
     tolerance: next_is_late,
     range: up_to_a_ttl,
@@ -103,7 +104,7 @@ pub(super) const VM_STOP: Magnitude = Magnitude {
     side: Side::Above,
     unit: Unit::Ms,
     formula: "ttl/(1 + rho) - v/(1 - rho)",
-    frontier: |bounds| Some(bounds.gap()),
+    frontier: |bounds| Some(nanos(bounds.gap())),
     explained: |_, explained| Some(nanos(explained.clock_jump_tolerated)),
     tolerance: next_is_late,
     range: up_to_a_ttl,
@@ -127,11 +128,11 @@ pub(super) const QUARANTINE: Magnitude = Magnitude {
     side: Side::Below,
     unit: Unit::Ms,
     formula: "v (1 + rho)/(1 - rho)",
-    frontier: |bounds| Some(on_clock(bounds.claim_ends(), bounds.rho())),
+    frontier: |bounds| Some(nanos(on_clock(bounds.claim_ends(), bounds.rho()))),
     explained: nothing,
     // The store loses its data up to two milliseconds after the renewal, answers again one millisecond later, and gets
     // the next candidate's request up to three later.
-    tolerance: |bounds| on_clock((BEGINS_MS + 5) * MS, bounds.rho()) + 2_000,
+    tolerance: |bounds| nanos(on_clock(Duration::from_millis(BEGINS_MS + 5), bounds.rho())) + 2_000,
     range: |bounds| (bounds.settings.ttl_ms / SMALLER, 2 * bounds.settings.ttl_ms),
     seeds: 1,
     plan: quarantine,
@@ -166,8 +167,10 @@ fn quarantine(bounds: &Bounds, quarantine_ms: u64, seed: u64) -> Plan {
         drift_ppm: of.drift_ppm,
     });
     let renewals = of.quarantine_ms / of.renew_interval_ms + 1;
-    let renewed = true_time(renewals * of.renew_interval_ms * MS, plan.nodes[0].clock_rate_ppm);
-    let begins_ms = renewed.div_ceil(MS) + BEGINS_MS;
+    let counted = Duration::from_millis(renewals * of.renew_interval_ms);
+    let renewed = true_time(counted, plan.nodes[0].clock_rate_ppm);
+    // From the next whole millisecond on.
+    let begins_ms = millis(renewed + Duration::from_millis(1) - NANOSECOND) + BEGINS_MS;
     let for_ms = plan.calm_from_ms - begins_ms;
     at(&mut plan, 0, begins_ms + 1, What::Partition { node: Some(NEXT) });
     at(&mut plan, begins_ms, for_ms, What::Partition { node: LEADER });

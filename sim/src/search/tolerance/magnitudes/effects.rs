@@ -1,15 +1,16 @@
 //! Magnitudes of the time between a check of leadership and its effect, which a check can't bound: how long it may
 //! be before a resource that checks no tokens accepts a stale write.
 
-use super::super::formula::{Bounds, nanos, true_time};
+use super::super::formula::Bounds;
 use super::super::promise::Promise;
 use super::super::stage::{LastCheck, duel, next_asks_at, next_is_late, on};
 use super::{Magnitude, Side, Unit};
-use crate::plan::{Plan, Point};
+use crate::plan::clock::true_time;
+use crate::plan::{Plan, Point, nanos};
 
 /// The time from the leader's last check to the end of its claim, and the delay of the next candidate.
 fn a_check_too_early(bounds: &Bounds) -> u64 {
-    true_time(LastCheck::of(bounds).left, -bounds.rho()) + next_is_late(bounds)
+    nanos(true_time(LastCheck::of(bounds).left, -bounds.rho())) + next_is_late(bounds)
 }
 
 pub(super) const PAUSE_AT_GUARD: Magnitude = Magnitude {
@@ -19,7 +20,7 @@ pub(super) const PAUSE_AT_GUARD: Magnitude = Magnitude {
     side: Side::Above,
     unit: Unit::Ms,
     formula: "ttl/(1 + rho) - v/(1 - rho)",
-    frontier: |bounds| Some(bounds.gap()),
+    frontier: |bounds| Some(nanos(bounds.gap())),
     explained: |_, explained| Some(nanos(explained.clock_jump_tolerated)),
     tolerance: a_check_too_early,
     range: |bounds| (0, bounds.settings.ttl_ms),
@@ -42,7 +43,7 @@ pub(super) const SLOW_EFFECT: Magnitude = Magnitude {
     side: Side::Above,
     unit: Unit::Us,
     formula: "ttl/(1 + rho) - v/(1 - rho)",
-    frontier: |bounds| Some(bounds.gap()),
+    frontier: |bounds| Some(nanos(bounds.gap())),
     explained: |_, explained| Some(nanos(explained.clock_jump_tolerated)),
     tolerance: a_check_too_early,
     range: |bounds| (0, bounds.settings.ttl_ms * 1_000),

@@ -1,10 +1,11 @@
 //! The first plans of a search, and small changes of plans. Nearly all of them break no assumption;
 //! those that break one are not run.
 
-use super::super::formula::{Bounds, nanos, true_time};
+use super::super::formula::Bounds;
 use crate::judge::margin::Ending;
+use crate::plan::clock::true_time;
 use crate::plan::draw::Draw;
-use crate::plan::{Fault, NodePlan, Plan, Program, SCHEMA, StorePlan, What, When, Work};
+use crate::plan::{Fault, NodePlan, Plan, Program, SCHEMA, StorePlan, What, When, Work, micros};
 
 /// The beginning of the calm, in TTLs.
 const CALM: u64 = 5;
@@ -186,7 +187,7 @@ impl<'a> Changes<'a> {
     /// The longest time that an effect may take: `stop margin/(1 + rho)`, and no longer than the drain bound.
     fn takes_most_us(&self) -> u64 {
         let most = self.bounds.config.stop_margin().min(self.bounds.config.drain_bound());
-        true_time(nanos(most), self.bounds.rho()) / 1_000
+        micros(true_time(most, self.bounds.rho()))
     }
 
     /// A value that is a little or much larger or smaller, but at least `least`.

@@ -61,7 +61,7 @@ impl Least {
         let best = climbs().filter_map(|climb| climb.best.as_ref()).min_by_key(|best| best.0);
         let plan = best.map(|best| best.1.clone());
         let bound = match after {
-            Ending::Lapsed => Duration::from_nanos(bounds.gap()),
+            Ending::Lapsed => bounds.gap(),
             // One latency for the release to the store, and one for the grant to the successor.
             Ending::HandedBack => {
                 Duration::from_micros(plan.as_ref().map_or(0, |plan| 2 * plan.latency_us.0))
@@ -78,7 +78,7 @@ impl Found {
         let (tried, within) =
             (climbs.iter().map(|one| one.tried).sum(), climbs.iter().map(|one| one.within).sum());
         let (violation, violating) = climbs.into_iter().find_map(|climb| climb.violation).unzip();
-        let promised = Duration::from_nanos(bounds.promised_gap());
+        let promised = bounds.promised_gap();
         Self { least, promised, tried, within, violation, violating }
     }
 
