@@ -86,6 +86,11 @@ fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 
+/// A claim's validity less one renew interval.
+fn without_a_retry(bounds: &Bounds) -> Duration {
+    bounds.validity().saturating_sub(ms(bounds.settings.renew_interval_ms))
+}
+
 /// Formulas that are nearly right.
 fn nearly_right() -> Vec<Magnitude> {
     vec![
@@ -100,8 +105,8 @@ fn nearly_right() -> Vec<Magnitude> {
         // The whole TTL, though no claim lasts so long.
         with("quarantine", |bounds| parts(bounds.ttl())),
         // Without a second slow try.
-        with("pause", |bounds| parts(bounds.validity() - ms(bounds.settings.renew_interval_ms))),
-        with("cut", |bounds| parts(bounds.validity() - ms(bounds.settings.renew_interval_ms))),
+        with("pause", |bounds| parts(without_a_retry(bounds))),
+        with("cut", |bounds| parts(without_a_retry(bounds))),
         with("latency", |bounds| parts(ms(bounds.settings.request_timeout_ms))),
         with("latency", |_| None),
         // A frontier where there is none.

@@ -125,9 +125,9 @@ impl LastCheck {
         let after = |delay_ms: u64| {
             // Up to the last nanosecond at which the claim still holds.
             let delay = on_clock(Duration::from_millis(delay_ms), -bounds.rho());
-            let span = validity - NANOSECOND - delay;
+            let span = validity.saturating_sub(NANOSECOND + delay);
             let whole_ms = millis(span);
-            let left = span - Duration::from_millis(whole_ms) + NANOSECOND;
+            let left = span.saturating_sub(Duration::from_millis(whole_ms)) + NANOSECOND;
             Self { left, delay_ms, every_ms: whole_ms.max(1) }
         };
         (1..=most_ms).map(after).fold(after(0), Ord::min)

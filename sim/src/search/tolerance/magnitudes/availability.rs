@@ -95,7 +95,7 @@ fn cut_frontier(bounds: &Bounds) -> Option<u64> {
 /// The last millisecond before the store answers the first renewal.
 fn cut_begins_ms(bounds: &Bounds) -> u64 {
     let asked = true_time(bounds.next_renewal(), bounds.rho());
-    millis(asked + Duration::from_micros(slowest_us(bounds)) - NANOSECOND)
+    millis((asked + Duration::from_micros(slowest_us(bounds))).saturating_sub(NANOSECOND))
 }
 
 fn cut(bounds: &Bounds, for_ms: u64, seed: u64) -> Plan {

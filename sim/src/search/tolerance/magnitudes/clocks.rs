@@ -7,7 +7,7 @@ use super::super::promise::Promise;
 use super::super::stage::{BEGINS_MS, LEADER, NEXT, at, duel, next_asks_at, next_is_late};
 use super::{Magnitude, Side, Unit, nothing};
 use crate::plan::clock::{PPM, true_time};
-use crate::plan::{NANOSECOND, Plan, Settings, What, millis, nanos};
+use crate::plan::{Plan, Settings, What, nanos};
 
 const fn up_to_a_ttl(bounds: &Bounds) -> (u64, u64) {
     (0, bounds.settings.ttl_ms)
@@ -170,7 +170,7 @@ fn quarantine(bounds: &Bounds, quarantine_ms: u64, seed: u64) -> Plan {
     let counted = Duration::from_millis(renewals * of.renew_interval_ms);
     let renewed = true_time(counted, plan.nodes[0].clock_rate_ppm);
     // From the next whole millisecond on.
-    let begins_ms = millis(renewed + Duration::from_millis(1) - NANOSECOND) + BEGINS_MS;
+    let begins_ms = nanos(renewed).div_ceil(nanos(Duration::from_millis(1))) + BEGINS_MS;
     let for_ms = plan.calm_from_ms - begins_ms;
     at(&mut plan, 0, begins_ms + 1, What::Partition { node: Some(NEXT) });
     at(&mut plan, begins_ms, for_ms, What::Partition { node: LEADER });
