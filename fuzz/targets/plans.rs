@@ -22,7 +22,7 @@ fuzz_target!(|text: &str| -> Corpus {
     if !is_short(&plan) {
         return Corpus::Keep;
     }
-    match Engine::Model.run(&plan, Judging::All) {
+    match Engine::Model.run(&plan, Judging::default()) {
         Ok(outcome) => {
             let violation = outcome.judge.violation();
             assert!(violation.is_none(), "{violation:?}");

@@ -3,14 +3,14 @@
 #![no_main]
 
 use libfuzzer_sys::{Corpus, fuzz_target};
-use tenure_sim::judge::Judging;
+use tenure_sim::judge::{Judging, Which};
 use tenure_sim::trace::file;
 
 fuzz_target!(|bytes: &[u8]| -> Corpus {
     match file::read(bytes) {
         Ok(recorded) => {
             // A trace that was made up may violate what it likes.
-            for judging in [Judging::All, Judging::Everything] {
+            for judging in [Judging::default(), Judging::KeepJudging(Which::All)] {
                 let again = file::read(bytes).expect("read before");
                 drop(again.judge(judging));
             }

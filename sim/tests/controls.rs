@@ -7,7 +7,7 @@ use std::thread::available_parallelism;
 use tenure_sim::evidence::controls::{
     self, ALL, Control, ControlError, Report, Unexpected, Verdict,
 };
-use tenure_sim::judge::properties::{self, Property, Terms};
+use tenure_sim::judge::properties::{self, Property, PropertyName, Terms};
 use tenure_sim::plan::{Assumption, FaultKind, Plan};
 
 const RUNS: u64 = 200;
@@ -58,9 +58,9 @@ fn what_breaks_rests_on_what_the_plans_break() {
     let known = properties::all(&Terms::default());
     for control in ALL {
         for name in control.must_break.iter().chain(control.may_break) {
-            let property = known.iter().find(|property| property.name() == *name);
+            let property = known.iter().find(|property| property.about().name == *name);
             let property: &dyn Property = &**property.unwrap_or_else(|| panic!("no {name}"));
-            let rests = |beyond: &&Assumption| property.assumes().contains(beyond);
+            let rests = |beyond: &&Assumption| property.about().rests_on.contains(beyond);
             assert!(control.beyond.iter().any(|beyond| rests(&beyond)), "{control}: {name}");
         }
     }
@@ -78,7 +78,10 @@ fn tame(seed: u64) -> Plan {
 #[test]
 fn rates_within_the_bound_break_nothing() {
     let report = run(&Control { plan: tame, beyond: &[], ..control("drift") });
-    assert_eq!(report.verdict, Verdict::NothingBroke { missing: vec!["single-leader"] });
+    assert_eq!(
+        report.verdict,
+        Verdict::NothingBroke { missing: vec![PropertyName::SINGLE_LEADER] }
+    );
     assert!(report.broken.is_empty(), "{:#?}", report.broken);
 }
 
@@ -92,7 +95,10 @@ fn harmless(seed: u64) -> Plan {
 #[test]
 fn plans_without_their_fault_break_nothing() {
     let report = run(&Control { plan: harmless, beyond: &[], ..control("boot-step") });
-    assert_eq!(report.verdict, Verdict::NothingBroke { missing: vec!["single-leader"] });
+    assert_eq!(
+        report.verdict,
+        Verdict::NothingBroke { missing: vec![PropertyName::SINGLE_LEADER] }
+    );
     assert!(report.broken.is_empty(), "{:#?}", report.broken);
 }
 
@@ -109,19 +115,28 @@ fn declared(seed: u64) -> Plan {
 #[test]
 fn declared_ttls_break_nothing() {
     let report = run(&Control { plan: declared, beyond: &[], ..control("undeclared-ttl") });
-    assert_eq!(report.verdict, Verdict::NothingBroke { missing: vec!["single-leader"] });
+    assert_eq!(
+        report.verdict,
+        Verdict::NothingBroke { missing: vec![PropertyName::SINGLE_LEADER] }
+    );
     assert!(report.broken.is_empty(), "{:#?}", report.broken);
 }
 
 #[test]
 fn what_is_not_named_breaks_too_much() {
-    let report = run(&Control { may_break: &["margin-kept"], ..control("vm-stop") });
+    let report = run(&Control { may_break: &[PropertyName::MARGIN_KEPT], ..control("vm-stop") });
     let Verdict::BrokeTooMuch { unexpected } = &report.verdict else {
         panic!("{:?}", report.verdict)
     };
-    let seed = report.broken["fail-closed"].first_seed;
-    assert!(unexpected.contains(&Unexpected { property: "fail-closed", seed }), "{unexpected:?}");
-    assert!(unexpected.iter().all(|one| one.property != "margin-kept"), "{unexpected:?}");
+    let seed = report.broken[&PropertyName::FAIL_CLOSED].first_seed;
+    assert!(
+        unexpected.contains(&Unexpected { property: PropertyName::FAIL_CLOSED, seed }),
+        "{unexpected:?}"
+    );
+    assert!(
+        unexpected.iter().all(|one| one.property != PropertyName::MARGIN_KEPT),
+        "{unexpected:?}"
+    );
 }
 
 #[test]

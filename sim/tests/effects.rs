@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tenure_sim::engines::Engine;
 use tenure_sim::evidence::effects::leave_out;
-use tenure_sim::judge::{Judging, Outcome};
+use tenure_sim::judge::{Judging, Outcome, Which};
 use tenure_sim::plan::{
     Fault, FaultKind, NodePlan, Plan, Point, Settings, Trigger, What, When, Work,
 };
@@ -101,8 +101,9 @@ fn every_kind_has_an_effect_unless_left_out() {
     for engine in Engine::ALL {
         for kind in engine.scope().kinds() {
             let plan = of_kind(kind);
-            let with = engine.run(&plan, Judging::Each).unwrap();
-            let without = engine.run_without(&plan, Judging::Each, kind).unwrap();
+            let with = engine.run(&plan, Judging::KeepJudging(Which::Applicable)).unwrap();
+            let without =
+                engine.run_without(&plan, Judging::KeepJudging(Which::Applicable), kind).unwrap();
             let ordered = |outcome| count(outcome, |event| matches!(event, Event::Fault { .. }));
             let expected = match kind {
                 FaultKind::Drift => 0,
@@ -132,7 +133,8 @@ fn one_way_has_an_effect_in_both_directions() {
         for to_store in [true, false] {
             let what = What::OneWay { node: None, to_store };
             let fault = Fault { when: When::AtMs(FROM_MS), for_ms: 1_500, what };
-            let outcome = engine.run(&plan(vec![fault], 0), Judging::Each).unwrap();
+            let outcome =
+                engine.run(&plan(vec![fault], 0), Judging::KeepJudging(Which::Applicable)).unwrap();
             assert_eq!(effects(&outcome, FaultKind::OneWay), 1, "{engine} {to_store}");
         }
     }
@@ -149,7 +151,8 @@ fn a_fault_that_changes_nothing_has_no_effect() {
         let (at_ms, for_ms, what) = fault;
         let fault = Fault { when: When::AtMs(at_ms), for_ms, what };
         for engine in Engine::ALL {
-            let outcome = engine.run(&plan(vec![fault], 0), Judging::Each).unwrap();
+            let outcome =
+                engine.run(&plan(vec![fault], 0), Judging::KeepJudging(Which::Applicable)).unwrap();
             let ordered = count(&outcome, |event| matches!(event, Event::Fault { .. }));
             assert_eq!((ordered, effects(&outcome, kind)), (1, 0), "{engine} {kind}");
         }

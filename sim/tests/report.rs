@@ -9,7 +9,7 @@ use std::process::Command;
 
 use tenure_sim::engines::Engine;
 use tenure_sim::evidence::controls::Control;
-use tenure_sim::judge::{Judging, Outcome};
+use tenure_sim::judge::{Judging, Outcome, Which};
 use tenure_sim::plan::{FaultKind, Plan, Scope, Work, swarm};
 use tenure_sim::report::{CampaignPage, ITEMS_MOST, RunPage, campaign_page, run_page};
 use tenure_sim::search::campaign::{Campaign, Failure, Seeds};
@@ -79,7 +79,7 @@ impl Shown {
 }
 
 fn run(plan: &Plan) -> Outcome {
-    Engine::Model.run(plan, Judging::Everything).unwrap()
+    Engine::Model.run(plan, Judging::KeepJudging(Which::All)).unwrap()
 }
 
 /// A run in which two sinks get a write too late.
@@ -129,7 +129,8 @@ fn the_violation_is_gone_to() {
         assert!((shown.number("from")..shown.number("to")).contains(&at));
         let whole = i64::try_from(outcome.simulated.as_nanos()).unwrap();
         assert!(shown.number("to") - shown.number("from") < whole / 2, "{}", shown.body());
-        assert!(shown.says(&violation.what) && shown.says(violation.property));
+        let what = violation.finding.to_string();
+        assert!(shown.says(&what) && shown.says(violation.property.as_str()));
     }
     assert_eq!(Shown::well(&page, "", "").state("selected"), "");
 }

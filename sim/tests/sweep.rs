@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use tenure_sim::engines::Engine;
-use tenure_sim::judge::Judging;
+use tenure_sim::judge::{Judging, Which};
 use tenure_sim::plan::{Asking, FaultKind, Plan, Point, Scope, Trigger, When, swarm};
 use tenure_sim::search::campaign::{Failure, Verdict};
 use tenure_sim::search::sweep::{Report, Sweep, SweepError, default_plan, points};
@@ -21,7 +21,7 @@ fn run(sweep: &Sweep) -> Report {
 #[test]
 fn the_usual_run_comes_to_points_of_every_kind() {
     let plan = default_plan().unwrap();
-    let outcome = Engine::Model.run(&plan, Judging::All).unwrap();
+    let outcome = Engine::Model.run(&plan, Judging::default()).unwrap();
     let spots = points(&plan, outcome.trace.entries());
     assert!(spots.is_sorted_by_key(|spot| spot.at));
     let on = |when| match when {
@@ -95,8 +95,8 @@ fn a_pause_between_a_check_and_its_write_is_found_where_nothing_else_goes_wrong(
     assert_eq!(property, "unfenced-in-order");
     let [stop] = found.stops[..] else { panic!("{found:#?}") };
     assert_eq!(stop.kind(), FaultKind::PauseAtGuard);
-    let again = Engine::Model.run(&found.plan, Judging::Everything).unwrap();
-    assert_eq!(again.judge.violation().unwrap().property, property);
+    let again = Engine::Model.run(&found.plan, Judging::KeepJudging(Which::All)).unwrap();
+    assert_eq!(again.judge.violation().unwrap().property.as_str(), property);
 }
 
 #[test]

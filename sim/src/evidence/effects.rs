@@ -50,8 +50,8 @@ pub fn leave_out(engine: Engine, kind: FaultKind, runs: Option<u64>) -> LeftOut 
     let of = |summary: &Summary| summary.faults.get(&kind).copied().unwrap_or_default();
     let plans = (1..=count).map(|seed| campaign.plan(seed)).filter(|plan| plan.has(kind));
     for plan in plans {
-        with.add(run(&plan, engine.run(&plan, Judging::All)));
-        without.add(run(&plan, engine.run_without(&plan, Judging::All, kind)));
+        with.add(run(&plan, engine.run(&plan, Judging::default())));
+        without.add(run(&plan, engine.run_without(&plan, Judging::default(), kind)));
         let is_enough = of(&with).effects > 0 && of(&without).ordered >= OFTEN;
         if runs.is_none() && is_enough {
             break;

@@ -10,38 +10,48 @@ use crate::plan::{Plan, PlanError, SimTime};
 use crate::trace::file::{Header, Recorded};
 use crate::trace::{Entry, Event, Trace};
 
-/// Which properties judge a run, and whether judging stops at the first violation.
-#[derive(Clone, Copy, Debug, Default)]
+/// Which properties judge a run, and for how long.
+#[derive(Clone, Copy, Debug)]
 pub enum Judging<'a> {
-    /// All properties whose assumptions the plan keeps, up to the first violation.
-    #[default]
+    /// Up to the first violation of any of them: a later one may be its consequence.
+    StopAtFirst(Which<'a>),
+    /// Each up to its own first violation: this shows every property that a bug or a broken assumption violates.
+    KeepJudging(Which<'a>),
+}
+
+/// Which properties judge a run.
+#[derive(Clone, Copy, Debug)]
+pub enum Which<'a> {
+    /// Those whose assumptions the plan keeps.
+    Applicable,
+    /// The named ones of them.
+    Named(&'a [PropertyName]),
+    /// All, whatever the plan breaks.
     All,
-    /// Only the named ones of them.
-    Only(&'a [PropertyName]),
-    /// All properties whose assumptions the plan keeps, each up to its own first violation.
-    Each,
-    /// All properties, whatever the plan breaks, each up to its own first violation.
-    Everything,
+}
+
+impl Default for Judging<'_> {
+    fn default() -> Self {
+        Self::StopAtFirst(Which::Applicable)
+    }
 }
 
 impl Judging<'_> {
-    /// Whether a run continues after a violation.
-    pub const fn goes_on(self) -> bool {
-        match self {
-            Self::All | Self::Only(_) => false,
-            Self::Each | Self::Everything => true,
-        }
+    /// Whether a run stops at the first violation.
+    pub const fn stops_at_first(self) -> bool {
+        matches!(self, Self::StopAtFirst(_))
     }
 
     /// The judge of a plan's run in an engine with that tick.
     pub fn judge(self, plan: &Plan, configs: &[Config], tick: Duration) -> Judge {
         let terms = Terms::of(plan, configs, tick);
-        match self {
-            Self::All => Judge::new(&terms, &plan.broken(), None),
-            Self::Only(only) => Judge::new(&terms, &plan.broken(), Some(only)),
-            Self::Each => Judge::of_each(&terms, &plan.broken()),
-            Self::Everything => Judge::of_everything(&terms),
-        }
+        let (Self::StopAtFirst(which) | Self::KeepJudging(which)) = self;
+        let judge = match which {
+            Which::Applicable => Judge::new(&terms, &plan.broken(), None),
+            Which::Named(only) => Judge::new(&terms, &plan.broken(), Some(only)),
+            Which::All => Judge::new(&terms, &[], None),
+        };
+        if self.stops_at_first() { judge } else { judge.continuing() }
     }
 }
 
@@ -81,8 +91,8 @@ impl Outcome {
         let mut outcome = std::mem::take(&mut all[main]);
         for (election, other) in all.iter().enumerate().filter(|(one, _)| *one != main) {
             for violation in other.judge.violations() {
-                let what = format!("in election {election}: {}", violation.what);
-                outcome.judge.accuse(violation.at, violation.property, what);
+                let finding = violation.finding.in_election(election);
+                outcome.judge.accuse(violation.at, violation.property, finding);
             }
             outcome.sometimes.beside(&other.sometimes);
             outcome.trace.beside(election as u64, &other.trace);

@@ -22,8 +22,8 @@ pub(super) fn items(entries: &[Entry], violations: &[Violation], end: SimTime) -
     }
     let mut items = collected.finish(end);
     items.extend(violations.iter().map(|violation| {
-        Item::new(Kind::Violation, None, violation.at, violation.property)
-            .with("what", violation.what.as_str())
+        Item::new(Kind::Violation, None, violation.at, violation.property.as_str())
+            .with("what", violation.finding.to_string())
     }));
     items
 }

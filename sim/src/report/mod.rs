@@ -12,7 +12,7 @@
 //! use tenure_sim::report::{RunPage, run_page};
 //!
 //! let plan = swarm(7, &FaultKind::ALL, Scope::Model);
-//! let outcome = Engine::Model.run(&plan, Judging::All)?;
+//! let outcome = Engine::Model.run(&plan, Judging::default())?;
 //! let html = run_page(&RunPage::of("model", &plan, &outcome));
 //! assert!(html.starts_with("<!doctype html>"));
 //! # Ok::<(), tenure_sim::engines::EngineError>(())
@@ -42,7 +42,7 @@ use serde::Serialize;
 
 use crate::engines::Engine;
 use crate::judge::Outcome;
-use crate::judge::properties::Violation;
+use crate::judge::properties::{PropertyName, Violation};
 use crate::plan::{Plan, SimTime, swarm};
 use crate::search::campaign::{Failure, Summary, Verdict};
 use crate::trace::{Digest, Entry};
@@ -66,7 +66,7 @@ pub struct RunPage<'a> {
     /// The violations; the page opens at the first one.
     pub violations: &'a [Violation],
     /// The properties that judged it.
-    pub judged: Vec<&'static str>,
+    pub judged: Vec<PropertyName>,
     /// The hash of the trace, if there is one.
     pub hash: Option<Digest>,
     /// Another failure: the run could not be carried out, or gave two traces.

@@ -9,7 +9,7 @@ use super::collect;
 use super::item::{Item, Kind};
 use super::thinned::thinned;
 use super::{ITEMS_MOST, RunPage, causes};
-use crate::judge::properties::Violation;
+use crate::judge::properties::{PropertyName, Violation};
 use crate::plan::{FaultKind, Plan, SimTime};
 
 /// Numbers that may have more than 53 bits are text here, because a browser would round them.
@@ -25,7 +25,7 @@ pub(super) struct RunData<'a> {
     hash: Option<String>,
     again: &'a str,
     trouble: Option<&'a str>,
-    judged: &'a [&'static str],
+    judged: &'a [PropertyName],
     beyond: Vec<String>,
     settings: Vec<(String, Vec<(String, String)>)>,
     plan: String,
@@ -102,15 +102,15 @@ fn described(kind: Kind) -> KindData {
 }
 
 /// The promises to users, by the cost of their violation. Properties that only support them come last.
-const MOST_IMPORTANT: [&str; 8] = [
-    "single-leader",
-    "fenced-writes",
-    "fenced-reads",
-    "token-monotonic",
-    "linearizable",
-    "own-lease-only",
-    "unfenced-in-order",
-    "store-loss-quarantine",
+const MOST_IMPORTANT: [PropertyName; 8] = [
+    PropertyName::SINGLE_LEADER,
+    PropertyName::FENCED_WRITES,
+    PropertyName::FENCED_READS,
+    PropertyName::TOKEN_MONOTONIC,
+    PropertyName::LINEARIZABLE,
+    PropertyName::OWN_LEASE_ONLY,
+    PropertyName::UNFENCED_IN_ORDER,
+    PropertyName::STORE_LOSS_QUARANTINE,
 ];
 
 /// The first violation of the most important property.
@@ -154,16 +154,27 @@ fn plain(of: &impl Serialize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::judge::finding::Finding;
 
     #[test]
     fn the_headline_is_the_most_important_violation() {
-        let violation =
-            |property| Violation { property, at: SimTime::from_nanos(1), what: String::new() };
-        let of = |names: &[&'static str]| {
+        let violation = |property| {
+            let finding = Finding::from(String::new());
+            Violation { property, at: SimTime::from_nanos(1), finding }
+        };
+        let of = |names: &[PropertyName]| {
             headline(&names.iter().map(|name| violation(*name)).collect::<Vec<_>>())
         };
-        assert_eq!(of(&["margin-kept", "fail-closed", "single-leader", "single-leader"]), Some(2));
-        assert_eq!(of(&["margin-kept", "fail-closed"]), Some(0));
+        assert_eq!(
+            of(&[
+                PropertyName::MARGIN_KEPT,
+                PropertyName::FAIL_CLOSED,
+                PropertyName::SINGLE_LEADER,
+                PropertyName::SINGLE_LEADER
+            ]),
+            Some(2)
+        );
+        assert_eq!(of(&[PropertyName::MARGIN_KEPT, PropertyName::FAIL_CLOSED]), Some(0));
         assert_eq!(of(&[]), None);
     }
 }

@@ -15,7 +15,7 @@ use crate::trace::{Asked, Entry, Event, Fate, Kept, Reason};
 
 fn outcome(seed: u64) -> (Plan, Outcome) {
     let plan = swarm(seed, &FaultKind::ALL, Scope::Model);
-    let outcome = Engine::Model.run(&plan, Judging::All).expect("a run");
+    let outcome = Engine::Model.run(&plan, Judging::default()).expect("a run");
     (plan, outcome)
 }
 

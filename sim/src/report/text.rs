@@ -56,7 +56,7 @@ fn short(holder: u128) -> String {
 /// If it can't be written.
 pub fn failure(out: &mut impl Write, failure: &Failure, most: usize) -> io::Result<()> {
     match failure {
-        Failure::Violated { property, at_ns, what, entries } => {
+        Failure::Violated { property, at_ns, what, entries, .. } => {
             events(out, entries, most)?;
             let at = milliseconds(at_ns.since(SimTime::START));
             writeln!(out, "\n{property} violated at {at}: {}", plain(what))

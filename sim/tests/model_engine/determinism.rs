@@ -3,12 +3,12 @@
 use std::thread;
 
 use tenure_sim::engines::Engine;
-use tenure_sim::judge::Judging;
+use tenure_sim::judge::{Judging, Which};
 use tenure_sim::plan::{FaultKind, Plan, Scope, SimTime, swarm};
 use tenure_sim::trace::Digest;
 
 fn hash(plan: &Plan) -> Digest {
-    Engine::Model.run(plan, Judging::All).unwrap().trace.hash()
+    Engine::Model.run(plan, Judging::default()).unwrap().trace.hash()
 }
 
 #[test]
@@ -29,7 +29,7 @@ fn on_every_thread() {
 fn whether_it_is_judged_or_not() {
     for seed in 0..100 {
         let plan = swarm(seed, &FaultKind::ALL, Scope::Model);
-        let unjudged = Engine::Model.run(&plan, Judging::Only(&[])).unwrap();
+        let unjudged = Engine::Model.run(&plan, Judging::StopAtFirst(Which::Named(&[]))).unwrap();
         assert_eq!(unjudged.trace.hash(), hash(&plan), "seed {seed}");
     }
 }
@@ -57,7 +57,7 @@ fn taking_one_fault_away_leaves_what_came_before_it_as_it_was() {
             continue;
         }
         let entries = |plan: &Plan| {
-            let outcome = Engine::Model.run(plan, Judging::All).unwrap();
+            let outcome = Engine::Model.run(plan, Judging::default()).unwrap();
             let before =
                 |entry: &&tenure_sim::trace::Entry| entry.at < SimTime::from_millis(last.from_ms());
             outcome.trace.entries().iter().filter(before).cloned().collect::<Vec<_>>()

@@ -56,7 +56,7 @@ fn held(plan: &Plan) -> Vec<Entry> {
 
 fn run(plan: &Plan) -> Outcome {
     plan.check().unwrap();
-    Engine::Model.run(plan, Judging::All).unwrap()
+    Engine::Model.run(plan, Judging::default()).unwrap()
 }
 
 /// The events of a kind, with their times in milliseconds, rounded down.
@@ -108,6 +108,6 @@ fn whoever_leads_in_the_calm_is_asked_to_hand_over() {
 fn a_plan_whose_settings_cannot_hold_is_refused() {
     let mut plan = healthy(2);
     plan.settings.request_timeout_ms = TTL_MS;
-    let error = Engine::Model.run(&plan, Judging::All).unwrap_err().to_string();
+    let error = Engine::Model.run(&plan, Judging::default()).unwrap_err().to_string();
     assert!(error.contains("settings of node 0"), "{error}");
 }

@@ -10,7 +10,7 @@ mod replays {
 
 use tenure_sim::engines::Engine;
 use tenure_sim::evidence::controls::{ALL, Control};
-use tenure_sim::judge::Judging;
+use tenure_sim::judge::{Judging, Which};
 use tenure_sim::plan::{FaultKind, Plan, Scope, swarm};
 use tenure_sim::search::shrink::{Budget, ShrinkError, Shrunk, as_test, shrink};
 
@@ -43,7 +43,7 @@ fn failing(control: Control) -> (Plan, Shrunk) {
 }
 
 fn everything(plan: &Plan) -> Result<Shrunk, ShrinkError> {
-    shrink(Engine::Model, plan, Judging::Everything, BUDGET)
+    shrink(Engine::Model, plan, Judging::KeepJudging(Which::All), BUDGET)
 }
 
 #[test]
@@ -56,10 +56,13 @@ fn what_a_control_breaks_shrinks_to_a_few_faults() {
         assert!(small.faults.len() <= 4 && small.nodes.len() <= 3, "{control}: {small:#?}");
         assert!(small.broken().iter().all(|one| plan.broken().contains(one)), "{control}");
         let read = Plan::parse(&small.to_text()).unwrap();
-        let outcome = Engine::Model.run(&read, Judging::Everything).unwrap();
+        let outcome = Engine::Model.run(&read, Judging::KeepJudging(Which::All)).unwrap();
         let found = outcome.judge.violations().iter();
-        let same = found.filter(|found| found.property == shrunk.symptom.name());
-        assert!(same.clone().any(|found| found.what == shrunk.what), "{control}: {shrunk:#?}");
+        let same = found.filter(|found| found.property.as_str() == shrunk.symptom.name());
+        assert!(
+            same.clone().any(|found| found.finding.to_string() == shrunk.what),
+            "{control}: {shrunk:#?}"
+        );
     }
 }
 
@@ -74,7 +77,8 @@ fn a_plan_shrinks_to_the_same_plan_again_and_then_no_further() {
 #[test]
 fn no_more_plans_are_run_than_the_budget_has() {
     let plan = crowded(control("drift"), 2);
-    let shrunk = shrink(Engine::Model, &plan, Judging::Everything, Budget { runs: 5 }).unwrap();
+    let shrunk =
+        shrink(Engine::Model, &plan, Judging::KeepJudging(Which::All), Budget { runs: 5 }).unwrap();
     // The plan's own run comes on top.
     assert_eq!((shrunk.runs, shrunk.done), (6, false));
 }
@@ -84,19 +88,21 @@ fn only_the_property_asked_for_is_looked_at() {
     let plan = (control("no-quarantine").plan)(1);
     let property = ["single-leader".parse().unwrap()];
     // The plan is beyond what the property rests on: it is not judged by it.
-    let error = shrink(Engine::Model, &plan, Judging::Only(&property), BUDGET).unwrap_err();
+    let error = shrink(Engine::Model, &plan, Judging::StopAtFirst(Which::Named(&property)), BUDGET)
+        .unwrap_err();
     assert_eq!(error, ShrinkError::Holds { engine: Engine::Model });
 }
 
 #[test]
 fn what_holds_is_not_shrunk() {
     let plan = swarm(7, &[FaultKind::Partition], Scope::Model);
-    let error = shrink(Engine::Model, &plan, Judging::All, BUDGET).unwrap_err();
+    let error = shrink(Engine::Model, &plan, Judging::default(), BUDGET).unwrap_err();
     assert_eq!(error, ShrinkError::Holds { engine: Engine::Model });
     let mut invalid = plan;
     invalid.nodes[0].settings = None;
     invalid.settings.request_timeout_ms = invalid.settings.ttl_ms;
-    let error = shrink(Engine::Model, &invalid, Judging::All, BUDGET).unwrap_err().to_string();
+    let error =
+        shrink(Engine::Model, &invalid, Judging::default(), BUDGET).unwrap_err().to_string();
     assert!(error.contains("settings of node 0"), "{error}");
 }
 
@@ -107,7 +113,7 @@ fn the_test_that_is_written_is_the_one_that_compiles_here() {
     let plan = Plan::parse(plan.split_once("\"#;").unwrap().0).unwrap();
     let why = compiled.lines().filter_map(|line| line.strip_prefix("/// "));
     let why = why.collect::<Vec<_>>().join("\n");
-    let written = as_test(Engine::Model, &plan, Judging::All, "margin-kept", &why);
+    let written = as_test(Engine::Model, &plan, Judging::default(), "margin-kept", &why);
     assert_eq!(written, compiled);
 }
 
@@ -115,11 +121,14 @@ fn the_test_that_is_written_is_the_one_that_compiles_here() {
 fn a_test_judges_as_the_run_was_judged() {
     let plan = swarm(1, &[], Scope::Model);
     let of = |judging| as_test(Engine::Model, &plan, judging, "a-b", "why\n\nso");
-    assert!(of(Judging::Everything).contains("Model.run(&plan, Judging::Everything)?"));
-    let names = ["single-leader".parse().unwrap(), "fail-closed".parse().unwrap()];
-    let only = of(Judging::Only(&names));
     assert!(
-        only.contains("Judging::Only(&[\"single-leader\".parse()?, \"fail-closed\".parse()?])"),
+        of(Judging::KeepJudging(Which::All))
+            .contains("Model.run(&plan, Judging::KeepJudging(Which::All))?")
+    );
+    let names = ["single-leader".parse().unwrap(), "fail-closed".parse().unwrap()];
+    let only = of(Judging::StopAtFirst(Which::Named(&names)));
+    assert!(
+        only.contains("Judging::StopAtFirst(Which::Named(&[\"single-leader\".parse()?, \"fail-closed\".parse()?])"),
         "{only}"
     );
     assert!(only.contains("/// why\n///\n/// so\n#[test]\nfn a_b_holds()"), "{only}");
@@ -138,6 +147,8 @@ fn the_turmoil_engine_shrinks_as_well() {
     for (for_ms, what) in [(2 * ttl, What::Partition { node: None }), (0, step)] {
         plan.faults.push(Fault { when: When::AtMs(2 * ttl), for_ms, what });
     }
-    let shrunk = shrink(Engine::Turmoil, &plan, Judging::Everything, Budget { runs: 60 }).unwrap();
+    let shrunk =
+        shrink(Engine::Turmoil, &plan, Judging::KeepJudging(Which::All), Budget { runs: 60 })
+            .unwrap();
     assert!(shrunk.plan.faults.len() <= 2, "{shrunk:#?}");
 }

@@ -42,7 +42,7 @@ fn the_others_begin_later_and_are_all_led() {
 fn the_hash_covers_all_elections() {
     let hash = |elections| {
         let plan = of_elections(elections, vec![at(4_000, 0, What::Cut { node: None })]);
-        run(&plan, Judging::All).unwrap().trace.hash()
+        run(&plan, Judging::default()).unwrap().trace.hash()
     };
     assert_eq!(hash(3), hash(3));
     let hashes: BTreeSet<u64> = (1..=4).map(|elections| hash(elections).0).collect();
@@ -52,10 +52,11 @@ fn the_hash_covers_all_elections() {
 #[test]
 fn elections_have_bounds() {
     for elections in [0, Program::ELECTIONS_MOST + 1] {
-        let error = run(&of_elections(elections, vec![]), Judging::All).unwrap_err().to_string();
+        let error =
+            run(&of_elections(elections, vec![]), Judging::default()).unwrap_err().to_string();
         assert!(error.contains("program.elections"), "{error}");
     }
-    let error = Engine::Model.run(&of_elections(2, vec![]), Judging::All).unwrap_err();
+    let error = Engine::Model.run(&of_elections(2, vec![]), Judging::default()).unwrap_err();
     let EngineError::Plan(PlanError::OutOfBounds { field, value, .. }) = error else {
         panic!("{error:?}");
     };

@@ -75,7 +75,7 @@ fn a_stepped_store_clock_leaves_records_as_they_were_written() {
     for by_ms in [-700, 700] {
         let mut plan = plan(vec![at(4_000, 0, What::StoreClockStep { by_ms })]);
         plan.work.takes_us = 1_500;
-        let outcome = run(&plan, Judging::All).unwrap();
+        let outcome = run(&plan, Judging::default()).unwrap();
         assert_eq!(outcome.judge.violation(), None);
         let steps: Vec<(SimTime, &StoreStep)> = outcome
             .trace

@@ -17,8 +17,7 @@ use std::time::Duration;
 use tenure_sim::engines::turmoil::run;
 use tenure_sim::judge::{Judging, Outcome};
 use tenure_sim::plan::{
-    Fault, FaultKind, NodePlan, Plan, Point, Program, SCHEMA, Settings, SimTime, StorePlan,
-    Trigger, What, When, Work,
+    Fault, FaultKind, NodePlan, Plan, Point, Settings, SimTime, Trigger, What, When, Work,
 };
 use tenure_sim::search::sweep::default_plan;
 use tenure_sim::trace::{Entry, Event};
@@ -54,7 +53,7 @@ fn on(point: Point, node: Option<usize>, nth: u32, for_ms: u64, what: What) -> F
 }
 
 fn carry_out(plan: &Plan) -> Outcome {
-    let outcome = run(plan, Judging::All).unwrap();
+    let outcome = run(plan, Judging::default()).unwrap();
     assert_eq!(outcome.judge.violation(), None);
     outcome
 }

@@ -91,14 +91,15 @@ fn dropped_futures_cost_nobody_a_lead() {
 
 #[test]
 fn the_model_refuses_programs_that_it_lacks() {
-    let refused = |plan: &Plan| Engine::Model.run(plan, Judging::All).unwrap_err().to_string();
+    let refused =
+        |plan: &Plan| Engine::Model.run(plan, Judging::default()).unwrap_err().to_string();
     let error = refused(&in_manner(Manner::Callbacks, vec![]));
     assert!(error.contains("program.manner") && error.contains("while-leader"), "{error}");
     let cancels = Program { cancels: true, ..Program::default() };
     let error = refused(&Plan { program: cancels, ..plan(vec![]) });
     assert!(error.contains("program.cancels"), "{error}");
     let starves = plan(vec![at(1, 1, What::Starve { node: None })]);
-    let error = Engine::Model.run(&starves, Judging::All).unwrap_err();
+    let error = Engine::Model.run(&starves, Judging::default()).unwrap_err();
     let EngineError::Plan(PlanError::Unsupported { index: 0, kind, engine: "model", .. }) = error
     else {
         panic!("{error:?}");

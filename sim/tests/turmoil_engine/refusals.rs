@@ -23,7 +23,7 @@ fn what_the_engine_cant_do_is_refused_by_name() {
     ];
     for what in whats {
         let (good, bad) = (at(1, 1, What::StoreStall), at(2, 1, what));
-        let error = run(&plan(vec![good, bad]), Judging::All).unwrap_err();
+        let error = run(&plan(vec![good, bad]), Judging::default()).unwrap_err();
         let EngineError::Plan(PlanError::Unsupported { index, kind, engine, .. }) = error else {
             panic!("{error:?}");
         };
@@ -47,11 +47,11 @@ fn triggers_that_the_engine_cant_see_are_refused() {
         ),
     ];
     for (fault, kind, why) in cases {
-        let error = run(&plan(vec![fault]), Judging::All).unwrap_err().to_string();
+        let error = run(&plan(vec![fault]), Judging::default()).unwrap_err().to_string();
         assert!(error.contains(kind) && error.contains(why), "{error}");
     }
     let mut trusting = plan(vec![]);
     trusting.store.trust_empty_store = true;
-    let error = run(&trusting, Judging::All).unwrap_err().to_string();
+    let error = run(&trusting, Judging::default()).unwrap_err().to_string();
     assert!(error.contains("store.trust_empty_store"), "{error}");
 }

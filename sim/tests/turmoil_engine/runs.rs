@@ -13,7 +13,7 @@ use super::{CALM_MS, at, began, carry_out, healed, ms, places, plan, the_one, ti
 fn a_write_lands_later_than_its_check_even_if_its_process_is_gone() {
     let mut slow = plan(vec![at(4_000, 100, What::Crash { node: None, power: false })]);
     slow.work = Work { every_ms: 30, takes_us: 29_100, reads_first: false };
-    let outcome = run(&slow, Judging::All).unwrap();
+    let outcome = run(&slow, Judging::default()).unwrap();
     assert_eq!(outcome.judge.violation(), None);
     let crashed = the_one(&outcome, |event| matches!(event, Event::Crashed { .. }));
     let lands = |entry: &Entry| match entry.event {
@@ -87,7 +87,7 @@ fn nodes_have_settings_of_their_own() {
 fn a_plan_has_one_trace() {
     for seed in 100..104 {
         let plan = swarm(seed, &FaultKind::ALL, Scope::Turmoil);
-        let hash = || run(&plan, Judging::All).unwrap().trace.hash();
+        let hash = || run(&plan, Judging::default()).unwrap().trace.hash();
         assert_eq!(hash(), hash(), "seed {seed}");
     }
 }
@@ -96,7 +96,7 @@ fn a_plan_has_one_trace() {
 fn drawn_plans_hold() {
     for seed in 0..20 {
         let plan = swarm(seed, &FaultKind::ALL, Scope::Turmoil);
-        let outcome = run(&plan, Judging::All).unwrap();
+        let outcome = run(&plan, Judging::default()).unwrap();
         assert_eq!(outcome.judge.violation(), None, "seed {seed}");
         let calm = |event: &Event| matches!(event, Event::Calm);
         assert_eq!(places(&outcome, calm).len(), 1, "seed {seed}");

@@ -1,7 +1,7 @@
 //! A plan means the same in both engines.
 
 use tenure_sim::engines::Engine;
-use tenure_sim::judge::Judging;
+use tenure_sim::judge::{Judging, Which};
 use tenure_sim::plan::{Fault, FaultKind, Plan, Program, Scope, What, When, swarm};
 use tenure_sim::trace::{Entry, Event};
 
@@ -11,7 +11,7 @@ use super::{CALM_MS, at, plan};
 type Edge = (u64, bool, FaultKind, Option<usize>);
 
 fn edges(engine: Engine, plan: &Plan) -> Vec<Edge> {
-    let outcome = engine.run(plan, Judging::Only(&[])).unwrap();
+    let outcome = engine.run(plan, Judging::StopAtFirst(Which::Named(&[]))).unwrap();
     let edge = |entry: &Entry| {
         let tick = entry.at.as_nanos().div_ceil(1_000_000).max(1);
         match entry.event {
@@ -81,7 +81,7 @@ fn drawn_faults_of_named_nodes_are_ordered_alike() {
 
 /// How often the last tenure of a run is renewed in the calm.
 fn renewals(engine: Engine, plan: &Plan) -> Option<usize> {
-    let outcome = engine.run(plan, Judging::Only(&[])).unwrap();
+    let outcome = engine.run(plan, Judging::StopAtFirst(Which::Named(&[]))).unwrap();
     let entries = outcome.trace.entries();
     let last = entries.iter().rev().find_map(|entry| match entry.event {
         Event::Leads { token, .. } => Some(token),

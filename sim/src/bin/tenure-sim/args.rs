@@ -7,8 +7,8 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, ValueEnum};
 use tenure_sim::engines::Engine;
-use tenure_sim::judge::Judging;
 use tenure_sim::judge::properties::PropertyName;
+use tenure_sim::judge::{Judging, Which};
 use tenure_sim::plan::FaultKind;
 use tenure_sim::search::pool;
 
@@ -73,7 +73,8 @@ pub(crate) struct JudgedArguments {
 
 impl JudgedArguments {
     pub(crate) fn judging(&self) -> Judging<'_> {
-        self.properties.as_deref().map_or(Judging::All, Judging::Only)
+        let which = self.properties.as_deref().map_or(Which::Applicable, Which::Named);
+        Judging::StopAtFirst(which)
     }
 }
 

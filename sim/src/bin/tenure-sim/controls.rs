@@ -6,7 +6,8 @@ use std::path::Path;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use tenure_sim::engines::Engine;
 use tenure_sim::evidence::controls::{self, Control, Report, Verdict};
-use tenure_sim::judge::Judging;
+use tenure_sim::judge::properties::PropertyName;
+use tenure_sim::judge::{Judging, Which};
 use tenure_sim::search::campaign::attempt;
 
 use crate::args::{Format, OutputArguments, wrong};
@@ -77,7 +78,7 @@ pub(crate) fn run(
 fn write_page(out: Output, control: &Control, report: &Report) -> Result<(), CliError> {
     let broke = report.broken.values().map(|broken| broken.first_seed).min();
     let plan = (control.plan)(broke.unwrap_or(report.seed));
-    let outcome = attempt(Engine::Model, &plan, Judging::Everything);
+    let outcome = attempt(Engine::Model, &plan, Judging::KeepJudging(Which::All));
     let mut page = page(Engine::Model.name(), &plan, &outcome);
     page.again = format!("tenure-sim run --control {control} --seed {} --runs 1", plan.seed);
     // Every promise that must break has broken, and no other than those that may.
@@ -105,21 +106,22 @@ fn exit_code(reports: &[Report]) -> u8 {
 fn broken(reports: &[Report]) -> comfy_table::Table {
     let mut table = table(["control", "property", "breaks", "in runs", "of", "first in seed"]);
     for report in reports {
-        let held = |name: &&&str| !report.broken.contains_key(**name);
+        let held = |name: &&PropertyName| !report.broken.contains_key(*name);
         for name in report.must_break.iter().filter(held) {
             let (runs, never) = (report.runs.to_string(), "0".to_owned());
-            table.add_row([report.control, name, "must", &never, &runs, "-"]);
+            table.add_row([report.control, name.as_str(), "must", &never, &runs, "-"]);
         }
         for (name, broken) in &report.broken {
             let (broken_in, runs) = (broken.runs.to_string(), report.runs.to_string());
             let seed = broken.first_seed.to_string();
-            table.add_row([report.control, name, may(report, name), &broken_in, &runs, &seed]);
+            let may = may(report, *name);
+            table.add_row([report.control, name.as_str(), may, &broken_in, &runs, &seed]);
         }
     }
     table
 }
 
-fn may(report: &Report, name: &str) -> &'static str {
+fn may(report: &Report, name: PropertyName) -> &'static str {
     if report.must_break.contains(&name) {
         "must"
     } else if report.may_break.contains(&name) {
@@ -136,6 +138,7 @@ fn verdict(out: &mut impl Write, report: &Report) -> io::Result<()> {
             writeln!(out, "{control}: OK: the promises that must break broke, and all others held")
         }
         Verdict::NothingBroke { missing } => {
+            let missing: Vec<_> = missing.iter().map(|name| name.as_str()).collect();
             let (missing, runs) = (missing.join(", "), report.runs);
             writeln!(out, "{control}: NOTHING BROKE: held in all of {runs} runs: {missing}")
         }
@@ -143,7 +146,7 @@ fn verdict(out: &mut impl Write, report: &Report) -> io::Result<()> {
             writeln!(out, "{control}: BROKE TOO MUCH")?;
             for unexpected in unexpected {
                 let (name, seed) = (unexpected.property, unexpected.seed);
-                let what = report.broken.get(name).map_or("", |broken| &broken.what);
+                let what = report.broken.get(&name).map_or("", |broken| &broken.what);
                 writeln!(out, "    {name}: {what}")?;
                 writeln!(
                     out,

@@ -49,7 +49,8 @@ fn all() -> Value {
         Assumption::ALL.into_iter().map(|one| json!({ "name": one, "about": about(one) }));
     let properties = properties::all(&Terms::default())
         .into_iter()
-        .map(|property| json!({ "name": property.name(), "assumes": property.assumes() }));
+        .map(|property| property.about())
+        .map(|about| json!({ "name": about.name, "assumes": about.rests_on }));
     let controls = controls::ALL.into_iter().map(|control| {
         json!({
             "name": control.name,

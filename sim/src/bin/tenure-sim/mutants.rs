@@ -65,25 +65,23 @@ pub(crate) fn mutants(arguments: &MutantsArguments) -> Result<u8, CliError> {
         bound: Duration::from_secs(arguments.bound),
     };
     let mut rows = Vec::new();
-    let tried = match diff {
-        Some(diff) => trials.of_diff(&diff).map(|row| rows.push(row)),
-        None => {
-            let mut failed = Ok(());
-            for mutant in &wanted {
-                match trials.of(mutant) {
-                    Ok(row) => {
-                        eprintln!("{}", summary(&row));
-                        rows.push(row);
-                    }
-                    Err(error) => {
-                        eprintln!("{error}");
-                        failed = failed.and(Err(error));
-                    }
+    let mut tried = Ok(());
+    if let Some(diff) = diff {
+        tried = trials.of_diff(&diff).map(|row| rows.push(row));
+    } else {
+        for mutant in &wanted {
+            match trials.of(mutant) {
+                Ok(row) => {
+                    eprintln!("{}", summary(&row));
+                    rows.push(row);
+                }
+                Err(error) => {
+                    eprintln!("{error}");
+                    tried = tried.and(Err(error));
                 }
             }
-            failed
         }
-    };
+    }
     // The results of the other mutants are printed although one does not build.
     written(report(&rows, arguments.output.format))?;
     tried.map_err(|error| CliError::Input(error.into()))?;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use tenure_sim::engines::Engine;
-use tenure_sim::judge::Judging;
+use tenure_sim::judge::{Judging, Which};
 use tenure_sim::search::campaign::{Failure, Run, attempt_twice};
 use tenure_sim::trace::file;
 
@@ -42,7 +42,11 @@ pub(crate) fn replay(arguments: &ReplayArguments) -> Result<u8, CliError> {
     let plan = plan::of(&arguments.which, engine, &arguments.drawn)?;
     let mut files = Files::read(&arguments.which.plan);
     let trace = files.create_if(arguments.trace.as_deref())?;
-    let judging = if arguments.beyond { Judging::Everything } else { arguments.judged.judging() };
+    let judging = if arguments.beyond {
+        Judging::KeepJudging(Which::All)
+    } else {
+        arguments.judged.judging()
+    };
     let report = arguments.shown.report.open(&mut files)?;
     let outcome = attempt_twice(engine, &plan, judging);
     let (run, entries) = match &outcome {

@@ -7,7 +7,7 @@ use tenure_sim::engines::Engine;
 use tenure_sim::evidence::compare::Comparison;
 use tenure_sim::evidence::mutants::Row;
 use tenure_sim::judge::properties::PropertyName;
-use tenure_sim::judge::{Judging, Outcome};
+use tenure_sim::judge::{Judging, Outcome, Which};
 use tenure_sim::plan::json;
 use tenure_sim::plan::{Plan, swarm};
 use tenure_sim::report::{CampaignPage, RunPage, Table, campaign_page, run_page};
@@ -134,7 +134,9 @@ fn failed(summary: &Summary) -> Option<Again> {
     let names = summary.properties.keys().map(|name| name.parse());
     let properties: Vec<PropertyName> = names.collect::<Result<_, _>>().ok()?;
     let outcome = match &failed.failure {
-        Failure::Violated { .. } => attempt(engine, &plan, Judging::Only(&properties)),
+        Failure::Violated { .. } => {
+            attempt(engine, &plan, Judging::StopAtFirst(Which::Named(&properties)))
+        }
         other => Err(other.clone()),
     };
     Some(Again { engine: summary.engine.clone(), plan, outcome })

@@ -8,8 +8,8 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
 use tenure_sim::engines::Engine;
-use tenure_sim::judge::Judging;
 use tenure_sim::judge::properties::PropertyName;
+use tenure_sim::judge::{Judging, Which};
 use tenure_sim::plan::{Plan, SimTime};
 use tenure_sim::search::campaign;
 use tenure_sim::search::shrink::{self, Budget, Progress, ShrinkError, Shrunk};
@@ -52,9 +52,9 @@ pub(crate) fn shrink(arguments: &ShrinkArguments) -> Result<u8, CliError> {
     let engine = arguments.engine;
     let plan = plan::of(&arguments.which, engine, &arguments.drawn)?;
     let judging = match &arguments.property {
-        Some(property) => Judging::Only(std::slice::from_ref(property)),
-        None if arguments.everything => Judging::Everything,
-        None => Judging::All,
+        Some(property) => Judging::StopAtFirst(Which::Named(std::slice::from_ref(property))),
+        None if arguments.everything => Judging::KeepJudging(Which::All),
+        None => Judging::default(),
     };
     let budget = arguments.runs.map_or_else(|| Budget::default_for(engine), |runs| Budget { runs });
     let mut files = Files::read(&arguments.which.plan);
@@ -101,7 +101,7 @@ pub(crate) fn with_progress(
 /// The error for a plan that does not fail. If it breaks assumptions, few properties are judged, and a hint says so.
 fn beyond(why: ShrinkError, plan: &Plan, judging: Judging<'_>) -> CliError {
     let broken = plan.broken();
-    if matches!(judging, Judging::Everything) || broken.is_empty() {
+    if matches!(judging, Judging::KeepJudging(Which::All)) || broken.is_empty() {
         return CliError::Input(why.into());
     }
     let broken: Vec<String> =

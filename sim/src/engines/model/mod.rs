@@ -101,12 +101,12 @@ fn carry_out<A: Algorithm>(
     let mut run = Run { world, ending: Ending::of(plan, &configs, 1) };
     (0..plan.nodes.len()).for_each(|node| run.world.start(node));
     run.world.probe();
-    run.carry_on(!judging.goes_on())?;
+    run.carry_on(judging.stops_at_first())?;
     run.world.look_at_clocks();
     let World { at, mut outcome, sink, .. } = run.world;
     outcome.finish(at);
     if let Err(accusation) = sink.finish() {
-        outcome.judge.accuse(at, accusation.property, accusation.what);
+        outcome.judge.accuse(at, accusation.property, accusation.what.into());
     }
     Ok(outcome)
 }

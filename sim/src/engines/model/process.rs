@@ -125,7 +125,7 @@ impl<A: Algorithm> World<'_, A> {
         let takes_over = step == sink::Step::TakesOver;
         self.record(Event::Wrote { who, token, checked, takes_over, accepted_by_fenced });
         if let Err(accusation) = self.sink.verify() {
-            self.outcome.judge.accuse(self.at, accusation.property, accusation.what);
+            self.outcome.judge.accuse(self.at, accusation.property, accusation.what.into());
         }
     }
 

@@ -1,6 +1,6 @@
 //! What leaders write to: the engine tells it what happened, and it says what came of it.
 
-use crate::judge::properties::Leader;
+use crate::judge::properties::{Leader, PropertyName};
 use crate::plan::SimTime;
 
 /// What a leader does to a resource that compares tokens, decided when it checks its leadership.
@@ -47,7 +47,7 @@ pub(crate) struct Write {
 /// What did not hold.
 #[derive(Debug)]
 pub(crate) struct Accusation {
-    pub(crate) property: &'static str,
+    pub(crate) property: PropertyName,
     pub(crate) what: String,
 }
 

@@ -112,8 +112,8 @@ fn run_program(
     let mut faults = Faults::new(plan, &world, &nodes, store, &schedule, without);
     let mut ending = Ending::of(plan, &world.configs, world.elections());
     let mut leaders = vec![Vec::with_capacity(nodes.len()); world.elections()];
-    let goes_on = judging.goes_on();
-    while journal.now() < ending.at() && (goes_on || !world.is_violated()) {
+    let stops = judging.stops_at_first();
+    while journal.now() < ending.at() && !(stops && world.is_violated()) {
         journal.begin_tick(journal.now() + TICK);
         world.sinks.land();
         faults.advance(&mut sim);

@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::future::pending;
 
 use super::*;
+use crate::judge::Which;
 use crate::plan::{Fault, NodePlan, SCHEMA, Settings, StorePlan, What, When, Work};
 
 fn plan(faults: Vec<Fault>) -> Plan {
@@ -29,7 +30,12 @@ fn run_on_node_1(faults: Vec<Fault>, program: impl Fn() + 'static) -> Result<Out
         }
         Ok(())
     };
-    run_program(&plan(faults), Judging::Only(&[]), &(Rc::new(program) as Program), None)
+    run_program(
+        &plan(faults),
+        Judging::StopAtFirst(Which::Named(&[])),
+        &(Rc::new(program) as Program),
+        None,
+    )
 }
 
 fn escapes(outcome: Result<Outcome, EngineError>) -> bool {

@@ -13,7 +13,7 @@ use crate::engines::model::baselines::{
 };
 use crate::engines::model::run_as;
 use crate::engines::model::tenure::Tenure;
-use crate::judge::Judging;
+use crate::judge::{Judging, Which};
 use crate::plan::{Plan, SimTime};
 
 /// Tenure, or a model of another algorithm.
@@ -94,7 +94,7 @@ impl Contender {
             Self::RenewDeadline => run_as::<renew_deadline::RenewDeadline>,
         };
         // The other algorithms do not promise the properties: the run is measured, not judged.
-        let outcome = run(plan, Judging::Only(&[]))?;
+        let outcome = run(plan, Judging::StopAtFirst(Which::Named(&[])))?;
         let settled = SimTime::from_millis(plan.settings.ttl_ms * SETTLED_TTLS);
         Ok(Measured::of(outcome.trace.entries(), settled))
     }

@@ -5,22 +5,27 @@
 
 use super::Control;
 use super::stage::Stage;
+use crate::judge::properties::PropertyName;
 use crate::plan::clock::PPM;
 use crate::plan::{Assumption, Plan, Settings, What};
 
 /// Properties that two leaders at once break too: a claim ends too late (G2), work drains too long, and both write in
 /// any order.
-const TWO_LEADERS: &[&str] =
-    &["margin-kept", "fail-closed", "drained-before-the-next", "unfenced-in-order"];
+const TWO_LEADERS: &[PropertyName] = &[
+    PropertyName::MARGIN_KEPT,
+    PropertyName::FAIL_CLOSED,
+    PropertyName::DRAINED_BEFORE_THE_NEXT,
+    PropertyName::UNFENCED_IN_ORDER,
+];
 
 /// The same properties if the leader's clock is wrong: its work also drains too long, and it renews too late.
-const OVERSTAYS: &[&str] = &[
-    "margin-kept",
-    "fail-closed",
-    "drained-before-the-next",
-    "unfenced-in-order",
-    "drains-within-bounds",
-    "renews-in-time",
+const OVERSTAYS: &[PropertyName] = &[
+    PropertyName::MARGIN_KEPT,
+    PropertyName::FAIL_CLOSED,
+    PropertyName::DRAINED_BEFORE_THE_NEXT,
+    PropertyName::UNFENCED_IN_ORDER,
+    PropertyName::DRAINS_WITHIN_BOUNDS,
+    PropertyName::RENEWS_IN_TIME,
 ];
 
 /// Rates beyond the drift bound.
@@ -29,7 +34,7 @@ pub(super) const DRIFT: Control = Control {
     about: "the leader's clock is too slow and the store's too fast, by more than the claim's validity allows",
     // A candidate that is too slow also waits too long.
     beyond: &[Assumption::CandidateClocks, Assumption::StoreClock, Assumption::Waits],
-    must_break: &["single-leader"],
+    must_break: &[PropertyName::SINGLE_LEADER],
     may_break: OVERSTAYS,
     plan: drift,
 };
@@ -66,7 +71,7 @@ pub(super) const STORE_STEP: Control = Control {
     name: "store-step",
     about: "the store's wall clock is put forward by more than a TTL while the leader is cut off",
     beyond: &[Assumption::StoreClock],
-    must_break: &["single-leader"],
+    must_break: &[PropertyName::SINGLE_LEADER],
     may_break: TWO_LEADERS,
     plan: store_step,
 };
@@ -86,7 +91,7 @@ pub(super) const BOOT_STEP: Control = Control {
     name: "boot-step",
     about: "the leader's clock is put back by more than a TTL: its next renewal comes too late",
     beyond: &[Assumption::CandidateClocks, Assumption::Waits],
-    must_break: &["single-leader"],
+    must_break: &[PropertyName::SINGLE_LEADER],
     may_break: OVERSTAYS,
     plan: boot_step,
 };
@@ -104,7 +109,7 @@ pub(super) const VM_STOP: Control = Control {
     about: "the leader's machine is stopped with all its clocks for more than a TTL",
     // The stop may come between a check and its effect.
     beyond: &[Assumption::CandidateClocks, Assumption::Waits, Assumption::PromptEffects],
-    must_break: &["single-leader"],
+    must_break: &[PropertyName::SINGLE_LEADER],
     may_break: OVERSTAYS,
     plan: vm_stop,
 };
@@ -126,17 +131,17 @@ pub(super) const VM_RESTORE: Control = Control {
         Assumption::OneMemory,
         Assumption::PromptEffects,
     ],
-    must_break: &["single-leader"],
+    must_break: &[PropertyName::SINGLE_LEADER],
     may_break: &[
-        "margin-kept",
-        "fail-closed",
-        "drained-before-the-next",
-        "drains-within-bounds",
-        "unfenced-in-order",
-        "renews-in-time",
+        PropertyName::MARGIN_KEPT,
+        PropertyName::FAIL_CLOSED,
+        PropertyName::DRAINED_BEFORE_THE_NEXT,
+        PropertyName::DRAINS_WITHIN_BOUNDS,
+        PropertyName::UNFENCED_IN_ORDER,
+        PropertyName::RENEWS_IN_TIME,
         // The process has forgotten that its tenure is over: it leads under it again, and ends it again.
-        "no-resurrection",
-        "one-step-down-per-election",
+        PropertyName::NO_RESURRECTION,
+        PropertyName::ONE_STEP_DOWN_PER_ELECTION,
     ],
     plan: vm_restore,
 };

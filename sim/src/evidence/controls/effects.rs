@@ -6,6 +6,7 @@
 
 use super::Control;
 use super::stage::Stage;
+use crate::judge::properties::PropertyName;
 use crate::plan::clock::PPM;
 use crate::plan::{Assumption, Plan, Point, Trigger, What};
 
@@ -14,7 +15,7 @@ pub(super) const UNFENCED: Control = Control {
     name: "unfenced",
     about: "the leader is paused between a check and its write until another leader has written",
     beyond: &[Assumption::PromptEffects],
-    must_break: &["unfenced-in-order"],
+    must_break: &[PropertyName::UNFENCED_IN_ORDER],
     may_break: &[],
     plan: unfenced,
 };
@@ -34,7 +35,7 @@ pub(super) const NO_MARGIN: Control = Control {
     name: "no-margin",
     about: "writes take longer than the time from the end of a claim to the next tenure's first write",
     beyond: &[Assumption::PromptEffects],
-    must_break: &["unfenced-in-order"],
+    must_break: &[PropertyName::UNFENCED_IN_ORDER],
     may_break: &[],
     plan: no_margin,
 };
@@ -48,9 +49,9 @@ pub(super) const READS_FIRST: Control = Control {
     name: "reads-first",
     about: "a new leader reads before the resource has seen its token, while an old write is under way",
     beyond: &[Assumption::PromptEffects, Assumption::TakeOverFirst],
-    must_break: &["fenced-reads"],
+    must_break: &[PropertyName::FENCED_READS],
     // A resource that compares no tokens accepts the late writes, too.
-    may_break: &["unfenced-in-order"],
+    may_break: &[PropertyName::UNFENCED_IN_ORDER],
     plan: reads_first,
 };
 

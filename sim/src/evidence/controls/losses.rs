@@ -2,6 +2,7 @@
 
 use super::Control;
 use super::stage::Stage;
+use crate::judge::properties::PropertyName;
 use crate::plan::{Assumption, Plan, What};
 
 /// A loss of data without a quarantine.
@@ -9,9 +10,9 @@ pub(super) const NO_QUARANTINE: Control = Control {
     name: "no-quarantine",
     about: "the store loses its data, is trusted to have lost nothing, and grants a new candidate at once",
     beyond: &[Assumption::LossIsFinal],
-    must_break: &["single-leader", "store-loss-quarantine"],
+    must_break: &[PropertyName::SINGLE_LEADER, PropertyName::STORE_LOSS_QUARANTINE],
     // Both leaders write, in any order.
-    may_break: &["unfenced-in-order"],
+    may_break: &[PropertyName::UNFENCED_IN_ORDER],
     plan: no_quarantine,
 };
 
@@ -30,9 +31,9 @@ pub(super) const UNDECLARED_TTL: Control = Control {
     about: "the store loses its data, and candidates whose quarantine is shorter than the leader's TTL ask it",
     beyond: &[Assumption::LossIsFinal],
     // Each of the others waits for its own quarantine.
-    must_break: &["single-leader"],
+    must_break: &[PropertyName::SINGLE_LEADER],
     // Both leaders write, in any order; and if the first one steps down, its work drains while the next leads.
-    may_break: &["unfenced-in-order", "drained-before-the-next"],
+    may_break: &[PropertyName::UNFENCED_IN_ORDER, PropertyName::DRAINED_BEFORE_THE_NEXT],
     plan: undeclared_ttl,
 };
 
@@ -55,7 +56,7 @@ pub(super) const TOKEN_CLOCK: Control = Control {
     about: "the store loses its data, and its wall clock is put back to before the last grant",
     // A store's clock that goes back makes every wait longer.
     beyond: &[Assumption::Waits, Assumption::WallClock],
-    must_break: &["token-monotonic"],
+    must_break: &[PropertyName::TOKEN_MONOTONIC],
     // Fenced writes hold: the resource knows the first tenure, and refuses all writes of the next.
     may_break: &[],
     plan: token_clock,
@@ -82,9 +83,9 @@ pub(super) const OLD_PRIMARY: Control = Control {
     about: "a replica is promoted, and the old primary continues to acknowledge the leader's requests",
     // The grants of two servers have no common order.
     beyond: &[Assumption::LossIsFinal, Assumption::WallClock],
-    must_break: &["single-leader"],
+    must_break: &[PropertyName::SINGLE_LEADER],
     // Both leaders write, in any order.
-    may_break: &["unfenced-in-order"],
+    may_break: &[PropertyName::UNFENCED_IN_ORDER],
     plan: old_primary,
 };
 

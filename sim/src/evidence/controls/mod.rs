@@ -22,6 +22,7 @@ use std::str::FromStr;
 pub use report::{Broken, Report, Unexpected, Verdict};
 pub use run::{ControlError, run};
 
+use crate::judge::properties::PropertyName;
 use crate::plan::{Assumption, Plan};
 
 /// Plans that break an assumption, and the expected violations.
@@ -34,9 +35,9 @@ pub struct Control {
     /// The assumptions that each of its plans breaks.
     pub beyond: &'static [Assumption],
     /// The properties that must be violated, each in at least one run.
-    pub must_break: &'static [&'static str],
+    pub must_break: &'static [PropertyName],
     /// Further properties that may be violated: other aspects of the same promise.
-    pub may_break: &'static [&'static str],
+    pub may_break: &'static [PropertyName],
     /// The plan of a seed.
     pub plan: fn(u64) -> Plan,
 }
@@ -59,7 +60,7 @@ pub const ALL: [Control; 12] = [
 
 impl Control {
     /// Whether a property may be violated in its runs.
-    pub fn expects(&self, property: &str) -> bool {
+    pub fn expects(&self, property: PropertyName) -> bool {
         self.must_break.contains(&property) || self.may_break.contains(&property)
     }
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::Control;
+use crate::judge::properties::PropertyName;
 use crate::plan::Assumption;
 
 /// The result of a control's runs.
@@ -15,15 +16,15 @@ pub struct Report {
     /// The assumptions that its plans break.
     pub beyond: &'static [Assumption],
     /// The properties that must be violated.
-    pub must_break: &'static [&'static str],
+    pub must_break: &'static [PropertyName],
     /// Further properties that may be violated.
-    pub may_break: &'static [&'static str],
+    pub may_break: &'static [PropertyName],
     /// The first seed; the others follow it.
     pub seed: u64,
     /// The number of runs that were carried out.
     pub runs: u64,
     /// The properties that were violated in some run.
-    pub broken: BTreeMap<&'static str, Broken>,
+    pub broken: BTreeMap<PropertyName, Broken>,
     /// The verdict.
     pub verdict: Verdict,
 }
@@ -48,7 +49,7 @@ pub enum Verdict {
     /// A property that must be violated held in every run: the plans are too harmless, or the judge misses violations.
     NothingBroke {
         /// The properties that held.
-        missing: Vec<&'static str>,
+        missing: Vec<PropertyName>,
     },
     /// A property was violated that does not rest on the broken assumptions. Takes precedence over `NothingBroke`.
     BrokeTooMuch {
@@ -61,7 +62,7 @@ pub enum Verdict {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Unexpected {
     /// The property.
-    pub property: &'static str,
+    pub property: PropertyName,
     /// The lowest seed in which it was violated.
     pub seed: u64,
 }
@@ -86,11 +87,11 @@ impl Report {
     }
 }
 
-fn verdict(control: &Control, broken: &BTreeMap<&'static str, Broken>) -> Verdict {
+fn verdict(control: &Control, broken: &BTreeMap<PropertyName, Broken>) -> Verdict {
     let unexpected: Vec<Unexpected> = broken
         .iter()
-        .filter(|(property, _)| !control.expects(property))
-        .map(|(property, broken)| Unexpected { property, seed: broken.first_seed })
+        .filter(|(property, _)| !control.expects(**property))
+        .map(|(property, broken)| Unexpected { property: *property, seed: broken.first_seed })
         .collect();
     if !unexpected.is_empty() {
         return Verdict::BrokeTooMuch { unexpected };
@@ -102,11 +103,11 @@ fn verdict(control: &Control, broken: &BTreeMap<&'static str, Broken>) -> Verdic
 
 /// The violations so far. They do not depend on the order in which runs are added.
 #[derive(Debug, Default)]
-pub(super) struct Tally(BTreeMap<&'static str, Broken>);
+pub(super) struct Tally(BTreeMap<PropertyName, Broken>);
 
 impl Tally {
-    pub(super) fn add(&mut self, property: &'static str, next: Broken) {
-        match self.0.get_mut(property) {
+    pub(super) fn add(&mut self, property: PropertyName, next: Broken) {
+        match self.0.get_mut(&property) {
             None => {
                 self.0.insert(property, next);
             }

@@ -3,7 +3,7 @@
 use super::Control;
 use super::report::{Broken, Report, Tally};
 use crate::engines::{Engine, EngineError};
-use crate::judge::Judging;
+use crate::judge::{Judging, Which};
 use crate::plan::{Assumption, PlanError};
 use crate::search::pool;
 
@@ -70,10 +70,10 @@ fn one(control: &Control, seed: u64, tally: &mut Tally) -> Result<(), ControlErr
     if broken != beyond {
         return Err(ControlError::Beyond { control, seed, broken, beyond });
     }
-    let outcome = Engine::Model.run(&plan, Judging::Everything);
+    let outcome = Engine::Model.run(&plan, Judging::KeepJudging(Which::All));
     let outcome = outcome.map_err(|why| ControlError::Engine { control, seed, why })?;
     for violation in outcome.judge.violations() {
-        let what = violation.what.clone();
+        let what = violation.finding.to_string();
         tally.add(violation.property, Broken { runs: 1, first_seed: seed, what });
     }
     Ok(())

@@ -10,8 +10,8 @@ use std::time::Instant;
 use serde::{Deserialize, Serialize};
 
 use crate::engines::Engine;
-use crate::judge::Judging;
 use crate::judge::sometimes;
+use crate::judge::{Judging, Which};
 use crate::plan::{FaultKind, Scope, swarm};
 use crate::search::campaign::{Failure, attempt};
 use crate::search::pool;
@@ -123,13 +123,15 @@ impl Hunt {
 
     fn one(&self, seed: u64, met: &mut BTreeSet<&'static str>) -> Vec<(Seen, String)> {
         let plan = swarm(seed, &self.faults, self.engine.scope());
-        match attempt(self.engine, &plan, Judging::Each) {
+        match attempt(self.engine, &plan, Judging::KeepJudging(Which::Applicable)) {
             Ok(outcome) => {
                 let counts = outcome.sometimes.counts().into_iter();
                 met.extend(counts.filter(|(_, times)| *times > 0).map(|(name, _)| name));
                 let violations = outcome.judge.violations().iter();
                 let named = |name: &str| Seen::Property(name.to_owned());
-                violations.map(|one| (named(one.property), one.what.clone())).collect()
+                violations
+                    .map(|one| (named(one.property.as_str()), one.finding.to_string()))
+                    .collect()
             }
             Err(Failure::Refused { what } | Failure::Broke { what }) => vec![(Seen::Broke, what)],
             Err(failure) => vec![(Seen::Broke, format!("{failure:?}"))],

@@ -9,7 +9,8 @@
 
 use super::due::Due;
 use super::recent::Recent;
-use super::{Property, Terms};
+use super::{About, Found, Property, PropertyName, Tally, Terms, finding};
+use crate::judge::finding::Part::Detail;
 use crate::plan::{Assumption, SimTime};
 use crate::trace::{Answer, Event, Who};
 
@@ -21,7 +22,6 @@ pub(super) struct AnsweredWhenHealthy {
     connections: Recent<Who, Connection>,
     /// The deadlines of the requests over connections that work.
     due: Due<(Who, u64)>,
-    compared: u64,
 }
 
 /// The connection of a candidate in the calm.
@@ -41,7 +41,6 @@ impl AnsweredWhenHealthy {
             is_calm: false,
             connections: Recent::default(),
             due: Due::default(),
-            compared: 0,
         }
     }
 
@@ -59,7 +58,7 @@ impl AnsweredWhenHealthy {
         }
     }
 
-    fn answered(&mut self, who: Who, id: u64, answer: Option<Answer>) -> Result<(), String> {
+    fn answered(&mut self, who: Who, id: u64, answer: Option<Answer>, tally: &mut Tally) -> Found {
         let connection = self.connections.of(who);
         match (*connection, answer) {
             (Connection::Tried(tried), _) if tried == id => {
@@ -67,45 +66,49 @@ impl AnsweredWhenHealthy {
                 *connection = if works { Connection::Works } else { Connection::Unknown };
             }
             (Connection::Works, _) if self.due.end((who, id)) => {
-                self.compared += 1;
+                tally.count(true);
                 if answer.is_none() {
-                    return Err(format!("request {id} of {who:?} failed in the calm"));
+                    return Err(finding![
+                        "request ",
+                        Detail(format!("{id}")),
+                        " of ",
+                        who,
+                        " failed in the calm"
+                    ]);
                 }
             }
             (Connection::Unknown | Connection::Tried(_) | Connection::Works, _) => {}
         }
         Ok(())
     }
-
-    fn in_time(&self, at: SimTime) -> Result<(), String> {
-        match self.due.missed(at) {
-            Some(((who, id), due)) => {
-                Err(format!("request {id} of {who:?} was not answered by {due}, in the calm"))
-            }
-            None => Ok(()),
-        }
-    }
 }
 
 impl Property for AnsweredWhenHealthy {
-    fn name(&self) -> &'static str {
-        "answered-when-healthy"
+    fn about(&self) -> About {
+        About::of(PropertyName::ANSWERED_WHEN_HEALTHY)
+            .resting_on(&[Assumption::CandidateClocks, Assumption::OneMemory])
     }
 
-    fn compared(&self) -> u64 {
-        self.compared
+    fn in_time(&self, at: SimTime) -> Found {
+        match self.due.missed(at) {
+            Some(((who, id), due)) => Err(finding![
+                "request ",
+                Detail(format!("{id}")),
+                " of ",
+                who,
+                " was not answered by ",
+                due,
+                ", in the calm"
+            ]),
+            None => Ok(()),
+        }
     }
 
-    fn assumes(&self) -> &'static [Assumption] {
-        &[Assumption::CandidateClocks, Assumption::OneMemory]
-    }
-
-    fn observe(&mut self, at: SimTime, event: &Event) -> Result<(), String> {
-        self.in_time(at)?;
+    fn observe(&mut self, at: SimTime, event: &Event, tally: &mut Tally) -> Found {
         match *event {
             Event::Calm => self.is_calm = true,
             Event::Sent { who, id, .. } => self.sent(at, who, id),
-            Event::Answered { who, id, answer } => return self.answered(who, id, answer),
+            Event::Answered { who, id, answer } => return self.answered(who, id, answer, tally),
             Event::Crashed { who } => {
                 self.connections.remove(who);
                 self.due.retain(|(other, _)| other != who);
@@ -113,10 +116,6 @@ impl Property for AnsweredWhenHealthy {
             _ => {}
         }
         Ok(())
-    }
-
-    fn finish(&mut self, at: SimTime) -> Result<(), String> {
-        self.in_time(at)
     }
 }
 

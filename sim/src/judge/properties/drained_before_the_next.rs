@@ -10,12 +10,14 @@
 //! Rests on all that `single-leader` rests on, and on the store's wall clock, since leases are distinguished by
 //! their tokens.
 
-use super::Property;
 use super::recent::Recent;
+use super::{About, Found, Property, PropertyName, Tally, finding};
+use crate::judge::finding::Part::Token;
 use crate::plan::{Assumption, SimTime};
 use crate::trace::{Event, Who};
 
-/// Old work ends before a new leader begins.
+/// Old work ends before a new leader begins. Counted are leads that began while older work was draining; the comparison
+/// of drain ends with their leases happens at every step-down.
 #[derive(Debug, Default)]
 pub(super) struct DrainedBeforeTheNext {
     /// The latest end of the lease of each token.
@@ -23,34 +25,42 @@ pub(super) struct DrainedBeforeTheNext {
     under_way: Vec<(Who, u64)>,
     /// The end of the time that the work of an ended tenure has to drain.
     drain_ends: Recent<(Who, u64), SimTime>,
-    /// How often a lead began while older work was draining. The comparison of drain ends with their leases is not
-    /// counted: it happens at every step-down.
-    compared: u64,
 }
 
 impl DrainedBeforeTheNext {
-    fn drains(&mut self, at: SimTime, of: (Who, u64), until: SimTime) -> Result<(), String> {
+    fn drains(&mut self, at: SimTime, of: (Who, u64), until: SimTime) -> Found {
         self.drain_ends.insert(of, until);
         let (who, token) = of;
         let lease_ends = self.lease_ends.get(token).copied().unwrap_or_default();
         if until <= at || until <= lease_ends {
             return Ok(());
         }
-        Err(format!(
-            "{who:?} lets work drain under token {token} until {until}, and its lease ends at {lease_ends}"
-        ))
+        Err(finding![
+            who,
+            " lets work drain under token ",
+            Token(token),
+            " until ",
+            until,
+            ", and its lease ends at ",
+            lease_ends
+        ])
     }
 
-    fn leads(&mut self, at: SimTime, leader: (Who, u64)) -> Result<(), String> {
+    fn leads(&mut self, at: SimTime, leader: (Who, u64), tally: &mut Tally) -> Found {
         let others = self.under_way.iter().filter(|work| **work != leader);
         for &(who, token) in others {
             let Some(&until) = self.drain_ends.get((who, token)) else { continue };
-            self.compared += 1;
+            tally.count(true);
             if at < until {
-                return Err(format!(
-                    "{:?} leads, and work of {who:?} under token {token} drains until {until}",
-                    leader.0
-                ));
+                return Err(finding![
+                    leader.0,
+                    " leads, and work of ",
+                    who,
+                    " under token ",
+                    Token(token),
+                    " drains until ",
+                    until
+                ]);
             }
         }
         Ok(())
@@ -58,25 +68,17 @@ impl DrainedBeforeTheNext {
 }
 
 impl Property for DrainedBeforeTheNext {
-    fn name(&self) -> &'static str {
-        "drained-before-the-next"
-    }
-
-    fn compared(&self) -> u64 {
-        self.compared
-    }
-
-    fn assumes(&self) -> &'static [Assumption] {
-        &[
+    fn about(&self) -> About {
+        About::of(PropertyName::DRAINED_BEFORE_THE_NEXT).resting_on(&[
             Assumption::CandidateClocks,
             Assumption::StoreClock,
             Assumption::Waits,
             Assumption::LossIsFinal,
             Assumption::WallClock,
-        ]
+        ])
     }
 
-    fn observe(&mut self, at: SimTime, event: &Event) -> Result<(), String> {
+    fn observe(&mut self, at: SimTime, event: &Event, tally: &mut Tally) -> Found {
         match *event {
             Event::Store(ref step) => {
                 if let Some(kept) = step.after.filter(|kept| !kept.released) {
@@ -95,7 +97,7 @@ impl Property for DrainedBeforeTheNext {
             | Event::DrainMoved { who, token, drain_ends } => {
                 return self.drains(at, (who, token), drain_ends);
             }
-            Event::Leads { who, token } => return self.leads(at, (who, token)),
+            Event::Leads { who, token } => return self.leads(at, (who, token), tally),
             _ => {}
         }
         Ok(())

@@ -14,7 +14,8 @@
 //! nothing.
 
 use super::recent::Recent;
-use super::{Property, Terms, on_fastest_clock};
+use super::{About, Found, Property, PropertyName, Tally, Terms, finding, on_fastest_clock};
+use crate::judge::finding::Part::Token;
 use crate::plan::{Assumption, NANOSECOND, SimTime};
 use crate::trace::{Answer, Asked, Event, Reason, Who};
 
@@ -25,7 +26,6 @@ pub(super) struct DrainsWithinBounds {
     tenures: Recent<(Who, u64), Tenure>,
     /// Each candidate's last request.
     asked: Recent<Who, Request>,
-    compared: u64,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -48,12 +48,7 @@ struct Tenure {
 
 impl DrainsWithinBounds {
     pub(super) fn new(terms: &Terms) -> Self {
-        Self {
-            terms: terms.clone(),
-            tenures: Recent::default(),
-            asked: Recent::default(),
-            compared: 0,
-        }
+        Self { terms: terms.clone(), tenures: Recent::default(), asked: Recent::default() }
     }
 
     fn stepped_down(&mut self, at: SimTime, of: (Who, u64), reason: Reason) {
@@ -95,33 +90,34 @@ impl DrainsWithinBounds {
         at: SimTime,
         (who, token): (Who, u64),
         until: SimTime,
-    ) -> Result<(), String> {
+        tally: &mut Tally,
+    ) -> Found {
         let tenure = self.tenures.of((who, token));
         tenure.drain_ends = Some(until);
-        self.compared += u64::from(tenure.at_most.is_some() && until > at);
+        tally.count(tenure.at_most.is_some() && until > at);
         match tenure.at_most {
-            Some(most) if until > most && until > at => Err(format!(
-                "{who:?} lets work drain under token {token} until {until}, but no longer than {most} is permitted"
-            )),
+            Some(most) if until > most && until > at => Err(finding![
+                who,
+                " lets work drain under token ",
+                Token(token),
+                " until ",
+                until,
+                ", but no longer than ",
+                most,
+                " is permitted"
+            ]),
             Some(_) | None => Ok(()),
         }
     }
 }
 
 impl Property for DrainsWithinBounds {
-    fn name(&self) -> &'static str {
-        "drains-within-bounds"
+    fn about(&self) -> About {
+        About::of(PropertyName::DRAINS_WITHIN_BOUNDS)
+            .resting_on(&[Assumption::CandidateClocks, Assumption::OneMemory])
     }
 
-    fn compared(&self) -> u64 {
-        self.compared
-    }
-
-    fn assumes(&self) -> &'static [Assumption] {
-        &[Assumption::CandidateClocks, Assumption::OneMemory]
-    }
-
-    fn observe(&mut self, at: SimTime, event: &Event) -> Result<(), String> {
+    fn observe(&mut self, at: SimTime, event: &Event, tally: &mut Tally) -> Found {
         match *event {
             Event::Elected { who, token, claim_ends }
             | Event::Renewed { who, token, claim_ends } => {
@@ -129,10 +125,10 @@ impl Property for DrainsWithinBounds {
             }
             Event::SteppedDown { who, token, reason, drain_ends } => {
                 self.stepped_down(at, (who, token), reason);
-                return self.drains(at, (who, token), drain_ends);
+                return self.drains(at, (who, token), drain_ends, tally);
             }
             Event::DrainMoved { who, token, drain_ends } => {
-                return self.drains(at, (who, token), drain_ends);
+                return self.drains(at, (who, token), drain_ends, tally);
             }
             Event::Sent { who, id, request } => {
                 let renews = match request {
@@ -146,11 +142,16 @@ impl Property for DrainsWithinBounds {
             }
             Event::WorkEnded { who, token, dropped: false } => {
                 let ends = self.tenures.get((who, token)).and_then(|tenure| tenure.drain_ends);
-                self.compared += u64::from(ends.is_some());
+                tally.count(ends.is_some());
                 if let Some(ends) = ends.filter(|ends| *ends <= at) {
-                    return Err(format!(
-                        "work of {who:?} under token {token} was still polled after {ends}"
-                    ));
+                    return Err(finding![
+                        "work of ",
+                        who,
+                        " under token ",
+                        Token(token),
+                        " was still polled after ",
+                        ends
+                    ]);
                 }
             }
             _ => {}

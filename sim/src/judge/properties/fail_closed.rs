@@ -10,7 +10,8 @@
 //! here. The rule is that of a claim, `now < valid_until`, so the end itself is already too late.
 
 use super::recent::Recent;
-use super::{Leader, Property, Terms};
+use super::{About, Found, Leader, Property, PropertyName, Tally, Terms, finding};
+use crate::judge::finding::Part::Token;
 use crate::plan::{Assumption, SimTime};
 use crate::trace::Event;
 
@@ -20,29 +21,26 @@ pub(super) struct FailClosed {
     terms: Terms,
     /// The first instant at which no candidate may lead under a token any more.
     over_from: Recent<u64, SimTime>,
-    compared: u64,
 }
 
 impl FailClosed {
     pub(super) fn new(terms: &Terms) -> Self {
-        Self { terms: terms.clone(), over_from: Recent::default(), compared: 0 }
+        Self { terms: terms.clone(), over_from: Recent::default() }
     }
 }
 
 impl Property for FailClosed {
-    fn name(&self) -> &'static str {
-        "fail-closed"
+    fn about(&self) -> About {
+        About::of(PropertyName::FAIL_CLOSED)
+            .resting_on(&[
+                Assumption::CandidateClocks,
+                Assumption::StoreClock,
+                Assumption::WallClock,
+            ])
+            .probed()
     }
 
-    fn compared(&self) -> u64 {
-        self.compared
-    }
-
-    fn assumes(&self) -> &'static [Assumption] {
-        &[Assumption::CandidateClocks, Assumption::StoreClock, Assumption::WallClock]
-    }
-
-    fn observe(&mut self, at: SimTime, event: &Event) -> Result<(), String> {
+    fn observe(&mut self, at: SimTime, event: &Event, _: &mut Tally) -> Found {
         if let Event::Store(step) = event
             && let Some(kept) = step.after
         {
@@ -53,21 +51,26 @@ impl Property for FailClosed {
         Ok(())
     }
 
-    fn probes(&self) -> bool {
-        true
-    }
-
-    fn probe(&mut self, at: SimTime, leaders: &[Leader]) -> Result<(), String> {
+    fn probe(&mut self, at: SimTime, leaders: &[Leader], tally: &mut Tally) -> Found {
         for &Leader { who, token } in leaders {
-            self.compared += 1;
+            tally.count(true);
             let Some(&over_from) = self.over_from.get(token) else {
-                return Err(format!("{who:?} leads under token {token}, which was never granted"));
+                return Err(finding![
+                    who,
+                    " leads under token ",
+                    Token(token),
+                    ", which was never granted"
+                ]);
             };
             let over_from = over_from - self.terms.margin_of(who);
             if at >= over_from {
-                return Err(format!(
-                    "{who:?} still leads under token {token}, over at {over_from}"
-                ));
+                return Err(finding![
+                    who,
+                    " still leads under token ",
+                    Token(token),
+                    ", over at ",
+                    over_from
+                ]);
             }
         }
         Ok(())

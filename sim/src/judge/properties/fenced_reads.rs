@@ -10,7 +10,8 @@
 //!
 //! A tenure may overtake itself: two operations of one process under one token are not distinguished by it.
 
-use super::Property;
+use super::{About, Found, Property, PropertyName, Tally, finding};
+use crate::judge::finding::Part::Token;
 use crate::plan::{Assumption, SimTime};
 use crate::trace::Event;
 
@@ -21,7 +22,6 @@ pub(super) struct FencedReads {
     last: (u64, SimTime),
     /// The token of the last accepted write under another token than that, and its time.
     other: (u64, SimTime),
-    compared: u64,
 }
 
 impl FencedReads {
@@ -39,31 +39,31 @@ impl FencedReads {
 }
 
 impl Property for FencedReads {
-    fn name(&self) -> &'static str {
-        "fenced-reads"
+    fn about(&self) -> About {
+        About::of(PropertyName::FENCED_READS)
+            .resting_on(&[Assumption::WallClock, Assumption::TakeOverFirst])
     }
 
-    fn compared(&self) -> u64 {
-        self.compared
-    }
-
-    fn assumes(&self) -> &'static [Assumption] {
-        &[Assumption::WallClock, Assumption::TakeOverFirst]
-    }
-
-    fn observe(&mut self, at: SimTime, event: &Event) -> Result<(), String> {
-        let Event::Wrote { who, token, checked, takes_over, accepted_by_fenced: true } = event
+    fn observe(&mut self, at: SimTime, event: &Event, tally: &mut Tally) -> Found {
+        let Event::Wrote { who, token, checked, takes_over, accepted_by_fenced: true } = *event
         else {
             return Ok(());
         };
-        let (other, written) = self.before(*token);
-        self.accepted(at, *token);
-        self.compared += u64::from(!takes_over && other > 0);
-        if !takes_over && written > *checked {
-            return Err(format!(
-                "{who:?} wrote under token {token} what it had read at {checked}, but a write under token {other} \
-                 was accepted at {written}"
-            ));
+        let (other, written) = self.before(token);
+        self.accepted(at, token);
+        tally.count(!takes_over && other > 0);
+        if !takes_over && written > checked {
+            return Err(finding![
+                who,
+                " wrote under token ",
+                Token(token),
+                " what it had read at ",
+                checked,
+                ", but a write under token ",
+                Token(other),
+                " was accepted at ",
+                written
+            ]);
         }
         Ok(())
     }

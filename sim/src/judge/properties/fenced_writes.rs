@@ -13,7 +13,8 @@
 
 use super::order::Order;
 use super::recent::Recent;
-use super::{Property, new_tenure};
+use super::{About, Found, Property, PropertyName, Tally, finding, new_tenure};
+use crate::judge::finding::Part::Token;
 use crate::plan::{Assumption, SimTime};
 use crate::trace::{Event, Who};
 
@@ -25,30 +26,22 @@ pub(super) struct FencedWrites {
 }
 
 impl FencedWrites {
-    fn accepted(&mut self, who: Who, token: u64) -> Result<(), String> {
+    fn accepted(&mut self, who: Who, token: u64, tally: &mut Tally) -> Found {
         if let Some(other) = self.writers.of(token).replace(who)
             && other != who
         {
-            return Err(format!("{other:?} and {who:?} both wrote under token {token}"));
+            return Err(finding![other, " and ", who, " both wrote under token ", Token(token)]);
         }
-        self.order.wrote(who, token)
+        self.order.wrote(who, token, tally)
     }
 }
 
 impl Property for FencedWrites {
-    fn name(&self) -> &'static str {
-        "fenced-writes"
+    fn about(&self) -> About {
+        About::of(PropertyName::FENCED_WRITES).resting_on(&[Assumption::WallClock])
     }
 
-    fn compared(&self) -> u64 {
-        self.order.compared
-    }
-
-    fn assumes(&self) -> &'static [Assumption] {
-        &[Assumption::WallClock]
-    }
-
-    fn observe(&mut self, _: SimTime, event: &Event) -> Result<(), String> {
+    fn observe(&mut self, _: SimTime, event: &Event, tally: &mut Tally) -> Found {
         match event {
             Event::Store(step) => {
                 if let Some(token) = new_tenure(step) {
@@ -57,7 +50,7 @@ impl Property for FencedWrites {
                 Ok(())
             }
             Event::Wrote { who, token, accepted_by_fenced: true, .. } => {
-                self.accepted(*who, *token)
+                self.accepted(*who, *token, tally)
             }
             _ => Ok(()),
         }

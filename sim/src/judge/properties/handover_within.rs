@@ -24,7 +24,8 @@ use std::time::Duration;
 
 use super::asker::Asker;
 use super::recent::Recent;
-use super::{Property, Terms};
+use super::{About, Found, Property, PropertyName, Tally, Terms, finding};
+use crate::judge::finding::Part::Token;
 use crate::plan::{Assumption, SimTime};
 use crate::trace::{Answer, Asked, Event, StoreStep, Who};
 
@@ -45,7 +46,6 @@ pub(super) struct HandoverWithin {
     handed_back: Option<u64>,
     /// The token that was handed back, and the latest time for the next lead.
     due: Option<(u64, SimTime)>,
-    compared: u64,
 }
 
 impl HandoverWithin {
@@ -63,7 +63,6 @@ impl HandoverWithin {
             hints_may_be_lost: !terms.is_exact(),
             handed_back: None,
             due: None,
-            compared: 0,
         }
     }
 
@@ -107,32 +106,31 @@ impl HandoverWithin {
             self.nothing_is_due();
         }
     }
-
-    fn in_time(&self, at: SimTime) -> Result<(), String> {
-        match self.due {
-            Some((token, due)) if at > due => {
-                Err(format!("no candidate led by {due} after token {token} was handed back"))
-            }
-            Some(_) | None => Ok(()),
-        }
-    }
 }
 
 impl Property for HandoverWithin {
-    fn name(&self) -> &'static str {
-        "handover-within"
+    fn about(&self) -> About {
+        About::of(PropertyName::HANDOVER_WITHIN).resting_on(&[
+            Assumption::Waits,
+            Assumption::CandidateClocks,
+            Assumption::LossIsFinal,
+        ])
     }
 
-    fn compared(&self) -> u64 {
-        self.compared
+    fn in_time(&self, at: SimTime) -> Found {
+        match self.due {
+            Some((token, due)) if at > due => Err(finding![
+                "no candidate led by ",
+                due,
+                " after token ",
+                Token(token),
+                " was handed back"
+            ]),
+            Some(_) | None => Ok(()),
+        }
     }
 
-    fn assumes(&self) -> &'static [Assumption] {
-        &[Assumption::Waits, Assumption::CandidateClocks, Assumption::LossIsFinal]
-    }
-
-    fn observe(&mut self, at: SimTime, event: &Event) -> Result<(), String> {
-        self.in_time(at)?;
+    fn observe(&mut self, at: SimTime, event: &Event, tally: &mut Tally) -> Found {
         match *event {
             Event::Calm => self.is_calm = true,
             Event::Sent { who, id, request } => {
@@ -143,16 +141,12 @@ impl Property for HandoverWithin {
             Event::Store(ref step) => self.stepped(at, step),
             Event::Hinted { who } => self.hinted(at, who),
             Event::Leads { .. } => {
-                self.compared += u64::from(self.due.is_some());
+                tally.count(self.due.is_some());
                 self.nothing_is_due();
             }
             _ => {}
         }
         Ok(())
-    }
-
-    fn finish(&mut self, at: SimTime) -> Result<(), String> {
-        self.in_time(at)
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::{Leader, Limits, Property, Terms};
+use super::{Found, Leader, Limits, Property, Tally, Terms};
 use crate::plan::{NANOSECOND, SimTime, ns};
 use crate::trace::{Answer, Asked, Event, Kept, Reason, StoreStep, Who};
 
@@ -23,28 +23,37 @@ pub(crate) fn holds(property: impl Property, history: &[Seen]) {
 /// Asserts that the property finds a violation in the last step of the history, and in none before it.
 pub(crate) fn fails(mut property: impl Property, history: &[Seen]) -> String {
     let (last, first) = history.split_last().expect("a history");
+    let mut tally = Tally::default();
     for seen in first {
-        look(&mut property, seen).unwrap_or_else(|what| panic!("{what}, too early: {seen:?}"));
+        look(&mut property, seen, &mut tally)
+            .unwrap_or_else(|what| panic!("{what}, too early: {seen:?}"));
     }
-    look(&mut property, last).expect_err("no violation was found")
+    look(&mut property, last, &mut tally).expect_err("no violation was found").to_string()
 }
 
 /// The number of comparisons of the property in a history without a violation.
 pub(crate) fn compares(mut property: impl Property, history: &[Seen]) -> u64 {
+    let mut tally = Tally::default();
     for seen in history {
-        look(&mut property, seen).unwrap_or_else(|what| panic!("{what}, at {seen:?}"));
+        look(&mut property, seen, &mut tally).unwrap_or_else(|what| panic!("{what}, at {seen:?}"));
     }
-    property.compared()
+    tally.compared()
 }
 
-fn look(property: &mut impl Property, seen: &Seen) -> Result<(), String> {
+fn look(property: &mut impl Property, seen: &Seen, tally: &mut Tally) -> Found {
     match seen {
-        Seen::Event(at, event) => property.observe(*at, event),
-        Seen::Probe(at, leaders) => {
-            assert!(property.probes(), "the judge does not probe this property");
-            property.probe(*at, leaders)
+        Seen::Event(at, event) => {
+            property.in_time(*at)?;
+            property.observe(*at, event, tally)
         }
-        Seen::End(at) => property.finish(*at),
+        Seen::Probe(at, leaders) => {
+            assert!(property.about().probes, "the judge does not probe this property");
+            property.probe(*at, leaders, tally)
+        }
+        Seen::End(at) => {
+            property.in_time(*at)?;
+            property.finish(*at, tally)
+        }
     }
 }
 

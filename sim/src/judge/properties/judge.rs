@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::{Leader, Property, PropertyName, Terms, all};
+use super::{About, Found, Leader, Property, PropertyName, Tally, Terms, all};
+use crate::judge::finding::Finding;
 use crate::plan::{Assumption, SimTime};
 use crate::trace::Event;
 
@@ -12,11 +13,12 @@ use crate::trace::Event;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Violation {
     /// The name of the property.
-    pub property: &'static str,
+    pub property: PropertyName,
     /// The time at which it was found.
     pub at: SimTime,
     /// A description.
-    pub what: String,
+    #[serde(flatten)]
+    pub finding: Finding,
 }
 
 /// Judges one run. The default judge has no properties.
@@ -34,52 +36,48 @@ pub struct Judge {
     /// Whether it continues after a violation.
     continues: bool,
     /// A property that the caller judges, and how often it has compared something.
-    also: Option<(&'static str, u64)>,
+    also: Option<(PropertyName, u64)>,
 }
 
 struct Judged {
     property: Box<dyn Property>,
-    probes: bool,
+    about: About,
+    tally: Tally,
     /// False if the plan breaks what the property rests on, or once it has not held.
     applies: bool,
 }
 
 impl Judge {
-    /// For a run that breaks those assumptions: all properties, or only the named ones. It stops at the
-    /// first violation: a later violation may be its consequence.
+    /// For a run that breaks those assumptions: the properties that rest on none of them, and that are among the named
+    /// ones, if any are named. It stops at the first violation, because a later one may be its consequence.
     pub fn new(terms: &Terms, broken: &[Assumption], only: Option<&[PropertyName]>) -> Self {
         let properties = all(terms).into_iter().filter_map(|property| {
-            let wanted = only.is_none_or(|only| only.contains(&PropertyName(property.name())));
-            let applies = wanted && !property.assumes().iter().any(|rests| broken.contains(rests));
-            applies.then(|| Judged { probes: property.probes(), property, applies })
+            let about = property.about();
+            let wanted = only.is_none_or(|only| only.contains(&about.name));
+            let applies = wanted && !about.rests_on.iter().any(|rests| broken.contains(rests));
+            applies.then(|| Judged { property, about, tally: Tally::default(), applies })
         });
         Self { properties: properties.collect(), tick: terms.tick, ..Self::default() }
     }
 
-    /// All properties, whatever the plan breaks, each up to its own first violation: for runs that
-    /// show which promise rests on which assumption.
-    pub fn of_everything(terms: &Terms) -> Self {
-        Self::of_each(terms, &[])
-    }
-
-    /// All properties that rest on nothing the plan breaks, each up to its own first violation: for runs
-    /// that show which properties detect a bug.
-    pub fn of_each(terms: &Terms, broken: &[Assumption]) -> Self {
-        Self { continues: true, ..Self::new(terms, broken, None) }
+    /// The same, with each property up to its own first violation.
+    #[must_use]
+    pub fn continuing(self) -> Self {
+        Self { continues: true, ..self }
     }
 
     /// The caller judges a property of that name with so many comparisons, and reports violations by
     /// [`accuse`](Self::accuse).
-    pub fn also(&mut self, property: &'static str, compared: u64) {
+    pub fn also(&mut self, property: PropertyName, compared: u64) {
         self.also = Some((property, compared));
     }
 
     /// Adds a violation of a property that the caller judges. A later violation than the first is kept only if
     /// this judge continues after violations, and only one for each property.
-    pub fn accuse(&mut self, at: SimTime, property: &'static str, what: String) {
+    pub fn accuse(&mut self, at: SimTime, property: PropertyName, finding: Finding) {
         let is_known = self.violations.iter().any(|violation| violation.property == property);
         if self.violations.is_empty() || self.continues && !is_known {
-            self.violations.push(Violation { property, at, what });
+            self.violations.push(Violation { property, at, finding });
         }
     }
 
@@ -98,13 +96,27 @@ impl Judge {
             }
             _ => {}
         }
-        self.judge(at, |_| true, |property| property.observe(at, event));
+        self.judge(
+            at,
+            |_| true,
+            |property, tally| {
+                property.in_time(at)?;
+                property.observe(at, event, tally)
+            },
+        );
     }
 
     /// Ends the run at that time.
     pub fn finish(&mut self, at: SimTime) {
         self.advance(at);
-        self.judge(at, |_| true, |property| property.finish(at));
+        self.judge(
+            at,
+            |_| true,
+            |property, tally| {
+                property.in_time(at)?;
+                property.finish(at, tally)
+            },
+        );
     }
 
     /// The first violation.
@@ -118,8 +130,8 @@ impl Judge {
     }
 
     /// The judged properties, with the number of comparisons so far.
-    pub fn judged(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
-        let of = |judged: &Judged| (judged.property.name(), judged.property.compared());
+    pub fn judged(&self) -> impl Iterator<Item = (PropertyName, u64)> + '_ {
+        let of = |judged: &Judged| (judged.about.name, judged.tally.compared());
         self.properties.iter().map(of).chain(self.also)
     }
 
@@ -127,10 +139,12 @@ impl Judge {
     fn advance(&mut self, at: SimTime) {
         let leaders = std::mem::take(&mut self.leaders);
         let (last, just_before) = (self.at, at - self.tick);
-        let probes = |judged: &Judged| judged.probes;
-        self.judge(last, probes, |property| property.probe(last, &leaders));
+        let probes = |judged: &Judged| judged.about.probes;
+        self.judge(last, probes, |property, tally| property.probe(last, &leaders, tally));
         if just_before > last {
-            self.judge(just_before, probes, |property| property.probe(just_before, &leaders));
+            self.judge(just_before, probes, |property, tally| {
+                property.probe(just_before, &leaders, tally)
+            });
         }
         self.leaders = leaders;
         self.at = at;
@@ -140,14 +154,14 @@ impl Judge {
         &mut self,
         at: SimTime,
         wants: impl Fn(&Judged) -> bool,
-        mut look: impl FnMut(&mut dyn Property) -> Result<(), String>,
+        mut look: impl FnMut(&mut dyn Property, &mut Tally) -> Found,
     ) {
         if !self.violations.is_empty() && !self.continues {
             return;
         }
         for judged in self.properties.iter_mut().filter(|judged| judged.applies && wants(judged)) {
-            if let Err(what) = look(&mut *judged.property) {
-                self.violations.push(Violation { property: judged.property.name(), at, what });
+            if let Err(finding) = look(&mut *judged.property, &mut judged.tally) {
+                self.violations.push(Violation { property: judged.about.name, at, finding });
                 judged.applies = false;
                 if !self.continues {
                     return;
@@ -170,7 +184,7 @@ mod tests {
     use crate::plan::ns;
     use crate::trace::Reason;
 
-    fn judged(judge: &Judge) -> Vec<&'static str> {
+    fn judged(judge: &Judge) -> Vec<PropertyName> {
         judge.judged().map(|(name, _)| name).collect()
     }
 
@@ -187,24 +201,31 @@ mod tests {
         judge.finish(ns(9));
         assert_eq!(judge.violation(), None);
         let names = judged(&judge);
-        assert!(names.contains(&"fenced-writes") && names.contains(&"own-lease-only"));
-        let at_stake = ["single-leader", "margin-kept", "fail-closed", "no-resurrection"];
+        assert!(
+            names.contains(&PropertyName::FENCED_WRITES)
+                && names.contains(&PropertyName::OWN_LEASE_ONLY)
+        );
+        let at_stake = [
+            PropertyName::SINGLE_LEADER,
+            PropertyName::MARGIN_KEPT,
+            PropertyName::FAIL_CLOSED,
+            PropertyName::NO_RESURRECTION,
+        ];
         assert!(at_stake.iter().all(|name| !names.contains(name)));
     }
 
     #[test]
     fn only_the_named_properties_are_judged() {
-        let only: PropertyName = "fail-closed".parse().expect("a name");
+        let only: PropertyName = PropertyName::FAIL_CLOSED;
         let judge = Judge::new(&terms(), &[], Some(&[only]));
-        assert_eq!(judged(&judge), ["fail-closed"]);
+        assert_eq!(judged(&judge), [PropertyName::FAIL_CLOSED]);
         let judge = Judge::new(&terms(), &[Assumption::StoreClock], Some(&[only]));
         assert!(judged(&judge).is_empty());
     }
 
     #[test]
     fn leaders_are_probed_whenever_time_advances() {
-        let mut judge =
-            Judge::new(&terms(), &[], Some(&["single-leader".parse().expect("a name")]));
+        let mut judge = Judge::new(&terms(), &[], Some(&[PropertyName::SINGLE_LEADER]));
         two_lead(&mut judge);
         assert_eq!(judge.violation(), None, "one may end where the other begins");
         judge.observe(ns(1), &leads_no_more(n(0)));
@@ -216,7 +237,7 @@ mod tests {
     /// There is no event at the moment at which the lead should have ended, and no leader afterwards.
     #[test]
     fn the_moment_before_an_event_is_probed() {
-        let only: PropertyName = "fail-closed".parse().expect("a name");
+        let only: PropertyName = PropertyName::FAIL_CLOSED;
         let lease = kept(1, 7, 100);
         for (ends, violated) in [(90, None), (91, Some(ns(90)))] {
             let mut judge = Judge::new(&terms(), &[], Some(&[only]));
@@ -231,7 +252,7 @@ mod tests {
     #[test]
     fn the_end_is_judged() {
         let terms = Terms { progress_bound: span(1_000), ..terms() };
-        for (end, violated) in [(999, None), (1_000, Some("leader-within"))] {
+        for (end, violated) in [(999, None), (1_000, Some(PropertyName::LEADER_WITHIN))] {
             let mut judge = Judge::new(&terms, &[], None);
             judge.observe(ns(0), &Event::Calm);
             judge.finish(ns(end));
@@ -248,8 +269,18 @@ mod tests {
             judge.finish(ns(9));
             judge.violations().iter().map(|one| one.property).collect::<Vec<_>>()
         };
-        assert_eq!(violated(Judge::new(&terms(), &[], None)), ["one-step-down-per-election"]);
-        let everything = violated(Judge::of_everything(&terms()));
-        assert_eq!(everything, ["one-step-down-per-election", "single-leader", "fail-closed"]);
+        assert_eq!(
+            violated(Judge::new(&terms(), &[], None)),
+            [PropertyName::ONE_STEP_DOWN_PER_ELECTION]
+        );
+        let everything = violated(Judge::new(&terms(), &[], None).continuing());
+        assert_eq!(
+            everything,
+            [
+                PropertyName::ONE_STEP_DOWN_PER_ELECTION,
+                PropertyName::SINGLE_LEADER,
+                PropertyName::FAIL_CLOSED
+            ]
+        );
     }
 }

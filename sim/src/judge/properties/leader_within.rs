@@ -10,7 +10,8 @@
 
 use std::time::Duration;
 
-use super::{Leader, Property, Terms};
+use super::{About, Found, Leader, Property, PropertyName, Tally, Terms, finding};
+use crate::judge::finding::Finding;
 use crate::plan::{Assumption, SimTime};
 use crate::trace::Event;
 
@@ -20,44 +21,33 @@ pub(super) struct LeaderWithin {
     bound: Duration,
     /// The latest time for a leader; `None` before the calm, and after a candidate has led.
     due: Option<SimTime>,
-    compared: u64,
 }
 
 impl LeaderWithin {
     pub(super) fn new(terms: &Terms) -> Self {
-        Self { bound: terms.progress_bound, due: None, compared: 0 }
+        Self { bound: terms.progress_bound, due: None }
     }
 }
 
 impl Property for LeaderWithin {
-    fn name(&self) -> &'static str {
-        "leader-within"
+    fn about(&self) -> About {
+        About::of(PropertyName::LEADER_WITHIN)
+            .resting_on(&[Assumption::Waits, Assumption::CandidateClocks])
+            .probed()
     }
 
-    fn compared(&self) -> u64 {
-        self.compared
-    }
-
-    fn assumes(&self) -> &'static [crate::plan::Assumption] {
-        &[Assumption::Waits, Assumption::CandidateClocks]
-    }
-
-    fn observe(&mut self, at: SimTime, event: &Event) -> Result<(), String> {
+    fn observe(&mut self, at: SimTime, event: &Event, _: &mut Tally) -> Found {
         if let Event::Calm = event {
             self.due = Some(at + self.bound);
         }
         Ok(())
     }
 
-    fn probes(&self) -> bool {
-        true
-    }
-
-    fn probe(&mut self, at: SimTime, leaders: &[Leader]) -> Result<(), String> {
+    fn probe(&mut self, at: SimTime, leaders: &[Leader], tally: &mut Tally) -> Found {
         match self.due {
             Some(due) if at > due => Err(self.no_leader(due)),
             Some(_) if !leaders.is_empty() => {
-                self.compared += 1;
+                tally.count(true);
                 self.due = None;
                 Ok(())
             }
@@ -65,7 +55,7 @@ impl Property for LeaderWithin {
         }
     }
 
-    fn finish(&mut self, at: SimTime) -> Result<(), String> {
+    fn finish(&mut self, at: SimTime, _: &mut Tally) -> Found {
         match self.due {
             Some(due) if at >= due => Err(self.no_leader(due)),
             Some(_) | None => Ok(()),
@@ -74,8 +64,8 @@ impl Property for LeaderWithin {
 }
 
 impl LeaderWithin {
-    fn no_leader(&self, due: SimTime) -> String {
-        format!("no candidate led by {due}, which is {:?} after the calm began", self.bound)
+    fn no_leader(&self, due: SimTime) -> Finding {
+        finding!["no candidate led by ", due, ", which is ", self.bound, " after the calm began"]
     }
 }
 

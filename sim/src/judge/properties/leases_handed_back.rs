@@ -11,7 +11,8 @@
 //! remembers only the last.
 
 use super::recent::Recent;
-use super::{Property, Terms};
+use super::{About, Found, Property, PropertyName, Tally, Terms, finding};
+use crate::judge::finding::Part::Token;
 use crate::plan::{Assumption, SimTime};
 use crate::trace::{Answer, Asked, Event, Reason, Who};
 
@@ -20,7 +21,6 @@ use crate::trace::{Answer, Asked, Event, Reason, Who};
 pub(super) struct LeasesHandedBack {
     is_exact: bool,
     candidates: Recent<Who, Candidate>,
-    compared: u64,
 }
 
 /// The state of one candidate. Zero stands for no token.
@@ -32,32 +32,38 @@ struct Candidate {
     acquire: u64,
     /// The token of the lease that it has yet to hand back.
     owes: Option<u64>,
+    /// Whether it had a lease to hand back since its last acquire.
+    owed: bool,
     /// The highest token that it handed back.
     handed_back: u64,
 }
 
 impl LeasesHandedBack {
     pub(super) fn new(terms: &Terms) -> Self {
-        Self { is_exact: terms.is_exact(), candidates: Recent::default(), compared: 0 }
+        Self { is_exact: terms.is_exact(), candidates: Recent::default() }
     }
 }
 
 impl Candidate {
     fn is_over(&mut self, token: u64) {
+        self.owed = true;
         if token > self.handed_back {
             self.owes = Some(token);
         }
     }
 
-    fn sent(&mut self, who: Who, id: u64, request: Asked) -> Result<(), String> {
+    fn sent(&mut self, who: Who, id: u64, request: Asked) -> Found {
         match request {
             Asked::Acquire { .. } => {
                 if let Some(token) = self.owes {
-                    return Err(format!(
-                        "{who:?} campaigns before it has handed token {token} back"
-                    ));
+                    return Err(finding![
+                        who,
+                        " campaigns before it has handed token ",
+                        Token(token),
+                        " back"
+                    ]);
                 }
-                (self.resigned, self.acquire) = (false, id);
+                (self.resigned, self.acquire, self.owed) = (false, id, false);
             }
             Asked::Release { token } => {
                 self.handed_back = self.handed_back.max(token);
@@ -74,39 +80,29 @@ impl Candidate {
                 self.is_over(token);
             }
             // The lease is no longer its own.
-            Some(Answer::Superseded) => self.owes = None,
+            Some(Answer::Superseded) => (self.owes, self.owed) = (None, false),
             _ => {}
         }
     }
 
-    fn wins(&self, who: Who) -> Result<(), String> {
+    fn wins(&self, who: Who) -> Found {
         if self.resigned {
-            return Err(format!("{who:?} takes the lead after it has resigned"));
+            return Err(finding![who, " takes the lead after it has resigned"]);
         }
         Ok(())
     }
 }
 
 impl Property for LeasesHandedBack {
-    fn name(&self) -> &'static str {
-        "leases-handed-back"
+    fn about(&self) -> About {
+        About::of(PropertyName::LEASES_HANDED_BACK).resting_on(&[Assumption::OneMemory])
     }
 
-    fn compared(&self) -> u64 {
-        self.compared
-    }
-
-    fn assumes(&self) -> &'static [Assumption] {
-        &[Assumption::OneMemory]
-    }
-
-    fn observe(&mut self, _: SimTime, event: &Event) -> Result<(), String> {
+    fn observe(&mut self, _: SimTime, event: &Event, tally: &mut Tally) -> Found {
         match *event {
             Event::Sent { who, id, request } => {
                 let candidate = self.candidates.of(who);
-                let may_owe = candidate.owes.is_some() || candidate.handed_back > 0;
-                let campaigns = matches!(request, Asked::Acquire { .. });
-                self.compared += u64::from(campaigns && may_owe);
+                tally.count(candidate.owed && matches!(request, Asked::Acquire { .. }));
                 candidate.sent(who, id, request)?;
             }
             Event::Answered { who, id, answer } => self.candidates.of(who).answered(id, answer),

@@ -7,7 +7,7 @@
 //! Rests on clocks that were not put back, and on a process that lives once. A paused process is not judged.
 
 use super::due::Due;
-use super::{Property, Terms};
+use super::{About, Found, Property, PropertyName, Tally, Terms, finding};
 use crate::plan::{Assumption, FaultKind, SimTime};
 use crate::trace::Event;
 
@@ -17,45 +17,36 @@ pub(super) struct LooksWithin {
     terms: Terms,
     /// The deadline of each candidate's look: it has one at a time.
     due: Due,
-    compared: u64,
 }
 
 impl LooksWithin {
     pub(super) fn new(terms: &Terms) -> Self {
-        Self { terms: terms.clone(), due: Due::default(), compared: 0 }
-    }
-
-    fn in_time(&self, at: SimTime) -> Result<(), String> {
-        match self.due.missed(at) {
-            Some((who, due)) => {
-                Err(format!("{who:?} looks for the leader, and has no answer by {due}"))
-            }
-            None => Ok(()),
-        }
+        Self { terms: terms.clone(), due: Due::default() }
     }
 }
 
 impl Property for LooksWithin {
-    fn name(&self) -> &'static str {
-        "looks-within"
+    fn about(&self) -> About {
+        About::of(PropertyName::LOOKS_WITHIN)
+            .resting_on(&[Assumption::CandidateClocks, Assumption::OneMemory])
     }
 
-    fn compared(&self) -> u64 {
-        self.compared
+    fn in_time(&self, at: SimTime) -> Found {
+        match self.due.missed(at) {
+            Some((who, due)) => {
+                Err(finding![who, " looks for the leader, and has no answer by ", due])
+            }
+            None => Ok(()),
+        }
     }
 
-    fn assumes(&self) -> &'static [Assumption] {
-        &[Assumption::CandidateClocks, Assumption::OneMemory]
-    }
-
-    fn observe(&mut self, at: SimTime, event: &Event) -> Result<(), String> {
-        self.in_time(at)?;
+    fn observe(&mut self, at: SimTime, event: &Event, tally: &mut Tally) -> Found {
         match *event {
             Event::LookBegan { who } => {
                 let takes = self.terms.limits_of(who).request_timeout;
                 self.due.set(who, self.terms.latest_end(at, who, takes));
             }
-            Event::LookEnded { who } => self.compared += u64::from(self.due.end(who)),
+            Event::LookEnded { who } => tally.count(self.due.end(who)),
             Event::Crashed { who } => {
                 self.due.end(who);
             }
@@ -65,10 +56,6 @@ impl Property for LooksWithin {
             _ => {}
         }
         Ok(())
-    }
-
-    fn finish(&mut self, at: SimTime) -> Result<(), String> {
-        self.in_time(at)
     }
 }
 

@@ -10,7 +10,8 @@
 //! no longer knows the end of its claim. But also such a claim must rest on a grant.
 
 use super::recent::Recent;
-use super::{Property, Terms};
+use super::{About, Found, Property, PropertyName, Tally, Terms, finding};
+use crate::judge::finding::Part::Token;
 use crate::plan::{Assumption, SimTime};
 use crate::trace::{Event, Who};
 
@@ -20,12 +21,11 @@ pub(super) struct MarginKept {
     terms: Terms,
     /// The latest end of the lease of each token.
     lease_ends: Recent<u64, SimTime>,
-    compared: u64,
 }
 
 impl MarginKept {
     pub(super) fn new(terms: &Terms) -> Self {
-        Self { terms: terms.clone(), lease_ends: Recent::default(), compared: 0 }
+        Self { terms: terms.clone(), lease_ends: Recent::default() }
     }
 
     fn claimed(
@@ -34,35 +34,45 @@ impl MarginKept {
         who: Who,
         token: u64,
         claim_ends: SimTime,
-    ) -> Result<(), String> {
+        tally: &mut Tally,
+    ) -> Found {
         let Some(&lease_ends) = self.lease_ends.get(token) else {
-            return Err(format!("{who:?} claims token {token}, which the store never granted"));
+            return Err(finding![
+                who,
+                " claims token ",
+                Token(token),
+                ", which the store never granted"
+            ]);
         };
         let margin = self.terms.margin_of(who);
-        self.compared += u64::from(claim_ends > at);
+        tally.count(claim_ends > at);
         if claim_ends <= at || claim_ends + margin <= lease_ends {
             return Ok(());
         }
-        Err(format!(
-            "{who:?} claims token {token} until {claim_ends}, which is not {margin:?} before its lease ends at {lease_ends}"
-        ))
+        Err(finding![
+            who,
+            " claims token ",
+            Token(token),
+            " until ",
+            claim_ends,
+            ", which is not ",
+            margin,
+            " before its lease ends at ",
+            lease_ends
+        ])
     }
 }
 
 impl Property for MarginKept {
-    fn name(&self) -> &'static str {
-        "margin-kept"
+    fn about(&self) -> About {
+        About::of(PropertyName::MARGIN_KEPT).resting_on(&[
+            Assumption::CandidateClocks,
+            Assumption::StoreClock,
+            Assumption::WallClock,
+        ])
     }
 
-    fn compared(&self) -> u64 {
-        self.compared
-    }
-
-    fn assumes(&self) -> &'static [Assumption] {
-        &[Assumption::CandidateClocks, Assumption::StoreClock, Assumption::WallClock]
-    }
-
-    fn observe(&mut self, at: SimTime, event: &Event) -> Result<(), String> {
+    fn observe(&mut self, at: SimTime, event: &Event, tally: &mut Tally) -> Found {
         match event {
             Event::Store(step) => {
                 if let Some(kept) = step.after.filter(|kept| !kept.released) {
@@ -73,7 +83,7 @@ impl Property for MarginKept {
             }
             Event::Elected { who, token, claim_ends }
             | Event::Renewed { who, token, claim_ends } => {
-                self.claimed(at, *who, *token, *claim_ends)
+                self.claimed(at, *who, *token, *claim_ends, tally)
             }
             _ => Ok(()),
         }

@@ -27,6 +27,7 @@ mod leases_handed_back;
 pub(crate) mod linearizable;
 mod looks_within;
 mod margin_kept;
+mod name;
 mod no_churn_when_healthy;
 mod no_late_quarantine;
 mod no_release_under_work;
@@ -47,61 +48,107 @@ mod token_monotonic;
 mod told_of_the_end;
 mod unfenced_in_order;
 
-use std::fmt;
-use std::str::FromStr;
 use std::time::Duration;
 
+use super::finding::Finding;
+pub(crate) use super::finding::finding;
 use crate::plan::{Assumption, SimTime};
 use crate::trace::{Answer, Event, StoreStep, Who};
 pub use judge::{Judge, Violation};
+pub use name::{PropertyName, UnknownProperty};
 pub(crate) use own_lease_only::allowed;
 pub use terms::{Limits, Terms};
 use terms::{counted_by_fastest_clock, on_fastest_clock, on_slowest_clock};
 
 /// A statement that must hold in every run.
 pub trait Property {
-    /// Its name, in reports.
-    fn name(&self) -> &'static str;
+    /// Its name, and the assumptions that it rests on.
+    fn about(&self) -> About;
 
-    /// The assumptions that it rests on: a run whose plan breaks one of them is not judged.
-    fn assumes(&self) -> &'static [Assumption] {
-        &[]
+    /// Judges deadlines: at the time of each event, before the event itself, and at the end of the run.
+    ///
+    /// # Errors
+    /// A deadline that was missed.
+    fn in_time(&self, at: SimTime) -> Found {
+        let _ = at;
+        Ok(())
     }
-
-    /// The number of comparisons so far: cases in which an event could have violated the property. A run without any
-    /// says nothing about it.
-    fn compared(&self) -> u64;
 
     /// Judges the next event.
     ///
     /// # Errors
-    /// A description of the violation.
-    fn observe(&mut self, at: SimTime, event: &Event) -> Result<(), String> {
-        let _ = (at, event);
+    /// A violation.
+    fn observe(&mut self, at: SimTime, event: &Event, tally: &mut Tally) -> Found {
+        let _ = (at, event, tally);
         Ok(())
     }
 
-    /// Whether it is probed with the leaders. Most properties are not: there are many probes in a run.
-    fn probes(&self) -> bool {
-        false
-    }
-
-    /// Judges the nodes that answer "I lead" at that time, paused nodes included.
+    /// Judges the nodes that answer "I lead" at that time, paused nodes included. Called only if [`About::probed`] asks
+    /// for it: there are many probes in a run.
     ///
     /// # Errors
-    /// A description of the violation.
-    fn probe(&mut self, at: SimTime, leaders: &[Leader]) -> Result<(), String> {
-        let _ = (at, leaders);
+    /// A violation.
+    fn probe(&mut self, at: SimTime, leaders: &[Leader], tally: &mut Tally) -> Found {
+        let _ = (at, leaders, tally);
         Ok(())
     }
 
     /// Judges the end of the run.
     ///
     /// # Errors
-    /// A description of the violation.
-    fn finish(&mut self, at: SimTime) -> Result<(), String> {
-        let _ = at;
+    /// A violation.
+    fn finish(&mut self, at: SimTime, tally: &mut Tally) -> Found {
+        let _ = (at, tally);
         Ok(())
+    }
+}
+
+/// No violation, or a description of one.
+pub type Found = Result<(), Finding>;
+
+/// The facts about a property that hold before any run.
+#[derive(Clone, Copy, Debug)]
+pub struct About {
+    /// Its name.
+    pub name: PropertyName,
+    /// The assumptions that it rests on: a run whose plan breaks one of them is not judged.
+    pub rests_on: &'static [Assumption],
+    probes: bool,
+}
+
+impl About {
+    /// A property that rests on no assumption and is not probed.
+    pub const fn of(name: PropertyName) -> Self {
+        Self { name, rests_on: &[], probes: false }
+    }
+
+    /// The same, resting on these assumptions.
+    #[must_use]
+    pub const fn resting_on(self, rests_on: &'static [Assumption]) -> Self {
+        Self { rests_on, ..self }
+    }
+
+    /// The same, probed with the leaders.
+    #[must_use]
+    pub const fn probed(self) -> Self {
+        Self { probes: true, ..self }
+    }
+}
+
+/// The number of comparisons of a property: cases in which an event could have violated it. A run without any says
+/// nothing about it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally(u64);
+
+impl Tally {
+    /// Counts one comparison, if there was one.
+    pub fn count(&mut self, compared: bool) {
+        self.0 += u64::from(compared);
+    }
+
+    /// The number so far.
+    pub const fn compared(self) -> u64 {
+        self.0
     }
 }
 
@@ -161,43 +208,11 @@ pub fn all(terms: &Terms) -> Vec<Box<dyn Property>> {
     all
 }
 
-/// The names of all properties.
-pub fn names() -> impl Iterator<Item = &'static str> {
-    all(&Terms::default()).into_iter().map(|property| property.name())
-}
-
 /// The names of the properties that judge runs of an engine with that tick: an engine without ticks has no handles,
 /// so the properties about handles do not apply.
-pub fn names_at(tick: Duration) -> impl Iterator<Item = &'static str> {
+pub fn names_at(tick: Duration) -> impl Iterator<Item = PropertyName> {
     let terms = Terms::of_engine(tick);
-    all(&terms).into_iter().map(|property| property.name())
-}
-
-/// The name of a property.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct PropertyName(&'static str);
-
-impl fmt::Display for PropertyName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.0)
-    }
-}
-
-impl FromStr for PropertyName {
-    type Err = UnknownProperty;
-
-    fn from_str(name: &str) -> Result<Self, UnknownProperty> {
-        let found = names().find(|known| *known == name);
-        found.map(Self).ok_or_else(|| UnknownProperty { name: name.to_owned() })
-    }
-}
-
-/// No property has that name.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown property {name:?}; known are {}", names().collect::<Vec<_>>().join(", "))]
-pub struct UnknownProperty {
-    /// The name that was given.
-    pub name: String,
+    all(&terms).into_iter().map(|property| property.about().name)
 }
 
 #[cfg(test)]
@@ -206,25 +221,11 @@ mod tests {
     use crate::plan::NANOSECOND;
 
     #[test]
-    fn names_are_unique_and_in_kebab_case() {
-        let names: Vec<_> = names().collect();
-        let unique: std::collections::BTreeSet<_> = names.iter().collect();
-        assert_eq!(names.len(), unique.len());
-        assert!(names.concat().chars().all(|letter| letter == '-' || letter.is_ascii_lowercase()));
-    }
-
-    #[test]
     fn nothing_is_compared_before_the_first_event() {
         for mut property in all(&Terms { tick: NANOSECOND, ..Terms::default() }) {
-            property.observe(SimTime::START, &Event::Calm).expect("nothing is wrong");
-            assert_eq!(property.compared(), 0, "{}", property.name());
+            let mut tally = Tally::default();
+            property.observe(SimTime::START, &Event::Calm, &mut tally).expect("nothing is wrong");
+            assert_eq!(tally.compared(), 0, "{}", property.about().name);
         }
-    }
-
-    #[test]
-    fn a_property_is_found_by_its_name() {
-        let name: PropertyName = "single-leader".parse().expect("a name");
-        assert_eq!(name.to_string(), "single-leader");
-        "fail-open".parse::<PropertyName>().expect_err("no such property");
     }
 }

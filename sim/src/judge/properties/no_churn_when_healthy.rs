@@ -14,7 +14,8 @@
 //! calm.
 
 use super::recent::Recent;
-use super::{Property, Terms};
+use super::{About, Found, Property, PropertyName, Tally, Terms, finding};
+use crate::judge::finding::Part::{Detail, Token};
 use crate::plan::{Assumption, SimTime};
 use crate::trace::{Answer, Asked, Event, Who};
 
@@ -29,7 +30,6 @@ pub(super) struct NoChurnWhenHealthy {
     confirmed: Recent<Who, u64>,
     /// The leader that has to keep the lead, and its token.
     leader: Option<(Who, u64)>,
-    compared: u64,
 }
 
 impl NoChurnWhenHealthy {
@@ -40,7 +40,6 @@ impl NoChurnWhenHealthy {
             sent: Recent::default(),
             confirmed: Recent::default(),
             leader: None,
-            compared: 0,
         }
     }
 
@@ -56,9 +55,9 @@ impl NoChurnWhenHealthy {
         }
     }
 
-    fn keeps_leading(&mut self, who: Who, token: u64) {
+    fn keeps_leading(&mut self, who: Who, token: u64, tally: &mut Tally) {
         if self.confirmed.get(who) == Some(&token) && self.terms.is_answered_in_time(who) {
-            self.compared += u64::from(self.leader == Some((who, token)));
+            tally.count(self.leader == Some((who, token)));
             self.leader = Some((who, token));
         }
     }
@@ -72,24 +71,16 @@ impl NoChurnWhenHealthy {
 }
 
 impl Property for NoChurnWhenHealthy {
-    fn name(&self) -> &'static str {
-        "no-churn-when-healthy"
-    }
-
-    fn compared(&self) -> u64 {
-        self.compared
-    }
-
-    fn assumes(&self) -> &'static [Assumption] {
-        &[
+    fn about(&self) -> About {
+        About::of(PropertyName::NO_CHURN_WHEN_HEALTHY).resting_on(&[
             Assumption::CandidateClocks,
             Assumption::StoreClock,
             Assumption::Waits,
             Assumption::LossIsFinal,
-        ]
+        ])
     }
 
-    fn observe(&mut self, _: SimTime, event: &Event) -> Result<(), String> {
+    fn observe(&mut self, _: SimTime, event: &Event, tally: &mut Tally) -> Found {
         if !self.is_calm {
             self.is_calm = matches!(event, Event::Calm);
             return Ok(());
@@ -98,20 +89,32 @@ impl Property for NoChurnWhenHealthy {
             Event::Sent { who, id, request } => *self.sent.of(who) = (id, Some(request)),
             Event::Answered { who, id, answer: Some(answer) } => self.answered(who, id, answer),
             Event::Elected { who, token, .. } | Event::Renewed { who, token, .. } => {
-                self.keeps_leading(who, token);
+                self.keeps_leading(who, token, tally);
             }
             Event::ResignAsked { who, .. } | Event::Crashed { who } => self.may_end(who),
             Event::SteppedDown { who, token, reason, .. } if self.leader == Some((who, token)) => {
-                return Err(format!("{who:?} lost token {token} in the calm: {reason:?}"));
+                return Err(finding![
+                    who,
+                    " lost token ",
+                    Token(token),
+                    " in the calm: ",
+                    Detail(format!("{reason:?}"))
+                ]);
             }
             Event::Leads { who, token } => {
                 if let Some((leader, safe)) = self.leader
                     && leader != who
                 {
-                    return Err(format!(
-                        "{who:?} leads under token {token}, though {leader:?} led under token {safe} \
-                         in the calm"
-                    ));
+                    return Err(finding![
+                        who,
+                        " leads under token ",
+                        Token(token),
+                        ", though ",
+                        leader,
+                        " led under token ",
+                        Token(safe),
+                        " in the calm"
+                    ]);
                 }
             }
             _ => {}

@@ -13,7 +13,8 @@
 use std::time::Duration;
 
 use super::recent::Recent;
-use super::{Property, Terms, on_slowest_clock};
+use super::{About, Found, Property, PropertyName, Tally, Terms, finding, on_slowest_clock};
+use crate::judge::finding::Part::{Detail, Token};
 use crate::plan::{Assumption, SimTime};
 use crate::trace::{Answer, Asked, Event, StoreStep};
 
@@ -23,7 +24,6 @@ pub(super) struct NoLateQuarantine {
     bound: Duration,
     /// The time at which each server first granted or renewed a lease, or last learned of a loss.
     known_from: Recent<u32, Option<SimTime>>,
-    compared: u64,
 }
 
 impl NoLateQuarantine {
@@ -31,24 +31,28 @@ impl NoLateQuarantine {
         let drifts = terms.candidates.iter().map(|limits| limits.drift_ppm);
         let waits = terms.longest_ttl + terms.longest_quarantine;
         let bound = on_slowest_clock(waits, drifts.max().unwrap_or(0)) + 2 * terms.tick;
-        Self { bound, known_from: Recent::default(), compared: 0 }
+        Self { bound, known_from: Recent::default() }
     }
 
-    fn stepped(&mut self, at: SimTime, step: &StoreStep) -> Result<(), String> {
+    fn stepped(&mut self, at: SimTime, step: &StoreStep, tally: &mut Tally) -> Found {
         let known_from = self.known_from.of(step.server);
         match (step.request, step.answer) {
             (Asked::Acquire { seen }, Answer::Granted { token, waits }) => {
                 let last = step.before.map_or(0, |record| record.token);
                 let began = *known_from.get_or_insert(at);
                 let is_late = at > began + self.bound;
-                self.compared += u64::from(seen <= last && is_late);
+                tally.count(seen <= last && is_late);
                 if seen > last {
                     *known_from = Some(at);
                 } else if waits && is_late {
-                    return Err(format!(
-                        "the holder of token {token} has to wait, though server {} has known its leases since {began}",
-                        step.server
-                    ));
+                    return Err(finding![
+                        "the holder of token ",
+                        Token(token),
+                        " has to wait, though server ",
+                        Detail(format!("{:?}", step.server)),
+                        " has known its leases since ",
+                        began
+                    ]);
                 }
             }
             (Asked::Renew { .. }, Answer::Renewed) => {
@@ -61,21 +65,13 @@ impl NoLateQuarantine {
 }
 
 impl Property for NoLateQuarantine {
-    fn name(&self) -> &'static str {
-        "no-late-quarantine"
+    fn about(&self) -> About {
+        About::of(PropertyName::NO_LATE_QUARANTINE).resting_on(&[Assumption::Waits])
     }
 
-    fn compared(&self) -> u64 {
-        self.compared
-    }
-
-    fn assumes(&self) -> &'static [Assumption] {
-        &[Assumption::Waits]
-    }
-
-    fn observe(&mut self, at: SimTime, event: &Event) -> Result<(), String> {
+    fn observe(&mut self, at: SimTime, event: &Event, tally: &mut Tally) -> Found {
         match event {
-            Event::Store(step) => self.stepped(at, step),
+            Event::Store(step) => self.stepped(at, step, tally),
             Event::Elsewhere { server, knew_more, .. } => {
                 let known_from = self.known_from.of(*server);
                 if *knew_more || known_from.is_none() {

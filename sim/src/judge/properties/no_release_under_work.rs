@@ -10,8 +10,9 @@
 //! Work that outlives its bound keeps its lease from being handed back, and the lease ends by itself.
 //! Work of a crashed process has ended with it.
 
-use super::Property;
 use super::recent::Recent;
+use super::{About, Found, Property, PropertyName, Tally, finding};
+use crate::judge::finding::Part::Token;
 use crate::plan::{Assumption, SimTime};
 use crate::trace::{Asked, Event, Who};
 
@@ -23,29 +24,23 @@ pub(super) struct NoReleaseUnderWork {
     handed_back: Recent<Who, u64>,
     /// The token of the last tenure that each candidate has worked under.
     worked: Recent<Who, u64>,
-    compared: u64,
 }
 
 impl Property for NoReleaseUnderWork {
-    fn name(&self) -> &'static str {
-        "no-release-under-work"
+    fn about(&self) -> About {
+        About::of(PropertyName::NO_RELEASE_UNDER_WORK).resting_on(&[Assumption::OneMemory])
     }
 
-    fn compared(&self) -> u64 {
-        self.compared
-    }
-
-    fn assumes(&self) -> &'static [Assumption] {
-        &[Assumption::OneMemory]
-    }
-
-    fn observe(&mut self, _: SimTime, event: &Event) -> Result<(), String> {
+    fn observe(&mut self, _: SimTime, event: &Event, tally: &mut Tally) -> Found {
         match *event {
             Event::WorkBegan { who, token } => {
                 if self.handed_back.get(who) == Some(&token) {
-                    return Err(format!(
-                        "{who:?} works under token {token} after it has handed it back"
-                    ));
+                    return Err(finding![
+                        who,
+                        " works under token ",
+                        Token(token),
+                        " after it has handed it back"
+                    ]);
                 }
                 self.under_way.push((who, token));
                 self.worked.insert(who, token);
@@ -58,17 +53,25 @@ impl Property for NoReleaseUnderWork {
             }
             Event::Crashed { who } => self.under_way.retain(|(worker, _)| *worker != who),
             Event::Sent { who, request: Asked::Release { token }, .. } => {
-                self.compared += u64::from(self.worked.get(who) == Some(&token));
+                tally.count(self.worked.get(who) == Some(&token));
                 if self.under_way.contains(&(who, token)) {
-                    return Err(format!(
-                        "{who:?} hands token {token} back while it works under it"
-                    ));
+                    return Err(finding![
+                        who,
+                        " hands token ",
+                        Token(token),
+                        " back while it works under it"
+                    ]);
                 }
                 self.handed_back.insert(who, token);
             }
             Event::Sent { who, request: Asked::Acquire { .. }, .. } => {
-                if let Some((_, token)) = self.under_way.iter().find(|(worker, _)| *worker == who) {
-                    return Err(format!("{who:?} campaigns while it works under token {token}"));
+                if let Some(&(_, token)) = self.under_way.iter().find(|(worker, _)| *worker == who)
+                {
+                    return Err(finding![
+                        who,
+                        " campaigns while it works under token ",
+                        Token(token)
+                    ]);
                 }
             }
             _ => {}

@@ -13,7 +13,8 @@
 //! next answer of `is_leader()` would show a resurrection.
 
 use super::recent::Recent;
-use super::{Property, Terms};
+use super::{About, Found, Property, PropertyName, Tally, Terms, finding};
+use crate::judge::finding::Part::Token;
 use crate::plan::{Assumption, SimTime};
 use crate::trace::{Event, Who};
 
@@ -22,12 +23,11 @@ use crate::trace::{Event, Who};
 pub(super) struct NoResurrection {
     is_exact: bool,
     candidates: Recent<Who, Candidate>,
-    compared: u64,
 }
 
 impl NoResurrection {
     pub(super) fn new(terms: &Terms) -> Self {
-        Self { is_exact: terms.is_exact(), candidates: Recent::default(), compared: 0 }
+        Self { is_exact: terms.is_exact(), candidates: Recent::default() }
     }
 }
 
@@ -52,36 +52,34 @@ impl Candidate {
 }
 
 impl Property for NoResurrection {
-    fn name(&self) -> &'static str {
-        "no-resurrection"
+    fn about(&self) -> About {
+        About::of(PropertyName::NO_RESURRECTION)
+            .resting_on(&[Assumption::OneMemory, Assumption::CandidateClocks])
     }
 
-    fn compared(&self) -> u64 {
-        self.compared
-    }
-
-    fn assumes(&self) -> &'static [crate::plan::Assumption] {
-        &[Assumption::OneMemory, Assumption::CandidateClocks]
-    }
-
-    fn observe(&mut self, at: SimTime, event: &Event) -> Result<(), String> {
+    fn observe(&mut self, at: SimTime, event: &Event, tally: &mut Tally) -> Found {
         match *event {
             Event::Leads { who, token } => {
                 let candidate = self.candidates.of(who);
                 candidate.answers(Some(token));
                 let over = candidate.over.max(candidate.stepped_down);
-                self.later(who, token, over)
+                Self::later(who, token, over, tally)
             }
             Event::LeadsNoMore { who } => {
                 self.candidates.of(who).answers(None);
                 Ok(())
             }
             Event::Elected { who, token, claim_ends } if self.is_exact && claim_ends <= at => {
-                Err(format!("{who:?} is elected under token {token} after its claim has ended"))
+                Err(finding![
+                    who,
+                    " is elected under token ",
+                    Token(token),
+                    " after its claim has ended"
+                ])
             }
             Event::Elected { who, token, .. } | Event::Renewed { who, token, .. } => {
                 let over = self.candidates.of(who).stepped_down;
-                self.later(who, token, over)
+                Self::later(who, token, over, tally)
             }
             Event::SteppedDown { who, token, .. } => {
                 let candidate = self.candidates.of(who);
@@ -94,12 +92,19 @@ impl Property for NoResurrection {
 }
 
 impl NoResurrection {
-    fn later(&mut self, who: Who, token: u64, over: u64) -> Result<(), String> {
-        self.compared += u64::from(over > 0);
+    fn later(who: Who, token: u64, over: u64, tally: &mut Tally) -> Found {
+        tally.count(over > 0);
         if token > over {
             return Ok(());
         }
-        Err(format!("{who:?} leads under token {token} again; its tenure of token {over} is over"))
+        Err(finding![
+            who,
+            " leads under token ",
+            Token(token),
+            " again; its tenure of token ",
+            Token(over),
+            " is over"
+        ])
     }
 }
 

@@ -5,8 +5,9 @@
 //! and one that was put back to before its step-down steps down again. A crashed life reports nothing any more,
 //! and at the end of the run the last tenure may still last.
 
-use super::Property;
 use super::recent::Recent;
+use super::{About, Found, Property, PropertyName, Tally, finding};
+use crate::judge::finding::Part::{Detail, Token};
 use crate::plan::{Assumption, SimTime};
 use crate::trace::{Event, Who};
 
@@ -15,41 +16,46 @@ use crate::trace::{Event, Who};
 pub(super) struct OneStepDown {
     /// The token of each candidate's reported election.
     leads: Recent<Who, u64>,
-    compared: u64,
 }
 
 impl Property for OneStepDown {
-    fn name(&self) -> &'static str {
-        "one-step-down-per-election"
+    fn about(&self) -> About {
+        About::of(PropertyName::ONE_STEP_DOWN_PER_ELECTION).resting_on(&[Assumption::OneMemory])
     }
 
-    fn compared(&self) -> u64 {
-        self.compared
-    }
-
-    fn assumes(&self) -> &'static [Assumption] {
-        &[Assumption::OneMemory]
-    }
-
-    fn observe(&mut self, _: SimTime, event: &Event) -> Result<(), String> {
+    fn observe(&mut self, _: SimTime, event: &Event, tally: &mut Tally) -> Found {
         let is_an_end = matches!(event, Event::SteppedDown { .. });
-        self.compared += u64::from(is_an_end);
+        tally.count(is_an_end);
         match *event {
             Event::Elected { who, token, .. } => match self.leads.insert(who, token) {
-                Some(before) => Err(format!(
-                    "{who:?} is elected under token {token} before it has stepped down from {before}"
-                )),
+                Some(before) => Err(finding![
+                    who,
+                    " is elected under token ",
+                    Token(token),
+                    " before it has stepped down from ",
+                    Token(before)
+                ]),
                 None => Ok(()),
             },
             Event::Renewed { who, token, .. } => match self.leads.get(who) {
                 Some(&leads) if leads == token => Ok(()),
-                leads => Err(format!("{who:?} renews token {token}, but leads under {leads:?}")),
+                leads => Err(finding![
+                    who,
+                    " renews token ",
+                    Token(token),
+                    ", but leads under ",
+                    Detail(format!("{leads:?}"))
+                ]),
             },
             Event::SteppedDown { who, token, .. } => match self.leads.remove(who) {
                 Some(leads) if leads == token => Ok(()),
-                leads => {
-                    Err(format!("{who:?} steps down from token {token}, but leads under {leads:?}"))
-                }
+                leads => Err(finding![
+                    who,
+                    " steps down from token ",
+                    Token(token),
+                    ", but leads under ",
+                    Detail(format!("{leads:?}"))
+                ]),
             },
             Event::Crashed { who } => {
                 self.leads.remove(who);

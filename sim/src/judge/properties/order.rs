@@ -1,6 +1,8 @@
 //! The order of tenures, and of the writes that a resource accepts.
 
 use super::recent::Recent;
+use super::{Found, Tally, finding};
+use crate::judge::finding::Part::Token;
 use crate::trace::Who;
 
 /// Writes have to follow the order in which the store granted their tenures, whatever the tokens are.
@@ -11,8 +13,6 @@ pub(super) struct Order {
     grants: u32,
     /// The place and token of the newest tenure that has written.
     newest: (u32, u64),
-    /// The number of writes after a write of another tenure.
-    pub(super) compared: u64,
 }
 
 impl Order {
@@ -22,15 +22,26 @@ impl Order {
         self.places.insert(token, self.grants);
     }
 
-    /// The resource has accepted a write.
-    pub(super) fn wrote(&mut self, who: Who, token: u64) -> Result<(), String> {
+    /// The resource has accepted a write. A write after one of another tenure is a comparison.
+    pub(super) fn wrote(&mut self, who: Who, token: u64, tally: &mut Tally) -> Found {
         let Some(&place) = self.places.get(token) else {
-            return Err(format!("{who:?} wrote under token {token}, which was never granted"));
+            return Err(finding![
+                who,
+                " wrote under token ",
+                Token(token),
+                ", which was never granted"
+            ]);
         };
         let (newest, newer) = self.newest;
-        self.compared += u64::from(newest > 0 && place != newest);
+        tally.count(newest > 0 && place != newest);
         if place < newest {
-            return Err(format!("{who:?} wrote under token {token} after a write under {newer}"));
+            return Err(finding![
+                who,
+                " wrote under token ",
+                Token(token),
+                " after a write under ",
+                Token(newer)
+            ]);
         }
         self.newest = (place, token);
         Ok(())

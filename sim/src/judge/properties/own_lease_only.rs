@@ -14,8 +14,9 @@
 //! own clock. The record of a server that replaces another one is not known until its first step, unless it has
 //! all acknowledged data.
 
-use super::Property;
 use super::recent::Recent;
+use super::{About, Found, Property, PropertyName, Tally, finding};
+use crate::judge::finding::Part::Detail;
 use crate::plan::SimTime;
 use crate::trace::{Answer, Asked, Event, Kept, StoreStep};
 
@@ -28,7 +29,6 @@ pub(super) struct OwnLeaseOnly {
     newest: u32,
     /// The record that the next server begins with, if nothing is lost.
     handed_on: Record,
-    compared: u64,
 }
 
 /// The record that a server should still have, as its last step left it.
@@ -40,21 +40,17 @@ enum Record {
 }
 
 impl Property for OwnLeaseOnly {
-    fn name(&self) -> &'static str {
-        "own-lease-only"
+    fn about(&self) -> About {
+        About::of(PropertyName::OWN_LEASE_ONLY)
     }
 
-    fn compared(&self) -> u64 {
-        self.compared
-    }
-
-    fn observe(&mut self, _: SimTime, event: &Event) -> Result<(), String> {
+    fn observe(&mut self, _: SimTime, event: &Event, tally: &mut Tally) -> Found {
         match event {
             Event::Store(step) => {
-                self.compared += 1;
-                self.untouched(step)
-                    .and_then(|()| allowed(step))
-                    .map_err(|broken| format!("{broken}: {step:?}"))?;
+                tally.count(true);
+                self.untouched(step).and_then(|()| allowed(step)).map_err(|broken| {
+                    finding![Detail(broken.to_string()), ": ", Detail(format!("{step:?}"))]
+                })?;
                 self.left(step);
             }
             Event::StoreCrashed { keeps_data } => {

@@ -10,7 +10,7 @@
 //! process, or one whose driver does not run, no renewal is due until it has sent its next one.
 
 use super::recent::Recent;
-use super::{Property, Terms};
+use super::{About, Found, Property, PropertyName, Tally, Terms, finding};
 use crate::plan::{Assumption, FaultKind, SimTime};
 use crate::trace::{Asked, Event, Who};
 
@@ -22,12 +22,11 @@ pub(super) struct RenewsInTime {
     sent: Recent<Who, Option<(SimTime, Asked)>>,
     /// The latest time of each leader's next renewal, if that is known.
     due: Recent<Who, Option<SimTime>>,
-    compared: u64,
 }
 
 impl RenewsInTime {
     pub(super) fn new(terms: &Terms) -> Self {
-        Self { terms: terms.clone(), sent: Recent::default(), due: Recent::default(), compared: 0 }
+        Self { terms: terms.clone(), sent: Recent::default(), due: Recent::default() }
     }
 
     /// The latest time of the next renewal after that request.
@@ -52,42 +51,34 @@ impl RenewsInTime {
         self.due.insert(who, due);
     }
 
-    fn sent(&mut self, at: SimTime, who: Who, request: Asked) {
+    fn sent(&mut self, at: SimTime, who: Who, request: Asked, tally: &mut Tally) {
         self.sent.insert(who, Some((at, request)));
         if matches!(request, Asked::Renew { .. })
             && let Some(due) = self.due.get(who)
         {
-            self.compared += u64::from(due.is_some());
+            tally.count(due.is_some());
             let due = self.next(at, who, request);
             self.due.insert(who, Some(due));
         }
     }
+}
 
-    fn in_time(&self, at: SimTime) -> Result<(), String> {
+impl Property for RenewsInTime {
+    fn about(&self) -> About {
+        About::of(PropertyName::RENEWS_IN_TIME)
+            .resting_on(&[Assumption::CandidateClocks, Assumption::OneMemory])
+    }
+
+    fn in_time(&self, at: SimTime) -> Found {
         for (who, due) in self.due.iter() {
             if let Some(due) = due.filter(|due| at > *due) {
-                return Err(format!("{who:?} leads, but has sent no renewal by {due}"));
+                return Err(finding![*who, " leads, but has sent no renewal by ", due]);
             }
         }
         Ok(())
     }
-}
 
-impl Property for RenewsInTime {
-    fn name(&self) -> &'static str {
-        "renews-in-time"
-    }
-
-    fn compared(&self) -> u64 {
-        self.compared
-    }
-
-    fn assumes(&self) -> &'static [Assumption] {
-        &[Assumption::CandidateClocks, Assumption::OneMemory]
-    }
-
-    fn observe(&mut self, at: SimTime, event: &Event) -> Result<(), String> {
-        self.in_time(at)?;
+    fn observe(&mut self, at: SimTime, event: &Event, tally: &mut Tally) -> Found {
         match *event {
             Event::Leads { who, .. } => self.leads(at, who),
             Event::Fault { kind, node: Some(node) }
@@ -101,14 +92,10 @@ impl Property for RenewsInTime {
             Event::LeadsNoMore { who } | Event::Crashed { who } => {
                 self.due.remove(who);
             }
-            Event::Sent { who, request, .. } => self.sent(at, who, request),
+            Event::Sent { who, request, .. } => self.sent(at, who, request, tally),
             _ => {}
         }
         Ok(())
-    }
-
-    fn finish(&mut self, at: SimTime) -> Result<(), String> {
-        self.in_time(at)
     }
 }
 

@@ -6,7 +6,8 @@
 //! leads again by its restored memory.
 
 use super::recent::Recent;
-use super::{Leader, Property};
+use super::{About, Found, Leader, Property, PropertyName, Tally, finding};
+use crate::judge::finding::Part::Token;
 use crate::plan::{Assumption, SimTime};
 use crate::trace::{Event, Who};
 
@@ -17,35 +18,30 @@ pub(super) struct ResignedAtOnce {
     leads: Recent<Who, u64>,
     /// The token under which it led when it was asked to resign, and the time of that.
     over: Recent<Who, (u64, SimTime)>,
-    /// The number of leaders that were asked since the last probe.
-    asked: u64,
-    compared: u64,
+    /// The leaders that were asked since the last probe.
+    asked: Vec<Who>,
 }
 
 impl Property for ResignedAtOnce {
-    fn name(&self) -> &'static str {
-        "resigned-at-once"
+    fn about(&self) -> About {
+        About::of(PropertyName::RESIGNED_AT_ONCE).resting_on(&[Assumption::OneMemory]).probed()
     }
 
-    fn compared(&self) -> u64 {
-        self.compared
-    }
-
-    fn assumes(&self) -> &'static [Assumption] {
-        &[Assumption::OneMemory]
-    }
-
-    fn observe(&mut self, at: SimTime, event: &Event) -> Result<(), String> {
+    fn observe(&mut self, at: SimTime, event: &Event, _: &mut Tally) -> Found {
         match *event {
             Event::Leads { who, token } => {
                 self.leads.insert(who, token);
             }
-            Event::LeadsNoMore { who } | Event::Crashed { who } => {
+            Event::LeadsNoMore { who } => {
                 self.leads.remove(who);
+            }
+            Event::Crashed { who } => {
+                self.leads.remove(who);
+                self.asked.retain(|asked| *asked != who);
             }
             Event::ResignAsked { who, .. } => {
                 if let Some(token) = self.leads.get(who) {
-                    self.asked += 1;
+                    self.asked.push(who);
                     self.over.insert(who, (*token, at));
                 }
             }
@@ -54,18 +50,18 @@ impl Property for ResignedAtOnce {
         Ok(())
     }
 
-    fn probes(&self) -> bool {
-        true
-    }
-
-    fn probe(&mut self, _: SimTime, leaders: &[Leader]) -> Result<(), String> {
-        self.compared += std::mem::take(&mut self.asked);
+    fn probe(&mut self, _: SimTime, leaders: &[Leader], tally: &mut Tally) -> Found {
+        self.asked.drain(..).for_each(|_| tally.count(true));
         for &Leader { who, token } in leaders {
             match self.over.get(who) {
                 Some((over, asked)) if *over == token => {
-                    return Err(format!(
-                        "{who:?} still leads under token {token}, but was asked to resign at {asked}"
-                    ));
+                    return Err(finding![
+                        who,
+                        " still leads under token ",
+                        Token(token),
+                        ", but was asked to resign at ",
+                        *asked
+                    ]);
                 }
                 Some(_) | None => {}
             }

@@ -11,7 +11,7 @@
 //! as in some of these cases no caller waits; a caller that waits for a handover gets its answer in time all the same.
 
 use super::due::Due;
-use super::{Property, Terms};
+use super::{About, Found, Property, PropertyName, Tally, Terms, finding};
 use crate::plan::{Assumption, FaultKind, SimTime};
 use crate::trace::{Event, Who};
 
@@ -28,7 +28,6 @@ pub(super) struct ResignedWithin {
     /// The resigning candidates that may answer that work still runs: their driver did not run for a while since, or
     /// their clock was put forward.
     excused: Vec<Who>,
-    compared: u64,
 }
 
 impl ResignedWithin {
@@ -39,7 +38,6 @@ impl ResignedWithin {
             leaving: Vec::new(),
             starving: Vec::new(),
             excused: Vec::new(),
-            compared: 0,
         }
     }
 
@@ -75,30 +73,24 @@ impl ResignedWithin {
         self.leaving.retain(|other| *other != who);
         self.excused.retain(|other| *other != who);
     }
-
-    fn in_time(&self, at: SimTime) -> Result<(), String> {
-        match self.due.missed(at) {
-            Some((who, due)) => Err(format!("the resignation of {who:?} has not ended by {due}")),
-            None => Ok(()),
-        }
-    }
 }
 
 impl Property for ResignedWithin {
-    fn name(&self) -> &'static str {
-        "resigned-within"
+    fn about(&self) -> About {
+        About::of(PropertyName::RESIGNED_WITHIN)
+            .resting_on(&[Assumption::CandidateClocks, Assumption::OneMemory])
     }
 
-    fn compared(&self) -> u64 {
-        self.compared
+    fn in_time(&self, at: SimTime) -> Found {
+        match self.due.missed(at) {
+            Some((who, due)) => {
+                Err(finding!["the resignation of ", who, " has not ended by ", due])
+            }
+            None => Ok(()),
+        }
     }
 
-    fn assumes(&self) -> &'static [Assumption] {
-        &[Assumption::CandidateClocks, Assumption::OneMemory]
-    }
-
-    fn observe(&mut self, at: SimTime, event: &Event) -> Result<(), String> {
-        self.in_time(at)?;
+    fn observe(&mut self, at: SimTime, event: &Event, tally: &mut Tally) -> Found {
         match *event {
             Event::ResignAsked { who, hold_off } => {
                 self.asked(at, who);
@@ -108,11 +100,13 @@ impl Property for ResignedWithin {
             }
             Event::Withdrawn { who, done } => {
                 let is_due = self.due.end(who);
-                self.compared += u64::from(is_due);
+                tally.count(is_due);
                 if is_due && !done && !self.excused.contains(&who) {
-                    return Err(format!(
-                        "the resignation of {who:?} ended with StillRunning, though its driver ran"
-                    ));
+                    return Err(finding![
+                        "the resignation of ",
+                        who,
+                        " ended with StillRunning, though its driver ran"
+                    ]);
                 }
                 self.forget(who);
             }
@@ -133,10 +127,6 @@ impl Property for ResignedWithin {
             _ => {}
         }
         Ok(())
-    }
-
-    fn finish(&mut self, at: SimTime) -> Result<(), String> {
-        self.in_time(at)
     }
 }
 

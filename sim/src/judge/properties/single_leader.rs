@@ -15,7 +15,8 @@
 //! An overlap that fits between two probes is not seen here. `margin-kept` and `own-lease-only` rule
 //! it out to the nanosecond: a claim ends before its lease, and no other lease begins before that.
 
-use super::{Leader, Property};
+use super::{About, Found, Leader, Property, PropertyName, Tally, finding};
+use crate::judge::finding::Part::Token;
 use crate::plan::{Assumption, SimTime};
 use crate::trace::{Event, Who};
 
@@ -28,28 +29,21 @@ pub(super) struct SingleLeader {
     since: SimTime,
     /// The candidate whose lead began last.
     last: Option<Who>,
-    compared: u64,
 }
 
 impl Property for SingleLeader {
-    fn name(&self) -> &'static str {
-        "single-leader"
+    fn about(&self) -> About {
+        About::of(PropertyName::SINGLE_LEADER)
+            .resting_on(&[
+                Assumption::CandidateClocks,
+                Assumption::StoreClock,
+                Assumption::Waits,
+                Assumption::LossIsFinal,
+            ])
+            .probed()
     }
 
-    fn compared(&self) -> u64 {
-        self.compared
-    }
-
-    fn assumes(&self) -> &'static [Assumption] {
-        &[
-            Assumption::CandidateClocks,
-            Assumption::StoreClock,
-            Assumption::Waits,
-            Assumption::LossIsFinal,
-        ]
-    }
-
-    fn observe(&mut self, at: SimTime, event: &Event) -> Result<(), String> {
+    fn observe(&mut self, at: SimTime, event: &Event, tally: &mut Tally) -> Found {
         self.advanced(at)?;
         match *event {
             Event::Leads { who, token } => {
@@ -58,7 +52,7 @@ impl Property for SingleLeader {
                 self.since = at;
                 // The first leader of all can't overlap with another one.
                 let last = self.last.replace(who);
-                self.compared += u64::from(last.is_some_and(|last| last != who));
+                tally.count(last.is_some_and(|last| last != who));
             }
             Event::LeadsNoMore { who } | Event::Crashed { who } => {
                 self.leading.retain(|leader| leader.who != who);
@@ -68,34 +62,37 @@ impl Property for SingleLeader {
         Ok(())
     }
 
-    fn probes(&self) -> bool {
-        true
-    }
-
-    fn probe(&mut self, at: SimTime, leaders: &[Leader]) -> Result<(), String> {
+    fn probe(&mut self, at: SimTime, leaders: &[Leader], _: &mut Tally) -> Found {
         at_most_one(leaders, at)?;
         self.advanced(at)
     }
 
-    fn finish(&mut self, at: SimTime) -> Result<(), String> {
+    fn finish(&mut self, at: SimTime, _: &mut Tally) -> Found {
         self.advanced(at)
     }
 }
 
 impl SingleLeader {
     /// The time has advanced with the leaders so far.
-    fn advanced(&self, at: SimTime) -> Result<(), String> {
+    fn advanced(&self, at: SimTime) -> Found {
         if at > self.since { at_most_one(&self.leading, self.since) } else { Ok(()) }
     }
 }
 
-fn at_most_one(leaders: &[Leader], at: SimTime) -> Result<(), String> {
+fn at_most_one(leaders: &[Leader], at: SimTime) -> Found {
     match leaders {
         [] | [_] => Ok(()),
-        [one, other, ..] => Err(format!(
-            "{:?} leads under token {} and {:?} under token {}, both at {at}",
-            one.who, one.token, other.who, other.token,
-        )),
+        [one, other, ..] => Err(finding![
+            one.who,
+            " leads under token ",
+            Token(one.token),
+            " and ",
+            other.who,
+            " under token ",
+            Token(other.token),
+            ", both at ",
+            at
+        ]),
     }
 }
 

@@ -9,7 +9,7 @@
 use std::time::Duration;
 
 use super::recent::Recent;
-use super::{Property, Terms, on_fastest_clock};
+use super::{About, Found, Property, PropertyName, Tally, Terms, finding, on_fastest_clock};
 use crate::plan::{Assumption, SimTime};
 use crate::trace::{Asked, Event, Who};
 
@@ -18,7 +18,6 @@ use crate::trace::{Asked, Event, Who};
 pub(super) struct StaysOut {
     terms: Terms,
     candidates: Recent<Who, Candidate>,
-    compared: u64,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -31,7 +30,7 @@ struct Candidate {
 
 impl StaysOut {
     pub(super) fn new(terms: &Terms) -> Self {
-        Self { terms: terms.clone(), candidates: Recent::default(), compared: 0 }
+        Self { terms: terms.clone(), candidates: Recent::default() }
     }
 
     fn withdrawn(&mut self, at: SimTime, who: Who) {
@@ -45,22 +44,30 @@ impl StaysOut {
             None => SimTime::NEVER,
         };
     }
+
+    /// Compares the first acquire after a resignation with the end of the hold-off. Later ones can't come too early.
+    fn campaigns(&mut self, at: SimTime, who: Who, tally: &mut Tally) -> Found {
+        let out_until = std::mem::take(&mut self.candidates.of(who).out_until);
+        if out_until == SimTime::START || !self.terms.no_clock_too_fast {
+            return Ok(());
+        }
+        tally.count(true);
+        match out_until {
+            SimTime::NEVER => Err(finding![who, " has left, but campaigns without a request"]),
+            until if at < until => {
+                Err(finding![who, " has resigned, but campaigns before ", until])
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 impl Property for StaysOut {
-    fn name(&self) -> &'static str {
-        "stays-out"
+    fn about(&self) -> About {
+        About::of(PropertyName::STAYS_OUT).resting_on(&[Assumption::OneMemory])
     }
 
-    fn compared(&self) -> u64 {
-        self.compared
-    }
-
-    fn assumes(&self) -> &'static [Assumption] {
-        &[Assumption::OneMemory]
-    }
-
-    fn observe(&mut self, at: SimTime, event: &Event) -> Result<(), String> {
+    fn observe(&mut self, at: SimTime, event: &Event, tally: &mut Tally) -> Found {
         match *event {
             Event::ResignAsked { who, hold_off } => self.candidates.of(who).hold_off = hold_off,
             Event::CampaignAsked { who } => {
@@ -69,19 +76,7 @@ impl Property for StaysOut {
             }
             Event::Withdrawn { who, done: true } => self.withdrawn(at, who),
             Event::Sent { who, request: Asked::Acquire { .. }, .. } => {
-                let out_until = self.candidates.of(who).out_until;
-                self.compared +=
-                    u64::from(out_until > SimTime::START && self.terms.no_clock_too_fast);
-                if at < out_until && self.terms.no_clock_too_fast {
-                    return Err(match out_until {
-                        SimTime::NEVER => {
-                            format!("{who:?} has left, but campaigns without a request")
-                        }
-                        until => {
-                            format!("{who:?} has resigned, but campaigns before {until}")
-                        }
-                    });
-                }
+                return self.campaigns(at, who, tally);
             }
             _ => {}
         }

@@ -18,7 +18,10 @@
 use std::time::Duration;
 
 use super::recent::Recent;
-use super::{Property, Terms, new_tenure, on_fastest_clock};
+use super::{
+    About, Found, Property, PropertyName, Tally, Terms, finding, new_tenure, on_fastest_clock,
+};
+use crate::judge::finding::Part::{Detail, Token};
 use crate::plan::{Assumption, SimTime};
 use crate::trace::{Answer, Event, StoreStep, Who};
 
@@ -32,9 +35,8 @@ pub(super) struct StoreLossQuarantine {
     first_leader_waits: bool,
     /// The end of the wait for each server's grants.
     until: Recent<u32, Option<SimTime>>,
-    /// The server that granted each token.
-    granted: Recent<u64, u32>,
-    compared: u64,
+    /// The server that granted each token, and the time of the grant.
+    granted: Recent<u64, (u32, SimTime)>,
 }
 
 impl StoreLossQuarantine {
@@ -48,7 +50,6 @@ impl StoreLossQuarantine {
             first_leader_waits: terms.first_leader_waits,
             until: Recent::default(),
             granted: Recent::default(),
-            compared: 0,
         }
     }
 
@@ -62,7 +63,7 @@ impl StoreLossQuarantine {
             self.knows(at, step.server, waits);
         }
         if let Some(token) = new_tenure(step) {
-            self.granted.insert(token, step.server);
+            self.granted.insert(token, (step.server, at));
         }
     }
 
@@ -73,44 +74,46 @@ impl StoreLossQuarantine {
         *first = Some(first.map_or(until, |known| known.min(until)));
     }
 
-    fn leads(&mut self, at: SimTime, who: Who, token: u64) -> Result<(), String> {
-        match self.granted.get(token) {
-            Some(&server) if server > 0 || self.first_leader_waits => {
-                self.compared += 1;
-                match self.until.get(server) {
-                    Some(&Some(until)) if at < until => Err(format!(
-                        "{who:?} leads under token {token}, by a grant of server {server}, whose \
-                         quarantine lasts until {until}"
-                    )),
-                    Some(_) | None => Ok(()),
-                }
-            }
-            Some(_) | None => Ok(()),
+    fn leads(&mut self, at: SimTime, who: Who, token: u64, tally: &mut Tally) -> Found {
+        let Some(&(server, granted)) = self.granted.get(token) else { return Ok(()) };
+        let Some(&Some(until)) = self.until.get(server) else { return Ok(()) };
+        if server == 0 && !self.first_leader_waits {
+            return Ok(());
         }
+        // A later grant needs no quarantine: its holder can't lead too early.
+        tally.count(granted < until);
+        if at < until {
+            return Err(finding![
+                who,
+                " leads under token ",
+                Token(token),
+                ", by a grant of server ",
+                Detail(server.to_string()),
+                ", whose quarantine lasts until ",
+                until,
+            ]);
+        }
+        Ok(())
     }
 }
 
 impl Property for StoreLossQuarantine {
-    fn name(&self) -> &'static str {
-        "store-loss-quarantine"
+    fn about(&self) -> About {
+        About::of(PropertyName::STORE_LOSS_QUARANTINE).resting_on(&[
+            Assumption::StoreClock,
+            Assumption::Waits,
+            Assumption::LossIsFinal,
+        ])
     }
 
-    fn compared(&self) -> u64 {
-        self.compared
-    }
-
-    fn assumes(&self) -> &'static [Assumption] {
-        &[Assumption::StoreClock, Assumption::Waits, Assumption::LossIsFinal]
-    }
-
-    fn observe(&mut self, at: SimTime, event: &Event) -> Result<(), String> {
+    fn observe(&mut self, at: SimTime, event: &Event, tally: &mut Tally) -> Found {
         match event {
             Event::Store(step) => self.stepped(at, step),
             Event::Elsewhere { server, granted, .. } => {
                 let waits = if *granted { self.least } else { self.since_renewal };
                 self.knows(at, *server, waits);
             }
-            Event::Leads { who, token } => return self.leads(at, *who, *token),
+            Event::Leads { who, token } => return self.leads(at, *who, *token, tally),
             _ => {}
         }
         Ok(())

@@ -19,7 +19,10 @@ use std::time::Duration;
 
 use super::asker::{Asker, is_from_waiting};
 use super::recent::Recent;
-use super::{Property, Terms, counted_by_fastest_clock, on_slowest_clock};
+use super::{
+    About, Found, Property, PropertyName, Tally, Terms, counted_by_fastest_clock, finding,
+    on_slowest_clock,
+};
 use crate::plan::{Assumption, SimTime};
 use crate::trace::{Answer, Event, Kept, StoreStep, Who};
 
@@ -43,7 +46,6 @@ pub(super) struct TakeoverWithin {
     leading: Vec<Who>,
     /// Each candidate that runs and was not asked to resign.
     candidates: Recent<Who, Waiting>,
-    compared: u64,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -63,7 +65,6 @@ impl TakeoverWithin {
             since: SimTime::START,
             leading: Vec::new(),
             candidates: Recent::default(),
-            compared: 0,
         }
     }
 
@@ -110,20 +111,6 @@ impl TakeoverWithin {
             self.nothing_is_due();
         }
     }
-
-    fn in_time(&self, at: SimTime) -> Result<(), String> {
-        if !self.leading.is_empty() {
-            return Ok(());
-        }
-        for (who, waiting) in self.candidates.iter() {
-            if let Some(due) = waiting.due.filter(|due| at > *due) {
-                return Err(format!(
-                    "no candidate led by {due}, though the lease that {who:?} waits for has ended"
-                ));
-            }
-        }
-        Ok(())
-    }
 }
 
 /// The longest time from an answer `Held` to the next lead, if that much was left of the lease when the waiting
@@ -136,25 +123,34 @@ fn taken_up(terms: &Terms, who: Who, left: Duration) -> Duration {
 }
 
 impl Property for TakeoverWithin {
-    fn name(&self) -> &'static str {
-        "takeover-within"
-    }
-
-    fn compared(&self) -> u64 {
-        self.compared
-    }
-
-    fn assumes(&self) -> &'static [Assumption] {
-        &[
+    fn about(&self) -> About {
+        About::of(PropertyName::TAKEOVER_WITHIN).resting_on(&[
             Assumption::Waits,
             Assumption::CandidateClocks,
             Assumption::StoreClock,
             Assumption::LossIsFinal,
-        ]
+        ])
     }
 
-    fn observe(&mut self, at: SimTime, event: &Event) -> Result<(), String> {
-        self.in_time(at)?;
+    fn in_time(&self, at: SimTime) -> Found {
+        if !self.leading.is_empty() {
+            return Ok(());
+        }
+        for (who, waiting) in self.candidates.iter() {
+            if let Some(due) = waiting.due.filter(|due| at > *due) {
+                return Err(finding![
+                    "no candidate led by ",
+                    due,
+                    ", though the lease that ",
+                    *who,
+                    " waits for has ended"
+                ]);
+            }
+        }
+        Ok(())
+    }
+
+    fn observe(&mut self, at: SimTime, event: &Event, tally: &mut Tally) -> Found {
         match *event {
             Event::Calm => self.is_calm = true,
             Event::Sent { who, id, request } => {
@@ -169,7 +165,7 @@ impl Property for TakeoverWithin {
             Event::Store(ref step) => self.stepped(at, step),
             Event::Leads { who, .. } => {
                 let is_due = self.candidates.iter().any(|(_, waiting)| waiting.due.is_some());
-                self.compared += u64::from(is_due && self.leading.is_empty());
+                tally.count(is_due && self.leading.is_empty());
                 self.leading.push(who);
                 self.nothing_is_due();
             }
@@ -177,10 +173,6 @@ impl Property for TakeoverWithin {
             _ => {}
         }
         Ok(())
-    }
-
-    fn finish(&mut self, at: SimTime) -> Result<(), String> {
-        self.in_time(at)
     }
 }
 

@@ -10,7 +10,8 @@
 //! elected under it, and that it is above all tokens under which the same candidate was elected before.
 
 use super::recent::Recent;
-use super::{Property, new_tenure};
+use super::{About, Found, Property, PropertyName, Tally, finding, new_tenure};
+use crate::judge::finding::Part::Token;
 use crate::plan::{Assumption, SimTime};
 use crate::trace::{Event, Who};
 
@@ -22,54 +23,68 @@ pub(super) struct TokenMonotonic {
     newest: u64,
     /// Each candidate's last token.
     last: Recent<Who, u64>,
-    compared: u64,
 }
 
 impl TokenMonotonic {
-    fn granted(&mut self, token: u64) -> Result<(), String> {
+    fn granted(&mut self, token: u64, tally: &mut Tally) -> Found {
         if token <= self.newest {
-            return Err(format!("the store granted token {token} after token {}", self.newest));
+            return Err(finding![
+                "the store granted token ",
+                Token(token),
+                " after token ",
+                Token(self.newest)
+            ]);
         }
-        self.compared += u64::from(self.newest > 0);
+        tally.count(self.newest > 0);
         self.newest = token;
         self.granted.insert(token, None);
         Ok(())
     }
 
-    fn elected(&mut self, who: Who, token: u64) -> Result<(), String> {
+    fn elected(&mut self, who: Who, token: u64) -> Found {
         if self.granted.get(token).is_none() {
-            return Err(format!("{who:?} is elected under token {token}, which was never granted"));
+            return Err(finding![
+                who,
+                " is elected under token ",
+                Token(token),
+                ", which was never granted"
+            ]);
         }
         if let Some(other) = self.granted.of(token).replace(who)
             && other != who
         {
-            return Err(format!("{other:?} and {who:?} are both elected under token {token}"));
+            return Err(finding![
+                other,
+                " and ",
+                who,
+                " are both elected under token ",
+                Token(token)
+            ]);
         }
         match self.last.insert(who, token) {
-            Some(last) if token <= last => {
-                Err(format!("{who:?} is elected under token {token} after token {last}"))
-            }
+            Some(last) if token <= last => Err(finding![
+                who,
+                " is elected under token ",
+                Token(token),
+                " after token ",
+                Token(last)
+            ]),
             Some(_) | None => Ok(()),
         }
     }
 }
 
 impl Property for TokenMonotonic {
-    fn name(&self) -> &'static str {
-        "token-monotonic"
+    fn about(&self) -> About {
+        About::of(PropertyName::TOKEN_MONOTONIC)
+            .resting_on(&[Assumption::WallClock, Assumption::OneMemory])
     }
 
-    fn compared(&self) -> u64 {
-        self.compared
-    }
-
-    fn assumes(&self) -> &'static [crate::plan::Assumption] {
-        &[Assumption::WallClock, Assumption::OneMemory]
-    }
-
-    fn observe(&mut self, _: SimTime, event: &Event) -> Result<(), String> {
+    fn observe(&mut self, _: SimTime, event: &Event, tally: &mut Tally) -> Found {
         match event {
-            Event::Store(step) => new_tenure(step).map_or(Ok(()), |token| self.granted(token)),
+            Event::Store(step) => {
+                new_tenure(step).map_or(Ok(()), |token| self.granted(token, tally))
+            }
             Event::Elected { who, token, .. } => self.elected(*who, *token),
             _ => Ok(()),
         }

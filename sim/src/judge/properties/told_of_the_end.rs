@@ -10,7 +10,8 @@
 use std::time::Duration;
 
 use super::recent::Recent;
-use super::{Property, Terms};
+use super::{About, Found, Property, PropertyName, Tally, Terms, finding};
+use crate::judge::finding::Part::Token;
 use crate::plan::{Assumption, FaultKind, SimTime};
 use crate::trace::{Event, Who};
 
@@ -21,7 +22,6 @@ pub(super) struct ToldOfTheEnd {
     late: Duration,
     /// Each claim with its end, and whether work waits for that end.
     claims: Recent<(Who, u64), Claim>,
-    compared: u64,
 }
 
 #[derive(Debug)]
@@ -39,17 +39,7 @@ impl Default for Claim {
 
 impl ToldOfTheEnd {
     pub(super) fn new(terms: &Terms) -> Self {
-        Self { late: terms.rounding(), claims: Recent::default(), compared: 0 }
-    }
-
-    fn in_time(&self, at: SimTime) -> Result<(), String> {
-        let late = |(_, claim): &&((Who, u64), Claim)| claim.waits && at > claim.ends + self.late;
-        match self.claims.iter().find(late) {
-            Some(((who, token), Claim { ends, .. })) => Err(format!(
-                "work of {who:?} under token {token} is not cancelled, though the tenure was over at {ends}"
-            )),
-            None => Ok(()),
-        }
+        Self { late: terms.rounding(), claims: Recent::default() }
     }
 
     fn forget(&mut self, of: impl Fn(Who) -> bool) {
@@ -59,20 +49,27 @@ impl ToldOfTheEnd {
 }
 
 impl Property for ToldOfTheEnd {
-    fn name(&self) -> &'static str {
-        "told-of-the-end"
+    fn about(&self) -> About {
+        About::of(PropertyName::TOLD_OF_THE_END)
+            .resting_on(&[Assumption::CandidateClocks, Assumption::OneMemory])
     }
 
-    fn compared(&self) -> u64 {
-        self.compared
+    fn in_time(&self, at: SimTime) -> Found {
+        let late = |(_, claim): &&((Who, u64), Claim)| claim.waits && at > claim.ends + self.late;
+        match self.claims.iter().find(late) {
+            Some(&((who, token), Claim { ends, .. })) => Err(finding![
+                "work of ",
+                who,
+                " under token ",
+                Token(token),
+                " is not cancelled, though the tenure was over at ",
+                ends
+            ]),
+            None => Ok(()),
+        }
     }
 
-    fn assumes(&self) -> &'static [Assumption] {
-        &[Assumption::CandidateClocks, Assumption::OneMemory]
-    }
-
-    fn observe(&mut self, at: SimTime, event: &Event) -> Result<(), String> {
-        self.in_time(at)?;
+    fn observe(&mut self, at: SimTime, event: &Event, tally: &mut Tally) -> Found {
         match *event {
             Event::Elected { who, token, claim_ends }
             | Event::Renewed { who, token, claim_ends } => {
@@ -86,7 +83,7 @@ impl Property for ToldOfTheEnd {
             Event::WorkEnded { who, token, .. } => {
                 let claim = self.claims.remove((who, token));
                 let is_cancelled = claim.is_some_and(|claim| claim.waits && claim.ends <= at);
-                self.compared += u64::from(is_cancelled);
+                tally.count(is_cancelled);
             }
             Event::Crashed { who } => self.forget(|other| other == who),
             Event::Fault { kind, node: Some(node) } if FaultKind::PAUSES.contains(&kind) => {
@@ -95,10 +92,6 @@ impl Property for ToldOfTheEnd {
             _ => {}
         }
         Ok(())
-    }
-
-    fn finish(&mut self, at: SimTime) -> Result<(), String> {
-        self.in_time(at)
     }
 }
 

@@ -10,7 +10,7 @@
 //! All writes are judged, also those that a fenced resource refused. A tenure is older if it was granted earlier.
 
 use super::order::Order;
-use super::{Property, new_tenure};
+use super::{About, Found, Property, PropertyName, Tally, new_tenure};
 use crate::plan::{Assumption, SimTime};
 use crate::trace::Event;
 
@@ -21,25 +21,17 @@ pub(super) struct UnfencedInOrder {
 }
 
 impl Property for UnfencedInOrder {
-    fn name(&self) -> &'static str {
-        "unfenced-in-order"
-    }
-
-    fn compared(&self) -> u64 {
-        self.order.compared
-    }
-
-    fn assumes(&self) -> &'static [Assumption] {
-        &[
+    fn about(&self) -> About {
+        About::of(PropertyName::UNFENCED_IN_ORDER).resting_on(&[
             Assumption::PromptEffects,
             Assumption::CandidateClocks,
             Assumption::StoreClock,
             Assumption::Waits,
             Assumption::LossIsFinal,
-        ]
+        ])
     }
 
-    fn observe(&mut self, _: SimTime, event: &Event) -> Result<(), String> {
+    fn observe(&mut self, _: SimTime, event: &Event, tally: &mut Tally) -> Found {
         match event {
             Event::Store(step) => {
                 if let Some(token) = new_tenure(step) {
@@ -47,7 +39,7 @@ impl Property for UnfencedInOrder {
                 }
                 Ok(())
             }
-            Event::Wrote { who, token, .. } => self.order.wrote(*who, *token),
+            Event::Wrote { who, token, .. } => self.order.wrote(*who, *token, tally),
             _ => Ok(()),
         }
     }

@@ -51,7 +51,7 @@ impl Simulation {
     /// The run, and a digest of its events and the workload's intents.
     fn carry_out(&self, plan: &Plan) -> Result<(Outcome, Digest), EngineError> {
         let mut workload = (self.workload)(&plan.broken());
-        let mut outcome = (self.engine)(plan, Judging::All, workload.as_sink())?;
+        let mut outcome = (self.engine)(plan, Judging::default(), workload.as_sink())?;
         if let Some((property, effects)) = workload.property() {
             outcome.judge.also(property, effects);
         }

@@ -64,7 +64,7 @@ use crate::search::pool;
 
 pub use crate::engines::model::store::{Contract, Lease, StoreModel};
 pub use crate::judge::properties::Leader;
-use crate::judge::properties::names;
+use crate::judge::properties::PropertyName;
 pub use crate::trace::Who;
 pub use error::{Failed, Page, SimulationError};
 pub use tenure_core::contract::Moment;
@@ -233,9 +233,8 @@ impl Simulation {
 /// Why runs without a violation prove nothing; empty if they do prove something.
 fn nothing_judged(summary: &Summary) -> Vec<String> {
     let mut why = Vec::new();
-    let known: Vec<&str> = names().collect();
     for (name, counts) in &summary.properties {
-        if counts.compared == 0 && !known.contains(&name.as_str()) {
+        if counts.compared == 0 && name.parse::<PropertyName>().is_err() {
             why.push(format!("no effect was judged by the workload's property {name:?}"));
         }
     }

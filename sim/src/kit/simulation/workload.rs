@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use crate::engines::model::sink::{Accusation, Sink, TwinSinks, Write};
 use crate::judge::properties::Leader;
+use crate::judge::properties::PropertyName;
 use crate::plan::{Assumption, SimTime};
 use crate::trace::{Digest, Hasher};
 
@@ -86,7 +87,7 @@ pub(super) struct Guarded<W: Workload> {
 /// A user's workload of any type, in one run.
 pub(super) trait Judged: Sink {
     /// Its name, and how many effects of the workload it has judged; `None` if the plan breaks what it rests on.
-    fn property(&self) -> Option<(&'static str, u64)>;
+    fn property(&self) -> Option<(PropertyName, u64)>;
 
     /// A hash of all intents.
     fn intents(&self) -> Digest;
@@ -111,7 +112,8 @@ impl<W: Workload> Guarded<W> {
         if !self.is_judged {
             return Ok(());
         }
-        let accusation = |what| Accusation { property: self.workload.name(), what };
+        let property = PropertyName::new(self.workload.name());
+        let accusation = |what| Accusation { property, what };
         verdict(&self.workload).map_err(accusation)
     }
 }
@@ -147,8 +149,8 @@ impl<W: Workload> Sink for Guarded<W> {
 }
 
 impl<W: Workload> Judged for Guarded<W> {
-    fn property(&self) -> Option<(&'static str, u64)> {
-        self.is_judged.then(|| (self.workload.name(), self.effects))
+    fn property(&self) -> Option<(PropertyName, u64)> {
+        self.is_judged.then(|| (PropertyName::new(self.workload.name()), self.effects))
     }
 
     fn intents(&self) -> Digest {
@@ -162,7 +164,7 @@ impl<W: Workload> Judged for Guarded<W> {
 
 /// A run without a user's workload.
 impl Judged for TwinSinks {
-    fn property(&self) -> Option<(&'static str, u64)> {
+    fn property(&self) -> Option<(PropertyName, u64)> {
         None
     }
 

@@ -17,15 +17,15 @@ use std::ops::ControlFlow;
 use std::time::Instant;
 
 use crate::engines::Engine;
-use crate::judge::Judging;
 use crate::judge::properties::{self, PropertyName};
 use crate::judge::sometimes;
+use crate::judge::{Judging, Which};
 use crate::plan::{FaultKind, Plan, swarm};
 use crate::search::pool;
 pub use margins::Margins;
 pub use merge::{MergeError, merged};
 pub use report::{Report, SummaryError, read, write};
-pub use run::{Failure, Ordered, Run, attempt, attempt_twice};
+pub use run::{Failure, Named, Ordered, Run, attempt, attempt_twice};
 pub use seeds::{Seeds, Shard, ShardError};
 pub use summary::{Failed, Judged, Summary};
 pub use units::milliseconds;
@@ -86,7 +86,8 @@ impl Campaign {
 
     /// The properties that judge its runs.
     pub fn judging(&self) -> Judging<'_> {
-        self.properties.as_deref().map_or(Judging::All, Judging::Only)
+        let which = self.properties.as_deref().map_or(Which::Applicable, Which::Named);
+        Judging::StopAtFirst(which)
     }
 
     fn one(&self, seed: u64) -> Run {
@@ -103,7 +104,7 @@ impl Campaign {
     fn property_names(&self) -> BTreeSet<String> {
         match &self.properties {
             Some(asked) => asked.iter().map(ToString::to_string).collect(),
-            None => properties::names_at(self.engine.tick()).map(str::to_owned).collect(),
+            None => properties::names_at(self.engine.tick()).map(|name| name.to_string()).collect(),
         }
     }
 }

@@ -7,9 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::engines::{Engine, EngineError};
 use crate::judge::margin::Margin;
+use crate::judge::properties::{PropertyName, Violation};
 use crate::judge::{Judging, Outcome};
 use crate::plan::{FaultKind, Plan, SimTime};
-use crate::trace::{Digest, Entry, Event};
+use crate::trace::{Digest, Entry, Event, Who};
 
 const KINDS: usize = FaultKind::ALL.len();
 
@@ -27,7 +28,7 @@ pub struct Run {
     /// The number of tenures.
     pub elections: u64,
     /// The judged properties, with the number of comparisons.
-    pub judged: Vec<(&'static str, u64)>,
+    pub judged: Vec<(PropertyName, u64)>,
     /// The conditions that it met, with the number of times.
     pub sometimes: Vec<(&'static str, u64)>,
     /// The least time between two tenures' permitted writes.
@@ -58,6 +59,9 @@ pub enum Failure {
         at_ns: SimTime,
         /// A description.
         what: String,
+        /// The candidates and tokens that it names.
+        #[serde(flatten)]
+        names: Box<Named>,
         /// All events up to then; empty if this was read from a file.
         #[serde(skip)]
         entries: Vec<Entry>,
@@ -79,6 +83,32 @@ pub enum Failure {
         /// The hash of the second one.
         again: Digest,
     },
+}
+
+/// The candidates and tokens that the description of a violation names.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Named {
+    /// The candidates, in the order in which they are named.
+    pub candidates: Vec<Who>,
+    /// The fencing tokens, likewise.
+    pub tokens: Vec<u64>,
+}
+
+impl Failure {
+    /// A violation, with the events up to then.
+    pub(crate) fn of(violation: &Violation, entries: Vec<Entry>) -> Self {
+        Self::Violated {
+            property: violation.property.to_string(),
+            at_ns: violation.at,
+            what: violation.finding.to_string(),
+            names: Box::new(Named {
+                candidates: violation.finding.candidates(),
+                tokens: violation.finding.tokens(),
+            }),
+            entries,
+        }
+    }
 }
 
 impl Run {
@@ -124,12 +154,10 @@ impl Run {
         run.judged = outcome.judge.judged().collect();
         run.sometimes = outcome.sometimes.counts().into_iter().filter(|met| met.1 > 0).collect();
         run.margin = margin.least();
-        run.failure = outcome.judge.violation().map(|violation| Failure::Violated {
-            property: violation.property.to_owned(),
-            at_ns: violation.at,
-            what: violation.what.clone(),
-            entries: up_to(violation.at, outcome.trace.entries()),
-        });
+        run.failure = outcome
+            .judge
+            .violation()
+            .map(|violation| Failure::of(violation, up_to(violation.at, outcome.trace.entries())));
         run
     }
 

@@ -141,7 +141,7 @@ impl Summary {
             self.ordered(kind, count);
         }
         for (name, compared) in &run.judged {
-            let judged = self.properties.entry((*name).to_owned()).or_default();
+            let judged = self.properties.entry(name.to_string()).or_default();
             judged.checked += 1;
             judged.exercised += u64::from(*compared > 0);
             judged.compared += compared;

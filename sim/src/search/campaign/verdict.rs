@@ -90,6 +90,7 @@ mod tests {
     use super::super::Judged;
     use super::super::summary::tests::{campaign, meeting};
     use super::*;
+    use crate::judge::properties::PropertyName;
 
     #[test]
     fn a_fault_without_effects_is_inconclusive() {
@@ -117,7 +118,8 @@ mod tests {
             summary.properties = [("luck".to_owned(), Judged::default())].into();
             for compared in runs {
                 let mut run = meeting(10);
-                (run.sometimes, run.judged) = (Vec::new(), vec![("luck", *compared)]);
+                (run.sometimes, run.judged) =
+                    (Vec::new(), vec![(PropertyName::new("luck"), *compared)]);
                 summary.add(run);
             }
             summary

@@ -15,19 +15,22 @@ use super::met::{Condition, Seen};
 use super::state::{Node, State, Store, Written};
 use super::subject::Subject;
 use crate::engines::model::tenure::{answered, asked, kept};
-use crate::judge::properties::allowed;
+use crate::judge::properties::{PropertyName, allowed};
 use crate::trace::{Answer, StoreStep};
+
+/// Each candidate has an event to wait for. Of a trace, `leader-within` judges that.
+pub(super) const NOT_STUCK: PropertyName = PropertyName::new("not-stuck");
 
 /// A violated property, with a description of the violation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Broken {
-    pub(super) property: &'static str,
+    pub(super) property: PropertyName,
     pub(super) what: String,
 }
 
 fn ensure(
     holds: bool,
-    property: &'static str,
+    property: PropertyName,
     what: impl FnOnce() -> String,
 ) -> Result<(), Broken> {
     if holds { Ok(()) } else { Err(Broken { property, what: what() }) }
@@ -50,15 +53,15 @@ pub(super) fn judge<S: Subject>(
             node.ended = node.ended.max(led);
         }
         let Some(token) = leads else { continue };
-        ensure(leader.is_none(), "single-leader", || {
+        ensure(leader.is_none(), PropertyName::SINGLE_LEADER, || {
             format!("n{} and n{index} lead at once", leader.unwrap_or_default())
         })?;
         leader = Some(index);
-        ensure(Some(token) > node.ended, "no-resurrection", || {
+        ensure(Some(token) > node.ended, PropertyName::NO_RESURRECTION, || {
             format!("n{index} leads under token {token} again")
         })?;
         let works = node.work.is_some_and(|work| work.token == token && work.drain_until.is_none());
-        ensure(works, "one-step-down-per-election", || {
+        ensure(works, PropertyName::ONE_STEP_DOWN_PER_ELECTION, || {
             format!("n{index} leads under token {token}, but has not reported its election")
         })?;
         lease_outlives_claim(bounds, &state.store, index, token)?;
@@ -81,12 +84,12 @@ fn lease_outlives_claim(
         // An earlier server granted the lease; this server's record is of another one.
         return Ok(());
     }
-    ensure(lease.token == token && !lease.released, "fail-closed", || {
+    ensure(lease.token == token && !lease.released, PropertyName::FAIL_CLOSED, || {
         format!("n{index} leads under token {token}, and the store has {lease:?}")
     })?;
     let remains = Duration::from_nanos(lease.lease_end.as_nanos().saturating_sub(store.clock));
     let margin = bounds.margin.length();
-    ensure(remains > margin, "margin-kept", || {
+    ensure(remains > margin, PropertyName::MARGIN_KEPT, || {
         format!(
             "n{index} leads under token {token}, and its lease ends in {remains:?}; the stop margin is {margin:?}"
         )
@@ -116,7 +119,7 @@ fn quarantine_waited_out<S>(
     }
     seen.met(Condition::LedAfterAQuarantine);
     let now = u64::from(state.tick) * TICK;
-    ensure(now >= due, "store-loss-quarantine", || {
+    ensure(now >= due, PropertyName::STORE_LOSS_QUARANTINE, || {
         let ms = (due - now) / 1_000_000;
         format!(
             "n{index} leads under token {token}, {ms} ms before the quarantine of this server ends"
@@ -136,12 +139,12 @@ fn writes_in_order<S>(
     let tick = state.tick;
     if let Some(last) = state.written.filter(|last| last.token != token) {
         seen.met(Condition::LedAfterAnother);
-        ensure(last.token < token, "fenced-writes", || {
+        ensure(last.token < token, PropertyName::FENCED_WRITES, || {
             format!("n{index} leads under token {token}, after {} has led", last.token)
         })?;
         let gap = u64::from(tick - last.checked) * TICK;
         let longest_flight = on_fastest_clock(bounds.margin.length());
-        ensure(!last.under_way || gap >= longest_flight, "unfenced-in-order", || {
+        ensure(!last.under_way || gap >= longest_flight, PropertyName::UNFENCED_IN_ORDER, || {
             format!(
                 "n{index} leads under token {token}, but a write under {} may still be in flight",
                 last.token
@@ -157,7 +160,7 @@ fn no_lead_while_work_drains<S: Subject>(state: &State<S>, leader: usize) -> Res
     for (index, node) in state.nodes.iter().enumerate() {
         let until = node.work.and_then(|work| work.drain_until);
         let drains = index != leader && until.is_some_and(|until| node.now() < until);
-        ensure(!drains, "drained-before-the-next", || {
+        ensure(!drains, PropertyName::DRAINED_BEFORE_THE_NEXT, || {
             format!("n{leader} leads, but the work of n{index} may run until {until:?}")
         })?;
     }
@@ -183,8 +186,10 @@ pub(super) fn store_step(
         before: before.map(|record| kept(record.into())),
         after: store.record.map(|record| kept(record.into())),
     };
-    allowed(&step)
-        .map_err(|rule| Broken { property: "own-lease-only", what: format!("{rule}: {step:?}") })?;
+    allowed(&step).map_err(|rule| Broken {
+        property: PropertyName::OWN_LEASE_ONLY,
+        what: format!("{rule}: {step:?}"),
+    })?;
     match step.answer {
         Answer::Stale => seen.met(Condition::StaleRefused),
         Answer::Renewed if store.server > 0 => {
@@ -203,7 +208,7 @@ pub(super) fn store_step(
             if store.server > 0 {
                 seen.met(Condition::GrantedByAnotherServer);
             }
-            ensure(Some(token) > store.highest, "token-monotonic", || {
+            ensure(Some(token) > store.highest, PropertyName::TOKEN_MONOTONIC, || {
                 format!("token {token} is granted after {:?}", store.highest)
             })?;
             store.highest = Some(token);
@@ -217,20 +222,20 @@ pub(super) fn store_step(
 pub(super) fn no_release_under_work<S>(node: &Node<S>, request: Request) -> Result<(), Broken> {
     let Request::Release { token, .. } = request else { return Ok(()) };
     let works = node.work.is_some_and(|work| work.token == token);
-    ensure(!works, "no-release-under-work", || {
+    ensure(!works, PropertyName::NO_RELEASE_UNDER_WORK, || {
         format!("the lease of token {token} is released while its work runs")
     })
 }
 
 pub(super) fn elected<S>(node: &Node<S>) -> Result<(), Broken> {
-    ensure(node.work.is_none(), "one-step-down-per-election", || {
+    ensure(node.work.is_none(), PropertyName::ONE_STEP_DOWN_PER_ELECTION, || {
         format!("elected while {:?} is not over", node.work)
     })
 }
 
 pub(super) fn stepped_down<S>(node: &Node<S>, token: Token) -> Result<(), Broken> {
     let works = node.work.is_some_and(|work| work.token == token && work.drain_until.is_none());
-    ensure(works, "one-step-down-per-election", || {
+    ensure(works, PropertyName::ONE_STEP_DOWN_PER_ELECTION, || {
         format!("stepped down from token {token}, but its work is {:?}", node.work)
     })
 }
@@ -242,7 +247,7 @@ pub(super) fn not_stuck<S: Subject>(node: &Node<S>) -> Result<(), Broken> {
         Some(deadline) => deadline > node.now(),
         None => drains,
     };
-    ensure(holds, "not-stuck", || {
+    ensure(holds, NOT_STUCK, || {
         format!(
             "the deadline is {:?}, but the clock shows {:?}",
             node.local.machine.deadline(),

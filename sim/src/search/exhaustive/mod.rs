@@ -58,9 +58,10 @@ mod words;
 
 use std::marker::PhantomData;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use tenure_core::{Candidate, Config, ConfigError};
 
+use crate::judge::properties::PropertyName;
 use action::Action;
 pub use bounds::{Bounds, Faults, Rates, StopMargin, TICK, Ttl};
 use judge::Broken;
@@ -73,7 +74,7 @@ use subject::Subject;
 use words::Layout;
 
 /// The result of a search.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Report {
     /// The bounds of the search.
     pub bounds: Bounds,
@@ -94,7 +95,7 @@ pub struct Report {
 }
 
 /// The end of a search.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
     /// Every state within the bounds was examined, and every property held.
@@ -106,10 +107,10 @@ pub enum Outcome {
 }
 
 /// A shortest sequence of steps to a violation.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Violation {
     /// The name of the violated property.
-    pub property: String,
+    pub property: PropertyName,
     /// A description of the violation.
     pub what: String,
     /// The initial state: the rates of the clocks.
@@ -119,7 +120,7 @@ pub struct Violation {
 }
 
 /// One step of a trace.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TraceStep {
     /// True time, in ticks.
     pub tick: u32,

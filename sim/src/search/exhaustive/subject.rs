@@ -6,10 +6,10 @@ use std::hash::Hash;
 use tenure_core::contract::{self, History, Moment, Record};
 use tenure_core::{Candidate, Claim, Config, Input, Instant, Output, Reply, Request, Seed};
 
-/// What a store keeps.
+/// The record and the history that a store keeps.
 pub(crate) type Kept<'a> = (&'a mut Option<Record>, &'a mut Option<History>);
 
-/// A candidate, and the store that it asks.
+/// A candidate and its store.
 pub(crate) trait Subject: Clone + Debug + Eq + Hash + Send + Sync {
     /// A candidate that has not joined the election yet, in one of its lives.
     fn new(config: Config, seed: Seed) -> Self;

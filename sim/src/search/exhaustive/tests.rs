@@ -43,7 +43,7 @@ fn violation<S: Subject>(bounds: &Bounds, config: Config) -> Violation {
     violation
 }
 
-fn broken<B: Bug>(bounds: &Bounds) -> String {
+fn broken<B: Bug>(bounds: &Bounds) -> PropertyName {
     violation::<Planted<B>>(bounds, bounds.config().unwrap()).property
 }
 
@@ -148,7 +148,7 @@ fn faults_of_all_kinds_together_are_bounded() {
 
 #[test]
 fn validity_counted_from_the_reply_is_caught() {
-    assert_eq!(broken::<CountedFromTheReply>(&with(Faults::default())), "margin-kept");
+    assert_eq!(broken::<CountedFromTheReply>(&with(Faults::default())), PropertyName::MARGIN_KEPT);
 }
 
 #[test]
@@ -161,55 +161,64 @@ fn a_missing_drift_allowance_is_caught() {
         .build()
         .unwrap();
     let property = violation::<Candidate>(&bounds, trusting).property;
-    assert!(["margin-kept", "fail-closed"].contains(&property.as_str()), "{property}");
+    assert!(
+        [PropertyName::MARGIN_KEPT, PropertyName::FAIL_CLOSED].contains(&property),
+        "{property}"
+    );
 }
 
 #[test]
 fn an_ignored_quarantine_is_caught() {
     let bounds = with(Faults { store_losses: 1, ..Faults::default() });
     let property = broken::<NoQuarantine>(&bounds);
-    assert!(["single-leader", "store-loss-quarantine"].contains(&property.as_str()), "{property}");
+    assert!(
+        [PropertyName::SINGLE_LEADER, PropertyName::STORE_LOSS_QUARANTINE].contains(&property),
+        "{property}"
+    );
 }
 
 #[test]
 fn an_ignored_seen_is_caught() {
     let bounds = Bounds { horizon: Some(5), ..small() };
-    assert_eq!(broken::<AnyCandidateKnowsTheLastTenure>(&bounds), "own-lease-only");
+    assert_eq!(broken::<AnyCandidateKnowsTheLastTenure>(&bounds), PropertyName::OWN_LEASE_ONLY);
 }
 
 #[test]
 fn a_late_renewal_that_counts_is_caught() {
     let bounds = with(Faults { pauses: 1, ..Faults::default() });
     // The machine misses its deadline before the claim comes back, so `not-stuck` fails first.
-    assert_eq!(broken::<LateRenewalCounts>(&bounds), "not-stuck");
+    assert_eq!(broken::<LateRenewalCounts>(&bounds), judge::NOT_STUCK);
 }
 
 #[test]
 fn a_release_before_work_drains_is_caught() {
     let bounds = with(Faults { resigns: 1, ..Faults::default() });
-    assert_eq!(broken::<ReleasesAtOnce>(&bounds), "no-release-under-work");
+    assert_eq!(broken::<ReleasesAtOnce>(&bounds), PropertyName::NO_RELEASE_UNDER_WORK);
 }
 
 #[test]
 fn tokens_that_start_over_are_caught() {
     let bounds = with(Faults { store_losses: 1, ..Faults::default() });
-    assert_eq!(broken::<TokensStartOver>(&bounds), "token-monotonic");
+    assert_eq!(broken::<TokensStartOver>(&bounds), PropertyName::TOKEN_MONOTONIC);
 }
 
 #[test]
 fn an_end_reported_twice_is_caught() {
-    assert_eq!(broken::<EndsTwice>(&with(Faults::default())), "one-step-down-per-election");
+    assert_eq!(
+        broken::<EndsTwice>(&with(Faults::default())),
+        PropertyName::ONE_STEP_DOWN_PER_ELECTION
+    );
 }
 
 #[test]
 fn a_lead_without_a_request_is_caught() {
-    assert_eq!(broken::<LeadsUnasked>(&small()), "single-leader");
+    assert_eq!(broken::<LeadsUnasked>(&small()), PropertyName::SINGLE_LEADER);
 }
 
 #[test]
 fn work_that_outlasts_its_lease_is_caught() {
     let bounds = Bounds { ttl: Ttl::TwoTicks, ..with(Faults { resigns: 1, ..Faults::default() }) };
-    assert_eq!(broken::<DrainsForLonger>(&bounds), "drained-before-the-next");
+    assert_eq!(broken::<DrainsForLonger>(&bounds), PropertyName::DRAINED_BEFORE_THE_NEXT);
 }
 
 /// Five ticks are enough for a loss, its quarantine and the next leader, because the TTL is two ticks.

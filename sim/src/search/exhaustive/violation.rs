@@ -32,7 +32,7 @@ pub(super) fn describe<S: Subject>(
         steps.push(TraceStep { tick, what, notes });
     }
     let Broken { property, what } = broken;
-    Violation { property: property.to_owned(), what, from: begins, steps }
+    Violation { property, what, from: begins, steps }
 }
 
 /// The candidates that start or stop leading in a step.

@@ -1,7 +1,7 @@
 //! A plan as a regression test: it fails until the bug is fixed.
 
 use crate::engines::Engine;
-use crate::judge::Judging;
+use crate::judge::{Judging, Which};
 use crate::plan::Plan;
 
 /// A Rust file with one `#[test]` that replays the plan and asserts that nothing is violated. It belongs
@@ -15,16 +15,20 @@ pub fn as_test(engine: Engine, plan: &Plan, judging: Judging<'_>, name: &str, wh
         #[cfg(feature = "turmoil")]
         Engine::Turmoil => "Turmoil",
     };
-    let judging = match judging {
-        Judging::All => "Judging::All".to_owned(),
-        Judging::Each => "Judging::Each".to_owned(),
-        Judging::Everything => "Judging::Everything".to_owned(),
-        Judging::Only(names) => {
+    let (way, which) = match judging {
+        Judging::StopAtFirst(which) => ("StopAtFirst", which),
+        Judging::KeepJudging(which) => ("KeepJudging", which),
+    };
+    let which = match which {
+        Which::Applicable => "Which::Applicable".to_owned(),
+        Which::All => "Which::All".to_owned(),
+        Which::Named(names) => {
             let names: Vec<String> =
                 names.iter().map(|name| format!("{:?}.parse()?", name.to_string())).collect();
-            format!("Judging::Only(&[{}])", names.join(", "))
+            format!("Which::Named(&[{}])", names.join(", "))
         }
     };
+    let judging = format!("Judging::{way}({which})");
     let name = name.replace('-', "_");
     let why: Vec<String> =
         why.lines().map(|line| format!("/// {line}").trim_end().to_owned()).collect();

@@ -106,7 +106,7 @@ pub enum ShrinkError {
 /// let control = controls::ALL[0];
 /// let plan = (control.plan)(1);
 /// let budget = Budget { runs: 100 };
-/// let shrunk = shrink(Engine::Model, &plan, Judging::Everything, budget)?;
+/// let shrunk = shrink(Engine::Model, &plan, Judging::KeepJudging(Which::All), budget)?;
 /// assert!(shrunk.plan.faults.len() <= plan.faults.len() && shrunk.runs <= 100);
 /// # Ok::<(), tenure_sim::search::shrink::ShrinkError>(())
 /// ```
@@ -187,7 +187,7 @@ fn failures(engine: Engine, plan: &Plan, judging: Judging<'_>) -> Result<Vec<Fai
             let failed = |violation: &crate::judge::properties::Violation| Failed {
                 symptom: Symptom::of_violation(violation),
                 at_ns: violation.at,
-                what: violation.what.clone(),
+                what: violation.finding.to_string(),
             };
             Ok(outcome.judge.violations().iter().map(failed).collect())
         }

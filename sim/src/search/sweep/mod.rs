@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::engines::Engine;
-use crate::judge::{Judging, Outcome};
+use crate::judge::{Judging, Outcome, Which};
 use crate::plan::{
     Fault, NodePlan, Plan, PlanError, Program, SCHEMA, Settings, StorePlan, What, When, Work,
 };
@@ -121,7 +121,11 @@ impl Sweep {
     }
 
     const fn judging(&self) -> Judging<'static> {
-        if self.everything { Judging::Everything } else { Judging::All }
+        if self.everything {
+            Judging::KeepJudging(Which::All)
+        } else {
+            Judging::StopAtFirst(Which::Applicable)
+        }
     }
 
     /// Spreads the work over threads, with at most that many runs.

@@ -110,13 +110,7 @@ impl Part {
         hash.add_run(key.1, outcome.trace.hash());
         self.hash.add_run(key.0, hash);
         if let Some(violation) = outcome.judge.violation() {
-            let failure = Failure::Violated {
-                property: violation.property.to_owned(),
-                at_ns: violation.at,
-                what: violation.what.clone(),
-                entries: Vec::new(),
-            };
-            self.fails(key, plan, failure);
+            self.fails(key, plan, Failure::of(violation, Vec::new()));
         }
         if let Some(least) = margin.least() {
             self.note_margin(least, key, plan);

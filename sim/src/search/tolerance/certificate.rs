@@ -7,7 +7,7 @@ use super::bisect::{Frontier, bisect};
 use super::formula::Bounds;
 use super::magnitudes::{Magnitude, Side};
 use crate::engines::Engine;
-use crate::judge::Judging;
+use crate::judge::{Judging, Which};
 use crate::plan::{Plan, Settings};
 
 /// The frontier of each magnitude with some settings.
@@ -107,7 +107,7 @@ impl Magnitude {
     fn is_broken_by(&self, plan: &Plan) -> Result<bool, ToleranceError> {
         let what = self.name;
         plan.check().map_err(|why| ToleranceError::Plan { what, why })?;
-        let outcome = Engine::Model.run(plan, Judging::Everything);
+        let outcome = Engine::Model.run(plan, Judging::KeepJudging(Which::All));
         let outcome = outcome.map_err(|why| ToleranceError::Engine { what, why })?;
         Ok(self.promise.is_broken_in(&outcome))
     }

@@ -5,6 +5,7 @@ use std::fmt;
 use serde::Serialize;
 
 use crate::judge::Outcome;
+use crate::judge::properties::PropertyName;
 use crate::trace::{Entry, Event};
 
 /// A promise that holds up to the frontier.
@@ -25,8 +26,8 @@ impl Promise {
     /// Its name, in reports.
     pub const fn name(self) -> &'static str {
         match self {
-            Self::SingleLeader => "single-leader",
-            Self::UnfencedInOrder => "unfenced-in-order",
+            Self::SingleLeader => PropertyName::SINGLE_LEADER.as_str(),
+            Self::UnfencedInOrder => PropertyName::UNFENCED_IN_ORDER.as_str(),
             Self::PromptEffect => "prompt-effect",
             Self::LeadKept => "lead-kept",
         }
@@ -36,7 +37,8 @@ impl Promise {
     pub(super) fn is_broken_in(self, outcome: &Outcome) -> bool {
         let is_violated = |name| outcome.judge.violations().iter().any(|one| one.property == name);
         match self {
-            Self::SingleLeader | Self::UnfencedInOrder => is_violated(self.name()),
+            Self::SingleLeader => is_violated(PropertyName::SINGLE_LEADER),
+            Self::UnfencedInOrder => is_violated(PropertyName::UNFENCED_IN_ORDER),
             Self::PromptEffect => lands_late(outcome.trace.entries()),
             Self::LeadKept => {
                 let events = || outcome.trace.entries().iter().map(|entry| &entry.event);

@@ -1,14 +1,14 @@
 //! A run that failed, made small by `tenure-sim shrink`.
 
 use tenure_sim::engines::Engine;
-use tenure_sim::judge::Judging;
+use tenure_sim::judge::{Judging, Which};
 use tenure_sim::plan::Plan;
 
 /// margin-kept: n0 claims token 1767225600001000 until 1.948198018s, its lease ends at 1.667s, and 99.0099ms must lie between
 #[test]
 fn margin_kept_holds() -> Result<(), Box<dyn std::error::Error>> {
     let plan = Plan::parse(PLAN)?;
-    let outcome = Engine::Model.run(&plan, Judging::All)?;
+    let outcome = Engine::Model.run(&plan, Judging::StopAtFirst(Which::Applicable))?;
     assert_eq!(outcome.judge.violation(), None);
     Ok(())
 }

@@ -7,7 +7,7 @@ use std::io::{self, Write};
 
 use comfy_table::{CellAlignment, Table, presets};
 use tenure_sim::engines::Engine;
-use tenure_sim::judge::properties;
+use tenure_sim::judge::properties::{self, PropertyName};
 use tenure_sim::plan::FaultKind;
 use tenure_sim::report::text::{self, milliseconds};
 use tenure_sim::search::campaign::{Failure, Report, Seeds, Summary, Verdict};
@@ -160,8 +160,9 @@ fn faults_flag(summary: &Summary) -> String {
 /// The flag that selects the same properties again.
 fn properties_flag(summary: &Summary) -> String {
     let by: BTreeSet<&str> = summary.properties.keys().map(String::as_str).collect();
-    let default =
-        summary.engine.parse().map(|engine: Engine| properties::names_at(engine.tick()).collect());
+    let default = summary.engine.parse().map(|engine: Engine| {
+        properties::names_at(engine.tick()).map(PropertyName::as_str).collect()
+    });
     if default.as_ref() == Ok(&by) {
         return String::new();
     }

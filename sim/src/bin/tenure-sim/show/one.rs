@@ -95,7 +95,7 @@ impl One<'_> {
             .map(|(name, count)| ((*name).to_owned(), (*count).into()))
             .collect();
         let compared: Map<String, Value> =
-            run.judged.iter().map(|(name, times)| ((*name).to_owned(), (*times).into())).collect();
+            run.judged.iter().map(|(name, times)| (name.to_string(), (*times).into())).collect();
         let failed = run.failure.clone().map(|failure| Failed { seed: run.seed, failure });
         json!({
             "engine": self.engine,

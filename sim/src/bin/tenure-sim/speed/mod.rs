@@ -107,7 +107,7 @@ fn measured(threads: usize, plan: &(dyn Fn(u64) -> Plan + Sync)) -> io::Result<P
             return ControlFlow::Break(());
         }
         let plan = plan(number + 1);
-        match attempt(Engine::Model, &plan, Judging::All) {
+        match attempt(Engine::Model, &plan, Judging::default()) {
             Ok(outcome) => pace.add(Pace::of(&Run::of(&plan, &outcome))),
             Err(failure) => *sum = Err(failure),
         }

@@ -18,8 +18,9 @@ pub(super) fn compare(out: &mut impl Write) -> io::Result<()> {
     let plan = Plan { calm_from_ms: 30_000, ..healthy(1) };
     let mut pairs = Vec::new();
     for _ in 0..ROUNDS {
-        let engine =
-            timed(|| Engine::Turmoil.run(&plan, Judging::All).map(|outcome| outcome.simulated))?;
+        let engine = timed(|| {
+            Engine::Turmoil.run(&plan, Judging::default()).map(|outcome| outcome.simulated)
+        })?;
         let ticks = u64::try_from(engine.0.as_millis()).unwrap_or(u64::MAX);
         let empty = timed(|| turmoil::run_empty(NODES + 1, ticks).map(|()| engine.0))?;
         pairs.push((pace(engine), pace(empty)));

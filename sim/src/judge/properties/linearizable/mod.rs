@@ -27,7 +27,8 @@ use todc_utils::linearizability::history::{Action, History};
 use todc_utils::specifications::Specification;
 
 use self::specification::{Contract, Operation, State};
-use super::Property;
+use super::{About, Found, Property, PropertyName, Tally, finding};
+use crate::judge::finding::Part::Detail;
 use crate::plan::{Assumption, SimTime};
 use crate::trace::{Answer, Asked, Event, StoreStep, Who};
 
@@ -53,7 +54,6 @@ pub(super) struct Linearizable {
     in_doubt: bool,
     server: u32,
     now: u64,
-    compared: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -83,22 +83,15 @@ impl Step {
 }
 
 impl Property for Linearizable {
-    fn name(&self) -> &'static str {
-        "linearizable"
+    fn about(&self) -> About {
+        About::of(PropertyName::LINEARIZABLE)
+            .resting_on(&[Assumption::LossIsFinal, Assumption::OneMemory])
     }
 
-    fn compared(&self) -> u64 {
-        self.compared
-    }
-
-    fn assumes(&self) -> &'static [Assumption] {
-        &[Assumption::LossIsFinal, Assumption::OneMemory]
-    }
-
-    fn observe(&mut self, _: SimTime, event: &Event) -> Result<(), String> {
+    fn observe(&mut self, _: SimTime, event: &Event, tally: &mut Tally) -> Found {
         match *event {
             Event::Sent { who, id, request } => self.sent(who, id, request),
-            Event::Answered { who, id, answer } => self.answered(who, id, answer)?,
+            Event::Answered { who, id, answer } => self.answered(who, id, answer, tally)?,
             Event::Store(ref step) => self.stepped(step)?,
             Event::Crashed { who } => self.open.retain(|open| open.who != who),
             _ => return Ok(()),
@@ -107,7 +100,7 @@ impl Property for Linearizable {
         if self.open.is_empty() || self.events >= WINDOW { self.close() } else { Ok(()) }
     }
 
-    fn finish(&mut self, _: SimTime) -> Result<(), String> {
+    fn finish(&mut self, _: SimTime, _: &mut Tally) -> Found {
         self.close()
     }
 }
@@ -122,7 +115,7 @@ impl Linearizable {
         self.open.push(Open { who, id, request, sent: self.events });
     }
 
-    fn stepped(&mut self, step: &StoreStep) -> Result<(), String> {
+    fn stepped(&mut self, step: &StoreStep) -> Found {
         if step.server != self.server {
             self.close()?;
             (self.server, self.state) = (step.server, State::Unknown);
@@ -144,12 +137,12 @@ impl Linearizable {
         Ok(())
     }
 
-    fn answered(&mut self, who: Who, id: u64, answer: Option<Answer>) -> Result<(), String> {
+    fn answered(&mut self, who: Who, id: u64, answer: Option<Answer>, tally: &mut Tally) -> Found {
         let is_it = |open: &Open| open.who == who && open.id == id;
         let Some(index) = self.open.iter().rposition(is_it) else { return Ok(()) };
         let Open { request, sent, .. } = self.open.remove(index);
         let Some(answer) = answer.filter(|answer| *answer != Answer::Other) else { return Ok(()) };
-        self.compared += 1;
+        tally.count(true);
         let gave = |step: &Step| step.request == request && step.answer == answer;
         if let Some(step) = self
             .steps
@@ -164,14 +157,19 @@ impl Linearizable {
                 self.unanswered.remove(index);
                 Ok(())
             }
-            None => Err(format!(
-                "{who:?} got {answer:?} to {request:?}, which the store has not answered since"
-            )),
+            None => Err(finding![
+                who,
+                " got ",
+                Detail(format!("{answer:?}")),
+                " to ",
+                Detail(format!("{request:?}")),
+                ", which the store has not answered since"
+            ]),
         }
     }
 
     /// Ends the window, and begins the next one.
-    fn close(&mut self) -> Result<(), String> {
+    fn close(&mut self) -> Found {
         if self.in_doubt {
             self.look_for_an_order()?;
             // The order that was found may differ from the order of steps, and so may the state after it.
@@ -190,7 +188,7 @@ impl Linearizable {
         Ok(())
     }
 
-    fn look_for_an_order(&self) -> Result<(), String> {
+    fn look_for_an_order(&self) -> Found {
         let known = Operation::Known(self.known);
         let mut actions = vec![(0, 0, Call(known)), (0, 0, Response(known))];
         for (index, step) in self.steps.iter().enumerate() {
@@ -205,7 +203,12 @@ impl Linearizable {
         if WGLChecker::<Contract>::is_linearizable(History::from_actions(actions)) {
             return Ok(());
         }
-        Err(format!("no order explains these answers, after {:?}: {:?}", self.known, self.steps))
+        Err(finding![
+            "no order explains these answers, after ",
+            Detail(format!("{:?}", self.known)),
+            ": ",
+            Detail(format!("{:?}", self.steps))
+        ])
     }
 }
 

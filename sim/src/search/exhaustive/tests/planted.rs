@@ -19,7 +19,7 @@ pub(super) struct Planted<B> {
     bug: B,
 }
 
-/// What a bug changes, and what it remembers for that. All else is as it should be.
+/// The behaviour that a bug changes, and the state that it needs for that. The default is the correct behaviour.
 pub(super) trait Bug: Clone + Debug + Default + Eq + Hash + Send + Sync {
     fn handle(&mut self, candidate: &mut Candidate, now: Instant, input: Input) {
         candidate.handle(now, input);
@@ -63,7 +63,7 @@ impl<B: Bug> Subject for Planted<B> {
 /// The machine never goes back in time: to it, this is the time of the last input.
 const SAME_TIME: Instant = Instant::ORIGIN;
 
-/// Leads at once, whatever the store has lost.
+/// Leads without waiting for the quarantine.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct NoQuarantine;
 
@@ -76,7 +76,7 @@ impl Bug for NoQuarantine {
     }
 }
 
-/// Reads the clock before it waits for the reply: a claim that has ended is renewed.
+/// Takes the time of a renewal before the reply arrives: a reply that comes too late renews a claim that has ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct LateRenewalCounts;
 
@@ -118,11 +118,10 @@ impl Bug for TokensStartOver {
     }
 }
 
-/// Counts the validity of a claim from the reply, not from the request: on a reply it is as if the request
-/// had only just been sent.
+/// Counts the validity of a claim from the arrival of the reply, not from the sending of the request.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct CountedFromTheReply {
-    /// The candidate as it was before it sent its last request.
+    /// The candidate before it sent its last request.
     before: Option<Candidate>,
 }
 
@@ -157,7 +156,7 @@ impl Bug for CountedFromTheReply {
     }
 }
 
-/// Takes the work of a tenure for drained as soon as it was told to end.
+/// Takes the work of a tenure as drained as soon as the tenure is over.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct ReleasesAtOnce {
     stepped_down: bool,
@@ -179,7 +178,7 @@ impl Bug for ReleasesAtOnce {
     }
 }
 
-/// Tells the end of each tenure twice.
+/// Reports the end of each tenure twice.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct EndsTwice {
     again: Option<Event>,
@@ -198,7 +197,7 @@ impl Bug for EndsTwice {
     }
 }
 
-/// Grants itself a lease that nobody knows of.
+/// Leads without a grant of the store.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct LeadsUnasked {
     asked: Option<RequestId>,
@@ -223,7 +222,7 @@ impl Bug for LeadsUnasked {
     }
 }
 
-/// Tells work that it may go on for a second more than its lease protects it.
+/// Lets work run for a second longer than its lease protects it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct DrainsForLonger;
 

@@ -104,10 +104,10 @@ impl<'a> Climb<'a> {
         }
         self.within += 1;
         let what = "the margin search";
-        let outcome = Engine::Model.run(&plan, Judging::All);
+        let outcome = Engine::Model.run(&plan, Judging::default());
         let outcome = outcome.map_err(|why| ToleranceError::Engine { what, why })?;
         if let Some(violation) = outcome.judge.violation() {
-            let what = format!("{}: {}", violation.property, violation.what);
+            let what = format!("{}: {}", violation.property, violation.finding);
             self.violation = Some((what, plan));
             return Ok(());
         }
