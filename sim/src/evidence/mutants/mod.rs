@@ -192,9 +192,31 @@ mod tests {
 
     /// Words of replacements that are not in the changed file: they come from elsewhere.
     const FROM_ELSEWHERE: [&str; 25] = [
-        "Duration", "FAR_FUTURE", "Instant", "MAX", "RequestId", "Store", "ZERO", "any", "awaits",
-        "call", "core", "drop", "find", "forget", "from_nanos", "future", "iter_mut", "matching",
-        "max", "mem", "or", "pending", "record", "token", "true",
+        "Duration",
+        "FAR_FUTURE",
+        "Instant",
+        "MAX",
+        "RequestId",
+        "Store",
+        "ZERO",
+        "any",
+        "awaits",
+        "call",
+        "core",
+        "drop",
+        "find",
+        "forget",
+        "from_nanos",
+        "future",
+        "iter_mut",
+        "matching",
+        "max",
+        "mem",
+        "or",
+        "pending",
+        "record",
+        "token",
+        "true",
     ];
 
     /// A renamed item leaves a replacement behind that does not build. Nobody would notice before all mutants are built.

@@ -3,7 +3,9 @@
 use super::Scope;
 use super::faults::Frame;
 use crate::plan::draw::Draw;
-use crate::plan::{Asking, Fault, FaultKind, Point, Settings, Trigger, What, When};
+use crate::plan::{
+    Asking, Fault, FaultKind, Manner, Point, Program, Settings, Trigger, What, When,
+};
 
 /// What a run is brought to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,21 +15,30 @@ pub(super) enum Aim {
     LedBesideOldWork,
     /// The calm begins with a lease that nobody keeps: what `takeover-within` compares.
     LeaseLeftToTheCalm,
+    /// A process leaves several elections while its driver does not run, in the turmoil engine: several stops, and
+    /// deadlines of all elections, are then due at once.
+    LeavesWhileStarved,
 }
 
 impl Aim {
-    /// One run in ten has one, if its kinds are allowed.
-    pub(super) fn of(seed: u64, allowed: &[FaultKind]) -> Option<Self> {
+    /// One run in ten has one of the first two, if its kinds are allowed; in turmoil, one of twenty others the third.
+    pub(super) fn of(seed: u64, allowed: &[FaultKind], scope: Scope) -> Option<Self> {
+        let is_allowed = |aim: &Self| aim.kinds().iter().all(|kind| allowed.contains(kind));
         let mut draw = Draw::new(seed, "aim", 0);
         let aim = draw.pick(&[Self::LedBesideOldWork, Self::LeaseLeftToTheCalm]);
-        let is_allowed = aim.kinds().iter().all(|kind| allowed.contains(kind));
-        (draw.chance(1, 10) && is_allowed).then_some(aim)
+        let aim = draw.chance(1, 10).then_some(aim).filter(is_allowed);
+        aim.or_else(|| {
+            let is_drawn = Draw::new(seed, "aim while starved", 0).chance(1, 20);
+            let is_aim = is_drawn && scope == Scope::Turmoil;
+            is_aim.then_some(Self::LeavesWhileStarved).filter(is_allowed)
+        })
     }
 
     const fn kinds(self) -> &'static [FaultKind] {
         match self {
             Self::LedBesideOldWork => &[FaultKind::Resign, FaultKind::PauseAtSend],
             Self::LeaseLeftToTheCalm => &[FaultKind::Crash],
+            Self::LeavesWhileStarved => &[FaultKind::Starve, FaultKind::Leave],
         }
     }
 
@@ -38,6 +49,17 @@ impl Aim {
             // All that wait are told in the calm how long the lease lasts.
             Self::LeaseLeftToTheCalm => {
                 Settings { poll_bound_ms: settings.ttl_ms / 10, ..settings }
+            }
+            Self::LeavesWhileStarved => settings,
+        }
+    }
+
+    /// With several elections where it needs them, whose work is told to end.
+    pub(super) fn fitted_program(self, program: Program) -> Program {
+        match self {
+            Self::LedBesideOldWork | Self::LeaseLeftToTheCalm => program,
+            Self::LeavesWhileStarved => {
+                Program { elections: program.elections.max(3), manner: Manner::Until, ..program }
             }
         }
     }
@@ -65,6 +87,12 @@ impl Aim {
                 let at_ms = frame.until_ms - draw.within(1..=ttl_ms / 2);
                 let what = What::Crash { node: None, power: draw.chance(1, 2) };
                 vec![Fault { when: When::AtMs(at_ms), for_ms: 2 * ttl_ms, what }]
+            }
+            Self::LeavesWhileStarved => {
+                let at_ms = draw.within(2 * ttl_ms..=frame.until_ms - 4 * ttl_ms);
+                let node = usize::try_from(draw.within(0..=frame.nodes as u64 - 1)).ok();
+                let at = |at_ms, what| Fault { when: When::AtMs(at_ms), for_ms: 3 * ttl_ms, what };
+                vec![at(at_ms, What::Starve { node }), at(at_ms + ttl_ms / 4, What::Leave { node })]
             }
         }
     }

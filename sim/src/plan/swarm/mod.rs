@@ -52,7 +52,7 @@ impl Scope {
 /// The plan of a seed, from the kinds of faults allowed.
 pub fn swarm(seed: u64, allowed: &[FaultKind], scope: Scope) -> Plan {
     let mut draw = Draw::new(seed, "swarm", 0);
-    let aim = Aim::of(seed, allowed);
+    let aim = Aim::of(seed, allowed, scope);
     let aimed = |settings| aim.map_or(settings, |aim| aim.fitted(settings));
     let settings = aimed(settings::shared(seed, scope));
     let count = match scope {
@@ -73,6 +73,7 @@ pub fn swarm(seed: u64, allowed: &[FaultKind], scope: Scope) -> Plan {
     let timeout = |node: &NodePlan| node.settings.unwrap_or(settings).request_timeout_ms;
     let shortest_timeout = nodes.iter().map(timeout).min().unwrap_or(settings.request_timeout_ms);
     let calm_from_ms = settings.ttl_ms * TROUBLE_TTLS;
+    let program = program(seed, scope);
     let frame = faults::Frame { seed, scope, nodes: nodes.len(), settings, until_ms: calm_from_ms };
     Plan {
         schema: SCHEMA,
@@ -82,7 +83,7 @@ pub fn swarm(seed: u64, allowed: &[FaultKind], scope: Scope) -> Plan {
         store: StorePlan { clock_rate_ppm: rate_of(u64::MAX), trust_empty_store: false },
         latency_us: latency(seed, shortest_timeout, scope),
         work: work(seed, settings),
-        program: program(seed, scope),
+        program: aim.map_or(program, |aim| aim.fitted_program(program)),
         faults: faults::of_kinds(&frame, &kinds, aim),
         calm_from_ms,
         handover: draw.chance(1, 2),
@@ -176,11 +177,16 @@ mod tests {
 
     #[test]
     fn aims_are_drawn_if_their_kinds_are_allowed() {
-        let aimed =
-            |allowed: &[FaultKind]| (0..2_000).filter_map(|seed| Aim::of(seed, allowed)).count();
+        let aimed_in = |allowed: &[FaultKind], scope| {
+            (0..2_000).filter_map(|seed| Aim::of(seed, allowed, scope)).count()
+        };
+        let aimed = |allowed: &[FaultKind]| aimed_in(allowed, Scope::Model);
         assert!((150..250).contains(&aimed(&FaultKind::ALL)));
         assert!((50..150).contains(&aimed(&[FaultKind::Crash])));
         assert_eq!(aimed(&[FaultKind::Resign, FaultKind::Pause]), 0);
+        let starves = [FaultKind::Starve, FaultKind::Leave];
+        assert!((50..150).contains(&aimed_in(&starves, Scope::Turmoil)));
+        assert_eq!(aimed(&starves), 0);
     }
 
     #[test]
