@@ -1,9 +1,9 @@
-//! Faults that were ordered, and what is known of their effects.
+//! The faults that were ordered, and whether each has had an effect.
 
 use crate::plan::FaultKind;
 use crate::trace::Event;
 
-/// Faults that were ordered and are not over, and whether they have had their effect.
+/// The faults that were ordered and have not ended, and whether they have had their effect.
 #[derive(Debug, Default)]
 pub(crate) struct Awaited(Vec<One>);
 
@@ -19,15 +19,15 @@ impl Awaited {
         self.0.push(One { kind, node, had: false });
     }
 
-    /// One of that kind has had an effect there. The event that says so is `None` if all that were ordered have
-    /// had theirs.
+    /// A fault of that kind has had an effect there. Returns the event that reports it; `None` if all faults that were
+    /// ordered have already had theirs.
     pub(crate) fn took(&mut self, kind: FaultKind, node: Option<usize>) -> Option<Event> {
         let is_it = |one: &&mut One| one.kind == kind && one.node == node && !one.had;
         self.0.iter_mut().find(is_it)?.had = true;
         Some(Event::Effect { kind, node })
     }
 
-    /// One of that kind is over: what it may still do there is not its effect any more.
+    /// A fault of that kind has ended. Its effect no longer counts.
     pub(crate) fn over(&mut self, kind: FaultKind, node: Option<usize>) {
         let is_it = |one: &One| one.kind == kind && one.node == node;
         let had = self.0.iter().position(|one| is_it(one) && one.had);
@@ -36,13 +36,13 @@ impl Awaited {
         }
     }
 
-    /// All faults are over, except for what lasts the whole run.
+    /// All faults have ended, except for those that last the whole run.
     pub(crate) fn calm(&mut self) {
         self.0.retain(|one| one.kind == FaultKind::Drift);
     }
 }
 
-/// Kinds of faults, as a set.
+/// A set of kinds of faults.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Kinds(u64);
 
@@ -62,7 +62,7 @@ impl Kinds {
     }
 }
 
-// A set of them is one number.
+// The set is one number.
 const _: () = assert!(FaultKind::ALL.len() <= 64);
 
 #[cfg(test)]

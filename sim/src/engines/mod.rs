@@ -19,19 +19,19 @@ use crate::plan::{FaultKind, Plan, PlanError, Scope};
 pub(crate) use awaited::{Awaited, Kinds};
 pub use cut::cut;
 
-/// What carries plans out.
+/// An engine, which carries out plans.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Engine {
     /// The state machine alone, in a queue of events.
     Model,
-    /// The shipped driver, Redis adapter and scripts, over simulated TCP.
+    /// The real driver, Redis adapter and scripts, over simulated TCP.
     #[cfg(feature = "turmoil")]
     Turmoil,
 }
 
 impl Engine {
-    /// All that this build has.
+    /// All engines of this build.
     pub const ALL: &[Self] = &[
         Self::Model,
         #[cfg(feature = "turmoil")]
@@ -47,7 +47,7 @@ impl Engine {
         }
     }
 
-    /// What plans are drawn for it.
+    /// The scope of the plans that are drawn for it.
     pub const fn scope(self) -> Scope {
         match self {
             Self::Model => Scope::Model,
@@ -65,10 +65,10 @@ impl Engine {
         }
     }
 
-    /// Carries out a plan, and judges it.
+    /// Carries out a plan, and judges the run.
     ///
     /// # Errors
-    /// If the plan can't be carried out, or the engine itself breaks down.
+    /// If the plan can't be carried out, or the simulation itself fails.
     pub fn run(self, plan: &Plan, judging: Judging<'_>) -> Result<Outcome, EngineError> {
         match self {
             Self::Model => model::run(plan, judging),
@@ -77,8 +77,8 @@ impl Engine {
         }
     }
 
-    /// The same, and faults of that kind are ordered but not carried out: for those who want to see that it is
-    /// noticed.
+    /// Carries out a plan, but orders faults of that kind without carrying them out. A check of effects has to notice
+    /// that they are missing.
     ///
     /// # Errors
     /// As those of [`run`](Self::run).
@@ -106,7 +106,7 @@ impl fmt::Display for Engine {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown engine {name:?}; known are {}", known())]
 pub struct UnknownEngine {
-    /// What was asked for.
+    /// The name that was given.
     pub name: String,
 }
 
@@ -123,7 +123,7 @@ impl FromStr for Engine {
     }
 }
 
-/// Why a run did not come to its end.
+/// Why a run did not complete.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EngineError {
@@ -135,10 +135,10 @@ pub enum EngineError {
     Panicked {
         /// The node.
         node: usize,
-        /// When, in milliseconds of true time.
+        /// The time, in milliseconds of true time.
         at_ms: u64,
     },
-    /// A task of a process runs beside it: it would run while the process is paused.
+    /// A task was spawned outside of its process: it would run while the process is paused.
     #[error("a task of node {node} escapes its process; spawn it with tenure_sim::spawn")]
     Escaped {
         /// The node.

@@ -1,4 +1,4 @@
-//! The kit for users: simulations and conformance tests of their own code.
+//! For users: simulations and conformance tests of their own code.
 
 #[cfg(feature = "conformance")]
 pub mod conformance;

@@ -1,40 +1,39 @@
-//! What promises rest on, and which plans do not keep it.
+//! The assumptions of the promises, and the plans that break them.
 
 use serde::{Deserialize, Serialize};
 
 use super::clock::PPM;
 use super::{FaultKind, Plan, What};
 
-/// What promises rest on.
+/// An assumption of some promises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Assumption {
-    /// A2, for candidates: over every interval a clock counts at least `1 - rho` of the time that goes
-    /// by. Broken by a clock that is slower, steps back, or is stopped.
+    /// A2, for candidates: over every interval a clock counts at least `1 - rho` of the elapsed time. A clock that is
+    /// slower, steps back, or is stopped breaks it.
     CandidateClocks,
-    /// A2, for the store: over every interval its clock counts at most `1 + rho` of the time that goes
-    /// by. Broken by a clock that is faster, or steps forward.
+    /// A2, for the store: over every interval its clock counts at most `1 + rho` of the elapsed time. A clock that is
+    /// faster, or steps forward, breaks it.
     StoreClock,
-    /// A2, the other way round: what waits for time to go by (a quarantine, a lease's end) counts at
-    /// most `1 + rho` of it at a candidate, and at least `1 - rho` at the store.
+    /// A2, in the other direction: the clock of a wait (a quarantine, a lease's end) counts at most `1 + rho` of the
+    /// elapsed time at a candidate, and at least `1 - rho` at the store.
     Waits,
-    /// G6: a store that lost acknowledged writes makes the next leader wait out a quarantine as long as
-    /// any lease that may be left, and the server it took over from acknowledges nothing any more.
+    /// G6: a store that lost acknowledged writes makes the next leader wait out a quarantine that is at least as long
+    /// as any remaining lease, and the server that it replaced acknowledges no further requests.
     LossIsFinal,
-    /// G3: after acknowledged writes were lost, the store's wall clock is not behind the last grant.
+    /// G3: after a loss of acknowledged writes, the store's wall clock is not behind the last grant.
     WallClock,
-    /// A process lives once: no snapshot of it is brought back.
+    /// A process lives once: no snapshot of it is restored.
     OneMemory,
-    /// No process is paused between a check and its effect, and no effect takes longer than the stop
-    /// margin, by the process's own clock: one that is put forward leaves it less, and the lease is handed
-    /// back the sooner.
+    /// No process is paused between a check and its effect, and no effect takes longer than the stop margin by the
+    /// process's own clock. A clock that is put forward shortens that time, and the lease is handed back sooner.
     PromptEffects,
-    /// G4: a leader takes what it writes to over with its token, and knows that it has, before it reads it.
+    /// G4: a leader takes a resource over with its token, and knows that it has, before it reads the resource.
     TakeOverFirst,
 }
 
 impl Assumption {
-    /// All of them.
+    /// All assumptions.
     pub const ALL: [Self; 8] = [
         Self::CandidateClocks,
         Self::StoreClock,
@@ -47,12 +46,12 @@ impl Assumption {
     ];
 }
 
-/// The store has lost acknowledged writes, or is another one.
+/// Faults after which the store has lost acknowledged writes, or is another one.
 const LOSSES: [FaultKind; 4] =
     [FaultKind::StoreLoss, FaultKind::StoreRollback, FaultKind::Failover, FaultKind::OldPrimary];
 
 impl Plan {
-    /// The assumptions that this plan does not keep: what rests on them is not judged.
+    /// The assumptions that this plan breaks. Promises that rest on them are not judged.
     pub fn broken(&self) -> Vec<Assumption> {
         let breaks = |assumption: &Assumption| match assumption {
             Assumption::CandidateClocks => self.candidate_clocks_lag(),
@@ -109,7 +108,7 @@ impl Plan {
     }
 
     fn wall_clock_goes_back(&self) -> bool {
-        // Two primaries at once grant in an order that is nobody's.
+        // The order of two primaries' grants is not the order of their tokens.
         self.a_replica_is_behind()
             || self.has(FaultKind::OldPrimary)
             || self.any(&LOSSES) && self.has(FaultKind::StoreClockBack)
@@ -121,8 +120,8 @@ impl Plan {
     }
 
     fn effects_are_late(&self) -> bool {
-        // By the time that a claim's end leaves, or that a resignation does: work is dropped at the drain
-        // bound, the lease handed back, and what is still under way arrives in the next tenure.
+        // The time left before a claim ends, or before a resignation completes: work is dropped at the drain bound, the
+        // lease is handed back, and a write that is still under way arrives in the next tenure.
         let left_us = |node| {
             let settings = self.settings_of(node);
             let drift = u64::from(settings.drift_ppm);

@@ -1,4 +1,4 @@
-//! Clocks that are wrong: an offset, a rate, steps, and times at which they are stopped.
+//! Clocks with errors: an offset, a rate, steps, and times at which they are stopped.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -10,7 +10,7 @@ use super::{SimTime, scaled};
 /// Parts per million, in which the rates of clocks are measured.
 pub(crate) const PPM: u64 = 1_000_000;
 
-/// What a clock that is off by that rate counts in a million of true time.
+/// The count of a clock that is off by that rate in a million of true time.
 pub(crate) fn pace(rate_ppm: i64) -> u64 {
     PPM.saturating_add_signed(rate_ppm).max(1)
 }
@@ -27,9 +27,9 @@ pub(crate) fn true_time(counted: Duration, rate_ppm: i64) -> Duration {
 pub struct Clock {
     base_true: AtomicU64,
     base_local: AtomicU64,
-    /// Millionths counted in a true second, so a rate of zero is a million; zero while it is stopped.
+    /// Millionths counted in a true second: a million for a rate of zero, and zero while the clock is stopped.
     pace: AtomicU64,
-    /// The pace while it is running.
+    /// The pace of the clock when it is not stopped.
     running_pace: u64,
 }
 
@@ -45,17 +45,17 @@ impl Clock {
         }
     }
 
-    /// What the clock shows, rounded down.
+    /// The clock's reading, rounded down.
     pub fn read(&self, at: SimTime) -> Instant {
         let gone_by = at.as_nanos().saturating_sub(get(&self.base_true));
-        // `gone_by * pace / PPM`, in two parts that do not overflow.
+        // `elapsed * pace / PPM`, in two parts that do not overflow.
         let pace = get(&self.pace);
         let counted = gone_by / PPM * pace + gone_by % PPM * pace / PPM;
         Instant::from_nanos(get(&self.base_local).saturating_add(counted))
     }
 
-    /// The first moment at which the clock shows at least that, if nobody steps or stops it; never, if it
-    /// is stopped before.
+    /// The first moment at which the clock reads at least `shows`, unless the clock is stepped or stopped before.
+    /// [`SimTime::NEVER`] for a stopped clock.
     pub fn when(&self, shows: Instant) -> SimTime {
         let ahead = shows.as_nanos().saturating_sub(get(&self.base_local));
         let pace = get(&self.pace);
@@ -71,19 +71,19 @@ impl Clock {
         SimTime::from_nanos(get(&self.base_true).saturating_add(whole).saturating_add(rest))
     }
 
-    /// Puts the clock forward by that many milliseconds of its own, or back if negative.
+    /// Moves the clock forward by that many milliseconds of its own, or back if negative.
     pub fn step(&self, at: SimTime, by_ms: i64) {
         let (shows, by) = (self.read(at), Duration::from_millis(by_ms.unsigned_abs()));
         self.set(at, if by_ms < 0 { shows - by } else { shows + by });
     }
 
-    /// From then on the clock counts from that reading.
+    /// Sets the clock: it counts from that reading on.
     pub fn set(&self, at: SimTime, shows: Instant) {
         self.base_true.store(at.as_nanos(), Ordering::Relaxed);
         self.base_local.store(shows.as_nanos(), Ordering::Relaxed);
     }
 
-    /// Whether it is running, and not stopped.
+    /// Whether the clock is running, and not stopped.
     pub fn is_running(&self) -> bool {
         get(&self.pace) > 0
     }
@@ -94,13 +94,13 @@ impl Clock {
         counted != at.as_nanos().saturating_sub(get(&self.base_true))
     }
 
-    /// Stops it.
+    /// Stops the clock.
     pub fn stop(&self, at: SimTime) {
         self.set(at, self.read(at));
         self.pace.store(0, Ordering::Relaxed);
     }
 
-    /// Lets it run again at its pace.
+    /// Starts the clock again at its pace.
     pub fn resume(&self, at: SimTime) {
         self.set(at, self.read(at));
         self.pace.store(self.running_pace, Ordering::Relaxed);

@@ -1,7 +1,7 @@
-//! Chance, keyed by what it is for.
+//! Random numbers, keyed by their purpose.
 //!
-//! Every draw is a function of (seed, stream, id) and nothing else, so that taking one fault out of a
-//! plan, or asking for one number more, leaves every other draw of the run as it was.
+//! Every draw is a function of (seed, stream, id) and nothing else. So a removed fault, or one more draw, changes no
+//! other draw of the run.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -10,9 +10,8 @@ use super::nanos;
 
 /// A stream of numbers for one purpose: a `SplitMix64` sequence.
 ///
-/// Its finalizer is that of Steele, Lea and Flood, "Fast splittable pseudorandom number generators"
-/// (OOPSLA 2014). Names are hashed by FNV-1a. A run makes thousands of streams, so that making one must
-/// cost little.
+/// Its finalizer is that of Steele, Lea and Flood, "Fast splittable pseudorandom number generators" (OOPSLA 2014).
+/// Names are hashed by FNV-1a, because it is cheap: a run makes thousands of streams.
 #[derive(Clone, Debug)]
 pub struct Draw {
     state: u64,

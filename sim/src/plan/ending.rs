@@ -1,9 +1,9 @@
-//! When a run is over: once each election has had one leader for a while in the recovery phase.
+//! The end of a run: each election has had one leader for a while in the recovery phase.
 //!
 //! An election waits for a leader, at most for the progress bound. Its tenure then has to lead for [`RENEWALS`] renew
-//! intervals without a break, so that renewals are seen. If the plan hands over, the leader is then asked to resign, and
-//! the same begins anew with another tenure. A leader that is left from before the recovery phase may still lose its
-//! lead: then the election waits for the next one, within the same bound.
+//! intervals without a break, so that renewals are seen. If the plan hands over, the leader is then asked to resign,
+//! and the same begins again with another tenure. A leader from before the recovery phase may still lose its lead: then
+//! the election waits for the next one, within the same bound.
 
 use std::time::Duration;
 
@@ -11,16 +11,17 @@ use tenure_core::Config;
 
 use super::{Plan, SimTime};
 
-/// So many renew intervals of the slowest candidate. Two renewals fit, at whatever rate the leader's clock counts.
+/// The number of renew intervals of the slowest candidate. Two renewals fit, at whatever rate the leader's clock
+/// counts.
 const RENEWALS: u32 = 3;
 
 /// The end of a run.
 #[derive(Debug)]
 pub(crate) struct Ending {
     calm_from: SimTime,
-    /// How long an election waits for a leader.
+    /// The longest time for which an election waits for a leader.
     bound: Duration,
-    /// How long a tenure has to lead.
+    /// The time for which a tenure has to lead.
     lasts: Duration,
     elections: Vec<Election>,
 }
@@ -28,18 +29,18 @@ pub(crate) struct Ending {
 #[derive(Clone, Copy, Debug)]
 struct Election {
     state: State,
-    /// Its leader has yet to be asked to hand over.
+    /// Whether its leader has yet to be asked to hand over.
     hands_over: bool,
-    /// The tenure whose leader was asked.
+    /// The token of the tenure whose leader was asked.
     resigned: Option<u64>,
-    /// It waits for a leader until then.
+    /// The election waits for a leader until then.
     waits_until: SimTime,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum State {
     Waits,
-    /// The tenure with that token leads, and has to until then.
+    /// The tenure with that token leads, and has to lead until then.
     Leads {
         token: u64,
         until: SimTime,
@@ -48,7 +49,7 @@ enum State {
 }
 
 impl Ending {
-    /// With the settings that the candidates have.
+    /// The end of a run of `plan`, whose candidates have those settings.
     pub(crate) fn of(plan: &Plan, configs: &[Config], elections: usize) -> Self {
         let calm_from = plan.calm_from();
         let bound = plan.progress_bound(configs) + Duration::from_millis(1);
@@ -62,14 +63,14 @@ impl Ending {
         Self { calm_from, bound, lasts: interval * RENEWALS, elections: vec![election; elections] }
     }
 
-    /// When the run is over, if the same tenures lead until then.
+    /// The end of the run, if the same tenures lead until then.
     pub(crate) fn at(&self) -> SimTime {
         let ends = self.elections.iter().map(|election| election.ends(self.bound));
         ends.max().unwrap_or(self.calm_from)
     }
 
-    /// The nodes and tokens that lead an election by now. Returns the node that has to be asked to hand over, if one
-    /// has.
+    /// Takes the nodes and tokens that lead an election now. Returns the node that has to be asked to hand over, if
+    /// there is one.
     pub(crate) fn look(
         &mut self,
         now: SimTime,
@@ -109,7 +110,7 @@ impl Election {
     fn ends(&self, bound: Duration) -> SimTime {
         match self.state {
             State::Waits => self.waits_until,
-            // Then it waits for a successor.
+            // Then the election waits for a successor.
             State::Leads { until, .. } if self.hands_over => until + bound,
             State::Leads { until, .. } => until,
             State::Over(at) => at,
@@ -124,7 +125,8 @@ mod tests {
 
     const NOBODY: [(usize, u64); 0] = [];
 
-    /// Of that many elections: when the calm begins, how long to wait, how long a tenure has to lead.
+    /// The end of a run with that many elections; the beginning of the recovery phase, the bound, and the time for
+    /// which a tenure has to lead.
     fn ending(hands_over: bool, elections: usize) -> (Ending, SimTime, Duration, Duration) {
         let plan = Plan { handover: hands_over, ..swarm(1, &FaultKind::ALL, Scope::Model) };
         let ending = Ending::of(&plan, &plan.configs().unwrap(), elections);

@@ -1,4 +1,4 @@
-//! What can be wrong with a plan.
+//! The errors of a plan.
 
 use std::fmt::Display;
 
@@ -13,13 +13,13 @@ pub enum PlanError {
     /// It is not JSON, or not a plan.
     #[error("line {line}, column {column}, field {field:?}: {what}")]
     Syntax {
-        /// Where, counted from one.
+        /// The line, counted from one.
         line: usize,
-        /// Where, counted from one.
+        /// The column, counted from one.
         column: usize,
         /// The field, as a path from the plan's root.
         field: String,
-        /// What is wrong.
+        /// A description.
         what: String,
     },
     /// A value is out of its bounds.
@@ -29,28 +29,28 @@ pub enum PlanError {
         field: String,
         /// Its value.
         value: String,
-        /// What it may be.
+        /// The values that are permitted.
         bound: String,
     },
-    /// The settings of a candidate can't hold.
+    /// The settings of a candidate contradict each other.
     #[error("the settings of node {node} can't hold")]
     Settings {
         /// The candidate.
         node: usize,
-        /// Why.
+        /// The reason.
         #[source]
         why: ConfigError,
     },
     /// The engine can't carry out a fault.
     #[error("fault {index} ({kind}): the {engine} engine {why}")]
     Unsupported {
-        /// Which fault, counted from zero.
+        /// The index of the fault, counted from zero.
         index: usize,
         /// Its kind.
         kind: FaultKind,
         /// The engine.
         engine: &'static str,
-        /// What the engine can't do.
+        /// The reason.
         why: &'static str,
     },
 }

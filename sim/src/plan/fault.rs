@@ -1,55 +1,55 @@
-//! What can go wrong, when, and for how long.
+//! The faults of a run: their kinds, their beginnings, and their durations.
 
 use serde::{Deserialize, Serialize};
 
 use super::FaultKind;
 
-/// One thing that goes wrong.
+/// One fault.
 ///
-/// It ends after `for_ms`, and at the latest just before the calm begins; if it lasts, and would begin less than a
-/// millisecond before the calm, it does not happen. What only happens at one moment, such as a broken connection,
-/// takes no time and needs none.
+/// It ends after `for_ms`, and at the latest just before the recovery phase begins. A fault that lasts, and would begin
+/// less than a millisecond before the recovery phase, does not happen. A fault of one moment, such as a broken
+/// connection, has no duration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fault {
-    /// When it begins.
+    /// Its beginning.
     pub when: When,
-    /// How long it lasts, in milliseconds of true time.
+    /// Its duration, in milliseconds of true time.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub for_ms: u64,
-    /// What goes wrong.
+    /// The fault itself.
     pub what: What,
 }
 
-/// When a fault begins.
+/// The beginning of a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum When {
     /// At that time, in milliseconds of true time since the run began.
     AtMs(u64),
-    /// When something happens.
+    /// When a run reaches a point.
     On(Trigger),
 }
 
-/// Something that happens in a run, and at which a fault begins. Once it has, it is used up.
+/// An occurrence in a run at which a fault begins. Each trigger fires once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Trigger {
-    /// What happens.
+    /// The point that is reached.
     pub point: Point,
-    /// At which node; at any, if `None`.
+    /// The node that reaches it; any node, if `None`.
     pub node: Option<usize>,
-    /// With which kind of request, where the point is about one; with any, if `None`.
+    /// The kind of request, if the point is about a request; any kind, if `None`.
     pub of: Option<Asking>,
-    /// The how many-th time that it happens, counted from one.
+    /// The number of the occurrence, counted from one.
     #[serde(default = "first", skip_serializing_if = "is_first")]
     pub nth: u32,
-    /// Only what happens from then on counts, in milliseconds of true time.
+    /// Earlier occurrences are not counted: milliseconds of true time.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub after_ms: u64,
 }
 
-/// A point that a run comes to.
+/// A point that a run reaches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Point {
@@ -77,17 +77,17 @@ pub enum Asking {
     Release,
 }
 
-/// What goes wrong. Nodes are numbered from zero.
+/// A fault, and its parameters. Nodes are numbered from zero.
 ///
-/// A fault that names no node happens to the node at which its trigger fired, or to the leader when
-/// its time comes; to nobody, if nobody does.
+/// A fault that names no node happens to the node at which its trigger fired, or else to the node that leads when it
+/// begins. Without a leader it has no effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 #[allow(missing_docs, reason = "the fields are the nodes and magnitudes of the variant")]
 pub enum What {
     /// No message passes between a node and the store.
     Partition { node: Option<usize> },
-    /// No message passes from a node to the store, or the other way.
+    /// No message passes in one direction: from a node to the store, or from the store to the node.
     OneWay { node: Option<usize>, to_store: bool },
     /// Messages between a node and the store wait, and arrive in order when it ends.
     Hold { node: Option<usize> },
@@ -104,7 +104,7 @@ pub enum What {
     /// All nodes are partitioned one by one, `step_ms` after each other, and come back one by one in an
     /// order that begins `shift` nodes further on.
     Swizzle { step_ms: u64, shift: usize },
-    /// The node's process is paused; its clocks keep running. A garbage collection, a throttled container.
+    /// The node's process is paused, and its clocks keep running: a garbage collection, a throttled container.
     Pause { node: Option<usize> },
     /// The task that drives the node's candidates gets no turn, while all others of its process run.
     Starve { node: Option<usize> },
@@ -113,30 +113,30 @@ pub enum What {
     Suspend { node: Option<usize> },
     /// The process is paused and all its clocks are stopped: a virtual machine that is stopped or moved.
     VmStop { node: Option<usize> },
-    /// When it ends, the node's memory and clocks are what they were when it began: a snapshot of a
-    /// virtual machine, restored.
+    /// When the fault ends, the node's memory and clocks are reset to their states at its beginning: a restored
+    /// snapshot of a virtual machine.
     VmRestore { node: Option<usize> },
     /// The node's clock is put forward, or back if negative.
     ClockStep { node: Option<usize>, by_ms: i64 },
-    /// The node's process is gone, and starts again. With `power` its connections are not closed.
+    /// The node's process crashes, and starts again. With `power` its connections are not closed.
     Crash { node: Option<usize>, power: bool },
     /// The leader hands over on request, and campaigns again later.
     Resign { node: Option<usize> },
     /// The candidate leaves the election, and campaigns again when it ends.
     Leave { node: Option<usize> },
-    /// The store's process is gone, and starts again with its data.
+    /// The store's process crashes, and starts again with its data.
     StoreCrash,
-    /// The store's process is gone, and starts again without its data.
+    /// The store's process crashes, and starts again without its data.
     StoreLoss,
-    /// The store's process is gone, and starts again with the data of `back_ms` before.
+    /// The store's process crashes, and starts again with the data of `back_ms` before.
     StoreRollback { back_ms: u64 },
-    /// The store's machine is gone, and a replica takes its place when it ends: with the data of
-    /// `lag_ms` before, and a clock that is ahead by that much, or behind.
+    /// The store's machine fails, and a replica replaces it at the end of the fault: with the data of `lag_ms` before,
+    /// and a clock that is ahead by that much, or behind.
     Failover { lag_ms: u64, clock_ahead_ms: i64 },
-    /// A replica takes the store's place at once for all nodes but one, for which the old one goes on
-    /// acknowledging.
+    /// A replica replaces the store at once for all nodes but one. For that node the old primary continues to
+    /// acknowledge requests.
     OldPrimary { node: Option<usize> },
-    /// The store answers nothing, and goes on later.
+    /// The store answers nothing until the fault ends; then it answers all requests that have arrived.
     StoreStall,
     /// The store's clock is put forward, or back if negative.
     StoreClockStep { by_ms: i64 },
@@ -215,7 +215,7 @@ impl Fault {
         }
     }
 
-    /// From when on it can begin, in milliseconds of true time.
+    /// The earliest time at which it can begin, in milliseconds of true time.
     pub const fn from_ms(&self) -> u64 {
         match self.when {
             When::AtMs(at_ms) => at_ms,
@@ -239,7 +239,7 @@ impl What {
         )
     }
 
-    /// Whether it needs a process that exists. Other faults of a node are of its machine or its link.
+    /// Whether it needs a process that exists. Other faults of a node affect its machine or its link.
     pub(super) const fn is_of_a_process(&self) -> bool {
         matches!(
             self,
@@ -251,7 +251,7 @@ impl What {
         )
     }
 
-    /// Whether a process that it strikes does nothing more before it ends.
+    /// Whether the fault stops the process that it strikes until the fault ends.
     pub(super) const fn stops_a_process(&self) -> bool {
         matches!(
             self,
@@ -259,7 +259,7 @@ impl What {
         )
     }
 
-    /// Whether it lasts: anything else happens at one moment.
+    /// Whether it has a duration. Any other fault happens at one moment.
     pub const fn lasts(&self) -> bool {
         !matches!(
             self,

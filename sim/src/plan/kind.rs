@@ -1,4 +1,4 @@
-//! The kinds of faults, by which they are switched on and counted.
+//! The kinds of faults, by which they are enabled and counted.
 
 use std::fmt;
 use std::str::FromStr;
@@ -46,7 +46,7 @@ pub enum FaultKind {
 }
 
 impl FaultKind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 32] = [
         Self::Partition,
         Self::OneWay,
@@ -82,7 +82,7 @@ impl FaultKind {
         Self::Starve,
     ];
 
-    /// Those that pause a process.
+    /// The kinds that pause a process.
     pub const PAUSES: [Self; 7] = [
         Self::Pause,
         Self::PauseAtGuard,
@@ -98,7 +98,7 @@ impl FaultKind {
         self.described().0
     }
 
-    /// What it is, in a few words.
+    /// A short description.
     pub const fn about(self) -> &'static str {
         self.described().1
     }
@@ -179,7 +179,7 @@ impl fmt::Display for FaultKind {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown fault {name:?}; known are {}", known())]
 pub struct UnknownFault {
-    /// What was asked for.
+    /// The name that was given.
     pub name: String,
 }
 

@@ -1,4 +1,4 @@
-//! What will happen in a run, as data: the same plan gives the same trace.
+//! A run as data: the same plan gives the same trace.
 
 mod assumption;
 pub mod clock;
@@ -35,15 +35,15 @@ pub(crate) use time::{ms, ns};
 /// The version of the plan's format.
 pub const SCHEMA: u32 = 1;
 
-/// Everything that a run depends on.
+/// All inputs of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
     /// The version of the format: [`SCHEMA`].
     pub schema: u32,
-    /// Keys all chance that the plan does not spell out: latencies, jitter, holder ids.
+    /// The key of all random numbers that the plan does not contain: latencies, jitter, holder ids.
     pub seed: u64,
-    /// The settings of every candidate that has none of its own.
+    /// The settings of every candidate without settings of its own.
     pub settings: Settings,
     /// The candidates.
     pub nodes: Vec<NodePlan>,
@@ -51,16 +51,16 @@ pub struct Plan {
     pub store: StorePlan,
     /// The least and the largest latency of a message without faults, in microseconds.
     pub latency_us: (u64, u64),
-    /// What leaders do.
+    /// The work of leaders.
     pub work: Work,
-    /// What runs on each node.
+    /// The program of each node.
     #[serde(default, skip_serializing_if = "Program::is_default")]
     pub program: Program,
-    /// What goes wrong, in order.
+    /// The faults, in order.
     pub faults: Vec<Fault>,
-    /// From here on nothing goes wrong any more, in milliseconds of true time.
+    /// The beginning of the recovery phase, in milliseconds of true time. No fault happens from then on.
     pub calm_from_ms: u64,
-    /// Once somebody leads in the calm, it is asked to hand over.
+    /// Whether the leader of the recovery phase is asked to hand over.
     #[serde(default)]
     pub handover: bool,
 }
@@ -69,9 +69,9 @@ pub struct Plan {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NodePlan {
-    /// What its clock shows at the beginning, in milliseconds.
+    /// The first reading of its clock, in milliseconds.
     pub clock_offset_ms: u64,
-    /// How far the rate of its clocks is off, in ppm.
+    /// The error of the rate of its clocks, in ppm.
     #[serde(default)]
     pub clock_rate_ppm: i64,
     /// Its settings, if they differ from the plan's.
@@ -83,25 +83,25 @@ pub struct NodePlan {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StorePlan {
-    /// How far the rate of its clock is off, in ppm.
+    /// The error of the rate of its clock, in ppm.
     #[serde(default)]
     pub clock_rate_ppm: i64,
-    /// An empty store is taken for one that has lost nothing: gives up promise G6.
+    /// Whether an empty store is trusted to have lost nothing: gives up promise G6.
     #[serde(default)]
     pub trust_empty_store: bool,
 }
 
-/// What leaders do, again and again: check their leadership, then write.
+/// The repeated work of leaders: check the leadership, then write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Work {
-    /// How often, in milliseconds of the leader's clock.
+    /// The interval, in milliseconds of the leader's clock.
     pub every_ms: u64,
-    /// The longest that a write takes from the check to its arrival, in microseconds of true time. The
-    /// turmoil engine lets all take so long.
+    /// The longest time of a write from the check to its arrival, in microseconds of true time. In the turmoil engine
+    /// every write takes this time.
     #[serde(default)]
     pub takes_us: u64,
-    /// A new leader reads what it writes to without having taken it over: gives up the second half of promise G4.
+    /// Whether a new leader reads the resource before it has taken it over: gives up the second half of promise G4.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub reads_first: bool,
 }
@@ -125,10 +125,10 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// The defaults of a TTL, for a store whose clock is exact.
+    /// The default settings for a TTL, for a store whose clock is exact.
     ///
     /// # Errors
-    /// If it is no valid TTL.
+    /// If the TTL is invalid.
     pub fn of_ttl(ttl: Duration) -> Result<Self, ConfigError> {
         let builder = Config::builder(ttl).granularity(Duration::from_nanos(1));
         let config = builder.build()?;
@@ -149,7 +149,7 @@ impl Settings {
         })
     }
 
-    /// Settings in the same proportions, for a TTL of that part, the quarantine included.
+    /// Settings in the same proportions for `1 / parts` of the TTL, the quarantine included.
     #[must_use]
     pub fn in_parts(self, parts: u64) -> Self {
         Self {
@@ -166,10 +166,10 @@ impl Settings {
         }
     }
 
-    /// The same as a candidate takes them.
+    /// The settings as a candidate's configuration.
     ///
     /// # Errors
-    /// If they can't hold.
+    /// If they contradict each other.
     pub fn config(&self) -> Result<Config, ConfigError> {
         let ms = Duration::from_millis;
         Config::builder(ms(self.ttl_ms))
@@ -192,22 +192,22 @@ impl Plan {
         self.nodes[node].settings.unwrap_or(self.settings)
     }
 
-    /// When the calm begins.
+    /// The beginning of the recovery phase.
     pub fn calm_from(&self) -> SimTime {
         SimTime::from_millis(self.calm_from_ms)
     }
 
-    /// Every candidate's settings, as it takes them.
+    /// The configuration of every candidate.
     ///
     /// # Errors
-    /// If those of one node can't hold.
+    /// If the settings of a node contradict each other.
     pub fn configs(&self) -> Result<Vec<Config>, PlanError> {
         let config =
             |node| self.settings_of(node).config().map_err(|why| PlanError::Settings { node, why });
         (0..self.nodes.len()).map(config).collect()
     }
 
-    /// The kinds of faults that it holds, drift included.
+    /// Whether the plan has faults of that kind, drift included.
     pub fn has(&self, kind: FaultKind) -> bool {
         match kind {
             FaultKind::Drift => {
@@ -218,7 +218,8 @@ impl Plan {
         }
     }
 
-    /// How long after the calm begins somebody must lead: promise G7's bound, for the slowest candidate.
+    /// The longest time from the beginning of the recovery phase to a leader: promise G7's bound, for the slowest
+    /// candidate.
     pub fn progress_bound(&self, configs: &[Config]) -> Duration {
         let round_trip = Duration::from_micros(2 * self.latency_us.1) + Duration::from_millis(4);
         let bound = |config: &Config| {

@@ -1,40 +1,40 @@
-//! What runs on each node.
+//! The program of each node: its elections, and the way in which leaders get their work.
 
 use serde::{Deserialize, Serialize};
 
-/// What runs on each node.
+/// The program of each node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Program {
-    /// In how many elections each node takes part, over one driver and one connection. The turmoil engine alone
-    /// has more than one; each is judged by itself.
+    /// The number of elections in which each node takes part, over one driver and one connection. Each election is
+    /// judged by itself. The model engine supports only one.
     #[serde(default = "one")]
     pub elections: u32,
-    /// How leaders are given their work. The model engine knows the first way alone.
+    /// The way in which leaders get their work. The model engine supports only the first one.
     #[serde(default)]
     pub manner: Manner,
-    /// Futures of every kind are begun and dropped half way, again and again. In the turmoil engine only.
+    /// Whether futures of every kind are started and dropped before they complete. Only the turmoil engine supports it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cancels: bool,
 }
 
-/// How leaders are given their work: in the ways in which applications do it.
+/// The way in which leaders get their work, as in applications.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Manner {
-    /// By `run_while_leader`. The work looks at its tenure before each step, and tidies up in the end.
+    /// By `run_while_leader`. The work checks its tenure before each step, and cleans up at the end.
     #[default]
     WhileLeader,
-    /// The same by `run_until`, which is told to end when the candidate leaves.
+    /// By `run_until`, which ends when the candidate leaves. The work is the same.
     Until,
     /// By `run_while_leader`. The work waits for its tenure's cancellation token, and ends at once.
     CancellationToken,
-    /// By callbacks: one after each election, and one after each end of a tenure that takes its time too.
+    /// By callbacks: one after each election, and one after each end of a tenure, which takes a while too.
     Callbacks,
 }
 
 impl Manner {
-    /// All of them.
+    /// All ways.
     pub const ALL: [Self; 4] =
         [Self::WhileLeader, Self::Until, Self::CancellationToken, Self::Callbacks];
 }

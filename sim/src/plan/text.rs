@@ -5,22 +5,22 @@ use std::fmt::Display;
 use super::{Fault, Plan, PlanError, Program, SCHEMA, Settings, What, When};
 use crate::plan::json::{self, SyntaxError};
 
-/// More candidates than that are not a plan but a mistake.
+/// The most candidates. A plan with more is probably a mistake.
 const NODES_MOST: usize = 64;
-/// More faults than that, too.
+/// The most faults. A plan with more is probably a mistake.
 const FAULTS_MOST: usize = 10_000;
 /// The longest plan, in bytes.
 const TEXT_MOST: usize = 8 << 20;
 /// A day in milliseconds: far from where nanoseconds overflow.
 const DAY_MS: u64 = 86_400_000;
-/// A clock that is faster or slower than that is none.
+/// The largest error of a clock's rate.
 const RATE_MOST_PPM: u64 = 900_000;
 
 impl Plan {
     /// Reads a plan from JSON, and checks that it can be carried out.
     ///
     /// # Errors
-    /// If it is no plan, with line, column and field; or if a value is out of its bounds.
+    /// If it is not a plan, with line, column and field; or if a value is out of its bounds.
     pub fn parse(text: &str) -> Result<Self, PlanError> {
         within("the text's length in bytes", text.len() as u64, 0, TEXT_MOST as u64)?;
         let mut json = serde_json::Deserializer::from_str(text);
@@ -33,7 +33,7 @@ impl Plan {
         Ok(plan)
     }
 
-    /// The plan as JSON, to be read by people.
+    /// The plan as JSON with line breaks.
     pub fn to_text(&self) -> String {
         serde_json::to_string_pretty(self).unwrap_or_else(|error| error.to_string())
     }
@@ -41,7 +41,7 @@ impl Plan {
     /// Checks every value against its bounds.
     ///
     /// # Errors
-    /// If one is out of them: its field, its value and the bound.
+    /// If a value is out of its bounds: its field, its value and the bound.
     pub fn check(&self) -> Result<(), PlanError> {
         within("schema", u64::from(self.schema), 1, u64::from(SCHEMA))?;
         within("nodes.length", self.nodes.len() as u64, 1, NODES_MOST as u64)?;
@@ -123,7 +123,7 @@ impl Plan {
     }
 }
 
-/// Whether the settings can hold together is for [`Settings::config`] to say; here, that no sum of them overflows.
+/// Checks that no sum of the settings overflows. [`Settings::config`] checks that they fit each other.
 fn check_settings(field: &str, settings: &Settings) -> Result<(), PlanError> {
     for (name, ms) in [
         ("ttl_ms", settings.ttl_ms),

@@ -1,10 +1,10 @@
-//! The causes of a violation in words: the errors of the clocks, and the faults before it.
+//! The causes of a violation as text: the errors of the clocks, and the faults before it.
 
 use super::clocks::Error;
 use super::item::{Item, Kind, seconds};
 use crate::plan::SimTime;
 
-/// The number of faults that are named though they were over at the violation.
+/// The most faults that are named though they had ended before the violation.
 const OVER_MOST: usize = 3;
 
 /// The rate of each clock that was off.
@@ -20,7 +20,7 @@ pub(super) fn drift(clocks: &[Error]) -> String {
     if off.is_empty() { "every clock is right".to_owned() } else { off.join(", ") }
 }
 
-/// `rate_ppm` in words.
+/// `rate_ppm` as text.
 pub(super) fn rate(rate_ppm: i64) -> String {
     let word = if rate_ppm < 0 { "slow" } else { "fast" };
     // Parts in a million are ten thousandths of a percent.

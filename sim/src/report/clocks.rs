@@ -1,6 +1,6 @@
-//! The errors of clocks, worked out from the plan and from the times of its faults.
+//! The errors of clocks, computed from the plan and from the times of its faults.
 //!
-//! A trace contains the time at which a clock was stepped, but not the size of the step: the plan does.
+//! A trace contains the time at which a clock was stepped; the size of the step is in the plan.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::plan::clock::Clock;
 use crate::plan::{FaultKind, Plan, SimTime, What, When, nanos};
 use crate::trace::{Entry, Event};
 
-/// The most by which an engine with ticks carries a fault out after its time.
+/// The largest delay of a fault in an engine with ticks.
 const LATE: Duration = Duration::from_millis(2);
 
 /// A clock's error over time, relative to its first reading.

@@ -11,7 +11,7 @@ use crate::judge::properties::Violation;
 use crate::plan::{FaultKind, SimTime};
 use crate::trace::{Asked, Entry, Event, Reason, Who};
 
-/// All items of a run, in no particular order.
+/// All items of a run, unordered.
 pub(super) fn items(entries: &[Entry], violations: &[Violation], end: SimTime) -> Vec<Item> {
     let senders = Senders::of(entries);
     let tokens = Tokens::of(entries);
@@ -203,7 +203,8 @@ impl Collected {
         }
     }
 
-    /// It is not known which of several faults of one kind at one place ends; the sum of their durations is right.
+    /// If several faults of one kind are active at one place, the trace does not show which one ends. The sum of their
+    /// durations is right.
     fn healed(&mut self, at: SimTime, kind: FaultKind, node: Option<usize>) {
         let place = self.faults.iter().position(|(of, item)| *of == kind && item.node == node);
         if let Some(place) = place {
@@ -269,7 +270,7 @@ const fn is_of_a_moment(kind: FaultKind) -> bool {
     )
 }
 
-/// The part that a fault strikes: a link, a process, or the store.
+/// The component that a fault strikes: a link, a process, or the store.
 const fn concerns(kind: FaultKind) -> &'static str {
     match kind {
         FaultKind::Partition

@@ -108,7 +108,7 @@ pub(super) struct Item {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) until: Option<SimTime>,
     pub(super) label: String,
-    /// The variant of its kind, where that is drawn.
+    /// The variant of its kind, if the variants are drawn differently.
     #[serde(skip_serializing_if = "str::is_empty")]
     pub(super) tone: &'static str,
     /// The node that holds a lease.

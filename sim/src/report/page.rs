@@ -1,4 +1,4 @@
-//! One file with styles, scripts and data, and a policy that forbids to load anything else.
+//! One file with styles, scripts and data, and a policy that forbids it to load anything else.
 
 use serde::Serialize;
 
@@ -19,7 +19,7 @@ const BODY: &str = include_str!("viewer/body.html");
 pub(super) fn page(title: &str, data: &impl Serialize) -> String {
     let title = text(title);
     let data = script(&serde_json::to_string(data).unwrap_or_else(|error| {
-        // serde_json refuses only maps whose keys are not strings, and there are none.
+        // serde_json refuses only maps whose keys are not strings, and there are none here.
         unreachable!("{error}")
     }));
     let scripts = SCRIPTS.concat();
@@ -36,8 +36,8 @@ pub(super) fn page(title: &str, data: &impl Serialize) -> String {
     )
 }
 
-/// JSON that can't end the script element that contains it, or a line of it: characters that could do so occur only
-/// inside of strings, and can be written as escapes.
+/// JSON that can't end the script element that contains it, or a line of it: such characters occur only within strings,
+/// and are escaped.
 fn script(json: &str) -> String {
     let mut safe = String::with_capacity(json.len());
     for letter in json.chars() {

@@ -34,11 +34,11 @@ pub(super) struct RunData<'a> {
     items: Vec<Item>,
     left_out: BTreeMap<Kind, usize>,
     clocks: Vec<Error>,
-    /// The rates of all clocks, in words.
+    /// The rates of all clocks, as text.
     drift: String,
     /// The most important violation.
     headline: Option<usize>,
-    /// The faults before that, and the clocks, in words.
+    /// The faults before the headline, and the clocks, as text.
     cause: Option<String>,
 }
 
@@ -101,7 +101,7 @@ fn described(kind: Kind) -> KindData {
     KindData { kind, name, about }
 }
 
-/// The promises to users, by the cost of their violation. Properties that only support them come last.
+/// The promises to users, the costliest first. Properties that only support them come last.
 const MOST_IMPORTANT: [PropertyName; 8] = [
     PropertyName::SINGLE_LEADER,
     PropertyName::FENCED_WRITES,

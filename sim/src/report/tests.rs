@@ -27,7 +27,7 @@ fn of(history: impl IntoIterator<Item = (u64, Event)>) -> Vec<Item> {
     items(&history.collect::<Vec<_>>(), &[], ns(1_000))
 }
 
-/// Where the items of a kind begin and end, in nanoseconds.
+/// The beginnings and ends of the items of a kind, in nanoseconds.
 fn spans(items: &[Item], kind: Kind) -> Vec<(u64, Option<u64>)> {
     let span = |item: &Item| (item.at.as_nanos(), item.until.map(SimTime::as_nanos));
     items.iter().filter(|item| item.kind == kind).map(span).collect()

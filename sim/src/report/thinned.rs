@@ -1,6 +1,6 @@
-//! A page holds a limited number of items: of a longer run, some are left out, evenly.
+//! A page holds a limited number of items. Of a longer run, some are omitted, evenly over time.
 //!
-//! Items that are necessary to understand a run, and items near a violation, are never left out.
+//! Items that are necessary to understand a run, and items near a violation, are never omitted.
 
 use std::collections::BTreeMap;
 
@@ -16,8 +16,7 @@ pub(super) struct Thinned {
     pub(super) left_out: BTreeMap<Kind, usize>,
 }
 
-/// Leaves out items beyond `most`, evenly over time. Items that can't be left out stay, even if they alone are more
-/// than `most`.
+/// Omits items beyond `most`, evenly over time. Essential items stay, even if they alone are more than `most`.
 pub(super) fn thinned(mut items: Vec<Item>, most: usize) -> Thinned {
     items.sort_by_key(|item| item.at);
     if items.len() <= most {

@@ -1,4 +1,4 @@
-//! Short names for tokens: #1, #2 and so on, in their order. The whole number has sixteen digits.
+//! Short names for tokens: #1, #2 and so on, in their order. The full number has sixteen digits.
 
 use std::collections::BTreeSet;
 
@@ -29,7 +29,7 @@ impl Tokens {
         Self(tokens.into_iter().collect())
     }
 
-    /// The short name of a token; the whole number if it is unknown.
+    /// The short name of a token; the full number if the token is unknown.
     pub(super) fn name(&self, token: u64) -> String {
         match self.0.binary_search(&token) {
             Ok(place) => format!("#{}", place + 1),

@@ -17,7 +17,7 @@ fn a_clock_put_forward_ends_the_lead_at_once() {
 fn a_stopped_machine_still_believes_that_it_leads() {
     let entries = run(&with(&[at(LATER, 2 * TTL_MS, What::VmStop { node: None })]));
     let (leads, ends) = (leads(entries.trace.entries()), ends(entries.trace.entries()));
-    // Its clock was stopped: that is why this breaks an assumption.
+    // Its clock was stopped, which breaks an assumption.
     assert!(leads[1].0 < ends[0].0, "{leads:?} {ends:?}");
 }
 

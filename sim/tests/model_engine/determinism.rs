@@ -34,8 +34,8 @@ fn whether_it_is_judged_or_not() {
     }
 }
 
-/// Debug and release builds, and machines of every kind, have to agree on these. They change only when
-/// the engine, the machine or the trace does.
+/// These hashes are equal in debug and release builds, and on every machine. They change only if the engine, the state
+/// machine or the trace changes.
 #[test]
 fn in_every_build() {
     let of_seed = |seed| hash(&swarm(seed, &FaultKind::ALL, Scope::Model)).to_string();

@@ -1,4 +1,4 @@
-//! The model engine: every kind of fault does what it says, and the same plan gives the same trace.
+//! The model engine carries out every kind of fault, and the same plan gives the same trace.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -20,7 +20,7 @@ use tenure_sim::trace::{Entry, Event};
 /// A TTL of three seconds, in milliseconds.
 const TTL_MS: u64 = 3_000;
 
-/// So many candidates without faults, for eight TTLs.
+/// A plan for that many candidates without faults, for eight TTLs.
 fn healthy(nodes: u64) -> Plan {
     let node =
         |node| NodePlan { clock_offset_ms: 1_000 * (node + 1), clock_rate_ppm: 0, settings: None };
@@ -37,7 +37,7 @@ fn healthy(nodes: u64) -> Plan {
     }
 }
 
-/// From that time on, for so long; zero for what happens at one moment.
+/// A fault at that time, with that duration; zero for faults of one moment.
 fn at(at_ms: u64, for_ms: u64, what: What) -> Fault {
     Fault { when: When::AtMs(at_ms), for_ms, what }
 }
@@ -47,7 +47,7 @@ fn with(faults: &[Fault]) -> Plan {
     Plan { faults: faults.to_vec(), ..healthy(3) }
 }
 
-/// Carries out a plan in which nothing must be violated.
+/// Carries out a plan, and asserts that no property is violated.
 fn held(plan: &Plan) -> Vec<Entry> {
     let outcome = run(plan);
     assert_eq!(outcome.judge.violation(), None, "{:#?}", outcome.trace);
@@ -59,7 +59,7 @@ fn run(plan: &Plan) -> Outcome {
     Engine::Model.run(plan, Judging::default()).unwrap()
 }
 
-/// The events of a kind, with their times in milliseconds, rounded down.
+/// The wanted events, with their times in milliseconds, rounded down.
 fn seen<T>(entries: &[Entry], wanted: impl Fn(&Event) -> Option<T>) -> Vec<(u64, T)> {
     entries
         .iter()
@@ -67,7 +67,7 @@ fn seen<T>(entries: &[Entry], wanted: impl Fn(&Event) -> Option<T>) -> Vec<(u64,
         .collect()
 }
 
-/// Who began to lead, and when.
+/// The times and nodes at which leads begin.
 fn leads(entries: &[Entry]) -> Vec<(u64, usize)> {
     seen(entries, |event| match event {
         Event::Leads { who, .. } => Some(who.node),
@@ -75,7 +75,7 @@ fn leads(entries: &[Entry]) -> Vec<(u64, usize)> {
     })
 }
 
-/// Who ended to lead, and when; by a crash too.
+/// The times and nodes at which leads end, also by a crash.
 fn ends(entries: &[Entry]) -> Vec<(u64, usize)> {
     seen(entries, |event| match event {
         Event::LeadsNoMore { who } | Event::Crashed { who } => Some(who.node),

@@ -5,7 +5,7 @@ use tenure_sim::trace::{Answer, Asked, Event, Fate};
 
 use crate::{TTL_MS, at, ends, held, leads, seen, with};
 
-/// The leader leads from about 3,000 ms on; at that time it is well under way.
+/// A time at which the first tenure is well established: it begins at about 3,000 ms.
 const LATER: u64 = 2 * TTL_MS;
 
 #[test]
@@ -14,7 +14,7 @@ fn a_partitioned_leader_ends_by_itself_before_another_leads() {
     let (leads, ends) = (leads(&entries), ends(&entries));
     assert_eq!(leads.len(), 2, "{leads:?}");
     assert_ne!(leads[0].1, leads[1].1);
-    // A stop margin of a tenth of the TTL, and what drift may take.
+    // A stop margin of a tenth of the TTL, and the time that drift may take.
     assert!(ends[0].0 + TTL_MS / 10 <= leads[1].0, "{ends:?} {leads:?}");
 }
 
@@ -133,22 +133,22 @@ fn a_late_duplicate_of_an_acquire_is_not_granted() {
     assert!(!stale.is_empty());
 }
 
-/// A duplicate of a dead leader's renewal that came 45 s into the calm, just before the lease's end, kept
-/// everybody else waiting for another TTL (seed 642868 of a campaign, shrunk).
+/// A duplicate of a dead leader's renewal once arrived 45 s after the recovery phase began, just before the lease's
+/// end. The other candidates had to wait for another TTL (seed 642868 of a campaign, shrunk).
 #[test]
 fn no_duplicate_arrives_long_after_the_trouble() {
     let what = What::Duplicate { node: None, permille: 1_000, most_ms: 60_000 };
     let entries = held(&with(&[at(LATER, 6 * TTL_MS - 1, what)]));
     let sent = seen(&entries, |event| matches!(event, Event::Sent { .. }).then_some(()));
     let steps = seen(&entries, |event| matches!(event, Event::Store(_)).then_some(()));
-    // All that was on its way when the calm began has then arrived, and nothing else is on its way.
+    // By then all messages that were in flight when the recovery phase began have arrived, and no others are in flight.
     let calm = 8 * TTL_MS + 4;
     let (sent, steps) = (count(&sent, calm), count(&steps, calm));
     assert!(steps.0 > sent.0, "{steps:?} {sent:?}");
     assert_eq!(steps.1, sent.1);
 }
 
-/// How many came before, and how many after.
+/// The number of moments before that one, and the number of the others.
 fn count(moments: &[(u64, ())], moment: u64) -> (usize, usize) {
     let before = moments.iter().filter(|(at, ())| *at < moment).count();
     (before, moments.len() - before)

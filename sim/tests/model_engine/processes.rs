@@ -56,7 +56,7 @@ fn a_candidate_that_leaves_stays_away_until_it_comes_back() {
         Event::Sent { who, .. } => (who.node == first).then_some(()),
         _ => None,
     });
-    // It may still hand back what it has until its work has ended.
+    // It may still hand back its lease until its work has ended.
     let away = LATER + TTL_MS + TTL_MS / 2..LATER + 2 * TTL_MS;
     assert!(!asked.iter().any(|(at, ())| away.contains(at)), "{asked:?}");
     assert!(asked.iter().any(|(at, ())| *at >= away.end), "{asked:?}");
@@ -69,7 +69,7 @@ fn a_restored_snapshot_brings_back_memory_and_clocks() {
     let outcome = crate::run(&plan);
     let leads = leads(outcome.trace.entries());
     let first = leads[0];
-    // It had handed over, and believes again that it leads.
+    // It had handed over, and leads again by its restored state.
     let again = (LATER + 2 * TTL_MS, first.1);
     assert!(leads.contains(&again), "{leads:?}");
 }

@@ -40,7 +40,7 @@ fn a_promoted_replica_lags_and_has_a_clock_of_its_own() {
     let (before, after) =
         (steps.iter().rfind(of(0)).expect("asked"), steps.iter().find(of(1)).expect("asked"));
     assert!(after.1.now - before.1.now > 10_000_000_000);
-    // Nobody is told that it is gone while it is.
+    // No request is answered between the failure and the promotion.
     assert!(after.0 >= LATER + 500);
 }
 

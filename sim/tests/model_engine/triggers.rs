@@ -1,4 +1,4 @@
-//! Faults that begin when something happens.
+//! Faults that begin at a point of the run.
 
 use tenure_sim::plan::{Asking, Fault, FaultKind, Point, Trigger, What, When};
 use tenure_sim::trace::{Entry, Event};

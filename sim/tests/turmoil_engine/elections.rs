@@ -19,7 +19,7 @@ fn of_elections(elections: u32, faults: Vec<tenure_sim::plan::Fault>) -> Plan {
 #[test]
 fn each_election_is_judged_by_itself() {
     let outcome = carry_out(&of_elections(4, vec![]));
-    // Were they judged as one, the leaders of two elections would be two leaders.
+    // If they were judged as one election, the leaders of two elections would be two leaders.
     let leads = places(&outcome, |event| matches!(event, Event::Leads { .. }));
     assert_eq!(leads.len(), 1, "{:#?}", outcome.trace);
     let one = carry_out(&of_elections(1, vec![]));
@@ -28,7 +28,7 @@ fn each_election_is_judged_by_itself() {
 
 #[test]
 fn the_others_begin_later_and_are_all_led() {
-    // What one election says of a server, the others have heard of: its quarantine is waited out once.
+    // The elections share what they learn about a server, so its quarantine is waited out once.
     let outcome = carry_out(&of_elections(4, vec![at(4_000, 100, What::StoreLoss)]));
     let elsewhere = |entry: &Entry| match entry.event {
         Event::Elsewhere { server, granted, .. } => Some((server, granted)),

@@ -1,4 +1,4 @@
-//! At whom a fault strikes, and when it ends.
+//! The node that a fault strikes, and the end of the fault.
 
 use tenure_sim::engines::turmoil::run;
 use tenure_sim::judge::Judging;

@@ -1,7 +1,6 @@
-//! The turmoil engine carries out what a plan says, at the very point where it says so, and refuses by
-//! name what it can't.
+//! The turmoil engine carries out every fault at its exact point, and refuses with a reason what it does not support.
 #![cfg(feature = "turmoil")]
-// Helpers stand outside of the functions that clippy.toml means by tests.
+// These helpers are not tests in the sense of clippy.toml.
 #![allow(clippy::unwrap_used)]
 
 mod elections;
@@ -58,7 +57,7 @@ fn carry_out(plan: &Plan) -> Outcome {
     outcome
 }
 
-/// The places of the events that are meant.
+/// The indexes of the wanted events.
 fn places(outcome: &Outcome, is_meant: impl Fn(&Event) -> bool) -> Vec<usize> {
     let entries = outcome.trace.entries().iter().enumerate();
     entries.filter(|(_, entry)| is_meant(&entry.event)).map(|(place, _)| place).collect()
@@ -70,7 +69,7 @@ fn the_one(outcome: &Outcome, is_meant: impl Fn(&Event) -> bool) -> usize {
     places[0]
 }
 
-/// The time of the event at that place of the trace.
+/// The time of the event with that index.
 fn time(outcome: &Outcome, place: usize) -> SimTime {
     outcome.trace.entries()[place].at
 }
@@ -88,7 +87,7 @@ fn healed(of: FaultKind) -> impl Fn(&Event) -> bool {
     move |event| matches!(event, Event::Healed { kind, .. } if *kind == of)
 }
 
-/// The node that led at that place of the trace.
+/// The node that led when the event with that index was recorded.
 fn leader_at(outcome: &Outcome, place: usize) -> Option<usize> {
     let mut leader = None;
     for Entry { event, .. } in &outcome.trace.entries()[..place] {

@@ -1,4 +1,4 @@
-//! What runs on nodes: the ways in which leaders are given their work, candidates that leave, drivers that get no turn.
+//! The programs of nodes: the ways in which leaders get their work, candidates that leave, starved drivers.
 
 use tenure_sim::engines::{Engine, EngineError};
 use tenure_sim::judge::{Judging, Outcome};
@@ -11,7 +11,7 @@ fn in_manner(manner: Manner, faults: Vec<Fault>) -> Plan {
     Plan { program: Program { manner, ..Program::default() }, ..plan(faults) }
 }
 
-/// What that node did between two places of the trace.
+/// The events between two indexes of the trace.
 fn between(outcome: &Outcome, from: usize, to: usize) -> impl Iterator<Item = &Event> {
     outcome.trace.entries()[from..to].iter().map(|Entry { event, .. }| event)
 }
@@ -63,7 +63,7 @@ fn a_driver_without_turns_asks_nothing_and_its_lead_ends() {
         let begins = the_one(&outcome, began(FaultKind::Starve));
         let ends = the_one(&outcome, healed(FaultKind::Starve));
         let starved = leader_at(&outcome, begins).unwrap();
-        // What it had sent before may still be on its way.
+        // A request that it sent before may still be in flight.
         let asked = between(&outcome, begins, ends).filter(is_sent_by(starved)).count();
         assert_eq!(asked, 0, "{manner:?}");
         let over =

@@ -1,4 +1,4 @@
-//! What the engine can't do.
+//! Plans that the engine refuses.
 
 use tenure_sim::engines::EngineError;
 use tenure_sim::engines::turmoil::run;

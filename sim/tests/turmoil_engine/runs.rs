@@ -1,4 +1,4 @@
-//! Whole runs: their work, their requests, their settings, and that they are the same again.
+//! Whole runs: their work, their requests, their settings, and their determinism.
 
 use std::time::Duration;
 

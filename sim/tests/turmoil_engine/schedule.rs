@@ -7,7 +7,7 @@ use tenure_sim::trace::{Entry, Event};
 
 use super::{CALM_MS, at, plan};
 
-/// When, in ticks, whether it begins, and which fault at which node.
+/// The tick, whether the fault begins, its kind, and its node.
 type Edge = (u64, bool, FaultKind, Option<usize>);
 
 fn edges(engine: Engine, plan: &Plan) -> Vec<Edge> {
@@ -79,7 +79,7 @@ fn drawn_faults_of_named_nodes_are_ordered_alike() {
     assert!(compared > 150 && kinds.len() >= 12, "{compared} of {kinds:?}");
 }
 
-/// How often the last tenure of a run is renewed in the calm.
+/// The number of renewals of a run's last tenure in the recovery phase.
 fn renewals(engine: Engine, plan: &Plan) -> Option<usize> {
     let outcome = engine.run(plan, Judging::StopAtFirst(Which::Named(&[]))).unwrap();
     let entries = outcome.trace.entries();

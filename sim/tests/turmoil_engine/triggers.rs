@@ -1,4 +1,4 @@
-//! Faults that wait for a point that the run comes to.
+//! Faults that wait for a point of the run.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ fn a_pause_after_the_second_sending_holds_the_reply_back() {
         .collect();
     assert_eq!(sent.len(), 2);
     let is_answer = |event: &Event| matches!(event, Event::Answered { who, id, .. } if who.node == 1 && *id == sent[1]);
-    // It is asked again when it resumes, and has been given up by then or reads the old answer.
+    // The old answer is read when the process resumes, or the request has been given up by then.
     for answer in places(&outcome, is_answer) {
         assert!(time(&outcome, answer) >= time(&outcome, ends));
     }
@@ -59,7 +59,7 @@ fn a_pause_at_the_guard_lies_between_check_and_write() {
         |event| matches!(event, Event::Wrote { checked, .. } if *checked == begins),
     );
     assert!(time(&outcome, late) >= begins + Duration::from_millis(100));
-    // Nothing else comes late.
+    // No other write is late.
     let prompt = outcome.trace.entries().iter().all(|entry| match entry.event {
         Event::Wrote { checked, .. } => checked == entry.at || checked == begins,
         _ => true,

@@ -1,4 +1,4 @@
-//! What the engine runs on each node and at the store: tenure's own state machine, or a model of another
+//! The interface of an election algorithm, as the engine runs it: tenure's own state machine, or a model of another
 //! algorithm.
 
 use std::time::Duration;
@@ -7,75 +7,74 @@ use tenure_core::{Config, Instant};
 
 use crate::trace::{Answer, Asked, Kept, Reason};
 
-/// An election algorithm: what a candidate does, and what its store does.
+/// An election algorithm: the behaviour of a candidate, and of its store.
 ///
-/// A value of it is one life of one candidate.
+/// A value is one life of one candidate.
 pub(crate) trait Algorithm: Clone {
-    /// Names a request among those of one candidate.
+    /// Identifies a request among those of one candidate.
     type Id: Copy + Eq;
-    /// What a candidate asks of the store.
+    /// A request of a candidate to the store.
     type Request: Copy;
-    /// What the store answers.
+    /// An answer of the store.
     type Reply: Copy;
-    /// What the store keeps.
+    /// The data of the store.
     type Store: Clone + Default;
-    /// The clock that its timers and deadlines count by.
+    /// The clock of its timers and deadlines.
     const TIMERS: Timers;
 
-    /// A candidate that takes no part yet. `seed` is never given twice in a run.
+    /// A candidate that has not campaigned yet. Every `seed` of a run is different.
     fn new(config: &Config, seed: u128) -> Self;
 
-    /// Takes in what happened, at that time of the candidate's clock.
+    /// Takes an input, at that time of the candidate's clock.
     fn handle(&mut self, now: Instant, input: Input<Self::Id, Self::Reply>);
 
-    /// The next thing that the last input gave rise to, until there is none.
+    /// The next output that the last input caused; `None` if there is no more.
     fn poll(&mut self) -> Option<Output<Self::Id, Self::Request>>;
 
-    /// When it wants to be woken.
+    /// The time at which it has to be woken.
     fn deadline(&self) -> Option<Instant>;
 
-    /// Whether it answers "I lead" at that time of its clock.
+    /// The lead under which it answers "I lead" at that time of its clock.
     fn leads(&self, now: Instant) -> Option<Lead>;
 
     /// One atomic step at the store.
     fn serve(store: &mut Self::Store, at: Visit, request: Self::Request) -> Served<Self::Reply>;
 
-    /// The election's record, in the words of the trace, if it has any. When the lease ends in true time
-    /// is the engine's to say.
+    /// The election's record in the terms of the trace, if it has any. The engine adds the lease's end in true time.
     fn kept(store: &Self::Store) -> Option<Kept>;
 
-    /// The store has noticed that a candidate's connection is gone.
+    /// The store has noticed that a candidate's connection is closed.
     fn disconnected(store: &mut Self::Store, session: Session) -> bool {
         let _ = (store, session);
         false
     }
 
-    /// The store has been cut off from a candidate, and may notice: what the candidate sends from then on
-    /// arrives late or never.
+    /// The store has been cut off from a candidate, and may notice. Later messages of the candidate arrive late or
+    /// never.
     fn cut_off(store: &mut Self::Store, session: Session) {
         let _ = (store, session);
     }
 
-    /// The request's name as a number.
+    /// The number of a request.
     fn number(id: Self::Id) -> u64;
 
-    /// Who asks what, in the words of the trace, if it has any.
+    /// The holder and the request in the terms of the trace, if there are any.
     fn asked(request: Self::Request) -> Option<(u128, Asked)>;
 
-    /// The answer in the words of the trace.
+    /// The answer in the terms of the trace.
     fn answered(reply: Self::Reply) -> Option<Answer>;
 }
 
-/// Which of a machine's clocks counts.
+/// A clock of a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Timers {
-    /// The one that keeps running while the machine sleeps.
+    /// The clock that keeps running while the machine sleeps.
     Boot,
-    /// The one that does not.
+    /// The clock that stops while the machine sleeps.
     Monotonic,
 }
 
-/// What can happen to a candidate.
+/// An input of a candidate.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Input<I, R> {
     Campaign,
@@ -84,7 +83,7 @@ pub(crate) enum Input<I, R> {
     },
     /// All work of the tenure that ended has ended.
     Drained,
-    /// The answer to a request; `None` if it is known that none will come.
+    /// The answer to a request; `None` if it is certain that none will arrive.
     Reply {
         id: I,
         reply: Option<R>,
@@ -93,7 +92,7 @@ pub(crate) enum Input<I, R> {
     Wake,
 }
 
-/// What a candidate wants done or known.
+/// An output of a candidate.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Output<I, Q> {
     Send {
@@ -102,7 +101,7 @@ pub(crate) enum Output<I, Q> {
     },
     Elected(Lead),
     Renewed(Lead),
-    /// Work may go on until then in order to end tidily.
+    /// Work may run until then in order to end cleanly.
     SteppedDown {
         token: u64,
         reason: Reason,
@@ -117,11 +116,11 @@ pub(crate) enum Output<I, Q> {
     Withdrawn,
 }
 
-/// A lead, and when it ends if it is not renewed.
+/// A lead, and its end unless it is renewed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Lead {
     pub(crate) token: u64,
-    /// Never, for algorithms without a deadline of their own.
+    /// [`Instant::FAR_FUTURE`] for algorithms without a deadline of their own.
     pub(crate) until: Instant,
 }
 
@@ -137,19 +136,19 @@ pub(crate) struct Session {
 pub(crate) struct Visit {
     /// The store's clock.
     pub(crate) now: Instant,
-    /// Which server it is.
+    /// The number of the server.
     pub(crate) server: u32,
-    /// It takes an empty store for one that has lost nothing.
+    /// Whether it trusts an empty store to have lost nothing.
     pub(crate) trust_empty_store: bool,
     pub(crate) session: Session,
 }
 
-/// What came of one step at the store.
+/// The result of one step at the store.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Served<R> {
     pub(crate) reply: R,
-    /// Candidates are told that the lease is vacant.
+    /// Whether candidates get a hint that the lease is vacant.
     pub(crate) hints: bool,
-    /// A new tenure has begun.
+    /// Whether a new tenure has begun.
     pub(crate) granted: bool,
 }

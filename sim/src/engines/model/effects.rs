@@ -1,5 +1,5 @@
-//! What tells that a fault has had an effect, where it is no message and no request that shows it: the node or
-//! the store is not as it was before.
+//! The effects of faults that no message and no request shows: a fault that changes the state of a node or of the
+//! store.
 
 use tenure_core::Instant;
 
@@ -8,18 +8,18 @@ use super::world::World;
 use crate::plan::{FaultKind, What};
 use crate::trace::Kept;
 
-/// What a fault of a node may change at once.
+/// The state of a node that a fault may change at once.
 pub(super) struct OfNode {
     is_up: bool,
     runs: bool,
-    /// Whether its boot clock is running, and its monotonic one.
+    /// Whether its boot clock and its monotonic clock are running.
     clocks_run: [bool; 2],
     boot: Instant,
     connection: u32,
 }
 
 impl OfNode {
-    /// Whether that fault has made the difference between this and `after`.
+    /// Whether that fault has caused the difference between this state and `after`.
     pub(super) fn differs(&self, after: &Self, by: What) -> bool {
         let is_paused = self.runs && !after.runs;
         match by {
@@ -29,13 +29,13 @@ impl OfNode {
             What::ClockStep { .. } => self.boot != after.boot,
             What::Cut { .. } => self.connection != after.connection,
             What::Crash { .. } => self.is_up && !after.is_up,
-            // Seen at messages, at what is restored, and at what the candidate does.
+            // These effects are observed at messages, at a restored snapshot, and at the candidate.
             _ => false,
         }
     }
 }
 
-/// What a fault of the store may change at once.
+/// The state of the store that a fault may change at once.
 pub(super) struct OfStore {
     number: u32,
     kept: Option<Kept>,
@@ -43,13 +43,13 @@ pub(super) struct OfStore {
 }
 
 impl OfStore {
-    /// Whether that fault has made the difference between this and `after`.
+    /// Whether that fault has caused the difference between this state and `after`.
     pub(super) fn differs(&self, after: &Self, by: What) -> bool {
         match by {
             What::StoreCrash | What::Failover { .. } => self.number != after.number,
             What::StoreLoss | What::StoreRollback { .. } => self.kept != after.kept,
             What::StoreClockStep { .. } => self.clock != after.clock,
-            // Seen at the requests that wait.
+            // These effects are observed at waiting requests.
             _ => false,
         }
     }
@@ -79,7 +79,7 @@ impl<A: Algorithm> World<'_, A> {
         }
     }
 
-    /// The run is over: says so if some clock has counted too much or too little.
+    /// The run has ended: reports drift if a clock has counted too much or too little.
     pub(super) fn look_at_clocks(&mut self) {
         let is_off = self.nodes.iter().any(|node| node.boot.has_drifted(self.at));
         if is_off || self.store.clock.has_drifted(self.at) {

@@ -1,4 +1,4 @@
-//! Carries out what a plan says goes wrong: at its time, or when something happens.
+//! Carries out the faults of a plan: at their times, or when their triggers fire.
 
 use super::algorithm::{Algorithm, Input};
 use super::world::{World, leader};
@@ -6,14 +6,14 @@ use crate::plan::{Asking, FaultKind, Point, Step, Strike, What};
 use crate::trace::Event;
 
 impl<A: Algorithm> World<'_, A> {
-    /// A node reaches a point: faults that waited for it begin.
+    /// A node has reached a point: faults that waited for it begin.
     pub(super) fn fire(&mut self, point: Point, node: usize, of: Option<Asking>) {
         if self.schedule.reached(self.at, point, Some(node), of).is_some() {
             self.take_steps();
         }
     }
 
-    /// Carries out what is due of the plan.
+    /// Carries out the steps of the plan that are due.
     pub(super) fn take_steps(&mut self) {
         while let Some(step) = self.schedule.take_due(self.at, || leader(&self.nodes)) {
             match step {
@@ -161,11 +161,11 @@ impl<A: Algorithm> World<'_, A> {
         }
     }
 
-    /// The connection breaks: whatever was asked on it will not be answered, and the next one begins.
+    /// The connection breaks: no request on it will be answered, and another connection is opened.
     fn cut(&mut self, node: usize) {
         self.nodes[node].link.cut();
         for id in std::mem::take(&mut self.nodes[node].unanswered) {
-            // Known at once, and read once the process runs.
+            // The failure is known at once; the process reads it when it runs.
             self.nodes[node].unanswered.push(id);
             self.give(node, Input::Reply { id, reply: None });
         }

@@ -1,7 +1,7 @@
-//! What happens to messages between one node and the store.
+//! The fate of messages between one node and the store.
 //!
-//! Without faults a connection is like TCP: nothing is lost, and nothing overtakes. Each message's fate
-//! is drawn from its own number, so that no fault changes what happens to the other messages.
+//! Without faults a connection is like TCP: no message is lost or overtaken. Each message's fate is drawn from its own
+//! number, so that no fault changes the fates of other messages.
 
 use std::time::Duration;
 
@@ -24,34 +24,34 @@ pub(super) struct Link {
     node: u64,
     /// The least and the largest latency without faults.
     latency: (Duration, Duration),
-    /// From then on nothing takes longer than that.
+    /// From then on no message takes longer than that latency.
     calm_from: SimTime,
-    /// Counted up each time that the connection breaks.
+    /// The number of the connection; it increases whenever the connection breaks.
     pub(super) connection: u32,
     partitions: u32,
-    /// Those that are parts of a swizzle.
+    /// Partitions that are parts of a swizzle.
     swizzled: u32,
     /// One-way partitions, by direction.
     blocked: [u32; 2],
     holds: u32,
-    /// Faults that lengthen, lose, double or reorder messages.
+    /// Faults that delay, lose, duplicate or reorder messages.
     troubles: Vec<What>,
-    /// When the last message of each direction arrives.
+    /// The arrival of the last message in each direction.
     last: [SimTime; 2],
     sent: u64,
 }
 
-/// What becomes of one message.
+/// The fate of one message.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Passage {
-    /// When it arrives, if it does.
+    /// Its arrival, if it arrives.
     pub(super) arrives: Option<SimTime>,
-    /// When it arrives a second time.
+    /// The arrival of its duplicate, if there is one.
     pub(super) again: Option<SimTime>,
-    /// It waits until the hold is over.
+    /// Whether it waits until the hold ends.
     pub(super) held: bool,
     pub(super) fates: [Option<Fate>; 2],
-    /// The kinds of faults that have made it so.
+    /// The kinds of faults that have changed its fate.
     pub(super) effects: Kinds,
 }
 
@@ -85,7 +85,7 @@ impl Link {
         }
     }
 
-    /// It ends.
+    /// A fault ends.
     pub(super) fn end(&mut self, what: What) {
         match what {
             What::Partition { .. } => self.partitions -= 1,
@@ -104,14 +104,14 @@ impl Link {
         self.holds > 0
     }
 
-    /// The connection breaks: the next one owes nothing to the order of this one.
+    /// The connection breaks: messages on the next one need not keep the order of this one.
     pub(super) fn cut(&mut self) {
         self.connection += 1;
         self.last = [SimTime::START; 2];
     }
 
-    /// Sends a message. `edges` are moments at which it would be most awkward to arrive: some messages
-    /// do, if their latency allows it.
+    /// Sends a message. `edges` are the arrivals that are most likely to find a bug: some messages arrive then, if
+    /// their latency allows it.
     pub(super) fn pass(&mut self, at: SimTime, way: Way, edges: [SimTime; 2]) -> Passage {
         self.sent += 1;
         let mut draw = Draw::new(self.seed, "message", self.node << 48 | self.sent);
@@ -124,8 +124,8 @@ impl Link {
             return Passage { held: true, effects, ..Passage::default() };
         }
         let mut passage = Passage::default();
-        // What was sent in the trouble arrives by the calm: a message that lies in the network for
-        // longer is a trouble that is not over.
+        // A message that was sent during a fault arrives soon after the recovery phase begins. A message that stayed in
+        // the network for longer would be a fault that has not ended.
         let calm = at.max(self.calm_from) + self.latency.1;
         let arrives = self.arrives(&mut draw, at, edges);
         let in_order = arrives.max(self.last[way as usize]).min(calm);
@@ -153,7 +153,7 @@ impl Link {
         passage
     }
 
-    /// What makes the network lose it, if anything does.
+    /// The fault that loses the message, if one does.
     fn loses(&self, draw: &mut Draw, way: Way) -> Option<FaultKind> {
         if self.partitions > 0 {
             Some(FaultKind::Partition)
@@ -179,7 +179,7 @@ impl Link {
         if draw.chance(3, 4) {
             return arrives;
         }
-        // At an edge, or the last nanosecond before it.
+        // At an edge, or at the last nanosecond before it.
         let edge = draw.pick(&edges) - draw.duration(Duration::ZERO..=NANOSECOND);
         if (at + least..=at + most).contains(&edge) { edge } else { arrives }
     }

@@ -1,4 +1,4 @@
-//! Messages between the nodes and the store, and what the store does with them.
+//! Messages between the nodes and the store, and how the store handles them.
 
 use super::algorithm::{Algorithm, Input, Session, Visit};
 use super::link::{Passage, Way};
@@ -69,7 +69,7 @@ impl<A: Algorithm> World<'_, A> {
         Session { node, connection: self.nodes[node].link.connection }
     }
 
-    /// A hold is over: what was held sets out again, in order.
+    /// A hold ends: the held messages are sent again, in order.
     pub(super) fn let_go(&mut self, node: usize) {
         for due in std::mem::take(&mut self.nodes[node].held) {
             let way = if let Due::Request(_) = due { Way::ToStore } else { Way::ToNode };
@@ -91,7 +91,7 @@ impl<A: Algorithm> World<'_, A> {
         } else if server.down == 0 {
             self.serve(request);
         } else if server.silent == 0 {
-            // The machine is there and says that nobody listens.
+            // The machine runs and reports that no process listens.
             self.refuse(request);
         }
     }
@@ -147,7 +147,7 @@ impl<A: Algorithm> World<'_, A> {
         self.deliver(&passage, session, || Due::Answer { session, id, reply });
     }
 
-    /// Nobody is there any more to read what comes on that connection.
+    /// Whether the connection is closed: no process reads from it.
     fn is_over(&self, session: Session) -> bool {
         let node = &self.nodes[session.node];
         node.link.connection != session.connection || !node.is_up()
@@ -176,7 +176,7 @@ impl<A: Algorithm> World<'_, A> {
     }
 }
 
-/// What kind of request it is.
+/// The kind of a request.
 pub(super) fn asking<A: Algorithm>(request: A::Request) -> Option<Asking> {
     A::asked(request).map(|(_, asked)| match asked {
         Asked::Acquire { .. } => Asking::Acquire,
@@ -185,7 +185,7 @@ pub(super) fn asking<A: Algorithm>(request: A::Request) -> Option<Asking> {
     })
 }
 
-/// What kind of request a reply answers.
+/// The kind of the request that a reply answers.
 pub(super) fn of_reply<A: Algorithm>(reply: Option<A::Reply>) -> Option<Asking> {
     use crate::trace::Answer;
     reply.and_then(A::answered).and_then(|answer| match answer {

@@ -1,13 +1,12 @@
-//! The engine that runs the state machine alone: a queue of events that jumps to the next one.
+//! The engine that runs the state machine alone, over a queue of events.
 //!
-//! One run is one loop. True time is the engine's and counts nanoseconds: nothing happens between two
-//! events, so nothing is computed for it, and a minute costs what happens in it. Every candidate is the
-//! shipped state machine; the store is the store contract as the design states it (section 4), not the
-//! scripts. The driver's part is the engine's: it sends what is to be sent, wakes the machine at its
-//! deadline, and runs work that only a leader may do.
+//! One run is one loop. True time belongs to the engine and counts nanoseconds. Time jumps from one event to the next,
+//! so the cost of a run depends on its events and not on its length. Every candidate is the real state machine; the
+//! store is the store contract as the design states it (section 4), not the scripts. The engine also does the driver's
+//! part: it sends requests, wakes the machine at its deadline, and runs leader-only work.
 //!
-//! `is_leader()` is asked on every node after every event and at every moment at which a claim ends, so
-//! that leads begin and end to the nanosecond.
+//! `is_leader()` is evaluated on every node after every event and at every end of a claim, so the beginning and the end
+//! of each lead are exact to the nanosecond.
 
 mod algorithm;
 pub(crate) mod baselines;
@@ -36,21 +35,21 @@ use node::Node;
 use sink::{Sink, TwinSinks};
 use world::{Due, World};
 
-/// The length of its step: none; everything happens at its own nanosecond.
+/// The length of its step. It has no ticks: each event has its own nanosecond.
 pub const TICK: Duration = Duration::from_nanos(1);
 
-/// So many events at one and the same nanosecond are no run but a loop.
+/// The most events at one nanosecond; more are an endless loop.
 const SPINS: u32 = 100_000;
 
 /// Carries out a plan.
 ///
 /// # Errors
-/// If the plan's settings can't hold, or a candidate spins.
+/// If the plan's settings contradict each other, or a candidate loops.
 pub fn run(plan: &Plan, judging: Judging<'_>) -> Result<Outcome, EngineError> {
     run_as::<tenure::Tenure>(plan, judging)
 }
 
-/// The same, and leaders write to that.
+/// Carries out a plan whose leaders write to `sink`.
 pub(crate) fn run_beside(
     plan: &Plan,
     judging: Judging<'_>,
@@ -67,7 +66,7 @@ pub(crate) fn run_as<A: Algorithm>(
     run_with::<A>(plan, judging, &mut TwinSinks::default())
 }
 
-/// The same, and leaders write to that.
+/// Carries out a plan with that algorithm, whose leaders write to `sink`.
 pub(crate) fn run_with<A: Algorithm>(
     plan: &Plan,
     judging: Judging<'_>,
@@ -76,7 +75,7 @@ pub(crate) fn run_with<A: Algorithm>(
     carry_out::<A>(plan, judging, sink, None)
 }
 
-/// The same with tenure, and faults of that kind are ordered but not carried out: their effects must go missing.
+/// Carries out a plan, but orders faults of that kind without carrying them out: their effects must be missing.
 ///
 /// # Errors
 /// As those of [`run`].
@@ -111,7 +110,7 @@ fn carry_out<A: Algorithm>(
     Ok(outcome)
 }
 
-/// What this engine can't carry out is refused before the run.
+/// Refuses a plan that this engine can't carry out.
 fn refuse(plan: &Plan) -> Result<(), PlanError> {
     let Program { elections, manner, cancels } = plan.program;
     let out_of_bounds = |field: &str, value, bound: &str| PlanError::OutOfBounds {
@@ -146,7 +145,7 @@ struct Run<'a, A: Algorithm> {
     ending: Ending,
 }
 
-/// What happens next: a step of the plan, a process of some node, a lead's end, or what is due.
+/// The next event: a step of the plan, a process of a node, a lead's end, or an event of the queue.
 enum Next {
     Step,
     Process(usize),
@@ -172,7 +171,7 @@ impl<A: Algorithm> Run<'_, A> {
             self.world.at = at.max(self.world.at);
             match next {
                 Next::Process(node) => self.world.run_due(node),
-                // Seen by the probe.
+                // The probe observes it.
                 Next::LeadEnds => {}
                 Next::Step => self.world.take_steps(),
                 Next::Due => self.due(),
@@ -192,7 +191,7 @@ impl<A: Algorithm> Run<'_, A> {
             first = (due, Next::Due);
         }
         for (index, node) in self.world.nodes.iter().enumerate() {
-            // A lead that should have ended, and was seen not to, is for the properties to judge.
+            // The properties judge a lead that should have ended, but has not.
             if node.lead_ends < first.0 && node.lead_ends > self.world.at {
                 first = (node.lead_ends, Next::LeadEnds);
             }

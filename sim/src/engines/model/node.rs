@@ -21,33 +21,33 @@ pub(super) struct Node<A: Algorithm> {
     pub(super) boot: Clock,
     pub(super) monotonic: Clock,
     pub(super) work: Option<Work>,
-    /// How many faults under way keep the process from running.
+    /// The number of active faults that keep the process from running.
     pub(super) standing: u32,
-    /// How many of them stop the clocks, and the monotonic one alone.
+    /// The number of active faults that stop all clocks, and the number that stop the monotonic one alone.
     pub(super) clock_stops: u32,
     pub(super) sleeps: u32,
-    /// How many faults under way keep the process from existing.
+    /// The number of active faults that keep the process from existing.
     pub(super) down: u32,
-    /// Its candidate has more to say.
+    /// Whether its candidate has more outputs.
     pub(super) speaks: bool,
-    /// What the process finds when it resumes.
+    /// The inputs that the process reads when it resumes.
     pub(super) inbox: Vec<Input<A::Id, A::Reply>>,
     pub(super) unsent: Vec<(A::Id, A::Request)>,
-    /// Which fault has last asked the candidate to step down.
+    /// The fault that has last asked the candidate to step down.
     pub(super) asked_by: Option<FaultKind>,
-    /// Messages in either direction that wait for a hold to be over.
+    /// Messages in either direction that wait until a hold ends.
     pub(super) held: Vec<Due<A>>,
-    /// Requests on this connection that were not answered.
+    /// Requests on this connection without an answer.
     pub(super) unanswered: Vec<A::Id>,
-    /// Under which token it answered "I lead" when it was last asked.
+    /// The token under which it answered "I lead" at the last probe.
     pub(super) leads: Option<u64>,
-    /// When that ends by its clock alone.
+    /// The end of that lead by its clock alone.
     pub(super) lead_ends: SimTime,
-    /// When its process has something to do.
+    /// The time of the process's next action.
     pub(super) next: SimTime,
 }
 
-/// What a virtual machine is put back to.
+/// The state to which a virtual machine is restored.
 pub(super) struct Snapshot<A: Algorithm> {
     who: Who,
     candidate: A,
@@ -61,19 +61,19 @@ pub(super) struct Snapshot<A: Algorithm> {
 pub(super) struct Work {
     pub(super) token: u64,
     pub(super) step: Step,
-    /// When the last of its writes arrives.
+    /// The arrival of the last of its writes.
     pub(super) lands: SimTime,
-    /// How long it takes to tidy up, if it is let.
+    /// The duration of its cleanup, if it is not dropped before.
     tidies: Duration,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    /// It checks its leadership then, and writes.
+    /// It checks its leadership at that time, and writes.
     Checks { at: Instant },
     /// It has checked, is paused, and writes when it resumes.
     Checked { then: SimTime, check: u64, meant: sink::Step },
-    /// The tenure is over, and it ends then.
+    /// The tenure is over, and the work ends at that time.
     Tidies { until: Instant, wanted: Instant },
 }
 
@@ -112,7 +112,7 @@ impl<A: Algorithm> Node<A> {
         self.down == 0 && self.standing == 0
     }
 
-    /// The clock that the process counts by.
+    /// The clock by which the process counts.
     pub(super) fn clock(&self) -> &Clock {
         match A::TIMERS {
             Timers::Boot => &self.boot,
@@ -128,7 +128,7 @@ impl<A: Algorithm> Node<A> {
         if self.is_up() { self.candidate.leads(self.now(at)) } else { None }
     }
 
-    /// Works out anew when the process has something to do.
+    /// Updates the time of the process's next action.
     pub(super) fn plan_ahead(&mut self) {
         if !self.runs() {
             self.next = SimTime::NEVER;
@@ -143,7 +143,7 @@ impl<A: Algorithm> Node<A> {
         self.next = due.map_or(SimTime::NEVER, |due| self.clock().when(due));
     }
 
-    /// Another process, after the last one was gone.
+    /// Starts another process after the last one crashed.
     pub(super) fn restart(&mut self, run: u64) {
         self.who.life += 1;
         self.candidate = A::new(&self.config, seed(run, self.who));
@@ -160,7 +160,7 @@ impl<A: Algorithm> Node<A> {
         }
     }
 
-    /// Puts the machine back. False if its process is another one by now.
+    /// Restores the machine. False if its process is another one by now.
     pub(super) fn restore(&mut self, at: SimTime, snapshot: Snapshot<A>) -> bool {
         if snapshot.who != self.who || !self.is_up() {
             return false;
@@ -173,7 +173,7 @@ impl<A: Algorithm> Node<A> {
         true
     }
 
-    /// Nothing of the process is left.
+    /// Drops all state of the process.
     pub(super) fn forget(&mut self) {
         self.inbox.clear();
         self.unsent.clear();
@@ -184,7 +184,7 @@ impl<A: Algorithm> Node<A> {
 
 impl Work {
     pub(super) fn begin(run: u64, who: Who, token: u64, now: Instant, config: &Config) -> Self {
-        // Often longer than it is let, whyever the tenure ends.
+        // Often longer than the longest drain.
         let longest = config.drain_bound().max(config.stop_margin());
         let most = 2 * longest;
         let key = (who.node as u64) << 32 | u64::from(who.life);
@@ -192,14 +192,14 @@ impl Work {
         Self { token, step: Step::Checks { at: now }, lands: SimTime::START, tidies }
     }
 
-    /// The tenure is over: it may tidy up until then.
+    /// The tenure is over: the work may clean up until then.
     pub(super) fn winds_up(&mut self, now: Instant, until: Instant, clock: &Clock) {
         let wanted = now + self.tidies;
         self.step = Step::Tidies { until, wanted };
         self.waits_for(self.lands, clock);
     }
 
-    /// A write of it is under way: it ends no sooner than that, if it is let.
+    /// A write of the work is under way: the work does not end before it arrives, unless it is dropped.
     pub(super) fn waits_for(&mut self, arrives: SimTime, clock: &Clock) {
         self.lands = self.lands.max(arrives);
         if let Step::Tidies { wanted, .. } = &mut self.step {
@@ -208,7 +208,7 @@ impl Work {
     }
 }
 
-/// No two lives of a run share one.
+/// No two lives in a run have the same one.
 fn seed(run: u64, who: Who) -> u128 {
     let mut draw = Draw::new(run, "entropy", (who.node as u64) << 32 | u64::from(who.life));
     u128::from(draw.bits()) << 64 | u128::from(draw.bits())

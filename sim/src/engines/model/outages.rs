@@ -1,4 +1,4 @@
-//! What happens to the store: crashes, losses, promotions, stalls and steps of its clock.
+//! Faults of the store: crashes, losses, promotions, stalls and steps of its clock.
 
 use std::time::Duration;
 
@@ -64,8 +64,8 @@ impl<A: Algorithm> World<'_, A> {
         }
     }
 
-    /// Another server takes the store's place, with that data. Whatever had arrived and was not carried
-    /// out is gone with the old one; connections break where somebody is there to say so.
+    /// Another server with that data replaces the store. Requests that had arrived and were not carried out are lost
+    /// with the old one. Connections break where a machine is running that can report it.
     fn replace(&mut self, state: A::Store, keeps_data: bool) {
         self.store = self.store.successor(state);
         if self.remembers {
@@ -81,7 +81,7 @@ impl<A: Algorithm> World<'_, A> {
         }
     }
 
-    /// A replica takes the store's place for all nodes but one. It had replicated everything.
+    /// A replica replaces the store for all nodes but one. It has all of the data.
     pub(super) fn promote_beside(&mut self, node: usize) {
         if self.old.is_some() {
             return;

@@ -1,5 +1,5 @@
-//! What the process of a node does: it hands its candidate what has happened, does what the candidate
-//! says, and runs work that only a leader may do.
+//! The process of a node: it passes inputs to its candidate, carries out the candidate's outputs, and runs leader-only
+//! work.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::plan::{FaultKind, Point, nanos};
 use crate::trace::{Event, Reason};
 
 impl<A: Algorithm> World<'_, A> {
-    /// Hands something to a process, which reads it now, or once it resumes.
+    /// Passes an input to a process, which reads it now, or once it resumes.
     pub(super) fn give(&mut self, node: usize, input: Input<A::Id, A::Reply>) {
         if self.nodes[node].runs() && !self.nodes[node].speaks {
             self.handle(node, input);
@@ -24,7 +24,7 @@ impl<A: Algorithm> World<'_, A> {
         }
     }
 
-    /// A process resumes: it does what it was about to do, then finds what has come and what is due.
+    /// A process resumes: it completes its next action, then reads its inputs and handles its timers.
     pub(super) fn catch_up(&mut self, node: usize) {
         if !self.nodes[node].runs() {
             return;
@@ -33,7 +33,7 @@ impl<A: Algorithm> World<'_, A> {
             if self.nodes[node].runs() {
                 self.transmit(node, id, request);
             } else {
-                // Sending the one before was where the next fault waited.
+                // The next fault began at the previous request.
                 self.nodes[node].unsent.push((id, request));
             }
         }
@@ -53,7 +53,7 @@ impl<A: Algorithm> World<'_, A> {
         self.nodes[node].plan_ahead();
     }
 
-    /// Does what a process has to do by now.
+    /// Carries out the actions of a process that are due.
     pub(super) fn run_due(&mut self, index: usize) {
         let now = self.nodes[index].now(self.at);
         if self.nodes[index].candidate.deadline().is_some_and(|deadline| deadline <= now) {
@@ -77,7 +77,7 @@ impl<A: Algorithm> World<'_, A> {
         self.nodes[index].plan_ahead();
     }
 
-    /// Checks, then reads, then writes; or takes over what it writes to.
+    /// Checks, then reads, then writes; or takes over the resource.
     fn check(&mut self, index: usize, token: u64, now: Instant) {
         let leads = self.nodes[index].lead(self.at).is_some_and(|lead| lead.token == token);
         self.set_work(index, Step::Checks { at: now + self.work_every() });
@@ -133,7 +133,7 @@ impl<A: Algorithm> World<'_, A> {
         Duration::from_millis(self.plan.work.every_ms)
     }
 
-    /// What comes next in work that goes on; not in work that is winding up.
+    /// Sets the next step of work, unless the work is ending.
     fn set_work(&mut self, index: usize, step: Step) {
         if let Some(work) = &mut self.nodes[index].work
             && !matches!(work.step, Step::Tidies { .. })
@@ -146,7 +146,7 @@ impl<A: Algorithm> World<'_, A> {
         match input {
             Input::Reply { id, reply } => self.answered(index, id, reply),
             Input::Hint => self.record(Event::Hinted { who: self.nodes[index].who }),
-            // When the process learns of it: until then it may go on as if nobody had asked.
+            // The process learns of it at this moment. Until then it may continue as if it had not been asked.
             Input::Resign { again_after } => {
                 let by = again_after.map_or(FaultKind::Leave, |_| FaultKind::Resign);
                 self.nodes[index].asked_by = Some(by);
@@ -162,7 +162,7 @@ impl<A: Algorithm> World<'_, A> {
         self.nodes[index].plan_ahead();
     }
 
-    /// Only the first answer to a request is one; a candidate sees the others as well.
+    /// Counts only the first answer to a request; a candidate also sees the others.
     fn answered(&mut self, index: usize, id: A::Id, reply: Option<A::Reply>) {
         let node = &mut self.nodes[index];
         if let Some(place) = node.unanswered.iter().position(|other| *other == id) {
@@ -172,8 +172,7 @@ impl<A: Algorithm> World<'_, A> {
         }
     }
 
-    /// Does what a candidate says, until it says nothing more. What happens to it because of that, it
-    /// finds afterwards.
+    /// Carries out a candidate's outputs until there are no more. The inputs that they cause are read afterwards.
     pub(super) fn outputs(&mut self, index: usize) {
         self.nodes[index].speaks = true;
         while self.nodes[index].is_up()

@@ -1,4 +1,4 @@
-//! What is due, in order of time; at one and the same time, in the order in which it was put there.
+//! A queue of events in order of time; events at the same time keep the order in which they were added.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
@@ -26,7 +26,7 @@ impl<T> Queue<T> {
         self.heap.push(Reverse(Entry { at, order: self.put, due }));
     }
 
-    /// When the next one is due.
+    /// The time of the next event.
     pub(super) fn next(&self) -> SimTime {
         self.heap.peek().map_or(SimTime::NEVER, |Reverse(entry)| entry.at)
     }

@@ -1,4 +1,4 @@
-//! The servers of the store: one, or for a while two.
+//! The servers of the store: one, or two for a while.
 
 use tenure_core::Instant;
 
@@ -7,22 +7,22 @@ use crate::plan::SimTime;
 use crate::plan::clock::Clock;
 use crate::trace::Kept;
 
-/// A server: what it keeps, and the clock that it keeps it by.
+/// A server: its data, and its clock.
 pub(super) struct Server<A: Algorithm> {
-    /// Counted up each time that another one takes the store's place.
+    /// The number of the server; it increases whenever another one replaces the store.
     pub(super) number: u32,
     pub(super) clock: Clock,
     pub(super) state: A::Store,
-    /// The election's record, as the last step left it.
+    /// The election's record after the last step.
     pub(super) kept: Option<Kept>,
-    /// What it kept before, for those that are put back to it.
+    /// Its earlier data, for rollbacks.
     past: Vec<(SimTime, A::Store)>,
-    /// How many faults under way keep it from running.
+    /// The number of active faults that keep it from running.
     pub(super) down: u32,
-    /// Nobody answers in its place, not even that it is down.
+    /// The number of active faults in which its machine does not even report that the server is down.
     pub(super) silent: u32,
     pub(super) stalls: u32,
-    /// What has arrived while it answered nothing.
+    /// The requests that have arrived while it answered nothing.
     pub(super) waiting: Vec<Request<A>>,
 }
 
@@ -57,14 +57,14 @@ impl<A: Algorithm> Server<A> {
         }
     }
 
-    /// Puts the clock forward or back: the lease ends sooner or later for it.
+    /// Steps the clock forward or back: for this server the lease ends sooner or later.
     pub(super) fn step_clock(&mut self, at: SimTime, by_ms: i64) {
         self.clock.step(at, by_ms);
         self.kept = None;
         self.record();
     }
 
-    /// The election's record. When it ends in true time is worked out when it is written.
+    /// The election's record. The lease's end in true time is computed when the record is written.
     pub(super) fn record(&mut self) -> Option<Kept> {
         self.kept = match (self.kept, A::kept(&self.state)) {
             (Some(known), Some(kept)) if known.lease_end == kept.lease_end => {
@@ -79,18 +79,18 @@ impl<A: Algorithm> Server<A> {
         self.kept
     }
 
-    /// Notes what is kept from now on.
+    /// Keeps a copy of the present data.
     pub(super) fn remember(&mut self, at: SimTime) {
         self.past.push((at, self.state.clone()));
     }
 
-    /// What was kept at that time.
+    /// The data at that time.
     pub(super) fn as_of(&self, at: SimTime) -> A::Store {
         let before = self.past.iter().rev().find(|(then, _)| *then <= at);
         before.map_or_else(A::Store::default, |(_, state)| state.clone())
     }
 
-    /// The server that takes its place with that data.
+    /// The server that replaces it, with that data.
     pub(super) fn successor(&self, state: A::Store) -> Self {
         Self {
             number: self.number + 1,

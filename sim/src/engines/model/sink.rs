@@ -1,20 +1,21 @@
-//! What leaders write to: the engine tells it what happened, and it says what came of it.
+//! The resources to which leaders write: the engine passes in checks and writes, and a sink accepts, refuses and
+//! verifies them.
 
 use crate::judge::properties::{Leader, PropertyName};
 use crate::plan::SimTime;
 
-/// What a leader does to a resource that compares tokens, decided when it checks its leadership.
+/// A leader's action on a resource that compares tokens. It is chosen when the leader checks its leadership.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// It has not seen its own token there: it takes the resource over, and reads nothing yet.
+    /// The resource does not have the leader's token: the leader takes it over, and reads nothing yet.
     TakesOver,
-    /// It has, so it reads, and writes later what follows from that.
+    /// The resource has the leader's token: the leader reads, and later writes a result that depends on the reading.
     Writes,
-    /// It reads without having taken the resource over, and its write does both: the control.
+    /// The leader reads without having taken the resource over, and its write also takes it over: the control.
     ReadsFirst,
 }
 
-/// The step of a leader that finds that token there.
+/// The action of a leader that finds that token at the resource.
 pub(crate) fn step(fence: u64, token: u64, reads_first: bool) -> Step {
     match (reads_first, fence == token) {
         (true, _) => Step::ReadsFirst,
@@ -24,7 +25,7 @@ pub(crate) fn step(fence: u64, token: u64, reads_first: bool) -> Step {
 }
 
 impl Step {
-    /// Whether a resource that holds that token accepts it. If so, it holds this one from now on.
+    /// Whether a resource with that token accepts it. If so, the resource has the leader's token from now on.
     pub(crate) fn is_accepted(self, fence: u64, token: u64) -> bool {
         match self {
             Self::TakesOver | Self::ReadsFirst => token >= fence,
@@ -38,43 +39,43 @@ impl Step {
 pub(crate) struct Write {
     pub(crate) by: Leader,
     pub(crate) step: Step,
-    /// When its leader checked its leadership, and read.
+    /// The time at which its leader checked its leadership, and read.
     pub(crate) checked: SimTime,
     /// The number of that check.
     pub(crate) check: u64,
 }
 
-/// What did not hold.
+/// A violation that a sink has found.
 #[derive(Debug)]
 pub(crate) struct Accusation {
     pub(crate) property: PropertyName,
     pub(crate) what: String,
 }
 
-/// Everything outside that leaders change.
+/// Every resource that leaders change.
 pub(crate) trait Sink {
-    /// The token that the resource which compares tokens holds.
+    /// The token of the resource that compares tokens.
     fn fence(&self) -> u64;
 
-    /// A leader that has nothing under way has just found that it leads, and makes up its mind. It writes
-    /// at once, or after a pause, or never.
+    /// A leader without a write under way has just found that it leads, and chooses its next write. It writes at once,
+    /// or after a pause, or never.
     fn intends(&mut self, check: u64, leader: Leader);
 
-    /// A write arrives. Says whether a resource that compares tokens accepts it.
+    /// A write arrives. Returns whether a resource that compares tokens accepts it.
     fn lands(&mut self, at: SimTime, write: Write) -> bool;
 
-    /// Looks at what it has become.
+    /// Verifies the present state.
     fn verify(&self) -> Result<(), Accusation>;
 
-    /// Looks back at the whole run.
+    /// Verifies the whole run at its end.
     fn finish(&self) -> Result<(), Accusation>;
 }
 
-/// Two resources that get the same writes: one compares tokens, one does not. What they should have become is
-/// for the properties to say, from the trace.
+/// Two resources that get the same writes: one compares tokens, one does not. The properties verify both from the
+/// trace.
 ///
-/// The one that compares is taken over first. It accepts a take-over with a token of at least the stored one, and
-/// a write with the stored token alone.
+/// The resource that compares tokens is taken over first. It accepts a take-over with a token of at least the stored
+/// one, and otherwise only a write with the stored token.
 #[derive(Debug, Default)]
 pub(crate) struct TwinSinks {
     /// The token of the last take-over that was accepted.

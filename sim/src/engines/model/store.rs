@@ -1,32 +1,32 @@
-//! The store's part as a value: the contract of the design, or somebody's own.
+//! The store's part as a value: the contract of the design, or a user's own store.
 
 use tenure_core::contract::{self, History, Moment, Record};
 use tenure_core::{HolderId, Instant, Reply, Request, Token};
 
-/// A store of leases as a value: what it keeps for one election, and what it does with it.
+/// A store of leases as a value: its data for one election, and its step.
 ///
-/// The engine decides when requests come and what becomes of the data. A crash that keeps the data goes on
-/// with this value under another identity. A loss goes on with the default one, a rollback or a failover
-/// to a lagging replica with an older clone.
+/// The engine decides when requests arrive, and which faults change the data. After a crash that keeps the data, the
+/// same value continues under another server identity. After a loss the default value continues; after a rollback, or a
+/// failover to a lagging replica, an older clone.
 ///
-/// Must be a function of its arguments: no clock, no entropy, no order of a hash map. Not simulated: what
-/// keeps the step atomic. A step that a real store splits in two has races that this one has not.
+/// Must be a function of its arguments: no clock, no entropy, no order of a hash map. Not simulated: the atomicity of
+/// the step. If a real store splits the step in two, it has races that the simulation can't find.
 pub trait StoreModel: Clone + Default {
     /// Carries out one request, in one atomic step.
     fn apply(&mut self, at: Moment, request: Request) -> Reply;
 
-    /// The last lease that it granted, ended or not, as it knows it: what the properties go by.
+    /// The last lease that it granted, ended or not, by its own data. The properties use it.
     fn lease(&self) -> Option<Lease>;
 }
 
-/// What a store knows about the last lease of an election.
+/// A store's data about the last lease of an election.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lease {
     /// The tenure's token.
     pub token: Token,
     /// Its holder.
     pub holder: HolderId,
-    /// When it ends, by the store's clock.
+    /// Its end, by the store's clock.
     pub ends: Instant,
     /// Whether it was handed back.
     pub released: bool,

@@ -1,4 +1,4 @@
-//! Tenure itself: the state machine that is shipped, over the store contract or somebody's own store.
+//! Tenure itself: the real state machine, over the store contract or a user's own store.
 
 use std::marker::PhantomData;
 
@@ -94,7 +94,7 @@ impl<S: StoreModel> Algorithm for Tenure<S> {
     }
 }
 
-/// A lease in the words of the trace; when it ends in true time is left open.
+/// A lease in the terms of the trace; its end in true time is left open.
 pub(crate) fn kept(lease: Lease) -> Kept {
     Kept {
         token: lease.token.get(),
@@ -105,7 +105,7 @@ pub(crate) fn kept(lease: Lease) -> Kept {
     }
 }
 
-/// Who asks what, in the words of the trace.
+/// The holder and the request in the terms of the trace.
 pub(crate) fn asked(request: Request) -> (u128, Asked) {
     let (holder, asked) = match request {
         Request::Acquire { holder, seen, .. } => {
@@ -117,7 +117,7 @@ pub(crate) fn asked(request: Request) -> (u128, Asked) {
     (holder.to_bits(), asked)
 }
 
-/// An answer in the words of the trace.
+/// An answer in the terms of the trace.
 pub(crate) fn answered(reply: Reply) -> Answer {
     match reply {
         Reply::Granted { token, wait } => {

@@ -1,4 +1,4 @@
-//! One run: the nodes, the store, what is due, and what is written down.
+//! The state of one run: the nodes, the store, the queue of events, and the trace.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::plan::clock::Clock;
 use crate::plan::{FaultKind, NodePlan, Plan, Point, Schedule, SimTime};
 use crate::trace::Event;
 
-/// 2026-01-01, since 1970: what the store's clock shows when a run begins.
+/// 2026-01-01 since 1970: the reading of the store's clock at the beginning of a run.
 const EPOCH: Duration = Duration::from_secs(1_767_225_600);
 
 pub(super) struct World<'a, A: Algorithm> {
@@ -24,32 +24,32 @@ pub(super) struct World<'a, A: Algorithm> {
     pub(super) queue: Queue<Due<A>>,
     pub(super) nodes: Vec<Node<A>>,
     pub(super) store: Server<A>,
-    /// A primary that was replaced, and goes on for one node.
+    /// A primary that was replaced, and still serves one node.
     pub(super) old: Option<(usize, Server<A>)>,
-    /// Which faults begin and end when.
+    /// The schedule of the faults.
     pub(super) schedule: Schedule,
     pub(super) snapshots: Vec<(usize, Snapshot<A>)>,
     pub(super) outcome: Outcome,
-    /// Faults that have yet to have an effect.
+    /// Faults that have not had an effect yet.
     pub(super) awaited: Awaited,
-    /// Faults of that kind are ordered, and not carried out.
+    /// Faults of that kind are ordered, but not carried out.
     pub(super) without: Option<FaultKind>,
-    /// What leaders write to.
+    /// The sink to which leaders write.
     pub(super) sink: &'a mut dyn Sink,
-    /// Whether the store's past will be asked for.
+    /// Whether a fault will need the store's earlier data.
     pub(super) remembers: bool,
     pub(super) resumed: u64,
     pub(super) checks: u64,
     pub(super) writes: u64,
 }
 
-/// What is due at some time.
+/// An event of the queue.
 pub(super) enum Due<A: Algorithm> {
     /// A request reaches the store.
     Request(Request<A>),
     /// An answer reaches a node; `None` says that none will come.
     Answer { session: Session, id: A::Id, reply: Option<A::Reply> },
-    /// Word that the lease may be vacant reaches a node.
+    /// A hint that the lease may be vacant reaches a node.
     Hint(Session),
     /// A write reaches the sinks.
     Write(Write),
@@ -107,7 +107,7 @@ impl<'a, A: Algorithm> World<'a, A> {
         self.subscribe(node);
     }
 
-    /// Asks every candidate whether it leads at this very moment, whatever it has said.
+    /// Evaluates `is_leader()` of every candidate at this moment, whatever it has reported.
     pub(super) fn probe(&mut self) {
         for index in 0..self.nodes.len() {
             let lead = self.nodes[index].lead(self.at);
@@ -130,7 +130,7 @@ impl<'a, A: Algorithm> World<'a, A> {
     }
 }
 
-/// A node that leads, as far as was seen.
+/// The node that leads, by the last probe.
 pub(super) fn leader<A: Algorithm>(nodes: &[Node<A>]) -> Option<usize> {
     nodes.iter().position(|node| node.leads.is_some())
 }

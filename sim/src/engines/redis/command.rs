@@ -1,4 +1,4 @@
-//! The commands that exist, and who may run which.
+//! The commands that exist, and the sessions that may run them.
 
 use bytes::Bytes;
 
@@ -139,8 +139,8 @@ pub(super) fn admit(
     Ok(command)
 }
 
-/// Runs a command on behalf of a script, whose own admission stands for the session's. A script that has
-/// written something is let finish, also without memory.
+/// Runs a command for a script. The script's own admission replaces the session's checks. A script that has written may
+/// complete, also without memory.
 pub(super) fn run_from_script(call: &mut Call<'_>, is_exempt: &mut bool) -> Answer {
     let command = look_up(call.args).map_err(|refusal| match refusal {
         Refusal::Arity(_) => Refusal::ArityFromScript,
@@ -171,7 +171,7 @@ pub(super) fn refuse_on_replica(server: &Server) -> Result<(), Refusal> {
     }
 }
 
-/// A replica takes what its master sends, however much that is.
+/// A replica accepts all writes of its master, whatever its memory.
 pub(super) fn refuse_without_memory(server: &Server) -> Result<(), Refusal> {
     match server.settings.role {
         Role::Master if server.settings.full => Err(Refusal::OutOfMemory),

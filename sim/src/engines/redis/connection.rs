@@ -12,29 +12,29 @@ use super::reply::Reply;
 use super::session::SessionKey;
 use super::{Executed, Redis};
 
-/// What came and was not executed yet.
+/// Input that has not been executed yet.
 #[derive(Default)]
 struct Input {
     bytes: BytesMut,
-    /// The peer has closed its side. What it sent before is still executed, as it would be from the
-    /// kernel's buffers: a late request of a candidate long gone is what tests are looking for.
+    /// The peer has closed its side. The input before that is still executed, as it would be from the kernel's buffers:
+    /// tests look for late requests of candidates that have left.
     ended: bool,
 }
 
-/// A session that ends with the connection's future, however that ends.
+/// A session that ends with the connection's future, whether that completes or is dropped.
 struct Open<'a> {
     redis: &'a Redis,
     key: SessionKey,
     peer: &'a str,
 }
 
-/// Whether a connection goes on.
+/// The state of a connection after a command.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Next {
     GoOn,
-    /// Close when all is written.
+    /// Closes when all output is written.
     Finish,
-    /// The process that had the connection is gone.
+    /// The connection's server process has ended.
     Vanish,
 }
 
@@ -74,7 +74,7 @@ pub(super) async fn serve<S: AsyncRead + AsyncWrite>(
 }
 
 impl Open<'_> {
-    /// Executes what has come in whole, unless the server is stalled.
+    /// Executes the complete commands of the input, unless the server is stalled.
     fn execute_all(&self, input: &mut Input) -> Next {
         loop {
             match self.redis.server.borrow().session(self.key) {
@@ -123,8 +123,8 @@ impl Drop for Open<'_> {
     }
 }
 
-/// The next command, if all of it is there. Commands are arrays of bulk strings; Redis's inline form,
-/// for people with a telnet, is refused.
+/// The next command, if it is complete. Commands are arrays of bulk strings; Redis's inline form, for use with telnet,
+/// is refused.
 fn take_command(input: &mut BytesMut) -> Result<Option<Vec<Bytes>>, Reply> {
     let refuse = || {
         Reply::Error(Bytes::from_static(b"ERR Protocol error: expected an array of bulk strings"))

@@ -1,19 +1,19 @@
-//! A script's first line, in which it may say what it needs: `#!lua flags=allow-oom`.
+//! A script's first line, in which it may declare its needs: `#!lua flags=allow-oom`.
 
 use super::refusal::Refusal;
 
-/// What a first line declares.
+/// The declaration of a first line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Header {
-    /// There is none: each command of the script is judged when it is called.
+    /// There is none: each command of the script is checked when it is called.
     None,
     /// The script writes. It is refused as a whole by a replica, and without memory unless exempt.
     Writes { is_exempt: bool },
 }
 
 impl Header {
-    /// Reads the first line, and returns what is behind it. The line break stays, and with it the numbers
-    /// of lines. Of the flags that Redis knows, only `allow-oom` is known here.
+    /// Reads the first line, and returns the text after it. The line break stays, so that line numbers do not change.
+    /// Of the flags that Redis knows, only `allow-oom` is known here.
     pub(super) fn split(text: &[u8]) -> Result<(Self, &[u8]), Refusal> {
         if !text.starts_with(b"#!") {
             return Ok((Self::None, text));

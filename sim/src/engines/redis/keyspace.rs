@@ -46,7 +46,7 @@ impl Keyspace {
         }
     }
 
-    /// The hash at `key`, made if there is nothing. The caller writes at least one field.
+    /// The hash at `key`, created if there is none. The caller writes at least one field.
     pub(super) fn hash_to_write(&mut self, key: &Bytes) -> Result<&mut Hash, Refusal> {
         match self.0.entry(key.clone()).or_insert_with(|| Value::Hash(Hash::default())) {
             Value::Hash(hash) => Ok(hash),
@@ -58,7 +58,7 @@ impl Keyspace {
         self.0.insert(key, Value::Text(text));
     }
 
-    /// Whether there was something to remove.
+    /// Whether the key existed.
     pub(super) fn remove(&mut self, key: &[u8]) -> bool {
         self.0.remove(key).is_some()
     }
@@ -95,7 +95,7 @@ impl Hash {
         true
     }
 
-    /// Whether there was such a field.
+    /// Whether the field existed.
     pub(super) fn remove(&mut self, field: &[u8]) -> bool {
         let before = self.0.len();
         self.0.retain(|(name, _)| name != field);
@@ -111,7 +111,7 @@ impl Hash {
     }
 }
 
-/// A number as Redis reads it: nothing but the digits that it would write itself.
+/// A number as Redis reads it: only the digits that Redis itself would write.
 pub(super) fn integer(bytes: &[u8]) -> Option<i64> {
     let number: i64 = std::str::from_utf8(bytes).ok()?.parse().ok()?;
     (number.to_string().as_bytes() == bytes).then_some(number)

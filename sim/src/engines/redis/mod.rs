@@ -1,14 +1,13 @@
 //! A simulated Redis: the wire protocol, the commands that tenure uses, and real Lua.
 //!
-//! The turmoil engine runs the shipped Lua scripts and the real client library against this server,
-//! in one thread, on a clock and with an identity that the simulation owns. What it answers is kept
-//! equal to Redis 7.0.15, byte for byte, by `tests/redis_differential.rs`.
+//! The turmoil engine runs the real Lua scripts and the real client library against this server, in one thread, with a
+//! clock and an identity that the simulation controls. `tests/redis_differential.rs` checks that its answers are equal
+//! to those of Redis 7.0.15, byte for byte.
 //!
-//! Guaranteed: one command, or one script, at a time; the same inputs give the same bytes; no clock,
-//! randomness or thread but the caller's. Not modelled: expiry, eviction, persistence, replication,
-//! transactions, other databases than 0, commands not in `command.rs`, and the hash order of
-//! large hashes (fields come in the order of their first writing, as in Redis's small hashes). An
-//! unknown command is refused, so that a gap is loud.
+//! Guaranteed: one command, or one script, at a time; the same inputs give the same bytes; no clock, randomness or
+//! thread but the caller's. Not modelled: expiry, eviction, persistence, replication, transactions, other databases
+//! than 0, commands not in `command.rs`, and the hash order of large hashes (fields come in the order of their first
+//! writing, as in Redis's small hashes). An unknown command is refused, so no missing command goes unnoticed.
 
 mod command;
 mod commands;
@@ -38,19 +37,18 @@ use session::SessionKey;
 pub use keyspace::Snapshot;
 pub use reply::Reply;
 
-/// What a simulated server is started with.
+/// The settings of a simulated server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
     /// Derives the run id and the replication id. Two servers of one world need different seeds.
     pub seed: u64,
     /// Whether the server takes writes.
     pub role: Role,
-    /// What INFO and CONFIG GET answer. Nothing is ever evicted.
+    /// The answer of INFO and CONFIG GET. Nothing is ever evicted.
     pub maxmemory_policy: String,
-    /// Whether as much memory is used as `maxmemory` allows: a master then refuses commands that may take
-    /// more.
+    /// Whether as much memory is used as `maxmemory` allows: a master then refuses commands that may need more memory.
     pub full: bool,
-    /// The password of the default user; none lets everybody in.
+    /// The password of the default user; without one every client is admitted.
     pub password: Option<String>,
 }
 
@@ -66,7 +64,7 @@ impl Default for Settings {
     }
 }
 
-/// A server's side in replication, in Redis's own words. Nothing is replicated.
+/// A server's role in replication, in Redis's own terms. Nothing is replicated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// Takes writes.
@@ -114,8 +112,8 @@ impl Redis {
         connection::serve(self, stream, peer).await
     }
 
-    /// Executes a command of the harness's own: without connection, password or observer, and while
-    /// stalled too. Maps are answered as such (RESP3); a subscription hears nothing.
+    /// Executes a command for the test itself: without connection, password or observer, and also while the server is
+    /// stalled. Maps are answered as maps (RESP3); a subscription gets no messages.
     pub fn execute(&self, args: &[&[u8]]) -> Reply {
         let args: Vec<Bytes> = args.iter().map(|arg| Bytes::copy_from_slice(arg)).collect();
         let key = self.server.borrow_mut().open_own_session();
@@ -136,18 +134,18 @@ impl Redis {
         self.server.borrow_mut().set_role(role);
     }
 
-    /// Uses up the memory, or frees some.
+    /// Marks the memory as full, or as not full.
     pub fn fill(&self, on: bool) {
         self.server.borrow_mut().settings.full = on;
     }
 
-    /// While on, connections' commands are neither executed nor answered; their input queues, the
-    /// end of a connection behind it, and is worked off afterwards.
+    /// While on, the commands of connections are neither executed nor answered. Their input, and the end of a
+    /// connection, is queued and handled afterwards.
     pub fn stall(&self, on: bool) {
         self.server.borrow_mut().stall(on);
     }
 
-    /// Whether some command has come in while it was stalled, and still waits.
+    /// Whether a command has arrived while the server was stalled, and still waits.
     pub fn has_kept_waiting(&self) -> bool {
         self.server.borrow().kept_waiting
     }
@@ -163,8 +161,8 @@ impl Redis {
         self.server.borrow_mut().keyspace.restore(snapshot);
     }
 
-    /// Calls `observer` after every command of a connection, before anything else is executed. It
-    /// may call [`execute`](Self::execute) to look into the data.
+    /// Calls `observer` after every command of a connection, before anything else is executed. It may call
+    /// [`execute`](Self::execute) to read the data.
     pub fn observe(&self, observer: Box<dyn FnMut(&Executed<'_>)>) {
         self.observers.borrow_mut().push(observer);
     }
@@ -183,7 +181,7 @@ impl Redis {
     }
 
     fn tell_observers(&self, executed: &Executed<'_>) {
-        // Taken out, so that an observer may add another.
+        // Taken out, so that an observer may add another one.
         let mut observers = self.observers.take();
         for observer in &mut observers {
             observer(executed);

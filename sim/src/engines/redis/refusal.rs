@@ -1,10 +1,10 @@
-//! Why a command is refused, in the words of Redis 7.0.15.
+//! The reasons why a command is refused, in the words of Redis 7.0.15.
 
 use bytes::Bytes;
 
 use super::reply::Reply;
 
-/// An error reply. `Display` is what the client reads.
+/// An error reply. `Display` is the text that the client gets.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Refusal {
     // Admission

@@ -1,7 +1,7 @@
-//! What a command answers, and its bytes in RESP2 and RESP3.
+//! The answers to commands, and their bytes in RESP2 and RESP3.
 //!
-//! Encoded here rather than by redis-protocol, whose RESP3 maps are hash maps: their order would
-//! change from run to run.
+//! The encoding is our own and not that of redis-protocol, whose RESP3 maps are hash maps: their order would change
+//! from run to run.
 
 use bytes::{BufMut, Bytes, BytesMut};
 
@@ -23,17 +23,17 @@ pub enum Reply {
     Integer(i64),
     /// A binary-safe string.
     Bulk(Bytes),
-    /// A text for people, such as INFO's. RESP2 sees a bulk string.
+    /// A text for people, such as INFO's. RESP2 clients get a bulk string.
     Verbatim(Bytes),
-    /// Nothing.
+    /// No value.
     Null,
     /// A list.
     Array(Vec<Reply>),
-    /// Pairs in order. RESP2 sees a flat array.
+    /// Pairs in order. RESP2 clients get a flat array.
     Map(Vec<(Reply, Reply)>),
-    /// A message that is nobody's answer. RESP2 sees an array.
+    /// A message that is not an answer. RESP2 clients get an array.
     Push(Vec<Reply>),
-    /// Several frames one after the other, as SUBSCRIBE to several channels answers.
+    /// Several frames one after the other: the answer of SUBSCRIBE to several channels.
     Several(Vec<Reply>),
 }
 
@@ -47,7 +47,7 @@ impl Reply {
         Self::Bulk(Bytes::from_static(text.as_bytes()))
     }
 
-    /// A number of items.
+    /// The number of items.
     pub(super) fn count(items: usize) -> Self {
         Self::Integer(i64::try_from(items).unwrap_or(i64::MAX))
     }

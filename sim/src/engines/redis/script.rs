@@ -96,7 +96,7 @@ impl Scripts {
         }
     }
 
-    /// Runs a script unless what its first line says forbids it now.
+    /// Runs a script, unless its first line forbids that now.
     fn call(&self, script: &Script, keys: &[Bytes], values: &[Bytes], mut run: Run) -> Answer {
         if let Header::Writes { is_exempt } = script.header {
             let server = self.server.borrow();
@@ -114,7 +114,7 @@ impl Scripts {
         Reply::ok()
     }
 
-    /// The compiled script, out of the cache if it is there.
+    /// The compiled script, from the cache if it is there.
     fn load(&self, text: &[u8]) -> Result<(String, Script), Refusal> {
         let sha = Sha1::from(text).digest().to_string();
         if let Some(script) = self.cache.borrow().get(&sha) {
@@ -128,7 +128,7 @@ impl Scripts {
     }
 }
 
-/// Splits what follows the script into KEYS and ARGV.
+/// Splits the arguments after the script into KEYS and ARGV.
 fn split_keys(args: &[Bytes]) -> Result<(&[Bytes], &[Bytes]), Refusal> {
     let count = integer(&args[2]).ok_or(Refusal::NotInteger)?;
     let count = usize::try_from(count).map_err(|_| Refusal::NegativeKeys)?;

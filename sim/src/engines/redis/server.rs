@@ -17,7 +17,7 @@ pub(super) struct Server {
     pub(super) replication_id: String,
     pub(super) started_at: u64,
     pub(super) stalled: bool,
-    /// Something has come in since it is.
+    /// Whether input has arrived during the stall.
     pub(super) kept_waiting: bool,
     clock: Box<dyn Fn() -> u64>,
     /// Ordered, so that messages go out in the same order in each run.
@@ -60,7 +60,7 @@ impl Server {
         self.insert(session)
     }
 
-    /// A session for a command of the harness's own, which clients' ids show no trace of.
+    /// A session for a command of the test itself. It does not change the ids of clients' sessions.
     pub(super) fn open_own_session(&mut self) -> SessionKey {
         let mut session = Session::new(0, true);
         session.protocol = Protocol::Resp3;
@@ -78,17 +78,17 @@ impl Server {
         self.sessions.remove(&key);
     }
 
-    /// None once the server has restarted.
+    /// `None` once the server has restarted.
     pub(super) fn session(&self, key: SessionKey) -> Option<&Session> {
         self.sessions.get(&key)
     }
 
-    /// None once the server has restarted.
+    /// `None` once the server has restarted.
     pub(super) fn session_mut(&mut self, key: SessionKey) -> Option<&mut Session> {
         self.sessions.get_mut(&key)
     }
 
-    /// Sends a message to the channel's subscribers and says how many there are.
+    /// Sends a message to the channel's subscribers and returns their number.
     pub(super) fn publish(&mut self, channel: &[u8], message: &Reply) -> usize {
         let subscribers =
             self.sessions.values_mut().filter(|session| session.channels.contains(channel));
@@ -125,8 +125,8 @@ impl Server {
         self.sessions.values().for_each(|session| session.wake.notify_one());
     }
 
-    /// A process has one run id for its life; a data set's history has one replication id until
-    /// another master takes it over.
+    /// A process has one run id for its life. A data set's history has one replication id until another master takes it
+    /// over.
     fn take_identity(&mut self) {
         let Self { settings: Settings { seed, .. }, restarts, promotions, .. } = self;
         self.run_id = forty_hex_digits(&format!("run {seed} {restarts}"));

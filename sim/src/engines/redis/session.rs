@@ -1,4 +1,4 @@
-//! What a server remembers of a connection.
+//! The server's state for one connection.
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -8,16 +8,16 @@ use tokio::sync::Notify;
 
 use super::reply::{Protocol, Reply};
 
-/// Tells sessions apart for as long as the simulation runs. Not the id that clients see, which
-/// starts again with each restart: a connection of before must not take a later one for its own.
+/// Identifies a session for as long as the simulation runs. Clients see another id, which restarts with the server: a
+/// connection from before a restart must not use a later session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct SessionKey(pub(super) u64);
 
 #[derive(Debug)]
 pub(super) struct Session {
-    /// What CLIENT ID answers.
+    /// The answer of CLIENT ID.
     pub(super) id: i64,
-    /// What CLIENT GETNAME answers; empty means none.
+    /// The answer of CLIENT GETNAME; empty means none.
     pub(super) name: Bytes,
     pub(super) protocol: Protocol,
     pub(super) authenticated: bool,
@@ -26,7 +26,7 @@ pub(super) struct Session {
     pub(super) closing: bool,
     /// Bytes to be written to the peer.
     pub(super) out: BytesMut,
-    /// Tells the connection's future that `out`, the stall or the session itself has changed.
+    /// Wakes the connection's future after a change of `out`, of the stall or of the session.
     pub(super) wake: Rc<Notify>,
 }
 
@@ -44,13 +44,13 @@ impl Session {
         }
     }
 
-    /// Puts a frame behind those already on their way.
+    /// Appends a frame to the output.
     pub(super) fn send(&mut self, reply: &Reply) {
         reply.encode(self.protocol, &mut self.out);
         self.wake.notify_one();
     }
 
-    /// RESP2 has no push frames: a subscriber of it may do little else.
+    /// RESP2 has no push frames, so its subscribers may run few commands.
     pub(super) fn is_resp2_subscriber(&self) -> bool {
         self.protocol == Protocol::Resp2 && !self.channels.is_empty()
     }

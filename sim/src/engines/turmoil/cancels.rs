@@ -10,10 +10,10 @@ use crate::engines::cut;
 use crate::plan::draw::Draw;
 use crate::trace::Event;
 
-/// No future is polled more often before it is dropped.
+/// The most polls of a future before it is dropped.
 const POLLS_MOST: u64 = 6;
 
-/// A future that is given up.
+/// The future to be dropped.
 #[derive(Clone, Copy)]
 enum Given {
     Look,
@@ -23,7 +23,7 @@ enum Given {
     Ended,
     Inbox,
     Work,
-    /// None: it is waited for.
+    /// None: the future is awaited.
     Nothing,
 }
 
@@ -38,7 +38,7 @@ const ALL: [Given; 8] = [
     Given::Nothing,
 ];
 
-/// Begins one future after the other and drops it, until the candidate is gone.
+/// Starts futures one after the other and drops them, until the candidate has ended.
 pub(super) async fn cancels(seat: Seat, candidate: WeakCandidate) {
     let most = u64::try_from(seat.config().ttl().as_millis() / 4).unwrap_or(u64::MAX);
     loop {
@@ -47,7 +47,7 @@ pub(super) async fn cancels(seat: Seat, candidate: WeakCandidate) {
         seat.runtime.sleep_until(seat.runtime.now() + pause).await;
         let Some(candidate) = candidate.upgrade() else { return };
         let polls = draw.within(0..=POLLS_MOST);
-        // What nothing wakes would be kept for ever.
+        // A future that nothing wakes would never be dropped.
         let patience = Duration::from_millis(draw.within(1..=most));
         let given = draw.pick(&ALL);
         if let Given::Nothing = given {
@@ -66,11 +66,11 @@ pub(super) async fn cancels(seat: Seat, candidate: WeakCandidate) {
 async fn look(seat: &Seat, candidate: &Candidate) {
     seat.tell(Event::LookBegan { who: seat.node.who() });
     let _looking = Looking(seat);
-    // Whether it was told in time is for the properties to judge.
+    // The properties judge whether its answer was in time.
     let _ = candidate.incumbent().await;
 }
 
-/// A look under way, until its candidate is gone.
+/// An observation in progress, until its candidate ends.
 struct Looking<'a>(&'a Seat);
 
 impl Drop for Looking<'_> {
@@ -83,7 +83,7 @@ fn draw_key(seat: &Seat) -> u64 {
     (seat.node.index as u64) << 48 | seat.node.draw()
 }
 
-/// Polls it that many times, then drops it, or what it yields.
+/// Polls a future that many times, then drops it, or its output.
 async fn give_up(seat: &Seat, candidate: &Candidate, what: Given, polls: u64) {
     let work = |_| seat.runtime.sleep_until(seat.runtime.now() + Duration::from_millis(2));
     match (what, candidate.tenure()) {

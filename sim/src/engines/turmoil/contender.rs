@@ -1,5 +1,4 @@
-//! What runs on each node: the shipped driver and Redis adapter, over one connection, with a candidate in
-//! each election.
+//! The program of each node: the real driver and Redis adapter, over one connection, with a candidate in each election.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -26,7 +25,7 @@ use crate::engines::EngineError;
 use crate::plan::draw::Draw;
 use crate::trace::Event;
 
-/// The first election's key; the others' have a number behind it.
+/// The first election's key; the keys of the others end in a number.
 const KEY: &str = "job";
 
 /// A node's place in one election.
@@ -56,7 +55,7 @@ pub(super) fn take_part(world: &Rc<World>, node: &Arc<Node>) -> turmoil::Result 
             spawn(seat.attend(candidate));
             continue;
         }
-        // The others begin while it runs: what two elections ask at once is not numbered alike.
+        // The others begin while it runs, so that the requests of two elections have different numbers.
         let most = u64::try_from(config.ttl().as_millis()).unwrap_or(u64::MAX);
         let who = seat.node.who();
         let key = u64::from(who.life) << 40 | (who.node as u64) << 32 | election as u64;
@@ -73,7 +72,7 @@ pub(super) fn take_part(world: &Rc<World>, node: &Arc<Node>) -> turmoil::Result 
     Ok(())
 }
 
-/// The task that drives all of a node's candidates: it may get no turn while others do.
+/// The task that drives all of a node's candidates. A fault may starve it while other tasks run.
 async fn driven(node: Arc<Node>, driver: Driver) {
     let mut driver = pin!(driver.run());
     poll_fn(|context| {
@@ -110,7 +109,7 @@ impl Seat {
             .hold_off(self.config().renew_interval())
     }
 
-    /// Takes part in the election with that candidate, and does as the engine says.
+    /// Takes part in the election with that candidate, and carries out the engine's orders.
     async fn attend(self, candidate: Candidate) {
         let (orders, mut ordered) = mpsc::unbounded_channel();
         self.world.joins(self.election, Participant::new(&self.node, candidate.clone(), orders));
@@ -132,7 +131,7 @@ impl Seat {
         }
     }
 
-    /// With another candidate: the one that left does not come back.
+    /// Takes part with a new candidate: the one that left can't campaign again.
     fn comes_back(&self) -> Option<TakingPart> {
         let who = self.node.who();
         match self.builder().start() {

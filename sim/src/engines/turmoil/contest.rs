@@ -1,4 +1,4 @@
-//! One election as it is judged: who takes part in it, who leads, and what the properties say.
+//! One election as it is judged: its participants, its leaders, and the verdict of its properties.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -20,16 +20,16 @@ pub(super) struct Contest {
 /// A node's candidate, and the engine's handles on it.
 pub(super) struct Participant {
     node: Arc<Node>,
-    /// None that has left the election.
+    /// `None` once it has left the election.
     candidate: Option<Candidate>,
     orders: mpsc::UnboundedSender<Order>,
-    /// The token under which it led when it was last asked.
+    /// The token under which it led at the last probe.
     leads: Option<u64>,
-    /// It has said that it was elected since then.
+    /// Whether it has reported an election since then.
     elected: bool,
 }
 
-/// What the engine asks of a node's candidate.
+/// An order of the engine to a node's candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
     Resign,
@@ -62,7 +62,7 @@ impl Contest {
         self.participants.borrow_mut()[node] = Some(participant);
     }
 
-    /// The process is gone. Its handles go with it.
+    /// The process has ended, and its handles with it.
     pub(super) fn left(&self, node: usize) {
         let gone = self.participants.borrow_mut()[node].take();
         drop(gone);
@@ -76,12 +76,12 @@ impl Contest {
 
     pub(super) fn order(&self, node: usize, order: Order) {
         if let Some(participant) = &self.participants.borrow()[node] {
-            // A process that has just begun to stop does not mind.
+            // A process that is just ending no longer receives orders.
             let _ = participant.orders.send(order);
         }
     }
 
-    /// The process has another candidate, or none. The old one is no longer asked.
+    /// The process has another candidate, or none. The old one is no longer probed.
     pub(super) fn replaces(&self, node: usize, candidate: Option<Candidate>) {
         let old = match &mut self.participants.borrow_mut()[node] {
             Some(participant) => std::mem::replace(&mut participant.candidate, candidate),
@@ -90,15 +90,15 @@ impl Contest {
         drop(old);
     }
 
-    /// The node that leads at this very moment, if one does.
+    /// The node that leads at this moment, if there is one.
     pub(super) fn leader(&self) -> Option<usize> {
         let participants = self.participants.borrow();
         let mut present = participants.iter().flatten();
         present.find(|one| one.is_leader()).map(|one| one.node.index)
     }
 
-    /// Asks every candidate, paused ones included, whether it leads at this very moment, and says what has
-    /// turned: the node, and the event.
+    /// Evaluates `is_leader()` of every candidate, paused ones included, and reports each change: the node, and the
+    /// event.
     pub(super) fn probe(&self, leaders: &mut Vec<Leader>, mut turned: impl FnMut(usize, Event)) {
         leaders.clear();
         for participant in self.participants.borrow_mut().iter_mut().flatten() {
@@ -107,7 +107,8 @@ impl Contest {
                 && leads
                 && participant.leads.is_some_and(|led| led != participant.token())
             {
-                // Under another token than a tick ago, with no moment seen in between.
+                // The token differs from that of the last tick: the candidate lost a lead and won another within one
+                // tick.
                 participant.leads = None;
                 turned(participant.node.index, participant.turned());
             }
@@ -141,7 +142,7 @@ impl Participant {
         self.candidate.as_ref().is_some_and(Candidate::is_leader)
     }
 
-    /// The token of the present tenure; zero, which no tenure has, if it ends this very moment.
+    /// The token of the present tenure; zero, which no tenure has, if it ends at this moment.
     fn token(&self) -> u64 {
         let tenure = self.candidate.as_ref().and_then(Candidate::tenure);
         tenure.map_or(0, |tenure| tenure.token().get())

@@ -1,4 +1,4 @@
-//! Carries out what a plan says, when its time comes or its trigger fires.
+//! Carries out the faults of a plan, at their times or when their triggers fire.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -24,12 +24,12 @@ pub(super) struct Faults {
     store: Store,
     links: Links,
     wires: Arc<Wires>,
-    /// How many of the faults under way keep each process from running.
+    /// The number of active faults that keep each process from running.
     down: Vec<u32>,
     starved: Vec<u32>,
     store_down: u32,
     stalls: u32,
-    /// Faults of that kind are ordered, and not carried out.
+    /// Faults of that kind are ordered, but not carried out.
     without: Option<FaultKind>,
 }
 
@@ -66,7 +66,7 @@ impl Faults {
         }
     }
 
-    /// Carries out what is due, before any process does anything in this tick.
+    /// Carries out the steps that are due, before any process runs in this tick.
     pub(super) fn advance(&mut self, sim: &mut Sim<'_>) {
         let now = self.world.true_now();
         while let Some(step) = self.schedule.take_due(now, || self.world.leader()) {
@@ -81,7 +81,7 @@ impl Faults {
         }
     }
 
-    /// Carries out the faults whose triggers have fired in this tick; the processes that waited for that resume.
+    /// Carries out the faults whose triggers have fired in this tick; the processes that waited for them resume.
     pub(super) fn catch_up(&mut self, sim: &mut Sim<'_>) {
         self.advance(sim);
         self.nodes.iter().filter(|node| !node.is_paused()).for_each(|node| node.resume());
@@ -104,7 +104,7 @@ impl Faults {
         self.world.journal().over(kind, node);
     }
 
-    /// The run is over: says so if some clock has counted too much or too little.
+    /// The run has ended: reports drift if a clock has counted too much or too little.
     pub(super) fn look_at_clocks(&self) {
         let at = self.world.true_now();
         let drifted = self.nodes.iter().any(|node| node.clock.has_drifted(at));
@@ -176,7 +176,7 @@ impl Faults {
                     self.world.journal().took(kind, None);
                 }
             }
-            // Refused before the run, or happening to nobody.
+            // Refused before the run, or without a node.
             _ => {}
         }
     }
@@ -195,7 +195,7 @@ impl Faults {
         let was_down = self.down[index] > 0;
         count(&mut self.down[index], edge);
         if power {
-            // Nothing on the wire says that the machine is gone.
+            // No packet reports that the machine has failed.
             self.relink(sim, edge, index, |link| &mut link.partitions);
         }
         let (node, is_down) = (Arc::clone(&self.nodes[index]), self.down[index] > 0);

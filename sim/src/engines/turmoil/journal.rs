@@ -1,7 +1,7 @@
-//! What happens in a tick, as each part of the engine reports it.
+//! The events of a tick, as each part of the engine reports them.
 //!
-//! A tick is one instant: the engine writes up at its end what happened in it, in the order in which it
-//! was seen.
+//! A tick is one instant: at its end the engine writes its events into the trace, in the order in which they were
+//! reported.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,7 +20,7 @@ pub(super) struct Journal {
     broken: Mutex<Option<EngineError>>,
 }
 
-/// Which elections an event is of. They are numbered from zero.
+/// The elections of an event. They are numbered from zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Of {
     All,
@@ -39,7 +39,7 @@ impl Of {
 }
 
 impl Journal {
-    /// True time. No process is told.
+    /// True time. No process can read it.
     pub(super) fn now(&self) -> SimTime {
         SimTime::from_nanos(self.now.load(Ordering::Relaxed))
     }
@@ -69,12 +69,12 @@ impl Journal {
         lock(&self.awaited).over(kind, node);
     }
 
-    /// All faults are over.
+    /// All faults have ended.
     pub(super) fn calm(&self) {
         lock(&self.awaited).calm();
     }
 
-    /// What was not written up yet.
+    /// The events that are not in the trace yet.
     pub(super) fn take(&self) -> Vec<(Of, Event)> {
         std::mem::take(&mut *lock(&self.events))
     }

@@ -1,6 +1,5 @@
-//! The last words of a client that has left: a proxy or a kernel may deliver them long afterwards, while the client
-//! is served over another connection. A link that holds its messages can't do that, as it holds the new
-//! connection's, too.
+//! The last bytes of a client that has left: a proxy or a kernel may deliver them long afterwards, while the client
+//! uses another connection. A held link can't do that, because it holds the new connection's messages too.
 
 use std::cell::Cell;
 use std::io;
@@ -15,10 +14,10 @@ use tokio::time::Sleep;
 use crate::plan::draw::Draw;
 use crate::plan::{Plan, SimTime};
 
-/// How late the last words over each connection are.
+/// The delay of the last bytes over each connection.
 pub(super) struct Lateness {
     seed: u64,
-    /// Whatever is late arrives by then.
+    /// The time by which all late bytes have arrived.
     calm_from: SimTime,
     connections: Cell<u64>,
 }
@@ -28,7 +27,7 @@ impl Lateness {
         Self { seed: plan.seed, calm_from: plan.calm_from(), connections: Cell::new(0) }
     }
 
-    /// Of the next connection.
+    /// The delay for the next connection.
     pub(super) fn next(&self) -> Lag {
         let connection = self.connections.get();
         self.connections.set(connection + 1);
@@ -39,7 +38,7 @@ impl Lateness {
     }
 }
 
-/// Of one connection.
+/// The delay of one connection.
 pub(super) struct Lag {
     lag: Duration,
     calm_from: SimTime,
@@ -51,7 +50,7 @@ impl Lag {
     }
 }
 
-/// A connection as the server reads it: what comes together with the client's end comes late.
+/// A connection as the server reads it: bytes that arrive together with the client's end are delayed.
 pub(super) struct Late<S, N> {
     inner: S,
     lag: Lag,
@@ -68,7 +67,7 @@ impl<S, N: Fn() -> SimTime> Late<S, N> {
 }
 
 impl<S: AsyncRead + Unpin, N: Fn() -> SimTime + Unpin> Late<S, N> {
-    /// Reads all that is there: only then it shows whether the client has left.
+    /// Reads all available bytes, because only then it is known whether the client has left.
     fn read_ahead(&mut self, context: &mut Context<'_>) {
         let mut chunk = [0; 1024];
         while !self.has_left {
@@ -78,7 +77,7 @@ impl<S: AsyncRead + Unpin, N: Fn() -> SimTime + Unpin> Late<S, N> {
                 Poll::Ready(Ok(())) if !buffer.filled().is_empty() => {
                     self.words.extend_from_slice(buffer.filled());
                 }
-                // Whether it was closed or broken: nobody reads a reply.
+                // The connection was closed or broken: in either case the client reads no reply.
                 Poll::Ready(Ok(()) | Err(_)) => self.has_left = true,
             }
         }
@@ -142,7 +141,7 @@ mod tests {
         Late::new(inner, lag, move || now)
     }
 
-    /// In a runtime whose time passes only while everybody waits for it.
+    /// In a runtime whose time passes only while all tasks wait for it.
     fn run(test: impl Future<Output = ()>) {
         let mut runtime = tokio::runtime::Builder::new_current_thread();
         runtime.enable_time().start_paused(true).build().unwrap().block_on(test);

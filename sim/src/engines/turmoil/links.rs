@@ -1,4 +1,4 @@
-//! What happens to messages between each node and the store.
+//! The links between each node and the store, and their faults.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ pub(super) struct Links {
     latency_most: Duration,
 }
 
-/// How many faults of each kind are under way on one link.
+/// The number of active faults of each kind on one link.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Link {
     pub(super) partitions: u32,
@@ -31,7 +31,7 @@ enum Passing {
     #[default]
     Freely,
     Nothing,
-    /// One way only: from the store, or from the node.
+    /// Only one direction: from the store, or from the node.
     NotToStore,
     NotToNode,
     Later,

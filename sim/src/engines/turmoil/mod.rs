@@ -1,13 +1,12 @@
-//! The engine that runs what is shipped: the driver, the Redis adapter and the Lua scripts, over
-//! turmoil's simulated TCP.
+//! The engine that runs the real driver, Redis adapter and Lua scripts, over turmoil's simulated TCP.
 //!
-//! One run is one thread and one world. True time is the engine's; it moves in ticks of a millisecond,
-//! and everything that happens within a tick happens at its end. Nothing in it reads a real clock, a
-//! real random number or the order of a hash map, so a plan has one trace.
+//! One run is one thread and one simulated network. True time belongs to the engine. It moves in ticks of a
+//! millisecond; all events of a tick happen at its end. No part of it reads a real clock, a real random number or the
+//! order of a hash map, so a plan has one trace.
 //!
-//! What escapes determinism elsewhere, and how it is kept out: selects are biased; maps are ordered;
-//! holder ids and jitter come from the plan's seed; the wall clock that tokens are floored by is the
-//! simulated server's; client-side timeouts, which would use tokio's clock, are switched off.
+//! The usual sources of nondeterminism, and how they are removed: selects are biased; maps are ordered; holder ids and
+//! jitter are drawn from the plan's seed; the wall clock below tokens is the simulated server's; client-side timeouts,
+//! which would use tokio's clock, are disabled.
 
 mod cancels;
 mod contender;
@@ -55,18 +54,18 @@ use world::World;
 
 /// The length of a tick.
 pub const TICK: Duration = Duration::from_millis(1);
-/// What the Redis store claims.
+/// The granularity that the Redis store declares.
 const GRANULARITY: Duration = Duration::from_millis(1);
 
-/// Carries out a plan, and judges it.
+/// Carries out a plan, and judges the run.
 ///
 /// # Errors
-/// If the plan can't be carried out, or the simulation itself breaks down.
+/// If the plan can't be carried out, or the simulation itself fails.
 pub fn run(plan: &Plan, judging: Judging<'_>) -> Result<Outcome, EngineError> {
     run_program(plan, judging, &(Rc::new(contender::take_part) as Program), None)
 }
 
-/// The same, and faults of that kind are ordered but not carried out: their effects must go missing.
+/// Carries out a plan, but orders faults of that kind without carrying them out: their effects must be missing.
 ///
 /// # Errors
 /// As those of [`run`].
@@ -130,7 +129,7 @@ fn run_program(
     Ok(world.finish())
 }
 
-/// As the candidates will take them, with what the store claims.
+/// The configuration of each candidate, with the granularity of the store.
 fn configs(plan: &Plan) -> Result<Vec<Config>, PlanError> {
     let with_store = |(node, config): (usize, Config)| {
         let granularity = config.granularity().max(GRANULARITY);
@@ -166,10 +165,10 @@ fn network<'a>(plan: &Plan) -> Sim<'a> {
         .build()
 }
 
-/// Runs nothing, on as many machines, for as many ticks: what turmoil itself costs.
+/// Runs empty machines for that many ticks, to measure the cost of turmoil itself.
 ///
 /// # Errors
-/// If the simulation breaks down.
+/// If the simulation fails.
 pub fn run_empty(machines: usize, ticks: u64) -> Result<(), EngineError> {
     let mut sim = Builder::new()
         .tick_duration(TICK)

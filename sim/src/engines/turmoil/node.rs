@@ -1,5 +1,5 @@
-//! One simulated machine as its program sees it: a clock that is wrong, a process that may be
-//! paused, connections that may break.
+//! One simulated machine as its program sees it: a clock with errors, a process that may be paused, connections that
+//! may break.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -30,13 +30,13 @@ pub(super) struct Node {
     life: AtomicU32,
     alive: AtomicBool,
     frozen: AtomicBool,
-    /// The pauses that keep it from running.
+    /// The active pauses.
     pauses: Mutex<Vec<FaultKind>>,
     /// The tasks that were polled during a pause.
     sleepers: Mutex<Vec<Waker>>,
-    /// The driver's task gets no turn.
+    /// Whether the driver's task is starved.
     starving: AtomicBool,
-    /// The driver's task, if it would have had one.
+    /// The waker of the driver's task, if it was polled while starved.
     driver: Mutex<Option<Waker>>,
     connections: Mutex<CancellationToken>,
     /// The holder ids under which its processes have campaigned.
@@ -104,8 +104,7 @@ impl Node {
         self.alive.load(Ordering::Relaxed)
     }
 
-    /// From here on nothing that the dying process still does, such as running destructors, reaches
-    /// the outside.
+    /// From now on no action of the dying process, such as a destructor, has an effect outside of it.
     pub(super) fn die(&self) {
         self.alive.store(false, Ordering::Relaxed);
     }
@@ -118,7 +117,7 @@ impl Node {
         self.alive.store(true, Ordering::Relaxed);
     }
 
-    /// What its process says of one election; a dead one says nothing.
+    /// Records an event of its process in one election, unless the process is dead.
     pub(super) fn tell(&self, election: usize, event: Event) {
         if self.is_alive() {
             self.journal.record(Of::One(election), event);
@@ -134,7 +133,7 @@ impl Node {
         self.breaks(EngineError::Panicked { node: self.index, at_ms });
     }
 
-    /// A number that no other draw of this run has.
+    /// A number that differs from all other draws of this run.
     pub(super) fn draw(&self) -> u64 {
         self.drawn.fetch_add(1, Ordering::Relaxed)
     }
@@ -198,7 +197,7 @@ impl Node {
         }
     }
 
-    /// The driver's task gets turns again, or none from here on.
+    /// Starves the driver's task, or ends that.
     pub(super) fn starve(&self, on: bool) {
         self.starving.store(on, Ordering::Relaxed);
         if !on && let Some(driver) = lock(&self.driver).take() {
@@ -206,7 +205,7 @@ impl Node {
         }
     }
 
-    /// Pending while the driver's task gets no turn.
+    /// Pending while the driver's task is starved.
     pub(super) fn poll_driven(&self, context: &Context<'_>) -> Poll<()> {
         if self.starving.load(Ordering::Relaxed) {
             *lock(&self.driver) = Some(context.waker().clone());
@@ -217,7 +216,7 @@ impl Node {
         }
     }
 
-    /// The process is at that point, and is paused there if a fault begins.
+    /// The process has reached that point, and is paused there if a fault begins.
     pub(super) fn reaches(&self, point: Point) {
         if self.schedule.reached(self.true_now(), point, Some(self.index)) {
             self.freeze();

@@ -17,18 +17,18 @@ use super::world::World;
 use crate::engines::EngineError;
 use crate::plan::FaultKind;
 
-/// What runs on each node. It is called once in each life, and goes on in the tasks that it spawns.
+/// The program of each node. It is called once in each life, and continues in the tasks that it spawns.
 pub(super) type Program = Rc<dyn Fn(&Rc<World>, &Arc<Node>) -> turmoil::Result>;
 
 thread_local! {
-    /// A task of the process that is being polled has panicked.
+    /// Whether a task of the process that is being polled has panicked.
     static PANICKED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Spawns a task into the simulated process that calls this, in [`tokio::spawn`]'s place: the task
-/// is paused when its process is, and ends when it crashes. A panic in it fails the run.
+/// Spawns a task into the calling simulated process, in [`tokio::spawn`]'s place: the task is paused with its process,
+/// and ends when the process crashes. A panic in it fails the run.
 ///
-/// A task spawned by `tokio::spawn` itself would do neither, and ends the run with
+/// A task spawned by `tokio::spawn` itself is not paused and does not crash, so it ends the run with
 /// [`EngineError::Escaped`].
 ///
 /// # Panics
@@ -49,7 +49,7 @@ where
     })
 }
 
-/// Lives until it is crashed.
+/// Runs until it is crashed.
 pub(super) async fn live(program: Program, world: Rc<World>, node: Arc<Node>) -> turmoil::Result {
     let _life = Life(Arc::clone(&node));
     let tasks = LocalSet::new();
@@ -62,12 +62,12 @@ pub(super) async fn live(program: Program, world: Rc<World>, node: Arc<Node>) ->
     Ok(())
 }
 
-/// Gone with the process.
+/// Dropped with the process.
 struct Life(Arc<Node>);
 
 impl Drop for Life {
     fn drop(&mut self) {
-        // At the end of a run all processes are gone.
+        // At the end of a run all processes are dropped.
         if !self.0.is_alive() {
             self.0.took(FaultKind::Crash);
         }
@@ -78,8 +78,8 @@ impl Drop for Life {
 struct Process {
     tasks: LocalSet,
     node: Arc<Node>,
-    /// Of the tasks on this machine that belong to no task set: nobody but the process can have spawned
-    /// one, since turmoil itself spawns none but for connections of a machine to itself.
+    /// The tasks on this machine that belong to no task set. Only the process can have spawned one, because turmoil
+    /// itself spawns tasks only for connections of a machine to itself.
     beside: RuntimeMetrics,
 }
 
@@ -92,8 +92,8 @@ impl Future for Process {
         if PANICKED.take() {
             self.node.panicked();
         }
-        // Whatever escapes is spawned while the process is polled, and can't be done before it is looked
-        // for: both share one thread.
+        // An escaped task is spawned while the process is polled, and can't complete before this check: both share one
+        // thread.
         if self.beside.num_alive_tasks() > 0 {
             self.node.breaks(EngineError::Escaped { node: self.node.index });
         }

@@ -1,6 +1,6 @@
-//! The store as the driver sees it, each call written down: what was asked when, and what came back.
+//! The store as the driver sees it. Each call is recorded: the request, its time, and the answer.
 //!
-//! Nothing comes back from a call that is given up: whether it was carried out stays unknown.
+//! A dropped call has no answer: whether it was carried out stays unknown.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,7 +19,7 @@ pub(super) struct Recording<S> {
 }
 
 impl<S> Recording<S> {
-    /// For one life of a process.
+    /// A recording store for one life of a process.
     pub(super) fn new(store: S, node: Arc<Node>) -> Self {
         Self { store, node, calls: AtomicU64::new(0) }
     }

@@ -1,4 +1,5 @@
-//! What this engine can't carry out. It is refused by name before the run, and never left out.
+//! Plans that this engine can't carry out. They are refused before the run, with a reason, and no fault is silently
+//! left out.
 
 use crate::plan::{Fault, Plan, PlanError, Point, Trigger, What, When};
 

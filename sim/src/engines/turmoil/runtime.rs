@@ -1,4 +1,4 @@
-//! The driver's and the adapter's view of a simulated machine.
+//! The simulated machine as a runtime of the driver and the adapter.
 
 use std::fmt;
 use std::io;
@@ -15,7 +15,7 @@ use super::process::spawn;
 use super::stream::Stream;
 use crate::plan::draw::Draw;
 
-/// A node's runtime: its own clock, and tasks that are paused with it.
+/// A node's runtime: its own clock, and tasks that are paused with the node.
 #[derive(Clone)]
 pub(super) struct SimRuntime(pub(super) Arc<Node>);
 

@@ -1,6 +1,6 @@
-//! The schedule of a run's faults, as the engine and all processes share it.
+//! The schedule of a run's faults, shared by the engine and all processes.
 //!
-//! A fault begins at the very point at which its trigger fires: the process that has reached the point does nothing
+//! A fault begins exactly at the point at which its trigger fires: the process that has reached the point does nothing
 //! more until the engine, at the end of the tick, has carried the fault out.
 
 use std::sync::Mutex;
@@ -15,9 +15,9 @@ impl SharedSchedule {
         Self(Mutex::new(Schedule::of(plan)))
     }
 
-    /// A node, or the store for it, has reached that point. True if it has to wait there.
+    /// A node, or the store for it, has reached that point. Returns whether it has to wait there.
     pub(super) fn reached(&self, now: SimTime, point: Point, node: Option<usize>) -> bool {
-        // One kind of request looks like another: triggers that name one are refused before the run.
+        // The kinds of requests can't be distinguished here, so triggers with a kind are refused before the run.
         let fired = lock(&self.0).reached(now, point, node, None);
         fired.is_some_and(|fired| fired.comes_between)
     }

@@ -1,4 +1,4 @@
-//! What leaders write to: two sinks for each election, one of which compares tokens.
+//! The resources to which leaders write: two sinks for each election, one of which compares tokens.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -15,18 +15,18 @@ use crate::plan::{SimTime, Work, nanos};
 use crate::trace::{Event, Who};
 
 pub(super) struct Sinks {
-    /// How long a write takes, in whole ticks.
+    /// The duration of a write, in whole ticks.
     write_takes: Duration,
-    /// Leaders read before they have taken over.
+    /// Whether leaders read before they have taken over.
     reads_first: bool,
     journal: Arc<Journal>,
-    /// On their way, in order of their arrival.
+    /// Writes in flight, in order of their arrival.
     writes: Mutex<VecDeque<Write>>,
     /// The token of the last take-over that each election's fenced sink has accepted.
     fences: Mutex<Vec<u64>>,
 }
 
-/// A write on its way: from here on its process can't keep it from landing.
+/// A write in flight: its process can no longer prevent it from landing.
 struct Write {
     election: usize,
     who: Who,
@@ -49,12 +49,12 @@ impl Sinks {
         }
     }
 
-    /// What a leader that has just checked its lead does to the fenced sink.
+    /// The action of a leader that has just checked its lead, on the fenced sink.
     pub(super) fn step(&self, election: usize, token: u64) -> Step {
         sink::step(lock(&self.fences)[election], token, self.reads_first)
     }
 
-    /// Writes to both sinks, having checked the lead at `checked`. Done once the write has landed.
+    /// Writes to both sinks, having checked the lead at `checked`. Completes once the write has landed.
     pub(super) async fn write(
         &self,
         (node, election): (&Node, usize),
@@ -74,7 +74,7 @@ impl Sinks {
         let _ = has_landed.await;
     }
 
-    /// What has reached the sinks by now takes effect.
+    /// Carries out the writes that have arrived by now.
     pub(super) fn land(&self) {
         let (now, mut writes) = (self.journal.now(), lock(&self.writes));
         while writes.front().is_some_and(|write| write.lands <= now) {
@@ -88,7 +88,7 @@ impl Sinks {
             let takes_over = step == Step::TakesOver;
             let event = Event::Wrote { who, token, checked, takes_over, accepted_by_fenced };
             self.journal.record(Of::One(election), event);
-            // Its work may have been dropped meanwhile.
+            // The work that waits for it may have been dropped.
             let _ = landed.send(());
         }
     }

@@ -1,5 +1,4 @@
-//! The machine that the store runs on: a simulated Redis behind simulated TCP, and what its records
-//! say after each script.
+//! The machine of the store: a simulated Redis behind simulated TCP, and its records after each script.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -28,9 +27,9 @@ use crate::plan::clock::Clock;
 use crate::plan::{Plan, Point, SimTime};
 use crate::trace::{Answer, Asked, Event, Kept, StoreStep};
 
-/// 2026-01-01, since 1970: what the store's clock shows when a run begins.
+/// 2026-01-01 since 1970: the reading of the store's clock at the beginning of a run.
 const EPOCH: Duration = Duration::from_secs(1_767_225_600);
-/// What an election's key stands behind in the name of its record.
+/// The prefix of an election's key in the name of its record.
 const RECORD: &str = "{tenure}:leader:";
 
 /// A server of leases, with its own clock.
@@ -41,25 +40,25 @@ pub(super) struct Store {
     last_words: Rc<LastWords>,
 }
 
-/// When the server reads what clients said that have left.
+/// The times at which the server reads the last bytes of clients that have left.
 struct LastWords {
     lateness: Lateness,
     world: Rc<World>,
 }
 
-/// What is known about the server.
+/// The observed state of the server.
 #[derive(Default)]
 struct State {
-    /// How often another process has taken its place.
+    /// The number of times that another process has replaced it.
     server: Cell<u32>,
     /// Each election's record after its last script.
     last: RefCell<Vec<Option<Kept>>>,
     /// The server that was last seen to grant a lease of any election, and to renew one.
     granted: Cell<Option<u32>>,
     renewed: Cell<Option<u32>>,
-    /// How many of its processes are gone.
+    /// The number of its processes that have ended.
     gone: Cell<u32>,
-    /// It says nothing more before a fault is carried out that begins at a grant.
+    /// Whether it is silent until a fault that begins at a grant is carried out.
     waits: Cell<bool>,
 }
 
@@ -94,7 +93,7 @@ impl Store {
         Self { redis, clock, state, last_words: Rc::new(last_words) }
     }
 
-    /// The process is gone; what it answered before stays answered.
+    /// The process ends; answers that it has sent are still delivered.
     pub(super) fn crash(&self, keeps_data: bool) {
         self.redis.restart(keeps_data);
         self.state.server.set(self.state.server.get() + 1);
@@ -103,7 +102,7 @@ impl Store {
         }
     }
 
-    /// Whether the record of any election is there.
+    /// Whether any election has a record.
     pub(super) fn has_a_record(&self) -> bool {
         let exists = |election| {
             let record = format!("{RECORD}{}", key(election));
@@ -112,12 +111,12 @@ impl Store {
         (0..self.state.last.borrow().len()).any(exists)
     }
 
-    /// How many processes it has had that are gone.
+    /// The number of its processes that have ended.
     pub(super) fn processes_gone(&self) -> u32 {
         self.state.gone.get()
     }
 
-    /// What one life of its process runs.
+    /// The program of one life of its process.
     pub(super) fn program(&self, wires: &Arc<Wires>) -> impl Fn() -> BoxedProgram + use<> {
         let (redis, wires, state) = (self.redis.clone(), Arc::clone(wires), Rc::clone(&self.state));
         let last_words = Rc::clone(&self.last_words);
@@ -127,7 +126,7 @@ impl Store {
         }
     }
 
-    /// False if the clock shows what it showed before.
+    /// Returns false if the clock's reading has not changed.
     pub(super) fn step_clock(&self, at: SimTime, by_ms: i64) -> bool {
         let before = self.clock.read(at);
         self.clock.step(at, by_ms);
@@ -139,7 +138,7 @@ impl Store {
         self.clock.has_drifted(at)
     }
 
-    /// Whether it has waited at a grant, and need not any more.
+    /// Whether it has waited at a grant, and need not wait any longer.
     pub(super) fn waits_no_more(&self) -> bool {
         self.state.waits.take()
     }
@@ -147,7 +146,7 @@ impl Store {
 
 type BoxedProgram = Pin<Box<dyn Future<Output = turmoil::Result>>>;
 
-/// Gone with the process.
+/// Dropped with the process.
 struct Life(Rc<State>);
 
 impl Drop for Life {
@@ -170,13 +169,13 @@ async fn program(
         let (lag, world) = (last_words.lateness.next(), Rc::clone(&last_words.world));
         let stream = Late::new(counted(stream, end), lag, move || world.true_now());
         tokio::task::spawn_local(async move {
-            // A broken connection is its client's business.
+            // Only its client handles a broken connection.
             let _ = redis.serve(stream, &peer.to_string()).await;
         });
     }
 }
 
-/// Looks into the record after each script, before anything else is executed.
+/// Reads the record after each script, before anything else is executed.
 struct Watch {
     redis: Redis,
     world: Rc<World>,
@@ -195,7 +194,7 @@ impl Watch {
             let node = holder.map(|node| node.index);
             if self.schedule.reached(self.world.true_now(), Point::Grant, node) {
                 self.state.waits.set(true);
-                // The reply does not leave.
+                // The reply is not sent.
                 self.redis.stall(true);
             }
         }
@@ -205,7 +204,7 @@ impl Watch {
         self.world.record(Of::One(election), Event::Store(step));
     }
 
-    /// What a step in one election means to the others: the store keeps one history for all.
+    /// The meaning of a step in one election for the others: the store keeps one history for all.
     fn elsewhere(&self, step: &StoreStep) -> Option<Event> {
         let server = step.server;
         match (step.request, step.answer) {
@@ -224,7 +223,7 @@ impl Watch {
         }
     }
 
-    /// `None` for whatever is no request of an election.
+    /// `None` for a command that is not a request of an election.
     fn step(&self, executed: &Executed<'_>) -> Option<(usize, StoreStep)> {
         let [command, sha, keys, rest @ ..] = executed.args else { return None };
         if !command.eq_ignore_ascii_case(b"EVALSHA") || is_noscript(executed.reply) {
@@ -249,7 +248,7 @@ impl Watch {
             Some(after),
         ) = (answer, before, &mut after)
         {
-            // As its last grant or renewal left it: the clock may have been stepped since.
+            // The end by the last grant or renewal: the clock may have been stepped since.
             after.lease_ends = before.lease_ends;
         }
         self.state.last.borrow_mut()[election] = after;
@@ -257,12 +256,12 @@ impl Watch {
         Some((election, StoreStep { server, now, holder, request, answer, before, after }))
     }
 
-    /// What the clock shows to scripts.
+    /// The reading of the clock, as scripts see it.
     fn micros(&self) -> u64 {
         self.clock.read(self.world.true_now()).as_nanos() / 1_000
     }
 
-    /// The record as it is now, its end by the clock as it is now.
+    /// The present record, with its end by the present clock.
     fn record(&self, name: &[u8]) -> Option<Kept> {
         let read = [b"HMGET", name, b"token", b"holder", b"lease_end", b"released"];
         let Reply::Array(values) = self.redis.execute(&read) else { return None };

@@ -1,5 +1,5 @@
-//! A TCP connection of a simulated process: it is paused with the process, breaks when it is cut,
-//! and lets a crashed process say nothing more.
+//! A TCP connection of a simulated process: it is paused with the process, breaks when it is cut, and sends nothing
+//! once the process has crashed.
 
 use std::io;
 use std::pin::Pin;
@@ -16,21 +16,21 @@ use super::node::Node;
 use super::wires::End;
 use crate::plan::{FaultKind, Point};
 
-/// What every request begins with on the wire. What else a client says, such as HELLO, is none.
+/// The beginning of every request on the wire. Other commands of a client, such as HELLO, are not requests.
 const REQUEST: &[u8] = b"EVALSHA";
 
 pub(super) struct Stream {
     node: Arc<Node>,
     life: u32,
     inner: Connection,
-    /// The process has come to the sending of a request, and has not sent it.
+    /// The process has reached the sending of a request, and has not sent it.
     sending: bool,
     cut: Pin<Box<WaitForCancellationFutureOwned>>,
 }
 
 impl Stream {
     /// # Errors
-    /// If the connection has no address any more.
+    /// If the connection no longer has an address.
     pub(super) fn new(node: Arc<Node>, inner: TcpStream) -> io::Result<Self> {
         let cut = Box::pin(node.connections().cancelled_owned());
         let end = node.wires.at_node(inner.local_addr()?, node.index);
@@ -98,7 +98,7 @@ impl AsyncWrite for Stream {
     }
 }
 
-/// A connection whose end learns what passes it.
+/// A connection that reports its bytes to `end`.
 pub(super) fn counted(stream: TcpStream, end: End) -> impl ByteStream {
     let sends = Arc::new(end);
     let reads = Arc::clone(&sends);

@@ -1,5 +1,4 @@
-//! A candidate that takes part in an election: a reporter of what it says, its work, and how it hands over and
-//! leaves.
+//! A candidate that takes part in an election: the recording of its events, its work, and how it hands over and leaves.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -25,16 +24,16 @@ pub(super) struct TakingPart {
     /// Tasks that hold the candidate while they wait for it.
     waiting: Vec<JoinHandle<()>>,
     is_leaving: Rc<Cell<bool>>,
-    /// The candidate has said its last.
+    /// Completes when the candidate's last event has been recorded.
     stopped: oneshot::Receiver<()>,
 }
 
-/// How a candidate leaves its election.
+/// The way in which a candidate leaves its election.
 #[derive(Clone, Copy)]
 enum Leaving {
     /// By `stop()`.
     Stops,
-    /// Its work is dropped, and all handles are.
+    /// Its work is dropped, and so are all handles.
     IsDropped,
 }
 
@@ -53,11 +52,11 @@ impl TakingPart {
     }
 
     pub(super) fn resigns(&self) {
-        // A process that has just begun to stop does not mind.
+        // A process that is just ending no longer receives orders.
         let _ = self.resigns.send(());
     }
 
-    /// Leaves the election for good, and waits until the driver is done with it.
+    /// Leaves the election for good, and waits until the driver has removed the candidate.
     pub(super) async fn leaves(self, seat: &Seat) {
         let Self { candidate, working, resigns, waiting, is_leaving, stopped } = self;
         is_leaving.set(true);
@@ -69,7 +68,7 @@ impl TakingPart {
             Draw::new(seat.node.seed, "leaves", key).pick(&[Leaving::Stops, Leaving::IsDropped]);
         match (leaving, working) {
             (_, Working::Until { shut_down, work }) => {
-                // The task that waits for it may have ended.
+                // The receiving task may have ended.
                 let _ = shut_down.send(());
                 let _ = work.await;
                 seat.world.replaces(seat.election, seat.node.index, None);
@@ -81,7 +80,7 @@ impl TakingPart {
                 if seat.world.program.cancels {
                     cut(seat.node.draw() % 2, candidate.stop()).await;
                 }
-                // Whether it had to give up is for the properties to judge.
+                // The properties judge whether `stop` gave up.
                 let done = candidate.stop().await.is_ok();
                 seat.world.replaces(seat.election, seat.node.index, None);
                 seat.tell(Event::Withdrawn { who, done });
@@ -102,7 +101,7 @@ impl TakingPart {
     }
 }
 
-/// Writes what the candidate says into the trace.
+/// Records the candidate's events in the trace.
 async fn report(
     seat: Seat,
     mut events: impl Stream<Item = tenure::Event> + Unpin,
@@ -133,7 +132,7 @@ async fn report(
             }
             tenure::Event::Quarantined { .. } => Event::Quarantined { who },
             tenure::Event::Lagged(_) => {
-                // A trace with holes can't be judged.
+                // A trace with gaps can't be judged.
                 let why = "a reporter lagged behind its candidate".into();
                 node.breaks(EngineError::Simulation(why));
                 continue;
@@ -142,7 +141,7 @@ async fn report(
         };
         seat.tell(told);
     }
-    // Nobody waits for a candidate that does not leave.
+    // Only a candidate that leaves has a receiver.
     let _ = has_stopped.send(());
 }
 
@@ -150,7 +149,7 @@ fn in_words(reason: StepDownReason) -> Reason {
     match reason {
         StepDownReason::Expired => Reason::Expired,
         StepDownReason::Superseded => Reason::Superseded,
-        // Whose work is lost hands over by itself.
+        // A candidate whose work is lost hands over on its own.
         StepDownReason::Resigned | StepDownReason::WorkLost => Reason::Resigned,
         StepDownReason::RenewFailed => Reason::RenewFailed,
         _ => Reason::Other,
@@ -162,10 +161,10 @@ async fn hands_over(seat: Seat, candidate: Candidate, mut wanted: mpsc::Unbounde
     while wanted.recv().await.is_some() {
         seat.tell(Event::ResignAsked { who: seat.node.who(), hold_off });
         if seat.world.program.cancels {
-            // Given up before or right after it was asked, then asked again: one resignation, or two.
+            // Dropped before or right after it was sent, then sent again: one resignation, or two.
             cut(seat.node.draw() % 2, candidate.resign()).await;
         }
-        // Whether it had to give up is for the properties to judge.
+        // The properties judge whether `resign` gave up.
         let done = candidate.resign().await.is_ok();
         seat.tell(Event::Withdrawn { who: seat.node.who(), done });
     }

@@ -1,4 +1,4 @@
-//! What needs a program of its own on the nodes.
+//! Tests that need a program of their own on the nodes.
 
 use std::cell::Cell;
 use std::future::pending;
@@ -65,7 +65,7 @@ fn a_task_in_the_process_does_not() {
         spawn(async {
             tokio::time::sleep(Duration::from_millis(20)).await;
             assert_eq!(spawn(async { 7 }).await.unwrap(), 7);
-            // A set of its own is polled by the process, and is paused with it.
+            // The process polls a local task set, so the set is paused with it.
             let own = tokio::task::LocalSet::new();
             own.run_until(async { tokio::task::spawn_local(async {}).await.unwrap() }).await;
         });

@@ -1,6 +1,5 @@
-//! What is on its way between the nodes and the store, as both ends of each connection see it: bytes that went in
-//! here and did not come out there. A fault of a link has had an effect once such bytes are overdue that were
-//! sent under it, and nothing else explains it.
+//! Bytes in flight between the nodes and the store, counted at both ends of each connection. A fault of a link has had
+//! an effect once bytes are overdue that were sent during it, and no other fault explains the delay.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -11,7 +10,7 @@ use super::journal::Journal;
 use super::lock;
 use crate::plan::{FaultKind, Plan, SimTime, What};
 
-/// Ticks that lie between a message's arrival and its reading, with some to spare.
+/// The most ticks between a message's arrival and its reading.
 const READ_WITHIN: Duration = Duration::from_millis(5);
 
 /// A direction.
@@ -23,9 +22,9 @@ pub(super) enum Way {
 
 pub(super) struct Wires {
     journal: Arc<Journal>,
-    /// What is on its way for longer is overdue.
+    /// The longest time in flight; bytes that take longer are overdue.
     most: Duration,
-    /// The faults that were ordered of each node's link, by direction.
+    /// The active faults of each node's link, by direction.
     ordered: Mutex<Vec<[Vec<FaultKind>; 2]>>,
     all: Mutex<Vec<Arc<Mutex<Wire>>>>,
 }
@@ -40,7 +39,7 @@ struct Wire {
 #[derive(Default)]
 struct Passage {
     reader: Reader,
-    /// In the order in which it was sent.
+    /// The bytes in flight, in the order in which they were sent.
     sent: VecDeque<Sent>,
 }
 
@@ -86,7 +85,7 @@ impl Wires {
         }
     }
 
-    /// A tick is over: says which faults have had an effect by now.
+    /// A tick has ended: reports the faults that have had an effect by now.
     pub(super) fn look(&self, is_paused: impl Fn(usize) -> bool) {
         if lock(&self.ordered).iter().flatten().all(Vec::is_empty) {
             return;
@@ -96,7 +95,7 @@ impl Wires {
             let mut wire = lock(wire);
             let Some(node) = wire.node else { continue };
             for way in [Way::ToStore, Way::ToNode] {
-                // What was sent later may only wait for this.
+                // Later bytes may only be waiting for these.
                 let Some(first) = wire.ways[way as usize].sent.front_mut() else { continue };
                 if first.at + self.most >= now {
                     continue;
@@ -140,7 +139,7 @@ impl Wires {
         End { wires: Arc::clone(self), wire, sends }
     }
 
-    /// The fault that a message is sent under, if it is the only one of its link.
+    /// The fault during which a message is sent, if it is the only one of its link.
     fn under(&self, node: usize, way: Way) -> Option<FaultKind> {
         match lock(&self.ordered)[node][way as usize][..] {
             [kind] if kind != FaultKind::Crash => Some(kind),
@@ -196,7 +195,7 @@ impl End {
     }
 }
 
-/// Nobody reads here any more: what is still on its way is no fault's doing.
+/// No task reads here any more, so bytes that are still in flight are not the effect of a fault.
 impl Drop for End {
     fn drop(&mut self) {
         let passage = &mut lock(&self.wire).ways[self.sends.back() as usize];
@@ -205,7 +204,7 @@ impl Drop for End {
     }
 }
 
-/// The directions in which a fault keeps messages, if it is one that does.
+/// The directions in which a fault keeps messages back; none for other faults.
 const fn ways(what: What) -> &'static [Way] {
     match what {
         What::Partition { .. }

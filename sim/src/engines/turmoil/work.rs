@@ -1,4 +1,4 @@
-//! Work that only a leader may do, given to it in each of the ways in which applications do.
+//! Leader-only work, started in each of the ways in which applications do it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,7 +18,7 @@ use crate::plan::draw::Draw;
 use crate::plan::{Manner, Point};
 use crate::trace::Event;
 
-/// The work of a candidate, as the code that ends it sees it.
+/// The work of a candidate, for the code that ends it.
 pub(super) enum Working {
     WhileLeader(JoinHandle<()>),
     Until {
@@ -55,7 +55,7 @@ pub(super) fn works(seat: &Seat, candidate: &Candidate) -> Working {
         Manner::Until => {
             let (shut_down, asked) = oneshot::channel();
             let work = spawn(async move {
-                // Of a process that is not told, nothing is asked.
+                // If the sender is dropped, the future still completes.
                 let asked = asked.map(drop);
                 let work = |tenure| job.clone().guarded(tenure);
                 let _ = candidate.run_until(asked, work).await;
@@ -71,7 +71,7 @@ pub(super) fn works(seat: &Seat, candidate: &Candidate) -> Working {
     }
 }
 
-/// What a leader does, and all that it takes.
+/// The work of a leader, and everything that it needs.
 #[derive(Clone)]
 struct Job {
     node: Arc<Node>,
@@ -80,7 +80,7 @@ struct Job {
     every: Duration,
     config: Config,
     runtime: Arc<dyn Runtime>,
-    /// How often it was begun.
+    /// The number of times that it was started.
     begun: Arc<AtomicU64>,
 }
 
@@ -97,7 +97,7 @@ impl Job {
         }
     }
 
-    /// Checks that it leads, then writes, again and again. Takes a while to tidy up in the end.
+    /// Checks that it leads, then writes, repeatedly. Takes a while to clean up at the end.
     async fn guarded(self, tenure: Tenure) {
         let under_way = UnderWay::begin(&self, &tenure);
         let tidies = self.tidies();
@@ -108,7 +108,7 @@ impl Job {
         under_way.ends_by_itself();
     }
 
-    /// The same, until it is told that the tenure is over. Then it ends at once.
+    /// Does the same until its tenure is cancelled. Then it ends at once.
     async fn until_told(self, tenure: Tenure) {
         let under_way = UnderWay::begin(&self, &tenure);
         let (who, token) = (self.node.who(), tenure.token().get());
@@ -131,13 +131,13 @@ impl Job {
         under_way.ends_by_itself();
     }
 
-    /// After the end of a tenure: takes as long as tidying up does.
+    /// Runs after the end of a tenure, for as long as a cleanup.
     async fn called_back(self, tenure: Tenure) {
         let _under_way = CallingBack::begin(&self, &tenure);
         self.runtime.sleep_until(self.runtime.now() + self.tidies()).await;
     }
 
-    /// Writes once under a tenure that was just seen to be current.
+    /// Writes once under a tenure that was just checked to be current.
     async fn writes(&self, tenure: &Tenure) {
         let (node, runtime) = (&self.node, &self.runtime);
         let (checked, next) = (node.true_now(), runtime.now() + self.every);
@@ -149,7 +149,7 @@ impl Job {
         runtime.sleep_until(next).await;
     }
 
-    /// How long it takes to tidy up: sometimes longer than it is let.
+    /// The duration of a cleanup: sometimes longer than the permitted time.
     fn tidies(&self) -> Duration {
         let id = self.begun.fetch_add(1, Ordering::Relaxed) + 1;
         let most = 2 * self.config.drain_bound().max(self.config.stop_margin()).as_millis();
@@ -175,7 +175,7 @@ impl UnderWay {
         Self { node, election, tenure: tenure.clone(), dropped: true }
     }
 
-    /// Whether it was let is judged by the time that it has to drain by now.
+    /// The work ends on its own. Whether it ended in time is judged by its present drain bound.
     fn ends_by_itself(mut self) {
         self.dropped = false;
         let drain_ends = self.node.clock.when(self.tenure.drain_until());

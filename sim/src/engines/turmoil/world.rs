@@ -1,4 +1,4 @@
-//! What the engine and all processes of a run share: the trace, the sinks, and the elections.
+//! The shared state of the engine and all processes of a run: the trace, the sinks, and the elections.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -62,7 +62,7 @@ impl World {
         &self.journal
     }
 
-    /// The tick is over: what happened in it is judged.
+    /// The tick has ended: its events are judged.
     pub(super) fn write_up(&self) {
         let at = self.true_now();
         for (of, event) in self.journal.take() {
@@ -91,7 +91,7 @@ impl World {
         self.elections[election].joins(participant);
     }
 
-    /// The process is gone. Its handles go with it.
+    /// The process has ended, and its handles with it.
     pub(super) fn left(&self, node: &Node) {
         self.record(Of::All, Event::Crashed { who: node.who() });
         self.elections.iter().for_each(|contest| contest.left(node.index));
@@ -125,25 +125,25 @@ impl World {
         self.elections[election].replaces(node, candidate);
     }
 
-    /// A node that leads an election at this very moment, if one does.
+    /// A node that leads an election at this moment, if there is one.
     pub(super) fn leader(&self) -> Option<usize> {
         self.elections.iter().find_map(Contest::leader)
     }
 
-    /// Asks every candidate, paused ones included, whether it leads at this very moment.
+    /// Evaluates `is_leader()` of every candidate, paused ones included, at this moment.
     pub(super) fn probe(&self, leaders: &mut [Vec<Leader>]) {
         for (election, (contest, leaders)) in self.elections.iter().zip(leaders).enumerate() {
             contest.probe(leaders, |node, event| {
                 let leads = matches!(event, Event::Leads { .. });
                 self.record(Of::One(election), event);
                 if leads {
-                    // At the end of a tick nobody runs who would have to wait.
+                    // At the end of a tick no process runs that would have to wait.
                     self.schedule.reached(self.true_now(), Point::Leads, Some(node));
                 }
             });
         }
     }
-    /// Asks a leader of the calm to hand over, if the plan says so.
+    /// Asks a leader of the recovery phase to hand over, if the plan requires that.
     pub(super) fn look_for_the_end(&self, ending: &mut Ending, leaders: &[Vec<Leader>]) {
         for (election, (contest, leaders)) in self.elections.iter().zip(leaders).enumerate() {
             let leaders = leaders.iter().map(|leader| (leader.who.node, leader.token));

@@ -1,15 +1,15 @@
-//! A row of the contract that a store does not keep.
+//! A violation of a row of the contract.
 
 use std::fmt;
 
 use super::Row;
 
-/// A row that a store does not keep.
+/// A violation of a row by a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Broken {
     /// The row.
     pub row: Row,
-    /// The name that the store gives itself.
+    /// The store's own name.
     pub store: &'static str,
     /// A description.
     pub what: String,

@@ -1,4 +1,5 @@
-//! One test for each row of the store contract, for any implementation of [`tenure::store::Store`].
+//! Does a store keep the store contract? One test for each row of the contract, for any implementation of
+//! [`tenure::store::Store`].
 //!
 //! ```
 //! use tenure::store::Memory;
@@ -15,17 +16,17 @@
 //! tenure_sim::conformance!(memory, InMemory(Memory::new()));
 //! ```
 //!
-//! That makes a module `memory` with a `#[test]` for each [`Row`]. Each test makes its own harness,
-//! and the tests run at the same time. Rows that the store declares not to keep ([`StoreTraits`]), or that need
-//! an action that the harness does not support, are skipped, with a line on standard error.
+//! The macro makes a module `memory` with a `#[test]` for each [`Row`]. Each test makes its own harness, and the tests
+//! run at the same time. A row is skipped, with a line on standard error, if the store declares that it does not keep
+//! it ([`StoreTraits`]), or if it needs an action that the harness does not support.
 //!
 //! Skipped rows are listed in the output of `cargo test`, whether tests pass or not.
 //!
-//! Where time must pass, leases are as short as the store declares that it can keep them. Nothing is
-//! asserted about the speed of a store: a lease that must be live is a minute long.
+//! Where time must pass, leases are as short as the store declares that it supports. No row asserts anything about the
+//! speed of a store: a lease that must be live is a minute long.
 //!
-//! Not guaranteed: that a store which passes keeps its promises when its server fails in ways that the
-//! harness does not support. The tests see answers, not the data that a server has written.
+//! Not guaranteed: that a store which passes keeps its promises when its server fails in ways that the harness does not
+//! support. The tests see answers, not the data that a server has written.
 //!
 //! [`StoreTraits`]: tenure::store::StoreTraits
 
@@ -56,11 +57,11 @@ pub enum Data {
 /// A change of a store's data without a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mishap {
-    /// Every lease runs out.
+    /// Every lease ends.
     LeasesEnd,
-    /// Enough time passes that every quarantine is over.
+    /// Enough time passes that every quarantine has ended.
     LongTime,
-    /// The data is now on another server, which may have lost grants.
+    /// The data moves to another server, which may have lost grants.
     OtherServer,
     /// The store's record of its own history is lost.
     HistoryLost,
@@ -73,7 +74,7 @@ impl Mishap {
     pub const ALL: [Self; 5] =
         [Self::LeasesEnd, Self::LongTime, Self::OtherServer, Self::HistoryLost, Self::AllLost];
 
-    /// Whether afterwards, by its data, the server is no longer the one that the history names.
+    /// Whether the data, after this mishap, belongs to another server than the history names.
     pub(crate) const fn is_about_the_server(self) -> bool {
         match self {
             Self::LeasesEnd | Self::LongTime => false,
@@ -94,8 +95,8 @@ pub trait Harness: Send + Sync {
     /// Another connection to the same store.
     fn connect(&self) -> impl Future<Output = Self::Store> + Send;
 
-    /// Replaces the server by another one: connections to the old one are
-    /// broken. A store that can't lose data without losing every candidate keeps this default.
+    /// Replaces the server by another one, which breaks the connections to the old one. A store that can't lose data
+    /// without losing every candidate keeps this default.
     ///
     /// # Errors
     /// If the harness does not support that: the rows that need it are skipped.
@@ -104,8 +105,8 @@ pub trait Harness: Send + Sync {
         async { Err(Unsupported) }
     }
 
-    /// Changes the store's data in that way, by hand and at once. [`Row::Differential`] goes without the
-    /// mishaps that the harness does not support.
+    /// Changes the store's data in that way, at once. [`Row::Differential`] omits the mishaps that the harness does not
+    /// support.
     ///
     /// # Errors
     /// If the harness does not support that.
@@ -142,7 +143,7 @@ pub trait Harness: Send + Sync {
 /// The outcome of a row, unless the store violates it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// The store keeps it.
+    /// The store keeps the row.
     Held,
     /// The row was not carried out.
     Skipped {
@@ -157,10 +158,10 @@ pub const SLOW: Duration = Duration::from_secs(5);
 /// The longest that a row may take.
 const BOUND: Duration = Duration::from_secs(60);
 
-/// Carries out one row.
+/// Tests one row.
 ///
 /// # Errors
-/// If the store does not keep it: a description, and all requests and answers.
+/// If the store violates it: a description, and all requests and answers.
 pub async fn carry_out<H: Harness>(row: Row, harness: &H) -> Result<Outcome, Broken> {
     let mut probe = Probe::new(row, harness).await;
     let trusts = row.is_about_quarantine() && harness.trusts_an_empty_store();
@@ -176,7 +177,7 @@ pub async fn carry_out<H: Harness>(row: Row, harness: &H) -> Result<Outcome, Bro
     }
 }
 
-/// Why a store need not keep a row, by its own declaration.
+/// The reason why a store need not keep a row, from its declaration.
 fn declared(row: Row, traits: &StoreTraits) -> Option<&'static str> {
     let gives_up = |promise| traits.gives_up.contains(&promise);
     if row.is_about_hints() && (!traits.push || gives_up(Promise::PromptHandover)) {
@@ -202,16 +203,16 @@ fn declared(row: Row, traits: &StoreTraits) -> Option<&'static str> {
     }
 }
 
-/// Carries out one row in a runtime of its own: the body of one `#[test]`.
+/// Tests one row in a runtime of its own: the body of one `#[test]`.
 ///
 /// # Panics
-/// If the store does not keep it.
+/// If the store violates it.
 pub fn check<H: Harness>(row: Row, harness: impl FnOnce() -> H) {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime.unwrap_or_else(|error| panic!("no runtime: {error}"));
     let harness = {
-        // It may need the runtime.
+        // The harness may need the runtime.
         let _within = runtime.enter();
         harness()
     };
@@ -222,9 +223,9 @@ pub fn check<H: Harness>(row: Row, harness: impl FnOnce() -> H) {
     }
 }
 
-/// Not by `eprintln!`: its output is captured, and not shown for a test that passes.
+/// Writes to standard error directly: the output of `eprintln!` is captured, and not shown for a test that passes.
 fn report_skipped(row: Row, why: &str) {
     let test = std::thread::current().name().unwrap_or_default().to_owned();
-    // If standard error can't be written to, there is no reader.
+    // If writing to standard error fails, there is no reader.
     let _ = writeln!(std::io::stderr(), "{test}: the row {row} was skipped: {why}");
 }

@@ -58,7 +58,7 @@ impl<'a, H: Harness> Probe<'a, H> {
         Ok(())
     }
 
-    /// The server is slow from now on, or no longer.
+    /// The server is slow from now on, or no longer slow.
     pub(super) async fn slow(&mut self, is_slow: bool) -> Found<()> {
         self.note(if is_slow { "the server is slow" } else { "the server is slow no longer" });
         let skipped = |_| Stop::Skipped("the harness can't slow the server down");
@@ -69,7 +69,7 @@ impl<'a, H: Harness> Probe<'a, H> {
         self.transcript.push(what.into());
     }
 
-    /// Whether the harness has brought that about.
+    /// Whether the harness has carried out the mishap.
     pub(super) async fn suffers(&mut self, mishap: Mishap) -> bool {
         let has = self.harness.suffer(mishap).await.is_ok();
         if has {
@@ -133,7 +133,7 @@ impl<'a, H: Harness> Probe<'a, H> {
         }
     }
 
-    /// Asserts that the lease still belongs to that tenure.
+    /// Asserts that this tenure still holds the lease.
     pub(super) async fn is_held_by(&mut self, number: u128, token: Token) -> Found<Incumbent> {
         self.is_held(holder(number), token).await
     }
@@ -145,7 +145,7 @@ impl<'a, H: Harness> Probe<'a, H> {
         Ok(incumbent)
     }
 
-    /// A tenure that was granted and handed back: its token.
+    /// The token of a tenure that was granted and handed back.
     pub(super) async fn past_tenure(&mut self, number: u128) -> Found<Token> {
         let (token, _) = self.granted(acquire(number, None)).await?;
         self.expect(release(number, token), Reply::Released).await?;

@@ -12,7 +12,7 @@ use crate::plan::Plan;
 use crate::report::text;
 use crate::search::campaign::Failure;
 
-/// Why a simulation failed.
+/// The reason why a simulation failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SimulationError {
@@ -27,11 +27,11 @@ pub enum SimulationError {
     /// A run failed.
     #[error("{0}")]
     Failed(Box<Failed>),
-    /// No property was violated, but the runs did not meet all conditions, as required.
+    /// No property was violated, but some required conditions were never met.
     #[error("nothing was violated in {runs} runs, but they never met: {}", unmet.join(", "))]
     #[allow(missing_docs, reason = "see the message")]
     Inconclusive { runs: u64, unmet: Vec<String> },
-    /// Nothing was violated, and nothing could have been.
+    /// No property was violated, but none could have been.
     #[error("nothing was violated in {runs} runs, which proves nothing: {}", why.join("; "))]
     #[allow(missing_docs, reason = "said by the message")]
     Empty { runs: u64, why: Vec<String> },
@@ -64,7 +64,7 @@ impl Page {
     pub(super) fn keep(&self, seed: u64) -> io::Result<PathBuf> {
         let folder = env::temp_dir();
         let mut error = io::Error::from(io::ErrorKind::AlreadyExists);
-        // Other users may write to that folder: existing files and links are left alone.
+        // Other users may write to that folder, so existing files and links are not changed.
         for number in 1..=NAMES_MOST {
             let name = format!("tenure-sim-seed-{seed}-of-process-{}-{number}.html", process::id());
             let path = folder.join(name);
@@ -92,7 +92,7 @@ impl fmt::Display for Failed {
         if let Failure::Violated { property, what, .. } = &self.failure {
             writeln!(f, "{property} does not hold: {what}")?;
         }
-        // As `tenure-sim replay` prints it.
+        // In the format of `tenure-sim replay`.
         let faults = self.plan.faults.iter().map(|fault| {
             let node = fault.node().map_or_else(String::new, |node| format!(" of n{node}"));
             format!("{}{node}", fault.kind())

@@ -1,8 +1,9 @@
-//! Runs a user's own leader-only work, or a user's own store, under drawn plans and all properties.
+//! Is leader-only work safe under faults, and does a store keep its promises? Runs a user's own work, or a user's own
+//! store, under drawn plans, and judges all properties.
 //!
-//! The candidates are tenure's shipped state machine in the [model engine](crate::engines::model); what they write to
-//! ([`Workload`]) and what grants the leases ([`StoreModel`]) may be the user's. Both are plain values with
-//! plain functions: the engine decides when they are called.
+//! The candidates are tenure's real state machine in the [model engine](crate::engines::model). The resource to which
+//! they write ([`Workload`]) and the store that grants the leases ([`StoreModel`]) may be the user's. Both are plain
+//! values with plain functions that the engine calls.
 //!
 //! ```
 //! use tenure_sim::Simulation;
@@ -40,9 +41,9 @@
 //! Simulation::new().runs(20).workload(Counter::default).check();
 //! ```
 //!
-//! Guaranteed: the same seed gives the same run, on any number of threads; a sample of the runs, and each
-//! that fails, is carried out twice to check this. Not guaranteed: anything about code that is
-//! not in the value, such as a real client of a real queue.
+//! Guaranteed: the same seed gives the same run, on any number of threads; a sample of the runs, and each run that
+//! fails, is carried out twice to check this. Not guaranteed: anything about code outside of the value, such as a real
+//! client of a real queue.
 
 mod attempt;
 mod error;
@@ -76,7 +77,7 @@ use workload::{Guarded, Judged};
 /// The default number of runs of a simulation.
 const DEFAULT_RUNS: u64 = 1_000;
 
-/// Makes the workload of a run that breaks those assumptions.
+/// Makes the workload of a run whose plan breaks those assumptions.
 type NewWorkload = Box<dyn Fn(&[Assumption]) -> Box<dyn Judged> + Sync>;
 
 /// A simulation of many runs, each with a plan of its own.
@@ -89,12 +90,12 @@ pub struct Simulation {
     engine: fn(&Plan, Judging<'_>, &mut dyn Sink) -> Result<Outcome, EngineError>,
 }
 
-/// The result of a simulation that held.
+/// The result of a simulation without a failure.
 #[derive(Clone, Debug)]
 pub struct Report {
     /// The sum of all runs.
     pub summary: Summary,
-    /// The conditions that no run has met: the fewer the runs, the more there are.
+    /// The conditions that no run has met. With fewer runs there are more of them.
     pub unmet: Vec<String>,
 }
 
@@ -139,7 +140,7 @@ impl Simulation {
         self
     }
 
-    /// Sets the store that grants the leases, in place of the store contract as the design states it.
+    /// Sets the store that grants the leases, instead of the store contract as the design states it.
     #[must_use]
     pub fn store<S: StoreModel>(mut self) -> Self {
         self.engine = run_with::<Tenure<S>>;
@@ -153,11 +154,11 @@ impl Simulation {
         self
     }
 
-    /// Carries out all runs, and panics if one failed. For a `#[test]`.
+    /// Carries out all runs, and panics if one fails. For a `#[test]`.
     ///
     /// # Panics
-    /// With the failure, the seed, the plan, and the path of the run's page. Conditions that were never met are
-    /// printed on standard error, and are no failure unless [required](Self::needs_all_conditions).
+    /// With the failure, the seed, the plan, and the path of the run's page. Conditions that were never met are printed
+    /// on standard error, and are not a failure unless [required](Self::needs_all_conditions).
     pub fn check(&self) {
         match self.run() {
             Ok(report) if report.unmet.is_empty() => {}
@@ -193,7 +194,7 @@ impl Simulation {
         Ok(Report { summary, unmet })
     }
 
-    /// Carries out one plan, twice: the plan of a failure, or one written by hand.
+    /// Carries out one plan twice: the plan of a failure, or one written by hand.
     ///
     /// # Errors
     /// If it fails.
@@ -230,7 +231,7 @@ impl Simulation {
     }
 }
 
-/// Why runs without a violation prove nothing; empty if they do prove something.
+/// The reasons why runs without a violation prove nothing; empty if they do prove something.
 fn nothing_judged(summary: &Summary) -> Vec<String> {
     let mut why = Vec::new();
     for (name, counts) in &summary.properties {
@@ -244,7 +245,7 @@ fn nothing_judged(summary: &Summary) -> Vec<String> {
     why
 }
 
-/// The path of the failed run's page, in words.
+/// A sentence with the path of the failed run's page.
 fn kept_page(error: &SimulationError) -> String {
     let SimulationError::Failed(failed) = error else { return String::new() };
     match failed.page.as_ref().map(|page| page.keep(failed.seed)) {

@@ -13,11 +13,11 @@ use crate::trace::{Digest, Hasher};
 
 /// The work of leaders, and the resource that it changes.
 ///
-/// A leader checks its leadership, decides on an intent, then acts; and again. Any fault may come in
-/// between. Its effect lands later, perhaps after a long pause when another candidate already leads.
+/// A leader checks its leadership, decides on an intent, then acts; and repeats this. Any fault may come in between.
+/// Its effect lands later, perhaps after a long pause when another candidate already leads.
 ///
-/// A value of it is the resource of one run: one queue, one table, one file. Its state must depend only on
-/// the calls: no clock, no entropy, no order of a hash map. A panic in it is a failure of the run.
+/// A value is the resource of one run: one queue, one table, one file. Its state must depend only on the calls: no
+/// clock, no entropy, no order of a hash map. A panic in it is a failure of the run.
 pub trait Workload {
     /// A leader's decision. It is hashed to check that runs are reproducible.
     type Intent: Clone + Hash;
@@ -29,8 +29,8 @@ pub trait Workload {
 
     /// The assumptions of [`verify`](Self::verify): it is not called in runs whose plan breaks one of them.
     ///
-    /// The default is right for a resource that compares tokens. A resource that does not may add
-    /// other assumptions, and so find out which ones it relies on.
+    /// The default is right for a resource that compares tokens. For a resource that does not, other assumptions can be
+    /// added, which shows the ones that it relies on.
     fn assumes(&self) -> &'static [Assumption] {
         &[Assumption::WallClock, Assumption::OneMemory]
     }
@@ -39,7 +39,7 @@ pub trait Workload {
     /// A leader's effects follow one another: this is not called while an effect of its tenure is under way.
     fn intend(&self, leader: Leader) -> Option<Self::Intent>;
 
-    /// A leader's effect lands, late or not. This resource decides whether to accept it.
+    /// A leader's effect lands, late or not. The resource decides whether to accept it.
     fn effect(&mut self, effect: Effect<Self::Intent>);
 
     /// Checks the resource after each effect.
@@ -48,7 +48,7 @@ pub trait Workload {
     /// A description of the violation.
     fn verify(&self) -> Result<(), String>;
 
-    /// Checks the resource at the end of a run. Runs end in a calm with a leader.
+    /// Checks the resource at the end of a run. Runs end in the recovery phase, with a leader.
     ///
     /// # Errors
     /// A description of the violation.
@@ -86,7 +86,8 @@ pub(super) struct Guarded<W: Workload> {
 
 /// A user's workload of any type, in one run.
 pub(super) trait Judged: Sink {
-    /// Its name, and how many effects of the workload it has judged; `None` if the plan breaks what it rests on.
+    /// Its name, and the number of the workload's effects that it has judged; `None` if the plan breaks its
+    /// assumptions.
     fn property(&self) -> Option<(PropertyName, u64)>;
 
     /// A hash of all intents.

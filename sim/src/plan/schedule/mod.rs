@@ -1,7 +1,7 @@
-//! What a plan's faults mean: which one begins and ends when, and which node it strikes.
+//! The schedule of a plan's faults: the beginning and the end of each fault, and the node that it strikes.
 //!
-//! Every engine asks the same schedule, so that a plan means the same in all of them. The schedule is pure: an engine
-//! says what time it is, which points its nodes reach, and which node leads, and carries out each [`Step`].
+//! Every engine uses the same schedule, so a plan means the same in all engines. The schedule is pure: an engine passes
+//! in the time, the points that its nodes reach, and the node that leads, and carries out each [`Step`].
 //!
 //! - A fault of a node strikes the node that it names, or the one at which its trigger fired, or the leader. Without
 //!   any of them it does not strike.
@@ -21,7 +21,7 @@ use std::time::Duration;
 use super::{Asking, Fault, FaultKind, NANOSECOND, Plan, Point, SimTime, What, When};
 use triggers::Triggers;
 
-/// A fault that lasts does not last less than that; only the recovery phase takes a nanosecond off.
+/// The shortest duration of a fault that lasts. Only the beginning of the recovery phase shortens it, by a nanosecond.
 const SHORTEST: Duration = Duration::from_millis(1);
 
 /// The faults of a plan in one run.
@@ -33,11 +33,11 @@ pub(crate) struct Schedule {
     timeline: BTreeMap<(SimTime, u64), Due>,
     put: u64,
     triggers: Triggers,
-    /// How many crashes keep each node's process down.
+    /// The number of crashes that keep each node's process down.
     down: Vec<u32>,
 }
 
-/// What an engine has to do.
+/// An instruction to the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     /// The fault begins, or happens, if it is one that does not last.
@@ -62,18 +62,18 @@ pub(crate) struct Strike {
 /// At least one fault waited for the point that was reached, and is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Fired {
-    /// What the process does next depends on the faults: they have to be carried out before it.
+    /// Whether the process must wait: its next action depends on the faults.
     pub(crate) comes_between: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Due {
-    /// The fault at that place of the plan, whose trigger fired at that node if it has one.
+    /// The fault at that index of the plan, and the node at which its trigger fired, if it has one.
     Fault {
         index: usize,
         fired_at: Option<usize>,
     },
-    /// A fault that has its node begins, and would end then.
+    /// A fault whose node has been chosen begins, and would end at that time.
     Begin {
         strike: Strike,
         ends: SimTime,
@@ -101,7 +101,7 @@ impl Schedule {
         schedule
     }
 
-    /// When the next step is due.
+    /// The time of the next step.
     pub(crate) fn next(&self) -> Option<SimTime> {
         self.timeline.first_key_value().map(|((at, _), _)| *at)
     }
@@ -122,7 +122,7 @@ impl Schedule {
                 Due::Begin { strike, ends } => self.begin(strike, ends, now),
                 Due::End(strike) => Some(self.end(strike)),
                 Due::Calm => {
-                    // What is left is the part of a swizzle that would begin later.
+                    // Only the later parts of a swizzle are left.
                     self.timeline.clear();
                     self.triggers.disarm();
                     Some(Step::Calm)
@@ -134,7 +134,7 @@ impl Schedule {
         }
     }
 
-    /// A node, or the store for it, has reached that point, with that kind of request: faults that waited for it are
+    /// A node, or the store for it, has reached that point, with that kind of request. Faults that waited for it are
     /// due now.
     pub(crate) fn reached(
         &mut self,
@@ -157,7 +157,7 @@ impl Schedule {
         self.timeline.insert((at, self.put), due);
     }
 
-    /// The time of a fault has come: it finds the node that it strikes.
+    /// The time of a fault has come: chooses the node that it strikes.
     fn strike(
         &mut self,
         index: usize,
@@ -223,8 +223,8 @@ impl Schedule {
     }
 }
 
-/// Whether the process has to wait for the fault. A write asks no clock and uses no link: only a fault that stops its
-/// own process comes between it and its check, and no other may make it late.
+/// Whether the process has to wait for the fault. A write reads no clock and uses no link, so only a fault that stops
+/// its own process can delay the write after its check.
 fn comes_between(point: Point, node: Option<usize>, fault: &Fault) -> bool {
     match point {
         Point::Guard => {
@@ -234,8 +234,7 @@ fn comes_between(point: Point, node: Option<usize>, fault: &Fault) -> bool {
     }
 }
 
-/// The partitions that a swizzle consists of: node, and when it begins and ends, in milliseconds after the swizzle
-/// began.
+/// The partitions of a swizzle: the node, and the beginning and the end in milliseconds after the swizzle began.
 fn swizzled(nodes: usize, step_ms: u64, shift: usize, for_ms: u64) -> Vec<(usize, u64, u64)> {
     let place = |node: usize| node as u64;
     (0..nodes)

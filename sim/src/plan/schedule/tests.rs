@@ -35,7 +35,7 @@ fn crash(node: usize) -> What {
     What::Crash { node: Some(node), power: false }
 }
 
-/// What is due until then, with the time of each; node 1 leads.
+/// The steps that are due until then, with their times; node 1 leads.
 fn until(schedule: &mut Schedule, end: SimTime) -> Vec<(SimTime, Step)> {
     let mut steps = Vec::new();
     while let Some(now) = schedule.next().filter(|next| *next <= end) {
@@ -46,7 +46,7 @@ fn until(schedule: &mut Schedule, end: SimTime) -> Vec<(SimTime, Step)> {
     steps
 }
 
-/// The same in short, of faults alone: when, whether it begins, which fault of the plan, and where.
+/// The steps of faults alone: the time, whether the fault begins, its index in the plan, and its node.
 fn faults(steps: &[(SimTime, Step)]) -> Vec<(SimTime, bool, usize, Option<usize>)> {
     let short = |(at, step): &(SimTime, Step)| match step {
         Step::Begin(Strike { index, node, .. }) => Some((*at, true, *index, *node)),

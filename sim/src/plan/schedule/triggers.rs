@@ -11,7 +11,7 @@ struct Armed {
     /// The place of its fault in the plan.
     index: usize,
     trigger: Trigger,
-    /// How often its point has yet to be reached.
+    /// The number of times that its point has yet to be reached.
     left: u32,
 }
 
@@ -28,7 +28,7 @@ impl Triggers {
         self.0.clear();
     }
 
-    /// That point was reached: the faults whose triggers fire. Each fires once.
+    /// The point was reached: returns the faults whose triggers fire. Each fires once.
     pub(super) fn reached(
         &mut self,
         now: SimTime,

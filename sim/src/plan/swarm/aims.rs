@@ -1,4 +1,4 @@
-//! Faults that bring a run to where some property compares anything, and where chance alone hardly ever does.
+//! Faults that create the situation that a property compares, where random faults alone hardly ever do.
 
 use super::Scope;
 use super::faults::Frame;
@@ -7,13 +7,13 @@ use crate::plan::{
     Asking, Fault, FaultKind, Manner, Point, Program, Settings, Trigger, What, When,
 };
 
-/// What a run is brought to.
+/// The situation that a run is to reach.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Aim {
-    /// A candidate begins to lead while paused work of an older tenure, which was asked to end, has not ended: what
-    /// `drained-before-the-next` compares.
+    /// A candidate begins to lead while paused work of an older tenure, which was asked to end, has not ended.
+    /// `drained-before-the-next` compares this.
     LedBesideOldWork,
-    /// The calm begins with a lease that nobody keeps: what `takeover-within` compares.
+    /// The recovery phase begins with a lease that no candidate renews. `takeover-within` compares this.
     LeaseLeftToTheCalm,
     /// A process leaves several elections while its driver does not run, in the turmoil engine: several stops, and
     /// deadlines of all elections, are then due at once.
@@ -42,11 +42,11 @@ impl Aim {
         }
     }
 
-    /// With time enough for it.
+    /// The settings with enough time for the situation.
     pub(super) const fn fitted(self, settings: Settings) -> Settings {
         match self {
             Self::LedBesideOldWork => Settings { drain_bound_ms: 2 * settings.ttl_ms, ..settings },
-            // All that wait are told in the calm how long the lease lasts.
+            // In the recovery phase every waiting candidate learns how long the lease lasts.
             Self::LeaseLeftToTheCalm => {
                 Settings { poll_bound_ms: settings.ttl_ms / 10, ..settings }
             }
@@ -70,7 +70,7 @@ impl Aim {
             Self::LedBesideOldWork => {
                 let at_ms = draw.within(2 * ttl_ms..=frame.until_ms - 3 * ttl_ms);
                 let resign = What::Resign { node: None };
-                // While its work drains, a resigned candidate keeps its lease alive.
+                // While its work drains, a candidate that resigned keeps its lease alive.
                 let renews = match frame.scope {
                     Scope::Model => Some(Asking::Renew),
                     Scope::Turmoil => None,

@@ -5,10 +5,10 @@ use super::aims::Aim;
 use crate::plan::draw::Draw;
 use crate::plan::{Asking, Fault, FaultKind, Point, Settings, Trigger, What, When};
 
-/// Up to that many faults of each kind that the run has.
+/// The most faults of each kind that the run has.
 const FAULTS_MOST: u64 = 4;
 
-/// What every fault of a run has to fit into.
+/// The plan so far, into which every fault has to fit.
 pub(super) struct Frame {
     pub(super) seed: u64,
     pub(super) scope: Scope,
@@ -100,7 +100,7 @@ fn what(frame: &Frame, draw: &mut Draw, kind: FaultKind, node: Option<usize>) ->
 fn lasts(frame: &Frame, draw: &mut Draw, kind: FaultKind) -> u64 {
     let ttl_ms = frame.settings.ttl_ms;
     match kind {
-        // A store that is away for long hides everything else.
+        // A store that is down for long hides all other faults.
         FaultKind::StoreCrash
         | FaultKind::StoreLoss
         | FaultKind::StoreRollback
@@ -135,7 +135,7 @@ impl On {
     }
 }
 
-/// What faults are most awkward at.
+/// A point at which faults are most likely to find a bug.
 fn trigger(frame: &Frame, draw: &mut Draw, after_ms: u64) -> When {
     let (acquire, renew, release) =
         (Some(Asking::Acquire), Some(Asking::Renew), Some(Asking::Release));

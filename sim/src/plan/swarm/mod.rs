@@ -1,5 +1,5 @@
-//! Plans drawn from a seed. Each seed first draws which kinds of faults exist at all in its run: with
-//! everything at once, some bugs would always be hidden behind others.
+//! Plans drawn from a seed. Each seed first draws the kinds of faults of its run, because some bugs would always be
+//! hidden if every run had all kinds.
 
 mod aims;
 mod faults;
@@ -10,21 +10,21 @@ use super::{FaultKind, Manner, NodePlan, Plan, Program, SCHEMA, Settings, StoreP
 use crate::plan::draw::Draw;
 use aims::Aim;
 
-/// How many TTLs long things go wrong.
+/// The number of TTLs before the recovery phase.
 const TROUBLE_TTLS: u64 = 8;
 
-/// For which engine a plan is drawn.
+/// The engine for which a plan is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// Time costs nothing: TTLs up to a minute, up to nine candidates, every kind of fault.
+    /// Simulated time is free: TTLs up to a minute, up to nine candidates, every kind of fault.
     Model,
-    /// Time costs a tick for each millisecond: short TTLs, up to five candidates, and the faults that
-    /// TCP and Redis know.
+    /// Each simulated millisecond costs a tick: short TTLs, up to five candidates, and the faults that apply to TCP and
+    /// Redis.
     Turmoil,
 }
 
 impl Scope {
-    /// The kinds of faults that it draws.
+    /// The kinds of faults that plans of this scope may have.
     pub fn kinds(self) -> Vec<FaultKind> {
         FaultKind::ALL.into_iter().filter(|kind| self.draws(*kind)).collect()
     }
@@ -90,7 +90,7 @@ pub fn swarm(seed: u64, allowed: &[FaultKind], scope: Scope) -> Plan {
     }
 }
 
-/// Most runs keep every assumption, so that everything can be judged; and some are crowded, some not.
+/// Most runs keep every assumption, so that every property can judge. Some runs have many kinds of faults, some few.
 fn kinds(seed: u64, allowed: &[FaultKind], scope: Scope) -> Vec<FaultKind> {
     let mut draw = Draw::new(seed, "crowd", 0);
     let goes_beyond = draw.chance(1, 5);
@@ -103,7 +103,7 @@ fn kinds(seed: u64, allowed: &[FaultKind], scope: Scope) -> Vec<FaultKind> {
     allowed.iter().copied().filter(|kind| is_drawn(*kind)).collect()
 }
 
-/// Often at the very bound, where there is least room.
+/// Often exactly at the bound, which is the worst case.
 fn rate(seed: u64, id: u64, drift_ppm: u32) -> i64 {
     let mut draw = Draw::new(seed, "clock rate", id);
     let bound = i64::from(drift_ppm);
@@ -116,7 +116,8 @@ fn latency(seed: u64, timeout_ms: u64, scope: Scope) -> (u64, u64) {
     match scope {
         Scope::Model => {
             let least = draw.pick(&[0, 50, 500]);
-            // Four messages fit into anybody's request timeout, so that a healthy network is one.
+            // Four messages fit into every candidate's request timeout, so that no request times out in a healthy
+            // network.
             let longest = timeout_ms * 1_000 / 4;
             let spread = draw.pick(&[0, 200, 2_000, 20_000]);
             (least, (least + spread).min(longest).max(least))

@@ -1,5 +1,5 @@
-//! Settings up to the edges of what is valid: no stop margin, the widest drift bound, the longest
-//! timeouts, TTLs that differ.
+//! Settings up to the limits of the valid ones: no stop margin, the widest drift bound, the longest timeouts, different
+//! TTLs.
 
 use super::Scope;
 use crate::plan::Settings;
@@ -19,8 +19,8 @@ pub(super) fn shared(seed: u64, scope: Scope) -> Settings {
     of_ttl(draw, ttl_ms, longest, scope)
 }
 
-/// One candidate's own settings, if it has any: another TTL, as during a roll-out, and perhaps a longer
-/// quarantine. The longest TTL is declared by all: every quarantine covers it.
+/// The settings of one candidate that differ from the shared ones: another TTL, as during a roll-out, and perhaps a
+/// longer quarantine. Every quarantine covers the longest TTL.
 pub(super) fn own(seed: u64, node: u64, shared: Settings, scope: Scope) -> Option<Settings> {
     let differ = Draw::new(seed, "ttls differ", 0).chance(1, 4);
     if !differ {
@@ -33,7 +33,7 @@ pub(super) fn own(seed: u64, node: u64, shared: Settings, scope: Scope) -> Optio
     };
     let quarantine_ms = shared.quarantine_ms * draw.pick(&[1, 1, 2]);
     let settings = of_ttl(draw, shared.ttl_ms * quarters / 4, quarantine_ms, scope);
-    // The bound is the clocks', which all share.
+    // All candidates share the drift bound.
     Some(fitted(Settings { drift_ppm: shared.drift_ppm, ..settings }))
 }
 
@@ -59,7 +59,7 @@ fn of_ttl(mut draw: Draw, ttl_ms: u64, quarantine_ms: u64, scope: Scope) -> Sett
     fitted(settings)
 }
 
-/// With the longest request timeout that still holds, up to the one given.
+/// The settings with the longest request timeout that is valid, up to the given one.
 fn fitted(mut settings: Settings) -> Settings {
     let (mut fits, mut least_too_long) = (1, settings.request_timeout_ms + 1);
     while least_too_long - fits > 1 {

@@ -1,4 +1,4 @@
-// What everything else here needs: the data, errors as state, elements, times, colours.
+// Shared by all scripts: the data, errors as state, elements, times, colours.
 const body = document.body;
 body.dataset.errors = "0";
 const wrong = (what) => {
@@ -12,7 +12,7 @@ document.addEventListener("securitypolicyviolation", (event) => wrong(event.bloc
 const data = JSON.parse(document.getElementById("data").textContent);
 const by = (id) => document.getElementById(id);
 
-// Text only: nothing of what a run says is ever taken for markup.
+// Text only, so that no text of a run is interpreted as markup.
 const make = (tag, fields = {}, ...inside) => {
   const made = document.createElement(tag);
   for (const [name, value] of Object.entries(fields)) {
@@ -23,7 +23,7 @@ const make = (tag, fields = {}, ...inside) => {
   return made;
 };
 
-// With the next frame; a page that nobody looks at gets none, and must get on all the same.
+// With the next frame. A hidden page gets no frames, so a timer must do it too.
 const soon = (what) => {
   let isDone = false;
   const once = () => {
@@ -35,7 +35,7 @@ const soon = (what) => {
 };
 
 const SECOND = 1e9;
-// A time in as many digits as tell it from one that is `step` nanoseconds away.
+// A time with as many digits as distinguish it from one that is `step` nanoseconds away.
 const clock = (ns, step = 1e3) => {
   const digits = Math.max(0, Math.min(9, Math.ceil(9 - Math.log10(Math.max(1, step)))));
   return (ns / SECOND).toFixed(digits) + " s";

@@ -1,4 +1,4 @@
-// Draws what is in view, and remembers where, to find what is pointed at.
+// Draws the items in view, and remembers their positions, to find the item under the pointer.
 const drawer = (canvas, run, place) => {
   const context = canvas.getContext("2d");
   const by_node = (node) => place.lanes[node === undefined ? 0 : node + 1];
@@ -144,7 +144,7 @@ const drawer = (canvas, run, place) => {
     hit(item, at - 3, y, at + 11, y + ROW.fault);
     if (state.selected === item) ring(at - 2, y, 12, 11);
   };
-  // How much room there is for the name of a mark before the next one.
+  // The room for the name of a mark before the next one.
   const gap = (item) => (item.next === undefined ? 120 : Math.min(120, x(item.next) - x(item.at) - 14));
 
   const lease = (item) => {
@@ -212,7 +212,7 @@ const drawer = (canvas, run, place) => {
     const dash = way && way.overtaken ? [6, 3] : [];
     const thick = chosen ? 2 : item.tone === "release" ? 1.6 : 1;
     const lines = [];
-    // Where there are many, one that is fast shows its two ends.
+    // Among many messages, a fast one shows only its two ends.
     const leg = (from, to, dashed = dash) => {
       if (many && !chosen && !lost && Math.abs(to[0] - from[0]) < 10) {
         const down = Math.sign(to[1] - from[1]) * 9;
@@ -247,7 +247,7 @@ const drawer = (canvas, run, place) => {
     context.globalAlpha = 1;
     hits.push({ item, lines });
   };
-  // What the store said: a diamond for a grant, a stroke for a renewal, a ring for a refusal.
+  // The store's answer: a diamond for a grant, a stroke for a renewal, a ring for a refusal.
   const served = (item, at, y, colour) => {
     if (at < GUTTER || at > width) return;
     context.fillStyle = colour;
@@ -334,7 +334,7 @@ const drawer = (canvas, run, place) => {
     }
   };
 
-  // What is at that point: marks before spans, and what is small before what is large; then lines.
+  // The item at that point: marks before spans, and small items before large ones; then lines.
   const find = (px, py) => {
     if (px < GUTTER) return undefined;
     let best, least = Infinity;

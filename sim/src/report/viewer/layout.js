@@ -1,4 +1,4 @@
-// Where everything stands, top to bottom: the axis, the store, then a lane for each node.
+// The positions of all parts, top to bottom: the axis, the store, then a lane for each node.
 const GUTTER = 112;
 const ROW = { fault: 14, lease: 15, claim: 10, leads: 15, marks: 14, work: 9, clock: 18 };
 const PAD = 7;
@@ -7,12 +7,12 @@ const FLAG_ROWS = 8;
 // The part of a whole run that a mark and its name take on the screen.
 const FLAG_WIDTH = 0.1;
 
-// Puts spans that overlap into rows of their own, as few as it takes.
+// Puts overlapping spans into separate rows, as few as possible.
 const stacked = (items, most, width = 1) => {
   const ends = [];
   for (const item of items) {
     let row = ends.findIndex((end) => end <= item.at);
-    // Where there are too many, the one that is free first.
+    // If there are too many, it uses the row that is free first.
     if (row < 0) row = ends.length < most ? ends.length : ends.indexOf(Math.min(...ends));
     ends[row] = Math.max(ends[row] || 0, item.until === undefined ? item.at + width : item.until);
     item.row = row;
@@ -49,14 +49,14 @@ const lanes = (run) => {
   return { axis, lanes: made, height: y };
 };
 
-// A step of the axis that gives some ten marks.
+// A step of the axis that gives about ten marks.
 const tick = (span) => {
   const raw = span / 10;
   const power = 10 ** Math.floor(Math.log10(raw));
   return [1, 2, 5, 10].map((of) => of * power).find((of) => of >= raw);
 };
 
-// What the filter looks at.
+// The text that the filter searches.
 const searched = (item, run) => {
   const words = [item.kind, item.label, item.tone, laneName(item.node)];
   if (item.holder !== undefined) words.push("n" + item.holder);

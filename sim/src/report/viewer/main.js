@@ -51,7 +51,7 @@ const overview = (canvas, run, whole) => {
   return { draw, on };
 };
 
-// The whole of a token, of which lanes show the number alone.
+// The full token; lanes show its number only.
 const whole = (item) => {
   const token = item.facts.find(([name]) => name === "token");
   return token ? "  (token " + token[1] + ")" : "";

@@ -1,4 +1,4 @@
-// What stands beside and below the lanes: the selected event, its neighbours, the plan.
+// The text beside and below the lanes: the selected event, its neighbours, the plan.
 const fact = (name, value) => make("div", { className: "fact" }, make("dt", {}, name), make("dd", {}, value));
 
 const details = (item, run) => {
@@ -59,7 +59,7 @@ const below = (run) => {
   }
 };
 
-// Without a permission or a secure place the text is selected instead.
+// Without a permission or a secure context the text is selected instead.
 const copy = (text) => {
   if (navigator.clipboard) navigator.clipboard.writeText(text).catch(() => {});
 };

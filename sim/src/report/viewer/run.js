@@ -1,4 +1,4 @@
-// One run: what is in view and selected, and how that changes.
+// One run: the view, the selection, and their changes.
 const LEAST = 1e3;
 
 const showRun = (run) => {
@@ -24,7 +24,7 @@ const showRun = (run) => {
       told();
     });
   };
-  // The state, for links, tests and whoever looks.
+  // The state as attributes of the page, for links and tests.
   const told = () => {
     const { selected, view } = state;
     Object.assign(body.dataset, { from: Math.round(view.from), to: Math.round(view.to), items: run.items.length, shown: order.length });
@@ -78,7 +78,7 @@ const showRun = (run) => {
     const next = by_ > 0 ? order[after] : order[(after < 0 ? order.length : after) - 1];
     if (next) select(next);
   };
-  // To the next violation, so close that what led to it can be told apart.
+  // Goes to the next violation, in a view so narrow that the events before it can be distinguished.
   const jump = (number) => {
     const all = of.violation || [];
     if (!all.length) return;
@@ -147,7 +147,7 @@ const showRun = (run) => {
 
 const grouped = (items) => items.reduce((of, item) => { (of[item.kind] = of[item.kind] || []).push(item); return of; }, {});
 
-// Each mark knows when the next one of its row follows, for its name to end before it.
+// Each mark knows the time of the next one in its row, so that its name ends before it.
 const spaced = (items) => {
   const last = {};
   for (const item of items) {

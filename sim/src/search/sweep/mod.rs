@@ -1,7 +1,7 @@
 //! Stops a process at every point of a run, one after the other.
 //!
-//! Problem: seeds hit a point by chance, and a bug that needs a pause at one of them, for the right time,
-//! may be missed by any number of seeds. A run has few points: it can be stopped at each.
+//! Problem: seeds hit a point by chance, so any number of seeds may miss a bug that needs a pause at one point, for the
+//! right time. A run has few points, so it can be stopped at each of them.
 //!
 //! Guarantee: the plan is carried out once with each seed to find its [`points`]. Then it is carried out
 //! again for each point and each way to stop there ([`Stops`]): pauses from a moment to past the lease,
@@ -9,9 +9,9 @@
 //! at each of its later points. Every run is judged as in a campaign. A report
 //! does not depend on the number of threads.
 //!
-//! Not guaranteed: failures that need three stops, or stops between the points. The model engine's
-//! steps are atomic: it has no other points than those at which a message is sent or read, leadership is checked,
-//! a lease is granted, or a lead begins or ends.
+//! Not guaranteed: failures that need three stops, or stops between the points. The model engine's steps are atomic:
+//! its only points are those at which a message is sent or read, leadership is checked, a lease is granted, or a lead
+//! begins or ends.
 
 mod points;
 mod report;
@@ -43,7 +43,7 @@ pub struct Sweep {
     pub seeds: u64,
     /// Whether runs are stopped at pairs of points as well.
     pub pairs: bool,
-    /// Whether all properties judge, though a pause breaks assumptions of some of them.
+    /// Whether all properties judge, even if a pause breaks their assumptions.
     pub everything: bool,
     /// The number of threads.
     pub jobs: usize,
@@ -51,11 +51,11 @@ pub struct Sweep {
     pub runs: u64,
 }
 
-/// Why a plan can't be swept.
+/// The reason why a plan can't be swept.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SweepError {
-    /// It can't be carried out.
+    /// The plan can't be carried out.
     #[error("the plan can't be carried out: {0}")]
     Plan(#[from] PlanError),
     /// Its own run did not complete.
@@ -66,7 +66,7 @@ pub enum SweepError {
 /// The default plan: three candidates without faults. The leader hands over once.
 ///
 /// # Errors
-/// Never: the TTL is a valid one.
+/// Never: the TTL is valid.
 pub fn default_plan() -> Result<Plan, PlanError> {
     const TTL_MS: u64 = 10_000;
     let settings = Settings::of_ttl(Duration::from_millis(TTL_MS))
@@ -131,7 +131,7 @@ impl Sweep {
     /// Spreads the work over threads, with at most that many runs.
     fn spread(&self, all: &[Stopped], runs: u64, progress: &(impl Fn(u64, u64) + Sync)) -> Part {
         let (count, done) = (all.len() as u64, AtomicU64::new(0));
-        // The same number for each first stop, so that the runs left out do not depend on threads.
+        // Every first stop gets the same number, so the omitted runs do not depend on the threads.
         let most = runs.saturating_sub(count).checked_div(count).unwrap_or(0);
         let stop = |part: &mut Part, number| {
             let place = usize::try_from(number).unwrap_or(usize::MAX);
@@ -151,7 +151,7 @@ impl Sweep {
         let later = points(&plan, outcome.trace.entries());
         let later = later.iter().filter(|spot| spot.at > first.spot.at);
         let seconds: Vec<Stopped> = stopped(&Stops::of(&plan), first.seed, later).collect();
-        // Evenly thinned: late points are as useful as early ones.
+        // Evenly thinned, because late points are as useful as early ones.
         let step =
             seconds.len().div_ceil(usize::try_from(most).unwrap_or(usize::MAX).max(1)).max(1);
         let seconds_taken =

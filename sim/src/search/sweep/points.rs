@@ -18,12 +18,12 @@ pub struct Spot {
     pub at: SimTime,
 }
 
-/// All points before the calm, in the order of time: just before and just after each request is sent; each
-/// reply; between each check and its write; each grant; each beginning of a lead; and the
-/// milliseconds before and after a lead ends.
+/// All points before the recovery phase, in the order of time: just before and just after each request is sent; each
+/// reply; between each check and its write; each grant; each beginning of a lead; and the milliseconds before and after
+/// a lead ends.
 ///
-/// Points at the moment at which a pause ends are left out: the process catches up then, and the trace does not show
-/// whether it reached a point just now or before the pause.
+/// Points at the end of a pause are omitted: the process catches up then, and the trace does not show whether it
+/// reached a point at that moment or before the pause.
 pub fn points(plan: &Plan, entries: &[Entry]) -> Vec<Spot> {
     let mut seen = Seen::default();
     for Entry { at, event } in entries {
@@ -94,7 +94,7 @@ impl Seen {
         self.push((Point::Grant, None, None), nth, at);
     }
 
-    /// Counts it, and notes the point unless its process is catching up.
+    /// Counts the point, and adds it unless its process is catching up.
     fn reach(&mut self, what: What, node: usize, at: SimTime) {
         let nth = self.count(what);
         if !self.has_just_resumed(node, at) {

@@ -18,11 +18,11 @@ pub struct Report {
     pub points: usize,
     /// The number of runs, the plan's own included.
     pub runs: u64,
-    /// Runs that did not reach their last stop, because an earlier one changed their course.
+    /// The number of runs that did not reach their last stop, because an earlier one changed their course.
     pub missed: u64,
-    /// Runs that the bound left out.
+    /// The number of runs beyond the bound, which were not carried out.
     pub left_out: u64,
-    /// Runs that failed.
+    /// The number of runs that failed.
     pub violations: u64,
     /// The first failed run.
     pub found: Option<Found>,
@@ -37,16 +37,16 @@ pub struct Report {
 /// A run that failed.
 #[derive(Clone, Debug, Serialize)]
 pub struct Found {
-    /// Its stops.
+    /// The stops of the run.
     pub stops: Vec<Fault>,
-    /// Why it failed.
+    /// The failure.
     pub failure: Failure,
-    /// Its plan.
+    /// The plan of the run.
     pub plan: Plan,
 }
 
 impl Report {
-    /// The verdict. Inconclusive if there were no points, or runs were left out.
+    /// The verdict. Inconclusive if there were no points, or if runs were omitted.
     pub const fn verdict(&self) -> Verdict {
         if self.violations > 0 {
             Verdict::Violated

@@ -1,4 +1,4 @@
-//! The frontiers that were found, beside those of the formulas.
+//! The measured frontiers, beside those of the formulas.
 
 use serde::Serialize;
 
@@ -38,7 +38,7 @@ pub struct Row {
     pub holds: Option<u64>,
     /// The first that breaks.
     pub breaks: Option<u64>,
-    /// The formula, in words.
+    /// The formula, as text.
     pub formula: &'static str,
     /// The frontier by the formula; `None` if there is none.
     pub expected: Option<f64>,
@@ -171,7 +171,7 @@ impl Magnitude {
     }
 }
 
-/// A number for display, where the lost digits don't matter.
+/// A number for display, where lost digits don't matter.
 #[allow(clippy::cast_precision_loss, reason = "see above")]
 const fn figure(parts: i64) -> f64 {
     parts as f64

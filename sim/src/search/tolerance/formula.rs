@@ -10,9 +10,9 @@ use crate::plan::{Settings, scaled};
 
 /// Settings, and the bounds that follow from them for a store whose clock is exact.
 ///
-/// A claim is valid for `v = (ttl - g)(1 - rho)/(1 + rho) - stop margin` by its candidate's clock, from the
-/// sending of the request that won it. So the claim of the slowest clock ends `v/(1 - rho)` after it, and
-/// the lease ends no sooner than `ttl/(1 + rho)` after it, by the fastest clock of a store.
+/// A claim is valid for `v = (ttl - g)(1 - rho)/(1 + rho) - stop margin` by its candidate's clock, from the sending of
+/// the request that won it. So by the slowest clock the claim ends `v/(1 - rho)` after the sending, and by the fastest
+/// clock of a store the lease ends no sooner than `ttl/(1 + rho)` after it.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
     /// The settings.
@@ -86,7 +86,7 @@ impl Bounds {
     }
 }
 
-/// The duration that a clock that is off by `rate_ppm` counts in that true time, rounded down.
+/// The count of a clock that is off by `rate_ppm` in that true time, rounded down.
 pub(super) fn on_clock(time: Duration, rate_ppm: i64) -> Duration {
     scaled(time, pace(rate_ppm), PPM)
 }
@@ -99,7 +99,7 @@ mod tests {
     fn the_gap_by_the_slowest_clocks() {
         let settings = Settings::of_ttl(Duration::from_secs(15)).expect("valid");
         let bounds = Bounds::of(settings).expect("valid");
-        // 1.5 s / 0.99 and 1.5 s / 1.01; rounding and the store's nanosecond add a few.
+        // 1.5 s / 0.99 and 1.5 s / 1.01; rounding and the store's nanosecond add a few nanoseconds.
         let gap = Duration::from_nanos(1_515_151_515);
         assert!(bounds.gap().abs_diff(gap) < Duration::from_nanos(5), "{:?}", bounds.gap());
         assert_eq!(bounds.promised_gap(), Duration::from_nanos(1_485_148_514));

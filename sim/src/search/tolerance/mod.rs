@@ -1,16 +1,14 @@
-//! The tolerance certificate: the largest magnitude of each fault or error that a promise survives, found by bisection
-//! and compared with a formula.
+//! How large may a fault or an error be before a promise breaks? The tolerance certificate finds the largest magnitude
+//! of each by bisection, and compares it with a formula.
 //!
-//! A [`Magnitude`] is a number that says how bad one fault or error is: a clock's rate, a pause, a step. Its plans
-//! are staged as badly as possible for the promise, so that nothing but the magnitude is left to
-//! chance. The certificate bisects it to the last plan that holds and the first that breaks, in steps of
-//! the plan's own units. The frontier must agree with the formula. A lower frontier is
-//! a broken promise; a higher one means that the formula could promise more, or that the stage is
-//! not the worst one.
+//! A [`Magnitude`] is the size of one fault or error: a clock's rate, a pause, a step. Its plans are the worst case for
+//! the promise, so that only the magnitude decides. The certificate bisects it to the last plan that holds and the
+//! first that breaks, in steps of the plan's own units. The frontier must agree with the formula. A lower frontier is a
+//! broken promise; a higher one means that the formula could promise more, or that the plans are not the worst case.
 //!
-//! Not guaranteed: that two faults together are tolerated because each of them is. Most of them use up the
-//! same stop margin. Nor that a stage is the worst possible one; but if its frontier agrees with the formula, no worse
-//! one is needed to reach it.
+//! Not guaranteed: that two faults together are tolerated because each of them is. Most of them use up the same stop
+//! margin. Nor that the plans are the worst possible ones; but if their frontier agrees with the formula, no worse ones
+//! are needed to reach it.
 
 mod bisect;
 mod certificate;
@@ -31,7 +29,7 @@ use crate::plan::PlanError;
 /// The shortest TTL of a certificate: for a shorter one, a plan's millisecond is too coarse.
 pub const TTL_LEAST_MS: u64 = 1_000;
 
-/// Why there is no certificate.
+/// The reason why there is no certificate.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ToleranceError {

@@ -1,4 +1,4 @@
-//! The promises that magnitudes are measured against.
+//! The promises for which frontiers are measured.
 
 use std::fmt;
 
@@ -14,9 +14,9 @@ use crate::trace::{Entry, Event};
 pub enum Promise {
     /// The property of that name: no two candidates lead at once.
     SingleLeader,
-    /// The property of that name: no write of an older tenure lands after one of a newer.
+    /// The property of that name: no write of an older tenure lands after a write of a newer one.
     UnfencedInOrder,
-    /// No write of an older tenure lands once a newer one leads, whether or not that has written.
+    /// No write of an older tenure lands once a newer tenure leads, whether or not the newer one has written.
     PromptEffect,
     /// A candidate is elected, and no leader loses the lead. Progress, not safety.
     LeadKept,
@@ -64,7 +64,7 @@ fn lands_late(entries: &[Entry]) -> bool {
             newest = newest.max(Some((*token, *at)));
             false
         }
-        // At the same instant one may land and the other begin.
+        // At the same instant the write may land before the lead begins.
         Event::Wrote { token, .. } => {
             newest.is_some_and(|(last, since)| *token < last && *at > since)
         }

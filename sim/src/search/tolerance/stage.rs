@@ -1,6 +1,5 @@
-//! The worst case around a fault: a leader that has just been granted the lease and is cut
-//! off at once, clocks at opposite bounds, and another candidate that asks at the very moment at which the
-//! lease ends.
+//! The worst case around a fault: a leader that is cut off just after its grant, clocks at opposite bounds, and another
+//! candidate that sends a request exactly when the lease ends.
 
 use std::time::Duration;
 
@@ -11,11 +10,11 @@ use crate::plan::{
     When, Work, millis, nanos,
 };
 
-/// The first reading of the clocks: no step takes them back to before zero.
+/// The first reading of the clocks, from which no step leads below zero.
 const OFFSET_MS: u64 = 36_000_000;
 /// The beginning of all faults: the first millisecond after the grant, in milliseconds.
 pub(super) const BEGINS_MS: u64 = 1;
-/// The number of poll bounds that are tried to make the next candidate ask in time.
+/// The number of poll bounds that are tried to make the next candidate's request arrive in time.
 const POLLS: u64 = 1_000;
 /// The number of pauses that are tried to place a check just before the claim's end.
 const DELAYS_MS: u64 = 400;
@@ -25,7 +24,7 @@ pub(super) const LEADER: Option<usize> = Some(0);
 pub(super) const NEXT: usize = 1;
 
 /// Two candidates with clocks at opposite bounds: the first one leads from the beginning, and is cut off from then
-/// until the calm.
+/// until the recovery phase.
 pub(super) fn duel(bounds: &Bounds, seed: u64) -> Plan {
     let mut plan = alone(bounds, -bounds.rho(), seed);
     plan.store.clock_rate_ppm = bounds.rho();
@@ -51,7 +50,7 @@ pub(super) fn alone(bounds: &Bounds, rate_ppm: i64, seed: u64) -> Plan {
             clock_rate_ppm: rate_ppm,
             settings: None,
         }],
-        // The first candidate that asks leads at once. No store loses data unless the stage is about that.
+        // The first candidate that sends a request leads at once. The stages about lost data change this.
         store: StorePlan { clock_rate_ppm: 0, trust_empty_store: true },
         latency_us: (0, 0),
         work: Work { every_ms: ttl_ms / 10, takes_us: 0, reads_first: false },
@@ -76,13 +75,13 @@ pub(super) fn on(plan: &mut Plan, (point, of, nth): (Point, Option<Asking>, u32)
     }
 }
 
-/// Makes the next candidate ask when the lease ends, or as soon after it as possible, and never before:
-/// it polls, and its poll bound and its clock are chosen for that.
+/// Makes the next candidate send a request at the end of the lease, or as soon after it as possible, and never before:
+/// its poll bound and its clock are chosen for that.
 pub(super) fn next_asks_at(plan: &mut Plan, lease_ends: Duration) {
     let ends = lease_ends.max(Duration::from_millis(1));
     let ttl_ms = plan.settings.ttl_ms;
     let most_ms = millis(on_clock(ends, plan.store.clock_rate_ppm)).clamp(1, ttl_ms);
-    // The rate of its clock stays within the store's; its own claims don't matter for the stage.
+    // The rate of its clock stays within the store's; its own claims do not affect the stage.
     let rate = plan.store.clock_rate_ppm.unsigned_abs();
     let width_ms = most_ms * 2 * rate / (PPM + rate);
     let polls = (most_ms - POLLS.min(width_ms)..=most_ms).map(|poll_ms| {
@@ -100,7 +99,7 @@ pub(super) fn next_asks_at(plan: &mut Plan, lease_ends: Duration) {
     }
 }
 
-/// The most by which it may ask late, in nanoseconds: its clock's rate is a whole number of ppm.
+/// The largest delay of that request, in nanoseconds: the clock's rate is a whole number of ppm.
 pub(super) fn next_is_late(bounds: &Bounds) -> u64 {
     nanos(bounds.lease_ends()) / PPM + 1_000
 }
@@ -123,7 +122,7 @@ impl LastCheck {
         let validity = bounds.validity();
         let most_ms = DELAYS_MS.min(millis(bounds.request_timeout() / 2));
         let after = |delay_ms: u64| {
-            // Up to the last nanosecond at which the claim still holds.
+            // Up to the last nanosecond of the claim.
             let delay = on_clock(Duration::from_millis(delay_ms), -bounds.rho());
             let span = validity.saturating_sub(NANOSECOND + delay);
             let whole_ms = millis(span);
@@ -133,7 +132,7 @@ impl LastCheck {
         (1..=most_ms).map(after).fold(after(0), Ord::min)
     }
 
-    /// Stages it.
+    /// Adds the check to a plan.
     pub(super) fn stage(self, plan: &mut Plan) {
         on(plan, (Point::Reply, Some(Asking::Acquire), 1), self.delay_ms);
         plan.work.every_ms = self.every_ms;

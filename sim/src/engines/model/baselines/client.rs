@@ -1,4 +1,4 @@
-//! The client library under a candidate: which requests are under way, and which it repeats.
+//! The client library of a candidate: the requests in flight, and their retries.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use tenure_core::Instant;
 
 use super::model::{Ask, Want};
 
-/// How soon it repeats a request that was refused.
+/// The delay before it repeats a request that was refused.
 const REPEATS: Duration = Duration::from_millis(100);
 
 /// One candidate's client.
@@ -14,9 +14,9 @@ const REPEATS: Duration = Duration::from_millis(100);
 pub(super) struct Client {
     holder: u128,
     ttl: Duration,
-    /// How long it repeats a request before it says that it was refused.
+    /// The time for which it repeats a request before it reports the refusal.
     patience: Duration,
-    /// The server that its connection was made to, once one has answered on it.
+    /// The server of its connection, once it has answered.
     server: Option<u32>,
     last_id: u64,
     unanswered: Vec<(u64, Want)>,
@@ -38,7 +38,7 @@ impl Client {
         }
     }
 
-    /// A request, about a tenure of that ordinal if there is one.
+    /// A request about the tenure with that ordinal, if there is one.
     pub(super) fn ask(&mut self, want: Want, token: Option<u64>) -> (u64, Ask) {
         self.last_id += 1;
         self.unanswered.push((self.last_id, want));
@@ -46,13 +46,13 @@ impl Client {
         (self.last_id, Ask { want, holder, ttl, token: token.unwrap_or(0), server })
     }
 
-    /// What was asked, if this is the first answer to it.
+    /// The kind of a request, if this is the first answer to it.
     pub(super) fn first_answer(&mut self, id: u64) -> Option<Want> {
         let place = self.unanswered.iter().position(|(of, _)| *of == id)?;
         Some(self.unanswered.swap_remove(place).1)
     }
 
-    /// Whether a request is under way that the next one would wait for.
+    /// Whether a request is in flight for which the next one would wait.
     pub(super) fn is_busy(&self) -> bool {
         let asks = self.unanswered.iter().any(|(_, want)| *want != Want::Tidy);
         asks || !self.repeats.is_empty()
@@ -64,7 +64,7 @@ impl Client {
         self.refused_since = None;
     }
 
-    /// A request was refused. False if its patience is over.
+    /// A request was refused. Returns false if the time for repeats is over.
     pub(super) fn repeats(&mut self, now: Instant, want: Want) -> bool {
         let since = *self.refused_since.get_or_insert(now);
         let is_patient = now.since(since) < self.patience;
@@ -76,7 +76,7 @@ impl Client {
         is_patient
     }
 
-    /// What is to be repeated by now.
+    /// The requests that are to be repeated now.
     pub(super) fn take_due(&mut self, now: Instant) -> Vec<Want> {
         let due = self.repeats.extract_if(.., |(at, _)| *at <= now);
         due.map(|(_, want)| want).collect()
@@ -92,7 +92,7 @@ impl Client {
         self.refused_since = None;
     }
 
-    /// Nobody wants to know any more.
+    /// Drops all repeats: their caller no longer waits.
     pub(super) fn forgets_repeats(&mut self) {
         self.repeats.clear();
     }

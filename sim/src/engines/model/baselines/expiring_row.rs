@@ -1,9 +1,8 @@
-//! A row of PostgreSQL with a holder and an expiry, which only a cleanup job takes away. What
-//! nest-leader-election does.
+//! A row of PostgreSQL with a holder and an expiry that only a cleanup job deletes, as in nest-leader-election.
 //!
-//! One statement inserts the row or, if it is the caller's, puts its expiry off. An expired row is still in
-//! everybody's way until a job of some candidate deletes it, five seconds after its expiry at the
-//! earliest. The expiry is fixed at 15 s, whatever lease is configured.
+//! One statement inserts the row or, if the caller holds it, moves its expiry. An expired row blocks every other
+//! candidate until a candidate's cleanup job deletes it, five seconds after its expiry at the earliest. The expiry is
+//! fixed at 15 s, whatever lease is configured.
 
 use std::time::Duration;
 
@@ -17,7 +16,7 @@ use crate::plan::SimTime;
 use crate::trace::Kept;
 
 const LEASE: Duration = Duration::from_secs(15);
-/// How long a row must have been expired for the job to delete it.
+/// The time after a row's expiry until the job deletes it.
 const LEFT_FOR: Duration = Duration::from_secs(5);
 
 /// The row.
@@ -36,7 +35,7 @@ impl Model for ExpiringRow {
     fn pace(config: &Config) -> Pace {
         let interval = config.renew_interval();
         Pace {
-            // Two seconds in ten by default, shorter and longer.
+            // By default two seconds of ten, in either direction.
             jitter: interval / 10,
             tidies: Some(2 * config.ttl()),
             ..Pace::steady(Timer::AfterReply(interval))

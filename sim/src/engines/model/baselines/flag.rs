@@ -1,7 +1,7 @@
-//! The candidate whose leadership is a flag that the last reply has set.
+//! A candidate whose leadership is a flag that the last reply has set.
 //!
-//! It asks for the lease, and leads from the reply that says yes to the reply that says no. It has no
-//! deadline: while no reply comes, whatever the reason, it goes on answering "I lead".
+//! It requests the lease, and leads from the reply that grants it to the reply that refuses it. It has no deadline:
+//! while no reply arrives, for whatever reason, it continues to answer "I lead".
 
 use std::collections::VecDeque;
 use std::marker::PhantomData;
@@ -26,7 +26,7 @@ pub(crate) struct Flag<M> {
     /// The flag, with the tenure's ordinal.
     leads: Option<u64>,
     next: Option<Instant>,
-    /// How often the timer fired while a request was under way.
+    /// The number of times that the timer fired while a request was in flight.
     queued: u32,
     tidies_at: Option<Instant>,
     again_at: Option<Instant>,
@@ -158,7 +158,7 @@ impl<M: Model> Flag<M> {
         }
     }
 
-    /// Plans the next request after an answer.
+    /// Schedules the next request after an answer.
     fn plan_next(&mut self, now: Instant, led: bool) {
         let turned = led != self.leads.is_some();
         match (self.timer(), self.pace.standby) {
@@ -167,7 +167,7 @@ impl<M: Model> Flag<M> {
                     self.next = Some(now + self.jittered(wait));
                 }
             }
-            // A timer of the lead's own begins with it.
+            // The timer of a leader starts at the election.
             (Timer::Every(period), Timer::AfterReply(_)) if turned => {
                 self.next = Some(now + period);
             }
@@ -193,7 +193,7 @@ impl<M: Model> Flag<M> {
         }
     }
 
-    /// The connection was made anew.
+    /// The connection was opened again.
     fn reconnected(&mut self, now: Instant) {
         if self.pace.is_of_a_connection && self.leads.is_some() {
             self.client.reconnects();

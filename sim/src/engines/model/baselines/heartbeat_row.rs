@@ -1,8 +1,8 @@
-//! A row of PostgreSQL with a holder, a term and the time of the last heartbeat: taken over once that is
-//! older than the TTL, and deleted on stepping down. The "leader-election" recipe of drift.
+//! A row of PostgreSQL with a holder, a term and the time of the last heartbeat, as in drift's "leader-election"
+//! recipe. A candidate takes the row over if the heartbeat is older than the TTL, and deletes it on stepping down.
 //!
-//! The row's term is meant to fence, and does not: a row that was deleted begins again at term 1, and no
-//! caller ever gets to see it.
+//! The row's term is meant for fencing, but can't be used for it: the term of a row that was deleted restarts at 1, and
+//! no caller ever sees it.
 
 use tenure_core::{Config, Instant};
 
@@ -26,9 +26,9 @@ pub(crate) struct Store {
 #[derive(Clone, Copy, Debug)]
 struct Row {
     holder: u128,
-    /// The recipe's own: it restarts, so it is of no use to anybody.
+    /// The recipe's own term. It restarts, so callers can't use it.
     term: u64,
-    /// The last heartbeat, and a TTL.
+    /// The last heartbeat plus a TTL.
     times_out: Instant,
 }
 
@@ -44,7 +44,7 @@ impl Model for HeartbeatRow {
         match (ask.want, &mut store.row) {
             (Want::Take | Want::Keep, Some(row)) if row.holder == ask.holder => {
                 row.times_out = times_out;
-                // A candidate that does not know of its row takes it for a new one.
+                // A candidate that does not know its own row takes it for a new one.
                 if ask.want == Want::Take {
                     Told::Yours { token: store.token }
                 } else {

@@ -1,9 +1,9 @@
-//! A key of Redis: set if there is none, with an expiry; renewed and deleted by scripts that compare the
-//! holder first. What `LeaderService` of zyno and `createLeader` of svelte-adapter-uws-extensions do.
+//! A key of Redis: set with an expiry if there is none, renewed and deleted by scripts that compare the holder first.
+//! Zyno's `LeaderService` and svelte-adapter-uws-extensions' `createLeader` do this.
 //!
-//! The two differ in their timers. One retries some time after it was refused and renews at an interval of
-//! its own; the other has one interval for both, in which no tick overtakes another. So after a late
-//! grant the first goes on leading for a whole interval, the second for a round trip.
+//! The two differ in their timers. Zyno retries some time after a refusal, and renews at a separate interval;
+//! svelte-adapter-uws-extensions has one interval for both, in which no tick overtakes another. So after a late grant
+//! the first leads for a whole interval longer, the second for a round trip.
 
 use std::marker::PhantomData;
 use std::time::Duration;
@@ -17,23 +17,23 @@ use super::{ordinal, retry};
 use crate::plan::SimTime;
 use crate::trace::Kept;
 
-/// After which its client library has repeated a refused command for the last time.
+/// The time for which its client library repeats a refused command.
 const RETRIES_FOR: Duration = Duration::from_millis(10_600);
 
 /// The key, for a library with those timers.
 #[derive(Clone, Debug)]
 pub(crate) struct KeyFlag<T>(PhantomData<T>);
 
-/// Which timers a library has.
+/// The timers of a library.
 pub(crate) trait Timing: Clone {
     fn pace(config: &Config) -> Pace;
 }
 
-/// Those of zyno.
+/// Zyno's timers.
 #[derive(Clone, Debug)]
 pub(crate) struct TwoTimers;
 
-/// Those of svelte-adapter-uws-extensions.
+/// The timers of svelte-adapter-uws-extensions.
 #[derive(Clone, Debug)]
 pub(crate) struct OneTimer;
 
@@ -58,7 +58,7 @@ impl Timing for OneTimer {
     }
 }
 
-/// The key. Its ordinal outlives it, as nothing of the library does.
+/// The key. Its ordinal is kept when the key is deleted; the library has nothing that is.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Store {
     key: Option<(u128, Instant)>,

@@ -1,4 +1,4 @@
-//! What tells one library from another: what its store does, and when it asks.
+//! The differences between the libraries: their store's steps, and the times of their requests.
 
 use std::time::Duration;
 
@@ -10,19 +10,19 @@ use crate::trace::{Answer, Asked, Kept};
 
 /// One library.
 pub(crate) trait Model: Clone {
-    /// What its store keeps.
+    /// The data of its store.
     type Store: Clone + Default;
 
-    /// When it asks.
+    /// The times of its requests.
     fn pace(config: &Config) -> Pace;
 
     /// One atomic step at the store.
     fn serve(store: &mut Self::Store, at: Visit, ask: Ask) -> Told;
 
-    /// The record, if it has a lease.
+    /// The election's record, if it has one.
     fn kept(store: &Self::Store) -> Option<Kept>;
 
-    /// The store has noticed that a connection is gone.
+    /// The store has noticed that a connection is closed.
     fn disconnected(store: &mut Self::Store, session: Session) {
         let _ = (store, session);
     }
@@ -39,9 +39,9 @@ pub(crate) struct Ask {
     pub(super) want: Want,
     pub(super) holder: u128,
     pub(super) ttl: Duration,
-    /// The ordinal of the tenure that it is about, for the trace alone.
+    /// The ordinal of its tenure, for the trace only.
     pub(super) token: u64,
-    /// The server that the connection was made to, once one has answered on it.
+    /// The server of the connection, once it has answered.
     pub(super) server: Option<u32>,
 }
 
@@ -53,16 +53,16 @@ pub(crate) enum Want {
     Tidy,
 }
 
-/// What the store says.
+/// The result of a request at the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Told {
     /// A new tenure begins, with that ordinal.
     Yours { token: u64 },
-    /// The same tenure goes on.
+    /// The same tenure continues.
     StillYours,
-    /// It is somebody else's, or nobody's.
+    /// Another candidate holds the lease, or none does.
     NotYours,
-    /// Given back, or tidied up.
+    /// Handed back, or cleaned up.
     Done,
     /// The server does not know the connection.
     Broken,

@@ -1,40 +1,40 @@
-//! When a candidate asks its store.
+//! The times of a candidate's requests to its store.
 
 use std::time::Duration;
 
-/// What leads from one request to the next.
+/// The time of the next request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Timer {
-    /// So long after the last one was answered: `setTimeout` at the end of an asynchronous function.
+    /// A delay after the last answer: `setTimeout` at the end of an asynchronous function.
     AfterReply(Duration),
-    /// Again and again, answered or not: `setInterval`.
+    /// A fixed interval, whether answered or not: `setInterval`.
     Every(Duration),
-    /// The same, but what falls due while a request is under way waits for its reply: `setInterval` with
-    /// a chain of promises.
+    /// A fixed interval, but a request that falls due while another is in flight waits for its reply: `setInterval`
+    /// with a chain of promises.
     Queued(Duration),
 }
 
-/// When a candidate asks its store.
+/// The times of a candidate's requests to its store.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pace {
     /// While it waits.
     pub(super) standby: Timer,
     /// While it leads.
     pub(super) leader: Timer,
-    /// Each wait after a reply is longer or shorter by up to that.
+    /// The largest random change of each delay after a reply, in either direction.
     pub(super) jitter: Duration,
-    /// How often every candidate tidies up at the store, if it does.
+    /// The interval of every candidate's cleanup at the store, if it has one.
     pub(super) tidies: Option<Duration>,
-    /// How long the client library repeats a request that is refused before it says so.
+    /// The time for which the client library repeats a refused request before it reports the refusal.
     pub(super) patience: Duration,
-    /// It says that it leads until its release is answered.
+    /// Whether it leads until its release is answered.
     pub(super) leads_until_released: bool,
-    /// What it held is gone with its connection, and it notices when the connection is made anew.
+    /// Whether its lock ends with its connection, and it notices when the connection is opened again.
     pub(super) is_of_a_connection: bool,
 }
 
 impl Pace {
-    /// One timer for leaders and others, which do the same.
+    /// The same timer for leaders and standbys, which send the same requests.
     pub(super) const fn steady(timer: Timer) -> Self {
         Self {
             standby: timer,

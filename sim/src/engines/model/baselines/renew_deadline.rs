@@ -1,13 +1,13 @@
-//! A record with a version in a store that compares it on every write, and time counted by the candidates
-//! alone. What client-go's `leaderelection` does with a Kubernetes `Lease`.
+//! A record with a version that the store compares on every write, and time that only the candidates count, as in
+//! client-go's `leaderelection` with a Kubernetes `Lease`.
 //!
-//! A candidate holds the lease for expired once it has not seen the record change for its duration, by its
-//! own clock. A leader gives up once no renewal has succeeded for the renew deadline. That deadline is
-//! shorter than the lease, but it is counted from the last success's reply and not from its request, and a
-//! timer enforces it: a renewal that is answered late, or a paused process, leads too long.
+//! A candidate treats the lease as expired once it has not seen the record change for the lease's duration, by its own
+//! clock. A leader gives up once no renewal has succeeded for the renew deadline. That deadline is shorter than the
+//! lease, but it is counted from the last success's reply and not from its request, and a timer enforces it. So it
+//! leads too long if a renewal is answered late, or if the process is paused.
 //!
-//! Favourable to it: the lead is taken to end when the record is seen to be another's, though client-go
-//! cancels the leader's context only at the deadline; and it releases on leaving, which is not its default.
+//! Favourable to it: the lead ends here when the candidate sees another holder's record, but client-go cancels the
+//! leader's context only at the deadline. Here it also releases the lease on leaving, which is not its default.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -19,11 +19,11 @@ use super::{ordinal, retry};
 use crate::plan::SimTime;
 use crate::trace::{Answer, Asked, Kept, Reason};
 
-/// What the store keeps.
+/// The data of the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Record {
     version: u64,
-    /// Nobody, once it is released.
+    /// `None` once it is released.
     holder: Option<u128>,
     token: u64,
     written: Instant,
@@ -33,7 +33,7 @@ pub(crate) struct Record {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Request {
     Get,
-    /// Writes if the version is still that one; none, if there must be no record.
+    /// Writes if the version is still that one; if it is `None`, writes if there is no record.
     Put {
         version: Option<u64>,
         me: u128,
@@ -62,7 +62,7 @@ pub(crate) struct RenewDeadline {
     /// The record as last seen, and when it was seen to change.
     seen: Option<(Record, Instant)>,
     last_id: u64,
-    /// What it waits for, and when it no longer does.
+    /// The request that it waits for, and the time at which it gives up.
     asked: Option<(u64, Instant)>,
     next: Option<Instant>,
     gives_up_at: Option<Instant>,
@@ -123,7 +123,7 @@ impl RenewDeadline {
             Some(Reply::Written { record, .. }) => {
                 self.seen = Some((record, now));
                 self.lead(now, record.token);
-                // The next renewal begins after a wait, and the deadline with it.
+                // The next renewal begins after a delay, and its deadline starts then.
                 self.gives_up_at = Some(now + self.retry + self.gives_up_after);
                 self.later(now);
             }

@@ -1,9 +1,9 @@
-//! An advisory lock of a PostgreSQL session, which everybody polls for. What `@platformatic/leader` does.
+//! An advisory lock of a PostgreSQL session, which every candidate polls for, as in `@platformatic/leader`.
 //!
-//! The lock has no expiry: the server frees it when it notices that the connection is gone. A crashed
-//! process's connection is closed at once; a machine without power closes none. A leader that is cut off
-//! keeps the lock until the server ends its session: [`SessionLock`] models a server that never does,
-//! [`EndedSession`] one that does so at the moment of the cut.
+//! The lock has no expiry: the server frees it when it notices that the connection is closed. The connection of a
+//! crashed process is closed at once; a machine without power closes none. A leader that is cut off keeps the lock
+//! until the server ends its session: [`SessionLock`] models a server that never does, [`EndedSession`] one that does
+//! at the moment of the cut.
 
 use tenure_core::Config;
 
@@ -13,11 +13,11 @@ use super::pace::{Pace, Timer};
 use super::{ordinal, retry};
 use crate::trace::Kept;
 
-/// The lock of a server that waits for those that are cut off, or ends their sessions.
+/// The lock of a server. `ENDS_SESSIONS` is whether it ends the sessions of candidates that are cut off.
 #[derive(Clone, Debug)]
 pub(crate) struct Lock<const ENDS_SESSIONS: bool>;
 
-/// The lock of a server that waits for those that are cut off.
+/// The lock of a server that keeps the sessions of candidates that are cut off.
 pub(crate) type SessionLock = Lock<false>;
 
 /// The lock of a server that ends the session of a candidate that is cut off.
@@ -27,7 +27,7 @@ pub(crate) type EndedSession = Lock<true>;
 pub(crate) struct Store {
     holder: Option<Session>,
     token: u64,
-    /// Those that the server has ended, and that have not been told.
+    /// Sessions that the server has ended, and whose clients have not learned it.
     ended: Vec<Session>,
 }
 
@@ -53,7 +53,7 @@ impl<const ENDS_SESSIONS: bool> Model for Lock<ENDS_SESSIONS> {
                 Told::Yours { token: store.token }
             }
             (Want::Keep, Some(holder)) if holder == at.session => Told::StillYours,
-            // A session may lock what it holds once more.
+            // A session may lock again what it holds.
             (Want::Take, Some(holder)) if holder == at.session => {
                 Told::Yours { token: store.token }
             }

@@ -12,8 +12,8 @@ use crate::engines::redis::session::Session;
 
 const DEFAULT_USER: &[u8] = b"default";
 
-/// HELLO [version [AUTH user password] [SETNAME name]]. A refusal keeps what was done before it: a
-/// good password followed by a bad name leaves the connection authenticated.
+/// HELLO [version [AUTH user password] [SETNAME name]]. A refusal keeps the effects of the options before it: a good
+/// password followed by a bad name leaves the connection authenticated.
 pub(in crate::engines::redis) fn hello(call: &mut Call<'_>) -> Answer {
     let protocol = match call.args.get(1).map(|version| integer(version)) {
         None => None,
@@ -143,7 +143,7 @@ fn rename(call: &mut Call<'_>, name: &Bytes) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// A command runs for a session that exists: nothing restarts the server in between.
+/// The session of a command exists: the server can't restart while the command runs.
 fn with_session<T>(call: &mut Call<'_>, act: impl FnOnce(&mut Session) -> T) -> T {
     act(call.server.session_mut(call.session).expect("a command's session is open"))
 }

@@ -1,4 +1,4 @@
-//! Commands on keys of any kind, and on all of them.
+//! Commands on keys of any kind, and on all keys.
 
 use crate::engines::redis::command::{Answer, Call, is};
 use crate::engines::redis::keyspace::Value;
@@ -10,7 +10,7 @@ pub(in crate::engines::redis) fn del(call: &mut Call<'_>) -> Answer {
     Ok(Reply::count(call.args[1..].iter().filter(|key| keyspace.remove(key)).count()))
 }
 
-/// A key named twice counts twice.
+/// A key that occurs twice counts twice.
 pub(in crate::engines::redis) fn exists(call: &mut Call<'_>) -> Answer {
     let keyspace = &call.server.keyspace;
     Ok(Reply::count(call.args[1..].iter().filter(|key| keyspace.value(key).is_some()).count()))

@@ -1,6 +1,6 @@
-//! What each command does, by kind.
+//! The commands by kind.
 
-// The table of commands holds functions of one type, also for those that refuse nothing.
+// The table of commands holds functions of one type, also for commands that never fail.
 #![allow(clippy::unnecessary_wraps)]
 
 pub(super) mod connection;

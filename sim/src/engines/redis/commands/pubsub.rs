@@ -5,8 +5,7 @@ use bytes::Bytes;
 use crate::engines::redis::command::{Answer, Call};
 use crate::engines::redis::reply::Reply;
 
-/// Subscribers hear the message before the publisher hears the answer, also when they are the same
-/// connection.
+/// Subscribers get the message before the publisher gets the answer, also if they are the same connection.
 pub(in crate::engines::redis) fn publish(call: &mut Call<'_>) -> Answer {
     let (channel, payload) = (&call.args[1], &call.args[2]);
     let message = Reply::Push(vec![
@@ -22,7 +21,7 @@ pub(in crate::engines::redis) fn subscribe(call: &mut Call<'_>) -> Answer {
     Ok(Reply::Several(channels.map(|channel| change(call, "subscribe", Some(channel))).collect()))
 }
 
-/// Without arguments: from all channels, in some order (Redis's is that of its hash table).
+/// Without arguments it unsubscribes from all channels, in some order (in Redis that of its hash table).
 pub(in crate::engines::redis) fn unsubscribe(call: &mut Call<'_>) -> Answer {
     let mut channels = call.args[1..].to_vec();
     if channels.is_empty() {

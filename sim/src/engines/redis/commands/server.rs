@@ -8,13 +8,13 @@ use crate::engines::redis::refusal::Refusal;
 use crate::engines::redis::reply::Reply;
 use crate::engines::redis::{Role, Settings};
 
-/// The release whose answers are imitated.
+/// The release of Redis that is simulated.
 pub(in crate::engines::redis) const VERSION: &str = "7.0.15";
 
-/// Nothing listens here; only people read it.
+/// The port in INFO. Nothing listens there.
 const PORT: u16 = 6379;
 
-/// Seconds and the microseconds beyond them.
+/// The seconds, and the microseconds of the rest.
 pub(in crate::engines::redis) fn time(call: &mut Call<'_>) -> Answer {
     let part = |number: u64| Reply::Bulk(number.to_string().into());
     Ok(Reply::Array(vec![part(call.now / 1_000_000), part(call.now % 1_000_000)]))
@@ -33,8 +33,7 @@ pub(in crate::engines::redis) fn role(call: &mut Call<'_>) -> Answer {
     }))
 }
 
-/// No replica ever acknowledges anything, and nobody waits for it: the answer 0 comes at once, where
-/// Redis would let the timeout pass.
+/// There are no replicas that could acknowledge: the answer 0 comes at once. Redis would wait for the timeout.
 pub(in crate::engines::redis) fn wait(call: &mut Call<'_>) -> Answer {
     if call.server.settings.role == Role::Replica {
         return Err(Refusal::WaitOnReplica);
@@ -47,14 +46,14 @@ pub(in crate::engines::redis) fn wait(call: &mut Call<'_>) -> Answer {
     }
 }
 
-/// There is one setting, and no patterns. The answer spells its name as it was asked for.
+/// There is one setting, and no patterns. The answer spells its name as in the request.
 pub(in crate::engines::redis) fn config_get(call: &mut Call<'_>) -> Answer {
     let asked = call.args[2..].iter().find(|name| is(name, "maxmemory-policy"));
     let policy = Reply::Bulk(call.server.settings.maxmemory_policy.clone().into());
     Ok(Reply::Map(asked.map(|name| (Reply::Bulk(name.clone()), policy)).into_iter().collect()))
 }
 
-/// A few lines of three sections, in Redis's order whatever the order they were asked for in.
+/// A few lines of three sections, always in Redis's order.
 pub(in crate::engines::redis) fn info(call: &mut Call<'_>) -> Answer {
     let asked = &call.args[1..];
     let is_asked = |name: &str| {

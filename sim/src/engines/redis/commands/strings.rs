@@ -9,7 +9,7 @@ pub(in crate::engines::redis) fn get(call: &mut Call<'_>) -> Answer {
     Ok(Reply::bulk_or_null(call.server.keyspace.text(&call.args[1])?))
 }
 
-/// SET without options, since nothing here expires.
+/// SET without options, because nothing expires here.
 pub(in crate::engines::redis) fn set(call: &mut Call<'_>) -> Answer {
     if call.args.len() > 3 {
         return Err(Refusal::Syntax);

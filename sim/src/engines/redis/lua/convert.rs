@@ -6,15 +6,15 @@ use mlua::{Lua, LuaString, Table, Value};
 use crate::engines::redis::refusal::Refusal;
 use crate::engines::redis::reply::Reply;
 
-/// Deeper tables than this a script cannot answer; Redis's limit is that of Lua's stack.
+/// The deepest table that a script can return; Redis's limit is that of Lua's stack.
 const DEEPEST: usize = 1000;
 
 pub(super) fn bytes(text: &LuaString) -> Bytes {
     Bytes::copy_from_slice(&text.as_bytes())
 }
 
-/// A reply as a script sees it. Errors become `{err = text}`; whether to raise them is the caller's
-/// choice. Scripts speak RESP2: maps are flat, and null is false.
+/// A reply as a script sees it. Errors become `{err = text}`; the caller decides whether to raise them. Scripts use
+/// RESP2: maps are flat, and null is false.
 pub(super) fn to_lua(lua: &Lua, reply: &Reply) -> mlua::Result<Value> {
     let tagged = |tag: &str, text: &Bytes| {
         let table = lua.create_table_with_capacity(0, 1)?;
@@ -50,8 +50,8 @@ fn list<'a>(
     Ok(Value::Table(table))
 }
 
-/// What a script returned, as a reply. Tables within tables are walked with a stack of our own: a
-/// thread's does not hold the deepest ones in a build without optimisation.
+/// A script's return value as a reply. Tables within tables are walked with an explicit stack: a thread's own stack
+/// does not suffice for the deepest ones in a build without optimisation.
 pub(super) fn to_reply(value: &Value) -> mlua::Result<Reply> {
     let mut open: Vec<(Table, Vec<Reply>)> = Vec::new();
     let mut next = value.clone();
@@ -84,7 +84,7 @@ pub(super) fn to_reply(value: &Value) -> mlua::Result<Reply> {
     }
 }
 
-/// The reply to a table that is no list, or one that is too deep.
+/// The reply to a table that is not a list, or a list that is too deep.
 fn unless_list(table: &Table, depth: usize) -> mlua::Result<Option<Reply>> {
     if depth >= DEEPEST {
         return Ok(Some(Reply::Error(Bytes::from_static(b"ERR reached lua stack limit"))));
@@ -98,15 +98,14 @@ fn unless_list(table: &Table, depth: usize) -> mlua::Result<Option<Reply>> {
     Ok(None)
 }
 
-/// A C cast on x86-64: towards zero, and the least number for all that do not fit.
+/// A C cast on x86-64: towards zero, and the least number for all numbers that do not fit.
 #[allow(clippy::cast_possible_truncation)]
 fn truncated(number: f64) -> i64 {
     const LIMIT: f64 = 9_223_372_036_854_775_808.0; // 2^63
     if (-LIMIT..LIMIT).contains(&number) { number as i64 } else { i64::MIN }
 }
 
-/// The arguments of redis.call: strings, and numbers as C's `%.17g` writes them, which is what
-/// `format` is for.
+/// The arguments of redis.call: strings, and numbers as C's `%.17g` writes them, for which `format` is needed.
 pub(super) fn to_args(
     values: &[Value],
     format: &mlua::Function,

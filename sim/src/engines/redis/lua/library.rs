@@ -1,4 +1,4 @@
-//! The functions written in Rust: the `redis` table, and what the prelude needs.
+//! The functions written in Rust: the `redis` table, and the functions that the prelude needs.
 
 use std::rc::Rc;
 
@@ -41,7 +41,7 @@ pub(super) fn build(lua: &Lua, host: &Rc<Host>) -> mlua::Result<MultiValue> {
     (redis, explain, message_of).into_lua_multi(lua)
 }
 
-/// What a command's error reply does to the script: the difference between call and pcall.
+/// Whether a command's error reply raises an error in the script: the difference between call and pcall.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Errors {
     Raise,
@@ -79,7 +79,7 @@ fn tagged(
     Ok(table)
 }
 
-/// An error starts with its code, which a dash may mark; a single word without one gets `ERR`.
+/// An error starts with its code, which may be marked by a dash; a single word without a code gets `ERR`.
 fn error_text(given: &Bytes) -> Bytes {
     match given.strip_prefix(b"-") {
         Some(marked) => with_code(marked),
@@ -105,7 +105,7 @@ fn sha1hex(lua: &Lua, args: &Variadic<Value>) -> mlua::Result<LuaString> {
     lua.create_string(digest)
 }
 
-/// Checks its arguments and forgets them.
+/// Checks its arguments and writes nothing.
 fn log(args: &Variadic<Value>) -> mlua::Result<()> {
     let refusal: &'static [u8] = match args.as_slice() {
         [] | [_] => b"ERR redis.log() requires two arguments or more.",

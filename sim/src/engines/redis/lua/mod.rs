@@ -1,8 +1,8 @@
 //! The Lua machine that scripts run in: Lua 5.1 with the library that Redis gives to scripts.
 //!
-//! One machine serves all scripts of a server. `prelude.lua` takes away what a script must not
-//! touch; what remains is deterministic. Missing here, and a script that uses it fails: cjson, cmsgpack, bit,
-//! struct, xpcall, coroutine, load and loadstring, math.random and redis.setresp.
+//! One machine serves all scripts of a server. `prelude.lua` removes everything that a script must not use; the rest is
+//! deterministic. Missing here, so that a script which uses it fails: cjson, cmsgpack, bit, struct, xpcall, coroutine,
+//! load and loadstring, math.random and redis.setresp.
 
 mod convert;
 mod library;
@@ -27,15 +27,15 @@ const PRELUDE: &str = include_str!("prelude.lua");
 pub(super) struct Run {
     /// The script's name in error messages.
     pub(super) sha: String,
-    /// On whose behalf it runs.
+    /// The session of its caller.
     pub(super) session: SessionKey,
     /// The time that all its commands see.
     pub(super) now: u64,
-    /// Whether it may take memory where there is none.
+    /// Whether it may use memory when the memory is full.
     pub(super) is_exempt: bool,
 }
 
-/// What the functions that scripts call need of the world outside Lua.
+/// The part of the server that the functions of scripts use.
 struct Host {
     server: Rc<RefCell<Server>>,
     /// None between scripts.
@@ -56,7 +56,7 @@ pub(super) struct Machine {
 impl Machine {
     pub(super) fn new(server: Rc<RefCell<Server>>) -> Self {
         let host = Rc::new(Host { server, run: RefCell::new(None) });
-        // A panic is a bug of ours: caught by Lua it would look like a script's error.
+        // A panic is a bug of this crate: if Lua caught it, it would look like a script's error.
         let options = LuaOptions::new().catch_rust_panics(false);
         let built = Lua::new_with(StdLib::STRING | StdLib::TABLE | StdLib::MATH, options)
             .and_then(|lua| Self::build(lua, host));
@@ -70,7 +70,7 @@ impl Machine {
         Ok(Self { lua, host, environment, globals, guard })
     }
 
-    /// Compiles a script, or says what is wrong with it.
+    /// Compiles a script, or describes its error.
     pub(super) fn compile(&self, text: &[u8]) -> Result<Function, String> {
         let chunk = self.lua.load(text).set_name("@user_script").set_mode(ChunkMode::Text);
         chunk.set_environment(self.environment.clone()).into_function().map_err(|error| match error

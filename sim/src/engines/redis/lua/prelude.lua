@@ -1,6 +1,6 @@
--- Makes the world that scripts see out of Lua's own. Called once, with the functions written in Rust.
--- What Redis does with tables that Lua itself refuses to write to is done with empty tables in front
--- of the real ones: reads go through, writes meet __newindex.
+-- Builds the environment of scripts from Lua's own. Called once, with the functions written in Rust. Redis makes some
+-- tables read-only, which Lua itself can't do. Here an empty table replaces each of them: reads fall through to the
+-- real table, writes meet __newindex.
 local library, explain, message_of = ...
 
 local readonly = {}

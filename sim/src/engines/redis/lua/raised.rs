@@ -1,11 +1,11 @@
-//! Errors in scripts: how they are raised, what they look like inside, what the client reads.
+//! Errors in scripts: how they are raised, their value inside the script, and their text for the client.
 
 use bytes::{BufMut, Bytes, BytesMut};
 use mlua::{Lua, LuaString, Value};
 
 use super::convert::bytes;
 
-/// An error that a function of ours raises in a script, where Redis raises a table `{err = text}`.
+/// An error that a Rust function raises in a script, where Redis raises a table `{err = text}`.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{}", String::from_utf8_lossy(.0))]
 pub(super) struct Raised(pub(super) Bytes);
@@ -37,7 +37,7 @@ fn any_text(error: &Value) -> Bytes {
     }
 }
 
-/// What `pcall` returns behind `false`.
+/// The value that `pcall` returns after `false`.
 pub(super) fn message_of(lua: &Lua, error: &Value) -> mlua::Result<Value> {
     match error {
         Value::Error(_) => {
@@ -48,8 +48,8 @@ pub(super) fn message_of(lua: &Lua, error: &Value) -> mlua::Result<Value> {
     }
 }
 
-/// What the client reads when a script fails: the error, the script, and the line. Must be called by
-/// `xpcall` itself, while the stack of the failure still stands.
+/// The text that the client gets when a script fails: the error, the script, and the line. Must be called by `xpcall`
+/// itself, while the stack of the failure still exists.
 pub(super) fn explain(lua: &Lua, error: &Value, sha: &str) -> Bytes {
     let mut message = BytesMut::new();
     if let Some(text) = own_text(error) {
@@ -64,8 +64,8 @@ pub(super) fn explain(lua: &Lua, error: &Value, sha: &str) -> Bytes {
     message.freeze()
 }
 
-/// The innermost function of the script. Level 0 is the handler; between it and the script lie the
-/// function that raised the error and what the prelude put around it.
+/// The innermost function of the script. Level 0 is the handler; between it and the script are the function that raised
+/// the error and the wrappers of the prelude.
 fn place(lua: &Lua) -> Option<(String, usize)> {
     for level in 1.. {
         let seen = lua.inspect_stack(level, |frame| {

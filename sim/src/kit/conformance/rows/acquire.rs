@@ -56,7 +56,7 @@ pub(crate) async fn a_repeated_acquire_keeps_its_token<H: Harness>(
     probe: &mut Probe<'_, H>,
 ) -> Found<()> {
     let (token, _) = probe.granted(acquire(1, None)).await?;
-    // The token that it knows does not matter.
+    // The token in the request makes no difference.
     for seen in [None, Some(token)] {
         let (again, _) = probe.granted(acquire_for(1, seen, probe.short())).await?;
         must(again == token, || format!("{again} is another tenure than {token}"))?;
@@ -142,7 +142,7 @@ pub(crate) async fn who_knows_more_than_the_store_gets_a_higher_token<H: Harness
     must(token > known, || format!("{token} is not above {known}"))
 }
 
-/// A token that a store with that history has not granted, and its wall clock has not reached.
+/// A token that the store has not granted, and that its wall clock has not reached.
 pub(crate) fn beyond(token: Token) -> Found<Token> {
     match Token::new(token.get() + 1_000_000_000_000) {
         Some(known) => Ok(known),

@@ -1,8 +1,7 @@
 //! Random requests, answered by the store and by the contract's own code.
 //!
-//! Leases last for hours, so that none ends by itself; time passes only in the mishaps of the harness, at
-//! the store and in the model. A store's tokens are other numbers than the model's, so tokens are compared by
-//! their order.
+//! Leases last for hours, so that none ends by itself; time passes only in the mishaps of the harness, at the store and
+//! in the model. A store's tokens differ from the model's, so tokens are compared by their order.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

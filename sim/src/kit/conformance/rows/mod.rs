@@ -1,4 +1,4 @@
-//! The rows themselves, by subject.
+//! The tests of the rows, by subject.
 
 pub(super) mod acquire;
 pub(super) mod differential;
@@ -13,7 +13,7 @@ pub(super) mod ttl;
 /// Why a row was stopped.
 #[derive(Debug)]
 pub(super) enum Stop {
-    /// It can't be carried out here, for this reason.
+    /// The row can't be tested here, for this reason.
     Skipped(&'static str),
     /// The store does not keep it, for this reason.
     Broken(String),

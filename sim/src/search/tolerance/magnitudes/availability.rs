@@ -1,4 +1,4 @@
-//! Magnitudes that cost the lead, but never safety: the time for which the leader is kept from renewing.
+//! Magnitudes that cost the lead, but never safety: the time for which the leader can't renew.
 
 use std::time::Duration;
 
@@ -22,8 +22,8 @@ fn slowest_us(bounds: &Bounds) -> u64 {
     micros(true_time(bounds.request_timeout(), bounds.rho()) / 2).saturating_sub(1)
 }
 
-/// The most by which random delays may miss the longest delay before the next attempt, in nanoseconds: of all seeds at least one
-/// comes as close as that.
+/// The largest distance of random delays from the longest delay before the next attempt, in nanoseconds: at least one
+/// of all seeds comes as close as that.
 fn part_of_a_delay(longest: Duration) -> u64 {
     nanos(longest / 8 + Duration::from_micros(20))
 }
@@ -43,9 +43,9 @@ pub(super) const PAUSE: Magnitude = Magnitude {
     plan: pause,
 };
 
-/// The pause costs the first reply after the last renewal that counts. The delay after one failure
-/// follows, and a second attempt that takes as long as possible. `Config::explain` allows for more earlier failures,
-/// and for the longest delay.
+/// The pause costs the first reply after the last renewal that counts. The delay after one failure follows, and a
+/// second attempt that takes as long as possible. `Config::explain` assumes more earlier failures, and the longest
+/// delay.
 fn pause_frontier(bounds: &Bounds) -> Duration {
     let spent = bounds.next_renewal() + 2 * bounds.request_timeout() + bounds.backoff(1);
     true_time(bounds.validity().saturating_sub(spent), bounds.rho())

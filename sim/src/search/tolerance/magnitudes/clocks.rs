@@ -1,4 +1,4 @@
-//! Magnitudes of clock errors: how wrong the clocks of claims and leases may be before two candidates lead at once.
+//! Magnitudes of clock errors: how wrong may the clocks of claims and leases be before two candidates lead at once?
 
 use std::time::Duration;
 
@@ -131,7 +131,7 @@ pub(super) const QUARANTINE: Magnitude = Magnitude {
     frontier: |bounds| Some(nanos(on_clock(bounds.claim_ends(), bounds.rho()))),
     explained: nothing,
     // The store loses its data up to two milliseconds after the renewal, answers again one millisecond later, and gets
-    // the next candidate's request up to three later.
+    // the next candidate's request up to three milliseconds later.
     tolerance: |bounds| nanos(on_clock(Duration::from_millis(BEGINS_MS + 5), bounds.rho())) + 2_000,
     range: |bounds| (bounds.settings.ttl_ms / SMALLER, 2 * bounds.settings.ttl_ms),
     seeds: 1,
@@ -142,8 +142,8 @@ pub(super) const QUARANTINE: Magnitude = Magnitude {
 const SMALLER: u64 = 10;
 
 /// A candidate that knows the leader's TTL extends its quarantine to it. So the next candidate sends its first request
-/// after the loss, to a store that has to make it wait though it knows no tenure. That store makes
-/// the leader wait too, which is cut off just after its first renewal as a leader.
+/// after the loss, to a store that has to make it wait though it knows no tenure. That store makes the leader wait too,
+/// so the leader is cut off just after its first renewal.
 fn quarantine(bounds: &Bounds, quarantine_ms: u64, seed: u64) -> Plan {
     let mut plan = duel(bounds, seed);
     plan.faults.clear();

@@ -1,5 +1,5 @@
-//! Magnitudes of the time between a check of leadership and its effect, which a check can't bound: how long it may
-//! be before a resource that checks no tokens accepts a stale write.
+//! Magnitudes of the time between a check of leadership and its effect: how long may it be before a resource that does
+//! not compare tokens accepts a stale write? No check can bound that time.
 
 use super::super::formula::Bounds;
 use super::super::promise::Promise;
@@ -47,7 +47,7 @@ pub(super) const SLOW_EFFECT: Magnitude = Magnitude {
     explained: |_, explained| Some(nanos(explained.clock_jump_tolerated)),
     tolerance: a_check_too_early,
     range: |bounds| (0, bounds.settings.ttl_ms * 1_000),
-    // Every second write takes as long as permitted, by chance; the last one has to.
+    // Every second write takes as long as permitted, by chance, and the last write must be one of them.
     seeds: 16,
     plan: slow_effect,
 };

@@ -28,7 +28,7 @@ pub struct Magnitude {
     pub side: Side,
     /// The step of the bisection.
     pub unit: Unit,
-    /// The formula of the frontier, in words.
+    /// The formula of the frontier, as text.
     pub formula: &'static str,
     /// The frontier by the formula, in parts of a unit; `None` if there is none.
     pub frontier: fn(&Bounds) -> Option<u64>,
@@ -65,9 +65,9 @@ pub const ALL: [Magnitude; 13] = [
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Side {
-    /// More is worse.
+    /// A larger magnitude breaks the promise.
     Above,
-    /// Less is worse.
+    /// A smaller magnitude breaks the promise.
     Below,
 }
 

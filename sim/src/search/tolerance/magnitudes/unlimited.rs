@@ -1,4 +1,4 @@
-//! Magnitudes that never break single leadership, however large they are: they have no frontier.
+//! Magnitudes without a frontier: they never break single leadership, however large they are.
 
 use super::super::formula::Bounds;
 use super::super::promise::Promise;
@@ -55,7 +55,7 @@ fn hold(bounds: &Bounds, for_ms: u64, seed: u64) -> Plan {
     next_asks_at(&mut plan, bounds.lease_ends());
     plan.calm_from_ms += for_ms;
     plan.faults.clear();
-    // It is not cut off: its requests arrive later.
+    // The leader is not cut off: its requests arrive later.
     at(&mut plan, BEGINS_MS, for_ms, What::Hold { node: LEADER });
     plan
 }

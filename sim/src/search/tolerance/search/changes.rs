@@ -1,5 +1,5 @@
-//! The first plans of a search, and small changes of plans. Nearly all of them break no assumption;
-//! those that break one are not run.
+//! The first plans of a search, and small changes of plans. Nearly all of them keep every assumption; those that break
+//! one are not run.
 
 use super::super::formula::Bounds;
 use crate::judge::margin::Ending;
@@ -7,11 +7,11 @@ use crate::plan::clock::true_time;
 use crate::plan::draw::Draw;
 use crate::plan::{Fault, NodePlan, Plan, Program, SCHEMA, StorePlan, What, When, Work, micros};
 
-/// The beginning of the calm, in TTLs.
+/// The beginning of the recovery phase, in TTLs.
 const CALM: u64 = 5;
 /// The most checks of work in a TTL.
 const CHECKS: u64 = 500;
-/// The most faults of a plan: more would mask each other.
+/// The most faults of a plan: further faults would mask each other.
 const FAULTS_MOST: usize = 6;
 
 pub(super) struct Changes<'a> {

@@ -1,4 +1,4 @@
-//! Searches for the plan that brings two tenures closest to each other, within all assumptions.
+//! How close can two tenures come, within all assumptions? Searches for the plan with the least margin.
 //!
 //! Random plans stay far from the worst case, so their least margin says little. This search begins
 //! with random plans, changes them a little at a time, and keeps changes that bring the tenures closer. The result is
