@@ -37,7 +37,7 @@ impl Awaited {
     }
 
     /// All faults have ended, except for those that last the whole run.
-    pub(crate) fn calm(&mut self) {
+    pub(crate) fn end_all(&mut self) {
         self.0.retain(|one| one.kind == FaultKind::Drift);
     }
 }
@@ -81,11 +81,11 @@ mod tests {
         assert_eq!(awaited.took(kind, node), None, "it has had its effect");
         awaited.ordered(kind, node);
         awaited.over(kind, node);
-        assert!(awaited.took(kind, node).is_some(), "the one without an effect goes on");
+        assert!(awaited.took(kind, node).is_some(), "the fault without an effect is still awaited");
     }
 
     #[test]
-    fn what_is_over_has_no_effect() {
+    fn an_ended_fault_has_no_effect() {
         let (kind, node) = (FaultKind::Hold, Some(0));
         let mut awaited = Awaited::default();
         awaited.ordered(kind, node);
@@ -93,13 +93,13 @@ mod tests {
         assert_eq!(awaited.took(kind, node), None);
         awaited.ordered(kind, node);
         awaited.ordered(FaultKind::Drift, None);
-        awaited.calm();
+        awaited.end_all();
         assert_eq!(awaited.took(kind, node), None);
         assert!(awaited.took(FaultKind::Drift, None).is_some());
     }
 
     #[test]
-    fn a_set_holds_what_was_put_into_it() {
+    fn a_set_contains_its_elements() {
         let set = Kinds::of(FaultKind::Latency).and(FaultKind::Drift).and(FaultKind::Partition);
         let kinds = [FaultKind::Partition, FaultKind::Latency, FaultKind::Drift];
         assert_eq!(set.iter().collect::<Vec<_>>(), kinds);

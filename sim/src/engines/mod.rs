@@ -123,7 +123,7 @@ impl FromStr for Engine {
     }
 }
 
-/// Why a run did not complete.
+/// The reason why a run did not complete.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EngineError {

@@ -58,7 +58,7 @@ impl Plan {
             Assumption::StoreClock => self.store_clock_runs_ahead(),
             Assumption::Waits => self.waits_are_miscounted(),
             Assumption::LossIsFinal => self.loss_is_not_final(),
-            Assumption::WallClock => self.wall_clock_goes_back(),
+            Assumption::WallClock => self.wall_clock_falls_behind(),
             Assumption::OneMemory => self.has(FaultKind::VmRestore),
             Assumption::PromptEffects => self.effects_are_late(),
             Assumption::TakeOverFirst => self.work.reads_first,
@@ -82,8 +82,8 @@ impl Plan {
     }
 
     fn store_clock_runs_ahead(&self) -> bool {
-        // A promoted replica's clock may be ahead: its own leases are granted by it, and those that it
-        // took over are covered by the quarantine.
+        // A promoted replica's clock may be ahead: the replica grants its own leases by that clock, and the quarantine
+        // covers the leases that it took over.
         self.has(FaultKind::StoreClockStep)
             || self.clocks().any(|(bound, _)| self.store.clock_rate_ppm > bound)
     }
@@ -107,7 +107,7 @@ impl Plan {
                 && (self.store.trust_empty_store || (0..self.nodes.len()).any(is_short))
     }
 
-    fn wall_clock_goes_back(&self) -> bool {
+    fn wall_clock_falls_behind(&self) -> bool {
         // The order of two primaries' grants is not the order of their tokens.
         self.a_replica_is_behind()
             || self.has(FaultKind::OldPrimary)

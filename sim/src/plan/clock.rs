@@ -47,10 +47,10 @@ impl Clock {
 
     /// The clock's reading, rounded down.
     pub fn read(&self, at: SimTime) -> Instant {
-        let gone_by = at.as_nanos().saturating_sub(get(&self.base_true));
+        let elapsed = at.as_nanos().saturating_sub(get(&self.base_true));
         // `elapsed * pace / PPM`, in two parts that do not overflow.
         let pace = get(&self.pace);
-        let counted = gone_by / PPM * pace + gone_by % PPM * pace / PPM;
+        let counted = elapsed / PPM * pace + elapsed % PPM * pace / PPM;
         Instant::from_nanos(get(&self.base_local).saturating_add(counted))
     }
 
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_has_drifted_if_its_rate_is_off() {
+    fn a_wrong_rate_is_drift() {
         for (rate, drifts) in [(0, false), (100, true), (-100, true)] {
             let clock = clock(5_000, rate);
             assert!(!clock.has_drifted(SimTime::START));

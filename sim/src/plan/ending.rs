@@ -11,8 +11,8 @@ use tenure_core::Config;
 
 use super::{Plan, SimTime};
 
-/// The number of renew intervals of the slowest candidate. Two renewals fit, at whatever rate the leader's clock
-/// counts.
+/// The number of renew intervals of the slowest candidate. Two renewals fit, at every permitted rate of the leader's
+/// clock.
 const RENEWALS: u32 = 3;
 
 /// The end of a run.
@@ -71,7 +71,7 @@ impl Ending {
 
     /// Takes the nodes and tokens that lead an election now. Returns the node that has to be asked to hand over, if
     /// there is one.
-    pub(crate) fn look(
+    pub(crate) fn observe(
         &mut self,
         now: SimTime,
         election: usize,
@@ -123,7 +123,7 @@ mod tests {
     use super::super::{FaultKind, NANOSECOND as NS, Scope, swarm};
     use super::*;
 
-    const NOBODY: [(usize, u64); 0] = [];
+    const NO_LEADER: [(usize, u64); 0] = [];
 
     /// The end of a run with that many elections; the beginning of the recovery phase, the bound, and the time for
     /// which a tenure has to lead.
@@ -134,16 +134,16 @@ mod tests {
         (ending, calm, bound, lasts)
     }
 
-    fn look<const N: usize>(
+    fn observe<const N: usize>(
         ending: &mut Ending,
         now: SimTime,
         leaders: [(usize, u64); N],
     ) -> Option<usize> {
-        ending.look(now, 0, leaders.into_iter())
+        ending.observe(now, 0, leaders.into_iter())
     }
 
     #[test]
-    fn a_tenure_has_to_lead_three_of_the_longest_renew_intervals() {
+    fn a_tenure_leads_for_three_longest_renew_intervals() {
         let mut plan = swarm(1, &FaultKind::ALL, Scope::Model);
         let shorter = plan.settings.renew_interval_ms / 2;
         for node in &mut plan.nodes {
@@ -156,91 +156,91 @@ mod tests {
     }
 
     #[test]
-    fn without_a_leader_a_run_ends_at_the_bound() {
+    fn a_run_without_leader_ends_at_the_bound() {
         let (mut ending, calm, bound, _) = ending(true, 1);
         for now in [calm, calm + NS, calm + bound, calm + bound + NS] {
-            assert_eq!(look(&mut ending, now, NOBODY), None);
+            assert_eq!(observe(&mut ending, now, NO_LEADER), None);
             assert_eq!(ending.at(), calm + bound);
         }
-        assert_eq!(look(&mut ending, calm + bound + 2 * NS, [(1, 7)]), None, "too late");
+        assert_eq!(observe(&mut ending, calm + bound + 2 * NS, [(1, 7)]), None, "too late");
         assert_eq!(ending.at(), calm + bound);
     }
 
     #[test]
-    fn a_leader_counts_from_the_calm_on() {
+    fn a_lead_counts_from_the_recovery_phase() {
         let (mut ending, calm, bound, lasts) = ending(false, 1);
-        look(&mut ending, calm - NS, [(1, 7)]);
-        look(&mut ending, calm, [(1, 7)]);
+        observe(&mut ending, calm - NS, [(1, 7)]);
+        observe(&mut ending, calm, [(1, 7)]);
         assert_eq!(ending.at(), calm + bound);
-        look(&mut ending, calm + NS, [(1, 7)]);
-        look(&mut ending, calm + 9 * NS, [(1, 7)]);
+        observe(&mut ending, calm + NS, [(1, 7)]);
+        observe(&mut ending, calm + 9 * NS, [(1, 7)]);
         assert_eq!(ending.at(), calm + NS + lasts);
     }
 
     #[test]
-    fn a_leader_that_comes_late_has_its_time() {
+    fn a_late_leader_leads_for_the_full_time() {
         let (mut ending, calm, bound, lasts) = ending(false, 1);
-        look(&mut ending, calm + bound - NS, [(1, 7)]);
+        observe(&mut ending, calm + bound - NS, [(1, 7)]);
         assert_eq!(ending.at(), calm + bound - NS + lasts);
     }
 
     #[test]
-    fn a_lost_lead_is_waited_for_within_the_same_bound() {
+    fn a_successor_is_awaited_within_the_same_bound() {
         let (mut ending, calm, bound, lasts) = ending(false, 1);
-        look(&mut ending, calm + NS, [(1, 7)]);
-        look(&mut ending, calm + 2 * NS, NOBODY);
+        observe(&mut ending, calm + NS, [(1, 7)]);
+        observe(&mut ending, calm + 2 * NS, NO_LEADER);
         assert_eq!(ending.at(), calm + bound);
-        look(&mut ending, calm + 3 * NS, [(0, 8)]);
+        observe(&mut ending, calm + 3 * NS, [(0, 8)]);
         assert_eq!(ending.at(), calm + 3 * NS + lasts);
-        look(&mut ending, calm + 4 * NS, [(1, 9), (0, 8)]);
+        observe(&mut ending, calm + 4 * NS, [(1, 9), (0, 8)]);
         assert_eq!(ending.at(), calm + 3 * NS + lasts, "it still leads");
-        look(&mut ending, calm + 5 * NS, [(1, 9)]);
+        observe(&mut ending, calm + 5 * NS, [(1, 9)]);
         assert_eq!(ending.at(), calm + 5 * NS + lasts);
     }
 
     #[test]
-    fn a_lead_that_is_lost_after_the_bound_ends_the_run() {
+    fn losing_the_lead_late_ends_the_run() {
         let (mut ending, calm, bound, _) = ending(false, 1);
-        look(&mut ending, calm + bound - NS, [(1, 7)]);
-        look(&mut ending, calm + bound + NS, [(0, 8)]);
+        observe(&mut ending, calm + bound - NS, [(1, 7)]);
+        observe(&mut ending, calm + bound + NS, [(0, 8)]);
         assert_eq!(ending.at(), calm + bound);
     }
 
     #[test]
     fn one_handover_and_then_another_tenure() {
         let (mut ending, calm, bound, lasts) = ending(true, 1);
-        assert_eq!(look(&mut ending, calm + NS, [(1, 7)]), None);
-        assert_eq!(look(&mut ending, calm + lasts, [(1, 7)]), None, "too early");
-        assert_eq!(ending.at(), calm + NS + lasts + bound, "the run is not over with that");
+        assert_eq!(observe(&mut ending, calm + NS, [(1, 7)]), None);
+        assert_eq!(observe(&mut ending, calm + lasts, [(1, 7)]), None, "too early");
+        assert_eq!(ending.at(), calm + NS + lasts + bound, "the run does not end yet");
         let asked = calm + NS + lasts;
-        assert_eq!(look(&mut ending, asked, [(1, 7)]), Some(1));
+        assert_eq!(observe(&mut ending, asked, [(1, 7)]), Some(1));
         assert_eq!(ending.at(), asked + bound);
-        assert_eq!(look(&mut ending, asked + 2 * NS, [(1, 7)]), None, "asked once");
+        assert_eq!(observe(&mut ending, asked + 2 * NS, [(1, 7)]), None, "asked once");
         assert_eq!(ending.at(), asked + bound, "its own tenure does not count");
-        assert_eq!(look(&mut ending, asked + 3 * NS, [(1, 7), (0, 8)]), None);
+        assert_eq!(observe(&mut ending, asked + 3 * NS, [(1, 7), (0, 8)]), None);
         assert_eq!(ending.at(), asked + 3 * NS + lasts);
-        assert_eq!(look(&mut ending, asked + 3 * NS + lasts, [(0, 8)]), None, "asked once");
+        assert_eq!(observe(&mut ending, asked + 3 * NS + lasts, [(0, 8)]), None, "asked once");
         assert_eq!(ending.at(), asked + 3 * NS + lasts);
     }
 
     #[test]
-    fn a_lead_that_is_lost_before_the_handover_does_not_count() {
+    fn a_lead_lost_before_the_handover_is_ignored() {
         let (mut ending, calm, bound, lasts) = ending(true, 1);
-        look(&mut ending, calm + NS, [(1, 7)]);
-        assert_eq!(look(&mut ending, calm + NS + lasts, NOBODY), None);
+        observe(&mut ending, calm + NS, [(1, 7)]);
+        assert_eq!(observe(&mut ending, calm + NS + lasts, NO_LEADER), None);
         assert_eq!(ending.at(), calm + bound);
-        assert_eq!(look(&mut ending, calm + 2 * NS + lasts, [(0, 8)]), None);
-        assert_eq!(look(&mut ending, calm + 2 * NS + 2 * lasts, [(0, 8)]), Some(0));
+        assert_eq!(observe(&mut ending, calm + 2 * NS + lasts, [(0, 8)]), None);
+        assert_eq!(observe(&mut ending, calm + 2 * NS + 2 * lasts, [(0, 8)]), Some(0));
     }
 
     #[test]
     fn each_election_has_its_own_end() {
         let (mut ending, calm, _, lasts) = ending(false, 2);
-        ending.look(calm + NS, 0, [(0, 7)].into_iter());
-        ending.look(calm + 9 * NS, 1, [(1, 3)].into_iter());
+        ending.observe(calm + NS, 0, [(0, 7)].into_iter());
+        ending.observe(calm + 9 * NS, 1, [(1, 3)].into_iter());
         assert_eq!(ending.at(), calm + 9 * NS + lasts);
-        ending.look(calm + NS + lasts, 0, NOBODY.into_iter());
-        ending.look(calm + 2 * NS + lasts, 0, NOBODY.into_iter());
+        ending.observe(calm + NS + lasts, 0, NO_LEADER.into_iter());
+        ending.observe(calm + 2 * NS + lasts, 0, NO_LEADER.into_iter());
         assert_eq!(ending.at(), calm + 9 * NS + lasts, "the first one is over");
     }
 }

@@ -6,7 +6,7 @@ use tenure_core::ConfigError;
 
 use super::FaultKind;
 
-/// Why a plan can't be carried out.
+/// The reason why a plan can't be carried out.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlanError {
@@ -33,7 +33,7 @@ pub enum PlanError {
         bound: String,
     },
     /// The settings of a candidate contradict each other.
-    #[error("the settings of node {node} can't hold")]
+    #[error("the settings of node {node} contradict each other")]
     Settings {
         /// The candidate.
         node: usize,

@@ -93,16 +93,16 @@ pub enum What {
     Hold { node: Option<usize> },
     /// Messages between a node and the store take up to that long.
     Latency { node: Option<usize>, most_ms: u64 },
-    /// So many of a thousand messages are lost.
+    /// That many of a thousand messages are lost.
     Loss { node: Option<usize>, permille: u32 },
-    /// So many of a thousand messages arrive twice, the second time up to that much later.
+    /// That many of a thousand messages arrive twice, the second time up to that much later.
     Duplicate { node: Option<usize>, permille: u32, most_ms: u64 },
-    /// So many of a thousand messages take up to that much longer, and others overtake them.
+    /// That many of a thousand messages take up to that much longer, and others overtake them.
     Reorder { node: Option<usize>, permille: u32, most_ms: u64 },
     /// The node's connection breaks. Messages that have left it may still arrive at the store.
     Cut { node: Option<usize> },
-    /// All nodes are partitioned one by one, `step_ms` after each other, and come back one by one in an
-    /// order that begins `shift` nodes further on.
+    /// All nodes are partitioned one by one, `step_ms` after each other, and healed one by one in an order that begins
+    /// `shift` nodes further on.
     Swizzle { step_ms: u64, shift: usize },
     /// The node's process is paused, and its clocks keep running: a garbage collection, a throttled container.
     Pause { node: Option<usize> },

@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_shown_is_one_plain_line() {
+    fn shown_text_is_one_plain_line() {
         let worst = "\u{1b}[2Jcleared\r\nHELD\u{9b}31m\u{202e}\u{7}";
         assert_eq!(plain(worst), "\\u{1b}[2Jcleared\\r\\nHELD\\u{9b}31m\\u{202e}\\u{7}");
         assert_eq!(plain("Größe: 7 µs"), "Größe: 7 µs");

@@ -129,42 +129,39 @@ impl FaultKind {
             Self::Swizzle => {
                 ("swizzle", "all nodes are partitioned one by one, and heal in another order")
             }
-            Self::Pause => ("pause", "a process stands still"),
+            Self::Pause => ("pause", "a process is paused"),
             Self::PauseAtGuard => {
-                ("pause-at-guard", "a process stands still between a check and its effect")
+                ("pause-at-guard", "a process is paused between a check and its effect")
             }
-            Self::PauseAtSend => {
-                ("pause-at-send", "a process stands still between deciding to send and sending")
-            }
+            Self::PauseAtSend => ("pause-at-send", "a process is paused right before it sends"),
             Self::PauseAfterSend => {
-                ("pause-after-send", "a process stands still right after sending")
+                ("pause-after-send", "a process is paused right after it sends")
             }
             Self::PauseAtReply => {
-                ("pause-at-reply", "a process stands still right before it reads a reply")
+                ("pause-at-reply", "a process is paused right before it reads a reply")
             }
-            Self::Suspend => (
-                "suspend",
-                "a machine sleeps: its monotonic clock stands still, its boot clock not",
-            ),
-            Self::VmStop => ("vm-stop", "a machine and all its clocks stand still"),
-            Self::VmRestore => ("vm-restore", "a machine is put back to a snapshot"),
+            Self::Suspend => {
+                ("suspend", "a machine sleeps: its monotonic clock stops, its boot clock does not")
+            }
+            Self::VmStop => ("vm-stop", "a machine is stopped, with all its clocks"),
+            Self::VmRestore => ("vm-restore", "a machine is restored from a snapshot"),
             Self::ClockStep => ("clock-step", "a node's clock is put forward"),
             Self::ClockBack => ("clock-back", "a node's clock is put back"),
-            Self::Crash => ("crash", "a process is gone, and starts again"),
+            Self::Crash => ("crash", "a process crashes, and starts again"),
             Self::Resign => ("resign", "the leader hands over on request"),
-            Self::Leave => ("leave", "a candidate leaves the election, and comes back"),
+            Self::Leave => ("leave", "a candidate leaves the election, and campaigns again"),
             Self::StoreCrash => ("store-crash", "the store restarts with its data"),
             Self::StoreLoss => ("store-loss", "the store restarts without its data"),
             Self::StoreRollback => ("store-rollback", "the store restarts with older data"),
             Self::Failover => ("failover", "a lagging replica takes the store's place"),
             Self::OldPrimary => {
-                ("old-primary", "a cut-off primary goes on acknowledging after a promotion")
+                ("old-primary", "a cut-off primary still acknowledges after a promotion")
             }
             Self::StoreStall => ("store-stall", "the store answers nothing for a while"),
             Self::StoreClockStep => ("store-clock-step", "the store's clock is put forward"),
             Self::StoreClockBack => ("store-clock-back", "the store's clock is put back"),
             Self::Drift => ("drift", "clocks differ in rate, up to the drift bound"),
-            Self::Starve => ("starve", "the task that drives the candidates gets no turn"),
+            Self::Starve => ("starve", "the task that drives the candidates is not run"),
         }
     }
 }

@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_again() {
+    fn a_written_plan_is_read_unchanged() {
         for seed in 0..500 {
             let plan = swarm(seed, &FaultKind::ALL, Scope::Model);
             let read = Plan::parse(&plan.to_text());
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_plan_is_refused_with_line_and_field() {
+    fn invalid_plans_are_refused_with_line_and_field() {
         let text = plan().to_text();
         let seed = text.replacen("\"seed\": 3", "\"seed\": \"three\"", 1);
         assert_eq!(
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn values_out_of_bounds_are_refused_with_their_bound() {
+    fn errors_name_the_value_and_its_bound() {
         let refused = |change: fn(&mut Plan)| {
             let mut plan = plan();
             change(&mut plan);

@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_point_is_printed_with_a_unit_and_stored_as_nanoseconds() {
+    fn display_has_a_unit_json_has_nanoseconds() {
         let point = SimTime::from_nanos(229_555_580);
         assert_eq!(
             (point.to_string(), format!("{point:?}")),

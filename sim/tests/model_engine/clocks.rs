@@ -7,14 +7,14 @@ use crate::{TTL_MS, at, ends, held, leads, run, with};
 const LATER: u64 = 2 * TTL_MS;
 
 #[test]
-fn a_clock_put_forward_ends_the_lead_at_once() {
+fn a_forward_clock_step_ends_the_lead() {
     let by_ms = TTL_MS.cast_signed();
     let entries = held(&with(&[at(LATER, 0, What::ClockStep { node: None, by_ms })]));
     assert_eq!(ends(&entries)[0].0, LATER);
 }
 
 #[test]
-fn a_stopped_machine_still_believes_that_it_leads() {
+fn a_stopped_machine_still_answers_that_it_leads() {
     let entries = run(&with(&[at(LATER, 2 * TTL_MS, What::VmStop { node: None })]));
     let (leads, ends) = (leads(entries.trace.entries()), ends(entries.trace.entries()));
     // Its clock was stopped, which breaks an assumption.
@@ -22,7 +22,7 @@ fn a_stopped_machine_still_believes_that_it_leads() {
 }
 
 #[test]
-fn a_clock_put_back_lets_a_cut_off_leader_believe_for_longer() {
+fn a_backward_clock_step_prolongs_the_lead() {
     let by_ms = -TTL_MS.cast_signed();
     let outcome = run(&with(&[
         at(LATER, 3 * TTL_MS, What::Partition { node: None }),

@@ -12,7 +12,7 @@ fn hash(plan: &Plan) -> Digest {
 }
 
 #[test]
-fn on_every_thread() {
+fn the_trace_is_equal_on_every_thread() {
     let plans: Vec<Plan> =
         (0..200).map(|seed| swarm(seed, &FaultKind::ALL, Scope::Model)).collect();
     let here: Vec<Digest> = plans.iter().map(hash).collect();
@@ -26,7 +26,7 @@ fn on_every_thread() {
 }
 
 #[test]
-fn whether_it_is_judged_or_not() {
+fn judging_does_not_change_the_trace() {
     for seed in 0..100 {
         let plan = swarm(seed, &FaultKind::ALL, Scope::Model);
         let unjudged = Engine::Model.run(&plan, Judging::StopAtFirst(Which::Named(&[]))).unwrap();
@@ -37,7 +37,7 @@ fn whether_it_is_judged_or_not() {
 /// These hashes are equal in debug and release builds, and on every machine. They change only if the engine, the state
 /// machine or the trace changes.
 #[test]
-fn in_every_build() {
+fn the_trace_is_equal_in_every_build() {
     let of_seed = |seed| hash(&swarm(seed, &FaultKind::ALL, Scope::Model)).to_string();
     let hashes: Vec<String> = (1..=3).map(of_seed).collect();
     assert_eq!(hashes, PINNED, "{hashes:#?}");
@@ -46,7 +46,7 @@ fn in_every_build() {
 const PINNED: [&str; 3] = ["58aece85223adc8f", "cdb7105559575363", "0a4d51e0d266e898"];
 
 #[test]
-fn taking_one_fault_away_leaves_what_came_before_it_as_it_was() {
+fn a_removed_fault_changes_no_earlier_event() {
     let mut compared = 0;
     for seed in 0..200 {
         let plan = swarm(seed, &FaultKind::ALL, Scope::Model);

@@ -84,7 +84,7 @@ fn ends(entries: &[Entry]) -> Vec<(u64, usize)> {
 }
 
 #[test]
-fn without_faults_one_leads_after_the_first_quarantine_and_nobody_else() {
+fn without_faults_exactly_one_candidate_leads() {
     let entries = held(&healthy(5));
     let leads = leads(&entries);
     assert_eq!(leads.len(), 1, "{leads:?}");
@@ -93,7 +93,7 @@ fn without_faults_one_leads_after_the_first_quarantine_and_nobody_else() {
 }
 
 #[test]
-fn whoever_leads_in_the_calm_is_asked_to_hand_over() {
+fn the_leader_of_the_recovery_phase_resigns() {
     let entries = held(&Plan { handover: true, ..healthy(3) });
     let asked = seen(&entries, |event| match event {
         Event::ResignAsked { who, .. } => Some(who.node),

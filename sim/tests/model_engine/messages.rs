@@ -9,7 +9,7 @@ use crate::{TTL_MS, at, ends, held, leads, seen, with};
 const LATER: u64 = 2 * TTL_MS;
 
 #[test]
-fn a_partitioned_leader_ends_by_itself_before_another_leads() {
+fn a_partitioned_lead_ends_before_the_next() {
     let entries = held(&with(&[at(LATER, 2 * TTL_MS, What::Partition { node: None })]));
     let (leads, ends) = (leads(&entries), ends(&entries));
     assert_eq!(leads.len(), 2, "{leads:?}");
@@ -19,7 +19,7 @@ fn a_partitioned_leader_ends_by_itself_before_another_leads() {
 }
 
 #[test]
-fn nothing_of_a_one_way_partition_comes_back() {
+fn a_one_way_partition_blocks_one_direction() {
     let renewals = |to_store| {
         let entries = held(&with(&[at(LATER, TTL_MS, What::OneWay { node: None, to_store })]));
         seen(&entries, |event| match event {
@@ -50,7 +50,7 @@ fn held_messages_arrive_when_the_hold_is_over() {
 }
 
 #[test]
-fn messages_are_lost_doubled_and_overtaken_as_often_as_said() {
+fn message_faults_have_the_planned_rates() {
     let fates = |what| {
         let entries = held(&with(&[at(1, 7 * TTL_MS, what)]));
         seen(&entries, |event| match event {
@@ -89,7 +89,7 @@ fn latency_reaches_its_bound_and_no_further() {
 }
 
 #[test]
-fn a_cut_connection_ends_what_was_asked_on_it_and_is_made_again() {
+fn a_cut_drops_requests_and_reconnects() {
     let entries = held(&with(&[
         at(LATER - 1, 40, What::Latency { node: None, most_ms: 1_000 }),
         at(LATER + 10, 0, What::Cut { node: None }),
@@ -99,7 +99,7 @@ fn a_cut_connection_ends_what_was_asked_on_it_and_is_made_again() {
 }
 
 #[test]
-fn all_nodes_are_partitioned_one_by_one_and_come_back_in_another_order() {
+fn a_swizzle_partitions_and_heals_each_node() {
     let entries = held(&with(&[at(LATER, TTL_MS, What::Swizzle { step_ms: 100, shift: 1 })]));
     let edges = |began: bool| {
         seen(&entries, |event| match event {
@@ -116,7 +116,7 @@ fn all_nodes_are_partitioned_one_by_one_and_come_back_in_another_order() {
 }
 
 #[test]
-fn a_late_duplicate_of_an_acquire_is_not_granted() {
+fn a_late_duplicate_acquire_is_not_granted() {
     let long = 7 * TTL_MS;
     let faults: Vec<_> = (0..3)
         .flat_map(|node| {
@@ -136,7 +136,7 @@ fn a_late_duplicate_of_an_acquire_is_not_granted() {
 /// A duplicate of a dead leader's renewal once arrived 45 s after the recovery phase began, just before the lease's
 /// end. The other candidates had to wait for another TTL (seed 642868 of a campaign, shrunk).
 #[test]
-fn no_duplicate_arrives_long_after_the_trouble() {
+fn no_duplicate_arrives_late_in_the_recovery_phase() {
     let what = What::Duplicate { node: None, permille: 1_000, most_ms: 60_000 };
     let entries = held(&with(&[at(LATER, 6 * TTL_MS - 1, what)]));
     let sent = seen(&entries, |event| matches!(event, Event::Sent { .. }).then_some(()));

@@ -8,25 +8,25 @@ use crate::{TTL_MS, at, ends, held, leads, seen, with};
 const LATER: u64 = 2 * TTL_MS;
 
 #[test]
-fn a_paused_leader_ends_by_its_clock_while_it_stands_still() {
+fn a_paused_lead_ends_by_its_clock() {
     for what in [What::Pause { node: None }, What::Suspend { node: None }] {
         let entries = held(&with(&[at(LATER, 2 * TTL_MS, what)]));
         let (leads, ends) = (leads(&entries), ends(&entries));
         assert_eq!(leads.len(), 2, "{leads:?}");
         assert!(ends[0].0 < leads[1].0 && ends[0].0 < LATER + TTL_MS, "{ends:?} {leads:?}");
         let first = leads[0].1;
-        let said = seen(&entries, |event| match event {
+        let reported = seen(&entries, |event| match event {
             Event::SteppedDown { who, .. } => Some(who.node),
             Event::Sent { who, .. } if who.node == first => Some(usize::MAX),
             _ => None,
         });
         let during = |at| (LATER + 1..LATER + 2 * TTL_MS).contains(&at);
-        assert!(said.iter().all(|(at, who)| !during(*at) || *who != first), "{said:?}");
+        assert!(reported.iter().all(|(at, who)| !during(*at) || *who != first), "{reported:?}");
     }
 }
 
 #[test]
-fn a_crashed_leader_comes_back_as_another_candidate() {
+fn a_crashed_leader_restarts_as_another_candidate() {
     let entries = held(&with(&[at(LATER, TTL_MS, What::Crash { node: None, power: true })]));
     let started = seen(&entries, |event| match event {
         Event::Started { who } => Some((who.node, who.life)),
@@ -49,7 +49,7 @@ fn a_leader_that_resigns_hands_over_within_milliseconds() {
 }
 
 #[test]
-fn a_candidate_that_leaves_stays_away_until_it_comes_back() {
+fn a_candidate_that_left_sends_no_requests() {
     let entries = held(&with(&[at(LATER, 2 * TTL_MS, What::Leave { node: None })]));
     let first = leads(&entries)[0].1;
     let asked = seen(&entries, |event| match event {

@@ -15,7 +15,7 @@ fn steps(entries: &[tenure_sim::trace::Entry]) -> Vec<(u64, StoreStep)> {
 }
 
 #[test]
-fn a_store_that_restarts_keeps_loses_or_forgets_some_of_its_data() {
+fn restarts_keep_lose_or_roll_back_data() {
     let first_after = |what| {
         let entries = held(&with(&[at(LATER, 500, what)]));
         let (at, step) =
@@ -32,7 +32,7 @@ fn a_store_that_restarts_keeps_loses_or_forgets_some_of_its_data() {
 }
 
 #[test]
-fn a_promoted_replica_lags_and_has_a_clock_of_its_own() {
+fn a_promoted_replica_lags_with_another_clock() {
     let failover = What::Failover { lag_ms: 2 * TTL_MS / 3, clock_ahead_ms: 10_000 };
     let entries = held(&with(&[at(LATER, 500, failover)]));
     let steps = steps(&entries);
@@ -45,18 +45,18 @@ fn a_promoted_replica_lags_and_has_a_clock_of_its_own() {
 }
 
 #[test]
-fn nobody_leads_on_a_grant_of_a_store_that_lost_data_before_the_quarantine_is_over() {
+fn no_candidate_leads_within_the_quarantine() {
     let entries = held(&with(&[at(LATER, 10, What::StoreLoss)]));
     let (granted, _) = steps(&entries)
         .into_iter()
         .find(|(_, step)| step.server == 1 && matches!(step.answer, Answer::Granted { .. }))
-        .expect("somebody is granted the lease");
+        .expect("a candidate is granted the lease");
     let next = leads(&entries)[1].0;
     assert!(next >= granted + TTL_MS, "{granted} {next}");
 }
 
 #[test]
-fn a_cut_off_primary_goes_on_for_one_node() {
+fn an_old_primary_still_serves_one_node() {
     let outcome = run(&with(&[at(LATER, 4 * TTL_MS, What::OldPrimary { node: None })]));
     let steps = steps(outcome.trace.entries());
     let after = steps.iter().filter(|(at, _)| *at > LATER + 10);
@@ -73,7 +73,7 @@ fn a_store_that_stalls_answers_everything_afterwards() {
 }
 
 #[test]
-fn a_store_clock_that_is_stepped_ends_leases_sooner_or_later() {
+fn store_clock_steps_move_lease_ends() {
     let step = |by_ms| {
         let outcome = run(&with(&[
             at(LATER, TTL_MS, What::Partition { node: None }),

@@ -18,7 +18,7 @@ fn began(entries: &[Entry]) -> Vec<(u64, (FaultKind, Option<usize>))> {
 }
 
 #[test]
-fn the_third_reply_to_a_renewal_finds_a_process_that_stands_still() {
+fn a_pause_begins_at_the_third_reply() {
     let pause = What::Pause { node: None };
     let entries = held(&with(&[on(Point::Reply, Some(Asking::Renew), 3, 200, pause)]));
     let began = began(&entries);
@@ -33,7 +33,7 @@ fn the_third_reply_to_a_renewal_finds_a_process_that_stands_still() {
 }
 
 #[test]
-fn a_message_waits_for_a_process_that_stands_still_before_it_is_sent() {
+fn a_pause_before_sending_delays_the_message() {
     let pause = What::Pause { node: None };
     let entries = held(&with(&[on(Point::Send, Some(Asking::Renew), 2, 150, pause)]));
     let (at, (kind, _)) = began(&entries)[0];
@@ -46,7 +46,7 @@ fn a_message_waits_for_a_process_that_stands_still_before_it_is_sent() {
 }
 
 #[test]
-fn a_process_that_stands_still_between_check_and_effect_writes_late_and_is_fenced_off() {
+fn a_write_after_a_pause_is_fenced_off() {
     let pause = What::Pause { node: None };
     let fault = Fault {
         when: When::On(Trigger { point: Point::Guard, node: None, of: None, nth: 5, after_ms: 0 }),
@@ -63,7 +63,7 @@ fn a_process_that_stands_still_between_check_and_effect_writes_late_and_is_fence
 }
 
 #[test]
-fn a_fault_without_a_node_strikes_where_its_trigger_fired() {
+fn a_fault_strikes_where_its_trigger_fired() {
     let crash = What::Crash { node: None, power: false };
     for (point, wanted) in [(Point::Leads, 0), (Point::Grant, 0)] {
         let entries = held(&with(&[on(point, None, 1, 100, crash)]));
@@ -78,7 +78,7 @@ fn a_fault_without_a_node_strikes_where_its_trigger_fired() {
 }
 
 #[test]
-fn what_has_not_happened_by_the_calm_does_not_happen_any_more() {
+fn triggers_do_not_fire_in_the_recovery_phase() {
     let crash = What::Crash { node: None, power: false };
     let entries = held(&with(&[on(Point::Leads, None, 2, 100, crash)]));
     assert!(began(&entries).is_empty());

@@ -27,15 +27,16 @@ fn each_election_is_judged_by_itself() {
 }
 
 #[test]
-fn the_others_begin_later_and_are_all_led() {
+fn all_elections_of_a_node_get_leaders() {
     // The elections share what they learn about a server, so its quarantine is waited out once.
     let outcome = carry_out(&of_elections(4, vec![at(4_000, 100, What::StoreLoss)]));
     let elsewhere = |entry: &Entry| match entry.event {
         Event::Elsewhere { server, granted, .. } => Some((server, granted)),
         _ => None,
     };
-    let told: BTreeSet<_> = outcome.trace.entries().iter().filter_map(elsewhere).collect();
-    assert!(told.iter().any(|(server, _)| *server == 1), "{told:?}");
+    let steps_elsewhere: BTreeSet<_> =
+        outcome.trace.entries().iter().filter_map(elsewhere).collect();
+    assert!(steps_elsewhere.iter().any(|(server, _)| *server == 1), "{steps_elsewhere:?}");
 }
 
 #[test]

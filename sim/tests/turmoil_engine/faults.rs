@@ -10,7 +10,7 @@ use super::{
 };
 
 #[test]
-fn a_fault_of_no_node_strikes_the_leader_and_nobody_if_nobody_leads() {
+fn a_fault_without_node_strikes_the_leader() {
     let at_once = at(1, 100, What::Partition { node: None });
     let outcome = carry_out(&plan(vec![
         at_once,
@@ -29,7 +29,7 @@ fn a_fault_of_no_node_strikes_the_leader_and_nobody_if_nobody_leads() {
 }
 
 #[test]
-fn faults_end_by_the_calm_and_unused_triggers_with_it() {
+fn faults_and_triggers_end_before_the_recovery_phase() {
     let outcome = carry_out(&plan(vec![
         at(CALM_MS - 10, 60_000, What::Partition { node: Some(0) }),
         at(CALM_MS - 10, 60_000, What::Crash { node: Some(1), power: false }),
@@ -43,15 +43,15 @@ fn faults_end_by_the_calm_and_unused_triggers_with_it() {
 }
 
 #[test]
-fn a_pause_is_over_with_its_process() {
+fn a_pause_ends_with_its_process() {
     let outcome = carry_out(&plan(vec![
         at(3_000, 4_000, What::Pause { node: Some(1) }),
         at(3_500, 100, What::Crash { node: Some(1), power: false }),
     ]));
     let ends = the_one(&outcome, healed(FaultKind::Pause));
     assert_eq!(time(&outcome, ends), ms(3_500));
-    let says = |entry: &&Entry| matches!(entry.event, Event::Sent { who, .. } if who.node == 1 && who.life == 1);
-    let first = outcome.trace.entries().iter().find(says).unwrap();
+    let is_sent = |entry: &&Entry| matches!(entry.event, Event::Sent { who, .. } if who.node == 1 && who.life == 1);
+    let first = outcome.trace.entries().iter().find(is_sent).unwrap();
     assert!(first.at < ms(5_000));
 }
 
@@ -71,7 +71,7 @@ fn a_swizzle_is_a_fault_of_each_node() {
 }
 
 #[test]
-fn a_stepped_store_clock_leaves_records_as_they_were_written() {
+fn a_store_clock_step_changes_no_record() {
     for by_ms in [-700, 700] {
         let mut plan = plan(vec![at(4_000, 0, What::StoreClockStep { by_ms })]);
         plan.work.takes_us = 1_500;

@@ -35,7 +35,7 @@ fn leaders_work_in_every_manner() {
 }
 
 #[test]
-fn a_candidate_leaves_and_another_one_comes_back() {
+fn a_candidate_leaves_and_another_one_campaigns() {
     for (manner, seed) in Manner::ALL.into_iter().flat_map(|manner| [(manner, 1), (manner, 2)]) {
         let faults = vec![at(4_000, 3_000, What::Leave { node: None })];
         let outcome = carry_out(&Plan { seed, ..in_manner(manner, faults) });
@@ -44,19 +44,19 @@ fn a_candidate_leaves_and_another_one_comes_back() {
         let is_out =
             |event: &Event| matches!(event, Event::Withdrawn { who, .. } if who.node == left);
         let is_out = the_one(&outcome, is_out);
-        let comes_back = |event: &Event| matches!(event, Event::CampaignAsked { .. });
-        let comes_back = the_one(&outcome, comes_back);
-        assert!(time(&outcome, comes_back) >= ms(7_000), "{manner:?}");
-        assert_eq!(between(&outcome, is_out, comes_back).filter(is_sent_by(left)).count(), 0);
-        assert!(leader_at(&outcome, comes_back).is_some_and(|leader| leader != left));
-        let entries = &outcome.trace.entries()[comes_back..];
+        let rejoins = |event: &Event| matches!(event, Event::CampaignAsked { .. });
+        let rejoins = the_one(&outcome, rejoins);
+        assert!(time(&outcome, rejoins) >= ms(7_000), "{manner:?}");
+        assert_eq!(between(&outcome, is_out, rejoins).filter(is_sent_by(left)).count(), 0);
+        assert!(leader_at(&outcome, rejoins).is_some_and(|leader| leader != left));
+        let entries = &outcome.trace.entries()[rejoins..];
         let asks = |entry: &Entry| matches!(entry.event, Event::Sent { who, request: Asked::Acquire { .. }, .. } if who.node == left);
         assert!(entries.iter().any(asks), "{manner:?}");
     }
 }
 
 #[test]
-fn a_driver_without_turns_asks_nothing_and_its_lead_ends() {
+fn a_starved_driver_loses_its_lead() {
     for manner in Manner::ALL {
         let outcome =
             carry_out(&in_manner(manner, vec![at(4_000, 3_000, What::Starve { node: None })]));
@@ -69,15 +69,19 @@ fn a_driver_without_turns_asks_nothing_and_its_lead_ends() {
         let over =
             |event: &&Event| matches!(event, Event::LeadsNoMore { who } if who.node == starved);
         assert_eq!(between(&outcome, begins, ends).filter(over).count(), 1, "{manner:?}");
-        let said =
+        let stepped_down =
             |event: &&Event| matches!(event, Event::SteppedDown { who, .. } if who.node == starved);
-        assert_eq!(between(&outcome, begins, ends).filter(said).count(), 0, "by the clock alone");
+        assert_eq!(
+            between(&outcome, begins, ends).filter(stepped_down).count(),
+            0,
+            "by the clock alone"
+        );
         assert!(leader_at(&outcome, ends).is_some_and(|leader| leader != starved), "{manner:?}");
     }
 }
 
 #[test]
-fn dropped_futures_cost_nobody_a_lead() {
+fn dropped_futures_cost_no_lead() {
     for manner in Manner::ALL {
         let mut plan = in_manner(manner, vec![]);
         plan.program = Program { cancels: true, elections: 3, ..plan.program };
@@ -90,7 +94,7 @@ fn dropped_futures_cost_nobody_a_lead() {
 }
 
 #[test]
-fn the_model_refuses_programs_that_it_lacks() {
+fn the_model_engine_refuses_unsupported_programs() {
     let refused =
         |plan: &Plan| Engine::Model.run(plan, Judging::default()).unwrap_err().to_string();
     let error = refused(&in_manner(Manner::Callbacks, vec![]));

@@ -8,7 +8,7 @@ use tenure_sim::plan::{Asking, Fault, PlanError, Point, Scope, Trigger, What, Wh
 use super::{at, on, plan};
 
 #[test]
-fn what_the_engine_cant_do_is_refused_by_name() {
+fn unsupported_faults_are_refused_by_name() {
     let node = Some(0);
     let whats = [
         What::Loss { node, permille: 1 },
@@ -34,16 +34,16 @@ fn what_the_engine_cant_do_is_refused_by_name() {
 }
 
 #[test]
-fn triggers_that_the_engine_cant_see_are_refused() {
+fn unsupported_triggers_are_refused() {
     let pause = What::Pause { node: None };
     let of_renewals =
         Trigger { point: Point::Sent, node: None, of: Some(Asking::Renew), nth: 1, after_ms: 0 };
     let cases = [
-        (on(Point::Reply, None, 1, 1, pause), "pause-at-reply", "a reply has come"),
+        (on(Point::Reply, None, 1, 1, pause), "pause-at-reply", "a reply arrives"),
         (
             Fault { when: When::On(of_renewals), for_ms: 1, what: pause },
             "pause-after-send",
-            "kind of request",
+            "kinds of requests",
         ),
     ];
     for (fault, kind, why) in cases {

@@ -10,7 +10,7 @@ use tenure_sim::trace::{Answer, Entry, Event, StoreStep};
 use super::{CALM_MS, at, began, carry_out, healed, ms, places, plan, the_one, time};
 
 #[test]
-fn a_write_lands_later_than_its_check_even_if_its_process_is_gone() {
+fn a_write_lands_even_after_a_crash() {
     let mut slow = plan(vec![at(4_000, 100, What::Crash { node: None, power: false })]);
     slow.work = Work { every_ms: 30, takes_us: 29_100, reads_first: false };
     let outcome = run(&slow, Judging::default()).unwrap();
@@ -28,7 +28,7 @@ fn a_write_lands_later_than_its_check_even_if_its_process_is_gone() {
 }
 
 #[test]
-fn a_leader_is_asked_to_hand_over_in_the_calm() {
+fn a_leader_hands_over_in_the_recovery_phase() {
     let handed = Plan { handover: true, ..plan(vec![]) };
     let outcome = carry_out(&handed);
     let asked = the_one(&outcome, |event| matches!(event, Event::ResignAsked { .. }));
@@ -41,7 +41,7 @@ fn a_leader_is_asked_to_hand_over_in_the_calm() {
 }
 
 #[test]
-fn every_call_is_answered_once_or_given_up() {
+fn every_call_is_answered_once_or_dropped() {
     let outcome = carry_out(&plan(vec![at(3_000, 1_000, What::Hold { node: Some(0) })]));
     let mut open = std::collections::BTreeMap::new();
     let mut answered = 0;

@@ -95,7 +95,7 @@ fn renewals(engine: Engine, plan: &Plan) -> Option<usize> {
 }
 
 #[test]
-fn the_last_tenure_is_renewed_twice_in_the_calm() {
+fn the_last_tenure_is_renewed_twice() {
     for (engine, seeds) in [(Engine::Model, 300), (Engine::Turmoil, 20)] {
         for seed in 0..seeds {
             let plan = swarm(seed, &FaultKind::ALL, engine.scope());

@@ -8,7 +8,7 @@ use tenure_sim::trace::{Answer, Asked, Entry, Event, StoreStep};
 use super::{began, carry_out, healed, ms, on, places, plan, the_one, time};
 
 #[test]
-fn a_pause_after_the_second_sending_holds_the_reply_back() {
+fn a_pause_after_sending_delays_the_reply() {
     let outcome =
         carry_out(&plan(vec![on(Point::Sent, Some(1), 2, 200, What::Pause { node: None })]));
     let begins = the_one(&outcome, began(FaultKind::PauseAfterSend));
@@ -37,7 +37,7 @@ fn a_pause_after_the_second_sending_holds_the_reply_back() {
 }
 
 #[test]
-fn a_pause_before_sending_keeps_the_request_from_the_store() {
+fn a_pause_before_sending_delays_the_request() {
     let mut alone = plan(vec![on(Point::Send, None, 1, 150, What::Pause { node: None })]);
     alone.nodes.truncate(1);
     let outcome = carry_out(&alone);
@@ -50,7 +50,7 @@ fn a_pause_before_sending_keeps_the_request_from_the_store() {
 }
 
 #[test]
-fn a_pause_at_the_guard_lies_between_check_and_write() {
+fn a_guard_pause_separates_check_and_write() {
     let outcome =
         carry_out(&plan(vec![on(Point::Guard, None, 3, 100, What::Pause { node: None })]));
     let begins = time(&outcome, the_one(&outcome, began(FaultKind::PauseAtGuard)));
@@ -68,7 +68,7 @@ fn a_pause_at_the_guard_lies_between_check_and_write() {
 }
 
 #[test]
-fn what_else_begins_at_the_guard_does_not_make_a_write_late() {
+fn other_faults_at_the_guard_delay_no_write() {
     let outcome =
         carry_out(&plan(vec![on(Point::Guard, None, 3, 100, What::Partition { node: None })]));
     the_one(&outcome, began(FaultKind::Partition));
@@ -88,11 +88,11 @@ fn a_leader_crashes_as_it_begins_to_lead() {
     assert_eq!(time(&outcome, leads[0]), time(&outcome, crashed));
     let ends = the_one(&outcome, healed(FaultKind::Crash));
     assert_eq!(time(&outcome, ends).since(time(&outcome, crashed)), Duration::from_millis(500));
-    assert!(leads.len() > 1, "somebody follows");
+    assert!(leads.len() > 1, "another candidate leads afterwards");
 }
 
 #[test]
-fn a_store_that_crashes_at_a_grant_has_granted_and_not_said_so() {
+fn a_crash_at_a_grant_loses_the_reply() {
     let outcome = {
         let trigger = Trigger { point: Point::Grant, node: None, of: None, nth: 1, after_ms: 0 };
         let fault = Fault { when: When::On(trigger), for_ms: 100, what: What::StoreCrash };
@@ -103,10 +103,10 @@ fn a_store_that_crashes_at_a_grant_has_granted_and_not_said_so() {
         matches!(event, Event::Store(StoreStep { answer: Answer::Granted { .. }, .. }))
     });
     assert_eq!(time(&outcome, granted[0]), time(&outcome, crashed));
-    let told = places(&outcome, |event| {
+    let grants = places(&outcome, |event| {
         matches!(event, Event::Answered { answer: Some(Answer::Granted { .. }), .. })
     });
-    assert!(told[0] > granted[1], "the first grant is never told");
+    assert!(grants[0] > granted[1], "the reply to the first grant is lost");
     let servers: Vec<u32> = outcome
         .trace
         .entries()
@@ -120,7 +120,7 @@ fn a_store_that_crashes_at_a_grant_has_granted_and_not_said_so() {
 }
 
 #[test]
-fn a_pause_at_a_grant_strikes_who_was_granted_the_lease() {
+fn a_pause_at_a_grant_strikes_the_grantee() {
     let trigger = Trigger { point: Point::Grant, node: None, of: None, nth: 1, after_ms: 0 };
     let fault = Fault { when: When::On(trigger), for_ms: 300, what: What::Pause { node: None } };
     let outcome = carry_out(&plan(vec![fault]));
@@ -132,13 +132,11 @@ fn a_pause_at_a_grant_strikes_who_was_granted_the_lease() {
         matches!(entry.event, Event::Sent { who, request: Asked::Acquire { .. }, .. } if who.node == node)
     });
     assert!(acquired);
-    let told = places(
+    let grants = places(
         &outcome,
         |event| matches!(event, Event::Answered { who, answer: Some(Answer::Granted { .. }), .. } if who.node == node),
     );
-    assert!(
-        told.iter().all(
-            |told| time(&outcome, *told) >= time(&outcome, begins) + Duration::from_millis(300)
-        )
-    );
+    assert!(grants.iter().all(
+        |grants| time(&outcome, *grants) >= time(&outcome, begins) + Duration::from_millis(300)
+    ));
 }

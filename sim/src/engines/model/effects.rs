@@ -80,7 +80,7 @@ impl<A: Algorithm> World<'_, A> {
     }
 
     /// The run has ended: reports drift if a clock has counted too much or too little.
-    pub(super) fn look_at_clocks(&mut self) {
+    pub(super) fn check_drift(&mut self) {
         let is_off = self.nodes.iter().any(|node| node.boot.has_drifted(self.at));
         if is_off || self.store.clock.has_drifted(self.at) {
             self.took(FaultKind::Drift, None);

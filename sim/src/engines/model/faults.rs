@@ -20,7 +20,7 @@ impl<A: Algorithm> World<'_, A> {
                 Step::Begin(strike) => self.begin(strike),
                 Step::End(strike) => self.end(strike),
                 Step::Calm => {
-                    self.awaited.calm();
+                    self.awaited.end_all();
                     self.record(Event::Calm);
                 }
             }
@@ -90,7 +90,7 @@ impl<A: Algorithm> World<'_, A> {
             What::Crash { power, .. } => self.crash(node, power),
             What::Resign { .. } => self.resign(node),
             What::Leave { .. } => {
-                self.give(node, Input::Resign { again_after: None });
+                self.pass_input(node, Input::Resign { again_after: None });
             }
             What::OldPrimary { .. } => self.promote_beside(node),
             what => {
@@ -117,25 +117,25 @@ impl<A: Algorithm> World<'_, A> {
                 self.resume(node);
             }
             What::VmRestore { .. } => self.restore(node, strike.index),
-            What::Crash { .. } => self.come_back(node),
-            What::Leave { .. } => self.give(node, Input::Campaign),
-            What::OldPrimary { .. } => self.old_primary_is_gone(node),
+            What::Crash { .. } => self.start_again(node),
+            What::Leave { .. } => self.pass_input(node, Input::Campaign),
+            What::OldPrimary { .. } => self.remove_old_primary(node),
             what => {
                 self.nodes[node].link.end(what);
                 if !self.nodes[node].link.holds() {
-                    self.let_go(node);
+                    self.release_held(node);
                 }
             }
         }
     }
 
     fn pause(&mut self, node: usize) {
-        self.nodes[node].standing += 1;
+        self.nodes[node].pauses += 1;
         self.nodes[node].plan_ahead();
     }
 
     fn resume(&mut self, node: usize) {
-        self.nodes[node].standing -= 1;
+        self.nodes[node].pauses -= 1;
         self.catch_up(node);
     }
 
@@ -167,7 +167,7 @@ impl<A: Algorithm> World<'_, A> {
         for id in std::mem::take(&mut self.nodes[node].unanswered) {
             // The failure is known at once; the process reads it when it runs.
             self.nodes[node].unanswered.push(id);
-            self.give(node, Input::Reply { id, reply: None });
+            self.pass_input(node, Input::Reply { id, reply: None });
         }
         self.subscribe(node);
     }
@@ -188,7 +188,7 @@ impl<A: Algorithm> World<'_, A> {
         self.nodes[node].link.cut();
     }
 
-    fn come_back(&mut self, node: usize) {
+    fn start_again(&mut self, node: usize) {
         self.nodes[node].down -= 1;
         if self.nodes[node].is_up() {
             self.nodes[node].restart(self.plan.seed);
@@ -201,6 +201,6 @@ impl<A: Algorithm> World<'_, A> {
             return;
         }
         let again_after = Some(self.nodes[node].config.renew_interval());
-        self.give(node, Input::Resign { again_after });
+        self.pass_input(node, Input::Resign { again_after });
     }
 }

@@ -35,7 +35,7 @@ pub(super) struct Link {
     blocked: [u32; 2],
     holds: u32,
     /// Faults that delay, lose, duplicate or reorder messages.
-    troubles: Vec<What>,
+    faults: Vec<What>,
     /// The arrival of the last message in each direction.
     last: [SimTime; 2],
     sent: u64,
@@ -68,7 +68,7 @@ impl Link {
             swizzled: 0,
             blocked: [0; 2],
             holds: 0,
-            troubles: Vec::new(),
+            faults: Vec::new(),
             last: [SimTime::START; 2],
             sent: 0,
         }
@@ -81,7 +81,7 @@ impl Link {
             What::Swizzle { .. } => self.swizzled += 1,
             What::OneWay { to_store, .. } => self.blocked[way(to_store) as usize] += 1,
             What::Hold { .. } => self.holds += 1,
-            _ => self.troubles.push(what),
+            _ => self.faults.push(what),
         }
     }
 
@@ -93,8 +93,8 @@ impl Link {
             What::OneWay { to_store, .. } => self.blocked[way(to_store) as usize] -= 1,
             What::Hold { .. } => self.holds -= 1,
             _ => {
-                if let Some(index) = self.troubles.iter().position(|trouble| *trouble == what) {
-                    self.troubles.remove(index);
+                if let Some(index) = self.faults.iter().position(|fault| *fault == what) {
+                    self.faults.remove(index);
                 }
             }
         }
@@ -169,12 +169,12 @@ impl Link {
     }
 
     fn arrives(&self, draw: &mut Draw, at: SimTime, edges: [SimTime; 2]) -> SimTime {
-        let slowest = |most: Duration, trouble: &What| match trouble {
+        let slowest = |most: Duration, fault: &What| match fault {
             What::Latency { most_ms, .. } => most.max(Duration::from_millis(*most_ms)),
             _ => most,
         };
         let (least, most) = self.latency;
-        let most = self.troubles.iter().fold(most, slowest);
+        let most = self.faults.iter().fold(most, slowest);
         let arrives = at + draw.duration(least..=most);
         if draw.chance(3, 4) {
             return arrives;
@@ -185,24 +185,24 @@ impl Link {
     }
 
     fn is_lost(&self, draw: &mut Draw) -> bool {
-        self.troubles.iter().any(|trouble| match trouble {
+        self.faults.iter().any(|fault| match fault {
             What::Loss { permille, .. } => draw.chance(u64::from(*permille), 1_000),
             _ => false,
         })
     }
 
     fn lagging(&self, draw: &mut Draw) -> Duration {
-        let lag = |trouble: &What| match trouble {
+        let lag = |fault: &What| match fault {
             What::Reorder { permille, most_ms, .. } if draw.chance(u64::from(*permille), 1_000) => {
                 draw.duration(NANOSECOND..=Duration::from_millis(*most_ms))
             }
             _ => Duration::ZERO,
         };
-        self.troubles.iter().map(lag).sum()
+        self.faults.iter().map(lag).sum()
     }
 
     fn doubled(&self, draw: &mut Draw) -> Option<Duration> {
-        self.troubles.iter().find_map(|trouble| match trouble {
+        self.faults.iter().find_map(|fault| match fault {
             What::Duplicate { permille, most_ms, .. }
                 if draw.chance(u64::from(*permille), 1_000) =>
             {

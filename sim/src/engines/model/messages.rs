@@ -70,7 +70,7 @@ impl<A: Algorithm> World<'_, A> {
     }
 
     /// A hold ends: the held messages are sent again, in order.
-    pub(super) fn let_go(&mut self, node: usize) {
+    pub(super) fn release_held(&mut self, node: usize) {
         for due in std::mem::take(&mut self.nodes[node].held) {
             let way = if let Due::Request(_) = due { Way::ToStore } else { Way::ToNode };
             let passage = self.pass(node, way);
@@ -153,7 +153,7 @@ impl<A: Algorithm> World<'_, A> {
         node.link.connection != session.connection || !node.is_up()
     }
 
-    pub(super) fn comes_back(
+    pub(super) fn reply_arrives(
         &mut self,
         session: Session,
         id: A::Id,
@@ -166,12 +166,12 @@ impl<A: Algorithm> World<'_, A> {
         if self.nodes[session.node].runs() {
             self.fire(Point::Reply, session.node, of);
         }
-        self.give(session.node, Input::Reply { id, reply });
+        self.pass_input(session.node, Input::Reply { id, reply });
     }
 
     pub(super) fn hinted(&mut self, session: Session) {
         if self.session(session.node) == session {
-            self.give(session.node, Input::Hint);
+            self.pass_input(session.node, Input::Hint);
         }
     }
 }

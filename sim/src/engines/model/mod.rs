@@ -39,7 +39,7 @@ use world::{Due, World};
 pub const TICK: Duration = Duration::from_nanos(1);
 
 /// The most events at one nanosecond; more are an endless loop.
-const SPINS: u32 = 100_000;
+const STEPS_AT_ONCE_MOST: u32 = 100_000;
 
 /// Carries out a plan.
 ///
@@ -100,8 +100,8 @@ fn carry_out<A: Algorithm>(
     let mut run = Run { world, ending: Ending::of(plan, &configs, 1) };
     (0..plan.nodes.len()).for_each(|node| run.world.start(node));
     run.world.probe();
-    run.carry_on(judging.stops_at_first())?;
-    run.world.look_at_clocks();
+    run.run_to_end(judging.stops_at_first())?;
+    run.world.check_drift();
     let World { at, mut outcome, sink, .. } = run.world;
     outcome.finish(at);
     if let Err(accusation) = sink.finish() {
@@ -134,7 +134,7 @@ fn refuse(plan: &Plan) -> Result<(), PlanError> {
             index,
             kind: FaultKind::Starve,
             engine: "model",
-            why: "has no driver's task: what drives a candidate is its process",
+            why: "has no driver's task: the process drives its candidate",
         }),
         None => Ok(()),
     }
@@ -154,8 +154,8 @@ enum Next {
 }
 
 impl<A: Algorithm> Run<'_, A> {
-    fn carry_on(&mut self, stops_at_a_violation: bool) -> Result<(), EngineError> {
-        let mut spins = 0;
+    fn run_to_end(&mut self, stops_at_a_violation: bool) -> Result<(), EngineError> {
+        let mut steps_at_once = 0;
         loop {
             let (at, next) = self.next();
             let ends = self.ending.at();
@@ -163,9 +163,9 @@ impl<A: Algorithm> Run<'_, A> {
                 self.world.at = ends.max(self.world.at);
                 return Ok(());
             }
-            spins = if at > self.world.at { 0 } else { spins + 1 };
-            if spins > SPINS {
-                let why = format!("a candidate spins at {} ns", at.as_nanos());
+            steps_at_once = if at > self.world.at { 0 } else { steps_at_once + 1 };
+            if steps_at_once > STEPS_AT_ONCE_MOST {
+                let why = format!("a candidate makes no progress at {} ns", at.as_nanos());
                 return Err(EngineError::Simulation(why));
             }
             self.world.at = at.max(self.world.at);
@@ -177,7 +177,7 @@ impl<A: Algorithm> Run<'_, A> {
                 Next::Due => self.due(),
             }
             self.world.probe();
-            self.look_for_the_end();
+            self.check_end();
             if stops_at_a_violation && self.world.outcome.judge.violation().is_some() {
                 return Ok(());
             }
@@ -207,7 +207,7 @@ impl<A: Algorithm> Run<'_, A> {
         match world.queue.take() {
             Some(Due::Request(request)) => world.arrives(request),
             Some(Due::Answer { session, id, reply }) => {
-                world.comes_back(session, id, reply, of_reply::<A>(reply));
+                world.reply_arrives(session, id, reply, of_reply::<A>(reply));
             }
             Some(Due::Hint(session)) => world.hinted(session),
             Some(Due::Write(write)) => world.wrote(write),
@@ -215,10 +215,10 @@ impl<A: Algorithm> Run<'_, A> {
         }
     }
 
-    fn look_for_the_end(&mut self) {
+    fn check_end(&mut self) {
         let World { at, nodes, .. } = &self.world;
         let leads = |node: &Node<A>| node.leads.map(|token| (node.who.node, token));
-        if let Some(leader) = self.ending.look(*at, 0, nodes.iter().filter_map(leads)) {
+        if let Some(leader) = self.ending.observe(*at, 0, nodes.iter().filter_map(leads)) {
             self.world.resign(leader);
             self.world.probe();
         }

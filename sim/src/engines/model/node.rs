@@ -22,14 +22,14 @@ pub(super) struct Node<A: Algorithm> {
     pub(super) monotonic: Clock,
     pub(super) work: Option<Work>,
     /// The number of active faults that keep the process from running.
-    pub(super) standing: u32,
+    pub(super) pauses: u32,
     /// The number of active faults that stop all clocks, and the number that stop the monotonic one alone.
     pub(super) clock_stops: u32,
     pub(super) sleeps: u32,
     /// The number of active faults that keep the process from existing.
     pub(super) down: u32,
     /// Whether its candidate has more outputs.
-    pub(super) speaks: bool,
+    pub(super) has_outputs: bool,
     /// The inputs that the process reads when it resumes.
     pub(super) inbox: Vec<Input<A::Id, A::Reply>>,
     pub(super) unsent: Vec<(A::Id, A::Request)>,
@@ -88,11 +88,11 @@ impl<A: Algorithm> Node<A> {
             boot: clock.clone(),
             monotonic: clock,
             work: None,
-            standing: 0,
+            pauses: 0,
             clock_stops: 0,
             sleeps: 0,
             down: 0,
-            speaks: false,
+            has_outputs: false,
             inbox: Vec::new(),
             unsent: Vec::new(),
             asked_by: None,
@@ -109,7 +109,7 @@ impl<A: Algorithm> Node<A> {
     }
 
     pub(super) fn runs(&self) -> bool {
-        self.down == 0 && self.standing == 0
+        self.down == 0 && self.pauses == 0
     }
 
     /// The clock by which the process counts.

@@ -95,7 +95,7 @@ impl<A: Algorithm> World<'_, A> {
         self.record(Event::StoreCrashed { keeps_data: false });
     }
 
-    pub(super) fn old_primary_is_gone(&mut self, node: usize) {
+    pub(super) fn remove_old_primary(&mut self, node: usize) {
         if self.old.as_ref().is_some_and(|(stranded, _)| *stranded == node) {
             self.old = None;
         }

@@ -16,8 +16,8 @@ use crate::trace::{Event, Reason};
 
 impl<A: Algorithm> World<'_, A> {
     /// Passes an input to a process, which reads it now, or once it resumes.
-    pub(super) fn give(&mut self, node: usize, input: Input<A::Id, A::Reply>) {
-        if self.nodes[node].runs() && !self.nodes[node].speaks {
+    pub(super) fn pass_input(&mut self, node: usize, input: Input<A::Id, A::Reply>) {
+        if self.nodes[node].runs() && !self.nodes[node].has_outputs {
             self.handle(node, input);
         } else if self.nodes[node].is_up() {
             self.nodes[node].inbox.push(input);
@@ -48,7 +48,7 @@ impl<A: Algorithm> World<'_, A> {
             self.run_due(node);
         }
         for input in std::mem::take(&mut self.nodes[node].inbox) {
-            self.give(node, input);
+            self.pass_input(node, input);
         }
         self.nodes[node].plan_ahead();
     }
@@ -57,7 +57,7 @@ impl<A: Algorithm> World<'_, A> {
     pub(super) fn run_due(&mut self, index: usize) {
         let now = self.nodes[index].now(self.at);
         if self.nodes[index].candidate.deadline().is_some_and(|deadline| deadline <= now) {
-            self.give(index, Input::Wake);
+            self.pass_input(index, Input::Wake);
         }
         let node = &mut self.nodes[index];
         match node.work {
@@ -70,7 +70,7 @@ impl<A: Algorithm> World<'_, A> {
                 node.work = None;
                 let (who, dropped) = (node.who, until <= now);
                 self.record(Event::WorkEnded { who, token, dropped });
-                self.give(index, Input::Drained);
+                self.pass_input(index, Input::Drained);
             }
             _ => {}
         }
@@ -174,16 +174,16 @@ impl<A: Algorithm> World<'_, A> {
 
     /// Carries out a candidate's outputs until there are no more. The inputs that they cause are read afterwards.
     pub(super) fn outputs(&mut self, index: usize) {
-        self.nodes[index].speaks = true;
+        self.nodes[index].has_outputs = true;
         while self.nodes[index].is_up()
             && let Some(output) = self.nodes[index].candidate.poll()
         {
             self.output(index, output);
         }
-        self.nodes[index].speaks = false;
+        self.nodes[index].has_outputs = false;
         if self.nodes[index].runs() {
             for input in std::mem::take(&mut self.nodes[index].inbox) {
-                self.give(index, input);
+                self.pass_input(index, input);
             }
         }
     }

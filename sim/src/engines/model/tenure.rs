@@ -44,7 +44,7 @@ impl<S: StoreModel> Algorithm for Tenure<S> {
         loop {
             return Some(match self.0.poll()? {
                 CoreOutput::Send { id, request, .. } => Output::Send { id, request },
-                CoreOutput::Event(event) => match told(event) {
+                CoreOutput::Event(event) => match output(event) {
                     Some(output) => output,
                     None => continue,
                 },
@@ -133,7 +133,7 @@ pub(crate) fn answered(reply: Reply) -> Answer {
     }
 }
 
-fn told(event: Event) -> Option<Output<RequestId, Request>> {
+fn output(event: Event) -> Option<Output<RequestId, Request>> {
     Some(match event {
         Event::Elected(claim) => Output::Elected(lead(claim)),
         Event::Renewed(claim) => Output::Renewed(lead(claim)),

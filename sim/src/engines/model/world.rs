@@ -47,7 +47,7 @@ pub(super) struct World<'a, A: Algorithm> {
 pub(super) enum Due<A: Algorithm> {
     /// A request reaches the store.
     Request(Request<A>),
-    /// An answer reaches a node; `None` says that none will come.
+    /// An answer reaches a node; `None` means that no answer will arrive.
     Answer { session: Session, id: A::Id, reply: Option<A::Reply> },
     /// A hint that the lease may be vacant reaches a node.
     Hint(Session),
@@ -103,11 +103,11 @@ impl<'a, A: Algorithm> World<'a, A> {
     /// A process begins: its candidate campaigns, and a fresh subscription counts as a hint.
     pub(super) fn start(&mut self, node: usize) {
         self.record(Event::Started { who: self.nodes[node].who });
-        self.give(node, Input::Campaign);
+        self.pass_input(node, Input::Campaign);
         self.subscribe(node);
     }
 
-    /// Evaluates `is_leader()` of every candidate at this moment, whatever it has reported.
+    /// Evaluates `is_leader()` of every candidate at this moment, independently of its reports.
     pub(super) fn probe(&mut self) {
         for index in 0..self.nodes.len() {
             let lead = self.nodes[index].lead(self.at);

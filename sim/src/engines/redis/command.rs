@@ -171,7 +171,7 @@ pub(super) fn refuse_on_replica(server: &Server) -> Result<(), Refusal> {
     }
 }
 
-/// A replica accepts all writes of its master, whatever its memory.
+/// A replica accepts all writes of its master, also without memory.
 pub(super) fn refuse_without_memory(server: &Server) -> Result<(), Refusal> {
     match server.settings.role {
         Role::Master if server.settings.full => Err(Refusal::OutOfMemory),

@@ -83,7 +83,7 @@ impl Open<'_> {
                 Some(_) => {}
             }
             if self.redis.server.borrow().stalled {
-                self.redis.server.borrow_mut().kept_waiting |= !input.bytes.is_empty();
+                self.redis.server.borrow_mut().has_waiting_input |= !input.bytes.is_empty();
                 return Next::GoOn;
             }
             match take_command(&mut input.bytes) {
@@ -101,7 +101,7 @@ impl Open<'_> {
         if let Some(session) = self.redis.server.borrow_mut().session_mut(self.key) {
             session.send(&reply);
         }
-        self.redis.tell_observers(&Executed { peer: self.peer, args, reply: &reply });
+        self.redis.notify_observers(&Executed { peer: self.peer, args, reply: &reply });
     }
 
     fn hang_up(&self, refusal: &Reply) {

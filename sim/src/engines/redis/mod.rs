@@ -146,8 +146,8 @@ impl Redis {
     }
 
     /// Whether a command has arrived while the server was stalled, and still waits.
-    pub fn has_kept_waiting(&self) -> bool {
-        self.server.borrow().kept_waiting
+    pub fn has_waiting_input(&self) -> bool {
+        self.server.borrow().has_waiting_input
     }
 
     /// A copy of the data.
@@ -180,7 +180,7 @@ impl Redis {
         answer.unwrap_or_else(Reply::from)
     }
 
-    fn tell_observers(&self, executed: &Executed<'_>) {
+    fn notify_observers(&self, executed: &Executed<'_>) {
         // Taken out, so that an observer may add another one.
         let mut observers = self.observers.take();
         for observer in &mut observers {

@@ -18,7 +18,7 @@ pub(super) struct Server {
     pub(super) started_at: u64,
     pub(super) stalled: bool,
     /// Whether input has arrived during the stall.
-    pub(super) kept_waiting: bool,
+    pub(super) has_waiting_input: bool,
     clock: Box<dyn Fn() -> u64>,
     /// Ordered, so that messages go out in the same order in each run.
     sessions: BTreeMap<SessionKey, Session>,
@@ -37,7 +37,7 @@ impl Server {
             replication_id: String::new(),
             started_at: clock(),
             stalled: false,
-            kept_waiting: false,
+            has_waiting_input: false,
             clock,
             sessions: BTreeMap::new(),
             sessions_so_far: 0,
@@ -97,7 +97,7 @@ impl Server {
 
     pub(super) fn stall(&mut self, on: bool) {
         self.stalled = on;
-        self.kept_waiting &= on;
+        self.has_waiting_input &= on;
         self.wake_all();
     }
 

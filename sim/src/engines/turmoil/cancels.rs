@@ -51,7 +51,7 @@ pub(super) async fn cancels(seat: Seat, candidate: WeakCandidate) {
         let patience = Duration::from_millis(draw.within(1..=most));
         let given = draw.pick(&ALL);
         if let Given::Nothing = given {
-            look(&seat, &candidate).await;
+            observe(&seat, &candidate).await;
             continue;
         }
         let late = seat.runtime.sleep_until(seat.runtime.now() + patience);
@@ -63,8 +63,8 @@ pub(super) async fn cancels(seat: Seat, candidate: WeakCandidate) {
     }
 }
 
-async fn look(seat: &Seat, candidate: &Candidate) {
-    seat.tell(Event::LookBegan { who: seat.node.who() });
+async fn observe(seat: &Seat, candidate: &Candidate) {
+    seat.record(Event::LookBegan { who: seat.node.who() });
     let _looking = Looking(seat);
     // The properties judge whether its answer was in time.
     let _ = candidate.incumbent().await;
@@ -75,7 +75,7 @@ struct Looking<'a>(&'a Seat);
 
 impl Drop for Looking<'_> {
     fn drop(&mut self) {
-        self.0.tell(Event::LookEnded { who: self.0.node.who() });
+        self.0.record(Event::LookEnded { who: self.0.node.who() });
     }
 }
 

@@ -93,8 +93,8 @@ pub(super) fn election_of(key: &str) -> usize {
 }
 
 impl Seat {
-    pub(super) fn tell(&self, event: Event) {
-        self.node.tell(self.election, event);
+    pub(super) fn record(&self, event: Event) {
+        self.node.record(self.election, event);
     }
 
     pub(super) fn config(&self) -> Config {
@@ -124,20 +124,20 @@ impl Seat {
                     part.leaves(&self).await;
                     None
                 }
-                (Order::ComeBack, None) => self.comes_back(),
+                (Order::Rejoin, None) => self.rejoin(),
                 (Order::Resign | Order::Leave, None) => None,
-                (Order::ComeBack, Some(part)) => Some(part),
+                (Order::Rejoin, Some(part)) => Some(part),
             };
         }
     }
 
     /// Takes part with a new candidate: the one that left can't campaign again.
-    fn comes_back(&self) -> Option<TakingPart> {
+    fn rejoin(&self) -> Option<TakingPart> {
         let who = self.node.who();
         match self.builder().start() {
             Ok(candidate) => {
-                self.tell(Event::Started { who });
-                self.tell(Event::CampaignAsked { who });
+                self.record(Event::Started { who });
+                self.record(Event::CampaignAsked { who });
                 self.world.replaces(self.election, self.node.index, Some(candidate.clone()));
                 Some(TakingPart::begin(self, candidate))
             }

@@ -34,7 +34,7 @@ pub(super) struct Participant {
 pub(super) enum Order {
     Resign,
     Leave,
-    ComeBack,
+    Rejoin,
 }
 
 impl Contest {

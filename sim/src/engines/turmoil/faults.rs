@@ -74,7 +74,7 @@ impl Faults {
                 Step::Begin(strike) => self.begin(sim, strike),
                 Step::End(strike) => self.end(sim, strike),
                 Step::Calm => {
-                    self.world.journal().calm();
+                    self.world.journal().end_all();
                     self.world.record(Of::All, Event::Calm);
                 }
             }
@@ -85,7 +85,7 @@ impl Faults {
     pub(super) fn catch_up(&mut self, sim: &mut Sim<'_>) {
         self.advance(sim);
         self.nodes.iter().filter(|node| !node.is_paused()).for_each(|node| node.resume());
-        if self.store.waits_no_more() {
+        if self.store.take_wait() {
             self.store.redis.stall(self.stalls > 0);
         }
     }
@@ -105,7 +105,7 @@ impl Faults {
     }
 
     /// The run has ended: reports drift if a clock has counted too much or too little.
-    pub(super) fn look_at_clocks(&self) {
+    pub(super) fn check_drift(&self) {
         let at = self.world.true_now();
         let drifted = self.nodes.iter().any(|node| node.clock.has_drifted(at));
         if drifted || self.store.has_drifted(at) {
@@ -156,7 +156,7 @@ impl Faults {
             (What::Resign { .. }, Some(node)) => self.world.resign(node),
             (What::Leave { .. }, Some(node)) => match edge {
                 Edge::Begin => self.world.leave(node),
-                Edge::End => self.world.come_back(node),
+                Edge::End => self.world.rejoin(node),
             },
             (What::Starve { .. }, Some(node)) => {
                 count(&mut self.starved[node], edge);
@@ -164,7 +164,7 @@ impl Faults {
             }
             (What::StoreCrash | What::StoreLoss, _) => self.crash_store(sim, edge, kind),
             (What::StoreStall, _) => {
-                if edge == Edge::End && self.store.redis.has_kept_waiting() {
+                if edge == Edge::End && self.store.redis.has_waiting_input() {
                     self.world.journal().took(kind, None);
                 }
                 count(&mut self.stalls, edge);

@@ -70,8 +70,8 @@ impl Journal {
     }
 
     /// All faults have ended.
-    pub(super) fn calm(&self) {
-        lock(&self.awaited).calm();
+    pub(super) fn end_all(&self) {
+        lock(&self.awaited).end_all();
     }
 
     /// The events that are not in the trace yet.

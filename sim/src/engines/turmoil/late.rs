@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn last_words_come_late_and_whole() {
+    fn last_bytes_arrive_late_and_complete() {
         run(async {
             for (now, lag) in [(SimTime::START, LAG), (ms(59_999), Duration::from_millis(1))] {
                 let (mut client, server) = duplex(64);
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_stays_is_heard_at_once() {
+    fn a_connected_clients_bytes_are_not_delayed() {
         run(async {
             let (mut client, server) = duplex(64);
             let mut server = late(server, SimTime::START);

@@ -117,14 +117,14 @@ fn run_program(
         world.sinks.land();
         faults.advance(&mut sim);
         step(&mut sim)?;
-        wires.look(|node| nodes[node].is_paused());
+        wires.report_effects(|node| nodes[node].is_paused());
         world.probe(&mut leaders);
         faults.catch_up(&mut sim);
-        world.look_for_the_end(&mut ending, &leaders);
+        world.check_end(&mut ending, &leaders);
         world.write_up();
         journal.check()?;
     }
-    faults.look_at_clocks();
+    faults.check_drift();
     world.write_up();
     Ok(world.finish())
 }

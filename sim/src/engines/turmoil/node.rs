@@ -118,7 +118,7 @@ impl Node {
     }
 
     /// Records an event of its process in one election, unless the process is dead.
-    pub(super) fn tell(&self, election: usize, event: Event) {
+    pub(super) fn record(&self, election: usize, event: Event) {
         if self.is_alive() {
             self.journal.record(Of::One(election), event);
         }

@@ -39,10 +39,10 @@ impl<S: Store> Store for Recording<S> {
         }
         let (who, id) = (self.node.who(), self.calls.fetch_add(1, Ordering::Relaxed) + 1);
         let election = election_of(key.as_str());
-        self.node.tell(election, Event::Sent { who, id, request: asked });
+        self.node.record(election, Event::Sent { who, id, request: asked });
         let result = self.store.call(key, request).await;
         let answer = result.as_ref().ok().map(answered);
-        self.node.tell(election, Event::Answered { who, id, answer });
+        self.node.record(election, Event::Answered { who, id, answer });
         result
     }
 
@@ -50,7 +50,7 @@ impl<S: Store> Store for Recording<S> {
         let (node, election) = (Arc::clone(&self.node), election_of(key.as_str()));
         self.store
             .hints(key)
-            .inspect(move |_| node.tell(election, Event::Hinted { who: node.who() }))
+            .inspect(move |_| node.record(election, Event::Hinted { who: node.who() }))
     }
 }
 

@@ -31,10 +31,10 @@ fn why(fault: &Fault) -> Option<&'static str> {
 const fn why_not(what: What) -> Option<&'static str> {
     match what {
         What::Loss { .. } | What::Duplicate { .. } | What::Reorder { .. } => {
-            Some("runs over TCP, which hides what happens to single messages")
+            Some("runs over TCP, which hides the fate of single messages")
         }
         What::Suspend { .. } | What::VmStop { .. } => {
-            Some("has no clock that stands still: its nodes have one clock for everything")
+            Some("can't stop one clock alone: its nodes have one clock for everything")
         }
         What::VmRestore { .. } => Some("can't take a snapshot of a process"),
         What::StoreRollback { .. } => Some("keeps no older data of the store"),
@@ -61,9 +61,9 @@ const fn why_not(what: What) -> Option<&'static str> {
 const fn why_not_on(trigger: Trigger) -> Option<&'static str> {
     match trigger {
         Trigger { point: Point::Reply, .. } => {
-            Some("can't tell when a reply has come: a process reads bytes, not replies")
+            Some("can't see when a reply arrives: a process reads bytes, not replies")
         }
-        Trigger { of: Some(_), .. } => Some("can't tell one kind of request from another"),
+        Trigger { of: Some(_), .. } => Some("can't distinguish the kinds of requests"),
         Trigger {
             point: Point::Send | Point::Sent | Point::Guard | Point::Grant | Point::Leads,
             ..

@@ -88,7 +88,7 @@ impl Store {
             scripts: SCRIPTS.iter().map(|(name, text)| (digest(text), *name)).collect(),
             state: Rc::clone(&state),
         };
-        redis.observe(Box::new(move |executed| watch.look(executed)));
+        redis.observe(Box::new(move |executed| watch.observe(executed)));
         let last_words = LastWords { lateness: Lateness::of(plan), world: Rc::clone(world) };
         Self { redis, clock, state, last_words: Rc::new(last_words) }
     }
@@ -139,7 +139,7 @@ impl Store {
     }
 
     /// Whether it has waited at a grant, and need not wait any longer.
-    pub(super) fn waits_no_more(&self) -> bool {
+    pub(super) fn take_wait(&self) -> bool {
         self.state.waits.take()
     }
 }
@@ -187,7 +187,7 @@ struct Watch {
 }
 
 impl Watch {
-    fn look(&self, executed: &Executed<'_>) {
+    fn observe(&self, executed: &Executed<'_>) {
         let Some((election, step)) = self.step(executed) else { return };
         if new_tenure(&step).is_some() {
             let holder = self.nodes.iter().find(|node| node.has_campaigned_as(step.holder));

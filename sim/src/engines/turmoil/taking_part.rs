@@ -62,7 +62,7 @@ impl TakingPart {
         is_leaving.set(true);
         seat.node.took(FaultKind::Leave);
         let who = seat.node.who();
-        seat.tell(Event::ResignAsked { who, hold_off: None });
+        seat.record(Event::ResignAsked { who, hold_off: None });
         let key = (seat.node.index as u64) << 48 | seat.node.draw();
         let leaving =
             Draw::new(seat.node.seed, "leaves", key).pick(&[Leaving::Stops, Leaving::IsDropped]);
@@ -72,7 +72,7 @@ impl TakingPart {
                 let _ = shut_down.send(());
                 let _ = work.await;
                 seat.world.replaces(seat.election, seat.node.index, None);
-                seat.tell(Event::Withdrawn { who, done: true });
+                seat.record(Event::Withdrawn { who, done: true });
                 drop((resigns, candidate));
                 let _ = stopped.await;
             }
@@ -83,7 +83,7 @@ impl TakingPart {
                 // The properties judge whether `stop` gave up.
                 let done = candidate.stop().await.is_ok();
                 seat.world.replaces(seat.election, seat.node.index, None);
-                seat.tell(Event::Withdrawn { who, done });
+                seat.record(Event::Withdrawn { who, done });
                 let _ = stopped.await;
             }
             (Leaving::IsDropped, working) => {
@@ -95,7 +95,7 @@ impl TakingPart {
                 seat.world.replaces(seat.election, seat.node.index, None);
                 drop((resigns, candidate));
                 let _ = stopped.await;
-                seat.tell(Event::Withdrawn { who, done: true });
+                seat.record(Event::Withdrawn { who, done: true });
             }
         }
     }
@@ -112,7 +112,7 @@ async fn report(
     while let Some(event) = events.next().await {
         let who = node.who();
         let claim_ends = |tenure: &Tenure| node.clock.when(tenure.valid_until());
-        let told = match event {
+        let recorded = match event {
             tenure::Event::Elected(tenure) => {
                 seat.world.was_elected(node, seat.election);
                 let token = tenure.token().get();
@@ -139,7 +139,7 @@ async fn report(
             }
             _ => continue,
         };
-        seat.tell(told);
+        seat.record(recorded);
     }
     // Only a candidate that leaves has a receiver.
     let _ = has_stopped.send(());
@@ -159,13 +159,13 @@ fn in_words(reason: StepDownReason) -> Reason {
 async fn hands_over(seat: Seat, candidate: Candidate, mut wanted: mpsc::UnboundedReceiver<()>) {
     let hold_off = u64::try_from(seat.config().renew_interval().as_nanos()).ok();
     while wanted.recv().await.is_some() {
-        seat.tell(Event::ResignAsked { who: seat.node.who(), hold_off });
+        seat.record(Event::ResignAsked { who: seat.node.who(), hold_off });
         if seat.world.program.cancels {
             // Dropped before or right after it was sent, then sent again: one resignation, or two.
             cut(seat.node.draw() % 2, candidate.resign()).await;
         }
         // The properties judge whether `resign` gave up.
         let done = candidate.resign().await.is_ok();
-        seat.tell(Event::Withdrawn { who: seat.node.who(), done });
+        seat.record(Event::Withdrawn { who: seat.node.who(), done });
     }
 }

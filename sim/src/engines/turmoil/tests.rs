@@ -47,7 +47,7 @@ fn escapes(outcome: Result<Outcome, EngineError>) -> bool {
 }
 
 #[test]
-fn a_task_spawned_beside_the_process_escapes() {
+fn a_task_spawned_outside_the_process_escapes() {
     let at_once = || drop(tokio::spawn(pending::<()>()));
     assert!(escapes(run_on_node_1(vec![], at_once)));
     let later = || {
@@ -60,7 +60,7 @@ fn a_task_spawned_beside_the_process_escapes() {
 }
 
 #[test]
-fn a_task_in_the_process_does_not() {
+fn a_task_in_the_process_does_not_escape() {
     let outcome = run_on_node_1(vec![], || {
         spawn(async {
             tokio::time::sleep(Duration::from_millis(20)).await;
@@ -74,7 +74,7 @@ fn a_task_in_the_process_does_not() {
 }
 
 #[test]
-fn a_panic_in_a_spawned_task_fails_the_run() {
+fn a_panicking_task_fails_the_run() {
     let outcome = run_on_node_1(vec![], || {
         spawn(async {
             tokio::time::sleep(Duration::from_millis(20)).await;
@@ -86,7 +86,7 @@ fn a_panic_in_a_spawned_task_fails_the_run() {
 }
 
 #[test]
-fn a_spawned_task_stands_still_and_dies_with_its_process() {
+fn a_spawned_task_is_paused_with_its_process() {
     let ticks = |what, at_ms, for_ms| {
         let fault = Fault { when: When::AtMs(at_ms), for_ms, what };
         let (ticks, count) = (Rc::new(Cell::new(0_u32)), Cell::new(0_u32));

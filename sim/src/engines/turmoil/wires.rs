@@ -86,7 +86,7 @@ impl Wires {
     }
 
     /// A tick has ended: reports the faults that have had an effect by now.
-    pub(super) fn look(&self, is_paused: impl Fn(usize) -> bool) {
+    pub(super) fn report_effects(&self, is_paused: impl Fn(usize) -> bool) {
         if lock(&self.ordered).iter().flatten().all(Vec::is_empty) {
             return;
         }

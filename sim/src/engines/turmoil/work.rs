@@ -50,7 +50,7 @@ pub(super) fn works(seat: &Seat, candidate: &Candidate) -> Working {
             let _ = candidate.run_while_leader(|tenure| job.clone().guarded(tenure)).await;
         })),
         Manner::CancellationToken => Working::WhileLeader(spawn(async move {
-            let _ = candidate.run_while_leader(|tenure| job.clone().until_told(tenure)).await;
+            let _ = candidate.run_while_leader(|tenure| job.clone().until_cancelled(tenure)).await;
         })),
         Manner::Until => {
             let (shut_down, asked) = oneshot::channel();
@@ -109,11 +109,11 @@ impl Job {
     }
 
     /// Does the same until its tenure is cancelled. Then it ends at once.
-    async fn until_told(self, tenure: Tenure) {
+    async fn until_cancelled(self, tenure: Tenure) {
         let under_way = UnderWay::begin(&self, &tenure);
         let (who, token) = (self.node.who(), tenure.token().get());
-        self.node.tell(self.election, Event::WaitsToBeTold { who, token });
-        let told = tenure.cancellation_token();
+        self.node.record(self.election, Event::WaitsToBeTold { who, token });
+        let cancellation = tenure.cancellation_token();
         let works = async {
             loop {
                 if tenure.is_current() {
@@ -125,7 +125,7 @@ impl Job {
         };
         tokio::select! {
             biased;
-            () = told.cancelled() => {}
+            () = cancellation.cancelled() => {}
             () = works => {}
         }
         under_way.ends_by_itself();
@@ -171,7 +171,7 @@ impl UnderWay {
     fn begin(job: &Job, tenure: &Tenure) -> Self {
         let (node, election) = (Arc::clone(&job.node), job.election);
         let (who, token) = (node.who(), tenure.token().get());
-        node.tell(election, Event::WorkBegan { who, token });
+        node.record(election, Event::WorkBegan { who, token });
         Self { node, election, tenure: tenure.clone(), dropped: true }
     }
 
@@ -180,14 +180,14 @@ impl UnderWay {
         self.dropped = false;
         let drain_ends = self.node.clock.when(self.tenure.drain_until());
         let (who, token) = (self.node.who(), self.tenure.token().get());
-        self.node.tell(self.election, Event::DrainMoved { who, token, drain_ends });
+        self.node.record(self.election, Event::DrainMoved { who, token, drain_ends });
     }
 }
 
 impl Drop for UnderWay {
     fn drop(&mut self) {
         let (who, token) = (self.node.who(), self.tenure.token().get());
-        self.node.tell(self.election, Event::WorkEnded { who, token, dropped: self.dropped });
+        self.node.record(self.election, Event::WorkEnded { who, token, dropped: self.dropped });
     }
 }
 
@@ -201,7 +201,7 @@ struct CallingBack {
 impl CallingBack {
     fn begin(job: &Job, tenure: &Tenure) -> Self {
         let (node, election, token) = (Arc::clone(&job.node), job.election, tenure.token().get());
-        node.tell(election, Event::CallbackBegan { who: node.who(), token });
+        node.record(election, Event::CallbackBegan { who: node.who(), token });
         Self { node, election, token }
     }
 }
@@ -209,6 +209,6 @@ impl CallingBack {
 impl Drop for CallingBack {
     fn drop(&mut self) {
         let (who, token) = (self.node.who(), self.token);
-        self.node.tell(self.election, Event::CallbackEnded { who, token });
+        self.node.record(self.election, Event::CallbackEnded { who, token });
     }
 }

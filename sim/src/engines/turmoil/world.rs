@@ -101,7 +101,7 @@ impl World {
         self.elections[election].was_elected(node.index);
     }
 
-    /// A node is asked to hand over whatever it leads.
+    /// A node is asked to hand over every lease that it holds.
     pub(super) fn resign(&self, node: usize) {
         self.order(node, Order::Resign);
     }
@@ -112,8 +112,8 @@ impl World {
     }
 
     /// A node is asked to take part in all elections again.
-    pub(super) fn come_back(&self, node: usize) {
-        self.order(node, Order::ComeBack);
+    pub(super) fn rejoin(&self, node: usize) {
+        self.order(node, Order::Rejoin);
     }
 
     fn order(&self, node: usize, order: Order) {
@@ -144,10 +144,10 @@ impl World {
         }
     }
     /// Asks a leader of the recovery phase to hand over, if the plan requires that.
-    pub(super) fn look_for_the_end(&self, ending: &mut Ending, leaders: &[Vec<Leader>]) {
+    pub(super) fn check_end(&self, ending: &mut Ending, leaders: &[Vec<Leader>]) {
         for (election, (contest, leaders)) in self.elections.iter().zip(leaders).enumerate() {
             let leaders = leaders.iter().map(|leader| (leader.who.node, leader.token));
-            if let Some(leader) = ending.look(self.true_now(), election, leaders) {
+            if let Some(leader) = ending.observe(self.true_now(), election, leaders) {
                 contest.order(leader, Order::Resign);
             }
         }

@@ -63,7 +63,7 @@ fn all(of: &[Fault]) -> Vec<(SimTime, bool, usize, Option<usize>)> {
 }
 
 #[test]
-fn steps_are_due_by_time_and_then_in_order() {
+fn steps_are_ordered_by_time_then_insertion() {
     let order = all(&[
         at(20, 10, partition(0)),
         at(10, 10, partition(1)),
@@ -90,7 +90,7 @@ fn a_step_is_not_due_before_its_time() {
 }
 
 #[test]
-fn faults_begin_a_millisecond_before_the_calm_or_not() {
+fn faults_begin_at_least_a_millisecond_before_recovery() {
     let begins = |begins: SimTime| {
         let mut schedule =
             schedule(&[on(SEND, 500, partition(0)), on(SEND, 0, What::Cut { node: Some(1) })]);
@@ -110,7 +110,7 @@ fn faults_begin_a_millisecond_before_the_calm_or_not() {
 }
 
 #[test]
-fn a_fault_ends_one_nanosecond_before_the_calm() {
+fn a_fault_ends_a_nanosecond_before_recovery() {
     let ends = all(&[at(900, 100, partition(0)), at(900, 99, partition(1))]);
     assert_eq!(ends[2..], [(ms(999), false, 1, Some(1)), (CALM - NANOSECOND, false, 0, Some(0))]);
 }
@@ -142,7 +142,7 @@ fn a_swizzle_strikes_each_node() {
 }
 
 #[test]
-fn faults_of_a_process_do_not_strike_a_dead_one() {
+fn process_faults_do_not_strike_dead_processes() {
     let node = Some(1);
     let kinds = [
         (10, pause(1)),
@@ -203,7 +203,7 @@ fn a_fault_finds_its_node() {
 }
 
 #[test]
-fn a_fault_without_a_node_keeps_back_no_other() {
+fn a_fault_without_node_delays_no_other() {
     let mut schedule =
         schedule(&[at(5, 10, What::Pause { node: None }), at(5, 10, What::StoreCrash)]);
     let step = schedule.take_due(ms(5), || None);
@@ -233,7 +233,7 @@ fn a_trigger_counts_its_own_points_alone() {
 }
 
 #[test]
-fn the_calm_disarms_all_triggers() {
+fn the_recovery_phase_disarms_all_triggers() {
     let swizzle = What::Swizzle { step_ms: 600, shift: 0 };
     let mut schedule = schedule(&[on(SEND, 0, What::Cut { node: Some(0) }), at(990, 1, swizzle)]);
     assert_eq!(until(&mut schedule, CALM).last(), Some(&(CALM, Step::Calm)));
@@ -242,7 +242,7 @@ fn the_calm_disarms_all_triggers() {
 }
 
 #[test]
-fn only_what_stops_the_process_comes_between_check_and_write() {
+fn only_process_faults_separate_check_and_write() {
     let comes_between = |point, what| {
         let mut schedule = schedule(&[on(Trigger { point, ..SEND }, 10, what)]);
         schedule.reached(ms(5), point, Some(1), None).unwrap().comes_between
@@ -258,7 +258,7 @@ fn only_what_stops_the_process_comes_between_check_and_write() {
 }
 
 #[test]
-fn whatever_is_drawn_ends_before_the_calm() {
+fn drawn_faults_end_before_the_recovery_phase() {
     for (scope, seed) in [Scope::Model, Scope::Turmoil]
         .into_iter()
         .flat_map(|of| (0..500).map(move |seed| (of, seed)))

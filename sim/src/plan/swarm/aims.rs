@@ -12,12 +12,12 @@ use crate::plan::{
 pub(super) enum Aim {
     /// A candidate begins to lead while paused work of an older tenure, which was asked to end, has not ended.
     /// `drained-before-the-next` compares this.
-    LedBesideOldWork,
+    OverlappingWork,
     /// The recovery phase begins with a lease that no candidate renews. `takeover-within` compares this.
-    LeaseLeftToTheCalm,
+    AbandonedLease,
     /// A process leaves several elections while its driver does not run, in the turmoil engine: several stops, and
     /// deadlines of all elections, are then due at once.
-    LeavesWhileStarved,
+    StarvedLeave,
 }
 
 impl Aim {
@@ -25,40 +25,40 @@ impl Aim {
     pub(super) fn of(seed: u64, allowed: &[FaultKind], scope: Scope) -> Option<Self> {
         let is_allowed = |aim: &Self| aim.kinds().iter().all(|kind| allowed.contains(kind));
         let mut draw = Draw::new(seed, "aim", 0);
-        let aim = draw.pick(&[Self::LedBesideOldWork, Self::LeaseLeftToTheCalm]);
+        let aim = draw.pick(&[Self::OverlappingWork, Self::AbandonedLease]);
         let aim = draw.chance(1, 10).then_some(aim).filter(is_allowed);
         aim.or_else(|| {
             let is_drawn = Draw::new(seed, "aim while starved", 0).chance(1, 20);
             let is_aim = is_drawn && scope == Scope::Turmoil;
-            is_aim.then_some(Self::LeavesWhileStarved).filter(is_allowed)
+            is_aim.then_some(Self::StarvedLeave).filter(is_allowed)
         })
     }
 
     const fn kinds(self) -> &'static [FaultKind] {
         match self {
-            Self::LedBesideOldWork => &[FaultKind::Resign, FaultKind::PauseAtSend],
-            Self::LeaseLeftToTheCalm => &[FaultKind::Crash],
-            Self::LeavesWhileStarved => &[FaultKind::Starve, FaultKind::Leave],
+            Self::OverlappingWork => &[FaultKind::Resign, FaultKind::PauseAtSend],
+            Self::AbandonedLease => &[FaultKind::Crash],
+            Self::StarvedLeave => &[FaultKind::Starve, FaultKind::Leave],
         }
     }
 
     /// The settings with enough time for the situation.
     pub(super) const fn fitted(self, settings: Settings) -> Settings {
         match self {
-            Self::LedBesideOldWork => Settings { drain_bound_ms: 2 * settings.ttl_ms, ..settings },
+            Self::OverlappingWork => Settings { drain_bound_ms: 2 * settings.ttl_ms, ..settings },
             // In the recovery phase every waiting candidate learns how long the lease lasts.
-            Self::LeaseLeftToTheCalm => {
+            Self::AbandonedLease => {
                 Settings { poll_bound_ms: settings.ttl_ms / 10, ..settings }
             }
-            Self::LeavesWhileStarved => settings,
+            Self::StarvedLeave => settings,
         }
     }
 
-    /// With several elections where it needs them, whose work is told to end.
+    /// With several elections where it needs them, whose work ends with the process's shutdown.
     pub(super) fn fitted_program(self, program: Program) -> Program {
         match self {
-            Self::LedBesideOldWork | Self::LeaseLeftToTheCalm => program,
-            Self::LeavesWhileStarved => {
+            Self::OverlappingWork | Self::AbandonedLease => program,
+            Self::StarvedLeave => {
                 Program { elections: program.elections.max(3), manner: Manner::Until, ..program }
             }
         }
@@ -67,7 +67,7 @@ impl Aim {
     pub(super) fn faults(self, frame: &Frame) -> Vec<Fault> {
         let (ttl_ms, mut draw) = (frame.settings.ttl_ms, Draw::new(frame.seed, "aim", 1));
         match self {
-            Self::LedBesideOldWork => {
+            Self::OverlappingWork => {
                 let at_ms = draw.within(2 * ttl_ms..=frame.until_ms - 3 * ttl_ms);
                 let resign = What::Resign { node: None };
                 // While its work drains, a candidate that resigned keeps its lease alive.
@@ -83,12 +83,12 @@ impl Aim {
                     Fault { when, for_ms: 2 * ttl_ms, what: pause },
                 ]
             }
-            Self::LeaseLeftToTheCalm => {
+            Self::AbandonedLease => {
                 let at_ms = frame.until_ms - draw.within(1..=ttl_ms / 2);
                 let what = What::Crash { node: None, power: draw.chance(1, 2) };
                 vec![Fault { when: When::AtMs(at_ms), for_ms: 2 * ttl_ms, what }]
             }
-            Self::LeavesWhileStarved => {
+            Self::StarvedLeave => {
                 let at_ms = draw.within(2 * ttl_ms..=frame.until_ms - 4 * ttl_ms);
                 let node = usize::try_from(draw.within(0..=frame.nodes as u64 - 1)).ok();
                 let at = |at_ms, what| Fault { when: When::AtMs(at_ms), for_ms: 3 * ttl_ms, what };

@@ -11,7 +11,7 @@ use crate::plan::draw::Draw;
 use aims::Aim;
 
 /// The number of TTLs before the recovery phase.
-const TROUBLE_TTLS: u64 = 8;
+const FAULT_TTLS: u64 = 8;
 
 /// The engine for which a plan is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,11 +93,11 @@ pub fn swarm(seed: u64, allowed: &[FaultKind], scope: Scope) -> Plan {
 /// Most runs keep every assumption, so that every property can judge. Some runs have many kinds of faults, some few.
 fn kinds(seed: u64, allowed: &[FaultKind], scope: Scope) -> Vec<FaultKind> {
     let mut draw = Draw::new(seed, "crowd", 0);
-    let goes_beyond = draw.chance(1, 5);
+    let breaks_assumptions = draw.chance(1, 5);
     let in_twenty = draw.pick(&[1, 3, 8]);
     let is_drawn = |kind: FaultKind| {
         scope.draws(kind)
-            && (goes_beyond || !kind.is_beyond_the_assumptions())
+            && (breaks_assumptions || !kind.is_beyond_the_assumptions())
             && Draw::new(seed, "kinds", kind as u64).chance(in_twenty, 20)
     };
     allowed.iter().copied().filter(|kind| is_drawn(*kind)).collect()
@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_seed_gives_a_plan_that_can_be_carried_out() {
+    fn every_seed_gives_a_valid_plan() {
         for scope in [Scope::Model, Scope::Turmoil] {
             for seed in 0..5_000 {
                 let plan = swarm(seed, &FaultKind::ALL, scope);
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_allowed_is_drawn() {
+    fn only_allowed_kinds_are_drawn() {
         for seed in 0..500 {
             let plan = swarm(seed, &[FaultKind::Pause], Scope::Model);
             assert!(plan.faults.iter().all(|fault| fault.kind() == FaultKind::Pause));
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_is_drawn_and_most_runs_keep_every_assumption() {
+    fn every_kind_is_drawn_and_few_break_assumptions() {
         for scope in [Scope::Model, Scope::Turmoil] {
             let plans: Vec<Plan> =
                 (0..2_000).map(|seed| swarm(seed, &FaultKind::ALL, scope)).collect();

@@ -9,7 +9,7 @@ use std::time::Duration;
 use tenure_core::{Config, Instant};
 
 use super::super::algorithm::Visit;
-use super::model::{Ask, Model, Told, Want};
+use super::model::{Ask, Model, StoreAnswer, Want};
 use super::ordinal;
 use super::pace::{Pace, Timer};
 use crate::plan::SimTime;
@@ -42,31 +42,31 @@ impl Model for ExpiringRow {
         }
     }
 
-    fn serve(store: &mut Store, at: Visit, ask: Ask) -> Told {
+    fn serve(store: &mut Store, at: Visit, ask: Ask) -> StoreAnswer {
         let is_ours = store.row.map(|(holder, _)| holder == ask.holder);
         match (ask.want, is_ours) {
             (Want::Take | Want::Keep, None) => {
                 store.token = ordinal(store.token, at);
                 store.row = Some((ask.holder, at.now + LEASE));
-                Told::Yours { token: store.token }
+                StoreAnswer::Granted { token: store.token }
             }
             (Want::Take | Want::Keep, Some(true)) => {
                 store.row = Some((ask.holder, at.now + LEASE));
                 if ask.want == Want::Keep {
-                    Told::StillYours
+                    StoreAnswer::Renewed
                 } else {
-                    Told::Yours { token: store.token }
+                    StoreAnswer::Granted { token: store.token }
                 }
             }
             (Want::GiveBack, Some(true)) => {
                 store.row = None;
-                Told::Done
+                StoreAnswer::Done
             }
             (Want::Tidy, _) => {
                 store.row = store.row.filter(|(_, expires)| at.now <= *expires + LEFT_FOR);
-                Told::Done
+                StoreAnswer::Done
             }
-            (Want::Take | Want::Keep, Some(false)) | (Want::GiveBack, _) => Told::NotYours,
+            (Want::Take | Want::Keep, Some(false)) | (Want::GiveBack, _) => StoreAnswer::NotHeld,
         }
     }
 

@@ -1,7 +1,7 @@
 //! A candidate whose leadership is a flag that the last reply has set.
 //!
 //! It requests the lease, and leads from the reply that grants it to the reply that refuses it. It has no deadline:
-//! while no reply arrives, for whatever reason, it continues to answer "I lead".
+//! while no reply arrives, it continues to answer "I lead".
 
 use std::collections::VecDeque;
 use std::marker::PhantomData;
@@ -11,7 +11,7 @@ use tenure_core::{Config, Instant};
 
 use super::super::algorithm::{Algorithm, Input, Lead, Output, Served, Session, Timers, Visit};
 use super::client::Client;
-use super::model::{Ask, Model, Reply, Told, Want};
+use super::model::{Ask, Model, Reply, StoreAnswer, Want};
 use super::pace::{Pace, Timer};
 use crate::plan::draw::Draw;
 use crate::trace::{Answer, Asked, Kept, Reason};
@@ -118,9 +118,9 @@ impl<M: Model> Flag<M> {
         let led = self.leads.is_some();
         match (self.client.first_answer(id), reply) {
             (None | Some(Want::Tidy), _) => return,
-            (Some(want), Some(Reply { server, told, .. })) => {
+            (Some(want), Some(Reply { server, answer, .. })) => {
                 self.client.succeeds(server);
-                self.told(now, want, told);
+                self.apply(now, want, answer);
             }
             (Some(want), None) => {
                 if self.takes_part && self.client.repeats(now, want) {
@@ -134,24 +134,26 @@ impl<M: Model> Flag<M> {
         }
     }
 
-    fn told(&mut self, now: Instant, want: Want, told: Told) {
-        match (want, told) {
+    fn apply(&mut self, now: Instant, want: Want, answer: StoreAnswer) {
+        match (want, answer) {
             (Want::Tidy, _) => {}
             (Want::GiveBack, _) => self.lose(now, Reason::Resigned),
-            (Want::Take | Want::Keep, Told::Yours { token }) => {
+            (Want::Take | Want::Keep, StoreAnswer::Granted { token }) => {
                 if self.takes_part {
                     self.lead(now, token);
                 } else {
                     self.ask(Want::GiveBack);
                 }
             }
-            (Want::Take | Want::Keep, Told::StillYours) => {
+            (Want::Take | Want::Keep, StoreAnswer::Renewed) => {
                 let renewed = self.leads.map(|token| Output::Renewed(lead(token)));
                 self.outputs.extend(renewed);
             }
-            (Want::Take, Told::NotYours | Told::Done) => {}
-            (Want::Keep, Told::NotYours | Told::Done) => self.lose(now, Reason::Superseded),
-            (Want::Take | Want::Keep, Told::Broken) => {
+            (Want::Take, StoreAnswer::NotHeld | StoreAnswer::Done) => {}
+            (Want::Keep, StoreAnswer::NotHeld | StoreAnswer::Done) => {
+                self.lose(now, Reason::Superseded)
+            }
+            (Want::Take | Want::Keep, StoreAnswer::UnknownSession) => {
                 self.client.reconnects();
                 self.lose(now, Reason::RenewFailed);
             }
@@ -256,9 +258,9 @@ impl<M: Model> Algorithm for Flag<M> {
     }
 
     fn serve(store: &mut M::Store, at: Visit, ask: Ask) -> Served<Reply> {
-        let told = M::serve(store, at, ask);
-        let reply = Reply { server: at.server, want: ask.want, told };
-        Served { reply, hints: false, granted: matches!(told, Told::Yours { .. }) }
+        let answer = M::serve(store, at, ask);
+        let reply = Reply { server: at.server, want: ask.want, answer };
+        Served { reply, hints: false, granted: matches!(answer, StoreAnswer::Granted { .. }) }
     }
 
     fn kept(store: &M::Store) -> Option<Kept> {

@@ -7,7 +7,7 @@
 use tenure_core::{Config, Instant};
 
 use super::super::algorithm::Visit;
-use super::model::{Ask, Model, Told, Want};
+use super::model::{Ask, Model, StoreAnswer, Want};
 use super::ordinal;
 use super::pace::{Pace, Timer};
 use crate::plan::SimTime;
@@ -39,29 +39,29 @@ impl Model for HeartbeatRow {
         Pace { leads_until_released: true, ..Pace::steady(Timer::Every(config.renew_interval())) }
     }
 
-    fn serve(store: &mut Store, at: Visit, ask: Ask) -> Told {
+    fn serve(store: &mut Store, at: Visit, ask: Ask) -> StoreAnswer {
         let times_out = at.now + ask.ttl;
         match (ask.want, &mut store.row) {
             (Want::Take | Want::Keep, Some(row)) if row.holder == ask.holder => {
                 row.times_out = times_out;
                 // A candidate that does not know its own row takes it for a new one.
                 if ask.want == Want::Take {
-                    Told::Yours { token: store.token }
+                    StoreAnswer::Granted { token: store.token }
                 } else {
-                    Told::StillYours
+                    StoreAnswer::Renewed
                 }
             }
             (Want::GiveBack, Some(row)) if row.holder == ask.holder => {
                 store.row = None;
-                Told::Done
+                StoreAnswer::Done
             }
             (Want::Take, row) if row.is_none_or(|row| row.times_out < at.now) => {
                 let term = row.map_or(1, |row| row.term + 1);
                 *row = Some(Row { holder: ask.holder, term, times_out });
                 store.token = ordinal(store.token, at);
-                Told::Yours { token: store.token }
+                StoreAnswer::Granted { token: store.token }
             }
-            (Want::Take | Want::Keep | Want::GiveBack | Want::Tidy, _) => Told::NotYours,
+            (Want::Take | Want::Keep | Want::GiveBack | Want::Tidy, _) => StoreAnswer::NotHeld,
         }
     }
 
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_term_begins_again_where_the_ordinal_does_not() {
+    fn the_term_restarts_but_the_ordinal_does_not() {
         let mut store = Store::default();
         let mut ask = |holder, want, now_s: u64| {
             let at = Visit {

@@ -11,7 +11,7 @@ use std::time::Duration;
 use tenure_core::{Config, Instant};
 
 use super::super::algorithm::Visit;
-use super::model::{Ask, Model, Told, Want};
+use super::model::{Ask, Model, StoreAnswer, Want};
 use super::pace::{Pace, Timer};
 use super::{ordinal, retry};
 use crate::plan::SimTime;
@@ -72,24 +72,24 @@ impl<T: Timing> Model for KeyFlag<T> {
         T::pace(config)
     }
 
-    fn serve(store: &mut Store, at: Visit, ask: Ask) -> Told {
+    fn serve(store: &mut Store, at: Visit, ask: Ask) -> StoreAnswer {
         store.key = store.key.filter(|(_, ends)| at.now < *ends);
         let holder = store.key.map(|(holder, _)| holder);
         match ask.want {
             Want::Take if holder.is_none() => {
                 store.token = ordinal(store.token, at);
                 store.key = Some((ask.holder, at.now + ask.ttl));
-                Told::Yours { token: store.token }
+                StoreAnswer::Granted { token: store.token }
             }
             Want::Keep if holder == Some(ask.holder) => {
                 store.key = Some((ask.holder, at.now + ask.ttl));
-                Told::StillYours
+                StoreAnswer::Renewed
             }
             Want::GiveBack if holder == Some(ask.holder) => {
                 store.key = None;
-                Told::Done
+                StoreAnswer::Done
             }
-            Want::Take | Want::Keep | Want::GiveBack | Want::Tidy => Told::NotYours,
+            Want::Take | Want::Keep | Want::GiveBack | Want::Tidy => StoreAnswer::NotHeld,
         }
     }
 

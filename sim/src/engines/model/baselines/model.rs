@@ -17,7 +17,7 @@ pub(crate) trait Model: Clone {
     fn pace(config: &Config) -> Pace;
 
     /// One atomic step at the store.
-    fn serve(store: &mut Self::Store, at: Visit, ask: Ask) -> Told;
+    fn serve(store: &mut Self::Store, at: Visit, ask: Ask) -> StoreAnswer;
 
     /// The election's record, if it has one.
     fn kept(store: &Self::Store) -> Option<Kept>;
@@ -55,17 +55,17 @@ pub(crate) enum Want {
 
 /// The result of a request at the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Told {
+pub(crate) enum StoreAnswer {
     /// A new tenure begins, with that ordinal.
-    Yours { token: u64 },
+    Granted { token: u64 },
     /// The same tenure continues.
-    StillYours,
+    Renewed,
     /// Another candidate holds the lease, or none does.
-    NotYours,
+    NotHeld,
     /// Handed back, or cleaned up.
     Done,
     /// The server does not know the connection.
-    Broken,
+    UnknownSession,
 }
 
 /// An answer.
@@ -73,7 +73,7 @@ pub(crate) enum Told {
 pub(crate) struct Reply {
     pub(super) server: u32,
     pub(super) want: Want,
-    pub(super) told: Told,
+    pub(super) answer: StoreAnswer,
 }
 
 impl Ask {
@@ -90,15 +90,15 @@ impl Ask {
 
 impl Reply {
     pub(super) const fn in_words(self) -> Option<Answer> {
-        Some(match (self.want, self.told) {
+        Some(match (self.want, self.answer) {
             (Want::Tidy, _) => return None,
-            (_, Told::Yours { token }) => Answer::Granted { token, waits: false },
-            (_, Told::StillYours) => Answer::Renewed,
-            (Want::Take, Told::NotYours) => Answer::Held,
-            (Want::Keep, Told::NotYours) => Answer::Superseded,
-            (Want::GiveBack, Told::NotYours) => Answer::NotHeld,
-            (_, Told::Done) => Answer::Released,
-            (_, Told::Broken) => Answer::Other,
+            (_, StoreAnswer::Granted { token }) => Answer::Granted { token, waits: false },
+            (_, StoreAnswer::Renewed) => Answer::Renewed,
+            (Want::Take, StoreAnswer::NotHeld) => Answer::Held,
+            (Want::Keep, StoreAnswer::NotHeld) => Answer::Superseded,
+            (Want::GiveBack, StoreAnswer::NotHeld) => Answer::NotHeld,
+            (_, StoreAnswer::Done) => Answer::Released,
+            (_, StoreAnswer::UnknownSession) => Answer::Other,
         })
     }
 }

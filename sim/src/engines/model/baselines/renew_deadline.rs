@@ -232,12 +232,12 @@ impl Algorithm for RenewDeadline {
     }
 
     fn serve(store: &mut Option<Record>, at: Visit, request: Request) -> Served<Reply> {
-        let told = |reply| Served { reply, hints: false, granted: false };
+        let served = |reply| Served { reply, hints: false, granted: false };
         let Request::Put { version, me, release, lease, renews } = request else {
-            return told(Reply::Found(*store));
+            return served(Reply::Found(*store));
         };
         if store.map(|record| record.version) != version {
-            return told(Reply::Conflict { renews: renews.is_some() });
+            return served(Reply::Conflict { renews: renews.is_some() });
         }
         let was = store.map(|record| (record.holder, record.token));
         let token = match was {

@@ -8,7 +8,7 @@
 use tenure_core::Config;
 
 use super::super::algorithm::{Session, Visit};
-use super::model::{Ask, Model, Told, Want};
+use super::model::{Ask, Model, StoreAnswer, Want};
 use super::pace::{Pace, Timer};
 use super::{ordinal, retry};
 use crate::trace::Kept;
@@ -38,30 +38,32 @@ impl<const ENDS_SESSIONS: bool> Model for Lock<ENDS_SESSIONS> {
         Pace { is_of_a_connection: true, ..Pace::steady(Timer::AfterReply(retry(config))) }
     }
 
-    fn serve(store: &mut Store, at: Visit, ask: Ask) -> Told {
+    fn serve(store: &mut Store, at: Visit, ask: Ask) -> StoreAnswer {
         if let Some(place) = store.ended.iter().position(|session| *session == at.session) {
             store.ended.swap_remove(place);
-            return Told::Broken;
+            return StoreAnswer::UnknownSession;
         }
         if ask.server.is_some_and(|server| server != at.server) {
-            return Told::Broken;
+            return StoreAnswer::UnknownSession;
         }
         match (ask.want, store.holder) {
             (Want::Take | Want::Keep, None) => {
                 store.holder = Some(at.session);
                 store.token = ordinal(store.token, at);
-                Told::Yours { token: store.token }
+                StoreAnswer::Granted { token: store.token }
             }
-            (Want::Keep, Some(holder)) if holder == at.session => Told::StillYours,
+            (Want::Keep, Some(holder)) if holder == at.session => StoreAnswer::Renewed,
             // A session may lock again what it holds.
             (Want::Take, Some(holder)) if holder == at.session => {
-                Told::Yours { token: store.token }
+                StoreAnswer::Granted { token: store.token }
             }
             (Want::GiveBack, Some(holder)) if holder == at.session => {
                 store.holder = None;
-                Told::Done
+                StoreAnswer::Done
             }
-            (Want::Take | Want::Keep, Some(_)) | (Want::GiveBack | Want::Tidy, _) => Told::NotYours,
+            (Want::Take | Want::Keep, Some(_)) | (Want::GiveBack | Want::Tidy, _) => {
+                StoreAnswer::NotHeld
+            }
         }
     }
 

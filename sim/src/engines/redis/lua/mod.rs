@@ -45,7 +45,7 @@ struct Host {
 pub(super) struct Machine {
     lua: Lua,
     host: Rc<Host>,
-    /// What scripts see as `_G`: empty, read through, closed to writes.
+    /// The `_G` of scripts: empty, read through, closed to writes.
     environment: Table,
     /// The table behind it.
     globals: Table,

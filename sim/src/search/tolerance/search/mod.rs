@@ -1,9 +1,8 @@
 //! How close can two tenures come, within all assumptions? Searches for the plan with the least margin.
 //!
-//! Random plans stay far from the worst case, so their least margin says little. This search begins
-//! with random plans, changes them a little at a time, and keeps changes that bring the tenures closer. The result is
-//! compared with the least margin that the formula allows: a margin below it would be a broken promise; one far
-//! above it means that the search got stuck.
+//! The least margin of random plans is far from the worst case. This search begins with random plans, changes them a
+//! little at a time, and keeps changes that bring the tenures closer. The result is compared with the least margin that
+//! the formula allows: a margin below it would be a broken promise; one far above it means that the search got stuck.
 //!
 //! Not guaranteed: that it finds the least possible margin.
 
