@@ -272,7 +272,7 @@ fn a_failure_tells_its_fault_and_the_events_before() {
     let failed = failed(&Simulation::new().runs(400).workload(Register::default));
     let told = failed.to_string();
     let fault = failed.plan.faults[0].kind().name();
-    assert!(told.contains(&format!("What goes wrong: {fault}")), "{told}");
+    assert!(told.contains(&format!("Faults: {fault}")), "{told}");
     assert!(told.contains("Beyond the assumptions: "), "{told}");
     assert!(told.contains("never-back violated at "), "{told}");
     // As the command tells it, and not as the code has it.

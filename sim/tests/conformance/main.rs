@@ -132,7 +132,7 @@ found! {
     one_that_loses_messages: LosesMessages by Messages;
     one_that_brings_messages_twice: DoublesMessages by Messages;
     one_that_brings_them_to_everybody: TellsEverybody by OwnMessages;
-    one_that_sends_them_to_nobody: TellsNobody by NobodyToTell;
+    one_that_sends_them_to_nobody: TellsNobody by NoLeader;
     one_that_compares_names: ComparesNames by OneName;
     one_that_compares_half_a_holder: ShortHolders by WholeHolders;
     one_that_keeps_whole_seconds: WholeSeconds by UncutTtl, LiveForTtl;
@@ -151,7 +151,7 @@ fn what_a_store_declares_not_to_keep_is_skipped_and_told() {
             use Row::{Contradiction, IncumbentTtl, LongestTtl, RenewalBegins};
             use Row::{FreshStore, Hints, Loss, ProvenLoss, QuarantineEnds, RepeatedWait, Restart};
             let some = [FreshStore, Hints, Loss, ProvenLoss, QuarantineEnds, RepeatedWait, Restart];
-            let others = [Row::StoresWait, Row::TokenFloor, Row::AboveSeen, Row::NobodyToTell];
+            let others = [Row::StoresWait, Row::TokenFloor, Row::AboveSeen, Row::NoLeader];
             let compared = [Contradiction, IncumbentTtl, LongestTtl, RenewalBegins];
             [&some[..], &others, &compared].iter().any(|rows| rows.contains(row))
         };
@@ -159,7 +159,7 @@ fn what_a_store_declares_not_to_keep_is_skipped_and_told() {
     };
     assert_eq!(skipped(|_| {}), []);
     assert_eq!(skipped(|traits| traits.push = false), [Row::Hints]);
-    assert_eq!(skipped(|traits| traits.messages = false), [Row::NobodyToTell]);
+    assert_eq!(skipped(|traits| traits.messages = false), [Row::NoLeader]);
     assert_eq!(skipped(|traits| traits.tokens = TokenKind::Revision), [Row::TokenFloor]);
     let compared = [Row::Contradiction, Row::IncumbentTtl, Row::LongestTtl];
     assert_eq!(skipped(|traits| traits.refuses_contradictions = false), compared);

@@ -19,9 +19,9 @@ pub struct Broken {
 
 impl fmt::Display for Broken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "the store {:?} does not keep {}: {}", self.store, self.row, self.what)?;
+        writeln!(f, "the store {:?} violates {}: {}", self.store, self.row, self.what)?;
         writeln!(f, "the row says: {}", self.row.about())?;
-        write!(f, "what was asked and answered:")?;
+        write!(f, "requests and answers:")?;
         self.transcript.iter().try_for_each(|line| write!(f, "\n  {line}"))
     }
 }

@@ -165,7 +165,7 @@ const BOUND: Duration = Duration::from_secs(60);
 pub async fn carry_out<H: Harness>(row: Row, harness: &H) -> Result<Outcome, Broken> {
     let mut probe = Probe::new(row, harness).await;
     let trusts = row.is_about_quarantine() && harness.trusts_an_empty_store();
-    let trusts = trusts.then_some("the harness says that an empty store is trusted");
+    let trusts = trusts.then_some("the harness declares that an empty store is trusted");
     if let Some(why) = trusts.or_else(|| declared(row, &probe.traits)) {
         return Ok(Outcome::Skipped { why });
     }

@@ -44,7 +44,7 @@ impl<'a, H: Harness> Probe<'a, H> {
 
     /// Waits until a lease or a quarantine of that length has ended.
     pub(super) async fn let_pass(&mut self, time: Duration) {
-        self.transcript.push(format!("{time:?} go by"));
+        self.transcript.push(format!("{time:?} elapse"));
         self.harness.wait(time + self.traits.granularity).await;
     }
 
@@ -60,7 +60,7 @@ impl<'a, H: Harness> Probe<'a, H> {
 
     /// The server is slow from now on, or no longer slow.
     pub(super) async fn slow(&mut self, is_slow: bool) -> Found<()> {
-        self.note(if is_slow { "the server is slow" } else { "the server is slow no longer" });
+        self.note(if is_slow { "the server is slow" } else { "the server is no longer slow" });
         let skipped = |_| Stop::Skipped("the harness can't slow the server down");
         self.harness.slow(is_slow).await.map_err(skipped)
     }
@@ -73,7 +73,7 @@ impl<'a, H: Harness> Probe<'a, H> {
     pub(super) async fn suffers(&mut self, mishap: Mishap) -> bool {
         let has = self.harness.suffer(mishap).await.is_ok();
         if has {
-            self.transcript.push(format!("by no request: {mishap:?}"));
+            self.transcript.push(format!("mishap: {mishap:?}"));
         }
         has
     }
@@ -110,7 +110,7 @@ impl<'a, H: Harness> Probe<'a, H> {
                     tokio::time::sleep(TRIES_EVERY).await;
                 }
                 Ok(Err(_)) | Err(_) => {
-                    return broken(format!("it gave no answer for {RECOVERS_WITHIN:?}"));
+                    return broken(format!("it did not answer within {RECOVERS_WITHIN:?}"));
                 }
             }
         }
@@ -129,7 +129,7 @@ impl<'a, H: Harness> Probe<'a, H> {
     pub(super) async fn held(&mut self, request: Request) -> Found<Incumbent> {
         match self.ask(request).await? {
             Reply::Held(incumbent) => Ok(incumbent),
-            other => broken(format!("it is held, and the answer was {other:?}")),
+            other => broken(format!("the lease is held, and the answer was {other:?}")),
         }
     }
 

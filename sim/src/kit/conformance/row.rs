@@ -79,32 +79,32 @@ rows! { $
         candidates_of_one_name_are_different = OneName: "a candidate with the incumbent's name is not the incumbent",
         holders_are_compared_whole = WholeHolders: "a holder that differs from the incumbent in one bit is not the incumbent",
         a_live_lease_is_held = Held: "an acquire by another candidate is refused with the incumbent",
-        who_does_not_know_the_last_tenure_is_stale = Stale: "a vacant lease is not granted to a candidate that does not know the last tenure",
-        who_knows_more_than_the_store_gets_a_higher_token = AboveSeen: "a grant's token is above every token that the candidate knows, also if the store has forgotten it",
+        a_candidate_without_the_last_token_is_stale = Stale: "a vacant lease is not granted to a candidate that does not know the last tenure",
+        a_grant_is_above_every_known_token = AboveSeen: "a grant's token is above every token that the candidate knows, also if the store has forgotten it",
         contradicting_settings_are_refused = Contradiction: "an acquire is refused if its TTL is above the incumbent's quarantine, or its quarantine is below the incumbent's TTL",
-        the_incumbents_ttl_is_told = IncumbentTtl: "the incumbent in an answer has the TTL of its last grant or renewal",
+        the_answer_contains_the_incumbents_ttl = IncumbentTtl: "the incumbent in an answer has the TTL of its last grant or renewal",
         remaining_is_never_above_the_ttl = Remaining: "the remaining time of a lease is never above that lease's own TTL",
     }
     tenure {
         a_renewal_extends_its_own_live_lease = Renewed: "a renewal of the live tenure extends its lease",
         anything_else_is_superseded = Superseded: "a renewal of anything but the live tenure is superseded, and changes nothing",
         an_ended_lease_is_never_resurrected = NoResurrection: "a lease that has run out stays ended, also for its holder",
-        a_lease_never_ends_sooner_than_it_was_told = NeverBack: "a renewal with a shorter TTL does not move the lease's end back",
+        a_renewal_never_shortens_a_lease = NeverBack: "a renewal with a shorter TTL does not move the lease's end back",
         a_release_ends_its_own_live_lease = Released: "a release of the live tenure ends its lease at once",
         anything_else_is_not_held = NotHeld: "a release of anything but the live tenure changes nothing",
         the_least_ttl_is_kept = LeastTtl: "a lease of the least TTL is live at first, and then runs out",
-        a_release_hints_who_waits = Hints: "waiting candidates get a hint when the lease is handed back",
+        a_release_sends_a_hint = Hints: "waiting candidates get a hint when the lease is handed back",
     }
     ttl {
         a_ttl_is_not_cut = UncutTtl: "the remaining time of a new lease is its whole TTL, to the granularity that the store declares",
         a_lease_is_live_for_its_ttl = LiveForTtl: "a lease is live until its TTL is over, to the granularity that the store declares",
-        what_remains_grows_less = RemainingFalls: "the remaining time of a lease decreases",
+        the_remaining_time_decreases = RemainingFalls: "the remaining time of a lease decreases",
     }
     observe {
         an_unknown_election_is_vacant = UnknownElection: "an unknown election is vacant for every request",
         names_and_metadata_come_back = Profiles: "names and metadata come back byte for byte, up to the limits",
         elections_do_not_interfere = KeysApart: "requests about one election change no other",
-        any_key_will_do = OddKeys: "keys of any characters and of the greatest length name elections of their own",
+        keys_may_have_any_characters = OddKeys: "keys of any characters and of the greatest length name elections of their own",
     }
     messages {
         a_lost_reply_is_harmless = LostReplies: "a request that is sent again because its reply was lost does no harm",
@@ -123,7 +123,7 @@ rows! { $
     notify {
         a_message_reaches_the_leader = Messages: "a message reaches the tenure that holds the lease, whole, in order, and once",
         a_message_never_reaches_another_tenure = OwnMessages: "a message reaches no tenure but the one that held the lease",
-        without_a_leader_a_message_goes_nowhere = NobodyToTell: "a message is refused if the lease is vacant",
+        without_a_leader_a_message_is_refused = NoLeader: "a message is refused if the lease is vacant",
     }
     history {
         a_fresh_store_makes_its_first_leader_wait = FreshStore: "a store that has never granted anything makes its first leader wait",
@@ -144,7 +144,7 @@ impl Row {
     }
 
     pub(super) const fn is_about_messages(self) -> bool {
-        matches!(self, Self::Messages | Self::OwnMessages | Self::NobodyToTell)
+        matches!(self, Self::Messages | Self::OwnMessages | Self::NoLeader)
     }
 
     pub(super) const fn is_about_wall_clock(self) -> bool {

@@ -33,7 +33,7 @@ pub enum SimulationError {
     Inconclusive { runs: u64, unmet: Vec<String> },
     /// No property was violated, but none could have been.
     #[error("nothing was violated in {runs} runs, which proves nothing: {}", why.join("; "))]
-    #[allow(missing_docs, reason = "said by the message")]
+    #[allow(missing_docs, reason = "see the message")]
     Empty { runs: u64, why: Vec<String> },
 }
 
@@ -97,7 +97,7 @@ impl fmt::Display for Failed {
             let node = fault.node().map_or_else(String::new, |node| format!(" of n{node}"));
             format!("{}{node}", fault.kind())
         });
-        writeln!(f, "What goes wrong: {}", listed(faults))?;
+        writeln!(f, "Faults: {}", listed(faults))?;
         let beyond = self.plan.broken();
         let beyond = beyond.iter().filter_map(|one| Some(json!(one).as_str()?.to_owned()));
         writeln!(f, "Beyond the assumptions: {}", listed(beyond))?;
@@ -107,12 +107,12 @@ impl fmt::Display for Failed {
         if let Failure::Nondeterministic { .. } = self.failure {
             writeln!(
                 f,
-                "The workload or the store looks at a clock, at entropy, or at the order of a hash map"
+                "The workload or the store reads a clock, entropy, or the order of a hash map"
             )?;
         }
-        writeln!(f, "found by seed {0}; to see it again: {SEED}={0} {RUNS}=1", self.seed)?;
+        writeln!(f, "found by seed {0}; to repeat it: {SEED}={0} {RUNS}=1", self.seed)?;
         let plan = serde_json::to_string(&self.plan).map_err(|_| fmt::Error)?;
-        write!(f, "the least plan found that still fails, for Simulation::replay:\n{plan}")
+        write!(f, "the smallest failing plan found, for Simulation::replay:\n{plan}")
     }
 }
 

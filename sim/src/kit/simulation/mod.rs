@@ -249,8 +249,8 @@ fn nothing_judged(summary: &Summary) -> Vec<String> {
 fn kept_page(error: &SimulationError) -> String {
     let SimulationError::Failed(failed) = error else { return String::new() };
     match failed.page.as_ref().map(|page| page.keep(failed.seed)) {
-        Some(Ok(path)) => format!("\nthe run, to look at: {}", path.display()),
-        Some(Err(error)) => format!("\nthe run could not be drawn: {error}"),
+        Some(Ok(path)) => format!("\nthe page of the run: {}", path.display()),
+        Some(Err(error)) => format!("\nthe page of the run could not be written: {error}"),
         None => String::new(),
     }
 }

@@ -117,7 +117,7 @@ pub(crate) async fn a_live_lease_is_held<H: Harness>(probe: &mut Probe<'_, H>) -
     Ok(())
 }
 
-pub(crate) async fn who_does_not_know_the_last_tenure_is_stale<H: Harness>(
+pub(crate) async fn a_candidate_without_the_last_token_is_stale<H: Harness>(
     probe: &mut Probe<'_, H>,
 ) -> Found<()> {
     let first = probe.past_tenure(1).await?;
@@ -133,7 +133,7 @@ pub(crate) async fn who_does_not_know_the_last_tenure_is_stale<H: Harness>(
     Ok(())
 }
 
-pub(crate) async fn who_knows_more_than_the_store_gets_a_higher_token<H: Harness>(
+pub(crate) async fn a_grant_is_above_every_known_token<H: Harness>(
     probe: &mut Probe<'_, H>,
 ) -> Found<()> {
     let first = probe.past_tenure(1).await?;
@@ -185,7 +185,9 @@ pub(crate) async fn contradicting_settings_are_refused<H: Harness>(
     Ok(())
 }
 
-pub(crate) async fn the_incumbents_ttl_is_told<H: Harness>(probe: &mut Probe<'_, H>) -> Found<()> {
+pub(crate) async fn the_answer_contains_the_incumbents_ttl<H: Harness>(
+    probe: &mut Probe<'_, H>,
+) -> Found<()> {
     let (token, _) = probe.granted(acquire(1, None)).await?;
     for ttl in [LONG, LONG / 2] {
         for asked in [acquire(2, None), Request::Observe] {

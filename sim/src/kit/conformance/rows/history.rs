@@ -112,7 +112,7 @@ pub(crate) async fn the_longest_ttl_is_waited_out<H: Harness>(
 ) -> Found<()> {
     let (longest, began) = (LONG * 2, Instant::now());
     probe.granted(acquire_after(1, None, longest, longest)).await?;
-    // Another election, for which the first one's record says nothing.
+    // Another election, about which the first one's record contains nothing.
     let reply = probe.ask_about(&key("another job")?, acquire(2, None)).await?;
     let (_, wait) = as_grant(&reply)?;
     let least = longest.saturating_sub(began.elapsed());

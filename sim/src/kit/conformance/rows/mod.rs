@@ -10,7 +10,7 @@ pub(super) mod slow;
 pub(super) mod tenure;
 pub(super) mod ttl;
 
-/// Why a row was stopped.
+/// The reason why a row was stopped.
 #[derive(Debug)]
 pub(super) enum Stop {
     /// The row can't be tested here, for this reason.

@@ -90,7 +90,7 @@ async fn none_arrives(messages: &mut (impl Stream<Item = Message> + Unpin)) -> F
     }
 }
 
-pub(crate) async fn without_a_leader_a_message_goes_nowhere<H: Harness>(
+pub(crate) async fn without_a_leader_a_message_is_refused<H: Harness>(
     probe: &mut Probe<'_, H>,
 ) -> Found<()> {
     probe.expect(notify(message(0)?), Reply::Vacant).await?;

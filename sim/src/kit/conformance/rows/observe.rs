@@ -58,7 +58,9 @@ pub(crate) async fn elections_do_not_interfere<H: Harness>(probe: &mut Probe<'_,
     Ok(())
 }
 
-pub(crate) async fn any_key_will_do<H: Harness>(probe: &mut Probe<'_, H>) -> Found<()> {
+pub(crate) async fn keys_may_have_any_characters<H: Harness>(
+    probe: &mut Probe<'_, H>,
+) -> Found<()> {
     let longest = "k".repeat(Key::MOST);
     let almost = format!("{}j", &longest[1..]);
     let odd = [

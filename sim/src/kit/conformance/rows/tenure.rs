@@ -47,7 +47,7 @@ pub(crate) async fn an_ended_lease_is_never_resurrected<H: Harness>(
     must(next > token, || format!("{next} is granted after {token}"))
 }
 
-pub(crate) async fn a_lease_never_ends_sooner_than_it_was_told<H: Harness>(
+pub(crate) async fn a_renewal_never_shortens_a_lease<H: Harness>(
     probe: &mut Probe<'_, H>,
 ) -> Found<()> {
     let (token, _) = probe.granted(acquire(1, None)).await?;
@@ -95,10 +95,10 @@ pub(crate) async fn the_least_ttl_is_kept<H: Harness>(probe: &mut Probe<'_, H>) 
     broken(format!("in {TRIES} attempts no lease of {short:?} was live right after its grant"))
 }
 
-/// Hints are unreliable, and the first one says that the subscription is fresh.
+/// Hints are unreliable, and the first one means that the subscription is fresh.
 const HINTED_WITHIN: Duration = Duration::from_secs(20);
 
-pub(crate) async fn a_release_hints_who_waits<H: Harness>(probe: &mut Probe<'_, H>) -> Found<()> {
+pub(crate) async fn a_release_sends_a_hint<H: Harness>(probe: &mut Probe<'_, H>) -> Found<()> {
     let (token, _) = probe.granted(acquire(1, None)).await?;
     let waits = probe.harness.connect().await;
     let mut hints = pin!(waits.hints(&key("job")?));

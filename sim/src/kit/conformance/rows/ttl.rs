@@ -107,7 +107,9 @@ pub(crate) async fn a_lease_is_live_for_its_ttl<H: Harness>(probe: &mut Probe<'_
     Err(TOO_SLOW)
 }
 
-pub(crate) async fn what_remains_grows_less<H: Harness>(probe: &mut Probe<'_, H>) -> Found<()> {
+pub(crate) async fn the_remaining_time_decreases<H: Harness>(
+    probe: &mut Probe<'_, H>,
+) -> Found<()> {
     let (token, _) = probe.granted(acquire(1, None)).await?;
     let passed = probe.short().max(CUT);
     probe.let_pass(passed).await;
