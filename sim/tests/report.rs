@@ -191,7 +191,7 @@ fn what_a_run_says_is_never_taken_for_markup() {
     let worst =
         "</script><script>document.body.dataset.errors = 9</script>\u{2028}<img src=x>&amp;";
     let mut page = RunPage::of("model", &plan, &outcome);
-    page.trouble = Some(worst.to_owned());
+    page.failure = Some(worst.to_owned());
     page.again = worst.to_owned();
     let shown = Shown::well(&run_page(&page), "", "");
     assert!(shown.says("&lt;/script&gt;&lt;script&gt;") && !shown.says("<img"));

@@ -40,7 +40,7 @@ impl Watched {
         Self { clock, showed, stops: 0, snapshots: Vec::new(), points: vec![(SimTime::START, 0)] }
     }
 
-    fn look(&mut self, at: SimTime) {
+    fn sample(&mut self, at: SimTime) {
         let shows = self.clock.read(at).as_nanos();
         let error = i128::from(shows) - i128::from(nanos(self.showed)) - i128::from(at.as_nanos());
         let error = i64::try_from(error).unwrap_or(if error < 0 { i64::MIN } else { i64::MAX });
@@ -50,9 +50,9 @@ impl Watched {
     }
 
     fn change(&mut self, at: SimTime, change: impl FnOnce(&mut Self)) {
-        self.look(at);
+        self.sample(at);
         change(self);
-        self.look(at);
+        self.sample(at);
     }
 
     fn begins(&mut self, at: SimTime, kind: FaultKind, by_ms: Option<i64>) {
@@ -87,7 +87,7 @@ impl Watched {
     }
 
     fn finish(mut self, at: SimTime, (showed_ms, rate_ppm): (u64, i64)) -> Error {
-        self.look(at);
+        self.sample(at);
         Error { rate_ppm, showed_ms, points: self.points }
     }
 }

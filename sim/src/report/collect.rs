@@ -65,7 +65,7 @@ impl Collected {
             Event::Fault { kind, node } => self.fault(at, kind, node),
             Event::Effect { kind, node } => self.took_effect(at, kind, node),
             Event::Healed { kind, node } => self.healed(at, kind, node),
-            Event::Calm => self.items.push(Item::new(Kind::Calm, None, at, "calm")),
+            Event::Calm => self.items.push(Item::new(Kind::Calm, None, at, "recovery phase")),
             Event::Store(ref step) => {
                 self.leases.step(at, step, senders);
                 self.messages.served(at, entry, step, senders);

@@ -91,7 +91,7 @@ impl Kind {
             Self::Started => ("starts", "a process starts"),
             Self::Crashed => ("crashes", "a process crashes"),
             Self::StoreCrash => ("store crashes", "the store's process crashes"),
-            Self::Calm => ("calm", "no faults from here on"),
+            Self::Calm => ("recovery phase", "no faults from here on"),
         }
     }
 }

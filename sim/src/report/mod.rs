@@ -69,7 +69,7 @@ pub struct RunPage<'a> {
     /// The hash of the trace, if there is one.
     pub hash: Option<Digest>,
     /// The failure of a run without a trace: it could not be carried out, or had two traces.
-    pub trouble: Option<String>,
+    pub failure: Option<String>,
     /// The command that repeats the run. It reads `plan.json`, which the page offers to save, unless the plan is drawn
     /// from a seed alone.
     pub again: String,
@@ -97,7 +97,7 @@ impl<'a> RunPage<'a> {
 
     /// The page of a run without a trace: it could not be carried out, or had two traces.
     pub fn failed(engine: &'a str, plan: &'a Plan, failure: &Failure) -> Self {
-        let trouble = match failure {
+        let reason = match failure {
             Failure::Violated { property, what, .. } => format!("{property}: {what}"),
             Failure::Refused { what } => format!("the plan can't be carried out: {what}"),
             Failure::Broke { what } => format!("the run broke down: {what}"),
@@ -106,7 +106,7 @@ impl<'a> RunPage<'a> {
             }
         };
         let verdict = Verdict::of(failure);
-        Self { trouble: Some(trouble), verdict, ..Self::empty(engine, plan) }
+        Self { failure: Some(reason), verdict, ..Self::empty(engine, plan) }
     }
 
     const fn verdict_name(&self) -> &'static str {
@@ -122,7 +122,7 @@ impl<'a> RunPage<'a> {
             violations: &[],
             judged: Vec::new(),
             hash: None,
-            trouble: None,
+            failure: None,
             again: again(engine, plan),
             verdict: Verdict::Held,
             as_expected: false,

@@ -24,7 +24,8 @@ pub(super) struct RunData<'a> {
     events: usize,
     hash: Option<String>,
     again: &'a str,
-    trouble: Option<&'a str>,
+    #[serde(rename = "trouble")]
+    failure: Option<&'a str>,
     judged: &'a [PropertyName],
     beyond: Vec<String>,
     settings: Vec<(String, Vec<(String, String)>)>,
@@ -80,7 +81,7 @@ pub(super) fn data<'a>(run: &'a RunPage<'_>) -> RunData<'a> {
         events: run.entries.len(),
         hash: run.hash.map(|hash| hash.to_string()),
         again: &run.again,
-        trouble: run.trouble.as_deref(),
+        failure: run.failure.as_deref(),
         judged: &run.judged,
         beyond: run.plan.broken().iter().map(plain).collect(),
         settings: settings(run.plan),

@@ -121,7 +121,7 @@ fn faults(summaries: &[Summary]) -> Table {
         let each = ["ordered", "took effect"].map(|each| format!("{} {each}", summary.engine));
         table.head.extend(each);
     }
-    table.head.push("what it is".to_owned());
+    table.head.push("description".to_owned());
     for kind in FaultKind::ALL {
         let counts: Vec<Option<Ordered>> =
             summaries.iter().map(|of| of.faults.get(&kind).copied()).collect();

@@ -47,9 +47,7 @@ impl Aim {
         match self {
             Self::OverlappingWork => Settings { drain_bound_ms: 2 * settings.ttl_ms, ..settings },
             // In the recovery phase every waiting candidate learns how long the lease lasts.
-            Self::AbandonedLease => {
-                Settings { poll_bound_ms: settings.ttl_ms / 10, ..settings }
-            }
+            Self::AbandonedLease => Settings { poll_bound_ms: settings.ttl_ms / 10, ..settings },
             Self::StarvedLeave => settings,
         }
     }

@@ -72,7 +72,7 @@ pub fn swarm(seed: u64, allowed: &[FaultKind], scope: Scope) -> Plan {
         .collect();
     let timeout = |node: &NodePlan| node.settings.unwrap_or(settings).request_timeout_ms;
     let shortest_timeout = nodes.iter().map(timeout).min().unwrap_or(settings.request_timeout_ms);
-    let calm_from_ms = settings.ttl_ms * TROUBLE_TTLS;
+    let calm_from_ms = settings.ttl_ms * FAULT_TTLS;
     let program = program(seed, scope);
     let frame = faults::Frame { seed, scope, nodes: nodes.len(), settings, until_ms: calm_from_ms };
     Plan {

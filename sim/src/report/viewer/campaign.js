@@ -29,7 +29,7 @@ const showCampaign = (campaign) => {
   const into = by("campaign");
   into.hidden = false;
   body.dataset.tables = campaign.tables.length;
-  const said = make("ul", { className: "said" }, ...campaign.said.map((what) => make("li", {}, what)));
+  const verdicts = make("ul", { className: "said" }, ...campaign.said.map((what) => make("li", {}, what)));
   const cards = make("div", { className: "cards" }, ...campaign.tables.map(showTable), ...campaign.bars.map(showBars));
-  into.append(said, cards);
+  into.append(verdicts, cards);
 };

@@ -32,7 +32,7 @@ const drawer = (canvas, run, place) => {
   const shade = (item) => (state.shows(item) ? 1 : 0.1);
   const hit = (item, x0, y0, x1, y1) => hits.push({ item, x0, y0, x1, y1 });
 
-  // A span; `look` says how.
+  // A span; `look` is its style.
   const span = (item, y, height, look) => {
     const until = item.until === undefined ? run.end : item.until;
     if (!within(item.at, until)) return;
@@ -109,7 +109,7 @@ const drawer = (canvas, run, place) => {
     context.fillRect(at, place.axis, width - at, place.height - place.axis);
     context.globalAlpha = shade(item);
     context.fillRect(at, place.axis - 4, width - at, 3);
-    write("calm", at + 4, 8, c.good, width - at - 4);
+    write("recovery phase", at + 4, 8, c.good, width - at - 4);
     context.globalAlpha = 1;
     hit(item, at - 3, 0, at + 30, place.axis);
   };

@@ -84,7 +84,7 @@ const pointer = (canvas, lane, state, act) => {
     tip.hidden = !item;
     canvas.style.cursor = item ? "pointer" : "";
     if (!item) return;
-    tip.textContent = `${clock(item.at, 1e4)}  ${item.kind === "violation" ? "" : laneName(item.node) + "  "}${said(item)}${whole(item)}`;
+    tip.textContent = `${clock(item.at, 1e4)}  ${item.kind === "violation" ? "" : laneName(item.node) + "  "}${describe(item)}${whole(item)}`;
     const left = Math.min(event.offsetX + 14, canvas.clientWidth - tip.offsetWidth - 6);
     tip.style.left = left + "px";
     tip.style.top = event.offsetY + canvas.offsetTop + 16 + "px";

@@ -5,7 +5,7 @@ const details = (item, run) => {
   const into = by("details");
   into.replaceChildren();
   if (!item) {
-    into.append(make("p", {}, "Select something: click it, or press n."));
+    into.append(make("p", {}, "Select an event: click it, or press n."));
     return;
   }
   const list = make("dl");
@@ -25,14 +25,14 @@ const near = (order, item, select) => {
   const rows = order.slice(Math.max(0, index - AROUND), index + AROUND + 1).map((other) => {
     const lane = other.kind === "violation" || other.kind === "calm" ? "" : laneName(other.node);
     const button = make("button", { title: other.label }, make("span", { className: "time" }, clock(other.at, 1e5)),
-      make("span", { className: "lane" }, lane), make("span", {}, said(other)));
+      make("span", { className: "lane" }, lane), make("span", {}, describe(other)));
     button.setAttribute("aria-current", String(other === item));
     button.addEventListener("click", () => select(other));
     return make("li", {}, button);
   });
   by("near").replaceChildren(...rows);
 };
-const said = (item) => {
+const describe = (item) => {
   const name = { claim: "claims ", leads: "leads with ", lease: "lease ", violation: "violated: ", fault: "fault: " }[item.kind] || "";
   return name + item.label;
 };

@@ -21,11 +21,11 @@ const showRun = (run) => {
       asked = false;
       lane.draw(state);
       strip.draw(state);
-      told();
+      showState();
     });
   };
   // The state as attributes of the page, for links and tests.
-  const told = () => {
+  const showState = () => {
     const { selected, view } = state;
     Object.assign(body.dataset, { from: Math.round(view.from), to: Math.round(view.to), items: run.items.length, shown: order.length });
     body.dataset.selected = selected ? selected.kind : "";
@@ -103,7 +103,7 @@ const showRun = (run) => {
   const link = () => {
     remember(state.selected ? state.selected.at : Math.max(0, (state.view.from + state.view.to) / 2));
     copy(location.href);
-    by("found").textContent = "The address is copied";
+    by("found").textContent = "The link is copied";
   };
   const filter = by("filter");
   filter.addEventListener("input", () => {
@@ -164,11 +164,11 @@ const head = (run) => {
   const first = by("first");
   by("jump").hidden = !list.length;
   if (list.length > 1) by("jump").textContent = "Go to the next violation";
-  const tell = (name, at, what) => first.append(make("p", { className: "first" }, make("b", {}, name), at, make("br"), what));
-  if (run.trouble) tell("The run failed", "", run.trouble);
+  const add = (name, at, what) => first.append(make("p", { className: "first" }, make("b", {}, name), at, make("br"), what));
+  if (run.trouble) add("The run failed", "", run.trouble);
   if (list.length) {
     const most = list[run.headline];
-    tell(most.property, " violated at " + clock(most.at, 1) + (list.length > 1 ? `, one of ${list.length} violations` : ""), most.what);
+    add(most.property, " violated at " + clock(most.at, 1) + (list.length > 1 ? `, one of ${list.length} violations` : ""), most.what);
     first.append(make("p", { className: "cause" }, run.cause));
   }
   if (list.length) {
@@ -179,14 +179,14 @@ const head = (run) => {
     });
     by("violations").append(make("h2", {}, list.length > 1 ? "Violations" : "Violation"), ...rows);
   }
-  const gone = Object.entries(run.left_out);
-  if (gone.length) {
-    const count = gone.reduce((sum, [, of]) => sum + of, 0);
+  const omitted = Object.entries(run.left_out);
+  if (omitted.length) {
+    const count = omitted.reduce((sum, [, of]) => sum + of, 0);
     const name = (kind) => (run.kinds.find((of) => of.kind === kind) || { name: kind }).name;
     by("left-out").hidden = false;
-    by("left-out").textContent = `This run is long: ${count} of its ${count + run.items.length} items are left out, evenly over time: `
-      + gone.map(([kind, of]) => `${of} ${name(kind)}`).join(", ")
-      + ". Faults, leases, claims, leads, crashes, violations and what is near them are all there.";
+    by("left-out").textContent = `This run is long: ${count} of its ${count + run.items.length} items are omitted, evenly over time: `
+      + omitted.map(([kind, of]) => `${of} ${name(kind)}`).join(", ")
+      + ". Faults, leases, claims, leads, crashes, violations and items near them are never omitted.";
     body.dataset.leftOut = count;
   }
 };
