@@ -151,7 +151,7 @@ impl<M: Model> Flag<M> {
             }
             (Want::Take, StoreAnswer::NotHeld | StoreAnswer::Done) => {}
             (Want::Keep, StoreAnswer::NotHeld | StoreAnswer::Done) => {
-                self.lose(now, Reason::Superseded)
+                self.lose(now, Reason::Superseded);
             }
             (Want::Take | Want::Keep, StoreAnswer::UnknownSession) => {
                 self.client.reconnects();
