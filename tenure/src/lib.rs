@@ -1,4 +1,4 @@
-//! Leader election whose semantics are proven, not promised.
+//! Leader election whose guarantees are proven and tested.
 //!
 //! **What is not guaranteed**: a check of leadership says nothing about the moment *after* the
 //! check. A process may be paused between "do I lead?" and what it does next, and only the resource
