@@ -129,7 +129,8 @@ impl Property for LeasesHandedBack {
 #[cfg(test)]
 mod tests {
     use super::super::history::{
-        Seen, answered, at, elected, fails, granted, holds, n, sent, span, stepped_down, terms,
+        Seen, answered, at, compares, elected, fails, granted, holds, n, sent, span, stepped_down,
+        terms,
     };
     use super::*;
 
@@ -202,5 +203,15 @@ mod tests {
         let events = [sent(n(0), 1, ACQUIRE), RESIGN, elected(n(0), 7, 90)];
         holds(ticks, &of(&events));
         fails(judge(), &of(&events));
+    }
+
+    #[test]
+    fn campaigns_without_a_lease_to_hand_back_are_not_compared() {
+        let over = stepped_down(n(0), 7, Reason::Expired);
+        let campaign = |id| sent(n(0), id, ACQUIRE);
+        let events = [campaign(1), over, release(7), campaign(2), campaign(3)];
+        assert_eq!(compares(judge(), &of(&events)), 1);
+        let superseded = stepped_down(n(0), 7, Reason::Superseded);
+        assert_eq!(compares(judge(), &of(&[superseded, campaign(2)])), 0);
     }
 }

@@ -73,7 +73,8 @@ impl Property for ResignedAtOnce {
 #[cfg(test)]
 mod tests {
     use super::super::history::{
-        Seen, at, crashed, fails, holds, leader, leads, leads_no_more, n, probe, resign_asked,
+        Seen, at, compares, crashed, fails, holds, leader, leads, leads_no_more, n, probe,
+        resign_asked,
     };
     use super::*;
 
@@ -105,5 +106,12 @@ mod tests {
         holds(judge(), &history);
         let gone = [at(1, leads(n(0), 7)), at(2, crashed(n(0)))];
         holds(judge(), &[&gone[..], &history].concat());
+    }
+
+    #[test]
+    fn a_leader_that_crashes_before_the_probe_is_not_compared() {
+        let probed = |then| [asked(then), vec![probe(9, &[])]].concat();
+        assert_eq!(compares(judge(), &probed(at(9, leads_no_more(n(0))))), 1);
+        assert_eq!(compares(judge(), &probed(at(9, crashed(n(0))))), 0);
     }
 }

@@ -86,7 +86,9 @@ impl Property for StaysOut {
 
 #[cfg(test)]
 mod tests {
-    use super::super::history::{Seen, at, fails, holds, n, resign_asked, sent, terms, withdrawn};
+    use super::super::history::{
+        Seen, at, compares, fails, holds, n, resign_asked, sent, terms, withdrawn,
+    };
     use super::*;
 
     fn judge() -> StaysOut {
@@ -144,5 +146,12 @@ mod tests {
     #[test]
     fn other_requests_are_allowed() {
         holds(judge(), &out(None, &[at(60, sent(n(0), 1, Asked::Release { token: 7 }))]));
+    }
+
+    #[test]
+    fn the_first_campaign_after_a_resignation_is_compared() {
+        let campaigns = [campaigns(148, 0), campaigns(900, 0)];
+        assert_eq!(compares(judge(), &out(Some(110), &campaigns)), 1);
+        assert_eq!(compares(judge(), &campaigns), 0);
     }
 }

@@ -123,7 +123,8 @@ impl Property for StoreLossQuarantine {
 #[cfg(test)]
 mod tests {
     use super::super::history::{
-        Seen, at, by_server, fails, grant, holds, kept, leads, n, renew, span, store_crashed, terms,
+        Seen, at, by_server, compares, fails, grant, holds, kept, leads, n, renew, span,
+        store_crashed, terms,
     };
     use super::*;
 
@@ -199,5 +200,16 @@ mod tests {
         fails(property(), &history);
         let trusting = Terms { quarantine: span(112), first_leader_waits: false, ..terms() };
         holds(StoreLossQuarantine::new(&trusting), &history);
+    }
+
+    #[test]
+    fn grants_after_the_quarantine_are_not_compared() {
+        let history = |granted| {
+            let next = by_server(1, grant(Some(kept(2, 8, 1_050)), kept(3, 9, 2_150)));
+            [lost(), vec![at(granted, next), at(1_200, leads(n(2), 9))]].concat()
+        };
+        // The lead of server 0's tenure counts: without trust, its quarantine was waited out too.
+        assert_eq!(compares(property(), &history(1_098)), 2);
+        assert_eq!(compares(property(), &history(1_099)), 1);
     }
 }
