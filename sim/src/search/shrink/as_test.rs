@@ -37,7 +37,7 @@ pub fn as_test(engine: Engine, plan: &Plan, judging: Judging<'_>, name: &str, wh
         r##"//! A run that failed, made small by `tenure-sim shrink`.
 
 use tenure_sim::engines::Engine;
-use tenure_sim::judge::Judging;
+use tenure_sim::judge::{{Judging, Which}};
 use tenure_sim::plan::Plan;
 
 {why}
