@@ -100,7 +100,7 @@ pub enum ShrinkError {
 /// ```
 /// use tenure_sim::evidence::controls;
 /// use tenure_sim::engines::Engine;
-/// use tenure_sim::judge::Judging;
+/// use tenure_sim::judge::{Judging, Which};
 /// use tenure_sim::search::shrink::{Budget, shrink};
 ///
 /// let control = controls::ALL[0];
