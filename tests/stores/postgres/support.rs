@@ -19,7 +19,7 @@ pub(crate) async fn proxy(server: &PostgresServer) -> Proxy {
 
 /// The superuser at that port of this machine.
 pub(crate) fn local(port: u16) -> PostgresConfig {
-    PostgresConfig::new("127.0.0.1", port, "postgres").connect_timeout(Duration::from_secs(5))
+    PostgresConfig::new("127.0.0.1", port, "postgres")
 }
 
 /// A store at that port, which trusts an empty server.

@@ -59,7 +59,7 @@ impl Encrypted {
     }
 
     fn config(&self) -> RedisConfig {
-        local(self.port).trust_empty_store(true).connect_timeout(Duration::from_secs(5))
+        local(self.port).trust_empty_store(true)
     }
 }
 
@@ -81,7 +81,7 @@ async fn a_server_needs_certificate_and_name() {
 
     let folder = server.certified.folder.path().display();
     let url = format!("rediss://127.0.0.1:{}?ca={folder}/ca-cert", server.port);
-    let by_url = RedisConfig::from_url(&url).unwrap().connect_timeout(Duration::from_secs(5));
+    let by_url = RedisConfig::from_url(&url).unwrap();
     call(&store(by_url), Request::Observe).await.unwrap();
 
     let stranger = TlsConfig::with_ca(certificates::ca().pem()).unwrap();
@@ -138,7 +138,7 @@ async fn sentinels_and_the_primary_they_name() {
     let by = |ports: Vec<u16>, tls| {
         let listed = ports.into_iter().map(|port| ("127.0.0.1", port));
         let config = RedisConfig::sentinel(RedisSentinels::NAME, listed).unwrap();
-        config.tls(tls).trust_empty_store(true).connect_timeout(Duration::from_secs(5))
+        config.tls(tls).trust_empty_store(true)
     };
     let tls = TlsConfig::with_ca(ca.pem()).unwrap();
     let ours = store(by(watched.tls_ports(), tls.clone()));
@@ -169,7 +169,7 @@ async fn nodes_of_a_cluster() {
     let by = |prefix: &str, tls| {
         let listed = cluster.tls_ports().into_iter().map(|port| ("127.0.0.1", port));
         let config = RedisConfig::cluster(listed).unwrap().prefix(prefix).unwrap();
-        config.tls(tls).trust_empty_store(true).connect_timeout(Duration::from_secs(5))
+        config.tls(tls).trust_empty_store(true)
     };
     let tls = TlsConfig::with_ca(ca.pem()).unwrap();
     // Among so many prefixes, each node keeps some.
