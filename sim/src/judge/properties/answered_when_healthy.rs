@@ -86,6 +86,7 @@ impl AnsweredWhenHealthy {
 impl Property for AnsweredWhenHealthy {
     fn about(&self) -> About {
         About::of(PropertyName::ANSWERED_WHEN_HEALTHY)
+            .timed()
             .resting_on(&[Assumption::CandidateClocks, Assumption::OneMemory])
     }
 

@@ -110,7 +110,7 @@ impl HandoverWithin {
 
 impl Property for HandoverWithin {
     fn about(&self) -> About {
-        About::of(PropertyName::HANDOVER_WITHIN).resting_on(&[
+        About::of(PropertyName::HANDOVER_WITHIN).timed().resting_on(&[
             Assumption::Waits,
             Assumption::CandidateClocks,
             Assumption::LossIsFinal,

@@ -47,6 +47,12 @@ struct Judged {
     applies: bool,
 }
 
+impl Judged {
+    fn in_time(&self, at: SimTime) -> Found {
+        if self.about.has_deadlines { self.property.in_time(at) } else { Ok(()) }
+    }
+}
+
 impl Judge {
     /// For a run that breaks those assumptions: the properties that rest on none of them, and that are among the named
     /// ones, if any are named. It stops at the first violation, because a later one may be its consequence.
@@ -99,9 +105,9 @@ impl Judge {
         self.judge(
             at,
             |_| true,
-            |property, tally| {
-                property.in_time(at)?;
-                property.observe(at, event, tally)
+            |judged| {
+                judged.in_time(at)?;
+                judged.property.observe(at, event, &mut judged.tally)
             },
         );
     }
@@ -112,9 +118,9 @@ impl Judge {
         self.judge(
             at,
             |_| true,
-            |property, tally| {
-                property.in_time(at)?;
-                property.finish(at, tally)
+            |judged| {
+                judged.in_time(at)?;
+                judged.property.finish(at, &mut judged.tally)
             },
         );
     }
@@ -140,11 +146,12 @@ impl Judge {
         let leaders = std::mem::take(&mut self.leaders);
         let (last, just_before) = (self.at, at - self.tick);
         let probes = |judged: &Judged| judged.about.probes;
-        self.judge(last, probes, |property, tally| property.probe(last, &leaders, tally));
+        let mut probe = |at| {
+            self.judge(at, probes, |judged| judged.property.probe(at, &leaders, &mut judged.tally));
+        };
+        probe(last);
         if just_before > last {
-            self.judge(just_before, probes, |property, tally| {
-                property.probe(just_before, &leaders, tally)
-            });
+            probe(just_before);
         }
         self.leaders = leaders;
         self.at = at;
@@ -154,13 +161,13 @@ impl Judge {
         &mut self,
         at: SimTime,
         wants: impl Fn(&Judged) -> bool,
-        mut look: impl FnMut(&mut dyn Property, &mut Tally) -> Found,
+        mut look: impl FnMut(&mut Judged) -> Found,
     ) {
         if !self.violations.is_empty() && !self.continues {
             return;
         }
         for judged in self.properties.iter_mut().filter(|judged| judged.applies && wants(judged)) {
-            if let Err(finding) = look(&mut *judged.property, &mut judged.tally) {
+            if let Err(finding) = look(judged) {
                 self.violations.push(Violation { property: judged.about.name, at, finding });
                 judged.applies = false;
                 if !self.continues {

@@ -28,6 +28,7 @@ impl LooksWithin {
 impl Property for LooksWithin {
     fn about(&self) -> About {
         About::of(PropertyName::LOOKS_WITHIN)
+            .timed()
             .resting_on(&[Assumption::CandidateClocks, Assumption::OneMemory])
     }
 

@@ -65,7 +65,8 @@ pub trait Property {
     /// Its name, and the assumptions that it rests on.
     fn about(&self) -> About;
 
-    /// Judges deadlines: at the time of each event, before the event itself, and at the end of the run.
+    /// Judges deadlines: at the time of each event, before the event itself, and at the end of the run. Called only if
+    /// [`About::timed`] asks for it: there are many events in a run.
     ///
     /// # Errors
     /// A deadline that was missed.
@@ -113,13 +114,20 @@ pub struct About {
     pub name: PropertyName,
     /// The assumptions that it rests on: a run whose plan breaks one of them is not judged.
     pub rests_on: &'static [Assumption],
+    has_deadlines: bool,
     probes: bool,
 }
 
 impl About {
-    /// A property that rests on no assumption and is not probed.
+    /// A property that rests on no assumption, has no deadlines and is not probed.
     pub const fn of(name: PropertyName) -> Self {
-        Self { name, rests_on: &[], probes: false }
+        Self { name, rests_on: &[], has_deadlines: false, probes: false }
+    }
+
+    /// The same, with deadlines.
+    #[must_use]
+    pub const fn timed(self) -> Self {
+        Self { has_deadlines: true, ..self }
     }
 
     /// The same, resting on these assumptions.

@@ -66,6 +66,7 @@ impl RenewsInTime {
 impl Property for RenewsInTime {
     fn about(&self) -> About {
         About::of(PropertyName::RENEWS_IN_TIME)
+            .timed()
             .resting_on(&[Assumption::CandidateClocks, Assumption::OneMemory])
     }
 

@@ -78,6 +78,7 @@ impl ResignedWithin {
 impl Property for ResignedWithin {
     fn about(&self) -> About {
         About::of(PropertyName::RESIGNED_WITHIN)
+            .timed()
             .resting_on(&[Assumption::CandidateClocks, Assumption::OneMemory])
     }
 

@@ -124,7 +124,7 @@ fn taken_up(terms: &Terms, who: Who, left: Duration) -> Duration {
 
 impl Property for TakeoverWithin {
     fn about(&self) -> About {
-        About::of(PropertyName::TAKEOVER_WITHIN).resting_on(&[
+        About::of(PropertyName::TAKEOVER_WITHIN).timed().resting_on(&[
             Assumption::Waits,
             Assumption::CandidateClocks,
             Assumption::StoreClock,

@@ -51,6 +51,7 @@ impl ToldOfTheEnd {
 impl Property for ToldOfTheEnd {
     fn about(&self) -> About {
         About::of(PropertyName::TOLD_OF_THE_END)
+            .timed()
             .resting_on(&[Assumption::CandidateClocks, Assumption::OneMemory])
     }
 
