@@ -7,7 +7,8 @@
 //!
 //! A handover is measured from the call of `stop()` on the leader to the successor's election, at default
 //! settings. A crash is a driver that is dropped; the takeover is measured from the end of the lease at the
-//! store.
+//! store. With `--beside 10000`, the leader's driver leads so many other elections meanwhile, and the successor's driver
+//! waits in all of them.
 
 #![allow(clippy::print_stdout, reason = "its table is what it is for")]
 
@@ -17,7 +18,7 @@ use std::time::{Duration, Instant};
 use clap::Parser;
 use futures_util::StreamExt;
 use tenure::store::{AnyStore, Memory};
-use tenure::{Candidate, Config, Driver, Event};
+use tenure::{Candidate, Config, Elections, Event};
 use tokio::task::JoinHandle;
 
 type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
@@ -35,6 +36,9 @@ struct Arguments {
     /// How many crashes to measure.
     #[arg(long, default_value_t = 10)]
     crashes: u32,
+    /// How many other elections both drivers take part in.
+    #[arg(long, default_value_t = 0)]
+    beside: u32,
     /// What cargo adds.
     #[arg(long, hide = true)]
     bench: bool,
@@ -50,32 +54,75 @@ struct Place {
     configs: [Config; 2],
     /// Another connection to it.
     connect: Box<dyn Fn() -> AnyStore>,
+    busy: Option<Busy>,
+}
+
+/// Two drivers, the first of which leads many elections in which the second one waits.
+struct Busy {
+    leading: Elections,
+    waiting: Elections,
+    _candidates: Vec<Candidate>,
+}
+
+/// How long all of them may take to be elected.
+const BUSY_WITHIN: Duration = Duration::from_secs(60);
+
+impl Busy {
+    async fn start(place: &Place, count: u32) -> Outcome<Self> {
+        let [leading, waiting] = [place.elections(), place.elections()];
+        let join = |elections: &Elections| -> Outcome<Vec<Candidate>> {
+            let join = |number| elections.candidate(format!("beside:{number}")).start();
+            Ok((0..count).map(join).collect::<Result<_, _>>()?)
+        };
+        let mut candidates = join(&leading)?;
+        let elected = async {
+            for candidate in &candidates {
+                candidate.elected().await?;
+            }
+            Outcome::Ok(())
+        };
+        tokio::time::timeout(BUSY_WITHIN, elected)
+            .await
+            .map_err(|_| format!("{count} elections had no leaders after {BUSY_WITHIN:?}"))??;
+        candidates.extend(join(&waiting)?);
+        // Until each has asked once.
+        tokio::time::sleep(BUSY_WITHIN / 10).await;
+        Ok(Self { leading, waiting, _candidates: candidates })
+    }
 }
 
 impl Place {
     fn new(name: &'static str, connect: impl Fn() -> AnyStore + 'static) -> Outcome<Self> {
         let crash = Config::builder(Duration::from_secs(3)).build()?;
-        Ok(Self { name, configs: [Config::default(), crash], connect: Box::new(connect) })
+        let configs = [Config::default(), crash];
+        Ok(Self { name, configs, connect: Box::new(connect), busy: None })
     }
 
-    fn candidate(&self, key: &str, config: Config) -> Outcome<(Candidate, Driver)> {
-        Ok(Candidate::builder((self.connect)(), key).config(config).build()?)
+    /// A driver of its own.
+    fn elections(&self) -> Elections {
+        Elections::new((self.connect)())
     }
 
     /// A candidate that knows the leader and waits.
     async fn standby(&self, key: &str, config: Config) -> Outcome<Candidate> {
-        let (standby, driver) = self.candidate(key, config)?;
+        let waiting = self.busy.as_ref().map(|busy| busy.waiting.clone());
+        let waiting = waiting.unwrap_or_else(|| self.elections());
+        let standby = waiting.candidate(key).config(config).start()?;
         let mut events = standby.events();
-        tokio::spawn(driver.run());
-        while !matches!(events.next().await, Some(Event::IncumbentChanged { .. }) | None) {}
+        // A driver that runs already may have told before.
+        let knows_leader = async {
+            while !matches!(events.next().await, Some(Event::IncumbentChanged { .. }) | None) {}
+        };
+        let _ = tokio::time::timeout(SETTLE, knows_leader).await;
         tokio::time::sleep(SETTLE).await;
         Ok(standby)
     }
 
     async fn handover(&self, run: u32) -> Outcome<Duration> {
         let (key, config) = (format!("handover:{run}"), self.configs[0]);
-        let (leader, driver) = self.candidate(&key, config)?;
-        tokio::spawn(driver.run());
+        let leading = self.busy.as_ref().map(|busy| busy.leading.clone());
+        let leading = leading.unwrap_or_else(|| self.elections());
+        let leader = leading.candidate(&key).config(config).start()?;
         leader.elected().await?;
         let standby = self.standby(&key, config).await?;
         let elected = elected(&standby);
@@ -88,7 +135,7 @@ impl Place {
 
     async fn takeover(&self, run: u32) -> Outcome<Duration> {
         let (key, config) = (format!("takeover:{run}"), self.configs[1]);
-        let (leader, driver) = self.candidate(&key, config)?;
+        let (leader, driver) = Candidate::builder((self.connect)(), &key).config(config).build()?;
         let driving = tokio::spawn(driver.run());
         leader.elected().await?;
         let standby = self.standby(&key, config).await?;
@@ -168,18 +215,21 @@ fn places() -> Outcome<Vec<Place>> {
 
 #[tokio::main]
 async fn main() -> Outcome<()> {
-    let Arguments { stores, runs, crashes, test, .. } = Arguments::parse();
-    let (runs, crashes) = if test { (1, 1) } else { (runs, crashes) };
-    let places = places()?;
+    let Arguments { stores, runs, crashes, beside, test, .. } = Arguments::parse();
+    let (runs, crashes, beside) = if test { (1, 1, 3) } else { (runs, crashes, beside) };
+    let mut places = places()?;
     let known: Vec<_> = places.iter().map(|place| place.name).collect();
     if let Some(unknown) = stores.iter().find(|name| !known.contains(&name.as_str())) {
         return Err(format!("no store {unknown:?}; built in are {}", known.join(", ")).into());
     }
     println!("| store | what | TTL, s | runs | min, ms | median | p90 | max |");
     println!("|---|---|---|---|---|---|---|---|");
-    for place in &places {
+    for place in &mut places {
         if !stores.is_empty() && !stores.iter().any(|name| name == place.name) {
             continue;
+        }
+        if beside > 0 {
+            place.busy = Some(Busy::start(place, beside).await?);
         }
         let mut taken = Vec::new();
         for run in 0..runs {

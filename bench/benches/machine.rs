@@ -32,7 +32,7 @@ impl Story {
                 self.last_sent = Some(id);
             }
         }
-        self
+        if self.candidate.pending().is_some() { self.then(Input::Admitted) } else { self }
     }
 
     fn after(mut self, pause: Duration) -> Self {
@@ -114,6 +114,12 @@ fn machine(criterion: &mut Criterion) {
                     candidate.handle(black_box(now), black_box(input));
                     while let Some(output) = candidate.poll() {
                         black_box(output);
+                    }
+                    if candidate.pending().is_some() {
+                        candidate.handle(black_box(now), Input::Admitted);
+                        while let Some(output) = candidate.poll() {
+                            black_box(output);
+                        }
                     }
                 },
                 BatchSize::SmallInput,

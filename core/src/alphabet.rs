@@ -20,6 +20,10 @@ pub enum Input {
     },
     /// All work that needed the lead has ended. Owed once for every [`Event::SteppedDown`].
     Drained,
+    /// A request of this candidate may leave now: the one that is [pending](crate::Candidate::pending) or,
+    /// where none is, the next renewal, before its time. Causes the [`Output::Send`]; has no effect on a
+    /// candidate that has neither.
+    Admitted,
     /// The outcome of an [`Output::Send`].
     Reply {
         /// The request that was answered.
@@ -43,7 +47,8 @@ pub struct Unknown;
 /// What a candidate asks its driver to do, or reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Output {
-    /// Send this request to the store, and bring its outcome back as [`Input::Reply`].
+    /// Send this request to the store now, and bring its outcome back as [`Input::Reply`]. The only cause is
+    /// [`Input::Admitted`].
     Send {
         /// Names the request.
         id: RequestId,
@@ -54,6 +59,24 @@ pub enum Output {
     },
     /// An event for the application.
     Event(Event),
+}
+
+/// A request that waits for its admission: what it is, and what it is worth.
+///
+/// It has not left, so it was not executed, and it may never be: its candidate may change its mind. A driver
+/// admits requests in the order of their worth while the store answers, so that a slow store costs leads that
+/// are not gained, and not leads that are held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Pending {
+    /// Another candidate may be waiting for the lease.
+    Release,
+    /// The claim, or the lease that covers draining work, ends unless the renewal is answered in time.
+    Renew {
+        /// The end of the claim's validity.
+        valid_until: Instant,
+    },
+    /// The candidate holds nothing yet.
+    Acquire,
 }
 
 /// What happened to a candidate. Each [`Event::Elected`] is followed by exactly one

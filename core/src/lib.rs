@@ -10,11 +10,14 @@
 //!
 //! ```
 //! use core::time::Duration;
-//! use tenure_core::{Candidate, Config, Input, Instant, Output, Reply, Seed, Token};
+//! use tenure_core::{Candidate, Config, Input, Instant, Output, Pending, Reply, Seed, Token};
 //!
 //! let mut candidate = Candidate::new(Config::normal(), Seed::new(42));
 //! let start = Instant::from_nanos(1_000);
 //! candidate.handle(start, Input::Campaign);
+//! // It wants to ask the store for the lease, and does so as soon as a request may leave.
+//! assert_eq!(candidate.pending(), Some(Pending::Acquire));
+//! candidate.handle(start, Input::Admitted);
 //! let Some(Output::Send { id, .. }) = candidate.poll() else { panic!("asks the store for the lease") };
 //!
 //! let token = Token::new(7).expect("not zero");
@@ -41,7 +44,7 @@ mod id;
 mod random;
 mod time;
 
-pub use alphabet::{Event, Input, Output, Reply, Request, StepDownReason, Unknown};
+pub use alphabet::{Event, Input, Output, Pending, Reply, Request, StepDownReason, Unknown};
 pub use candidate::Candidate;
 pub use claim::Claim;
 pub use config::{Config, ConfigBuilder, ConfigError, Explanation, RenewErrorPolicy};

@@ -16,7 +16,12 @@ fn held(token: Token) -> Reply {
 
 fn feed(candidate: &mut Candidate, now: Instant, input: Input) -> Vec<Output> {
     candidate.handle(now, input);
-    std::iter::from_fn(|| candidate.poll()).collect()
+    let mut outputs: Vec<Output> = std::iter::from_fn(|| candidate.poll()).collect();
+    while candidate.pending().is_some() {
+        candidate.handle(now, Input::Admitted);
+        outputs.extend(std::iter::from_fn(|| candidate.poll()));
+    }
+    outputs
 }
 
 /// The id of the one request that was sent.
@@ -103,6 +108,7 @@ fn polling_past_the_last_output_is_optional() {
     for _ in 0..20 {
         let due = candidate.deadline().unwrap();
         candidate.handle(due, Input::Wake);
+        candidate.handle(due, Input::Admitted);
         id = sent(&[candidate.poll().expect("a request is due")]);
         candidate.handle(due, Input::Reply { id, result: Ok(held(Token::FIRST)) });
     }

@@ -7,7 +7,12 @@ const START: Instant = Instant::from_nanos(100_000_000_000);
 
 fn feed(candidate: &mut Candidate, now: Instant, input: Input) -> Vec<Output> {
     candidate.handle(now, input);
-    std::iter::from_fn(|| candidate.poll()).collect()
+    let mut outputs: Vec<Output> = std::iter::from_fn(|| candidate.poll()).collect();
+    while candidate.pending().is_some() {
+        candidate.handle(now, Input::Admitted);
+        outputs.extend(std::iter::from_fn(|| candidate.poll()));
+    }
+    outputs
 }
 
 fn leader() -> Candidate {
@@ -49,6 +54,7 @@ fn an_older_reading_revives_no_claim() {
 fn handle_panics_while_outputs_are_unpolled() {
     let mut candidate = Candidate::new(Config::normal(), Seed::new(3));
     candidate.handle(START, Input::Campaign);
+    candidate.handle(START, Input::Admitted);
     candidate.handle(START, Input::Wake);
 }
 

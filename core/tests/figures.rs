@@ -236,6 +236,9 @@ impl Leader {
                 Output::Event(_) => {}
             }
         }
+        if self.candidate.pending().is_some() {
+            self.handle(Input::Admitted);
+        }
     }
 
     fn send(&mut self, id: RequestId, request: Request) {
@@ -259,7 +262,11 @@ fn a_stop_after_an_end(config: Config) -> Duration {
     let mut candidate = Candidate::new(config, Seed::new(3));
     let mut feed = |now, input| {
         candidate.handle(now, input);
-        let outputs: Vec<Output> = std::iter::from_fn(|| candidate.poll()).collect();
+        let mut outputs: Vec<Output> = std::iter::from_fn(|| candidate.poll()).collect();
+        while candidate.pending().is_some() {
+            candidate.handle(now, Input::Admitted);
+            outputs.extend(std::iter::from_fn(|| candidate.poll()));
+        }
         (outputs, candidate.deadline())
     };
     let mut now = Instant::from_nanos(100_000_000_000);

@@ -45,6 +45,7 @@ fn holders_are_drawn_as_published() {
     let now = Instant::from_nanos(100_000_000_000);
     for number in published {
         candidate.handle(now, Input::Campaign);
+        candidate.handle(now, Input::Admitted);
         let sent = candidate.poll();
         let Some(Output::Send { id, request: Request::Acquire { holder, .. }, .. }) = sent else {
             panic!("an acquire: {sent:?}");

@@ -32,6 +32,9 @@ impl Life {
                 Output::Event(_) => {}
             }
         }
+        if self.candidate.pending().is_some() {
+            events.extend(self.feed(Input::Admitted));
+        }
         events
     }
 

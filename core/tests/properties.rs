@@ -109,5 +109,7 @@ impl Sights {
             && self.late_renewals
             && self.stale_acquires
             && self.releases
+            && self.admitted_late
+            && self.renewed_early
     }
 }

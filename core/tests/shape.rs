@@ -64,9 +64,12 @@ fn live(candidate: &mut Candidate) -> u32 {
     let mut elected = 0;
     let mut requests = 0;
     let mut input = Input::Campaign;
-    for _ in 0..60 {
+    for _ in 0..120 {
         candidate.handle(now, input);
         let mut next = None;
+        if candidate.pending().is_some() {
+            next = Some(Input::Admitted);
+        }
         while let Some(output) = candidate.poll() {
             match output {
                 Output::Send { id, request, .. } => {

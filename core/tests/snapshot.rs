@@ -43,6 +43,8 @@ struct Story {
     candidate: Candidate,
     now: Instant,
     last_sent: Option<RequestId>,
+    /// Whether each request is admitted as soon as it is pending.
+    admits: bool,
 }
 
 impl Story {
@@ -53,12 +55,16 @@ impl Story {
     fn with(settings: ConfigBuilder) -> Self {
         let config = settings.build().expect("valid");
         let candidate = Candidate::new(config, Seed::new(1));
-        Self { candidate, now: Instant::ORIGIN + secs(100), last_sent: None }
+        Self { candidate, now: Instant::ORIGIN + secs(100), last_sent: None, admits: true }
     }
 
     fn hand_in(&mut self, input: Input) -> Vec<Output> {
         self.candidate.handle(self.now, input);
-        let outputs: Vec<_> = std::iter::from_fn(|| self.candidate.poll()).collect();
+        let mut outputs: Vec<_> = std::iter::from_fn(|| self.candidate.poll()).collect();
+        while self.admits && self.candidate.pending().is_some() {
+            self.candidate.handle(self.now, Input::Admitted);
+            outputs.extend(std::iter::from_fn(|| self.candidate.poll()));
+        }
         for output in &outputs {
             if let Output::Send { id, .. } = output {
                 self.last_sent = Some(*id);
@@ -69,6 +75,12 @@ impl Story {
 
     fn then(mut self, input: Input) -> Self {
         self.hand_in(input);
+        self
+    }
+
+    /// From now on, no request is admitted.
+    fn waits(mut self) -> Self {
+        self.admits = false;
         self
     }
 
@@ -116,9 +128,14 @@ fn states() -> Vec<(&'static str, Story)> {
     vec![
         ("idle", Story::begins()),
         ("idle, an abandoned acquire may still be granted", campaigns().then(RESIGN).at_deadline()),
+        (
+            "idle, the grant of an abandoned acquire arrived, its release pending",
+            campaigns().then(RESIGN).at_deadline().waits().granted(ZERO),
+        ),
         ("holding off", campaigns().answered(Ok(held)).then(RESIGN_FOR_A_WHILE)),
         ("campaigning, acquire in flight", campaigns()),
         ("campaigning, acquire in flight, hinted", campaigns().then(Input::Hint)),
+        ("campaigning, acquire pending", Story::begins().waits().then(Input::Campaign)),
         ("campaigning, backing off", campaigns().at_deadline()),
         ("campaigning, waiting for the incumbent's end", waits()),
         (
@@ -131,12 +148,14 @@ fn states() -> Vec<(&'static str, Story)> {
         ("withdrawing, to hold off", campaigns().then(RESIGN_FOR_A_WHILE)),
         ("withdrawing, campaign asked for again", campaigns().then(RESIGN).then(Input::Campaign)),
         ("quarantined", campaigns().granted(secs(15))),
+        ("quarantined, renewal pending", campaigns().granted(secs(15)).waits().at_deadline()),
         ("quarantined, renewal in flight", campaigns().granted(secs(15)).at_deadline()),
         (
             "quarantined, about to lead, renewal in flight",
             campaigns().granted(ms(3_050)).at_deadline(),
         ),
         ("leading, renewal due", Story::leads()),
+        ("leading, renewal pending", Story::leads().waits().at_deadline()),
         ("leading, renewal in flight", renews()),
         ("leading, retrying the renewal", renews().at_deadline()),
         (
@@ -144,6 +163,7 @@ fn states() -> Vec<(&'static str, Story)> {
             strict.then(Input::Campaign).granted(ZERO).at_deadline(),
         ),
         ("draining, resigned for good, lease kept", Story::resigned()),
+        ("draining, resigned, renewal pending", Story::resigned().waits().at_deadline()),
         ("draining, resigned, renewal in flight", Story::resigned().at_deadline()),
         (
             "draining, resigned, drain bound beyond the lease, renewal in flight",
@@ -156,6 +176,7 @@ fn states() -> Vec<(&'static str, Story)> {
         ("draining, expired", expired()),
         ("draining, expired and resigned", expired().then(RESIGN)),
         ("draining, superseded", renews().answered(Ok(superseded))),
+        ("releasing for good, pending", Story::resigned().waits().then(Input::Drained)),
         ("releasing for good, in flight", Story::resigned().then(Input::Drained)),
         ("releasing after an expiry, in flight", expired().then(Input::Drained)),
         (
@@ -189,6 +210,7 @@ fn inputs(story: &Story) -> Vec<(&'static str, Duration, Input)> {
         ("Resign for good", ms(100), RESIGN),
         ("Resign for 5 s", ms(100), RESIGN_FOR_A_WHILE),
         ("Drained", ms(100), Input::Drained),
+        ("Admitted", ms(100), Input::Admitted),
     ];
     // A candidate that has sent nothing can only receive a stray reply.
     let answers = story
@@ -276,7 +298,9 @@ fn standing(story: &Story) -> String {
     let claim = story.candidate.claim(story.now).map_or("none".into(), |claim| {
         format!("{:?} until {:?}", claim.token(), claim.valid_until())
     });
-    format!("at {:?}, deadline {deadline}, claim {claim}", story.now)
+    let pending =
+        story.candidate.pending().map_or(String::new(), |pending| format!(", pending {pending:?}"));
+    format!("at {:?}, deadline {deadline}, claim {claim}{pending}", story.now)
 }
 
 /// The candidate's phase, as it prints itself.

@@ -120,6 +120,14 @@ impl EtcdServer {
         http::post(self.port(), &format!("/v3/{method}"), request)
     }
 
+    /// The value of a metric without labels, below a million, such as `etcd_debugging_mvcc_watcher_total`.
+    ///
+    /// # Errors
+    /// If there is no answer within 10 s, or no such metric.
+    pub fn metric(&self, name: &str) -> Result<usize, ServerError> {
+        http::metric(self.port(), name)
+    }
+
     /// The URL by which other members know this one.
     pub fn peer_url(&self) -> String {
         peer_url(self.ports)

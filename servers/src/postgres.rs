@@ -108,6 +108,11 @@ impl PostgresServer {
         self.port
     }
 
+    /// The id of the server's first process, the parent of all others, or none while it is stopped.
+    pub fn pid(&self) -> Option<u32> {
+        self.process.pid()
+    }
+
     /// Stops the server as if the machine had lost power, but for what the system has not yet written to
     /// disk. Stopping twice is harmless.
     pub fn stop(&mut self) -> Result<(), ServerError> {

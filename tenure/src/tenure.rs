@@ -3,7 +3,7 @@
 use std::fmt;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock, Weak};
 use std::task::Poll;
 use std::time::Duration;
 
@@ -34,11 +34,9 @@ pub(crate) struct Grant {
     pub(crate) runtime: Arc<dyn Runtime>,
     pub(crate) until: Instant,
     pub(crate) drain_until: Instant,
-    pub(crate) open_inbox: OpenInbox,
+    /// Weak: a tenure that is still held does not keep its driver.
+    pub(crate) inboxes: Weak<dyn Inboxes>,
 }
-
-/// Asks the driver to fill an inbox. Without a driver, the inbox is dropped.
-pub(crate) type OpenInbox = Box<dyn Fn(Inbox) + Send + Sync>;
 
 /// A tenure's request for the messages that are sent to it.
 pub(crate) struct Inbox {
@@ -47,6 +45,11 @@ pub(crate) struct Inbox {
     pub(crate) messages: broadcast::Sender<Message>,
     /// Cancelled when the tenure is over.
     pub(crate) over: CancellationToken,
+}
+
+/// Asks the driver to fill an inbox.
+pub(crate) trait Inboxes: Send + Sync {
+    fn open(&self, inbox: Inbox);
 }
 
 /// How work under a tenure has ended.
@@ -66,30 +69,35 @@ struct Inner {
     token: Token,
     key: Key,
     runtime: Arc<dyn Runtime>,
-    open_inbox: OpenInbox,
+    inboxes: Weak<dyn Inboxes>,
     /// The end of the claim.
     until: Deadline,
     /// Until when work may continue in order to end cleanly: no other candidate can lead before.
     drain_until: Deadline,
-    drain_moved: Notify,
+    /// Created on first use: most applications only ask whether the tenure is current.
+    ends: OnceLock<Box<Ends>>,
+}
+
+/// The parts that take note of the end of the tenure.
+#[derive(Default)]
+struct Ends {
     cancelled: CancellationToken,
     /// The work that has to end before the lease is handed back.
     work: TaskTracker,
+    drain_moved: Notify,
 }
 
 impl Tenure {
     pub(crate) fn new(grant: Grant) -> Self {
-        let Grant { token, key, runtime, until, drain_until, open_inbox } = grant;
+        let Grant { token, key, runtime, until, drain_until, inboxes } = grant;
         Self(Arc::new(Inner {
             token,
             key,
             runtime,
-            open_inbox,
+            inboxes,
             until: Deadline::until(until),
             drain_until: Deadline::until(drain_until),
-            drain_moved: Notify::new(),
-            cancelled: CancellationToken::new(),
-            work: TaskTracker::new(),
+            ends: OnceLock::new(),
         }))
     }
 
@@ -149,7 +157,7 @@ impl Tenure {
         while self.is_current() {
             tokio::select! {
                 biased;
-                () = self.0.cancelled.cancelled() => return,
+                () = self.cancelled().cancelled() => return,
                 () = self.0.runtime.sleep_until(self.0.until.get()) => {}
             }
         }
@@ -159,7 +167,7 @@ impl Tenure {
     /// claim has ended by the clock.
     pub fn cancellation_token(&self) -> CancellationToken {
         // A child: cancelling it must not end the tenure.
-        self.0.cancelled.child_token()
+        self.cancelled().child_token()
     }
 
     /// The messages that were [sent to this tenure](crate::Candidate::notify_leader), in the order in which
@@ -174,8 +182,11 @@ impl Tenure {
         let (messages, mut inbox) = broadcast::channel(INBOX);
         let tenure = self.clone();
         let (key, token) = (tenure.0.key.clone(), tenure.0.token);
-        let over = tenure.0.cancelled.clone();
-        (tenure.0.open_inbox)(Inbox { key, token, messages, over });
+        let over = tenure.cancelled().clone();
+        // Without a candidate the stream ends at once.
+        if let Some(inboxes) = tenure.0.inboxes.upgrade() {
+            inboxes.open(Inbox { key, token, messages, over });
+        }
         Box::pin(async_stream::stream! {
             loop {
                 let message = tokio::select! {
@@ -195,7 +206,7 @@ impl Tenure {
 
     /// Runs work that belongs to this tenure: until it ends, or until its time to end cleanly is over.
     pub(crate) async fn run<T>(&self, work: impl Future<Output = T>) -> WorkResult<T> {
-        let _belongs = self.0.work.token();
+        let _belongs = self.work().token();
         // Only checked now: from the line above on, the lease is not handed back before this ends.
         if !self.is_current() {
             return WorkResult::Dropped;
@@ -215,14 +226,14 @@ impl Tenure {
             if self.0.drain_until.holds(|| self.0.runtime.now()) {
                 work.as_mut().poll(context).map(Some)
             } else {
-                self.0.cancelled.cancel();
+                self.cancelled().cancel();
                 Poll::Ready(None)
             }
         });
         tokio::select! {
             biased;
             done = &mut work => return done,
-            () = self.ended() => self.0.cancelled.cancel(),
+            () = self.ended() => self.cancelled().cancel(),
         }
         tokio::select! {
             biased;
@@ -233,7 +244,7 @@ impl Tenure {
 
     async fn drain_over(&self) {
         loop {
-            let moved = self.0.drain_moved.notified();
+            let moved = self.ends().drain_moved.notified();
             let until = self.0.drain_until.get();
             if self.0.runtime.now() >= until {
                 return;
@@ -261,14 +272,14 @@ impl Tenure {
     pub(crate) fn step_down(&self, drain_until: Instant) {
         self.close();
         self.drain_moved(drain_until);
-        self.0.cancelled.cancel();
-        self.0.work.close();
+        self.cancelled().cancel();
+        self.work().close();
     }
 
     /// For the driver: moves the end of the time to drain.
     pub(crate) fn drain_moved(&self, until: Instant) {
         self.0.drain_until.extend(until);
-        self.0.drain_moved.notify_waiters();
+        self.ends().drain_moved.notify_waiters();
     }
 
     /// Whether a handle or work has closed the claim.
@@ -277,7 +288,15 @@ impl Tenure {
     }
 
     pub(crate) fn work(&self) -> &TaskTracker {
-        &self.0.work
+        &self.ends().work
+    }
+
+    fn cancelled(&self) -> &CancellationToken {
+        &self.ends().cancelled
+    }
+
+    fn ends(&self) -> &Ends {
+        self.0.ends.get_or_init(Box::default)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use tenure::store::postgres::{Postgres, PostgresConfig};
 use tenure::store::redis::{Redis, RedisConfig, Secret};
-use tenure::store::{Reply, Request, Store};
+use tenure::store::{Reply, Request, Store, Watched};
 use tenure_servers::Reply as Raw;
 
 use crate::support::{acquire, call, granted, release, renew, soon};
@@ -23,14 +23,14 @@ async fn only_looks(watcher: &impl Store, candidate: &impl Store) {
 async fn a_redis_watcher_only_looks() {
     let server = crate::redis::support::server();
     let user = "watcher on >correct-horse ~{tenure}:* &{tenure}:* +evalsha +script|load +hmget +time \
-                +subscribe";
+                +subscribe +unsubscribe";
     let rights: Vec<&str> = user.split_whitespace().collect();
     let answer = server.command(&[&["ACL", "SETUSER"], &rights[..]].concat()).unwrap();
     assert!(matches!(answer, Raw::SimpleString(_)), "{answer:?}");
     let config = || RedisConfig::new("127.0.0.1", server.port()).trust_empty_store(true);
     let watcher = Redis::new(config().credentials("watcher", Secret::new("correct-horse")));
     only_looks(&watcher, &Redis::new(config())).await;
-    let mut hints = Box::pin(watcher.hints(&crate::support::job()));
+    let mut hints = Box::pin(watcher.hints(Watched::only([crate::support::job()])));
     soon(futures_util::StreamExt::next(&mut hints)).await.unwrap();
 }
 

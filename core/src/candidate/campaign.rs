@@ -3,7 +3,7 @@
 use super::{
     Abandoned, Attempt, Campaign, Candidate, Draining, Flight, Lease, Phase, Plan, Refusal, Tenure,
 };
-use crate::alphabet::{Event, Reply, Request, Unknown};
+use crate::alphabet::{Event, Reply, Unknown};
 use crate::id::{HolderId, RequestId};
 use crate::time::Instant;
 use core::time::Duration;
@@ -42,17 +42,7 @@ impl Candidate {
         {
             campaign = self.acquire_failed(campaign, flight);
         }
-        if let Attempt::Due { at, failures } = campaign.attempt
-            && self.now >= at
-        {
-            let request = Request::Acquire {
-                holder: campaign.holder,
-                seen: self.seen,
-                ttl: self.config.ttl,
-                quarantine: self.config.quarantine,
-            };
-            campaign.attempt = Attempt::InFlight(self.send(request, failures, Instant::FAR_FUTURE));
-        }
+        campaign.attempt = campaign.attempt.at(self.now);
         self.phase = Phase::Campaigning(campaign);
     }
 
@@ -73,6 +63,8 @@ impl Candidate {
 
     fn hinted(&self, campaign: Campaign) -> Campaign {
         match campaign.attempt {
+            // It leaves after the hint.
+            Attempt::Pending { .. } => campaign,
             Attempt::InFlight(_) => Campaign { hinted: true, ..campaign },
             Attempt::Due { at, failures } => {
                 let soon = self.now.max(campaign.hints_from);
@@ -80,7 +72,7 @@ impl Candidate {
                     return campaign;
                 }
                 let attempt = Attempt::Due { at: soon, failures };
-                let hints_from = soon + self.config.retry_least;
+                let hints_from = soon + self.config.retry_least();
                 Campaign { attempt, hints_from, ..campaign }
             }
         }
@@ -109,7 +101,7 @@ impl Candidate {
                 // A lease with no time left must not cause a tight loop of requests.
                 let remaining = remaining.max(Duration::from_millis(1));
                 let jitter = self.random.up_to(self.config.takeover_jitter());
-                let wait = remaining.saturating_add(jitter).min(self.config.poll_bound);
+                let wait = remaining.saturating_add(jitter).min(self.config.poll_bound());
                 self.ask_again(campaign, self.now + wait);
             }
             Ok(Reply::Refused { ttl, quarantine }) => {
@@ -119,7 +111,7 @@ impl Candidate {
                 if self.refusal.replace(refusal) != Some(refusal) {
                     self.emit(Event::Refused { ttl, quarantine });
                 }
-                self.ask_again(campaign, self.now + self.config.poll_bound);
+                self.ask_again(campaign, self.now + self.config.poll_bound());
             }
             // Asking again is useful only with a token that was not known.
             Ok(Reply::Stale { last }) if Some(last) > self.seen => {
@@ -162,11 +154,11 @@ impl Candidate {
             return self.release(tenure, Plan::Campaign);
         }
         self.incumbent = Some(tenure.token);
-        let renew_at = flight.sent_at + self.config.renew_interval;
+        let renew_at = flight.sent_at + self.config.renew_interval();
         let lease = Lease { tenure, valid_until, attempt: Attempt::due(renew_at) };
         // The store uses the declared quarantine. Where that is below a TTL that was seen, only the
         // candidate knows the difference; it does not know how long ago the history began.
-        let wait = wait.saturating_add(self.longest_ttl.saturating_sub(self.config.quarantine));
+        let wait = wait.saturating_add(self.longest_ttl.saturating_sub(self.config.quarantine()));
         if wait.is_zero() {
             self.elected(lease);
         } else {
@@ -182,7 +174,7 @@ impl Candidate {
             Attempt::InFlight(flight) => {
                 self.phase = Phase::Withdrawing { holder: campaign.holder, flight, then };
             }
-            Attempt::Due { .. } => {
+            Attempt::Due { .. } | Attempt::Pending { .. } => {
                 self.abandon(campaign.holder, campaign.unknown);
                 self.withdrawn(then);
             }
@@ -234,7 +226,7 @@ impl Candidate {
                 self.abandoned.take_if(|abandoned| abandoned.id == id)
         {
             self.learn(token);
-            self.send(Request::Release { holder, token }, 0, Instant::FAR_FUTURE);
+            self.unwanted = Some(Tenure { holder, token });
         }
     }
 }

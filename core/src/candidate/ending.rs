@@ -1,7 +1,7 @@
 //! From the end of a claim until the candidate holds nothing.
 
 use super::{Attempt, Candidate, Draining, Flight, Hold, Phase, Plan, Tenure};
-use crate::alphabet::{Event, Reply, Request, Unknown};
+use crate::alphabet::{Event, Reply, Unknown};
 use crate::time::Instant;
 
 impl Candidate {
@@ -67,12 +67,7 @@ impl Candidate {
             // The lease ends by itself.
             return self.over(then);
         }
-        if let Attempt::Due { at, failures } = attempt
-            && self.now >= at
-        {
-            let request = Request::Release { holder: tenure.holder, token: tenure.token };
-            attempt = Attempt::InFlight(self.send(request, failures, until));
-        }
+        attempt = attempt.at(self.now);
         self.phase = Phase::Releasing { tenure, attempt, until, then };
     }
 

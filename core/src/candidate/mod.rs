@@ -1,5 +1,6 @@
 //! One candidate in one election.
 
+mod admission;
 mod campaign;
 mod ending;
 mod outbox;
@@ -8,7 +9,7 @@ mod tenure;
 
 use core::time::Duration;
 
-use crate::alphabet::{Event, Input, Output, Reply, Request, Unknown};
+use crate::alphabet::{Event, Input, Output, Pending, Reply, Unknown};
 use crate::claim::Claim;
 use crate::config::Config;
 use crate::id::{HolderId, RequestId, Seed, Token};
@@ -23,6 +24,7 @@ use phase::{Attempt, Campaign, Draining, Flight, Hold, Lease, Phase, Plan, Tenur
 ///
 /// - read the clock *after* the event that an input reports, and hand in the reading with the input;
 /// - after each input, poll until `None`;
+/// - hand in [`Input::Admitted`] while a request is [`pending`](Self::pending) and may leave;
 /// - send each request no earlier than it was polled;
 /// - wake the machine at [`deadline`](Self::deadline);
 /// - answer every [`Event::SteppedDown`] with [`Input::Drained`].
@@ -46,6 +48,8 @@ pub struct Candidate {
     store_answers: bool,
     /// An acquire of a campaign that was given up, in case its grant still arrives.
     abandoned: Option<Abandoned>,
+    /// A grant of an abandoned campaign, which has arrived, and is released once.
+    unwanted: Option<Tenure>,
     phase: Phase,
     outbox: Outbox,
 }
@@ -77,9 +81,15 @@ impl Candidate {
             last_request: 0,
             store_answers: true,
             abandoned: None,
+            unwanted: None,
             phase: Phase::Idle,
             outbox: Outbox::default(),
         }
+    }
+
+    /// The settings.
+    pub const fn config(&self) -> &Config {
+        &self.config
     }
 
     /// Takes in what happened, at the time `now` on the candidate's clock.
@@ -101,6 +111,7 @@ impl Candidate {
                 self.resign(again_after.map_or(Plan::Idle, Plan::HoldOff));
             }
             Input::Drained => self.drained(),
+            Input::Admitted => self.admitted(),
             Input::Reply { id, result } => self.reply(id, result),
             Input::Hint => self.hint(),
             Input::Wake => {}
@@ -110,7 +121,13 @@ impl Candidate {
 
     /// The next output of the last input, until there is none.
     pub fn poll(&mut self) -> Option<Output> {
-        self.outbox.pop()
+        self.outbox.pop(&self.config)
+    }
+
+    /// The request that waits for its admission, if one does. Like the deadline, it follows from the state:
+    /// it is looked at after each input, and never goes stale.
+    pub fn pending(&self) -> Option<Pending> {
+        self.unwanted.map(|_| Pending::Release).or_else(|| self.phase.pending())
     }
 
     /// When the candidate must be woken; `None` if only another input can change its state.
@@ -214,15 +231,7 @@ impl Candidate {
     }
 
     fn emit(&mut self, event: Event) {
-        self.outbox.push(Output::Event(event));
-    }
-
-    fn send(&mut self, request: Request, failures: u32, until: Instant) -> Flight {
-        self.last_request += 1;
-        let id = RequestId(self.last_request);
-        let give_up_at = (self.now + self.config.request_timeout).min(until);
-        self.outbox.push(Output::Send { id, request, give_up_at });
-        Flight { id, sent_at: self.now, give_up_at, failures }
+        self.outbox.push(event);
     }
 
     fn learn(&mut self, token: Token) {
@@ -253,7 +262,7 @@ impl Candidate {
     /// Source: M. Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog, 2015.
     fn backoff(&mut self, failures: u32) -> Duration {
         let doubled = 2_u32.saturating_pow(failures.min(31));
-        let bound = self.config.retry_least.saturating_mul(doubled).min(self.config.retry_most);
+        let bound = self.config.retry_least().saturating_mul(doubled).min(self.config.retry_most());
         self.random.up_to(bound)
     }
 }

@@ -3,6 +3,7 @@
 
 use core::time::Duration;
 
+use crate::alphabet::Pending;
 use crate::claim::Claim;
 use crate::id::{HolderId, RequestId, Token};
 use crate::time::Instant;
@@ -85,7 +86,15 @@ pub(super) enum Plan {
 /// A request that is repeated until it is answered. At most one is in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Attempt {
-    Due { at: Instant, failures: u32 },
+    /// Not before `at`.
+    Due {
+        at: Instant,
+        failures: u32,
+    },
+    /// As soon as it is admitted.
+    Pending {
+        failures: u32,
+    },
     InFlight(Flight),
 }
 
@@ -103,18 +112,32 @@ impl Attempt {
         Self::Due { at, failures: 0 }
     }
 
+    /// A pending attempt has none: what happens next is its admission.
     pub(super) const fn deadline(&self) -> Instant {
         match self {
             Self::Due { at, .. } => *at,
+            Self::Pending { .. } => Instant::FAR_FUTURE,
             Self::InFlight(flight) => flight.give_up_at,
         }
+    }
+
+    /// The same attempt, pending if its time has come.
+    pub(super) fn at(self, now: Instant) -> Self {
+        match self {
+            Self::Due { at, failures } if now >= at => Self::Pending { failures },
+            Self::Due { .. } | Self::Pending { .. } | Self::InFlight(_) => self,
+        }
+    }
+
+    pub(super) const fn is_pending(&self) -> bool {
+        matches!(self, Self::Pending { .. })
     }
 
     /// The flight, if it is the one of this id.
     pub(super) fn answers(&self, id: RequestId) -> Option<Flight> {
         match self {
             Self::InFlight(flight) if flight.id == id => Some(*flight),
-            Self::InFlight(_) | Self::Due { .. } => None,
+            Self::InFlight(_) | Self::Due { .. } | Self::Pending { .. } => None,
         }
     }
 }
@@ -126,10 +149,34 @@ impl Lease {
 }
 
 impl Phase {
+    /// The request that waits for its admission.
+    pub(super) fn pending(&self) -> Option<Pending> {
+        match self {
+            Self::Campaigning(campaign) if campaign.attempt.is_pending() => Some(Pending::Acquire),
+            Self::Quarantined { lease, .. }
+            | Self::Leading(lease)
+            | Self::Draining(Draining { hold: Hold::Kept { lease, .. }, .. })
+                if lease.attempt.is_pending() =>
+            {
+                Some(Pending::Renew { valid_until: lease.valid_until })
+            }
+            Self::Releasing { attempt, .. } if attempt.is_pending() => Some(Pending::Release),
+            Self::Campaigning(_)
+            | Self::Quarantined { .. }
+            | Self::Leading(_)
+            | Self::Draining(_)
+            | Self::Releasing { .. }
+            | Self::Idle
+            | Self::HoldingOff { .. }
+            | Self::Withdrawing { .. } => None,
+        }
+    }
+
     pub(super) fn deadline(&self) -> Option<Instant> {
         match self {
             Self::Idle => None,
             Self::HoldingOff { until } => Some(*until),
+            Self::Campaigning(campaign) if campaign.attempt.is_pending() => None,
             Self::Campaigning(campaign) => Some(campaign.attempt.deadline()),
             Self::Withdrawing { flight, .. } => Some(flight.give_up_at),
             Self::Quarantined { lease, until } => {

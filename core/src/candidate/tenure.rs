@@ -1,7 +1,7 @@
 //! From a grant to the end of its claim.
 
 use super::{Attempt, Candidate, Draining, Flight, Hold, Lease, Phase, Plan};
-use crate::alphabet::{Event, Reply, Request, StepDownReason, Unknown};
+use crate::alphabet::{Event, Reply, StepDownReason, Unknown};
 use crate::config::RenewErrorPolicy;
 use crate::time::Instant;
 
@@ -20,16 +20,7 @@ impl Candidate {
             let Some(kept) = self.renew_failed(lease, flight) else { return };
             lease = kept;
         }
-        if let Attempt::Due { at, failures } = lease.attempt
-            && self.now >= at
-        {
-            let request = Request::Renew {
-                holder: lease.tenure.holder,
-                token: lease.tenure.token,
-                ttl: self.config.ttl,
-            };
-            lease.attempt = Attempt::InFlight(self.send(request, failures, Instant::FAR_FUTURE));
-        }
+        lease.attempt = lease.attempt.at(self.now);
         self.keep(lease);
     }
 
@@ -43,7 +34,7 @@ impl Candidate {
             Ok(Reply::Renewed) => {
                 self.store_answered();
                 let valid_until = lease.valid_until.max(self.config.valid_until(flight.sent_at));
-                let attempt = Attempt::due(flight.sent_at + self.config.renew_interval);
+                let attempt = Attempt::due(flight.sent_at + self.config.renew_interval());
                 self.renewed(Lease { valid_until, attempt, ..lease });
             }
             Ok(Reply::Superseded { last }) => {
@@ -102,7 +93,7 @@ impl Candidate {
     }
 
     /// Writes a lease back into the phase that keeps it.
-    fn keep(&mut self, renewed: Lease) {
+    pub(super) fn keep(&mut self, renewed: Lease) {
         match &mut self.phase {
             Phase::Quarantined { lease, .. }
             | Phase::Leading(lease)
@@ -145,7 +136,7 @@ impl Candidate {
 
     /// Ends the claim and stops renewing the lease: the store may count it as live for a while.
     fn step_down(&mut self, lease: Lease, reason: StepDownReason) {
-        let drain_until = lease.valid_until + self.config.stop_margin;
+        let drain_until = lease.valid_until + self.config.stop_margin();
         self.emit(Event::SteppedDown { token: lease.tenure.token, reason, drain_until });
         let hold = Hold::Left(lease.tenure);
         self.phase = Phase::Draining(Draining { hold, then: Plan::Campaign });
@@ -153,7 +144,7 @@ impl Candidate {
 
     /// Ends the claim on request, and keeps the lease for the work that drains.
     pub(super) fn step_down_resigned(&mut self, lease: Lease, then: Plan) {
-        let bound = self.now + self.config.drain_bound;
+        let bound = self.now + self.config.drain_bound();
         self.emit(Event::SteppedDown {
             token: lease.tenure.token,
             reason: StepDownReason::Resigned,
@@ -166,6 +157,6 @@ impl Candidate {
 
     /// How long draining work is covered by a lease: the store can't end it before.
     fn kept_until(&self, lease: Lease, bound: Instant) -> Instant {
-        bound.min(lease.valid_until + self.config.stop_margin)
+        bound.min(lease.valid_until + self.config.stop_margin())
     }
 }

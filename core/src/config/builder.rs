@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use super::chosen::Chosen;
 use super::{Config, ConfigError, MILLION, RenewErrorPolicy};
-use crate::time::nanos;
+use crate::time::{Span, nanos};
 
 const TTL_LEAST: Duration = Duration::from_millis(100);
 pub(super) const TTL_MOST: Duration = Duration::from_secs(24 * 3_600);
@@ -24,17 +24,17 @@ pub struct ConfigBuilder(Config);
 impl ConfigBuilder {
     pub(super) const fn new(ttl: Duration) -> Self {
         Self(Config {
-            ttl,
-            renew_interval: Duration::ZERO,
-            request_timeout: Duration::ZERO,
-            stop_margin: Duration::ZERO,
+            ttl: Span::of(ttl),
+            renew_interval: Span::ZERO,
+            request_timeout: Span::ZERO,
+            stop_margin: Span::ZERO,
             drift_ppm: 10_000,
-            retry_least: Duration::ZERO,
-            retry_most: Duration::ZERO,
-            poll_bound: ttl,
-            drain_bound: ttl,
-            quarantine: ttl,
-            granularity: Duration::from_millis(1),
+            retry_least: Span::ZERO,
+            retry_most: Span::ZERO,
+            poll_bound: Span::of(ttl),
+            drain_bound: Span::of(ttl),
+            quarantine: Span::of(ttl),
+            granularity: Span::of(Duration::from_millis(1)),
             round_trips: 1,
             on_renew_error: RenewErrorPolicy::KeepUntilExpiry,
             chosen: Chosen::NONE,
@@ -43,20 +43,20 @@ impl ConfigBuilder {
 
     /// The time from sending one renewal to sending the next. Default: a third of the TTL.
     pub const fn renew_interval(mut self, interval: Duration) -> Self {
-        self.0.renew_interval = interval;
+        self.0.renew_interval = Span::of(interval);
         self.choose(Chosen::RENEW_INTERVAL)
     }
 
     /// How long to wait for a reply. Default: a tenth of the TTL.
     pub const fn request_timeout(mut self, timeout: Duration) -> Self {
-        self.0.request_timeout = timeout;
+        self.0.request_timeout = Span::of(timeout);
         self.choose(Chosen::REQUEST_TIMEOUT)
     }
 
     /// How long before the lease can end at the store the claim ends: time for work to stop between
     /// its last check and its effect. Zero is allowed. Default: a tenth of the TTL.
     pub const fn stop_margin(mut self, margin: Duration) -> Self {
-        self.0.stop_margin = margin;
+        self.0.stop_margin = Span::of(margin);
         self.choose(Chosen::STOP_MARGIN)
     }
 
@@ -71,21 +71,21 @@ impl ConfigBuilder {
     /// zero to `least`, doubled for each failure in a row up to `most`. `least` is also the least
     /// time between two attempts caused by hints. Default: 100 ms to 1 s, less for short leases.
     pub const fn retry(mut self, least: Duration, most: Duration) -> Self {
-        self.0.retry_least = least;
-        self.0.retry_most = most;
+        self.0.retry_least = Span::of(least);
+        self.0.retry_most = Span::of(most);
         self.choose(Chosen::RETRY)
     }
 
     /// The longest time between two attempts of a waiting candidate, for stores and networks that lose
     /// hints. Default: the TTL; with a store that has no hints at all, a fiftieth of it.
     pub const fn poll_bound(mut self, bound: Duration) -> Self {
-        self.0.poll_bound = bound;
+        self.0.poll_bound = Span::of(bound);
         self.choose(Chosen::POLL_BOUND)
     }
 
     /// The longest time that leader-only work is given to end after a resignation. Default: the TTL.
     pub const fn drain_bound(mut self, bound: Duration) -> Self {
-        self.0.drain_bound = bound;
+        self.0.drain_bound = Span::of(bound);
         self
     }
 
@@ -93,14 +93,14 @@ impl ConfigBuilder {
     /// longest TTL that any candidate of this election still uses, or used until lately. Default: the
     /// TTL.
     pub const fn quarantine(mut self, quarantine: Duration) -> Self {
-        self.0.quarantine = quarantine;
+        self.0.quarantine = Span::of(quarantine);
         self
     }
 
     /// How much too early a lease may end because the store counts coarsely: at least the resolution of its clock.
     /// The driver sets it to what the store declares. Default: 1 ms.
     pub const fn granularity(mut self, granularity: Duration) -> Self {
-        self.0.granularity = granularity;
+        self.0.granularity = Span::of(granularity);
         self
     }
 
@@ -128,23 +128,26 @@ impl ConfigBuilder {
 impl Config {
     /// Derives the settings that were not set.
     pub(super) const fn derive(mut self) -> Self {
-        let is_coarse = nanos(self.granularity) > nanos(self.ttl) / 100;
-        let lease = if is_coarse { self.ttl.saturating_sub(self.granularity) } else { self.ttl };
+        let is_coarse = nanos(self.granularity()) > nanos(self.ttl()) / 100;
+        let lease =
+            if is_coarse { self.ttl().saturating_sub(self.granularity()) } else { self.ttl() };
         if is_coarse && !self.chosen.has_any_of_renewals() {
             return self.leave_room_for_round_trips(lease);
         }
         if !self.chosen.has(Chosen::RENEW_INTERVAL) {
-            self.renew_interval = longer(LEAST, part(lease, 3));
+            self.renew_interval = Span::of(longer(LEAST, part(lease, 3)));
         }
         if !self.chosen.has(Chosen::REQUEST_TIMEOUT) {
-            self.request_timeout = longer(LEAST, part(lease, 10));
+            self.request_timeout = Span::of(longer(LEAST, part(lease, 10)));
         }
         if !self.chosen.has(Chosen::STOP_MARGIN) {
-            self.stop_margin = part(lease, 10);
+            self.stop_margin = Span::of(part(lease, 10));
         }
         if !self.chosen.has(Chosen::RETRY) {
-            self.retry_least = longer(LEAST, shorter(part(lease, 150), Duration::from_millis(100)));
-            self.retry_most = longer(LEAST, shorter(part(lease, 15), Duration::from_secs(1)));
+            self.retry_least =
+                Span::of(longer(LEAST, shorter(part(lease, 150), Duration::from_millis(100))));
+            self.retry_most =
+                Span::of(longer(LEAST, shorter(part(lease, 15), Duration::from_secs(1))));
         }
         self
     }
@@ -152,30 +155,31 @@ impl Config {
     /// A request to a coarse store takes several round trips, and little of the TTL is left: earlier renewals and
     /// shorter retries give each request more than half as long again, in the same time for three attempts.
     const fn leave_room_for_round_trips(mut self, lease: Duration) -> Self {
-        self.renew_interval = longer(LEAST, part(lease, 4));
-        self.request_timeout = longer(LEAST, part(lease.saturating_mul(4), 25));
-        self.stop_margin = part(lease, 10);
-        self.retry_least = longer(LEAST, shorter(part(lease, 150), Duration::from_millis(100)));
-        self.retry_most = longer(LEAST, shorter(part(lease, 30), Duration::from_secs(1)));
+        self.renew_interval = Span::of(longer(LEAST, part(lease, 4)));
+        self.request_timeout = Span::of(longer(LEAST, part(lease.saturating_mul(4), 25)));
+        self.stop_margin = Span::of(part(lease, 10));
+        self.retry_least =
+            Span::of(longer(LEAST, shorter(part(lease, 150), Duration::from_millis(100))));
+        self.retry_most = Span::of(longer(LEAST, shorter(part(lease, 30), Duration::from_secs(1))));
         self
     }
 
     pub(super) const fn poll_often(self) -> Self {
-        Self { poll_bound: longer(LEAST, part(self.ttl, 50)), ..self }
+        Self { poll_bound: Span::of(longer(LEAST, part(self.ttl(), 50))), ..self }
     }
 
     pub(super) const fn check(self) -> Result<Self, ConfigError> {
         let ranges = [
-            ("ttl", self.ttl, TTL_LEAST, TTL_MOST),
-            ("granularity", self.granularity, GRANULARITY_LEAST, self.ttl),
-            ("renew interval", self.renew_interval, LEAST, self.ttl),
-            ("request timeout", self.request_timeout, LEAST, self.ttl),
-            ("stop margin", self.stop_margin, Duration::ZERO, self.ttl),
-            ("least retry", self.retry_least, LEAST, self.retry_most),
-            ("largest retry", self.retry_most, LEAST, self.ttl),
-            ("poll bound", self.poll_bound, LEAST, TTL_MOST),
-            ("drain bound", self.drain_bound, Duration::ZERO, TTL_MOST),
-            ("quarantine", self.quarantine, self.ttl, TTL_MOST.saturating_mul(7)),
+            ("ttl", self.ttl(), TTL_LEAST, TTL_MOST),
+            ("granularity", self.granularity(), GRANULARITY_LEAST, self.ttl()),
+            ("renew interval", self.renew_interval(), LEAST, self.ttl()),
+            ("request timeout", self.request_timeout(), LEAST, self.ttl()),
+            ("stop margin", self.stop_margin(), Duration::ZERO, self.ttl()),
+            ("least retry", self.retry_least(), LEAST, self.retry_most()),
+            ("largest retry", self.retry_most(), LEAST, self.ttl()),
+            ("poll bound", self.poll_bound(), LEAST, TTL_MOST),
+            ("drain bound", self.drain_bound(), Duration::ZERO, TTL_MOST),
+            ("quarantine", self.quarantine(), self.ttl(), TTL_MOST.saturating_mul(7)),
         ];
         let mut i = 0;
         while i < ranges.len() {
@@ -203,8 +207,9 @@ impl Config {
     /// `max(renew interval, request timeout) + 3 x (request timeout + largest retry)`: a renewal that
     /// is due waits for the reply to the one before it.
     const fn time_for_three_attempts(&self) -> Duration {
-        longer(self.renew_interval, self.request_timeout)
-            .saturating_add(self.request_timeout.saturating_add(self.retry_most).saturating_mul(3))
+        longer(self.renew_interval(), self.request_timeout()).saturating_add(
+            self.request_timeout().saturating_add(self.retry_most()).saturating_mul(3),
+        )
     }
 }
 

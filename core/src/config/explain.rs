@@ -44,29 +44,30 @@ pub struct Explanation {
 impl Config {
     /// The figures that follow from these settings.
     pub fn explain(&self) -> Explanation {
-        let slow_try = self.request_timeout + self.retry_most;
-        let failover = self.on_slowest_clock(self.ttl) + slow_try + self.takeover_jitter();
+        let slow_try = self.request_timeout() + self.retry_most();
+        let failover = self.on_slowest_clock(self.ttl()) + slow_try + self.takeover_jitter();
         // A renewal that is due waits for the reply to the one before it.
-        let first_try = self.renew_interval.max(self.request_timeout);
+        let first_try = self.renew_interval().max(self.request_timeout());
         let spare = self.validity().saturating_sub(first_try);
-        let wait = self.ttl.saturating_sub(self.renew_interval).min(self.poll_bound);
+        let wait = self.ttl().saturating_sub(self.renew_interval()).min(self.poll_bound());
         Explanation {
             validity: self.validity(),
             worst_case_failover: failover,
-            worst_case_failover_after_store_loss: failover + self.on_slowest_clock(self.quarantine),
+            worst_case_failover_after_store_loss: failover
+                + self.on_slowest_clock(self.quarantine()),
             renewal_attempts: count(spare, slow_try),
             // The pause may begin just before a reply, cost that try, and be followed by the longest
             // delay and a slow second try.
-            largest_pause: spare.saturating_sub(slow_try + self.request_timeout),
+            largest_pause: spare.saturating_sub(slow_try + self.request_timeout()),
             // The cut may begin just before a reply, as a pause may, and end just after a request that
             // it still loses: that is one slow attempt more.
-            longest_cut: spare.saturating_sub(slow_try + self.request_timeout * 2),
-            longest_round_trip: self.request_timeout / u32::from(self.round_trips),
-            clock_jump_tolerated: self.stop_margin,
+            longest_cut: spare.saturating_sub(slow_try + self.request_timeout() * 2),
+            longest_round_trip: self.request_timeout() / u32::from(self.round_trips),
+            clock_jump_tolerated: self.stop_margin(),
             drift_tolerated_ppm: self.drift_tolerated_ppm(),
-            leader_commands_per_minute: per_minute(self.renew_interval),
+            leader_commands_per_minute: per_minute(self.renew_interval()),
             standby_commands_per_minute: per_minute(wait),
-            longest_stop: self.drain_bound.max(self.longest_end()).max(self.request_timeout)
+            longest_stop: self.drain_bound().max(self.longest_end()).max(self.request_timeout())
                 + self.release_bound(),
         }
     }
@@ -74,7 +75,7 @@ impl Config {
     /// How long work may drain after an end other than a resignation: a stop at that time waits for it.
     pub(super) const fn longest_end(&self) -> Duration {
         match self.on_renew_error {
-            RenewErrorPolicy::KeepUntilExpiry => self.stop_margin,
+            RenewErrorPolicy::KeepUntilExpiry => self.stop_margin(),
             // The claim may have been at its beginning.
             RenewErrorPolicy::StepDown => self.countable(),
         }
@@ -91,7 +92,7 @@ impl Config {
     /// Solves `validity = (ttl - g) * (1 - r) / (1 + r)` for `r`, rounded down.
     #[allow(clippy::cast_possible_truncation, reason = "at most one million")]
     fn drift_tolerated_ppm(&self) -> u32 {
-        let lasts = u128::from(nanos(self.ttl.saturating_sub(self.granularity)));
+        let lasts = u128::from(nanos(self.ttl().saturating_sub(self.granularity())));
         let valid = u128::from(nanos(self.validity()));
         ((lasts - valid) * u128::from(MILLION) / (lasts + valid)) as u32
     }

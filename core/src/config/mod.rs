@@ -13,7 +13,7 @@ use core::time::Duration;
 
 use self::builder::{TTL_MOST, longer};
 use self::chosen::Chosen;
-use crate::time::{Instant, nanos};
+use crate::time::{Instant, Span, nanos};
 
 /// One million: drift bounds are given in parts of it.
 const MILLION: u64 = 1_000_000;
@@ -34,17 +34,17 @@ pub enum RenewErrorPolicy {
 /// make one, and the presets are checked when this crate is compiled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Config {
-    pub(crate) ttl: Duration,
-    pub(crate) renew_interval: Duration,
-    pub(crate) request_timeout: Duration,
-    pub(crate) stop_margin: Duration,
+    ttl: Span,
+    renew_interval: Span,
+    request_timeout: Span,
+    stop_margin: Span,
     pub(crate) drift_ppm: u32,
-    pub(crate) retry_least: Duration,
-    pub(crate) retry_most: Duration,
-    pub(crate) poll_bound: Duration,
-    pub(crate) drain_bound: Duration,
-    pub(crate) quarantine: Duration,
-    pub(crate) granularity: Duration,
+    retry_least: Span,
+    retry_most: Span,
+    poll_bound: Span,
+    drain_bound: Span,
+    quarantine: Span,
+    granularity: Span,
     round_trips: u8,
     pub(crate) on_renew_error: RenewErrorPolicy,
     chosen: Chosen,
@@ -77,7 +77,7 @@ impl Config {
     /// # Errors
     /// If the rest of the TTL is too short for the renewals as they were set.
     pub const fn with_granularity(self, granularity: Duration) -> Result<Self, ConfigError> {
-        Self { granularity, ..self }.derive().check()
+        Self { granularity: Span::of(granularity), ..self }.derive().check()
     }
 
     /// The same settings for a store some of whose requests take so many round trips, 1 at least. It changes
@@ -103,32 +103,32 @@ impl Config {
     /// (or the request timeout, if that is longer) for work whose lease expired.
     pub const fn with_longest_stop(self, bound: Duration) -> Result<Self, ConfigError> {
         let release = self.release_bound();
-        let least = longer(self.longest_end(), self.request_timeout).saturating_add(release);
+        let least = longer(self.longest_end(), self.request_timeout()).saturating_add(release);
         if nanos(bound) < nanos(least) {
             let (setting, most) = ("longest stop", TTL_MOST.saturating_add(release));
             return Err(ConfigError::OutOfRange { setting, value: bound, least, most });
         }
-        Self { drain_bound: bound.saturating_sub(release), ..self }.check()
+        Self { drain_bound: Span::of(bound.saturating_sub(release)), ..self }.check()
     }
 
     /// How long the store keeps the lease after the last renewal, by its own clock.
     pub const fn ttl(&self) -> Duration {
-        self.ttl
+        self.ttl.get()
     }
 
     /// The time from sending one renewal to sending the next.
     pub const fn renew_interval(&self) -> Duration {
-        self.renew_interval
+        self.renew_interval.get()
     }
 
     /// How long the candidate waits for a reply.
     pub const fn request_timeout(&self) -> Duration {
-        self.request_timeout
+        self.request_timeout.get()
     }
 
     /// How long before the lease can end at the store the claim ends.
     pub const fn stop_margin(&self) -> Duration {
-        self.stop_margin
+        self.stop_margin.get()
     }
 
     /// How far the rate of any clock may be off, in parts per million.
@@ -138,27 +138,35 @@ impl Config {
 
     /// The bounds of the random delay before another attempt.
     pub const fn retry(&self) -> (Duration, Duration) {
-        (self.retry_least, self.retry_most)
+        (self.retry_least(), self.retry_most())
+    }
+
+    pub(crate) const fn retry_least(&self) -> Duration {
+        self.retry_least.get()
+    }
+
+    pub(crate) const fn retry_most(&self) -> Duration {
+        self.retry_most.get()
     }
 
     /// The longest time between two attempts of a waiting candidate.
     pub const fn poll_bound(&self) -> Duration {
-        self.poll_bound
+        self.poll_bound.get()
     }
 
     /// The longest time that leader-only work is given to end after a resignation.
     pub const fn drain_bound(&self) -> Duration {
-        self.drain_bound
+        self.drain_bound.get()
     }
 
     /// How long a store must have known its history before a grant may be used at once.
     pub const fn quarantine(&self) -> Duration {
-        self.quarantine
+        self.quarantine.get()
     }
 
     /// How much too early a lease may end because the store counts coarsely.
     pub const fn granularity(&self) -> Duration {
-        self.granularity
+        self.granularity.get()
     }
 
     /// How long a claim is valid from the sending of the request that won it, on the candidate's own
@@ -168,13 +176,13 @@ impl Config {
     /// `(ttl - g) / (1 + rho)` of true time after the sending, and no candidate's clock takes longer
     /// than that to count `(ttl - g) * (1 - rho) / (1 + rho)`.
     pub const fn validity(&self) -> Duration {
-        Duration::from_nanos(nanos(self.countable()).saturating_sub(nanos(self.stop_margin)))
+        Duration::from_nanos(nanos(self.countable()).saturating_sub(nanos(self.stop_margin())))
     }
 
     /// The part of the TTL that a candidate can count on, whatever the clocks do within the drift bound.
     #[allow(clippy::cast_possible_truncation, reason = "the quotient is at most the TTL")]
     const fn countable(&self) -> Duration {
-        let lasts = nanos(self.ttl).saturating_sub(nanos(self.granularity)) as u128;
+        let lasts = nanos(self.ttl()).saturating_sub(nanos(self.granularity())) as u128;
         let rho = self.drift_ppm as u128;
         let million = MILLION as u128;
         Duration::from_nanos((lasts * (million - rho) / (million + rho)) as u64)
@@ -187,12 +195,12 @@ impl Config {
 
     /// How long a release is attempted.
     pub(crate) const fn release_bound(&self) -> Duration {
-        self.request_timeout.saturating_mul(2)
+        self.request_timeout().saturating_mul(2)
     }
 
     /// The most by which waiting candidates spread their attempts at a lease's end.
     pub(crate) fn takeover_jitter(&self) -> Duration {
-        (self.ttl / 1_000).min(Duration::from_millis(5))
+        (self.ttl() / 1_000).min(Duration::from_millis(5))
     }
 }
 

@@ -37,6 +37,8 @@ pub(crate) struct World {
     outputs: Vec<Output>,
     /// The token of the last tenure of any node.
     last_elected: Option<Token>,
+    /// Whether requests are admitted as soon as they are pending.
+    admits: bool,
     sights: Sights,
 }
 
@@ -69,6 +71,7 @@ impl World {
             replies: Vec::new(),
             outputs: Vec::new(),
             last_elected: None,
+            admits: !setup.queues,
             sights: Sights::default(),
             setup,
         };
@@ -84,6 +87,7 @@ impl World {
             Op::PassTo { edge, node, just_before } => self.pass_to_edge(edge, node, just_before),
             Op::Healthy(permille) => self.healthy_until(self.now + self.of_ttl(permille), false),
             Op::Wake { node } => self.handle(self.node(node), Input::Wake),
+            Op::Admit { node } => self.admit(self.node(node)),
             Op::Hint { node } => self.handle(self.node(node), Input::Hint),
             Op::Campaign { node } => self.handle(self.node(node), Input::Campaign),
             Op::Resign { node, again_after } => {
@@ -169,6 +173,18 @@ impl World {
             self.outputs.push(output);
         }
         self.check();
+        if self.admits && self.nodes[number].candidate.pending().is_some() {
+            self.handle(number, Input::Admitted);
+        }
+    }
+
+    fn admit(&mut self, number: usize) {
+        let waited = self.nodes[number].candidate.pending().is_some();
+        let sent = self.requests.len();
+        self.handle(number, Input::Admitted);
+        let sends = self.requests.len() > sent;
+        self.sights.admitted_late |= sends && waited;
+        self.sights.renewed_early |= sends && !waited;
     }
 
     /// (c) G3.

@@ -21,6 +21,10 @@ pub(crate) enum Op {
     Wake {
         node: u8,
     },
+    /// A request of the node that waits for its admission leaves; before its time, if it is a renewal.
+    Admit {
+        node: u8,
+    },
     Hint {
         node: u8,
     },
@@ -102,6 +106,7 @@ fn kept() -> impl Strategy<Value = Op> {
             .prop_map(|(edge, node, just_before)| Op::PassTo { edge, node, just_before }),
         6 => (0_u16..1_500).prop_map(Op::Healthy),
         8 => node().prop_map(|node| Op::Wake { node }),
+        4 => node().prop_map(|node| Op::Admit { node }),
         2 => node().prop_map(|node| Op::Hint { node }),
         2 => node().prop_map(|node| Op::Campaign { node }),
         3 => (node(), again).prop_map(|(node, again_after)| Op::Resign { node, again_after }),

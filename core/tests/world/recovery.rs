@@ -10,6 +10,12 @@ const MILLION: u128 = 1_000_000;
 impl World {
     /// Delivers everything at once and meets every deadline until the given true time.
     pub(super) fn healthy_until(&mut self, end: u64, work_ends_at_once: bool) {
+        self.admits = true;
+        for node in 0..self.nodes.len() {
+            if self.nodes[node].candidate.pending().is_some() {
+                self.handle(node, Input::Admitted);
+            }
+        }
         loop {
             self.deliver_everything();
             if work_ends_at_once && self.drain_everything() {
@@ -24,6 +30,7 @@ impl World {
             self.handle(node, Input::Wake);
         }
         self.pass_to(end);
+        self.admits = !self.setup.queues;
     }
 
     fn deliver_everything(&mut self) {

@@ -12,6 +12,8 @@ pub(crate) struct Setup {
     pub(crate) store_rate: i8,
     pub(crate) knows_its_history: bool,
     pub(crate) extra_quarantine: u16,
+    /// Whether requests wait until an operation or a healthy stretch admits them.
+    pub(crate) queues: bool,
     pub(crate) nodes: Vec<NodeSetup>,
 }
 
@@ -40,6 +42,7 @@ impl Setup {
             store_rate: 100,
             knows_its_history: true,
             extra_quarantine: 0,
+            queues: false,
             nodes: vec![NodeSetup::with_rate(-100), NodeSetup::with_rate(100)],
         }
     }
@@ -107,13 +110,22 @@ pub(crate) fn setups() -> impl Strategy<Value = Setup> {
     let granularity = prop_oneof![Just(1), Just(1_000), Just(1_000_000), 1_u64..10_000_000];
     let extra = prop_oneof![Just(0), 0_u16..500];
     let nodes = prop::collection::vec(node_setups(), 2..=4);
-    (rho, granularity, rates(), any::<bool>(), extra, nodes).prop_map(
-        |(rho_ppm, granularity, store_rate, knows_its_history, extra_quarantine, nodes)| Setup {
+    let flags = (any::<bool>(), any::<bool>());
+    (rho, granularity, rates(), flags, extra, nodes).prop_map(
+        |(
+            rho_ppm,
+            granularity,
+            store_rate,
+            (knows_its_history, queues),
+            extra_quarantine,
+            nodes,
+        )| Setup {
             rho_ppm,
             granularity,
             store_rate,
             knows_its_history,
             extra_quarantine,
+            queues,
             nodes,
         },
     )

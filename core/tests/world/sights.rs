@@ -17,6 +17,8 @@ pub(crate) struct Sights {
     pub(crate) stale_acquires: bool,
     pub(crate) releases: bool,
     pub(crate) lost_while_led: bool,
+    pub(crate) admitted_late: bool,
+    pub(crate) renewed_early: bool,
 }
 
 impl Sights {
@@ -45,6 +47,8 @@ impl Sights {
             stale_acquires: self.stale_acquires | other.stale_acquires,
             releases: self.releases | other.releases,
             lost_while_led: self.lost_while_led | other.lost_while_led,
+            admitted_late: self.admitted_late | other.admitted_late,
+            renewed_early: self.renewed_early | other.renewed_early,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! One HTTP request over one short-lived blocking connection, answered with JSON.
+//! One HTTP request over one short-lived blocking connection.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
@@ -20,8 +20,22 @@ pub(super) fn post(port: u16, path: &str, body: &str) -> Result<Value, ServerErr
     send(port, &format!("POST {path} HTTP/1.0\r\nContent-Length: {length}\r\n\r\n{body}"))
 }
 
-/// HTTP 1.0: the answer ends with the connection.
+/// The value of a metric without labels.
+pub(super) fn metric(port: u16, name: &str) -> Result<usize, ServerError> {
+    let text = exchange(port, "GET /metrics HTTP/1.0\r\n\r\n")?;
+    let lines = text.lines().filter_map(|line| line.strip_prefix(name)?.trim().parse().ok());
+    let missing = || ServerError::Protocol { port, detail: format!("no metric {name}") };
+    lines.into_iter().next().ok_or_else(missing)
+}
+
 fn send(port: u16, request: &str) -> Result<Value, ServerError> {
+    let body = exchange(port, request)?;
+    let detail = || body.chars().take(300).collect();
+    serde_json::from_str(&body).map_err(|_| ServerError::Protocol { port, detail: detail() })
+}
+
+/// The body of the answer, if the request succeeded. HTTP 1.0: the answer ends with the connection.
+fn exchange(port: u16, request: &str) -> Result<String, ServerError> {
     let mut stream =
         TcpStream::connect((Ipv4Addr::LOCALHOST, port)).map_err(doing("connecting to etcd"))?;
     stream.set_read_timeout(Some(PATIENCE)).map_err(doing("setting a timeout"))?;
@@ -31,5 +45,5 @@ fn send(port: u16, request: &str) -> Result<Value, ServerError> {
     let unexpected = || ServerError::Protocol { port, detail: answer.chars().take(300).collect() };
     let (head, body) = answer.split_once("\r\n\r\n").ok_or_else(unexpected)?;
     let succeeded = head.split(' ').nth(1) == Some("200");
-    serde_json::from_str(body).ok().filter(|_| succeeded).ok_or_else(unexpected)
+    succeeded.then(|| body.to_owned()).ok_or_else(unexpected)
 }

@@ -3,6 +3,8 @@
 mod awaited;
 mod cut;
 pub mod model;
+#[cfg(feature = "overload")]
+pub mod overload;
 #[cfg(feature = "turmoil")]
 pub mod redis;
 #[cfg(feature = "turmoil")]

@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use futures_util::Stream;
+use futures_util::{Stream, StreamExt};
 use tenure::store::{
-    Hint, Key, Message, Profile, Reply, Request, Store, StoreError, StoreErrorKind, StoreTraits,
+    Key, Message, Profile, Reply, Request, Store, StoreError, StoreErrorKind, StoreTraits, Watched,
 };
 use tenure::{Instant, Token};
 use tenure_core::contract::{History, Moment, Record};
@@ -31,6 +31,7 @@ pub(crate) enum Bug {
     RetryShortens,
     Resurrects,
     MovesEndBack,
+    OneAnswerForAll,
     RenewsNothing,
     RenewsAnyToken,
     RemainingAboveTtl,
@@ -106,6 +107,7 @@ impl Server {
         let mut traits = StoreTraits::new("in memory");
         traits.least_ttl = Duration::from_millis(60);
         traits.messages = true;
+        traits.renewals_in_call = 3;
         Self { bug, traits, kept: Arc::default(), stuck: Arc::default(), slow: Arc::default() }
     }
 
@@ -203,15 +205,34 @@ impl Store for Server {
         Ok(self.step(key, request))
     }
 
-    fn hints(&self, key: &Key) -> impl Stream<Item = Hint> + Send + 'static {
+    async fn call_all(&self, requests: Vec<(Key, Request)>) -> Vec<Result<Reply, StoreError>> {
+        let calls = requests.iter().map(|(key, request)| self.call(key, request.clone()));
+        let mut results = futures_util::future::join_all(calls).await;
+        if self.bug == Bug::OneAnswerForAll
+            && let Some(last) = results.last().cloned()
+        {
+            results.fill(last);
+        }
+        results
+    }
+
+    fn hints(&self, watched: Watched) -> impl Stream<Item = Key> + Send + 'static {
         let mut kept = self.kept.lock().unwrap();
-        let hints = kept.elections.entry(self.named(key)).or_default().hints.subscribe();
-        futures_util::stream::unfold((true, hints), |(is_fresh, mut hints)| async move {
-            if !is_fresh {
-                hints.recv().await.ok()?;
-            }
-            Some((Hint, (false, hints)))
-        })
+        // The suite watches elections one at a time, and never changes which.
+        let hints = watched.keys().into_iter().map(|key| {
+            let hints = kept.elections.entry(self.named(&key)).or_default().hints.subscribe();
+            futures_util::stream::unfold(
+                (true, key, hints),
+                |(is_fresh, key, mut hints)| async move {
+                    if !is_fresh {
+                        hints.recv().await.ok()?;
+                    }
+                    Some((key.clone(), (false, key, hints)))
+                },
+            )
+            .boxed()
+        });
+        futures_util::stream::select_all(hints)
     }
 
     fn messages(&self, key: &Key, token: Token) -> impl Stream<Item = Message> + Send + 'static {

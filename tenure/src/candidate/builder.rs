@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use tenure_core::Seed;
-use tokio::sync::watch;
 
 use super::default_name::default_name;
 use super::{Candidate, Elections};
@@ -15,7 +14,7 @@ use crate::deadline::Deadline;
 use crate::driver::Driver;
 use crate::event::Events;
 use crate::runtime::{NoRuntime, Runtime, TokioRuntime};
-use crate::shared::{Callbacks, Command, NewElection, Shared, Standing};
+use crate::shared::{Announced, Callbacks, Chosen, Command, NewElection, Shared, Standing};
 use crate::store::{AnyStore, Key, LimitError, Profile, Store};
 use crate::{Config, ConfigError};
 
@@ -192,39 +191,40 @@ impl CandidateBuilder {
             });
         }
         let config = config.with_round_trips(traits.round_trips);
+        let explanation = config.explain();
         tracing::debug!(
             key = ?self.key, store = traits.name,
-            longest_round_trip = ?config.explain().longest_round_trip,
+            longest_round_trip = ?explanation.longest_round_trip,
             "a longer round trip to the store lets requests time out"
         );
         for promise in traits.gives_up {
             tracing::warn!(store = traits.name, ?promise, "this store gives up a promise");
         }
         let key = Key::new(&self.key)?;
-        let name = self.name.unwrap_or_else(default_name);
-        let profile = Profile::new(name, self.metadata)?;
+        let name = self.name.map_or_else(default_name, Arc::from);
+        let profile = Profile::of(name, &self.metadata)?;
         let seed = Seed::new(elections.runtime().entropy().map_err(StartError::Entropy)?);
+        let settings = elections.settings(Chosen {
+            profile,
+            request_timeout: config.request_timeout(),
+            longest_stop: explanation.longest_stop,
+            hold_off: self.hold_off.unwrap_or(config.renew_interval()),
+            keeps_lead_without_work: self.keeps_lead_without_work,
+        });
         let shared = Arc::new(Shared {
             id: elections.next_id(),
             key,
-            config,
-            hold_off: self.hold_off.unwrap_or(config.renew_interval()),
-            store: store.clone(),
+            settings,
             runtime: Arc::clone(elections.runtime()),
             leads_until: Deadline::never(),
             events: Events::default(),
-            callbacks: Arc::new(Callbacks::default()),
+            callbacks: Callbacks::default(),
             offers: AtomicUsize::new(0),
-            keeps_lead_without_work: self.keeps_lead_without_work,
-            standing: watch::Sender::new(Standing::Waiting),
-            commands: elections.commands().clone(),
+            standing: Announced::new(Standing::Waiting),
         });
-        let new = NewElection { shared: Arc::clone(&shared), profile, seed };
+        let new = Box::new(NewElection { shared: Arc::clone(&shared), config, seed });
         let candidate = Candidate::new(shared);
-        elections
-            .commands()
-            .send(Command::Join(Box::new(new)))
-            .map_err(|_| StartError::DriverGone)?;
+        elections.send(Command::Join(new))?;
         Ok(candidate)
     }
 }

@@ -1,5 +1,6 @@
 //! The default name of a candidate.
 
+use std::sync::{Arc, Mutex, PoisonError};
 use std::{env, fs, process};
 
 /// A name of at most 88 bytes for one process of one machine since one boot: `host-pid-boot`, for example
@@ -7,14 +8,29 @@ use std::{env, fs, process};
 ///
 /// The process id alone is 1 in most containers, and so the same for all candidates of an election.
 /// Not guaranteed: that two processes never share it. A name is for people; no decision depends on it.
-pub(super) fn default_name() -> String {
+pub(super) fn default_name() -> Arc<str> {
+    /// Of the process that read it: a fork has another id. A process with many candidates reads and keeps it once.
+    static KNOWN: Mutex<Option<(u32, Arc<str>)>> = Mutex::new(None);
+    let process = process::id();
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    match &*known {
+        Some((of, name)) if *of == process => Arc::clone(name),
+        Some(_) | None => {
+            let name: Arc<str> = read_name(process).into();
+            *known = Some((process, Arc::clone(&name)));
+            name
+        }
+    }
+}
+
+fn read_name(process: u32) -> String {
     let read = |path: &str| fs::read_to_string(path).ok();
     // These files exist on Linux only.
     let host = read("/proc/sys/kernel/hostname")
         .or_else(|| env::var("HOSTNAME").ok())
         .or_else(|| env::var("COMPUTERNAME").ok());
     let boot = read("/proc/sys/kernel/random/boot_id");
-    name(host.as_deref(), process::id(), boot.as_deref())
+    name(host.as_deref(), process, boot.as_deref())
 }
 
 /// The most characters of a host's name; Linux allows no more.
@@ -45,6 +61,7 @@ mod tests {
         assert_eq!(name(Some("web-7f9c\n"), 1, boot), "web-7f9c-1-3fa9c1d2");
         let own = default_name();
         assert!(own.contains(&format!("-{}-", process::id())), "{own}");
+        assert!(Arc::ptr_eq(&own, &default_name()), "it is kept once");
     }
 
     #[test]

@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 use super::{CandidateBuilder, StartError};
 use crate::driver::Driver;
 use crate::runtime::{Runtime, TokioRuntime};
-use crate::shared::{Command, ElectionId};
+use crate::shared::{Chosen, Command, ElectionId, Settings};
 use crate::store::{AnyStore, Store};
 
 /// Elections that share one driver and one store: one task, one timer and one connection for all of them.
@@ -23,6 +23,8 @@ struct Inner {
     runtime: Arc<dyn Runtime>,
     commands: mpsc::UnboundedSender<Command>,
     next_id: AtomicU64,
+    /// Those of the candidate that joined last; most have the same.
+    settings: Mutex<Option<Arc<Settings>>>,
     /// The driver, until it is run.
     driver: Mutex<Option<Driver>>,
 }
@@ -42,6 +44,7 @@ impl Elections {
             runtime,
             commands,
             next_id: AtomicU64::new(0),
+            settings: Mutex::new(None),
             driver: Mutex::new(Some(driver)),
         }))
     }
@@ -76,8 +79,17 @@ impl Elections {
         &self.0.runtime
     }
 
-    pub(super) fn commands(&self) -> &mpsc::UnboundedSender<Command> {
-        &self.0.commands
+    pub(super) fn send(&self, command: Command) -> Result<(), StartError> {
+        self.0.commands.send(command).map_err(|_| StartError::DriverGone)
+    }
+
+    pub(super) fn settings(&self, chosen: Chosen) -> Arc<Settings> {
+        let mut last = self.0.settings.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(same) = last.as_ref().filter(|settings| settings.chosen == chosen) {
+            return Arc::clone(same);
+        }
+        let (store, commands) = (self.0.store.clone(), self.0.commands.clone());
+        Arc::clone(last.insert(Arc::new(Settings { store, commands, chosen })))
     }
 
     pub(super) fn next_id(&self) -> ElectionId {

@@ -45,7 +45,7 @@ impl Candidate {
     ) -> Result<(), NotifyError> {
         let message = Message::new(channel, payload)?;
         let shared = self.shared();
-        let traits = shared.store.traits();
+        let traits = shared.settings.store.traits();
         if !traits.messages {
             return Err(NotifyError::Unsupported { store: traits.name });
         }

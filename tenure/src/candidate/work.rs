@@ -3,8 +3,6 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use tokio::sync::watch;
-
 use super::{Candidate, Stopped};
 use crate::Token;
 use crate::shared::{Command, LostWork, Shared, Standing, StopError};
@@ -47,7 +45,7 @@ impl Candidate {
         async move {
             let _offer = Offer::new(&candidate.0.0);
             loop {
-                let tenure = next_tenure(candidate.shared().standing()).await?;
+                let tenure = next_tenure(candidate.shared()).await?;
                 let token = tenure.token();
                 let at_work = AtWork::begin(candidate.shared(), tenure.clone());
                 let result = tenure.clone().run(work(tenure)).await;
@@ -145,17 +143,13 @@ impl Candidate {
 }
 
 /// Waits for the tenure that is current, or the next one.
-pub(super) async fn next_tenure(
-    mut standing: watch::Receiver<Standing>,
-) -> Result<Tenure, Stopped> {
-    loop {
-        match &*standing.borrow_and_update() {
-            Standing::Leading(tenure) if tenure.is_current() => return Ok(tenure.clone()),
-            Standing::Leading(_) | Standing::Waiting => {}
-            Standing::Stopped | Standing::Abandoned => return Err(Stopped),
-        }
-        standing.changed().await.map_err(|_| Stopped)?;
-    }
+pub(super) async fn next_tenure(shared: &Shared) -> Result<Tenure, Stopped> {
+    let current = |standing| match standing {
+        Standing::Leading(tenure) if tenure.is_current() => Some(Ok(tenure)),
+        Standing::Leading(_) | Standing::Waiting => None,
+        Standing::Stopped | Standing::Abandoned => Some(Err(Stopped)),
+    };
+    shared.standing.wait_for(current).await
 }
 
 /// Logs that the result of work is dropped. Only its type can be shown; most work has no result.
@@ -176,7 +170,7 @@ impl Offer {
     fn new(shared: &Arc<Shared>) -> Self {
         shared.offers.fetch_add(1, Ordering::AcqRel);
         // Without a driver, the candidate never leads again.
-        let _ = shared.commands.send(Command::WorkOffered { id: shared.id });
+        let _ = shared.send(Command::WorkOffered { id: shared.id });
         Self(Arc::clone(shared))
     }
 }
@@ -206,12 +200,15 @@ impl<'a> AtWork<'a> {
 
 impl Drop for AtWork<'_> {
     fn drop(&mut self) {
-        if self.has_ended || self.shared.keeps_lead_without_work || !self.tenure.is_current() {
+        if self.has_ended
+            || self.shared.settings.chosen.keeps_lead_without_work
+            || !self.tenure.is_current()
+        {
             return;
         }
         let how = if std::thread::panicking() { LostWork::Panicked } else { LostWork::Dropped };
         let (id, token) = (self.shared.id, self.tenure.token());
         // A driver that is gone renews nothing.
-        let _ = self.shared.commands.send(Command::WorkLost { id, token, how });
+        let _ = self.shared.send(Command::WorkLost { id, token, how });
     }
 }

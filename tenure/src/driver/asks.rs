@@ -3,6 +3,8 @@
 //! They run in the driver's tasks. A caller that gives up drops only its end of a channel, not the request:
 //! a request that is dropped condemns its connection, which all elections share.
 
+use std::sync::Arc;
+
 use futures_util::{FutureExt, StreamExt};
 
 use super::World;
@@ -11,9 +13,10 @@ use crate::store::{Store, StoreError, StoreErrorKind};
 use crate::tenure::Inbox;
 
 impl World {
-    pub(super) fn ask(&self, ask: Ask) {
+    pub(super) fn ask(&mut self, ask: Ask) {
         let Ask { key, request, within, answer } = ask;
-        let late = self.runtime.sleep_until(self.runtime.now() + within);
+        let (runtime, began) = (Arc::clone(&self.runtime), self.runtime.now());
+        let late = runtime.sleep_until(began + within);
         let call = self.store.call_owned(key, request);
         let asked = async move {
             let result = tokio::select! {
@@ -21,9 +24,12 @@ impl World {
                 result = call => result,
                 () = late => Err(StoreError::new(StoreErrorKind::Timeout, format!("{within:?}"))),
             };
+            let answered = super::is_answer(&result);
             // The caller may have given up.
             let _ = answer.send(result);
+            answered.then(|| runtime.now().since(began))
         };
+        self.admission.ask_began();
         self.asks.push(asked.boxed());
     }
 

@@ -1,45 +1,75 @@
-//! The calls of one election that are under way, and when they are given up.
+//! The calls to the store that are under way, and when their requests are given up.
+
+use std::sync::Arc;
 
 use futures_util::FutureExt;
-use futures_util::future::{AbortHandle, Abortable};
+use futures_util::future::{AbortHandle, AbortRegistration, Abortable};
+use smallvec::SmallVec;
 use tenure_core::RequestId;
 
 use super::{CallResult, World};
 use crate::Instant;
-use crate::shared::Shared;
-use crate::store::Request;
+use crate::shared::ElectionId;
+use crate::store::{Key, Request};
 
-/// Usually one; two while a lease is handed back before its last renewal was answered.
+/// The requests of one election that are under way. Usually one; two while a lease is handed back before its last
+/// renewal was answered.
 #[derive(Default)]
-pub(super) struct Calls(Vec<Call>);
-
-/// A request that leaves now.
-pub(super) struct Outgoing {
-    pub(super) id: RequestId,
-    pub(super) request: Request,
-    pub(super) sent_at: Instant,
-    pub(super) give_up_at: Instant,
-}
+pub(super) struct Calls(SmallVec<[Call; 1]>);
 
 struct Call {
     id: RequestId,
     name: &'static str,
     give_up_at: Instant,
-    abort: AbortHandle,
+    /// Shared by the requests of its call that have not been given up.
+    wanted: Arc<AbortHandle>,
+}
+
+/// A request that leaves now.
+pub(super) struct Outgoing {
+    pub(super) election: ElectionId,
+    pub(super) id: RequestId,
+    pub(super) key: Key,
+    pub(super) request: Request,
+    pub(super) sent_at: Instant,
+    pub(super) give_up_at: Instant,
+}
+
+/// The requests that leave with the next call.
+pub(super) struct NextCall {
+    requests: Vec<Outgoing>,
+    wanted: Arc<AbortHandle>,
+    registration: AbortRegistration,
+}
+
+impl Default for NextCall {
+    fn default() -> Self {
+        let (abort, registration) = AbortHandle::new_pair();
+        Self { requests: Vec::new(), wanted: Arc::new(abort), registration }
+    }
+}
+
+impl NextCall {
+    pub(super) fn len(&self) -> usize {
+        self.requests.len()
+    }
+
+    /// Whether other renewals may join.
+    pub(super) fn is_of_renewals(&self) -> bool {
+        self.requests.iter().all(|one| matches!(one.request, Request::Renew { .. }))
+    }
 }
 
 impl Calls {
-    pub(super) fn begin(&mut self, world: &World, of: &Shared, outgoing: Outgoing) {
-        let Outgoing { id, request, sent_at, give_up_at } = outgoing;
-        let (election, name) = (of.id, request.name());
-        let call = world.store.call_owned(of.key.clone(), request);
-        let call = async move {
-            let result = call.await;
-            CallResult { election, id, name, sent_at, result }
-        };
-        let (abort, registration) = AbortHandle::new_pair();
-        world.calls.push(Abortable::new(call.boxed(), registration));
-        self.0.push(Call { id, name, give_up_at, abort });
+    /// The request leaves with the next call.
+    pub(super) fn join(&mut self, call: &mut NextCall, outgoing: Outgoing) {
+        self.0.push(Call {
+            id: outgoing.id,
+            name: outgoing.request.name(),
+            give_up_at: outgoing.give_up_at,
+            wanted: Arc::clone(&call.wanted),
+        });
+        call.requests.push(outgoing);
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -55,14 +85,46 @@ impl Calls {
         self.0.iter().map(|call| call.give_up_at).min()
     }
 
-    /// Drops the calls whose time is over, and returns their names. The drop tells the connection that it may
-    /// be stuck.
+    /// Gives up the requests whose time is over, and returns their names. A call without a request that is still
+    /// wanted is dropped, which tells the connection that it may be stuck.
     pub(super) fn give_up(&mut self, now: Instant) -> Vec<&'static str> {
-        let late = self.0.extract_if(.., |call| call.give_up_at <= now);
-        late.map(|call| {
-            call.abort.abort();
-            call.name
-        })
-        .collect()
+        let mut late = Vec::new();
+        while let Some(place) = self.0.iter().position(|call| call.give_up_at <= now) {
+            let call = self.0.remove(place);
+            if let Some(last) = Arc::into_inner(call.wanted) {
+                last.abort();
+            }
+            late.push(call.name);
+        }
+        late
+    }
+}
+
+impl World {
+    /// Carries out the next call, if it has any request.
+    pub(super) fn call(&mut self) {
+        let NextCall { requests, wanted: _, registration } = std::mem::take(&mut self.next_call);
+        if requests.is_empty() {
+            return;
+        }
+        self.admission.began();
+        let (asked, answered): (Vec<_>, Vec<_>) = requests
+            .into_iter()
+            .map(|one| {
+                let name = one.request.name();
+                ((one.key, one.request), (one.election, one.id, name, one.sent_at))
+            })
+            .unzip();
+        let call = self.store.call_all_owned(asked);
+        let call = async move {
+            let mut results = call.await.into_iter();
+            let result = |(election, id, name, sent_at)| {
+                // A store that answers less than it was asked leaves the rest unknown.
+                let result = results.next().unwrap_or_else(super::no_answer);
+                CallResult { election, id, name, sent_at, result }
+            };
+            answered.into_iter().map(result).collect()
+        };
+        self.calls.push(Abortable::new(call.boxed(), registration));
     }
 }

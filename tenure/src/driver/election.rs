@@ -5,35 +5,35 @@ mod events;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::stream::BoxStream;
-use futures_util::{FutureExt, StreamExt};
-use tenure_core::{Candidate as Machine, Input, Output};
-use tokio::sync::{mpsc, oneshot};
-use tokio_util::sync::CancellationToken;
+use futures_util::FutureExt;
+use tenure_core::{Candidate as Machine, Input, Output, Pending};
+use tokio::sync::mpsc;
 
+use super::admission::{Place, Urgency, Waiting};
 use super::calls::{Calls, Outgoing};
+use super::spread::Renewal;
 use super::{CallResult, World};
 use crate::shared::{ElectionId, LostWork, NewElection, Shared};
-use crate::store::{Profile, Request, Store, StoreError, StoreErrorKind};
+use crate::store::{Key, Request, StoreError, StoreErrorKind};
 use crate::tenure::Tenure;
 use crate::{Instant, Token, metrics};
 
 pub(super) struct Election {
     machine: Machine,
     shared: Arc<Shared>,
-    profile: Profile,
     tenure: Option<Tenure>,
     calls: Calls,
-    /// The callers that wait until a resignation is complete.
-    withdrawal: Vec<oneshot::Sender<()>>,
+    renewal: Renewal,
+    /// What its timer is set to.
+    pub(super) alarm: Option<Instant>,
+    /// Its place in the queue for admission.
+    place: Option<Place>,
     stopping: bool,
     stopped: bool,
-    last_error: Option<StoreError>,
+    last_error: Option<Box<StoreError>>,
     /// To the error callbacks, once an error has been reported.
     errors: Option<mpsc::Sender<StoreError>>,
     without_work: WithoutWork,
-    /// Ends the stream of hints.
-    over: CancellationToken,
 }
 
 /// Whether the candidate stays out of the election because its work was lost under a tenure: a leader
@@ -47,12 +47,15 @@ enum WithoutWork {
     Until(Instant),
 }
 
+/// Into how many times an interval is divided where one call takes many renewals: elections of the same time renew in one
+/// call.
+const TOGETHER: u32 = 500;
+
 /// How many errors may wait for callbacks that are slow; more are not reported to them.
 const ERRORS: usize = 64;
 
 impl Drop for Election {
     fn drop(&mut self) {
-        self.over.cancel();
         if !self.stopped {
             if let Some(tenure) = &self.tenure {
                 tenure.step_down(tenure.drain_until());
@@ -69,35 +72,36 @@ impl Drop for Election {
 }
 
 impl Election {
-    pub(super) fn new(new: NewElection, world: &World) -> (Self, BoxStream<'static, ElectionId>) {
-        let NewElection { shared, profile, seed } = new;
-        let (id, over) = (shared.id, CancellationToken::new());
-        let hints = world
-            .store
-            .hints(&shared.key)
-            .take_until(over.clone().cancelled_owned())
-            .map(move |_| id)
-            .boxed();
-        let election = Self {
-            machine: Machine::new(shared.config, seed),
+    pub(super) fn new(new: NewElection) -> Self {
+        let NewElection { shared, config, seed } = new;
+        Self {
+            machine: Machine::new(config, seed),
             shared,
-            profile,
             tenure: None,
             calls: Calls::default(),
-            withdrawal: Vec::new(),
+            renewal: Renewal::WhenDue,
+            alarm: None,
+            place: None,
             stopping: false,
             stopped: false,
             last_error: None,
             errors: None,
             without_work: WithoutWork::No,
-            over,
-        };
-        (election, hints)
+        }
+    }
+
+    pub(super) fn id(&self) -> ElectionId {
+        self.shared.id
+    }
+
+    pub(super) fn key(&self) -> &Key {
+        &self.shared.key
     }
 
     pub(super) fn deadline(&self) -> Option<Instant> {
         let (machine, calls) = (self.machine.deadline(), self.calls.deadline());
-        machine.into_iter().chain(calls).chain(self.campaigns_again_at()).min()
+        let others = self.campaigns_again_at().into_iter().chain(self.renewal.at());
+        machine.into_iter().chain(calls).chain(others).min()
     }
 
     /// When a candidate that was without work campaigns again.
@@ -110,11 +114,11 @@ impl Election {
 
     /// Whether the candidate has stopped and all its calls have ended or were given up.
     pub(super) fn has_stopped(&self) -> bool {
-        self.stopped && self.calls.is_empty()
+        self.stopped && self.calls.is_empty() && self.machine.pending().is_none()
     }
 
     pub(super) fn request_timeout(&self) -> Duration {
-        self.shared.config.request_timeout()
+        self.machine.config().request_timeout()
     }
 
     /// Whether the tenure has to be resigned because its work was lost.
@@ -123,7 +127,7 @@ impl Election {
         if !leads || self.stopping {
             return false;
         }
-        let (key, hold_off) = (&self.shared.key, self.shared.hold_off);
+        let (key, hold_off) = (&self.shared.key, self.shared.settings.chosen.hold_off);
         tracing::warn!(
             ?key, %token, %how, ?hold_off,
             "the leader's work is gone: resigning, and campaigning again only when work is offered and \
@@ -147,10 +151,6 @@ impl Election {
         }
     }
 
-    pub(super) fn await_withdrawal(&mut self, done: Option<oneshot::Sender<()>>) {
-        self.withdrawal.extend(done);
-    }
-
     /// The handle closed the claim before it asked to resign; later claims are open again.
     pub(super) fn reopen(&mut self) {
         if !self.stopping {
@@ -158,28 +158,70 @@ impl Election {
         }
     }
 
-    /// Hands an input to the machine, and carries out its outputs.
+    /// Hands an input to the machine, and carries out its outputs. Then the next request waits for its admission.
     pub(super) fn handle(&mut self, world: &mut World, input: Input) {
+        self.step(world, input);
+        let waiting = self.waiting();
+        world.admission.set(self.shared.id, &mut self.place, waiting);
+    }
+
+    fn step(&mut self, world: &mut World, input: Input) {
         let now = world.runtime.now();
+        self.renewal.time_is(now);
         self.machine.handle(now, input);
+        if let Input::Admitted = input {
+            self.renewal = Renewal::WhenDue;
+        }
         while let Some(output) = self.machine.poll() {
             match output {
                 Output::Send { id, request, give_up_at } => {
-                    let request = Request::of_machine(request, &self.profile);
-                    let call = Outgoing { id, request, sent_at: now, give_up_at };
-                    self.calls.begin(world, &self.shared, call);
+                    let profile = &self.shared.settings.chosen.profile;
+                    let request = Request::of_machine(request, profile);
+                    let (election, key) = (self.shared.id, self.shared.key.clone());
+                    let one = Outgoing { election, id, key, request, sent_at: now, give_up_at };
+                    self.calls.join(&mut world.next_call, one);
                 }
                 Output::Event(event) => self.handle_event(world, now, event),
             }
         }
         self.give_up_calls(world, now);
         if self.tenure_was_closed(now) {
-            self.handle(world, Input::Resign { again_after: Some(Duration::ZERO) });
+            self.step(world, Input::Resign { again_after: Some(Duration::ZERO) });
         }
         if self.campaigns_again_at().is_some_and(|at| now >= at) {
             self.without_work = WithoutWork::No;
-            self.handle(world, Input::Campaign);
+            self.step(world, Input::Campaign);
         }
+    }
+
+    /// The request that waits for its admission.
+    fn waiting(&self) -> Option<Waiting> {
+        let config = self.machine.config();
+        let two_slow_attempts = config.request_timeout() * 3 + config.retry().1;
+        let renew = |valid_until: Instant| {
+            let urgent_from = valid_until - config.validity() / 2;
+            let hurries_from = valid_until - two_slow_attempts;
+            Waiting::Renew(Urgency { valid_until, urgent_from, hurries_from })
+        };
+        match (self.machine.pending(), self.renewal, &self.tenure) {
+            (Some(Pending::Release), ..) => Some(Waiting::Release),
+            (Some(Pending::Renew { valid_until }), ..) => Some(renew(valid_until)),
+            (Some(Pending::Acquire), ..) => Some(Waiting::Acquire),
+            (None, Renewal::Now, Some(tenure)) => Some(renew(tenure.valid_until())),
+            (None, ..) => None,
+        }
+    }
+
+    /// The next renewal, before it is due: see [`spread`](super::spread).
+    fn spread_renewal(&mut self, world: &World) {
+        let interval = self.machine.config().renew_interval();
+        let together =
+            if world.renewals_in_call > 1 { interval / TOGETHER } else { Duration::ZERO };
+        // A renewal that is in flight is not sent again.
+        let due = self.machine.deadline().filter(|_| self.calls.is_empty());
+        self.renewal = due.map_or(Renewal::WhenDue, |due| {
+            Renewal::before(due, self.shared.id, interval, together)
+        });
     }
 
     fn give_up_calls(&mut self, world: &World, now: Instant) {
@@ -219,7 +261,7 @@ impl Election {
         if self.shared.callbacks.has_error_callbacks() {
             let report = self.errors.get_or_insert_with(|| {
                 let (report, mut reports) = mpsc::channel(ERRORS);
-                let callbacks = Arc::clone(&self.shared.callbacks);
+                let callbacks = self.shared.callbacks.clone();
                 let run = async move {
                     while let Some(error) = reports.recv().await {
                         callbacks.store_error(&error).await;
@@ -231,7 +273,7 @@ impl Election {
             // Callbacks that are too slow miss errors.
             let _ = report.try_send(error.clone());
         }
-        self.last_error = Some(error);
+        self.last_error = Some(Box::new(error));
     }
 
     /// Whether work or a handle has closed the tenure, by its own reading of the clock, just before a renewal

@@ -1,6 +1,6 @@
 //! One timer for all elections.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
@@ -14,20 +14,22 @@ use crate::shared::ElectionId;
 pub(super) struct Timers {
     runtime: Arc<dyn Runtime>,
     queue: BTreeSet<(Instant, ElectionId)>,
-    set: BTreeMap<ElectionId, Instant>,
     alarm: Option<(Instant, BoxFuture<'static, ()>)>,
 }
 
 impl Timers {
     pub(super) fn new(runtime: Arc<dyn Runtime>) -> Self {
-        Self { runtime, queue: BTreeSet::new(), set: BTreeMap::new(), alarm: None }
+        Self { runtime, queue: BTreeSet::new(), alarm: None }
     }
 
-    pub(super) fn set(&mut self, id: ElectionId, deadline: Option<Instant>) {
-        let before = match deadline {
-            Some(at) => self.set.insert(id, at),
-            None => self.set.remove(&id),
-        };
+    /// Replaces the deadline of an election, which keeps it in `kept`.
+    pub(super) fn set(
+        &mut self,
+        id: ElectionId,
+        kept: &mut Option<Instant>,
+        deadline: Option<Instant>,
+    ) {
+        let before = std::mem::replace(kept, deadline);
         if before == deadline {
             return;
         }
@@ -39,24 +41,22 @@ impl Timers {
         }
     }
 
-    /// An election whose deadline has come.
+    /// An election whose deadline has come; it is set anew at once.
     pub(super) fn due(&mut self) -> Option<ElectionId> {
-        let (at, _) = self.queue.first()?;
-        if self.runtime.now() < *at {
-            return None;
-        }
-        let (_, id) = self.queue.pop_first()?;
-        self.set.remove(&id);
-        Some(id)
+        let (at, id) = self.queue.first()?;
+        (self.runtime.now() >= *at).then_some(*id)
     }
 
     /// Completes when an election's deadline may have come. An alarm that rings too early does no harm,
-    /// so it is set anew only for an earlier deadline or after it has rung.
-    pub(super) async fn ring(&mut self) {
-        let Some((at, _)) = self.queue.first() else { return std::future::pending().await };
+    /// so it is set anew only for an earlier deadline or after it has rung. Or when that other time has come.
+    pub(super) async fn ring(&mut self, other: Option<Instant>) {
+        let first = self.queue.first().map(|(at, _)| *at);
+        let Some(at) = first.into_iter().chain(other).min() else {
+            return std::future::pending().await;
+        };
         let alarm = match &mut self.alarm {
-            Some((set_to, alarm)) if *set_to <= *at => alarm,
-            Some(_) | None => &mut self.alarm.insert((*at, self.runtime.sleep_until(*at))).1,
+            Some((set_to, alarm)) if *set_to <= at => alarm,
+            Some(_) | None => &mut self.alarm.insert((at, self.runtime.sleep_until(at))).1,
         };
         alarm.await;
         self.alarm = None;

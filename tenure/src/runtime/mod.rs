@@ -5,6 +5,11 @@
 //! simulator can run the shipped driver and adapters, byte for byte, under clocks and networks of its
 //! own. (Stated exceptions: the `fred` client owns its sockets, and the SQLite store a thread.)
 
+mod clock;
+#[cfg(target_os = "linux")]
+mod sleep;
+#[cfg(target_os = "linux")]
+mod timer;
 mod tokio;
 
 use std::fmt;

@@ -4,7 +4,7 @@
 use std::fmt;
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -17,9 +17,10 @@ type Elected = dyn Fn(Tenure) -> BoxFuture<'static, ()> + Send + Sync;
 type SteppedDown = dyn Fn(Tenure, StepDownReason) -> BoxFuture<'static, ()> + Send + Sync;
 type Failed = dyn Fn(&StoreError) + Send + Sync;
 
-/// In the order in which they were registered.
-#[derive(Default)]
-pub(crate) struct Callbacks(Mutex<Lists>);
+/// In the order in which they were registered. Clones are the same once there is one; the lists are made with it,
+/// since most candidates have none.
+#[derive(Clone, Default)]
+pub(crate) struct Callbacks(OnceLock<Arc<Mutex<Lists>>>);
 
 #[derive(Clone, Default)]
 pub(crate) struct Lists {
@@ -29,8 +30,16 @@ pub(crate) struct Lists {
 }
 
 impl Callbacks {
-    fn with<T>(&self, f: impl FnOnce(&mut Lists) -> T) -> T {
-        f(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    fn with<T: Default>(&self, f: impl FnOnce(&mut Lists) -> T) -> T {
+        let lists = self.0.get();
+        lists.map_or_else(T::default, |lists| {
+            f(&mut lists.lock().unwrap_or_else(PoisonError::into_inner))
+        })
+    }
+
+    fn register(&self, f: impl FnOnce(&mut Lists)) {
+        self.0.get_or_init(Arc::default);
+        self.with(f);
     }
 
     pub(crate) fn on_elected<F>(&self, callback: impl Fn(Tenure) -> F + Send + Sync + 'static)
@@ -38,7 +47,7 @@ impl Callbacks {
         F: Future<Output = ()> + Send + 'static,
     {
         let callback: Arc<Elected> = Arc::new(move |tenure| callback(tenure).boxed());
-        self.with(|lists| lists.elected.push(callback));
+        self.register(|lists| lists.elected.push(callback));
     }
 
     pub(crate) fn on_stepped_down<F>(
@@ -49,12 +58,12 @@ impl Callbacks {
     {
         let callback: Arc<SteppedDown> =
             Arc::new(move |tenure, reason| callback(tenure, reason).boxed());
-        self.with(|lists| lists.stepped_down.push(callback));
+        self.register(|lists| lists.stepped_down.push(callback));
     }
 
     pub(crate) fn on_store_error(&self, callback: impl Fn(&StoreError) + Send + Sync + 'static) {
         let callback: Arc<Failed> = Arc::new(callback);
-        self.with(|lists| lists.store_error.push(callback));
+        self.register(|lists| lists.store_error.push(callback));
     }
 
     /// One future for each callback. The callback's own code begins when its future is polled.

@@ -7,9 +7,9 @@ use tenure_core::Seed;
 use tokio::sync::oneshot;
 
 use super::{LostWork, Shared};
-use crate::Token;
-use crate::store::{Key, Profile, Reply, Request, StoreError};
+use crate::store::{Key, Reply, Request, StoreError};
 use crate::tenure::Inbox;
+use crate::{Config, Token};
 
 /// Names an election within its driver.
 pub(crate) type ElectionId = u64;
@@ -39,9 +39,10 @@ pub(crate) enum Command {
     Inbox(Box<Inbox>),
 }
 
+/// What the driver makes an election of.
 pub(crate) struct NewElection {
     pub(crate) shared: Arc<Shared>,
-    pub(crate) profile: Profile,
+    pub(crate) config: Config,
     pub(crate) seed: Seed,
 }
 

@@ -2,33 +2,26 @@
 
 mod callbacks;
 mod command;
+mod settings;
+mod standing;
 
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::oneshot;
 
 pub(crate) use callbacks::Callbacks;
 pub(crate) use command::{Ask, Command, ElectionId, NewElection};
+pub(crate) use settings::{Chosen, Settings};
+pub(crate) use standing::{Announced, Standing};
 
-use crate::Config;
 use crate::deadline::Deadline;
 use crate::event::Events;
 use crate::runtime::Runtime;
-use crate::store::{AnyStore, Key, Reply, Request, StoreError, StoreErrorKind};
-use crate::tenure::{OpenInbox, Tenure};
-
-/// The candidate's state as the driver last saw it. Whether a tenure still holds, only the clock decides.
-#[derive(Clone, Debug)]
-pub(crate) enum Standing {
-    Waiting,
-    Leading(Tenure),
-    Stopped,
-    /// The driver is gone and has not handed the lease back.
-    Abandoned,
-}
+use crate::store::{Key, Reply, Request, StoreError, StoreErrorKind};
+use crate::tenure::{Inbox, Inboxes, Tenure};
 
 /// How a leader's work was lost before its end.
 #[derive(Clone, Copy, Debug)]
@@ -60,6 +53,10 @@ pub enum StopError {
     DriverGone,
 }
 
+/// The driver is gone, and the command with it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DriverGone;
+
 /// How much longer than the longest stop a handle waits for it. The driver ends each step of a stop by a timer, and
 /// timers are late by up to a millisecond.
 const LATE: Duration = Duration::from_millis(5);
@@ -67,56 +64,44 @@ const LATE: Duration = Duration::from_millis(5);
 pub(crate) struct Shared {
     pub(crate) id: ElectionId,
     pub(crate) key: Key,
-    pub(crate) config: Config,
-    pub(crate) hold_off: Duration,
-    pub(crate) store: AnyStore,
+    pub(crate) settings: Arc<Settings>,
     pub(crate) runtime: Arc<dyn Runtime>,
     /// The end of this candidate's present claim. Closed while a resignation is on its way to the driver.
     pub(crate) leads_until: Deadline,
     pub(crate) events: Events,
-    pub(crate) callbacks: Arc<Callbacks>,
+    pub(crate) callbacks: Callbacks,
     /// How many calls of `run_while_leader` and `run_until` are under way.
     pub(crate) offers: AtomicUsize,
-    /// Whether the candidate continues to lead when such work is lost.
-    pub(crate) keeps_lead_without_work: bool,
-    pub(crate) standing: watch::Sender<Standing>,
-    pub(crate) commands: mpsc::UnboundedSender<Command>,
+    pub(crate) standing: Announced,
 }
 
 impl Shared {
-    pub(crate) fn standing(&self) -> watch::Receiver<Standing> {
-        self.standing.subscribe()
-    }
-
     pub(crate) fn tenure(&self) -> Option<Tenure> {
-        match &*self.standing.borrow() {
-            Standing::Leading(tenure) => Some(tenure.clone()),
+        match self.standing.get() {
+            Standing::Leading(tenure) => Some(tenure),
             Standing::Waiting | Standing::Stopped | Standing::Abandoned => None,
         }
+    }
+
+    /// Hands a command to the driver.
+    ///
+    /// # Errors
+    /// If the driver is gone.
+    pub(crate) fn send(&self, command: Command) -> Result<(), DriverGone> {
+        self.settings.commands.send(command).map_err(|_| DriverGone)
     }
 
     pub(crate) fn is_offered_work(&self) -> bool {
         self.offers.load(Ordering::Acquire) > 0
     }
 
-    /// Opens inboxes for a tenure of this candidate. The driver does not wait for tenures that are still held.
-    pub(crate) fn inbox_opener(&self) -> OpenInbox {
-        let commands = self.commands.downgrade();
-        Box::new(move |inbox| {
-            if let Some(commands) = commands.upgrade() {
-                // Without a driver the stream ends at once.
-                let _ = commands.send(Command::Inbox(Box::new(inbox)));
-            }
-        })
-    }
-
     /// Sends a request of a handle to the store, with the request timeout.
     pub(crate) async fn ask(&self, request: Request) -> Result<Reply, StoreError> {
-        let within = self.config.request_timeout();
+        let within = self.settings.chosen.request_timeout;
         let (answer, answered) = oneshot::channel();
         let ask = Box::new(Ask { key: self.key.clone(), request, within, answer });
         let gone = || StoreError::new(StoreErrorKind::Unreachable, "the driver is gone");
-        self.commands.send(Command::Ask(ask)).map_err(|_| gone())?;
+        self.send(Command::Ask(ask)).map_err(|_| gone())?;
         tokio::select! {
             biased;
             answer = answered => answer.unwrap_or_else(|_| Err(gone())),
@@ -130,7 +115,7 @@ impl Shared {
     /// The driver is gone: the candidate is never elected again, and no event follows.
     pub(crate) fn abandoned(&self) {
         self.leads_until.close();
-        self.standing.send_replace(Standing::Abandoned);
+        self.standing.set(Standing::Abandoned);
         self.events.close();
     }
 
@@ -145,18 +130,18 @@ impl Shared {
     pub(crate) fn stop(&self) {
         self.close();
         // A driver that is gone has nothing left to stop.
-        let _ = self.commands.send(Command::Stop { id: self.id, done: None });
+        let _ = self.send(Command::Stop { id: self.id, done: None });
     }
 
     pub(crate) async fn stopped(&self) -> Result<(), StopError> {
-        if matches!(&*self.standing.borrow(), Standing::Stopped) {
+        if matches!(self.standing.get(), Standing::Stopped) {
             return Ok(());
         }
         self.end_within_bound(|id, done| Command::Stop { id, done: Some(done) }).await
     }
 
     pub(crate) async fn resigned(&self) -> Result<(), StopError> {
-        let again_after = self.hold_off;
+        let again_after = self.settings.chosen.hold_off;
         self.end_within_bound(|id, done| Command::Resign { id, again_after, done }).await
     }
 
@@ -165,9 +150,9 @@ impl Shared {
         command: impl FnOnce(ElectionId, oneshot::Sender<()>) -> Command,
     ) -> Result<(), StopError> {
         self.close();
-        let bound = self.runtime.now() + self.config.explain().longest_stop + LATE;
+        let bound = self.runtime.now() + self.settings.chosen.longest_stop + LATE;
         let (done, ended) = oneshot::channel();
-        self.commands.send(command(self.id, done)).map_err(|_| StopError::DriverGone)?;
+        self.send(command(self.id, done)).map_err(|_| StopError::DriverGone)?;
         tokio::select! {
             biased;
             ended = ended => ended.map_err(|_| StopError::DriverGone),
@@ -180,5 +165,12 @@ impl Shared {
                 Err(StopError::StillRunning)
             }
         }
+    }
+}
+
+impl Inboxes for Shared {
+    fn open(&self, inbox: Inbox) {
+        // Without a driver the inbox is dropped, and ends.
+        let _ = self.send(Command::Inbox(Box::new(inbox)));
     }
 }

@@ -8,7 +8,7 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
 use futures_util::{FutureExt, StreamExt};
 
-use super::{Hint, Key, Message, Reply, Request, Store, StoreError, StoreTraits};
+use super::{Key, Message, Reply, Request, Store, StoreError, StoreTraits, Watched};
 use crate::Token;
 
 /// Any [`Store`], its type erased. A clone is the same store.
@@ -19,6 +19,15 @@ impl AnyStore {
     /// Erases a store's type.
     pub fn new(store: impl Store) -> Self {
         Self(Arc::new(store))
+    }
+
+    /// Like [`Store::call_all`], as a future that borrows nothing.
+    pub(crate) fn call_all_owned(
+        &self,
+        requests: Vec<(Key, Request)>,
+    ) -> BoxFuture<'static, Vec<Result<Reply, StoreError>>> {
+        let store = Arc::clone(&self.0);
+        async move { store.call_all(requests).await }.boxed()
     }
 
     /// Like [`Store::call`], as a future that borrows nothing.
@@ -47,8 +56,12 @@ impl Store for AnyStore {
         self.0.call(key, request).await
     }
 
-    fn hints(&self, key: &Key) -> impl Stream<Item = Hint> + Send + 'static {
-        self.0.hints(key)
+    async fn call_all(&self, requests: Vec<(Key, Request)>) -> Vec<Result<Reply, StoreError>> {
+        self.0.call_all(requests).await
+    }
+
+    fn hints(&self, watched: Watched) -> impl Stream<Item = Key> + Send + 'static {
+        self.0.hints(watched)
     }
 
     fn messages(&self, key: &Key, token: Token) -> impl Stream<Item = Message> + Send + 'static {
@@ -63,7 +76,11 @@ trait ErasedStore: Send + Sync {
         key: &'a Key,
         request: Request,
     ) -> BoxFuture<'a, Result<Reply, StoreError>>;
-    fn hints(&self, key: &Key) -> BoxStream<'static, Hint>;
+    fn call_all(
+        &self,
+        requests: Vec<(Key, Request)>,
+    ) -> BoxFuture<'_, Vec<Result<Reply, StoreError>>>;
+    fn hints(&self, watched: Watched) -> BoxStream<'static, Key>;
     fn messages(&self, key: &Key, token: Token) -> BoxStream<'static, Message>;
 }
 
@@ -80,8 +97,15 @@ impl<S: Store> ErasedStore for S {
         Store::call(self, key, request).boxed()
     }
 
-    fn hints(&self, key: &Key) -> BoxStream<'static, Hint> {
-        Store::hints(self, key).boxed()
+    fn call_all(
+        &self,
+        requests: Vec<(Key, Request)>,
+    ) -> BoxFuture<'_, Vec<Result<Reply, StoreError>>> {
+        Store::call_all(self, requests).boxed()
+    }
+
+    fn hints(&self, watched: Watched) -> BoxStream<'static, Key> {
+        Store::hints(self, watched).boxed()
     }
 
     fn messages(&self, key: &Key, token: Token) -> BoxStream<'static, Message> {

@@ -67,11 +67,15 @@ impl Profile {
     /// If the name is empty or longer than [`Profile::NAME_MOST`] bytes, or the metadata longer than
     /// [`Profile::METADATA_MOST`] bytes.
     pub fn new(name: impl AsRef<str>, metadata: impl Into<Bytes>) -> Result<Self, LimitError> {
-        let (name, metadata) = (name.as_ref(), metadata.into());
+        Self::of(name.as_ref().into(), &metadata.into())
+    }
+
+    /// The same with a name that others share.
+    pub(crate) fn of(name: Arc<str>, metadata: &Bytes) -> Result<Self, LimitError> {
         check("candidate name", name.len(), 1, Self::NAME_MOST)?;
         check("metadata", metadata.len(), 0, Self::METADATA_MOST)?;
         // A copy: the bytes that were handed in may run code of their owner's when they are dropped.
-        Ok(Self { name: name.into(), metadata: Bytes::copy_from_slice(&metadata) })
+        Ok(Self { name, metadata: Bytes::copy_from_slice(metadata) })
     }
 
     /// The candidate's name.

@@ -9,8 +9,8 @@ use tenure_core::contract::{self, History, Moment, Record};
 use tokio::sync::broadcast;
 
 use super::{
-    Hint, HistoryKind, Incumbent, Key, Message, Profile, Reply, Request, Store, StoreError,
-    StoreTraits,
+    HistoryKind, Incumbent, Key, Message, Profile, Reply, Request, Store, StoreError, StoreTraits,
+    Watched,
 };
 use crate::runtime::{Runtime, TokioRuntime};
 use crate::{Instant, Token};
@@ -30,16 +30,20 @@ struct Inner {
     /// 1970, and runs at the rate of the runtime's clock.
     epoch: Duration,
     elections: Mutex<BTreeMap<Key, Election>>,
+    /// The elections whose leases were released.
+    released: broadcast::Sender<Key>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Election {
     record: Option<Record>,
     profile: Option<Profile>,
-    hints: broadcast::Sender<()>,
-    messages: broadcast::Sender<(Token, Message)>,
+    /// Made for the first inbox.
+    messages: Option<broadcast::Sender<(Token, Message)>>,
 }
 
+/// How many releases a driver may fall behind before it is hinted all elections.
+const RELEASES: usize = 1024;
 /// How many messages a leader may fall behind before it loses the oldest.
 const BUFFER: usize = 64;
 
@@ -53,18 +57,14 @@ impl Memory {
     pub fn with_runtime(runtime: Arc<dyn Runtime>) -> Self {
         let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let epoch = wall.saturating_sub(runtime.now().since(Instant::ORIGIN));
-        Self(Arc::new(Inner { runtime, epoch, elections: Mutex::default() }))
+        let released = broadcast::Sender::new(RELEASES);
+        Self(Arc::new(Inner { runtime, epoch, elections: Mutex::default(), released }))
     }
 
     fn with<T>(&self, key: &Key, step: impl FnOnce(&mut Election) -> T) -> T {
         // No step panics half way, so a poisoned map is intact.
         let mut elections = self.0.elections.lock().unwrap_or_else(PoisonError::into_inner);
-        step(elections.entry(key.clone()).or_insert_with(|| Election {
-            record: None,
-            profile: None,
-            hints: broadcast::Sender::new(1),
-            messages: broadcast::Sender::new(BUFFER),
-        }))
+        step(elections.entry(key.clone()).or_default())
     }
 
     fn now(&self) -> Instant {
@@ -91,22 +91,46 @@ impl Store for Memory {
 
     async fn call(&self, key: &Key, request: Request) -> Result<Reply, StoreError> {
         let now = self.now();
-        Ok(self.with(key, |election| election.step(now, request)))
+        let reply = self.with(key, |election| election.step(now, request));
+        if reply == Reply::Released {
+            // It is no error if no candidate waits.
+            let _ = self.0.released.send(key.clone());
+        }
+        Ok(reply)
     }
 
-    fn hints(&self, key: &Key) -> impl Stream<Item = Hint> + Send + 'static {
-        let mut hints = self.with(key, |election| election.hints.subscribe());
+    fn hints(&self, mut watched: Watched) -> impl Stream<Item = Key> + Send + 'static {
+        let mut released = self.0.released.subscribe();
         async_stream::stream! {
-            yield Hint;
-            // Lagging behind loses nothing: one hint has the effect of many.
-            while !matches!(hints.recv().await, Err(broadcast::error::RecvError::Closed)) {
-                yield Hint;
+            loop {
+                tokio::select! {
+                    biased;
+                    changes = watched.changed() => {
+                        let Some(changes) = changes else { return };
+                        for key in changes.added {
+                            yield key;
+                        }
+                    }
+                    key = released.recv() => match key {
+                        Ok(key) if watched.contains(&key) => yield key,
+                        Ok(_) => {}
+                        Err(broadcast::error::RecvError::Lagged(_)) => {
+                            for key in watched.keys() {
+                                yield key;
+                            }
+                        }
+                        Err(broadcast::error::RecvError::Closed) => return,
+                    }
+                }
             }
         }
     }
 
     fn messages(&self, key: &Key, token: Token) -> impl Stream<Item = Message> + Send + 'static {
-        let mut messages = self.with(key, |election| election.messages.subscribe());
+        let mut messages = self.with(key, |election| {
+            let inboxes = election.messages.get_or_insert_with(|| broadcast::Sender::new(BUFFER));
+            inboxes.subscribe()
+        });
         async_stream::stream! {
             loop {
                 match messages.recv().await {
@@ -139,16 +163,14 @@ impl Election {
                 let Some(Incumbent { token, .. }) = self.incumbent(now) else {
                     return Reply::Vacant;
                 };
-                // A leader without an inbox is no error.
-                let _ = self.messages.send((token, message));
+                if let Some(inboxes) = &self.messages {
+                    // A leader without an inbox is no error.
+                    let _ = inboxes.send((token, message));
+                }
                 return Reply::Notified { token };
             }
         };
         let reply = self.apply(now, request);
-        if reply == tenure_core::Reply::Released {
-            // It is no error if no candidate waits.
-            let _ = self.hints.send(());
-        }
         Reply::of_contract(reply, || self.incumbent(now))
     }
 

@@ -8,15 +8,16 @@ mod any;
 mod error;
 #[cfg(feature = "etcd")]
 pub mod etcd;
-#[cfg(any(feature = "redis", feature = "postgres"))]
-mod fanout;
+#[cfg(all(test, any(feature = "redis", feature = "fred", feature = "postgres", feature = "etcd")))]
+mod fake;
+mod interest;
 mod key;
-#[cfg(any(feature = "redis", feature = "fred", feature = "postgres"))]
-mod listen;
 pub mod memory;
 mod message;
 #[cfg(feature = "postgres")]
 pub mod postgres;
+#[cfg(any(feature = "redis", feature = "fred"))]
+mod progress;
 #[cfg(any(feature = "redis", feature = "fred"))]
 pub mod redis;
 mod request;
@@ -26,7 +27,21 @@ mod secret;
 mod slot;
 #[cfg(all(feature = "sqlite", target_os = "linux"))]
 pub mod sqlite;
+#[cfg(any(feature = "redis", feature = "fred", feature = "postgres", feature = "etcd"))]
+#[cfg_attr(
+    not(any(feature = "redis", feature = "fred", feature = "postgres")),
+    allow(dead_code, reason = "etcd has no messages")
+)]
+mod subscriptions;
 mod traits;
+#[cfg(any(
+    feature = "redis",
+    feature = "fred",
+    feature = "postgres",
+    feature = "etcd",
+    all(feature = "sqlite", target_os = "linux")
+))]
+mod watchers;
 
 use std::future::Future;
 
@@ -36,6 +51,7 @@ use crate::Token;
 
 pub use any::AnyStore;
 pub use error::{StoreError, StoreErrorKind};
+pub use interest::{Changes, Interest, Watched};
 pub use key::{Key, LimitError, Profile};
 pub use memory::Memory;
 pub use message::Message;
@@ -44,9 +60,9 @@ pub use request::{Incumbent, Reply, Request};
 pub use secret::Secret;
 pub use traits::{HistoryKind, Promise, StoreTraits, TokenKind};
 
-/// The lease of an election may have become vacant. Unreliable: it may be late, lost or wrong.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Hint;
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/stores/writing-your-own.md")]
+struct WritingYourOwn;
 
 /// A store of leases: one connection, many keys.
 ///
@@ -68,6 +84,19 @@ pub trait Store: Send + Sync + 'static {
         request: Request,
     ) -> impl Future<Output = Result<Reply, StoreError>> + Send;
 
+    /// Carries out requests for different keys, and returns their results in the same order. The driver hands in
+    /// either one request of any kind, or up to [`StoreTraits::renewals_in_call`] renewals.
+    ///
+    /// Each request is an atomic step of its own: it is judged alone, and one that is refused or fails does not
+    /// change the results of others. A call that fails as a whole is unknown for all of them. Default: each by a
+    /// [`call`](Self::call) of its own.
+    fn call_all(
+        &self,
+        requests: Vec<(Key, Request)>,
+    ) -> impl Future<Output = Vec<Result<Reply, StoreError>>> + Send {
+        each_alone(self, requests)
+    }
+
     /// The messages to that tenure alone, in the order in which they were sent, each at most once. Messages
     /// that are sent soon after the first poll of the stream may be missed. A store without messages never
     /// yields.
@@ -76,9 +105,31 @@ pub trait Store: Send + Sync + 'static {
         futures_util::stream::pending()
     }
 
-    /// Wake-ups for candidates that wait for the lease of `key`. A store without them is polled.
-    fn hints(&self, key: &Key) -> impl Stream<Item = Hint> + Send + 'static {
-        let _ = key;
+    /// Hints: elections among those that are `watched` whose lease may have become vacant. Each wakes the candidates
+    /// that wait for that lease. A store without hints is polled.
+    ///
+    /// An election is hinted when its lease was released, and once after each (re)subscription to it: a release
+    /// before that may have been missed. Hints are unreliable: late, lost, repeated or wrong ones cost time, and no
+    /// promise. A driver polls one stream for all its elections, from within the runtime; the stream may end once
+    /// [`Watched::changed`] returns `None`.
+    fn hints(&self, watched: Watched) -> impl Stream<Item = Key> + Send + 'static {
+        let _ = watched;
         futures_util::stream::pending()
     }
+}
+
+/// Carries out each request by a call of its own.
+async fn each_alone<S: Store + ?Sized>(
+    store: &S,
+    requests: Vec<(Key, Request)>,
+) -> Vec<Result<Reply, StoreError>> {
+    let calls =
+        requests.into_iter().map(|(key, request)| async move { store.call(&key, request).await });
+    futures_util::future::join_all(calls).await
+}
+
+/// Whether a store may carry these out together.
+#[cfg(any(feature = "postgres", feature = "etcd", all(feature = "sqlite", target_os = "linux")))]
+fn are_renewals(requests: &[(Key, Request)]) -> bool {
+    requests.iter().all(|(_, request)| matches!(request, Request::Renew { .. }))
 }

@@ -5,8 +5,17 @@
 //! timeout may allow for one alone: if it ended with the request that asked for it, then on a slow network
 //! no connection would ever be opened. All requests that need the connection wait for the same attempt, and a
 //! request that gives up does not end the attempt.
+//!
+//! After an attempt comes a pause, which grows with each failure. An attempt counts as failed until a request on its
+//! connection has succeeded: a server that accepts connections and then ends or refuses everything is attempted no
+//! more often than one that is away. No attempt begins that no request waits for.
 
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+mod attempt;
+mod backoff;
+#[cfg(test)]
+mod tests;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::FutureExt;
@@ -14,57 +23,110 @@ use futures_util::future::BoxFuture;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-use super::{StoreError, StoreErrorKind};
+use self::attempt::{Attempt, bounded};
+use self::backoff::Backoff;
+use super::{Key, Request, StoreError, StoreErrorKind};
+use crate::Instant;
 use crate::runtime::Runtime;
 
 /// A connection that was working when last seen.
 pub(super) trait Connection: Send + Sync + 'static {
     /// Cancelled once the connection is known or suspected to be unusable.
     fn dead(&self) -> &CancellationToken;
+
+    /// Whether a request on it has succeeded.
+    fn has_served(&self) -> bool;
 }
 
 /// How long opening a connection may take unless it is set: some sixteen round trips of 300 ms.
 pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A place for one connection, which ends with it.
-pub(super) struct Slot<T: Connection>(Arc<Mutex<State<T>>>);
-
-enum State<T> {
-    Closed,
-    /// The requests that wait for the attempt under way, in the order in which they came. (A `watch` channel
-    /// would wake them in a random order, and no simulation could be repeated.)
-    Opening(Vec<oneshot::Sender<Outcome<T>>>),
-    Open(Arc<T>),
+/// What to do when the next attempt to connect has to wait for the end of a pause.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Patience {
+    /// Wait for that attempt. For candidates and subscriptions, which would only ask again: so a store that is away
+    /// costs nothing for each of them but one answer for each attempt.
+    Waits,
+    /// Fail at once, with the error of the last attempt, unless that attempt was a success: then the pause is short,
+    /// and why the connection ended may be another request's affair. For the application's own questions: why there
+    /// is no answer says more than a timeout.
+    Fails,
 }
+
+impl Patience {
+    /// That of the first request: a call has requests of one kind.
+    pub(super) fn of_all(requests: &[(Key, Request)]) -> Self {
+        requests.first().map_or(Self::Waits, |(_, request)| Self::of(request))
+    }
+
+    pub(super) fn of(request: &Request) -> Self {
+        match request {
+            Request::Acquire { .. } | Request::Renew { .. } | Request::Release { .. } => {
+                Self::Waits
+            }
+            Request::Observe | Request::Notify { .. } => Self::Fails,
+        }
+    }
+}
+
+/// A place for one connection, which ends with it.
+pub(super) struct Slot<T: Connection> {
+    runtime: Arc<dyn Runtime>,
+    /// How long an attempt may take.
+    within: Duration,
+    state: Arc<Mutex<State<T>>>,
+}
+
+struct State<T> {
+    phase: Phase<T>,
+    backoff: Backoff,
+    /// Why the last attempt failed, or the connection ended.
+    trouble: Option<StoreError>,
+}
+
+/// The requests that wait for an attempt, in the order in which they came. (A `watch` channel would wake them in a
+/// random order, and no simulation could be repeated.)
+type Waiting<T> = Vec<oneshot::Sender<Outcome<T>>>;
 
 type Outcome<T> = Result<Arc<T>, StoreError>;
 
+enum Phase<T> {
+    Closed,
+    /// The next attempt begins after the pause.
+    Pausing(Waiting<T>),
+    /// An attempt is under way.
+    Opening(Waiting<T>),
+    Open(Arc<T>),
+}
+
 impl<T: Connection> Slot<T> {
-    /// The connection. If there is none, `connect` opens one in the background, within that time; `connect`
-    /// is not called while an attempt is under way.
+    /// No connection yet. Opening one takes at most `within`, and the pause after a failure is at most half as long:
+    /// an attempt at a server that does not answer takes longer than that.
+    pub(super) fn new(runtime: &Arc<dyn Runtime>, within: Duration) -> Self {
+        Self::with_pause(runtime, within, within / 2)
+    }
+
+    /// The same with another bound of the pause.
+    pub(super) fn with_pause(runtime: &Arc<dyn Runtime>, within: Duration, most: Duration) -> Self {
+        let state = State { phase: Phase::Closed, backoff: Backoff::new(most), trouble: None };
+        Self { runtime: Arc::clone(runtime), within, state: Arc::new(Mutex::new(state)) }
+    }
+
+    /// The connection. If there is none, `connect` opens one in the background; it is not called while another
+    /// attempt is under way.
     pub(super) async fn get(
         &self,
-        runtime: &Arc<dyn Runtime>,
-        within: Duration,
-        connect: impl FnOnce() -> BoxFuture<'static, Result<T, StoreError>>,
+        patience: Patience,
+        connect: impl FnOnce() -> BoxFuture<'static, Result<T, StoreError>> + Send + 'static,
     ) -> Outcome<T> {
-        let (waiting, outcome) = oneshot::channel();
-        let is_first = match &mut *lock(&self.0) {
-            State::Open(there) if !there.dead().is_cancelled() => return Ok(Arc::clone(there)),
-            State::Opening(all) => {
-                all.push(waiting);
-                false
-            }
-            closed @ (State::Closed | State::Open(_)) => {
-                *closed = State::Opening(vec![waiting]);
-                true
-            }
+        let (outcome, begins) = match self.join(patience) {
+            Joined::Done(outcome) => return outcome,
+            Joined::Waits(outcome) => (outcome, None),
+            Joined::Begins(outcome, at) => (outcome, Some(at)),
         };
         // Not under the lock: a runtime that is ending drops the task at once.
-        if is_first {
-            let attempt = Attempt(Arc::downgrade(&self.0));
-            let connect = bounded(Arc::clone(runtime), within, connect());
-            runtime.spawn(async move { attempt.ended(connect.await) }.boxed());
+        if let Some(at) = begins {
+            self.runtime.spawn(self.attempt(at, connect).boxed());
         }
         outcome.await.unwrap_or_else(|_| {
             let detail = "the runtime that was connecting has ended";
@@ -72,120 +134,108 @@ impl<T: Connection> Slot<T> {
         })
     }
 
+    fn join(&self, patience: Patience) -> Joined<T> {
+        let mut state = lock(&self.state);
+        state.bury();
+        let pause = match &state.phase {
+            Phase::Open(there) => return Joined::Done(Ok(Arc::clone(there))),
+            Phase::Closed => {
+                let now = self.runtime.now();
+                state.backoff.not_before().filter(|at| now < *at)
+            }
+            Phase::Pausing(_) | Phase::Opening(_) => None,
+        };
+        let is_pausing = pause.is_some() || matches!(state.phase, Phase::Pausing(_));
+        if is_pausing && patience == Patience::Fails && state.backoff.has_failed() {
+            return Joined::Done(Err(state.trouble()));
+        }
+        let (waiting, outcome) = oneshot::channel();
+        match &mut state.phase {
+            Phase::Pausing(all) | Phase::Opening(all) => {
+                all.push(waiting);
+                Joined::Waits(outcome)
+            }
+            closed @ (Phase::Closed | Phase::Open(_)) => {
+                let phase = if pause.is_some() { Phase::Pausing } else { Phase::Opening };
+                *closed = phase(vec![waiting]);
+                Joined::Begins(outcome, pause)
+            }
+        }
+    }
+
+    /// One attempt, after the pause if there is one.
+    fn attempt(
+        &self,
+        pause: Option<Instant>,
+        connect: impl FnOnce() -> BoxFuture<'static, Result<T, StoreError>> + Send + 'static,
+    ) -> impl Future<Output = ()> + Send + 'static {
+        let mut attempt = Attempt::of(&self.state);
+        let (runtime, within) = (Arc::clone(&self.runtime), self.within);
+        async move {
+            if let Some(at) = pause {
+                runtime.sleep_until(at).await;
+                let Some(wanted) = attempt.after_pause() else { return };
+                attempt = wanted;
+            }
+            let outcome = bounded(&*runtime, within, connect()).await;
+            attempt.ended(outcome, &*runtime);
+        }
+    }
+
+    /// A request on that connection has failed. If the connection ended with it, that is why there is none.
+    pub(super) fn failed(&self, on: &T, error: &StoreError) {
+        if on.dead().is_cancelled() {
+            lock(&self.state).trouble = Some(error.clone());
+        }
+    }
+
     /// The connection, if there is one that works.
     pub(super) fn current(&self) -> Option<Arc<T>> {
-        match &*lock(&self.0) {
-            State::Open(there) if !there.dead().is_cancelled() => Some(Arc::clone(there)),
-            State::Open(_) | State::Opening(_) | State::Closed => None,
+        match &lock(&self.state).phase {
+            Phase::Open(there) if !there.dead().is_cancelled() => Some(Arc::clone(there)),
+            Phase::Open(_) | Phase::Pausing(_) | Phase::Opening(_) | Phase::Closed => None,
         }
     }
 }
 
-/// An attempt that is under way. If its task is dropped, the requests that wait for it fail.
-struct Attempt<T>(Weak<Mutex<State<T>>>);
+/// How a request has joined those that need the connection.
+enum Joined<T> {
+    Done(Outcome<T>),
+    Waits(oneshot::Receiver<Outcome<T>>),
+    /// It is the first one, and begins the attempt, after that time if there is a pause.
+    Begins(oneshot::Receiver<Outcome<T>>, Option<Instant>),
+}
 
-impl<T: Connection> Attempt<T> {
-    fn ended(mut self, outcome: Result<T, StoreError>) {
-        let outcome = outcome.map(Arc::new);
-        // Taken, so that dropping this does not end an attempt that comes after it.
-        let Some(place) = std::mem::take(&mut self.0).upgrade() else {
-            // The store is gone, and nothing else would end the connection.
-            if let Ok(new) = outcome {
-                new.dead().cancel();
+impl<T: Connection> State<T> {
+    /// Closes a connection that has ended.
+    fn bury(&mut self) {
+        if let Phase::Open(there) = &self.phase
+            && there.dead().is_cancelled()
+        {
+            if there.has_served() {
+                self.backoff.succeeded();
             }
-            return;
-        };
-        let state = outcome.as_ref().map_or(State::Closed, |new| State::Open(Arc::clone(new)));
-        let before = std::mem::replace(&mut *lock(&place), state);
-        if let State::Opening(waiting) = before {
-            for one in waiting {
-                // It may have given up.
-                let _ = one.send(outcome.clone());
-            }
+            self.phase = Phase::Closed;
         }
+    }
+
+    fn trouble(&self) -> StoreError {
+        self.trouble.clone().unwrap_or_else(|| {
+            let detail =
+                "the last connection has ended, and the next attempt follows after a pause";
+            StoreError::new(StoreErrorKind::Disconnected, detail)
+        })
     }
 }
 
-impl<T> Drop for Attempt<T> {
-    fn drop(&mut self) {
-        if let Some(place) = self.0.upgrade() {
-            let mut state = lock(&place);
-            if let State::Opening(_) = &*state {
-                *state = State::Closed;
-            }
-        }
-    }
-}
-
-fn lock<T>(state: &Mutex<State<T>>) -> std::sync::MutexGuard<'_, State<T>> {
+fn lock<T>(state: &Mutex<State<T>>) -> MutexGuard<'_, State<T>> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl<T: Connection> Default for Slot<T> {
-    fn default() -> Self {
-        Self(Arc::new(Mutex::new(State::Closed)))
-    }
 }
 
 impl<T: Connection> Drop for Slot<T> {
     fn drop(&mut self) {
         if let Some(there) = self.current() {
             there.dead().cancel();
-        }
-    }
-}
-
-/// Carries a connection until it ends or is condemned.
-#[cfg(any(feature = "redis", feature = "fred"))]
-pub(super) async fn carry(dead: CancellationToken, connection: impl Future) {
-    tokio::select! {
-        biased;
-        () = dead.cancelled() => {}
-        _ = connection => dead.cancel(),
-    }
-}
-
-/// An attempt to open a connection, within that time.
-async fn bounded<T>(
-    runtime: Arc<dyn Runtime>,
-    within: Duration,
-    connect: impl Future<Output = Result<T, StoreError>>,
-) -> Result<T, StoreError> {
-    let late = runtime.sleep_until(runtime.now() + within);
-    tokio::select! {
-        biased;
-        connected = connect => connected,
-        () = late => {
-            let detail = format!(
-                "no connection within {within:?}: raise connect_timeout if that is less than the round \
-                 trips that connecting takes"
-            );
-            Err(StoreError::new(StoreErrorKind::Unreachable, detail))
-        }
-    }
-}
-
-/// Condemns the connection unless the request on it was answered: a caller that gives up drops the request
-/// half way, and the connection may be stuck for good.
-#[cfg(feature = "redis")]
-pub(super) struct Answered<'a>(Option<&'a CancellationToken>);
-
-#[cfg(feature = "redis")]
-impl<'a> Answered<'a> {
-    pub(super) fn pending(on: &'a impl Connection) -> Self {
-        Self(Some(on.dead()))
-    }
-
-    pub(super) fn yes(mut self) {
-        self.0 = None;
-    }
-}
-
-#[cfg(feature = "redis")]
-impl Drop for Answered<'_> {
-    fn drop(&mut self) {
-        if let Some(dead) = self.0.take() {
-            dead.cancel();
         }
     }
 }

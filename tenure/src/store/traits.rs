@@ -19,6 +19,9 @@ pub struct StoreTraits {
     /// How many round trips a request takes at most once there is a connection, except for one that begins or
     /// continues a quarantine. [`Explanation::longest_round_trip`](crate::Explanation) is computed from it.
     pub round_trips: u8,
+    /// How many renewals one call of [`Store::call_all`](super::Store::call_all) takes: as many as the store carries out
+    /// faster together, within about half a millisecond.
+    pub renewals_in_call: usize,
     /// Whether the store wakes waiting candidates; otherwise they poll, at
     /// [`Config::without_hints`](crate::Config::without_hints) unless a poll bound was set.
     pub push: bool,
@@ -47,6 +50,7 @@ impl StoreTraits {
             granularity: Duration::from_millis(1),
             least_ttl: Duration::from_millis(100),
             round_trips: 1,
+            renewals_in_call: 1,
             push: true,
             messages: false,
             tokens: TokenKind::WallClockFloor,

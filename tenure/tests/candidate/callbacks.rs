@@ -20,6 +20,8 @@ fn short() -> Config {
 #[tokio::test(flavor = "multi_thread", worker_threads = 6)]
 async fn blocking_callbacks_cost_no_other_lead() {
     let store = Remote::default();
+    // Nobody is elected before the callbacks are registered.
+    store.cut();
     let elections = Elections::new(store.clone());
     let candidate = |key| elections.candidate(key).config(short());
     let (blocks, steady) =
@@ -42,6 +44,7 @@ async fn blocking_callbacks_cost_no_other_lead() {
         async {}
     });
     blocks.on_store_error(move |_| failed());
+    store.heal();
     let tenure = soon(steady.elected()).await.unwrap();
     soon(blocks.elected()).await.unwrap();
     assert_eq!(soon(ends.recv()).await, Some("elected"));

@@ -13,4 +13,5 @@ pub(crate) mod rows;
 mod secured;
 mod settings;
 mod slow;
+mod together;
 mod wakeup;

@@ -4,7 +4,7 @@ use std::pin::pin;
 use std::time::Duration;
 
 use futures_util::StreamExt;
-use tenure::store::Store;
+use tenure::store::{Store, Watched};
 use tenure_servers::Proxy;
 
 use super::support::{acquire_for, at, granted, job, patient, server, soon, start};
@@ -14,7 +14,7 @@ async fn a_lease_that_runs_out_hints_too() {
     let server = server();
     let store = at(&[server.port()]);
     granted(&store, acquire_for(1, None, Duration::from_secs(2))).await;
-    let mut hints = pin!(store.hints(&job()));
+    let mut hints = pin!(store.hints(Watched::only([job()])));
     for why in ["the watch has begun", "the lease has ended"] {
         assert!(soon(hints.next()).await.is_some(), "{why}");
     }

@@ -16,4 +16,5 @@ pub(crate) mod support;
 mod table;
 mod terminated;
 pub(crate) mod tls;
+mod together;
 mod wakeup;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use tenure::store::postgres::{LeaseTable, Postgres};
-use tenure::store::{Key, Profile, Reply, Request, Store, StoreErrorKind};
+use tenure::store::{Key, Profile, Reply, Request, Store, StoreErrorKind, Watched};
 use tenure::{HolderId, Token};
 
 use super::refusals::refuses;
@@ -95,7 +95,7 @@ async fn tables_of_any_name_are_apart() {
     for (schema, table) in names.into_iter().chain([long]) {
         let table = LeaseTable::new(schema, table).unwrap();
         let store = Postgres::new(local(server.port()).table(table).trust_empty_store(true));
-        let mut hints = Box::pin(store.hints(&Key::new("job").unwrap()));
+        let mut hints = Box::pin(store.hints(Watched::only([crate::support::job()])));
         soon(futures_util::StreamExt::next(&mut hints)).await.unwrap();
         let (token, wait) = granted(&store, acquire(1, None)).await;
         assert!(last < Some(token) && wait.is_zero());

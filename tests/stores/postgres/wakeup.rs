@@ -5,16 +5,16 @@ use std::time::Duration;
 
 use futures_util::{Stream, StreamExt};
 use tenure::store::postgres::{LeaseTable, Postgres};
-use tenure::store::{Hint, Message, Reply, Request, Store};
+use tenure::store::{Key, Message, Reply, Request, Store, Watched};
 
 use super::support::{acquire, at, call, client, granted, job, release, server, soon};
 
-type Hints = Pin<Box<dyn Stream<Item = Hint> + Send>>;
+type Hints = Pin<Box<dyn Stream<Item = Key> + Send>>;
 
 const QUIET: Duration = Duration::from_millis(300);
 
 fn listen(store: &Postgres) -> Hints {
-    Box::pin(store.hints(&job()))
+    Box::pin(store.hints(Watched::only([job()])))
 }
 
 async fn is_quiet(hints: &mut Hints) -> bool {

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::StreamExt;
-use tenure::store::{Key, Store};
+use tenure::store::{Store, Watched};
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
@@ -63,7 +63,7 @@ fn refusal() -> String {
 
 async fn refused_subscriptions(client: Client) {
     let log = Log::default();
-    // Futures that are polled here log from this thread.
+    // Everything runs on this thread, and so logs from it.
     let _logs = tracing::subscriber::set_default(log.clone());
     let server = Fake::start(Duration::ZERO, |words| match &*words[0] {
         "HELLO" => HELLO.to_owned(),
@@ -73,7 +73,7 @@ async fn refused_subscriptions(client: Client) {
     })
     .await;
     let store = client.at(server.port);
-    let mut hints = Box::pin(store.hints(&Key::new("job").unwrap()));
+    let mut hints = Box::pin(store.hints(Watched::only([crate::support::job()])));
     let refused = async {
         while !log.text().contains("a subscription was refused") {
             let patience = Duration::from_millis(50);
@@ -88,12 +88,12 @@ async fn refused_subscriptions(client: Client) {
     assert!(!text.contains('\u{1b}'));
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test]
 async fn redis_rs_logs_are_tame() {
     refused_subscriptions(Client::RedisRs).await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test]
 async fn fred_logs_are_tame() {
     refused_subscriptions(Client::Fred).await;
 }

@@ -20,4 +20,5 @@ mod replaced;
 pub(crate) mod replicas;
 pub(crate) mod rows;
 pub(crate) mod sentinel;
+mod subscriptions;
 pub(crate) mod tls;

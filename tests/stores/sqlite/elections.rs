@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures_util::Stream;
 use tenure::store::sqlite::{Sqlite, SqliteError};
-use tenure::store::{Hint, Key, Reply, Request, Store, StoreError, StoreTraits};
+use tenure::store::{Key, Reply, Request, Store, StoreError, StoreTraits, Watched};
 use tenure::{Candidate, Config, Elections, StepDownReason};
 
 use super::support::{
@@ -63,8 +63,8 @@ impl Store for Counting {
         self.store.call(key, request).await
     }
 
-    fn hints(&self, key: &Key) -> impl Stream<Item = Hint> + Send + 'static {
-        self.store.hints(key)
+    fn hints(&self, watched: Watched) -> impl Stream<Item = Key> + Send + 'static {
+        self.store.hints(watched)
     }
 }
 

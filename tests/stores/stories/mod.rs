@@ -17,6 +17,7 @@ macro_rules! story {
 }
 
 mod cancellation;
+mod dials;
 mod elections;
 mod isolation;
 mod many;
@@ -26,6 +27,7 @@ mod outage;
 mod restarts;
 mod server;
 mod servers;
+mod subscriptions;
 mod wakeup;
 
 use server::{TestServer, proxy};

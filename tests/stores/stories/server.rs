@@ -27,6 +27,9 @@ pub(super) trait Server: Send {
     /// Kills the server if it runs, and starts it again without any data.
     fn restart_empty(&mut self);
 
+    /// What the server still has to notify clients of: channels, watches, or connections for that alone.
+    fn subscriptions(&self) -> usize;
+
     /// Ends every lease by hand, as an operator may do against all rules.
     fn end_leases(&mut self);
 }

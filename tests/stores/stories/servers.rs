@@ -7,7 +7,7 @@ use tenure::Config;
 use tenure::store::AnyStore;
 use tenure::store::etcd::Etcd;
 use tenure::store::postgres::{AdvisoryConfig, Postgres, PostgresAdvisory};
-use tenure_servers::{EtcdServer, PostgresServer, RedisServer};
+use tenure_servers::{EtcdServer, PostgresServer, RedisServer, Reply as Raw};
 use tenure_sim::conformance::{Data, Mishap};
 
 use super::server::{EmptyStore, Server, TestServer};
@@ -73,7 +73,7 @@ fn redis(client: Client, port: u16, empty: EmptyStore) -> AnyStore {
 
 /// Implements [`Server`] by methods of these names, and by what is different on each server.
 macro_rules! server {
-    ($server:ty, $kill:ident, $restart_empty:expr, $suffer:path) => {
+    ($server:ty, $kill:ident, $restart_empty:expr, $suffer:path, $subscriptions:expr) => {
         impl Server for $server {
             fn port(&self) -> u16 {
                 self.port()
@@ -100,6 +100,11 @@ macro_rules! server {
                 restart_empty(self);
             }
 
+            fn subscriptions(&self) -> usize {
+                let subscriptions: fn(&Self) -> usize = $subscriptions;
+                subscriptions(self)
+            }
+
             fn end_leases(&mut self) {
                 $suffer(self, Mishap::LeasesEnd);
             }
@@ -107,6 +112,27 @@ macro_rules! server {
     };
 }
 
-server!(RedisServer, kill, |server| redis::rows::replace(server, Data::Lost), redis::rows::suffer);
-server!(PostgresServer, stop, |server| server.replace().unwrap(), postgres::rows::suffer);
-server!(EtcdServer, kill, |server| server.restart_empty().unwrap(), etcd::rows::suffer);
+server!(
+    RedisServer,
+    kill,
+    |server| redis::rows::replace(server, Data::Lost),
+    redis::rows::suffer,
+    |server| match server.command(&["PUBSUB", "CHANNELS"]).unwrap() {
+        Raw::Array(channels) => channels.len(),
+        other => panic!("{other:?}"),
+    }
+);
+server!(
+    PostgresServer,
+    stop,
+    |server| server.replace().unwrap(),
+    postgres::rows::suffer,
+    |server| {
+        // Only a session itself sees its channels, so the connections are counted, but for the one for requests.
+        let connections = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'tenure'";
+        server.sql(connections).unwrap().parse::<usize>().unwrap().saturating_sub(1)
+    }
+);
+server!(EtcdServer, kill, |server| server.restart_empty().unwrap(), etcd::rows::suffer, |server| {
+    server.metric("etcd_debugging_mvcc_watcher_total").unwrap()
+});

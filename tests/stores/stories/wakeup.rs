@@ -7,18 +7,18 @@ use std::time::Duration;
 
 use futures_util::{Stream, StreamExt};
 use tenure::Config;
-use tenure::store::{AnyStore, Hint, Key, Reply, Request, Store, StoreError, StoreTraits};
+use tenure::store::{AnyStore, Key, Reply, Request, Store, StoreError, StoreTraits, Watched};
 use tenure_servers::Flow;
 
 use super::TestServer;
 use crate::support::{acquire, call, granted, job, release, soon, start};
 
-type Hints = Pin<Box<dyn Stream<Item = Hint> + Send>>;
+type Hints = Pin<Box<dyn Stream<Item = Key> + Send>>;
 
 const QUIET: Duration = Duration::from_millis(300);
 
 fn listen(store: &AnyStore) -> Hints {
-    Box::pin(store.hints(&job()))
+    Box::pin(store.hints(Watched::only([job()])))
 }
 
 async fn is_quiet(hints: &mut Hints) -> bool {
@@ -65,9 +65,9 @@ impl Store for Counted {
         self.store.call(key, request).await
     }
 
-    fn hints(&self, key: &Key) -> impl Stream<Item = Hint> + Send + 'static {
+    fn hints(&self, watched: Watched) -> impl Stream<Item = Key> + Send + 'static {
         let hints = Arc::clone(&self.hints);
-        self.store.hints(key).inspect(move |_| {
+        self.store.hints(watched).inspect(move |_| {
             hints.fetch_add(1, Ordering::SeqCst);
         })
     }
@@ -88,7 +88,7 @@ story!(subscriptions_and_releases_are_hints);
 
 async fn each_election_has_hints_of_its_own(server: TestServer) {
     let (store, odd) = (server.store(), Key::new("a\0b/ä'\"$1").unwrap());
-    let mut others: Hints = Box::pin(store.hints(&odd));
+    let mut others: Hints = Box::pin(store.hints(Watched::only([odd.clone()])));
     // Over the same connection, and over another one.
     let (mut one, mut two, mut three) = (listen(&store), listen(&store), listen(&server.store()));
     for hints in [&mut others, &mut one, &mut two, &mut three] {

@@ -84,6 +84,18 @@ pub(crate) async fn answered(store: &impl Store, request: Request) -> Reply {
     .await
 }
 
+/// Acquires the leases of that many elections; their renewals.
+pub(crate) async fn leads_all(store: &impl Store, elections: usize) -> Vec<(Key, Request)> {
+    let mut renewals = Vec::new();
+    for number in 0..elections {
+        let key = Key::new(format!("job-{number}")).unwrap();
+        let reply = store.call(&key, acquire(1, None)).await.unwrap();
+        let Reply::Granted { token, .. } = reply else { panic!("{reply:?}") };
+        renewals.push((key, renew(1, token)));
+    }
+    renewals
+}
+
 /// Acquires, and expects the grant.
 pub(crate) async fn granted(store: &impl Store, request: Request) -> (Token, Duration) {
     match call(store, request).await.unwrap() {

@@ -56,7 +56,11 @@ impl Client for RawFred {
     }
 
     fn read(answer: Value) -> (String, Option<i64>) {
-        let Value::Array(fields) = answer else { panic!("not a script's answer: {answer:?}") };
+        let Value::Array(mut fields) = answer else { panic!("not a script's answer: {answer:?}") };
+        // A call of renewals has an answer for each.
+        if let [Value::Array(only)] = &mut fields[..] {
+            fields = std::mem::take(only);
+        }
         let word = fields.first().and_then(Value::as_string).expect("a script's answer");
         (word, fields.get(1).and_then(Value::as_i64))
     }

@@ -44,7 +44,11 @@ impl Client for RawRedis {
     }
 
     fn read(answer: Value) -> (String, Option<i64>) {
-        let Value::Array(fields) = answer else { panic!("not a script's answer: {answer:?}") };
+        let Value::Array(mut fields) = answer else { panic!("not a script's answer: {answer:?}") };
+        // A call of renewals has an answer for each.
+        if let [Value::Array(only)] = &mut fields[..] {
+            fields = std::mem::take(only);
+        }
         let word = match fields.first() {
             Some(Value::BulkString(word)) => String::from_utf8_lossy(word).into_owned(),
             other => panic!("not a script's answer: {other:?}"),

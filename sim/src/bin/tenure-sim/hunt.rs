@@ -5,16 +5,19 @@ use std::io;
 
 use clap::Args;
 use tenure_sim::engines::Engine;
-use tenure_sim::evidence::mutants::{Hunt, guards};
+#[cfg(feature = "overload")]
+use tenure_sim::evidence::mutants;
+use tenure_sim::evidence::mutants::{Arena, Hunt, guards};
 
-use crate::args::{DrawnArguments, JobsArguments, engine};
+use crate::args::{DrawnArguments, JobsArguments, wrong};
 use crate::error::{CliError, written};
+use crate::mutants::arena;
 
 #[derive(Debug, Args)]
 pub(crate) struct HuntArguments {
     /// The engine
-    #[arg(long, value_parser = engine())]
-    engine: Engine,
+    #[arg(long, value_parser = arena)]
+    engine: Arena,
     /// The number of seeds, from 1 on
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     runs: u64,
@@ -29,9 +32,17 @@ pub(crate) struct HuntArguments {
 
 /// Prints one JSON object for the first failure of each kind. A failure is not an error of this command.
 pub(crate) fn hunt(arguments: &HuntArguments) -> Result<u8, CliError> {
+    #[cfg(feature = "overload")]
+    if arguments.engine == Arena::Overload {
+        let HuntArguments { runs, until, .. } = arguments;
+        written(mutants::overloaded::hunt(io::stdout(), *runs, until))?;
+        return Ok(0);
+    }
+    let engine = arguments.engine.name().parse::<Engine>();
+    let engine = engine.map_err(|unknown| wrong(unknown.to_string()))?;
     let hunt = Hunt {
-        engine: arguments.engine,
-        faults: arguments.drawn.faults(arguments.engine)?,
+        engine,
+        faults: arguments.drawn.faults(engine)?,
         runs: arguments.runs,
         jobs: arguments.jobs.threads(),
         until: arguments.until.clone(),

@@ -13,6 +13,8 @@ mod margin;
 mod merge;
 mod mutants;
 mod output;
+#[cfg(feature = "overload")]
+mod overload;
 mod plan;
 mod replay;
 mod report;
@@ -72,6 +74,11 @@ enum Command {
     /// Exits with 0 if all properties held, 1 if one did not, 2 if the search was cut short by `--states` or a
     /// condition was never met.
     Exhaust(exhaust::ExhaustArguments),
+    /// Run hundreds of elections of one process at a store that is too slow for them
+    ///
+    /// Exits with 0 if all properties held, 1 if one did not, 2 if one compared nothing.
+    #[cfg(feature = "overload")]
+    Overload(overload::OverloadArguments),
     /// Plant bugs in a copy of the sources, one at a time, and check that each is caught
     Mutants(mutants::MutantsArguments),
     /// Leave out each kind of fault of each engine in turn, and check that a campaign notices
@@ -107,6 +114,8 @@ fn carry_out() -> Result<u8, CliError> {
         Command::Tolerance(arguments) => tolerance::tolerance(&arguments),
         Command::Margin(arguments) => margin::margin(&arguments),
         Command::Exhaust(arguments) => exhaust::exhaust(&arguments),
+        #[cfg(feature = "overload")]
+        Command::Overload(arguments) => overload::overload(&arguments),
         Command::Mutants(arguments) => mutants::mutants(&arguments),
         Command::Effects(arguments) => effects::effects(&arguments),
         Command::Hunt(arguments) => hunt::hunt(&arguments),

@@ -45,7 +45,7 @@ pub(crate) struct MutantsArguments {
     output: OutputArguments,
 }
 
-fn arena(name: &str) -> Result<Arena, String> {
+pub(crate) fn arena(name: &str) -> Result<Arena, String> {
     let found = Arena::ALL.into_iter().find(|arena| arena.name() == name);
     found.ok_or_else(|| format!("known are {}", Arena::ALL.map(Arena::name).join(", ")))
 }

@@ -15,7 +15,12 @@ use crate::trace::{Answer, Asked, Kept, Reason};
 
 /// One life of a candidate, over a store of that kind.
 #[derive(Clone)]
-pub(crate) struct Tenure<S = Contract>(Candidate, PhantomData<S>);
+pub(crate) struct Tenure<S = Contract> {
+    candidate: Candidate,
+    /// The time of the last input.
+    now: Instant,
+    store: PhantomData<S>,
+}
 
 impl<S: StoreModel> Algorithm for Tenure<S> {
     type Id = RequestId;
@@ -25,7 +30,8 @@ impl<S: StoreModel> Algorithm for Tenure<S> {
     const TIMERS: Timers = Timers::Boot;
 
     fn new(config: &Config, seed: u128) -> Self {
-        Self(Candidate::new(*config, Seed::new(seed)), PhantomData)
+        let candidate = Candidate::new(*config, Seed::new(seed));
+        Self { candidate, now: Instant::ORIGIN, store: PhantomData }
     }
 
     fn handle(&mut self, now: Instant, input: Input<RequestId, Reply>) {
@@ -37,27 +43,36 @@ impl<S: StoreModel> Algorithm for Tenure<S> {
             Input::Wake => CoreInput::Wake,
             Input::Reply { id, reply } => CoreInput::Reply { id, result: reply.ok_or(Unknown) },
         };
-        self.0.handle(now, input);
+        self.now = now;
+        self.candidate.handle(now, input);
     }
 
     fn poll(&mut self) -> Option<Output<RequestId, Request>> {
         loop {
-            return Some(match self.0.poll()? {
-                CoreOutput::Send { id, request, .. } => Output::Send { id, request },
-                CoreOutput::Event(event) => match output(event) {
-                    Some(output) => output,
-                    None => continue,
-                },
-            });
+            match self.candidate.poll() {
+                Some(CoreOutput::Send { id, request, .. }) => {
+                    return Some(Output::Send { id, request });
+                }
+                Some(CoreOutput::Event(event)) => {
+                    if let Some(output) = output(event) {
+                        return Some(output);
+                    }
+                }
+                // Each request leaves as soon as it can.
+                None if self.candidate.pending().is_some() => {
+                    self.candidate.handle(self.now, CoreInput::Admitted);
+                }
+                None => return None,
+            }
         }
     }
 
     fn deadline(&self) -> Option<Instant> {
-        self.0.deadline()
+        self.candidate.deadline()
     }
 
     fn leads(&self, now: Instant) -> Option<Lead> {
-        self.0.claim(now).map(lead)
+        self.candidate.claim(now).map(lead)
     }
 
     fn serve(store: &mut S, at: Visit, request: Request) -> Served<Reply> {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use futures_util::{Stream, StreamExt};
-use tenure::store::{Hint, Key, Reply, Request, Store, StoreError, StoreTraits};
+use tenure::store::{Key, Reply, Request, Store, StoreError, StoreTraits, Watched};
 
 use super::contender::election_of;
 use super::node::Node;
@@ -46,11 +46,11 @@ impl<S: Store> Store for Recording<S> {
         result
     }
 
-    fn hints(&self, key: &Key) -> impl Stream<Item = Hint> + Send + 'static {
-        let (node, election) = (Arc::clone(&self.node), election_of(key.as_str()));
-        self.store
-            .hints(key)
-            .inspect(move |_| node.record(election, Event::Hinted { who: node.who() }))
+    fn hints(&self, watched: Watched) -> impl Stream<Item = Key> + Send + 'static {
+        let node = Arc::clone(&self.node);
+        self.store.hints(watched).inspect(move |key| {
+            node.record(election_of(key.as_str()), Event::Hinted { who: node.who() });
+        })
     }
 }
 

@@ -188,7 +188,12 @@ struct Watch {
 
 impl Watch {
     fn observe(&self, executed: &Executed<'_>) {
-        let Some((election, step)) = self.step(executed) else { return };
+        for (election, step) in self.steps(executed).unwrap_or_default() {
+            self.stepped(election, step);
+        }
+    }
+
+    fn stepped(&self, election: usize, step: StoreStep) {
         if new_tenure(&step).is_some() {
             let holder = self.nodes.iter().find(|node| node.has_campaigned_as(step.holder));
             let node = holder.map(|node| node.index);
@@ -223,18 +228,39 @@ impl Watch {
         }
     }
 
-    /// `None` for a command that is not a request of an election.
-    fn step(&self, executed: &Executed<'_>) -> Option<(usize, StoreStep)> {
+    /// The steps of a command, one for each election that it names; `None` if it is not a request of any.
+    fn steps(&self, executed: &Executed<'_>) -> Option<Vec<(usize, StoreStep)>> {
         let [command, sha, keys, rest @ ..] = executed.args else { return None };
         if !command.eq_ignore_ascii_case(b"EVALSHA") || is_noscript(executed.reply) {
             return None;
         }
-        let arguments = rest.get(number::<usize>(text(keys)?)?..)?;
-        let (holder, request) = asked(self.scripts.get(sha)?, arguments)?;
-        let record = rest.first()?;
+        let (keys, arguments) = rest.split_at_checked(number::<usize>(text(keys)?)?)?;
+        let script = *self.scripts.get(sha)?;
+        let (Asked::Renew { .. }, Reply::Array(replies)) =
+            (asked(script, arguments)?.1, executed.reply)
+        else {
+            return Some(vec![self.step(
+                keys.first()?,
+                asked(script, arguments)?,
+                executed.reply,
+            )?]);
+        };
+        // The second key of a renewal that compares the history is not an election.
+        let each = keys.iter().zip(arguments.chunks(RENEWAL_WORDS)).zip(replies);
+        let step = |((key, words), reply)| self.step(key, asked(script, words)?, reply);
+        each.map(step).collect()
+    }
+
+    /// One step in one election.
+    fn step(
+        &self,
+        record: &Bytes,
+        (holder, request): (u128, Asked),
+        reply: &Reply,
+    ) -> Option<(usize, StoreStep)> {
         let election = election_of(text(record)?.strip_prefix(RECORD)?);
         let before = *self.state.last.borrow().get(election)?;
-        let answer = answer(executed.reply);
+        let answer = answer(reply);
         let mut after = self.record(record);
         if let (
             Answer::Held
@@ -285,6 +311,9 @@ impl Watch {
         })
     }
 }
+
+/// The arguments of each renewal of a call: holder, token and TTL.
+const RENEWAL_WORDS: usize = 3;
 
 fn is_noscript(reply: &Reply) -> bool {
     matches!(reply, Reply::Error(text) if text.starts_with(b"NOSCRIPT"))

@@ -142,7 +142,7 @@ mod tests {
         Diff::new("my.patch", text).applied(&sources).map_err(|error| error.to_string())
     }
 
-    const NEAR: &str = " //! One candidate in one election.\n-\n+//! More.\n mod campaign;\n";
+    const NEAR: &str = " //! One candidate in one election.\n-\n+//! More.\n mod admission;\n";
 
     #[test]
     fn a_diff_applies_with_or_without_git_prefixes() {

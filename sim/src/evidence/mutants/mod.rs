@@ -14,6 +14,8 @@
 mod catalogue;
 mod diff;
 mod hunt;
+#[cfg(feature = "overload")]
+pub mod overloaded;
 mod sources;
 mod trial;
 mod workshop;
@@ -64,13 +66,15 @@ pub struct Edit {
 ///
 /// The model engine runs the state machine and the store contract alone, and fast: it has to find bugs
 /// among all kinds of faults. Turmoil runs all shipped code, but its store is Redis and not the
-/// contract; and it is slow, so the kinds of faults to try are named here, separated by commas.
+/// contract; and it is slow, so the kinds of faults to try are named here, separated by commas. The overload
+/// engine runs the driver with hundreds of elections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "see above")]
 pub enum Shows {
     Model,
     Turmoil(&'static str),
     Both(&'static str),
+    Overload,
 }
 
 /// An engine of a mutated simulator. The present build need not have it.
@@ -80,22 +84,26 @@ pub enum Shows {
 pub enum Arena {
     Model,
     Turmoil,
+    Overload,
 }
 
 /// The most seeds that a mutant may need in the model engine.
 pub const MODEL_SEEDS: u64 = 20_000;
 /// The most seeds that a mutant may need in turmoil.
 pub const TURMOIL_SEEDS: u64 = 400;
+/// The most seeds that a mutant may need in the overload engine.
+pub const OVERLOAD_SEEDS: u64 = 16;
 
 impl Arena {
-    /// Both engines.
-    pub const ALL: [Self; 2] = [Self::Model, Self::Turmoil];
+    /// All engines.
+    pub const ALL: [Self; 3] = [Self::Model, Self::Turmoil, Self::Overload];
 
     /// The engine's name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Model => "model",
             Self::Turmoil => "turmoil",
+            Self::Overload => "overload",
         }
     }
 
@@ -104,6 +112,7 @@ impl Arena {
         match self {
             Self::Model => MODEL_SEEDS,
             Self::Turmoil => TURMOIL_SEEDS,
+            Self::Overload => OVERLOAD_SEEDS,
         }
     }
 }
@@ -114,8 +123,11 @@ impl Shows {
     pub const fn faults_in(self, arena: Arena) -> Option<&'static str> {
         match (self, arena) {
             (Self::Model | Self::Both(_), Arena::Model) => Some(""),
+            (Self::Overload, Arena::Overload) => Some(""),
             (Self::Turmoil(faults) | Self::Both(faults), Arena::Turmoil) => Some(faults),
-            (Self::Model, Arena::Turmoil) | (Self::Turmoil(_), Arena::Model) => None,
+            (Self::Model | Self::Overload, Arena::Turmoil) => None,
+            (Self::Turmoil(_) | Self::Overload, Arena::Model) => None,
+            (Self::Model | Self::Turmoil(_) | Self::Both(_), Arena::Overload) => None,
         }
     }
 
@@ -157,7 +169,8 @@ impl FromStr for Mutant {
 /// The names that can catch a mutant: properties, which fail, and sometimes-conditions of the model
 /// engine, which are then never met.
 pub fn guards() -> impl Iterator<Item = &'static str> {
-    let properties = PropertyName::ALL.into_iter().map(PropertyName::as_str);
+    let properties = PropertyName::ALL.into_iter().chain(PropertyName::OF_OVERLOAD);
+    let properties = properties.map(PropertyName::as_str);
     properties.chain(sometimes::names(Scope::Model))
 }
 
@@ -191,7 +204,7 @@ mod tests {
     }
 
     /// Words of replacements that are not in the changed file: they come from elsewhere.
-    const FROM_ELSEWHERE: [&str; 25] = [
+    const FROM_ELSEWHERE: [&str; 27] = [
         "Duration",
         "FAR_FUTURE",
         "Instant",
@@ -209,6 +222,7 @@ mod tests {
         "from_nanos",
         "future",
         "iter_mut",
+        "last",
         "matching",
         "max",
         "mem",
@@ -217,6 +231,7 @@ mod tests {
         "record",
         "token",
         "true",
+        "ttl",
     ];
 
     /// A renamed item leaves a replacement behind that does not build. Nobody would notice before all mutants are built.
@@ -243,7 +258,8 @@ mod tests {
     #[test]
     fn together_they_make_every_property_fail() {
         let caught: BTreeSet<_> = all().flat_map(|mutant| mutant.caught_by).copied().collect();
-        let known: BTreeSet<_> = PropertyName::ALL.into_iter().map(PropertyName::as_str).collect();
+        let known = PropertyName::ALL.into_iter().chain(PropertyName::OF_OVERLOAD);
+        let known: BTreeSet<_> = known.map(PropertyName::as_str).collect();
         // A property that only a workload can violate is shown by a control, as no mutant of the shipped code can.
         let workloads = controls::ALL.into_iter();
         let workloads = workloads.filter(|one| one.beyond.contains(&Assumption::TakeOverFirst));

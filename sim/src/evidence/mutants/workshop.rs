@@ -148,6 +148,8 @@ impl Workshop {
         // Without turmoil a build takes half as long; both kinds share their common artifacts.
         let features: &[&str] = if arenas.contains(&Arena::Turmoil) {
             &[]
+        } else if arenas.contains(&Arena::Overload) {
+            &["--no-default-features", "--features", "cli,overload"]
         } else {
             &["--no-default-features", "--features", "cli"]
         };

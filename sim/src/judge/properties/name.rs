@@ -40,6 +40,11 @@ impl PropertyName {
     pub const LOOKS_WITHIN: Self = Self("looks-within");
     pub const RESIGNED_AT_ONCE: Self = Self("resigned-at-once");
     pub const TOLD_OF_THE_END: Self = Self("told-of-the-end");
+    pub const NO_LEAD_LOST_TO_OVERLOAD: Self = Self("no-lead-lost-to-overload");
+    pub const RENEWALS_BEFORE_ACQUIRES: Self = Self("renewals-before-acquires");
+    pub const FAIR_WITHIN_A_CLASS: Self = Self("fair-within-a-class");
+    pub const SPREAD_OVER_THE_INTERVAL: Self = Self("spread-over-the-interval");
+    pub const BOUNDED_WINDOW: Self = Self("bounded-window");
 }
 
 impl PropertyName {
@@ -73,6 +78,15 @@ impl PropertyName {
         Self::LOOKS_WITHIN,
         Self::RESIGNED_AT_ONCE,
         Self::TOLD_OF_THE_END,
+    ];
+
+    /// The names of the properties that judge runs of the overload engine alone.
+    pub const OF_OVERLOAD: [Self; 5] = [
+        Self::NO_LEAD_LOST_TO_OVERLOAD,
+        Self::RENEWALS_BEFORE_ACQUIRES,
+        Self::FAIR_WITHIN_A_CLASS,
+        Self::SPREAD_OVER_THE_INTERVAL,
+        Self::BOUNDED_WINDOW,
     ];
 
     /// A name that is not one of [`ALL`](Self::ALL): of the property of a user's workload, for example.

@@ -155,7 +155,20 @@ impl<S: Subject> Step<'_, S> {
     }
 
     fn handle(&mut self, index: usize, input: Input) -> Result<(), Broken> {
+        let now = self.state.nodes[index].now();
         let mut machine = self.state.nodes[index].handle(input);
+        self.outputs(index, &mut machine)?;
+        // Each request leaves as soon as it can.
+        while machine.pending().is_some() {
+            machine.handle(now, Input::Admitted);
+            self.outputs(index, &mut machine)?;
+        }
+        let node = &mut self.state.nodes[index];
+        node.local = Arc::new(Local::new(machine, self.layout));
+        judge::not_stuck(node)
+    }
+
+    fn outputs(&mut self, index: usize, machine: &mut S) -> Result<(), Broken> {
         while let Some(output) = machine.poll() {
             self.seen.note(|| format!("n{index} outputs {output:?}"));
             match output {
@@ -169,9 +182,7 @@ impl<S: Subject> Step<'_, S> {
                 Output::Event(event) => self.observe(index, event)?,
             }
         }
-        let node = &mut self.state.nodes[index];
-        node.local = Arc::new(Local::new(machine, self.layout));
-        judge::not_stuck(node)
+        Ok(())
     }
 
     fn observe(&mut self, index: usize, event: Event) -> Result<(), Broken> {

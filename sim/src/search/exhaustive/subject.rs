@@ -4,7 +4,9 @@ use std::fmt::Debug;
 use std::hash::Hash;
 
 use tenure_core::contract::{self, History, Moment, Record};
-use tenure_core::{Candidate, Claim, Config, Input, Instant, Output, Reply, Request, Seed};
+use tenure_core::{
+    Candidate, Claim, Config, Input, Instant, Output, Pending, Reply, Request, Seed,
+};
 
 /// The record and the history that a store keeps.
 pub(crate) type Kept<'a> = (&'a mut Option<Record>, &'a mut Option<History>);
@@ -17,6 +19,8 @@ pub(crate) trait Subject: Clone + Debug + Eq + Hash + Send + Sync {
     fn handle(&mut self, now: Instant, input: Input);
     /// As [`Candidate::poll`].
     fn poll(&mut self) -> Option<Output>;
+    /// As [`Candidate::pending`].
+    fn pending(&self) -> Option<Pending>;
     /// As [`Candidate::deadline`].
     fn deadline(&self) -> Option<Instant>;
     /// As [`Candidate::claim`].
@@ -38,6 +42,10 @@ impl Subject for Candidate {
 
     fn poll(&mut self) -> Option<Output> {
         self.poll()
+    }
+
+    fn pending(&self) -> Option<Pending> {
+        self.pending()
     }
 
     fn deadline(&self) -> Option<Instant> {

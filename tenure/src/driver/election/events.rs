@@ -1,26 +1,34 @@
 //! What follows from the events of an election's state machine.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use futures_util::FutureExt;
 use tenure_core::{Claim, Event as MachineEvent};
 
 use super::super::World;
+use super::super::spread::Renewal;
 use super::{Election, WithoutWork};
 use crate::event::Event;
 use crate::shared::Standing;
 use crate::store::{StoreError, StoreErrorKind};
-use crate::tenure::{Grant, Tenure};
+use crate::tenure::{Grant, Inboxes, Tenure};
 use crate::{Instant, StepDownReason, metrics};
 
 impl Election {
-    pub(super) fn handle_event(&mut self, world: &World, now: Instant, event: MachineEvent) {
+    pub(super) fn handle_event(&mut self, world: &mut World, now: Instant, event: MachineEvent) {
         let key = &self.shared.key;
         match event {
-            MachineEvent::Elected(claim) => self.elected(world, claim),
-            MachineEvent::Renewed(claim) => self.renewed(now, claim),
+            MachineEvent::Elected(claim) => {
+                self.elected(world, claim);
+                self.spread_renewal(world);
+            }
+            MachineEvent::Renewed(claim) => {
+                self.renewed(now, claim);
+                self.spread_renewal(world);
+            }
             MachineEvent::SteppedDown { reason, drain_until, .. } => {
+                self.renewal = Renewal::WhenDue;
                 self.stepped_down(world, now, reason, drain_until);
             }
             MachineEvent::DrainUntil { until, .. } => {
@@ -44,7 +52,7 @@ impl Election {
                 self.shared.events.publish(|| Event::Quarantined { remaining });
             }
             MachineEvent::Refused { ttl, quarantine } => {
-                let config = &self.shared.config;
+                let config = self.machine.config();
                 let (own_ttl, own_quarantine) = (config.ttl(), config.quarantine());
                 tracing::error!(
                     %key, ?own_ttl, ?own_quarantine, ?ttl, ?quarantine,
@@ -55,9 +63,9 @@ impl Election {
                 self.shared.events.publish(|| Event::Refused { ttl, quarantine });
             }
             MachineEvent::StoreUnavailable { .. } => {
-                let error = self.last_error.clone();
+                let error = self.last_error.as_deref().cloned();
                 let error = error.unwrap_or_else(|| {
-                    let within = self.shared.config.request_timeout();
+                    let within = self.request_timeout();
                     let detail = format!("nothing within {within:?}, the request timeout");
                     StoreError::new(StoreErrorKind::Timeout, detail)
                 });
@@ -69,12 +77,13 @@ impl Election {
                 self.last_error = None;
                 self.shared.events.publish(|| Event::StoreRecovered);
             }
-            MachineEvent::Withdrawn => self.withdrawn(now),
+            MachineEvent::Withdrawn => self.withdrawn(world, now),
             other => tracing::error!(?other, "an event that this driver does not know"),
         }
     }
 
-    fn elected(&mut self, world: &World, claim: Claim) {
+    fn elected(&mut self, world: &mut World, claim: Claim) {
+        world.admission.begins_to_renew(self.machine.config().renew_interval());
         let shared = &self.shared;
         let (until, token) = (claim.valid_until(), claim.token());
         let tenure = Tenure::new(Grant {
@@ -83,7 +92,7 @@ impl Election {
             runtime: Arc::clone(&shared.runtime),
             until,
             drain_until: self.drain_until(claim),
-            open_inbox: shared.inbox_opener(),
+            inboxes: Arc::downgrade(shared) as Weak<dyn Inboxes>,
         });
         tracing::info!(key = ?shared.key, %token, "elected");
         metrics::acquired(&shared.key);
@@ -91,7 +100,7 @@ impl Election {
         if !shared.leads_until.extend(until) {
             tenure.close();
         }
-        shared.standing.send_replace(Standing::Leading(tenure.clone()));
+        shared.standing.set(Standing::Leading(tenure.clone()));
         shared.events.publish(|| Event::Elected(tenure.clone()));
         for callback in shared.callbacks.elected(&tenure) {
             let tenure = tenure.clone();
@@ -115,12 +124,13 @@ impl Election {
 
     fn stepped_down(
         &mut self,
-        world: &World,
+        world: &mut World,
         now: Instant,
         reason: StepDownReason,
         drain_until: Instant,
     ) {
         let Some(tenure) = &self.tenure else { return };
+        world.admission.ends_to_renew(self.machine.config().renew_interval());
         let reason = match self.without_work {
             WithoutWork::Resigning => StepDownReason::WorkLost,
             WithoutWork::No | WithoutWork::Until(_) => reason,
@@ -128,7 +138,7 @@ impl Election {
         let (shared, token) = (&self.shared, tenure.token());
         shared.leads_until.clear();
         tenure.step_down(drain_until);
-        shared.standing.send_replace(Standing::Waiting);
+        shared.standing.set(Standing::Waiting);
         tracing::info!(key = ?shared.key, %token, ?reason, "stepped down");
         metrics::lost(&shared.key, reason);
         let ended = tenure.clone();
@@ -144,7 +154,7 @@ impl Election {
         tenure: &Tenure,
         reason: StepDownReason,
     ) {
-        let bound = now + self.shared.config.drain_bound();
+        let bound = now + self.machine.config().drain_bound();
         for callback in self.shared.callbacks.stepped_down(tenure, reason) {
             let belongs = tenure.work().token();
             let late = world.runtime.sleep_until(bound);
@@ -177,17 +187,17 @@ impl Election {
         world.drains.push(drained.boxed());
     }
 
-    fn withdrawn(&mut self, now: Instant) {
+    fn withdrawn(&mut self, world: &mut World, now: Instant) {
         if let WithoutWork::Resigning = self.without_work {
-            self.without_work = WithoutWork::Until(now + self.shared.hold_off);
+            self.without_work = WithoutWork::Until(now + self.shared.settings.chosen.hold_off);
         }
-        for done in self.withdrawal.drain(..) {
+        for done in world.withdrawals.remove(&self.shared.id).unwrap_or_default() {
             // The caller may have given up.
             let _ = done.send(());
         }
         self.stopped = self.stopping;
         if self.stopped {
-            self.shared.standing.send_replace(Standing::Stopped);
+            self.shared.standing.set(Standing::Stopped);
             self.shared.events.publish(|| Event::Stopped);
             self.shared.events.close();
         }
@@ -195,7 +205,7 @@ impl Election {
 
     /// The end of the lease that backs a claim, as the candidate can be sure of it.
     fn drain_until(&self, claim: Claim) -> Instant {
-        claim.valid_until() + self.shared.config.stop_margin()
+        claim.valid_until() + self.machine.config().stop_margin()
     }
 }
 

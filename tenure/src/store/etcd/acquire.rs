@@ -17,7 +17,6 @@ use etcd_client::{Compare, CompareOp, TxnOp};
 
 use super::history::{Finding, Question, find};
 use super::keep::Tenure;
-use super::link::Known;
 use super::record::{Last, Leader, Longest, Settings};
 use super::session::{Outcome, ROUNDS, Rest, Session, put};
 use super::state::{Found, State, token, unexpected};
@@ -73,7 +72,7 @@ impl Session<'_> {
         asker: &Asker<'_>,
         granted: &mut Granted,
     ) -> Result<Reply, StoreError> {
-        let likely_vacant = !matches!(self.link.known(self.key), Some(Known::Held));
+        let likely_vacant = !self.link.is_held_by_another(self.key, asker.holder);
         let (state, early) = self.first_look(asker, likely_vacant, granted).await;
         let mut state = state?;
         let mut early = Some(early).filter(|_| likely_vacant);
@@ -82,11 +81,11 @@ impl Session<'_> {
             if mine.is_none()
                 && let Some(refused) = self.contradiction(&state, asker).await?
             {
-                self.link.remember(self.key, Known::Held);
+                self.link.held_by_another(self.key, asker.holder);
                 return Ok(refused);
             }
             if let (Some(leader), None) = (&state.leader, mine) {
-                self.link.remember(self.key, Known::Held);
+                self.link.held_by_another(self.key, asker.holder);
                 return self.held(leader).await;
             }
             if let Some(last) =

@@ -118,6 +118,9 @@ impl EtcdConfig {
 
     /// Sets how long opening a connection may take, to any member that answers. Default: 5 s. The
     /// candidates' request timeout may be shorter: connecting continues when a request gives up.
+    ///
+    /// After an attempt that failed comes a pause of random length before the next one: at most 100 ms at first, twice
+    /// as much with each failure, at most half of this bound and at most 5 s.
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect_timeout = timeout;
         self
@@ -167,7 +170,12 @@ impl EtcdConfig {
 
     /// The key of the live lease of an election.
     pub(super) fn leader(&self, key: &Key) -> String {
-        format!("{}/leader/{key}", self.prefix)
+        format!("{}{key}", self.leaders())
+    }
+
+    /// What the keys of all live leases under the prefix begin with.
+    pub(super) fn leaders(&self) -> String {
+        format!("{}/leader/", self.prefix)
     }
 
     /// The key of the last tenure of an election.

@@ -9,23 +9,26 @@
 //! expired token of authentication, and so was not carried out, is sent again with a new one.
 
 use std::collections::HashMap;
+use std::convert::Infallible;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use etcd_client::{Certificate, Client, ConnectOptions, GetOptions, Identity, TlsOptions};
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt, StreamExt};
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::config::EtcdConfig;
 use super::error::{failed, not_connected};
-use super::keep::{Kept, Tenure};
-use crate::Instant;
+use super::keep::{Stream, Tenure};
+use super::version::supported;
 use crate::runtime::{Runtime, TokioRuntime};
-use crate::store::slot::{Connection, Slot};
+use crate::store::slot::{Connection, Patience, Slot};
+use crate::store::subscriptions::Table;
 use crate::store::{Key, StoreError, StoreErrorKind};
+use crate::{HolderId, Instant};
 
 /// Servers close connections that are pinged more often than every 5 s. This is for watches: requests
 /// have timeouts of their own.
@@ -38,13 +41,14 @@ const SILENT_LEAST: Duration = Duration::from_millis(100);
 /// How long to wait for a member before the next one is asked too.
 const APART_MOST: Duration = Duration::from_millis(250);
 
-/// The first version with transactions, leases and the errors that this store knows, still in use.
-const LEAST_VERSION: (u32, u32) = (3, 4);
+/// How many streams of keepalives wait for the next one; as many as are used at once by several calls of many renewals.
+const STREAMS: usize = 128;
 
 pub(super) struct Link {
     pub(super) config: EtcdConfig,
     pub(super) runtime: Arc<dyn Runtime>,
-    current: Slot<Live>,
+    pub(super) current: Slot<Live>,
+    pub(super) listeners: Table<Infallible>,
     /// What is known of elections, across connections.
     known: Mutex<HashMap<Key, Known>>,
     /// The endpoint to begin with: not the one that has just failed.
@@ -56,7 +60,7 @@ pub(super) struct Link {
 pub(super) enum Known {
     /// Another candidate held it.
     Held,
-    /// This tenure was granted, or renewed.
+    /// This tenure of a candidate of this process was granted, or renewed.
     Ours(Tenure),
 }
 
@@ -67,15 +71,18 @@ pub(super) struct Live {
     pub(super) dead: CancellationToken,
     /// When the server last answered any request, in nanoseconds of the clock.
     heard: AtomicU64,
-    /// The leases that are kept alive over this connection.
-    kept: Mutex<HashMap<Key, Kept>>,
+    /// Streams of keepalives that nobody uses now.
+    streams: Mutex<Vec<Stream>>,
+    /// Ends the watch, if there is one.
+    pub(super) watch: Mutex<Option<DropGuard>>,
 }
 
 impl Link {
     pub(super) fn new(config: EtcdConfig) -> Self {
-        let (runtime, current) = (Arc::new(TokioRuntime), Slot::default());
+        let runtime: Arc<dyn Runtime> = Arc::new(TokioRuntime);
+        let current = Slot::new(&runtime, config.connect_timeout);
         let (known, first) = (Mutex::default(), AtomicUsize::new(0));
-        Self { config, runtime, current, known, first }
+        Self { config, runtime, current, listeners: Table::default(), known, first }
     }
 
     /// What is known of an election: only a guess, which saves a round trip.
@@ -87,18 +94,42 @@ impl Link {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).insert(key.clone(), known);
     }
 
+    /// Another candidate than that one holds it. A tenure that another candidate of this process was granted stays
+    /// known for its renewals.
+    pub(super) fn held_by_another(&self, key: &Key, than: HolderId) {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        match known.get(key) {
+            Some(Known::Ours(tenure)) if tenure.holder != than => {}
+            Some(Known::Ours(_) | Known::Held) | None => {
+                known.insert(key.clone(), Known::Held);
+            }
+        }
+    }
+
+    /// Whether another candidate than that one held it when it was last seen.
+    pub(super) fn is_held_by_another(&self, key: &Key, than: HolderId) -> bool {
+        match self.known(key) {
+            Some(Known::Held) => true,
+            Some(Known::Ours(tenure)) => tenure.holder != than,
+            None => false,
+        }
+    }
+
     pub(super) fn forget(&self, key: &Key) {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).remove(key);
     }
 
     /// The connection, opened anew if there is none.
-    pub(super) async fn live(self: &Arc<Self>) -> Result<Arc<Live>, StoreError> {
-        let (link, within) = (Arc::clone(self), self.config.connect_timeout);
+    pub(super) async fn live(
+        self: &Arc<Self>,
+        patience: Patience,
+    ) -> Result<Arc<Live>, StoreError> {
+        let link = Arc::clone(self);
         let connect = || async move { link.connect().await }.boxed();
-        self.current.get(&self.runtime, within, connect).await
+        self.current.get(patience, connect).await
     }
 
-    pub(super) async fn after(&self, time: Duration) {
+    async fn after(&self, time: Duration) {
         self.runtime.sleep_until(self.runtime.now() + time).await;
     }
 
@@ -173,43 +204,51 @@ fn is_silence(error: &StoreError) -> bool {
     error.kind() == StoreErrorKind::Unreachable
 }
 
-/// Checks a version such as `3.5.16`.
-fn supported(version: &str) -> Result<(), StoreError> {
-    let mut numbers = version.split('.').map(str::parse::<u32>);
-    if let (Some(Ok(major)), Some(Ok(minor))) = (numbers.next(), numbers.next())
-        && (major, minor) >= LEAST_VERSION
-    {
-        return Ok(());
-    }
-    let (major, minor) = LEAST_VERSION;
-    let detail = format!("it is {version:.40}; it must be {major}.{minor} or later");
-    Err(StoreError::new(StoreErrorKind::UnsupportedVersion, detail))
-}
-
 impl Connection for Live {
     fn dead(&self) -> &CancellationToken {
         &self.dead
+    }
+
+    fn has_served(&self) -> bool {
+        self.heard.load(Ordering::Relaxed) > 0
     }
 }
 
 impl Live {
     fn new(client: Client) -> Self {
         let (dead, heard) = (CancellationToken::new(), AtomicU64::new(0));
-        Self { client, dead, heard, kept: Mutex::default() }
+        Self { client, dead, heard, streams: Mutex::default(), watch: Mutex::default() }
     }
 
     pub(super) fn heard(&self, at: Instant) {
         self.heard.fetch_max(at.as_nanos(), Ordering::Relaxed);
     }
 
-    /// Takes a lease out to renew or release it: a request that is given up half way leaves nothing
-    /// behind that the next one could stumble over.
-    pub(super) fn take(&self, key: &Key) -> Option<Kept> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner).remove(key)
+    /// Takes a stream out to use it: a request that is given up half way leaves nothing behind that the next one
+    /// could stumble over.
+    pub(super) fn stream(&self) -> Option<Stream> {
+        self.streams().pop()
     }
 
-    pub(super) fn keep(&self, key: &Key, kept: Kept) {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner).insert(key.clone(), kept);
+    pub(super) fn put_back(&self, stream: Stream) {
+        let mut streams = self.streams();
+        if streams.len() < STREAMS {
+            streams.push(stream);
+        }
+    }
+
+    pub(super) fn has_streams(&self) -> bool {
+        !self.streams().is_empty()
+    }
+
+    /// What has ended one stream has probably ended all.
+    pub(super) fn drop_streams(&self) {
+        let streams = std::mem::take(&mut *self.streams());
+        drop(streams);
+    }
+
+    fn streams(&self) -> MutexGuard<'_, Vec<Stream>> {
+        self.streams.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -274,17 +313,5 @@ mod tests {
         ] {
             assert_eq!(is_stuck(at(1_000), at(heard), at(now)), stuck, "{heard} {now}");
         }
-    }
-
-    #[test]
-    fn versions_are_read_to_the_minor() {
-        for good in ["3.4.23", "3.5.0-rc.1", "3.10.1", "4.0.0"] {
-            supported(good).unwrap();
-        }
-        for bad in ["3.3.27", "2.4", "", "3", "x.y"] {
-            assert_eq!(supported(bad).unwrap_err().kind(), StoreErrorKind::UnsupportedVersion);
-        }
-        let error = supported("3.3.27").unwrap_err();
-        assert!(error.to_string().ends_with("it is 3.3.27; it must be 3.4 or later"), "{error}");
     }
 }

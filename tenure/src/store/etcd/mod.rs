@@ -34,7 +34,9 @@ mod settings;
 mod state;
 mod store;
 mod tenure;
+mod together;
 mod url;
+mod version;
 mod wakeup;
 
 pub use config::{EtcdConfig, EtcdTls};

@@ -3,11 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use etcd_client::{Client, Compare, CompareOp, Txn, TxnOp, TxnOpResponse};
+use etcd_client::{
+    Client, Compare, CompareOp, KeyValue, ResponseHeader, Txn, TxnOp, TxnOpResponse,
+};
 use futures_util::FutureExt;
 
 use super::error::failed;
-use super::keep::{Beat, Kept, Tenure};
+use super::keep::{Beat, Stream, Tenure};
 use super::link::{Known, Link, Live};
 use super::record::{Leader, Record, Settings};
 use super::state::{Found, Names, State, first, header, unexpected};
@@ -140,26 +142,21 @@ impl<'a> Session<'a> {
         ttl: u64,
     ) -> Result<bool, StoreError> {
         let Some(token) = leader.token() else { return Err(unexpected("a token beyond all")) };
-        if leader.value.ttl != ttl {
-            return self.change_ttl(state, leader, ttl).await;
-        }
         let (holder, created, lease) = (leader.value.holder, leader.created, leader.lease);
-        let tenure = Tenure { holder, token, ttl, created, lease };
-        self.keep_anew(tenure).await
-    }
-
-    /// The same over a new stream of keepalives.
-    pub(super) async fn keep_anew(&self, tenure: Tenure) -> Result<bool, StoreError> {
-        match self.ask(Kept::open(self.client(), tenure)).await? {
-            Some(kept) => self.keep(kept).await,
-            None => Ok(false),
+        let tenure = Tenure { holder, token, ttl: leader.value.ttl, created, lease };
+        if tenure.ttl != ttl {
+            return self.change_ttl(state, leader, tenure, ttl).await;
         }
+        self.keep(tenure).await
     }
 
-    /// Opens the stream of keepalives of a tenure that was just granted, so that its first renewal is fast.
+    /// Opens a stream of keepalives for a tenure that was just granted, unless there is one: so its first renewal is fast.
     pub(super) fn prepare_to_keep(&self, tenure: Tenure) {
         self.link.remember(self.key, Known::Ours(tenure));
-        let (live, key) = (Arc::clone(self.live), self.key.clone());
+        if self.live.has_streams() {
+            return;
+        }
+        let live = Arc::clone(self.live);
         let late = self
             .link
             .runtime
@@ -167,9 +164,9 @@ impl<'a> Session<'a> {
         let open = async move {
             tokio::select! {
                 biased;
-                opened = Kept::open(&live.client, tenure) => {
-                    if let Ok(Some(kept)) = opened {
-                        live.keep(&key, kept);
+                opened = Stream::open(&live.client, tenure.lease) => {
+                    if let Ok(Some(stream)) = opened {
+                        live.put_back(stream);
                     }
                 }
                 () = late => {}
@@ -188,24 +185,48 @@ impl<'a> Session<'a> {
         Ok(answer)
     }
 
-    /// A keepalive, and the proof that it counts; see [`keep`](super::keep).
-    pub(super) async fn keep(&self, mut kept: Kept) -> Result<bool, StoreError> {
-        let Beat::Done { term } = self.ask(kept.beat()).await? else {
-            return Ok(false);
+    /// One keepalive, over a stream that nobody uses now, or a new one.
+    pub(super) async fn beat(&self, lease: i64) -> Result<Beat, StoreError> {
+        let stream = match self.live.stream() {
+            Some(stream) => Some(stream),
+            None => self.ask(Stream::open(self.client(), lease)).await?,
         };
+        let Some(mut stream) = stream else { return Ok(Beat::Gone) };
+        let beat = self.ask(stream.beat(lease)).await;
+        match &beat {
+            Ok(_) => self.live.put_back(stream),
+            Err(_) => self.live.drop_streams(),
+        }
+        beat
+    }
+
+    /// A keepalive, and the proof that it counts; see [`keep`](super::keep).
+    pub(super) async fn keep(&self, tenure: Tenure) -> Result<bool, StoreError> {
+        let Beat::Done { term } = self.beat(tenure.lease).await? else { return Ok(false) };
         let name = self.names.leader.as_str();
         let answer = self.ask(self.client().kv_client().get(name, None)).await?;
-        let is_ours = first(&answer)
-            .is_some_and(|key| key.create_revision() == kept.created && key.lease() == kept.lease);
+        self.is_kept(tenure, term, first(&answer), header(answer.header())?)
+    }
+
+    /// Whether a keepalive that was answered in that term counts, by what was read after its answer.
+    pub(super) fn is_kept(
+        &self,
+        tenure: Tenure,
+        term: u64,
+        leader: Option<&KeyValue>,
+        read: &ResponseHeader,
+    ) -> Result<bool, StoreError> {
+        let is_ours = leader.is_some_and(|key| {
+            key.create_revision() == tenure.created && key.lease() == tenure.lease
+        });
         if !is_ours {
             return Ok(false);
         }
-        if header(answer.header())?.raft_term() != term {
+        if read.raft_term() != term {
             let detail = "it changed while the lease was renewed";
             return Err(StoreError::new(StoreErrorKind::NoLeader, detail));
         }
-        self.link.remember(self.key, Known::Ours(kept.tenure()));
-        self.live.keep(self.key, kept);
+        self.link.remember(self.key, Known::Ours(tenure));
         Ok(true)
     }
 
@@ -215,9 +236,10 @@ impl<'a> Session<'a> {
         &self,
         state: &State,
         leader: &Found<Leader>,
+        tenure: Tenure,
         ttl: u64,
     ) -> Result<bool, StoreError> {
-        let Some(Rest { granted, .. }) = self.rest(leader.lease).await? else { return Ok(false) };
+        let Some(Rest { granted, .. }) = self.rest(tenure.lease).await? else { return Ok(false) };
         let lease = self.grant(ttl.max(granted)).await?;
         let value = Leader { ttl, ..leader.value.clone() };
         let name = self.names.leader.as_str();
@@ -228,12 +250,17 @@ impl<'a> Session<'a> {
             writes.push(put(&self.names.settings, &settings, None));
         }
         let outcome = self.transact(vec![unchanged], writes).await?;
-        let (unused, done) = match outcome {
-            Outcome::Done { .. } => (leader.lease, true),
-            Outcome::Changed(_) => (lease, false),
-        };
-        self.discard(unused);
-        Ok(done)
+        match outcome {
+            Outcome::Done { .. } => {
+                self.discard(tenure.lease);
+                self.link.remember(self.key, Known::Ours(Tenure { ttl, lease, ..tenure }));
+                Ok(true)
+            }
+            Outcome::Changed(_) => {
+                self.discard(lease);
+                Ok(false)
+            }
+        }
     }
 
     /// The lease's key, confirmed by a majority.

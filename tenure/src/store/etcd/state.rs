@@ -141,7 +141,7 @@ fn of_key<T: Record>(key: &KeyValue) -> Result<Found<T>, StoreError> {
 }
 
 /// A read of one key finds it or not.
-fn only(response: &TxnOpResponse) -> Result<Option<&KeyValue>, StoreError> {
+pub(super) fn only(response: &TxnOpResponse) -> Result<Option<&KeyValue>, StoreError> {
     match response {
         TxnOpResponse::Get(response) => Ok(first(response)),
         _ => Err(unexpected("a read was answered with something else")),

@@ -3,17 +3,23 @@
 use std::sync::Arc;
 
 use futures_core::Stream;
+use futures_util::future::join_all;
 
 use super::acquire::Asker;
 use super::config::EtcdConfig;
 use super::error::leaves_connection_usable;
-use super::link::{Link, Pending};
+use super::link::{Link, Live, Pending};
 use super::session::{Session, whole_seconds};
 use super::state::unexpected;
-use super::wakeup;
+use super::together;
+use crate::store::slot::Patience;
 use crate::store::{
-    Hint, HistoryKind, Key, Reply, Request, Store, StoreError, StoreTraits, TokenKind,
+    HistoryKind, Key, Reply, Request, Store, StoreError, StoreTraits, TokenKind, Watched,
+    are_renewals, each_alone, subscriptions,
 };
+
+/// How many keepalives share a read. A transaction may have 128 reads, by etcd's default.
+const RENEWALS_IN_CALL: usize = 16;
 
 /// Leases in an etcd cluster: one connection for all elections, to one member, opened when first
 /// needed, dropped and opened anew, perhaps to another member, after a timeout without any answer, and after an
@@ -49,6 +55,18 @@ impl Etcd {
     }
 }
 
+impl Etcd {
+    /// After an error that another member may not have, another connection is opened.
+    fn ended(&self, live: &Arc<Live>, reply: &Result<Reply, StoreError>) {
+        if let Err(error) = reply {
+            if !leaves_connection_usable(error.kind()) {
+                live.dead.cancel();
+            }
+            self.0.current.failed(live, error);
+        }
+    }
+}
+
 impl Store for Etcd {
     fn traits(&self) -> StoreTraits {
         StoreTraits {
@@ -59,6 +77,7 @@ impl Store for Etcd {
             history: HistoryKind::Durable,
             // A restart loses nothing here, so no new history has to begin.
             renewals_begin_history: false,
+            renewals_in_call: RENEWALS_IN_CALL,
             ..StoreTraits::new("etcd")
         }
     }
@@ -69,7 +88,7 @@ impl Store for Etcd {
             Request::Release { .. } | Request::Observe => 0,
             Request::Notify { .. } => return Err(StoreError::no_messages("etcd")),
         };
-        let live = self.0.live().await?;
+        let live = self.0.live(Patience::of(&request)).await?;
         let session = Session::new(&self.0, &live, key);
         let pending = Pending::begin(&self.0, &live);
         // Each on the heap: a future of the client's takes kilobytes, and an acquire has many of them.
@@ -89,16 +108,38 @@ impl Store for Etcd {
             Ok(reply) if !reply.answers(&request) => Err(unexpected("an answer to something else")),
             reply => reply,
         };
-        if let Err(error) = &reply
-            && !leaves_connection_usable(error.kind())
-        {
-            live.dead.cancel();
-        }
+        self.ended(&live, &reply);
         pending.over();
         reply
     }
 
-    fn hints(&self, key: &Key) -> impl Stream<Item = Hint> + Send + 'static {
-        wakeup::hints(Arc::clone(&self.0), key.clone())
+    async fn call_all(&self, requests: Vec<(Key, Request)>) -> Vec<Result<Reply, StoreError>> {
+        if requests.len() < 2 || !are_renewals(&requests) {
+            return each_alone(self, requests).await;
+        }
+        let live = match self.0.live(Patience::of_all(&requests)).await {
+            Ok(live) => live,
+            Err(error) => return vec![Err(error); requests.len()],
+        };
+        let pending = Pending::begin(&self.0, &live);
+        let replies = Box::pin(together::renew(&self.0, &live, &requests)).await;
+        pending.over();
+        let each = requests.into_iter().zip(replies).map(|((key, request), reply)| {
+            let live = &live;
+            async move {
+                match reply {
+                    Some(reply) => {
+                        self.ended(live, &reply);
+                        reply
+                    }
+                    None => self.call(&key, request).await,
+                }
+            }
+        });
+        join_all(each).await
+    }
+
+    fn hints(&self, watched: Watched) -> impl Stream<Item = Key> + Send + 'static {
+        subscriptions::hints(Arc::clone(&self.0), watched)
     }
 }

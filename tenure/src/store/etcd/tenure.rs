@@ -2,7 +2,7 @@
 
 use etcd_client::{Compare, CompareOp, TxnOp};
 
-use super::keep::Kept;
+use super::keep::Tenure;
 use super::link::Known;
 use super::record::Leader;
 use super::session::{Outcome, ROUNDS, Session};
@@ -22,21 +22,9 @@ impl Session<'_> {
         token: Token,
         ttl: u64,
     ) -> Result<Reply, StoreError> {
-        let asked = (holder, token, ttl);
-        let known = match self.link.known(self.key) {
-            Some(Known::Ours(known)) if (known.holder, known.token, known.ttl) == asked => {
-                Some(known)
-            }
-            Some(Known::Ours(_) | Known::Held) | None => None,
-        };
-        let kept = self.live.take(self.key);
-        // A tenure that was granted again has another lease by now.
-        let is_current = |kept: &Kept| known.is_none_or(|known| known.lease == kept.lease);
-        let kept = kept.filter(|kept| (kept.holder, kept.token, kept.ttl) == asked);
-        let is_kept = match (kept.filter(is_current), known) {
-            (Some(kept), _) => self.keep(kept).await?,
-            (None, Some(known)) => self.keep_anew(known).await?,
-            (None, None) => false,
+        let is_kept = match self.remembered(holder, token) {
+            Some(tenure) if tenure.ttl == ttl => self.keep(tenure).await?,
+            Some(_) | None => false,
         };
         if is_kept {
             return Ok(Reply::Renewed);
@@ -54,6 +42,16 @@ impl Session<'_> {
         Err(Self::busy())
     }
 
+    /// The tenure, if this process knows its lease.
+    pub(super) fn remembered(&self, holder: HolderId, token: Token) -> Option<Tenure> {
+        match self.link.known(self.key) {
+            Some(Known::Ours(known)) if (known.holder, known.token) == (holder, token) => {
+                Some(known)
+            }
+            Some(Known::Ours(_) | Known::Held) | None => None,
+        }
+    }
+
     /// Deleting the key ends the lease and wakes its watches; the etcd lease that is left has no key any
     /// more.
     pub(super) async fn release(
@@ -61,11 +59,10 @@ impl Session<'_> {
         holder: HolderId,
         token: Token,
     ) -> Result<Reply, StoreError> {
-        let kept = self.live.take(self.key);
+        let known = self.remembered(holder, token);
         self.link.forget(self.key);
-        let kept = kept.filter(|kept| (kept.holder, kept.token) == (holder, token));
-        let (created, lease) = match kept {
-            Some(kept) => (kept.created, kept.lease),
+        let (created, lease) = match known {
+            Some(tenure) => (tenure.created, tenure.lease),
             None => match self.leader().await?.filter(|leader| is_of(leader, holder, token)) {
                 Some(leader) => (leader.created, leader.lease),
                 None => return Ok(Reply::NotHeld),

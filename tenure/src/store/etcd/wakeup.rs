@@ -1,93 +1,120 @@
-//! Wake-ups: a watch on the lease's key, which reports a release and the end of a lease alike.
+//! Wake-ups: one watch on the leases of all elections under the prefix, which reports releases and ends of leases alike.
+//!
+//! The watch reports nothing but ends, so elections that are not watched here cost a message each time that their lease
+//! ends, and those that are watched here cost the cluster nothing. It begins "now": each election is hinted after that,
+//! so no past is needed that the server may have compacted away.
 
-use std::sync::Arc;
+use std::convert::Infallible;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use etcd_client::{WatchFilterType, WatchOptions, WatchStream};
-use futures_core::Stream;
+use futures_util::FutureExt;
+use tokio_util::sync::CancellationToken;
 
+use super::error::failed;
 use super::link::{Link, Live};
-use crate::store::{Hint, Key};
+use crate::runtime::Runtime;
+use crate::store::slot::Patience;
+use crate::store::subscriptions::{Subscriber, Table, Topic};
+use crate::store::{Key, StoreError, StoreErrorKind};
 
-const RETRY_LEAST: Duration = Duration::from_millis(100);
-const RETRY_MOST: Duration = Duration::from_secs(5);
+impl Subscriber for Link {
+    type Live = Live;
+    /// There are no messages.
+    type Said = Infallible;
 
-/// Hints on one key, across connections. Each watch begins with a hint: the attempt that follows it finds a lease
-/// that ended before the watch began. So a watch that begins "now" misses none, and needs no past that the server
-/// may have compacted away.
-pub(super) fn hints(link: Arc<Link>, key: Key) -> impl Stream<Item = Hint> + Send + 'static {
-    let name = link.config.leader(&key);
-    async_stream::stream! {
-        let mut failures = 0_u32;
-        loop {
-            if let Some((live, mut watch)) = begin(&link, &name).await {
-                failures = 0;
-                yield Hint;
-                loop {
-                    let message = tokio::select! {
-                        biased;
-                        () = live.dead.cancelled() => break,
-                        message = watch.message() => message,
-                    };
-                    match message {
-                        Ok(Some(update)) if update.canceled() => break,
-                        Ok(Some(update)) if update.events().is_empty() => {}
-                        Ok(Some(_)) => {
-                            // Likely to be vacant now.
-                            link.forget(&key);
-                            yield Hint;
-                        }
-                        // The connection is broken, or this member has lost the others.
-                        Ok(None) | Err(_) => {
-                            live.dead.cancel();
-                            break;
-                        }
-                    }
-                }
+    fn table(&self) -> &Table<Infallible> {
+        &self.listeners
+    }
+
+    fn runtime(&self) -> &Arc<dyn Runtime> {
+        &self.runtime
+    }
+
+    fn within(&self) -> Duration {
+        self.config.connect_timeout
+    }
+
+    async fn connected(self: &Arc<Self>) -> Result<Arc<Live>, StoreError> {
+        self.live(Patience::Waits).await
+    }
+
+    async fn subscribe(self: &Arc<Self>, on: &Arc<Live>, _: &[Topic]) -> Result<(), StoreError> {
+        if on.watch.lock().unwrap_or_else(PoisonError::into_inner).is_some() {
+            return Ok(());
+        }
+        let watch = self.watch(on).await?;
+        let end = CancellationToken::new();
+        let forwards = forward(Arc::clone(self), Arc::clone(on), watch, end.clone());
+        self.runtime.spawn(forwards.boxed());
+        *on.watch.lock().unwrap_or_else(PoisonError::into_inner) = Some(end.drop_guard());
+        Ok(())
+    }
+
+    async fn unsubscribe(self: &Arc<Self>, on: &Arc<Live>, _: &[Topic]) -> Result<(), StoreError> {
+        if !self.listeners.wants_anything() {
+            *on.watch.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        }
+        Ok(())
+    }
+
+    fn unwatched(&self, key: &Key) {
+        self.forget(key);
+    }
+}
+
+impl Link {
+    async fn watch(&self, live: &Live) -> Result<WatchStream, StoreError> {
+        let ends = WatchOptions::new().with_prefix().with_filters([WatchFilterType::NoPut]);
+        let mut client = live.client.watch_client();
+        let created = async {
+            let mut watch = client.watch(self.config.leaders(), Some(ends)).await?;
+            let first = watch.message().await?;
+            Ok::<_, etcd_client::Error>((watch, first))
+        };
+        match created.await {
+            Ok((watch, Some(first))) if first.created() && !first.canceled() => Ok(watch),
+            // After a refusal, for a user without the right to read, the connection is still usable.
+            Ok((_, first)) => {
+                let reason =
+                    first.map(|first| first.cancel_reason().to_owned()).unwrap_or_default();
+                Err(StoreError::showing(StoreErrorKind::Permission, reason))
             }
-            let pause = RETRY_LEAST.saturating_mul(1 << failures.min(10)).min(RETRY_MOST);
-            failures = failures.saturating_add(1);
-            link.after(pause).await;
+            Err(error) => {
+                live.dead.cancel();
+                Err(failed(&error))
+            }
         }
     }
 }
 
-/// `None` if the key can't be watched: hints are unreliable anyway, and the next attempt follows. If the future is
-/// dropped half way, the connection is kept: other requests use it too.
-async fn begin(link: &Arc<Link>, name: &str) -> Option<(Arc<Live>, WatchStream)> {
-    let live = match link.live().await {
-        Ok(live) => live,
-        Err(error) => {
-            tracing::debug!(%error, "no connection for wake-ups");
-            return None;
-        }
-    };
-    let ends = WatchOptions::new().with_filters([WatchFilterType::NoPut]);
-    let mut client = live.client.watch_client();
-    let created = async {
-        let mut watch = client.watch(name, Some(ends)).await?;
-        let first = watch.message().await?;
-        Ok::<_, etcd_client::Error>((watch, first))
-    };
-    tokio::select! {
-        biased;
-        answer = created => match answer {
-            Ok((watch, Some(first))) if first.created() && !first.canceled() => Some((live, watch)),
-            Ok((_, first)) => {
-                // After a refusal, for a user without the right to read, the connection is still usable.
-                let reason = first.map(|first| first.cancel_reason().to_owned());
-                tracing::warn!(?reason, "wake-ups refused: waiting candidates poll");
-                None
+/// Hints what the watch reports, until it is ended or the connection is.
+async fn forward(link: Arc<Link>, live: Arc<Live>, mut watch: WatchStream, end: CancellationToken) {
+    let leaders = link.config.leaders();
+    loop {
+        let message = tokio::select! {
+            biased;
+            () = live.dead.cancelled() => return,
+            () = end.cancelled() => return,
+            message = watch.message() => message,
+        };
+        match message {
+            Ok(Some(update)) if !update.canceled() => {
+                for name in update.events().iter().filter_map(|event| Some(event.kv()?.key())) {
+                    let name = std::str::from_utf8(name).unwrap_or_default();
+                    let Some(key) = name.strip_prefix(&leaders) else { continue };
+                    let Ok(key) = Key::new(key) else { continue };
+                    // Likely to be vacant now.
+                    link.forget(&key);
+                    link.listeners.wake(&key);
+                }
             }
-            Err(error) => {
-                tracing::debug!(%error, "no watch for wake-ups");
+            // The connection is broken, or this member has lost the others, or has ended the watch.
+            Ok(_) | Err(_) => {
                 live.dead.cancel();
-                None
+                return;
             }
-        },
-        () = link.after(link.config.connect_timeout) => {
-            live.dead.cancel();
-            None
         }
     }
 }

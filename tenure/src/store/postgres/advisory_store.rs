@@ -6,10 +6,12 @@ use futures_core::Stream;
 
 use super::advisory::{AdvisoryConfig, Gate, Takeover};
 use super::link::Link;
-use super::wakeup;
+use super::messages;
 use crate::Token;
 use crate::runtime::{Runtime, TokioRuntime};
-use crate::store::{Hint, Key, Message, Promise, Reply, Request, Store, StoreError, StoreTraits};
+use crate::store::{
+    Key, Message, Promise, Reply, Request, Store, StoreError, StoreTraits, Watched, subscriptions,
+};
 
 /// Leases in a table of a PostgreSQL server, each behind an advisory lock: a session of its own for the
 /// requests and locks of all elections, and a connection for wake-ups. A clone is the same.
@@ -60,11 +62,11 @@ impl Store for PostgresAdvisory {
         self.0.call(key, request).await
     }
 
-    fn hints(&self, key: &Key) -> impl Stream<Item = Hint> + Send + 'static {
-        wakeup::hints(Arc::clone(&self.0), key)
+    fn hints(&self, watched: Watched) -> impl Stream<Item = Key> + Send + 'static {
+        subscriptions::hints(Arc::clone(&self.0), watched)
     }
 
     fn messages(&self, key: &Key, token: Token) -> impl Stream<Item = Message> + Send + 'static {
-        wakeup::messages(Arc::clone(&self.0), key, token)
+        messages::messages(Arc::clone(&self.0), key, token)
     }
 }

@@ -1,20 +1,31 @@
 //! Carries out requests as statements on the connection for requests.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Error, Row, Statement};
 
-use super::error::{failed, is_fatal, is_late};
+use super::error::{failed, is_about_a_row, is_fatal, is_late};
 use super::link::Link;
 use super::live::Live;
 use super::pending::Pending;
 use super::reply;
 use super::statements::{ACQUIRE, OBSERVE, RELEASE, RENEW, Statements};
-use crate::store::{Key, Message, Reply, Request, StoreError, StoreErrorKind};
+use crate::store::slot::Patience;
+use crate::store::{Key, Message, Reply, Request, StoreError, StoreErrorKind, are_renewals};
 use crate::{HolderId, Token};
+
+/// How a request is asked.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Path {
+    /// By a plain statement where there is one, then by the function.
+    PlainFirst,
+    Function,
+}
 
 impl Link {
     /// Carries out one request.
@@ -23,14 +34,94 @@ impl Link {
         key: &Key,
         request: Request,
     ) -> Result<Reply, StoreError> {
-        let live = self.live().await?;
-        let rows = self.ask(&live, key, &request).await?;
-        let reply = reply::read(&request, &rows);
-        match (&reply, &self.gate) {
-            // Replies that do not fit their requests may be out of step with them.
-            (Err(_), _) => live.session.dead.cancel(),
-            (Ok(reply), Some(gate)) => gate.note(key, &request, reply),
-            (Ok(_), None) => {}
+        let live = self.live(Patience::of(&request)).await?;
+        self.call_on(&live, key, &request, Path::PlainFirst).await
+    }
+
+    /// Carries out requests for different keys: renewals together, others one by one.
+    pub(super) async fn call_all(
+        self: &Arc<Self>,
+        requests: &[(Key, Request)],
+    ) -> Vec<Result<Reply, StoreError>> {
+        let live = match self.live(Patience::of_all(requests)).await {
+            Ok(live) => live,
+            Err(error) => return vec![Err(error); requests.len()],
+        };
+        let renewed = match self.renewed_together(&live, requests).await {
+            Ok(renewed) => renewed,
+            Err(error) => {
+                self.requests.failed(&live, &error);
+                return vec![Err(error); requests.len()];
+            }
+        };
+        // Nothing is known of the others, and nothing was changed for them.
+        let path = if renewed.is_some() { Path::Function } else { Path::PlainFirst };
+        let renewed = renewed.unwrap_or_default();
+        let each = requests.iter().map(|(key, request)| {
+            let is_renewed = renewed.contains(key.as_str().as_bytes());
+            let live = &live;
+            async move {
+                if is_renewed {
+                    return Ok(Reply::Renewed);
+                }
+                self.call_on(live, key, request, path).await
+            }
+        });
+        join_all(each).await
+    }
+
+    /// The keys of the leases that one statement has renewed; `None` if these requests can't be asked together, or
+    /// the statement has undone what it did.
+    async fn renewed_together(
+        &self,
+        live: &Arc<Live>,
+        requests: &[(Key, Request)],
+    ) -> Result<Option<BTreeSet<Vec<u8>>>, StoreError> {
+        let fast_path = live.statements.fast_path.as_ref();
+        let has_compared = live.has_compared.load(Ordering::Relaxed);
+        let together = requests.len() > 1 && has_compared && are_renewals(requests);
+        let Some(path) = fast_path.filter(|_| together) else { return Ok(None) };
+        let (mut keys, mut holders) = (Vec::new(), Vec::new());
+        let (mut tokens, mut ttls) = (Vec::new(), Vec::new());
+        for (key, request) in requests {
+            let holder = holder(request).to_bits().to_be_bytes();
+            // What one of them can't say refuses only that one.
+            let Ok(asked) = Asked::of(key, request, &holder) else { return Ok(None) };
+            keys.push(key.as_str().as_bytes());
+            holders.push(holder.to_vec());
+            tokens.push(asked.token);
+            ttls.push(asked.ttl);
+        }
+        let rows = match self.query(live, &path.renew_all, &[&keys, &holders, &tokens, &ttls]).await
+        {
+            Err(error) if is_late(&error) || is_about_a_row(&error) => return Ok(None),
+            rows => self.acknowledged(live, rows)?,
+        };
+        let renewed = reply::renewed(&rows).inspect_err(|_| live.session.dead.cancel())?;
+        live.session.serves();
+        Ok(Some(renewed))
+    }
+
+    async fn call_on(
+        &self,
+        live: &Arc<Live>,
+        key: &Key,
+        request: &Request,
+        path: Path,
+    ) -> Result<Reply, StoreError> {
+        let rows = self.ask(live, key, request, path).await;
+        // Replies that do not fit their requests may be out of step with them.
+        let reply = rows.and_then(|rows| {
+            reply::read(request, &rows).inspect_err(|_| live.session.dead.cancel())
+        });
+        match &reply {
+            Ok(reply) => {
+                live.session.serves();
+                if let Some(gate) = &self.gate {
+                    gate.note(key, request, reply);
+                }
+            }
+            Err(error) => self.requests.failed(live, error),
         }
         if let Ok(Reply::Renewed) = reply {
             live.has_compared.store(true, Ordering::Relaxed);
@@ -43,6 +134,7 @@ impl Link {
         live: &Arc<Live>,
         key: &Key,
         request: &Request,
+        path: Path,
     ) -> Result<Vec<Row>, StoreError> {
         let holder = holder(request).to_bits().to_be_bytes();
         let has_compared = live.has_compared.load(Ordering::Relaxed);
@@ -60,8 +152,9 @@ impl Link {
         };
         let is_near = live.distance.is_short();
         let fast_path = live.statements.fast_path.as_ref();
-        if let Some(statement) =
-            fast_path.and_then(|path| path.statement(request, is_near, has_compared))
+        if path == Path::PlainFirst
+            && let Some(statement) =
+                fast_path.and_then(|path| path.statement(request, is_near, has_compared))
             && let Some(rows) = self.ask_plainly(live, statement, &asked).await
         {
             return self.acknowledged(live, rows);

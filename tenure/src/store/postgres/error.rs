@@ -29,6 +29,9 @@ const LOCK_NOT_AVAILABLE: &str = "55P03";
 const CANNOT_CONNECT_NOW: &str = "57P03";
 /// "Feature not supported": a cached plan for a function that was replaced meanwhile.
 const OUTDATED_PLAN: &str = "0A000";
+/// The first two letters of a class of codes.
+const DATA_EXCEPTIONS: &str = "22";
+const CONSTRAINT_VIOLATIONS: &str = "23";
 /// Raised by the functions themselves if the server does not write its log to disk.
 const FSYNC_IS_OFF: &str = "TN001";
 /// Raised by the functions in a session that is not the one in which the connection began.
@@ -140,6 +143,14 @@ pub(super) fn not_made(config: &PostgresConfig, error: &Error) -> StoreError {
 /// Whether that error says that the statement was undone, since it had to wait.
 pub(super) fn is_late(error: &Error) -> bool {
     error.code().is_some_and(|code| code.code() == LATE)
+}
+
+/// Whether that error is about the values of a row, so that the statement may succeed for other rows.
+pub(super) fn is_about_a_row(error: &Error) -> bool {
+    error.code().is_some_and(|code| {
+        let class = code.code().get(..2);
+        class == Some(DATA_EXCEPTIONS) || class == Some(CONSTRAINT_VIOLATIONS)
+    })
 }
 
 /// Whether that error says that the connection, or a statement that was prepared on it, is unusable.

@@ -21,8 +21,8 @@
 //! happens to each acquire of a waiting candidate, and on a slow network the request timeout may allow for one
 //! round trip only. So a plain grant is tried only where the server is near. Elsewhere the function is called at
 //! once: its additional work is small compared with a round trip. A plain renewal nearly always finds its row, and is
-//! tried everywhere. The first renewal over a connection compares the server with the history, and only the
-//! function does that.
+//! tried everywhere. Many renewals are one statement, which leaves out rows that others have locked. The first renewal
+//! over a connection compares the server with the history, and only the function does that.
 
 use tokio_postgres::{Client, Error, Statement};
 
@@ -31,18 +31,23 @@ use crate::store::Request;
 
 const GRANT: &str = include_str!("sql/grant.sql");
 const RENEW: &str = include_str!("sql/renew.sql");
+const RENEW_ALL: &str = include_str!("sql/renew_all.sql");
 
 pub(super) struct FastPath {
     grant: Statement,
     renew: Statement,
+    pub(super) renew_all: Statement,
 }
 
 impl FastPath {
     pub(super) async fn prepare(client: &Client, table: &LeaseTable) -> Result<Self, Error> {
-        let (grant, renew) = (table.named(GRANT), table.named(RENEW));
-        let (grant, renew) =
-            futures_util::try_join!(client.prepare(&grant), client.prepare(&renew))?;
-        Ok(Self { grant, renew })
+        let [grant, renew, all] = [GRANT, RENEW, RENEW_ALL].map(|sql| table.named(sql));
+        let (grant, renew, renew_all) = futures_util::try_join!(
+            client.prepare(&grant),
+            client.prepare(&renew),
+            client.prepare(&all)
+        )?;
+        Ok(Self { grant, renew, renew_all })
     }
 
     /// The plain statement that is worth trying for a request. It takes the first few parameters of the function. A

@@ -15,14 +15,15 @@ use super::advisory::Gate;
 use super::config::PostgresConfig;
 use super::distance::Distance;
 use super::error::{failed, not_made};
-use super::listeners::Listeners;
+use super::listeners::{Listeners, heard};
+use super::listening::Listening;
 use super::live::Live;
 use super::presence::{self, Presence};
 use super::session::{Session, number, rows};
 use super::statements::Statements;
-use super::table::{LeaseTable, quoted};
+use super::table::LeaseTable;
 use crate::runtime::Runtime;
-use crate::store::slot::Slot;
+use crate::store::slot::{Patience, Slot};
 use crate::store::{StoreError, StoreErrorKind};
 
 pub(super) struct Link {
@@ -31,8 +32,8 @@ pub(super) struct Link {
     pub(super) gate: Option<Gate>,
     pub(super) runtime: Arc<dyn Runtime>,
     pub(super) listeners: Arc<Listeners>,
-    requests: Slot<Live>,
-    listening: Slot<Session>,
+    pub(super) requests: Slot<Live>,
+    listening: Slot<Listening>,
 }
 
 impl Link {
@@ -42,24 +43,38 @@ impl Link {
         runtime: Arc<dyn Runtime>,
     ) -> Self {
         config.warns();
-        let (requests, listening) = (Slot::default(), Slot::default());
+        let slots = (
+            Slot::new(&runtime, config.connect_timeout),
+            Slot::new(&runtime, config.connect_timeout),
+        );
+        let (requests, listening) = slots;
         Self { config, gate, runtime, listeners: Arc::default(), requests, listening }
     }
 
     /// The connection for requests, opened anew if there is none.
-    pub(super) async fn live(self: &Arc<Self>) -> Result<Arc<Live>, StoreError> {
-        let (link, within) = (Arc::clone(self), self.config.connect_timeout);
+    pub(super) async fn live(
+        self: &Arc<Self>,
+        patience: Patience,
+    ) -> Result<Arc<Live>, StoreError> {
+        let link = Arc::clone(self);
         let connect = || async move { link.connect().await }.boxed();
-        self.requests.get(&self.runtime, within, connect).await
+        self.requests.get(patience, connect).await
     }
 
     /// The connection on which wake-ups arrive. It ends with the connection for requests: a network that loses
     /// replies loses wake-ups too, which nothing else would notice.
-    pub(super) async fn listening(self: &Arc<Self>) -> Result<Arc<Session>, StoreError> {
-        let live = self.live().await?;
-        let (link, within) = (Arc::clone(self), self.config.connect_timeout);
-        let connect = || async move { link.listen(&live).await }.boxed();
-        self.listening.get(&self.runtime, within, connect).await
+    pub(super) async fn listening(self: &Arc<Self>) -> Result<Arc<Listening>, StoreError> {
+        // Without it, the other one is not attempted.
+        self.live(Patience::Waits).await?;
+        let link = Arc::clone(self);
+        let connect = || {
+            async move {
+                let live = link.live(Patience::Waits).await?;
+                link.listen(&live).await
+            }
+            .boxed()
+        };
+        self.listening.get(Patience::Waits, connect).await
     }
 
     /// Opens a connection for requests, in two round trips after the protocol's own: the first examines the
@@ -193,49 +208,14 @@ impl Link {
         })
     }
 
-    async fn listen(&self, live: &Live) -> Result<Session, StoreError> {
-        let listeners = Arc::clone(&self.listeners);
-        let (hints, inbox) = (self.config.table.channel(), self.config.table.inbox());
-        let heard = move |notification: &Notification| {
-            let payload = notification.payload();
-            if notification.channel() == inbox {
-                listeners.message(payload);
-            } else {
-                listeners.wake(payload);
-            }
-        };
-        let session = self.open(live.session.dead.child_token(), heard).await?;
+    async fn listen(&self, live: &Live) -> Result<Listening, StoreError> {
+        let (listeners, inbox) = (Arc::clone(&self.listeners), self.config.table.inbox());
+        let hears = move |notification: &Notification| heard(&listeners, notification, &inbox);
+        let session = self.open(live.session.dead.child_token(), hears).await?;
         let half_way = session.dead.clone().drop_guard();
         session.set_up(&self.config, "", "").await?;
-        self.listen_to(&session, &hints).await?;
         half_way.disarm();
-        Ok(session)
-    }
-
-    /// The same connection, on which messages to leaders arrive too. Only leaders need it: each message goes to
-    /// all connections that listen. If the future is dropped half way, the connection is kept: other elections
-    /// use it too.
-    pub(super) async fn listening_for_messages(
-        self: &Arc<Self>,
-    ) -> Result<Arc<Session>, StoreError> {
-        let session = self.listening().await?;
-        let (inbox, within) = (self.config.table.inbox(), self.config.connect_timeout);
-        tokio::select! {
-            biased;
-            listens = self.listen_to(&session, &inbox) => listens?,
-            () = self.runtime.sleep_until(self.runtime.now() + within) => {
-                session.dead.cancel();
-                let detail = format!("no answer to LISTEN within {within:?}");
-                return Err(StoreError::new(StoreErrorKind::Timeout, detail));
-            }
-        }
-        Ok(session)
-    }
-
-    async fn listen_to(&self, session: &Session, channel: &str) -> Result<(), StoreError> {
-        let sql = format!("LISTEN {}", quoted(channel));
-        let listens = session.client.batch_execute(&sql).await;
-        listens.map_err(|error| failed(&self.config, &error))
+        Ok(Listening::new(session))
     }
 }
 

@@ -28,4 +28,8 @@ impl Connection for Live {
     fn dead(&self) -> &CancellationToken {
         &self.session.dead
     }
+
+    fn has_served(&self) -> bool {
+        self.session.has_served()
+    }
 }

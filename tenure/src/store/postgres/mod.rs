@@ -33,7 +33,9 @@ mod error;
 mod fast_path;
 mod link;
 mod listeners;
+mod listening;
 mod live;
+mod messages;
 mod pending;
 mod presence;
 mod reply;
@@ -42,7 +44,6 @@ mod statements;
 mod store;
 mod table;
 mod url;
-mod wakeup;
 
 pub use advisory::{AdvisoryConfig, AdvisoryConfigError, LockNumber, Takeover};
 pub use advisory_store::PostgresAdvisory;

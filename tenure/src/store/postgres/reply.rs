@@ -1,5 +1,6 @@
 //! Reads the replies of the functions.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -28,6 +29,16 @@ struct Answer<'a> {
 pub(super) fn read(request: &Request, rows: &[Row]) -> Result<Reply, StoreError> {
     let [row] = rows else { return Err(unexpected(format!("{} rows", rows.len()))) };
     decode(request, answer(row).map_err(|error| unexpected(error.to_string()))?)
+}
+
+/// The keys in the answer to many renewals.
+pub(super) fn renewed(rows: &[Row]) -> Result<BTreeSet<Vec<u8>>, StoreError> {
+    let key = |row: &Row| match row.try_get(0) {
+        Ok("renewed") => row.try_get(1).map_err(|error| unexpected(error.to_string())),
+        Ok(word) => Err(unexpected(word)),
+        Err(error) => Err(unexpected(error.to_string())),
+    };
+    rows.iter().map(key).collect()
 }
 
 fn answer(row: &Row) -> Result<Answer<'_>, tokio_postgres::Error> {

@@ -33,6 +33,9 @@ const OLDEST: u32 = 12;
 /// - a commit is acknowledged when it is on disk, and with the synchronous standbys if there are any;
 /// - the server says so when it gave up waiting for them;
 /// - a statement does not wait long for a lock, since all that come after it wait with it;
+/// - rows are found by their keys: a plan that was made while the table was nearly empty would read all of it;
+/// - no statement is compiled: reading all of a table counts as so costly then, also where there is no other way, that
+///   the server would compile such a statement each time, for longer than a plain statement may take;
 /// - a backend whose client has gone does not work for ever, if the server can notice that: from version 14
 ///   on, and not on every system.
 ///
@@ -47,6 +50,8 @@ const SET_UP: &str = "
             PERFORM set_config('default_transaction_isolation', 'read committed', false);
             PERFORM set_config('client_min_messages', 'warning', false);
             PERFORM set_config('lock_timeout', '{lock_timeout}', false);
+            PERFORM set_config(setting, 'off', false) FROM unnest(ARRAY[
+                'jit', 'enable_seqscan', 'enable_hashjoin', 'enable_mergejoin']) AS setting;
             IF current_setting('synchronous_commit') <> 'remote_apply' THEN
                 PERFORM set_config('synchronous_commit', 'on', false);
             END IF;
@@ -78,6 +83,8 @@ pub(super) struct Session {
     /// Cancelled once the connection is known or suspected to be unusable.
     pub(super) dead: CancellationToken,
     unreplicated: Arc<AtomicBool>,
+    /// Whether a request over it has succeeded.
+    served: AtomicBool,
     /// The process that the server named when the connection began.
     pid: i32,
 }
@@ -116,7 +123,7 @@ impl Session {
         let half_way = dead.clone().drop_guard();
         let pid = backend_pid(&client).await?;
         half_way.disarm();
-        Ok(Self { client, dead, unreplicated, pid })
+        Ok(Self { client, dead, unreplicated, served: AtomicBool::new(false), pid })
     }
 
     /// Makes the settings and checks the server, and that no pooler is in between. `more` is PL/pgSQL for further
@@ -160,6 +167,11 @@ impl Session {
         Ok((Backend { pid, started }, rows))
     }
 
+    /// A request over it has succeeded.
+    pub(super) fn serves(&self) {
+        self.served.store(true, Ordering::Relaxed);
+    }
+
     /// Checks that an answer that has come was replicated.
     ///
     /// # Errors
@@ -177,6 +189,10 @@ impl Session {
 impl slot::Connection for Session {
     fn dead(&self) -> &CancellationToken {
         &self.dead
+    }
+
+    fn has_served(&self) -> bool {
+        self.served.load(Ordering::Relaxed)
     }
 }
 

@@ -9,21 +9,27 @@ use super::call::micros;
 use super::config::PostgresConfig;
 use super::error::{failed, is_fatal};
 use super::link::Link;
+use super::messages;
 use super::pending::Pending;
-use super::wakeup;
 use crate::Token;
 use crate::runtime::{Runtime, TokioRuntime};
+use crate::store::slot::Patience;
 use crate::store::{
-    Hint, Key, Message, Reply, Request, Store, StoreError, StoreErrorKind, StoreTraits,
+    Key, Message, Reply, Request, Store, StoreError, StoreErrorKind, StoreTraits, Watched,
+    subscriptions,
 };
 
 /// Leases in a table of a PostgreSQL server: one connection for the requests of all elections and one for
 /// wake-ups, opened when first needed, dropped and opened anew after any timeout or protocol error. A
 /// clone is the same.
 ///
-/// Requests on the connection are carried out one after the other, each with a commit of its own.
+/// Requests on the connection are carried out one after the other, each with a commit of its own; renewals of many
+/// elections share one.
 #[derive(Clone, Debug)]
 pub struct Postgres(Arc<Link>);
+
+/// A server updates so many rows in half a millisecond, and commits them at once.
+const RENEWALS_IN_CALL: usize = 32;
 
 /// The most rows that one call of the function deletes.
 const PURGED_AT_ONCE: u64 = 1000;
@@ -58,7 +64,7 @@ impl Postgres {
     }
 
     async fn purge_some(&self, quarantine: Duration) -> Result<u64, StoreError> {
-        let live = self.0.live().await?;
+        let live = self.0.live(Patience::Fails).await?;
         let sql = format!("SELECT {}($1)", self.0.config.table.object("_purge"));
         let pending = Pending::on(&live, &self.0.runtime);
         let deleted = live.session.client.query_one(&sql, &[&micros(quarantine)]).await;
@@ -82,18 +88,23 @@ impl Postgres {
 
 impl Store for Postgres {
     fn traits(&self) -> StoreTraits {
-        StoreTraits { messages: true, ..StoreTraits::new("postgres") }
+        let renewals_in_call = RENEWALS_IN_CALL;
+        StoreTraits { messages: true, renewals_in_call, ..StoreTraits::new("postgres") }
     }
 
     async fn call(&self, key: &Key, request: Request) -> Result<Reply, StoreError> {
         self.0.call(key, request).await
     }
 
-    fn hints(&self, key: &Key) -> impl Stream<Item = Hint> + Send + 'static {
-        wakeup::hints(Arc::clone(&self.0), key)
+    async fn call_all(&self, requests: Vec<(Key, Request)>) -> Vec<Result<Reply, StoreError>> {
+        self.0.call_all(&requests).await
+    }
+
+    fn hints(&self, watched: Watched) -> impl Stream<Item = Key> + Send + 'static {
+        subscriptions::hints(Arc::clone(&self.0), watched)
     }
 
     fn messages(&self, key: &Key, token: Token) -> impl Stream<Item = Message> + Send + 'static {
-        wakeup::messages(Arc::clone(&self.0), key, token)
+        messages::messages(Arc::clone(&self.0), key, token)
     }
 }

@@ -184,6 +184,9 @@ impl RedisConfig {
     /// or two more with TLS, and five more with sentinels or a cluster. The candidates' request timeout may be
     /// shorter: connecting continues when a request gives up. After an outage of the network or the server, this
     /// bound can pass once more before the next attempt begins.
+    ///
+    /// After an attempt that failed comes a pause of random length before the next one: at most 100 ms at first, twice
+    /// as much with each failure, at most half of this bound and at most 5 s.
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect_timeout = timeout;
         self

@@ -17,15 +17,19 @@ use std::sync::atomic::Ordering;
 
 use fred::types::Value;
 use futures_core::Stream;
+use futures_util::future::join_all;
 
+use super::channels;
 use super::config::RedisConfig;
 use super::reply::{self, Field};
 use super::script::Invocation;
 use crate::Token;
+use crate::store::slot::Patience;
 use crate::store::{
-    Hint, Key, Message, Reply, Request, Store, StoreError, StoreErrorKind, StoreTraits,
+    Key, Message, Reply, Request, Store, StoreError, StoreErrorKind, StoreTraits, Watched,
+    subscriptions,
 };
-use link::{Link, failed};
+use link::{Link, Live, failed};
 
 /// Leases in a Redis or Valkey server, through fred: two connections for all elections, opened when
 /// first needed, dropped and opened anew after any timeout or protocol error. A clone is the same.
@@ -45,35 +49,83 @@ impl Fred {
 
 impl Store for Fred {
     fn traits(&self) -> StoreTraits {
-        StoreTraits { messages: true, ..StoreTraits::new("fred") }
+        let renewals_in_call = super::RENEWALS_IN_CALL;
+        StoreTraits { messages: true, renewals_in_call, ..StoreTraits::new("fred") }
     }
 
     async fn call(&self, key: &Key, request: Request) -> Result<Reply, StoreError> {
-        let live = self.0.live().await?;
-        let has_compared = live.has_compared.load(Ordering::Relaxed);
-        let call = Invocation::new(&self.0.config, key, &request, has_compared);
-        let answer = live.invoke(&call).await.map_err(|error| failed(&error))?;
-        let reply = read(&request, &answer);
-        if matches!(&reply, Err(error) if error.kind() == StoreErrorKind::UnexpectedReply) {
-            // Replies that do not fit their requests may be out of step with them.
-            live.dead.cancel();
-        }
-        if matches!(reply, Ok(Reply::Renewed)) && !has_compared {
-            live.has_compared.store(true, Ordering::Relaxed);
-        }
-        reply
+        let results = self.call_all(vec![(key.clone(), request)]).await;
+        results.into_iter().next().unwrap_or_else(reply::missing)
     }
 
-    fn hints(&self, key: &Key) -> impl Stream<Item = Hint> + Send + 'static {
-        wakeup::hints(Arc::clone(&self.0), self.0.config.record(key))
+    async fn call_all(&self, requests: Vec<(Key, Request)>) -> Vec<Result<Reply, StoreError>> {
+        let live = match self.0.live(Patience::of_all(&requests)).await {
+            Ok(live) => live,
+            Err(error) => return vec![Err(error); requests.len()],
+        };
+        if live.has_compared.load(Ordering::Relaxed)
+            && let Some(call) = Invocation::renewals(&self.0.config, &requests)
+        {
+            return call_once(&self.0, &live, &requests, &call).await;
+        }
+        let each = requests.iter().map(|one| {
+            let (call, live) = (Invocation::new(&self.0.config, &one.0, &one.1), &live);
+            async move { call_once(&self.0, live, std::slice::from_ref(one), &call).await }
+        });
+        join_all(each).await.into_iter().flatten().collect()
+    }
+
+    fn hints(&self, watched: Watched) -> impl Stream<Item = Key> + Send + 'static {
+        subscriptions::hints(Arc::clone(&self.0), watched)
     }
 
     fn messages(&self, key: &Key, token: Token) -> impl Stream<Item = Message> + Send + 'static {
-        wakeup::messages(Arc::clone(&self.0), self.0.config.inbox(key), token)
+        channels::messages(Arc::clone(&self.0), key, token)
     }
 }
 
-fn read(request: &Request, value: &Value) -> Result<Reply, StoreError> {
+/// The requests of one call: one request, or renewals over connections that have compared the server with the history.
+async fn call_once(
+    link: &Link,
+    live: &Arc<Live>,
+    requests: &[(Key, Request)],
+    call: &Invocation,
+) -> Vec<Result<Reply, StoreError>> {
+    let results = match live.invoke(call).await {
+        Ok(answer) => read(requests, &answer),
+        Err(error) => vec![Err(failed(&error)); requests.len()],
+    };
+    let errors = || results.iter().filter_map(|result| result.as_ref().err());
+    if errors().any(|error| error.kind() == StoreErrorKind::UnexpectedReply) {
+        // Replies that do not fit their requests may be out of step with them.
+        live.dead.cancel();
+    }
+    if let Some(error) = errors().next() {
+        link.current.failed(live, error);
+    }
+    if results.iter().any(Result::is_ok) {
+        live.served.store(true, Ordering::Relaxed);
+    }
+    if results.iter().any(|result| matches!(result, Ok(Reply::Renewed))) {
+        live.has_compared.store(true, Ordering::Relaxed);
+    }
+    results
+}
+
+/// The reply to each request.
+fn read(requests: &[(Key, Request)], value: &Value) -> Vec<Result<Reply, StoreError>> {
+    let each = requests.iter().enumerate();
+    each.map(|(place, (_, request))| match (request, value) {
+        (Request::Renew { .. }, Value::Array(all)) if all.len() == requests.len() => {
+            read_one(request, &all[place])
+        }
+        (Request::Renew { .. }, _) => reply::read(request, [Field::Other]),
+        _ => read_one(request, value),
+    })
+    .collect()
+}
+
+fn read_one(request: &Request, value: &Value) -> Result<Reply, StoreError> {
     let Value::Array(values) = value else { return reply::read(request, [Field::Other]) };
     reply::read(
         request,

@@ -11,27 +11,30 @@ use super::sentinel;
 use super::session::{self, Connector, Live};
 use crate::runtime::Runtime;
 use crate::store::StoreError;
-use crate::store::slot::Slot;
+use crate::store::slot::{Patience, Slot};
 
 pub(super) struct Link {
     pub(super) connector: Arc<Connector>,
     pub(super) route: Route,
-    current: Slot<Live>,
+    pub(super) current: Slot<Live>,
 }
 
 impl Link {
     pub(super) fn new(config: RedisConfig, runtime: Arc<dyn Runtime>) -> Self {
+        let current = Slot::new(&runtime, config.connect_timeout);
         let connector = Arc::new(Connector::new(config, runtime));
         let route = Route::new(Arc::clone(&connector));
-        Self { connector, route, current: Slot::default() }
+        Self { connector, route, current }
     }
 
     /// The connection, opened anew if there is none.
-    pub(super) async fn live(self: &Arc<Self>) -> Result<Arc<Live>, StoreError> {
-        let Connector { config, runtime, .. } = &*self.connector;
-        let (link, within) = (Arc::clone(self), config.connect_timeout);
+    pub(super) async fn live(
+        self: &Arc<Self>,
+        patience: Patience,
+    ) -> Result<Arc<Live>, StoreError> {
+        let link = Arc::clone(self);
         let connect = || async move { link.connect().await }.boxed();
-        self.current.get(runtime, within, connect).await
+        self.current.get(patience, connect).await
     }
 
     async fn connect(&self) -> Result<Live, StoreError> {

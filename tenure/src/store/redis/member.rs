@@ -6,7 +6,7 @@
 //! when it recovers, and not those of all callers.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
@@ -14,35 +14,38 @@ use tokio::sync::oneshot;
 
 use super::config::Address;
 use super::session::{self, Connector, Live};
+use crate::store::slot::{Patience, Slot};
 use crate::store::{StoreError, StoreErrorKind};
 
 /// A sentinel or a node of a cluster.
-#[derive(Default)]
-pub(super) struct Member {
-    live: Mutex<Option<Arc<Live>>>,
+struct Member {
+    current: Slot<Live>,
     turn: Arc<tokio::sync::Mutex<()>>,
 }
 
 impl Member {
-    /// The connection to it, if there is one that works.
-    pub(super) fn live(&self) -> Option<Arc<Live>> {
-        let live = self.live.lock().unwrap_or_else(PoisonError::into_inner);
-        live.as_ref().filter(|live| !live.dead.is_cancelled()).cloned()
+    fn new(connector: &Connector) -> Self {
+        let within = connector.config.connect_timeout;
+        // A majority is awaited for half of that time, and several attempts must fit into it.
+        let current = Slot::with_pause(&connector.runtime, within, within / 8);
+        Self { current, turn: Arc::default() }
     }
 
-    /// The connection to it, opened anew if there is none. The caller has the turn, and bounds the time.
-    async fn connected(
+    /// The connection to it, opened anew if there is none.
+    async fn live(
         &self,
-        connector: &Connector,
+        connector: &Arc<Connector>,
         at: &Address,
     ) -> Result<Arc<Live>, StoreError> {
-        if let Some(live) = self.live() {
-            return Ok(live);
-        }
-        let login = connector.config.members_login();
-        let live = Arc::new(connector.open(at, login, 0, session::TOPOLOGY_MOST).await?);
-        *self.live.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&live));
-        Ok(live)
+        let (connector, at) = (Arc::clone(connector), at.clone());
+        let connect = || {
+            async move {
+                let login = connector.config.members_login();
+                connector.open(&at, login, 0, session::TOPOLOGY_MOST).await
+            }
+            .boxed()
+        };
+        self.current.get(Patience::Waits, connect).await
     }
 }
 
@@ -59,13 +62,14 @@ pub(super) struct Members {
 impl Members {
     pub(super) fn new(connector: Arc<Connector>) -> Self {
         let listed = connector.config.servers.listed().iter();
-        let all = listed.map(|at| (at.clone(), Arc::default())).collect();
+        let all = listed.map(|at| (at.clone(), Arc::new(Member::new(&connector)))).collect();
         Self { connector, all }
     }
 
     /// Asks a member when it is its turn. From then on the question is asked even if the caller has given up.
     ///
-    /// Connecting takes at most `connect_timeout`, and the answer [`ANSWER_MOST`].
+    /// Connecting takes at most `connect_timeout`, after a pause if the member was not usable before, and the answer
+    /// [`ANSWER_MOST`].
     pub(super) async fn ask<T, A>(
         self: &Arc<Self>,
         at: &Address,
@@ -75,17 +79,23 @@ impl Members {
         T: Send + 'static,
         A: Future<Output = Result<T, StoreError>> + Send + 'static,
     {
-        let member = self.all.get(at).cloned().unwrap_or_default();
+        let unlisted = || Arc::new(Member::new(&self.connector));
+        let member = self.all.get(at).cloned().unwrap_or_else(unlisted);
         let turn = Arc::clone(&member.turn).lock_owned().await;
         let (answered, answer) = oneshot::channel();
         let (members, at) = (Arc::clone(self), at.clone());
         let asks = async move {
             let _turn = turn;
             let connector = &members.connector;
-            let bound = connector.config.connect_timeout;
-            let connected = member.connected(connector, &at);
-            let answer = match within(connector, &at, bound, connected).await {
-                Ok(live) => within(connector, &at, ANSWER_MOST, question(live)).await,
+            let answer = match member.live(connector, &at).await {
+                Ok(live) => {
+                    let answer =
+                        within(connector, &at, ANSWER_MOST, question(Arc::clone(&live))).await;
+                    if answer.is_ok() {
+                        live.serves();
+                    }
+                    answer
+                }
                 Err(error) => Err(error),
             };
             // The caller may have given up.
@@ -94,14 +104,6 @@ impl Members {
         self.connector.runtime.spawn(asks.boxed());
         let ended = || StoreError::new(StoreErrorKind::Unreachable, "the runtime has ended");
         answer.await.unwrap_or_else(|_| Err(ended()))
-    }
-}
-
-impl Drop for Members {
-    fn drop(&mut self) {
-        for live in self.all.values().filter_map(|member| member.live()) {
-            live.dead.cancel();
-        }
     }
 }
 

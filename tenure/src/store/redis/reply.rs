@@ -77,6 +77,11 @@ fn decode(fields: &[Field<'_>]) -> Result<Reply, StoreError> {
     reply.ok_or_else(|| unexpected(fields))
 }
 
+/// The result of a request that a call has no answer to.
+pub(super) fn missing() -> Result<Reply, StoreError> {
+    Err(StoreError::new(StoreErrorKind::UnexpectedReply, "no answer"))
+}
+
 /// The store's error for an error reply of the server.
 pub(super) fn server_error(code: &str, text: &str) -> StoreError {
     let kind = match code {
@@ -121,6 +126,12 @@ fn refused(why: &[u8], detail: &[Field<'_>]) -> StoreError {
     let (kind, setting) = match why {
         b"role" => (StoreErrorKind::NotPrimary, "its role is "),
         b"eviction" => (StoreErrorKind::Evicting, "its maxmemory-policy is "),
+        b"error" => {
+            let [Field::Text(text), ..] = detail else { return unexpected(detail) };
+            let text = String::from_utf8_lossy(text);
+            let (code, text) = text.split_once(' ').unwrap_or((&text, ""));
+            return server_error(code, text);
+        }
         b"record" => (StoreErrorKind::BadRecord, "its fields do not hold what they should"),
         _ => (StoreErrorKind::Refused, ""),
     };

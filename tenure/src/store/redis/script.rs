@@ -8,19 +8,20 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 
 use super::config::RedisConfig;
-use crate::HolderId;
 use crate::store::{Key, Request};
+use crate::{HolderId, Token};
 
 /// A script that changes a lease only for its own tenure: it begins with what all of them begin with.
 macro_rules! of_own_lease {
-    ($file:literal) => {
-        concat!(include_str!("scripts/own_lease.lua"), include_str!($file))
+    ($($file:literal)*) => {
+        concat!(include_str!("scripts/own_lease.lua"), $(include_str!($file)),*)
     };
 }
 
 const ACQUIRE: &str = include_str!("scripts/acquire.lua");
-const RENEW: &str = of_own_lease!("scripts/renew.lua");
-const RENEW_AND_COMPARE: &str = of_own_lease!("scripts/renew_and_compare.lua");
+const RENEW: &str = of_own_lease!("scripts/renew_lease.lua" "scripts/renew.lua");
+const RENEW_AND_COMPARE: &str =
+    of_own_lease!("scripts/renew_lease.lua" "scripts/renew_and_compare.lua");
 const RELEASE: &str = of_own_lease!("scripts/release.lua");
 const OBSERVE: &str = include_str!("scripts/observe.lua");
 const NOTIFY: &str = include_str!("scripts/notify.lua");
@@ -68,34 +69,25 @@ static ALL: LazyLock<Scripts> = LazyLock::new(|| Scripts {
 
 const HEX: &[u8; 16] = b"0123456789abcdef";
 
-/// The most keys and arguments that a script takes.
-const MOST: usize = 9;
-
 /// One call of a script. Keys and arguments are parts of one text, so that they need one allocation.
 pub(super) struct Invocation {
     pub(super) script: &'static Script,
     text: Bytes,
     /// Where in the text each key, and then each argument, ends.
-    ends: [usize; MOST],
-    words: usize,
+    ends: Vec<usize>,
     keys: usize,
 }
 
 impl Invocation {
-    /// The call for a request. A renewal compares the server with the history unless one over the same connection
-    /// `has_compared`.
-    pub(super) fn new(
-        config: &RedisConfig,
-        key: &Key,
-        request: &Request,
-        has_compared: bool,
-    ) -> Self {
-        let mut words = Words::with_record(config, key);
+    /// The call for a request. A renewal compares the server with the history.
+    pub(super) fn new(config: &RedisConfig, key: &Key, request: &Request) -> Self {
+        let mut words = Words::default();
+        words.record(config, key);
         let (script, keys) = match request {
             Request::Acquire { holder, seen, ttl, quarantine, profile } => {
                 words.bytes(config.history().as_bytes());
                 words.holder(*holder);
-                words.number(seen.map_or(0, crate::Token::get));
+                words.number(seen.map_or(0, Token::get));
                 words.number(micros(*ttl));
                 words.number(micros(*quarantine));
                 words.bytes(profile.name().as_bytes());
@@ -104,15 +96,9 @@ impl Invocation {
                 (&ALL.acquire, 2)
             }
             Request::Renew { holder, token, ttl } => {
-                let (script, keys) =
-                    if has_compared { (&ALL.renew, 1) } else { (&ALL.renew_and_compare, 2) };
-                if keys == 2 {
-                    words.bytes(config.history().as_bytes());
-                }
-                words.holder(*holder);
-                words.number(token.get());
-                words.number(micros(*ttl));
-                (script, keys)
+                words.bytes(config.history().as_bytes());
+                words.renewal(*holder, *token, *ttl);
+                (&ALL.renew_and_compare, 2)
             }
             Request::Release { holder, token } => {
                 words.holder(*holder);
@@ -126,8 +112,25 @@ impl Invocation {
                 (&ALL.notify, 1)
             }
         };
-        let Words { text, ends, count } = words;
-        Self { script, text: text.freeze(), ends, words: count, keys }
+        Self::of(script, words, keys)
+    }
+
+    /// The call for renewals over a connection on which one has compared the server with the history; `None` if
+    /// there are other requests among them.
+    pub(super) fn renewals(config: &RedisConfig, requests: &[(Key, Request)]) -> Option<Self> {
+        let mut words = Words::default();
+        for (key, _) in requests {
+            words.record(config, key);
+        }
+        for (_, request) in requests {
+            let Request::Renew { holder, token, ttl } = request else { return None };
+            words.renewal(*holder, *token, *ttl);
+        }
+        Some(Self::of(&ALL.renew, words, requests.len()))
+    }
+
+    fn of(script: &'static Script, Words { text, ends }: Words, keys: usize) -> Self {
+        Self { script, text: text.freeze(), ends, keys }
     }
 
     #[cfg(feature = "redis")]
@@ -137,7 +140,7 @@ impl Invocation {
 
     #[cfg(feature = "redis")]
     pub(super) fn arguments(&self) -> impl ExactSizeIterator<Item = &[u8]> {
-        (self.keys..self.words).map(|word| &self.text[self.range(word)])
+        (self.keys..self.ends.len()).map(|word| &self.text[self.range(word)])
     }
 
     /// For clients that own what they send: parts of the text, not copies.
@@ -149,7 +152,7 @@ impl Invocation {
     /// See [`owned_keys`](Self::owned_keys).
     #[cfg(feature = "fred")]
     pub(super) fn owned_arguments(&self) -> impl ExactSizeIterator<Item = Bytes> {
-        (self.keys..self.words).map(|word| self.text.slice(self.range(word)))
+        (self.keys..self.ends.len()).map(|word| self.text.slice(self.range(word)))
     }
 
     /// How long the keys and arguments are together.
@@ -166,19 +169,29 @@ impl Invocation {
 
 struct Words {
     text: BytesMut,
-    ends: [usize; MOST],
-    count: usize,
+    ends: Vec<usize>,
+}
+
+impl Default for Words {
+    /// Room for most requests.
+    fn default() -> Self {
+        Self { text: BytesMut::with_capacity(256), ends: Vec::with_capacity(9) }
+    }
 }
 
 impl Words {
-    /// Begins with the election's record.
-    fn with_record(config: &RedisConfig, key: &Key) -> Self {
-        let mut words = Self { text: BytesMut::with_capacity(256), ends: [0; MOST], count: 0 };
+    /// The name of the election's record.
+    fn record(&mut self, config: &RedisConfig, key: &Key) {
         for part in config.record_parts(key) {
-            words.text.extend_from_slice(part.as_bytes());
+            self.text.extend_from_slice(part.as_bytes());
         }
-        words.end();
-        words
+        self.end();
+    }
+
+    fn renewal(&mut self, holder: HolderId, token: Token, ttl: Duration) {
+        self.holder(holder);
+        self.number(token.get());
+        self.number(micros(ttl));
     }
 
     fn bytes(&mut self, word: &[u8]) {
@@ -188,8 +201,7 @@ impl Words {
 
     /// Ends a word: the text since the end of the last one.
     fn end(&mut self) {
-        self.ends[self.count] = self.text.len();
-        self.count += 1;
+        self.ends.push(self.text.len());
     }
 
     /// In hexadecimal, as `Display` writes it, but several times as fast.
@@ -217,7 +229,6 @@ fn micros(duration: Duration) -> u64 {
 #[cfg(all(test, feature = "redis"))]
 mod tests {
     use super::*;
-    use crate::Token;
     use crate::store::Profile;
 
     #[test]
@@ -231,7 +242,7 @@ mod tests {
             quarantine: Duration::from_secs(2),
             profile: Profile::new("worker", "meta").unwrap(),
         };
-        let call = Invocation::new(&config, &key, &request, false);
+        let call = Invocation::new(&config, &key, &request);
         let words = |words: Vec<&[u8]>| -> Vec<String> {
             words.into_iter().map(|word| String::from_utf8(word.to_vec()).unwrap()).collect()
         };

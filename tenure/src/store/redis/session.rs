@@ -6,7 +6,7 @@
 use std::error::Error;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures_util::FutureExt;
 use redis::aio::MultiplexedConnection;
@@ -20,10 +20,12 @@ use tokio_util::sync::CancellationToken;
 use super::cap::{Capped, Reason};
 use super::channels::Channels;
 use super::config::{Address, Login, RedisConfig};
+use super::ends::carry;
 use super::reply::server_error;
 use super::script::SCRIPTS;
 use crate::runtime::{Connection, Runtime};
-use crate::store::slot::{self, Answered};
+use crate::store::progress::{Progress, Unanswered};
+use crate::store::slot;
 use crate::store::{StoreError, StoreErrorKind};
 
 /// A connection that was working when last seen.
@@ -33,7 +35,10 @@ pub(super) struct Live {
     pub(super) at: Address,
     /// Cancelled once the connection is known or suspected to be unusable.
     pub(super) dead: CancellationToken,
+    pub(super) progress: Progress,
     reason: Reason,
+    /// Whether a request over it has succeeded.
+    served: AtomicBool,
     /// Whether a renewal over it was answered, which has compared the server with the history of the prefix.
     pub(super) has_compared: AtomicBool,
 }
@@ -52,7 +57,8 @@ pub(super) struct Connector {
 
 impl Connector {
     pub(super) fn new(config: RedisConfig, runtime: Arc<dyn Runtime>) -> Self {
-        Self { config, runtime, channels: Arc::default() }
+        let channels = Arc::new(Channels::new(&config));
+        Self { config, runtime, channels }
     }
 
     /// Opens a connection that refuses replies of more than `most` bytes and ends when it is `dead`. The caller
@@ -86,9 +92,10 @@ impl Connector {
         let opened = MultiplexedConnection::new_with_config(&session, stream, settings).await;
         let (connection, driver) = opened.map_err(|error| ended(&error, &reason))?;
         let dead = CancellationToken::new();
-        self.runtime.spawn(slot::carry(dead.clone(), driver).boxed());
+        self.runtime.spawn(carry(dead.clone(), driver).boxed());
+        let (progress, served) = (Progress::default(), AtomicBool::new(false));
         let has_compared = AtomicBool::new(false);
-        Ok(Live { connection, at: at.clone(), dead, reason, has_compared })
+        Ok(Live { connection, at: at.clone(), dead, progress, reason, served, has_compared })
     }
 }
 
@@ -111,9 +118,18 @@ impl slot::Connection for Live {
     fn dead(&self) -> &CancellationToken {
         &self.dead
     }
+
+    fn has_served(&self) -> bool {
+        self.served.load(Ordering::Relaxed)
+    }
 }
 
 impl Live {
+    /// A request over it has succeeded.
+    pub(super) fn serves(&self) {
+        self.served.store(true, Ordering::Relaxed);
+    }
+
     /// One command and its answer. The client hands on an error reply as a value like any other.
     pub(super) async fn answer(&self, command: &Cmd) -> RedisResult<Value> {
         self.connection.clone().send_packed_command(command).await?.extract_error()
@@ -121,17 +137,23 @@ impl Live {
 
     /// Sends a command that changes nothing; without an answer the connection is condemned.
     pub(super) async fn ask(&self, question: &Cmd) -> Result<Value, StoreError> {
-        let pending = Answered::pending(self);
+        let unanswered = self.progress.expects(&self.dead);
         let answer = self.answer(question).await;
-        if answer.as_ref().map_or_else(|error| error.code().is_some(), |_| true) {
-            pending.yes();
-        }
+        conclude(unanswered, &answer);
         answer.map_err(|error| self.failed(&error))
     }
 
     /// The store's error for an error of the client library on this connection.
     pub(super) fn failed(&self, error: &RedisError) -> StoreError {
         ended(error, &self.reason)
+    }
+}
+
+/// An error with a code is a reply of the server: the connection is fine.
+pub(super) fn conclude<T>(request: Unanswered<'_>, answer: &RedisResult<T>) {
+    match answer {
+        Err(error) if error.code().is_none() => request.failed(),
+        Ok(_) | Err(_) => request.answered(),
     }
 }
 

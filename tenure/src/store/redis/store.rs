@@ -4,20 +4,22 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use futures_core::Stream;
+use futures_util::future::join_all;
 use redis::{Cmd, Pipeline, RedisResult, Value};
 
+use super::channels;
 use super::cluster::{self, Elsewhere, REDIRECTIONS};
 use super::config::RedisConfig;
 use super::link::Link;
 use super::reply::{self, Field};
 use super::script::Invocation;
 use super::session::{self, Live};
-use super::wakeup;
 use crate::Token;
 use crate::runtime::{Runtime, TokioRuntime};
-use crate::store::slot::Answered;
+use crate::store::slot::Patience;
 use crate::store::{
-    Hint, Key, Message, Reply, Request, Store, StoreError, StoreErrorKind, StoreTraits,
+    Key, Message, Reply, Request, Store, StoreError, StoreErrorKind, StoreTraits, Watched,
+    subscriptions,
 };
 
 /// Leases in a Redis or Valkey server, through redis-rs: one connection for all elections, opened when
@@ -38,22 +40,55 @@ impl Redis {
         Self(Arc::new(Link::new(config, runtime)))
     }
 
-    /// Carries out a request. A promise of the server counts only once replicas and members confirm it.
+    /// Carries out the requests of one call. A promise of the server counts only once replicas and members confirm
+    /// it.
     async fn carry_out(
         &self,
         live: &mut Arc<Live>,
-        request: &Request,
+        requests: &[(Key, Request)],
         asked: &Asked,
-    ) -> Result<Reply, StoreError> {
+    ) -> Result<Vec<Result<Reply, StoreError>>, StoreError> {
         let answer = self.ask(live, asked).await?;
-        let reply = read(request, &answer.value)?;
-        if promises(&reply) {
+        let replies = read(requests, &answer.value);
+        if replies.iter().flatten().any(promises) {
             if let Some(acknowledged) = &answer.acknowledged {
                 self.0.connector.config.replicas.vouch_for(acknowledged)?;
             }
             self.0.route.vouch_for(&live.at).await?;
         }
-        Ok(reply)
+        Ok(replies)
+    }
+
+    /// The requests of one call: one request, or renewals over a connection that has compared the server with the
+    /// history.
+    async fn call_once(
+        &self,
+        live: &mut Arc<Live>,
+        requests: &[(Key, Request)],
+        call: Invocation,
+    ) -> Vec<Result<Reply, StoreError>> {
+        let wait =
+            requests.iter().find_map(|(_, one)| self.0.connector.config.replicas.wait_after(one));
+        let asked =
+            Asked { evalsha: evalsha(&call), call, wait, patience: Patience::of_all(requests) };
+        let results = match self.carry_out(live, requests, &asked).await {
+            Ok(results) => results,
+            Err(error) => vec![Err(error); requests.len()],
+        };
+        let errors = || results.iter().filter_map(|result| result.as_ref().err());
+        if errors().any(|error| condemns(error.kind())) {
+            live.dead.cancel();
+        }
+        if let Some(error) = errors().next() {
+            self.0.current.failed(live, error);
+        }
+        if results.iter().any(Result::is_ok) {
+            live.serves();
+        }
+        if results.iter().any(|result| matches!(result, Ok(Reply::Renewed))) {
+            live.has_compared.store(true, Ordering::Relaxed);
+        }
+        results
     }
 
     /// Calls the script at the server that keeps the election, and follows redirections.
@@ -67,7 +102,7 @@ impl Redis {
                 None => break,
                 Some(Elsewhere::Moved) => {
                     live.dead.cancel();
-                    *live = link.live().await?;
+                    *live = link.live(asked.patience).await?;
                     answer = invoke(live, asked, false).await;
                 }
                 Some(Elsewhere::Asked { to, is_same_host }) => {
@@ -88,6 +123,7 @@ struct Asked {
     call: Invocation,
     evalsha: Cmd,
     wait: Option<Cmd>,
+    patience: Patience,
 }
 
 /// The server's answers to both.
@@ -99,7 +135,7 @@ struct Answer {
 /// Calls the script. A server that does not know it has not executed anything: only then is it called
 /// a second time.
 async fn invoke(live: &Live, asked: &Asked, is_asking: bool) -> RedisResult<Answer> {
-    let pending = Answered::pending(live);
+    let unanswered = live.progress.expects(&live.dead);
     let mut answer = send(live, asked, is_asking).await;
     if matches!(&answer, Err(error) if error.code() == Some("NOSCRIPT")) {
         let load = redis::cmd("SCRIPT").arg("LOAD").arg(asked.call.script.text).to_owned();
@@ -108,10 +144,7 @@ async fn invoke(live: &Live, asked: &Asked, is_asking: bool) -> RedisResult<Answ
             Err(error) => Err(error),
         };
     }
-    // An error with a code is a reply of the server: the connection is fine.
-    if answer.as_ref().map_or_else(|error| error.code().is_some(), |_| true) {
-        pending.yes();
-    }
+    session::conclude(unanswered, &answer);
     answer
 }
 
@@ -138,32 +171,39 @@ async fn send(live: &Live, asked: &Asked, is_asking: bool) -> RedisResult<Answer
 
 impl Store for Redis {
     fn traits(&self) -> StoreTraits {
-        StoreTraits { messages: true, ..StoreTraits::new("redis") }
+        let renewals_in_call = super::RENEWALS_IN_CALL;
+        StoreTraits { messages: true, renewals_in_call, ..StoreTraits::new("redis") }
     }
 
     async fn call(&self, key: &Key, request: Request) -> Result<Reply, StoreError> {
-        let config = &self.0.connector.config;
-        let mut live = self.0.live().await?;
-        let has_compared = live.has_compared.load(Ordering::Relaxed);
-        let call = Invocation::new(config, key, &request, has_compared);
-        let (evalsha, wait) = (evalsha(&call), config.replicas.wait_after(&request));
-        let asked = Asked { call, evalsha, wait };
-        let reply = self.carry_out(&mut live, &request, &asked).await;
-        if matches!(&reply, Err(error) if condemns(error.kind())) {
-            live.dead.cancel();
-        }
-        if matches!(reply, Ok(Reply::Renewed)) && !has_compared {
-            live.has_compared.store(true, Ordering::Relaxed);
-        }
-        reply
+        let results = self.call_all(vec![(key.clone(), request)]).await;
+        results.into_iter().next().unwrap_or_else(reply::missing)
     }
 
-    fn hints(&self, key: &Key) -> impl Stream<Item = Hint> + Send + 'static {
-        wakeup::hints(Arc::clone(&self.0), self.0.connector.config.record(key))
+    async fn call_all(&self, requests: Vec<(Key, Request)>) -> Vec<Result<Reply, StoreError>> {
+        let config = &self.0.connector.config;
+        let mut live = match self.0.live(Patience::of_all(&requests)).await {
+            Ok(live) => live,
+            Err(error) => return vec![Err(error); requests.len()],
+        };
+        if live.has_compared.load(Ordering::Relaxed)
+            && let Some(call) = Invocation::renewals(config, &requests)
+        {
+            return self.call_once(&mut live, &requests, call).await;
+        }
+        let each = requests.iter().map(|one| {
+            let (call, mut live) = (Invocation::new(config, &one.0, &one.1), Arc::clone(&live));
+            async move { self.call_once(&mut live, std::slice::from_ref(one), call).await }
+        });
+        join_all(each).await.into_iter().flatten().collect()
+    }
+
+    fn hints(&self, watched: Watched) -> impl Stream<Item = Key> + Send + 'static {
+        subscriptions::hints(Arc::clone(&self.0), watched)
     }
 
     fn messages(&self, key: &Key, token: Token) -> impl Stream<Item = Message> + Send + 'static {
-        wakeup::messages(Arc::clone(&self.0), self.0.connector.config.inbox(key), token)
+        channels::messages(Arc::clone(&self.0), key, token)
     }
 }
 
@@ -200,7 +240,20 @@ fn evalsha(call: &Invocation) -> Cmd {
     command
 }
 
-fn read(request: &Request, value: &Value) -> Result<Reply, StoreError> {
+/// The reply to each request.
+fn read(requests: &[(Key, Request)], value: &Value) -> Vec<Result<Reply, StoreError>> {
+    let each = requests.iter().enumerate();
+    each.map(|(place, (_, request))| match (request, value) {
+        (Request::Renew { .. }, Value::Array(all)) if all.len() == requests.len() => {
+            read_one(request, &all[place])
+        }
+        (Request::Renew { .. }, _) => reply::read(request, [Field::Other]),
+        _ => read_one(request, value),
+    })
+    .collect()
+}
+
+fn read_one(request: &Request, value: &Value) -> Result<Reply, StoreError> {
     let Value::Array(values) = value else { return reply::read(request, [Field::Other]) };
     reply::read(
         request,

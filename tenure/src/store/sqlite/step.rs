@@ -1,4 +1,4 @@
-//! One request, as one transaction.
+//! One request, or many renewals, as one transaction.
 
 use std::time::Duration;
 
@@ -17,7 +17,13 @@ use crate::store::{Key, Profile, Reply, Request};
 const OURS: u128 = 1;
 const OTHERS: u128 = 0;
 
-/// Carries out one request, if it begins while it is still awaited.
+/// The replies of one transaction. A damaged record is an error of its own, which leaves the others as they are.
+pub(super) type Replies = Vec<Result<Reply, SqliteError>>;
+
+/// A request for the contract, and the profile to keep if it is granted.
+type Change<'a> = (&'a Key, tenure_core::Request, Option<&'a Profile>);
+
+/// Carries out one request, or many renewals together, if it begins while they are still awaited.
 ///
 /// The file's place is checked twice: before, so that nothing is written to a file that no other process sees, and
 /// after the commit. With the second check, all that is acknowledged was committed before the file was replaced,
@@ -25,26 +31,41 @@ const OTHERS: u128 = 0;
 pub(super) fn step(
     database: &Database,
     clocks: impl Fn() -> Clocks,
+    requests: &[(Key, Request)],
+    awaited: impl Fn() -> bool,
+) -> Result<Replies, SqliteError> {
+    database.place.is_kept()?;
+    let replies = match requests {
+        [(key, request)] => one(database, clocks, key, request, awaited)?,
+        renewals => {
+            let changes: Vec<_> =
+                renewals.iter().filter_map(|(key, renewal)| change_of(key, renewal)).collect();
+            change(database, clocks, &changes, awaited)?
+        }
+    };
+    database.place.is_kept()?;
+    Ok(replies)
+}
+
+fn one(
+    database: &Database,
+    clocks: impl Fn() -> Clocks,
     key: &Key,
     request: &Request,
     awaited: impl Fn() -> bool,
-) -> Result<Reply, SqliteError> {
-    database.place.is_kept()?;
-    let reply =
-        match (contract_request(request), held_from(database, &clocks, key, request, &awaited)?) {
-            (Some(_), Some(held)) => held,
-            (Some((request, profile)), None) => {
-                change(database, clocks, key, (request, profile), awaited)?
-            }
-            (None, _) => observe(database, &clocks, key, awaited)?,
-        };
-    database.place.is_kept()?;
-    Ok(reply)
+) -> Result<Replies, SqliteError> {
+    if let Some(held) = held_from(database, &clocks, key, request, &awaited)? {
+        return Ok(vec![Ok(held)]);
+    }
+    match change_of(key, request) {
+        Some(asked) => change(database, clocks, &[asked], awaited),
+        None => Ok(vec![Ok(observe(database, &clocks, key, awaited)?)]),
+    }
 }
 
-/// The request for the contract, and the profile to keep if it is granted; `None` for requests that only read.
-fn contract_request(request: &Request) -> Option<(tenure_core::Request, Option<&Profile>)> {
-    Some(match *request {
+/// `None` for requests that only read.
+fn change_of<'a>(key: &'a Key, request: &'a Request) -> Option<Change<'a>> {
+    let (request, profile) = match *request {
         // The file keeps whole microseconds; the store's granularity covers the rest.
         Request::Acquire { holder, seen, ttl, quarantine, ref profile } => {
             let (ttl, quarantine) = (whole_micros(ttl), whole_micros(quarantine));
@@ -57,23 +78,22 @@ fn contract_request(request: &Request) -> Option<(tenure_core::Request, Option<&
             (tenure_core::Request::Release { holder, token }, None)
         }
         Request::Observe | Request::Notify { .. } => return None,
-    })
+    };
+    Some((key, request, profile))
 }
 
+/// Carries out changes under one lock, by one reading of the clock, with one commit. Each is judged alone.
 fn change(
     database: &Database,
     clocks: impl Fn() -> Clocks,
-    key: &Key,
-    (request, profile): (tenure_core::Request, Option<&Profile>),
+    asked: &[Change<'_>],
     awaited: impl Fn() -> bool,
-) -> Result<Reply, SqliteError> {
+) -> Result<Replies, SqliteError> {
     let transaction = database.handle.write(&awaited)?;
     // The clock is read under the lock, so that the order of readings is that of the transactions.
     let clocks = clocks();
     let past = database.past(&awaited)?;
     let FileTime { now, ahead } = FileTime::of(past.as_ref(), clocks, || database.last_known())?;
-    let found = database.election(key, awaited)?;
-    let mut record = found.as_ref().map(|election| election.record);
     let known = past.map(|past| History {
         identity: if past.is_ours { OURS } else { OTHERS },
         known_since: past.known_since,
@@ -83,20 +103,43 @@ fn change(
     let trust_empty_store = database.trust_empty_store;
     // The history was read for each request, so comparing it costs nothing.
     let at = Moment { now, identity: OURS, trust_empty_store, compares_identity: true };
-    let reply = contract::apply(&mut record, &mut history, at, request);
-    let granted = matches!(reply, tenure_core::Reply::Granted { .. });
-    let changed =
-        granted || matches!(reply, tenure_core::Reply::Renewed | tenure_core::Reply::Released);
-    if let Some(record) = record.filter(|_| changed) {
-        database.keep_election(key, &record, profile, now)?;
+    let (mut replies, mut has_changed) = (Replies::with_capacity(asked.len()), false);
+    for &(key, request, profile) in asked {
+        let found = match database.election(key, &awaited) {
+            Err(error @ SqliteError::Damaged { .. }) => {
+                replies.push(Err(error));
+                continue;
+            }
+            found => found?,
+        };
+        let mut record = found.as_ref().map(|election| election.record);
+        let reply = contract::apply(&mut record, &mut history, at, request);
+        if changes(&reply)
+            && let Some(record) = record
+        {
+            database.keep_election(key, &record, profile, now)?;
+            has_changed = true;
+        }
+        let incumbent = || found.and_then(|found| found.incumbent(now));
+        replies.push(Ok(Reply::of_contract(reply, incumbent)));
     }
-    if changed {
+    if has_changed {
         if let Some(history) = history.filter(|_| history != known) {
             database.keep_history(&history, ahead)?;
         }
         transaction.commit().map_err(|error| database.handle.failed(error))?;
     }
-    Ok(Reply::of_contract(reply, || found.and_then(|found| found.incumbent(now))))
+    Ok(replies)
+}
+
+/// Whether the record has changed.
+fn changes(reply: &tenure_core::Reply) -> bool {
+    use tenure_core::Reply as To;
+    match reply {
+        To::Granted { .. } | To::Renewed | To::Released => true,
+        To::Held { .. } | To::Refused { .. } | To::Stale { .. } => false,
+        To::Superseded { .. } | To::NotHeld => false,
+    }
 }
 
 /// The answer to an acquire while another candidate holds the lease: a read is enough for it, so that waiting
@@ -171,7 +214,11 @@ mod tests {
         let database = Database::open(&config).unwrap();
         let clocks = Cell::new(Clocks { boot: 60 * SECOND, wall: 1_700_000_000 * SECOND });
         let key = Key::new("job").unwrap();
-        let ask = |request| step(&database, || clocks.get(), &key, &request, || true).unwrap();
+        let ask = |request| {
+            let request = [(key.clone(), request)];
+            let mut replies = step(&database, || clocks.get(), &request, || true).unwrap();
+            replies.remove(0).unwrap()
+        };
         let pass = |seconds, wall| {
             let boot = clocks.get().boot + seconds * SECOND;
             clocks.set(Clocks { boot, wall });
@@ -199,6 +246,43 @@ mod tests {
                 assert_eq!(Some(next), Token::new(token.get() + 12_000_000));
             }
             other => panic!("{other:?}"),
+        }
+        drop(database);
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn a_damaged_record_refuses_only_itself() {
+        let folder = std::env::temp_dir().join(format!("tenure-damaged-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let config = SqliteConfig::new(folder.join("elections.db")).trust_empty_store(true);
+        let database = Database::open(&config).unwrap();
+        let ask = |requests: &[_]| step(&database, Clocks::read, requests, || true).unwrap();
+        let renewals: Vec<_> = (0..5)
+            .map(|number| {
+                let key = Key::new(format!("job-{number}")).unwrap();
+                let granted = ask(&[(key.clone(), acquire(number))]).remove(0).unwrap();
+                let Reply::Granted { token, .. } = granted else { panic!("{granted:?}") };
+                (key, Request::Renew { holder: HolderId::from_bits(number), token, ttl: TTL * 3 })
+            })
+            .collect();
+        let damage = "PRAGMA ignore_check_constraints = on;
+            UPDATE elections SET lease_end = -1 WHERE key = 'job-2'";
+        database.handle.connection.execute_batch(damage).unwrap();
+        for (number, reply) in ask(&renewals).into_iter().enumerate() {
+            match (number, reply) {
+                (2, Err(error @ SqliteError::Damaged { .. })) => {
+                    assert!(error.to_string().contains("job-2"), "{error}");
+                }
+                (0 | 1 | 3 | 4, Ok(Reply::Renewed)) => {}
+                (number, other) => panic!("election {number}: {other:?}"),
+            }
+        }
+        for (key, _) in [&renewals[1], &renewals[3]] {
+            match ask(&[(key.clone(), Request::Observe)]).remove(0) {
+                Ok(Reply::Held(incumbent)) => assert!(incumbent.remaining > TTL * 2),
+                other => panic!("{other:?}"),
+            }
         }
         drop(database);
         std::fs::remove_dir_all(folder).unwrap();

@@ -5,8 +5,15 @@ use std::sync::Arc;
 use futures_core::Stream;
 
 use super::config::SqliteConfig;
+use super::error::SqliteError;
+use super::waiting::Waits;
 use super::worker::Worker;
-use crate::store::{Hint, Key, Reply, Request, Store, StoreError, StoreTraits};
+use crate::store::{
+    Key, Reply, Request, Store, StoreError, StoreTraits, Watched, are_renewals, each_alone,
+};
+
+/// So many renewals take half a millisecond besides their commit, which is one for all of them.
+const RENEWALS_IN_CALL: usize = 32;
 
 /// Leases in a SQLite file, for the processes of one host. A clone is the same.
 ///
@@ -24,25 +31,44 @@ impl Sqlite {
 
 impl Store for Sqlite {
     fn traits(&self) -> StoreTraits {
-        StoreTraits::new("sqlite")
+        StoreTraits { renewals_in_call: RENEWALS_IN_CALL, ..StoreTraits::new("sqlite") }
     }
 
     async fn call(&self, key: &Key, request: Request) -> Result<Reply, StoreError> {
         match request {
             Request::Notify { .. } => Err(StoreError::no_messages("sqlite")),
-            request => Ok(self.0.call(key, request).await?),
+            request => {
+                let mut replies = self.0.call(vec![(key.clone(), request)]).await?;
+                Ok(replies.pop().unwrap_or(Err(SqliteError::NoThread))?)
+            }
         }
     }
 
-    fn hints(&self, key: &Key) -> impl Stream<Item = Hint> + Send + 'static {
-        let (worker, key) = (Arc::clone(&self.0), key.clone());
+    async fn call_all(&self, requests: Vec<(Key, Request)>) -> Vec<Result<Reply, StoreError>> {
+        if !are_renewals(&requests) {
+            return each_alone(self, requests).await;
+        }
+        let count = requests.len();
+        match self.0.call(requests).await {
+            Ok(replies) => replies.into_iter().map(|reply| Ok(reply?)).collect(),
+            Err(error) => vec![Err(error.into()); count],
+        }
+    }
+
+    fn hints(&self, mut watched: Watched) -> impl Stream<Item = Key> + Send + 'static {
+        let worker = Arc::clone(&self.0);
         async_stream::stream! {
-            let mut woken = worker.waiting.wait_for(&key);
-            worker.poll();
-            // The first hint is sent at once.
-            yield Hint;
-            while woken.changed().await.is_ok() {
-                yield Hint;
+            let waits = Waits::new(Arc::clone(&worker.waiting));
+            loop {
+                tokio::select! {
+                    biased;
+                    changes = watched.changed() => {
+                        let Some(changes) = changes else { return };
+                        waits.update(changes);
+                        worker.poll();
+                    }
+                    key = waits.next() => yield key,
+                }
             }
         }
     }

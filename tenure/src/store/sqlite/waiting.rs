@@ -10,15 +10,16 @@
 //! new version.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use tokio::sync::watch;
+use tokio::sync::Notify;
 
 use super::database::Database;
 use super::error::SqliteError;
 use crate::Token;
-use crate::store::Key;
+use crate::store::watchers::{WatcherId, Watchers};
+use crate::store::{Changes, Key};
 
 /// How often the file's version is read.
 const POLL_EVERY: Duration = Duration::from_millis(50);
@@ -27,54 +28,92 @@ const OPEN_EVERY: Duration = Duration::from_secs(1);
 /// At most this fraction of the thread's time, one part in so many, is spent on polls.
 const POLL_PART: u32 = 10;
 
-/// The candidates that wait, by election.
+/// The elections in which candidates wait.
 #[derive(Debug, Default)]
-pub(super) struct Waiting(Mutex<BTreeMap<Key, Waits>>);
+pub(super) struct Waiting(Mutex<State>);
 
 #[derive(Debug, Default)]
-struct Waits {
-    wake: watch::Sender<()>,
-    /// The tenure whose release they were notified of.
-    notified: Option<Token>,
+struct State {
+    watchers: Watchers,
+    /// The tenure of whose release the watchers of an election were notified.
+    notified: BTreeMap<Key, Token>,
 }
 
 impl Waiting {
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<Key, Waits>> {
+    fn lock(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn wait_for(&self, key: &Key) -> watch::Receiver<()> {
-        self.lock().entry(key.clone()).or_default().wake.subscribe()
-    }
-
     pub(super) fn is_empty(&self) -> bool {
-        self.lock().is_empty()
+        self.lock().watchers.is_empty()
     }
 
     pub(super) fn wake(&self, key: &Key) {
-        if let Some(waits) = self.lock().get(key) {
-            waits.wake.send_replace(());
-        }
+        self.lock().watchers.wake(key);
     }
 
     pub(super) fn wake_all(&self) {
-        for waits in self.lock().values() {
-            waits.wake.send_replace(());
-        }
+        self.lock().watchers.wake_all();
     }
 
-    /// The elections in which candidates still wait.
     fn keys(&self) -> Vec<Key> {
-        let mut waiting = self.lock();
-        waiting.retain(|_, waits| waits.wake.receiver_count() > 0);
-        waiting.keys().cloned().collect()
+        let mut keys: Vec<_> = self.lock().watchers.keys().cloned().collect();
+        keys.dedup();
+        keys
     }
 
     fn released(&self, key: &Key, token: Token) {
-        if let Some(waits) = self.lock().get_mut(key).filter(|waits| waits.notified != Some(token))
+        let mut state = self.lock();
+        if state.watchers.is_watched(key)
+            && state.notified.insert(key.clone(), token) != Some(token)
         {
-            waits.notified = Some(token);
-            waits.wake.send_replace(());
+            state.watchers.wake(key);
+        }
+    }
+}
+
+/// The waiting candidates of one driver.
+pub(super) struct Waits {
+    waiting: Arc<Waiting>,
+    id: WatcherId,
+    wake: Arc<Notify>,
+}
+
+impl Waits {
+    pub(super) fn new(waiting: Arc<Waiting>) -> Self {
+        let (id, wake) = waiting.lock().watchers.join();
+        Self { waiting, id, wake }
+    }
+
+    /// Each new one is hinted once it is registered.
+    pub(super) fn update(&self, changes: Changes) {
+        let mut state = self.waiting.lock();
+        for key in changes.added {
+            state.watchers.watch(self.id, &key);
+            state.watchers.begins(&key);
+        }
+        for key in changes.removed {
+            if state.watchers.unwatch(self.id, &key) {
+                state.notified.remove(&key);
+            }
+        }
+    }
+
+    pub(super) async fn next(&self) -> Key {
+        loop {
+            if let Some(key) = self.waiting.lock().watchers.hint(self.id) {
+                return key;
+            }
+            self.wake.notified().await;
+        }
+    }
+}
+
+impl Drop for Waits {
+    fn drop(&mut self) {
+        let mut state = self.waiting.lock();
+        for key in state.watchers.leave(self.id) {
+            state.notified.remove(&key);
         }
     }
 }

@@ -15,12 +15,13 @@ use super::config::SqliteConfig;
 use super::database::Database;
 use super::error::SqliteError;
 use super::rights;
-use super::step::step;
+use super::step::{Replies, step};
 use super::time::Clocks;
 use super::waiting::{Poller, Waiting};
 use crate::store::{Key, Reply, Request};
 
-type Answer = Result<Reply, SqliteError>;
+/// An error is that of all requests of the call.
+type Answer = Result<Replies, SqliteError>;
 
 enum Task {
     Call(Job),
@@ -28,9 +29,9 @@ enum Task {
     Poll,
 }
 
+/// One request, or many renewals.
 struct Job {
-    key: Key,
-    request: Request,
+    requests: Vec<(Key, Request)>,
     answer: oneshot::Sender<Answer>,
 }
 
@@ -47,9 +48,9 @@ impl Worker {
         Self { config, waiting: Arc::default(), tasks: Mutex::new(None) }
     }
 
-    pub(super) async fn call(&self, key: &Key, request: Request) -> Answer {
+    pub(super) async fn call(&self, requests: Vec<(Key, Request)>) -> Answer {
         let (answer, answered) = oneshot::channel();
-        self.send(Task::Call(Job { key: key.clone(), request, answer }))?;
+        self.send(Task::Call(Job { requests, answer }))?;
         answered.await.unwrap_or(Err(SqliteError::NoThread))
     }
 
@@ -115,17 +116,24 @@ impl File {
         }
     }
 
-    fn carry_out(&mut self, Job { key, request, answer }: Job) {
+    fn carry_out(&mut self, Job { requests, answer }: Job) {
         let awaited = || !answer.is_closed();
         if !awaited() {
             return;
         }
         let outcome = database(&mut self.open, &self.config, &mut self.warned)
-            .and_then(|database| step(database, Clocks::read, &key, &request, awaited));
+            .and_then(|database| step(database, Clocks::read, &requests, awaited));
         match &outcome {
-            // This connection's own writes do not change the version that it sees.
-            Ok(Reply::Released) => self.waiting.wake(&key),
-            Ok(_) => {}
+            Ok(replies) => {
+                for ((key, _), reply) in requests.iter().zip(replies) {
+                    match reply {
+                        // This connection's own writes do not change the version that it sees.
+                        Ok(Reply::Released) => self.waiting.wake(key),
+                        Ok(_) => {}
+                        Err(error) => self.failed(error),
+                    }
+                }
+            }
             Err(error) => self.failed(error),
         }
         // For a caller that has given up, the outcome is unknown.

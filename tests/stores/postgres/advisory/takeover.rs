@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use futures_util::StreamExt;
 use tenure::store::postgres::{PostgresAdvisory, Takeover};
 use tenure::store::{Promise, Reply, Store};
-use tenure::{Config, StepDownReason};
+use tenure::{Config, Event, StepDownReason};
 use tenure_servers::PostgresServer;
 
 use super::{LOCK, OldProgram, at, config, holders, terminate_holders};
@@ -74,6 +75,8 @@ async fn an_immediate_takeover_gives_up_single_leadership() {
     let patient = patient.build().unwrap();
     let (one, mut events) = start(immediate(&server), "one", patient);
     let first = soon(one.elected()).await.unwrap();
+    // The next renewal is a whole interval away: before that, the other candidate finds the lock free.
+    while !matches!(soon(events.next()).await, Some(Event::Renewed(_))) {}
     let (two, _) = start(immediate(&server), "two", patient);
     terminate_holders(&server);
     let second = soon(two.elected()).await.unwrap();

@@ -4,6 +4,7 @@ use super::super::{Edit, Mutant, Shows};
 
 const CAMPAIGN: &str = "core/src/candidate/campaign.rs";
 const MACHINE: &str = "core/src/candidate/mod.rs";
+const ADMISSION: &str = "core/src/candidate/admission.rs";
 const PHASE: &str = "core/src/candidate/phase.rs";
 const TENURE: &str = "core/src/candidate/tenure.rs";
 const DEADLINE: &str = "tenure/src/deadline.rs";
@@ -67,8 +68,8 @@ pub(super) static MUTANTS: &[Mutant] = &[
         about: "a waiting candidate sleeps on after the lease has ended",
         edits: &[Edit {
             file: CAMPAIGN,
-            from: ".min(self.config.poll_bound);",
-            to: ".max(self.config.poll_bound * 100);",
+            from: ".min(self.config.poll_bound());",
+            to: ".max(self.config.poll_bound() * 100);",
         }],
         shows: Shows::Both("crash,partition"),
         caught_by: &["leader-within"],
@@ -112,7 +113,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
         edits: &[Edit {
             file: TENURE,
             from: "self.superseded(lease);",
-            to: "self.keep(Lease { attempt: Attempt::due(self.now + self.config.renew_interval), ..lease });",
+            to: "self.keep(Lease { attempt: Attempt::due(self.now + self.config.renew_interval()), ..lease });",
         }],
         shows: Shows::Model,
         caught_by: &["single-leader"],
@@ -122,8 +123,8 @@ pub(super) static MUTANTS: &[Mutant] = &[
         about: "only the first renewal is sent in time",
         edits: &[Edit {
             file: TENURE,
-            from: "let attempt = Attempt::due(flight.sent_at + self.config.renew_interval);",
-            to: "let attempt = Attempt::due(flight.sent_at + self.config.ttl);",
+            from: "let attempt = Attempt::due(flight.sent_at + self.config.renew_interval());",
+            to: "let attempt = Attempt::due(flight.sent_at + self.config.ttl());",
         }],
         shows: Shows::Model,
         caught_by: &["no-churn-when-healthy"],
@@ -154,9 +155,9 @@ pub(super) static MUTANTS: &[Mutant] = &[
         name: "requests-never-given-up",
         about: "a candidate waits for a reply without end",
         edits: &[Edit {
-            file: MACHINE,
-            from: "(self.now + self.config.request_timeout).min(until);",
-            to: "(self.now + self.config.request_timeout).max(until);",
+            file: ADMISSION,
+            from: "(self.now + self.config.request_timeout()).min(until);",
+            to: "(self.now + self.config.request_timeout()).max(until);",
         }],
         shows: Shows::Model,
         caught_by: &["leader-within"],
@@ -168,7 +169,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
             file: CAMPAIGN,
             from: "self.learn(last);
                 self.ask_again(campaign, self.now);",
-            to: "self.ask_again(campaign, self.now + self.config.retry_least);",
+            to: "self.ask_again(campaign, self.now + self.config.retry_least());",
         }],
         shows: Shows::Model,
         caught_by: &["leader-within"],
@@ -178,8 +179,8 @@ pub(super) static MUTANTS: &[Mutant] = &[
         about: "the delay before another attempt has no upper bound",
         edits: &[Edit {
             file: MACHINE,
-            from: ".saturating_mul(doubled).min(self.config.retry_most);",
-            to: ".saturating_mul(doubled).max(self.config.ttl * 10);",
+            from: ".saturating_mul(doubled).min(self.config.retry_most());",
+            to: ".saturating_mul(doubled).max(self.config.ttl() * 10);",
         }],
         shows: Shows::Model,
         caught_by: &["leader-within"],
@@ -217,8 +218,8 @@ pub(super) static MUTANTS: &[Mutant] = &[
         about: "a grant of an abandoned campaign is not handed back",
         edits: &[Edit {
             file: CAMPAIGN,
-            from: "self.send(Request::Release { holder, token }, 0, Instant::FAR_FUTURE);",
-            to: "let _ = (holder, Instant::FAR_FUTURE);",
+            from: "self.unwanted = Some(Tenure { holder, token });",
+            to: "let _ = holder;",
         }],
         shows: Shows::Model,
         caught_by: &["leases-handed-back"],

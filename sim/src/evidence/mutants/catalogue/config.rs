@@ -21,7 +21,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
         about: "a claim lasts as long as the lease, without a stop margin",
         edits: &[Edit {
             file: CONFIG,
-            from: "saturating_sub(nanos(self.stop_margin))",
+            from: "saturating_sub(nanos(self.stop_margin()))",
             to: "saturating_sub(0)",
         }],
         shows: Shows::Model,
@@ -32,8 +32,8 @@ pub(super) static MUTANTS: &[Mutant] = &[
         about: "waiting candidates spread their requests over a TTL",
         edits: &[Edit {
             file: CONFIG,
-            from: "(self.ttl / 1_000).min(Duration::from_millis(5))",
-            to: "self.ttl.max(Duration::from_millis(5))",
+            from: "(self.ttl() / 1_000).min(Duration::from_millis(5))",
+            to: "self.ttl().max(Duration::from_millis(5))",
         }],
         shows: Shows::Model,
         caught_by: &["takeover-within"],

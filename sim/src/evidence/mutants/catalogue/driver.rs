@@ -48,15 +48,13 @@ pub(super) static MUTANTS: &[Mutant] = &[
             },
             Edit {
                 file: DRIVER,
-                from: "let Some(election) = self.elections.get_mut(&call.election) else { return };\n        \
-                       let result",
-                to: "let matching = |(_, one): &(_, &mut Election)| one.awaits(call.id);\n        \
-                     let Some((&of, election)) = self.elections.iter_mut().find(matching) else { return };\n        \
-                     let result",
+                from: "let Some(election) = self.elections.get_mut(&one.election) else { continue };",
+                to: "let matching = |(_, other): &(_, &mut Box<Election>)| other.awaits(one.id);\n            \
+                     let Some((&of, election)) = self.elections.iter_mut().find(matching) else { continue };",
             },
             Edit {
                 file: DRIVER,
-                from: "self.step(call.election, Input::Reply",
+                from: "self.step(one.election, Input::Reply",
                 to: "self.step(of, Input::Reply",
             },
         ],
@@ -152,7 +150,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
         about: "work does not learn that its tenure is over, and is dropped at its drain bound",
         edits: &[Edit {
             file: TENURE,
-            from: "self.drain_moved(drain_until);\n        self.0.cancelled.cancel();",
+            from: "self.drain_moved(drain_until);\n        self.cancelled().cancel();",
             to: "self.drain_moved(drain_until);",
         }],
         shows: Shows::Turmoil("resign"),

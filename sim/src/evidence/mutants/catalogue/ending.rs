@@ -71,8 +71,8 @@ pub(super) static MUTANTS: &[Mutant] = &[
         about: "draining work may continue beyond the end of the lease that covers it",
         edits: &[Edit {
             file: TENURE,
-            from: "bound.min(lease.valid_until + self.config.stop_margin)",
-            to: "bound.max(lease.valid_until + self.config.stop_margin)",
+            from: "bound.min(lease.valid_until + self.config.stop_margin())",
+            to: "bound.max(lease.valid_until + self.config.stop_margin())",
         }],
         shows: Shows::Model,
         caught_by: &["drained-before-the-next"],
@@ -83,7 +83,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
         edits: &[Edit {
             file: TENURE,
             from: "reason: StepDownReason::Superseded,\n                    drain_until: self.now,",
-            to: "reason: StepDownReason::Superseded,\n                    drain_until: lease.valid_until + self.config.stop_margin,",
+            to: "reason: StepDownReason::Superseded,\n                    drain_until: lease.valid_until + self.config.stop_margin(),",
         }],
         shows: Shows::Model,
         caught_by: &["drains-within-bounds"],
@@ -93,8 +93,8 @@ pub(super) static MUTANTS: &[Mutant] = &[
         about: "a resigned leader's work is given twice the drain bound",
         edits: &[Edit {
             file: TENURE,
-            from: "let bound = self.now + self.config.drain_bound;",
-            to: "let bound = self.now + self.config.drain_bound * 2;",
+            from: "let bound = self.now + self.config.drain_bound();",
+            to: "let bound = self.now + self.config.drain_bound() * 2;",
         }],
         shows: Shows::Model,
         caught_by: &["drains-within-bounds", "resigned-within"],
@@ -128,7 +128,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
             Edit {
                 file: MACHINE,
                 from: "Phase::Withdrawing { holder, flight, then } if self.now >= flight.give_up_at => {",
-                to: "Phase::Withdrawing { holder, flight, then } if self.now >= flight.give_up_at + self.config.ttl * 100 => {",
+                to: "Phase::Withdrawing { holder, flight, then } if self.now >= flight.give_up_at + self.config.ttl() * 100 => {",
             },
             Edit {
                 file: PHASE,

@@ -5,16 +5,18 @@ mod config;
 mod contract;
 mod driver;
 mod ending;
+mod overload;
 mod scripts;
 
 use super::Mutant;
 
 /// All mutants, in parts.
-pub static ALL: [&[Mutant]; 6] = [
+pub static ALL: [&[Mutant]; 7] = [
     candidate::MUTANTS,
     ending::MUTANTS,
     config::MUTANTS,
     contract::MUTANTS,
     driver::MUTANTS,
+    overload::MUTANTS,
     scripts::MUTANTS,
 ];

@@ -4,13 +4,14 @@ use super::super::{Edit, Mutant, Shows};
 
 const ACQUIRE: &str = "tenure/src/store/redis/scripts/acquire.lua";
 const OWN_LEASE: &str = "tenure/src/store/redis/scripts/own_lease.lua";
-const RENEW: &str = "tenure/src/store/redis/scripts/renew.lua";
+const RENEW_LEASE: &str = "tenure/src/store/redis/scripts/renew_lease.lua";
 const RENEW_AND_COMPARE: &str = "tenure/src/store/redis/scripts/renew_and_compare.lua";
 const SESSION: &str = "tenure/src/store/redis/session.rs";
 const RELEASE: &str = "tenure/src/store/redis/scripts/release.lua";
 const CAMPAIGN: &str = "core/src/candidate/campaign.rs";
 const RANDOM: &str = "core/src/random.rs";
-const COMPARING: &str = "local mine = live and record[2] == ARGV[1] and last == tonumber(ARGV[2])";
+const COMPARING: &str =
+    "return last, lease_end, live and record[2] == holder and last == tonumber(token)";
 const UNLESS_MINE: &str = "if not mine then";
 const GRANTED_TOKEN: &str = "token = math.max(last + 1, seen + 1, now)";
 
@@ -28,14 +29,14 @@ pub(super) static MUTANTS: &[Mutant] = &[
     Mutant {
         name: "script-renew-compares-nothing",
         about: "the script renews any lease",
-        edits: &[Edit { file: RENEW, from: UNLESS_MINE, to: "if not record[1] then" }],
+        edits: &[Edit { file: RENEW_LEASE, from: UNLESS_MINE, to: "if last == 0 then" }],
         shows: Shows::Turmoil("partition,pause,hold,resign"),
         caught_by: &["own-lease-only"],
     },
     Mutant {
         name: "script-release-compares-nothing",
         about: "the script releases any lease",
-        edits: &[Edit { file: RELEASE, from: UNLESS_MINE, to: "if not record[1] then" }],
+        edits: &[Edit { file: RELEASE, from: UNLESS_MINE, to: "if last == 0 then" }],
         shows: Shows::Turmoil("partition,pause,hold"),
         caught_by: &["own-lease-only", "single-leader"],
     },
@@ -46,7 +47,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
             Edit {
                 file: OWN_LEASE,
                 from: COMPARING,
-                to: "local mine = live and record[2] == ARGV[1]",
+                to: "return last, lease_end, live and record[2] == holder",
             },
             Edit {
                 file: RANDOM,
@@ -92,7 +93,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
             Edit {
                 file: OWN_LEASE,
                 from: COMPARING,
-                to: "local mine = live and last == tonumber(ARGV[2])",
+                to: "return last, lease_end, live and last == tonumber(token)",
             },
             ONE_TOKEN,
             ONE_TOKEN_IS_NEW,
@@ -105,9 +106,9 @@ pub(super) static MUTANTS: &[Mutant] = &[
         name: "script-renews-ended-lease",
         about: "the script renews a lease that has ended",
         edits: &[Edit {
-            file: RENEW,
-            from: UNLESS_MINE,
-            to: "if record[4] == '1' or record[2] ~= ARGV[1] or last ~= tonumber(ARGV[2]) then",
+            file: OWN_LEASE,
+            from: "local live = record[4] ~= '1' and now < lease_end",
+            to: "local live = record[4] ~= '1'",
         }],
         shows: Shows::Turmoil("partition,pause,hold"),
         caught_by: &["own-lease-only"],

@@ -4,11 +4,12 @@ use std::pin::pin;
 use std::time::Duration;
 
 use futures_util::StreamExt;
-use tenure::store::{Reply, Request, Store};
+use tenure::store::{Reply, Request, Store, Watched};
 
 use crate::conformance::Harness;
 use crate::conformance::probe::{
-    Found, LONG, Probe, acquire, acquire_for, broken, key, must, release, renew, renew_for,
+    Found, LONG, Probe, acquire, acquire_for, as_grant, broken, key, must, release, renew,
+    renew_for,
 };
 
 pub(crate) async fn a_renewal_extends_its_own_live_lease<H: Harness>(
@@ -57,6 +58,57 @@ pub(crate) async fn a_renewal_never_shortens_a_lease<H: Harness>(
     probe.expect(renew(1, token), Reply::Renewed).await
 }
 
+/// How many elections take part: two calls of the driver, so that the batch is not whole either.
+fn renewals_in_two_calls(in_call: usize) -> usize {
+    in_call.max(4) + 4
+}
+
+/// Every fourth lease was handed back, is asked for under another token, is asked for by another holder, or is live.
+pub(crate) async fn renewals_of_one_call_are_judged_alone<H: Harness>(
+    probe: &mut Probe<'_, H>,
+) -> Found<()> {
+    let (mut calls, mut wanted) = (Vec::new(), Vec::new());
+    for election in 0..renewals_in_two_calls(probe.traits.renewals_in_call) {
+        let key = key(&format!("job-{election}"))?;
+        let (token, _) = as_grant(&probe.ask_about(&key, acquire(1, None)).await?)?;
+        let (request, reply) = match election % 4 {
+            0 => {
+                let released = probe.ask_about(&key, release(1, token)).await?;
+                must(released == Reply::Released, || format!("{released:?} instead of a release"))?;
+                (renew_for(1, token, LONG * 3), None)
+            }
+            1 => (renew_for(1, token.next(), LONG * 3), None),
+            2 => (renew_for(2, token, LONG * 3), None),
+            _ => (renew_for(1, token, LONG * 3), Some(Reply::Renewed)),
+        };
+        calls.push((key, request));
+        wanted.push(reply.unwrap_or(Reply::Superseded { last: Some(token) }));
+    }
+    // The first renewal over a connection may take another way than later ones.
+    for _ in 0..2 {
+        let mut replies = Vec::new();
+        for call in calls.chunks(probe.traits.renewals_in_call) {
+            replies.extend(probe.store.call_all(call.to_vec()).await);
+        }
+        probe.note(format!("{} renewals in calls -> {replies:?}", calls.len()));
+        must(replies.len() == wanted.len(), || format!("{} answers", replies.len()))?;
+        for (place, (reply, wanted)) in replies.iter().zip(&wanted).enumerate() {
+            let same = reply.as_ref().is_ok_and(|reply| reply == wanted);
+            must(same, || format!("renewal {place}: {reply:?} instead of {wanted:?}"))?;
+        }
+    }
+    for (election, (key, _)) in calls.iter().enumerate() {
+        let extended = match probe.ask_about(key, Request::Observe).await? {
+            Reply::Held(incumbent) => incumbent.remaining > LONG * 2,
+            _ => false,
+        };
+        must(extended == (election % 4 == 3), || {
+            format!("election {election} was {}extended", if extended { "" } else { "not " })
+        })?;
+    }
+    Ok(())
+}
+
 pub(crate) async fn a_release_ends_its_own_live_lease<H: Harness>(
     probe: &mut Probe<'_, H>,
 ) -> Found<()> {
@@ -101,7 +153,7 @@ const HINTED_WITHIN: Duration = Duration::from_secs(20);
 pub(crate) async fn a_release_sends_a_hint<H: Harness>(probe: &mut Probe<'_, H>) -> Found<()> {
     let (token, _) = probe.granted(acquire(1, None)).await?;
     let waits = probe.harness.connect().await;
-    let mut hints = pin!(waits.hints(&key("job")?));
+    let mut hints = pin!(waits.hints(Watched::only([key("job")?])));
     let fresh = tokio::time::timeout(HINTED_WITHIN, hints.next()).await;
     must(matches!(fresh, Ok(Some(_))), || "no hint came after the subscription".into())?;
     // Further hints because of the subscription end after a while.

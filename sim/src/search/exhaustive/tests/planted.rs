@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use tenure_core::contract::{self, Moment};
 use tenure_core::{
-    Candidate, Claim, Config, Event, Input, Instant, Output, Reply, Request, RequestId, Seed, Token,
+    Candidate, Claim, Config, Event, Input, Instant, Output, Pending, Reply, Request, RequestId,
+    Seed, Token,
 };
 
 use super::Subject;
@@ -45,6 +46,10 @@ impl<B: Bug> Subject for Planted<B> {
 
     fn poll(&mut self) -> Option<Output> {
         self.bug.poll(&mut self.candidate)
+    }
+
+    fn pending(&self) -> Option<Pending> {
+        self.candidate.pending()
     }
 
     fn deadline(&self) -> Option<Instant> {
@@ -121,7 +126,7 @@ impl Bug for TokensStartOver {
 /// Counts the validity of a claim from the arrival of the reply, not from the sending of the request.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct CountedFromTheReply {
-    /// The candidate before it sent its last request.
+    /// The candidate before its last request was admitted.
     before: Option<Candidate>,
 }
 
@@ -133,8 +138,7 @@ impl Bug for CountedFromTheReply {
         );
         let before = candidate.clone();
         if granted && let Some(mut again) = self.before.take() {
-            let sends = if again.deadline().is_none() { Input::Campaign } else { Input::Wake };
-            again.handle(now, sends);
+            again.handle(now, Input::Admitted);
             let Input::Reply { id, .. } = input else { return };
             let mut sent = None;
             while let Some(output) = again.poll() {

@@ -1,12 +1,11 @@
 //! A pair of physical connections, replaced whenever either may be stuck.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use fred::clients::Client;
 use fred::error::{Error, ErrorKind};
-use fred::interfaces::{ClientLike, LuaInterface, PubsubInterface};
+use fred::interfaces::{ClientLike, EventInterface, LuaInterface, PubsubInterface};
 use fred::types::config::{Config, ServerConfig, TcpConfig};
 use fred::types::{Builder, Key, RespVersion, Value};
 use futures_util::FutureExt;
@@ -14,39 +13,53 @@ use futures_util::future::{join_all, select};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
+use super::wakeup::forward;
 use crate::runtime::{Runtime, TokioRuntime};
+use crate::store::progress::Progress;
+use crate::store::redis::channels::Channels;
 use crate::store::redis::config::{Address, RedisConfig, Servers};
+use crate::store::redis::ends::carry;
 use crate::store::redis::reply;
 use crate::store::redis::script::{Invocation, SCRIPTS};
-use crate::store::slot::{Connection, Slot, carry};
+use crate::store::slot::{Connection, Patience, Slot};
 use crate::store::{Secret, StoreError, StoreErrorKind};
 
 pub(super) struct Link {
     pub(super) config: RedisConfig,
     pub(super) runtime: Arc<dyn Runtime>,
-    current: Slot<Live>,
+    pub(super) channels: Arc<Channels>,
+    pub(super) current: Slot<Live>,
 }
 
 /// Connections that were working when last seen.
 pub(super) struct Live {
     requests: Client,
-    pub(super) wakeups: Client,
+    wakeups: Client,
     /// Cancelled once either connection is known or suspected to be unusable.
     pub(super) dead: CancellationToken,
+    progress: Progress,
+    /// Whether a request over them has succeeded.
+    pub(super) served: AtomicBool,
     /// Whether a renewal over them was answered, which has compared the server with the history of the prefix.
     pub(super) has_compared: AtomicBool,
 }
 
 impl Link {
     pub(super) fn new(config: RedisConfig) -> Self {
-        Self { config, runtime: Arc::new(TokioRuntime), current: Slot::default() }
+        let runtime: Arc<dyn Runtime> = Arc::new(TokioRuntime);
+        let current = Slot::new(&runtime, config.connect_timeout);
+        let channels = Arc::new(Channels::new(&config));
+        Self { config, runtime, channels, current }
     }
 
     /// The connections, opened anew if there are none.
-    pub(super) async fn live(self: &Arc<Self>) -> Result<Arc<Live>, StoreError> {
-        let (link, within) = (Arc::clone(self), self.config.connect_timeout);
+    pub(super) async fn live(
+        self: &Arc<Self>,
+        patience: Patience,
+    ) -> Result<Arc<Live>, StoreError> {
+        let link = Arc::clone(self);
         let connect = || async move { link.connect().await }.boxed();
-        self.current.get(&self.runtime, within, connect).await
+        self.current.get(patience, connect).await
     }
 
     async fn connect(&self) -> Result<Live, StoreError> {
@@ -56,8 +69,11 @@ impl Link {
         let dead = CancellationToken::new();
         // The end of either connection ends the pair: fred's tasks are aborted, and their sockets closed.
         TokioRuntime.spawn(carry(dead.clone(), select(first, second)).boxed());
-        let has_compared = AtomicBool::new(false);
-        let live = Live { requests, wakeups, dead, has_compared };
+        let (pushed, channels) = (wakeups.message_rx(), Arc::downgrade(&self.channels));
+        TokioRuntime.spawn(forward(pushed, channels, dead.clone()).boxed());
+        let (served, has_compared) = (AtomicBool::new(false), AtomicBool::new(false));
+        let progress = Progress::default();
+        let live = Live { requests, wakeups, dead, progress, served, has_compared };
         live.load_scripts().await?;
         Ok(live)
     }
@@ -138,6 +154,10 @@ impl Connection for Live {
     fn dead(&self) -> &CancellationToken {
         &self.dead
     }
+
+    fn has_served(&self) -> bool {
+        self.served.load(Ordering::Relaxed)
+    }
 }
 
 impl Live {
@@ -160,8 +180,7 @@ impl Live {
     /// Calls the script. A server that does not know it has not executed anything: only then is it
     /// called a second time.
     pub(super) async fn invoke(&self, call: &Invocation) -> Result<Value, Error> {
-        // A caller that gives up drops this half way, and the connection may be stuck for good.
-        let unanswered = self.dead.drop_guard_ref();
+        let unanswered = self.progress.expects(&self.dead);
         let mut answer = self.evalsha(call).await;
         if matches!(&answer, Err(error) if server_error(error).is_some_and(|(code, _)| code == "NOSCRIPT"))
         {
@@ -172,7 +191,9 @@ impl Live {
             };
         }
         if answer.as_ref().map_or_else(|error| server_error(error).is_some(), |_| true) {
-            unanswered.disarm();
+            unanswered.answered();
+        } else {
+            unanswered.failed();
         }
         answer
     }
@@ -195,13 +216,31 @@ impl Live {
         }
     }
 
-    /// Subscribes, and waits until the server has done so: fred itself does not.
-    pub(super) async fn subscribe(&self, channel: &str) -> Result<(), Error> {
-        self.answered(async {
-            self.wakeups.subscribe(channel).await?;
+    pub(super) async fn subscribe(&self, channels: Vec<String>) -> Result<(), StoreError> {
+        // On the heap: a future of the client's takes kilobytes.
+        Box::pin(self.changed(self.wakeups.subscribe(channels))).await
+    }
+
+    pub(super) async fn unsubscribe(&self, channels: Vec<String>) -> Result<(), StoreError> {
+        Box::pin(self.changed(self.wakeups.unsubscribe(channels))).await
+    }
+
+    /// Waits until the server has changed its subscriptions: fred itself does not.
+    async fn changed(
+        &self,
+        change: impl Future<Output = Result<(), Error>>,
+    ) -> Result<(), StoreError> {
+        let changed = self.answered(async {
+            change.await?;
             self.wakeups.ping::<Value>(None).await.map(drop)
+        });
+        changed.await.map_err(|error| {
+            // After a refusal, by an access rule for instance, the connection is still usable.
+            if server_error(&error).is_none() {
+                self.dead.cancel();
+            }
+            failed(&error)
         })
-        .await
     }
 }
 
@@ -228,8 +267,4 @@ pub(super) fn failed(error: &Error) -> StoreError {
         _ => StoreErrorKind::Disconnected,
     };
     StoreError::showing(kind, error)
-}
-
-pub(super) fn after(pause: Duration) -> impl Future<Output = ()> + Send {
-    TokioRuntime.sleep_until(TokioRuntime.now() + pause)
 }

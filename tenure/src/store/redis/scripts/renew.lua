@@ -1,8 +1,10 @@
--- Renew: extends the live lease of exactly this tenure; never moves its end back.
+-- Renew: one lease or many, each by the same reading of the clock, and each judged alone.
 --
--- ARGV  3 ttl, us
-if not mine then return {'superseded', last} end
-local ttl = tonumber(ARGV[3])
-redis.call('HSET', KEYS[1], 'lease_end', number(math.max(lease_end, now + ttl)),
-  'ttl', number(ttl))
-return {'renewed'}
+-- KEYS  the elections' records
+-- ARGV  for each of them: 1 holder   2 token   3 ttl, us
+local answers = {}
+for place, key in ipairs(KEYS) do
+  local before = 3 * (place - 1)
+  answers[place] = renew(key, ARGV[before + 1], ARGV[before + 2], tonumber(ARGV[before + 3]))
+end
+return answers

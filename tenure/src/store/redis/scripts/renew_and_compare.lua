@@ -2,12 +2,11 @@
 -- not granted anything yet. It is for the first renewal over a connection, so that later ones cost less. At
 -- maxmemory it also writes one history for each prefix, of three short values.
 --
--- KEYS  2 the prefix's history
--- ARGV  3 ttl, us
-if not mine then return {'superseded', last} end
+-- KEYS  1 the election's record   2 the prefix's history
+-- ARGV  1 holder   2 token   3 ttl, us
 local ttl = tonumber(ARGV[3])
-redis.call('HSET', KEYS[1], 'lease_end', number(math.max(lease_end, now + ttl)),
-  'ttl', number(ttl))
+local answer = renew(KEYS[1], ARGV[1], ARGV[2], ttl)
+if answer[1] ~= 'renewed' then return {answer} end
 
 -- The previous server may still acknowledge requests of its own leaders until they learn of this one:
 -- the longest TTL is left for that. A grant before that time counts from the grant.
@@ -20,4 +19,4 @@ if history[1] ~= identity or not whole(history[2]) then
   redis.call('HSET', KEYS[2], 'identity', identity, 'known_since', number(now + longest),
     'longest_ttl', number(longest))
 end
-return {'renewed'}
+return {answer}

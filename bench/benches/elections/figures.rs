@@ -1,0 +1,213 @@
+//! What was measured, and the tables of it.
+
+use std::fmt::Display;
+
+use comfy_table::{CellAlignment, Table};
+use serde::{Deserialize, Serialize};
+
+use crate::place::Fault;
+
+/// Of fewer elections, a share of the memory or a second's load says nothing.
+const MANY: usize = 100;
+/// Of fewer elections, most of the CPU time is spent on other things than renewals.
+const MANY_RENEWALS: usize = 1_000;
+
+/// What one process measured, at one store and with one number of elections.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Figures {
+    pub(crate) store: String,
+    pub(crate) elections: usize,
+    pub(crate) steady: Steady,
+    pub(crate) faults: Vec<AfterFault>,
+    pub(crate) limit: Option<Limit>,
+    pub(crate) series: Vec<Second>,
+}
+
+/// From the start to the steady state.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Steady {
+    /// How many led when all did, or at the bound.
+    pub(crate) leading: usize,
+    /// Seconds until all led; none if that was not within the bound.
+    pub(crate) all_after: Option<f64>,
+    pub(crate) renewals_a_second: f64,
+    /// Renewals a second of `redis-benchmark` with the same script.
+    pub(crate) rival: Option<f64>,
+    /// The most renewals in one second.
+    pub(crate) worst_second: u64,
+    /// CPU time of a renewal in microseconds; none without renewals.
+    pub(crate) client_micros: Option<f64>,
+    pub(crate) server_micros: Option<f64>,
+    pub(crate) bytes_each: f64,
+    /// Descriptors with one election, and with all of them.
+    pub(crate) descriptors: [usize; 2],
+    pub(crate) lost: usize,
+    pub(crate) is_leader_nanos: f64,
+}
+
+/// What a fault of the server did to the elections.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct AfterFault {
+    pub(crate) fault: Fault,
+    pub(crate) lost: usize,
+    /// How many led at the end.
+    pub(crate) leading: usize,
+    /// Seconds from the end of the fault until all led for good; none if that was not within the bound.
+    pub(crate) all_after: Option<f64>,
+    pub(crate) worst_second: u64,
+}
+
+/// Elections that need more renewals than the server can carry out.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Limit {
+    pub(crate) interval_millis: f64,
+    pub(crate) leading: usize,
+    pub(crate) all_after: Option<f64>,
+    pub(crate) needed: f64,
+    pub(crate) renewals_a_second: f64,
+    pub(crate) rival: f64,
+    /// Renewals in one call of the driver.
+    pub(crate) a_call: f64,
+    pub(crate) lost: usize,
+}
+
+/// The renewals of one second.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Second {
+    pub(crate) phase: String,
+    pub(crate) number: usize,
+    pub(crate) renewals: u64,
+}
+
+/// The tables of all that was measured.
+pub(crate) fn tables(all: &[Figures]) -> Vec<Table> {
+    let mut steady = table(&[
+        "store",
+        "elections",
+        "all lead, s",
+        "renewals/s",
+        "redis-benchmark/s",
+        "worst second / mean",
+        "CPU us, client",
+        "server",
+        "KiB each",
+        "descriptors (of one)",
+        "leads lost",
+        "is_leader(), ns",
+    ]);
+    let mut faults = table(&[
+        "store",
+        "elections",
+        "the server was",
+        "leads lost",
+        "all lead again, s",
+        "worst second / mean",
+    ]);
+    let mut limits = table(&[
+        "elections",
+        "all lead, s",
+        "renew interval, ms",
+        "needed/s",
+        "renewals/s",
+        "redis-benchmark/s",
+        "ratio",
+        "renewals a call",
+        "leads lost",
+    ]);
+    for figures in all {
+        steady.add_row(figures.steady_row());
+        for fault in &figures.faults {
+            faults.add_row(figures.fault_row(fault));
+        }
+        if let Some(limit) = &figures.limit {
+            limits.add_row(figures.limit_row(limit));
+        }
+    }
+    [steady, faults, limits].into_iter().filter(|table| table.row_count() > 0).collect()
+}
+
+impl Figures {
+    fn steady_row(&self) -> Vec<String> {
+        let Steady { descriptors: [one, all], .. } = self.steady;
+        let steady = &self.steady;
+        let [client, server] = [steady.client_micros, steady.server_micros]
+            .map(|micros| optional(micros.map(|micros| format!("{micros:.1}"))));
+        vec![
+            self.store.clone(),
+            self.elections.to_string(),
+            self.all_lead(steady.all_after, steady.leading),
+            format!("{:.1}", steady.renewals_a_second),
+            optional(steady.rival.map(|rate| format!("{rate:.0}"))),
+            self.beside_mean(steady.worst_second),
+            self.of_at_least(MANY_RENEWALS, client),
+            self.of_at_least(MANY_RENEWALS, server),
+            self.of_many(format!("{:.1}", steady.bytes_each / 1024.0)),
+            format!("{all} ({one})"),
+            steady.lost.to_string(),
+            format!("{:.1}", steady.is_leader_nanos),
+        ]
+    }
+
+    fn fault_row(&self, after: &AfterFault) -> Vec<String> {
+        vec![
+            self.store.clone(),
+            self.elections.to_string(),
+            after.fault.name().to_owned(),
+            after.lost.to_string(),
+            self.all_lead(after.all_after, after.leading),
+            self.beside_mean(after.worst_second),
+        ]
+    }
+
+    fn limit_row(&self, limit: &Limit) -> Vec<String> {
+        vec![
+            self.elections.to_string(),
+            self.all_lead(limit.all_after, limit.leading),
+            format!("{:.1}", limit.interval_millis),
+            format!("{:.0}", limit.needed),
+            format!("{:.0}", limit.renewals_a_second),
+            format!("{:.0}", limit.rival),
+            format!("{:.2}", limit.renewals_a_second / limit.rival),
+            format!("{:.1}", limit.a_call),
+            limit.lost.to_string(),
+        ]
+    }
+
+    fn all_lead(&self, after: Option<f64>, leading: usize) -> String {
+        match after {
+            Some(seconds) => format!("{seconds:.2}"),
+            None => format!("{leading} of {}", self.elections),
+        }
+    }
+
+    /// A second's renewals beside those of a mean second in the steady state.
+    fn beside_mean(&self, renewals: u64) -> String {
+        let mean = self.steady.renewals_a_second;
+        if mean <= 0.0 {
+            return optional(None);
+        }
+        self.of_many(format!("{:.1}", crate::meter::float(renewals) / mean))
+    }
+
+    fn of_many(&self, figure: String) -> String {
+        self.of_at_least(MANY, figure)
+    }
+
+    fn of_at_least(&self, elections: usize, figure: String) -> String {
+        if self.elections < elections { optional(None) } else { figure }
+    }
+}
+
+fn optional(figure: Option<String>) -> String {
+    figure.unwrap_or_else(|| "-".to_owned())
+}
+
+fn table(header: &[impl Display]) -> Table {
+    let mut table = Table::new();
+    table.load_style(comfy_table::presets::ASCII_MARKDOWN);
+    table.set_header(header);
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    table
+}

@@ -1,0 +1,64 @@
+//! As many renewals as a Redis server gives: by `redis-benchmark`, and by elections that need twice as many.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tenure::Config;
+use tenure_bench::Outcome;
+use tenure_servers::RedisServer;
+
+use crate::counter;
+use crate::figures::Limit;
+use crate::group::{Group, Lead};
+use crate::measure::Settings;
+use crate::meter::{Meter, float};
+use crate::place::Place;
+use crate::rival::Renewal;
+
+/// Long enough that a lease outlives the measurements of `redis-benchmark` that begin while it is live.
+const TTL: Duration = Duration::from_secs(15);
+const CAPTURED_WITHIN: Duration = Duration::from_secs(10);
+/// How many times what the server gives the elections need.
+const NEED: f64 = 2.0;
+
+/// The renewals a second of `redis-benchmark`, by the command with which the driver renews one election.
+pub(crate) fn rate_of_one(server: &RedisServer, calls: u32) -> Outcome<f64> {
+    let config = Config::builder(TTL).renew_interval(Duration::from_millis(20)).build()?;
+    let probe = Group::open(Place::redis_store(server.port()), config, "probe")?;
+    let renewal = Renewal::capture(server.port(), CAPTURED_WITHIN)?;
+    probe.crash();
+    Ok(renewal.rate(server.port(), calls)?.renewals)
+}
+
+/// Measures so many elections at a new server, with a renew interval at which they need twice the renewals
+/// that the rate says the server gives.
+pub(crate) fn measure(elections: usize, rate: f64, settings: Settings) -> Outcome<Limit> {
+    let server = RedisServer::start()?;
+    let port = server.port();
+    let interval = Duration::from_secs_f64(float(elections as u64) / (NEED * rate));
+    let config = Config::builder(TTL).renew_interval(interval).build()?;
+    let mut group = Group::open(Place::redis_store(port), config, "opener")?;
+    let meter = Meter::start(counter::at_redis(port)?);
+    let Lead { leading, all_after } = group.join(elections, settings.bound)?;
+    eprintln!("  at the limit: {leading} of {elections} lead, after {all_after:?}");
+
+    let before = group.tokens();
+    let began = Instant::now();
+    thread::sleep(settings.steady);
+    let renewals_a_second = meter.between(began, Instant::now()).rate();
+    let lost = group.lost_since(&before);
+    let renewal = Renewal::capture(port, CAPTURED_WITHIN)?;
+    drop(meter);
+    group.crash();
+    let rival = renewal.rate(port, settings.rival_calls)?;
+    Ok(Limit {
+        interval_millis: interval.as_secs_f64() * 1e3,
+        leading,
+        all_after: all_after.map(|after| after.as_secs_f64()),
+        needed: NEED * rate,
+        renewals_a_second,
+        rival: rival.renewals,
+        a_call: rival.a_call,
+        lost,
+    })
+}

@@ -1,0 +1,80 @@
+//! Overload costs leads that are not gained, and none that are held.
+//!
+//! **Theorem.** A tenure ends by itself only if the store could not have renewed all leaders since the claim began: if the
+//! renewals that it can carry out within a claim's validity are fewer than the leaders, a tenth more for requests that
+//! were given up, and an acquire for each standby candidate.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::super::journal::{Event, Who, Why};
+use super::super::plan::{Kind, Plan};
+use super::{Finding, Found, Property, PropertyName, Tally};
+use crate::plan::SimTime;
+
+#[derive(Default)]
+pub(super) struct NoLeadLost {
+    leads: BTreeMap<Who, u64>,
+    /// The number of leaders after each change.
+    counts: Vec<(SimTime, u64)>,
+    /// The number of the phase, and the leads at its beginning.
+    phase: usize,
+    at_its_beginning: BTreeSet<(Who, u64)>,
+}
+
+impl Property for NoLeadLost {
+    fn name(&self) -> PropertyName {
+        PropertyName::NO_LEAD_LOST_TO_OVERLOAD
+    }
+
+    fn observe(&mut self, plan: &Plan, at: SimTime, event: &Event, tally: &mut Tally) -> Found {
+        self.end_phases(plan, at, tally);
+        match *event {
+            Event::Elected { who, token, .. } => {
+                self.leads.insert(who, token);
+            }
+            Event::SteppedDown { who, token, why } => {
+                if let Why::Expired | Why::Superseded | Why::Other = why {
+                    self.lost(plan, at, (who, token, why))?;
+                }
+                self.leads.remove(&who);
+            }
+            _ => return Ok(()),
+        }
+        self.counts.push((at, self.leads.len().try_into().unwrap_or(u64::MAX)));
+        Ok(())
+    }
+
+    fn finish(&mut self, plan: &Plan, tally: &mut Tally) -> Found {
+        self.end_phases(plan, plan.end(), tally);
+        Ok(())
+    }
+}
+
+impl NoLeadLost {
+    /// Counts the leads that were held through a phase in which the store was too slow.
+    fn end_phases(&mut self, plan: &Plan, at: SimTime, tally: &mut Tally) {
+        while let Some(phase) = plan.phases.get(self.phase).filter(|phase| phase.until <= at) {
+            let overloads = phase.kind != Kind::Healthy;
+            for (who, token) in &self.at_its_beginning {
+                tally.count(overloads && self.leads.get(who) == Some(token));
+            }
+            self.at_its_beginning = self.leads.iter().map(|(who, token)| (*who, *token)).collect();
+            self.phase += 1;
+        }
+    }
+
+    fn lost(&self, plan: &Plan, at: SimTime, (who, token, why): (Who, u64, Why)) -> Found {
+        let from = at - plan.config().validity();
+        let before = self.counts.partition_point(|(changed, _)| *changed < from).saturating_sub(1);
+        let leaders = self.counts[before..].iter().map(|(_, count)| *count).max().unwrap_or(0);
+        let needs = leaders + leaders / 10 + u64::from(plan.standbys * plan.acquire_costs);
+        let capacity = plan.capacity(from, at);
+        if capacity < needs {
+            return Ok(());
+        }
+        Err(Finding::from(format!(
+            "{who:?} lost its lead under token {token} at {at} ({why:?}), although the store could have carried out \
+             {capacity} renewals since {from}, and {leaders} leaders need {needs}"
+        )))
+    }
+}

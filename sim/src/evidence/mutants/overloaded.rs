@@ -1,0 +1,43 @@
+//! The hunt of the overload engine, whose plans are drawn from a seed and a number of elections alone.
+
+use std::collections::BTreeSet;
+use std::io::{self, Write};
+use std::time::Instant;
+
+use super::{Seen, Sighting};
+use crate::engines::overload::{Plan, run};
+
+/// As many as need 40 ms of the slow store for a renewal.
+const ELECTIONS: u32 = 400;
+
+/// Runs seeds from 1 on until those properties have failed, or any if none is named, and writes the first failure of
+/// each at once. A property that compared nothing has not failed.
+///
+/// # Errors
+/// If a sighting can't be written.
+pub fn hunt(mut out: impl Write, seeds: u64, until: &[String]) -> io::Result<()> {
+    let (mut seen, began) = (BTreeSet::new(), Instant::now());
+    for seed in 1..=seeds {
+        let failures = match run(&Plan::drawn(seed, ELECTIONS)) {
+            Ok(outcome) => outcome
+                .violations
+                .iter()
+                .map(|one| (Seen::Property(one.property.to_string()), one.finding.to_string()))
+                .collect(),
+            Err(error) => vec![(Seen::Broke, error.to_string())],
+        };
+        for (what_failed, what) in failures {
+            if seen.insert(what_failed.clone()) {
+                let wall = began.elapsed().as_secs_f64();
+                serde_json::to_writer(&mut out, &Sighting { seen: what_failed, seed, what, wall })?;
+                writeln!(out)?;
+                out.flush()?;
+            }
+        }
+        let has = |name: &String| seen.iter().any(|one| one.guard() == Some(name));
+        if if until.is_empty() { !seen.is_empty() } else { until.iter().all(has) } {
+            break;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,243 @@
+//! The requests that wait for their admission.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use super::Next;
+use crate::Instant;
+use crate::shared::{Ask, ElectionId};
+
+#[derive(Default)]
+pub(super) struct Queue {
+    releases: BTreeSet<(u64, ElectionId)>,
+    /// By the end of the claim, the first of which is the most urgent.
+    renewals: BTreeSet<(Urgency, ElectionId)>,
+    /// The requests of handles, in the order in which they came.
+    pub(super) asks: VecDeque<Box<Ask>>,
+    acquires: BTreeSet<(u64, ElectionId)>,
+    /// Counts the elections that have joined the queue.
+    joined: u64,
+}
+
+/// The request that an election waits to send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) enum Waiting {
+    Release,
+    Renew(Urgency),
+    Acquire,
+}
+
+/// How soon a renewal has to leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(in super::super) struct Urgency {
+    /// The end of the claim.
+    pub(in super::super) valid_until: Instant,
+    /// From then on it comes before releases: half of the claim's validity is over.
+    pub(in super::super) urgent_from: Instant,
+    /// From then on it is not [paced](super::pace): two slow attempts take the time that is left.
+    pub(in super::super) hurries_from: Instant,
+}
+
+/// Where in the queue an election is.
+#[derive(Clone, Copy, Debug)]
+pub(in super::super) enum Place {
+    Release { joined: u64 },
+    Renew(Urgency),
+    Acquire { joined: u64 },
+}
+
+impl Queue {
+    /// An election that waits for the same as before keeps its place.
+    pub(super) fn set(
+        &mut self,
+        id: ElectionId,
+        place: &mut Option<Place>,
+        waiting: Option<Waiting>,
+    ) {
+        if place.map(Place::waiting) == waiting {
+            return;
+        }
+        match place.take() {
+            Some(Place::Release { joined }) => self.releases.remove(&(joined, id)),
+            Some(Place::Renew(renewal)) => self.renewals.remove(&(renewal, id)),
+            Some(Place::Acquire { joined }) => self.acquires.remove(&(joined, id)),
+            None => true,
+        };
+        let Some(waiting) = waiting else { return };
+        self.joined += 1;
+        let joined = self.joined;
+        *place = Some(match waiting {
+            Waiting::Release => {
+                self.releases.insert((joined, id));
+                Place::Release { joined }
+            }
+            Waiting::Renew(renewal) => {
+                self.renewals.insert((renewal, id));
+                Place::Renew(renewal)
+            }
+            Waiting::Acquire => {
+                self.acquires.insert((joined, id));
+                Place::Acquire { joined }
+            }
+        });
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.releases.len() + self.renewals.len() + self.asks.len() + self.acquires.len()
+    }
+
+    /// What is worth the most: a claim that ends soon, then a lease that others wait for, then other claims, then
+    /// questions, then leases that are not held yet. Renewals that are not in a hurry leave only if they are `paced`
+    /// to leave now; no acquire leaves before them.
+    pub(super) fn next(&mut self, now: Instant, paced: bool) -> Option<Next> {
+        let is_urgent = self.renewals.first().is_some_and(|(first, _)| first.urgent_from <= now);
+        let renewal = self.next_renewal(now, paced).map(Next::Renewal);
+        let release = self.releases.first().map(|(_, id)| Next::Other(*id));
+        let held = if is_urgent { renewal.or(release) } else { release.or(renewal) };
+        held.or_else(|| self.next_ask().map(Next::Ask)).or_else(|| {
+            let acquire = self.acquires.first().map(|(_, id)| Next::Other(*id));
+            acquire.filter(|_| self.renewals.is_empty())
+        })
+    }
+
+    /// The next question whose caller has not given up.
+    pub(super) fn next_ask(&mut self) -> Option<Box<Ask>> {
+        std::iter::from_fn(|| self.asks.pop_front()).find(|ask| !ask.answer.is_closed())
+    }
+
+    /// The renewal whose claim ends first, if it may leave.
+    pub(super) fn next_renewal(&self, now: Instant, paced: bool) -> Option<ElectionId> {
+        let (renewal, id) = self.renewals.first()?;
+        (paced || renewal.hurries_from <= now).then_some(*id)
+    }
+
+    pub(super) fn has_renewals(&self) -> bool {
+        !self.renewals.is_empty()
+    }
+}
+
+impl Place {
+    fn waiting(self) -> Waiting {
+        match self {
+            Self::Release { .. } => Waiting::Release,
+            Self::Renew(renewal) => Waiting::Renew(renewal),
+            Self::Acquire { .. } => Waiting::Acquire,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::sync::oneshot;
+
+    use super::*;
+    use crate::store::{Key, Request};
+
+    const START: Instant = Instant::from_nanos(1_000_000_000);
+
+    fn at(seconds: u64) -> Instant {
+        START + Duration::from_secs(seconds)
+    }
+
+    fn renew(valid_until: u64) -> Waiting {
+        let valid_until = at(valid_until);
+        let urgent_from = valid_until - Duration::from_secs(5);
+        let hurries_from = valid_until - Duration::from_secs(3);
+        Waiting::Renew(Urgency { valid_until, urgent_from, hurries_from })
+    }
+
+    fn ask() -> (Box<Ask>, impl Sized) {
+        let (answer, answered) = oneshot::channel();
+        let (key, request, within) =
+            (Key::new("k").unwrap(), Request::Observe, Duration::from_secs(1));
+        (Box::new(Ask { key, request, within, answer }), answered)
+    }
+
+    /// Takes everything out. An ask is 0.
+    fn order(queue: &mut Queue, now: Instant, places: &mut [Option<Place>]) -> Vec<u64> {
+        std::iter::from_fn(|| {
+            Some(match queue.next(now, true)? {
+                Next::Ask(_) => 0,
+                Next::Renewal(id) | Next::Other(id) => {
+                    queue.set(id, &mut places[usize::try_from(id).unwrap()], None);
+                    id
+                }
+            })
+        })
+        .collect()
+    }
+
+    #[test]
+    fn requests_leave_by_their_worth() {
+        let mut queue = Queue::default();
+        let mut places = [None; 8];
+        let waiting = [
+            (1, Waiting::Acquire),
+            (2, Waiting::Acquire),
+            (3, renew(9)),
+            (4, Waiting::Release),
+            (5, renew(8)),
+            (6, renew(4)),
+            (7, Waiting::Release),
+        ];
+        for (id, waiting) in waiting {
+            queue.set(id, &mut places[usize::try_from(id).unwrap()], Some(waiting));
+        }
+        let (first, _kept) = ask();
+        let (given_up, dropped) = ask();
+        drop(dropped);
+        queue.asks.extend([given_up, first]);
+        // At that time, only the claim that ends at 4 s has less than half of its validity left.
+        assert_eq!(order(&mut queue, START, &mut places), [6, 4, 7, 5, 3, 0, 1, 2]);
+        assert!(places.iter().all(Option::is_none));
+    }
+
+    #[test]
+    fn renewals_that_are_not_in_a_hurry_wait_and_hold_back_acquires() {
+        let mut queue = Queue::default();
+        let mut places = [None; 5];
+        let next = |queue: &mut Queue, now| match queue.next(now, false) {
+            Some(Next::Ask(_)) => Some(0),
+            Some(Next::Renewal(id) | Next::Other(id)) => Some(id),
+            None => None,
+        };
+        queue.set(1, &mut places[1], Some(Waiting::Acquire));
+        queue.set(2, &mut places[2], Some(renew(9)));
+        assert_eq!(next(&mut queue, at(5)), None);
+        let (asked, _kept) = ask();
+        queue.asks.push_back(asked);
+        assert_eq!(next(&mut queue, at(5)), Some(0));
+        // Urgent, but not in a hurry: the release goes first.
+        queue.set(3, &mut places[3], Some(Waiting::Release));
+        assert_eq!(next(&mut queue, at(5)), Some(3));
+        assert_eq!(next(&mut queue, at(6)), Some(2));
+        queue.set(2, &mut places[2], None);
+        queue.set(3, &mut places[3], None);
+        assert_eq!(next(&mut queue, at(6)), Some(1));
+    }
+
+    #[test]
+    fn a_changed_wish_moves_an_election() {
+        let mut queue = Queue::default();
+        let mut places = [None; 4];
+        for id in [1, 2, 3] {
+            queue.set(id, &mut places[usize::try_from(id).unwrap()], Some(Waiting::Acquire));
+        }
+        queue.set(1, &mut places[1], Some(Waiting::Acquire));
+        queue.set(3, &mut places[3], Some(Waiting::Release));
+        queue.set(2, &mut places[2], None);
+        assert_eq!(order(&mut queue, START, &mut places), [3, 1]);
+    }
+
+    #[test]
+    fn elections_of_a_class_leave_in_order() {
+        let mut queue = Queue::default();
+        let mut places = vec![None; 1_000];
+        for id in (1..1_000).rev() {
+            queue.set(id, &mut places[usize::try_from(id).unwrap()], Some(Waiting::Acquire));
+        }
+        let expected: Vec<u64> = (1..1_000).rev().collect();
+        assert_eq!(order(&mut queue, START, &mut places), expected);
+    }
+}

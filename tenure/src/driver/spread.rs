@@ -1,0 +1,117 @@
+//! When an election renews, so that the renewals of many elections are spread over their interval.
+//!
+//! Elections that were granted together would otherwise renew together for ever. Each election has a time of its own
+//! within the interval, and renews at the last such time before the renewal is due. So the renewals are spread within one
+//! interval of whatever has bunched them: a start, an outage, a slow store.
+
+use std::time::Duration;
+
+use crate::Instant;
+use crate::shared::ElectionId;
+
+/// The fraction of a turn that separates one election from the next: multiples of the golden ratio are spread evenly,
+/// however many there are (H. Weyl, "Ueber die Gleichverteilung von Zahlen mod. Eins", 1916).
+const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// When the next renewal leaves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Renewal {
+    /// When the machine says.
+    #[default]
+    WhenDue,
+    /// A little before that.
+    At(Instant),
+    /// As soon as it is admitted.
+    Now,
+}
+
+impl Renewal {
+    /// The renewal of an election that is due at that time at the latest. Elections whose times are less than
+    /// `together` apart share one.
+    pub(super) fn before(
+        due: Instant,
+        id: ElectionId,
+        interval: Duration,
+        together: Duration,
+    ) -> Self {
+        let interval = u64::try_from(interval.as_nanos()).unwrap_or(u64::MAX).max(1);
+        let own = scaled(id.wrapping_mul(GOLDEN), interval);
+        let together = u64::try_from(together.as_nanos()).unwrap_or(interval).max(1);
+        let own = own - own % together;
+        let due = due.as_nanos();
+        let since = due.wrapping_sub(own) % interval;
+        if due < own { Self::WhenDue } else { Self::At(Instant::from_nanos(due - since)) }
+    }
+
+    pub(super) fn at(&self) -> Option<Instant> {
+        match self {
+            Self::At(at) => Some(*at),
+            Self::WhenDue | Self::Now => None,
+        }
+    }
+
+    pub(super) fn time_is(&mut self, now: Instant) {
+        if self.at().is_some_and(|at| now >= at) {
+            *self = Self::Now;
+        }
+    }
+}
+
+/// That fraction of the interval, where 2^64 is the whole.
+fn scaled(fraction: u64, interval: u64) -> u64 {
+    let product = u128::from(fraction) * u128::from(interval);
+    u64::try_from(product >> 64).unwrap_or(interval)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const INTERVAL: Duration = Duration::from_secs(5);
+
+    fn next(due: Instant, id: ElectionId) -> Instant {
+        Renewal::before(due, id, INTERVAL, Duration::ZERO).at().unwrap()
+    }
+
+    #[test]
+    fn renewals_come_at_most_an_interval_early() {
+        let due = Instant::from_nanos(1_234_567_891_234);
+        for id in 0..1_000 {
+            let at = next(due, id);
+            assert!(at <= due && due.since(at) < INTERVAL, "{at:?}");
+            assert_eq!(next(at, id), at);
+            assert_eq!(next(at + INTERVAL, id), at + INTERVAL);
+        }
+    }
+
+    #[test]
+    fn bunched_renewals_are_spread_within_an_interval() {
+        let due = Instant::from_nanos(1_234_567_891_234);
+        for elections in [10, 1_000, 10_000] {
+            let mut tenths = [0_u64; 10];
+            for id in 0..elections {
+                let before = due.since(next(due, id));
+                tenths[usize::try_from(before.as_millis() / 500).unwrap()] += 1;
+            }
+            let most = *tenths.iter().max().unwrap();
+            assert!(most <= elections / 10 + 2, "{tenths:?}");
+        }
+    }
+
+    #[test]
+    fn elections_can_share_a_time() {
+        let together = Duration::from_millis(10);
+        let due = Instant::from_nanos(1_234_567_891_234);
+        let at = |id| Renewal::before(due, id, INTERVAL, together).at().unwrap();
+        let times: std::collections::BTreeSet<_> = (0..10_000).map(at).collect();
+        assert_eq!(times.len(), 500);
+        let again = Renewal::before(at(7) + INTERVAL, 7, INTERVAL, together);
+        assert_eq!(again.at(), Some(at(7) + INTERVAL), "not a moment after the last one");
+    }
+
+    #[test]
+    fn clocks_that_have_just_begun_are_no_trouble() {
+        let first = Renewal::before(Instant::from_nanos(1), 1, INTERVAL, Duration::ZERO);
+        assert_eq!(first, Renewal::WhenDue);
+    }
+}

@@ -1,0 +1,27 @@
+//! What many candidates of a driver have in common.
+
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+
+use super::Command;
+use crate::store::{AnyStore, Profile};
+
+/// The driver, and a candidate's settings. Candidates with the same settings share it: a process may have a hundred
+/// thousand of them.
+pub(crate) struct Settings {
+    pub(crate) store: AnyStore,
+    pub(crate) commands: mpsc::UnboundedSender<Command>,
+    pub(crate) chosen: Chosen,
+}
+
+/// What the application chooses.
+#[derive(PartialEq, Eq)]
+pub(crate) struct Chosen {
+    pub(crate) profile: Profile,
+    pub(crate) request_timeout: Duration,
+    pub(crate) longest_stop: Duration,
+    pub(crate) hold_off: Duration,
+    /// Whether the candidate continues to lead when work of `run_while_leader` or `run_until` is lost.
+    pub(crate) keeps_lead_without_work: bool,
+}

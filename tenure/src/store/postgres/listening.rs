@@ -1,0 +1,124 @@
+//! The connection on which notifications arrive, and what it listens to.
+//!
+//! The server has two channels for each table: one for the wake-ups of all elections, and one for the messages to all
+//! leaders, which only leaders with an inbox need. A connection that nobody needs any more is closed.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use super::error::{failed, is_fatal};
+use super::link::Link;
+use super::listeners::Listeners;
+use super::session::Session;
+use super::table::quoted;
+use crate::runtime::Runtime;
+use crate::store::StoreError;
+use crate::store::slot::Connection;
+use crate::store::subscriptions::{Subscriber, Topic};
+
+/// A connection for notifications.
+pub(super) struct Listening {
+    pub(super) session: Session,
+    hints: AtomicBool,
+    inboxes: AtomicBool,
+}
+
+impl Listening {
+    pub(super) fn new(session: Session) -> Self {
+        Self { session, hints: AtomicBool::new(false), inboxes: AtomicBool::new(false) }
+    }
+}
+
+impl Connection for Listening {
+    fn dead(&self) -> &CancellationToken {
+        &self.session.dead
+    }
+
+    fn has_served(&self) -> bool {
+        self.session.has_served()
+    }
+}
+
+impl Link {
+    /// The channel of such topics, and whether the connection listens to it.
+    fn channel<'a>(&self, on: &'a Listening, topic: &Topic) -> (String, &'a AtomicBool) {
+        match topic {
+            Topic::Election(_) => (self.config.table.channel(), &on.hints),
+            Topic::Inbox(_) => (self.config.table.inbox(), &on.inboxes),
+        }
+    }
+
+    async fn execute(
+        &self,
+        on: &Listening,
+        command: &str,
+        channel: &str,
+    ) -> Result<(), StoreError> {
+        let sql = format!("{command} {}", quoted(channel));
+        let done = on.session.client.batch_execute(&sql).await;
+        done.map_err(|error| {
+            if is_fatal(&error) {
+                on.session.dead.cancel();
+            }
+            failed(&self.config, &error)
+        })?;
+        on.session.serves();
+        Ok(())
+    }
+}
+
+impl Subscriber for Link {
+    type Live = Listening;
+    /// The number of the message.
+    type Said = u128;
+
+    fn table(&self) -> &Listeners {
+        &self.listeners
+    }
+
+    fn runtime(&self) -> &Arc<dyn Runtime> {
+        &self.runtime
+    }
+
+    fn within(&self) -> Duration {
+        self.config.connect_timeout
+    }
+
+    async fn connected(self: &Arc<Self>) -> Result<Arc<Listening>, StoreError> {
+        self.listening().await
+    }
+
+    async fn subscribe(
+        self: &Arc<Self>,
+        on: &Arc<Listening>,
+        topics: &[Topic],
+    ) -> Result<(), StoreError> {
+        let Some(first) = topics.first() else { return Ok(()) };
+        let (channel, listens) = self.channel(on, first);
+        if !listens.load(Ordering::Relaxed) {
+            self.execute(on, "LISTEN", &channel).await?;
+            listens.store(true, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    async fn unsubscribe(
+        self: &Arc<Self>,
+        on: &Arc<Listening>,
+        topics: &[Topic],
+    ) -> Result<(), StoreError> {
+        let Some(first) = topics.first() else { return Ok(()) };
+        if !self.listeners.wants_anything() {
+            on.session.dead.cancel();
+            return Ok(());
+        }
+        let (channel, listens) = self.channel(on, first);
+        if !self.listeners.wants_any(first) && listens.swap(false, Ordering::Relaxed) {
+            self.execute(on, "UNLISTEN", &channel).await?;
+        }
+        Ok(())
+    }
+}

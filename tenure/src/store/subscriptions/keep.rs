@@ -1,0 +1,173 @@
+//! The task that keeps the server's subscriptions in line with the table.
+
+use std::collections::BTreeSet;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, Fuse, FusedFuture};
+use tokio_util::sync::CancellationToken;
+
+use super::table::Batch;
+use super::{Subscriber, Topic};
+use crate::store::StoreError;
+use crate::store::slot::Connection;
+
+/// How many topics one command names: some 25 KiB of usual names.
+pub(super) const AT_ONCE: usize = 512;
+
+/// The pause after a refused subscription; each further refusal on the same connection doubles it.
+const RETRY_LEAST: Duration = Duration::from_millis(100);
+const RETRY_MOST: Duration = Duration::from_secs(5);
+
+/// Runs until nothing is listened to.
+pub(super) async fn keep<S: Subscriber>(server: Arc<S>, task: CancellationToken) {
+    let keeper = Keeper { server, task };
+    while let Some(live) = keeper.connected().await {
+        keeper.server.table().begin_anew();
+        keeper.serve(OnConnection::new(live)).await;
+    }
+}
+
+struct Keeper<S: Subscriber> {
+    server: Arc<S>,
+    task: CancellationToken,
+}
+
+/// What is subscribed to on one connection.
+struct OnConnection<S: Subscriber> {
+    live: Arc<S::Live>,
+    subscribed: BTreeSet<Topic>,
+    refused: BTreeSet<Topic>,
+    refusals: u32,
+    /// When to try the refused ones again.
+    again: Fuse<BoxFuture<'static, ()>>,
+}
+
+impl<S: Subscriber> Keeper<S> {
+    /// A connection; `None` once nothing is listened to.
+    async fn connected(&self) -> Option<Arc<S::Live>> {
+        let table = self.server.table();
+        loop {
+            let mut connected = pin!(self.server.connected());
+            let connected = loop {
+                if table.is_over(&self.task) {
+                    return None;
+                }
+                tokio::select! {
+                    biased;
+                    connected = &mut connected => break connected,
+                    () = table.changed.notified() => {}
+                }
+            };
+            match connected {
+                Ok(live) => return Some(live),
+                // The attempts to connect have pauses of their own; other errors come at once.
+                Err(error) => {
+                    tracing::debug!(%error, "no connection to subscribe on");
+                    self.pause(RETRY_LEAST).await;
+                }
+            }
+        }
+    }
+
+    /// Follows the table until the connection has ended, or nothing is subscribed to any more.
+    async fn serve(&self, mut on: OnConnection<S>) {
+        let table = self.server.table();
+        while !on.live.dead().is_cancelled() {
+            let batch = table.batch(AT_ONCE);
+            if !batch.is_empty() {
+                self.change(&mut on, batch).await;
+                continue;
+            }
+            if on.subscribed.is_empty() && on.refused.is_empty() && !table.wants_anything() {
+                return;
+            }
+            tokio::select! {
+                biased;
+                () = on.live.dead().cancelled() => return,
+                () = table.changed.notified() => {}
+                () = &mut on.again, if !on.again.is_terminated() => {
+                    table.put_back(&std::mem::take(&mut on.refused));
+                }
+            }
+        }
+    }
+
+    async fn change(&self, on: &mut OnConnection<S>, batch: Batch) {
+        let Batch { wanted, mut unwanted } = batch;
+        for topic in &unwanted {
+            on.refused.remove(topic);
+        }
+        unwanted.retain(|topic| on.subscribed.remove(topic));
+        let server = &self.server;
+        if !unwanted.is_empty()
+            && let Some(Err(error)) =
+                self.bounded(&on.live, server.unsubscribe(&on.live, &unwanted)).await
+        {
+            tracing::debug!(%error, "subscriptions that nobody needs were not ended");
+        }
+        // Of those that another listener has, too: each listener begins with a hint.
+        let (there, new): (Vec<_>, Vec<_>) =
+            wanted.into_iter().partition(|topic| on.subscribed.contains(topic));
+        server.table().subscribed(&there, false);
+        if new.is_empty() || on.live.dead().is_cancelled() {
+            return;
+        }
+        match self.bounded(&on.live, server.subscribe(&on.live, &new)).await {
+            Some(Ok(())) => {
+                server.table().subscribed(&new, true);
+                on.subscribed.extend(new);
+            }
+            Some(Err(error)) if !on.live.dead().is_cancelled() => self.refused(on, new, &error),
+            Some(Err(error)) => tracing::debug!(%error, "the connection ended while subscribing"),
+            None => {}
+        }
+    }
+
+    /// The connection is usable after a refusal, by an access rule for instance.
+    fn refused(&self, on: &mut OnConnection<S>, topics: Vec<Topic>, error: &StoreError) {
+        let (first, count) = (topics.first(), topics.len());
+        tracing::warn!(
+            %error, ?first, count,
+            "a subscription was refused: no wake-ups and messages arrive, and waiting candidates poll"
+        );
+        on.refused.extend(topics);
+        let pause = RETRY_LEAST.saturating_mul(1 << on.refusals.min(10)).min(RETRY_MOST);
+        on.refusals = on.refusals.saturating_add(1);
+        let runtime = self.server.runtime();
+        on.again = runtime.sleep_until(runtime.now() + pause).fuse();
+    }
+
+    /// `None` if there was no answer in time, or the connection has ended: it is dead then.
+    async fn bounded<T>(&self, live: &S::Live, done: impl Future<Output = T>) -> Option<T> {
+        tokio::select! {
+            biased;
+            done = done => Some(done),
+            () = live.dead().cancelled() => None,
+            () = self.pause(self.server.within()) => {
+                live.dead().cancel();
+                None
+            }
+        }
+    }
+
+    async fn pause(&self, time: Duration) {
+        let runtime = self.server.runtime();
+        runtime.sleep_until(runtime.now() + time).await;
+    }
+}
+
+impl<S: Subscriber> OnConnection<S> {
+    fn new(live: Arc<S::Live>) -> Self {
+        let (subscribed, refused) = (BTreeSet::new(), BTreeSet::new());
+        Self { live, subscribed, refused, refusals: 0, again: Fuse::terminated() }
+    }
+}
+
+impl<S: Subscriber> Drop for Keeper<S> {
+    fn drop(&mut self) {
+        self.server.table().task_ended(&self.task);
+    }
+}
