@@ -108,6 +108,7 @@ impl Server {
         traits.least_ttl = Duration::from_millis(60);
         traits.messages = true;
         traits.renewals_in_call = 3;
+        traits.acquires_in_call = 3;
         Self { bug, traits, kept: Arc::default(), stuck: Arc::default(), slow: Arc::default() }
     }
 

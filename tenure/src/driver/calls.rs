@@ -7,10 +7,11 @@ use futures_util::future::{AbortHandle, AbortRegistration, Abortable};
 use smallvec::SmallVec;
 use tenure_core::RequestId;
 
+use super::admission::Kind;
 use super::{CallResult, World};
 use crate::Instant;
 use crate::shared::ElectionId;
-use crate::store::{Key, Request};
+use crate::store::{Key, Request, StoreTraits};
 
 /// The requests of one election that are under way. Usually one; two while a lease is handed back before its last
 /// renewal was answered.
@@ -35,6 +36,19 @@ pub(super) struct Outgoing {
     pub(super) give_up_at: Instant,
 }
 
+/// How many requests of one kind a call takes.
+pub(super) struct InCall {
+    pub(super) renewals: usize,
+    acquires: usize,
+}
+
+impl InCall {
+    pub(super) fn new(traits: &StoreTraits) -> Self {
+        let StoreTraits { renewals_in_call, acquires_in_call, .. } = *traits;
+        Self { renewals: renewals_in_call.max(1), acquires: acquires_in_call.max(1) }
+    }
+}
+
 /// The requests that leave with the next call.
 pub(super) struct NextCall {
     requests: Vec<Outgoing>,
@@ -50,13 +64,20 @@ impl Default for NextCall {
 }
 
 impl NextCall {
-    pub(super) fn len(&self) -> usize {
-        self.requests.len()
-    }
-
-    /// Whether other renewals may join.
-    pub(super) fn is_of_renewals(&self) -> bool {
-        self.requests.iter().all(|one| matches!(one.request, Request::Renew { .. }))
+    /// Whether another request of that kind may join.
+    pub(super) fn has_room(&self, kind: Kind, in_call: &InCall) -> bool {
+        let most = match kind {
+            Kind::Release => 1,
+            Kind::Renewal => in_call.renewals,
+            Kind::Acquire => in_call.acquires,
+        };
+        let is_alike = |one: &Outgoing| match one.request {
+            Request::Release { .. } => kind == Kind::Release,
+            Request::Renew { .. } => kind == Kind::Renewal,
+            Request::Acquire { .. } => kind == Kind::Acquire,
+            Request::Observe | Request::Notify { .. } => false,
+        };
+        self.requests.len() < most && self.requests.iter().all(is_alike)
     }
 }
 
@@ -101,6 +122,12 @@ impl Calls {
 }
 
 impl World {
+    /// The election whose request leaves in the same call as those that the next call has.
+    pub(super) fn next_alike(&mut self, kind: Kind, now: Instant) -> Option<ElectionId> {
+        let has_room = self.next_call.has_room(kind, &self.in_call);
+        if has_room { self.admission.next_of(kind, now) } else { None }
+    }
+
     /// Carries out the next call, if it has any request.
     pub(super) fn call(&mut self) {
         let NextCall { requests, wanted: _, registration } = std::mem::take(&mut self.next_call);

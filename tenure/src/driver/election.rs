@@ -216,7 +216,7 @@ impl Election {
     fn spread_renewal(&mut self, world: &World) {
         let interval = self.machine.config().renew_interval();
         let together =
-            if world.renewals_in_call > 1 { interval / TOGETHER } else { Duration::ZERO };
+            if world.in_call.renewals > 1 { interval / TOGETHER } else { Duration::ZERO };
         // A renewal that is in flight is not sent again.
         let due = self.machine.deadline().filter(|_| self.calls.is_empty());
         self.renewal = due.map_or(Renewal::WhenDue, |due| {

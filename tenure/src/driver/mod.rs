@@ -29,7 +29,7 @@ use crate::runtime::Runtime;
 use crate::shared::{Command, ElectionId};
 use crate::store::{AnyStore, Reply, Store, StoreError, StoreErrorKind};
 use admission::{Admission, Next};
-use calls::NextCall;
+use calls::{InCall, NextCall};
 use election::Election;
 use hints::Hints;
 use timers::Timers;
@@ -55,8 +55,7 @@ struct World {
     runtime: Arc<dyn Runtime>,
     calls: FuturesUnordered<Abortable<BoxFuture<'static, Vec<CallResult>>>>,
     next_call: NextCall,
-    /// How many renewals one call takes.
-    renewals_in_call: usize,
+    in_call: InCall,
     /// Yields how long an answer took; `None` if there was none.
     asks: FuturesUnordered<BoxFuture<'static, Option<Duration>>>,
     drains: FuturesUnordered<BoxFuture<'static, ElectionId>>,
@@ -81,13 +80,13 @@ impl Driver {
         commands: mpsc::UnboundedReceiver<Command>,
     ) -> Self {
         let (timers, hints) = (Timers::new(Arc::clone(&runtime)), Hints::new(&store));
-        let renewals_in_call = store.traits().renewals_in_call.max(1);
+        let in_call = InCall::new(&store.traits());
         let world = World {
             store,
             runtime,
             calls: FuturesUnordered::new(),
             next_call: NextCall::default(),
-            renewals_in_call,
+            in_call,
             asks: FuturesUnordered::new(),
             drains: FuturesUnordered::new(),
             withdrawals: BTreeMap::new(),
@@ -133,24 +132,21 @@ impl Driver {
         }
     }
 
-    /// Lets the requests leave for which there is room. Renewals that wait together leave in one call, as far as the
-    /// store takes them.
+    /// Lets the requests leave for which there is room. Renewals that wait together leave in one call, and so do
+    /// acquires, as far as the store takes them.
     fn admit(&mut self) {
         loop {
             let now = self.world.runtime.now();
             let Some(next) = self.world.admission.next(now) else { return };
             match next {
-                Next::Renewal(id) => {
-                    self.step(id, Input::Admitted);
-                    while self.world.next_call.is_of_renewals()
-                        && self.world.next_call.len() < self.world.renewals_in_call
-                        && let Some(id) = self.world.admission.next_renewal(now)
-                    {
+                Next::Ask(ask) => self.world.ask(*ask),
+                Next::Request(kind, id) => {
+                    let mut next = Some(id);
+                    while let Some(id) = next {
                         self.step(id, Input::Admitted);
+                        next = self.world.next_alike(kind, now);
                     }
                 }
-                Next::Other(id) => self.step(id, Input::Admitted),
-                Next::Ask(ask) => self.world.ask(*ask),
             }
             self.world.call();
         }

@@ -22,6 +22,8 @@ pub struct StoreTraits {
     /// How many renewals one call of [`Store::call_all`](super::Store::call_all) takes: as many as the store carries out
     /// faster together, within about half a millisecond.
     pub renewals_in_call: usize,
+    /// The same for acquires.
+    pub acquires_in_call: usize,
     /// Whether the store wakes waiting candidates; otherwise they poll, at
     /// [`Config::without_hints`](crate::Config::without_hints) unless a poll bound was set.
     pub push: bool,
@@ -51,6 +53,7 @@ impl StoreTraits {
             least_ttl: Duration::from_millis(100),
             round_trips: 1,
             renewals_in_call: 1,
+            acquires_in_call: 1,
             push: true,
             messages: false,
             tokens: TokenKind::WallClockFloor,

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::Serialize;
 use tenure_core::Config;
 
+use super::journal::Asks;
 use crate::plan::SimTime;
 use crate::plan::draw::Draw;
 
@@ -21,8 +22,8 @@ pub struct Plan {
     pub resignations: u32,
     /// The time from a process to the store and back.
     pub round_trip: Duration,
-    /// How many renewals one call takes.
-    pub renewals_in_call: u32,
+    /// How many renewals, or how many acquires, one call takes.
+    pub in_call: u32,
     /// How much more an acquire costs the store than a renewal.
     pub acquire_costs: u32,
     /// The parts of the run, one after the other.
@@ -83,7 +84,7 @@ impl Plan {
             standbys: (elections / 20).max(1),
             resignations: (elections / 60).max(1),
             round_trip: draw.duration(Duration::from_millis(1)..=Duration::from_millis(20)),
-            renewals_in_call: draw.pick(&[1, 4]),
+            in_call: draw.pick(&[1, 4]),
             acquire_costs: draw.pick(&[1, 2]),
             phases: Vec::new(),
         };
@@ -122,14 +123,13 @@ impl Plan {
         (0..self.standbys).map(move |number| number * apart)
     }
 
-    /// When the store has done its work on a call of so many renewals, which it begins at that time.
-    pub fn renewals_done(&self, begin: SimTime, renewals: u32) -> SimTime {
-        self.done(begin, WHOLE * (u64::from(renewals) + 1) / 2)
-    }
-
-    /// The same of another request.
-    pub fn other_done(&self, begin: SimTime, is_acquire: bool) -> SimTime {
-        self.done(begin, WHOLE * if is_acquire { u64::from(self.acquire_costs) } else { 1 })
+    /// When the store has done its work on a call of so many such requests, which it begins at that time.
+    pub fn call_done(&self, begin: SimTime, asks: Asks, requests: u32) -> SimTime {
+        let each = match asks {
+            Asks::Acquire => self.acquire_costs,
+            Asks::Renew | Asks::Release => 1,
+        };
+        self.done(begin, WHOLE * u64::from(each) * (u64::from(requests) + 1) / 2)
     }
 
     fn done(&self, begin: SimTime, mut work: u64) -> SimTime {
@@ -199,13 +199,14 @@ mod tests {
     #[test]
     fn work_continues_after_a_pause_at_the_new_rate() {
         let plan = two_phases();
-        assert_eq!(plan.renewals_done(ms(100), 1), ms(110));
-        assert_eq!(plan.renewals_done(ms(100), 3), ms(120));
-        assert_eq!(plan.other_done(ms(100), true), ms(120));
-        assert_eq!(plan.other_done(ms(100), false), ms(110));
+        assert_eq!(plan.call_done(ms(100), Asks::Renew, 1), ms(110));
+        assert_eq!(plan.call_done(ms(100), Asks::Renew, 3), ms(120));
+        assert_eq!(plan.call_done(ms(100), Asks::Acquire, 1), ms(120));
+        assert_eq!(plan.call_done(ms(100), Asks::Acquire, 3), ms(140));
+        assert_eq!(plan.call_done(ms(100), Asks::Release, 1), ms(110));
         // Half of it is done before the pause.
-        assert_eq!(plan.renewals_done(ms(995), 1), ms(3_050));
-        assert_eq!(plan.renewals_done(ms(3_950), 1), SimTime::NEVER);
+        assert_eq!(plan.call_done(ms(995), Asks::Renew, 1), ms(3_050));
+        assert_eq!(plan.call_done(ms(3_950), Asks::Renew, 1), SimTime::NEVER);
     }
 
     #[test]

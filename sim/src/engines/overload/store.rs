@@ -66,13 +66,10 @@ impl Server {
         let state = &mut *self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let half = self.plan.round_trip / 2;
         let begin = state.free_at.max(self.clock.now() + half);
-        let done = match asked {
-            [(_, Request::Acquire { .. })] => self.plan.other_done(begin, true),
-            [(_, Request::Renew { .. }), ..] => {
-                self.plan.renewals_done(begin, u32::try_from(asked.len()).unwrap_or(u32::MAX))
-            }
-            _ => self.plan.other_done(begin, false),
-        };
+        // The requests of a call are of one kind.
+        let kind = asked.first().map_or(Asks::Renew, |(_, request)| asks(request));
+        let requests = u32::try_from(asked.len()).unwrap_or(u32::MAX);
+        let done = self.plan.call_done(begin, kind, requests);
         state.free_at = done;
         let answered_at = done + half;
         let State { elections, history, listeners, .. } = state;
@@ -153,7 +150,8 @@ impl Store for SlowStore {
         let mut traits = StoreTraits::new("overload");
         traits.granularity = Duration::from_nanos(1);
         traits.history = HistoryKind::SharesFate;
-        traits.renewals_in_call = usize::try_from(self.server.plan.renewals_in_call).unwrap_or(1);
+        traits.renewals_in_call = usize::try_from(self.server.plan.in_call).unwrap_or(1);
+        traits.acquires_in_call = traits.renewals_in_call;
         traits
     }
 

@@ -222,3 +222,8 @@ pub(super) fn renew_for(number: u128, token: Token, ttl: Duration) -> Request {
 pub(super) fn release(number: u128, token: Token) -> Request {
     Request::Release { holder: holder(number), token }
 }
+
+/// How many elections take part in a row about calls: two calls of the driver, the second of which is not whole.
+pub(super) fn requests_in_two_calls(in_call: usize) -> usize {
+    in_call.max(4) + 4
+}

@@ -73,6 +73,7 @@ macro_rules! rows {
 rows! { $
     acquire {
         vacant_is_granted = VacantIsGranted: "a vacant lease is granted",
+        acquires_of_one_call_are_judged_alone = AcquiresOfOneCall: "each acquire of a call is answered as if it had been asked alone",
         tokens_are_not_below_the_wall_clock = TokenFloor: "a new token is at least the wall clock in microseconds",
         tokens_increase = TokensIncrease: "each tenure's token is above all earlier ones, whether the last lease was handed back or ran out",
         a_repeated_acquire_keeps_its_token = RepeatedAcquire: "an acquire by the live holder gets the same token, and never shortens the lease",
@@ -90,7 +91,7 @@ rows! { $
         anything_else_is_superseded = Superseded: "a renewal of anything but the live tenure is superseded, and changes nothing",
         an_ended_lease_is_never_resurrected = NoResurrection: "a lease that has run out stays ended, also for its holder",
         a_renewal_never_shortens_a_lease = NeverBack: "a renewal with a shorter TTL does not move the lease's end back",
-        renewals_of_one_call_are_judged_alone = OneCall: "each renewal of a call is answered as if it had been asked alone",
+        renewals_of_one_call_are_judged_alone = RenewalsOfOneCall: "each renewal of a call is answered as if it had been asked alone",
         a_release_ends_its_own_live_lease = Released: "a release of the live tenure ends its lease at once",
         anything_else_is_not_held = NotHeld: "a release of anything but the live tenure changes nothing",
         the_least_ttl_is_kept = LeastTtl: "a lease of the least TTL is live at first, and then runs out",

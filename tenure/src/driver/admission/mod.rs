@@ -33,10 +33,16 @@ const ASKS: usize = 4;
 
 /// What leaves now.
 pub(super) enum Next {
-    Renewal(ElectionId),
-    /// Another request of that election.
-    Other(ElectionId),
+    Request(Kind, ElectionId),
     Ask(Box<Ask>),
+}
+
+/// What the request of an election asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Release,
+    Renewal,
+    Acquire,
 }
 
 impl Admission {
@@ -72,20 +78,26 @@ impl Admission {
         let paced = self.paced(now);
         let next = self.queue.next(now, paced);
         match next {
-            Some(Next::Renewal(_)) => self.pace.left(),
-            Some(Next::Other(_) | Next::Ask(_)) => {}
+            Some(Next::Request(Kind::Renewal, _)) => self.pace.left(),
+            Some(Next::Request(Kind::Release | Kind::Acquire, _) | Next::Ask(_)) => {}
             // With a full window, an answer comes first.
             None => self.resumes_at = self.pace.resumes_at().filter(|_| self.queue.has_renewals()),
         }
         next
     }
 
-    /// Another renewal that waits, for the same call.
-    pub(super) fn next_renewal(&mut self, now: Instant) -> Option<ElectionId> {
-        let paced = self.paced(now);
-        let next = self.queue.next_renewal(now, paced)?;
-        self.pace.left();
-        Some(next)
+    /// Another request of that kind that may leave, for the same call.
+    pub(super) fn next_of(&mut self, kind: Kind, now: Instant) -> Option<ElectionId> {
+        match kind {
+            Kind::Release => None,
+            Kind::Renewal => {
+                let paced = self.paced(now);
+                let next = self.queue.next_renewal(now, paced)?;
+                self.pace.left();
+                Some(next)
+            }
+            Kind::Acquire => self.queue.next_acquire(),
+        }
     }
 
     /// Whether a renewal may leave that is not in a hurry.
@@ -146,7 +158,7 @@ mod tests {
             admission.set(id, place, Some(Waiting::Renew(urgency)));
         }
         let mut left = 0;
-        while admission.next_renewal(now).is_some() {
+        while admission.next_of(Kind::Renewal, now).is_some() {
             left += 1;
         }
         assert!((32..40).contains(&left), "{left}");

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use super::Next;
+use super::{Kind, Next};
 use crate::Instant;
 use crate::shared::{Ask, ElectionId};
 
@@ -90,13 +90,11 @@ impl Queue {
     /// to leave now; no acquire leaves before them.
     pub(super) fn next(&mut self, now: Instant, paced: bool) -> Option<Next> {
         let is_urgent = self.renewals.first().is_some_and(|(first, _)| first.urgent_from <= now);
-        let renewal = self.next_renewal(now, paced).map(Next::Renewal);
-        let release = self.releases.first().map(|(_, id)| Next::Other(*id));
+        let renewal = self.next_renewal(now, paced).map(|id| Next::Request(Kind::Renewal, id));
+        let release = self.releases.first().map(|(_, id)| Next::Request(Kind::Release, *id));
         let held = if is_urgent { renewal.or(release) } else { release.or(renewal) };
-        held.or_else(|| self.next_ask().map(Next::Ask)).or_else(|| {
-            let acquire = self.acquires.first().map(|(_, id)| Next::Other(*id));
-            acquire.filter(|_| self.renewals.is_empty())
-        })
+        held.or_else(|| self.next_ask().map(Next::Ask))
+            .or_else(|| self.next_acquire().map(|id| Next::Request(Kind::Acquire, id)))
     }
 
     /// The next question whose caller has not given up.
@@ -108,6 +106,11 @@ impl Queue {
     pub(super) fn next_renewal(&self, now: Instant, paced: bool) -> Option<ElectionId> {
         let (renewal, id) = self.renewals.first()?;
         (paced || renewal.hurries_from <= now).then_some(*id)
+    }
+
+    /// The election that has waited longest for its lease, if no renewal waits.
+    pub(super) fn next_acquire(&self) -> Option<ElectionId> {
+        self.acquires.first().map(|(_, id)| *id).filter(|_| self.renewals.is_empty())
     }
 
     pub(super) fn has_renewals(&self) -> bool {
@@ -159,7 +162,7 @@ mod tests {
         std::iter::from_fn(|| {
             Some(match queue.next(now, true)? {
                 Next::Ask(_) => 0,
-                Next::Renewal(id) | Next::Other(id) => {
+                Next::Request(_, id) => {
                     queue.set(id, &mut places[usize::try_from(id).unwrap()], None);
                     id
                 }
@@ -199,7 +202,7 @@ mod tests {
         let mut places = [None; 5];
         let next = |queue: &mut Queue, now| match queue.next(now, false) {
             Some(Next::Ask(_)) => Some(0),
-            Some(Next::Renewal(id) | Next::Other(id)) => Some(id),
+            Some(Next::Request(_, id)) => Some(id),
             None => None,
         };
         queue.set(1, &mut places[1], Some(Waiting::Acquire));

@@ -21,7 +21,7 @@ use futures_util::future::join_all;
 
 use super::channels;
 use super::config::RedisConfig;
-use super::reply::{self, Field};
+use super::reply::{self, Field, ReplyValue};
 use super::script::Invocation;
 use crate::Token;
 use crate::store::slot::Patience;
@@ -49,8 +49,7 @@ impl Fred {
 
 impl Store for Fred {
     fn traits(&self) -> StoreTraits {
-        let renewals_in_call = super::RENEWALS_IN_CALL;
-        StoreTraits { messages: true, renewals_in_call, ..StoreTraits::new("fred") }
+        super::traits("fred")
     }
 
     async fn call(&self, key: &Key, request: Request) -> Result<Reply, StoreError> {
@@ -63,16 +62,12 @@ impl Store for Fred {
             Ok(live) => live,
             Err(error) => return vec![Err(error); requests.len()],
         };
-        if live.has_compared.load(Ordering::Relaxed)
-            && let Some(call) = Invocation::renewals(&self.0.config, &requests)
-        {
-            return call_once(&self.0, &live, &requests, &call).await;
-        }
-        let each = requests.iter().map(|one| {
-            let (call, live) = (Invocation::new(&self.0.config, &one.0, &one.1), &live);
-            async move { call_once(&self.0, live, std::slice::from_ref(one), &call).await }
+        let has_compared = live.has_compared.load(Ordering::Relaxed);
+        let calls = Invocation::all(&self.0.config, &requests, has_compared).map(|(some, call)| {
+            let live = &live;
+            async move { call_once(&self.0, live, some, &call).await }
         });
-        join_all(each).await.into_iter().flatten().collect()
+        join_all(calls).await.into_iter().flatten().collect()
     }
 
     fn hints(&self, watched: Watched) -> impl Stream<Item = Key> + Send + 'static {
@@ -84,7 +79,7 @@ impl Store for Fred {
     }
 }
 
-/// The requests of one call: one request, or renewals over connections that have compared the server with the history.
+/// The requests of one call.
 async fn call_once(
     link: &Link,
     live: &Arc<Live>,
@@ -92,7 +87,7 @@ async fn call_once(
     call: &Invocation,
 ) -> Vec<Result<Reply, StoreError>> {
     let results = match live.invoke(call).await {
-        Ok(answer) => read(requests, &answer),
+        Ok(answer) => reply::read_all(requests, &answer),
         Err(error) => vec![Err(failed(&error)); requests.len()],
     };
     let errors = || results.iter().filter_map(|result| result.as_ref().err());
@@ -112,30 +107,22 @@ async fn call_once(
     results
 }
 
-/// The reply to each request.
-fn read(requests: &[(Key, Request)], value: &Value) -> Vec<Result<Reply, StoreError>> {
-    let each = requests.iter().enumerate();
-    each.map(|(place, (_, request))| match (request, value) {
-        (Request::Renew { .. }, Value::Array(all)) if all.len() == requests.len() => {
-            read_one(request, &all[place])
+impl ReplyValue for Value {
+    fn elements(&self) -> Option<&[Self]> {
+        match self {
+            Self::Array(elements) => Some(elements),
+            _ => None,
         }
-        (Request::Renew { .. }, _) => reply::read(request, [Field::Other]),
-        _ => read_one(request, value),
-    })
-    .collect()
-}
+    }
 
-fn read_one(request: &Request, value: &Value) -> Result<Reply, StoreError> {
-    let Value::Array(values) = value else { return reply::read(request, [Field::Other]) };
-    reply::read(
-        request,
-        values.iter().map(|value| match value {
-            Value::String(text) => Field::Text(text.as_bytes()),
-            Value::Bytes(text) => Field::Text(text),
-            Value::Integer(number) => Field::Number(*number),
+    fn field(&self) -> Field<'_> {
+        match self {
+            Self::String(text) => Field::Text(text.as_bytes()),
+            Self::Bytes(text) => Field::Text(text),
+            Self::Integer(number) => Field::Number(*number),
             _ => Field::Other,
-        }),
-    )
+        }
+    }
 }
 
 impl fmt::Debug for Fred {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use crate::store::error::sanitized;
-use crate::store::{Incumbent, Profile, Reply, Request, StoreError, StoreErrorKind};
+use crate::store::{Incumbent, Key, Profile, Reply, Request, StoreError, StoreErrorKind};
 use crate::{HolderId, Token};
 
 /// One element of a script's answer.
@@ -23,10 +23,41 @@ const EXACT: u64 = 1 << 53;
 /// The most fields that a script returns.
 const MOST: usize = 7;
 
+/// A reply of the server, as a client holds it.
+pub(super) trait ReplyValue: Sized {
+    /// The elements of an array.
+    fn elements(&self) -> Option<&[Self]>;
+
+    /// The element of a script's answer.
+    fn field(&self) -> Field<'_>;
+}
+
+/// The reply to each request of one call. Scripts for more than one request answer with an array of answers.
+pub(super) fn read_all<V: ReplyValue>(
+    requests: &[(Key, Request)],
+    value: &V,
+) -> Vec<Result<Reply, StoreError>> {
+    let each = requests.iter().enumerate();
+    each.map(|(place, (_, request))| {
+        let answer = match request {
+            Request::Acquire { .. } | Request::Renew { .. } => {
+                let all = value.elements().filter(|all| all.len() == requests.len());
+                all.map(|all| &all[place])
+            }
+            Request::Release { .. } | Request::Observe | Request::Notify { .. } => Some(value),
+        };
+        match answer.and_then(V::elements) {
+            Some(fields) => read(request, fields.iter().map(V::field)),
+            None => read(request, [Field::Other]),
+        }
+    })
+    .collect()
+}
+
 /// Reads a script's answer to a request from its fields.
 ///
 /// An answer to another kind of request is an error: replies may be out of step with their requests.
-pub(super) fn read<'a>(
+fn read<'a>(
     request: &Request,
     values: impl IntoIterator<Item = Field<'a>>,
 ) -> Result<Reply, StoreError> {

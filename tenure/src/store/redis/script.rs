@@ -79,58 +79,54 @@ pub(super) struct Invocation {
 }
 
 impl Invocation {
-    /// The call for a request. A renewal compares the server with the history.
-    pub(super) fn new(config: &RedisConfig, key: &Key, request: &Request) -> Self {
-        let mut words = Words::default();
-        words.record(config, key);
-        let (script, keys) = match request {
-            Request::Acquire { holder, seen, ttl, quarantine, profile } => {
-                words.bytes(config.history().as_bytes());
-                words.holder(*holder);
-                words.number(seen.map_or(0, Token::get));
-                words.number(micros(*ttl));
-                words.number(micros(*quarantine));
-                words.bytes(profile.name().as_bytes());
-                words.bytes(profile.metadata());
-                words.bytes(if config.trust_empty_store { b"1" } else { b"0" });
-                (&ALL.acquire, 2)
-            }
-            Request::Renew { holder, token, ttl } => {
-                words.bytes(config.history().as_bytes());
-                words.renewal(*holder, *token, *ttl);
-                (&ALL.renew_and_compare, 2)
-            }
-            Request::Release { holder, token } => {
-                words.holder(*holder);
-                words.number(token.get());
-                (&ALL.release, 1)
-            }
-            Request::Observe => (&ALL.observe, 1),
-            Request::Notify { message } => {
-                words.bytes(config.inbox(key).as_bytes());
-                words.bytes(&message.encoded());
-                (&ALL.notify, 1)
-            }
-        };
-        Self::of(script, words, keys)
+    /// The calls for these requests, each with its part of them: one call if a script takes all of them together, or
+    /// else one for each. A renewal compares the server with the history, unless one has done so over the same
+    /// connection.
+    pub(super) fn all<'a>(
+        config: &RedisConfig,
+        requests: &'a [(Key, Request)],
+        has_compared: bool,
+    ) -> impl Iterator<Item = (&'a [(Key, Request)], Self)> {
+        let are = |is: fn(&Request) -> bool| requests.iter().all(|(_, request)| is(request));
+        let together = are(|request| matches!(request, Request::Acquire { .. }))
+            || has_compared && are(|request| matches!(request, Request::Renew { .. }));
+        let in_call = if together { requests.len().max(1) } else { 1 };
+        requests.chunks(in_call).filter_map(move |some| {
+            let (_, first) = some.first()?;
+            Some((some, Self::new(config, some, first, has_compared)))
+        })
     }
 
-    /// The call for renewals over a connection on which one has compared the server with the history; `None` if
-    /// there are other requests among them.
-    pub(super) fn renewals(config: &RedisConfig, requests: &[(Key, Request)]) -> Option<Self> {
+    /// The call for requests of one kind, of which that is the first.
+    fn new(
+        config: &RedisConfig,
+        requests: &[(Key, Request)],
+        first: &Request,
+        has_compared: bool,
+    ) -> Self {
+        let (script, has_history) = match first {
+            Request::Acquire { .. } => (&ALL.acquire, true),
+            Request::Renew { .. } if has_compared => (&ALL.renew, false),
+            Request::Renew { .. } => (&ALL.renew_and_compare, true),
+            Request::Release { .. } => (&ALL.release, false),
+            Request::Observe => (&ALL.observe, false),
+            Request::Notify { .. } => (&ALL.notify, false),
+        };
         let mut words = Words::default();
         for (key, _) in requests {
             words.record(config, key);
         }
-        for (_, request) in requests {
-            let Request::Renew { holder, token, ttl } = request else { return None };
-            words.renewal(*holder, *token, *ttl);
+        if has_history {
+            words.bytes(config.history().as_bytes());
         }
-        Some(Self::of(&ALL.renew, words, requests.len()))
-    }
-
-    fn of(script: &'static Script, Words { text, ends }: Words, keys: usize) -> Self {
-        Self { script, text: text.freeze(), ends, keys }
+        let keys = words.ends.len();
+        for (key, request) in requests {
+            words.arguments(config, key, request);
+        }
+        if let Request::Acquire { .. } = first {
+            words.bytes(if config.trust_empty_store { b"1" } else { b"0" });
+        }
+        Self { script, text: words.text.freeze(), ends: words.ends, keys }
     }
 
     #[cfg(feature = "redis")]
@@ -188,10 +184,32 @@ impl Words {
         self.end();
     }
 
-    fn renewal(&mut self, holder: HolderId, token: Token, ttl: Duration) {
-        self.holder(holder);
-        self.number(token.get());
-        self.number(micros(ttl));
+    /// The arguments of a script for that request.
+    fn arguments(&mut self, config: &RedisConfig, key: &Key, request: &Request) {
+        match request {
+            Request::Acquire { holder, seen, ttl, quarantine, profile } => {
+                self.holder(*holder);
+                self.number(seen.map_or(0, Token::get));
+                self.number(micros(*ttl));
+                self.number(micros(*quarantine));
+                self.bytes(profile.name().as_bytes());
+                self.bytes(profile.metadata());
+            }
+            Request::Renew { holder, token, ttl } => {
+                self.holder(*holder);
+                self.number(token.get());
+                self.number(micros(*ttl));
+            }
+            Request::Release { holder, token } => {
+                self.holder(*holder);
+                self.number(token.get());
+            }
+            Request::Observe => {}
+            Request::Notify { message } => {
+                self.bytes(config.inbox(key).as_bytes());
+                self.bytes(&message.encoded());
+            }
+        }
     }
 
     fn bytes(&mut self, word: &[u8]) {
@@ -242,7 +260,8 @@ mod tests {
             quarantine: Duration::from_secs(2),
             profile: Profile::new("worker", "meta").unwrap(),
         };
-        let call = Invocation::new(&config, &key, &request);
+        let requests = [(key.clone(), request)];
+        let (_, call) = Invocation::all(&config, &requests, false).next().unwrap();
         let words = |words: Vec<&[u8]>| -> Vec<String> {
             words.into_iter().map(|word| String::from_utf8(word.to_vec()).unwrap()).collect()
         };

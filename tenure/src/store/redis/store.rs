@@ -11,7 +11,7 @@ use super::channels;
 use super::cluster::{self, Elsewhere, REDIRECTIONS};
 use super::config::RedisConfig;
 use super::link::Link;
-use super::reply::{self, Field};
+use super::reply::{self, Field, ReplyValue};
 use super::script::Invocation;
 use super::session::{self, Live};
 use crate::Token;
@@ -49,7 +49,7 @@ impl Redis {
         asked: &Asked,
     ) -> Result<Vec<Result<Reply, StoreError>>, StoreError> {
         let answer = self.ask(live, asked).await?;
-        let replies = read(requests, &answer.value);
+        let replies = reply::read_all(requests, &answer.value);
         if replies.iter().flatten().any(promises) {
             if let Some(acknowledged) = &answer.acknowledged {
                 self.0.connector.config.replicas.vouch_for(acknowledged)?;
@@ -59,8 +59,7 @@ impl Redis {
         Ok(replies)
     }
 
-    /// The requests of one call: one request, or renewals over a connection that has compared the server with the
-    /// history.
+    /// The requests of one call.
     async fn call_once(
         &self,
         live: &mut Arc<Live>,
@@ -171,8 +170,7 @@ async fn send(live: &Live, asked: &Asked, is_asking: bool) -> RedisResult<Answer
 
 impl Store for Redis {
     fn traits(&self) -> StoreTraits {
-        let renewals_in_call = super::RENEWALS_IN_CALL;
-        StoreTraits { messages: true, renewals_in_call, ..StoreTraits::new("redis") }
+        super::traits("redis")
     }
 
     async fn call(&self, key: &Key, request: Request) -> Result<Reply, StoreError> {
@@ -182,20 +180,16 @@ impl Store for Redis {
 
     async fn call_all(&self, requests: Vec<(Key, Request)>) -> Vec<Result<Reply, StoreError>> {
         let config = &self.0.connector.config;
-        let mut live = match self.0.live(Patience::of_all(&requests)).await {
+        let live = match self.0.live(Patience::of_all(&requests)).await {
             Ok(live) => live,
             Err(error) => return vec![Err(error); requests.len()],
         };
-        if live.has_compared.load(Ordering::Relaxed)
-            && let Some(call) = Invocation::renewals(config, &requests)
-        {
-            return self.call_once(&mut live, &requests, call).await;
-        }
-        let each = requests.iter().map(|one| {
-            let (call, mut live) = (Invocation::new(config, &one.0, &one.1), Arc::clone(&live));
-            async move { self.call_once(&mut live, std::slice::from_ref(one), call).await }
+        let has_compared = live.has_compared.load(Ordering::Relaxed);
+        let calls = Invocation::all(config, &requests, has_compared).map(|(some, call)| {
+            let mut live = Arc::clone(&live);
+            async move { self.call_once(&mut live, some, call).await }
         });
-        join_all(each).await.into_iter().flatten().collect()
+        join_all(calls).await.into_iter().flatten().collect()
     }
 
     fn hints(&self, watched: Watched) -> impl Stream<Item = Key> + Send + 'static {
@@ -240,28 +234,20 @@ fn evalsha(call: &Invocation) -> Cmd {
     command
 }
 
-/// The reply to each request.
-fn read(requests: &[(Key, Request)], value: &Value) -> Vec<Result<Reply, StoreError>> {
-    let each = requests.iter().enumerate();
-    each.map(|(place, (_, request))| match (request, value) {
-        (Request::Renew { .. }, Value::Array(all)) if all.len() == requests.len() => {
-            read_one(request, &all[place])
+impl ReplyValue for Value {
+    fn elements(&self) -> Option<&[Self]> {
+        match self {
+            Self::Array(elements) => Some(elements),
+            _ => None,
         }
-        (Request::Renew { .. }, _) => reply::read(request, [Field::Other]),
-        _ => read_one(request, value),
-    })
-    .collect()
-}
+    }
 
-fn read_one(request: &Request, value: &Value) -> Result<Reply, StoreError> {
-    let Value::Array(values) = value else { return reply::read(request, [Field::Other]) };
-    reply::read(
-        request,
-        values.iter().map(|value| match value {
-            Value::BulkString(text) => Field::Text(text),
-            Value::SimpleString(text) => Field::Text(text.as_bytes()),
-            Value::Int(number) => Field::Number(*number),
+    fn field(&self) -> Field<'_> {
+        match self {
+            Self::BulkString(text) => Field::Text(text),
+            Self::SimpleString(text) => Field::Text(text.as_bytes()),
+            Self::Int(number) => Field::Number(*number),
             _ => Field::Other,
-        }),
-    )
+        }
+    }
 }

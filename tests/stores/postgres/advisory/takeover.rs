@@ -9,7 +9,8 @@ use tenure_servers::PostgresServer;
 
 use super::{LOCK, OldProgram, at, config, holders, terminate_holders};
 use crate::postgres::support::{
-    TTL, acquire, acquire_for, call, granted, held, release, renew, renewed, server, soon, start, steps_down,
+    TTL, acquire, acquire_for, call, granted, held, release, renew, renewed, server, soon, start,
+    steps_down,
 };
 
 fn immediate(server: &PostgresServer) -> PostgresAdvisory {

@@ -2,13 +2,13 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use tenure::store::{Reply, Request};
+use tenure::store::{Reply, Request, Store};
 use tenure::{HolderId, Token};
 
 use crate::conformance::Harness;
 use crate::conformance::probe::{
-    Found, LONG, Probe, acquire, acquire_after, acquire_as, acquire_for, broken, holder, must,
-    release, renew_for,
+    Found, LONG, Probe, acquire, acquire_after, acquire_as, acquire_for, as_grant, broken, holder,
+    key, must, release, renew_for, requests_in_two_calls,
 };
 
 /// The assumed error of servers' clocks: the tests may run on another machine.
@@ -17,6 +17,68 @@ const CLOCKS_AGREE: Duration = Duration::from_secs(600);
 pub(crate) async fn vacant_is_granted<H: Harness>(probe: &mut Probe<'_, H>) -> Found<()> {
     let (token, _) = probe.granted(acquire(1, None)).await?;
     probe.is_held_by(1, token).await?;
+    Ok(())
+}
+
+/// Of every four leases one is vacant and has never been held, one is held by another candidate, one by the same, and
+/// one has ended, which every other candidate knows.
+pub(crate) async fn acquires_of_one_call_are_judged_alone<H: Harness>(
+    probe: &mut Probe<'_, H>,
+) -> Found<()> {
+    let (mut calls, mut before) = (Vec::new(), Vec::new());
+    for election in 0..requests_in_two_calls(probe.traits.acquires_in_call) {
+        let key = key(&format!("job-{election}"))?;
+        let asks = async |probe: &mut Probe<'_, H>, number| {
+            let reply = probe.ask_about(&key, acquire(number, None)).await?;
+            as_grant(&reply).map(|(token, _)| token)
+        };
+        let (last, seen) = match election % 4 {
+            0 => (None, None),
+            1 => (Some(asks(probe, 2).await?), None),
+            2 => (Some(asks(probe, 1).await?), None),
+            _ => {
+                let token = asks(probe, 2).await?;
+                let released = probe.ask_about(&key, release(2, token)).await?;
+                must(released == Reply::Released, || format!("{released:?} instead of a release"))?;
+                (Some(token), (election % 8 == 3).then_some(token))
+            }
+        };
+        calls.push((key, acquire(1, seen)));
+        before.push((last, seen));
+    }
+    let mut replies = Vec::new();
+    for call in calls.chunks(probe.traits.acquires_in_call) {
+        replies.extend(probe.store.call_all(call.to_vec()).await);
+    }
+    probe.note(format!("{} acquires in calls -> {replies:?}", calls.len()));
+    must(replies.len() == calls.len(), || format!("{} answers", replies.len()))?;
+    for (election, (reply, (last, seen))) in replies.into_iter().zip(before).enumerate() {
+        let as_wanted = match (&reply, election % 4, last) {
+            (Ok(Reply::Granted { token, .. }), 0, _) => Some((1, *token)),
+            (Ok(Reply::Held(incumbent)), 1, Some(last)) if incumbent.token == last => {
+                Some((2, last))
+            }
+            (Ok(Reply::Granted { token, .. }), 2, Some(last)) if *token == last => Some((1, last)),
+            (Ok(Reply::Granted { token, .. }), 3, Some(last))
+                if seen.is_some() && *token > last =>
+            {
+                Some((1, *token))
+            }
+            (Ok(Reply::Stale { last: told }), 3, Some(last)) if seen.is_none() && *told == last => {
+                continue;
+            }
+            _ => None,
+        };
+        let Some((number, token)) = as_wanted else {
+            return broken(format!("acquire {election}: {reply:?} after {last:?}, {seen:?} seen"));
+        };
+        let (key, _) = &calls[election];
+        let Reply::Held(now) = probe.ask_about(key, Request::Observe).await? else {
+            return broken(format!("election {election} is vacant after {reply:?}"));
+        };
+        let is = (now.holder, now.token) == (holder(number), token);
+        must(is, || format!("election {election}: {now:?} holds the lease after {reply:?}"))?;
+    }
     Ok(())
 }
 

@@ -9,7 +9,7 @@ use tenure::store::{Reply, Request, Store, Watched};
 use crate::conformance::Harness;
 use crate::conformance::probe::{
     Found, LONG, Probe, acquire, acquire_for, as_grant, broken, key, must, release, renew,
-    renew_for,
+    renew_for, requests_in_two_calls,
 };
 
 pub(crate) async fn a_renewal_extends_its_own_live_lease<H: Harness>(
@@ -58,17 +58,12 @@ pub(crate) async fn a_renewal_never_shortens_a_lease<H: Harness>(
     probe.expect(renew(1, token), Reply::Renewed).await
 }
 
-/// How many elections take part: two calls of the driver, so that the batch is not whole either.
-fn renewals_in_two_calls(in_call: usize) -> usize {
-    in_call.max(4) + 4
-}
-
 /// Every fourth lease was handed back, is asked for under another token, is asked for by another holder, or is live.
 pub(crate) async fn renewals_of_one_call_are_judged_alone<H: Harness>(
     probe: &mut Probe<'_, H>,
 ) -> Found<()> {
     let (mut calls, mut wanted) = (Vec::new(), Vec::new());
-    for election in 0..renewals_in_two_calls(probe.traits.renewals_in_call) {
+    for election in 0..requests_in_two_calls(probe.traits.renewals_in_call) {
         let key = key(&format!("job-{election}"))?;
         let (token, _) = as_grant(&probe.ask_about(&key, acquire(1, None)).await?)?;
         let (request, reply) = match election % 4 {

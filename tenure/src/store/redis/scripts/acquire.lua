@@ -1,8 +1,9 @@
--- Acquire: grants the lease if it is vacant and the candidate knows the last tenure.
+-- Acquire: one lease or many, each by the same reading of the clock, and each judged alone. A lease is granted if it
+-- is vacant and the candidate knows the last tenure.
 --
--- KEYS  1 the election's record   2 the prefix's history
--- ARGV  1 holder   2 seen (0: none)   3 ttl, us   4 quarantine, us   5 name   6 metadata
---       7 '1' to trust a server that has never seen the prefix
+-- KEYS  the elections' records, and then the prefix's history
+-- ARGV  for each of them: 1 holder   2 seen (0: none)   3 ttl, us   4 quarantine, us   5 name   6 metadata
+--       and then: '1' to trust a server that has never seen the prefix
 --
 -- The record has no expiry of its own: its token must outlive the lease. All times are microseconds
 -- of the server's clock since 1970, written with '%.0f', which is exact below 2^53.
@@ -11,71 +12,92 @@ local function number(value) return string.format('%.0f', value) end
 local function whole(text) return string.match(text or '', '^%d+$') and tonumber(text) end
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
-local seen, ttl, quarantine = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local past, trusted = KEYS[#KEYS], ARGV[#ARGV] == '1'
 
-local record = redis.call('HMGET', KEYS[1],
-  'token', 'holder', 'lease_end', 'ttl', 'released', 'name', 'metadata', 'quarantine')
-local last, lease_end, lasts = 0, 0, 0
-if record[1] or record[2] or record[3] then
-  last, lease_end, lasts = whole(record[1]), whole(record[3]), whole(record[4])
-  if not (last and lease_end and lasts and record[2]) then return {'refused', 'record'} end
-end
-local live = record[5] ~= '1' and now < lease_end
-local mine = live and record[2] == ARGV[1]
-
--- Candidates whose settings contradict each other do not wait for each other's leases after a loss of
--- data. A record of an earlier version has no quarantine. The record's settings count for as long as a
--- candidate with them may still ask.
-local declared = whole(record[8])
-if not mine and now < lease_end + math.max(lasts, declared or 0)
-  and (quarantine < lasts or declared and declared < ttl) then
-  return {'contradicted', lasts, declared or 0}
-end
-if live and not mine then
-  -- Never more than that lease's own TTL, even if the clock has stepped back.
-  local remaining = math.min(lease_end - now, lasts)
-  return {'held', last, remaining, record[2], record[6] or '', record[7] or '', lasts}
-end
-if not mine and seen < last then
-  -- A late duplicate of an old acquire ends here.
-  return {'stale', last}
+-- The server is examined once, and only when a lease is granted: that costs more than the rest.
+local server
+local function examine()
+  local info = redis.call('INFO', 'server') .. redis.call('INFO', 'replication')
+    .. redis.call('INFO', 'memory')
+  local function field(name) return string.match(info, '\n' .. name .. ':([^\r\n]*)') or '' end
+  return {
+    role = field('role'),
+    policy = field('maxmemory_policy'),
+    identity = field('run_id') .. '/' .. field('master_replid'),
+  }
 end
 
--- From here on the lease is granted. The server is examined only now: that costs more than the rest.
-local info = redis.call('INFO', 'server') .. redis.call('INFO', 'replication')
-  .. redis.call('INFO', 'memory')
-local function field(name) return string.match(info, '\n' .. name .. ':([^\r\n]*)') end
-if field('role') ~= 'master' then return {'refused', 'role', field('role') or ''} end
-local policy = field('maxmemory_policy') or ''
-if string.sub(policy, 1, 8) == 'allkeys-' then return {'refused', 'eviction', policy} end
+local function acquire(key, holder, seen, ttl, quarantine, name, metadata)
+  local record = redis.call('HMGET', key,
+    'token', 'holder', 'lease_end', 'ttl', 'released', 'name', 'metadata', 'quarantine')
+  local last, lease_end, lasts = 0, 0, 0
+  if record[1] or record[2] or record[3] then
+    last, lease_end, lasts = whole(record[1]), whole(record[3]), whole(record[4])
+    if not (last and lease_end and lasts and record[2]) then return {'refused', 'record'} end
+  end
+  local live = record[5] ~= '1' and now < lease_end
+  local mine = live and record[2] == holder
 
--- Since when this server knows, without a gap, which leases it granted. Another server than the one
--- that wrote the history, or a candidate that knows a higher token than the record's, means that grants
--- may be lost: the candidate then waits until no older leader can be left.
-local identity = (field('run_id') or '') .. '/' .. (field('master_replid') or '')
-local history = redis.call('HMGET', KEYS[2], 'identity', 'known_since', 'longest_ttl')
-local known_since, remembered = whole(history[2]), whole(history[3])
-local longest = math.max(remembered or 0, ttl)
-local fresh = seen > last or history[1] ~= identity or not known_since
-if fresh and ARGV[7] == '1' and not history[1] and seen <= last then
-  known_since = 0
-elseif fresh or known_since > now then
-  -- A renewal may have set it to a time in the future: a grant waits for at most one quarantine.
-  fresh, known_since = true, now
-end
-if fresh or longest ~= remembered then
-  redis.call('HSET', KEYS[2], 'identity', identity, 'known_since', number(known_since),
-    'longest_ttl', number(longest))
+  -- Candidates whose settings contradict each other do not wait for each other's leases after a loss of
+  -- data. A record of an earlier version has no quarantine. The record's settings count for as long as a
+  -- candidate with them may still ask.
+  local declared = whole(record[8])
+  if not mine and now < lease_end + math.max(lasts, declared or 0)
+    and (quarantine < lasts or declared and declared < ttl) then
+    return {'contradicted', lasts, declared or 0}
+  end
+  if live and not mine then
+    -- Never more than that lease's own TTL, even if the clock has stepped back.
+    local remaining = math.min(lease_end - now, lasts)
+    return {'held', last, remaining, record[2], record[6] or '', record[7] or '', lasts}
+  end
+  if not mine and seen < last then
+    -- A late duplicate of an old acquire ends here.
+    return {'stale', last}
+  end
+
+  -- From here on the lease is granted.
+  server = server or examine()
+  if server.role ~= 'master' then return {'refused', 'role', server.role} end
+  if string.sub(server.policy, 1, 8) == 'allkeys-' then return {'refused', 'eviction', server.policy} end
+
+  -- Since when this server knows, without a gap, which leases it granted. Another server than the one
+  -- that wrote the history, or a candidate that knows a higher token than the record's, means that grants
+  -- may be lost: the candidate then waits until no older leader can be left.
+  local history = redis.call('HMGET', past, 'identity', 'known_since', 'longest_ttl')
+  local known_since, remembered = whole(history[2]), whole(history[3])
+  local longest = math.max(remembered or 0, ttl)
+  local fresh = seen > last or history[1] ~= server.identity or not known_since
+  if fresh and trusted and not history[1] and seen <= last then
+    known_since = 0
+  elseif fresh or known_since > now then
+    -- A renewal may have set it to a time in the future: a grant waits for at most one quarantine.
+    fresh, known_since = true, now
+  end
+  if fresh or longest ~= remembered then
+    redis.call('HSET', past, 'identity', server.identity, 'known_since', number(known_since),
+      'longest_ttl', number(longest))
+  end
+
+  local token = last
+  if mine then
+    lease_end = math.max(lease_end, now + ttl)
+  else
+    token = math.max(last + 1, seen + 1, now)
+    lease_end = now + ttl
+  end
+  redis.call('HSET', key, 'token', number(token), 'holder', holder,
+    'lease_end', number(lease_end), 'ttl', number(ttl), 'released', '0',
+    'name', name, 'metadata', metadata, 'quarantine', number(mine and declared or quarantine))
+  return {'granted', token, math.max(0, known_since + math.max(quarantine, longest) - now)}
 end
 
-local token = last
-if mine then
-  lease_end = math.max(lease_end, now + ttl)
-else
-  token = math.max(last + 1, seen + 1, now)
-  lease_end = now + ttl
+local answers = {}
+for place = 1, #KEYS - 1 do
+  local before = 6 * (place - 1)
+  local ok, answer = pcall(acquire, KEYS[place], ARGV[before + 1], tonumber(ARGV[before + 2]),
+    tonumber(ARGV[before + 3]), tonumber(ARGV[before + 4]), ARGV[before + 5], ARGV[before + 6])
+  -- The records of other elections are not its fault.
+  answers[place] = ok and answer or {'refused', 'error', answer}
 end
-redis.call('HSET', KEYS[1], 'token', number(token), 'holder', ARGV[1],
-  'lease_end', number(lease_end), 'ttl', number(ttl), 'released', '0',
-  'name', ARGV[5], 'metadata', ARGV[6], 'quarantine', number(mine and declared or quarantine))
-return {'granted', token, math.max(0, known_since + math.max(quarantine, longest) - now)}
+return answers
