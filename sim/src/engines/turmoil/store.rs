@@ -236,17 +236,12 @@ impl Watch {
         }
         let (keys, arguments) = rest.split_at_checked(number::<usize>(text(keys)?)?)?;
         let script = *self.scripts.get(sha)?;
-        let (Asked::Renew { .. }, Reply::Array(replies)) =
-            (asked(script, arguments)?.1, executed.reply)
-        else {
-            return Some(vec![self.step(
-                keys.first()?,
-                asked(script, arguments)?,
-                executed.reply,
-            )?]);
+        let first = asked(script, arguments)?;
+        let (Some(words), Reply::Array(replies)) = (words_of(&first.1), executed.reply) else {
+            return Some(vec![self.step(keys.first()?, first, executed.reply)?]);
         };
-        // The second key of a renewal that compares the history is not an election.
-        let each = keys.iter().zip(arguments.chunks(RENEWAL_WORDS)).zip(replies);
+        // The key of the history comes after those of the elections.
+        let each = keys.iter().zip(arguments.chunks(words)).zip(replies);
         let step = |((key, words), reply)| self.step(key, asked(script, words)?, reply);
         each.map(step).collect()
     }
@@ -312,8 +307,16 @@ impl Watch {
     }
 }
 
-/// The arguments of each renewal of a call: holder, token and TTL.
-const RENEWAL_WORDS: usize = 3;
+/// How many arguments a script takes for each such request; `None` if it takes a single one.
+fn words_of(asked: &Asked) -> Option<usize> {
+    match asked {
+        // Holder, seen, TTL, quarantine, name and metadata.
+        Asked::Acquire { .. } => Some(6),
+        // Holder, token and TTL.
+        Asked::Renew { .. } => Some(3),
+        Asked::Release { .. } => None,
+    }
+}
 
 fn is_noscript(reply: &Reply) -> bool {
     matches!(reply, Reply::Error(text) if text.starts_with(b"NOSCRIPT"))

@@ -28,7 +28,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
             file: QUEUE,
             from: "let is_urgent = self.renewals.first()",
             to: "if let Some((_, id)) = self.acquires.first() {\n            \
-                 return Some(Next::Other(*id));\n        }\n        \
+                 return Some(Next::Request(Kind::Acquire, *id));\n        }\n        \
                  let is_urgent = self.renewals.first()",
         }],
         shows: Shows::Overload,
@@ -50,8 +50,8 @@ pub(super) static MUTANTS: &[Mutant] = &[
         about: "the election that joined last asks first",
         edits: &[Edit {
             file: QUEUE,
-            from: "self.acquires.first().map(|(_, id)| Next::Other(*id))",
-            to: "self.acquires.last().map(|(_, id)| Next::Other(*id))",
+            from: "self.acquires.first().map(|(_, id)| *id)",
+            to: "self.acquires.last().map(|(_, id)| *id)",
         }],
         shows: Shows::Overload,
         caught_by: &["fair-within-a-class"],
