@@ -83,18 +83,21 @@ impl EtcdCluster {
         found.ok_or(ServerError::Protocol { port: self.members[asked].port(), detail })
     }
 
-    /// Makes that member the leader.
+    /// Makes that member the leader, and waits until it says so itself.
     ///
     /// # Errors
-    /// If the members do not do that.
+    /// If the members do not do that within 20 s.
     pub fn move_leader(&self, to: usize) -> Result<(), ServerError> {
         let target = self.id(to)?;
-        let from = self.leader(to)?;
-        if from == to {
-            return Ok(());
-        }
         let request = format!("{{\"targetID\":\"{target}\"}}");
-        self.members[from].api("maintenance/transfer-leadership", &request).map(|_| ())
+        within_the_bound(self.members[to].port(), || {
+            let from = self.leader_now(to);
+            if let Some(from) = from.filter(|&from| from != to) {
+                // It refuses if the members have elected another leader meanwhile; then that one is asked.
+                let _ = self.members[from].api("maintenance/transfer-leadership", &request);
+            }
+            from == Some(to)
+        })
     }
 
     fn leader_now(&self, asked: usize) -> Option<usize> {

@@ -18,7 +18,7 @@ pub(super) const EAGER: [&str; 4] =
 
 /// A replicated Redis that is watched. All of it is stopped and removed on drop.
 ///
-/// A primary that does not answer for half a second is replaced: that takes a few seconds.
+/// A primary that does not answer for two seconds is replaced: that takes a few seconds.
 #[derive(Debug)]
 pub struct RedisSentinels {
     servers: Vec<RedisServer>,
@@ -183,7 +183,7 @@ impl RedisSentinel {
         let tls_port = also_encrypted(&mut args)?;
         let settings = format!(
             "sentinel monitor {name} 127.0.0.1 {primary} {quorum}\n\
-             sentinel down-after-milliseconds {name} 500\n\
+             sentinel down-after-milliseconds {name} 2000\n\
              sentinel failover-timeout {name} 3000\n"
         );
         // It writes what it learns into this file.

@@ -28,15 +28,16 @@ fn an_ended_runtime_closes_its_descriptor() {
 fn sleeps_advance_only_within_block_on() {
     let _alone = alone();
     let runtime = current_thread();
-    let mut long = made_in(&runtime, MOMENT * 3);
+    let (mut short, mut long) = (made_in(&runtime, MOMENT * 3), made_in(&runtime, HOUR));
+    runtime.block_on(poll_once(&mut short));
     assert!(!runtime.block_on(poll_once(&mut long)));
     runtime.block_on(soon(sleep(MOMENT)));
-    // It expires while the runtime does not run.
+    // It and the short one expire while the runtime does not run.
     let spawned = runtime.spawn(sleep(MOMENT));
     assert!(!runtime.block_on(poll_once(&mut long)));
     thread::sleep(MOMENT * 4);
     runtime.block_on(soon(spawned)).unwrap();
-    runtime.block_on(soon(long));
+    runtime.block_on(soon(short));
     runtime.block_on(soon(sleep(MOMENT)));
     assert_eq!(timerfds(), 1);
 }
@@ -45,9 +46,11 @@ fn sleeps_advance_only_within_block_on() {
 fn a_sleep_moves_to_another_runtime() {
     let _alone = alone();
     let (first, second) = (current_thread(), current_thread());
-    let mut asleep = made_in(&first, MOMENT);
-    assert!(!first.block_on(poll_once(&mut asleep)));
+    let (mut asleep, mut long) = (made_in(&first, MOMENT), made_in(&first, HOUR));
+    first.block_on(poll_once(&mut asleep));
+    assert!(!first.block_on(poll_once(&mut long)));
     // The first does not run meanwhile.
+    assert!(!second.block_on(poll_once(&mut long)));
     second.block_on(soon(asleep));
     assert_eq!(timerfds(), 2);
 }
@@ -82,6 +85,6 @@ fn a_thread_outside_waits_for_its_runtime() {
     block_on(asleep);
     // Also if it was polled inside before.
     let mut asleep = made_in(&runtime, MOMENT);
-    assert!(!runtime.block_on(poll_once(&mut asleep)));
+    runtime.block_on(poll_once(&mut asleep));
     block_on(asleep);
 }

@@ -71,7 +71,7 @@ fn dropped_sleeps_disturb_no_other() {
     let _alone = alone();
     current_thread().block_on(async {
         let mut kept = sleep(MOMENT);
-        assert!(!poll_once(&mut kept).await);
+        poll_once(&mut kept).await;
         for index in 0..10_000 {
             let mut dropped = sleep(Duration::from_micros(100 + index));
             poll_once(&mut dropped).await;
@@ -112,11 +112,17 @@ fn the_last_waker_is_woken() {
     let _alone = alone();
     current_thread().block_on(async {
         let [first, last] = [Arc::new(Count::default()), Arc::new(Count::default())];
-        let mut asleep = sleep(MOMENT);
-        for count in [&first, &last] {
-            let waker = Waker::from(Arc::clone(count));
-            assert!(asleep.poll_unpin(&mut Context::from_waker(&waker)).is_pending());
-        }
+        // Another one if this thread stood still until it was over.
+        let asleep = loop {
+            let mut asleep = sleep(MOMENT);
+            let are_pending = [&first, &last].map(|count| {
+                let waker = Waker::from(Arc::clone(count));
+                asleep.poll_unpin(&mut Context::from_waker(&waker)).is_pending()
+            });
+            if are_pending == [true, true] {
+                break asleep;
+            }
+        };
         soon(sleep(MOMENT * 2)).await;
         assert_eq!((first.0.load(Ordering::SeqCst), last.0.load(Ordering::SeqCst)), (0, 1));
         assert_eq!(asleep.now_or_never(), Some(()));
@@ -139,7 +145,8 @@ fn a_panicking_waker_spares_the_others() {
             let waker = Waker::from(Arc::new(Panics));
             let deadline = TokioRuntime.now() + MOMENT;
             let mut panics = TokioRuntime.sleep_until(deadline);
-            assert!(panics.poll_unpin(&mut Context::from_waker(&waker)).is_pending());
+            // Pending, unless this thread stands still for so long.
+            let _ = panics.poll_unpin(&mut Context::from_waker(&waker));
             soon(TokioRuntime.sleep_until(deadline)).await;
             soon(sleep(MOMENT)).await;
         });

@@ -87,7 +87,8 @@ async fn a_full_server_renews_but_grants_nothing() {
 async fn a_member_without_a_majority_answers_nothing() {
     let mut cluster = EtcdCluster::start(3, &FAST).unwrap();
     let store = at(&cluster.ports());
-    let (token, _) = granted(&store, acquire(1, None)).await;
+    let reply = answered(&store, acquire(1, None)).await;
+    let Reply::Granted { token, .. } = reply else { panic!("{reply:?}") };
     cluster.member(1).kill().unwrap();
     cluster.member(2).kill().unwrap();
     let patience = Duration::from_secs(3);

@@ -72,7 +72,7 @@ impl Pooler {
     }
 }
 
-const SETTLES: Duration = Duration::from_millis(500);
+const SETTLES: Duration = Duration::from_secs(2);
 
 async fn serve(
     mut client: TcpStream,

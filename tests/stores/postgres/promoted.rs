@@ -27,8 +27,8 @@ async fn a_promoted_replica_makes_the_next_leader_wait() {
     assert_eq!(refused.kind(), StoreErrorKind::NotPrimary);
     assert!(!two.is_leader());
     primary.stop().unwrap();
-    replica.promote().unwrap();
     let promoted = Instant::now();
+    replica.promote().unwrap();
     let second = soon(two.elected()).await.unwrap();
     assert!(second.token() > first.token());
     let waited = promoted.elapsed();

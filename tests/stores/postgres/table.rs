@@ -9,14 +9,20 @@ use tenure::{HolderId, Token};
 
 use super::refusals::refuses;
 use super::support::{
-    TTL, acquire, acquire_for, all_requests, at, call, granted, held, is_known_to_be_near, local,
-    release, renew, server, soon,
+    SOON, TTL, acquire, acquire_for, all_requests, at, call, granted, held, is_known_to_be_near,
+    local, release, renew, server, soon,
 };
+
+/// A store for requests that meet those of others: on a slow disk, they wait long for each other's commits.
+fn patient(port: u16) -> Postgres {
+    let config = local(port).trust_empty_store(true);
+    Postgres::new(config.lock_timeout(SOON).connect_timeout(SOON))
+}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn concurrent_creations_make_one_table() {
     let server = server();
-    let stores: Vec<_> = (0..8).map(|_| at(server.port())).collect();
+    let stores: Vec<_> = (0..8).map(|_| patient(server.port())).collect();
     let ask = (1..).zip(&stores).map(|(number, store)| call(store, acquire(number, None)));
     let replies = join_all(ask).await.into_iter().map(Result::unwrap);
     let granted = replies.filter(|reply| matches!(reply, Reply::Granted { .. }));
@@ -172,7 +178,7 @@ async fn purging_takes_many_rows() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn purging_beside_candidates_leaves_one_leader() {
     let server = server();
-    let stores: Vec<_> = (0..4).map(|_| at(server.port())).collect();
+    let stores: Vec<_> = (0..4).map(|_| patient(server.port())).collect();
     let purger = stores[0].clone();
     let purging = tokio::spawn(async move {
         loop {

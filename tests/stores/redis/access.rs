@@ -1,11 +1,13 @@
 //! A user with the rights that the documentation names, and no others.
 
+use std::time::Duration;
+
 use futures_util::StreamExt;
 use tenure::store::redis::{RedisConfig, Secret};
 use tenure::store::{AnyStore, Reply, Request, Store, Watched};
 use tenure_servers::{RedisServer, Reply as Raw};
 
-use super::support::{Client, acquire, call, granted, local, release, renew, server, soon};
+use super::support::{Client, SOON, acquire, call, granted, local, release, renew, server, soon};
 
 /// As `docs/stores/redis.md` has them.
 pub(crate) const RIGHTS: [&str; 12] = [
@@ -41,8 +43,13 @@ fn store(client: Client, server: &RedisServer) -> AnyStore {
     client.store(as_app(local(server.port())))
 }
 
-/// Sends every request that elections need; returns the first refusal.
-async fn takes_part(server: &RedisServer, store: &AnyStore) -> Result<(), String> {
+/// Sends every request that elections need; returns the first refusal. A subscription is refused if there is none
+/// within that time.
+async fn takes_part(
+    server: &RedisServer,
+    store: &AnyStore,
+    patience: Duration,
+) -> Result<(), String> {
     let refused = |error: tenure::store::StoreError| error.to_string();
     let Reply::Granted { token, .. } = call(store, acquire(1, None)).await.map_err(refused)? else {
         return Err("not granted".into());
@@ -50,25 +57,25 @@ async fn takes_part(server: &RedisServer, store: &AnyStore) -> Result<(), String
     call(store, renew(1, token)).await.map_err(refused)?;
     call(store, Request::Observe).await.map_err(refused)?;
     let mut hints = Box::pin(store.hints(Watched::only([crate::support::job()])));
-    let subscribed = tokio::time::timeout(std::time::Duration::from_secs(1), hints.next()).await;
+    let subscribed = tokio::time::timeout(patience, hints.next()).await;
     subscribed.map_err(|_| "no hint".to_owned())?;
     call(store, release(1, token)).await.map_err(refused)?;
     soon(hints.next()).await;
     drop(hints);
-    for _ in 0..50 {
-        if server.command(&["PUBSUB", "CHANNELS"]).unwrap() == Raw::Array(vec![]) {
-            return Ok(());
+    let unsubscribed = async {
+        while server.command(&["PUBSUB", "CHANNELS"]).unwrap() != Raw::Array(vec![]) {
+            tokio::time::sleep(Duration::from_millis(20)).await;
         }
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-    }
-    Err("still subscribed".to_owned())
+    };
+    let unsubscribed = tokio::time::timeout(patience, unsubscribed).await;
+    unsubscribed.map_err(|_| "still subscribed".to_owned())
 }
 
 over_both_clients! {
     async fn a_user_with_least_rights_takes_part(client: Client) {
         let server = server();
         let_in(&server, &RIGHTS);
-        takes_part(&server, &store(client, &server)).await.unwrap();
+        takes_part(&server, &store(client, &server), SOON).await.unwrap();
         // Another prefix is not allowed.
         let elsewhere = as_app(local(server.port()).prefix("other").unwrap());
         call(&client.store(elsewhere), acquire(1, None)).await.unwrap_err();
@@ -83,7 +90,8 @@ async fn none_of_these_rights_is_too_much() {
         let_in(&server, &rights);
         server.command(&["FLUSHALL"]).unwrap();
         server.command(&["SCRIPT", "FLUSH"]).unwrap();
-        let outcome = takes_part(&server, &store(Client::RedisRs, &server)).await;
+        let store = store(Client::RedisRs, &server);
+        let outcome = takes_part(&server, &store, Duration::from_secs(1)).await;
         assert!(outcome.is_err(), "{left_out} is not needed");
     }
     let_in(&server, &RIGHTS);

@@ -23,8 +23,7 @@ fn quick() -> Config {
 
 fn by(ports: &[u16]) -> RedisConfig {
     let listed = ports.iter().map(|&port| ("127.0.0.1", port));
-    let config = RedisConfig::cluster(listed).unwrap().trust_empty_store(true);
-    config.connect_timeout(quick().request_timeout())
+    RedisConfig::cluster(listed).unwrap().trust_empty_store(true).connect_timeout(TTL)
 }
 
 fn store(config: RedisConfig) -> AnyStore {
@@ -32,7 +31,7 @@ fn store(config: RedisConfig) -> AnyStore {
 }
 
 fn candidate(ports: &[u16], name: &str, config: Config) -> Candidate {
-    start(store(by(ports)), name, config).0
+    start(store(by(ports).connect_timeout(quick().request_timeout())), name, config).0
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -44,7 +43,7 @@ async fn every_node_redirects_to_the_prefixs_owner() {
         owners.insert(cluster.owner(&format!("{{{prefix}}}:history"), 0).unwrap());
         let mut token = None;
         for port in cluster.ports() {
-            let config = by(&[port]).prefix(&prefix).unwrap().connect_timeout(TTL);
+            let config = by(&[port]).prefix(&prefix).unwrap();
             let store = store(config);
             let (granted, _) = granted(&store, acquire(1, token)).await;
             assert!(token.is_none_or(|before| granted > before));
@@ -135,7 +134,7 @@ async fn a_moving_slot_is_followed() {
     for number in 0..3 {
         let_in(cluster.node(number), &[&RIGHTS[..], &more].concat());
     }
-    let store = store(as_app(by(&ports)).connect_timeout(TTL));
+    let store = store(as_app(by(&ports)));
     let (token, wait) = granted(&store, acquire(1, None)).await;
     assert_eq!(wait, Duration::ZERO);
     let renewed = async || assert_eq!(call(&store, renew(1, token)).await.unwrap(), Reply::Renewed);
@@ -260,7 +259,7 @@ pub(crate) fn place(cluster: &Arc<RedisCluster>, prefix: &str) -> Place {
     let prefix = prefix.to_owned();
     Place::of(Arc::clone(cluster), move |cluster| {
         let config = by(&cluster.ports()).prefix(&prefix).unwrap();
-        store(config.trust_empty_store(false).connect_timeout(TTL))
+        store(config.trust_empty_store(false))
     })
     .slowed(|cluster, is_slow| (0..3).for_each(|number| slow(cluster.node(number), is_slow)))
     .place()

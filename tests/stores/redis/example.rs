@@ -32,9 +32,9 @@ pub(super) fn program(name: &str) -> PathBuf {
 }
 
 impl Process {
-    fn start(server: &RedisServer, name: &str) -> Self {
+    fn start(server: &RedisServer, name: &str, ttl_ms: u64) -> Self {
         let mut child = Command::new(program("leader"))
-            .args([&server.url(), name, "--ttl-ms", "2000"])
+            .args([&server.url(), name, "--ttl-ms", &ttl_ms.to_string()])
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
@@ -92,10 +92,11 @@ fn lease_end(server: &RedisServer) -> u64 {
 
 #[test]
 fn a_killed_leader_is_replaced_at_lease_end() {
+    const TTL_MS: u64 = 10_000;
     let server = server();
-    let first = Process::start(&server, "first");
+    let first = Process::start(&server, "first", TTL_MS);
     let before = first.token_of("elected");
-    let second = Process::start(&server, "second");
+    let second = Process::start(&server, "second", TTL_MS);
     assert_eq!(second.token_of("incumbent"), before);
     first.signal(Signal::KILL);
     thread::sleep(Duration::from_millis(100));
@@ -103,15 +104,16 @@ fn a_killed_leader_is_replaced_at_lease_end() {
     let after = second.token_of("elected");
     // A token is the server's clock at its grant.
     assert!(after > before && after >= end, "granted {} us before the end", end - after);
-    assert!(after - end < 2_000_000, "{} us after the end", after - end);
+    assert!(after - end < TTL_MS * 1_000, "{} us after the end", after - end);
 }
 
 #[test]
 fn a_terminated_process_hands_over_at_once() {
     let server = server();
-    let first = Process::start(&server, "first");
+    let start = |name| Process::start(&server, name, 20_000);
+    let first = start("first");
     let before = first.token_of("elected");
-    let mut second = Process::start(&server, "second");
+    let mut second = start("second");
     assert_eq!(second.token_of("incumbent"), before);
     thread::sleep(Duration::from_millis(300));
     let mut tokens = vec![before];
@@ -125,7 +127,7 @@ fn a_terminated_process_hands_over_at_once() {
         assert!(token < end, "the lease was handed back, and did not run out");
         tokens.push(token);
         leader = second;
-        second = Process::start(&server, name);
+        second = start(name);
         assert_eq!(second.token_of("incumbent"), token);
     }
     assert!(tokens.is_sorted_by(|a, b| a < b), "{tokens:?}");

@@ -3,26 +3,30 @@
 use std::time::{Duration, Instant};
 
 use tenure::Config;
-use tenure::store::redis::Secret;
+use tenure::store::redis::{RedisConfig, Secret};
 use tenure::store::{AnyStore, Key, Store, StoreErrorKind};
 use tokio::net::TcpListener;
 
 use super::fake::{Fake, HELLO};
 use super::support::{
-    Client, acquire, local, port_that_answers, soon, start, store_error, unused_port,
+    Client, TTL, acquire, local, port_that_answers, soon, start, store_error, unused_port,
 };
 
-/// A store at that port with a password that no error may show.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// With a password that no error may show.
+fn config(port: u16) -> RedisConfig {
+    local(port).credentials("", Secret::new("correct-horse")).connect_timeout(PATIENCE / 2)
+}
+
 fn store(client: Client, port: u16) -> AnyStore {
-    let config = local(port).connect_timeout(Duration::from_millis(500));
-    client.store(config.credentials("", Secret::new("correct-horse")))
+    client.store(config(port))
 }
 
 /// The kind of a request's error; none if its caller lost patience before.
 async fn outcome(store: &AnyStore) -> Option<StoreErrorKind> {
     let key = Key::new("job").unwrap();
-    let patience = Duration::from_secs(3);
-    let reply = tokio::time::timeout(patience, store.call(&key, acquire(1, None))).await.ok()?;
+    let reply = tokio::time::timeout(PATIENCE, store.call(&key, acquire(1, None))).await.ok()?;
     let error = reply.expect_err("nothing is granted");
     let shown = format!("{error} {error:?}");
     assert!(!shown.contains("horse"), "{shown}");
@@ -30,7 +34,7 @@ async fn outcome(store: &AnyStore) -> Option<StoreErrorKind> {
 }
 
 async fn campaigns_on(store: AnyStore, kinds: &[StoreErrorKind]) {
-    let config = Config::builder(Duration::from_secs(2)).build().unwrap();
+    let config = Config::builder(TTL).build().unwrap();
     let (candidate, mut events) = start(store, "hopeful", config);
     let error = store_error(&mut events).await;
     assert!(kinds.contains(&error.kind()), "{:?}: {error}", error.kind());
@@ -90,10 +94,11 @@ over_both_clients! {
     async fn a_silent_server(client: Client) {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let port = listener.local_addr().unwrap().port();
-        let kind = outcome(&store(client, port)).await;
+        let store = || client.store(config(port).connect_timeout(Duration::from_millis(500)));
+        let kind = outcome(&store()).await;
         assert_eq!(kind, Some(StoreErrorKind::Unreachable), "no connection within its bound");
         let kinds = [StoreErrorKind::Timeout, StoreErrorKind::Unreachable];
-        campaigns_on(store(client, port), &kinds).await;
+        campaigns_on(store(), &kinds).await;
     }
 }
 

@@ -22,3 +22,4 @@ pub(crate) mod rows;
 pub(crate) mod sentinel;
 mod subscriptions;
 pub(crate) mod tls;
+mod together;

@@ -60,7 +60,8 @@ async fn the_readme_program_leads_again_after_an_outage() {
     let mut program = Program::start(proxy.port());
     let before = program.token();
     proxy.set(Flow::BlackHole);
-    program.is_silent_for(Config::fast_failover().validity() / 2);
+    // Then its claim is over.
+    program.is_silent_for(Config::fast_failover().validity());
     proxy.cut();
     proxy.set(Flow::Forward);
     let after = program.token();

@@ -28,7 +28,7 @@ async fn refuses(store: &AnyStore, requests: &[Request], kind: StoreErrorKind) {
 /// A candidate at that store reports why it does not lead, and tries again.
 async fn campaigns_on(store: AnyStore, kind: StoreErrorKind) {
     // With the quarantine of the requests that tests send by themselves: another contradicts their record.
-    let config = Config::builder(Duration::from_secs(2)).quarantine(TTL).build().unwrap();
+    let config = Config::builder(TTL).quarantine(TTL).build().unwrap();
     let (candidate, mut events) = start(store, "hopeful", config);
     let errors = std::sync::Arc::new(std::sync::atomic::AtomicU32::new(0));
     let count = std::sync::Arc::clone(&errors);

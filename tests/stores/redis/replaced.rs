@@ -6,13 +6,13 @@ use tenure::Token;
 use tenure::store::{AnyStore, Reply};
 use tenure_servers::{RedisSentinels, RedisServer, Reply as Raw};
 
-use super::sentinel::{answered, by, refuses_replicas, store};
-use super::support::{HISTORY, RECORD, TTL, acquire, call, granted, release, soon};
+use super::sentinel::{answered, impatient, refuses_replicas, store};
+use super::support::{HISTORY, RECORD, TTL, acquire, release, soon};
 
 /// All of a quarantine but for what the requests of a test may take: more than is left of one that began
 /// at the server before, when that was replaced.
 fn is_whole(wait: Duration) {
-    assert!(wait <= TTL && wait + Duration::from_secs(1) > TTL, "{wait:?} of {TTL:?}");
+    assert!(wait <= TTL && wait + Duration::from_secs(5) > TTL, "{wait:?} of {TTL:?}");
 }
 
 fn as_grant(reply: &Reply) -> (Token, Duration) {
@@ -44,9 +44,11 @@ fn watched(servers: usize) -> RedisSentinels {
 
 /// A tenure that was handed back at the first server, as all of them know.
 async fn past_tenure(store: &AnyStore, watched: &RedisSentinels, servers: usize) -> Token {
-    let (token, wait) = granted(store, acquire(1, None)).await;
+    let (token, wait) = as_grant(&answered(store, acquire(1, None)).await);
     assert_eq!(wait, Duration::ZERO, "an empty server is trusted");
-    assert_eq!(call(store, release(1, token)).await.unwrap(), Reply::Released);
+    // An attempt whose answer was lost may have released it.
+    let released = answered(store, release(1, token)).await;
+    assert!(matches!(released, Reply::Released | Reply::NotHeld), "{released:?}");
     soon(async {
         let is_released = |number| {
             let found = watched.server(number).command(&["HGET", RECORD, "released"]).unwrap();
@@ -65,7 +67,7 @@ async fn past_tenure(store: &AnyStore, watched: &RedisSentinels, servers: usize)
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_fail_back_makes_the_next_leader_wait() {
     let mut watched = watched(2);
-    let store = store(by(&watched.ports()));
+    let store = store(impatient(&watched.ports()));
     let first = past_tenure(&store, &watched, 2).await;
     watched.server(0).pause().unwrap();
     assert_eq!(watched.replaced(0).unwrap(), 1);
@@ -90,7 +92,7 @@ async fn a_fail_back_makes_the_next_leader_wait() {
 /// not.
 async fn replaced_twice(c_follows: bool) {
     let mut watched = watched(3);
-    let store = store(by(&watched.ports()));
+    let store = store(impatient(&watched.ports()));
     let first = past_tenure(&store, &watched, 3).await;
     watched.server_mut(0).kill().unwrap();
     let b = watched.replaced(0).unwrap();
@@ -111,7 +113,7 @@ async fn replaced_twice(c_follows: bool) {
         .await;
     }
     // Then the rest of B's quarantine differs from a whole one.
-    tokio::time::sleep(Duration::from_secs(2)).await;
+    tokio::time::sleep(Duration::from_secs(6)).await;
     watched.server_mut(b).kill().unwrap();
     assert_eq!(watched.replaced(b).unwrap(), c);
 

@@ -20,10 +20,15 @@ fn quick() -> Config {
     Config::builder(Duration::from_secs(5)).build().unwrap()
 }
 
-pub(super) fn by(ports: &[u16]) -> RedisConfig {
+fn by(ports: &[u16]) -> RedisConfig {
     let listed = ports.iter().map(|&port| ("127.0.0.1", port));
     let config = RedisConfig::sentinel(RedisSentinels::NAME, listed).unwrap();
-    config.trust_empty_store(true).connect_timeout(quick().request_timeout())
+    config.trust_empty_store(true).connect_timeout(TTL)
+}
+
+/// The same for stores that soon attempt another connection, as servers come and go.
+pub(super) fn impatient(ports: &[u16]) -> RedisConfig {
+    by(ports).connect_timeout(quick().request_timeout())
 }
 
 pub(super) fn store(config: RedisConfig) -> AnyStore {
@@ -31,7 +36,7 @@ pub(super) fn store(config: RedisConfig) -> AnyStore {
 }
 
 fn candidate(ports: &[u16], name: &str, config: Config) -> Candidate {
-    start(store(by(ports)), name, config).0
+    start(store(impatient(ports)), name, config).0
 }
 
 /// Asks until the store answers, as candidates do: no request for longer than its timeout.
@@ -84,8 +89,8 @@ async fn a_primary_is_paused_and_resumed() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_store_leaves_a_paused_primary() {
     let watched = RedisSentinels::start(1, 1, &[]).unwrap();
-    let store = store(by(&watched.ports()));
-    granted(&store, acquire(1, None)).await;
+    let store = store(impatient(&watched.ports()));
+    answered(&store, acquire(1, None)).await;
     watched.server(0).pause().unwrap();
     let asks = tokio::spawn(async move {
         let (job, patience) = (Key::new("job").unwrap(), quick().request_timeout());
@@ -164,14 +169,14 @@ async fn sentinels_that_stand_still_cost_little() {
     assert!(began.elapsed() < Duration::from_secs(4), "{:?}", began.elapsed());
     watched.sentinel(1).pause().unwrap();
     // One of three is no majority, not even for the server that a majority named before.
-    for store in [self::store(by(&watched.ports())), store] {
+    for store in [self::store(patient()), store] {
         let error = call(&store, acquire(1, None)).await.unwrap_err();
         assert_eq!(error.kind(), StoreErrorKind::NoLeader, "{error}");
     }
     for number in 0..3 {
         watched.sentinel(number).resume().unwrap();
     }
-    answered(&self::store(by(&watched.ports())), acquire(1, None)).await;
+    answered(&self::store(impatient(&watched.ports())), acquire(1, None)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -239,7 +244,7 @@ async fn a_sentinel_that_was_cut_off_is_outvoted() {
     assert_eq!(error.kind(), StoreErrorKind::NoLeader);
     ports.extend([sentinel_that_names(new.port()).await, sentinel_that_names(new.port()).await]);
     for _ in 0..10 {
-        let store = store(by(&ports));
+        let store = store(impatient(&ports));
         answered(&store, acquire(1, None)).await;
     }
     let keys = |server: &RedisServer| server.command(&["DBSIZE"]).unwrap();
@@ -286,7 +291,7 @@ async fn clients_leave_a_demoted_primary() {
 /// A primary without replicas, and one sentinel, which names the primary.
 pub(crate) fn place() -> Place {
     Place::of(RedisSentinels::start(0, 1, &[]).unwrap(), |watched| {
-        store(by(&watched.ports()).trust_empty_store(false).connect_timeout(TTL))
+        store(by(&watched.ports()).trust_empty_store(false))
     })
     .slowed(|watched, is_slow| slow(watched.server(0), is_slow))
     .place()

@@ -6,25 +6,11 @@ use futures_util::StreamExt;
 use tenure::store::{Key, Store, Watched};
 use tenure_servers::{RedisServer, Reply as Raw};
 
-use super::support::{Client, local, server, soon};
+use super::support::{Client, calls, local, server, soon};
 
 const ELECTIONS: usize = 1_200;
 /// Of 512 elections each.
 const COMMANDS: u64 = 3;
-
-fn text(raw: Raw) -> String {
-    let Raw::BulkString(text) = raw else { panic!("{raw:?}") };
-    String::from_utf8(text).unwrap()
-}
-
-/// How often the server was sent that command.
-fn calls(server: &RedisServer, command: &str) -> u64 {
-    let stats = text(server.command(&["INFO", "commandstats"]).unwrap());
-    let calls = stats.lines().find_map(|line| {
-        line.strip_prefix("cmdstat_")?.strip_prefix(command)?.strip_prefix(":calls=")
-    });
-    calls.map_or(0, |calls| calls.split(',').next().unwrap().parse().unwrap())
-}
 
 fn channels(server: &RedisServer) -> usize {
     match server.command(&["PUBSUB", "CHANNELS"]).unwrap() {

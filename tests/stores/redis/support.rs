@@ -72,6 +72,18 @@ pub(crate) fn field(server: &RedisServer, name: &str) -> String {
     }
 }
 
+/// How often the server was sent that command.
+pub(crate) fn calls(server: &RedisServer, command: &str) -> u64 {
+    let Raw::BulkString(stats) = server.command(&["INFO", "commandstats"]).unwrap() else {
+        panic!("INFO answers with a text");
+    };
+    let stats = String::from_utf8(stats).unwrap();
+    let calls = stats.lines().find_map(|line| {
+        line.strip_prefix("cmdstat_")?.strip_prefix(command)?.strip_prefix(":calls=")
+    });
+    calls.map_or(0, |calls| calls.split(',').next().unwrap().parse().unwrap())
+}
+
 /// Waits for the end of a failover or two: each takes seconds, on a loaded machine tens of them.
 pub(crate) async fn in_the_end<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(SOON * 5, future).await.expect("within the bound of a failover")

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use tenure::store::StoreErrorKind;
 use tenure::{Candidate, Elections};
 
 use super::TestServer;
@@ -36,10 +37,9 @@ async fn many_elections_dial_as_rarely_as_one(mut server: TestServer) {
     let dials = proxy.connections() - before;
     let most = DIALS * server.connections;
     assert!((1..=most).contains(&dials), "{dials} dials in {OUTAGE:?}");
-    // And the application learns why at once.
-    let asked = std::time::Instant::now();
-    soon(candidates[0].incumbent()).await.unwrap_err();
-    assert!(asked.elapsed() < server.steady.request_timeout(), "{:?}", asked.elapsed());
+    // And the application learns why before its request times out.
+    let error = soon(candidates[0].incumbent()).await.unwrap_err();
+    assert_ne!(error.kind(), StoreErrorKind::Timeout, "{error}");
     server.process().restart();
     all_lead(&candidates).await;
 }

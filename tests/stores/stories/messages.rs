@@ -9,7 +9,7 @@ use tenure::{Candidate, Config, NotifyError};
 use super::TestServer;
 use crate::support::{soon, start};
 
-const TTL: Duration = Duration::from_secs(10);
+const TTL: Duration = Duration::from_secs(60);
 
 fn config() -> Config {
     Config::builder(TTL).build().unwrap()

@@ -52,12 +52,16 @@ pub(super) fn etcd() -> TestServer {
         let config = etcd::support::local(&[port]);
         AnyStore::new(Etcd::new(config.trust_empty_store(empty.is_trusted())))
     };
-    let quick = Config::builder(Duration::from_secs(4))
-        .request_timeout(Duration::from_millis(250))
-        .retry(Duration::from_millis(50), Duration::from_millis(100))
-        .renew_interval(Duration::from_millis(800));
+    let config = |ttl, request_timeout, renew_interval| {
+        Config::builder(Duration::from_secs(ttl))
+            .request_timeout(Duration::from_millis(request_timeout))
+            .retry(Duration::from_millis(50), Duration::from_millis(100))
+            .renew_interval(Duration::from_millis(renew_interval))
+            .build()
+            .unwrap()
+    };
     let mut server = TestServer::new(etcd::support::server(), connect, 1);
-    (server.quick, server.steady) = (quick.build().unwrap(), etcd::support::quick());
+    (server.quick, server.steady) = (config(4, 250, 800), config(10, 1_000, 1_000));
     server
 }
 

@@ -9,7 +9,7 @@ use tenure_servers::Flow;
 
 use super::{LOCK, OldProgram, at, candidate, config, holders, terminate_holders};
 use crate::postgres::support::{
-    self, acquire, call, granted, held, local, proxy, release, renew, server, soon, start,
+    self, TTL, acquire, call, granted, held, local, proxy, release, renew, server, soon, start,
     steps_down,
 };
 
@@ -69,21 +69,28 @@ async fn old_and_new_programs_exclude_each_other() {
 async fn a_lock_taken_by_another_supersedes_the_leader() {
     let server = server();
     let old = OldProgram::start(&server).await;
-    let (one, mut events) = start(at(server.port()), "one", quick());
+    // Long leases, so that it is the renewal which ends the lead.
+    let second = Duration::from_secs(1);
+    let config = Config::builder(TTL).renew_interval(second).poll_bound(second).build().unwrap();
+    let (one, mut events) = start(at(server.port()), "one", config);
     let first = soon(one.elected()).await.unwrap();
     let waits = old.waits_for(format!("({LOCK})"));
     let ends = async {
         // A waiting session has it before the leader can take it back.
         let waiting = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted";
-        while server.sql(waiting).unwrap() != "1" {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+        soon(async {
+            while server.sql(waiting).unwrap() != "1" {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        })
+        .await;
         terminate_holders(&server);
     };
     tokio::join!(waits, ends);
     assert_eq!(steps_down(&mut events).await, StepDownReason::Superseded);
-    // Long enough for the lease to run out.
-    tokio::time::sleep(quick().ttl() + Duration::from_secs(1)).await;
+    // Without the lease, it asks for the lock each second.
+    server.sql("UPDATE tenure.leases SET lease_end = 1").unwrap();
+    tokio::time::sleep(second * 3).await;
     assert!(!one.is_leader());
     assert!(old.call(&format!("pg_advisory_unlock({LOCK})")).await);
     assert!(soon(one.elected()).await.unwrap().token() > first.token());

@@ -1,6 +1,6 @@
 //! A session has a lock exactly as long as it has the lease.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tenure::Config;
 use tenure::store::postgres::{AdvisoryConfig, PostgresAdvisory};
@@ -8,8 +8,8 @@ use tenure::store::{Key, Reply, Request, Store, StoreErrorKind};
 
 use super::{LOCK, OldProgram, at, candidate, config, holders, terminate_holders};
 use crate::postgres::support::{
-    self, SOON, TTL, acquire, acquire_for, call, client, granted, held, release, renew, server,
-    sessions, soon,
+    self, SOON, TTL, acquire, acquire_for, answered, call, client, granted, held, release, renew,
+    server, sessions, soon,
 };
 
 const SHORT: Duration = Duration::from_millis(600);
@@ -33,7 +33,8 @@ async fn stopping_or_dropping_frees_the_lock() {
     assert!(old.call(&format!("pg_advisory_unlock({LOCK})")).await);
     // A store that is dropped with its leases; the leases run out.
     let store = at(server.port());
-    let Reply::Stale { last } = call(&store, acquire(1, None)).await.unwrap() else {
+    // The lock is free a moment before the row is, which the last release has locked.
+    let Reply::Stale { last } = answered(&store, acquire(1, None)).await else {
         panic!("there were leaders before")
     };
     let (token, _) = granted(&store, acquire(1, Some(last))).await;
@@ -72,10 +73,10 @@ async fn only_a_grant_leaves_the_lock_taken() {
 async fn an_expired_lease_frees_its_lock_on_request() {
     let server = server();
     let (store, other) = (at(server.port()), at(server.port()));
-    let (first, _) = granted(&store, acquire_for(1, None, SHORT)).await;
     // The other election of the session keeps it from ending with the lease.
     let longer = Key::new("longer").unwrap();
     store.call(&longer, acquire(1, None)).await.unwrap();
+    let (first, _) = granted(&store, acquire_for(1, None, SHORT)).await;
     tokio::time::sleep(SHORT).await;
     let incumbent = held(&other, acquire(2, Some(first))).await;
     assert!(incumbent.name.starts_with("session "), "{incumbent:?}");
@@ -138,7 +139,9 @@ async fn only_silent_sessions_with_locks_end() {
     let (store, standby) = (at(server.port()), at(server.port()));
     call(&standby, Request::Observe).await.unwrap();
     let (token, _) = granted(&store, acquire_for(1, None, SHORT)).await;
-    assert_eq!(call(&store, release(1, token)).await.unwrap(), Reply::Released);
+    // Either frees the lock; on a slow machine, the lease may have ended.
+    let reply = call(&store, release(1, token)).await.unwrap();
+    assert!(matches!(reply, Reply::Released | Reply::NotHeld), "{reply:?}");
     let pids = "SELECT array_agg(pid ORDER BY pid) FROM pg_stat_activity \
          WHERE application_name = 'tenure'";
     let before = server.sql(pids).unwrap();
@@ -167,7 +170,9 @@ async fn a_new_session_ends_the_abandoned_one() {
     late.await.unwrap_err();
     // Silent for too long.
     tokio::time::sleep(Duration::from_secs(2)).await;
-    assert_eq!(held(&store, Request::Observe).await.token, token);
+    let observed = answered(&store, Request::Observe).await;
+    let Reply::Held(incumbent) = observed else { panic!("{observed:?}") };
+    assert_eq!(incumbent.token, token);
     let after = holders(&server);
     assert_eq!(after.len(), 1, "the lock is taken back at once");
     assert_ne!(before, after);
@@ -210,6 +215,17 @@ async fn an_abandoned_election_gets_a_leader_again() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_locked_row_ends_no_shared_session() {
+    for _ in 0..5 {
+        if !stalls_beside_a_locked_row().await {
+            return;
+        }
+    }
+    panic!("the machine is too slow for this test");
+}
+
+/// Renewals wait for a locked row in vain, and some are given up. Whether the machine stood still meanwhile: a
+/// session that seems silent for a second may be ended, so nothing was shown then.
+async fn stalls_beside_a_locked_row() -> bool {
     let server = server();
     let store = at(server.port());
     let longer = Key::new("longer").unwrap();
@@ -223,21 +239,29 @@ async fn a_locked_row_ends_no_shared_session() {
     let blocks = client(server.port()).await;
     let row = "BEGIN; SELECT FROM tenure.leases WHERE key = 'job' FOR UPDATE";
     blocks.batch_execute(row).await.unwrap();
+    let (mut began, mut longest) = (Instant::now(), Duration::ZERO);
     let renewals = async {
         for round in 0..30 {
             // Given up by its timeout, or answered.
             let within = Duration::from_millis(if round % 2 == 0 { 20 } else { 1_000 });
             drop(tokio::time::timeout(within, call(&store, renew(1, token))).await);
             tokio::time::sleep(Duration::from_millis(50)).await;
+            longest = longest.max(began.elapsed());
+            began = Instant::now();
         }
     };
-    tokio::select! {
-        () = has_it => panic!("the stranger has the lock"),
-        () = renewals => {}
+    let is_taken = tokio::select! {
+        () = has_it => true,
+        () = renewals => false,
+    };
+    if longest.max(began.elapsed()) > Duration::from_millis(500) {
+        return true;
     }
+    assert!(!is_taken, "the stranger has the lock");
     assert_eq!(holders(&server), before);
     blocks.batch_execute("ROLLBACK").await.unwrap();
     assert_eq!(call(&store, renew(1, token)).await.unwrap(), Reply::Renewed);
+    false
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,0 +1,77 @@
+//! Many acquires or renewals in one call: one record's trouble is that record's alone.
+
+use tenure::store::{AnyStore, Key, Reply, Request, Store, StoreErrorKind};
+use tenure_servers::RedisServer;
+
+use super::support::{Client, acquire, calls, renew, server};
+
+const ELECTIONS: usize = 8;
+/// The sections of INFO that a grant needs.
+const EXAMINED: u64 = 3;
+
+fn keys() -> Vec<Key> {
+    (0..ELECTIONS).map(|number| Key::new(format!("job-{number}")).unwrap()).collect()
+}
+
+fn record(number: usize) -> String {
+    format!("{{tenure}}:leader:job-{number}")
+}
+
+/// The requests of one call, of which the server damages the records of two.
+async fn refuses_only_damaged(
+    server: &RedisServer,
+    store: &AnyStore,
+    requests: Vec<(Key, Request)>,
+) {
+    server.command(&["DEL", &record(3)]).unwrap();
+    server.command(&["SET", &record(3), "not ours"]).unwrap();
+    server.command(&["HSET", &record(5), "token", "seven", "holder", "x"]).unwrap();
+    for (number, reply) in store.call_all(requests).await.into_iter().enumerate() {
+        match reply {
+            Err(error) if [3, 5].contains(&number) => {
+                assert_eq!(error.kind(), StoreErrorKind::BadRecord, "{error}");
+            }
+            Ok(Reply::Granted { .. } | Reply::Renewed) if ![3, 5].contains(&number) => {}
+            other => panic!("election {number}: {other:?}"),
+        }
+    }
+}
+
+over_both_clients! {
+    async fn damaged_records_refuse_only_their_acquires(client: Client) {
+        let server = server();
+        let store = client.at(server.port());
+        let acquires = keys().into_iter().map(|key| (key, acquire(1, None))).collect();
+        refuses_only_damaged(&server, &store, acquires).await;
+    }
+
+    async fn damaged_records_refuse_only_their_renewals(client: Client) {
+        let server = server();
+        let store = client.at(server.port());
+        let mut renewals = Vec::new();
+        for key in keys() {
+            let reply = store.call(&key, acquire(1, None)).await.unwrap();
+            let Reply::Granted { token, .. } = reply else { panic!("{reply:?}") };
+            renewals.push((key, renew(1, token)));
+        }
+        refuses_only_damaged(&server, &store, renewals).await;
+    }
+
+    /// That is most of what a grant costs the server.
+    async fn a_call_of_acquires_examines_the_server_once(client: Client) {
+        let server = server();
+        let store = client.at(server.port());
+        let acquires: Vec<_> = keys().into_iter().map(|key| (key, acquire(1, None))).collect();
+        let others = acquires.iter().map(|(key, _)| (key.clone(), acquire(2, None))).collect();
+        // The second call is refused, and examines nothing.
+        for (requests, examined) in [(acquires, EXAMINED), (others, 0)] {
+            let before = [calls(&server, "evalsha"), calls(&server, "info")];
+            for reply in store.call_all(requests).await {
+                assert!(matches!(reply, Ok(Reply::Granted { .. } | Reply::Held(_))), "{reply:?}");
+            }
+            // Counting is an INFO too.
+            let wanted = [before[0] + 1, before[1] + 1 + examined];
+            assert_eq!([calls(&server, "evalsha"), calls(&server, "info")], wanted);
+        }
+    }
+}
