@@ -80,6 +80,17 @@ pub(super) static MUTANTS: &[Mutant] = &[
         caught_by: &["own-lease-only"],
     },
     Mutant {
+        name: "script-acquires-share-a-record",
+        about: "the script grants all leases of one call in the record of the first",
+        edits: &[Edit {
+            file: ACQUIRE,
+            from: "pcall(acquire, KEYS[place],",
+            to: "pcall(acquire, KEYS[1],",
+        }],
+        shows: Shows::Turmoil("resign,crash"),
+        caught_by: &["own-lease-only"],
+    },
+    Mutant {
         name: "tenures-share-token",
         about: "the script gives every tenure the same token",
         edits: &[ONE_TOKEN, ONE_TOKEN_IS_NEW],
