@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tenure::store::redis::{Redis, RedisConfig, Secret};
-use tenure::store::{AnyStore, Reply, Request, StoreErrorKind};
+use tenure::store::{AnyStore, Key, Reply, Request, Store, StoreErrorKind};
 use tenure::{Candidate, Config};
 use tenure_servers::{RedisCluster, RedisServer, Reply as Raw};
 
@@ -13,8 +13,8 @@ use super::failover::{self, hands_over_at_once};
 use super::fake::{Fake, HELLO};
 use super::rows::slow;
 use super::support::{
-    Place, RECORD, TTL, Watch, acquire, call, falls, granted, in_the_end, local, release, renew,
-    server, soon, start,
+    Place, RECORD, TTL, Watch, acquire, call, falls, granted, in_the_end, job, local, release,
+    renew, server, soon, start,
 };
 
 fn quick() -> Config {
@@ -137,16 +137,26 @@ async fn a_moving_slot_is_followed() {
     let store = store(as_app(by(&ports)));
     let (token, wait) = granted(&store, acquire(1, None)).await;
     assert_eq!(wait, Duration::ZERO);
+    let other = Key::new("other").unwrap();
+    let reply = store.call(&other, acquire(1, None)).await.unwrap();
+    let Reply::Granted { token: token_of_other, .. } = reply else { panic!("{reply:?}") };
     let renewed = async || assert_eq!(call(&store, renew(1, token)).await.unwrap(), Reply::Renewed);
     let moving = Move::begin(&cluster);
     renewed().await;
     moving.key(RECORD);
     renewed().await;
     assert!(matches!(call(&store, Request::Observe).await.unwrap(), Reply::Held(_)));
+    // Where one record has moved and the other has not, each renewal of one call goes to its own node.
+    let together = vec![(job(), renew(1, token)), (other.clone(), renew(1, token_of_other))];
+    for reply in store.call_all(together).await {
+        assert_eq!(reply.unwrap(), Reply::Renewed);
+    }
     // With one of two keys on each node, requests are refused until both are on one.
     let error = call(&store, acquire(2, None)).await.unwrap_err();
     assert_eq!(error.kind(), StoreErrorKind::Refused, "{error}");
-    moving.key(super::support::HISTORY);
+    for key in [super::support::HISTORY, "{tenure}:leader:other"] {
+        moving.key(key);
+    }
     assert!(matches!(call(&store, acquire(2, None)).await.unwrap(), Reply::Held(_)));
     renewed().await;
     moving.end();

@@ -3,14 +3,15 @@
 use std::time::Duration;
 
 use tenure::store::redis::{Redis, RedisConfig};
-use tenure::store::{AnyStore, Reply, Request, StoreErrorKind};
+use tenure::store::{AnyStore, Key, Reply, Request, Store, StoreErrorKind};
 use tenure::{Config, StepDownReason};
 use tenure_servers::RedisServer;
 
 use super::access::{RIGHTS, as_app, let_in};
 use super::rows::slow;
 use super::support::{
-    Place, Watch, acquire, call, falls, granted, held, local, release, renew, server, soon, start,
+    Place, Watch, acquire, call, falls, granted, held, job, local, release, renew, server, soon,
+    start,
 };
 
 /// A primary and a replica that follows it.
@@ -77,6 +78,13 @@ async fn what_no_replica_has_acknowledged_is_unknown() {
     // Refusals and looks promise nothing.
     held(&hasty, acquire(2, None)).await;
     held(&hasty, Request::Observe).await;
+    // Also beside a grant of the same call.
+    let other = Key::new("other").unwrap();
+    let together = vec![(job(), acquire(2, None)), (other, acquire(2, None))];
+    match &hasty.call_all(together).await[..] {
+        [Ok(Reply::Held(_)), Err(error)] => assert_eq!(error.kind(), StoreErrorKind::NotDurable),
+        other => panic!("{other:?}"),
+    }
     replica.resume().unwrap();
     assert_eq!(call(&store, renew(1, token)).await.unwrap(), Reply::Renewed);
 }

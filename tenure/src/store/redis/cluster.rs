@@ -83,6 +83,11 @@ pub(super) fn elsewhere(servers: &Servers, error: &RedisError, by: &Address) -> 
     }
 }
 
+/// Whether a call was not carried out because its slot is being moved, and some of its keys are at the other node.
+pub(super) fn is_split(error: &RedisError) -> bool {
+    error.code() == Some("TRYAGAIN")
+}
+
 /// Confirms by more than half of the listed nodes that this is a primary of the cluster. Otherwise one node alone
 /// could have the credentials sent anywhere.
 ///

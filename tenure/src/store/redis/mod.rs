@@ -1,4 +1,4 @@
-//! Redis and Valkey: one hash for each election, one Lua script for each request.
+//! Redis and Valkey: one hash for each election, one Lua script for each kind of request.
 //!
 //! The record's key has no expiry, so its token survives the lease; time is the server's own. Needs
 //! Redis 7 or Valkey: the scripts read `TIME` and `INFO`.

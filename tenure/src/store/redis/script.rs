@@ -250,26 +250,31 @@ mod tests {
     use crate::store::Profile;
 
     #[test]
-    fn the_longest_call_has_every_word_in_its_place() {
+    fn a_call_of_two_acquires_has_every_word_in_its_place() {
         let config = RedisConfig::new("h", 1).prefix("app").unwrap();
-        let key = Key::new("a:b").unwrap();
-        let request = Request::Acquire {
-            holder: HolderId::from_bits(0x0123_4567_89ab_cdef),
-            seen: Token::new(42),
+        let holders = [0x0123_4567_89ab_cdef, 2].map(HolderId::from_bits);
+        let acquire = |holder, seen, name| Request::Acquire {
+            holder,
+            seen,
             ttl: Duration::from_nanos(1_500_999),
             quarantine: Duration::from_secs(2),
-            profile: Profile::new("worker", "meta").unwrap(),
+            profile: Profile::new(name, "meta").unwrap(),
         };
-        let requests = [(key.clone(), request)];
+        let requests = [
+            (Key::new("a:b").unwrap(), acquire(holders[0], Token::new(42), "worker")),
+            (Key::new("c").unwrap(), acquire(holders[1], None, "other")),
+        ];
         let (_, call) = Invocation::all(&config, &requests, false).next().unwrap();
         let words = |words: Vec<&[u8]>| -> Vec<String> {
             words.into_iter().map(|word| String::from_utf8(word.to_vec()).unwrap()).collect()
         };
-        assert_eq!(words(call.keys().collect()), [config.record(&key), config.history()]);
-        let holder = HolderId::from_bits(0x0123_4567_89ab_cdef).to_string();
-        assert_eq!(
-            words(call.arguments().collect()),
-            [&*holder, "42", "1500", "2000000", "worker", "meta", "0"]
-        );
+        let records = requests.each_ref().map(|(key, _)| config.record(key));
+        let history = config.history().clone();
+        assert_eq!(words(call.keys().collect()), [&records[..], &[history]].concat());
+        let [first, second] = holders.map(|holder| holder.to_string());
+        let of_first = [&*first, "42", "1500", "2000000", "worker", "meta"];
+        let of_second = [&*second, "0", "1500", "2000000", "other", "meta"];
+        let wanted = [&of_first[..], &of_second, &["0"]].concat();
+        assert_eq!(words(call.arguments().collect()), wanted);
     }
 }

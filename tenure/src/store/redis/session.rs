@@ -17,6 +17,7 @@ use redis::{
 use tokio_rustls::rustls;
 use tokio_util::sync::CancellationToken;
 
+use super::ACQUIRES_IN_CALL;
 use super::cap::{Capped, Reason};
 use super::channels::Channels;
 use super::config::{Address, Login, RedisConfig};
@@ -26,7 +27,7 @@ use super::script::SCRIPTS;
 use crate::runtime::{Connection, Runtime};
 use crate::store::progress::{Progress, Unanswered};
 use crate::store::slot;
-use crate::store::{StoreError, StoreErrorKind};
+use crate::store::{Profile, StoreError, StoreErrorKind};
 
 /// A connection that was working when last seen.
 pub(super) struct Live {
@@ -43,8 +44,12 @@ pub(super) struct Live {
     pub(super) has_compared: AtomicBool,
 }
 
-/// The most bytes of a reply about an election: many times the longest incumbent or message.
+/// The most bytes of a reply about elections: more than the longest incumbents of all acquires of a call, and many times
+/// the longest message.
 pub(super) const REPLY_MOST: u64 = 256 << 10;
+/// Names and metadata, and what else there is of an incumbent.
+const INCUMBENT_MOST: usize = Profile::NAME_MOST + Profile::METADATA_MOST + 256;
+const _: () = assert!((ACQUIRES_IN_CALL * INCUMBENT_MOST) as u64 <= REPLY_MOST);
 /// The most bytes of a reply about a cluster: enough for nodes of their own for each slot.
 pub(super) const TOPOLOGY_MOST: u64 = 8 << 20;
 

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use futures_core::Stream;
-use futures_util::future::join_all;
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, join_all};
 use redis::{Cmd, Pipeline, RedisResult, Value};
 
 use super::channels;
@@ -40,23 +41,31 @@ impl Redis {
         Self(Arc::new(Link::new(config, runtime)))
     }
 
-    /// Carries out the requests of one call. A promise of the server counts only once replicas and members confirm
-    /// it.
+    /// Carries out the requests of one call; `None` if their keys are at two nodes.
     async fn carry_out(
         &self,
         live: &mut Arc<Live>,
         requests: &[(Key, Request)],
         asked: &Asked,
-    ) -> Result<Vec<Result<Reply, StoreError>>, StoreError> {
-        let answer = self.ask(live, asked).await?;
-        let replies = reply::read_all(requests, &answer.value);
-        if replies.iter().flatten().any(promises) {
-            if let Some(acknowledged) = &answer.acknowledged {
-                self.0.connector.config.replicas.vouch_for(acknowledged)?;
-            }
-            self.0.route.vouch_for(&live.at).await?;
+    ) -> Result<Option<Vec<Result<Reply, StoreError>>>, StoreError> {
+        let Some(answer) = self.ask(live, asked).await? else { return Ok(None) };
+        let mut replies = reply::read_all(requests, &answer.value);
+        if replies.iter().any(promises)
+            && let Err(error) = self.vouch_for(live, &answer).await
+        {
+            replies.iter_mut().filter(|reply| promises(reply)).for_each(|promise| {
+                *promise = Err(error.clone());
+            });
         }
-        Ok(replies)
+        Ok(Some(replies))
+    }
+
+    /// A promise of the server counts only once replicas and members confirm it.
+    async fn vouch_for(&self, live: &Live, answer: &Answer) -> Result<(), StoreError> {
+        if let Some(acknowledged) = &answer.acknowledged {
+            self.0.connector.config.replicas.vouch_for(acknowledged)?;
+        }
+        self.0.route.vouch_for(&live.at).await
     }
 
     /// The requests of one call.
@@ -68,10 +77,13 @@ impl Redis {
     ) -> Vec<Result<Reply, StoreError>> {
         let wait =
             requests.iter().find_map(|(_, one)| self.0.connector.config.replicas.wait_after(one));
-        let asked =
-            Asked { evalsha: evalsha(&call), call, wait, patience: Patience::of_all(requests) };
+        let patience = Patience::of_all(requests);
+        let is_of_many = requests.len() > 1;
+        let asked = Asked { evalsha: evalsha(&call), call, wait, patience, is_of_many };
         let results = match self.carry_out(live, requests, &asked).await {
-            Ok(results) => results,
+            Ok(Some(results)) => results,
+            // Nothing was carried out. While a slot moves, each key is at one of two nodes.
+            Ok(None) => return self.call_each(live, requests).await,
             Err(error) => vec![Err(error); requests.len()],
         };
         let errors = || results.iter().filter_map(|result| result.as_ref().err());
@@ -90,8 +102,34 @@ impl Redis {
         results
     }
 
-    /// Calls the script at the server that keeps the election, and follows redirections.
-    async fn ask(&self, live: &mut Arc<Live>, asked: &Asked) -> Result<Answer, StoreError> {
+    /// Each of these requests by a call of its own.
+    fn call_each<'a>(
+        &'a self,
+        live: &'a Arc<Live>,
+        requests: &'a [(Key, Request)],
+    ) -> BoxFuture<'a, Vec<Result<Reply, StoreError>>> {
+        let alone = requests.chunks(1).map(|one| self.call_together(live, one));
+        join_all(alone).map(|all| all.into_iter().flatten().collect()).boxed()
+    }
+
+    /// These requests in as few calls as the scripts allow.
+    async fn call_together(
+        &self,
+        live: &Arc<Live>,
+        requests: &[(Key, Request)],
+    ) -> Vec<Result<Reply, StoreError>> {
+        let has_compared = live.has_compared.load(Ordering::Relaxed);
+        let config = &self.0.connector.config;
+        let calls = Invocation::all(config, requests, has_compared).map(|(some, call)| {
+            let mut live = Arc::clone(live);
+            async move { self.call_once(&mut live, some, call).await }
+        });
+        join_all(calls).await.into_iter().flatten().collect()
+    }
+
+    /// Calls the script at the server that keeps the election, and follows redirections. `None` if the keys of many
+    /// requests are at two nodes.
+    async fn ask(&self, live: &mut Arc<Live>, asked: &Asked) -> Result<Option<Answer>, StoreError> {
         let (link, config) = (&self.0, &self.0.connector.config);
         let mut answer = invoke(live, asked, false).await;
         for _ in 0..REDIRECTIONS {
@@ -113,7 +151,10 @@ impl Redis {
                 }
             }
         }
-        answer.map_err(|error| live.failed(&error))
+        match answer {
+            Err(error) if asked.is_of_many && cluster::is_split(&error) => Ok(None),
+            answer => answer.map(Some).map_err(|error| live.failed(&error)),
+        }
     }
 }
 
@@ -123,6 +164,7 @@ struct Asked {
     evalsha: Cmd,
     wait: Option<Cmd>,
     patience: Patience,
+    is_of_many: bool,
 }
 
 /// The server's answers to both.
@@ -179,17 +221,11 @@ impl Store for Redis {
     }
 
     async fn call_all(&self, requests: Vec<(Key, Request)>) -> Vec<Result<Reply, StoreError>> {
-        let config = &self.0.connector.config;
         let live = match self.0.live(Patience::of_all(&requests)).await {
             Ok(live) => live,
             Err(error) => return vec![Err(error); requests.len()],
         };
-        let has_compared = live.has_compared.load(Ordering::Relaxed);
-        let calls = Invocation::all(config, &requests, has_compared).map(|(some, call)| {
-            let mut live = Arc::clone(&live);
-            async move { self.call_once(&mut live, some, call).await }
-        });
-        join_all(calls).await.into_iter().flatten().collect()
+        self.call_together(&live, &requests).await
     }
 
     fn hints(&self, watched: Watched) -> impl Stream<Item = Key> + Send + 'static {
@@ -202,12 +238,12 @@ impl Store for Redis {
 }
 
 /// Whether a candidate may lead by that reply.
-fn promises(reply: &Reply) -> bool {
+fn promises(reply: &Result<Reply, StoreError>) -> bool {
     match reply {
-        Reply::Granted { .. } | Reply::Renewed => true,
-        Reply::Held(_) | Reply::Refused { .. } | Reply::Stale { .. } => false,
-        Reply::Superseded { .. } | Reply::Released | Reply::NotHeld => false,
-        Reply::Vacant | Reply::Notified { .. } => false,
+        Ok(Reply::Granted { .. } | Reply::Renewed) => true,
+        Ok(Reply::Held(_) | Reply::Refused { .. } | Reply::Stale { .. }) => false,
+        Ok(Reply::Superseded { .. } | Reply::Released | Reply::NotHeld) => false,
+        Ok(Reply::Vacant | Reply::Notified { .. }) | Err(_) => false,
     }
 }
 

@@ -47,7 +47,7 @@ pub(crate) async fn acquires_of_one_call_are_judged_alone<H: Harness>(
         before.push((last, seen));
     }
     let mut replies = Vec::new();
-    for call in calls.chunks(probe.traits.acquires_in_call) {
+    for call in calls.chunks(probe.traits.acquires_in_call.max(1)) {
         replies.extend(probe.store.call_all(call.to_vec()).await);
     }
     probe.note(format!("{} acquires in calls -> {replies:?}", calls.len()));
@@ -79,7 +79,17 @@ pub(crate) async fn acquires_of_one_call_are_judged_alone<H: Harness>(
         let is = (now.holder, now.token) == (holder(number), token);
         must(is, || format!("election {election}: {now:?} holds the lease after {reply:?}"))?;
     }
-    Ok(())
+    // Rivals of one process ask in the same call.
+    let rivals = [1, 2].map(|number| Ok((key("job")?, acquire(number, None))));
+    let rivals = rivals.into_iter().collect::<Found<Vec<_>>>()?;
+    let mut replies = Vec::new();
+    for call in rivals.chunks(probe.traits.acquires_in_call.max(1)) {
+        replies.extend(probe.store.call_all(call.to_vec()).await);
+    }
+    match &replies[..] {
+        [Ok(Reply::Granted { token, .. }), Ok(Reply::Held(now))] if now.token == *token => Ok(()),
+        _ => broken(format!("two candidates of one lease: {replies:?}")),
+    }
 }
 
 pub(crate) async fn tokens_are_not_below_the_wall_clock<H: Harness>(

@@ -97,7 +97,7 @@ for place = 1, #KEYS - 1 do
   local before = 6 * (place - 1)
   local ok, answer = pcall(acquire, KEYS[place], ARGV[before + 1], tonumber(ARGV[before + 2]),
     tonumber(ARGV[before + 3]), tonumber(ARGV[before + 4]), ARGV[before + 5], ARGV[before + 6])
-  -- The records of other elections are not its fault.
+  -- An error concerns this election alone: the others are answered all the same.
   answers[place] = ok and answer or {'refused', 'error', answer}
 end
 return answers
