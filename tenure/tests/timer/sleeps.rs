@@ -112,7 +112,7 @@ fn the_last_waker_is_woken() {
     let _alone = alone();
     current_thread().block_on(async {
         let [first, last] = [Arc::new(Count::default()), Arc::new(Count::default())];
-        // Another one if this thread stood still until it was over.
+        // A new sleep, in case this thread was paused until the last one had ended.
         let asleep = loop {
             let mut asleep = sleep(MOMENT);
             let are_pending = [&first, &last].map(|count| {
@@ -145,7 +145,7 @@ fn a_panicking_waker_spares_the_others() {
             let waker = Waker::from(Arc::new(Panics));
             let deadline = TokioRuntime.now() + MOMENT;
             let mut panics = TokioRuntime.sleep_until(deadline);
-            // Pending, unless this thread stands still for so long.
+            // The sleep is pending, unless this thread was paused for that long.
             let _ = panics.poll_unpin(&mut Context::from_waker(&waker));
             soon(TokioRuntime.sleep_until(deadline)).await;
             soon(sleep(MOMENT)).await;

@@ -35,7 +35,7 @@ async fn the_presets_lead_over_long_round_trips() {
             if tenure.is_current() {
                 break (near, watch);
             }
-            // A machine that stands still for a second costs the lead; then the next tenure must last.
+            // A machine that pauses for a second costs the lead; then the next tenure must last.
             tries += 1;
             assert!(tries < 5, "it renews at round trips of {:?}", one_way * 2);
             soon(near.stop()).await.unwrap();

@@ -223,8 +223,8 @@ async fn a_locked_row_ends_no_shared_session() {
     panic!("the machine is too slow for this test");
 }
 
-/// Renewals wait for a locked row in vain, and some are given up. Whether the machine stood still meanwhile: a
-/// session that seems silent for a second may be ended, so nothing was shown then.
+/// Renewals wait for a locked row in vain, and some are given up. Returns whether a round took too long, which proves
+/// nothing: a session that is silent for a second may be ended.
 async fn stalls_beside_a_locked_row() -> bool {
     let server = server();
     let store = at(server.port());
