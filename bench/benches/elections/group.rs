@@ -14,6 +14,11 @@ const OPENS_WITHIN: Duration = Duration::from_secs(20);
 /// Looks at all candidates take at most one part in so many of the time.
 const LOOKS: u32 = 50;
 
+/// The key of an election: with as many digits as the numbers that `redis-benchmark` draws.
+pub(crate) fn key(number: usize) -> String {
+    format!("election-{number:012}")
+}
+
 /// The elections of one process and their driver, in a runtime of its own.
 pub(crate) struct Group {
     candidates: Vec<Candidate>,
@@ -55,7 +60,7 @@ impl Group {
         let began = Instant::now();
         let _inside = self.runtime.enter();
         for number in 0..count {
-            let builder = self.elections.candidate(format!("election-{number:06}"));
+            let builder = self.elections.candidate(key(number));
             self.candidates.push(builder.config(self.config).start()?);
         }
         let mut all_after = None;

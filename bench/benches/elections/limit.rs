@@ -8,7 +8,7 @@ use tenure_bench::Outcome;
 use tenure_servers::RedisServer;
 
 use crate::counter;
-use crate::figures::Limit;
+use crate::figures::{Limit, RivalRates};
 use crate::group::{Group, Lead};
 use crate::measure::Settings;
 use crate::meter::{Meter, float};
@@ -50,15 +50,16 @@ pub(crate) fn measure(elections: usize, rate: f64, settings: Settings) -> Outcom
     let renewal = Renewal::capture(port, CAPTURED_WITHIN)?;
     drop(meter);
     group.crash();
-    let rival = renewal.rate(port, settings.rival_calls)?;
+    let of_one_call = renewal.rate(port, settings.rival_calls)?;
+    let of_all = renewal.of_all(port, elections)?.rate(port, settings.rival_calls)?;
     Ok(Limit {
         interval_millis: interval.as_secs_f64() * 1e3,
         leading,
         all_after: all_after.map(|after| after.as_secs_f64()),
         needed: NEED * rate,
         renewals_a_second,
-        rival: rival.renewals,
-        a_call: rival.a_call,
+        rival: RivalRates { of_one_call: of_one_call.renewals, of_all: of_all.renewals },
+        a_call: of_one_call.a_call,
         lost,
     })
 }

@@ -16,8 +16,20 @@ use crate::meter::float;
 /// The pipelines that are tried; the best rate counts.
 const DEPTHS: [u32; 3] = [16, 64, 256];
 
-/// A renewal as the driver sent it: the words of the command.
-pub(crate) struct Renewal(Vec<OsString>);
+/// What `redis-benchmark` replaces by a number that it draws, of twelve digits.
+const DRAWN: &str = "__rand_int__";
+/// Of an EVALSHA, before its keys: the command, the digest, and how many keys.
+const BEFORE_KEYS: usize = 3;
+/// Of each lease that a call renews: holder, token, TTL.
+const ARGUMENTS: usize = 3;
+
+/// Renewals of one call, as the driver sent them or made of these.
+pub(crate) struct Renewal {
+    /// The words of the command.
+    words: Vec<OsString>,
+    /// How many numbers may be drawn.
+    drawn: usize,
+}
 
 /// How fast `redis-benchmark` had renewals carried out.
 #[derive(Clone, Copy, Debug)]
@@ -43,13 +55,47 @@ impl Renewal {
                     .get(1)
                     .is_some_and(|sha| digests.iter().any(|known| sha == known.as_str()));
             if is_renewal {
-                return Ok(Self(words));
+                return Ok(Self { words, drawn: 0 });
             }
             if began.elapsed() > within {
                 break;
             }
         }
         Err(format!("the server received no renewal within {within:?}").into())
+    }
+
+    /// As many renewals a call, of the leases of all these elections. Each of them becomes a copy of one that the call
+    /// renews, since `redis-benchmark` draws numbers for keys, but not the holders that belong to them.
+    pub(crate) fn of_all(&self, port: u16, elections: usize) -> Outcome<Self> {
+        let keys: usize = self.word(BEFORE_KEYS - 1)?.parse()?;
+        // All keys of the group have the same length; the election that opened it has another.
+        let place = (0..keys)
+            .find(|place| self.word(BEFORE_KEYS + place).is_ok_and(|key| number_in(key).is_some()))
+            .ok_or("the call renews none of the elections")?;
+        let record = self.word(BEFORE_KEYS + place)?;
+        let number = number_in(record).ok_or("an election without a number")?;
+        let mut connection = redis::Client::open(("127.0.0.1", port))?.get_connection()?;
+        let copy: Vec<u8> = redis::cmd("DUMP").arg(record).query(&mut connection)?;
+        for part in (0..elections).collect::<Vec<_>>().chunks(1_000) {
+            let mut pipeline = redis::pipe();
+            for other in part {
+                let of_other = record.replace(number, &format!("{other:012}"));
+                pipeline.cmd("RESTORE").arg(of_other).arg(0).arg(&copy[..]).arg("REPLACE").ignore();
+            }
+            pipeline.exec(&mut connection)?;
+        }
+        let first_argument = BEFORE_KEYS + keys + ARGUMENTS * place;
+        let arguments = self.words.get(first_argument..first_argument + ARGUMENTS);
+        let arguments = arguments.ok_or("a lease without its arguments")?;
+        let mut words = self.words[..BEFORE_KEYS].to_vec();
+        words.extend(vec![OsString::from(record.replace(number, DRAWN)); keys]);
+        words.extend((0..keys).flat_map(|_| arguments.iter().cloned()));
+        Ok(Self { words, drawn: elections })
+    }
+
+    fn word(&self, place: usize) -> Outcome<&str> {
+        let word = self.words.get(place).and_then(|word| word.to_str());
+        Ok(word.ok_or_else(|| format!("the renewal has no text as its word {place}"))?)
     }
 
     /// The rate of this renewal over one connection, at the best depth of its pipeline; that many calls each.
@@ -82,13 +128,22 @@ impl Renewal {
         let (port, calls, depth) = (port.to_string(), calls.to_string(), depth.to_string());
         let mut command = Command::new("redis-benchmark");
         command.args(["-h", "127.0.0.1", "-p", &port, "-c", "1", "-n", &calls, "-P", &depth]);
-        let output = command.arg("--csv").args(&self.0).output()?;
+        if self.drawn > 0 {
+            command.args(["-r", &self.drawn.to_string()]);
+        }
+        let output = command.arg("--csv").args(&self.words).output()?;
         let text = String::from_utf8_lossy(&output.stdout);
         // Columns: the command, the calls a second, then latencies. The command has no comma between quotes.
         let last = text.lines().last().unwrap_or_default();
         let second = last.split("\",\"").nth(1).and_then(|column| column.parse().ok());
         Ok(second.ok_or_else(|| format!("redis-benchmark printed {text:?}"))?)
     }
+}
+
+/// The number of an election in its record's key.
+fn number_in(record: &str) -> Option<&str> {
+    let mut parts = record.split(|letter: char| !letter.is_ascii_digit());
+    parts.find(|digits| digits.len() == DRAWN.len())
 }
 
 /// The digests of the scripts that renew, and do nothing else.
