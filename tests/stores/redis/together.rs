@@ -1,9 +1,13 @@
-//! Many acquires or renewals in one call: one record's trouble is that record's alone.
+//! Many acquires or renewals in one call, where one record's trouble is that record's alone; and many calls in flight.
 
+use std::pin::pin;
+use std::time::Duration;
+
+use futures_util::future::{Either, join_all, select};
 use tenure::store::{AnyStore, Key, Reply, Request, Store, StoreErrorKind};
-use tenure_servers::RedisServer;
+use tenure_servers::{Flow, Proxy, RedisServer};
 
-use super::support::{Client, acquire, call, calls, renew, server};
+use super::support::{Client, acquire, call, calls, renew, server, soon};
 
 const ELECTIONS: usize = 8;
 /// The sections of INFO that a grant needs.
@@ -75,5 +79,26 @@ over_both_clients! {
             let after = (calls(&server, "info"), calls(&server, "evalsha"));
             assert_eq!(after, (before.1 + 1 + examined, before.0 + 1));
         }
+    }
+
+    /// Otherwise a connection would carry out one call in each round trip.
+    async fn no_call_waits_for_the_reply_to_another(client: Client) {
+        let server = server();
+        let proxy = Proxy::start(([127, 0, 0, 1], server.port()).into()).await.unwrap();
+        let store = client.at(proxy.port());
+        call(&store, Request::Observe).await.unwrap();
+        let before = calls(&server, "evalsha");
+        proxy.set_replies(Flow::Hold);
+        let in_flight = pin!(join_all((0..ELECTIONS).map(|_| call(&store, Request::Observe))));
+        let arrived = pin!(soon(async {
+            while calls(&server, "evalsha") < before + ELECTIONS as u64 {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        }));
+        let Either::Right(((), in_flight)) = select(in_flight, arrived).await else {
+            panic!("no reply was passed on");
+        };
+        proxy.set_replies(Flow::Forward);
+        assert!(in_flight.await.iter().all(Result::is_ok));
     }
 }

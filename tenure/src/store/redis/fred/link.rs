@@ -7,7 +7,7 @@ use fred::clients::Client;
 use fred::error::{Error, ErrorKind};
 use fred::interfaces::{ClientLike, EventInterface, LuaInterface, PubsubInterface};
 use fred::types::config::{Config, ServerConfig, TcpConfig};
-use fred::types::{Builder, Key, RespVersion, Value};
+use fred::types::{Builder, CustomCommand, RespVersion, Value};
 use futures_util::FutureExt;
 use futures_util::future::{join_all, select};
 use tokio_util::sync::CancellationToken;
@@ -198,10 +198,14 @@ impl Live {
         answer
     }
 
+    /// By a command that fred does not know: of its own calls of scripts, each waits for the reply to the last one, so
+    /// that a connection would carry one call in each round trip.
     async fn evalsha(&self, call: &Invocation) -> Result<Value, Error> {
-        let keys: Vec<Key> = call.owned_keys().map(Key::from).collect();
-        let arguments: Vec<Value> = call.owned_arguments().map(Value::Bytes).collect();
-        self.answered(self.requests.evalsha(&*call.script.sha, keys, arguments)).await
+        let command = CustomCommand::new_static("EVALSHA", None::<u16>, false);
+        let keys = call.owned_keys();
+        let mut words = vec![Value::from(&*call.script.sha), Value::try_from(keys.len())?];
+        words.extend(keys.chain(call.owned_arguments()).map(Value::Bytes));
+        self.answered(self.requests.custom(command, words)).await
     }
 
     /// The answer to a command. A client whose connection has ended accepts commands and never answers.
