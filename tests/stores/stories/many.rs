@@ -1,5 +1,5 @@
-//! Many elections over one connection each of two processes, while leaders resign and connections break: every
-//! reply belongs to the election that asked.
+//! Many elections over one connection: every reply belongs to the election that asked, and a slow network delays
+//! elections, but costs no leads.
 
 use std::time::Duration;
 
@@ -70,3 +70,29 @@ async fn replies_belong_to_their_election(server: TestServer) {
     }
 }
 story!(replies_belong_to_their_election);
+
+/// Round trips of 300 ms.
+const SLOW: Duration = Duration::from_millis(150);
+/// More than a window of calls holds at first.
+const FAR_AWAY: usize = 1_000;
+
+/// The calls of many elections wait for each other: those that lead renew in time all the same.
+async fn many_elections_lead_on_a_slow_network(server: TestServer) {
+    let proxy = server.proxy().await;
+    proxy.set(Flow::Delay(SLOW));
+    let elections = Elections::new(server.store_at(proxy.port()));
+    let config = Config::default();
+    let start = |number| elections.candidate(format!("far-{number}")).config(config).start();
+    let candidates: Vec<_> = (0..FAR_AWAY).map(|number| start(number).unwrap()).collect();
+    let elected = async |candidate: &Candidate| candidate.elected().await.unwrap().token();
+    let tokens = soon(join_all(candidates.iter().map(elected))).await;
+    // Each renews at least once meanwhile.
+    tokio::time::sleep(config.renew_interval() * 2).await;
+    for (candidate, token) in candidates.iter().zip(tokens) {
+        assert_eq!(candidate.tenure().map(|tenure| tenure.token()), Some(token));
+    }
+    for stopped in soon(join_all(candidates.iter().map(Candidate::stop))).await {
+        stopped.unwrap();
+    }
+}
+story!(many_elections_lead_on_a_slow_network);

@@ -75,6 +75,7 @@ impl Connector {
         database: u8,
         most: u64,
     ) -> Result<Live, StoreError> {
+        let opening = self.runtime.now();
         let mut stream = self.runtime.connect(&at.host, at.port).await.map_err(|error| {
             StoreError::new(StoreErrorKind::Unreachable, at.to_string()).with_source(error)
         })?;
@@ -98,7 +99,7 @@ impl Connector {
         let (connection, driver) = opened.map_err(|error| ended(&error, &reason))?;
         let dead = CancellationToken::new();
         self.runtime.spawn(carry(dead.clone(), driver).boxed());
-        let (progress, served) = (Progress::default(), AtomicBool::new(false));
+        let (progress, served) = (Progress::since(opening, &self.runtime), AtomicBool::new(false));
         let has_compared = AtomicBool::new(false);
         Ok(Live { connection, at: at.clone(), dead, progress, reason, served, has_compared })
     }

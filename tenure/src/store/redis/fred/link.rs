@@ -63,6 +63,7 @@ impl Link {
     }
 
     async fn connect(&self) -> Result<Live, StoreError> {
+        let opening = self.runtime.now();
         let (requests, wakeups) = (self.client()?, self.client()?);
         let routing = tokio::try_join!(open(&requests), open(&wakeups));
         let (first, second) = routing.map_err(|error| self.not_opened(&error))?;
@@ -72,7 +73,7 @@ impl Link {
         let (pushed, channels) = (wakeups.message_rx(), Arc::downgrade(&self.channels));
         TokioRuntime.spawn(forward(pushed, channels, dead.clone()).boxed());
         let (served, has_compared) = (AtomicBool::new(false), AtomicBool::new(false));
-        let progress = Progress::default();
+        let progress = Progress::since(opening, &self.runtime);
         let live = Live { requests, wakeups, dead, progress, served, has_compared };
         live.load_scripts().await?;
         Ok(live)
