@@ -2,15 +2,18 @@
 //!
 //! The kernels that tests run on have no netem, so faults are made in user space: a client connects
 //! to the proxy's port, and what each direction does with the bytes is switched while connections
-//! are open. What a proxy cannot show: lost SYNs, resets in the middle of a segment, reordering
-//! within a connection (TCP hides it anyway).
+//! are open. What a proxy cannot show: lost SYNs, reordering within a connection (TCP hides it anyway).
 
 mod pump;
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use tokio::io::{copy, sink};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::{AbortHandle, JoinSet};
@@ -25,8 +28,10 @@ pub enum Flow {
     Forward,
     /// Passes them on this much later, in order; the throughput stays.
     Delay(Duration),
-    /// Keeps them, and the end of a connection too, until the flow is `Forward` or `Delay` again: a
-    /// partition that heals before TCP gives up.
+    /// Passes on so many of them a second: each chunk once all of it could have been transmitted.
+    Throttle(NonZeroU32),
+    /// Keeps them, and the end of a connection too, until the flow passes them on again: a partition that heals
+    /// before TCP gives up.
     Hold,
     /// Discards them, while the connection stays open. A stream with bytes missing is of no use afterwards:
     /// [`Proxy::cut`] it before `Forward`.
@@ -47,10 +52,23 @@ struct Switches {
     requests: watch::Sender<Flow>,
     replies: watch::Sender<Flow>,
     refusing: watch::Sender<bool>,
-    /// How often [`Proxy::cut`] was called.
-    cuts: watch::Sender<u64>,
+    /// How the connections that were open at that moment have ended.
+    ends: watch::Sender<End>,
     /// How many connections were let through.
     connections: watch::Sender<u64>,
+    /// How many chunks were not forwarded at once.
+    withheld: Arc<AtomicU64>,
+}
+
+/// How open connections end.
+#[derive(Debug, Clone, Copy)]
+enum End {
+    /// Both sides are closed.
+    Close,
+    /// Both sides are reset.
+    Reset,
+    /// The server's side is closed; the client's stays open, and nothing answers on it.
+    ServerSide,
 }
 
 impl Proxy {
@@ -63,8 +81,9 @@ impl Proxy {
             requests: watch::Sender::new(Flow::Forward),
             replies: watch::Sender::new(Flow::Forward),
             refusing: watch::Sender::new(false),
-            cuts: watch::Sender::new(0),
+            ends: watch::Sender::new(End::Close),
             connections: watch::Sender::new(0),
+            withheld: Arc::default(),
         };
         let accepting = tokio::spawn(accept(listener, target, switches.clone())).abort_handle();
         Ok(Self { port, switches, accepting })
@@ -97,9 +116,36 @@ impl Proxy {
         self.switches.refusing.send_replace(on);
     }
 
-    /// Closes every open connection, on both sides; what was held or delayed in them is lost.
-    pub fn cut(&self) {
-        self.switches.cuts.send_modify(|cuts| *cuts += 1);
+    /// Closes every open connection, on both sides; what was held or delayed in them is lost. Returns how many there
+    /// were.
+    pub fn cut(&self) -> usize {
+        self.end(End::Close)
+    }
+
+    /// Ends every open connection with a reset (RST) on both sides, as a firewall does, or a machine that has forgotten
+    /// the connection; what was held or delayed in them is lost. Returns how many there were.
+    pub fn reset(&self) -> usize {
+        self.end(End::Reset)
+    }
+
+    /// Closes every open connection on the server's side alone: as if the server's machine had lost power. The client
+    /// may send, and receives neither an answer nor the end of the connection until the next [`cut`](Self::cut).
+    /// Returns how many there were.
+    pub fn half_open(&self) -> usize {
+        self.end(End::ServerSide)
+    }
+
+    fn end(&self, end: End) -> usize {
+        // Each open connection waits for its end.
+        let open = self.switches.ends.receiver_count();
+        self.switches.ends.send_replace(end);
+        open
+    }
+
+    /// How many pieces of data a flow other than [`Flow::Forward`] has affected: delayed, held or discarded. Whether a
+    /// fault had an effect shows in this count, not in the fault having been ordered.
+    pub fn withheld(&self) -> u64 {
+        self.switches.withheld.load(Ordering::Relaxed)
     }
 
     /// How many connections were let through since it started, closed ones included.
@@ -122,36 +168,73 @@ async fn accept(listener: TcpListener, target: SocketAddr, switches: Switches) {
         let Ok((client, _)) = listener.accept().await else { continue };
         if !*switches.refusing.borrow() {
             switches.connections.send_modify(|count| *count += 1);
-            let (requests, replies) = (switches.requests.subscribe(), switches.replies.subscribe());
-            let mut cuts = switches.cuts.subscribe();
-            connections.spawn(async move {
-                tokio::select! {
-                    biased;
-                    _ = cuts.changed() => {}
-                    // Either side's error ends the connection, which is all it could tell.
-                    _ = join(client, target, requests, replies) => {}
-                }
-            });
+            let link = Link::subscribe(&switches);
+            // Either side's error ends the connection, which is all it could tell.
+            connections.spawn(async move { drop(link.join(client, target).await) });
         }
         while connections.try_join_next().is_some() {}
     }
 }
 
-/// Connects to the target and pumps until both directions have ended.
-async fn join(
-    client: TcpStream,
-    target: SocketAddr,
+/// What one connection is told to do.
+struct Link {
     requests: watch::Receiver<Flow>,
     replies: watch::Receiver<Flow>,
-) -> io::Result<()> {
-    let server = TcpStream::connect(target).await?;
-    client.set_nodelay(true)?;
-    server.set_nodelay(true)?;
-    let (from_client, to_client) = client.into_split();
-    let (from_server, to_server) = server.into_split();
-    tokio::try_join!(
-        pump(from_client, to_server, requests),
-        pump(from_server, to_client, replies)
-    )?;
-    Ok(())
+    ends: watch::Receiver<End>,
+    withheld: Arc<AtomicU64>,
+}
+
+impl Link {
+    fn subscribe(switches: &Switches) -> Self {
+        Self {
+            requests: switches.requests.subscribe(),
+            replies: switches.replies.subscribe(),
+            ends: switches.ends.subscribe(),
+            withheld: Arc::clone(&switches.withheld),
+        }
+    }
+
+    /// Connects to the target and pumps until both directions have ended, or the connection has to. A connection that is
+    /// not open yet is closed.
+    async fn join(self, mut client: TcpStream, target: SocketAddr) -> io::Result<()> {
+        let Self { requests, replies, mut ends, withheld } = self;
+        client.set_nodelay(true)?;
+        let mut server = tokio::select! {
+            biased;
+            _ = ends.changed() => return Ok(()),
+            server = TcpStream::connect(target) => server?,
+        };
+        server.set_nodelay(true)?;
+        let (from_client, to_client) = client.split();
+        let (from_server, to_server) = server.split();
+        let pumped = async {
+            tokio::try_join!(
+                pump(from_client, to_server, requests, &withheld),
+                pump(from_server, to_client, replies, &withheld)
+            )
+        };
+        tokio::select! {
+            biased;
+            // If the proxy is gone, both sides are closed.
+            _ = ends.changed() => {}
+            pumped = pumped => return pumped.map(drop),
+        }
+        let end = *ends.borrow_and_update();
+        match end {
+            End::Close => {}
+            End::Reset => {
+                client.set_zero_linger()?;
+                server.set_zero_linger()?;
+            }
+            End::ServerSide => {
+                drop(server);
+                let mut nowhere = sink();
+                tokio::select! {
+                    _ = ends.changed() => {}
+                    lost = copy(&mut client, &mut nowhere) => drop(lost?),
+                }
+            }
+        }
+        Ok(())
+    }
 }

@@ -5,6 +5,7 @@
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use tenure_servers::{Flow, Proxy};
@@ -54,10 +55,14 @@ impl Client {
 
     /// Whether the connection is closed, rather than silent.
     async fn is_closed(&mut self) -> bool {
-        match timeout(SOON, self.0.read(&mut [0; 1])).await.expect("still open") {
+        match self.end().await {
             Ok(length) => length == 0,
             Err(error) => error.kind() == io::ErrorKind::ConnectionReset,
         }
+    }
+
+    async fn end(&mut self) -> io::Result<usize> {
+        timeout(SOON, self.0.read(&mut [0; 1])).await.expect("still open")
     }
 }
 
@@ -123,6 +128,50 @@ async fn cut_closes_open_connections_and_new_ones_work() {
     let mut next = Client::connect(&proxy).await;
     next.send("again").await;
     next.hears("again").await;
+}
+
+#[tokio::test]
+async fn a_reset_is_an_error_and_no_end() {
+    let (proxy, mut client) = connected().await;
+    proxy.reset();
+    let error = client.end().await.unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);
+    let mut next = Client::connect(&proxy).await;
+    next.send("again").await;
+    next.hears("again").await;
+}
+
+#[tokio::test]
+async fn a_half_open_connection_is_silent_until_it_is_cut() {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    let proxy = Proxy::start(listener.local_addr().unwrap()).await.unwrap();
+    let mut client = Client::connect(&proxy).await;
+    let (mut server, _) = listener.accept().await.unwrap();
+    client.send("a").await;
+    assert_eq!(server.read_u8().await.unwrap(), b'a');
+    proxy.half_open();
+    assert_eq!(timeout(SOON, server.read(&mut [0; 1])).await.expect("still open").unwrap(), 0);
+    client.send("lost").await;
+    client.hears_nothing().await;
+    proxy.cut();
+    assert!(client.is_closed().await);
+}
+
+#[tokio::test]
+async fn a_throttled_direction_passes_so_many_bytes_a_second() {
+    let (proxy, mut client) = connected().await;
+    proxy.set_requests(Flow::Throttle(NonZeroU32::new(10_000).unwrap()));
+    let text = "x".repeat(1_000);
+    let started = Instant::now();
+    client.send(&text).await;
+    client.send(&text).await;
+    client.hears(&text).await;
+    client.hears(&text).await;
+    let took = started.elapsed();
+    assert!(took >= Duration::from_millis(200), "{took:?}");
+    proxy.set(Flow::Forward);
+    client.send("fast").await;
+    client.hears("fast").await;
 }
 
 #[tokio::test]
