@@ -15,6 +15,7 @@ mod postgres;
 mod process;
 mod proxy;
 mod redis;
+mod worker;
 
 pub use error::ServerError;
 pub use etcd::{EtcdCluster, EtcdServer};
@@ -22,3 +23,4 @@ pub use pgbouncer::PgBouncer;
 pub use postgres::PostgresServer;
 pub use proxy::{Flow, Proxy};
 pub use redis::{RedisCluster, RedisSentinel, RedisSentinels, RedisServer, Reply};
+pub use worker::Worker;

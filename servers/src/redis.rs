@@ -4,11 +4,13 @@ mod cluster;
 mod command;
 mod sentinel;
 
+use std::fs;
 use std::time::Duration;
 
 use redis_protocol::resp2::types::OwnedFrame;
 
 use crate::ServerError;
+use crate::error::doing;
 use crate::process::{Process, Program, free_port, on_a_free_port, process_methods};
 pub use cluster::RedisCluster;
 pub use sentinel::{RedisSentinel, RedisSentinels};
@@ -16,6 +18,7 @@ pub use sentinel::{RedisSentinel, RedisSentinels};
 /// A decoded RESP2 reply.
 pub type Reply = OwnedFrame;
 
+const REMOVING: &str = "removing the data of a Redis server";
 const PROGRAM: Program = Program { name: "redis-server", install: "apt-get install redis-server" };
 
 /// A `redis-server` on a loopback port, with a folder of its own, stopped and removed on drop.
@@ -70,6 +73,21 @@ impl RedisServer {
     /// at start asked for persistence; its run id differs in any case.
     pub fn restart(&mut self) -> Result<(), ServerError> {
         self.kill()?;
+        launch(&mut self.process, self.port, &self.args)
+    }
+
+    /// Kills the server if it runs, and starts it again on the same port without its data.
+    ///
+    /// # Errors
+    /// As for [`restart`](Self::restart), and if its files can't be removed.
+    pub fn restart_empty(&mut self) -> Result<(), ServerError> {
+        self.kill()?;
+        for entry in fs::read_dir(self.process.folder()).map_err(doing(REMOVING))? {
+            let path = entry.map_err(doing(REMOVING))?.path();
+            let removed =
+                if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+            removed.map_err(doing(REMOVING))?;
+        }
         launch(&mut self.process, self.port, &self.args)
     }
 

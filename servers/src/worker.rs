@@ -1,0 +1,97 @@
+//! A process of the application under test.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::ServerError;
+use crate::child;
+use crate::error::doing;
+
+/// A process of the application under test: it can be paused and killed, and does not outlive the process that started
+/// it. It is killed on drop.
+#[derive(Debug)]
+pub struct Worker {
+    child: Child,
+}
+
+impl Worker {
+    /// Starts a program. Its standard input and output are pipes, for [`pipes`](Self::pipes); its standard error is that
+    /// of this process.
+    ///
+    /// # Errors
+    /// If it can't be started.
+    pub fn start<A: AsRef<OsStr>>(program: &Path, args: &[A]) -> Result<Self, ServerError> {
+        let mut command = child::command(program, None);
+        command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let child = child::spawn(command).map_err(doing("starting a process under test"))?;
+        Ok(Self { child })
+    }
+
+    /// The ends of its standard input and output; `None` if they were taken before.
+    pub fn pipes(&mut self) -> Option<(ChildStdin, ChildStdout)> {
+        self.child.stdin.take().zip(self.child.stdout.take())
+    }
+
+    /// The process id.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Pauses the process (SIGSTOP): its connections stay open, its clocks keep running.
+    ///
+    /// # Errors
+    /// If it has ended.
+    pub fn pause(&self) -> Result<(), ServerError> {
+        self.signal(Signal::STOP)
+    }
+
+    /// Lets a paused process continue (SIGCONT).
+    ///
+    /// # Errors
+    /// If it has ended.
+    pub fn resume(&self) -> Result<(), ServerError> {
+        self.signal(Signal::CONT)
+    }
+
+    /// Whether the process is paused. A signal takes effect shortly after it was sent.
+    pub fn is_paused(&self) -> bool {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.pid())).unwrap_or_default();
+        // The state follows the program's name, which may contain anything.
+        stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('T'))
+    }
+
+    /// Whether the process has ended.
+    ///
+    /// # Errors
+    /// If the system can't tell.
+    pub fn has_ended(&mut self) -> Result<bool, ServerError> {
+        Ok(self.child.try_wait().map_err(doing("looking after a process under test"))?.is_some())
+    }
+
+    /// Ends the process at once (SIGKILL), and waits until it has ended. Killing twice is harmless.
+    ///
+    /// # Errors
+    /// If it can't be killed.
+    pub fn kill(&mut self) -> Result<(), ServerError> {
+        self.child.kill().map_err(doing("killing a process under test"))?;
+        self.child.wait().map_err(doing("waiting for a process under test to end"))?;
+        Ok(())
+    }
+
+    fn signal(&self, signal: Signal) -> Result<(), ServerError> {
+        let pid = i32::try_from(self.pid()).ok().and_then(Pid::from_raw);
+        let outcome = pid.map_or(Err(rustix::io::Errno::SRCH), |pid| kill_process(pid, signal));
+        outcome.map_err(|errno| doing("signalling a process under test")(errno.into()))
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        // Nothing can be done about a failure here, and a panic would hide the test's own.
+        let _ = self.kill();
+    }
+}
