@@ -9,7 +9,7 @@ use tenure::{Candidate, Config, Event};
 use tenure_servers::{Flow, PostgresServer, Proxy};
 
 use super::{TestServer, proxy};
-use crate::support::{learns_of_leader, soon, start};
+use crate::support::{Watch, learns_of_leader, soon, start};
 
 /// One way. Requests and their replies take twice that.
 const SLOW: Duration = Duration::from_millis(150);
@@ -128,6 +128,37 @@ async fn connections_outlive_the_runtime_that_asked(server: TestServer) {
     assert!(renewals > 0, "renewed over the connection");
 }
 story!(connections_outlive_the_runtime_that_asked);
+
+/// A firewall that resets connections, and a server's machine that loses power: the client is told at once, or never.
+async fn connections_that_end_badly_are_replaced(server: TestServer) {
+    let proxy = server.proxy().await;
+    let one = server.candidate_at(proxy.port(), "behind the proxy", server.quick);
+    soon(one.elected()).await.unwrap();
+    let rival = server.candidate("rival", server.quick);
+    let watch = Watch::over(&[&one, &rival]);
+    for end in [Proxy::reset, Proxy::half_open] {
+        let before = proxy.connections();
+        end(&proxy);
+        soon(async {
+            while proxy.connections() == before || one.incumbent().await.is_err() {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        })
+        .await;
+        // The lead is kept, or the rival has taken over.
+        soon(async {
+            while !one.is_leader() && !rival.is_leader() {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        })
+        .await;
+    }
+    watch.nobody_overlapped();
+    for candidate in [one, rival] {
+        soon(candidate.stop()).await.unwrap();
+    }
+}
+story!(connections_that_end_badly_are_replaced);
 
 /// With more round trips before the first request, also of the connection after the cut.
 mod encrypted {
