@@ -85,6 +85,7 @@ impl Sometimes {
                 self.met_if(Condition::StaleWriteFenced, !accepted_by_fenced);
             }
             Event::Elsewhere { .. }
+            | Event::Stalled { .. }
             | Event::WaitsToBeTold { .. }
             | Event::LookBegan { .. }
             | Event::LookEnded { .. }

@@ -30,11 +30,14 @@ pub enum Assumption {
     PromptEffects,
     /// G4: a leader takes a resource over with its token, and knows that it has, before it reads the resource.
     TakeOverFirst,
+    /// G7: every process gets a processor when it needs one, within the tolerance of the engine. No plan breaks it, but a
+    /// real machine may: the promises that rest on it are not judged from that moment on.
+    Processor,
 }
 
 impl Assumption {
     /// All assumptions.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::CandidateClocks,
         Self::StoreClock,
         Self::Waits,
@@ -43,6 +46,7 @@ impl Assumption {
         Self::OneMemory,
         Self::PromptEffects,
         Self::TakeOverFirst,
+        Self::Processor,
     ];
 }
 
@@ -62,6 +66,7 @@ impl Plan {
             Assumption::OneMemory => self.has(FaultKind::VmRestore),
             Assumption::PromptEffects => self.effects_are_late(),
             Assumption::TakeOverFirst => self.work.reads_first,
+            Assumption::Processor => false,
         };
         Assumption::ALL.into_iter().filter(breaks).collect()
     }

@@ -89,6 +89,7 @@ impl Collected {
             Event::Hinted { who } => self.mark(at, who, Kind::Hint, "hint"),
             Event::CampaignAsked { .. }
             | Event::Elsewhere { .. }
+            | Event::Stalled { .. }
             | Event::WaitsToBeTold { .. }
             | Event::LookBegan { .. }
             | Event::LookEnded { .. }

@@ -109,6 +109,9 @@ pub enum Event {
     LookBegan { who: Who },
     /// A look has ended with the leader, or with the information that it is not known.
     LookEnded { who: Who },
+    /// A process of that node, or the engine's own, got no processor for a while, and no fault of the plan was the
+    /// reason. Only an engine with real processes has such events.
+    Stalled { node: Option<usize> },
 }
 
 /// The fate of a message.

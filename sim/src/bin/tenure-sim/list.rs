@@ -34,15 +34,14 @@ const SECTIONS: [&str; 6] =
     ["engines", "faults", "assumptions", "properties", "sometimes", "controls"];
 
 fn all() -> Value {
-    let engines =
-        Engine::ALL.iter().map(|engine| json!({ "name": engine, "about": run_by(*engine) }));
+    let engines = Engine::every().map(|engine| json!({ "name": engine, "about": run_by(engine) }));
     let faults = FaultKind::ALL.into_iter().map(|kind| {
-        let draws = |engine: &&Engine| engine.scope().kinds().contains(&kind);
+        let draws = |engine: &Engine| engine.scope().kinds().contains(&kind);
         json!({
             "name": kind,
             "about": kind.about(),
             "beyond the assumptions": kind.is_beyond_the_assumptions(),
-            "engines": Engine::ALL.iter().filter(draws).collect::<Vec<_>>(),
+            "engines": Engine::every().filter(draws).collect::<Vec<_>>(),
         })
     });
     let assumptions =
@@ -73,11 +72,11 @@ fn all() -> Value {
 /// Each condition with the engines whose campaigns should meet it.
 fn conditions() -> Vec<Value> {
     let mut conditions: Vec<(&str, Vec<Engine>)> = Vec::new();
-    for engine in Engine::ALL {
-        for name in expected(*engine) {
+    for engine in Engine::every() {
+        for name in expected(engine) {
             match conditions.iter_mut().find(|(known, _)| *known == name) {
-                Some((_, engines)) => engines.push(*engine),
-                None => conditions.push((name, vec![*engine])),
+                Some((_, engines)) => engines.push(engine),
+                None => conditions.push((name, vec![engine])),
             }
         }
     }
@@ -90,6 +89,8 @@ const fn run_by(engine: Engine) -> &'static str {
         Engine::Model => "the state machine alone, in a queue of events",
         #[cfg(feature = "turmoil")]
         Engine::Turmoil => "the shipped driver, Redis adapter and scripts, over simulated TCP",
+        #[cfg(feature = "real")]
+        Engine::Real(target) => target.about(),
     }
 }
 
@@ -103,6 +104,7 @@ const fn about(assumption: Assumption) -> &'static str {
         Assumption::OneMemory => "no process is restored from a snapshot",
         Assumption::PromptEffects => "no effect comes later than the stop margin after its check",
         Assumption::TakeOverFirst => "a leader takes a resource over before it reads it",
+        Assumption::Processor => "every process gets a processor when it needs one",
     }
 }
 

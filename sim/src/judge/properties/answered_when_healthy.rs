@@ -85,9 +85,11 @@ impl AnsweredWhenHealthy {
 
 impl Property for AnsweredWhenHealthy {
     fn about(&self) -> About {
-        About::of(PropertyName::ANSWERED_WHEN_HEALTHY)
-            .timed()
-            .resting_on(&[Assumption::CandidateClocks, Assumption::OneMemory])
+        About::of(PropertyName::ANSWERED_WHEN_HEALTHY).timed().resting_on(&[
+            Assumption::CandidateClocks,
+            Assumption::OneMemory,
+            Assumption::Processor,
+        ])
     }
 
     fn in_time(&self, at: SimTime) -> Found {

@@ -113,8 +113,11 @@ impl DrainsWithinBounds {
 
 impl Property for DrainsWithinBounds {
     fn about(&self) -> About {
-        About::of(PropertyName::DRAINS_WITHIN_BOUNDS)
-            .resting_on(&[Assumption::CandidateClocks, Assumption::OneMemory])
+        About::of(PropertyName::DRAINS_WITHIN_BOUNDS).resting_on(&[
+            Assumption::CandidateClocks,
+            Assumption::OneMemory,
+            Assumption::Processor,
+        ])
     }
 
     fn observe(&mut self, at: SimTime, event: &Event, tally: &mut Tally) -> Found {

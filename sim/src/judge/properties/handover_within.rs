@@ -114,6 +114,7 @@ impl Property for HandoverWithin {
             Assumption::Waits,
             Assumption::CandidateClocks,
             Assumption::LossIsFinal,
+            Assumption::Processor,
         ])
     }
 

@@ -72,6 +72,13 @@ impl Judge {
         Self { continues: true, ..self }
     }
 
+    /// The same without the named properties: the engine can't show what they compare.
+    #[must_use]
+    pub fn without(mut self, names: &[PropertyName]) -> Self {
+        self.properties.retain(|judged| !names.contains(&judged.about.name));
+        self
+    }
+
     /// The caller judges a property of that name with so many comparisons, and reports violations by
     /// [`accuse`](Self::accuse).
     pub fn also(&mut self, property: PropertyName, compared: u64) {
@@ -100,6 +107,7 @@ impl Judge {
             Event::LeadsNoMore { who } | Event::Crashed { who } => {
                 self.leaders.retain(|leader| leader.who != who);
             }
+            Event::Stalled { .. } => self.breaks(Assumption::Processor),
             _ => {}
         }
         self.judge(
@@ -139,6 +147,13 @@ impl Judge {
     pub fn judged(&self) -> impl Iterator<Item = (PropertyName, u64)> + '_ {
         let of = |judged: &Judged| (judged.about.name, judged.tally.compared());
         self.properties.iter().map(of).chain(self.also)
+    }
+
+    /// What rests on that assumption is not judged any more.
+    fn breaks(&mut self, assumption: Assumption) {
+        for judged in &mut self.properties {
+            judged.applies &= !judged.about.rests_on.contains(&assumption);
+        }
     }
 
     /// Advances the time with the present leaders.

@@ -32,7 +32,7 @@ impl LeaderWithin {
 impl Property for LeaderWithin {
     fn about(&self) -> About {
         About::of(PropertyName::LEADER_WITHIN)
-            .resting_on(&[Assumption::Waits, Assumption::CandidateClocks])
+            .resting_on(&[Assumption::Waits, Assumption::CandidateClocks, Assumption::Processor])
             .probed()
     }
 

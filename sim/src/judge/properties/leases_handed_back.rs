@@ -4,23 +4,32 @@
 //!
 //! A kept lease is not unsafe: all others wait for its end without need.
 //!
+//! A release is tried for a bounded time by the candidate's clock. A clock that is put forward between the end and the
+//! release, or just before the end is reported, ends that time: such an end is not judged.
+//!
 //! Rests on a process that lives once. The order of a grant and a request to resign is known where
 //! the engine writes down when the process itself learns of them: not in an engine with ticks.
 //!
 //! Not judged: grants for requests before the last one of a campaign that was given up. A candidate
 //! remembers only the last.
 
+use std::time::Duration;
+
 use super::recent::Recent;
 use super::{About, Found, Property, PropertyName, Tally, Terms, finding};
 use crate::judge::finding::Part::Token;
-use crate::plan::{Assumption, SimTime};
+use crate::plan::{Assumption, FaultKind, SimTime};
 use crate::trace::{Answer, Asked, Event, Reason, Who};
 
 /// No lease is kept without need.
 #[derive(Debug)]
 pub(super) struct LeasesHandedBack {
     is_exact: bool,
+    /// An end is reported at most so long after it.
+    reported_within: Duration,
     candidates: Recent<Who, Candidate>,
+    /// When each node's clock was put forward last.
+    stepped: Recent<usize, Option<SimTime>>,
 }
 
 /// The state of one candidate. Zero stands for no token.
@@ -40,11 +49,32 @@ struct Candidate {
 
 impl LeasesHandedBack {
     pub(super) fn new(terms: &Terms) -> Self {
-        Self { is_exact: terms.is_exact(), candidates: Recent::default() }
+        Self {
+            is_exact: terms.is_exact(),
+            reported_within: terms.rounding(),
+            candidates: Recent::default(),
+            stepped: Recent::default(),
+        }
+    }
+
+    /// The clock of a node was put forward: the time for releases is over.
+    fn stepped(&mut self, at: SimTime, node: usize) {
+        self.stepped.insert(node, Some(at));
+        let of_node = self.candidates.iter_mut().filter(|(who, _)| who.node == node);
+        of_node.for_each(|(_, candidate)| candidate.excused());
+    }
+
+    fn is_excused(&self, at: SimTime, who: Who) -> bool {
+        let stepped = self.stepped.get(who.node).copied().flatten();
+        stepped.is_some_and(|stepped| at.since(stepped) < self.reported_within)
     }
 }
 
 impl Candidate {
+    fn excused(&mut self) {
+        (self.owes, self.owed) = (None, false);
+    }
+
     fn is_over(&mut self, token: u64) {
         self.owed = true;
         if token > self.handed_back {
@@ -80,7 +110,7 @@ impl Candidate {
                 self.is_over(token);
             }
             // The lease is no longer its own.
-            Some(Answer::Superseded) => (self.owes, self.owed) = (None, false),
+            Some(Answer::Superseded) => self.excused(),
             _ => {}
         }
     }
@@ -98,8 +128,11 @@ impl Property for LeasesHandedBack {
         About::of(PropertyName::LEASES_HANDED_BACK).resting_on(&[Assumption::OneMemory])
     }
 
-    fn observe(&mut self, _: SimTime, event: &Event, tally: &mut Tally) -> Found {
+    fn observe(&mut self, at: SimTime, event: &Event, tally: &mut Tally) -> Found {
         match *event {
+            Event::Effect { kind: FaultKind::ClockStep, node: Some(node) } => {
+                self.stepped(at, node);
+            }
             Event::Sent { who, id, request } => {
                 let candidate = self.candidates.of(who);
                 tally.count(candidate.owed && matches!(request, Asked::Acquire { .. }));
@@ -117,7 +150,9 @@ impl Property for LeasesHandedBack {
             Event::Elected { who, .. } | Event::Quarantined { who } => {
                 self.candidates.of(who).wins(who)?;
             }
-            Event::SteppedDown { who, token, reason, .. } if reason != Reason::Superseded => {
+            Event::SteppedDown { who, token, reason, .. }
+                if reason != Reason::Superseded && !self.is_excused(at, who) =>
+            {
                 self.candidates.of(who).is_over(token);
             }
             _ => {}
@@ -157,6 +192,17 @@ mod tests {
         assert_eq!(what, "n0 campaigns before it has handed token 7 back");
         fails(judge(), &of(&[over.clone(), release(6), sent(n(0), 2, ACQUIRE)]));
         holds(judge(), &of(&[over, sent(n(1), 2, ACQUIRE)]));
+    }
+
+    #[test]
+    fn a_clock_put_forward_ends_the_time_for_a_release() {
+        let stepped = |node| Event::Effect { kind: FaultKind::ClockStep, node: Some(node) };
+        let over = stepped_down(n(0), 7, Reason::Expired);
+        let asks = sent(n(0), 2, ACQUIRE);
+        holds(judge(), &of(&[over.clone(), stepped(0), asks.clone()]));
+        holds(judge(), &of(&[stepped(0), over.clone(), asks.clone()]));
+        fails(judge(), &of(&[over.clone(), stepped(1), asks.clone()]));
+        fails(judge(), &[at(1, stepped(0)), at(99, over), at(100, asks)]);
     }
 
     #[test]

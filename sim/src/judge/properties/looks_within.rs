@@ -27,9 +27,11 @@ impl LooksWithin {
 
 impl Property for LooksWithin {
     fn about(&self) -> About {
-        About::of(PropertyName::LOOKS_WITHIN)
-            .timed()
-            .resting_on(&[Assumption::CandidateClocks, Assumption::OneMemory])
+        About::of(PropertyName::LOOKS_WITHIN).timed().resting_on(&[
+            Assumption::CandidateClocks,
+            Assumption::OneMemory,
+            Assumption::Processor,
+        ])
     }
 
     fn in_time(&self, at: SimTime) -> Found {

@@ -77,6 +77,7 @@ impl Property for NoChurnWhenHealthy {
             Assumption::StoreClock,
             Assumption::Waits,
             Assumption::LossIsFinal,
+            Assumption::Processor,
         ])
     }
 

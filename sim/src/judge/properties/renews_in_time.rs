@@ -65,9 +65,11 @@ impl RenewsInTime {
 
 impl Property for RenewsInTime {
     fn about(&self) -> About {
-        About::of(PropertyName::RENEWS_IN_TIME)
-            .timed()
-            .resting_on(&[Assumption::CandidateClocks, Assumption::OneMemory])
+        About::of(PropertyName::RENEWS_IN_TIME).timed().resting_on(&[
+            Assumption::CandidateClocks,
+            Assumption::OneMemory,
+            Assumption::Processor,
+        ])
     }
 
     fn in_time(&self, at: SimTime) -> Found {

@@ -77,9 +77,11 @@ impl ResignedWithin {
 
 impl Property for ResignedWithin {
     fn about(&self) -> About {
-        About::of(PropertyName::RESIGNED_WITHIN)
-            .timed()
-            .resting_on(&[Assumption::CandidateClocks, Assumption::OneMemory])
+        About::of(PropertyName::RESIGNED_WITHIN).timed().resting_on(&[
+            Assumption::CandidateClocks,
+            Assumption::OneMemory,
+            Assumption::Processor,
+        ])
     }
 
     fn in_time(&self, at: SimTime) -> Found {

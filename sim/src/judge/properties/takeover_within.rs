@@ -129,6 +129,7 @@ impl Property for TakeoverWithin {
             Assumption::CandidateClocks,
             Assumption::StoreClock,
             Assumption::LossIsFinal,
+            Assumption::Processor,
         ])
     }
 

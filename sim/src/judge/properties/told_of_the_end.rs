@@ -50,9 +50,11 @@ impl ToldOfTheEnd {
 
 impl Property for ToldOfTheEnd {
     fn about(&self) -> About {
-        About::of(PropertyName::TOLD_OF_THE_END)
-            .timed()
-            .resting_on(&[Assumption::CandidateClocks, Assumption::OneMemory])
+        About::of(PropertyName::TOLD_OF_THE_END).timed().resting_on(&[
+            Assumption::CandidateClocks,
+            Assumption::OneMemory,
+            Assumption::Processor,
+        ])
     }
 
     fn in_time(&self, at: SimTime) -> Found {

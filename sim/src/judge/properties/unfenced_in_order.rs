@@ -28,6 +28,7 @@ impl Property for UnfencedInOrder {
             Assumption::StoreClock,
             Assumption::Waits,
             Assumption::LossIsFinal,
+            Assumption::Processor,
         ])
     }
 

@@ -102,8 +102,8 @@ const ALL: [(Condition, &str, Needs); Condition::COUNT] = [
     (Condition::TakeoverAfterExpiry, "takeover-after-expiry", Needs::Any),
     (Condition::GracefulHandover, "graceful-handover", Needs::Any),
     (Condition::LostGrantRetried, "lost-grant-retried", Needs::Any),
-    (Condition::StaleAcquireRefused, "stale-acquire-refused", Needs::Any),
-    (Condition::RenewalSuperseded, "renewal-superseded", Needs::Any),
+    (Condition::StaleAcquireRefused, "stale-acquire-refused", Needs::Simulation),
+    (Condition::RenewalSuperseded, "renewal-superseded", Needs::Simulation),
     (Condition::LeaderExpiredByClock, "leader-expired-by-clock", Needs::Any),
     (Condition::StaleWriteFenced, "stale-write-fenced", Needs::Any),
     (Condition::QuarantineWaited, "quarantine-after-store-loss", Needs::Any),
@@ -115,7 +115,7 @@ const ALL: [(Condition, &str, Needs); Condition::COUNT] = [
     (Condition::ReleaseAfterDrain, "release-after-drain", Needs::Any),
     (Condition::DrainingWorkDropped, "draining-work-dropped", Needs::Any),
     (Condition::DrainLengthened, "drain-lengthened-by-a-renewal", Needs::Any),
-    (Condition::TakeoverAtTheExactExpiry, "takeover-at-the-exact-expiry", Needs::Any),
+    (Condition::TakeoverAtTheExactExpiry, "takeover-at-the-exact-expiry", Needs::Simulation),
     (Condition::ResignedLeaseRanOut, "release-lost-lease-ran-out", Needs::Any),
     (Condition::GrantHandedBackUnused, "grant-handed-back-unused", Needs::Any),
     (Condition::GrantBeyondTheRecord, "grant-above-a-lost-tenure", Needs::Any),
@@ -138,7 +138,11 @@ const ALL: [(Condition, &str, Needs); Condition::COUNT] = [
     (Condition::AllNodesCutOff, "all-nodes-cut-off", Needs::Any),
     (Condition::SeveralFaultsAtOnce, "several-faults-at-once", Needs::Any),
     (Condition::ClockSteppedUnderALeader, "clock-stepped-under-a-leader", Needs::Any),
-    (Condition::StoreClockSteppedUnderALeader, "store-clock-stepped-under-a-leader", Needs::Any),
+    (
+        Condition::StoreClockSteppedUnderALeader,
+        "store-clock-stepped-under-a-leader",
+        Needs::Simulation,
+    ),
     (Condition::StoreRolledBackUnderALeader, "store-rolled-back-under-a-leader", Needs::Model),
     (Condition::FailoverUnderALeader, "failover-under-a-leader", Needs::Model),
     (Condition::LeaderSuspended, "leader-suspended", Needs::Model),
@@ -151,6 +155,9 @@ const ALL: [(Condition, &str, Needs); Condition::COUNT] = [
 enum Needs {
     /// Every engine.
     Any,
+    /// An engine that simulates: a store that shows what it refuses, whose clock can be set, and faults that strike within
+    /// a millisecond.
+    Simulation,
     /// The model engine alone: messages that overtake each other, replicas, machines that sleep or are restored.
     Model,
 }
@@ -171,7 +178,8 @@ impl Condition {
     pub(super) fn is_in(self, scope: Scope) -> bool {
         match scope {
             Scope::Model => true,
-            Scope::Turmoil => ALL[self as usize].2 == Needs::Any,
+            Scope::Turmoil => ALL[self as usize].2 != Needs::Model,
+            Scope::Real => ALL[self as usize].2 == Needs::Any,
         }
     }
 }

@@ -20,9 +20,10 @@ pub(super) fn check_entry(line: usize, entry: &Entry, nodes: usize) -> Result<()
     let is_who = |who: Who| is_node(who.node);
     let ends = |field, end| check_end(line, field, end);
     match &entry.event {
-        Event::Fault { node, .. } | Event::Effect { node, .. } | Event::Healed { node, .. } => {
-            node.map_or(Ok(()), is_node)
-        }
+        Event::Fault { node, .. }
+        | Event::Effect { node, .. }
+        | Event::Healed { node, .. }
+        | Event::Stalled { node } => node.map_or(Ok(()), is_node),
         Event::Calm | Event::StoreCrashed { .. } | Event::Elsewhere { .. } => Ok(()),
         Event::Store(step) => check_step(line, step),
         Event::Started { who }
