@@ -1,10 +1,14 @@
 //! The engines: each carries out a plan and returns a judged trace.
 
 mod awaited;
+#[cfg(any(feature = "real", feature = "turmoil"))]
+mod calls;
 mod cut;
 pub mod model;
 #[cfg(feature = "overload")]
 pub mod overload;
+#[cfg(feature = "real")]
+pub mod real;
 #[cfg(feature = "turmoil")]
 pub mod redis;
 #[cfg(feature = "turmoil")]
@@ -16,6 +20,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::judge::properties::{self, PropertyName};
 use crate::judge::{Judging, Outcome};
 use crate::plan::{FaultKind, Plan, PlanError, Scope};
 pub(crate) use awaited::{Awaited, Kinds};
@@ -23,29 +28,66 @@ pub use cut::cut;
 
 /// An engine, which carries out plans.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(into = "&'static str", try_from = "String")]
 pub enum Engine {
     /// The state machine alone, in a queue of events.
     Model,
     /// The real driver, Redis adapter and scripts, over simulated TCP.
     #[cfg(feature = "turmoil")]
     Turmoil,
+    /// Processes and a server of that store. Nothing is simulated, so a plan takes as long as it says, and does not give
+    /// the same run twice.
+    #[cfg(feature = "real")]
+    Real(real::Target),
 }
 
 impl Engine {
-    /// All engines of this build.
+    /// The engines of this build that simulate: a plan has one trace.
     pub const ALL: &[Self] = &[
         Self::Model,
         #[cfg(feature = "turmoil")]
         Self::Turmoil,
     ];
 
-    /// Its name on the command line and in reports.
+    /// All engines of this build, those with real servers too.
+    pub fn every() -> impl Iterator<Item = Self> {
+        #[cfg(feature = "real")]
+        let real = real::Target::ALL.into_iter().map(Self::Real);
+        #[cfg(not(feature = "real"))]
+        let real = std::iter::empty();
+        Self::ALL.iter().copied().chain(real)
+    }
+
+    /// Whether it simulates: then a plan has one trace.
+    pub const fn simulates(self) -> bool {
+        match self {
+            Self::Model => true,
+            #[cfg(feature = "turmoil")]
+            Self::Turmoil => true,
+            #[cfg(feature = "real")]
+            Self::Real(_) => false,
+        }
+    }
+
+    /// Its name in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Model => "model",
             #[cfg(feature = "turmoil")]
             Self::Turmoil => "turmoil",
+            #[cfg(feature = "real")]
+            Self::Real(target) => target.engine(),
+        }
+    }
+
+    /// The arguments of the command that choose it.
+    pub fn arguments(self) -> String {
+        match self {
+            Self::Model => "--engine model".to_owned(),
+            #[cfg(feature = "turmoil")]
+            Self::Turmoil => "--engine turmoil".to_owned(),
+            #[cfg(feature = "real")]
+            Self::Real(target) => format!("--engine real --store {target}"),
         }
     }
 
@@ -55,15 +97,35 @@ impl Engine {
             Self::Model => Scope::Model,
             #[cfg(feature = "turmoil")]
             Self::Turmoil => Scope::Turmoil,
+            #[cfg(feature = "real")]
+            Self::Real(_) => Scope::Real,
         }
     }
 
-    /// The length of its step.
+    /// The properties that judge its runs: an engine without ticks has no handles, and not every server shows what it has
+    /// refused.
+    pub fn properties(self) -> impl Iterator<Item = PropertyName> {
+        properties::names_at(self.tick()).filter(move |name| !self.left_out().contains(name))
+    }
+
+    const fn left_out(self) -> &'static [PropertyName] {
+        match self {
+            Self::Model => &[],
+            #[cfg(feature = "turmoil")]
+            Self::Turmoil => &[],
+            #[cfg(feature = "real")]
+            Self::Real(target) => target.left_out(),
+        }
+    }
+
+    /// The tolerance of its times: the length of its step, if it simulates.
     pub const fn tick(self) -> Duration {
         match self {
             Self::Model => model::TICK,
             #[cfg(feature = "turmoil")]
             Self::Turmoil => turmoil::TICK,
+            #[cfg(feature = "real")]
+            Self::Real(_) => real::TICK,
         }
     }
 
@@ -76,6 +138,8 @@ impl Engine {
             Self::Model => model::run(plan, judging),
             #[cfg(feature = "turmoil")]
             Self::Turmoil => turmoil::run(plan, judging),
+            #[cfg(feature = "real")]
+            Self::Real(target) => real::run(target, plan, judging),
         }
     }
 
@@ -94,6 +158,8 @@ impl Engine {
             Self::Model => model::run_without(plan, judging, kind),
             #[cfg(feature = "turmoil")]
             Self::Turmoil => turmoil::run_without(plan, judging, kind),
+            #[cfg(feature = "real")]
+            Self::Real(target) => real::run_without(target, plan, judging, kind),
         }
     }
 }
@@ -113,14 +179,28 @@ pub struct UnknownEngine {
 }
 
 fn known() -> String {
-    Engine::ALL.iter().map(|engine| engine.name()).collect::<Vec<_>>().join(", ")
+    Engine::every().map(Engine::name).collect::<Vec<_>>().join(", ")
+}
+
+impl From<Engine> for &'static str {
+    fn from(engine: Engine) -> Self {
+        engine.name()
+    }
+}
+
+impl TryFrom<String> for Engine {
+    type Error = UnknownEngine;
+
+    fn try_from(name: String) -> Result<Self, UnknownEngine> {
+        name.parse()
+    }
 }
 
 impl FromStr for Engine {
     type Err = UnknownEngine;
 
     fn from_str(name: &str) -> Result<Self, UnknownEngine> {
-        let found = Self::ALL.iter().copied().find(|engine| engine.name() == name);
+        let found = Self::every().find(|engine| engine.name() == name);
         found.ok_or_else(|| UnknownEngine { name: name.to_owned() })
     }
 }
@@ -146,7 +226,11 @@ pub enum EngineError {
         /// The node.
         node: usize,
     },
-    /// The simulation failed in a way that no fault explains.
-    #[error("the simulation broke down: {0}")]
+    /// The run failed in a way that no fault explains.
+    #[error("the run broke down: {0}")]
     Simulation(String),
+    /// A server can't be started, or does not do what it should.
+    #[cfg(feature = "real")]
+    #[error(transparent)]
+    Server(#[from] tenure_servers::ServerError),
 }

@@ -131,13 +131,15 @@ impl<'a> RunPage<'a> {
 }
 
 fn again(engine: &str, plan: &Plan) -> String {
-    let is_drawn = engine.parse::<Engine>().is_ok_and(|engine| {
+    let known = engine.parse::<Engine>().ok();
+    let is_drawn = known.is_some_and(|engine| {
         let scope = engine.scope();
         swarm(plan.seed, &scope.kinds(), scope) == *plan
     });
     let which =
         if is_drawn { format!("--seed {}", plan.seed) } else { "--plan plan.json".to_owned() };
-    format!("tenure-sim replay --engine {engine} {which}")
+    let engine = known.map_or_else(|| format!("--engine {engine}"), Engine::arguments);
+    format!("tenure-sim replay {engine} {which}")
 }
 
 /// The contents of the page of campaigns.

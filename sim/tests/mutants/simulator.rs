@@ -21,10 +21,7 @@ impl Simulator {
 
     /// Runs seeds until that property fails. Gives the seed, if it does.
     pub(crate) fn campaign(&self, engine: Engine, property: &str, more: &[&str]) -> Option<u64> {
-        let runs = match engine {
-            Engine::Model => "20000",
-            Engine::Turmoil => "400",
-        };
+        let runs = if engine == Engine::Model { "20000" } else { "400" };
         let usual = ["run", "--engine", engine.name(), "--runs", runs, "--format", "json"];
         let ran = self.run(&[&usual[..], &["--properties", property], more].concat());
         if ran.stdout.is_empty() {

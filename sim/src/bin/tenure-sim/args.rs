@@ -6,7 +6,9 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, ValueEnum};
-use tenure_sim::engines::Engine;
+#[cfg(feature = "real")]
+use tenure_sim::engines::real::Target;
+use tenure_sim::engines::{Engine, UnknownEngine};
 use tenure_sim::judge::properties::PropertyName;
 use tenure_sim::judge::{Judging, Which};
 use tenure_sim::plan::FaultKind;
@@ -103,10 +105,100 @@ pub(crate) struct ShownArguments {
     pub(crate) output: OutputArguments,
 }
 
-/// The name of an engine.
+/// The name of an engine that simulates.
 pub(crate) fn engine() -> impl TypedValueParser<Value = Engine> {
     let names = Engine::ALL.iter().map(|engine| engine.name());
     PossibleValuesParser::new(names).try_map(|name| name.parse::<Engine>())
+}
+
+/// The engine of one run.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct EngineArguments {
+    /// The engine
+    #[arg(long, value_parser = engine_or_real(), default_value = "model")]
+    engine: Chosen,
+    #[cfg(feature = "real")]
+    #[command(flatten)]
+    store: StoreArguments,
+}
+
+/// An engine that simulates, or the one that needs a store.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Chosen {
+    Simulates(Engine),
+    #[cfg(feature = "real")]
+    Real,
+}
+
+/// The name of the engine whose candidates and server are real.
+#[cfg(feature = "real")]
+const REAL: &str = "real";
+
+/// The store of a real server.
+#[cfg(feature = "real")]
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct StoreArguments {
+    /// The store of the real engine
+    #[arg(long, value_parser = store())]
+    store: Option<Target>,
+}
+
+#[cfg(feature = "real")]
+fn store() -> impl TypedValueParser<Value = Target> {
+    PossibleValuesParser::new(Target::ALL.map(Target::name)).try_map(|name| name.parse::<Target>())
+}
+
+#[cfg(feature = "real")]
+impl StoreArguments {
+    /// The real engine on that store.
+    pub(crate) fn engine(self) -> Result<Engine, clap::Error> {
+        let known = Target::ALL.map(Target::name).join(", ");
+        let missing = || wrong(format!("'--engine {REAL}' needs '--store', one of {known}"));
+        self.store.map(Engine::Real).ok_or_else(missing)
+    }
+
+    /// No engine that simulates has a choice of stores.
+    pub(crate) fn is_unused(self) -> Result<(), clap::Error> {
+        match self.store {
+            Some(store) => Err(wrong(format!("'--store {store}' needs '--engine {REAL}'"))),
+            None => Ok(()),
+        }
+    }
+}
+
+impl EngineArguments {
+    pub(crate) fn engine(self) -> Result<Engine, clap::Error> {
+        match self.engine {
+            Chosen::Simulates(engine) => {
+                #[cfg(feature = "real")]
+                self.store.is_unused()?;
+                Ok(engine)
+            }
+            #[cfg(feature = "real")]
+            Chosen::Real => self.store.engine(),
+        }
+    }
+}
+
+fn engine_or_real() -> impl TypedValueParser<Value = Chosen> {
+    PossibleValuesParser::new(chosen_names()).try_map(|name| chosen(&name))
+}
+
+/// The names of the engines that simulate, and of the real one.
+pub(crate) fn chosen_names() -> impl Iterator<Item = &'static str> {
+    let names = Engine::ALL.iter().map(|engine| engine.name());
+    #[cfg(feature = "real")]
+    let names = names.chain([REAL]);
+    names
+}
+
+/// The engine of such a name.
+pub(crate) fn chosen(name: &str) -> Result<Chosen, UnknownEngine> {
+    #[cfg(feature = "real")]
+    if name == REAL {
+        return Ok(Chosen::Real);
+    }
+    name.parse().map(Chosen::Simulates)
 }
 
 /// An error in the arguments that clap itself can't detect.

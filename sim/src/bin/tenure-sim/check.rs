@@ -5,6 +5,9 @@ use std::io::{self, BufReader};
 use std::path::PathBuf;
 
 use clap::Args;
+use tenure_sim::engines::Engine;
+use tenure_sim::judge::properties::PropertyName;
+use tenure_sim::judge::{Judging, Which};
 use tenure_sim::report::RunPage;
 use tenure_sim::search::campaign::{Run, Verdict};
 use tenure_sim::trace::file;
@@ -25,14 +28,29 @@ pub(crate) struct CheckArguments {
     pub(crate) shown: ShownArguments,
 }
 
+/// The properties that judge a trace of that engine. A trace does not say whether steps of a real store are missing.
+fn judged(engine: &str) -> Vec<PropertyName> {
+    match engine.parse::<Engine>() {
+        Ok(engine) => engine
+            .properties()
+            .filter(|name| engine.simulates() || *name != PropertyName::LINEARIZABLE)
+            .collect(),
+        Err(_) => PropertyName::ALL.to_vec(),
+    }
+}
+
 pub(crate) fn check(arguments: &CheckArguments) -> Result<u8, CliError> {
     let path = &arguments.trace;
     let opened = File::open(path).map_err(|why| CliError::of_file(path, why))?;
     let recorded =
         file::read(BufReader::new(opened)).map_err(|why| CliError::of_file(path, why))?;
     let (header, hash) = (recorded.header.clone(), recorded.end.hash);
-    let outcome =
-        recorded.judge(arguments.judged.judging()).map_err(|why| CliError::of_file(path, why))?;
+    let known = judged(&header.engine);
+    let judging = match arguments.judged.properties {
+        Some(_) => arguments.judged.judging(),
+        None => Judging::StopAtFirst(Which::Named(&known)),
+    };
+    let outcome = recorded.judge(judging).map_err(|why| CliError::of_file(path, why))?;
     if let Some(out) = arguments.shown.report.open(&mut Files::read([path]))? {
         write_run(out, &RunPage::of(&header.engine, &header.plan, &outcome))?;
     }

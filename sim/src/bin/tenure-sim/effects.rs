@@ -8,14 +8,13 @@ use tenure_sim::search::pool;
 
 use crate::args::{DrawnArguments, Format, JobsArguments, OutputArguments};
 use crate::error::{CliError, written};
-use crate::run::{Engines, engine_or_all};
+use crate::run::EnginesArguments;
 use crate::show::table;
 
 #[derive(Debug, Args)]
 pub(crate) struct EffectsArguments {
-    /// The engine
-    #[arg(long, value_parser = engine_or_all(), default_value = "all")]
-    engine: Engines,
+    #[command(flatten)]
+    engines: EnginesArguments,
     #[command(flatten)]
     left_out: DrawnArguments,
     /// The number of seeds of a campaign, for each kind [default: as many as are needed to notice]
@@ -29,7 +28,7 @@ pub(crate) struct EffectsArguments {
 
 pub(crate) fn effects(arguments: &EffectsArguments) -> Result<u8, CliError> {
     let mut wanted = Vec::new();
-    for engine in arguments.engine.each() {
+    for engine in arguments.engines.each()? {
         let kinds = arguments.left_out.faults(engine)?;
         wanted.extend(kinds.into_iter().map(|kind| (engine, kind)));
     }

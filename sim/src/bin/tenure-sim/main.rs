@@ -90,6 +90,10 @@ enum Command {
     Hunt(hunt::HuntArguments),
     /// Measure the speed of the engines
     Speed,
+    /// Take part in the election of a real run, as orders on standard input say
+    #[cfg(feature = "real")]
+    #[command(hide = true)]
+    Candidate,
 }
 
 fn main() -> ExitCode {
@@ -120,5 +124,9 @@ fn carry_out() -> Result<u8, CliError> {
         Command::Effects(arguments) => effects::effects(&arguments),
         Command::Hunt(arguments) => hunt::hunt(&arguments),
         Command::Speed => speed::speed(),
+        #[cfg(feature = "real")]
+        Command::Candidate => {
+            tenure_sim::engines::real::candidate().map(|()| 0).map_err(CliError::Input)
+        }
     }
 }

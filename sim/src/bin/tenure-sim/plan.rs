@@ -7,7 +7,7 @@ use clap::Args;
 use tenure_sim::engines::Engine;
 use tenure_sim::plan::{Plan, swarm};
 
-use crate::args::{DrawnArguments, WhichArguments, engine};
+use crate::args::{DrawnArguments, EngineArguments, WhichArguments};
 use crate::error::{CliError, written};
 use crate::output::text_of;
 
@@ -16,15 +16,14 @@ pub(crate) struct PlanArguments {
     /// The seed
     #[arg(long)]
     pub(crate) seed: u64,
-    /// The engine
-    #[arg(long, value_parser = engine(), default_value = "model")]
-    pub(crate) engine: Engine,
+    #[command(flatten)]
+    pub(crate) engine: EngineArguments,
     #[command(flatten)]
     pub(crate) drawn: DrawnArguments,
 }
 
 pub(crate) fn plan(arguments: &PlanArguments) -> Result<u8, CliError> {
-    let plan = drawn(arguments.seed, arguments.engine, &arguments.drawn)?;
+    let plan = drawn(arguments.seed, arguments.engine.engine()?, &arguments.drawn)?;
     written(writeln!(io::stdout().lock(), "{}", plan.to_text()))?;
     Ok(0)
 }

@@ -4,12 +4,13 @@ use std::io;
 use std::path::PathBuf;
 
 use clap::Args;
-use tenure_sim::engines::Engine;
 use tenure_sim::judge::{Judging, Which};
-use tenure_sim::search::campaign::{Failure, Run, attempt_twice};
+use tenure_sim::search::campaign::{Failure, Run, attempt, attempt_twice};
 use tenure_sim::trace::file;
 
-use crate::args::{DrawnArguments, JudgedArguments, ShownArguments, WhichArguments, engine};
+use crate::args::{
+    DrawnArguments, EngineArguments, JudgedArguments, ShownArguments, WhichArguments,
+};
 use crate::error::{CliError, written};
 use crate::output::Files;
 use crate::plan;
@@ -20,9 +21,8 @@ use crate::show::one::One;
 pub(crate) struct ReplayArguments {
     #[command(flatten)]
     pub(crate) which: WhichArguments,
-    /// The engine
-    #[arg(long, value_parser = engine(), default_value = "model")]
-    pub(crate) engine: Engine,
+    #[command(flatten)]
+    pub(crate) engine: EngineArguments,
     #[command(flatten)]
     pub(crate) drawn: DrawnArguments,
     #[command(flatten)]
@@ -38,7 +38,7 @@ pub(crate) struct ReplayArguments {
 }
 
 pub(crate) fn replay(arguments: &ReplayArguments) -> Result<u8, CliError> {
-    let engine = arguments.engine;
+    let engine = arguments.engine.engine()?;
     let plan = plan::of(&arguments.which, engine, &arguments.drawn)?;
     let mut files = Files::read(&arguments.which.plan);
     let trace = files.create_if(arguments.trace.as_deref())?;
@@ -48,7 +48,9 @@ pub(crate) fn replay(arguments: &ReplayArguments) -> Result<u8, CliError> {
         arguments.judged.judging()
     };
     let report = arguments.shown.report.open(&mut files)?;
-    let outcome = attempt_twice(engine, &plan, judging);
+    // Only a simulation repeats itself.
+    let attempt = if engine.simulates() { attempt_twice } else { attempt };
+    let outcome = attempt(engine, &plan, judging);
     let (run, entries) = match &outcome {
         Ok(outcome) => (Run::of(&plan, outcome), outcome.trace.entries()),
         Err(Failure::Refused { what }) => return Err(CliError::Input(what.clone().into())),

@@ -11,7 +11,7 @@ use tenure_sim::judge::{Judging, Outcome, Which};
 use tenure_sim::plan::json;
 use tenure_sim::plan::{Plan, swarm};
 use tenure_sim::report::{CampaignPage, RunPage, Table, campaign_page, run_page};
-use tenure_sim::search::campaign::{Failure, Summary, attempt};
+use tenure_sim::search::campaign::{Failure, Summary, again};
 
 use crate::error::{CliError, written};
 use crate::mutants;
@@ -133,11 +133,7 @@ fn failed(summary: &Summary) -> Option<Again> {
     let plan = swarm(failed.seed, &summary.allowed, engine.scope());
     let names = summary.properties.keys().map(|name| name.parse());
     let properties: Vec<PropertyName> = names.collect::<Result<_, _>>().ok()?;
-    let outcome = match &failed.failure {
-        Failure::Violated { .. } => {
-            attempt(engine, &plan, Judging::StopAtFirst(Which::Named(&properties)))
-        }
-        other => Err(other.clone()),
-    };
+    let judging = Judging::StopAtFirst(Which::Named(&properties));
+    let outcome = again(engine, &plan, judging, Some(&failed.failure));
     Some(Again { engine: summary.engine.clone(), plan, outcome })
 }

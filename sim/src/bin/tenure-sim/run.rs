@@ -12,6 +12,9 @@ use tenure_sim::search::campaign::{self, Campaign, Seeds, Shard, Summary, Verdic
 use tenure_sim::search::shrink::{Budget, Shrunk};
 use tenure_sim::trace::file;
 
+#[cfg(feature = "real")]
+use crate::args::StoreArguments;
+use crate::args::{Chosen, chosen, chosen_names};
 use crate::args::{DrawnArguments, Format, JobsArguments, JudgedArguments, OutputArguments, wrong};
 use crate::controls::Controls;
 use crate::error::{CliError, written};
@@ -26,14 +29,15 @@ const fn default_runs(engine: Engine) -> u64 {
         Engine::Model => 50_000,
         #[cfg(feature = "turmoil")]
         Engine::Turmoil => 500,
+        #[cfg(feature = "real")]
+        Engine::Real(_) => 8,
     }
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArguments {
-    /// The engine
-    #[arg(long, value_parser = engine_or_all(), default_value = "all")]
-    engine: Engines,
+    #[command(flatten)]
+    engines: EnginesArguments,
     /// The first seed
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -85,10 +89,15 @@ impl RunArguments {
 
     /// One campaign for each engine.
     pub(crate) fn campaigns(&self) -> Result<Vec<Campaign>, clap::Error> {
-        self.engine.each().into_iter().map(|engine| self.campaign(engine)).collect()
+        self.engines.each()?.into_iter().map(|engine| self.campaign(engine)).collect()
     }
 
     fn campaign(&self, engine: Engine) -> Result<Campaign, clap::Error> {
+        if self.check_determinism && !engine.simulates() {
+            let why =
+                "'--check-determinism' needs an engine that simulates: no other repeats a run";
+            return Err(wrong(why.to_owned()));
+        }
         let runs = self.runs.unwrap_or(default_runs(engine));
         if self.seed.checked_add(runs - 1).is_none() {
             let what = format!("there are no {runs} seeds from '--seed {}' on", self.seed);
@@ -105,32 +114,49 @@ impl RunArguments {
     }
 }
 
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Engines {
-    All,
-    One(Engine),
+/// The engines of a campaign.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct EnginesArguments {
+    /// The engine
+    #[arg(long, value_parser = engine_or_all(), default_value = "all")]
+    engine: Engines,
+    #[cfg(feature = "real")]
+    #[command(flatten)]
+    store: StoreArguments,
 }
 
-impl Engines {
-    pub(crate) fn each(self) -> Vec<Engine> {
-        match self {
-            Self::All => Engine::ALL.to_vec(),
-            Self::One(engine) => vec![engine],
-        }
+#[derive(Clone, Copy, Debug)]
+enum Engines {
+    /// All that simulate.
+    All,
+    One(Chosen),
+}
+
+impl EnginesArguments {
+    pub(crate) fn each(self) -> Result<Vec<Engine>, clap::Error> {
+        let chosen = match self.engine {
+            #[cfg(feature = "real")]
+            Engines::One(Chosen::Real) => return Ok(vec![self.store.engine()?]),
+            Engines::One(Chosen::Simulates(engine)) => vec![engine],
+            Engines::All => Engine::ALL.to_vec(),
+        };
+        #[cfg(feature = "real")]
+        self.store.is_unused()?;
+        Ok(chosen)
     }
 }
 
-pub(crate) fn engine_or_all() -> impl TypedValueParser<Value = Engines> {
-    let names = Engine::ALL.iter().map(|engine| engine.name()).chain(["all"]);
+fn engine_or_all() -> impl TypedValueParser<Value = Engines> {
+    let names = chosen_names().chain(["all"]);
     PossibleValuesParser::new(names).try_map(|name| match name.as_str() {
         "all" => Ok(Engines::All),
-        _ => name.parse().map(Engines::One),
+        _ => chosen(&name).map(Engines::One),
     })
 }
 
 fn about_runs() -> String {
     let default = |engine: &Engine| format!("{} in the {engine} engine", default_runs(*engine));
-    let defaults: Vec<String> = Engine::ALL.iter().map(default).collect();
+    let defaults: Vec<String> = Engine::every().map(|engine| default(&engine)).collect();
     format!("The number of seeds, in each engine [default: {}]", defaults.join(", "))
 }
 
@@ -215,7 +241,9 @@ fn failed<'a>(campaigns: &'a [Campaign], summaries: &[Summary]) -> Option<(&'a C
 fn write_trace(mut out: Output, campaigns: &[Campaign], summaries: &[Summary]) -> io::Result<()> {
     let Some((campaign, seed)) = failed_or_first(campaigns, summaries) else { return Ok(()) };
     let plan = campaign.plan(seed);
-    if let Ok(outcome) = campaign::attempt(campaign.engine, &plan, campaign.judging()) {
+    let failed = summaries.iter().find_map(|summary| summary.failed.as_ref());
+    let failure = failed.map(|failed| &failed.failure);
+    if let Ok(outcome) = campaign::again(campaign.engine, &plan, campaign.judging(), failure) {
         let engine = (campaign.engine.name(), campaign.engine.tick());
         file::write(&mut out, engine, &plan, &outcome.trace, outcome.simulated)?;
     }

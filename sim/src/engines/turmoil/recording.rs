@@ -10,7 +10,8 @@ use tenure::store::{Key, Reply, Request, Store, StoreError, StoreTraits, Watched
 
 use super::contender::election_of;
 use super::node::Node;
-use crate::trace::{Answer, Asked, Event, Who};
+use crate::engines::calls::{answered, asked};
+use crate::trace::{Event, Who};
 
 pub(super) struct Recording<S> {
     store: S,
@@ -82,32 +83,5 @@ impl<S: Store> Store for Recording<S> {
         self.store.hints(watched).inspect(move |key| {
             node.record(election_of(key.as_str()), Event::Hinted { who: node.who() });
         })
-    }
-}
-
-fn asked(request: &Request) -> Option<Asked> {
-    match request {
-        Request::Acquire { seen, .. } => {
-            Some(Asked::Acquire { seen: seen.map_or(0, tenure::Token::get) })
-        }
-        Request::Renew { token, .. } => Some(Asked::Renew { token: token.get() }),
-        Request::Release { token, .. } => Some(Asked::Release { token: token.get() }),
-        Request::Observe | Request::Notify { .. } => None,
-    }
-}
-
-fn answered(reply: &Reply) -> Answer {
-    match reply {
-        Reply::Granted { token, wait } => {
-            Answer::Granted { token: token.get(), waits: !wait.is_zero() }
-        }
-        Reply::Held(_) => Answer::Held,
-        Reply::Refused { .. } => Answer::Refused,
-        Reply::Stale { .. } => Answer::Stale,
-        Reply::Renewed => Answer::Renewed,
-        Reply::Superseded { .. } => Answer::Superseded,
-        Reply::Released => Answer::Released,
-        Reply::NotHeld => Answer::NotHeld,
-        Reply::Vacant | Reply::Notified { .. } => Answer::Other,
     }
 }

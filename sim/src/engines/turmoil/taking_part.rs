@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use futures_util::{Stream, StreamExt};
-use tenure::{Candidate, StepDownReason, Tenure};
+use tenure::{Candidate, Tenure};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
@@ -12,6 +12,7 @@ use super::cancels::cancels;
 use super::contender::Seat;
 use super::process::spawn;
 use super::work::{Working, works};
+use crate::engines::calls::in_words;
 use crate::engines::{EngineError, cut};
 use crate::plan::FaultKind;
 use crate::plan::draw::Draw;
@@ -143,17 +144,6 @@ async fn report(
     }
     // Only a candidate that leaves has a receiver.
     let _ = has_stopped.send(());
-}
-
-fn in_words(reason: StepDownReason) -> Reason {
-    match reason {
-        StepDownReason::Expired => Reason::Expired,
-        StepDownReason::Superseded => Reason::Superseded,
-        // A candidate whose work is lost hands over on its own.
-        StepDownReason::Resigned | StepDownReason::WorkLost => Reason::Resigned,
-        StepDownReason::RenewFailed => Reason::RenewFailed,
-        _ => Reason::Other,
-    }
 }
 
 async fn hands_over(seat: Seat, candidate: Candidate, mut wanted: mpsc::UnboundedReceiver<()>) {

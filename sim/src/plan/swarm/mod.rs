@@ -10,9 +10,6 @@ use super::{FaultKind, Manner, NodePlan, Plan, Program, SCHEMA, Settings, StoreP
 use crate::plan::draw::Draw;
 use aims::Aim;
 
-/// The number of TTLs before the recovery phase.
-const FAULT_TTLS: u64 = 8;
-
 /// The engine for which a plan is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
@@ -21,6 +18,9 @@ pub enum Scope {
     /// Each simulated millisecond costs a tick: short TTLs, up to five candidates, and the faults that apply to TCP and
     /// Redis.
     Turmoil,
+    /// Each second takes a second: short runs with TTLs of a few seconds, few candidates, the faults that processes,
+    /// proxies and signals can cause, and timeouts that a busy machine keeps.
+    Real,
 }
 
 impl Scope {
@@ -45,6 +45,37 @@ impl Scope {
                     | FaultKind::Failover
                     | FaultKind::OldPrimary
             ),
+            Self::Real => !matches!(
+                kind,
+                FaultKind::Loss
+                    | FaultKind::Duplicate
+                    | FaultKind::Reorder
+                    | FaultKind::Starve
+                    | FaultKind::Suspend
+                    | FaultKind::VmStop
+                    | FaultKind::VmRestore
+                    | FaultKind::StoreRollback
+                    | FaultKind::Failover
+                    | FaultKind::OldPrimary
+                    | FaultKind::StoreClockStep
+                    | FaultKind::StoreClockBack
+            ),
+        }
+    }
+
+    /// The rate of the store's clock, if it can have one that is wrong: a real server has the machine's.
+    const fn store_drifts(self) -> bool {
+        match self {
+            Self::Model | Self::Turmoil => true,
+            Self::Real => false,
+        }
+    }
+
+    /// The number of TTLs before the recovery phase.
+    const fn fault_ttls(self) -> u64 {
+        match self {
+            Self::Model | Self::Turmoil => 8,
+            Self::Real => 6,
         }
     }
 }
@@ -58,6 +89,7 @@ pub fn swarm(seed: u64, allowed: &[FaultKind], scope: Scope) -> Plan {
     let count = match scope {
         Scope::Model => draw.pick(&[2, 2, 3, 3, 4, 5, 5, 6, 7, 8, 9]),
         Scope::Turmoil => draw.pick(&[2, 3, 4, 5]),
+        Scope::Real => draw.pick(&[2, 3, 4]),
     };
     let kinds = kinds(seed, allowed, scope);
     let drifts = kinds.contains(&FaultKind::Drift);
@@ -72,7 +104,7 @@ pub fn swarm(seed: u64, allowed: &[FaultKind], scope: Scope) -> Plan {
         .collect();
     let timeout = |node: &NodePlan| node.settings.unwrap_or(settings).request_timeout_ms;
     let shortest_timeout = nodes.iter().map(timeout).min().unwrap_or(settings.request_timeout_ms);
-    let calm_from_ms = settings.ttl_ms * FAULT_TTLS;
+    let calm_from_ms = settings.ttl_ms * scope.fault_ttls();
     let program = program(seed, scope);
     let frame = faults::Frame { seed, scope, nodes: nodes.len(), settings, until_ms: calm_from_ms };
     Plan {
@@ -80,9 +112,12 @@ pub fn swarm(seed: u64, allowed: &[FaultKind], scope: Scope) -> Plan {
         seed,
         settings,
         nodes,
-        store: StorePlan { clock_rate_ppm: rate_of(u64::MAX), trust_empty_store: false },
+        store: StorePlan {
+            clock_rate_ppm: if scope.store_drifts() { rate_of(u64::MAX) } else { 0 },
+            trust_empty_store: false,
+        },
         latency_us: latency(seed, shortest_timeout, scope),
-        work: work(seed, settings),
+        work: work(seed, settings, scope),
         program: aim.map_or(program, |aim| aim.fitted_program(program)),
         faults: faults::of_kinds(&frame, &kinds, aim),
         calm_from_ms,
@@ -126,17 +161,25 @@ fn latency(seed: u64, timeout_ms: u64, scope: Scope) -> (u64, u64) {
             let least = draw.within(0..=2);
             (least * 1_000, (least + draw.within(0..=6)) * 1_000)
         }
+        // Loopback, and two proxies on the way.
+        Scope::Real => (0, 5_000),
     }
 }
 
-fn work(seed: u64, settings: Settings) -> Work {
+fn work(seed: u64, settings: Settings, scope: Scope) -> Work {
     let mut draw = Draw::new(seed, "work", 0);
     let ttl_ms = settings.ttl_ms;
     let margin_us = settings.stop_margin_ms * 1_000;
     let within = margin_us * PPM / (PPM + u64::from(settings.drift_ppm));
     Work {
         every_ms: draw.pick(&[ttl_ms / 50, ttl_ms / 16, ttl_ms / 4, ttl_ms / 2]),
-        takes_us: draw.pick(&[0, 0, within.min(1_000), within / 2, within]),
+        takes_us: match scope {
+            Scope::Model | Scope::Turmoil => {
+                draw.pick(&[0, 0, within.min(1_000), within / 2, within])
+            }
+            // As long as a write to a real server takes on a busy machine.
+            Scope::Real => 50_000,
+        },
         reads_first: false,
     }
 }
@@ -144,7 +187,7 @@ fn work(seed: u64, settings: Settings) -> Work {
 /// Most runs have one election: they are the fastest.
 fn program(seed: u64, scope: Scope) -> Program {
     match scope {
-        Scope::Model => Program::default(),
+        Scope::Model | Scope::Real => Program::default(),
         Scope::Turmoil => {
             let elections = Draw::new(seed, "elections", 0).pick(&[1, 1, 1, 2, 3, 4]);
             let manner = Draw::new(seed, "manner", 0).pick(&Manner::ALL);
@@ -159,7 +202,7 @@ mod tests {
 
     #[test]
     fn every_seed_gives_a_valid_plan() {
-        for scope in [Scope::Model, Scope::Turmoil] {
+        for scope in [Scope::Model, Scope::Turmoil, Scope::Real] {
             for seed in 0..5_000 {
                 let plan = swarm(seed, &FaultKind::ALL, scope);
                 plan.check().unwrap_or_else(|error| panic!("seed {seed}: {error}"));
@@ -192,7 +235,7 @@ mod tests {
 
     #[test]
     fn every_kind_is_drawn_and_few_break_assumptions() {
-        for scope in [Scope::Model, Scope::Turmoil] {
+        for scope in [Scope::Model, Scope::Turmoil, Scope::Real] {
             let plans: Vec<Plan> =
                 (0..2_000).map(|seed| swarm(seed, &FaultKind::ALL, scope)).collect();
             for kind in scope.kinds() {

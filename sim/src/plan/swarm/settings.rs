@@ -11,10 +11,11 @@ pub(super) fn shared(seed: u64, scope: Scope) -> Settings {
     let ttl_ms = match scope {
         Scope::Model => draw.pick(&[1_000, 3_000, 5_000, 15_000, 30_000, 60_000]),
         Scope::Turmoil => draw.pick(&[1_000, 1_200, 1_500, 2_000, 3_000]),
+        Scope::Real => draw.pick(&[2_500, 3_000, 4_000]),
     };
     let longest = match scope {
         Scope::Model => ttl_ms * draw.pick(&[1, 1, 2]),
-        Scope::Turmoil => ttl_ms,
+        Scope::Turmoil | Scope::Real => ttl_ms,
     };
     of_ttl(draw, ttl_ms, longest, scope)
 }
@@ -29,7 +30,7 @@ pub(super) fn own(seed: u64, node: u64, shared: Settings, scope: Scope) -> Optio
     let mut draw = Draw::new(seed, "own settings", node);
     let quarters = match scope {
         Scope::Model => draw.pick(&[1, 2, 3, 4]),
-        Scope::Turmoil => draw.pick(&[3, 4]),
+        Scope::Turmoil | Scope::Real => draw.pick(&[3, 4]),
     };
     let quarantine_ms = shared.quarantine_ms * draw.pick(&[1, 1, 2]);
     let settings = of_ttl(draw, shared.ttl_ms * quarters / 4, quarantine_ms, scope);
@@ -38,12 +39,18 @@ pub(super) fn own(seed: u64, node: u64, shared: Settings, scope: Scope) -> Optio
 }
 
 fn of_ttl(mut draw: Draw, ttl_ms: u64, quarantine_ms: u64, scope: Scope) -> Settings {
-    let stop_margin_ms = draw.pick(&[0, ttl_ms / 50, ttl_ms / 10, ttl_ms / 5]);
+    let stop_margin_ms = match scope {
+        Scope::Model | Scope::Turmoil => draw.pick(&[0, ttl_ms / 50, ttl_ms / 10, ttl_ms / 5]),
+        Scope::Real => draw.pick(&[0, ttl_ms / 20, ttl_ms / 10, ttl_ms / 5]),
+    };
     let drift_ppm = draw.pick(&[1_000, 10_000, 30_000, 100_000]);
     let settings = Settings {
         ttl_ms,
         renew_interval_ms: draw.pick(&[ttl_ms / 3, ttl_ms / 4, ttl_ms / 6]),
-        request_timeout_ms: ttl_ms / draw.pick(&[2, 2, 10, 20]),
+        request_timeout_ms: match scope {
+            Scope::Model | Scope::Turmoil => ttl_ms / draw.pick(&[2, 2, 10, 20]),
+            Scope::Real => ttl_ms / draw.pick(&[2, 8]),
+        },
         stop_margin_ms,
         retry_least_ms: (ttl_ms / 150).max(1),
         retry_most_ms: ttl_ms / draw.pick(&[15, 30]),
@@ -52,7 +59,7 @@ fn of_ttl(mut draw: Draw, ttl_ms: u64, quarantine_ms: u64, scope: Scope) -> Sett
         quarantine_ms,
         granularity_ns: match scope {
             Scope::Model => draw.pick(&[1, 1, 1_000_000]),
-            Scope::Turmoil => 1_000_000,
+            Scope::Turmoil | Scope::Real => 1_000_000,
         },
         drift_ppm,
     };

@@ -17,7 +17,7 @@ use std::ops::ControlFlow;
 use std::time::Instant;
 
 use crate::engines::Engine;
-use crate::judge::properties::{self, PropertyName};
+use crate::judge::properties::PropertyName;
 use crate::judge::sometimes;
 use crate::judge::{Judging, Which};
 use crate::plan::{FaultKind, Plan, swarm};
@@ -25,7 +25,7 @@ use crate::search::pool;
 pub use margins::Margins;
 pub use merge::{MergeError, merged};
 pub use report::{Report, SummaryError, read, write};
-pub use run::{Failure, Named, Ordered, Run, attempt, attempt_twice};
+pub use run::{Failure, Named, Ordered, Run, again, attempt, attempt_twice};
 pub use seeds::{Seeds, Shard, ShardError};
 pub use summary::{Failed, Judged, Summary};
 pub use units::milliseconds;
@@ -104,7 +104,7 @@ impl Campaign {
     fn property_names(&self) -> BTreeSet<String> {
         match &self.properties {
             Some(asked) => asked.iter().map(ToString::to_string).collect(),
-            None => properties::names_at(self.engine.tick()).map(|name| name.to_string()).collect(),
+            None => self.engine.properties().map(|name| name.to_string()).collect(),
         }
     }
 }

@@ -185,6 +185,33 @@ pub fn attempt(engine: Engine, plan: &Plan, judging: Judging<'_>) -> Result<Outc
     }
 }
 
+/// The outcome of a plan whose run has failed, or has not. A simulation is carried out once more; of a real run, which
+/// does not repeat itself, the events up to the violation are judged again.
+///
+/// # Errors
+/// As for [`attempt`], and the failure itself if it is no violation.
+pub fn again(
+    engine: Engine,
+    plan: &Plan,
+    judging: Judging<'_>,
+    failure: Option<&Failure>,
+) -> Result<Outcome, Failure> {
+    match failure {
+        Some(Failure::Violated { entries, .. }) if !engine.simulates() => {
+            let configs = plan.configs();
+            let configs = configs.map_err(|why| Failure::Refused { what: why.to_string() })?;
+            let mut outcome = Outcome::of(judging.judge(plan, &configs, engine.tick()));
+            for Entry { at, event } in entries {
+                outcome.record(*at, event.clone());
+            }
+            outcome.finish(entries.last().map_or(SimTime::START, |last| last.at));
+            Ok(outcome)
+        }
+        Some(Failure::Violated { .. }) | None => attempt(engine, plan, judging),
+        Some(other) => Err(other.clone()),
+    }
+}
+
 /// Carries out one plan twice. Different traces count for more than the findings of the properties: a failure that
 /// can't be reproduced can't be investigated.
 ///

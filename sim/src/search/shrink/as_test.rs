@@ -11,9 +11,11 @@ use crate::plan::Plan;
 /// It contains the plan as text, so its meaning does not change if a field gets another default.
 pub fn as_test(engine: Engine, plan: &Plan, judging: Judging<'_>, name: &str, why: &str) -> String {
     let engine = match engine {
-        Engine::Model => "Model",
+        Engine::Model => "Engine::Model".to_owned(),
         #[cfg(feature = "turmoil")]
-        Engine::Turmoil => "Turmoil",
+        Engine::Turmoil => "Engine::Turmoil".to_owned(),
+        #[cfg(feature = "real")]
+        Engine::Real(_) => format!("{:?}.parse::<Engine>()?", engine.name()),
     };
     let (way, which) = match judging {
         Judging::StopAtFirst(which) => ("StopAtFirst", which),
@@ -44,7 +46,7 @@ use tenure_sim::plan::Plan;
 #[test]
 fn {name}_holds() -> Result<(), Box<dyn std::error::Error>> {{
     let plan = Plan::parse(PLAN)?;
-    let outcome = Engine::{engine}.run(&plan, {judging})?;
+    let outcome = {engine}.run(&plan, {judging})?;
     assert_eq!(outcome.judge.violation(), None);
     Ok(())
 }}

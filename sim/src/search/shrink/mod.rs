@@ -39,12 +39,15 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// A budget that suffices for nearly every plan, and takes seconds.
+    /// A budget that suffices for nearly every plan, and takes seconds; with real servers, minutes.
     pub const fn default_for(engine: Engine) -> Self {
         match engine {
             Engine::Model => Self { runs: 5_000 },
             #[cfg(feature = "turmoil")]
             Engine::Turmoil => Self { runs: 500 },
+            // Each takes the better part of a minute, and need not fail again.
+            #[cfg(feature = "real")]
+            Engine::Real(_) => Self { runs: 10 },
         }
     }
 }

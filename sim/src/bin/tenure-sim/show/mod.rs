@@ -7,7 +7,7 @@ use std::io::{self, Write};
 
 use comfy_table::{CellAlignment, Table, presets};
 use tenure_sim::engines::Engine;
-use tenure_sim::judge::properties::{self, PropertyName};
+use tenure_sim::judge::properties::PropertyName;
 use tenure_sim::plan::FaultKind;
 use tenure_sim::report::text::{self, milliseconds};
 use tenure_sim::search::campaign::{Failure, Report, Seeds, Summary, Verdict};
@@ -129,19 +129,20 @@ fn failure(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
     let Some(failed) = &summary.failed else { return Ok(()) };
     writeln!(out, "\nSeed {} in the {} engine:", failed.seed, summary.engine)?;
     text::failure(out, &failed.failure, text::BEFORE)?;
-    let (engine, seed) = (&summary.engine, failed.seed);
+    let (engine, seed) = (summary.engine.parse::<Engine>().ok(), failed.seed);
+    let chosen = engine.map_or_else(|| format!("--engine {}", summary.engine), Engine::arguments);
     let (faults, properties) = (faults_flag(summary), properties_flag(summary));
-    writeln!(
-        out,
-        "\nAgain: tenure-sim replay --engine {engine} --seed {seed}{faults}{properties}"
-    )?;
+    writeln!(out, "\nAgain: tenure-sim replay {chosen} --seed {seed}{faults}{properties}")?;
+    if engine.is_some_and(|engine| !engine.simulates()) {
+        return writeln!(out);
+    }
     match &failed.failure {
         Failure::Violated { property, .. } => writeln!(
             out,
-            "Smaller: tenure-sim shrink --engine {engine} --seed {seed}{faults} --property {property}\n"
+            "Smaller: tenure-sim shrink {chosen} --seed {seed}{faults} --property {property}\n"
         ),
         Failure::Broke { .. } => {
-            writeln!(out, "Smaller: tenure-sim shrink --engine {engine} --seed {seed}{faults}\n")
+            writeln!(out, "Smaller: tenure-sim shrink {chosen} --seed {seed}{faults}\n")
         }
         Failure::Refused { .. } | Failure::Nondeterministic { .. } => writeln!(out),
     }
@@ -160,9 +161,10 @@ fn faults_flag(summary: &Summary) -> String {
 /// The flag that selects the same properties again.
 fn properties_flag(summary: &Summary) -> String {
     let by: BTreeSet<&str> = summary.properties.keys().map(String::as_str).collect();
-    let default = summary.engine.parse().map(|engine: Engine| {
-        properties::names_at(engine.tick()).map(PropertyName::as_str).collect()
-    });
+    let default = summary
+        .engine
+        .parse()
+        .map(|engine: Engine| engine.properties().map(PropertyName::as_str).collect());
     if default.as_ref() == Ok(&by) {
         return String::new();
     }

@@ -1,0 +1,153 @@
+//! A candidate that takes part in the election: its events, its work, and the engine's orders.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use futures_util::StreamExt;
+use tenure::runtime::Runtime;
+use tenure::{Candidate, CandidateBuilder, Config, Elections, StartError, Tenure};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+
+use super::process::Process;
+use super::work::Job;
+use crate::engines::calls::in_words;
+use crate::engines::real::protocol::{Brief, Order};
+use crate::engines::real::resource::KEY;
+use crate::plan::{FaultKind, nanos};
+use crate::trace::{Event, Reason};
+
+/// Takes part until the process ends.
+pub(super) async fn attend(
+    process: Arc<Process>,
+    runtime: Arc<dyn Runtime>,
+    elections: Elections,
+    brief: Brief,
+    mut ordered: mpsc::UnboundedReceiver<Order>,
+) -> Result<(), Box<dyn std::error::Error>> {
+    let config = brief.config()?;
+    let builder = || builder(&elections, &brief, config);
+    let job = Job::new(Arc::clone(&process), runtime, &brief, config);
+    let mut taking_part = Some(TakingPart::begin(&process, builder(), &job)?);
+    while let Some(order) = ordered.recv().await {
+        match order {
+            Order::Resign => {
+                if let Some(part) = &taking_part {
+                    part.resigns(&process, config);
+                }
+            }
+            Order::Leave => {
+                if let Some(part) = taking_part.take() {
+                    part.leaves(&process).await;
+                }
+            }
+            Order::Rejoin => {
+                if taking_part.is_none() {
+                    process.record(Event::Started { who: process.who });
+                    taking_part = Some(TakingPart::begin(&process, builder(), &job)?);
+                }
+            }
+            Order::StepClock { by_ms } => {
+                let now = process.now();
+                let before = process.clock.read(now);
+                process.clock.step(now, by_ms);
+                if process.clock.read(now) != before {
+                    let is_back = by_ms < 0;
+                    process.took(if is_back { FaultKind::ClockBack } else { FaultKind::ClockStep });
+                }
+                process.clock_stepped.notify_waiters();
+            }
+            Order::Pass { ticket } => process.passes(ticket),
+        }
+    }
+    Ok(())
+}
+
+fn builder(elections: &Elections, brief: &Brief, config: Config) -> CandidateBuilder {
+    let name = format!("node-{}", brief.who.node);
+    elections.candidate(KEY).name(name).config(config).hold_off(config.renew_interval())
+}
+
+struct TakingPart {
+    candidate: Candidate,
+    reports: JoinHandle<()>,
+}
+
+impl TakingPart {
+    fn begin(
+        process: &Arc<Process>,
+        builder: CandidateBuilder,
+        job: &Job,
+    ) -> Result<Self, StartError> {
+        process.is_leaving.store(false, Ordering::Relaxed);
+        process.record(Event::CampaignAsked { who: process.who });
+        let candidate = builder.start()?;
+        let reports = tokio::spawn(report(Arc::clone(process), candidate.events()));
+        process.has(Some(candidate.clone()));
+        let (job, works) = (job.clone(), candidate.clone());
+        tokio::spawn(async move {
+            // Ends with the candidate.
+            let _ = works.run_while_leader(|tenure| job.clone().guarded(tenure)).await;
+        });
+        Ok(Self { candidate, reports })
+    }
+
+    fn resigns(&self, process: &Arc<Process>, config: Config) {
+        let (process, candidate) = (Arc::clone(process), self.candidate.clone());
+        let hold_off = Some(nanos(config.renew_interval()));
+        tokio::spawn(async move {
+            let done = process.resigns(hold_off, candidate.resign()).await.is_ok();
+            process.record(Event::Withdrawn { who: process.who, done });
+        });
+    }
+
+    /// Leaves the election for good, and waits until the driver has removed the candidate.
+    async fn leaves(self, process: &Process) {
+        let Self { candidate, reports } = self;
+        process.is_leaving.store(true, Ordering::Relaxed);
+        process.took(FaultKind::Leave);
+        let done = process.resigns(None, candidate.stop()).await.is_ok();
+        process.record(Event::Withdrawn { who: process.who, done });
+        process.has(None);
+        drop(candidate);
+        // A panic of the reporter has been printed.
+        let _ = reports.await;
+    }
+}
+
+/// Records the candidate's events.
+async fn report(
+    process: Arc<Process>,
+    mut events: impl futures_util::Stream<Item = tenure::Event> + Unpin,
+) {
+    let who = process.who;
+    let claim_ends = |tenure: &Tenure| process.clock.when(tenure.valid_until());
+    while let Some(event) = events.next().await {
+        let recorded = match event {
+            tenure::Event::Elected(tenure) => {
+                let (token, claim_ends) = (tenure.token().get(), claim_ends(&tenure));
+                Event::Elected { who, token, claim_ends }
+            }
+            tenure::Event::Renewed(tenure) => {
+                let (token, claim_ends) = (tenure.token().get(), claim_ends(&tenure));
+                Event::Renewed { who, token, claim_ends }
+            }
+            tenure::Event::SteppedDown { tenure, reason } => {
+                let (token, reason) = (tenure.token().get(), in_words(reason));
+                if reason == Reason::Resigned && !process.is_leaving.load(Ordering::Relaxed) {
+                    process.took(FaultKind::Resign);
+                }
+                let drain_ends = process.clock.when(tenure.drain_until());
+                Event::SteppedDown { who, token, reason, drain_ends }
+            }
+            tenure::Event::Quarantined { .. } => Event::Quarantined { who },
+            tenure::Event::Lagged(lost) => {
+                // A trace with gaps can't be judged.
+                eprintln!("candidate {who:?}: {lost} events were lost");
+                std::process::exit(1);
+            }
+            _ => continue,
+        };
+        process.record(recorded);
+    }
+}

@@ -1,0 +1,130 @@
+//! Carries out the faults of a plan.
+
+use std::time::Duration;
+
+use super::protocol::Order;
+use super::run::Run;
+use super::server::ServerOrder;
+use crate::engines::EngineError;
+use crate::plan::{FaultKind, Strike, What};
+
+/// A request that was sent that long before the end of a stall has waited for it.
+const WAITED: Duration = Duration::from_millis(1);
+
+/// The faults that keep the store's server down or paused.
+#[derive(Debug, Default)]
+pub(super) struct Outage {
+    /// The number of faults that keep it down, and whether one of them loses its data.
+    down: u32,
+    loses: bool,
+    stalls: u32,
+    /// Faults that are over once it has started.
+    pub(super) over: Vec<Strike>,
+}
+
+impl Run<'_> {
+    pub(super) async fn begin_fault(&mut self, strike: Strike) -> Result<(), EngineError> {
+        let Strike { kind, what, node, .. } = strike;
+        let now = self.time.now();
+        let Some(node) = node else {
+            self.begin_of_the_store(what);
+            return Ok(());
+        };
+        let machine = &mut self.machines[node];
+        match what {
+            What::Cut { .. } => {
+                if machine.link.cut() {
+                    self.took(now, kind, Some(node));
+                }
+            }
+            What::Pause { .. } => {
+                if machine.pause(now) {
+                    self.took(now, kind, Some(node));
+                }
+            }
+            What::Crash { power, .. } => {
+                if let Some(who) = machine.crash(power).await? {
+                    self.killed(who);
+                    self.took(now, kind, Some(node));
+                }
+            }
+            // Their processes report the effects.
+            What::Resign { .. } => machine.order(Order::Resign),
+            What::Leave { .. } => machine.order(Order::Leave),
+            What::ClockStep { by_ms, .. } => machine.order(Order::StepClock { by_ms }),
+            _ => machine.link.begin(kind, what),
+        }
+        Ok(())
+    }
+
+    /// Returns whether the fault is over at once.
+    pub(super) fn end_fault(&mut self, strike: Strike) -> Result<bool, EngineError> {
+        let Strike { kind, what, node, .. } = strike;
+        let now = self.time.now();
+        let Some(node) = node else { return Ok(self.end_of_the_store(strike)) };
+        let machine = &mut self.machines[node];
+        match what {
+            What::Pause { .. } => machine.unpause(now),
+            What::Crash { .. } => {
+                if let Some(who) = machine.revive(now)? {
+                    self.started(who);
+                }
+            }
+            What::Leave { .. } => machine.order(Order::Rejoin),
+            _ => machine.link.end(kind, what),
+        }
+        Ok(true)
+    }
+
+    fn begin_of_the_store(&mut self, what: What) {
+        match what {
+            What::StoreCrash | What::StoreLoss => {
+                let keeps_data = what == What::StoreCrash;
+                self.outage.down += 1;
+                self.outage.loses |= !keeps_data;
+                self.server.order(ServerOrder::Crash { keeps_data });
+            }
+            What::StoreStall => {
+                self.outage.stalls += 1;
+                // A server that is down is paused once it has started.
+                if self.outage.stalls == 1 && self.outage.down == 0 {
+                    self.server.order(ServerOrder::Pause);
+                }
+            }
+            // Refused before the run.
+            _ => {}
+        }
+    }
+
+    /// Returns whether the fault is over at once.
+    fn end_of_the_store(&mut self, strike: Strike) -> bool {
+        match strike.what {
+            What::StoreCrash | What::StoreLoss => {
+                self.outage.over.push(strike);
+                self.outage.down -= 1;
+                if self.outage.down > 0 {
+                    return false;
+                }
+                let keeps_data = !std::mem::take(&mut self.outage.loses);
+                self.server.order(ServerOrder::Start { keeps_data });
+                if self.outage.stalls > 0 {
+                    self.server.order(ServerOrder::Pause);
+                }
+                false
+            }
+            What::StoreStall => {
+                let now = self.time.now();
+                let waits = |sent| sent + WAITED < now;
+                if self.machines.iter().any(|machine| machine.waits_since(waits)) {
+                    self.took(now, FaultKind::StoreStall, None);
+                }
+                self.outage.stalls -= 1;
+                if self.outage.stalls == 0 && self.outage.down == 0 {
+                    self.server.order(ServerOrder::Resume);
+                }
+                true
+            }
+            _ => true,
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! A node's machine: its network, its clock, and the process on it, if one runs.
+
+use tokio::sync::mpsc::UnboundedSender;
+
+use super::link::Link;
+use super::protocol::{Brief, Order};
+use super::subject::Subject;
+use super::{Told, broke};
+use crate::engines::EngineError;
+use crate::plan::SimTime;
+use crate::trace::Who;
+
+pub(super) struct Machine {
+    pub(super) link: Link,
+    /// The brief of the process's next life.
+    brief: Brief,
+    subject: Option<Subject>,
+    told: UnboundedSender<Told>,
+    /// The number of crashes that keep the process down.
+    down: u32,
+    /// The number of faults that pause it.
+    pauses: u32,
+    /// The times at which it was paused, and until when.
+    paused: Vec<(SimTime, SimTime)>,
+    /// The requests that were sent and not answered, with the times at which they were sent.
+    pub(super) unanswered: Vec<(u64, SimTime)>,
+}
+
+impl Machine {
+    pub(super) async fn new(
+        brief: Brief,
+        told: UnboundedSender<Told>,
+    ) -> Result<Self, EngineError> {
+        let link = Link::new(brief.store_port).await.map_err(|error| broke(&error))?;
+        let mut machine = Self {
+            link,
+            brief,
+            subject: None,
+            told,
+            down: 0,
+            pauses: 0,
+            paused: Vec::new(),
+            unanswered: Vec::new(),
+        };
+        machine.starts()?;
+        Ok(machine)
+    }
+
+    pub(super) fn who(&self) -> Who {
+        self.brief.who
+    }
+
+    /// Whether a process of that life runs.
+    pub(super) fn runs(&self, who: Who) -> bool {
+        self.subject.is_some() && self.brief.who == who
+    }
+
+    fn starts(&mut self) -> Result<(), EngineError> {
+        self.brief.store_port = self.link.port();
+        self.subject = Some(Subject::start(&self.brief, self.told.clone())?);
+        Ok(())
+    }
+
+    /// Orders reach a process that runs.
+    pub(super) fn order(&mut self, order: Order) {
+        if let Order::StepClock { by_ms } = order {
+            // Also the next process on this machine has that clock.
+            self.brief.stepped_ms = self.brief.stepped_ms.saturating_add(by_ms);
+        }
+        if let Some(subject) = &mut self.subject {
+            subject.order(order);
+        }
+    }
+
+    /// A pause begins. Returns whether the process is paused by it.
+    pub(super) fn pause(&mut self, now: SimTime) -> bool {
+        self.pauses += 1;
+        self.paused.push((now, SimTime::NEVER));
+        self.subject.as_ref().is_some_and(Subject::pause)
+    }
+
+    pub(super) fn unpause(&mut self, now: SimTime) {
+        self.pauses = self.pauses.saturating_sub(1);
+        if self.pauses == 0 {
+            self.ends_pauses(now);
+            if let Some(subject) = &self.subject {
+                subject.resume();
+            }
+        }
+    }
+
+    fn ends_pauses(&mut self, now: SimTime) {
+        self.paused.iter_mut().filter(|(_, until)| *until == SimTime::NEVER).for_each(
+            |(_, until)| {
+                *until = now;
+            },
+        );
+    }
+
+    /// Whether a pause explains that the process did not run for that time.
+    pub(super) fn was_paused(&self, from: SimTime, until: SimTime) -> bool {
+        self.paused.iter().any(|(began, ended)| *began <= until && from <= *ended)
+    }
+
+    /// A crash begins. Returns the process that has died of it.
+    pub(super) async fn crash(&mut self, power: bool) -> Result<Option<Who>, EngineError> {
+        self.down += 1;
+        if power {
+            self.link.loses_power().await.map_err(|error| broke(&error))?;
+        }
+        let Some(mut subject) = self.subject.take() else { return Ok(None) };
+        subject.kill()?;
+        self.unanswered.clear();
+        Ok(Some(subject.who))
+    }
+
+    /// A crash is over. Returns the process that has started.
+    pub(super) fn revive(&mut self, now: SimTime) -> Result<Option<Who>, EngineError> {
+        self.down = self.down.saturating_sub(1);
+        if self.down > 0 || self.subject.is_some() {
+            return Ok(None);
+        }
+        self.pauses = 0;
+        self.ends_pauses(now);
+        self.brief.who.life += 1;
+        self.starts()?;
+        Ok(Some(self.brief.who))
+    }
+
+    /// Whether a request that was sent at such a time has no answer.
+    pub(super) fn waits_since(&self, sent: impl Fn(SimTime) -> bool) -> bool {
+        self.unanswered.iter().any(|(_, at)| sent(*at))
+    }
+
+    /// The run is over: the process is told to end.
+    pub(super) fn ends(&mut self) {
+        if let Some(subject) = &mut self.subject {
+            subject.ends();
+        }
+    }
+}

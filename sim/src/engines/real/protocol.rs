@@ -1,0 +1,71 @@
+//! What the engine and a candidate's process tell each other, a line of JSON each, over the process's standard input and
+//! output.
+
+use serde::{Deserialize, Serialize};
+use tenure_core::Config;
+
+use super::target::Target;
+use crate::plan::{Asking, FaultKind, NodePlan, PlanError, Point, Settings, SimTime, Work};
+use crate::trace::{Entry, Who};
+
+/// The first line to a process: everything that it needs.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Brief {
+    pub(super) who: Who,
+    pub(super) target: Target,
+    /// The port at which the process finds the store.
+    pub(super) store_port: u16,
+    /// The port of the server with the resource that leaders write to.
+    pub(super) resource_port: u16,
+    /// When the run began, by the boot clock of the machine, in nanoseconds.
+    pub(super) began: u64,
+    pub(super) node: NodePlan,
+    pub(super) settings: Settings,
+    /// The key of the durations that work draws.
+    pub(super) seed: u64,
+    pub(super) trust_empty_store: bool,
+    /// By how much earlier faults have put the clock of this node forward, in milliseconds.
+    pub(super) stepped_ms: i64,
+    pub(super) work: Work,
+    /// The points at which a fault of this run may wait. The process passes all others without asking.
+    pub(super) points: Vec<Point>,
+}
+
+impl Brief {
+    pub(super) fn config(&self) -> Result<Config, PlanError> {
+        self.settings.config().map_err(|why| PlanError::Settings { node: self.who.node, why })
+    }
+}
+
+/// Any other line to a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(super) enum Order {
+    /// The point with that ticket may be passed.
+    Pass { ticket: u64 },
+    /// Hand over.
+    Resign,
+    /// Leave the election.
+    Leave,
+    /// Take part again.
+    Rejoin,
+    /// Put the clock forward, or back if negative.
+    StepClock { by_ms: i64 },
+}
+
+/// A line from a process.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(super) enum Report {
+    /// An event of the trace.
+    Happened(Entry),
+    /// `is_leader()` was true at that time, as it was before.
+    StillLeads { at: SimTime },
+    /// The process got no processor for that time.
+    Stalled { from: SimTime, until: SimTime },
+    /// A fault of that kind has had an effect.
+    Took { at: SimTime, kind: FaultKind },
+    /// A point was reached. The process waits for [`Order::Pass`] with that ticket.
+    Reached { ticket: u64, point: Point, of: Option<Asking> },
+}

@@ -1,0 +1,78 @@
+//! Plans that this engine can't carry out. They are refused before the run, with a reason, and no fault is silently
+//! left out.
+
+use super::Target;
+use crate::plan::{Fault, Manner, Plan, PlanError, Point, Trigger, What, When};
+
+/// Checks that every part of a plan can be carried out.
+pub(super) fn check(target: Target, plan: &Plan) -> Result<(), PlanError> {
+    let out_of_bounds = |field: &str, value: String, bound: &str| PlanError::OutOfBounds {
+        field: field.to_owned(),
+        value,
+        bound: format!("{bound} in the {} engine", target.engine()),
+    };
+    if plan.store.clock_rate_ppm != 0 {
+        let rate = plan.store.clock_rate_ppm.to_string();
+        return Err(out_of_bounds("store.clock_rate_ppm", rate, "0"));
+    }
+    if plan.program.elections != 1 {
+        return Err(out_of_bounds("program.elections", plan.program.elections.to_string(), "1"));
+    }
+    if plan.program.manner != Manner::WhileLeader {
+        let manner = format!("{:?}", plan.program.manner);
+        return Err(out_of_bounds("program.manner", manner, "while-leader"));
+    }
+    if plan.program.cancels {
+        return Err(out_of_bounds("program.cancels", "true".to_owned(), "false"));
+    }
+    if plan.work.reads_first {
+        return Err(out_of_bounds("work.reads_first", "true".to_owned(), "false"));
+    }
+    let refused = |(index, fault): (usize, &Fault)| {
+        let why = why(fault)?;
+        Some(PlanError::Unsupported { index, kind: fault.kind(), engine: target.engine(), why })
+    };
+    plan.faults.iter().enumerate().find_map(refused).map_or(Ok(()), Err)
+}
+
+fn why(fault: &Fault) -> Option<&'static str> {
+    why_not(fault.what).or(match fault.when {
+        When::On(Trigger { point: Point::Grant, .. }) => {
+            Some("can't see when a server grants a lease")
+        }
+        When::On(_) | When::AtMs(_) => None,
+    })
+}
+
+pub(super) const fn why_not(what: What) -> Option<&'static str> {
+    match what {
+        What::Loss { .. } | What::Duplicate { .. } | What::Reorder { .. } => {
+            Some("runs over TCP, which hides the fate of single messages")
+        }
+        What::Starve { .. } => Some("can't stop one task of a process"),
+        What::Suspend { .. } | What::VmStop { .. } | What::VmRestore { .. } => {
+            Some("can't suspend, stop or restore the machine on which it runs itself")
+        }
+        What::StoreRollback { .. } => Some("keeps no older data of the store"),
+        What::Failover { .. } | What::OldPrimary { .. } => {
+            Some("has one server, without a replica")
+        }
+        What::StoreClockStep { .. } => {
+            Some("can't set the server's clock: it is that of the machine")
+        }
+        What::Partition { .. }
+        | What::OneWay { .. }
+        | What::Hold { .. }
+        | What::Latency { .. }
+        | What::Cut { .. }
+        | What::Swizzle { .. }
+        | What::Pause { .. }
+        | What::Leave { .. }
+        | What::ClockStep { .. }
+        | What::Crash { .. }
+        | What::Resign { .. }
+        | What::StoreCrash
+        | What::StoreLoss
+        | What::StoreStall => None,
+    }
+}

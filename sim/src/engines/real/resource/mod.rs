@@ -1,0 +1,154 @@
+//! The resource that leaders write to: a server of its own, of the same kind as the store, which no fault strikes.
+//!
+//! It stands for two: one refuses writes by the shipped fence, the other accepts all. A write that the fence accepts is
+//! at once one to both; a refused one is repeated without the fence. The server keeps an account of them, in order and
+//! with its own times: the times at which candidates learn of it do not matter.
+
+mod postgres;
+mod redis;
+
+use serde::{Deserialize, Serialize};
+use tenure::Token;
+use tenure::store::Key;
+use tenure_servers::{PostgresServer, RedisServer, ServerError};
+
+use super::Target;
+use super::clock::WallClock;
+use crate::plan::SimTime;
+use crate::trace::{Entry, Event, Who};
+
+/// The first election's key.
+pub(super) const KEY: &str = "job";
+
+/// A write, as its leader sent it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Written {
+    pub(super) who: Who,
+    pub(super) token: u64,
+    /// The number of the write, in its process.
+    pub(super) number: u64,
+    /// The time at which the leader checked its leadership.
+    pub(super) checked: SimTime,
+}
+
+/// A write that the resource has carried out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Landed {
+    pub(super) written: Written,
+    /// The server's clock, in microseconds since 1970.
+    pub(super) unix_micros: u64,
+    /// Whether the fence has accepted it.
+    pub(super) fenced: bool,
+}
+
+impl Landed {
+    /// The event of a trace.
+    pub(super) fn traced(self, wall: WallClock) -> Entry {
+        let Self { written: Written { who, token, checked, .. }, unix_micros, fenced } = self;
+        let (takes_over, accepted_by_fenced) = (false, fenced);
+        let event = Event::Wrote { who, token, checked, takes_over, accepted_by_fenced };
+        Entry { at: wall.true_time(unix_micros), event }
+    }
+}
+
+/// Why a write was not acknowledged.
+#[derive(Debug)]
+pub(super) enum NotWritten {
+    /// The fence has refused it: a newer tenure has the resource.
+    Refused,
+    /// It may have been carried out, or not.
+    Unknown,
+}
+
+/// The server with the resource.
+#[derive(Debug)]
+pub(super) enum ResourceServer {
+    Redis(RedisServer),
+    Postgres(PostgresServer),
+}
+
+impl ResourceServer {
+    pub(super) fn start(target: Target) -> Result<Self, ServerError> {
+        match target {
+            Target::Redis | Target::Fred => RedisServer::start().map(Self::Redis),
+            Target::Postgres => {
+                let server = PostgresServer::start_with(&postgres::SETTINGS)?;
+                server.sql(&postgres::schema())?;
+                Ok(Self::Postgres(server))
+            }
+        }
+    }
+
+    pub(super) fn port(&self) -> u16 {
+        match self {
+            Self::Redis(server) => server.port(),
+            Self::Postgres(server) => server.port(),
+        }
+    }
+
+    /// Everything that was written, in order.
+    pub(super) fn landed(&self) -> Result<Vec<Landed>, ServerError> {
+        match self {
+            Self::Redis(server) => redis::landed(server),
+            Self::Postgres(server) => postgres::landed(server),
+        }
+    }
+}
+
+/// A process's connection to the resource.
+pub(super) enum Resource {
+    Redis(redis::Resource),
+    Postgres(postgres::Resource),
+}
+
+impl Resource {
+    /// Connects; `None` if that fails.
+    pub(super) async fn connect(target: Target, port: u16) -> Option<Self> {
+        match target {
+            Target::Redis | Target::Fred => redis::Resource::connect(port).await.map(Self::Redis),
+            Target::Postgres => postgres::Resource::connect(port).await.map(Self::Postgres),
+        }
+    }
+
+    /// Takes the resource over.
+    pub(super) async fn take_over(&mut self, token: Token) -> Result<(), NotWritten> {
+        match self {
+            Self::Redis(resource) => resource.take_over(token).await,
+            Self::Postgres(resource) => resource.take_over(token).await,
+        }
+    }
+
+    /// Writes under the tenure that has taken it over, if the fence accepts that.
+    pub(super) async fn write(&mut self, written: Written) -> Result<(), NotWritten> {
+        match self {
+            Self::Redis(resource) => resource.write(&text(written)).await,
+            Self::Postgres(resource) => resource.write(&text(written)).await,
+        }
+    }
+
+    /// Writes without the fence.
+    pub(super) async fn write_unfenced(&mut self, written: Written) -> Result<(), NotWritten> {
+        match self {
+            Self::Redis(resource) => resource.write_unfenced(&text(written)).await,
+            Self::Postgres(resource) => resource.write_unfenced(&text(written)).await,
+        }
+    }
+}
+
+fn text(written: Written) -> String {
+    serde_json::json!(written).to_string()
+}
+
+fn key() -> Key {
+    Key::new(KEY).unwrap_or_else(|error| unreachable!("{KEY:?} is a key: {error}"))
+}
+
+/// An entry of the server's account; an error of the server otherwise.
+fn parsed(port: u16, text: &str, micros: &str, fenced: bool) -> Result<Landed, ServerError> {
+    let wrong = |detail: String| ServerError::Protocol { port, detail };
+    let written = serde_json::from_str(text);
+    let written = written.map_err(|error| wrong(format!("{text:?} is not a write: {error}")))?;
+    let unix_micros =
+        micros.parse().map_err(|error| wrong(format!("{micros:?} is not a time: {error}")))?;
+    Ok(Landed { written, unix_micros, fenced })
+}

@@ -1,0 +1,88 @@
+//! The steps of a real store: each request that its server has carried out, as the server itself recorded them.
+//!
+//! Candidates can't tell these: the reply to a request that was carried out may be lost. So the steps come from the
+//! server, with the readings of its clock.
+
+pub(super) mod postgres;
+pub(super) mod redis;
+
+use super::clock::WallClock;
+use crate::plan::SimTime;
+use crate::trace::{Answer, Asked, Kept, StoreStep};
+
+/// An election's record and the prefix's history, as far as answers depend on them. All times are microseconds of the
+/// server's clock.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Record {
+    pub(super) token: u64,
+    pub(super) holder: u128,
+    pub(super) lease_end: u64,
+    pub(super) ttl: u64,
+    pub(super) quarantine: u64,
+    pub(super) released: bool,
+}
+
+impl Record {
+    pub(super) fn is_live(&self, now: u64) -> bool {
+        !self.released && now < self.lease_end
+    }
+
+    fn kept(self, wall: WallClock) -> Kept {
+        Kept {
+            token: self.token,
+            holder: self.holder,
+            lease_end: self.lease_end.saturating_mul(1_000),
+            lease_ends: wall.true_time(self.lease_end),
+            released: self.released,
+        }
+    }
+}
+
+/// Since when the server knows what it has granted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct History {
+    pub(super) known_since: u64,
+    pub(super) longest_ttl: u64,
+}
+
+impl History {
+    /// Whether a grant at that time comes with a quarantine.
+    pub(super) fn waits(self, quarantine: u64, now: u64) -> bool {
+        self.known_since.saturating_add(quarantine.max(self.longest_ttl)) > now
+    }
+}
+
+/// A request that the store has carried out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Step {
+    /// When it was carried out, by the wall clock in microseconds.
+    pub(super) at: u64,
+    /// The reading of the clock by which it was judged.
+    pub(super) now: u64,
+    pub(super) holder: u128,
+    pub(super) request: Asked,
+    pub(super) answer: Answer,
+    pub(super) before: Option<Record>,
+    pub(super) after: Option<Record>,
+    /// The number of the server.
+    pub(super) server: u32,
+}
+
+/// All steps of a run.
+#[derive(Debug, Default)]
+pub(super) struct Steps {
+    pub(super) all: Vec<Step>,
+    /// Whether some are missing.
+    pub(super) has_gaps: bool,
+}
+
+impl Step {
+    /// The event of a trace, and its time.
+    pub(super) fn traced(self, wall: WallClock) -> (SimTime, StoreStep) {
+        let Self { at, now, holder, request, answer, before, after, server } = self;
+        let kept = |record: Option<Record>| record.map(|record| record.kept(wall));
+        let now = now.saturating_mul(1_000);
+        let (before, after) = (kept(before), kept(after));
+        (wall.true_time(at), StoreStep { server, now, holder, request, answer, before, after })
+    }
+}

@@ -1,0 +1,166 @@
+//! The steps of a lease table in PostgreSQL, from a trigger that writes down each change of a row.
+//!
+//! The trigger's entries are part of the transaction that they describe, so what was undone is not among them. A request
+//! that changes nothing leaves no entry: refusals are not judged here.
+
+use serde::Deserialize;
+use tenure::store::postgres::LeaseTable;
+use tenure_servers::{PostgresServer, ServerError};
+
+use super::{History, Record, Step};
+use crate::trace::{Answer, Asked};
+
+const TRIGGERS: &str = "
+CREATE TABLE public.changes (id bigserial PRIMARY KEY, at bigint NOT NULL, row_of text NOT NULL, before text, after text);
+CREATE FUNCTION public.changed() RETURNS trigger LANGUAGE plpgsql AS $body$
+BEGIN
+    INSERT INTO public.changes (at, row_of, before, after) VALUES (
+        tenure.leases_micros(clock_timestamp()), TG_TABLE_NAME,
+        CASE WHEN TG_OP = 'UPDATE' THEN row_to_json(OLD)::text END, row_to_json(NEW)::text);
+    RETURN NULL;
+END
+$body$;
+CREATE TRIGGER changed AFTER INSERT OR UPDATE ON tenure.leases FOR EACH ROW EXECUTE FUNCTION public.changed();
+CREATE TRIGGER changed AFTER INSERT OR UPDATE ON tenure.leases_history FOR EACH ROW EXECUTE FUNCTION public.changed();
+";
+
+/// The observer of a lease table.
+#[derive(Debug, Default)]
+pub(in super::super) struct Table {
+    server: u32,
+    /// The last entry that was read.
+    read: u64,
+    history: History,
+    has_a_record: bool,
+    steps: Vec<Step>,
+}
+
+/// A row of the lease table.
+#[derive(Debug, Deserialize)]
+struct LeaseRow {
+    token: u64,
+    holder: String,
+    lease_end: u64,
+    ttl: u64,
+    quarantine: u64,
+    released: bool,
+}
+
+impl Table {
+    /// Creates the tables and the triggers in a new cluster.
+    pub(in super::super) fn install(server: &PostgresServer) -> Result<(), ServerError> {
+        let table = LeaseTable::default();
+        server.sql(&(table.schema_sql() + TRIGGERS)).map(drop)
+    }
+
+    /// Reads the entries that were written since the last time. The server is in use, or is about to be replaced.
+    pub(in super::super) fn read(&mut self, server: &PostgresServer) -> Result<(), ServerError> {
+        let entries = server.sql(&format!(
+            "SELECT id, at, row_of, coalesce(before, ''), after FROM public.changes WHERE id > {} ORDER BY id",
+            self.read
+        ))?;
+        for entry in entries.lines() {
+            self.entry(entry).map_err(|error| {
+                let detail = format!("{entry:?} is no entry of the trigger: {error}");
+                ServerError::Protocol { port: server.port(), detail }
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Another server takes its place: with the same data, or with an empty cluster. Returns whether a record is lost.
+    pub(in super::super) fn is_replaced(&mut self, keeps_data: bool) -> bool {
+        self.server += 1;
+        if keeps_data {
+            return false;
+        }
+        (self.read, self.history) = (0, History::default());
+        std::mem::take(&mut self.has_a_record)
+    }
+
+    pub(in super::super) fn take(&mut self) -> Vec<Step> {
+        std::mem::take(&mut self.steps)
+    }
+
+    fn entry(&mut self, entry: &str) -> Result<(), Box<dyn std::error::Error>> {
+        let mut columns = entry.splitn(5, '|');
+        let mut column = || columns.next().ok_or("a column is missing");
+        let (id, at, row_of) = (column()?.parse()?, column()?.parse()?, column()?);
+        let (before, after) = (column()?, column()?);
+        match row_of {
+            "leases" => {
+                let record = |row: &str| -> Result<Record, Box<dyn std::error::Error>> {
+                    serde_json::from_str::<LeaseRow>(row)?.record()
+                };
+                let before = if before.is_empty() { None } else { Some(record(before)?) };
+                self.changed(at, before, record(after)?);
+            }
+            _ => self.history = serde_json::from_str::<HistoryRow>(after)?.history(),
+        }
+        self.read = id;
+        Ok(())
+    }
+
+    fn changed(&mut self, at: u64, before: Option<Record>, after: Record) {
+        // A row is inserted without a tenure, and the same transaction grants the first one.
+        if after.token == 0 {
+            return;
+        }
+        self.has_a_record = true;
+        let before = before.filter(|before| before.token > 0);
+        let Some((now, request, answer)) = self.inferred(at, before, after) else { return };
+        let (holder, server, after) = (after.holder, self.server, Some(after));
+        self.steps.push(Step { at, now, holder, request, answer, before, after, server });
+    }
+
+    /// The request that has changed a row, and its answer.
+    fn inferred(
+        &self,
+        at: u64,
+        before: Option<Record>,
+        after: Record,
+    ) -> Option<(u64, Asked, Answer)> {
+        let token = after.token;
+        // A lease lasts a TTL from the reading of the clock on, unless its end had to stay where it was.
+        let read = after.lease_end.saturating_sub(after.ttl);
+        if before.is_none_or(|before| before.token != token) {
+            let waits = self.history.waits(after.quarantine, read);
+            let seen = before.map_or(0, |before| before.token);
+            return Some((read, Asked::Acquire { seen }, Answer::Granted { token, waits }));
+        }
+        let before = before?;
+        if after.released && !before.released {
+            return Some((at, Asked::Release { token }, Answer::Released));
+        }
+        let is_renewed = !after.released && !before.released;
+        let now = if after.lease_end > before.lease_end { read } else { at };
+        is_renewed.then_some((now, Asked::Renew { token }, Answer::Renewed))
+    }
+}
+
+/// The row of the history.
+#[derive(Debug, Deserialize)]
+struct HistoryRow {
+    known_since: u64,
+    longest_ttl: u64,
+}
+
+impl HistoryRow {
+    fn history(&self) -> History {
+        History { known_since: self.known_since, longest_ttl: self.longest_ttl }
+    }
+}
+
+impl LeaseRow {
+    fn record(self) -> Result<Record, Box<dyn std::error::Error>> {
+        let hex = self.holder.strip_prefix("\\x").ok_or("a holder is not hexadecimal")?;
+        Ok(Record {
+            token: self.token,
+            holder: u128::from_str_radix(hex, 16)?,
+            lease_end: self.lease_end,
+            ttl: self.ttl,
+            quarantine: self.quarantine,
+            released: self.released,
+        })
+    }
+}
