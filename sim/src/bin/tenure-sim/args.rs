@@ -167,6 +167,13 @@ impl StoreArguments {
 }
 
 impl EngineArguments {
+    #[cfg_attr(
+        not(feature = "real"),
+        expect(
+            clippy::unnecessary_wraps,
+            reason = "an engine with real servers may lack its store"
+        )
+    )]
     pub(crate) fn engine(self) -> Result<Engine, clap::Error> {
         match self.engine {
             Chosen::Simulates(engine) => {

@@ -133,6 +133,13 @@ enum Engines {
 }
 
 impl EnginesArguments {
+    #[cfg_attr(
+        not(feature = "real"),
+        expect(
+            clippy::unnecessary_wraps,
+            reason = "an engine with real servers may lack its store"
+        )
+    )]
     pub(crate) fn each(self) -> Result<Vec<Engine>, clap::Error> {
         let chosen = match self.engine {
             #[cfg(feature = "real")]

@@ -76,3 +76,38 @@ pub(super) const fn why_not(what: What) -> Option<&'static str> {
         | What::StoreStall => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::{FaultKind, Scope, swarm};
+
+    #[test]
+    fn drawn_plans_are_carried_out() {
+        for seed in 0..2_000 {
+            let plan = swarm(seed, &FaultKind::ALL, Scope::Real);
+            for target in Target::ALL {
+                check(target, &plan).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+            }
+        }
+    }
+
+    #[test]
+    fn kinds_that_are_never_drawn_are_refused() {
+        let drawn = Scope::Real.kinds();
+        let refused = |kind: &FaultKind| {
+            let mut plans = (0..500).map(|seed| swarm(seed, &[*kind], Scope::Model));
+            let has = |plan: &Plan| plan.faults.iter().find(|fault| fault.kind() == *kind).copied();
+            plans.find_map(|plan| has(&plan)).and_then(|fault| why_not(fault.what))
+        };
+        for kind in FaultKind::ALL.into_iter().filter(|kind| !drawn.contains(kind)) {
+            // The model engine draws no starved driver.
+            let why = if kind == FaultKind::Starve {
+                why_not(What::Starve { node: None })
+            } else {
+                refused(&kind)
+            };
+            assert!(why.is_some(), "{kind} is neither drawn nor refused");
+        }
+    }
+}

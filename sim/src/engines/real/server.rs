@@ -129,7 +129,8 @@ impl Observed {
     fn start(target: Target) -> Result<Self, ServerError> {
         match target {
             Target::Redis | Target::Fred => {
-                let keeps = ["--appendonly", "yes", "--appendfsync", "always"];
+                // A killed process loses nothing that it has written, be it on disk or not.
+                let keeps = ["--appendonly", "yes", "--appendfsync", "no"];
                 let (server, mut monitor) = (RedisServer::start_with(&keeps)?, Monitor::new());
                 monitor.attach(&server)?;
                 Ok(Self::Redis { server, monitor })

@@ -1,5 +1,6 @@
 //! One run of a campaign.
 
+use std::error::Error;
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
@@ -180,8 +181,16 @@ pub fn attempt(engine: Engine, plan: &Plan, judging: Judging<'_>) -> Result<Outc
     match carried_out {
         Ok(Ok(outcome)) => Ok(outcome),
         Ok(Err(EngineError::Plan(why))) => Err(Failure::Refused { what: why.to_string() }),
-        Ok(Err(error)) => Err(Failure::Broke { what: error.to_string() }),
+        Ok(Err(error)) => Err(Failure::Broke { what: with_causes(&error) }),
         Err(_) => Err(Failure::Broke { what: "the engine panicked".to_owned() }),
+    }
+}
+
+/// The text of an error and of its causes.
+fn with_causes(error: &dyn Error) -> String {
+    match error.source() {
+        Some(cause) => format!("{error}: {}", with_causes(cause)),
+        None => error.to_string(),
     }
 }
 

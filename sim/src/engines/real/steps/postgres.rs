@@ -164,3 +164,62 @@ impl LeaseRow {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lease(token: u64, lease_end: u64, released: bool) -> String {
+        format!(
+            r#"{{"key":"\\x6a","token":{token},"holder":"\\x000000000000000000000000000000ab","since":1,"lease_end":{lease_end},"ttl":5000000,"quarantine":5000000,"released":{released},"name":"\\x","metadata":"\\x"}}"#
+        )
+    }
+
+    fn table(entries: &[String]) -> Table {
+        let mut table = Table::default();
+        for entry in entries {
+            table.entry(entry).expect("an entry");
+        }
+        table
+    }
+
+    #[test]
+    fn changes_of_a_row_are_requests() {
+        let history = r#"{"only_row":true,"identity":"a","known_since":1000000,"longest_ttl":5000000,"purged":0}"#;
+        let mut table = table(&[
+            format!("1|2000000|leases_history||{history}"),
+            format!("2|2000001|leases||{}", lease(0, 0, true)),
+            format!("3|2000002|leases|{}|{}", lease(0, 0, true), lease(7, 7_000_000, false)),
+            format!(
+                "4|4000000|leases|{}|{}",
+                lease(7, 7_000_000, false),
+                lease(7, 9_000_000, false)
+            ),
+            format!(
+                "5|5000000|leases|{}|{}",
+                lease(7, 9_000_000, false),
+                lease(7, 9_000_000, true)
+            ),
+        ]);
+        let steps = table.take();
+        let seen: Vec<_> = steps.iter().map(|step| (step.now, step.request, step.answer)).collect();
+        assert_eq!(
+            seen,
+            [
+                (2_000_000, Asked::Acquire { seen: 0 }, Answer::Granted { token: 7, waits: true }),
+                (4_000_000, Asked::Renew { token: 7 }, Answer::Renewed),
+                (5_000_000, Asked::Release { token: 7 }, Answer::Released),
+            ]
+        );
+        assert_eq!((steps[0].before, steps[1].before), (None, steps[0].after));
+        assert_eq!(steps[0].holder, 0xab);
+        assert!(table.is_replaced(false), "a record is lost");
+    }
+
+    #[test]
+    fn other_lines_are_errors() {
+        for wrong in ["", "1|2|leases|", "1|x|leases||{}", "1|2|leases||{}"] {
+            Table::default().entry(wrong).expect_err(wrong);
+        }
+    }
+}

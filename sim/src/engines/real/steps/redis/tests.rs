@@ -1,0 +1,118 @@
+use super::*;
+
+const HOLDER: u128 = 0xab;
+const OTHER: u128 = 0xcd;
+
+/// The stream of a server, whose times are seconds.
+struct Stream(State);
+
+impl Stream {
+    fn new() -> Self {
+        let names = ["acquire", "renew", "release"];
+        Self(State::of(names.map(|name| (name.to_owned(), name)).into()))
+    }
+
+    fn shows(&mut self, second: u64, client: &str, words: &[&str]) {
+        let words: Vec<String> = words.iter().map(|word| format!("{word:?}")).collect();
+        self.0.shown(&format!("+{second}.000000 [0 {client}] {}", words.join(" ")));
+    }
+
+    fn runs(&mut self, second: u64, script: &str, arguments: &[&str], commands: &[&[&str]]) {
+        let call = [&["EVALSHA", script, "2", RECORD, "history"], arguments].concat();
+        self.shows(second, "127.0.0.1:1", &call);
+        self.shows(second, "lua", &["TIME"]);
+        for command in commands {
+            self.shows(second, "lua", command);
+        }
+    }
+
+    fn acquires(&mut self, second: u64, holder: u128, seen: &str, commands: &[&[&str]]) {
+        let holder = format!("{holder:032x}");
+        self.runs(second, "acquire", &[&holder, seen, "5000000", "5000000", "name", ""], commands);
+    }
+
+    /// Granted with a TTL of 5 s.
+    fn grants(&mut self, second: u64, holder: u128, token: &str) {
+        let (holder_text, ends) =
+            (format!("{holder:032x}"), format!("{}", (second + 5) * 1_000_000));
+        let known = ["HSET", "history", "known_since", "1000000", "longest_ttl", "5000000"];
+        let granted = [
+            "HSET",
+            RECORD,
+            "token",
+            token,
+            "holder",
+            &holder_text,
+            "lease_end",
+            &ends,
+            "ttl",
+            "5000000",
+            "released",
+            "0",
+            "name",
+            "a \"name\"",
+            "quarantine",
+            "5000000",
+        ];
+        self.acquires(second, holder, "0", &[&["INFO", "server"], &known, &granted]);
+    }
+
+    fn steps(mut self) -> Vec<(u64, Asked, Answer)> {
+        self.0.script_ended();
+        self.0.steps.iter().map(|step| (step.now / 1_000_000, step.request, step.answer)).collect()
+    }
+}
+
+#[test]
+fn grants_and_renewals_are_read_from_what_they_write() {
+    let mut stream = Stream::new();
+    stream.grants(2, HOLDER, "7");
+    let holder = format!("{HOLDER:032x}");
+    let renewed: &[&str] = &["HSET", RECORD, "lease_end", "9000000", "ttl", "5000000"];
+    stream.runs(4, "renew", &[&holder, "7", "5000000"], &[renewed]);
+    stream.runs(5, "release", &[&holder, "7"], &[&["HSET", RECORD, "released", "1"]]);
+    assert_eq!(
+        stream.steps(),
+        [
+            (2, Asked::Acquire { seen: 0 }, Answer::Granted { token: 7, waits: true }),
+            (4, Asked::Renew { token: 7 }, Answer::Renewed),
+            (5, Asked::Release { token: 7 }, Answer::Released),
+        ]
+    );
+}
+
+#[test]
+fn refusals_follow_from_the_record_before() {
+    let mut stream = Stream::new();
+    stream.grants(2, HOLDER, "7");
+    stream.acquires(3, OTHER, "0", &[]);
+    stream.acquires(8, OTHER, "3", &[]);
+    let other = format!("{OTHER:032x}");
+    stream.runs(9, "renew", &[&other, "7", "5000000"], &[]);
+    stream.runs(9, "release", &[&other, "7"], &[]);
+    let answers: Vec<Answer> = stream.steps().into_iter().map(|(_, _, answer)| answer).collect();
+    assert_eq!(answers[1..], [Answer::Held, Answer::Stale, Answer::Superseded, Answer::NotHeld]);
+}
+
+#[test]
+fn a_refusal_at_the_end_of_a_lease_is_a_gap() {
+    let mut stream = Stream::new();
+    stream.grants(2, HOLDER, "7");
+    stream.acquires(7, OTHER, "0", &[]);
+    stream.shows(8, "127.0.0.1:1", &["ECHO", "all-was-shown"]);
+    assert!(stream.0.has_gaps && stream.0.is_marked);
+    assert_eq!(stream.steps().len(), 1);
+}
+
+#[test]
+fn an_unknown_script_and_other_elections_are_no_steps() {
+    let mut stream = Stream::new();
+    // The server does not know the script: it runs nothing.
+    let holder = format!("{HOLDER:032x}");
+    stream.shows(1, "127.0.0.1:1", &["EVALSHA", "release", "1", RECORD, &holder, "7"]);
+    stream.shows(2, "127.0.0.1:1", &["EVALSHA", "other", "1", RECORD, &holder, "7"]);
+    stream.shows(2, "lua", &["TIME"]);
+    stream.shows(3, "127.0.0.1:1", &["EVALSHA", "release", "1", "elsewhere", &holder, "7"]);
+    stream.shows(3, "lua", &["TIME"]);
+    assert_eq!(stream.steps(), []);
+}
