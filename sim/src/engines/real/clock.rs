@@ -46,6 +46,11 @@ pub(super) fn boot_clock() -> u64 {
     nanos(ClockId::Boottime)
 }
 
+/// A reading of the wall clock, in microseconds since 1970.
+pub(super) fn wall_clock() -> u64 {
+    nanos(ClockId::Realtime) / 1_000
+}
+
 /// The wall clock of the machine, by which its servers tell the time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WallClock {

@@ -94,7 +94,7 @@ impl<'a> Run<'a> {
             outage: Outage::default(),
             is_calm_due: false,
             without,
-            stalls: Stalls::watch(time),
+            stalls: Stalls::watch(time).map_err(|error| broke(&error))?,
         };
         if plan.has(FaultKind::Drift) {
             run.awaited.ordered(FaultKind::Drift, None);

@@ -10,7 +10,7 @@ use std::thread;
 use tenure_servers::{PostgresServer, Proxy, RedisServer, ServerError};
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::clock::boot_clock;
+use super::clock::{boot_clock, wall_clock};
 use super::steps::Steps;
 use super::steps::postgres::Table;
 use super::steps::redis::Monitor;
@@ -18,7 +18,7 @@ use super::{Target, Told};
 
 /// A server that is observed.
 enum Observed {
-    Redis { server: RedisServer, monitor: Monitor },
+    Redis { server: RedisServer, monitor: Monitor, killed_at: u64 },
     Postgres { server: PostgresServer, table: Table },
 }
 
@@ -133,7 +133,7 @@ impl Observed {
                 let keeps = ["--appendonly", "yes", "--appendfsync", "no"];
                 let (server, mut monitor) = (RedisServer::start_with(&keeps)?, Monitor::new());
                 monitor.attach(&server)?;
-                Ok(Self::Redis { server, monitor })
+                Ok(Self::Redis { server, monitor, killed_at: 0 })
             }
             Target::Postgres => {
                 let server = PostgresServer::start()?;
@@ -155,7 +155,7 @@ impl Observed {
         match order {
             ServerOrder::Pause => self.pause().map(|()| false),
             ServerOrder::Resume => self.resume().map(|()| false),
-            ServerOrder::Crash { keeps_data } => self.crash(keeps_data),
+            ServerOrder::Crash { .. } => self.crash().map(|()| false),
             ServerOrder::Start { keeps_data } => self.starts_again(keeps_data),
         }
     }
@@ -174,22 +174,28 @@ impl Observed {
         }
     }
 
-    fn crash(&mut self, keeps_data: bool) -> Result<bool, ServerError> {
+    fn crash(&mut self) -> Result<(), ServerError> {
         match self {
-            Self::Redis { server, monitor } => {
+            Self::Redis { server, monitor, killed_at } => {
                 server.kill()?;
-                Ok(monitor.detach(keeps_data))
+                monitor.detach();
+                *killed_at = wall_clock();
+                Ok(())
             }
-            Self::Postgres { server, .. } => server.stop().map(|()| false),
+            Self::Postgres { server, .. } => server.stop(),
         }
     }
 
     fn starts_again(&mut self, keeps_data: bool) -> Result<bool, ServerError> {
         match self {
-            Self::Redis { server, monitor } => {
-                if keeps_data { server.restart() } else { server.restart_empty() }?;
+            Self::Redis { server, monitor, killed_at } => {
+                server.restart()?;
+                let lost_a_record = monitor.is_replaced(server, *killed_at, keeps_data)?;
+                if !keeps_data {
+                    server.restart_empty()?;
+                }
                 monitor.attach(server)?;
-                Ok(false)
+                Ok(lost_a_record)
             }
             Self::Postgres { server, table } => {
                 // What the killed server has done is read before its data is gone.
@@ -207,7 +213,7 @@ impl Observed {
 
     fn steps(&mut self) -> Result<Steps, ServerError> {
         match self {
-            Self::Redis { server, monitor } => monitor.steps(server),
+            Self::Redis { server, monitor, .. } => monitor.steps(server),
             Self::Postgres { server, table } => {
                 table.read(server)?;
                 Ok(Steps { all: table.take(), has_gaps: true })

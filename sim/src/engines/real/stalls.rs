@@ -1,7 +1,10 @@
-//! Stalls of the machine: times in which a process got no processor, though no fault of the plan paused it.
+//! Stalls of the machine: times in which a process got no processor, or the disk was not written, though no fault of the
+//! plan was the reason.
 //!
 //! A stall is a pause that nobody ordered. Promises that rest on prompt processes are not judged from its beginning on.
 
+use std::fs::File;
+use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -15,32 +18,42 @@ use crate::trace::{Entry, Event};
 /// A thread that sleeps for a millisecond, and wakes up later than this, was stalled.
 pub(super) const STALL: Duration = TICK.saturating_mul(4);
 const EVERY: Duration = Duration::from_millis(1);
+const DISK_EVERY: Duration = Duration::from_millis(20);
 
 pub(super) struct Stalls {
     /// Those of candidates' processes: the node, the beginning and the end.
     nodes: Vec<(usize, SimTime, SimTime)>,
-    /// Those of this process, which runs the network.
+    /// Those of this process, which runs the network, and of the disk.
     own: Arc<Mutex<Vec<SimTime>>>,
     is_over: Arc<AtomicBool>,
 }
 
 impl Stalls {
-    /// Watches this process until it is dropped.
-    pub(super) fn watch(time: TrueTime) -> Self {
+    /// Watches this process and the disk until it is dropped.
+    pub(super) fn watch(time: TrueTime) -> io::Result<Self> {
         let (own, is_over) = (Arc::<Mutex<Vec<_>>>::default(), Arc::<AtomicBool>::default());
-        let (found, ends) = (Arc::clone(&own), Arc::clone(&is_over));
-        thread::spawn(move || {
-            let mut last = time.now();
-            while !ends.load(Ordering::Relaxed) {
-                thread::sleep(EVERY);
-                let now = time.now();
-                if now.since(last) > STALL {
-                    found.lock().unwrap_or_else(PoisonError::into_inner).push(last);
+        let watch = |every: Duration, act: fn(&mut File) -> io::Result<()>| {
+            let (found, ends) = (Arc::clone(&own), Arc::clone(&is_over));
+            let mut file = tempfile::tempfile()?;
+            thread::spawn(move || {
+                while !ends.load(Ordering::Relaxed) {
+                    let began = time.now();
+                    thread::sleep(every);
+                    // A disk that can't be written fails the servers too, which is reported there.
+                    let _ = act(&mut file);
+                    if time.now().since(began) > every + STALL {
+                        found.lock().unwrap_or_else(PoisonError::into_inner).push(began);
+                    }
                 }
-                last = now;
-            }
-        });
-        Self { nodes: Vec::new(), own, is_over }
+            });
+            Ok::<(), io::Error>(())
+        };
+        watch(EVERY, |_| Ok(()))?;
+        watch(DISK_EVERY, |file| {
+            file.write_all(b"a")?;
+            file.sync_data()
+        })?;
+        Ok(Self { nodes: Vec::new(), own, is_over })
     }
 
     /// A process reports a time in which it did not run.

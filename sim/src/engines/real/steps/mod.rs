@@ -27,6 +27,30 @@ impl Record {
         !self.released && now < self.lease_end
     }
 
+    /// The request that has changed a record, the reading of the clock by which it was judged, and its answer: the change
+    /// was seen at that time.
+    pub(super) fn changed(
+        before: Option<Self>,
+        after: Self,
+        history: History,
+        at: u64,
+    ) -> Option<(u64, Asked, Answer)> {
+        let token = after.token;
+        // A lease lasts a TTL from the reading of the clock on, unless its end had to stay where it was.
+        let read = after.lease_end.saturating_sub(after.ttl);
+        let Some(before) = before.filter(|before| before.token == token) else {
+            let waits = history.waits(after.quarantine, read);
+            let seen = before.map_or(0, |before| before.token);
+            return Some((read, Asked::Acquire { seen }, Answer::Granted { token, waits }));
+        };
+        if after.released && !before.released {
+            return Some((at, Asked::Release { token }, Answer::Released));
+        }
+        let is_renewed = !after.released && !before.released;
+        let now = if after.lease_end > before.lease_end { read } else { at };
+        is_renewed.then_some((now, Asked::Renew { token }, Answer::Renewed))
+    }
+
     fn kept(self, wall: WallClock) -> Kept {
         Kept {
             token: self.token,

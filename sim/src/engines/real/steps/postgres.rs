@@ -8,7 +8,6 @@ use tenure::store::postgres::LeaseTable;
 use tenure_servers::{PostgresServer, ServerError};
 
 use super::{History, Record, Step};
-use crate::trace::{Answer, Asked};
 
 const TRIGGERS: &str = "
 CREATE TABLE public.changes (id bigserial PRIMARY KEY, at bigint NOT NULL, row_of text NOT NULL, before text, after text);
@@ -108,33 +107,10 @@ impl Table {
         }
         self.has_a_record = true;
         let before = before.filter(|before| before.token > 0);
-        let Some((now, request, answer)) = self.inferred(at, before, after) else { return };
+        let changed = Record::changed(before, after, self.history, at);
+        let Some((now, request, answer)) = changed else { return };
         let (holder, server, after) = (after.holder, self.server, Some(after));
         self.steps.push(Step { at, now, holder, request, answer, before, after, server });
-    }
-
-    /// The request that has changed a row, and its answer.
-    fn inferred(
-        &self,
-        at: u64,
-        before: Option<Record>,
-        after: Record,
-    ) -> Option<(u64, Asked, Answer)> {
-        let token = after.token;
-        // A lease lasts a TTL from the reading of the clock on, unless its end had to stay where it was.
-        let read = after.lease_end.saturating_sub(after.ttl);
-        if before.is_none_or(|before| before.token != token) {
-            let waits = self.history.waits(after.quarantine, read);
-            let seen = before.map_or(0, |before| before.token);
-            return Some((read, Asked::Acquire { seen }, Answer::Granted { token, waits }));
-        }
-        let before = before?;
-        if after.released && !before.released {
-            return Some((at, Asked::Release { token }, Answer::Released));
-        }
-        let is_renewed = !after.released && !before.released;
-        let now = if after.lease_end > before.lease_end { read } else { at };
-        is_renewed.then_some((now, Asked::Renew { token }, Answer::Renewed))
     }
 }
 
@@ -168,6 +144,7 @@ impl LeaseRow {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::trace::{Answer, Asked};
 
     fn lease(token: u64, lease_end: u64, released: bool) -> String {
         format!(

@@ -55,7 +55,6 @@ impl Monitor {
         if !first.starts_with("+OK") {
             return Err(failed(io::Error::other(format!("the answer to MONITOR is {first:?}"))));
         }
-        lock(&self.state).kept = read(server)?;
         let state = Arc::clone(&self.state);
         self.reader = Some(thread::spawn(move || {
             for line in lines.split(b'\n') {
@@ -67,20 +66,33 @@ impl Monitor {
         Ok(())
     }
 
-    /// The server has been killed: takes in what its stream still has, and expects the next server. Returns whether a
-    /// record is lost with it.
-    pub(in super::super) fn detach(&mut self, keeps_data: bool) -> bool {
+    /// The server has been killed: takes in what its stream still has.
+    pub(in super::super) fn detach(&mut self) {
         if let Some(reader) = self.reader.take() {
             // A panic of the reader has been printed.
             let _ = reader.join();
         }
+        // A refusal may have been answered, and not shown.
+        lock(&self.state).has_gaps = true;
+    }
+
+    /// The killed server's data is there again, and will be kept or lost. Its last change may have been answered, and not
+    /// shown: the record tells. Returns whether a record is lost.
+    pub(in super::super) fn is_replaced(
+        &mut self,
+        server: &RedisServer,
+        killed_at: u64,
+        keeps_data: bool,
+    ) -> Result<bool, ServerError> {
+        let record = read(server)?;
         let mut state = lock(&self.state);
+        state.recovers(record, killed_at);
         state.server += 1;
         if keeps_data {
-            return false;
+            return Ok(false);
         }
         state.history = History::default();
-        state.kept.take().is_some()
+        Ok(state.kept.take().is_some())
     }
 
     /// All steps, once the stream has shown everything that the server has carried out.
@@ -168,6 +180,19 @@ struct Script {
 impl State {
     fn of(scripts: BTreeMap<String, &'static str>) -> Self {
         Self { scripts, ..Self::default() }
+    }
+
+    /// A server that was killed then has that record.
+    fn recovers(&mut self, record: Option<Record>, killed_at: u64) {
+        let before = self.kept;
+        let Some(after) = record.filter(|after| before != Some(*after)) else { return };
+        self.kept = record;
+        let Some((now, request, answer)) = Record::changed(before, after, self.history, killed_at)
+        else {
+            return;
+        };
+        let (at, holder, server) = (now, after.holder, self.server);
+        self.steps.push(Step { at, now, holder, request, answer, before, after: record, server });
     }
 
     fn shown(&mut self, line: &str) {
