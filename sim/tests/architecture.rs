@@ -174,19 +174,23 @@ const SIM: [(&str, &[&str]); 9] = [
 ];
 
 /// The same for the library.
-const TENURE: [(&str, &[&str]); 12] = [
+const TENURE: [(&str, &[&str]); 13] = [
     ("runtime", &[]),
     ("signal", &[]),
     ("deadline", &[]),
     ("tls", &["runtime"]),
     ("store", &["runtime", "tls"]),
     ("fence", &["store"]),
-    ("tenure", &["deadline", "runtime", "store"]),
+    ("trace", &["runtime", "store", "fence"]),
+    ("tenure", &["deadline", "runtime", "store", "trace"]),
     ("event", &["store", "tenure"]),
-    ("shared", &["deadline", "runtime", "store", "tenure", "event"]),
+    ("shared", &["deadline", "runtime", "store", "trace", "tenure", "event"]),
     ("metrics", &["store", "shared"]),
     ("driver", &["runtime", "store", "tenure", "event", "shared", "metrics"]),
-    ("candidate", &["deadline", "runtime", "store", "tenure", "event", "shared", "driver"]),
+    (
+        "candidate",
+        &["deadline", "runtime", "store", "trace", "tenure", "event", "shared", "driver"],
+    ),
 ];
 
 #[test]

@@ -43,6 +43,7 @@ pub mod store;
 mod tenure;
 #[cfg(feature = "tls")]
 pub mod tls;
+pub mod trace;
 
 use std::sync::atomic;
 

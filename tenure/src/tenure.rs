@@ -15,6 +15,7 @@ use tokio_util::task::TaskTracker;
 use crate::deadline::Deadline;
 use crate::runtime::Runtime;
 use crate::store::{Key, Message};
+use crate::trace::{Recorder, Write};
 use crate::{Instant, Token};
 
 /// One grant of the lead, from its beginning to its end. Clones are the same tenure.
@@ -36,6 +37,7 @@ pub(crate) struct Grant {
     pub(crate) drain_until: Instant,
     /// Weak: a tenure that is still held does not keep its driver.
     pub(crate) inboxes: Weak<dyn Inboxes>,
+    pub(crate) recorder: Option<Arc<Recorder>>,
 }
 
 /// A tenure's request for the messages that are sent to it.
@@ -70,6 +72,7 @@ struct Inner {
     key: Key,
     runtime: Arc<dyn Runtime>,
     inboxes: Weak<dyn Inboxes>,
+    recorder: Option<Arc<Recorder>>,
     /// The end of the claim.
     until: Deadline,
     /// Until when work may continue in order to end cleanly: no other candidate can lead before.
@@ -89,12 +92,13 @@ struct Ends {
 
 impl Tenure {
     pub(crate) fn new(grant: Grant) -> Self {
-        let Grant { token, key, runtime, until, drain_until, inboxes } = grant;
+        let Grant { token, key, runtime, until, drain_until, inboxes, recorder } = grant;
         Self(Arc::new(Inner {
             token,
             key,
             runtime,
             inboxes,
+            recorder,
             until: Deadline::until(until),
             drain_until: Deadline::until(drain_until),
             ends: OnceLock::new(),
@@ -202,6 +206,15 @@ impl Tenure {
                 }
             }
         })
+    }
+
+    /// Begins a write to a resource that compares tokens, for the [log](crate::trace) of this candidate: call it just
+    /// before the write, and end it with the write's outcome. Without a log this does nothing.
+    ///
+    /// The resource's name must be the same in all processes. It says nothing to the resource: see
+    /// [`fence`](crate::fence) for that.
+    pub fn trace_write(&self, resource: impl AsRef<str>) -> Write {
+        Write::begin(self.0.recorder.as_ref(), self.0.token, resource.as_ref())
     }
 
     /// Runs work that belongs to this tenure: until it ends, or until its time to end cleanly is over.

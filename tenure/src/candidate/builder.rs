@@ -16,6 +16,7 @@ use crate::event::Events;
 use crate::runtime::{NoRuntime, Runtime, TokioRuntime};
 use crate::shared::{Announced, Callbacks, Chosen, Command, NewElection, Shared, Standing};
 use crate::store::{AnyStore, Key, LimitError, Profile, Store};
+use crate::trace::{Log, TraceError};
 use crate::{Config, ConfigError};
 
 /// Builds a candidate.
@@ -29,6 +30,7 @@ pub struct CandidateBuilder {
     config: Config,
     hold_off: Option<Duration>,
     keeps_lead_without_work: bool,
+    log: Option<Log>,
 }
 
 /// Which driver the candidate gets.
@@ -74,6 +76,9 @@ pub enum StartError {
     /// The driver that this candidate should share has ended.
     #[error("the driver of these elections is gone")]
     DriverGone,
+    /// The candidate can't write to its log.
+    #[error(transparent)]
+    Trace(#[from] TraceError),
 }
 
 impl CandidateBuilder {
@@ -94,6 +99,7 @@ impl CandidateBuilder {
             config: Config::default(),
             hold_off: None,
             keeps_lead_without_work: false,
+            log: None,
         }
     }
 
@@ -132,6 +138,13 @@ impl CandidateBuilder {
     /// because a leader without work keeps all others from doing it.
     pub fn keep_lead_without_work(mut self) -> Self {
         self.keeps_lead_without_work = true;
+        self
+    }
+
+    /// Writes each transition of this candidate to a [log](crate::trace). Default: the log of
+    /// [`Elections::trace`], or none.
+    pub fn trace(mut self, log: Log) -> Self {
+        self.log = Some(log);
         self
     }
 
@@ -202,7 +215,11 @@ impl CandidateBuilder {
         }
         let key = Key::new(&self.key)?;
         let name = self.name.map_or_else(default_name, Arc::from);
-        let profile = Profile::of(name, &self.metadata)?;
+        let profile = Profile::of(Arc::clone(&name), &self.metadata)?;
+        let log = self.log.or_else(|| elections.log());
+        let join =
+            |log: Log| log.join(elections.runtime(), config.drift_ppm(), (key.clone(), name));
+        let recorder = log.map(join).transpose()?.map(Arc::new);
         let seed = Seed::new(elections.runtime().entropy().map_err(StartError::Entropy)?);
         let settings = elections.settings(Chosen {
             profile,
@@ -221,6 +238,7 @@ impl CandidateBuilder {
             callbacks: Callbacks::default(),
             offers: AtomicUsize::new(0),
             standing: Announced::new(Standing::Waiting),
+            recorder,
         });
         let new = Box::new(NewElection { shared: Arc::clone(&shared), config, seed });
         let candidate = Candidate::new(shared);

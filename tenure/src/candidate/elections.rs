@@ -12,6 +12,7 @@ use crate::driver::Driver;
 use crate::runtime::{Runtime, TokioRuntime};
 use crate::shared::{Chosen, Command, ElectionId, Settings};
 use crate::store::{AnyStore, Store};
+use crate::trace::Log;
 
 /// Elections that share one driver and one store: one task, one timer and one connection for all of them.
 /// Clones are the same.
@@ -27,6 +28,7 @@ struct Inner {
     settings: Mutex<Option<Arc<Settings>>>,
     /// The driver, until it is run.
     driver: Mutex<Option<Driver>>,
+    log: Mutex<Option<Log>>,
 }
 
 impl Elections {
@@ -46,12 +48,24 @@ impl Elections {
             next_id: AtomicU64::new(0),
             settings: Mutex::new(None),
             driver: Mutex::new(Some(driver)),
+            log: Mutex::new(None),
         }))
     }
 
     /// A candidate in the election `key`.
     pub fn candidate(&self, key: impl AsRef<str>) -> CandidateBuilder {
         CandidateBuilder::shared(self.clone(), key.as_ref())
+    }
+
+    /// Writes each transition of the candidates that start from now on to a [log](crate::trace).
+    #[must_use]
+    pub fn trace(self, log: Log) -> Self {
+        *self.0.log.lock().unwrap_or_else(PoisonError::into_inner) = Some(log);
+        self
+    }
+
+    pub(super) fn log(&self) -> Option<Log> {
+        self.0.log.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The driver, for a caller that runs it itself; `None` if it was taken before.

@@ -58,6 +58,7 @@ impl Drop for Election {
     fn drop(&mut self) {
         if !self.stopped {
             if let Some(tenure) = &self.tenure {
+                self.record_driver_gone(tenure);
                 tenure.step_down(tenure.drain_until());
             }
             self.shared.abandoned();
@@ -87,6 +88,15 @@ impl Election {
             last_error: None,
             errors: None,
             without_work: WithoutWork::No,
+        }
+    }
+
+    /// Writes the end of a tenure that has not ended, since the driver is dropped.
+    fn record_driver_gone(&self, tenure: &Tenure) {
+        let Some(recorder) = &self.shared.recorder else { return };
+        let now = self.shared.runtime.now();
+        if self.machine.claim(now).is_some() {
+            recorder.driver_gone(now, tenure.token());
         }
     }
 

@@ -22,6 +22,7 @@ use crate::event::Events;
 use crate::runtime::Runtime;
 use crate::store::{Key, Reply, Request, StoreError, StoreErrorKind};
 use crate::tenure::{Inbox, Inboxes, Tenure};
+use crate::trace::Recorder;
 
 /// How a leader's work was lost before its end.
 #[derive(Clone, Copy, Debug)]
@@ -73,6 +74,8 @@ pub(crate) struct Shared {
     /// How many calls of `run_while_leader` and `run_until` are under way.
     pub(crate) offers: AtomicUsize,
     pub(crate) standing: Announced,
+    /// The candidate's place in a log, if it has one.
+    pub(crate) recorder: Option<Arc<Recorder>>,
 }
 
 impl Shared {

@@ -20,7 +20,7 @@ impl Election {
         let key = &self.shared.key;
         match event {
             MachineEvent::Elected(claim) => {
-                self.elected(world, claim);
+                self.elected(world, now, claim);
                 self.spread_renewal(world);
             }
             MachineEvent::Renewed(claim) => {
@@ -82,7 +82,7 @@ impl Election {
         }
     }
 
-    fn elected(&mut self, world: &mut World, claim: Claim) {
+    fn elected(&mut self, world: &mut World, now: Instant, claim: Claim) {
         world.admission.begins_to_renew(self.machine.config().renew_interval());
         let shared = &self.shared;
         let (until, token) = (claim.valid_until(), claim.token());
@@ -93,9 +93,13 @@ impl Election {
             until,
             drain_until: self.drain_until(claim),
             inboxes: Arc::downgrade(shared) as Weak<dyn Inboxes>,
+            recorder: shared.recorder.clone(),
         });
         tracing::info!(key = ?shared.key, %token, "elected");
         metrics::acquired(&shared.key);
+        if let Some(recorder) = &shared.recorder {
+            recorder.elected(now, claim);
+        }
         // A handle that closed the claim before it began has sent a command that ends it.
         if !shared.leads_until.extend(until) {
             tenure.close();
@@ -118,6 +122,9 @@ impl Election {
         metrics::renewed(&self.shared.key, tenure_left(tenure, now));
         if tenure.extend(claim.valid_until(), self.drain_until(claim)) {
             self.shared.leads_until.extend(claim.valid_until());
+            if let Some(recorder) = &self.shared.recorder {
+                recorder.renewed(now, claim);
+            }
             self.shared.events.publish(|| Event::Renewed(tenure.clone()));
         }
     }
@@ -141,6 +148,9 @@ impl Election {
         shared.standing.set(Standing::Waiting);
         tracing::info!(key = ?shared.key, %token, ?reason, "stepped down");
         metrics::lost(&shared.key, reason);
+        if let Some(recorder) = &shared.recorder {
+            recorder.stepped_down(now, token, reason);
+        }
         let ended = tenure.clone();
         shared.events.publish(|| Event::SteppedDown { tenure: ended, reason });
         self.run_step_down_callbacks(world, now, tenure, reason);
