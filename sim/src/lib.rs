@@ -9,6 +9,7 @@
 //! Not guaranteed: that a promise that holds here holds on a real machine. The simulation has the faults of
 //! [`plan::FaultKind`] and no others.
 
+pub mod audit;
 pub mod engines;
 pub mod evidence;
 pub mod judge;

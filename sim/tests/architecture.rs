@@ -161,16 +161,17 @@ fn groups_of_names_are_read() {
 }
 
 /// Each room of the simulator, and the rooms that it may name: those above it in this list, and no others.
-const SIM: [(&str, &[&str]); 9] = [
+const SIM: [(&str, &[&str]); 10] = [
     ("plan", &[]),
     ("trace", &["plan"]),
     ("judge", &["plan", "trace"]),
+    ("audit", &["plan", "judge"]),
     ("engines", &["plan", "trace", "judge"]),
     ("search", &["plan", "trace", "judge", "engines"]),
-    ("evidence", &["plan", "trace", "judge", "engines", "search"]),
+    ("evidence", &["plan", "trace", "judge", "audit", "engines", "search"]),
     ("report", &["plan", "trace", "judge", "engines", "search", "evidence"]),
     ("kit", &["plan", "trace", "judge", "engines", "search", "report"]),
-    ("bin", &["plan", "trace", "judge", "engines", "search", "evidence", "report"]),
+    ("bin", &["plan", "trace", "judge", "audit", "engines", "search", "evidence", "report"]),
 ];
 
 /// The same for the library.

@@ -1,6 +1,7 @@
 //! The `tenure-sim` command: tries to break tenure's promises, and reports whether they held.
 
 mod args;
+mod audit;
 mod check;
 mod compare;
 mod controls;
@@ -59,6 +60,10 @@ enum Command {
     Plan(plan::PlanArguments),
     /// Judge a recorded trace
     Check(check::CheckArguments),
+    /// Judge the logs of an application that uses `tenure::trace`
+    ///
+    /// Exits with 0 if some placement of the clocks explains them, 1 if none does, 2 if no tenures could be compared.
+    Audit(audit::AuditArguments),
     /// Merge the summaries of several machines
     Merge(merge::MergeArguments),
     /// List engines, faults, assumptions, properties and sometimes-conditions
@@ -112,6 +117,7 @@ fn carry_out() -> Result<u8, CliError> {
         Command::Sweep(arguments) => sweep::sweep(&arguments),
         Command::Plan(arguments) => plan::plan(&arguments),
         Command::Check(arguments) => check::check(&arguments),
+        Command::Audit(arguments) => audit::audit(&arguments),
         Command::Merge(arguments) => merge::merge(&arguments),
         Command::List(arguments) => list::list(&arguments),
         Command::Compare(arguments) => compare::compare(&arguments),

@@ -1,0 +1,229 @@
+//! Whether the readings of all clocks can be placed in true time, so that everything that is known holds.
+//!
+//! Each node is a moment: a reading of one clock, or a moment between others. Each edge is a constraint: the node `to`
+//! comes at most `most` nanoseconds after the node `from` (before it, if negative). All constraints hold together if
+//! and only if no cycle of edges has a negative sum, and a negative cycle is a proof that they can't: going round it, a
+//! moment would come before itself.
+//!
+//! The search is that of Bellman and Ford, with a queue of the nodes that have moved. It begins with a guess of every
+//! node's time, so that nodes whose constraints hold by the guess cost nothing.
+
+use std::collections::VecDeque;
+
+use super::facts::{Index, Moment};
+
+/// A constraint.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Edge {
+    pub(super) from: Index,
+    pub(super) to: Index,
+    pub(super) most: i128,
+    pub(super) why: Why,
+}
+
+/// The reason for a constraint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Why {
+    /// The rate of a clock is within its bound.
+    Rate,
+    /// The wall clock is off by at most the stated uncertainty, in the line of that moment.
+    Wall(Moment),
+    /// An order of two tenures, or of writes: a position in the list of its maker.
+    Order(Index),
+}
+
+/// No edge.
+const NONE: u32 = u32::MAX;
+
+/// A system of constraints.
+#[derive(Debug, Default)]
+pub(super) struct Placement {
+    edges: Vec<Edge>,
+    dropped: Vec<bool>,
+    /// The edges from each node.
+    of: Vec<Vec<u32>>,
+    /// The time of each node so far.
+    at: Vec<i128>,
+    /// The edge that moved each node last.
+    moved_by: Vec<u32>,
+    /// How often each node has moved since the last contradiction.
+    moves: Vec<u32>,
+    /// The last walk back that met each node, and the number of that walk.
+    met: Vec<u32>,
+    walk: u32,
+    waiting: VecDeque<u32>,
+    waits: Vec<bool>,
+}
+
+/// The sum of a negative cycle, and its edges in order.
+pub(super) struct Contradiction {
+    pub(super) excess: i128,
+    pub(super) edges: Vec<Edge>,
+    positions: Vec<u32>,
+}
+
+impl Placement {
+    /// Adds a node, and a guess of its time.
+    pub(super) fn node(&mut self, guess: i128) -> Index {
+        self.of.push(Vec::new());
+        self.at.push(guess);
+        self.moved_by.push(NONE);
+        self.moves.push(0);
+        self.met.push(0);
+        self.waits.push(false);
+        self.at.len() - 1
+    }
+
+    pub(super) fn guess(&self, node: Index) -> i128 {
+        self.at[node]
+    }
+
+    pub(super) fn edge(&mut self, edge: Edge) {
+        let position = position(self.edges.len());
+        self.of[edge.from].push(position);
+        self.edges.push(edge);
+        self.dropped.push(false);
+        // Nothing follows from a node before its first edge.
+        self.wait(position_of(edge.from));
+    }
+
+    /// Gives up the constraints of that kind in a contradiction.
+    pub(super) fn drop_orders(&mut self, contradiction: &Contradiction) {
+        for (edge, position) in contradiction.edges.iter().zip(&contradiction.positions) {
+            if let Why::Order(_) = edge.why {
+                self.dropped[*position as usize] = true;
+            }
+        }
+        self.moved_by.fill(NONE);
+        self.moves.fill(0);
+        // The nodes of the cycle have moved without a reason; all others follow them.
+        for edge in &contradiction.edges {
+            self.wait(position_of(edge.from));
+        }
+    }
+
+    /// Moves nodes until all constraints hold, or a contradiction is found.
+    pub(super) fn contradiction(&mut self) -> Option<Contradiction> {
+        while let Some(node) = self.waiting.pop_front() {
+            self.waits[node as usize] = false;
+            let of = std::mem::take(&mut self.of[node as usize]);
+            let found = of.iter().find_map(|edge| self.follow(*edge));
+            self.of[node as usize] = of;
+            if found.is_some() {
+                self.wait(node);
+                return found;
+            }
+        }
+        None
+    }
+
+    /// Moves the node at the end of that edge, if it is too late.
+    fn follow(&mut self, position: u32) -> Option<Contradiction> {
+        let Edge { from, to, most, .. } = self.edges[position as usize];
+        let latest = self.at[from] + most;
+        if latest >= self.at[to] || self.dropped[position as usize] {
+            return None;
+        }
+        self.at[to] = latest;
+        self.moved_by[to] = position;
+        self.moves[to] += 1;
+        self.wait(position_of(to));
+        // A node of a negative cycle moves without end. A look after 8, 16, 32 moves costs little.
+        let looks = self.moves[to] >= 8 && self.moves[to].is_power_of_two();
+        if looks { self.cycle(to) } else { None }
+    }
+
+    fn wait(&mut self, node: u32) {
+        if !std::mem::replace(&mut self.waits[node as usize], true) {
+            self.waiting.push_back(node);
+        }
+    }
+
+    /// A cycle among the last moves, on the way back from that node.
+    fn cycle(&mut self, from: Index) -> Option<Contradiction> {
+        self.walk += 1;
+        let mut node = from;
+        while self.met[node] != self.walk {
+            self.met[node] = self.walk;
+            let edge = self.moved_by[node];
+            if edge == NONE {
+                return None;
+            }
+            node = self.edges[edge as usize].from;
+        }
+        Some(self.cycle_at(node))
+    }
+
+    fn cycle_at(&self, node: Index) -> Contradiction {
+        let (mut positions, mut at) = (Vec::new(), node);
+        loop {
+            let position = self.moved_by[at];
+            positions.push(position);
+            at = self.edges[position as usize].from;
+            if at == node {
+                break;
+            }
+        }
+        positions.reverse();
+        let edges: Vec<Edge> =
+            positions.iter().map(|position| self.edges[*position as usize]).collect();
+        let excess = -edges.iter().map(|edge| edge.most).sum::<i128>();
+        Contradiction { excess, edges, positions }
+    }
+}
+
+fn position(of: usize) -> u32 {
+    u32::try_from(of).unwrap_or(NONE)
+}
+
+fn position_of(node: Index) -> u32 {
+    position(node)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn placement(nodes: usize, edges: &[(usize, usize, i128)]) -> Placement {
+        let mut placement = Placement::default();
+        for _ in 0..nodes {
+            placement.node(0);
+        }
+        for (place, (from, to, most)) in edges.iter().enumerate() {
+            placement.edge(Edge { from: *from, to: *to, most: *most, why: Why::Order(place) });
+        }
+        placement
+    }
+
+    #[test]
+    fn a_cycle_of_zero_is_no_contradiction() {
+        let mut placement = placement(3, &[(0, 1, -5), (1, 2, -7), (2, 0, 12)]);
+        assert!(placement.contradiction().is_none());
+        assert_eq!(placement.at[2] - placement.at[0], -12);
+    }
+
+    #[test]
+    fn a_negative_cycle_is_found_with_its_sum() {
+        let edges = [(0, 1, -5), (1, 2, -7), (2, 0, 11), (2, 3, 0), (3, 0, 100)];
+        let mut placement = placement(4, &edges);
+        let found = placement.contradiction().expect("a contradiction");
+        assert_eq!(found.excess, 1);
+        let mut orders: Vec<_> = found.edges.iter().map(|edge| edge.why).collect();
+        orders.sort_by_key(|why| if let Why::Order(place) = why { *place } else { 0 });
+        assert_eq!(orders, [Why::Order(0), Why::Order(1), Why::Order(2)]);
+        placement.drop_orders(&found);
+        assert!(placement.contradiction().is_none());
+    }
+
+    #[test]
+    fn each_contradiction_is_found() {
+        let mut placement = placement(4, &[(0, 1, -5), (1, 0, 4), (2, 3, -5), (3, 2, 4)]);
+        let mut found = 0;
+        while let Some(contradiction) = placement.contradiction() {
+            assert_eq!(contradiction.edges.len(), 2);
+            placement.drop_orders(&contradiction);
+            found += 1;
+        }
+        assert_eq!(found, 2);
+    }
+}
