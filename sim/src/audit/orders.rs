@@ -85,6 +85,7 @@ impl<'a> Orders<'a> {
         self.report.widest_undecided_ns = self.report.widest_undecided_ns.max(widest);
     }
 
+    /// Looks for contradictions, gives up the orders of each, and looks for the next one.
     fn contradictions(&mut self, timelines: &mut Timelines, property: PropertyName) {
         for _ in 0..CONTRADICTIONS_MOST {
             let Some(found) = timelines.placement.contradiction() else { return };
@@ -100,6 +101,8 @@ impl<'a> Orders<'a> {
             let violation = self.violation(property, &found);
             self.report.accuse(violation);
         }
+        // The others must not be taken for contradictions of what follows.
+        timelines.placement.drop_all_orders();
     }
 
     fn violation(&self, property: PropertyName, found: &Contradiction) -> Violation {

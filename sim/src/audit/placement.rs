@@ -5,8 +5,10 @@
 //! and only if no cycle of edges has a negative sum, and a negative cycle is a proof that they can't: going round it, a
 //! moment would come before itself.
 //!
-//! The search is that of Bellman and Ford, with a queue of the nodes that have moved. It begins with a guess of every
-//! node's time, so that nodes whose constraints hold by the guess cost nothing.
+//! The search is that of Bellman and Ford, with a queue of the nodes that have moved. Nodes begin far too late, and move
+//! to the latest time that the constraints permit: once the clocks are placed, an order that holds costs nothing, and
+//! one that can't hold moves the origin of time, which shows at once. Nodes that no constraint ties to the origin keep
+//! their guesses, by which they are placed among each other.
 
 use std::collections::VecDeque;
 
@@ -53,7 +55,17 @@ pub(super) struct Placement {
     walk: u32,
     waiting: VecDeque<u32>,
     waits: Vec<bool>,
+    /// The time of each node, and the edge that moved it, when the clocks alone were placed.
+    settled: Vec<(i128, u32)>,
+    /// The nodes with edges that are orders.
+    ordered: Vec<u32>,
 }
+
+/// Later than every time.
+const FAR: i128 = 1 << 80;
+
+/// The node of the time zero.
+pub(super) const ORIGIN: Index = 0;
 
 /// The sum of a negative cycle, and its edges in order.
 pub(super) struct Contradiction {
@@ -63,19 +75,36 @@ pub(super) struct Contradiction {
 }
 
 impl Placement {
+    /// A system with the origin alone.
+    pub(super) fn new() -> Self {
+        let mut new = Self::default();
+        new.node(-FAR);
+        new
+    }
+
     /// Adds a node, and a guess of its time.
     pub(super) fn node(&mut self, guess: i128) -> Index {
+        let at = guess + FAR;
         self.of.push(Vec::new());
-        self.at.push(guess);
+        self.at.push(at);
         self.moved_by.push(NONE);
+        self.settled.push((at, NONE));
         self.moves.push(0);
         self.met.push(0);
         self.waits.push(false);
         self.at.len() - 1
     }
 
+    /// The guess of a node, or its time if it has moved.
     pub(super) fn guess(&self, node: Index) -> i128 {
-        self.at[node]
+        self.at[node] - FAR
+    }
+
+    /// Keeps the times so far: after a contradiction, the search begins from them.
+    pub(super) fn settle(&mut self) {
+        let now = self.at.iter().copied().zip(self.moved_by.iter().copied());
+        self.settled = now.collect();
+        self.moves.fill(0);
     }
 
     pub(super) fn edge(&mut self, edge: Edge) {
@@ -83,22 +112,37 @@ impl Placement {
         self.of[edge.from].push(position);
         self.edges.push(edge);
         self.dropped.push(false);
+        if let Why::Order(_) = edge.why {
+            self.ordered.push(position_of(edge.from));
+        }
         // Nothing follows from a node before its first edge.
         self.wait(position_of(edge.from));
     }
 
-    /// Gives up the constraints of that kind in a contradiction.
+    /// Gives up the orders of a contradiction, and begins again.
     pub(super) fn drop_orders(&mut self, contradiction: &Contradiction) {
-        for (edge, position) in contradiction.edges.iter().zip(&contradiction.positions) {
-            if let Why::Order(_) = edge.why {
-                self.dropped[*position as usize] = true;
-            }
+        for position in &contradiction.positions {
+            let place = *position as usize;
+            self.dropped[place] |= matches!(self.edges[place].why, Why::Order(_));
         }
-        self.moved_by.fill(NONE);
+        self.begin_again();
+    }
+
+    /// Gives up all orders so far.
+    pub(super) fn drop_all_orders(&mut self) {
+        for (edge, dropped) in self.edges.iter().zip(&mut self.dropped) {
+            *dropped |= matches!(edge.why, Why::Order(_));
+        }
+        self.begin_again();
+    }
+
+    fn begin_again(&mut self) {
+        for (node, (at, moved_by)) in self.settled.iter().enumerate() {
+            (self.at[node], self.moved_by[node]) = (*at, *moved_by);
+        }
         self.moves.fill(0);
-        // The nodes of the cycle have moved without a reason; all others follow them.
-        for edge in &contradiction.edges {
-            self.wait(position_of(edge.from));
+        for place in 0..self.ordered.len() {
+            self.wait(self.ordered[place]);
         }
     }
 
@@ -128,8 +172,9 @@ impl Placement {
         self.moved_by[to] = position;
         self.moves[to] += 1;
         self.wait(position_of(to));
-        // A node of a negative cycle moves without end. A look after 8, 16, 32 moves costs little.
-        let looks = self.moves[to] >= 8 && self.moves[to].is_power_of_two();
+        // The origin moves only in a cycle. Other nodes of a negative cycle move without end: a look after 8, 16, 32
+        // moves costs little.
+        let looks = to == ORIGIN || self.moves[to] >= 8 && self.moves[to].is_power_of_two();
         if looks { self.cycle(to) } else { None }
     }
 
@@ -185,8 +230,8 @@ mod tests {
     use super::*;
 
     fn placement(nodes: usize, edges: &[(usize, usize, i128)]) -> Placement {
-        let mut placement = Placement::default();
-        for _ in 0..nodes {
+        let mut placement = Placement::new();
+        for _ in 1..nodes {
             placement.node(0);
         }
         for (place, (from, to, most)) in edges.iter().enumerate() {
@@ -199,7 +244,7 @@ mod tests {
     fn a_cycle_of_zero_is_no_contradiction() {
         let mut placement = placement(3, &[(0, 1, -5), (1, 2, -7), (2, 0, 12)]);
         assert!(placement.contradiction().is_none());
-        assert_eq!(placement.at[2] - placement.at[0], -12);
+        assert_eq!((placement.at[1], placement.at[2]), (-5, -12));
     }
 
     #[test]

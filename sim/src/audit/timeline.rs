@@ -4,7 +4,7 @@
 //! bound. So between two readings with difference `c` there are from `c / (1 + rho)` to `c / (1 - rho)` of true time.
 
 use super::facts::{Anchor, Clock, Facts, Index, Moment};
-use super::placement::{Contradiction, Edge, Placement, Why};
+use super::placement::{Contradiction, Edge, ORIGIN, Placement, Why};
 use super::{ClocksError, Settings};
 use std::time::Duration;
 
@@ -57,19 +57,20 @@ impl Timelines {
         for moment in moments {
             readings[facts.clock_at(moment)].push(moment.reading);
         }
-        let mut placement = Placement::default();
-        // The beginning of the wall clock's time.
-        let origin = placement.node(0);
+        let mut placement = Placement::new();
         let mut of = Vec::new();
         for (clock, mut readings) in facts.clocks.iter().zip(readings) {
             readings.extend(clock.anchors.iter().map(|anchor| anchor.at.reading));
             readings.sort_unstable();
             readings.dedup();
-            let line = Line { facts, settings, clock, readings, origin };
+            let line = Line { facts, settings, clock, readings };
             of.push(line.place(&mut placement));
         }
         match placement.contradiction() {
-            None => Ok(Self { placement, of }),
+            None => {
+                placement.settle();
+                Ok(Self { placement, of })
+            }
             Some(contradiction) => Err(clocks_error(facts, &contradiction)),
         }
     }
@@ -124,7 +125,6 @@ struct Line<'a> {
     settings: &'a Settings,
     clock: &'a Clock,
     readings: Vec<u64>,
-    origin: Index,
 }
 
 impl Line<'_> {
@@ -144,8 +144,8 @@ impl Line<'_> {
             let Some((earliest, latest)) = self.true_time(anchor) else { continue };
             let Ok(place) = self.readings.binary_search(&anchor.at.reading) else { continue };
             let (node, why) = (first + place, Why::Wall(anchor.at));
-            placement.edge(Edge { from: self.origin, to: node, most: latest, why });
-            placement.edge(Edge { from: node, to: self.origin, most: -earliest, why });
+            placement.edge(Edge { from: ORIGIN, to: node, most: latest, why });
+            placement.edge(Edge { from: node, to: ORIGIN, most: -earliest, why });
             let bounds = &mut bounds[place];
             bounds.earliest = bounds.earliest.max(Some(earliest));
             bounds.latest = lower(bounds.latest, Some(latest));

@@ -62,6 +62,22 @@ fn drift_since_the_last_clock_line() {
     fails(within(ms(5)), &[lately, b], SINGLE);
 }
 
+/// The process was paused between the readings of its two clocks, so the wall clock was read up to 30 ms later.
+#[test]
+fn a_slow_reading_of_the_wall_clock() {
+    let overlapping = Log::new("b").leads(980, 2_000, 8);
+    let slow = Log {
+        text: overlapping.text.replace("\"within\":0", "\"within\":30000000"),
+        ..overlapping.clone()
+    };
+    let first = Log::new("a").leads(0, 1_000, 7);
+    fails(within(ms(5)), &[first.clone(), overlapping], SINGLE);
+    // So that b's clock was not ahead: its readings are of an earlier time.
+    fails(within(ms(5)), &[first.clone(), slow], SINGLE);
+    let slow = Log { text: first.text.replace("\"within\":0", "\"within\":30000000"), ..first };
+    holds(within(ms(5)), &[slow, Log::new("b").leads(980, 2_000, 8)], SINGLE, (0, 1));
+}
+
 #[test]
 fn three_clocks_that_agree_only_in_pairs() {
     let logs = [
