@@ -81,6 +81,8 @@ async fn a_tenure_from_its_election_to_its_end() {
     assert!(number(lines[0], "at") <= elected && ended <= TokioRuntime.now().as_nanos());
 }
 
+type FencedWrite = Result<(), FenceError<io::Error>>;
+
 #[tokio::test]
 async fn writes_have_outcomes() {
     let folder = Folder::new("writes");
@@ -93,15 +95,16 @@ async fn writes_have_outcomes() {
     drop(tenure.trace_write("c"));
     let fence = || "f".to_owned();
     let token = tenure.token();
-    type Write = Result<(), FenceError<io::Error>>;
-    tenure.trace_write("d").ended(&Write::Ok(()));
-    tenure.trace_write("e").ended(&Write::Err(FenceError::Lost {
+    tenure.trace_write("d").ended(&FencedWrite::Ok(()));
+    tenure.trace_write("e").ended(&FencedWrite::Err(FenceError::Lost {
         fence: fence(),
         token,
         stored: None,
     }));
     let source = io::Error::other("cut");
-    tenure.trace_write("f").ended(&Write::Err(FenceError::Unknown { fence: fence(), source }));
+    tenure
+        .trace_write("f")
+        .ended(&FencedWrite::Err(FenceError::Unknown { fence: fence(), source }));
     log.flush();
     let text = fs::read_to_string(log.path()).unwrap();
     let writes: Vec<&str> = text.lines().filter(|line| line.starts_with("{\"write\"")).collect();

@@ -68,6 +68,18 @@ fn the_worst_of_many_writes_counts() {
 }
 
 #[test]
+fn the_last_of_the_older_writes_counts() {
+    let older = |log: Log| {
+        log.wrote(10, 20, 7, "accepted")
+            .wrote(2_050, 2_060, 7, "accepted")
+            .wrote(2_040, 2_080, 7, "accepted")
+    };
+    let newer = |log: Log| log.wrote(2_010, 2_020, 8, "accepted");
+    let what = fails(within(ms(5)), &two(older, newer), WRITES);
+    assert!(what.ends_with("lines: a:5, b:4"), "{what}");
+}
+
+#[test]
 fn tenures_that_did_not_write_between_them() {
     let logs = [
         Log::new("a").leads(0, 1_000, 7).wrote(4_000, 4_010, 7, "accepted"),

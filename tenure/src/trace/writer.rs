@@ -260,10 +260,10 @@ mod tests {
         let held = Arc::new(Held::default());
         let runtime: Arc<dyn Runtime> = Arc::clone(&held) as Arc<dyn Runtime>;
         let queue = Queue::open(file, &runtime, 10_000).unwrap();
-        let hold = held.0.lock().unwrap();
+        let guard = held.0.lock().unwrap();
         let lines = 2 * WAITING;
         (0..lines).for_each(|_| queue.put(renewal()));
-        drop(hold);
+        drop(guard);
         queue.flush();
         let text = fs::read_to_string(&path).unwrap();
         fs::remove_file(&path).unwrap();
