@@ -193,13 +193,14 @@ impl Writer {
     /// Appends the batch. A part that fitted is taken back, so that the file has whole lines only; where that fails,
     /// nothing is written any more.
     fn write_out(&mut self) -> io::Result<()> {
-        if self.is_broken {
-            return Err(io::Error::other("the file ends with half a line"));
-        }
-        let written = self.file.write_all(self.text.as_bytes());
+        let written = if self.is_broken {
+            Err(io::Error::other("the file ends with half a line"))
+        } else {
+            self.file.write_all(self.text.as_bytes())
+        };
         if written.is_ok() {
             self.whole += self.text.len() as u64;
-        } else {
+        } else if !self.is_broken {
             self.is_broken = self.file.set_len(self.whole).is_err();
         }
         self.text.clear();

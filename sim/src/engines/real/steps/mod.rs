@@ -79,7 +79,8 @@ impl History {
 /// A request that the store has carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Step {
-    /// When it was carried out, by the wall clock in microseconds.
+    /// When it was carried out, by the wall clock in microseconds: when the clock was read for it, unless an earlier step
+    /// was carried out later.
     pub(super) at: u64,
     /// The reading of the clock by which it was judged.
     pub(super) now: u64,

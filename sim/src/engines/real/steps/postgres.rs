@@ -31,6 +31,8 @@ pub(in super::super) struct Table {
     read: u64,
     history: History,
     has_a_record: bool,
+    /// The time of the last step: those of one row are in order.
+    last_at: u64,
     steps: Vec<Step>,
 }
 
@@ -109,6 +111,9 @@ impl Table {
         let before = before.filter(|before| before.token > 0);
         let changed = Record::changed(before, after, self.history, at);
         let Some((now, request, answer)) = changed else { return };
+        // Waits between the reading and the change do not make the request a later one.
+        let at = now.max(self.last_at);
+        self.last_at = at;
         let (holder, server, after) = (after.holder, self.server, Some(after));
         self.steps.push(Step { at, now, holder, request, answer, before, after, server });
     }
