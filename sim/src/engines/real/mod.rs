@@ -10,7 +10,8 @@
 //! The store's steps come from the server itself.
 //!
 //! Not guaranteed: that a plan gives the same run twice. Faults begin at their times or points, but the machine decides
-//! what else happens meanwhile. Not tried: faults of the machine itself, as [`refused`] lists them.
+//! what else happens meanwhile. Not tried: faults of the machine itself; a plan with one is
+//! refused by name.
 
 mod candidate;
 mod clock;
