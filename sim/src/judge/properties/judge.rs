@@ -236,6 +236,26 @@ mod tests {
         assert!(at_stake.iter().all(|name| !names.contains(name)));
     }
 
+    /// A stall ends the judgement of what rests on prompt processes, and of nothing else.
+    #[test]
+    fn a_stalled_process_excuses_from_promptness_alone() {
+        let terms = Terms { progress_bound: span(10), ..terms() };
+        let mut judge = Judge::new(&terms, &[], None).continuing();
+        judge.observe(ns(0), &Event::Calm);
+        judge.observe(ns(1), &Event::Stalled { node: None });
+        judge.observe(ns(99), &Event::Calm);
+        judge.finish(ns(99));
+        assert_eq!(judge.violation(), None);
+        two_lead(&mut judge);
+        judge.finish(ns(200));
+        let names: Vec<_> = judge.violations().iter().map(|one| one.property).collect();
+        assert!(names.contains(&PropertyName::SINGLE_LEADER), "{names:?}");
+        let mut judge = Judge::new(&terms, &[], None);
+        judge.observe(ns(0), &Event::Calm);
+        judge.finish(ns(99));
+        assert_eq!(judge.violation().map(|one| one.property), Some(PropertyName::LEADER_WITHIN));
+    }
+
     #[test]
     fn only_the_named_properties_are_judged() {
         let only: PropertyName = PropertyName::FAIL_CLOSED;
