@@ -216,7 +216,7 @@ impl Candidate {
         });
     }
 
-    /// A clock that goes back is taken to have stood still.
+    /// A reading below an earlier one of the same clock counts as that earlier one.
     fn in_order(&mut self, at: Moment) -> Moment {
         self.went_back |= at.reading < self.last_reading;
         self.last_reading = self.last_reading.max(at.reading);
