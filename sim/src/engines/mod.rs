@@ -98,7 +98,7 @@ impl Engine {
             #[cfg(feature = "turmoil")]
             Self::Turmoil => Scope::Turmoil,
             #[cfg(feature = "real")]
-            Self::Real(_) => Scope::Real,
+            Self::Real(target) => Scope::Real(target.backend()),
         }
     }
 

@@ -53,6 +53,21 @@ fn promises_hold_on_postgres() {
 }
 
 #[test]
+fn promises_hold_on_postgres_behind_advisory_locks() {
+    holds_on("postgres-advisory", "701");
+}
+
+#[test]
+fn promises_hold_on_etcd() {
+    holds_on("etcd", "901");
+}
+
+#[test]
+fn promises_hold_on_sqlite() {
+    holds_on("sqlite", "1101");
+}
+
+#[test]
 fn a_missing_server_is_named_with_its_package() {
     let ran = Command::new(env!("CARGO_BIN_EXE_tenure-sim"))
         .args(["replay", "--engine", "real", "--store", "redis", "--seed", "1"])
@@ -70,7 +85,10 @@ fn stores_belong_to_the_real_engine() {
         (&["run", "--engine", "real"][..], "'--engine real' needs '--store', one of redis, fred"),
         (&["run", "--store", "redis"], "'--store redis' needs '--engine real'"),
         (&["replay", "--seed", "1", "--store", "fred"], "'--store fred' needs '--engine real'"),
-        (&["run", "--engine", "real", "--store", "etcd"], "possible values: redis, fred, postgres"),
+        (
+            &["run", "--engine", "real", "--store", "paper"],
+            "possible values: redis, fred, postgres",
+        ),
         (
             &["run", "--engine", "real", "--store", "redis", "--check-determinism"],
             "'--check-determinism' needs an engine that simulates",

@@ -4,6 +4,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use super::link::Link;
 use super::protocol::{Brief, Order};
+use super::server::Entrance;
 use super::subject::Subject;
 use super::{Told, broke};
 use crate::engines::EngineError;
@@ -29,9 +30,10 @@ pub(super) struct Machine {
 impl Machine {
     pub(super) async fn new(
         brief: Brief,
+        entrance: Entrance,
         told: UnboundedSender<Told>,
     ) -> Result<Self, EngineError> {
-        let link = Link::new(brief.store_port).await.map_err(|error| broke(&error))?;
+        let link = Link::new(entrance).await.map_err(|error| broke(&error))?;
         let mut machine = Self {
             link,
             brief,
@@ -56,7 +58,7 @@ impl Machine {
     }
 
     fn starts(&mut self) -> Result<(), EngineError> {
-        self.brief.store_port = self.link.port();
+        self.brief.store = self.link.place();
         self.subject = Some(Subject::start(&self.brief, self.told.clone())?);
         Ok(())
     }

@@ -1,6 +1,8 @@
 //! What the engine and a candidate's process tell each other, a line of JSON each, over the process's standard input and
 //! output.
 
+use std::path::PathBuf;
+
 use serde::{Deserialize, Serialize};
 use tenure_core::Config;
 
@@ -8,16 +10,48 @@ use super::target::Target;
 use crate::plan::{Asking, FaultKind, NodePlan, PlanError, Point, Settings, SimTime, Work};
 use crate::trace::{Entry, Who};
 
+/// Where a process finds a store, or a resource.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Place {
+    Servers(Vec<Route>),
+    File(PathBuf),
+}
+
+/// The way to a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Route {
+    /// The port at which the server listens, and which other servers may name.
+    pub(super) server: u16,
+    /// The port at which this process reaches it.
+    pub(super) by: u16,
+}
+
+impl Place {
+    /// A server that is reached directly.
+    pub(super) fn port(port: u16) -> Self {
+        Self::Servers(vec![Route { server: port, by: port }])
+    }
+
+    /// The ways to its servers; none to a file.
+    pub(super) fn routes(&self) -> &[Route] {
+        match self {
+            Self::Servers(routes) => routes,
+            Self::File(_) => &[],
+        }
+    }
+}
+
 /// The first line to a process: everything that it needs.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Brief {
     pub(super) who: Who,
     pub(super) target: Target,
-    /// The port at which the process finds the store.
-    pub(super) store_port: u16,
-    /// The port of the server with the resource that leaders write to.
-    pub(super) resource_port: u16,
+    /// Where the process finds the store.
+    pub(super) store: Place,
+    /// Where it finds the resource that leaders write to.
+    pub(super) resource: Place,
     /// When the run began, by the boot clock of the machine, in nanoseconds.
     pub(super) began: u64,
     pub(super) node: NodePlan,

@@ -29,14 +29,14 @@ pub(super) fn check(target: Target, plan: &Plan) -> Result<(), PlanError> {
         return Err(out_of_bounds("work.reads_first", "true".to_owned(), "false"));
     }
     let refused = |(index, fault): (usize, &Fault)| {
-        let why = why(fault)?;
+        let why = why(target, fault)?;
         Some(PlanError::Unsupported { index, kind: fault.kind(), engine: target.engine(), why })
     };
     plan.faults.iter().enumerate().find_map(refused).map_or(Ok(()), Err)
 }
 
-fn why(fault: &Fault) -> Option<&'static str> {
-    why_not(fault.what).or(match fault.when {
+fn why(target: Target, fault: &Fault) -> Option<&'static str> {
+    why_not(target, fault.what).or(match fault.when {
         When::On(Trigger { point: Point::Grant, .. }) => {
             Some("can't see when a server grants a lease")
         }
@@ -44,8 +44,18 @@ fn why(fault: &Fault) -> Option<&'static str> {
     })
 }
 
-pub(super) const fn why_not(what: What) -> Option<&'static str> {
+const fn why_not(target: Target, what: What) -> Option<&'static str> {
     match what {
+        What::Partition { .. }
+        | What::OneWay { .. }
+        | What::Hold { .. }
+        | What::Latency { .. }
+        | What::Cut { .. }
+        | What::Swizzle { .. }
+            if !target.backend().has_network =>
+        {
+            Some("has no network: candidates open the file themselves")
+        }
         What::Loss { .. } | What::Duplicate { .. } | What::Reorder { .. } => {
             Some("runs over TCP, which hides the fate of single messages")
         }
@@ -84,9 +94,9 @@ mod tests {
 
     #[test]
     fn drawn_plans_are_carried_out() {
-        for seed in 0..2_000 {
-            let plan = swarm(seed, &FaultKind::ALL, Scope::Real);
-            for target in Target::ALL {
+        for target in Target::ALL {
+            for seed in 0..2_000 {
+                let plan = swarm(seed, &FaultKind::ALL, Scope::Real(target.backend()));
                 check(target, &plan).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
             }
         }
@@ -94,20 +104,21 @@ mod tests {
 
     #[test]
     fn kinds_that_are_never_drawn_are_refused() {
-        let drawn = Scope::Real.kinds();
-        let refused = |kind: &FaultKind| {
-            let mut plans = (0..500).map(|seed| swarm(seed, &[*kind], Scope::Model));
-            let has = |plan: &Plan| plan.faults.iter().find(|fault| fault.kind() == *kind).copied();
-            plans.find_map(|plan| has(&plan)).and_then(|fault| why_not(fault.what))
-        };
-        for kind in FaultKind::ALL.into_iter().filter(|kind| !drawn.contains(kind)) {
+        let example = |kind: FaultKind| {
             // The model engine draws no starved driver.
-            let why = if kind == FaultKind::Starve {
-                why_not(What::Starve { node: None })
-            } else {
-                refused(&kind)
-            };
-            assert!(why.is_some(), "{kind} is neither drawn nor refused");
+            if kind == FaultKind::Starve {
+                return Some(What::Starve { node: None });
+            }
+            let mut plans = (0..500).map(|seed| swarm(seed, &[kind], Scope::Model));
+            let has = |plan: &Plan| plan.faults.iter().find(|fault| fault.kind() == kind).copied();
+            plans.find_map(|plan| has(&plan)).map(|fault| fault.what)
+        };
+        for target in Target::ALL {
+            let drawn = Scope::Real(target.backend()).kinds();
+            for kind in FaultKind::ALL {
+                let why = example(kind).and_then(|what| why_not(target, what));
+                assert_eq!(why.is_none(), drawn.contains(&kind), "{target}, {kind}: {why:?}");
+            }
         }
     }
 }

@@ -10,11 +10,11 @@ use tokio::time::{Instant, sleep_until, timeout};
 use super::clock::{TrueTime, WallClock};
 use super::faults::Outage;
 use super::machine::Machine;
-use super::protocol::{Brief, Order, Report};
+use super::protocol::{Brief, Order, Place, Report};
 use super::resource::ResourceServer;
 use super::server::{ServerOrder, ServerReport, StoreServer};
 use super::stalls::Stalls;
-use super::steps::Steps;
+use super::steps::{Answers, Steps};
 use super::{Target, Told, broke};
 use crate::engines::{Awaited, EngineError};
 use crate::plan::{Ending, Fault, FaultKind, Plan, Point, Schedule, SimTime, Step, Strike, When};
@@ -103,7 +103,8 @@ impl<'a> Run<'a> {
             let brief = run.brief(target, node);
             let who = brief.who;
             run.started(who);
-            run.machines.push(Machine::new(brief, tell.clone()).await?);
+            let entrance = run.server.entrance().clone();
+            run.machines.push(Machine::new(brief, entrance, tell.clone()).await?);
         }
         Ok(run)
     }
@@ -120,8 +121,9 @@ impl<'a> Run<'a> {
         Brief {
             who: Who { node, life: 0 },
             target,
-            store_port: self.server.port(),
-            resource_port: self.resource.port(),
+            // A machine's network sets it.
+            store: Place::Servers(Vec::new()),
+            resource: self.resource.place(),
             began: self.time.began(),
             node: of_node,
             settings: self.plan.settings_of(node),
@@ -140,7 +142,8 @@ impl<'a> Run<'a> {
             self.look_for_effects();
             self.hands_over_at_the_end();
             if self.server.has_failed() {
-                return Err(self.server.steps().err().unwrap_or_else(|| broke(&"no server")));
+                self.server.ends()?;
+                return Err(broke(&"the thread of the store's server has ended"));
             }
             let now = self.time.now();
             if now >= self.ending.at() && !self.is_calm_due {
@@ -377,7 +380,7 @@ impl<'a> Run<'a> {
             let what = format!("the wall clock of this machine was set by {by:?} during the run");
             return Err(broke(&what));
         }
-        let Steps { all, has_gaps } = self.server.steps()?;
+        let Steps { all, has_gaps } = self.server.steps(&Answers::of(&self.entries, wall))?;
         let steps = all.into_iter().map(|step| {
             let (at, step) = step.traced(wall);
             Entry { at, event: Event::Store(step) }

@@ -6,8 +6,12 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::judge::properties::PropertyName;
+use crate::plan::{Backend, Shows};
 
-/// A store with a real server.
+/// The election timeout of the etcd members, in milliseconds.
+pub(super) const ETCD_ELECTION_MS: u64 = 100;
+
+/// A real store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Target {
@@ -17,11 +21,40 @@ pub enum Target {
     Fred,
     /// The lease table in PostgreSQL.
     Postgres,
+    /// The lease table in PostgreSQL, behind advisory locks.
+    PostgresAdvisory,
+    /// An etcd cluster of one member.
+    Etcd,
+    /// A SQLite file.
+    Sqlite,
 }
+
+/// What these processes do not do, or can't show: they neither look for the leader nor wait for a cancellation token,
+/// and a lead is known up to the last answer before a request to resign, not up to the request.
+const OF_PROCESSES: &[PropertyName] =
+    &[PropertyName::LOOKS_WITHIN, PropertyName::TOLD_OF_THE_END, PropertyName::RESIGNED_AT_ONCE];
+
+/// The same for a store that shows only changes: not the requests that it has refused.
+const OF_CHANGES: &[PropertyName] = &[
+    PropertyName::LOOKS_WITHIN,
+    PropertyName::TOLD_OF_THE_END,
+    PropertyName::RESIGNED_AT_ONCE,
+    PropertyName::LINEARIZABLE,
+];
+
+/// The same for etcd, which counts a quarantine that is longer than earlier ones only from the first request for it on.
+const OF_ETCD: &[PropertyName] = &[
+    PropertyName::LOOKS_WITHIN,
+    PropertyName::TOLD_OF_THE_END,
+    PropertyName::RESIGNED_AT_ONCE,
+    PropertyName::LINEARIZABLE,
+    PropertyName::NO_LATE_QUARANTINE,
+];
 
 impl Target {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Redis, Self::Fred, Self::Postgres];
+    pub const ALL: [Self; 6] =
+        [Self::Redis, Self::Fred, Self::Postgres, Self::PostgresAdvisory, Self::Etcd, Self::Sqlite];
 
     /// Its name on the command line.
     pub const fn name(self) -> &'static str {
@@ -29,6 +62,9 @@ impl Target {
             Self::Redis => "redis",
             Self::Fred => "fred",
             Self::Postgres => "postgres",
+            Self::PostgresAdvisory => "postgres-advisory",
+            Self::Etcd => "etcd",
+            Self::Sqlite => "sqlite",
         }
     }
 
@@ -38,25 +74,29 @@ impl Target {
             Self::Redis => "real-redis",
             Self::Fred => "real-fred",
             Self::Postgres => "real-postgres",
+            Self::PostgresAdvisory => "real-postgres-advisory",
+            Self::Etcd => "real-etcd",
+            Self::Sqlite => "real-sqlite",
         }
     }
 
-    /// The properties that can't judge its runs. The processes neither look for the leader nor wait for a cancellation
-    /// token; a lead is known up to the last answer before a request to resign, not up to the request; and a table shows
-    /// only changes: not the requests that it has refused.
+    /// What faults may strike there.
+    pub const fn backend(self) -> Backend {
+        let (has_network, granularity_ms, shows) = match self {
+            Self::Redis | Self::Fred => (true, 1, Shows::Requests),
+            Self::Postgres | Self::PostgresAdvisory => (true, 1, Shows::Changes),
+            Self::Etcd => (true, 1_000 + 2 * ETCD_ELECTION_MS, Shows::Tenures),
+            Self::Sqlite => (false, 1, Shows::Changes),
+        };
+        Backend { has_network, granularity_ms, shows }
+    }
+
+    /// The properties that can't judge its runs.
     pub(in crate::engines) const fn left_out(self) -> &'static [PropertyName] {
         match self {
-            Self::Redis | Self::Fred => &[
-                PropertyName::LOOKS_WITHIN,
-                PropertyName::TOLD_OF_THE_END,
-                PropertyName::RESIGNED_AT_ONCE,
-            ],
-            Self::Postgres => &[
-                PropertyName::LOOKS_WITHIN,
-                PropertyName::TOLD_OF_THE_END,
-                PropertyName::RESIGNED_AT_ONCE,
-                PropertyName::LINEARIZABLE,
-            ],
+            Self::Redis | Self::Fred => OF_PROCESSES,
+            Self::Postgres | Self::PostgresAdvisory | Self::Sqlite => OF_CHANGES,
+            Self::Etcd => OF_ETCD,
         }
     }
 
@@ -66,6 +106,11 @@ impl Target {
             Self::Redis => "real processes and a real Redis server, by redis-rs",
             Self::Fred => "real processes and a real Redis server, by fred",
             Self::Postgres => "real processes and the lease table of a real PostgreSQL server",
+            Self::PostgresAdvisory => {
+                "real processes and the lease table of a real PostgreSQL server, behind advisory locks"
+            }
+            Self::Etcd => "real processes and a real etcd member",
+            Self::Sqlite => "real processes and a SQLite file",
         }
     }
 }

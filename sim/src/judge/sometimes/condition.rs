@@ -1,6 +1,6 @@
 //! The conditions, their names, and the engines that can meet them.
 
-use crate::plan::Scope;
+use crate::plan::{Scope, Shows};
 
 /// A situation that a campaign should have met.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -53,7 +53,7 @@ pub(super) enum Condition {
     RenewalAfterRelease,
     /// An acquire of a holder whose tenure was over, refused as stale.
     LateAcquireRefused,
-    /// A grant or renewal by a server after another server had replaced it.
+    /// A grant or renewal by a server after the one that replaced it had carried out a request.
     OldPrimaryAcknowledged,
     /// A renewal sent again because the answer to one that was carried out had not arrived.
     RenewalReplyLost,
@@ -109,7 +109,7 @@ const ALL: [(Condition, &str, Needs); Condition::COUNT] = [
     (Condition::QuarantineWaited, "quarantine-after-store-loss", Needs::Any),
     (Condition::StoreLostDataUnderALeader, "store-lost-data-under-a-leader", Needs::Any),
     (Condition::LeaderCrashed, "leader-crashed", Needs::Any),
-    (Condition::LedWhilePartitioned, "led-while-partitioned-and-ended-itself", Needs::Any),
+    (Condition::LedWhilePartitioned, "led-while-partitioned-and-ended-itself", Needs::Network),
     (Condition::LeaderPausedPastItsLease, "leader-paused-past-its-lease", Needs::Any),
     (Condition::ResignedUnderWork, "resigned-under-work", Needs::Any),
     (Condition::ReleaseAfterDrain, "release-after-drain", Needs::Any),
@@ -118,24 +118,24 @@ const ALL: [(Condition, &str, Needs); Condition::COUNT] = [
     (Condition::TakeoverAtTheExactExpiry, "takeover-at-the-exact-expiry", Needs::Simulation),
     (Condition::ResignedLeaseRanOut, "release-lost-lease-ran-out", Needs::Any),
     (Condition::GrantHandedBackUnused, "grant-handed-back-unused", Needs::Any),
-    (Condition::GrantBeyondTheRecord, "grant-above-a-lost-tenure", Needs::Any),
-    (Condition::RenewedWithoutALeader, "renewed-without-a-leader", Needs::Any),
+    (Condition::GrantBeyondTheRecord, "grant-above-a-lost-tenure", Needs::Requests),
+    (Condition::RenewedWithoutALeader, "renewed-without-a-leader", Needs::Changes),
     (Condition::RenewedAtTheLastMoment, "renewal-at-the-last-moment", Needs::Model),
     (Condition::RenewalAfterRelease, "duplicate-renewal-after-release", Needs::Model),
     (Condition::LateAcquireRefused, "late-duplicate-acquire-refused", Needs::Model),
     (Condition::OldPrimaryAcknowledged, "old-primary-acknowledged", Needs::Model),
-    (Condition::RenewalReplyLost, "renewal-reply-lost", Needs::Any),
+    (Condition::RenewalReplyLost, "renewal-reply-lost", Needs::Changes),
     (Condition::LateReply, "reply-after-the-next-request", Needs::Model),
     (Condition::ReplyOvertaken, "reply-overtaken", Needs::Model),
     (Condition::PauseBetweenCheckAndEffect, "pause-between-check-and-effect", Needs::Any),
     (Condition::EffectAfterTheLead, "effect-after-the-lead", Needs::Any),
     (Condition::LeaderSuperseded, "superseded-leader-stepped-down", Needs::Any),
-    (Condition::ResignedWhileCutOff, "resigned-while-cut-off", Needs::Any),
+    (Condition::ResignedWhileCutOff, "resigned-while-cut-off", Needs::Network),
     (Condition::RestartedNodeLedAgain, "restarted-node-leads-again", Needs::Any),
     (Condition::NobodyLedForALease, "nobody-led-for-a-lease", Needs::Any),
     (Condition::CrashedInAQuarantine, "crash-within-a-quarantine", Needs::Any),
     (Condition::StoreReplacedInAQuarantine, "store-replaced-within-a-quarantine", Needs::Any),
-    (Condition::AllNodesCutOff, "all-nodes-cut-off", Needs::Any),
+    (Condition::AllNodesCutOff, "all-nodes-cut-off", Needs::Network),
     (Condition::SeveralFaultsAtOnce, "several-faults-at-once", Needs::Any),
     (Condition::ClockSteppedUnderALeader, "clock-stepped-under-a-leader", Needs::Any),
     (
@@ -155,6 +155,12 @@ const ALL: [(Condition, &str, Needs); Condition::COUNT] = [
 enum Needs {
     /// Every engine.
     Any,
+    /// A network between candidates and the store.
+    Network,
+    /// A store that shows each change of a record.
+    Changes,
+    /// A store that shows each request.
+    Requests,
     /// An engine that simulates: a store that shows what it refuses, whose clock can be set, and faults that strike within
     /// a millisecond.
     Simulation,
@@ -179,7 +185,13 @@ impl Condition {
         match scope {
             Scope::Model => true,
             Scope::Turmoil => ALL[self as usize].2 != Needs::Model,
-            Scope::Real => ALL[self as usize].2 == Needs::Any,
+            Scope::Real(backend) => match ALL[self as usize].2 {
+                Needs::Any => true,
+                Needs::Network => backend.has_network,
+                Needs::Changes => backend.shows >= Shows::Changes,
+                Needs::Requests => backend.shows >= Shows::Requests,
+                Needs::Simulation | Needs::Model => false,
+            },
         }
     }
 }

@@ -23,8 +23,8 @@ pub(super) struct Store {
     pub(super) lease_lasts: Duration,
     /// Token and time of the last release.
     released: Option<(u64, SimTime)>,
-    /// How many servers have been replaced.
-    replaced: u32,
+    /// The number of the newest server that has carried out a request.
+    newest: u32,
     /// Whether it has lost its data at least once.
     lost_data: bool,
 }
@@ -41,7 +41,6 @@ pub(super) struct Tenure {
 
 impl Sometimes {
     pub(super) fn store_crashed(&mut self, keeps_data: bool) {
-        self.store.replaced += 1;
         let waits = self.lives.iter().any(|(_, life)| life.waits);
         self.met_if(Condition::StoreReplacedInAQuarantine, waits);
         if !keeps_data {
@@ -51,9 +50,10 @@ impl Sometimes {
     }
 
     pub(super) fn store_stepped(&mut self, at: SimTime, step: &StoreStep) {
+        self.store.newest = self.store.newest.max(step.server);
         if let (Answer::Granted { .. } | Answer::Renewed, Some(after)) = (step.answer, step.after) {
             self.store.lease_lasts = after.left(step.now);
-            let is_old = step.server < self.store.replaced;
+            let is_old = step.server < self.store.newest;
             self.met_if(Condition::OldPrimaryAcknowledged, is_old);
         }
         match (step.request, step.answer) {

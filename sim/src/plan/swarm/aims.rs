@@ -70,7 +70,7 @@ impl Aim {
                 let resign = What::Resign { node: None };
                 // While its work drains, a candidate that resigned keeps its lease alive.
                 let renews = match frame.scope {
-                    Scope::Model | Scope::Real => Some(Asking::Renew),
+                    Scope::Model | Scope::Real(_) => Some(Asking::Renew),
                     Scope::Turmoil => None,
                 };
                 let (point, nth, after_ms) = (Point::Send, 1, at_ms + 1);

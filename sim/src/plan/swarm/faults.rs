@@ -131,7 +131,7 @@ impl On {
     fn at(self, frame: &Frame, node: Option<usize>, after_ms: u64) -> When {
         let Self { point, of, nth } = self;
         let of = match frame.scope {
-            Scope::Model | Scope::Real => of,
+            Scope::Model | Scope::Real(_) => of,
             Scope::Turmoil => None,
         };
         When::On(Trigger { point, node, of, nth, after_ms })
@@ -158,7 +158,7 @@ fn trigger(frame: &Frame, draw: &mut Draw, after_ms: u64) -> When {
         Scope::Model => &points[..],
         Scope::Turmoil => &points[..4],
         // Nobody sees in time that a real server grants a lease.
-        Scope::Real => &points[1..],
+        Scope::Real(_) => &points[1..],
     };
     let (point, of) = draw.pick(known);
     let nth = u32::try_from(draw.within(1..=4)).unwrap_or(1);

@@ -19,8 +19,37 @@ pub enum Scope {
     /// Redis.
     Turmoil,
     /// Each second takes a second: short runs with TTLs of a few seconds, few candidates, the faults that processes,
-    /// proxies and signals can cause, and timeouts that a busy machine keeps.
-    Real,
+    /// proxies and signals can cause at a store of that kind, and timeouts that a busy machine keeps.
+    Real(Backend),
+}
+
+/// What a real store has that faults may strike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Backend {
+    /// Whether candidates reach it over a network. They open a file themselves.
+    pub has_network: bool,
+    /// How much too early a lease may end, in milliseconds. Above 1, its TTLs are whole seconds.
+    pub granularity_ms: u64,
+    /// What an observer sees of the requests that it carries out.
+    pub shows: Shows,
+}
+
+/// What a store shows of the requests that it carries out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Shows {
+    /// Grants, and ends of leases.
+    Tenures,
+    /// Also renewals: each change of a record.
+    Changes,
+    /// Also refusals: each request.
+    Requests,
+}
+
+impl Backend {
+    /// Whether its leases may end much too early.
+    const fn is_coarse(self) -> bool {
+        self.granularity_ms > 1
+    }
 }
 
 impl Scope {
@@ -45,21 +74,27 @@ impl Scope {
                     | FaultKind::Failover
                     | FaultKind::OldPrimary
             ),
-            Self::Real => !matches!(
-                kind,
+            Self::Real(backend) => match kind {
+                FaultKind::Partition
+                | FaultKind::OneWay
+                | FaultKind::Hold
+                | FaultKind::Latency
+                | FaultKind::Cut
+                | FaultKind::Swizzle => backend.has_network,
                 FaultKind::Loss
-                    | FaultKind::Duplicate
-                    | FaultKind::Reorder
-                    | FaultKind::Starve
-                    | FaultKind::Suspend
-                    | FaultKind::VmStop
-                    | FaultKind::VmRestore
-                    | FaultKind::StoreRollback
-                    | FaultKind::Failover
-                    | FaultKind::OldPrimary
-                    | FaultKind::StoreClockStep
-                    | FaultKind::StoreClockBack
-            ),
+                | FaultKind::Duplicate
+                | FaultKind::Reorder
+                | FaultKind::Starve
+                | FaultKind::Suspend
+                | FaultKind::VmStop
+                | FaultKind::VmRestore
+                | FaultKind::StoreRollback
+                | FaultKind::Failover
+                | FaultKind::OldPrimary
+                | FaultKind::StoreClockStep
+                | FaultKind::StoreClockBack => false,
+                _ => true,
+            },
         }
     }
 
@@ -67,7 +102,7 @@ impl Scope {
     const fn store_drifts(self) -> bool {
         match self {
             Self::Model | Self::Turmoil => true,
-            Self::Real => false,
+            Self::Real(_) => false,
         }
     }
 
@@ -75,7 +110,7 @@ impl Scope {
     const fn fault_ttls(self) -> u64 {
         match self {
             Self::Model | Self::Turmoil => 8,
-            Self::Real => 6,
+            Self::Real(_) => 6,
         }
     }
 }
@@ -89,7 +124,7 @@ pub fn swarm(seed: u64, allowed: &[FaultKind], scope: Scope) -> Plan {
     let count = match scope {
         Scope::Model => draw.pick(&[2, 2, 3, 3, 4, 5, 5, 6, 7, 8, 9]),
         Scope::Turmoil => draw.pick(&[2, 3, 4, 5]),
-        Scope::Real => draw.pick(&[2, 3, 4]),
+        Scope::Real(_) => draw.pick(&[2, 3, 4]),
     };
     let kinds = kinds(seed, allowed, scope);
     let drifts = kinds.contains(&FaultKind::Drift);
@@ -162,7 +197,7 @@ fn latency(seed: u64, timeout_ms: u64, scope: Scope) -> (u64, u64) {
             (least * 1_000, (least + draw.within(0..=6)) * 1_000)
         }
         // Loopback, and two proxies on the way.
-        Scope::Real => (0, 5_000),
+        Scope::Real(_) => (0, 5_000),
     }
 }
 
@@ -178,7 +213,7 @@ fn work(seed: u64, settings: Settings, scope: Scope) -> Work {
                 draw.pick(&[0, 0, within.min(1_000), within / 2, within])
             }
             // As long as a write to a real server takes on a busy machine.
-            Scope::Real => 50_000,
+            Scope::Real(_) => 50_000,
         },
         reads_first: false,
     }
@@ -187,7 +222,7 @@ fn work(seed: u64, settings: Settings, scope: Scope) -> Work {
 /// Most runs have one election: they are the fastest.
 fn program(seed: u64, scope: Scope) -> Program {
     match scope {
-        Scope::Model | Scope::Real => Program::default(),
+        Scope::Model | Scope::Real(_) => Program::default(),
         Scope::Turmoil => {
             let elections = Draw::new(seed, "elections", 0).pick(&[1, 1, 1, 2, 3, 4]);
             let manner = Draw::new(seed, "manner", 0).pick(&Manner::ALL);
@@ -200,9 +235,16 @@ fn program(seed: u64, scope: Scope) -> Program {
 mod tests {
     use super::*;
 
+    const fn real(has_network: bool, granularity_ms: u64) -> Scope {
+        Scope::Real(Backend { has_network, granularity_ms, shows: Shows::Changes })
+    }
+
+    const SCOPES: [Scope; 5] =
+        [Scope::Model, Scope::Turmoil, real(true, 1), real(true, 1_200), real(false, 1)];
+
     #[test]
     fn every_seed_gives_a_valid_plan() {
-        for scope in [Scope::Model, Scope::Turmoil, Scope::Real] {
+        for scope in SCOPES {
             for seed in 0..5_000 {
                 let plan = swarm(seed, &FaultKind::ALL, scope);
                 plan.check().unwrap_or_else(|error| panic!("seed {seed}: {error}"));
@@ -235,7 +277,7 @@ mod tests {
 
     #[test]
     fn every_kind_is_drawn_and_few_break_assumptions() {
-        for scope in [Scope::Model, Scope::Turmoil, Scope::Real] {
+        for scope in SCOPES {
             let plans: Vec<Plan> =
                 (0..2_000).map(|seed| swarm(seed, &FaultKind::ALL, scope)).collect();
             for kind in scope.kinds() {

@@ -11,19 +11,23 @@ use std::io::{self, BufRead, BufReader};
 use std::process::exit;
 use std::sync::Arc;
 use std::thread;
+use std::time::Duration;
 
 use tenure::Elections;
 use tenure::runtime::Runtime;
 use tenure::store::AnyStore;
-use tenure::store::postgres::{Postgres, PostgresConfig};
+use tenure::store::etcd::{Etcd, EtcdConfig};
+use tenure::store::postgres::{AdvisoryConfig, Postgres, PostgresAdvisory, PostgresConfig};
 use tenure::store::redis::{Fred, Redis, RedisConfig};
+use tenure::store::sqlite::{Sqlite, SqliteConfig};
 use tokio::sync::mpsc;
 
 use super::Target;
-use super::protocol::{Brief, Order};
+use super::protocol::{Brief, Order, Place};
+use super::target::ETCD_ELECTION_MS;
 use process::Process;
 use recording::Recording;
-use runtime::ClockedRuntime;
+use runtime::NodeRuntime;
 
 /// Runs one candidate, as the engine's orders on standard input say, until that ends. Does not return unless the brief
 /// on the first line can't be followed.
@@ -60,21 +64,45 @@ async fn live(
         // The engine has ended, or needs this process no longer.
         exit(0)
     })?;
-    let runtime: Arc<dyn Runtime> = Arc::new(ClockedRuntime::of(&process));
-    let store = AnyStore::new(Recording::new(store(&brief, &runtime), Arc::clone(&process)));
+    let runtime: Arc<dyn Runtime> = Arc::new(NodeRuntime::of(&process, &brief.store));
+    let store = store(&brief, &runtime).ok_or("the store of the brief is not one of that kind")?;
+    let store = AnyStore::new(Recording::new(store, Arc::clone(&process)));
     let elections = Elections::with_runtime(store, Arc::clone(&runtime));
     taking_part::attend(process, runtime, elections, brief, ordered).await
 }
 
-fn store(brief: &Brief, runtime: &Arc<dyn Runtime>) -> AnyStore {
-    let (host, port) = ("127.0.0.1", brief.store_port);
+/// The store in the place that the brief names; `None` if that can't be one of the target's.
+fn store(brief: &Brief, runtime: &Arc<dyn Runtime>) -> Option<AnyStore> {
+    const HOST: &str = "127.0.0.1";
     let trusts = brief.trust_empty_store;
-    let redis = || RedisConfig::new(host, port).trust_empty_store(trusts);
-    let postgres = || PostgresConfig::new(host, port, "postgres").trust_empty_store(trusts);
     let runtime = Arc::clone(runtime);
-    match brief.target {
-        Target::Redis => AnyStore::new(Redis::with_runtime(redis(), runtime)),
-        Target::Fred => AnyStore::new(Fred::new(redis())),
-        Target::Postgres => AnyStore::new(Postgres::with_runtime(postgres(), runtime)),
-    }
+    let first = || brief.store.routes().first();
+    let postgres = || {
+        let config = PostgresConfig::new(HOST, first()?.server, "postgres");
+        Some(config.trust_empty_store(trusts))
+    };
+    Some(match brief.target {
+        Target::Redis => {
+            let config = RedisConfig::new(HOST, first()?.server).trust_empty_store(trusts);
+            AnyStore::new(Redis::with_runtime(config, runtime))
+        }
+        // This one and etcd's client have sockets of their own.
+        Target::Fred => {
+            AnyStore::new(Fred::new(RedisConfig::new(HOST, first()?.by).trust_empty_store(trusts)))
+        }
+        Target::Postgres => AnyStore::new(Postgres::with_runtime(postgres()?, runtime)),
+        Target::PostgresAdvisory => {
+            let config = AdvisoryConfig::new(postgres()?);
+            AnyStore::new(PostgresAdvisory::with_runtime(config, runtime))
+        }
+        Target::Etcd => {
+            let config = EtcdConfig::new(HOST, first()?.by).trust_empty_store(trusts);
+            let election_timeout = Duration::from_millis(ETCD_ELECTION_MS);
+            AnyStore::new(Etcd::new(config.election_timeout(election_timeout).ok()?))
+        }
+        Target::Sqlite => {
+            let Place::File(path) = &brief.store else { return None };
+            AnyStore::new(Sqlite::new(SqliteConfig::new(path).trust_empty_store(trusts)))
+        }
+    })
 }

@@ -10,20 +10,25 @@ use tenure::Instant;
 use tenure::runtime::{Connection, NoRuntime, Runtime, TokioRuntime};
 
 use super::process::Process;
+use crate::engines::real::protocol::{Place, Route};
 use crate::plan::{FaultKind, SimTime};
 
-/// The shipped runtime. Its clock counts from the beginning of the run, with the node's offset, rate and steps.
-pub(super) struct ClockedRuntime(Arc<Process>);
+/// The shipped runtime. Its clock counts from the beginning of the run, with the node's offset, rate and steps, and its
+/// connections lead through the node's network, also those to servers that other servers have named.
+pub(super) struct NodeRuntime {
+    process: Arc<Process>,
+    routes: Vec<Route>,
+}
 
-impl ClockedRuntime {
-    pub(super) fn of(process: &Arc<Process>) -> Self {
-        Self(Arc::clone(process))
+impl NodeRuntime {
+    pub(super) fn of(process: &Arc<Process>, store: &Place) -> Self {
+        Self { process: Arc::clone(process), routes: store.routes().to_vec() }
     }
 }
 
-impl fmt::Debug for ClockedRuntime {
+impl fmt::Debug for NodeRuntime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("ClockedRuntime").field(&self.0.who).finish()
+        f.debug_tuple("NodeRuntime").field(&self.process.who).finish()
     }
 }
 
@@ -33,13 +38,13 @@ fn true_now(process: &Process) -> SimTime {
     SimTime::from_nanos(elapsed)
 }
 
-impl Runtime for ClockedRuntime {
+impl Runtime for NodeRuntime {
     fn now(&self) -> Instant {
-        self.0.clock.read(true_now(&self.0))
+        self.process.clock.read(true_now(&self.process))
     }
 
     fn sleep_until(&self, deadline: Instant) -> BoxFuture<'static, ()> {
-        let process = Arc::clone(&self.0);
+        let process = Arc::clone(&self.process);
         async move {
             while process.clock.read(true_now(&process)) < deadline {
                 let at = process.clock.when(deadline).as_nanos();
@@ -63,7 +68,8 @@ impl Runtime for ClockedRuntime {
     }
 
     fn connect(&self, host: &str, port: u16) -> BoxFuture<'static, io::Result<Connection>> {
-        TokioRuntime.connect(host, port)
+        let route = self.routes.iter().find(|route| route.server == port);
+        TokioRuntime.connect(host, route.map_or(port, |route| route.by))
     }
 
     fn entropy(&self) -> io::Result<u128> {

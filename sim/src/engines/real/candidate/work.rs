@@ -9,7 +9,7 @@ use tenure::{Config, Tenure};
 
 use super::process::Process;
 use crate::engines::real::Target;
-use crate::engines::real::protocol::Brief;
+use crate::engines::real::protocol::{Brief, Place};
 use crate::engines::real::resource::{NotWritten, Resource, Written};
 use crate::plan::Point;
 use crate::plan::draw::Draw;
@@ -21,7 +21,7 @@ pub(super) struct Job {
     process: Arc<Process>,
     runtime: Arc<dyn Runtime>,
     target: Target,
-    port: u16,
+    resource: Place,
     every: Duration,
     config: Config,
     writes: Arc<AtomicU64>,
@@ -41,7 +41,7 @@ impl Job {
             process,
             runtime,
             target: brief.target,
-            port: brief.resource_port,
+            resource: brief.resource.clone(),
             every: Duration::from_millis(brief.work.every_ms),
             config,
             writes: Arc::default(),
@@ -80,7 +80,7 @@ impl Job {
         let mut resource = if let Some(resource) = resource {
             resource
         } else {
-            let mut resource = Resource::connect(self.target, self.port).await?;
+            let mut resource = Resource::connect(self.target, &self.resource).await?;
             resource.take_over(token).await.ok()?;
             resource
         };

@@ -1,4 +1,5 @@
-//! The resource that leaders write to: a server of its own, of the same kind as the store, which no fault strikes.
+//! The resource that leaders write to: a server or a file of its own, which no fault strikes. It is of the same kind as
+//! the store, where a fence for that kind is shipped, and Redis for leases in etcd.
 //!
 //! It stands for two: one refuses writes by the shipped fence, the other accepts all. A write that the fence accepts is
 //! at once one to both; a refused one is repeated without the fence. The server keeps an account of them, in order and
@@ -6,6 +7,7 @@
 
 mod postgres;
 mod redis;
+mod sqlite;
 
 use serde::{Deserialize, Serialize};
 use tenure::Token;
@@ -14,6 +16,7 @@ use tenure_servers::{PostgresServer, RedisServer, ServerError};
 
 use super::Target;
 use super::clock::WallClock;
+use super::protocol::Place;
 use crate::plan::SimTime;
 use crate::trace::{Entry, Event, Who};
 
@@ -65,24 +68,27 @@ pub(super) enum NotWritten {
 pub(super) enum ResourceServer {
     Redis(RedisServer),
     Postgres(PostgresServer),
+    Sqlite(sqlite::File),
 }
 
 impl ResourceServer {
     pub(super) fn start(target: Target) -> Result<Self, ServerError> {
         match target {
-            Target::Redis | Target::Fred => RedisServer::start().map(Self::Redis),
-            Target::Postgres => {
+            Target::Redis | Target::Fred | Target::Etcd => RedisServer::start().map(Self::Redis),
+            Target::Postgres | Target::PostgresAdvisory => {
                 let server = PostgresServer::start_with(&postgres::SETTINGS)?;
                 server.sql(&postgres::schema())?;
                 Ok(Self::Postgres(server))
             }
+            Target::Sqlite => sqlite::File::create().map(Self::Sqlite),
         }
     }
 
-    pub(super) fn port(&self) -> u16 {
+    pub(super) fn place(&self) -> Place {
         match self {
-            Self::Redis(server) => server.port(),
-            Self::Postgres(server) => server.port(),
+            Self::Redis(server) => Place::port(server.port()),
+            Self::Postgres(server) => Place::port(server.port()),
+            Self::Sqlite(file) => Place::File(file.path()),
         }
     }
 
@@ -91,6 +97,7 @@ impl ResourceServer {
         match self {
             Self::Redis(server) => redis::landed(server),
             Self::Postgres(server) => postgres::landed(server),
+            Self::Sqlite(file) => file.landed(),
         }
     }
 }
@@ -99,14 +106,24 @@ impl ResourceServer {
 pub(super) enum Resource {
     Redis(redis::Resource),
     Postgres(postgres::Resource),
+    Sqlite(sqlite::Resource),
 }
 
 impl Resource {
     /// Connects; `None` if that fails.
-    pub(super) async fn connect(target: Target, port: u16) -> Option<Self> {
+    pub(super) async fn connect(target: Target, place: &Place) -> Option<Self> {
+        let port = || place.routes().first().map(|route| route.by);
         match target {
-            Target::Redis | Target::Fred => redis::Resource::connect(port).await.map(Self::Redis),
-            Target::Postgres => postgres::Resource::connect(port).await.map(Self::Postgres),
+            Target::Redis | Target::Fred | Target::Etcd => {
+                redis::Resource::connect(port()?).await.map(Self::Redis)
+            }
+            Target::Postgres | Target::PostgresAdvisory => {
+                postgres::Resource::connect(port()?).await.map(Self::Postgres)
+            }
+            Target::Sqlite => {
+                let Place::File(path) = place else { return None };
+                sqlite::Resource::open(path).map(Self::Sqlite)
+            }
         }
     }
 
@@ -115,6 +132,7 @@ impl Resource {
         match self {
             Self::Redis(resource) => resource.take_over(token).await,
             Self::Postgres(resource) => resource.take_over(token).await,
+            Self::Sqlite(resource) => resource.take_over(token),
         }
     }
 
@@ -123,6 +141,7 @@ impl Resource {
         match self {
             Self::Redis(resource) => resource.write(&text(written)).await,
             Self::Postgres(resource) => resource.write(&text(written)).await,
+            Self::Sqlite(resource) => resource.write(&text(written)),
         }
     }
 
@@ -131,6 +150,7 @@ impl Resource {
         match self {
             Self::Redis(resource) => resource.write_unfenced(&text(written)).await,
             Self::Postgres(resource) => resource.write_unfenced(&text(written)).await,
+            Self::Sqlite(resource) => resource.write_unfenced(&text(written)),
         }
     }
 }
@@ -139,16 +159,15 @@ fn text(written: Written) -> String {
     serde_json::json!(written).to_string()
 }
 
-fn key() -> Key {
+pub(super) fn key() -> Key {
     Key::new(KEY).unwrap_or_else(|error| unreachable!("{KEY:?} is a key: {error}"))
 }
 
-/// An entry of the server's account; an error of the server otherwise.
-fn parsed(port: u16, text: &str, micros: &str, fenced: bool) -> Result<Landed, ServerError> {
-    let wrong = |detail: String| ServerError::Protocol { port, detail };
-    let written = serde_json::from_str(text);
-    let written = written.map_err(|error| wrong(format!("{text:?} is not a write: {error}")))?;
+/// An entry of the account; the error says what is wrong with it.
+fn parsed(text: &str, micros: &str, fenced: bool) -> Result<Landed, String> {
+    let written =
+        serde_json::from_str(text).map_err(|error| format!("{text:?} is not a write: {error}"))?;
     let unix_micros =
-        micros.parse().map_err(|error| wrong(format!("{micros:?} is not a time: {error}")))?;
+        micros.parse().map_err(|error| format!("{micros:?} is not a time: {error}"))?;
     Ok(Landed { written, unix_micros, fenced })
 }

@@ -74,7 +74,8 @@ pub(super) fn landed(server: &PostgresServer) -> Result<Vec<Landed>, ServerError
         let mut columns = row.splitn(3, '|');
         let mut column = || columns.next().unwrap_or_default();
         let (fenced, micros, text) = (column() == "t", column(), column());
-        parsed(server.port(), text, micros, fenced)
+        let wrong = |detail| ServerError::Protocol { port: server.port(), detail };
+        parsed(text, micros, fenced).map_err(wrong)
     };
     rows.lines().map(landed).collect()
 }

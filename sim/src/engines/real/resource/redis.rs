@@ -67,7 +67,7 @@ pub(super) fn landed(server: &RedisServer) -> Result<Vec<Landed>, ServerError> {
         let mut words = line.splitn(3, ' ');
         let mut word = || words.next().unwrap_or_default();
         let (micros, fenced, text) = (word(), word() == "fenced", word());
-        parsed(server.port(), text, micros, fenced)
+        parsed(text, micros, fenced).map_err(wrong)
     };
     lines.iter().map(landed).collect()
 }

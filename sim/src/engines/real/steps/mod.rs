@@ -3,12 +3,16 @@
 //! Candidates can't tell these: the reply to a request that was carried out may be lost. So the steps come from the
 //! server, with the readings of its clock.
 
+pub(super) mod etcd;
 pub(super) mod postgres;
 pub(super) mod redis;
+pub(super) mod sqlite;
+
+use std::collections::BTreeMap;
 
 use super::clock::WallClock;
 use crate::plan::SimTime;
-use crate::trace::{Answer, Asked, Kept, StoreStep};
+use crate::trace::{Answer, Asked, Entry, Event, Kept, StoreStep};
 
 /// An election's record and the prefix's history, as far as answers depend on them. All times are microseconds of the
 /// server's clock.
@@ -91,6 +95,67 @@ pub(super) struct Step {
     pub(super) after: Option<Record>,
     /// The number of the server.
     pub(super) server: u32,
+}
+
+/// What candidates know of the store's steps: it bounds the times of those that the store shows without one. Times are
+/// microseconds of the wall clock.
+#[derive(Debug, Default)]
+pub(super) struct Answers {
+    /// The time of the first answer that a token was granted, and whether its holder had to wait.
+    granted: BTreeMap<u64, (u64, bool)>,
+    /// The time of the answer that it was handed back, once a candidate has asked for that.
+    releases: BTreeMap<u64, Option<u64>>,
+}
+
+impl Answers {
+    pub(super) fn of(entries: &[Entry], wall: WallClock) -> Self {
+        let mut answers = Self::default();
+        let mut releases = BTreeMap::new();
+        for Entry { at, event } in entries {
+            let at = wall.reading_at(*at);
+            match *event {
+                Event::Sent { who, id, request: Asked::Release { token } } => {
+                    releases.insert((who, id), token);
+                    answers.asked_to_release(token);
+                }
+                Event::Answered { answer: Some(Answer::Granted { token, waits }), .. } => {
+                    answers.was_granted(token, at, waits);
+                }
+                Event::Answered { who, id, answer: Some(Answer::Released) } => {
+                    if let Some(token) = releases.get(&(who, id)) {
+                        answers.releases.insert(*token, Some(at));
+                    }
+                }
+                _ => {}
+            }
+        }
+        answers
+    }
+
+    fn was_granted(&mut self, token: u64, at: u64, waits: bool) {
+        self.granted.entry(token).or_insert((at, waits));
+    }
+
+    fn asked_to_release(&mut self, token: u64) {
+        self.releases.entry(token).or_default();
+    }
+
+    fn granted(&self, token: u64) -> Option<u64> {
+        self.granted.get(&token).map(|(at, _)| *at)
+    }
+
+    fn waits(&self, token: u64) -> Option<bool> {
+        self.granted.get(&token).map(|(_, waits)| *waits)
+    }
+
+    /// Whether a candidate has asked for its release.
+    fn was_asked_for(&self, token: u64) -> bool {
+        self.releases.contains_key(&token)
+    }
+
+    fn released(&self, token: u64) -> Option<u64> {
+        self.releases.get(&token).copied().flatten()
+    }
 }
 
 /// All steps of a run.

@@ -191,13 +191,16 @@ fn store_lost_data_under_a_leader() {
 
 #[test]
 fn old_primary_acknowledged() {
-    let replaced = (1, store_crashed(false));
-    let acknowledged = |server| (2, by_server(server, renew(LEASE, 102)));
-    meets(Condition::OldPrimaryAcknowledged, &[replaced.clone(), acknowledged(0)]);
+    let acknowledged = |at, server| (at, by_server(server, renew(LEASE, 102)));
+    meets(Condition::OldPrimaryAcknowledged, &[acknowledged(1, 1), acknowledged(2, 0)]);
     let refusal = refuse(2, Asked::Acquire { seen: 0 }, Answer::Held, Some(LEASE));
     misses(
         Condition::OldPrimaryAcknowledged,
-        &[&[replaced.clone(), acknowledged(1)], &[acknowledged(0)], &[replaced, (2, refusal)]],
+        &[
+            &[(1, store_crashed(true)), acknowledged(2, 0)],
+            &[acknowledged(1, 0), acknowledged(2, 1)],
+            &[acknowledged(1, 1), (2, refusal)],
+        ],
     );
 }
 

@@ -1,0 +1,231 @@
+//! The store's servers or its file, and the thread that stops, starts and observes them: that takes from milliseconds to
+//! seconds, and the run goes on meanwhile.
+//!
+//! Candidates reach each server by a gate. It is shut from the moment at which the server is killed until the next one is
+//! observed, so that no request is carried out unseen.
+
+mod etcd;
+mod postgres;
+mod redis;
+mod sqlite;
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::{Arc, mpsc};
+use std::thread;
+
+use futures_util::future::try_join_all;
+use tenure_servers::{Proxy, ServerError};
+use tokio::sync::mpsc::UnboundedSender;
+
+use super::clock::boot_clock;
+use super::steps::{Answers, Steps};
+use super::{Target, Told};
+
+/// What a store consists of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Parts {
+    /// Servers that listen at these ports, in the order in which candidates are told of them.
+    Servers(Vec<u16>),
+    /// A file, which candidates open themselves.
+    File(PathBuf),
+}
+
+/// Where the machines of a run find the store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Entrance {
+    /// The port of each server, and that of its gate.
+    Gates(Vec<(u16, u16)>),
+    File(PathBuf),
+}
+
+/// The store's server, or its file, with an observer of what is carried out there.
+trait Observed: Send {
+    /// Keeps it from answering.
+    fn pause(&mut self) -> Result<(), ServerError>;
+
+    /// Lets it answer again.
+    fn resume(&mut self) -> Result<(), ServerError>;
+
+    /// Takes it away at once.
+    fn crash(&mut self) -> Result<(), ServerError>;
+
+    /// Brings it back, with its data or without any. Returns whether a record of the election was lost.
+    fn starts_again(&mut self, keeps_data: bool) -> Result<bool, ServerError>;
+
+    /// Everything that was carried out, by what candidates know of it.
+    fn steps(&mut self, answers: &Answers) -> Result<Steps, ServerError>;
+}
+
+/// An order to the server's thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ServerOrder {
+    /// Kill it. The next one has its data, or none.
+    Crash {
+        keeps_data: bool,
+    },
+    /// Start the next one.
+    Start {
+        keeps_data: bool,
+    },
+    Pause,
+    Resume,
+}
+
+/// What the server's thread has done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ServerReport {
+    pub(super) order: ServerOrder,
+    /// When it was done, by the boot clock.
+    pub(super) at: u64,
+    /// Whether a record of the election was lost.
+    pub(super) lost_a_record: bool,
+}
+
+/// The store, as the run holds it.
+pub(super) struct StoreServer {
+    orders: Option<mpsc::Sender<ServerOrder>>,
+    thread: Option<thread::JoinHandle<Result<Box<dyn Observed>, ServerError>>>,
+    /// What the thread has left.
+    observed: Option<Box<dyn Observed>>,
+    /// Orders that were not reported as done.
+    pending: u32,
+    entrance: Entrance,
+    /// They work until they are dropped.
+    _gates: Arc<[Proxy]>,
+}
+
+impl StoreServer {
+    /// Starts the servers, and their thread.
+    pub(super) async fn start(
+        target: Target,
+        told: UnboundedSender<Told>,
+    ) -> Result<Self, super::EngineError> {
+        let (mut observed, parts) = start(target)?;
+        let (entrance, gates) = parts.gated().await.map_err(|error| super::broke(&error))?;
+        let (orders, ordered) = mpsc::channel();
+        let shut = Arc::clone(&gates);
+        let refuse = move |on| shut.iter().for_each(|gate| gate.refuse(on));
+        let thread = thread::Builder::new().name("server".to_owned()).spawn(move || {
+            for order in ordered {
+                if matches!(order, ServerOrder::Crash { .. }) {
+                    refuse(true);
+                }
+                let lost_a_record = carry_out(observed.as_mut(), order)?;
+                if matches!(order, ServerOrder::Start { .. }) {
+                    refuse(false);
+                }
+                let report = ServerReport { order, at: boot_clock(), lost_a_record };
+                if told.send(Told::Server(report)).is_err() {
+                    break;
+                }
+            }
+            Ok(observed)
+        });
+        let thread = Some(thread.map_err(|error| super::broke(&error))?);
+        Ok(Self {
+            orders: Some(orders),
+            thread,
+            observed: None,
+            pending: 0,
+            entrance,
+            _gates: gates,
+        })
+    }
+
+    /// Where machines find it.
+    pub(super) fn entrance(&self) -> &Entrance {
+        &self.entrance
+    }
+
+    pub(super) fn order(&mut self, order: ServerOrder) {
+        self.pending += 1;
+        if let Some(orders) = &self.orders {
+            // The thread has failed; the run learns of that when it asks for the steps.
+            let _ = orders.send(order);
+        }
+    }
+
+    /// An order was carried out.
+    pub(super) fn done(&mut self) {
+        self.pending -= 1;
+    }
+
+    /// Whether orders wait for the thread, or it has failed.
+    pub(super) fn is_busy(&self) -> bool {
+        self.pending > 0
+    }
+
+    /// Whether its thread has ended though it should not: with an error.
+    pub(super) fn has_failed(&self) -> bool {
+        self.thread.as_ref().is_some_and(thread::JoinHandle::is_finished)
+    }
+
+    /// Ends the thread.
+    ///
+    /// # Errors
+    /// If it has failed.
+    pub(super) fn ends(&mut self) -> Result<(), super::EngineError> {
+        self.orders = None;
+        let Some(thread) = self.thread.take() else { return Ok(()) };
+        let ended = thread.join().map_err(|_| super::broke(&"the server's thread panicked"))?;
+        self.observed = Some(ended?);
+        Ok(())
+    }
+
+    /// Ends the thread, and returns what was carried out.
+    pub(super) fn steps(&mut self, answers: &Answers) -> Result<Steps, super::EngineError> {
+        self.ends()?;
+        let steps = self.observed.as_mut().map(|observed| observed.steps(answers));
+        Ok(steps.transpose()?.unwrap_or_default())
+    }
+}
+
+impl Parts {
+    /// Starts a gate for each server.
+    async fn gated(self) -> io::Result<(Entrance, Arc<[Proxy]>)> {
+        let ports = match self {
+            Self::Servers(ports) => ports,
+            Self::File(path) => return Ok((Entrance::File(path), Arc::new([]))),
+        };
+        let start = |port: u16| Proxy::start(([127, 0, 0, 1], port).into());
+        let gates = try_join_all(ports.iter().copied().map(start)).await?;
+        let both = ports.into_iter().zip(gates.iter().map(Proxy::port)).collect();
+        Ok((Entrance::Gates(both), gates.into()))
+    }
+}
+
+/// Starts the store's servers, or creates its file.
+fn start(target: Target) -> Result<(Box<dyn Observed>, Parts), ServerError> {
+    match target {
+        Target::Redis | Target::Fred => {
+            let redis = redis::Observed::start()?;
+            let parts = Parts::Servers(vec![redis.port()]);
+            Ok((Box::new(redis), parts))
+        }
+        Target::Postgres | Target::PostgresAdvisory => {
+            let postgres = postgres::Observed::start()?;
+            let parts = Parts::Servers(vec![postgres.port()]);
+            Ok((Box::new(postgres), parts))
+        }
+        Target::Etcd => {
+            let etcd = etcd::Observed::start()?;
+            let parts = Parts::Servers(vec![etcd.port()]);
+            Ok((Box::new(etcd), parts))
+        }
+        Target::Sqlite => {
+            let sqlite = sqlite::Observed::start()?;
+            let parts = Parts::File(sqlite.file());
+            Ok((Box::new(sqlite), parts))
+        }
+    }
+}
+
+fn carry_out(observed: &mut dyn Observed, order: ServerOrder) -> Result<bool, ServerError> {
+    match order {
+        ServerOrder::Pause => observed.pause().map(|()| false),
+        ServerOrder::Resume => observed.resume().map(|()| false),
+        ServerOrder::Crash { .. } => observed.crash().map(|()| false),
+        ServerOrder::Start { keeps_data } => observed.starts_again(keeps_data),
+    }
+}
