@@ -5,5 +5,6 @@ pub mod margin;
 mod outcome;
 pub mod properties;
 pub mod sometimes;
+pub mod turnover;
 
 pub use outcome::{Judging, Outcome, Which};

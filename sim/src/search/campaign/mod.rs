@@ -4,6 +4,7 @@
 //! at the end, as [`merged`] does with those of several machines. Nothing in a sum depends on the order
 //! of its runs.
 
+mod durations;
 mod margins;
 mod merge;
 mod report;
@@ -22,6 +23,7 @@ use crate::judge::sometimes;
 use crate::judge::{Judging, Which};
 use crate::plan::{FaultKind, Plan, swarm};
 use crate::search::pool;
+pub use durations::Durations;
 pub use margins::Margins;
 pub use merge::{MergeError, merged};
 pub use report::{Report, SummaryError, read, write};

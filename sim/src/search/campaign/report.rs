@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::summary::SCHEMA;
 use super::units::figure;
-use super::{Failure, Summary, Verdict};
+use super::{Durations, Failure, Summary, Verdict};
 use crate::plan::json::{self, SyntaxError, is_name};
 
 /// A summary, and the figures that follow from it.
@@ -142,6 +142,8 @@ fn check(summary: &Summary) -> Result<(), SummaryError> {
         counts.values().try_for_each(|count| at_most(field, *count))?;
     }
     summary.margins.buckets().try_for_each(|(_, runs)| at_most("margins", runs))?;
+    let mut durations = summary.turnover.values().flat_map(Durations::numbers);
+    durations.try_for_each(|number| at_most("turnover", number))?;
     for seeds in &summary.seeds {
         at_most("seeds", seeds.count)?;
         if seeds.first.checked_add(seeds.count).is_none() {

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::engines::{Engine, EngineError};
 use crate::judge::margin::Margin;
 use crate::judge::properties::{PropertyName, Violation};
+use crate::judge::turnover::{Interval, Turnover};
 use crate::judge::{Judging, Outcome};
 use crate::plan::{FaultKind, Plan, SimTime};
 use crate::trace::{Digest, Entry, Event, Who};
@@ -34,6 +35,8 @@ pub struct Run {
     pub sometimes: Vec<(&'static str, u64)>,
     /// The least time between two tenures' permitted writes.
     pub margin: Option<Duration>,
+    /// The times between leads.
+    pub turnover: Vec<(Interval, Duration)>,
     /// Why it failed, if it did.
     pub failure: Option<Failure>,
     /// The counts of each kind of fault, by the number of the kind.
@@ -123,6 +126,7 @@ impl Run {
             judged: Vec::new(),
             sometimes: Vec::new(),
             margin: None,
+            turnover: Vec::new(),
             failure: None,
             faults: [Ordered::default(); KINDS],
         }
@@ -136,9 +140,10 @@ impl Run {
     /// The figures of an outcome.
     pub fn of(plan: &Plan, outcome: &Outcome) -> Self {
         let mut run = Self::new(plan.seed);
-        let mut margin = Margin::default();
+        let (mut margin, mut turnover) = (Margin::default(), Turnover::default());
         for Entry { at, event } in outcome.trace.entries() {
             margin.observe(*at, event);
+            turnover.observe(*at, event);
             match event {
                 Event::Elected { .. } => run.elections += 1,
                 Event::Fault { kind, .. } => run.faults[*kind as usize].ordered += 1,
@@ -155,6 +160,7 @@ impl Run {
         run.judged = outcome.judge.judged().collect();
         run.sometimes = outcome.sometimes.counts().into_iter().filter(|met| met.1 > 0).collect();
         run.margin = margin.least();
+        run.turnover = turnover.measured().to_vec();
         run.failure = outcome
             .judge
             .violation()

@@ -5,9 +5,11 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::durations::Durations;
 use super::margins::Margins;
 use super::seeds::joined;
 use super::{Campaign, Failure, Ordered, Run, Seeds, expected, units};
+use crate::judge::turnover::Interval;
 use crate::plan::FaultKind;
 use crate::trace::Digest;
 
@@ -90,6 +92,9 @@ pub struct Summary {
     /// The number of runs by their least margin.
     #[serde(default)]
     pub margins: Margins,
+    /// The times between leads, by kind.
+    #[serde(default)]
+    pub turnover: BTreeMap<Interval, Durations>,
     /// A hash of all traces, whatever the order of the runs.
     pub trace_hash: Digest,
     /// The failed run of the lowest seed.
@@ -125,6 +130,7 @@ impl Summary {
             margin_min: None,
             margin_min_seed: None,
             margins: Margins::default(),
+            turnover: BTreeMap::new(),
             trace_hash: Digest::default(),
             failed: None,
         }
@@ -153,6 +159,9 @@ impl Summary {
         if let Some(margin) = run.margin {
             self.margins.add(margin);
             self.margin(margin, Some(run.seed));
+        }
+        for (interval, duration) in run.turnover {
+            self.turnover.entry(interval).or_default().add(duration);
         }
         if let Some(failure) = run.failure {
             if let Failure::Violated { property, .. } = &failure {
@@ -189,6 +198,9 @@ impl Summary {
             self.met(name, Met { count: *count, runs, needed });
         }
         self.margins.absorb(&other.margins);
+        for (interval, durations) in &other.turnover {
+            self.turnover.entry(*interval).or_default().absorb(durations);
+        }
         if let Some(margin) = other.margin_min {
             self.margin(margin, other.margin_min_seed);
         }

@@ -18,6 +18,9 @@ pub(crate) fn campaigns(out: &mut impl Write, summaries: &[Summary]) -> io::Resu
     for summary in summaries {
         margins(out, summary)?;
     }
+    for summary in summaries {
+        turnover(out, summary)?;
+    }
     writeln!(out, "{}\n", faults(summaries))?;
     writeln!(out, "{}\n", judged(summaries))?;
     writeln!(out, "{}\n", sometimes(summaries))?;
@@ -66,6 +69,23 @@ fn margins(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
     let mut table = numbers(["least safety margin in", &format!("{} runs", summary.engine)]);
     for (least, runs) in summary.margins.buckets() {
         table.add_row([format!("from {}", milliseconds(least)), runs.to_string()]);
+    }
+    writeln!(out, "{table}\n")
+}
+
+/// The times between leads.
+fn turnover(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
+    if summary.turnover.is_empty() {
+        return Ok(());
+    }
+    let first = format!("times in {} runs", summary.engine);
+    let mut table = numbers([&first, "count", "median", "99 of 100 within", "longest"]);
+    for (interval, durations) in &summary.turnover {
+        let at =
+            |permille| durations.quantile(permille).map_or_else(|| "-".to_owned(), milliseconds);
+        let longest = milliseconds(durations.longest());
+        let count = durations.count().to_string();
+        table.add_row([interval.about().to_owned(), count, at(500), at(990), longest]);
     }
     writeln!(out, "{table}\n")
 }

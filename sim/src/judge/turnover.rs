@@ -1,0 +1,243 @@
+//! How leads follow each other in a run: the times between them, whatever faults there were.
+//!
+//! These are figures, not judgements: `takeover-within` and `handover-within` judge them where they are promised.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::judge::properties::new_tenure;
+use crate::judge::properties::recent::Recent;
+use crate::plan::SimTime;
+use crate::trace::{Answer, Asked, Event, Reason, StoreStep, Who};
+
+/// A kind of time between two events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Interval {
+    /// From a release at the store to the next lead, without a quarantine.
+    Handover,
+    /// From the end of a lease that lapsed to the next lead, without a quarantine.
+    Takeover,
+    /// From the first renewal that got no answer to the end of the lead, if that ended by the clock.
+    CutOff,
+    /// Between two leads, whatever the reason.
+    Leaderless,
+    /// In which two candidates lead.
+    Overlap,
+}
+
+impl Interval {
+    /// All of them.
+    pub const ALL: [Self; 5] =
+        [Self::Handover, Self::Takeover, Self::CutOff, Self::Leaderless, Self::Overlap];
+
+    /// What it measures.
+    pub const fn about(self) -> &'static str {
+        match self {
+            Self::Handover => "release to next lead",
+            Self::Takeover => "end of a lease to next lead",
+            Self::CutOff => "first unanswered renewal to end of lead",
+            Self::Leaderless => "no candidate leads",
+            Self::Overlap => "two candidates lead",
+        }
+    }
+}
+
+/// Measures the times between the leads of one election.
+#[derive(Clone, Debug, Default)]
+pub struct Turnover {
+    leading: Vec<Who>,
+    nobody_since: Option<SimTime>,
+    several_since: Option<SimTime>,
+    released_at: Option<SimTime>,
+    /// The last tenure that was granted without a quarantine, and what it has to be measured from.
+    next: Option<(u64, Interval, SimTime)>,
+    candidates: Recent<Who, Renewing>,
+    measured: Vec<(Interval, Duration)>,
+}
+
+/// What is known of a candidate that renews a lease.
+#[derive(Clone, Copy, Debug, Default)]
+struct Renewing {
+    /// The first renewal since the last answer.
+    unanswered: Option<SimTime>,
+    /// How long it went on to lead.
+    went_on: Option<Duration>,
+    has_expired: bool,
+}
+
+impl Turnover {
+    /// Takes the next event into account.
+    pub fn observe(&mut self, at: SimTime, event: &Event) {
+        match *event {
+            Event::Leads { who, token } => self.leads(at, who, token),
+            Event::LeadsNoMore { who } => {
+                let candidate = self.candidates.of(who);
+                candidate.went_on = candidate.unanswered.map(|since| at.since(since));
+                self.cut_off(who);
+                self.leads_no_more(at, who);
+            }
+            Event::Crashed { who } => {
+                self.candidates.remove(who);
+                self.leads_no_more(at, who);
+            }
+            Event::Elected { who, .. } => *self.candidates.of(who) = Renewing::default(),
+            Event::Sent { who, request: Asked::Renew { .. }, .. } => {
+                self.candidates.of(who).unanswered.get_or_insert(at);
+            }
+            Event::Answered { who, answer: Some(Answer::Renewed), .. } => {
+                self.candidates.of(who).unanswered = None;
+            }
+            Event::SteppedDown { who, reason: Reason::Expired, .. } => {
+                self.candidates.of(who).has_expired = true;
+                self.cut_off(who);
+            }
+            Event::Store(ref step) => self.stepped(at, step),
+            _ => {}
+        }
+    }
+
+    /// The times that were measured so far.
+    pub fn measured(&self) -> &[(Interval, Duration)] {
+        &self.measured
+    }
+
+    fn leads(&mut self, at: SimTime, who: Who, token: u64) {
+        if let Some(since) = self.nobody_since.take() {
+            self.measured.push((Interval::Leaderless, at.since(since)));
+        }
+        if let Some((_, interval, from)) = self.next.take_if(|(next, ..)| *next == token) {
+            self.measured.push((interval, at.since(from)));
+        }
+        self.leading.push(who);
+        if self.leading.len() == 2 {
+            self.several_since = Some(at);
+        }
+    }
+
+    fn leads_no_more(&mut self, at: SimTime, who: Who) {
+        let before = self.leading.len();
+        self.leading.retain(|leader| *leader != who);
+        match (before, self.leading.len()) {
+            (1, 0) => self.nobody_since = Some(at),
+            (2, 1) => {
+                let since = self.several_since.take().unwrap_or(at);
+                self.measured.push((Interval::Overlap, at.since(since)));
+            }
+            _ => {}
+        }
+    }
+
+    /// A lead has ended, or its end by the clock is reported: a paused candidate reports that later.
+    fn cut_off(&mut self, who: Who) {
+        let candidate = self.candidates.of(who);
+        if candidate.has_expired
+            && let Some(went_on) = candidate.went_on.take()
+        {
+            self.measured.push((Interval::CutOff, went_on));
+        }
+    }
+
+    fn stepped(&mut self, at: SimTime, step: &StoreStep) {
+        if step.answer == Answer::Released {
+            self.released_at = Some(at);
+        }
+        let (Some(token), Answer::Granted { waits, .. }) = (new_tenure(step), step.answer) else {
+            return;
+        };
+        let from = step.before.and_then(|before| {
+            if before.released {
+                self.released_at.map(|at| (Interval::Handover, at))
+            } else {
+                Some((Interval::Takeover, before.lease_ends))
+            }
+        });
+        self.next = from.filter(|_| !waits).map(|(interval, from)| (token, interval, from));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::ms;
+    use crate::trace::Kept;
+
+    const A: Who = Who { node: 0, life: 0 };
+    const B: Who = Who { node: 1, life: 0 };
+
+    fn kept(token: u64, lease_ends: u64, released: bool) -> Kept {
+        Kept { token, holder: 1, lease_end: lease_ends, lease_ends: ms(lease_ends), released }
+    }
+
+    fn step(request: Asked, answer: Answer, before: Option<Kept>, after: Kept) -> Event {
+        let after = Some(after);
+        Event::Store(StoreStep { server: 0, now: 0, holder: 1, request, answer, before, after })
+    }
+
+    fn granted(token: u64, before: Option<Kept>, waits: bool) -> Event {
+        let answer = Answer::Granted { token, waits };
+        step(Asked::Acquire { seen: 0 }, answer, before, kept(token, 900, false))
+    }
+
+    fn measured(history: &[(u64, Event)]) -> Vec<(Interval, u64)> {
+        let mut turnover = Turnover::default();
+        for (at, event) in history {
+            turnover.observe(ms(*at), event);
+        }
+        let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        turnover.measured().iter().map(|(interval, time)| (*interval, millis(*time))).collect()
+    }
+
+    #[test]
+    fn handovers_and_takeovers_are_measured() {
+        let (live, back) = (kept(1, 100, false), kept(1, 100, true));
+        let release = Asked::Release { token: 1 };
+        let history = [
+            (10, granted(1, None, false)),
+            (10, Event::Leads { who: A, token: 1 }),
+            (20, Event::LeadsNoMore { who: A }),
+            (22, step(release, Answer::Released, Some(live), back)),
+            (25, granted(2, Some(back), false)),
+            (26, Event::Leads { who: B, token: 2 }),
+            (50, Event::Crashed { who: B }),
+            (103, granted(3, Some(kept(2, 100, false)), false)),
+            (104, Event::Leads { who: A, token: 3 }),
+        ];
+        assert_eq!(
+            measured(&history),
+            [
+                (Interval::Leaderless, 6),
+                (Interval::Handover, 4),
+                (Interval::Leaderless, 54),
+                (Interval::Takeover, 4),
+            ]
+        );
+    }
+
+    #[test]
+    fn a_quarantine_is_neither() {
+        let back = kept(1, 100, true);
+        let history = [(10, granted(2, Some(back), true)), (90, Event::Leads { who: B, token: 2 })];
+        assert_eq!(measured(&history), []);
+    }
+
+    #[test]
+    fn a_leader_that_is_cut_off_and_an_overlap_are_measured() {
+        let renew = |id| Event::Sent { who: A, id, request: Asked::Renew { token: 1 } };
+        let expired =
+            Event::SteppedDown { who: A, token: 1, reason: Reason::Expired, drain_ends: ms(60) };
+        let history = [
+            (10, Event::Leads { who: A, token: 1 }),
+            (12, renew(1)),
+            (13, Event::Answered { who: A, id: 1, answer: Some(Answer::Renewed) }),
+            (20, renew(2)),
+            (30, renew(3)),
+            (45, Event::Leads { who: B, token: 2 }),
+            (50, Event::LeadsNoMore { who: A }),
+            (51, expired),
+        ];
+        let expected = [(Interval::Overlap, 5), (Interval::CutOff, 30)];
+        assert_eq!(measured(&history), expected);
+    }
+}
