@@ -7,3 +7,4 @@ pub mod controls;
 pub mod effects;
 #[cfg(feature = "cli")]
 pub mod mutants;
+pub mod situations;

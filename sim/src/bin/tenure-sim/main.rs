@@ -22,6 +22,7 @@ mod report;
 mod run;
 mod show;
 mod shrink;
+mod situations;
 mod speed;
 mod sweep;
 mod tolerance;
@@ -90,6 +91,10 @@ enum Command {
     ///
     /// Exits with 0 if all are noticed, 1 if one is not.
     Effects(effects::EffectsArguments),
+    /// Carry out the situations in which other libraries have two leaders, one fault at a time
+    ///
+    /// Exits with 0 if no two candidates led and nothing was violated, 1 otherwise.
+    Situations(situations::SituationsArguments),
     /// Report the failing properties with their first seeds, for `mutants`
     #[command(hide = true)]
     Hunt(hunt::HuntArguments),
@@ -128,6 +133,7 @@ fn carry_out() -> Result<u8, CliError> {
         Command::Overload(arguments) => overload::overload(&arguments),
         Command::Mutants(arguments) => mutants::mutants(&arguments),
         Command::Effects(arguments) => effects::effects(&arguments),
+        Command::Situations(arguments) => situations::situations(&arguments),
         Command::Hunt(arguments) => hunt::hunt(&arguments),
         Command::Speed => speed::speed(),
         #[cfg(feature = "real")]

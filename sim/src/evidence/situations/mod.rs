@@ -1,0 +1,155 @@
+//! Situations in which libraries in use were seen to fail: the same few faults, one at a time, on any engine.
+//!
+//! A campaign draws its faults. Here each run has the one fault that a situation is about, the settings of the
+//! comparison, and two candidates, so its figures can be set beside those of other libraries.
+
+mod plans;
+mod run;
+
+use std::fmt;
+use std::str::FromStr;
+
+pub use run::{Figures, Measured, run};
+
+use crate::judge::turnover::Interval;
+use crate::plan::{Fault, FaultKind};
+use plans::Frame;
+
+/// A situation.
+#[derive(Clone, Copy, Debug)]
+pub struct Situation {
+    /// Its name on the command line and in reports.
+    pub name: &'static str,
+    /// A short description.
+    pub about: &'static str,
+    /// The kind of the fault that must have had an effect in each run.
+    pub kind: FaultKind,
+    /// What is measured.
+    pub measures: Option<Interval>,
+    /// The number of runs, unless another one is asked for.
+    pub runs: u64,
+    faults: fn(Frame) -> Vec<Fault>,
+}
+
+/// All situations.
+pub const ALL: [Situation; 12] = [
+    Situation {
+        name: "handover",
+        about: "the leader hands over",
+        kind: FaultKind::Resign,
+        measures: Some(Interval::Handover),
+        runs: 8,
+        faults: plans::resigns,
+    },
+    Situation {
+        name: "crash",
+        about: "the leader's process is killed",
+        kind: FaultKind::Crash,
+        measures: Some(Interval::Takeover),
+        runs: 8,
+        faults: plans::crashes,
+    },
+    Situation {
+        name: "power-loss",
+        about: "the leader's machine loses power: its connections stay open at the store",
+        kind: FaultKind::Crash,
+        measures: Some(Interval::Takeover),
+        runs: 4,
+        faults: plans::loses_power,
+    },
+    Situation {
+        name: "pause",
+        about: "the leader is paused for two TTLs",
+        kind: FaultKind::Pause,
+        measures: Some(Interval::Takeover),
+        runs: 8,
+        faults: plans::pauses,
+    },
+    Situation {
+        name: "pause-before-a-write",
+        about: "the leader is paused for two TTLs between its check and its write",
+        kind: FaultKind::PauseAtGuard,
+        measures: Some(Interval::Takeover),
+        runs: 8,
+        faults: plans::pauses_at_guard,
+    },
+    Situation {
+        name: "cut-off",
+        about: "the leader is cut off from the store for five TTLs",
+        kind: FaultKind::Partition,
+        measures: Some(Interval::CutOff),
+        runs: 8,
+        faults: plans::cut_off,
+    },
+    Situation {
+        name: "cut-off-for-long",
+        about: "the leader is cut off from the store for ten minutes",
+        kind: FaultKind::Partition,
+        measures: Some(Interval::CutOff),
+        runs: 1,
+        faults: plans::cut_off_for_long,
+    },
+    Situation {
+        name: "stop-while-cut-off",
+        about: "the leader is stopped while it is cut off from the store",
+        kind: FaultKind::Leave,
+        measures: None,
+        runs: 4,
+        faults: plans::stops_while_cut_off,
+    },
+    Situation {
+        name: "data-lost",
+        about: "the store restarts without its data",
+        kind: FaultKind::StoreLoss,
+        measures: Some(Interval::Leaderless),
+        runs: 20,
+        faults: plans::loses_data,
+    },
+    Situation {
+        name: "store-gone",
+        about: "the store refuses connections for seven TTLs",
+        kind: FaultKind::StoreCrash,
+        measures: Some(Interval::CutOff),
+        runs: 4,
+        faults: plans::refuses,
+    },
+    Situation {
+        name: "store-silent",
+        about: "the store answers nothing for seven TTLs",
+        kind: FaultKind::StoreStall,
+        measures: Some(Interval::CutOff),
+        runs: 4,
+        faults: plans::is_silent,
+    },
+    Situation {
+        name: "late-grant",
+        about: "the answer to a grant arrives after its lease has ended",
+        kind: FaultKind::Hold,
+        measures: None,
+        runs: 8,
+        faults: plans::grants_late,
+    },
+];
+
+impl fmt::Display for Situation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+/// No situation has that name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown situation {name:?}; known are {}", ALL.map(|one| one.name).join(", "))]
+pub struct UnknownSituation {
+    /// The name that was given.
+    pub name: String,
+}
+
+impl FromStr for Situation {
+    type Err = UnknownSituation;
+
+    fn from_str(name: &str) -> Result<Self, UnknownSituation> {
+        let found = ALL.into_iter().find(|one| one.name == name);
+        found.ok_or_else(|| UnknownSituation { name: name.to_owned() })
+    }
+}
