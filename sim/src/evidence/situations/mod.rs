@@ -32,7 +32,7 @@ pub struct Situation {
 }
 
 /// All situations.
-pub const ALL: [Situation; 12] = [
+pub const ALL: [Situation; 13] = [
     Situation {
         name: "handover",
         about: "the leader hands over",
@@ -104,6 +104,15 @@ pub const ALL: [Situation; 12] = [
         measures: Some(Interval::Leaderless),
         runs: 20,
         faults: plans::loses_data,
+    },
+    Situation {
+        name: "failover",
+        about: "the store's primary is gone, and a replica that lags by 100 ms is promoted",
+        kind: FaultKind::Failover,
+        // A leader that renews at the new primary goes on.
+        measures: None,
+        runs: 8,
+        faults: plans::fails_over,
     },
     Situation {
         name: "store-gone",

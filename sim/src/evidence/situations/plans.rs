@@ -118,6 +118,10 @@ pub(super) fn loses_data(Frame { ttl_ms, at_ms }: Frame) -> Vec<Fault> {
     vec![at(at_ms, ttl_ms / 10, What::StoreLoss)]
 }
 
+pub(super) fn fails_over(Frame { ttl_ms, at_ms }: Frame) -> Vec<Fault> {
+    vec![at(at_ms, ttl_ms / 10, What::Failover { lag_ms: 100, clock_ahead_ms: 0 })]
+}
+
 pub(super) fn refuses(Frame { ttl_ms, at_ms }: Frame) -> Vec<Fault> {
     vec![at(at_ms, 7 * ttl_ms, What::StoreCrash)]
 }
@@ -145,7 +149,8 @@ mod tests {
     #[test]
     fn plans_are_valid_and_have_their_fault() {
         let real = |granularity_ms| {
-            Scope::Real(Backend { has_network: true, granularity_ms, shows: Shows::Changes })
+            let (has_network, fails_over, shows) = (true, false, Shows::Changes);
+            Scope::Real(Backend { has_network, fails_over, granularity_ms, shows })
         };
         for scope in [Scope::Model, Scope::Turmoil, real(1), real(1_200)] {
             for situation in &ALL {
