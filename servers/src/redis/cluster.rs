@@ -170,6 +170,14 @@ impl RedisCluster {
         Ok(found)
     }
 
+    /// Waits until that node says that every slot has a primary which can be reached.
+    ///
+    /// # Errors
+    /// If that does not happen within 30 s.
+    pub fn is_whole(&self, number: usize) -> Result<(), ServerError> {
+        Self::says(&self.nodes[number], "cluster_state:ok")
+    }
+
     fn expect(&self, number: usize, args: &[&str]) -> Result<(), ServerError> {
         match self.nodes[number].command(args)? {
             Reply::SimpleString(_) => Ok(()),
@@ -179,15 +187,16 @@ impl RedisCluster {
 
     /// Waits until every node says that of the cluster.
     fn all_say(&self, wanted: &str) -> Result<(), ServerError> {
-        for node in &self.nodes {
-            settles(node.port(), "it is not of one mind with the others", || {
-                let Reply::BulkString(info) = node.command(&["CLUSTER", "INFO"])? else {
-                    return Ok(false);
-                };
-                Ok(String::from_utf8_lossy(&info).contains(wanted))
-            })?;
-        }
-        Ok(())
+        self.nodes.iter().try_for_each(|node| Self::says(node, wanted))
+    }
+
+    fn says(node: &RedisServer, wanted: &str) -> Result<(), ServerError> {
+        settles(node.port(), "it is not of one mind with the others", || {
+            let Reply::BulkString(info) = node.command(&["CLUSTER", "INFO"])? else {
+                return Ok(false);
+            };
+            Ok(String::from_utf8_lossy(&info).contains(wanted))
+        })
     }
 
     /// Waits until every node lists every primary with its slots.

@@ -48,6 +48,16 @@ fn promises_hold_on_redis_by_fred() {
 }
 
 #[test]
+fn promises_hold_on_redis_with_sentinels() {
+    holds_on("redis-sentinel", "1301");
+}
+
+#[test]
+fn promises_hold_on_a_redis_cluster() {
+    holds_on("redis-cluster", "1501");
+}
+
+#[test]
 fn promises_hold_on_postgres() {
     holds_on("postgres", "501");
 }

@@ -18,7 +18,7 @@ pub(super) struct Outage {
     down: u32,
     loses: bool,
     stalls: u32,
-    /// Faults that are over once it has started.
+    /// Faults that are over once it has started, or follows the new primary.
     pub(super) over: Vec<Strike>,
 }
 
@@ -91,6 +91,9 @@ impl Run<'_> {
                     self.server.order(ServerOrder::Pause);
                 }
             }
+            What::Failover { lag_ms, .. } => {
+                self.server.order(ServerOrder::FailOver { lag: Duration::from_millis(lag_ms) });
+            }
             // Refused before the run.
             _ => {}
         }
@@ -110,6 +113,11 @@ impl Run<'_> {
                 if self.outage.stalls > 0 {
                     self.server.order(ServerOrder::Pause);
                 }
+                false
+            }
+            What::Failover { .. } => {
+                self.outage.over.push(strike);
+                self.server.order(ServerOrder::Rejoin);
                 false
             }
             What::StoreStall => {

@@ -2,7 +2,9 @@
 //! left out.
 
 use super::Target;
-use crate::plan::{Fault, Manner, Plan, PlanError, Point, Trigger, What, When};
+use crate::plan::{
+    Fault, LAG_MOST_MS, Manner, Plan, PlanError, Point, SILENT_MOST_MS, Trigger, What, When,
+};
 
 /// Checks that every part of a plan can be carried out.
 pub(super) fn check(target: Target, plan: &Plan) -> Result<(), PlanError> {
@@ -36,12 +38,28 @@ pub(super) fn check(target: Target, plan: &Plan) -> Result<(), PlanError> {
 }
 
 fn why(target: Target, fault: &Fault) -> Option<&'static str> {
-    why_not(target, fault.what).or(match fault.when {
+    why_not(target, fault.what).or_else(|| too_much(target, fault)).or(match fault.when {
         When::On(Trigger { point: Point::Grant, .. }) => {
             Some("can't see when a server grants a lease")
         }
         When::On(_) | When::AtMs(_) => None,
     })
+}
+
+/// Why a fault of a kind that can be carried out goes beyond what can.
+fn too_much(target: Target, fault: &Fault) -> Option<&'static str> {
+    match fault.what {
+        What::Failover { clock_ahead_ms, .. } if clock_ahead_ms != 0 => {
+            Some("has servers with one clock: 'clock_ahead_ms' must be 0")
+        }
+        What::Failover { lag_ms, .. } if lag_ms > LAG_MOST_MS => {
+            Some("promotes no replica that lags further: 'lag_ms' must be 500 at most")
+        }
+        What::StoreStall if target.backend().fails_over && fault.for_ms > SILENT_MOST_MS => {
+            Some("replaces a primary that is silent for longer: 'for_ms' must be 500 at most")
+        }
+        _ => None,
+    }
 }
 
 const fn why_not(target: Target, what: What) -> Option<&'static str> {
@@ -64,8 +82,11 @@ const fn why_not(target: Target, what: What) -> Option<&'static str> {
             Some("can't suspend, stop or restore the machine on which it runs itself")
         }
         What::StoreRollback { .. } => Some("keeps no older data of the store"),
-        What::Failover { .. } | What::OldPrimary { .. } => {
+        What::Failover { .. } if !target.backend().fails_over => {
             Some("has one server, without a replica")
+        }
+        What::OldPrimary { .. } => {
+            Some("can't keep a primary that is replaced for one candidate alone")
         }
         What::StoreClockStep { .. } => {
             Some("can't set the server's clock: it is that of the machine")
@@ -83,7 +104,8 @@ const fn why_not(target: Target, what: What) -> Option<&'static str> {
         | What::Resign { .. }
         | What::StoreCrash
         | What::StoreLoss
-        | What::StoreStall => None,
+        | What::StoreStall
+        | What::Failover { .. } => None,
     }
 }
 

@@ -336,12 +336,9 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    fn server_did(&mut self, ServerReport { order, at, lost_a_record }: ServerReport) {
+    fn server_did(&mut self, ServerReport { order, at, had_effect }: ServerReport) {
         self.server.done();
         let at = self.time.of(at);
-        if lost_a_record {
-            self.took(at, FaultKind::StoreLoss, None);
-        }
         match order {
             ServerOrder::Crash { keeps_data } => {
                 self.entries.push(Entry { at, event: Event::StoreCrashed { keeps_data } });
@@ -349,7 +346,17 @@ impl<'a> Run<'a> {
                     self.took(at, FaultKind::StoreCrash, None);
                 }
             }
-            ServerOrder::Start { .. } => {
+            ServerOrder::FailOver { .. } => {
+                if had_effect {
+                    self.entries
+                        .push(Entry { at, event: Event::StoreCrashed { keeps_data: false } });
+                    self.took(at, FaultKind::Failover, None);
+                }
+            }
+            ServerOrder::Start { .. } | ServerOrder::Rejoin => {
+                if had_effect {
+                    self.took(at, FaultKind::StoreLoss, None);
+                }
                 let healed = std::mem::take(&mut self.outage.over);
                 for strike in healed {
                     self.healed(strike);

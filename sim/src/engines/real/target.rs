@@ -19,6 +19,10 @@ pub enum Target {
     Redis,
     /// Redis through fred.
     Fred,
+    /// A Redis primary with a replica, and sentinels that replace it.
+    RedisSentinel,
+    /// A Redis cluster whose primaries have replicas.
+    RedisCluster,
     /// The lease table in PostgreSQL.
     Postgres,
     /// The lease table in PostgreSQL, behind advisory locks.
@@ -53,14 +57,24 @@ const OF_ETCD: &[PropertyName] = &[
 
 impl Target {
     /// All of them.
-    pub const ALL: [Self; 6] =
-        [Self::Redis, Self::Fred, Self::Postgres, Self::PostgresAdvisory, Self::Etcd, Self::Sqlite];
+    pub const ALL: [Self; 8] = [
+        Self::Redis,
+        Self::Fred,
+        Self::RedisSentinel,
+        Self::RedisCluster,
+        Self::Postgres,
+        Self::PostgresAdvisory,
+        Self::Etcd,
+        Self::Sqlite,
+    ];
 
     /// Its name on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Redis => "redis",
             Self::Fred => "fred",
+            Self::RedisSentinel => "redis-sentinel",
+            Self::RedisCluster => "redis-cluster",
             Self::Postgres => "postgres",
             Self::PostgresAdvisory => "postgres-advisory",
             Self::Etcd => "etcd",
@@ -73,6 +87,8 @@ impl Target {
         match self {
             Self::Redis => "real-redis",
             Self::Fred => "real-fred",
+            Self::RedisSentinel => "real-redis-sentinel",
+            Self::RedisCluster => "real-redis-cluster",
             Self::Postgres => "real-postgres",
             Self::PostgresAdvisory => "real-postgres-advisory",
             Self::Etcd => "real-etcd",
@@ -82,19 +98,22 @@ impl Target {
 
     /// What faults may strike there.
     pub const fn backend(self) -> Backend {
-        let (has_network, granularity_ms, shows) = match self {
-            Self::Redis | Self::Fred => (true, 1, Shows::Requests),
-            Self::Postgres | Self::PostgresAdvisory => (true, 1, Shows::Changes),
-            Self::Etcd => (true, 1_000 + 2 * ETCD_ELECTION_MS, Shows::Tenures),
-            Self::Sqlite => (false, 1, Shows::Changes),
+        let (granularity_ms, shows) = match self {
+            Self::Redis | Self::Fred | Self::RedisSentinel | Self::RedisCluster => {
+                (1, Shows::Requests)
+            }
+            Self::Postgres | Self::PostgresAdvisory | Self::Sqlite => (1, Shows::Changes),
+            Self::Etcd => (1_000 + 2 * ETCD_ELECTION_MS, Shows::Tenures),
         };
-        Backend { has_network, granularity_ms, shows }
+        let has_network = !matches!(self, Self::Sqlite);
+        let fails_over = matches!(self, Self::RedisSentinel | Self::RedisCluster);
+        Backend { has_network, fails_over, granularity_ms, shows }
     }
 
     /// The properties that can't judge its runs.
     pub(in crate::engines) const fn left_out(self) -> &'static [PropertyName] {
         match self {
-            Self::Redis | Self::Fred => OF_PROCESSES,
+            Self::Redis | Self::Fred | Self::RedisSentinel | Self::RedisCluster => OF_PROCESSES,
             Self::Postgres | Self::PostgresAdvisory | Self::Sqlite => OF_CHANGES,
             Self::Etcd => OF_ETCD,
         }
@@ -105,6 +124,10 @@ impl Target {
         match self {
             Self::Redis => "real processes and a real Redis server, by redis-rs",
             Self::Fred => "real processes and a real Redis server, by fred",
+            Self::RedisSentinel => {
+                "real processes and a real Redis server with a replica and sentinels"
+            }
+            Self::RedisCluster => "real processes and a real Redis cluster",
             Self::Postgres => "real processes and the lease table of a real PostgreSQL server",
             Self::PostgresAdvisory => {
                 "real processes and the lease table of a real PostgreSQL server, behind advisory locks"

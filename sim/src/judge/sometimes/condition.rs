@@ -144,7 +144,7 @@ const ALL: [(Condition, &str, Needs); Condition::COUNT] = [
         Needs::Simulation,
     ),
     (Condition::StoreRolledBackUnderALeader, "store-rolled-back-under-a-leader", Needs::Model),
-    (Condition::FailoverUnderALeader, "failover-under-a-leader", Needs::Model),
+    (Condition::FailoverUnderALeader, "failover-under-a-leader", Needs::Replicas),
     (Condition::LeaderSuspended, "leader-suspended", Needs::Model),
     (Condition::LeaderStoppedWithItsClocks, "leader-stopped-with-its-clocks", Needs::Model),
     (Condition::LeaderSnapshot, "leader-restored-from-a-snapshot", Needs::Model),
@@ -157,6 +157,8 @@ enum Needs {
     Any,
     /// A network between candidates and the store.
     Network,
+    /// Replicas, in an engine with real servers or in the model.
+    Replicas,
     /// A store that shows each change of a record.
     Changes,
     /// A store that shows each request.
@@ -184,10 +186,11 @@ impl Condition {
     pub(super) fn is_in(self, scope: Scope) -> bool {
         match scope {
             Scope::Model => true,
-            Scope::Turmoil => ALL[self as usize].2 != Needs::Model,
+            Scope::Turmoil => !matches!(ALL[self as usize].2, Needs::Model | Needs::Replicas),
             Scope::Real(backend) => match ALL[self as usize].2 {
                 Needs::Any => true,
                 Needs::Network => backend.has_network,
+                Needs::Replicas => backend.fails_over,
                 Needs::Changes => backend.shows >= Shows::Changes,
                 Needs::Requests => backend.shows >= Shows::Requests,
                 Needs::Simulation | Needs::Model => false,

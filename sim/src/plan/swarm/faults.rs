@@ -8,6 +8,11 @@ use crate::plan::{Asking, Fault, FaultKind, Point, Settings, Trigger, What, When
 /// The most faults of each kind that the run has.
 const FAULTS_MOST: u64 = 4;
 
+/// The most by which a real replica lags, in milliseconds.
+pub const LAG_MOST_MS: u64 = 500;
+/// The longest silence for which a real primary is not replaced, in milliseconds.
+pub const SILENT_MOST_MS: u64 = 500;
+
 /// The plan so far, into which every fault has to fit.
 pub(super) struct Frame {
     pub(super) seed: u64,
@@ -85,6 +90,10 @@ fn what(frame: &Frame, draw: &mut Draw, kind: FaultKind, node: Option<usize>) ->
         FaultKind::StoreCrash => What::StoreCrash,
         FaultKind::StoreLoss => What::StoreLoss,
         FaultKind::StoreRollback => What::StoreRollback { back_ms: draw.within(0..=2 * ttl_ms) },
+        // A real replica has the machine's clock, and a lag that its promotion survives.
+        FaultKind::Failover if matches!(frame.scope, Scope::Real(_)) => {
+            What::Failover { lag_ms: draw.pick(&[0, 100, LAG_MOST_MS]), clock_ahead_ms: 0 }
+        }
         FaultKind::Failover => What::Failover {
             lag_ms: draw.pick(&[0, 1, ttl_ms / 10, ttl_ms]),
             clock_ahead_ms: draw.pick(&[0, 0, 1, ttl_ms.cast_signed(), 3 * ttl_ms.cast_signed()]),
@@ -100,6 +109,10 @@ fn what(frame: &Frame, draw: &mut Draw, kind: FaultKind, node: Option<usize>) ->
 fn lasts(frame: &Frame, draw: &mut Draw, kind: FaultKind) -> u64 {
     let ttl_ms = frame.settings.ttl_ms;
     match kind {
+        // A longer one would be a failover.
+        FaultKind::StoreStall if frame.scope.fails_over() => {
+            draw.within(1..=SILENT_MOST_MS.min(ttl_ms / 2))
+        }
         // A store that is down for long hides all other faults.
         FaultKind::StoreCrash
         | FaultKind::StoreLoss

@@ -9,6 +9,7 @@ use super::clock::PPM;
 use super::{FaultKind, Manner, NodePlan, Plan, Program, SCHEMA, Settings, StorePlan, Work};
 use crate::plan::draw::Draw;
 use aims::Aim;
+pub use faults::{LAG_MOST_MS, SILENT_MOST_MS};
 
 /// The engine for which a plan is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +29,8 @@ pub enum Scope {
 pub struct Backend {
     /// Whether candidates reach it over a network. They open a file themselves.
     pub has_network: bool,
+    /// Whether a replica is promoted when its primary is gone, and when it is silent for more than a second.
+    pub fails_over: bool,
     /// How much too early a lease may end, in milliseconds. Above 1, its TTLs are whole seconds.
     pub granularity_ms: u64,
     /// What an observer sees of the requests that it carries out.
@@ -89,10 +92,10 @@ impl Scope {
                 | FaultKind::VmStop
                 | FaultKind::VmRestore
                 | FaultKind::StoreRollback
-                | FaultKind::Failover
                 | FaultKind::OldPrimary
                 | FaultKind::StoreClockStep
                 | FaultKind::StoreClockBack => false,
+                FaultKind::Failover => backend.fails_over,
                 _ => true,
             },
         }
@@ -103,6 +106,14 @@ impl Scope {
         match self {
             Self::Model | Self::Turmoil => true,
             Self::Real(_) => false,
+        }
+    }
+
+    /// Whether a real replica takes the place of a silent primary.
+    const fn fails_over(self) -> bool {
+        match self {
+            Self::Model | Self::Turmoil => false,
+            Self::Real(backend) => backend.fails_over,
         }
     }
 
@@ -236,7 +247,8 @@ mod tests {
     use super::*;
 
     const fn real(has_network: bool, granularity_ms: u64) -> Scope {
-        Scope::Real(Backend { has_network, granularity_ms, shows: Shows::Changes })
+        let (fails_over, shows) = (has_network, Shows::Changes);
+        Scope::Real(Backend { has_network, fails_over, granularity_ms, shows })
     }
 
     const SCOPES: [Scope; 5] =

@@ -20,10 +20,12 @@ use tenure::store::etcd::{Etcd, EtcdConfig};
 use tenure::store::postgres::{AdvisoryConfig, Postgres, PostgresAdvisory, PostgresConfig};
 use tenure::store::redis::{Fred, Redis, RedisConfig};
 use tenure::store::sqlite::{Sqlite, SqliteConfig};
+use tenure_servers::RedisSentinels;
 use tokio::sync::mpsc;
 
 use super::Target;
 use super::protocol::{Brief, Order, Place};
+use super::server::replicated::SENTINELS;
 use super::target::ETCD_ELECTION_MS;
 use process::Process;
 use recording::Recording;
@@ -85,6 +87,17 @@ fn store(brief: &Brief, runtime: &Arc<dyn Runtime>) -> Option<AnyStore> {
         Target::Redis => {
             let config = RedisConfig::new(HOST, first()?.server).trust_empty_store(trusts);
             AnyStore::new(Redis::with_runtime(config, runtime))
+        }
+        Target::RedisSentinel => {
+            let sentinels = brief.store.routes().iter().take(SENTINELS);
+            let sentinels = sentinels.map(|route| (HOST, route.server));
+            let config = RedisConfig::sentinel(RedisSentinels::NAME, sentinels).ok()?;
+            AnyStore::new(Redis::with_runtime(config.trust_empty_store(trusts), runtime))
+        }
+        Target::RedisCluster => {
+            let nodes = brief.store.routes().iter().map(|route| (HOST, route.server));
+            let config = RedisConfig::cluster(nodes).ok()?;
+            AnyStore::new(Redis::with_runtime(config.trust_empty_store(trusts), runtime))
         }
         // This one and etcd's client have sockets of their own.
         Target::Fred => {

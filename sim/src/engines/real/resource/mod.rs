@@ -63,6 +63,28 @@ pub(super) enum NotWritten {
     Unknown,
 }
 
+/// What a resource is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Redis,
+    Postgres,
+    Sqlite,
+}
+
+impl Kind {
+    const fn of(target: Target) -> Self {
+        match target {
+            Target::Redis
+            | Target::Fred
+            | Target::RedisSentinel
+            | Target::RedisCluster
+            | Target::Etcd => Self::Redis,
+            Target::Postgres | Target::PostgresAdvisory => Self::Postgres,
+            Target::Sqlite => Self::Sqlite,
+        }
+    }
+}
+
 /// The server with the resource.
 #[derive(Debug)]
 pub(super) enum ResourceServer {
@@ -73,14 +95,14 @@ pub(super) enum ResourceServer {
 
 impl ResourceServer {
     pub(super) fn start(target: Target) -> Result<Self, ServerError> {
-        match target {
-            Target::Redis | Target::Fred | Target::Etcd => RedisServer::start().map(Self::Redis),
-            Target::Postgres | Target::PostgresAdvisory => {
+        match Kind::of(target) {
+            Kind::Redis => RedisServer::start().map(Self::Redis),
+            Kind::Postgres => {
                 let server = PostgresServer::start_with(&postgres::SETTINGS)?;
                 server.sql(&postgres::schema())?;
                 Ok(Self::Postgres(server))
             }
-            Target::Sqlite => sqlite::File::create().map(Self::Sqlite),
+            Kind::Sqlite => sqlite::File::create().map(Self::Sqlite),
         }
     }
 
@@ -113,14 +135,10 @@ impl Resource {
     /// Connects; `None` if that fails.
     pub(super) async fn connect(target: Target, place: &Place) -> Option<Self> {
         let port = || place.routes().first().map(|route| route.by);
-        match target {
-            Target::Redis | Target::Fred | Target::Etcd => {
-                redis::Resource::connect(port()?).await.map(Self::Redis)
-            }
-            Target::Postgres | Target::PostgresAdvisory => {
-                postgres::Resource::connect(port()?).await.map(Self::Postgres)
-            }
-            Target::Sqlite => {
+        match Kind::of(target) {
+            Kind::Redis => redis::Resource::connect(port()?).await.map(Self::Redis),
+            Kind::Postgres => postgres::Resource::connect(port()?).await.map(Self::Postgres),
+            Kind::Sqlite => {
                 let Place::File(path) = place else { return None };
                 sqlite::Resource::open(path).map(Self::Sqlite)
             }

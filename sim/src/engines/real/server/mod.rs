@@ -7,12 +7,14 @@
 mod etcd;
 mod postgres;
 mod redis;
+pub(super) mod replicated;
 mod sqlite;
 
 use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, mpsc};
 use std::thread;
+use std::time::Duration;
 
 use futures_util::future::try_join_all;
 use tenure_servers::{Proxy, ServerError};
@@ -41,6 +43,14 @@ pub(super) enum Entrance {
 
 /// The store's server, or its file, with an observer of what is carried out there.
 trait Observed: Send {
+    /// Candidates reach its servers by these gates, in the order of their ports.
+    fn has_gates(&mut self, _: &Arc<[Proxy]>) {}
+
+    /// Whether candidates must not reach the server behind the gate in that place.
+    fn is_shut(&self, _place: usize) -> bool {
+        false
+    }
+
     /// Keeps it from answering.
     fn pause(&mut self) -> Result<(), ServerError>;
 
@@ -52,6 +62,17 @@ trait Observed: Send {
 
     /// Brings it back, with its data or without any. Returns whether a record of the election was lost.
     fn starts_again(&mut self, keeps_data: bool) -> Result<bool, ServerError>;
+
+    /// Takes the primary away, whose replica has lagged that far behind, and waits until the replica is promoted. Returns
+    /// when the primary was taken away; `None` if there was no replica.
+    fn fails_over(&mut self, _lag: Duration) -> Result<Option<u64>, ServerError> {
+        Ok(None)
+    }
+
+    /// Brings back what was taken away, as the replica.
+    fn rejoins(&mut self) -> Result<(), ServerError> {
+        Ok(())
+    }
 
     /// Everything that was carried out, by what candidates know of it.
     fn steps(&mut self, answers: &Answers) -> Result<Steps, ServerError>;
@@ -70,6 +91,12 @@ pub(super) enum ServerOrder {
     },
     Pause,
     Resume,
+    /// Kill the primary, and wait until its replica is promoted.
+    FailOver {
+        lag: Duration,
+    },
+    /// Start the killed primary again, as a replica.
+    Rejoin,
 }
 
 /// What the server's thread has done.
@@ -78,8 +105,8 @@ pub(super) struct ServerReport {
     pub(super) order: ServerOrder,
     /// When it was done, by the boot clock.
     pub(super) at: u64,
-    /// Whether a record of the election was lost.
-    pub(super) lost_a_record: bool,
+    /// Whether a record of the election was lost, or a replica was promoted.
+    pub(super) had_effect: bool,
 }
 
 /// The store, as the run holds it.
@@ -103,19 +130,21 @@ impl StoreServer {
     ) -> Result<Self, super::EngineError> {
         let (mut observed, parts) = start(target)?;
         let (entrance, gates) = parts.gated().await.map_err(|error| super::broke(&error))?;
+        observed.has_gates(&gates);
+        open(&gates, observed.as_ref());
         let (orders, ordered) = mpsc::channel();
-        let shut = Arc::clone(&gates);
-        let refuse = move |on| shut.iter().for_each(|gate| gate.refuse(on));
+        let own = Arc::clone(&gates);
         let thread = thread::Builder::new().name("server".to_owned()).spawn(move || {
             for order in ordered {
                 if matches!(order, ServerOrder::Crash { .. }) {
-                    refuse(true);
+                    own.iter().for_each(|gate| gate.refuse(true));
                 }
-                let lost_a_record = carry_out(observed.as_mut(), order)?;
-                if matches!(order, ServerOrder::Start { .. }) {
-                    refuse(false);
+                let done = carry_out(observed.as_mut(), order)?;
+                if matches!(order, ServerOrder::Start { .. } | ServerOrder::FailOver { .. }) {
+                    open(&own, observed.as_ref());
                 }
-                let report = ServerReport { order, at: boot_clock(), lost_a_record };
+                let at = done.at.unwrap_or_else(boot_clock);
+                let report = ServerReport { order, at, had_effect: done.had_effect };
                 if told.send(Told::Server(report)).is_err() {
                     break;
                 }
@@ -181,6 +210,13 @@ impl StoreServer {
     }
 }
 
+/// Opens the gates of all servers that candidates may reach, and shuts the others.
+fn open(gates: &[Proxy], observed: &dyn Observed) {
+    for (place, gate) in gates.iter().enumerate() {
+        gate.refuse(observed.is_shut(place));
+    }
+}
+
 impl Parts {
     /// Starts a gate for each server.
     async fn gated(self) -> io::Result<(Entrance, Arc<[Proxy]>)> {
@@ -203,6 +239,14 @@ fn start(target: Target) -> Result<(Box<dyn Observed>, Parts), ServerError> {
             let parts = Parts::Servers(vec![redis.port()]);
             Ok((Box::new(redis), parts))
         }
+        Target::RedisSentinel | Target::RedisCluster => {
+            let redis = match target {
+                Target::RedisSentinel => replicated::Observed::sentinels()?,
+                _ => replicated::Observed::cluster()?,
+            };
+            let parts = Parts::Servers(redis.ports());
+            Ok((Box::new(redis), parts))
+        }
         Target::Postgres | Target::PostgresAdvisory => {
             let postgres = postgres::Observed::start()?;
             let parts = Parts::Servers(vec![postgres.port()]);
@@ -221,11 +265,28 @@ fn start(target: Target) -> Result<(Box<dyn Observed>, Parts), ServerError> {
     }
 }
 
-fn carry_out(observed: &mut dyn Observed, order: ServerOrder) -> Result<bool, ServerError> {
+/// What an order has led to.
+#[derive(Clone, Copy, Debug, Default)]
+struct Done {
+    had_effect: bool,
+    /// When, if not at the end of the order.
+    at: Option<u64>,
+}
+
+fn carry_out(observed: &mut dyn Observed, order: ServerOrder) -> Result<Done, ServerError> {
+    let done = |()| Done::default();
     match order {
-        ServerOrder::Pause => observed.pause().map(|()| false),
-        ServerOrder::Resume => observed.resume().map(|()| false),
-        ServerOrder::Crash { .. } => observed.crash().map(|()| false),
-        ServerOrder::Start { keeps_data } => observed.starts_again(keeps_data),
+        ServerOrder::Pause => observed.pause().map(done),
+        ServerOrder::Resume => observed.resume().map(done),
+        ServerOrder::Crash { .. } => observed.crash().map(done),
+        ServerOrder::Start { keeps_data } => {
+            let had_effect = observed.starts_again(keeps_data)?;
+            Ok(Done { had_effect, at: None })
+        }
+        ServerOrder::FailOver { lag } => {
+            let at = observed.fails_over(lag)?;
+            Ok(Done { had_effect: at.is_some(), at })
+        }
+        ServerOrder::Rejoin => observed.rejoins().map(done),
     }
 }

@@ -7,7 +7,7 @@ use crate::engines::real::steps::redis::Monitor;
 use crate::engines::real::steps::{Answers, Steps};
 
 /// A killed process loses nothing that it has written, be it on disk or not.
-const KEEPS: [&str; 4] = ["--appendonly", "yes", "--appendfsync", "no"];
+pub(super) const KEEPS: [&str; 4] = ["--appendonly", "yes", "--appendfsync", "no"];
 
 pub(super) struct Observed {
     server: RedisServer,
@@ -55,6 +55,7 @@ impl super::Observed for Observed {
     }
 
     fn steps(&mut self, _: &Answers) -> Result<Steps, ServerError> {
-        self.monitor.steps(&self.server)
+        self.monitor.shows_all(&self.server)?;
+        Ok(self.monitor.steps())
     }
 }

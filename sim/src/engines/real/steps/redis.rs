@@ -22,10 +22,12 @@ use super::{History, Record, Step, Steps};
 use crate::trace::{Answer, Asked};
 use line::Line;
 
-const RECORD: &str = "{tenure}:leader:job";
+pub(in super::super) const RECORD: &str = "{tenure}:leader:job";
+const HISTORY: &str = "{tenure}:history";
 const FIELDS: [&str; 6] = ["token", "holder", "lease_end", "ttl", "quarantine", "released"];
 /// The least time, in microseconds, between a reading of the clock and the end of a lease that it is compared with.
 const CLEAR: u64 = 1_000;
+const MARK: &str = "all-was-shown";
 /// The stream shows a command that was just carried out well within this time.
 const SHOWN_WITHIN: Duration = Duration::from_secs(10);
 
@@ -95,41 +97,94 @@ impl Monitor {
         Ok(state.kept.take().is_some())
     }
 
-    /// All steps, once the stream has shown everything that the server has carried out.
-    pub(in super::super) fn steps(&self, server: &RedisServer) -> Result<Steps, ServerError> {
-        const MARK: &str = "all-was-shown";
+    /// Sets the number of the server in the steps to come.
+    pub(in super::super) fn has_number(&mut self, number: u32) {
+        lock(&self.state).server = number;
+    }
+
+    /// Takes over the record and the history of a server that no candidate can reach yet.
+    pub(in super::super) fn adopts(&mut self, server: &RedisServer) -> Result<(), ServerError> {
+        let (record, history) = (read(server)?, read_history(server)?);
+        let mut state = lock(&self.state);
+        (state.kept, state.history) = (record, history);
+        Ok(())
+    }
+
+    /// Waits until the stream has shown everything that the server has carried out.
+    pub(in super::super) fn shows_all(&self, server: &RedisServer) -> Result<(), ServerError> {
+        let marks = lock(&self.state).marks;
         server.command(&["ECHO", MARK])?;
         let began = Instant::now();
-        while !lock(&self.state).is_marked {
+        while lock(&self.state).marks == marks {
             if began.elapsed() > SHOWN_WITHIN {
                 let detail = "the MONITOR stream has ended, or is far behind".to_owned();
                 return Err(ServerError::Protocol { port: server.port(), detail });
             }
             thread::sleep(Duration::from_millis(1));
         }
+        Ok(())
+    }
+
+    /// The steps that it has shown.
+    pub(in super::super) fn steps(&self) -> Steps {
         let mut state = lock(&self.state);
-        Ok(Steps { all: std::mem::take(&mut state.steps), has_gaps: state.has_gaps })
+        Steps { all: std::mem::take(&mut state.steps), has_gaps: state.has_gaps }
     }
 }
 
 /// The record that the server has now.
 fn read(server: &RedisServer) -> Result<Option<Record>, ServerError> {
-    let command: Vec<&str> = ["HMGET", RECORD].into_iter().chain(FIELDS).collect();
+    let mut record = Record::default();
+    // An election without a tenure has no record.
+    let Some(texts) = fields(server, RECORD, &FIELDS)? else { return Ok(None) };
+    for (field, value) in FIELDS.iter().zip(&texts) {
+        let wrong = || unexpected(server, format!("{field} is {value:?}"));
+        record.set(field, value).ok_or_else(wrong)?;
+    }
+    Ok(Some(record))
+}
+
+/// The history that the server has now.
+fn read_history(server: &RedisServer) -> Result<History, ServerError> {
+    let names = ["known_since", "longest_ttl"];
+    let mut history = History::default();
+    for (field, value) in names.iter().zip(fields(server, HISTORY, &names)?.unwrap_or_default()) {
+        history.set(field, &value);
+    }
+    Ok(history)
+}
+
+/// Fields of a hash; `None` if one is missing.
+fn fields(
+    server: &RedisServer,
+    hash: &str,
+    names: &[&str],
+) -> Result<Option<Vec<String>>, ServerError> {
+    let command = [&["HMGET", hash], names].concat();
     let reply = server.command(&command)?;
-    let wrong = |detail| ServerError::Protocol { port: server.port(), detail };
-    let Reply::Array(values) = &reply else { return Err(wrong(format!("{reply:?} is no record"))) };
+    let Reply::Array(values) = &reply else {
+        return Err(unexpected(server, format!("{reply:?} is no record")));
+    };
     let text = |value: &Reply| match value {
         Reply::BulkString(text) => Some(String::from_utf8_lossy(text).into_owned()),
         _ => None,
     };
-    let texts: Option<Vec<String>> = values.iter().map(text).collect();
-    // An election without a tenure has no record.
-    let Some(texts) = texts else { return Ok(None) };
-    let mut record = Record::default();
-    for (field, value) in FIELDS.iter().zip(&texts) {
-        record.set(field, value).ok_or_else(|| wrong(format!("{field} is {value:?}")))?;
+    Ok(values.iter().map(text).collect())
+}
+
+fn unexpected(server: &RedisServer, detail: String) -> ServerError {
+    ServerError::Protocol { port: server.port(), detail }
+}
+
+impl History {
+    /// Sets a field as the scripts write it. Others are of no interest.
+    fn set(&mut self, field: &str, value: &str) {
+        match (field, value.parse()) {
+            ("known_since", Ok(micros)) => self.known_since = micros,
+            ("longest_ttl", Ok(micros)) => self.longest_ttl = micros,
+            _ => {}
+        }
     }
-    Ok(Some(record))
 }
 
 impl Record {
@@ -160,7 +215,8 @@ struct State {
     steps: Vec<Step>,
     /// Whether the answer of some script can't be known.
     has_gaps: bool,
-    is_marked: bool,
+    /// The number of marks that it has shown.
+    marks: u32,
 }
 
 /// A script that runs, and what it has written so far.
@@ -204,7 +260,7 @@ impl State {
         }
         self.script_ended();
         match words[..] {
-            ["ECHO", "all-was-shown"] => self.is_marked = true,
+            ["ECHO", MARK] => self.marks += 1,
             ["EVALSHA", sha, keys, ref rest @ ..] => self.script = self.called(at, sha, keys, rest),
             _ => {}
         }
@@ -231,26 +287,38 @@ impl State {
 
     /// A script ran a command.
     fn ran(&mut self, words: &[&str]) {
-        let Some(script) = &mut self.script else { return };
+        if self.script.is_none() {
+            return;
+        }
         match *words {
-            ["TIME"] => script.runs = true,
+            ["TIME"] => self.script_changed(|script| script.runs = true),
             ["HSET", RECORD, ref fields @ ..] => {
-                let mut record = self.kept.unwrap_or_default();
-                for field in fields.chunks_exact(2) {
-                    record.set(field[0], field[1]);
-                }
-                script.wrote = Some(record);
+                let record = self.written(fields);
+                self.script_changed(|script| script.wrote = Some(record));
             }
-            ["HSET", _, ref fields @ ..] => {
-                for field in fields.chunks_exact(2) {
-                    match (field[0], field[1].parse()) {
-                        ("known_since", Ok(micros)) => self.history.known_since = micros,
-                        ("longest_ttl", Ok(micros)) => self.history.longest_ttl = micros,
-                        _ => {}
-                    }
-                }
-            }
+            ["HSET", _, ref fields @ ..] => self.history_written(fields),
             _ => {}
+        }
+    }
+
+    fn script_changed(&mut self, change: impl FnOnce(&mut Script)) {
+        if let Some(script) = &mut self.script {
+            change(script);
+        }
+    }
+
+    /// The record with these changes.
+    fn written(&self, fields: &[&str]) -> Record {
+        let mut record = self.kept.unwrap_or_default();
+        for field in fields.chunks_exact(2) {
+            record.set(field[0], field[1]);
+        }
+        record
+    }
+
+    fn history_written(&mut self, fields: &[&str]) {
+        for field in fields.chunks_exact(2) {
+            self.history.set(field[0], field[1]);
         }
     }
 

@@ -1,0 +1,255 @@
+//! Several Redis servers, of which one is the primary of the election: by sentinels, or in a cluster. Each is observed by
+//! its MONITOR stream.
+//!
+//! Sentinels end that stream when they promote a replica. So candidates can't reach a replica before it is promoted and
+//! observed again.
+
+use std::sync::Arc;
+use std::thread::sleep;
+use std::time::Duration;
+
+use tenure_servers::{Proxy, RedisCluster, RedisSentinels, RedisServer, ServerError};
+
+use super::redis::KEEPS;
+use crate::engines::real::clock::{boot_clock, wall_clock};
+use crate::engines::real::steps::redis::{Monitor, RECORD};
+use crate::engines::real::steps::{Answers, Steps};
+
+/// The number of sentinels. Candidates are told of them alone.
+pub(in super::super) const SENTINELS: usize = 3;
+/// Three primaries are the fewest that can replace one of them; the election's has a replica.
+const PRIMARIES: usize = 3;
+const REPLICAS: usize = 2;
+
+/// What promotes a replica.
+enum Servers {
+    Sentinels(RedisSentinels),
+    Cluster(RedisCluster),
+}
+
+pub(super) struct Observed {
+    servers: Servers,
+    /// The numbers of the servers that are, or may become, the primary of the election.
+    both: [usize; 2],
+    /// Which of the two is the primary.
+    primary: usize,
+    monitors: [Monitor; 2],
+    /// The number of the primary.
+    number: u32,
+    /// Whether the other one is down since the last failover.
+    is_alone: bool,
+    killed_at: u64,
+    gates: Arc<[Proxy]>,
+}
+
+impl Servers {
+    fn server(&self, number: usize) -> &RedisServer {
+        match self {
+            Self::Sentinels(servers) => servers.server(number),
+            Self::Cluster(servers) => servers.node(number),
+        }
+    }
+
+    fn server_mut(&mut self, number: usize) -> &mut RedisServer {
+        match self {
+            Self::Sentinels(servers) => servers.server_mut(number),
+            Self::Cluster(servers) => servers.node_mut(number),
+        }
+    }
+
+    /// Waits until another server than that one is the primary.
+    fn replaced(&self, number: usize) -> Result<usize, ServerError> {
+        match self {
+            Self::Sentinels(servers) => servers.replaced(number),
+            Self::Cluster(servers) => servers.replaced(RECORD, number),
+        }
+    }
+
+    /// Waits until a primary, which may just have started again, accepts requests.
+    fn is_ready(&self, number: usize) -> Result<(), ServerError> {
+        match self {
+            // It starts as what it was at the very beginning.
+            Self::Sentinels(servers) => {
+                servers.server(number).command(&["REPLICAOF", "NO", "ONE"]).map(drop)
+            }
+            Self::Cluster(servers) => servers.is_whole(number),
+        }
+    }
+
+    /// The place of a server's gate.
+    fn gate(&self, number: usize) -> usize {
+        match self {
+            Self::Sentinels(_) => SENTINELS + number,
+            Self::Cluster(_) => number,
+        }
+    }
+
+    /// The ports of all servers, as candidates are told of them.
+    fn ports(&self) -> Vec<u16> {
+        match self {
+            Self::Sentinels(servers) => {
+                let watched = [0, 1].map(|number| servers.server(number).port());
+                servers.ports().into_iter().chain(watched).collect()
+            }
+            Self::Cluster(servers) => servers.ports(),
+        }
+    }
+}
+
+impl Observed {
+    pub(super) fn sentinels() -> Result<Self, ServerError> {
+        let servers = RedisSentinels::start(1, SENTINELS, &KEEPS)?;
+        Self::of(Servers::Sentinels(servers), [0, 1])
+    }
+
+    pub(super) fn cluster() -> Result<Self, ServerError> {
+        let servers = RedisCluster::start_with(PRIMARIES, REPLICAS, &KEEPS)?;
+        let owner = servers.owner(RECORD, 0)?;
+        Self::of(Servers::Cluster(servers), [owner, PRIMARIES + owner])
+    }
+
+    fn of(servers: Servers, both: [usize; 2]) -> Result<Self, ServerError> {
+        let mut monitors = [Monitor::new(), Monitor::new()];
+        monitors[0].attach(servers.server(both[0]))?;
+        let gates = Arc::new([]);
+        let (primary, number, is_alone, killed_at) = (0, 0, false, 0);
+        Ok(Self { servers, both, primary, monitors, number, is_alone, killed_at, gates })
+    }
+
+    pub(super) fn ports(&self) -> Vec<u16> {
+        self.servers.ports()
+    }
+
+    fn server(&self, which: usize) -> &RedisServer {
+        self.servers.server(self.both[which])
+    }
+
+    fn gate(&self, which: usize) -> Option<&Proxy> {
+        self.gates.get(self.servers.gate(self.both[which]))
+    }
+
+    /// Kills the primary. What it has answered was shown before: no candidate is answered any more, and the stream is read
+    /// up to here.
+    fn kill_primary(&mut self) -> Result<(), ServerError> {
+        let which = self.primary;
+        if let Some(gate) = self.gate(which) {
+            gate.refuse(true);
+            gate.cut();
+        }
+        self.monitors[which].shows_all(self.server(which))?;
+        self.servers.server_mut(self.both[which]).kill()?;
+        self.monitors[which].detach();
+        self.killed_at = wall_clock();
+        Ok(())
+    }
+
+    /// A server that was killed starts again, and follows the primary.
+    fn follows(&mut self, which: usize) -> Result<(), ServerError> {
+        self.servers.server_mut(self.both[which]).restart()?;
+        if let Servers::Sentinels(_) = self.servers {
+            let port = self.server(self.primary).port().to_string();
+            self.server(which).command(&["REPLICAOF", "127.0.0.1", &port])?;
+        }
+        self.server(which).follows()?;
+        self.is_alone = false;
+        Ok(())
+    }
+
+    /// A server is the primary from now on: it is observed, and candidates may reach it.
+    fn leads(&mut self, which: usize) -> Result<(), ServerError> {
+        (self.primary, self.number) = (which, self.number + 1);
+        let (servers, monitor) = (&self.servers, &mut self.monitors[which]);
+        servers.is_ready(self.both[which])?;
+        monitor.has_number(self.number);
+        monitor.attach(servers.server(self.both[which]))?;
+        monitor.adopts(servers.server(self.both[which]))
+    }
+}
+
+impl super::Observed for Observed {
+    fn has_gates(&mut self, gates: &Arc<[Proxy]>) {
+        self.gates = Arc::clone(gates);
+    }
+
+    /// The one that follows, or is down.
+    fn is_shut(&self, place: usize) -> bool {
+        place == self.servers.gate(self.both[1 - self.primary])
+    }
+
+    fn pause(&mut self) -> Result<(), ServerError> {
+        self.server(self.primary).pause()
+    }
+
+    fn resume(&mut self) -> Result<(), ServerError> {
+        self.server(self.primary).resume()
+    }
+
+    fn crash(&mut self) -> Result<(), ServerError> {
+        let primary = self.primary;
+        // A fault may begin while another one keeps it down.
+        if self.server(primary).pid().is_none() {
+            return Ok(());
+        }
+        // It may be paused, and then shows nothing.
+        self.resume()?;
+        // First, or it would be promoted.
+        self.servers.server_mut(self.both[1 - primary]).kill()?;
+        self.is_alone = true;
+        self.kill_primary()
+    }
+
+    fn starts_again(&mut self, keeps_data: bool) -> Result<bool, ServerError> {
+        let primary = self.primary;
+        self.servers.server_mut(self.both[primary]).restart()?;
+        self.servers.is_ready(self.both[primary])?;
+        let server = self.servers.server(self.both[primary]);
+        let lost_a_record =
+            self.monitors[primary].is_replaced(server, self.killed_at, keeps_data)?;
+        if !keeps_data {
+            server.command(&["FLUSHALL"])?;
+        }
+        self.leads(primary)?;
+        self.follows(1 - primary)?;
+        Ok(lost_a_record)
+    }
+
+    fn fails_over(&mut self, lag: Duration) -> Result<Option<u64>, ServerError> {
+        let (primary, other) = (self.primary, 1 - self.primary);
+        if self.is_alone || self.server(primary).pid().is_none() {
+            return Ok(None);
+        }
+        if !lag.is_zero() {
+            // The replica gets nothing more. The primary alone has what follows.
+            self.server(other).pause()?;
+            self.server(primary).command(&["CLIENT", "KILL", "TYPE", "REPLICA"])?;
+            sleep(lag);
+        }
+        // It may be paused, and then shows nothing.
+        self.server(primary).resume()?;
+        self.kill_primary()?;
+        let at = boot_clock();
+        self.server(other).resume()?;
+        self.servers.replaced(self.both[primary])?;
+        self.is_alone = true;
+        self.leads(other)?;
+        Ok(Some(at))
+    }
+
+    fn rejoins(&mut self) -> Result<(), ServerError> {
+        if !self.is_alone || self.server(self.primary).pid().is_none() {
+            return Ok(());
+        }
+        self.follows(1 - self.primary)
+    }
+
+    fn steps(&mut self, _: &Answers) -> Result<Steps, ServerError> {
+        self.monitors[self.primary].shows_all(self.server(self.primary))?;
+        let mut both = Steps::default();
+        for monitor in &self.monitors {
+            let Steps { mut all, has_gaps } = monitor.steps();
+            both.all.append(&mut all);
+            both.has_gaps |= has_gaps;
+        }
+        Ok(both)
+    }
+}
