@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::judge::properties::new_tenure;
 use crate::judge::properties::recent::Recent;
-use crate::plan::SimTime;
+use crate::judge::properties::{new_tenure, single_leader};
+use crate::plan::{Plan, SimTime};
 use crate::trace::{Answer, Asked, Event, Reason, StoreStep, Who};
 
 /// A kind of time between two events.
@@ -25,12 +25,20 @@ pub enum Interval {
     Leaderless,
     /// In which two candidates lead.
     Overlap,
+    /// The same in a run whose plan breaks an assumption of the promise of a single leader.
+    OverlapBeyond,
 }
 
 impl Interval {
     /// All of them.
-    pub const ALL: [Self; 5] =
-        [Self::Handover, Self::Takeover, Self::CutOff, Self::Leaderless, Self::Overlap];
+    pub const ALL: [Self; 6] = [
+        Self::Handover,
+        Self::Takeover,
+        Self::CutOff,
+        Self::Leaderless,
+        Self::Overlap,
+        Self::OverlapBeyond,
+    ];
 
     /// What it measures.
     pub const fn about(self) -> &'static str {
@@ -40,13 +48,16 @@ impl Interval {
             Self::CutOff => "first unanswered renewal to end of lead",
             Self::Leaderless => "no candidate leads",
             Self::Overlap => "two candidates lead",
+            Self::OverlapBeyond => "two candidates lead, beyond an assumption",
         }
     }
 }
 
 /// Measures the times between the leads of one election.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Turnover {
+    /// What a time is in which two candidates lead.
+    overlap: Interval,
     leading: Vec<Who>,
     nobody_since: Option<SimTime>,
     several_since: Option<SimTime>,
@@ -68,6 +79,24 @@ struct Renewing {
 }
 
 impl Turnover {
+    /// Nothing is measured yet of a run of that plan.
+    pub fn of(plan: &Plan) -> Self {
+        Self::new(plan.broken().iter().any(|broken| single_leader::RESTS_ON.contains(broken)))
+    }
+
+    fn new(is_beyond: bool) -> Self {
+        Self {
+            overlap: if is_beyond { Interval::OverlapBeyond } else { Interval::Overlap },
+            leading: Vec::new(),
+            nobody_since: None,
+            several_since: None,
+            released_at: None,
+            next: None,
+            candidates: Recent::default(),
+            measured: Vec::new(),
+        }
+    }
+
     /// Takes the next event into account.
     pub fn observe(&mut self, at: SimTime, event: &Event) {
         match *event {
@@ -123,7 +152,7 @@ impl Turnover {
             (1, 0) => self.nobody_since = Some(at),
             (2, 1) => {
                 let since = self.several_since.take().unwrap_or(at);
-                self.measured.push((Interval::Overlap, at.since(since)));
+                self.measured.push((self.overlap, at.since(since)));
             }
             _ => {}
         }
@@ -181,7 +210,7 @@ mod tests {
     }
 
     fn measured(history: &[(u64, Event)]) -> Vec<(Interval, u64)> {
-        let mut turnover = Turnover::default();
+        let mut turnover = Turnover::new(false);
         for (at, event) in history {
             turnover.observe(ms(*at), event);
         }

@@ -9,7 +9,7 @@ use super::plans::plan;
 use crate::engines::Engine;
 use crate::judge::turnover::{Interval, Turnover};
 use crate::judge::{Judging, Outcome, Which};
-use crate::plan::{FaultKind, SimTime};
+use crate::plan::{FaultKind, Plan, SimTime};
 use crate::search::campaign::{Durations, Failure, attempt};
 use crate::search::pool;
 use crate::trace::{Entry, Event};
@@ -85,7 +85,7 @@ pub fn run(
 fn carry_out(engine: Engine, situation: &Situation, seed: u64) -> One {
     let plan = plan(situation, engine.scope(), seed);
     match attempt(engine, &plan, Judging::KeepJudging(Which::Applicable)) {
-        Ok(outcome) => One::of(situation, &outcome),
+        Ok(outcome) => One::of(situation, &plan, &outcome),
         Err(Failure::Refused { what }) => One { refused: Some(what), ..One::default() },
         Err(failure) => {
             One { failure: Some(format!("seed {seed}: {failure:?}")), ..One::default() }
@@ -94,9 +94,9 @@ fn carry_out(engine: Engine, situation: &Situation, seed: u64) -> One {
 }
 
 impl One {
-    fn of(situation: &Situation, outcome: &Outcome) -> Self {
+    fn of(situation: &Situation, plan: &Plan, outcome: &Outcome) -> Self {
         let entries = outcome.trace.entries();
-        let mut turnover = Turnover::default();
+        let mut turnover = Turnover::of(plan);
         for Entry { at, event } in entries {
             turnover.observe(*at, event);
         }

@@ -39,7 +39,7 @@ pub(crate) mod recent;
 mod renews_in_time;
 mod resigned_at_once;
 mod resigned_within;
-mod single_leader;
+pub(in crate::judge) mod single_leader;
 mod stays_out;
 mod store_loss_quarantine;
 mod takeover_within;

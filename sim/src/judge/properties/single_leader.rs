@@ -20,6 +20,14 @@ use crate::judge::finding::Part::Token;
 use crate::plan::{Assumption, SimTime};
 use crate::trace::{Event, Who};
 
+/// The assumptions of the theorem.
+pub(in crate::judge) const RESTS_ON: &[Assumption] = &[
+    Assumption::CandidateClocks,
+    Assumption::StoreClock,
+    Assumption::Waits,
+    Assumption::LossIsFinal,
+];
+
 /// There are never two leaders at once.
 #[derive(Debug, Default)]
 pub(super) struct SingleLeader {
@@ -33,14 +41,7 @@ pub(super) struct SingleLeader {
 
 impl Property for SingleLeader {
     fn about(&self) -> About {
-        About::of(PropertyName::SINGLE_LEADER)
-            .resting_on(&[
-                Assumption::CandidateClocks,
-                Assumption::StoreClock,
-                Assumption::Waits,
-                Assumption::LossIsFinal,
-            ])
-            .probed()
+        About::of(PropertyName::SINGLE_LEADER).resting_on(RESTS_ON).probed()
     }
 
     fn observe(&mut self, at: SimTime, event: &Event, tally: &mut Tally) -> Found {

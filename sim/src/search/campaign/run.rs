@@ -140,7 +140,7 @@ impl Run {
     /// The figures of an outcome.
     pub fn of(plan: &Plan, outcome: &Outcome) -> Self {
         let mut run = Self::new(plan.seed);
-        let (mut margin, mut turnover) = (Margin::default(), Turnover::default());
+        let (mut margin, mut turnover) = (Margin::default(), Turnover::of(plan));
         for Entry { at, event } in outcome.trace.entries() {
             margin.observe(*at, event);
             turnover.observe(*at, event);
