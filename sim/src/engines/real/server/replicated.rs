@@ -143,8 +143,16 @@ impl Observed {
         Ok(())
     }
 
-    /// A server that was killed starts again, and follows the primary.
+    /// A server that was killed starts again, and follows the primary. One that does not in time is killed, and the primary
+    /// stays alone: failovers that come later have no effect, which is counted.
     fn follows(&mut self, which: usize) -> Result<(), ServerError> {
+        match self.starts_to_follow(which) {
+            Err(ServerError::Protocol { .. }) => self.servers.server_mut(self.both[which]).kill(),
+            done => done,
+        }
+    }
+
+    fn starts_to_follow(&mut self, which: usize) -> Result<(), ServerError> {
         self.servers.server_mut(self.both[which]).restart()?;
         if let Servers::Sentinels(_) = self.servers {
             let port = self.server(self.primary).port().to_string();
