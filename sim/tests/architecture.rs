@@ -185,12 +185,15 @@ const TENURE: [(&str, &[&str]); 13] = [
     ("trace", &["runtime", "store", "fence"]),
     ("tenure", &["deadline", "runtime", "store", "trace"]),
     ("event", &["store", "tenure"]),
-    ("shared", &["deadline", "runtime", "store", "trace", "tenure", "event"]),
-    ("metrics", &["store", "shared"]),
+    ("metrics", &["store"]),
+    ("shared", &["deadline", "runtime", "store", "trace", "tenure", "event", "metrics"]),
     ("driver", &["runtime", "store", "tenure", "event", "shared", "metrics"]),
     (
         "candidate",
-        &["deadline", "runtime", "store", "trace", "tenure", "event", "shared", "driver"],
+        &[
+            "deadline", "runtime", "store", "trace", "tenure", "event", "metrics", "shared",
+            "driver",
+        ],
     ),
 ];
 

@@ -35,7 +35,7 @@ mod deadline;
 mod driver;
 mod event;
 pub mod fence;
-mod metrics;
+pub mod metrics;
 pub mod runtime;
 mod shared;
 mod signal;

@@ -54,7 +54,7 @@ impl Recorder for OfRenewals {
 
     fn register_counter(&self, key: &Key, _: &Metadata<'_>) -> Counter {
         match key.name() {
-            "leader_renewals_total" => Counter::from_arc(Arc::clone(&self.0)),
+            "tenure_renewals_total" => Counter::from_arc(Arc::clone(&self.0)),
             _ => Counter::noop(),
         }
     }

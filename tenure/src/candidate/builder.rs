@@ -13,6 +13,7 @@ use super::{Candidate, Elections};
 use crate::deadline::Deadline;
 use crate::driver::Driver;
 use crate::event::Events;
+use crate::metrics::Metrics;
 use crate::runtime::{NoRuntime, Runtime, TokioRuntime};
 use crate::shared::{Announced, Callbacks, Chosen, Command, NewElection, Shared, Standing};
 use crate::store::{AnyStore, Key, LimitError, Profile, Store};
@@ -31,6 +32,7 @@ pub struct CandidateBuilder {
     hold_off: Option<Duration>,
     keeps_lead_without_work: bool,
     log: Option<Log>,
+    metrics: Option<Metrics>,
 }
 
 /// Which driver the candidate gets.
@@ -100,6 +102,7 @@ impl CandidateBuilder {
             hold_off: None,
             keeps_lead_without_work: false,
             log: None,
+            metrics: None,
         }
     }
 
@@ -145,6 +148,13 @@ impl CandidateBuilder {
     /// [`Elections::trace`], or none.
     pub fn trace(mut self, log: Log) -> Self {
         self.log = Some(log);
+        self
+    }
+
+    /// How this candidate is counted: its [`key_class`](Metrics::key_class). Default: the metrics of
+    /// [`Elections::metrics`], or [`Metrics::new`].
+    pub fn metrics(mut self, metrics: Metrics) -> Self {
+        self.metrics = Some(metrics);
         self
     }
 
@@ -228,6 +238,7 @@ impl CandidateBuilder {
             hold_off: self.hold_off.unwrap_or(config.renew_interval()),
             keeps_lead_without_work: self.keeps_lead_without_work,
         });
+        let metrics = self.metrics.or_else(|| elections.own_metrics()).unwrap_or_default().of(&key);
         let shared = Arc::new(Shared {
             id: elections.next_id(),
             key,
@@ -240,7 +251,7 @@ impl CandidateBuilder {
             standing: Announced::new(Standing::Waiting),
             recorder,
         });
-        let new = Box::new(NewElection { shared: Arc::clone(&shared), config, seed });
+        let new = Box::new(NewElection { shared: Arc::clone(&shared), config, seed, metrics });
         let candidate = Candidate::new(shared);
         elections.send(Command::Join(new))?;
         Ok(candidate)

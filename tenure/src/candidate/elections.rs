@@ -9,6 +9,7 @@ use tokio::sync::mpsc;
 
 use super::{CandidateBuilder, StartError};
 use crate::driver::Driver;
+use crate::metrics::{self, Metrics};
 use crate::runtime::{Runtime, TokioRuntime};
 use crate::shared::{Chosen, Command, ElectionId, Settings};
 use crate::store::{AnyStore, Store};
@@ -29,6 +30,7 @@ struct Inner {
     /// The driver, until it is run.
     driver: Mutex<Option<Driver>>,
     log: Mutex<Option<Log>>,
+    metrics: Mutex<Option<Metrics>>,
 }
 
 impl Elections {
@@ -49,6 +51,7 @@ impl Elections {
             settings: Mutex::new(None),
             driver: Mutex::new(Some(driver)),
             log: Mutex::new(None),
+            metrics: Mutex::new(None),
         }))
     }
 
@@ -64,13 +67,25 @@ impl Elections {
         self
     }
 
+    /// How the candidates that start from now on are counted. Default: [`Metrics::new`].
+    #[must_use]
+    pub fn metrics(self, metrics: Metrics) -> Self {
+        *self.0.metrics.lock().unwrap_or_else(PoisonError::into_inner) = Some(metrics);
+        self
+    }
+
+    pub(super) fn own_metrics(&self) -> Option<Metrics> {
+        self.0.metrics.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     pub(super) fn log(&self) -> Option<Log> {
         self.0.log.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The driver, for a caller that runs it itself; `None` if it was taken before.
     pub(super) fn driver(&self) -> Option<Driver> {
-        self.0.driver.lock().unwrap_or_else(PoisonError::into_inner).take()
+        let driver = self.0.driver.lock().unwrap_or_else(PoisonError::into_inner).take();
+        driver.inspect(|_| metrics::describe())
     }
 
     /// Runs the driver in the background, if it does not run yet.
@@ -80,6 +95,7 @@ impl Elections {
             self.0.runtime.available()?;
         }
         if let Some(driver) = driver.take() {
+            metrics::describe();
             self.0.runtime.spawn(driver.run().boxed());
         }
         Ok(())

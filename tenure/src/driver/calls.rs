@@ -97,8 +97,11 @@ impl Calls {
         self.0.is_empty()
     }
 
-    pub(super) fn ended(&mut self, id: RequestId) {
+    /// A call has ended. False if its request was given up before.
+    pub(super) fn ended(&mut self, id: RequestId) -> bool {
+        let before = self.0.len();
         self.0.retain(|call| call.id != id);
+        self.0.len() < before
     }
 
     /// When the first of them is given up.

@@ -13,10 +13,11 @@ use super::admission::{Place, Urgency, Waiting};
 use super::calls::{Calls, Outgoing};
 use super::spread::Renewal;
 use super::{CallResult, World};
+use crate::metrics::ElectionMetrics;
 use crate::shared::{ElectionId, LostWork, NewElection, Shared};
 use crate::store::{Key, Request, StoreError, StoreErrorKind};
 use crate::tenure::Tenure;
-use crate::{Instant, Token, metrics};
+use crate::{Instant, Token};
 
 pub(super) struct Election {
     machine: Machine,
@@ -34,6 +35,7 @@ pub(super) struct Election {
     /// To the error callbacks, once an error has been reported.
     errors: Option<mpsc::Sender<StoreError>>,
     without_work: WithoutWork,
+    metrics: ElectionMetrics,
 }
 
 /// Whether the candidate stays out of the election because its work was lost under a tenure: a leader
@@ -74,7 +76,7 @@ impl Drop for Election {
 
 impl Election {
     pub(super) fn new(new: NewElection) -> Self {
-        let NewElection { shared, config, seed } = new;
+        let NewElection { shared, config, seed, metrics } = new;
         Self {
             machine: Machine::new(config, seed),
             shared,
@@ -88,6 +90,7 @@ impl Election {
             last_error: None,
             errors: None,
             without_work: WithoutWork::No,
+            metrics,
         }
     }
 
@@ -143,7 +146,7 @@ impl Election {
             "the leader's work is gone: resigning, and campaigning again only when work is offered and \
              the hold-off is over"
         );
-        metrics::work_lost(key, how);
+        self.metrics.work_lost(how.name());
         self.without_work = WithoutWork::Resigning;
         true
     }
@@ -236,7 +239,7 @@ impl Election {
 
     fn give_up_calls(&mut self, world: &World, now: Instant) {
         for name in self.calls.give_up(now) {
-            metrics::request_given_up(&self.shared.key, name);
+            self.metrics.given_up(now, name, self.request_timeout());
             self.failed(world, StoreError::new(StoreErrorKind::Timeout, name));
         }
     }
@@ -247,9 +250,10 @@ impl Election {
         call: &CallResult,
         world: &World,
     ) -> Option<tenure_core::Reply> {
-        self.calls.ended(call.id);
-        let took = world.runtime.now().since(call.sent_at);
-        metrics::request(&self.shared.key, call.name, took, call.result.is_ok());
+        if self.calls.ended(call.id) {
+            let now = world.runtime.now();
+            self.metrics.answered(now, call.name, now.since(call.sent_at), &call.result);
+        }
         match &call.result {
             Ok(reply) => {
                 let reply = reply.for_machine();

@@ -24,10 +24,10 @@ use futures_util::{FutureExt, StreamExt};
 use tenure_core::{Input, RequestId, Unknown};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::Instant;
 use crate::runtime::Runtime;
 use crate::shared::{Command, ElectionId};
 use crate::store::{AnyStore, Reply, Store, StoreError, StoreErrorKind};
+use crate::{Instant, metrics};
 use admission::{Admission, Next};
 use calls::{InCall, NextCall};
 use election::Election;
@@ -125,10 +125,18 @@ impl Driver {
                 () = self.timers.ring(self.world.admission.resumes_at()) => {}
             }
             self.catch_up();
-            while let Some(id) = self.timers.due() {
-                self.step(id, Input::Wake);
-            }
+            self.wake_due();
             self.admit();
+        }
+    }
+
+    /// Wakes the elections whose deadlines have come.
+    fn wake_due(&mut self) {
+        if let Some((_, late)) = self.timers.due() {
+            metrics::driver_was_late(late);
+        }
+        while let Some((id, _)) = self.timers.due() {
+            self.step(id, Input::Wake);
         }
     }
 

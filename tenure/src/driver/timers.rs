@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 
@@ -41,10 +42,11 @@ impl Timers {
         }
     }
 
-    /// An election whose deadline has come; it is set anew at once.
-    pub(super) fn due(&mut self) -> Option<ElectionId> {
+    /// An election whose deadline has come, and how late that is noticed; it is set anew at once.
+    pub(super) fn due(&mut self) -> Option<(ElectionId, Duration)> {
         let (at, id) = self.queue.first()?;
-        (self.runtime.now() >= *at).then_some(*id)
+        let now = self.runtime.now();
+        (now >= *at).then(|| (*id, now.since(*at)))
     }
 
     /// Completes when an election's deadline may have come. An alarm that rings too early does no harm,

@@ -9,9 +9,9 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 
-use crate::StepDownReason;
 use crate::store::StoreError;
 use crate::tenure::Tenure;
+use crate::{StepDownReason, metrics};
 
 type Elected = dyn Fn(Tenure) -> BoxFuture<'static, ()> + Send + Sync;
 type SteppedDown = dyn Fn(Tenure, StepDownReason) -> BoxFuture<'static, ()> + Send + Sync;
@@ -113,7 +113,7 @@ impl Callbacks {
 async fn guarded(callback: impl Future<Output = ()>) {
     if AssertUnwindSafe(callback).catch_unwind().await.is_err() {
         tracing::error!("a callback panicked");
-        metrics::counter!("leader_callback_panics_total").increment(1);
+        metrics::callback_panicked();
     }
 }
 

@@ -7,6 +7,7 @@ use tenure_core::Seed;
 use tokio::sync::oneshot;
 
 use super::{LostWork, Shared};
+use crate::metrics::ElectionMetrics;
 use crate::store::{Key, Reply, Request, StoreError};
 use crate::tenure::Inbox;
 use crate::{Config, Token};
@@ -44,6 +45,7 @@ pub(crate) struct NewElection {
     pub(crate) shared: Arc<Shared>,
     pub(crate) config: Config,
     pub(crate) seed: Seed,
+    pub(crate) metrics: ElectionMetrics,
 }
 
 /// A request of a handle to the store.

@@ -32,12 +32,19 @@ pub(crate) enum LostWork {
     Panicked,
 }
 
-impl fmt::Display for LostWork {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+impl LostWork {
+    /// For logs and metrics.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
             Self::Dropped => "dropped",
             Self::Panicked => "panicked",
-        })
+        }
+    }
+}
+
+impl fmt::Display for LostWork {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
     }
 }
 

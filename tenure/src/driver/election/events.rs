@@ -13,7 +13,7 @@ use crate::event::Event;
 use crate::shared::Standing;
 use crate::store::{StoreError, StoreErrorKind};
 use crate::tenure::{Grant, Inboxes, Tenure};
-use crate::{Instant, StepDownReason, metrics};
+use crate::{Instant, StepDownReason};
 
 impl Election {
     pub(super) fn handle_event(&mut self, world: &mut World, now: Instant, event: MachineEvent) {
@@ -49,6 +49,7 @@ impl Election {
                      the candidate leads only after the longest lease of an older leader would have ended \
                      (trust_empty_store turns that off for tests)"
                 );
+                self.metrics.quarantined(now, until);
                 self.shared.events.publish(|| Event::Quarantined { remaining });
             }
             MachineEvent::Refused { ttl, quarantine } => {
@@ -60,6 +61,7 @@ impl Election {
                      a quarantine below the own TTL: set the quarantine of every candidate to the longest \
                      TTL in use"
                 );
+                self.metrics.refused();
                 self.shared.events.publish(|| Event::Refused { ttl, quarantine });
             }
             MachineEvent::StoreUnavailable { .. } => {
@@ -70,11 +72,13 @@ impl Election {
                     StoreError::new(StoreErrorKind::Timeout, detail)
                 });
                 tracing::warn!(?key, %error, "the store is unavailable");
+                self.metrics.store_is_down();
                 self.shared.events.publish(|| Event::StoreUnavailable { error });
             }
             MachineEvent::StoreRecovered => {
                 tracing::info!(?key, "the store answers again");
                 self.last_error = None;
+                self.metrics.store_is_up();
                 self.shared.events.publish(|| Event::StoreRecovered);
             }
             MachineEvent::Withdrawn => self.withdrawn(world, now),
@@ -96,7 +100,7 @@ impl Election {
             recorder: shared.recorder.clone(),
         });
         tracing::info!(key = ?shared.key, %token, "elected");
-        metrics::acquired(&shared.key);
+        self.metrics.elected();
         if let Some(recorder) = &shared.recorder {
             recorder.elected(now, claim);
         }
@@ -119,7 +123,7 @@ impl Election {
 
     fn renewed(&mut self, now: Instant, claim: Claim) {
         let Some(tenure) = &self.tenure else { return };
-        metrics::renewed(&self.shared.key, tenure_left(tenure, now));
+        self.metrics.renewed(tenure_left(tenure, now), self.machine.config().validity());
         if tenure.extend(claim.valid_until(), self.drain_until(claim)) {
             self.shared.leads_until.extend(claim.valid_until());
             if let Some(recorder) = &self.shared.recorder {
@@ -147,7 +151,7 @@ impl Election {
         tenure.step_down(drain_until);
         shared.standing.set(Standing::Waiting);
         tracing::info!(key = ?shared.key, %token, ?reason, "stepped down");
-        metrics::lost(&shared.key, reason);
+        self.metrics.stepped_down(reason);
         if let Some(recorder) = &shared.recorder {
             recorder.stepped_down(now, token, reason);
         }

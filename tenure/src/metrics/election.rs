@@ -1,0 +1,165 @@
+//! What one candidate adds to the metrics of its class.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::Names;
+use super::class::{Class, Outcome, count, record};
+use crate::store::{Reply, StoreError};
+use crate::{Instant, StepDownReason};
+
+/// Below that part of the validity, a renewal counts as late.
+const LATE: f64 = 1.0 / 3.0;
+
+/// The metrics of one candidate, which takes part in an election until this is dropped.
+pub(crate) struct ElectionMetrics {
+    class: Arc<Class>,
+    names: Names,
+    // What it adds to the gauges now.
+    leading: bool,
+    without_store: bool,
+    quarantined: bool,
+}
+
+impl ElectionMetrics {
+    pub(super) fn new(class: Arc<Class>, names: Names) -> Self {
+        class.change(|class| class.candidates += 1);
+        let (leading, without_store, quarantined) = (false, false, false);
+        Self { class, names, leading, without_store, quarantined }
+    }
+
+    pub(crate) fn elected(&mut self) {
+        count(&self.class.elected);
+        self.alias(0);
+        self.left_quarantine();
+        self.leading = true;
+        self.class.change(|class| class.leading += 1);
+    }
+
+    pub(crate) fn stepped_down(&mut self, reason: StepDownReason) {
+        self.class.stepped_down(reason).map(count);
+        self.alias(1);
+        if std::mem::take(&mut self.leading) {
+            self.class.change(|class| class.leading -= 1);
+        }
+    }
+
+    /// A renewal extended the claim, of whose validity that much was left.
+    pub(crate) fn renewed(&self, left: Duration, validity: Duration) {
+        let part = left.as_secs_f64() / validity.as_secs_f64();
+        count(&self.class.renewals);
+        self.alias(2);
+        record(&self.class.validity_left, part);
+        if part < LATE {
+            count(&self.class.late_renewals);
+        }
+    }
+
+    /// The lease is granted, but the candidate must not lead before that instant.
+    pub(crate) fn quarantined(&mut self, now: Instant, until: Instant) {
+        let before = std::mem::replace(&mut self.quarantined, true);
+        self.class.change(|class| {
+            class.quarantined += u32::from(!before);
+            class.quarantined_until = class.quarantined_until.max(until);
+            class.quarantine_left = class.quarantined_until.since(now);
+        });
+    }
+
+    /// The candidate leads, or no longer has the lease whose quarantine it waited out.
+    fn left_quarantine(&mut self) {
+        if std::mem::take(&mut self.quarantined) {
+            self.class.change(|class| class.quarantined -= 1);
+        }
+    }
+
+    pub(crate) fn store_is_down(&mut self) {
+        if !std::mem::replace(&mut self.without_store, true) {
+            self.class.change(|class| class.without_store += 1);
+        }
+    }
+
+    pub(crate) fn store_is_up(&mut self) {
+        if std::mem::take(&mut self.without_store) {
+            self.class.change(|class| class.without_store -= 1);
+        }
+    }
+
+    /// The store refused the candidate's settings.
+    pub(crate) fn refused(&self) {
+        count(&self.class.refusals);
+    }
+
+    pub(crate) fn work_lost(&self, how: &'static str) {
+        self.class.work_lost(how).map(count);
+    }
+
+    /// A request of the candidate was answered, or has failed, that long after it was sent.
+    pub(crate) fn answered(
+        &mut self,
+        now: Instant,
+        request: &'static str,
+        took: Duration,
+        result: &Result<Reply, StoreError>,
+    ) {
+        self.request(now, request, took, outcome(result));
+    }
+
+    /// A request of the candidate was given up: its outcome stays unknown.
+    pub(crate) fn given_up(&mut self, now: Instant, request: &'static str, took: Duration) {
+        self.request(now, request, took, Outcome::Unknown);
+    }
+
+    fn request(&mut self, now: Instant, request: &'static str, took: Duration, outcome: Outcome) {
+        if let Some(key) = self.class.request(request, outcome) {
+            record(key, took.as_secs_f64());
+        }
+        let renews = request == "renew";
+        if renews && outcome == Outcome::Unknown {
+            count(&self.class.renewal_failures);
+            self.alias(3);
+        }
+        if self.quarantined {
+            match outcome {
+                // It renews until the quarantine is over. What is left of that is shown anew.
+                Outcome::Done | Outcome::Unknown if renews => self.class.change(|class| {
+                    class.quarantine_left = class.quarantined_until.since(now);
+                }),
+                Outcome::Done | Outcome::Refused | Outcome::Unknown => self.left_quarantine(),
+            }
+        }
+    }
+
+    /// Counts the alias at that place of the table, where aliases are counted.
+    fn alias(&self, place: usize) {
+        match self.names {
+            Names::Tenure => {}
+            Names::TenureAndLeader => count(&self.class.leader_names[place]),
+        }
+    }
+}
+
+impl Drop for ElectionMetrics {
+    fn drop(&mut self) {
+        self.class.change(|class| {
+            class.candidates -= 1;
+            class.leading -= u32::from(self.leading);
+            class.without_store -= u32::from(self.without_store);
+            class.quarantined -= u32::from(self.quarantined);
+        });
+    }
+}
+
+fn outcome(result: &Result<Reply, StoreError>) -> Outcome {
+    match result {
+        Ok(Reply::Granted { .. } | Reply::Renewed | Reply::Released) => Outcome::Done,
+        Ok(
+            Reply::Held(_)
+            | Reply::Refused { .. }
+            | Reply::Stale { .. }
+            | Reply::Superseded { .. }
+            | Reply::NotHeld,
+        ) => Outcome::Refused,
+        // The last two answer no request of a candidate's machine.
+        Err(_) | Ok(Reply::Vacant | Reply::Notified { .. }) => Outcome::Unknown,
+    }
+}

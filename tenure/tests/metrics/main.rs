@@ -1,0 +1,9 @@
+//! Metrics as docs/operations.md promises them: names, kinds, units, labels and values.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod classes;
+mod recorder;
+mod support;
+mod table;
+mod values;

@@ -1,0 +1,93 @@
+//! A store that can be cut off, and that can demand a quarantine.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tenure::store::{Key, Memory, Reply, Request, Store, StoreError, StoreTraits};
+use tenure::{Candidate, Config};
+use tokio::sync::Notify;
+
+/// Far above the time of any test: tests assert progress, not speed.
+const SOON: Duration = Duration::from_secs(30);
+
+pub(crate) async fn soon<T>(future: impl Future<Output = T>) -> T {
+    tokio::time::timeout(SOON, future).await.expect("within the bound")
+}
+
+/// Waits until a condition holds.
+pub(crate) async fn until(condition: impl Fn() -> bool) {
+    let wait = async {
+        while !condition() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    soon(wait).await;
+}
+
+pub(crate) fn config(ttl_millis: u64) -> Config {
+    Config::builder(Duration::from_millis(ttl_millis)).build().unwrap()
+}
+
+pub(crate) fn start(store: &Remote, key: &str, config: Config) -> Candidate {
+    Candidate::builder(store.clone(), key).config(config).start().unwrap()
+}
+
+/// A store in memory behind a network that can be cut.
+#[derive(Clone, Default)]
+pub(crate) struct Remote(Arc<Network>);
+
+#[derive(Default)]
+struct Network {
+    store: Memory,
+    state: Mutex<State>,
+    healed: Notify,
+}
+
+#[derive(Clone, Copy, Default)]
+struct State {
+    is_cut: bool,
+    quarantine: Duration,
+}
+
+impl Remote {
+    fn state(&self) -> State {
+        *self.0.state.lock().unwrap()
+    }
+
+    pub(crate) fn cut(&self) {
+        self.0.state.lock().unwrap().is_cut = true;
+    }
+
+    pub(crate) fn heal(&self) {
+        self.0.state.lock().unwrap().is_cut = false;
+        self.0.healed.notify_waiters();
+    }
+
+    /// From now on a holder must wait that long before it leads.
+    pub(crate) fn quarantine(&self, wait: Duration) {
+        self.0.state.lock().unwrap().quarantine = wait;
+    }
+}
+
+impl Store for Remote {
+    fn traits(&self) -> StoreTraits {
+        self.0.store.traits()
+    }
+
+    async fn call(&self, key: &Key, request: Request) -> Result<Reply, StoreError> {
+        loop {
+            let healed = self.0.healed.notified();
+            if !self.state().is_cut {
+                break;
+            }
+            healed.await;
+        }
+        let reply = self.0.store.call(key, request).await?;
+        Ok(match reply {
+            Reply::Granted { token, wait } => {
+                Reply::Granted { token, wait: wait.max(self.state().quarantine) }
+            }
+            other => other,
+        })
+    }
+}

@@ -1,0 +1,120 @@
+//! What the metrics say while candidates lead, wait and lose their store.
+
+use std::time::Duration;
+
+use metrics::set_default_local_recorder;
+use tenure::Candidate;
+use tenure::metrics::Metrics;
+
+use crate::recorder::Kept;
+use crate::support::{Remote, config, soon, start, until};
+
+#[tokio::test]
+async fn gauges_exist_from_the_start() {
+    let kept = Kept::default();
+    let _guard = set_default_local_recorder(&kept);
+    let store = Remote::default();
+    store.cut();
+    let candidate = start(&store, "start", config(2_000));
+    let gauge = |name: &str| kept.value(name, "start");
+    assert_eq!(gauge("tenure_candidates"), Some(1.0));
+    assert_eq!(gauge("tenure_leading"), Some(0.0));
+    assert_eq!(gauge("tenure_store_up"), Some(1.0));
+    assert_eq!(gauge("tenure_quarantined_seconds"), Some(0.0));
+
+    until(|| gauge("tenure_store_up") == Some(0.0)).await;
+    store.heal();
+    soon(candidate.elected()).await.unwrap();
+    assert_eq!(gauge("tenure_store_up"), Some(1.0));
+    assert_eq!(gauge("tenure_leading"), Some(1.0));
+    soon(candidate.stop()).await.unwrap();
+    assert_eq!(gauge("tenure_leading"), Some(0.0));
+    until(|| gauge("tenure_candidates") == Some(0.0)).await;
+}
+
+#[tokio::test]
+async fn a_candidate_that_is_dropped_leaves_no_gauge_behind() {
+    let kept = Kept::default();
+    let _guard = set_default_local_recorder(&kept);
+    let store = Remote::default();
+    let (leader, driver) =
+        Candidate::builder(store.clone(), "gone").config(config(2_000)).build().unwrap();
+    let driver = tokio::spawn(driver.run());
+    soon(leader.elected()).await.unwrap();
+    store.cut();
+    let gauge = |name: &str| kept.value(name, "gone");
+    until(|| gauge("tenure_store_up") == Some(0.0)).await;
+    driver.abort();
+    until(|| gauge("tenure_candidates") == Some(0.0)).await;
+    assert_eq!(gauge("tenure_leading"), Some(0.0));
+    assert_eq!(gauge("tenure_store_up"), Some(1.0));
+}
+
+#[tokio::test]
+async fn a_quarantine_is_shown_until_its_end() {
+    let kept = Kept::default();
+    let _guard = set_default_local_recorder(&kept);
+    let store = Remote::default();
+    store.quarantine(Duration::from_secs(3));
+    let candidate = start(&store, "new", config(2_000));
+    let left = || kept.value("tenure_quarantined_seconds", "new").unwrap();
+    until(|| left() > 2.0).await;
+    // Each renewal shows less.
+    until(|| left() < 2.5).await;
+    assert!(left() > 0.0);
+    assert!(!candidate.is_leader());
+    soon(candidate.elected()).await.unwrap();
+    assert!(left().abs() < f64::EPSILON);
+
+    // A candidate that leaves the election no longer waits.
+    let other = start(&store, "new:other", config(2_000));
+    until(|| left() > 2.0).await;
+    soon(other.stop()).await.unwrap();
+    assert!(left().abs() < f64::EPSILON);
+    soon(candidate.stop()).await.unwrap();
+}
+
+#[tokio::test]
+async fn renewals_in_good_time_are_not_late() {
+    let kept = Kept::default();
+    let _guard = set_default_local_recorder(&kept);
+    let candidate = start(&Remote::default(), "good", config(2_000));
+    let value = |name: &str| kept.value(name, "good");
+    until(|| value("tenure_renewals_total") >= Some(3.0)).await;
+    assert_eq!(value("tenure_late_renewals_total"), None);
+    assert_eq!(value("tenure_renewal_failures_total"), None);
+    let (left, renewals) =
+        (value("tenure_validity_left_ratio").unwrap(), value("tenure_renewals_total").unwrap());
+    assert!((left / renewals - 0.75).abs() < 0.25, "{left} in {renewals}");
+    soon(candidate.stop()).await.unwrap();
+}
+
+#[tokio::test]
+async fn aliases_count_the_same() {
+    let kept = Kept::default();
+    let _guard = set_default_local_recorder(&kept);
+    let store = Remote::default();
+    let builder = Candidate::builder(store.clone(), "alias").config(config(2_000));
+    let leader = builder.metrics(Metrics::new().with_leader_names()).start().unwrap();
+    let plain = start(&store, "plain", config(2_000));
+    soon(leader.elected()).await.unwrap();
+    soon(plain.elected()).await.unwrap();
+    let value = |name: &str| kept.value(name, "alias");
+    until(|| value("tenure_renewals_total").is_some()).await;
+    store.cut();
+    // Both tenures expire.
+    until(|| value("tenure_stepped_down_total").is_some()).await;
+    store.heal();
+    for (alias, name) in [
+        ("leader_acquired_total", "tenure_elected_total"),
+        ("leader_lost_total", "tenure_stepped_down_total"),
+        ("leader_renewals_total", "tenure_renewals_total"),
+        ("leader_renewal_failures_total", "tenure_renewal_failures_total"),
+    ] {
+        assert!(value(name).is_some(), "{name}");
+        assert_eq!(value(alias), value(name), "{name}");
+        assert_eq!(kept.value(alias, "plain"), None, "only on request");
+    }
+    soon(leader.stop()).await.unwrap();
+    soon(plain.stop()).await.unwrap();
+}
