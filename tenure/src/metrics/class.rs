@@ -163,6 +163,25 @@ impl Class {
         self.requests.iter().find(is_it).map(|(.., key)| key)
     }
 
+    /// Shows counters that have counted nothing yet: a counter that appears with its first value looks, to a query for its
+    /// increase, as if nothing had happened.
+    pub(super) fn show_counters(&self, with_leader_names: bool) {
+        let aliases = if with_leader_names { self.leader_names.as_slice() } else { &[] };
+        let plain = [
+            &self.elected,
+            &self.renewals,
+            &self.late_renewals,
+            &self.renewal_failures,
+            &self.refusals,
+        ];
+        let labelled = self.stepped_down.iter().chain(&self.work_lost).map(|(_, key)| key);
+        with_recorder(|recorder| {
+            for key in plain.into_iter().chain(labelled).chain(aliases) {
+                recorder.register_counter(key, &METADATA).increment(0);
+            }
+        });
+    }
+
     /// Changes what the gauges show. They are set under the lock, so that of two drivers' values the later one remains.
     pub(super) fn change(&self, change: impl FnOnce(&mut Now)) {
         let mut now = self.now.lock().unwrap_or_else(PoisonError::into_inner);

@@ -23,7 +23,14 @@ pub(crate) struct ElectionMetrics {
 
 impl ElectionMetrics {
     pub(super) fn new(class: Arc<Class>, names: Names) -> Self {
-        class.change(|class| class.candidates += 1);
+        let mut is_first = false;
+        class.change(|class| {
+            is_first = class.candidates == 0;
+            class.candidates += 1;
+        });
+        if is_first {
+            class.show_counters(names == Names::TenureAndLeader);
+        }
         let (leading, without_store, quarantined) = (false, false, false);
         Self { class, names, leading, without_store, quarantined }
     }

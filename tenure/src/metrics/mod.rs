@@ -5,9 +5,9 @@
 //! all elections `report:<customer>` count as `report`. [`Metrics::key_class`] sets another mapping.
 //!
 //! **What is guaranteed**: a process reports at most [`MOST_CLASSES`] classes and the class `other`, whatever the number of
-//! its elections. The gauges of a class exist from the start of its first candidate.
+//! its elections. The gauges and counters of a class exist from the start of its first candidate.
 //!
-//! **What is not**: a recorder that is installed after the first candidate has started shows a gauge only after its next
+//! **What is not**: a recorder that is installed after the first candidate has started shows a value only after its next
 //! change, and no descriptions unless [`describe`] is called.
 
 mod class;
