@@ -175,24 +175,25 @@ const SIM: [(&str, &[&str]); 10] = [
 ];
 
 /// The same for the library.
-const TENURE: [(&str, &[&str]); 13] = [
+const TENURE: [(&str, &[&str]); 14] = [
     ("runtime", &[]),
-    ("signal", &[]),
     ("deadline", &[]),
     ("tls", &["runtime"]),
     ("store", &["runtime", "tls"]),
+    ("logging", &["store"]),
+    ("signal", &["logging"]),
     ("fence", &["store"]),
     ("trace", &["runtime", "store", "fence"]),
     ("tenure", &["deadline", "runtime", "store", "trace"]),
     ("event", &["store", "tenure"]),
     ("metrics", &["store"]),
-    ("shared", &["deadline", "runtime", "store", "trace", "tenure", "event", "metrics"]),
-    ("driver", &["runtime", "store", "tenure", "event", "shared", "metrics"]),
+    ("shared", &["deadline", "runtime", "store", "logging", "trace", "tenure", "event", "metrics"]),
+    ("driver", &["runtime", "store", "logging", "tenure", "event", "metrics", "shared"]),
     (
         "candidate",
         &[
-            "deadline", "runtime", "store", "trace", "tenure", "event", "metrics", "shared",
-            "driver",
+            "deadline", "runtime", "store", "logging", "trace", "tenure", "event", "metrics",
+            "shared", "driver",
         ],
     ),
 ];

@@ -34,6 +34,9 @@ struct Arguments {
     /// How long the lease outlives its leader, in milliseconds.
     #[arg(long, value_name = "N", default_value = "15000", value_parser = timing)]
     ttl_ms: Config,
+    /// Write the library's log to the standard error stream.
+    #[arg(long)]
+    log: bool,
 }
 
 fn timing(millis: &str) -> Result<Config, String> {
@@ -51,6 +54,9 @@ async fn main() -> ExitCode {
             return if error.use_stderr() { ExitCode::from(USAGE) } else { ExitCode::SUCCESS };
         }
     };
+    if arguments.log {
+        tracing_subscriber::fmt().with_writer(std::io::stderr).init();
+    }
     // Read here, because clap would show the whole URL in its error, and with it the password.
     let server = match RedisConfig::from_url(&arguments.url) {
         Ok(server) => server,

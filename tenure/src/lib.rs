@@ -35,6 +35,7 @@ mod deadline;
 mod driver;
 mod event;
 pub mod fence;
+mod logging;
 pub mod metrics;
 pub mod runtime;
 mod shared;

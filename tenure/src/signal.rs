@@ -2,6 +2,8 @@
 
 use std::io;
 
+use crate::logging::LIFE;
+
 /// Completes once this process is asked to end: by Ctrl-C (SIGINT), or by SIGTERM, which containers and
 /// service managers send. Listens from this call on, so that no signal is missed before it is first polled.
 /// For [`Candidate::run_until`](crate::Candidate::run_until).
@@ -25,14 +27,14 @@ pub fn shutdown_signal() -> io::Result<impl Future<Output = ()> + Send + 'static
                 _ = interrupt.recv() => "SIGINT",
                 _ = terminate.recv() => "SIGTERM",
             };
-            tracing::info!(name, "a signal asks this process to end");
+            tracing::info!(target: LIFE, name, "a signal asks this process to end");
         })
     }
     #[cfg(not(unix))]
     {
         Ok(async move {
             if let Err(error) = tokio::signal::ctrl_c().await {
-                tracing::error!(%error, "Ctrl-C can't be waited for");
+                tracing::error!(target: LIFE, %error, "Ctrl-C can't be waited for");
                 std::future::pending::<()>().await;
             }
         })

@@ -11,6 +11,7 @@ use futures_core::stream::FusedStream;
 use tokio::sync::{Notify, broadcast};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use tracing::{Instrument, Span};
 
 use crate::deadline::Deadline;
 use crate::runtime::Runtime;
@@ -38,6 +39,7 @@ pub(crate) struct Grant {
     /// Weak: a tenure that is still held does not keep its driver.
     pub(crate) inboxes: Weak<dyn Inboxes>,
     pub(crate) recorder: Option<Arc<Recorder>>,
+    pub(crate) span: Span,
 }
 
 /// A tenure's request for the messages that are sent to it.
@@ -73,6 +75,7 @@ struct Inner {
     runtime: Arc<dyn Runtime>,
     inboxes: Weak<dyn Inboxes>,
     recorder: Option<Arc<Recorder>>,
+    span: Span,
     /// The end of the claim.
     until: Deadline,
     /// Until when work may continue in order to end cleanly: no other candidate can lead before.
@@ -92,13 +95,14 @@ struct Ends {
 
 impl Tenure {
     pub(crate) fn new(grant: Grant) -> Self {
-        let Grant { token, key, runtime, until, drain_until, inboxes, recorder } = grant;
+        let Grant { token, key, runtime, until, drain_until, inboxes, recorder, span } = grant;
         Self(Arc::new(Inner {
             token,
             key,
             runtime,
             inboxes,
             recorder,
+            span,
             until: Deadline::until(until),
             drain_until: Deadline::until(drain_until),
             ends: OnceLock::new(),
@@ -224,7 +228,7 @@ impl Tenure {
         if !self.is_current() {
             return WorkResult::Dropped;
         }
-        match self.bounded(work).await {
+        match self.bounded(work).instrument(self.span()).await {
             Some(done) if self.is_current() => WorkResult::InTime(done),
             Some(done) => WorkResult::Late(done),
             None => WorkResult::Dropped,
@@ -298,6 +302,11 @@ impl Tenure {
     /// Whether a handle or work has closed the claim.
     pub(crate) fn was_closed(&self) -> bool {
         self.0.until.is_closed()
+    }
+
+    /// The span of its work and callbacks.
+    pub(crate) fn span(&self) -> Span {
+        self.0.span.clone()
     }
 
     pub(crate) fn work(&self) -> &TaskTracker {

@@ -13,6 +13,7 @@ use super::{Candidate, Elections};
 use crate::deadline::Deadline;
 use crate::driver::Driver;
 use crate::event::Events;
+use crate::logging::LIFE;
 use crate::metrics::Metrics;
 use crate::runtime::{NoRuntime, Runtime, TokioRuntime};
 use crate::shared::{Announced, Callbacks, Chosen, Command, NewElection, Shared, Standing};
@@ -215,13 +216,8 @@ impl CandidateBuilder {
         }
         let config = config.with_round_trips(traits.round_trips);
         let explanation = config.explain();
-        tracing::debug!(
-            key = ?self.key, store = traits.name,
-            longest_round_trip = ?explanation.longest_round_trip,
-            "a longer round trip to the store lets requests time out"
-        );
         for promise in traits.gives_up {
-            tracing::warn!(store = traits.name, ?promise, "this store gives up a promise");
+            tracing::warn!(target: LIFE, store = traits.name, ?promise, "this store gives up a promise");
         }
         let key = Key::new(&self.key)?;
         let name = self.name.map_or_else(default_name, Arc::from);
@@ -254,6 +250,20 @@ impl CandidateBuilder {
         let new = Box::new(NewElection { shared: Arc::clone(&shared), config, seed, metrics });
         let candidate = Candidate::new(shared);
         elections.send(Command::Join(new))?;
+        log_settings(candidate.shared(), traits.name, &config);
         Ok(candidate)
     }
+}
+
+/// All that decides how the candidate behaves, in one line.
+fn log_settings(shared: &Shared, store: &'static str, config: &Config) {
+    let explained = config.explain();
+    tracing::info!(
+        target: LIFE, key = ?shared.key, name = shared.name(), store,
+        ttl = ?config.ttl(), validity = ?config.validity(), renew_interval = ?config.renew_interval(),
+        request_timeout = ?config.request_timeout(), stop_margin = ?config.stop_margin(),
+        quarantine = ?config.quarantine(), drift_ppm = config.drift_ppm(),
+        longest_stop = ?explained.longest_stop, longest_round_trip = ?explained.longest_round_trip,
+        "campaigning"
+    );
 }

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 
 use super::{Candidate, Stopped};
 use crate::Token;
+use crate::logging::LIFE;
 use crate::shared::{Command, LostWork, Shared, Standing, StopError};
 use crate::tenure::{Tenure, WorkResult};
 
@@ -124,7 +125,7 @@ impl Candidate {
                     (None, stopped) => stopped.map(|()| None),
                     (Some(done), Ok(())) => Ok(Some(done)),
                     (Some(done), Err(error)) => {
-                        tracing::warn!(key = ?candidate.key(), %error, "the work is done");
+                        tracing::warn!(target: LIFE, key = ?candidate.key(), %error, "the work is done");
                         Ok(Some(done))
                     }
                 };
@@ -156,7 +157,7 @@ pub(super) async fn next_tenure(shared: &Shared) -> Result<Tenure, Stopped> {
 fn warn_late<T>(candidate: &Candidate, token: Token, result: T) {
     if size_of::<T>() > 0 {
         tracing::warn!(
-            key = ?candidate.key(), %token, dropped = std::any::type_name::<T>(),
+            target: LIFE, key = ?candidate.key(), %token, dropped = std::any::type_name::<T>(),
             "work ended after its tenure: its result is dropped"
         );
     }

@@ -6,10 +6,12 @@ use futures_util::FutureExt;
 use futures_util::future::{AbortHandle, AbortRegistration, Abortable};
 use smallvec::SmallVec;
 use tenure_core::RequestId;
+use tracing::Instrument;
 
 use super::admission::Kind;
 use super::{CallResult, World};
 use crate::Instant;
+use crate::logging::request_span;
 use crate::shared::ElectionId;
 use crate::store::{Key, Request, StoreTraits};
 
@@ -134,9 +136,8 @@ impl World {
     /// Carries out the next call, if it has any request.
     pub(super) fn call(&mut self) {
         let NextCall { requests, wanted: _, registration } = std::mem::take(&mut self.next_call);
-        if requests.is_empty() {
-            return;
-        }
+        let Some(first) = requests.first() else { return };
+        let span = request_span(&first.key, first.request.name(), requests.len());
         self.admission.began();
         let (asked, answered): (Vec<_>, Vec<_>) = requests
             .into_iter()
@@ -155,6 +156,6 @@ impl World {
             };
             answered.into_iter().map(result).collect()
         };
-        self.calls.push(Abortable::new(call.boxed(), registration));
+        self.calls.push(Abortable::new(call.instrument(span).boxed(), registration));
     }
 }

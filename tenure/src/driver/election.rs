@@ -13,6 +13,7 @@ use super::admission::{Place, Urgency, Waiting};
 use super::calls::{Calls, Outgoing};
 use super::spread::Renewal;
 use super::{CallResult, World};
+use crate::logging::{LIFE, REQUEST};
 use crate::metrics::ElectionMetrics;
 use crate::shared::{ElectionId, LostWork, NewElection, Shared};
 use crate::store::{Key, Request, StoreError, StoreErrorKind};
@@ -23,6 +24,8 @@ pub(super) struct Election {
     machine: Machine,
     shared: Arc<Shared>,
     tenure: Option<Tenure>,
+    /// When that tenure began.
+    elected_at: Instant,
     calls: Calls,
     renewal: Renewal,
     /// What its timer is set to.
@@ -81,6 +84,7 @@ impl Election {
             machine: Machine::new(config, seed),
             shared,
             tenure: None,
+            elected_at: Instant::ORIGIN,
             calls: Calls::default(),
             renewal: Renewal::WhenDue,
             alarm: None,
@@ -96,9 +100,15 @@ impl Election {
 
     /// Writes the end of a tenure that has not ended, since the driver is dropped.
     fn record_driver_gone(&self, tenure: &Tenure) {
-        let Some(recorder) = &self.shared.recorder else { return };
         let now = self.shared.runtime.now();
-        if self.machine.claim(now).is_some() {
+        if self.machine.claim(now).is_none() {
+            return;
+        }
+        tracing::warn!(
+            target: LIFE, key = ?self.shared.key, token = %tenure.token(), led = ?now.since(self.elected_at),
+            "the driver was dropped under a current tenure: the lease ends by itself"
+        );
+        if let Some(recorder) = &self.shared.recorder {
             recorder.driver_gone(now, tenure.token());
         }
     }
@@ -142,7 +152,7 @@ impl Election {
         }
         let (key, hold_off) = (&self.shared.key, self.shared.settings.chosen.hold_off);
         tracing::warn!(
-            ?key, %token, %how, ?hold_off,
+            target: LIFE, ?key, %token, %how, ?hold_off,
             "the leader's work is gone: resigning, and campaigning again only when work is offered and \
              the hold-off is over"
         );
@@ -237,10 +247,10 @@ impl Election {
         });
     }
 
-    fn give_up_calls(&mut self, world: &World, now: Instant) {
+    fn give_up_calls(&mut self, world: &mut World, now: Instant) {
         for name in self.calls.give_up(now) {
             self.metrics.given_up(now, name, self.request_timeout());
-            self.failed(world, StoreError::new(StoreErrorKind::Timeout, name));
+            self.failed(world, now, name, StoreError::new(StoreErrorKind::Timeout, name));
         }
     }
 
@@ -248,30 +258,35 @@ impl Election {
     pub(super) fn call_ended(
         &mut self,
         call: &CallResult,
-        world: &World,
+        world: &mut World,
     ) -> Option<tenure_core::Reply> {
+        let (now, name) = (world.runtime.now(), call.name);
+        let took = now.since(call.sent_at);
         if self.calls.ended(call.id) {
-            let now = world.runtime.now();
-            self.metrics.answered(now, call.name, now.since(call.sent_at), &call.result);
+            self.metrics.answered(now, name, took, &call.result);
         }
         match &call.result {
             Ok(reply) => {
+                let key = &self.shared.key;
+                tracing::debug!(target: REQUEST, ?key, request = name, ?took, "answered");
                 let reply = reply.for_machine();
                 if reply.is_none() {
-                    let detail = format!("to {}", call.name);
-                    self.failed(world, StoreError::new(StoreErrorKind::UnexpectedReply, detail));
+                    let detail = format!("to {name}");
+                    let error = StoreError::new(StoreErrorKind::UnexpectedReply, detail);
+                    self.failed(world, now, name, error);
                 }
                 reply
             }
             Err(error) => {
-                self.failed(world, error.clone());
+                self.failed(world, now, name, error.clone());
                 None
             }
         }
     }
 
-    fn failed(&mut self, world: &World, error: StoreError) {
-        tracing::debug!(key = ?self.shared.key, %error, "a request to the store failed");
+    fn failed(&mut self, world: &mut World, now: Instant, request: &str, error: StoreError) {
+        tracing::debug!(target: REQUEST, key = ?self.shared.key, request, %error, "failed");
+        world.outage.lasts(now, &error);
         if self.shared.callbacks.has_error_callbacks() {
             let report = self.errors.get_or_insert_with(|| {
                 let (report, mut reports) = mpsc::channel(ERRORS);

@@ -9,6 +9,7 @@ mod asks;
 mod calls;
 mod election;
 mod hints;
+mod outage;
 mod spread;
 mod timers;
 
@@ -32,6 +33,7 @@ use admission::{Admission, Next};
 use calls::{InCall, NextCall};
 use election::Election;
 use hints::Hints;
+use outage::Outage;
 use timers::Timers;
 
 /// The task that drives elections. A caller that builds candidates without starting them must run it.
@@ -62,6 +64,7 @@ struct World {
     /// The callers that wait until an election's resignation is complete. In order, as they wake if the driver is dropped.
     withdrawals: BTreeMap<ElectionId, Vec<oneshot::Sender<()>>>,
     admission: Admission,
+    outage: Outage,
 }
 
 /// How a call to the store has ended.
@@ -80,7 +83,8 @@ impl Driver {
         commands: mpsc::UnboundedReceiver<Command>,
     ) -> Self {
         let (timers, hints) = (Timers::new(Arc::clone(&runtime)), Hints::new(&store));
-        let in_call = InCall::new(&store.traits());
+        let traits = store.traits();
+        let (in_call, outage) = (InCall::new(&traits), Outage::new(traits.name));
         let world = World {
             store,
             runtime,
@@ -91,6 +95,7 @@ impl Driver {
             drains: FuturesUnordered::new(),
             withdrawals: BTreeMap::new(),
             admission: Admission::default(),
+            outage,
         };
         Self { commands, elections: Elections::default(), timers, hints, world }
     }
@@ -228,7 +233,7 @@ impl Driver {
         self.world.admission.ended(answered.map(|one| now.since(one.sent_at)));
         for one in &results {
             let Some(election) = self.elections.get_mut(&one.election) else { continue };
-            let (id, result) = (one.id, election.call_ended(one, &self.world));
+            let (id, result) = (one.id, election.call_ended(one, &mut self.world));
             self.step(one.election, Input::Reply { id, result: result.ok_or(Unknown) });
         }
     }
@@ -240,6 +245,7 @@ impl Driver {
         let deadline = if has_stopped { None } else { election.deadline() };
         self.timers.set(id, &mut election.alarm, deadline);
         if has_stopped {
+            self.world.outage.leaves(id);
             self.hints.leave(election.key(), id);
             self.elections.remove(&id);
         }

@@ -19,6 +19,7 @@ pub(crate) use standing::{Announced, Standing};
 
 use crate::deadline::Deadline;
 use crate::event::Events;
+use crate::logging::LIFE;
 use crate::runtime::Runtime;
 use crate::store::{Key, Reply, Request, StoreError, StoreErrorKind};
 use crate::tenure::{Inbox, Inboxes, Tenure};
@@ -86,6 +87,11 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
+    /// The candidate's name, for people.
+    pub(crate) fn name(&self) -> &str {
+        self.settings.chosen.profile.name()
+    }
+
     pub(crate) fn tenure(&self) -> Option<Tenure> {
         match self.standing.get() {
             Standing::Leading(tenure) => Some(tenure),
@@ -168,7 +174,7 @@ impl Shared {
             ended = ended => ended.map_err(|_| StopError::DriverGone),
             () = self.runtime.sleep_until(bound) => {
                 tracing::warn!(
-                    key = ?self.key,
+                    target: LIFE, key = ?self.key,
                     "leader-only work still runs after its bound: its future blocks, or is not polled; the \
                      lease ends by itself"
                 );

@@ -5,15 +5,17 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use tenure_core::{Claim, Event as MachineEvent};
+use tracing::Instrument;
 
 use super::super::World;
 use super::super::spread::Renewal;
 use super::{Election, WithoutWork};
 use crate::event::Event;
-use crate::shared::Standing;
+use crate::logging::{LIFE, tenure_span};
+use crate::shared::{Shared, Standing};
 use crate::store::{StoreError, StoreErrorKind};
 use crate::tenure::{Grant, Inboxes, Tenure};
-use crate::{Instant, StepDownReason};
+use crate::{Instant, StepDownReason, Token};
 
 impl Election {
     pub(super) fn handle_event(&mut self, world: &mut World, now: Instant, event: MachineEvent) {
@@ -37,14 +39,13 @@ impl Election {
                 }
             }
             MachineEvent::IncumbentChanged { token } => {
-                tracing::info!(?key, %token, "another candidate leads");
+                tracing::info!(target: LIFE, ?key, %token, "another candidate leads");
                 self.shared.events.publish(|| Event::IncumbentChanged { token });
             }
             MachineEvent::Quarantined { until } => {
                 let remaining = until.since(now);
                 tracing::warn!(
-                    ?key,
-                    ?remaining,
+                    target: LIFE, ?key, ?remaining,
                     "the lease is granted, but the store is new to this prefix, was restarted, or lost data: \
                      the candidate leads only after the longest lease of an older leader would have ended \
                      (trust_empty_store turns that off for tests)"
@@ -56,7 +57,7 @@ impl Election {
                 let config = self.machine.config();
                 let (own_ttl, own_quarantine) = (config.ttl(), config.quarantine());
                 tracing::error!(
-                    %key, ?own_ttl, ?own_quarantine, ?ttl, ?quarantine,
+                    target: LIFE, ?key, ?own_ttl, ?own_quarantine, ?ttl, ?quarantine,
                     "refused: another candidate of this election has a TTL above the own quarantine, or \
                      a quarantine below the own TTL: set the quarantine of every candidate to the longest \
                      TTL in use"
@@ -71,12 +72,12 @@ impl Election {
                     let detail = format!("nothing within {within:?}, the request timeout");
                     StoreError::new(StoreErrorKind::Timeout, detail)
                 });
-                tracing::warn!(?key, %error, "the store is unavailable");
+                world.outage.begins(now, self.shared.id, key, &error);
                 self.metrics.store_is_down();
                 self.shared.events.publish(|| Event::StoreUnavailable { error });
             }
             MachineEvent::StoreRecovered => {
-                tracing::info!(?key, "the store answers again");
+                world.outage.ends(now, self.shared.id, key);
                 self.last_error = None;
                 self.metrics.store_is_up();
                 self.shared.events.publish(|| Event::StoreRecovered);
@@ -98,8 +99,10 @@ impl Election {
             drain_until: self.drain_until(claim),
             inboxes: Arc::downgrade(shared) as Weak<dyn Inboxes>,
             recorder: shared.recorder.clone(),
+            span: tenure_span(&shared.key, token, shared.name()),
         });
-        tracing::info!(key = ?shared.key, %token, "elected");
+        self.elected_at = now;
+        tracing::info!(target: LIFE, key = ?shared.key, %token, name = shared.name(), "elected");
         self.metrics.elected();
         if let Some(recorder) = &shared.recorder {
             recorder.elected(now, claim);
@@ -150,7 +153,7 @@ impl Election {
         shared.leads_until.clear();
         tenure.step_down(drain_until);
         shared.standing.set(Standing::Waiting);
-        tracing::info!(key = ?shared.key, %token, ?reason, "stepped down");
+        log_end(shared, token, reason, now.since(self.elected_at));
         self.metrics.stepped_down(reason);
         if let Some(recorder) = &shared.recorder {
             recorder.stepped_down(now, token, reason);
@@ -177,10 +180,10 @@ impl Election {
                 tokio::select! {
                     biased;
                     () = callback => {}
-                    () = late => tracing::warn!("a callback was dropped at the drain bound"),
+                    () = late => tracing::warn!(target: LIFE, "a callback was dropped at the drain bound"),
                 }
             };
-            world.runtime.spawn(work.boxed());
+            world.runtime.spawn(work.instrument(tenure.span()).boxed());
         }
     }
 
@@ -189,7 +192,7 @@ impl Election {
         if !tenure.work().is_empty() {
             let (tasks, at_most) = (tenure.work().len(), drain_until.since(now));
             tracing::info!(
-                key = ?self.shared.key, token = %tenure.token(), tasks, ?at_most,
+                target: LIFE, key = ?self.shared.key, token = %tenure.token(), tasks, ?at_most,
                 "waiting for leader-only work to end before the lease is handed back"
             );
         }
@@ -211,6 +214,7 @@ impl Election {
         }
         self.stopped = self.stopping;
         if self.stopped {
+            tracing::info!(target: LIFE, key = ?self.shared.key, "left the election");
             self.shared.standing.set(Standing::Stopped);
             self.shared.events.publish(|| Event::Stopped);
             self.shared.events.close();
@@ -220,6 +224,16 @@ impl Election {
     /// The end of the lease that backs a claim, as the candidate can be sure of it.
     fn drain_until(&self, claim: Claim) -> Instant {
         claim.valid_until() + self.machine.config().stop_margin()
+    }
+}
+
+/// An end that the application asked for belongs to a normal life; any other is a warning.
+fn log_end(shared: &Shared, token: Token, reason: StepDownReason, led: Duration) {
+    let (key, name) = (&shared.key, shared.name());
+    if reason == StepDownReason::Resigned {
+        tracing::info!(target: LIFE, ?key, %token, name, ?reason, ?led, "stepped down");
+    } else {
+        tracing::warn!(target: LIFE, ?key, %token, name, ?reason, ?led, "stepped down");
     }
 }
 

@@ -1,0 +1,81 @@
+//! What the log says of a store that does not answer: once when it begins, then at a bounded rate, once at its end.
+//!
+//! One driver may have a hundred thousand elections, each of which notices the same outage. The log has one line for
+//! all of them; each election's own lines have level DEBUG.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use crate::Instant;
+use crate::logging::LIFE;
+use crate::shared::ElectionId;
+use crate::store::{Key, StoreError};
+
+/// How often an outage that lasts is logged again.
+const AGAIN: Duration = Duration::from_secs(60);
+
+/// How far apart outages are that are logged at once. A shorter distance makes a flickering store fill the log.
+const APART: Duration = Duration::from_secs(10);
+
+/// The elections whose last request was not answered.
+pub(super) struct Outage {
+    store: &'static str,
+    without: BTreeSet<ElectionId>,
+    since: Instant,
+    /// When the log last spoke of an outage.
+    said_at: Option<Instant>,
+    /// Whether it spoke of the present one.
+    is_said: bool,
+}
+
+impl Outage {
+    pub(super) fn new(store: &'static str) -> Self {
+        let without = BTreeSet::new();
+        Self { store, without, since: Instant::ORIGIN, said_at: None, is_said: false }
+    }
+
+    /// The store no longer answers that election.
+    pub(super) fn begins(&mut self, now: Instant, id: ElectionId, key: &Key, error: &StoreError) {
+        if self.without.is_empty() {
+            self.since = now;
+            self.is_said = false;
+        }
+        self.without.insert(id);
+        tracing::debug!(target: LIFE, ?key, %error, "no answer from the store");
+        if !self.is_said && self.said_at.is_none_or(|at| now.since(at) >= APART) {
+            self.is_said = true;
+            self.said_at = Some(now);
+            tracing::warn!(
+                target: LIFE, store = self.store, first = ?key, %error, "the store is unavailable"
+            );
+        }
+    }
+
+    /// A request has failed.
+    pub(super) fn lasts(&mut self, now: Instant, error: &StoreError) {
+        let bound = if self.is_said { AGAIN } else { APART };
+        if self.without.is_empty() || self.said_at.is_none_or(|at| now.since(at) < bound) {
+            return;
+        }
+        self.is_said = true;
+        self.said_at = Some(now);
+        tracing::warn!(
+            target: LIFE, store = self.store, down = ?now.since(self.since), elections = self.without.len(), %error,
+            "the store is still unavailable"
+        );
+    }
+
+    /// The store answers that election again.
+    pub(super) fn ends(&mut self, now: Instant, id: ElectionId, key: &Key) {
+        tracing::debug!(target: LIFE, ?key, "the store answers this candidate again");
+        if self.without.remove(&id) && self.without.is_empty() && self.is_said {
+            let down = now.since(self.since);
+            tracing::info!(target: LIFE, store = self.store, ?down, "the store answers again");
+        }
+    }
+
+    /// That election is over.
+    pub(super) fn leaves(&mut self, id: ElectionId) {
+        self.without.remove(&id);
+    }
+}

@@ -1,0 +1,119 @@
+//! What the log says of a candidate's life.
+
+use std::time::Duration;
+
+use tenure::{Candidate, Elections};
+use tracing::Level;
+use tracing::subscriber::set_default;
+
+use crate::kept::Kept;
+use crate::support::{Remote, config, soon, until};
+
+#[tokio::test]
+async fn a_normal_life_has_four_lines() {
+    let kept = Kept::default();
+    let _guard = set_default(kept.clone());
+    let builder = Candidate::builder(Remote::default(), "job").name("one").config(config(2_000));
+    let candidate = builder.start().unwrap();
+    let tenure = soon(candidate.elected()).await.unwrap();
+    // Renewals are not worth a line.
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    soon(candidate.stop()).await.unwrap();
+
+    let lines = kept.lines();
+    let [settings, elected, ended, left] = &lines[..] else { panic!("{lines:#?}") };
+    for field in [
+        "message=campaigning",
+        "key=\"job\"",
+        "name=\"one\"",
+        "store=\"memory\"",
+        "ttl=2s",
+        "quarantine=2s",
+    ] {
+        assert!(settings.contains(field), "{field}: {settings}");
+    }
+    let token = tenure.token();
+    assert!(
+        elected.contains(&format!("elected key=\"job\" token={token} name=\"one\"")),
+        "{elected}"
+    );
+    let end = format!("stepped down key=\"job\" token={token} name=\"one\" reason=Resigned led=2.");
+    assert!(ended.contains(&end), "{ended}");
+    assert!(left.contains("left the election key=\"job\""), "{left}");
+    assert!(lines.iter().all(|line| line.starts_with("INFO tenure: ")), "{lines:#?}");
+}
+
+#[tokio::test]
+async fn an_outage_is_one_line_for_all_elections() {
+    let kept = Kept::default();
+    let _guard = set_default(kept.clone());
+    let store = Remote::default();
+    let elections = Elections::new(store.clone());
+    let start = |number| elections.candidate(format!("job:{number}")).config(config(2_000)).start();
+    let candidates: Vec<_> = (0..20).map(|number| start(number).unwrap()).collect();
+    for candidate in &candidates {
+        soon(candidate.elected()).await.unwrap();
+    }
+    store.cut();
+    until(|| kept.lines().iter().filter(|line| line.contains("reason=Expired")).count() == 20)
+        .await;
+    // It is logged again after ten seconds only if nothing was said of it, and else after a minute.
+    tokio::time::sleep(Duration::from_secs(11)).await;
+    store.heal();
+    until(|| kept.has("the store answers again")).await;
+
+    let lines = kept.lines();
+    let of_store: Vec<_> = lines.iter().filter(|line| line.contains("message=the store")).collect();
+    let [down, back] = of_store[..] else { panic!("{of_store:#?}") };
+    assert!(
+        down.starts_with("WARN tenure: message=the store is unavailable store=\"memory\""),
+        "{down}"
+    );
+    assert!(back.starts_with("INFO tenure: message=the store answers again"), "{back}");
+    let lost = lines.iter().find(|line| line.contains("reason=Expired")).unwrap();
+    assert!(lost.starts_with("WARN"), "{lost}");
+}
+
+#[tokio::test]
+async fn work_runs_in_the_span_of_its_tenure() {
+    let kept = Kept::default();
+    let _guard = set_default(kept.clone());
+    let builder = Candidate::builder(Remote::default(), "job").name("one").config(config(2_000));
+    let candidate = builder.start().unwrap();
+    candidate.on_stepped_down(async |_, _| tracing::info!(target: "work", "callback"));
+    let work = candidate.run_while_leader(async |tenure| {
+        tracing::info!(target: "work", "step");
+        tenure.token()
+    });
+    let token = soon(work).await.unwrap();
+    soon(candidate.stop()).await.unwrap();
+    let span = format!("tenure tenure: key=\"job\" token={token} name=\"one\" ");
+    let entries = kept.all();
+    for text in ["step", "callback"] {
+        let entry = entries.iter().find(|entry| entry.text.contains(text)).unwrap();
+        assert_eq!(entry.span.as_ref(), Some(&span), "{text}");
+    }
+    // The driver's own lines have the fields themselves.
+    let elected = entries.iter().find(|entry| entry.text.contains("message=elected")).unwrap();
+    assert_eq!(elected.span, None);
+}
+
+#[tokio::test]
+async fn each_request_has_a_span_and_an_answer() {
+    let kept = Kept::default();
+    let _guard = set_default(kept.clone());
+    let candidate =
+        Candidate::builder(Remote::default(), "job").config(config(2_000)).start().unwrap();
+    soon(candidate.elected()).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    soon(candidate.stop()).await.unwrap();
+    for request in ["acquire", "renew", "release"] {
+        let span =
+            format!("tenure::request request: key=\"job\" request=\"{request}\" requests=1 ");
+        assert!(kept.spans().contains(&span), "{span}");
+        let fields = format!("message=answered key=\"job\" request=\"{request}\"");
+        let entries = kept.all();
+        let answered = entries.iter().find(|entry| entry.text.starts_with(&fields)).unwrap();
+        assert_eq!((answered.level, &*answered.target), (Level::DEBUG, "tenure::request"));
+    }
+}

@@ -1,0 +1,9 @@
+//! The log of a normal life, of an outage, and the spans of work and requests, as docs/operations.md describes them.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod kept;
+mod life;
+#[path = "../metrics/support.rs"]
+#[expect(dead_code, reason = "the tests of metrics use all of it")]
+mod support;
