@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod classes;
+mod ops;
 mod recorder;
 mod support;
 mod table;

@@ -12,7 +12,7 @@ use crate::recorder::{Description, Kept};
 use crate::support::{Remote, config, soon, until};
 
 /// The rows of the table, by name.
-fn rows() -> BTreeMap<String, (Description, BTreeSet<String>)> {
+pub(crate) fn rows() -> BTreeMap<String, (Description, BTreeSet<String>)> {
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/operations.md");
     let page = fs::read_to_string(page).unwrap();
     let table = page.lines().skip_while(|line| !line.starts_with("| metric | kind | unit |"));
