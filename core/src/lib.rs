@@ -34,6 +34,7 @@
 //! against it, the memory store and the simulators run it; adapters are compared with it.
 
 #![no_std]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod alphabet;
 mod candidate;

@@ -7,6 +7,8 @@
 //! A missing server is an error that names the command to install it. Nothing is ever skipped: a
 //! suite that passes because it ran nothing is worse than one that fails.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 mod child;
 mod error;
 mod etcd;

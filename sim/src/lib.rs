@@ -9,6 +9,8 @@
 //! Not guaranteed: that a promise that holds here holds on a real machine. The simulation has the faults of
 //! [`plan::FaultKind`] and no others.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 pub mod audit;
 pub mod engines;
 pub mod evidence;

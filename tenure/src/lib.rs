@@ -30,6 +30,8 @@
 //! # }
 //! ```
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 mod candidate;
 mod deadline;
 mod driver;
