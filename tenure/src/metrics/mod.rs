@@ -64,8 +64,8 @@ impl Metrics {
 
     /// Maps each key to its class. Called once for each candidate, by the thread that starts it.
     ///
-    /// Each class has some forty time series: choose a mapping with few values. Classes beyond [`MOST_CLASSES`] count as
-    /// `other`.
+    /// A class has up to 27 time series, ten of them histograms: choose a mapping with few values. Classes beyond
+    /// [`MOST_CLASSES`] count as `other`.
     #[must_use]
     pub fn key_class(mut self, class: impl Fn(&Key) -> String + Send + Sync + 'static) -> Self {
         self.key_class = Some(Arc::new(class));
