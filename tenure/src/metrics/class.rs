@@ -163,8 +163,8 @@ impl Class {
         self.requests.iter().find(is_it).map(|(.., key)| key)
     }
 
-    /// Shows counters that have counted nothing yet: a counter that appears with its first value looks, to a query for its
-    /// increase, as if nothing had happened.
+    /// Shows counters that have counted nothing yet: to a query for its increase, a counter that appears with its first
+    /// value looks as if nothing had happened.
     pub(super) fn show_counters(&self, with_leader_names: bool) {
         let aliases = if with_leader_names { self.leader_names.as_slice() } else { &[] };
         let plain = [

@@ -54,8 +54,8 @@ const TABLE: [Row; 15] = [
         QUARANTINED,
         Gauge,
         Unit::Seconds,
-        "how long a candidate that was granted the lease must still wait before it leads; the longest of the class, as of \
-         its last renewal",
+        "how long a candidate that was granted the lease must still wait before it leads; the longest of the class, as \
+         of its last renewal",
     ),
     (ELECTED, Counter, Unit::Count, "tenures that began"),
     (STEPPED_DOWN, Counter, Unit::Count, "tenures that ended"),
