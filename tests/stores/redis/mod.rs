@@ -8,13 +8,11 @@ pub(crate) mod support;
 
 mod access;
 pub(crate) mod cluster;
-mod example;
 mod failover;
 mod fake;
 mod lies;
 mod logs;
 mod quarantine;
-mod readme;
 mod refusals;
 mod replaced;
 pub(crate) mod replicas;
