@@ -62,3 +62,10 @@ pub use tenure_core::{
     Config, ConfigBuilder, ConfigError, Explanation, HolderId, Instant, RenewErrorPolicy,
     StepDownReason, Token,
 };
+
+/// The programs in the pages for users compile.
+#[cfg(all(doctest, feature = "redis"))]
+mod pages {
+    #[doc = include_str!("../../docs/getting-started.md")]
+    struct GettingStarted;
+}

@@ -6,5 +6,6 @@
 #![allow(clippy::unwrap_used, reason = "a test that panics says where and why")]
 
 mod leader;
+mod minimal;
 mod nightly_report;
 mod program;
