@@ -64,8 +64,13 @@ pub use tenure_core::{
 };
 
 /// The programs in the pages for users compile.
-#[cfg(all(doctest, feature = "redis"))]
+#[cfg(doctest)]
 mod pages {
+    #[cfg(feature = "redis")]
     #[doc = include_str!("../../docs/getting-started.md")]
     struct GettingStarted;
+
+    #[cfg(feature = "postgres")]
+    #[doc = include_str!("../../docs/migrating/platformatic.md")]
+    struct FromPlatformatic;
 }
