@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that panics says where and why")]
 
+mod figures;
 mod programs;
 
 use std::fs;
