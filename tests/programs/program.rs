@@ -78,6 +78,11 @@ impl Program {
         }
     }
 
+    /// What a program that has ended, or is about to, had still printed.
+    pub(crate) fn rest(&self) -> Vec<String> {
+        self.lines.iter().collect()
+    }
+
     pub(crate) fn signal(&self, signal: Signal) {
         let id = i32::try_from(self.child.id()).unwrap();
         kill_process(Pid::from_raw(id).unwrap(), signal).unwrap();

@@ -1,0 +1,73 @@
+//! A web service with a job that only its leader does: axum, `/healthz`, `/leader`, and a shutdown that hands over.
+//!
+//! ```text
+//! REDIS_URL=redis://127.0.0.1 LISTEN=127.0.0.1:8080 \
+//!     cargo run --release -p tenure --features redis --example service
+//! ```
+
+#![allow(clippy::print_stdout, reason = "the program prints its address")]
+
+use std::error::Error;
+use std::future::IntoFuture;
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::routing::get;
+use tenure::store::redis::{Redis, RedisConfig};
+use tenure::{Candidate, Config, Tenure};
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    tracing_subscriber::fmt::init();
+    let listener =
+        TcpListener::bind(std::env::var("LISTEN").unwrap_or("127.0.0.1:8080".into())).await?;
+    let address = listener.local_addr()?;
+    let store = Redis::new(RedisConfig::from_url(&std::env::var("REDIS_URL")?)?);
+    let candidate = Candidate::builder(store, "service")
+        .metadata(address.to_string()) // where others reach the leader
+        .config(Config::fast_failover().with_longest_stop(Duration::from_secs(5))?)
+        .start()?;
+
+    let app = Router::new()
+        .route("/healthz", get(async || "ok"))
+        .route("/leader", get(leader))
+        .with_state(candidate.clone());
+    let (signal, stopping) = (tenure::shutdown_signal()?, CancellationToken::new());
+    let server = axum::serve(listener, app)
+        .with_graceful_shutdown(stopping.clone().cancelled_owned())
+        .into_future();
+    println!("listening on {address}");
+    // One signal ends both: the server finishes its requests, and the job ends and hands over.
+    let shutdown = async {
+        signal.await;
+        stopping.cancel();
+    };
+    let (http, stopped) = tokio::join!(server, candidate.run_until(shutdown, job));
+    http?;
+    stopped?;
+    Ok(())
+}
+
+/// The leader's address. A process that waits is healthy, and so is one whose store is gone for a while: to restart
+/// it would not help. So `/healthz` does not ask.
+async fn leader(State(candidate): State<Candidate>) -> (StatusCode, String) {
+    match candidate.incumbent().await {
+        Ok(Some(leader)) => (StatusCode::OK, String::from_utf8_lossy(&leader.metadata).into()),
+        Ok(None) => (StatusCode::NOT_FOUND, "no candidate leads".into()),
+        Err(error) => (StatusCode::SERVICE_UNAVAILABLE, error.to_string()),
+    }
+}
+
+async fn job(tenure: Tenure) {
+    while tenure.is_current() {
+        println!("the leader's job, under token {}", tenure.token());
+        tokio::select! {
+            () = tenure.ended() => {}
+            () = tokio::time::sleep(Duration::from_secs(1)) => {}
+        }
+    }
+}
