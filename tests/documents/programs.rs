@@ -1,6 +1,9 @@
 //! Programs that pages show and that are examples too.
 
-use super::read;
+use std::fs;
+use std::path::Path;
+
+use super::{read, root};
 
 /// The first block of that language on a page.
 fn block<'a>(page: &'a str, language: &str) -> &'a str {
@@ -28,4 +31,31 @@ fn getting_started_shows_the_minimal_example() {
         program = program.replace(old, new);
     }
     assert!(example.ends_with(&program), "the example differs from\n{program}");
+}
+
+#[test]
+fn every_recipe_is_part_of_an_example() {
+    let mut examples = Vec::new();
+    sources(&root().join("tenure/examples"), &mut examples);
+    let page = read("docs/recipes.md");
+    let recipes: Vec<_> = page.split("```rust\n").skip(1).collect();
+    assert!(recipes.len() >= 6, "{} recipes", recipes.len());
+    for recipe in recipes {
+        let recipe = recipe.split_once("```").expect("the end of the block").0;
+        assert!(
+            examples.iter().any(|example| example.contains(recipe)),
+            "no example has\n{recipe}"
+        );
+    }
+}
+
+fn sources(folder: &Path, found: &mut Vec<String>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            sources(&path, found);
+        } else {
+            found.push(fs::read_to_string(path).unwrap());
+        }
+    }
 }

@@ -12,4 +12,5 @@ mod minimal;
 mod nightly_report;
 mod program;
 mod queue_consumer;
+mod recipes;
 mod service;
