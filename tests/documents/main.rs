@@ -2,7 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that panics says where and why")]
 
+mod book;
 mod figures;
+mod links;
 mod programs;
 
 use std::fs;
