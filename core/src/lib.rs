@@ -43,6 +43,7 @@ mod config;
 pub mod contract;
 mod id;
 mod random;
+mod stage;
 mod time;
 
 pub use alphabet::{Event, Input, Output, Pending, Reply, Request, StepDownReason, Unknown};
@@ -50,4 +51,5 @@ pub use candidate::Candidate;
 pub use claim::Claim;
 pub use config::{Config, ConfigBuilder, ConfigError, Explanation, RenewErrorPolicy};
 pub use id::{HolderId, RequestId, Seed, Token};
+pub use stage::Stage;
 pub use time::Instant;

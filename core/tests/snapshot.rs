@@ -249,7 +249,8 @@ fn every_state_meets_every_input() {
     let mut text = String::new();
     for (name, story) in states() {
         writeln!(text, "## {name}\n{}", phase(&story.candidate)).expect("a string grows");
-        writeln!(text, "{}", standing(&story)).expect("a string grows");
+        let stage = story.candidate.stage();
+        writeln!(text, "{}, {stage:?}", standing(&story)).expect("a string grows");
         for (outcome, names) in outcomes(&story) {
             writeln!(text, "  {}\n{outcome}", names.join(" | ")).expect("a string grows");
         }

@@ -14,6 +14,7 @@ use crate::claim::Claim;
 use crate::config::Config;
 use crate::id::{HolderId, RequestId, Seed, Token};
 use crate::random::Random;
+use crate::stage::Stage;
 use crate::time::Instant;
 use outbox::Outbox;
 use phase::{Attempt, Campaign, Draining, Flight, Hold, Lease, Phase, Plan, Tenure};
@@ -149,6 +150,19 @@ impl Candidate {
             | Phase::Quarantined { .. }
             | Phase::Draining(_)
             | Phase::Releasing { .. } => None,
+        }
+    }
+
+    /// What the candidate does after the last input.
+    pub const fn stage(&self) -> Stage {
+        match self.phase {
+            Phase::Idle | Phase::HoldingOff { .. } => Stage::Out,
+            Phase::Campaigning(_) => Stage::Campaigning,
+            Phase::Quarantined { until, .. } => Stage::Quarantined { until },
+            Phase::Leading(_) => Stage::Leading,
+            Phase::Withdrawing { .. } | Phase::Draining(_) | Phase::Releasing { .. } => {
+                Stage::Ending
+            }
         }
     }
 
