@@ -1,5 +1,6 @@
 //! The inputs and outputs of a candidate.
 
+use core::fmt;
 use core::time::Duration;
 
 use crate::claim::Claim;
@@ -152,6 +153,18 @@ pub enum StepDownReason {
     /// The leader's work panicked or was dropped. The state machine does not know of work: a driver that
     /// resigns because of it reports this reason instead of [`Resigned`](Self::Resigned).
     WorkLost,
+}
+
+impl fmt::Display for StepDownReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Expired => "no renewal succeeded in time",
+            Self::Superseded => "the store says that the tenure is over",
+            Self::Resigned => "the candidate was asked to resign",
+            Self::RenewFailed => "a renewal failed, and the strict policy is set",
+            Self::WorkLost => "the leader's work panicked or was dropped",
+        })
+    }
 }
 
 /// One atomic step at the store.

@@ -13,6 +13,18 @@ use core::num::NonZeroU64;
 /// *equals* the tenure's. To refuse lower tokens is not enough, since an old leader's last write may land
 /// after the new one has read. Tokens of two elections can't be compared.
 ///
+/// A token converts to `u64`, to `i64` where it fits (columns are signed), and to text, and back:
+///
+/// ```
+/// use tenure_core::{Token, TokenError};
+///
+/// let token: Token = "1700000000000000".parse()?;
+/// let column = i64::try_from(token)?;
+/// assert_eq!(Token::try_from(column)?, token);
+/// assert_eq!(Token::try_from(-1_i64), Err(TokenError::Negative { number: -1 }));
+/// # Ok::<(), TokenError>(())
+/// ```
+///
 /// "No token yet" is `Option::<Token>::None`, which orders below every token.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Token(NonZeroU64);

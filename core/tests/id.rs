@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use tenure_core::{
-    Candidate, Config, HolderId, Input, Instant, Output, Reply, Request, Seed, Token,
+    Candidate, Config, HolderId, Input, Instant, Output, Reply, Request, Seed, StepDownReason,
+    Token, TokenError,
 };
 
 #[test]
@@ -15,6 +16,42 @@ fn a_token_is_a_number_above_zero() {
     assert_eq!((token.to_string(), format!("{token:?}")), ("41".into(), "#41".into()));
     let last = Token::new(u64::MAX).expect("not zero");
     assert_eq!(last.next(), last);
+}
+
+#[test]
+fn tokens_convert_to_numbers_and_back() {
+    for number in [1, 41, i64::MAX.unsigned_abs()] {
+        let token = Token::try_from(number).expect("not zero");
+        assert_eq!(u64::from(token), number);
+        let column = i64::try_from(token).expect("it fits");
+        assert_eq!((column.unsigned_abs(), Token::try_from(column)), (number, Ok(token)));
+        assert_eq!(token.to_string().parse(), Ok(token));
+    }
+}
+
+#[test]
+fn numbers_that_are_no_tokens_are_refused() {
+    let high = Token::new(1 << 63).expect("not zero");
+    let error = |result: Result<Token, TokenError>| result.expect_err("refused").to_string();
+    assert_eq!(Token::try_from(0_u64), Err(TokenError::Zero));
+    assert_eq!(error(Token::try_from(0_i64)), "0 is no token; tokens begin at 1");
+    assert_eq!(
+        error(Token::try_from(i64::MIN)),
+        format!("{} is no token; tokens begin at 1", i64::MIN)
+    );
+    assert_eq!(i64::try_from(high), Err(TokenError::TooHigh { token: high }));
+    assert_eq!(
+        TokenError::TooHigh { token: high }.to_string(),
+        "token 9223372036854775808 is above 9223372036854775807, the highest signed number"
+    );
+    for text in ["", "-1", "1.0", "0x1", " 1", "18446744073709551616"] {
+        assert_eq!(text.parse::<Token>(), Err(TokenError::NoNumber), "{text:?}");
+    }
+    assert_eq!("0".parse::<Token>(), Err(TokenError::Zero));
+    assert_eq!(
+        error("x".parse()),
+        "the text is no token: it must be a decimal number from 1 to 18446744073709551615"
+    );
 }
 
 #[test]
@@ -62,4 +99,24 @@ fn holders_are_drawn_as_published() {
         }
         while candidate.poll().is_some() {}
     }
+}
+
+#[test]
+fn reasons_are_sentences() {
+    let all = [
+        StepDownReason::Expired,
+        StepDownReason::Superseded,
+        StepDownReason::Resigned,
+        StepDownReason::RenewFailed,
+        StepDownReason::WorkLost,
+    ];
+    let shown = all.map(|reason| reason.to_string());
+    let expected = [
+        "no renewal succeeded in time",
+        "the store says that the tenure is over",
+        "the candidate was asked to resign",
+        "a renewal failed, and the strict policy is set",
+        "the leader's work panicked or was dropped",
+    ];
+    assert_eq!(shown, expected);
 }

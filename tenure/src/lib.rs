@@ -60,7 +60,7 @@ pub use signal::shutdown_signal;
 pub use tenure::Tenure;
 pub use tenure_core::{
     Config, ConfigBuilder, ConfigError, Explanation, HolderId, Instant, RenewErrorPolicy,
-    StepDownReason, Token,
+    StepDownReason, Token, TokenError,
 };
 
 /// The programs in the pages for users compile.

@@ -124,7 +124,7 @@ fn as_bigint<E: std::error::Error + 'static>(
     fence: &str,
     token: Token,
 ) -> Result<i64, FenceError<E>> {
-    i64::try_from(token.get()).map_err(|_| FenceError::TooHigh {
+    i64::try_from(token).map_err(|_| FenceError::TooHigh {
         fence: fence.to_owned(),
         token,
         most: i64::MAX.unsigned_abs(),
@@ -134,5 +134,5 @@ fn as_bigint<E: std::error::Error + 'static>(
 /// A token as SQL databases store it.
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 fn from_bigint(stored: i64) -> Option<Token> {
-    u64::try_from(stored).ok().and_then(Token::new)
+    Token::try_from(stored).ok()
 }

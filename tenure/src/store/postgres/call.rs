@@ -315,7 +315,7 @@ pub(super) fn micros(duration: Duration) -> i64 {
 /// # Errors
 /// If it is greater than any that this store grants.
 fn signed(token: Token) -> Result<i64, StoreError> {
-    i64::try_from(token.get()).map_err(|_| {
+    i64::try_from(token).map_err(|_| {
         let detail = format!("the token {token} is above what a bigint holds");
         StoreError::new(StoreErrorKind::Refused, detail)
     })

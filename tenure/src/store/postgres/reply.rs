@@ -99,7 +99,7 @@ fn number(number: Option<i64>) -> Option<u64> {
 }
 
 fn token(value: Option<i64>) -> Option<Token> {
-    number(value).and_then(Token::new)
+    value.and_then(|value| Token::try_from(value).ok())
 }
 
 fn duration(micros: Option<i64>) -> Option<Duration> {

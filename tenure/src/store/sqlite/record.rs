@@ -119,7 +119,7 @@ impl Database {
         let token = select.query_row([key.as_str()], |row| row.get(0)).optional();
         let token: Option<i64> = token.map_err(|error| self.handle.failed(error))?;
         // An invalid token is damage, which the next request reports.
-        Ok(token.and_then(|token| u64::try_from(token).ok()).and_then(Token::new))
+        Ok(token.and_then(|token| Token::try_from(token).ok()))
     }
 
     /// A number that changes with each commit of another connection.
@@ -145,7 +145,7 @@ impl Database {
         let Some(profile) = profile else {
             return self.execute(CHANGE, params![key, lease_end, ttl, released, now]);
         };
-        let Ok(number) = i64::try_from(token.get()) else {
+        let Ok(number) = i64::try_from(token) else {
             let what = format!("{token} is no token that could have been granted");
             return Err(SqliteError::Damaged { path: self.handle.path.clone(), what });
         };
