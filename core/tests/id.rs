@@ -54,6 +54,20 @@ fn numbers_that_are_no_tokens_are_refused() {
     );
 }
 
+#[cfg(feature = "serde")]
+#[test]
+fn tokens_are_numbers_in_json() {
+    let token = Token::new(41).expect("not zero");
+    assert_eq!(serde_json::to_string(&token).expect("a number"), "41");
+    assert_eq!(serde_json::from_str::<Token>("41").expect("a token"), token);
+    let zero = serde_json::from_str::<Token>("0").expect_err("refused").to_string();
+    assert!(zero.starts_with("0 is no token"), "{zero}");
+    assert!(serde_json::from_str::<Token>("-1").is_err());
+    let holder = HolderId::from_bits(0x1f);
+    let digits = "\"0000000000000000000000000000001f\"";
+    assert_eq!(serde_json::to_string(&holder).expect("a text"), digits);
+}
+
 #[test]
 fn no_token_is_below_every_token() {
     assert!(None < Some(Token::FIRST));

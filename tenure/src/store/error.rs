@@ -15,6 +15,7 @@ pub struct StoreError {
 
 /// What went wrong, as far as the client can tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum StoreErrorKind {
     /// No reply within the request timeout.
@@ -86,6 +87,12 @@ impl StoreErrorKind {
             Self::Locked => "the election's record is locked by others",
             Self::Refused => "the store refused the request",
         }
+    }
+}
+
+impl fmt::Display for StoreErrorKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.explanation())
     }
 }
 

@@ -196,6 +196,25 @@ pub struct Incumbent {
     pub ttl: Duration,
 }
 
+/// The name and the metadata as text (bytes that are no UTF-8 are replaced), the durations in milliseconds.
+#[cfg(feature = "serde")]
+impl serde::Serialize for Incumbent {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        use serde::ser::SerializeStruct;
+
+        let Self { token, holder, name, metadata, remaining, ttl } = self;
+        let millis = |duration: &Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+        let mut fields = serializer.serialize_struct("Incumbent", 6)?;
+        fields.serialize_field("token", token)?;
+        fields.serialize_field("holder", holder)?;
+        fields.serialize_field("name", name)?;
+        fields.serialize_field("metadata", &String::from_utf8_lossy(metadata))?;
+        fields.serialize_field("remaining_ms", &millis(remaining))?;
+        fields.serialize_field("ttl_ms", &millis(ttl))?;
+        fields.end()
+    }
+}
+
 impl Incumbent {
     /// An incumbent as read from a store's record. Its TTL is assumed to be `remaining`, unless it is
     /// [set](Self::with_ttl).
