@@ -37,6 +37,7 @@ mod deadline;
 mod driver;
 mod event;
 pub mod fence;
+mod health;
 mod logging;
 pub mod metrics;
 pub mod runtime;
@@ -55,6 +56,7 @@ pub use candidate::{
 };
 pub use driver::Driver;
 pub use event::Event;
+pub use health::{Health, Role, StoreHealth};
 pub use shared::StopError;
 pub use signal::shutdown_signal;
 pub use tenure::Tenure;

@@ -16,7 +16,7 @@ use crate::event::Events;
 use crate::logging::LIFE;
 use crate::metrics::Metrics;
 use crate::runtime::{NoRuntime, Runtime, TokioRuntime};
-use crate::shared::{Announced, Callbacks, Chosen, Command, NewElection, Shared, Standing};
+use crate::shared::{Announced, Callbacks, Chosen, Command, NewElection, Shared};
 use crate::store::{AnyStore, Key, LimitError, Profile, Store};
 use crate::trace::{Log, TraceError};
 use crate::{Config, ConfigError};
@@ -244,7 +244,7 @@ impl CandidateBuilder {
             events: Events::default(),
             callbacks: Callbacks::default(),
             offers: AtomicUsize::new(0),
-            standing: Announced::new(Standing::Waiting),
+            standing: Announced::new(elections.runtime().now()),
             recorder,
         });
         let new = Box::new(NewElection { shared: Arc::clone(&shared), config, seed, metrics });

@@ -55,7 +55,7 @@ impl Candidate {
         Self(Arc::new(Owner(shared)))
     }
 
-    fn shared(&self) -> &Shared {
+    pub(crate) fn shared(&self) -> &Shared {
         &self.0.0
     }
 

@@ -147,7 +147,10 @@ impl Candidate {
 pub(super) async fn next_tenure(shared: &Shared) -> Result<Tenure, Stopped> {
     let current = |standing| match standing {
         Standing::Leading(tenure) if tenure.is_current() => Some(Ok(tenure)),
-        Standing::Leading(_) | Standing::Waiting => None,
+        Standing::Leading(_)
+        | Standing::Campaigning(_)
+        | Standing::Quarantined(_)
+        | Standing::HoldingOff => None,
         Standing::Stopped | Standing::Abandoned => Some(Err(Stopped)),
     };
     shared.standing.wait_for(current).await

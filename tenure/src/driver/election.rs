@@ -1,6 +1,7 @@
 //! One election: its state machine, its calls, and its tenure.
 
 mod events;
+mod standing;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +16,7 @@ use super::spread::Renewal;
 use super::{CallResult, World};
 use crate::logging::{LIFE, REQUEST};
 use crate::metrics::ElectionMetrics;
-use crate::shared::{ElectionId, LostWork, NewElection, Shared};
+use crate::shared::{ElectionId, LostWork, NewElection, Shared, Sighting};
 use crate::store::{Key, Request, StoreError, StoreErrorKind};
 use crate::tenure::Tenure;
 use crate::{Instant, Token};
@@ -35,6 +36,10 @@ pub(super) struct Election {
     stopping: bool,
     stopped: bool,
     last_error: Option<Box<StoreError>>,
+    /// The incumbent, if the last acquire was answered with one.
+    sighting: Option<Arc<Sighting>>,
+    /// Whether the store has ever answered.
+    has_answered: bool,
     /// To the error callbacks, once an error has been reported.
     errors: Option<mpsc::Sender<StoreError>>,
     without_work: WithoutWork,
@@ -92,6 +97,8 @@ impl Election {
             stopping: false,
             stopped: false,
             last_error: None,
+            sighting: None,
+            has_answered: false,
             errors: None,
             without_work: WithoutWork::No,
             metrics,
@@ -184,6 +191,7 @@ impl Election {
     /// Hands an input to the machine, and carries out its outputs. Then the next request waits for its admission.
     pub(super) fn handle(&mut self, world: &mut World, input: Input) {
         self.step(world, input);
+        self.announce(world);
         let waiting = self.waiting();
         world.admission.set(self.shared.id, &mut self.place, waiting);
     }
@@ -266,11 +274,13 @@ impl Election {
             self.metrics.answered(now, name, took, &call.result);
         }
         match &call.result {
-            Ok(reply) => {
+            Ok(answer) => {
                 let key = &self.shared.key;
                 tracing::debug!(target: REQUEST, ?key, request = name, ?took, "answered");
-                let reply = reply.for_machine();
-                if reply.is_none() {
+                let reply = answer.for_machine();
+                if reply.is_some() {
+                    self.answered(answer, now);
+                } else {
                     let detail = format!("to {name}");
                     let error = StoreError::new(StoreErrorKind::UnexpectedReply, detail);
                     self.failed(world, now, name, error);
@@ -301,6 +311,9 @@ impl Election {
             });
             // Callbacks that are too slow miss errors.
             let _ = report.try_send(error.clone());
+        }
+        if self.last_error.is_some() {
+            self.shared.standing.store_failed_again(error.kind());
         }
         self.last_error = Some(Box::new(error));
     }

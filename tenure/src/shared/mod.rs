@@ -15,7 +15,7 @@ use tokio::sync::oneshot;
 pub(crate) use callbacks::Callbacks;
 pub(crate) use command::{Ask, Command, ElectionId, NewElection};
 pub(crate) use settings::{Chosen, Settings};
-pub(crate) use standing::{Announced, Standing};
+pub(crate) use standing::{Announced, Sighting, Standing, State, StoreState};
 
 use crate::deadline::Deadline;
 use crate::event::Events;
@@ -95,7 +95,11 @@ impl Shared {
     pub(crate) fn tenure(&self) -> Option<Tenure> {
         match self.standing.get() {
             Standing::Leading(tenure) => Some(tenure),
-            Standing::Waiting | Standing::Stopped | Standing::Abandoned => None,
+            Standing::Campaigning(_)
+            | Standing::Quarantined(_)
+            | Standing::HoldingOff
+            | Standing::Stopped
+            | Standing::Abandoned => None,
         }
     }
 
@@ -131,7 +135,7 @@ impl Shared {
     /// The driver is gone: the candidate is never elected again, and no event follows.
     pub(crate) fn abandoned(&self) {
         self.leads_until.close();
-        self.standing.set(Standing::Abandoned);
+        self.standing.set(Standing::Abandoned, self.runtime.now());
         self.events.close();
     }
 
@@ -144,6 +148,7 @@ impl Shared {
     }
 
     pub(crate) fn stop(&self) {
+        self.standing.stopping();
         self.close();
         // A driver that is gone has nothing left to stop.
         let _ = self.send(Command::Stop { id: self.id, done: None });
@@ -153,6 +158,7 @@ impl Shared {
         if matches!(self.standing.get(), Standing::Stopped) {
             return Ok(());
         }
+        self.standing.stopping();
         self.end_within_bound(|id, done| Command::Stop { id, done: Some(done) }).await
     }
 

@@ -1,45 +1,151 @@
 //! What the driver says of a candidate, and those who wait for it to change.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
+use crate::Instant;
+use crate::store::{Incumbent, StoreErrorKind};
 use crate::tenure::Tenure;
 
 /// The candidate's state as the driver last saw it. Whether a tenure still holds, only the clock decides.
 #[derive(Clone, Debug)]
 pub(crate) enum Standing {
-    Waiting,
+    /// Asks for the lease. `None` unless the store's last answer was that another candidate holds it.
+    Campaigning(Option<Arc<Sighting>>),
+    /// Was granted the lease, and leads from that instant on.
+    Quarantined(Instant),
     Leading(Tenure),
+    /// Between two campaigns: gives back what it holds, holds off, or waits for work.
+    HoldingOff,
     Stopped,
     /// The driver is gone and has not handed the lease back.
     Abandoned,
 }
 
-/// The present standing. (A `watch` channel would do the same; it takes seven times the memory, which every election
+/// An incumbent as the store has shown it.
+#[derive(Debug)]
+pub(crate) struct Sighting {
+    pub(crate) incumbent: Incumbent,
+    /// When the store answered.
+    pub(crate) seen_at: Instant,
+    /// When it answered with this tenure for the first time.
+    pub(crate) first_seen_at: Instant,
+}
+
+/// What is known of the store.
+#[derive(Clone, Debug)]
+pub(crate) enum StoreState {
+    NotAnswered,
+    Answering,
+    Unavailable(Box<Outage>),
+}
+
+/// The requests since `since` have failed, the last one with an error of that kind.
+#[derive(Clone, Debug)]
+pub(crate) struct Outage {
+    pub(crate) since: Instant,
+    pub(crate) kind: StoreErrorKind,
+    /// Whether the store had answered before.
+    pub(crate) has_answered: bool,
+}
+
+/// A look at all of it.
+#[derive(Clone, Debug)]
+pub(crate) struct State {
+    pub(crate) standing: Standing,
+    /// When the candidate came to stand there.
+    pub(crate) since: Instant,
+    pub(crate) store: StoreState,
+    /// A handle has asked the candidate to stop.
+    pub(crate) is_stopping: bool,
+}
+
+/// The present state. (A `watch` channel would do the same; it takes seven times the memory, which every election
 /// of a process would pay for, and wakes those who wait in a random order.)
 pub(crate) struct Announced {
-    standing: Mutex<Standing>,
+    state: Mutex<State>,
     changed: Notify,
 }
 
+impl Standing {
+    /// Whether both are the same state for those who wait; the details may differ.
+    fn is_alike(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Campaigning(Some(one)), Self::Campaigning(Some(two))) => {
+                one.incumbent.token == two.incumbent.token
+            }
+            (Self::Campaigning(one), Self::Campaigning(two)) => one.is_none() && two.is_none(),
+            (Self::Leading(one), Self::Leading(two)) => one.token() == two.token(),
+            (one, two) => std::mem::discriminant(one) == std::mem::discriminant(two),
+        }
+    }
+}
+
 impl Announced {
-    pub(crate) fn new(standing: Standing) -> Self {
-        Self { standing: Mutex::new(standing), changed: Notify::new() }
+    /// Of a candidate that campaigns from `now` on.
+    pub(crate) fn new(now: Instant) -> Self {
+        let state = State {
+            standing: Standing::Campaigning(None),
+            since: now,
+            store: StoreState::NotAnswered,
+            is_stopping: false,
+        };
+        Self { state: Mutex::new(state), changed: Notify::new() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn get(&self) -> Standing {
-        self.standing.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.lock().standing.clone()
     }
 
-    pub(crate) fn set(&self, standing: Standing) {
-        let before = {
-            let mut present = self.standing.lock().unwrap_or_else(PoisonError::into_inner);
-            std::mem::replace(&mut *present, standing)
+    pub(crate) fn look(&self) -> State {
+        self.lock().clone()
+    }
+
+    /// The candidate stands there from `now` on, unless it did before.
+    pub(crate) fn set(&self, standing: Standing, now: Instant) {
+        let (before, has_changed) = {
+            let mut state = self.lock();
+            let has_changed = !state.standing.is_alike(&standing);
+            if has_changed {
+                state.since = now;
+            }
+            (std::mem::replace(&mut state.standing, standing), has_changed)
         };
         // Not under the lock: it may be the last handle on a tenure.
         drop(before);
-        self.changed.notify_waiters();
+        if has_changed {
+            self.changed.notify_waiters();
+        }
+    }
+
+    pub(crate) fn stopping(&self) {
+        self.lock().is_stopping = true;
+    }
+
+    pub(crate) fn store_answers(&self) {
+        self.lock().store = StoreState::Answering;
+    }
+
+    pub(crate) fn store_is_unavailable(&self, since: Instant, kind: StoreErrorKind) {
+        let mut state = self.lock();
+        let has_answered = match &state.store {
+            StoreState::NotAnswered => false,
+            StoreState::Answering => true,
+            StoreState::Unavailable(outage) => outage.has_answered,
+        };
+        state.store = StoreState::Unavailable(Box::new(Outage { since, kind, has_answered }));
+    }
+
+    /// Another request has failed.
+    pub(crate) fn store_failed_again(&self, kind: StoreErrorKind) {
+        if let StoreState::Unavailable(outage) = &mut self.lock().store {
+            outage.kind = kind;
+        }
     }
 
     /// The first that is chosen, now or later.

@@ -7,6 +7,7 @@ mod callbacks;
 mod clock;
 mod driver;
 mod endings;
+mod health;
 mod memory;
 mod support;
 mod work;

@@ -65,7 +65,7 @@ impl Election {
                 self.metrics.refused();
                 self.shared.events.publish(|| Event::Refused { ttl, quarantine });
             }
-            MachineEvent::StoreUnavailable { .. } => {
+            MachineEvent::StoreUnavailable { since } => {
                 let error = self.last_error.as_deref().cloned();
                 let error = error.unwrap_or_else(|| {
                     let within = self.request_timeout();
@@ -74,12 +74,14 @@ impl Election {
                 });
                 world.outage.begins(now, self.shared.id, key, &error);
                 self.metrics.store_is_down();
+                self.shared.standing.store_is_unavailable(since, error.kind());
                 self.shared.events.publish(|| Event::StoreUnavailable { error });
             }
             MachineEvent::StoreRecovered => {
                 world.outage.ends(now, self.shared.id, key);
                 self.last_error = None;
                 self.metrics.store_is_up();
+                self.shared.standing.store_answers();
                 self.shared.events.publish(|| Event::StoreRecovered);
             }
             MachineEvent::Withdrawn => self.withdrawn(world, now),
@@ -111,7 +113,7 @@ impl Election {
         if !shared.leads_until.extend(until) {
             tenure.close();
         }
-        shared.standing.set(Standing::Leading(tenure.clone()));
+        shared.standing.set(Standing::Leading(tenure.clone()), now);
         shared.events.publish(|| Event::Elected(tenure.clone()));
         for callback in shared.callbacks.elected(&tenure) {
             let tenure = tenure.clone();
@@ -152,7 +154,7 @@ impl Election {
         let (shared, token) = (&self.shared, tenure.token());
         shared.leads_until.clear();
         tenure.step_down(drain_until);
-        shared.standing.set(Standing::Waiting);
+        shared.standing.set(Standing::HoldingOff, now);
         log_end(shared, token, reason, now.since(self.elected_at));
         self.metrics.stepped_down(reason);
         if let Some(recorder) = &shared.recorder {
@@ -215,7 +217,7 @@ impl Election {
         self.stopped = self.stopping;
         if self.stopped {
             tracing::info!(target: LIFE, key = ?self.shared.key, "left the election");
-            self.shared.standing.set(Standing::Stopped);
+            self.shared.standing.set(Standing::Stopped, now);
             self.shared.events.publish(|| Event::Stopped);
             self.shared.events.close();
         }
