@@ -110,8 +110,9 @@ impl CandidateBuilder {
     /// The candidate's name, for people: up to 128 bytes.
     ///
     /// Default: `host-pid-boot`, with up to 64 bytes of the host's name and 8 digits of the machine's boot id,
-    /// such as `web-7f9c-1-3fa9c1d2`. The process id alone is 1 in most containers. A part that can't be read
-    /// is `unknown-host` or `unknown-boot`; the boot id is known on Linux only.
+    /// such as `web-7f9c-1-3fa9c1d2`. The process id alone is 1 in most containers. A host's name that can't be
+    /// read is `unknown-host`. The boot id is known on Linux only; elsewhere it is 8 random digits, which the process
+    /// keeps.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self

@@ -6,7 +6,8 @@ use std::{env, fs, process};
 /// A name of at most 88 bytes for one process of one machine since one boot: `host-pid-boot`, for example
 /// `web-7f9c-1-3fa9c1d2`.
 ///
-/// The process id alone is 1 in most containers, and so the same for all candidates of an election.
+/// The process id alone is 1 in most containers, and so the same for all candidates of an election. Where no boot id can
+/// be read, 8 random digits distinguish them.
 /// Not guaranteed: that two processes never share it. A name is for people; no decision depends on it.
 pub(super) fn default_name() -> Arc<str> {
     /// Of the process that read it: a fork has another id. A process with many candidates reads and keeps it once.
@@ -29,8 +30,12 @@ fn read_name(process: u32) -> String {
     let host = read("/proc/sys/kernel/hostname")
         .or_else(|| env::var("HOSTNAME").ok())
         .or_else(|| env::var("COMPUTERNAME").ok());
-    let boot = read("/proc/sys/kernel/random/boot_id");
+    let boot = read("/proc/sys/kernel/random/boot_id").or_else(random);
     name(host.as_deref(), process, boot.as_deref())
+}
+
+fn random() -> Option<String> {
+    getrandom::u32().ok().map(|random| format!("{random:08x}"))
 }
 
 /// The most characters of a host's name; Linux allows no more.
@@ -68,6 +73,14 @@ mod tests {
     fn unreadable_parts_are_unknown() {
         assert_eq!(name(None, 7, None), "unknown-host-7-unknown-boot");
         assert_eq!(name(Some(" \n"), 7, Some("\0")), "unknown-host-7-unknown-boot");
+    }
+
+    #[test]
+    fn random_digits_differ() {
+        let (one, two) = (random().unwrap(), random().unwrap());
+        assert_eq!((one.len(), two.len()), (BOOT_MOST, BOOT_MOST));
+        // Equal by chance once in 2^64 runs.
+        assert!(one != two || random() != random(), "{one}");
     }
 
     #[test]
