@@ -52,7 +52,8 @@ pub mod trace;
 use std::sync::atomic;
 
 pub use candidate::{
-    Candidate, CandidateBuilder, Elections, NotifyError, StartError, Stopped, WeakCandidate,
+    Candidate, CandidateBuilder, Elections, EnvError, NotifyError, StartError, Stopped,
+    WeakCandidate,
 };
 pub use driver::Driver;
 pub use event::Event;

@@ -5,6 +5,7 @@ use std::fmt::Write;
 
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
+use tenure::store::AnyStore;
 use tenure::store::etcd::EtcdConfig;
 use tenure::store::postgres::PostgresConfig;
 use tenure::store::redis::RedisConfig;
@@ -14,13 +15,15 @@ use tenure::store::sqlite::SqliteConfig;
 const SECRET: &str = "hunter2";
 
 /// URLs as they should be, or nearly so; `*` is the secret.
-const URLS: [&str; 12] = [
+const URLS: [&str; 14] = [
     "redis://app:*@h1:6379/3?prefix=app&replica_acks=1&replica_wait_ms=50",
     "redis://:*@h1?prefix={app}",
     "redis+sentinel://app:*@h1,h2:26379,[::1]/main/3?sentinel_username=a&sentinel_password=*",
     "redis+cluster://app:*@h1,h2,h3",
+    "redis+fred://app:*@h1:6379/3?prefix=app",
     "postgres://app:*@h1:5432/elections?schema=a&table=b",
     "postgresql://app:*@h1/elections?sslmode=disable",
+    "postgres+advisory://app:*@h1/elections",
     "postgres://h1/elections?user=app&password=*",
     "etcd://app:*@h1,h2:2379,h3/billing",
     "etcd://*?x@h1",
@@ -43,7 +46,8 @@ fn shown(error: &dyn Error) -> String {
 /// What a parser says against a text.
 type Parser = fn(&str) -> Option<String>;
 
-const PARSERS: [(&str, Parser); 4] = [
+const PARSERS: [(&str, Parser); 5] = [
+    ("any", |url| AnyStore::from_url(url).err().map(|error| shown(&error))),
     ("redis", |url| RedisConfig::from_url(url).err().map(|error| shown(&error))),
     ("postgres", |url| PostgresConfig::from_url(url).err().map(|error| shown(&error))),
     ("etcd", |url| EtcdConfig::from_url(url).err().map(|error| shown(&error))),

@@ -26,11 +26,11 @@ use crate::{Config, ConfigError};
 #[must_use]
 pub struct CandidateBuilder {
     driver: DriverChoice,
-    key: String,
-    name: Option<String>,
-    metadata: Bytes,
-    config: Config,
-    hold_off: Option<Duration>,
+    pub(super) key: String,
+    pub(super) name: Option<String>,
+    pub(super) metadata: Bytes,
+    pub(super) config: Config,
+    pub(super) hold_off: Option<Duration>,
     keeps_lead_without_work: bool,
     log: Option<Log>,
     metrics: Option<Metrics>,

@@ -3,6 +3,7 @@
 mod builder;
 mod default_name;
 mod elections;
+mod env;
 mod messages;
 mod weak;
 mod work;
@@ -14,6 +15,7 @@ use futures_core::stream::FusedStream;
 
 pub use builder::{CandidateBuilder, StartError};
 pub use elections::Elections;
+pub use env::EnvError;
 pub use messages::NotifyError;
 pub use weak::WeakCandidate;
 

@@ -138,7 +138,7 @@ const DETAIL_MOST: usize = 500;
 
 /// The text of a value from outside, fit for a log: control characters are escaped, and a text of more than `most`
 /// bytes is cut and ends with "...". No more than that is ever kept in memory.
-pub(super) fn sanitized(shown: impl fmt::Display, most: usize) -> String {
+pub(crate) fn sanitized(shown: impl fmt::Display, most: usize) -> String {
     let mut sanitizer = Sanitizer { text: String::new(), most };
     if write!(sanitizer, "{shown}").is_err() {
         sanitizer.text.push_str("...");

@@ -5,6 +5,7 @@
 //! exists as code in [`tenure_core::contract`]. All other decisions are made by the candidate.
 
 mod any;
+mod env;
 mod error;
 #[cfg(feature = "etcd")]
 pub mod etcd;
@@ -34,6 +35,7 @@ pub mod sqlite;
 )]
 mod subscriptions;
 mod traits;
+mod url;
 #[cfg(any(
     feature = "redis",
     feature = "fred",
@@ -50,6 +52,8 @@ use futures_core::Stream;
 use crate::Token;
 
 pub use any::AnyStore;
+pub use env::StoreEnvError;
+pub(crate) use error::sanitized;
 pub use error::{StoreError, StoreErrorKind};
 pub use interest::{Changes, Interest, Watched};
 pub use key::{Key, LimitError, Profile};
@@ -59,6 +63,7 @@ pub use request::{Incumbent, Reply, Request};
 #[cfg(any(feature = "redis", feature = "fred", feature = "postgres", feature = "etcd"))]
 pub use secret::Secret;
 pub use traits::{HistoryKind, Promise, StoreTraits, TokenKind};
+pub use url::StoreUrlError;
 
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/stores/writing-your-own.md")]

@@ -14,13 +14,16 @@ use crate::tls::TlsConfig;
 pub use error::RedisEnvError;
 
 impl RedisConfig {
+    /// The prefixes of the variables that [`from_env`](Self::from_env) reads.
+    pub(in crate::store) const PREFIXES: [&str; 2] = ["TENURE_REDIS_", "REDIS_"];
+
     /// Reads variables such as `TENURE_REDIS_HOST`, and in place of each one that is not set, variables such as
     /// `REDIS_HOST`; see [`from_variables`](Self::from_variables).
     ///
     /// # Errors
     /// As for [`from_variables`](Self::from_variables).
     pub fn from_env() -> Result<Self, RedisEnvError> {
-        Self::from_env_prefixed(&["TENURE_REDIS_", "REDIS_"])
+        Self::from_env_prefixed(&Self::PREFIXES)
     }
 
     /// The same with other prefixes, for programs that have variables such as `MUTEX_REDIS_HOST` already.

@@ -1,0 +1,278 @@
+//! A candidate from environment variables.
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+use super::{Candidate, CandidateBuilder};
+use crate::store::{AnyStore, StoreEnvError, sanitized};
+use crate::{Config, ConfigBuilder, ConfigError};
+
+impl Candidate {
+    /// Starts from environment variables: `TENURE_STORE` names the store, as [`AnyStore::from_variables`] says;
+    /// `TENURE_KEY`, the election; the others are those of
+    /// [`settings_from_variables`](CandidateBuilder::settings_from_variables).
+    ///
+    /// ```no_run
+    /// # fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// // TENURE_STORE=redis://10.0.0.7:6379 TENURE_KEY=nightly-report TENURE_TTL=5s
+    /// let candidate = tenure::Candidate::from_env()?.start()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// If a variable that is needed is not set, or one has a value that it can't have. The error names the variable and
+    /// a value that would do, and never shows a URL or a password.
+    pub fn from_env() -> Result<CandidateBuilder, EnvError> {
+        Self::from_variables(|name| std::env::var_os(name))
+    }
+
+    /// The same, through `lookup`.
+    ///
+    /// # Errors
+    /// As for [`from_env`](Self::from_env).
+    pub fn from_variables(
+        lookup: impl Fn(&str) -> Option<OsString>,
+    ) -> Result<CandidateBuilder, EnvError> {
+        let store = AnyStore::from_variables(&lookup)?;
+        let key = text(&lookup, "TENURE_KEY")?.ok_or(EnvError::NoKey)?;
+        Self::builder(store, key).settings_from_variables(lookup)
+    }
+}
+
+impl CandidateBuilder {
+    /// Reads settings from the environment; see [`settings_from_variables`](Self::settings_from_variables).
+    ///
+    /// # Errors
+    /// As for [`settings_from_variables`](Self::settings_from_variables).
+    pub fn settings_from_env(self) -> Result<Self, EnvError> {
+        self.settings_from_variables(|name| std::env::var_os(name))
+    }
+
+    /// Reads variables through `lookup`. One that is set and empty counts as not set.
+    ///
+    /// - `TENURE_NAME`, `TENURE_METADATA`, `TENURE_HOLD_OFF`: see [`name`](Self::name), [`metadata`](Self::metadata)
+    ///   and [`hold_off`](Self::hold_off). Each replaces what was set before;
+    /// - `TENURE_TTL`, `TENURE_RENEW_INTERVAL`, `TENURE_REQUEST_TIMEOUT`, `TENURE_STOP_MARGIN`,
+    ///   `TENURE_POLL_BOUND`, `TENURE_DRAIN_BOUND`, `TENURE_QUARANTINE`, `TENURE_DRIFT_PPM`: see
+    ///   [`ConfigBuilder`]. If one of them is set, the [`config`](Self::config) that was set before is replaced as a
+    ///   whole: a TTL that is not set is 15 s, and the others follow from the TTL.
+    ///
+    /// Durations are whole numbers with a unit: `500ms`, `15s`, `2m`, `1h`.
+    ///
+    /// # Errors
+    /// If a variable has a value that it can't have, or the settings contradict each other.
+    pub fn settings_from_variables(
+        mut self,
+        lookup: impl Fn(&str) -> Option<OsString>,
+    ) -> Result<Self, EnvError> {
+        if let Some(name) = text(&lookup, "TENURE_NAME")? {
+            self = self.name(name);
+        }
+        if let Some(metadata) = text(&lookup, "TENURE_METADATA")? {
+            self = self.metadata(metadata);
+        }
+        if let Some(hold_off) = duration(&lookup, "TENURE_HOLD_OFF")? {
+            self = self.hold_off(hold_off);
+        }
+        Ok(match config(&lookup)? {
+            Some(config) => self.config(config),
+            None => self,
+        })
+    }
+}
+
+/// Why environment variables were refused.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum EnvError {
+    /// The variables name no store that can be used.
+    #[error(transparent)]
+    Store(#[from] StoreEnvError),
+    /// No election is named.
+    #[error("TENURE_KEY is not set; it must name the election, such as nightly-report")]
+    NoKey,
+    /// A value is not text.
+    #[error("{variable} is not UTF-8")]
+    NotUnicode {
+        /// The variable.
+        variable: &'static str,
+    },
+    /// A value is no duration.
+    #[error(
+        "{variable} is {value:?}; it must be a whole number with one of the units ms, s, m and h, such as 15s"
+    )]
+    Duration {
+        /// The variable.
+        variable: &'static str,
+        /// Its value, cut after 100 bytes; hidden if it looks like a URL.
+        value: String,
+    },
+    /// A value is no number.
+    #[error(
+        "{variable} is {value:?}; it must be a whole number of parts per million, such as 10000"
+    )]
+    Number {
+        /// The variable.
+        variable: &'static str,
+        /// Its value, cut after 100 bytes; hidden if it looks like a URL.
+        value: String,
+    },
+    /// The settings contradict each other.
+    #[error("TENURE_TTL and the variables of the other settings can't hold together")]
+    Config(#[from] ConfigError),
+}
+
+/// The setting of a variable.
+type Setting = fn(ConfigBuilder, Duration) -> ConfigBuilder;
+
+const DURATIONS: [(&str, Setting); 6] = [
+    ("TENURE_RENEW_INTERVAL", ConfigBuilder::renew_interval),
+    ("TENURE_REQUEST_TIMEOUT", ConfigBuilder::request_timeout),
+    ("TENURE_STOP_MARGIN", ConfigBuilder::stop_margin),
+    ("TENURE_POLL_BOUND", ConfigBuilder::poll_bound),
+    ("TENURE_DRAIN_BOUND", ConfigBuilder::drain_bound),
+    ("TENURE_QUARANTINE", ConfigBuilder::quarantine),
+];
+
+/// The settings, if a variable of one is set.
+fn config(lookup: &impl Fn(&str) -> Option<OsString>) -> Result<Option<Config>, EnvError> {
+    let ttl = duration(lookup, "TENURE_TTL")?;
+    let mut is_set = ttl.is_some();
+    let mut builder = Config::builder(ttl.unwrap_or(Config::normal().ttl()));
+    for (variable, set) in DURATIONS {
+        if let Some(value) = duration(lookup, variable)? {
+            (builder, is_set) = (set(builder, value), true);
+        }
+    }
+    let variable = "TENURE_DRIFT_PPM";
+    if let Some(ppm) = text(lookup, variable)? {
+        let number = ppm.parse();
+        let number = number.map_err(|_| EnvError::Number { variable, value: shown(&ppm) })?;
+        (builder, is_set) = (builder.drift_ppm(number), true);
+    }
+    if is_set { Ok(Some(builder.build()?)) } else { Ok(None) }
+}
+
+fn text(
+    lookup: &impl Fn(&str) -> Option<OsString>,
+    variable: &'static str,
+) -> Result<Option<String>, EnvError> {
+    let value = lookup(variable).filter(|value| !value.is_empty());
+    value.map(OsString::into_string).transpose().map_err(|_| EnvError::NotUnicode { variable })
+}
+
+fn duration(
+    lookup: &impl Fn(&str) -> Option<OsString>,
+    variable: &'static str,
+) -> Result<Option<Duration>, EnvError> {
+    let Some(value) = text(lookup, variable)? else { return Ok(None) };
+    let read = read(&value).ok_or_else(|| EnvError::Duration { variable, value: shown(&value) });
+    read.map(Some)
+}
+
+fn read(value: &str) -> Option<Duration> {
+    let unit = value.find(|letter: char| !letter.is_ascii_digit())?;
+    let (number, unit) = value.split_at(unit);
+    let millis: u64 = match unit {
+        "ms" => 1,
+        "s" => 1_000,
+        "m" => 60_000,
+        "h" => 3_600_000,
+        _ => return None,
+    };
+    number.parse::<u64>().ok()?.checked_mul(millis).map(Duration::from_millis)
+}
+
+/// A value as an error may show it: it may be a whole URL with a password in it, given by mistake.
+fn shown(value: &str) -> String {
+    const MOST: usize = 100;
+    if value.contains('@') || value.contains("://") {
+        "***".to_owned()
+    } else {
+        sanitized(value, MOST)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn built(variables: &[(&str, &str)]) -> Result<CandidateBuilder, EnvError> {
+        Candidate::from_variables(|name| {
+            let set = variables.iter().find(|(variable, _)| *variable == name);
+            set.map(|(_, value)| (*value).into())
+        })
+    }
+
+    const MEMORY: (&str, &str) = ("TENURE_STORE", "memory:");
+    const KEY: (&str, &str) = ("TENURE_KEY", "job");
+
+    #[test]
+    fn every_variable_is_read() {
+        let builder = built(&[
+            MEMORY,
+            KEY,
+            ("TENURE_NAME", "worker-7"),
+            ("TENURE_METADATA", "10.0.0.7:8080"),
+            ("TENURE_HOLD_OFF", "1500ms"),
+            ("TENURE_TTL", "1m"),
+            ("TENURE_RENEW_INTERVAL", "11s"),
+            ("TENURE_REQUEST_TIMEOUT", "4s"),
+            ("TENURE_STOP_MARGIN", "3s"),
+            ("TENURE_POLL_BOUND", "20s"),
+            ("TENURE_DRAIN_BOUND", "8s"),
+            ("TENURE_QUARANTINE", "1h"),
+            ("TENURE_DRIFT_PPM", "500"),
+        ])
+        .unwrap();
+        let secs = Duration::from_secs;
+        let expected = Config::builder(secs(60))
+            .renew_interval(secs(11))
+            .request_timeout(secs(4))
+            .stop_margin(secs(3))
+            .poll_bound(secs(20))
+            .drain_bound(secs(8))
+            .quarantine(secs(3_600))
+            .drift_ppm(500);
+        assert_eq!(builder.config, expected.build().unwrap());
+        assert_eq!((&*builder.key, builder.name.as_deref()), ("job", Some("worker-7")));
+        assert_eq!(&builder.metadata[..], b"10.0.0.7:8080");
+        assert_eq!(builder.hold_off, Some(Duration::from_millis(1_500)));
+    }
+
+    #[test]
+    fn what_is_not_set_stays() {
+        let before = built(&[MEMORY, KEY]).unwrap().config(Config::fast_failover()).name("own");
+        let after = before.settings_from_variables(|_| Some("".into())).unwrap();
+        assert_eq!((after.config, after.name.as_deref()), (Config::fast_failover(), Some("own")));
+        // One setting of the environment replaces those of the code as a whole.
+        let only = |name: &str| (name == "TENURE_DRAIN_BOUND").then(|| "2s".into());
+        let after = after.settings_from_variables(only).unwrap();
+        assert_eq!(
+            (after.config.ttl(), after.config.drain_bound()),
+            (Config::normal().ttl(), Duration::from_secs(2))
+        );
+    }
+
+    #[test]
+    fn errors_name_the_variable_and_a_value() {
+        let error = |variables: &[(&str, &str)]| built(variables).unwrap_err().to_string();
+        assert!(error(&[KEY]).starts_with("no store is named: set TENURE_STORE"));
+        assert!(error(&[MEMORY]).starts_with("TENURE_KEY is not set; it must name"));
+        let must = "it must be a whole number with one of the units ms, s, m and h, such as 15s";
+        for value in ["15", "s", "1.5s", "-1s", "15 s", "15S", "18446744073709551615h", "15sec"] {
+            let ttl = ("TENURE_TTL", value);
+            assert_eq!(error(&[MEMORY, KEY, ttl]), format!("TENURE_TTL is {value:?}; {must}"));
+        }
+        let url = ("TENURE_HOLD_OFF", "redis://:hunter2@h1");
+        assert_eq!(error(&[MEMORY, KEY, url]), format!("TENURE_HOLD_OFF is \"***\"; {must}"));
+        let drift = error(&[MEMORY, KEY, ("TENURE_DRIFT_PPM", "1%")]);
+        assert_eq!(
+            drift,
+            "TENURE_DRIFT_PPM is \"1%\"; it must be a whole number of parts per million, such as 10000"
+        );
+        let short = built(&[MEMORY, KEY, ("TENURE_TTL", "5ms")]).unwrap_err();
+        assert!(matches!(short, EnvError::Config(ConfigError::OutOfRange { setting: "ttl", .. })));
+    }
+}

@@ -1,0 +1,200 @@
+//! Any store by its URL.
+
+use super::{AnyStore, Memory};
+
+impl AnyStore {
+    /// The store that a URL names by its scheme:
+    ///
+    /// | scheme | store | feature |
+    /// |---|---|---|
+    /// | `memory` | a new [`Memory`], as `memory:` | always on |
+    /// | `redis`, `rediss`, `redis+sentinel`, `rediss+sentinel`, `redis+cluster`, `rediss+cluster` | Redis or Valkey, through redis-rs | `redis` |
+    /// | `redis+fred`, `rediss+fred` | one Redis or Valkey server, through fred | `fred` |
+    /// | `postgres`, `postgresql` | a lease table | `postgres` |
+    /// | `postgres+advisory`, `postgresql+advisory` | the same behind advisory locks, which are numbered by the elections' names | `postgres` |
+    /// | `etcd`, `etcds` | etcd | `etcd` |
+    /// | `sqlite` | a file, on Linux | `sqlite` |
+    ///
+    /// The rest is read by the `from_url` of that store's configuration, such as `RedisConfig::from_url`. Connects to
+    /// nothing yet, and needs no runtime yet.
+    ///
+    /// ```
+    /// use tenure::{Candidate, store::AnyStore};
+    ///
+    /// let store = AnyStore::from_url("memory:")?;
+    /// let builder = Candidate::builder(store, "nightly-report");
+    /// # drop(builder);
+    ///
+    /// let error = AnyStore::from_url("mysql://app:hunter2@db/app").unwrap_err().to_string();
+    /// assert!(error.contains("known are memory, redis") && !error.contains("hunter2"));
+    /// # Ok::<(), tenure::store::StoreUrlError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the scheme is unknown, or of a store that this program was built without, or the store's own configuration
+    /// refuses the rest. The error shows nothing of the text, which may hold a password.
+    pub fn from_url(url: &str) -> Result<Self, StoreUrlError> {
+        let Some((scheme, rest)) = url.split_once(':') else { return Err(StoreUrlError::Scheme) };
+        let known = SCHEMES.iter().find(|(known, _)| known.eq_ignore_ascii_case(scheme));
+        let (_, kind) = known.ok_or(StoreUrlError::Scheme)?;
+        match kind {
+            Kind::Memory if matches!(rest, "" | "//") => Ok(Self::new(Memory::new())),
+            Kind::Memory => Err(StoreUrlError::Memory),
+            Kind::Redis => redis(url),
+            Kind::Fred { scheme } => fred(scheme, rest),
+            Kind::Postgres => postgres(url),
+            Kind::Advisory => advisory(rest),
+            Kind::Etcd => etcd(url),
+            Kind::Sqlite => sqlite(url),
+        }
+    }
+}
+
+/// Why a store's URL was refused. Shows nothing of the URL: in a broken one, a password may be anywhere.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreUrlError {
+    /// No scheme, or an unknown one.
+    #[error("the store's URL has an unknown scheme, or none; known are {}", known())]
+    Scheme,
+    /// The scheme of a store that is not a part of this program.
+    #[error(
+        "this program was built without the store {store}: turn on the feature \"{feature}\" of tenure"
+    )]
+    NotBuilt {
+        /// The store.
+        store: &'static str,
+        /// The feature of the crate `tenure` that adds it.
+        feature: &'static str,
+    },
+    /// A store of Linux on another system.
+    #[error("the store sqlite exists on Linux only; on this system, use another one")]
+    LinuxOnly,
+    /// A store in memory has neither a host nor a path.
+    #[error("the URL of a store in memory has more than its scheme; it must be memory:")]
+    Memory,
+    /// The URL of a Redis store can't be used.
+    #[cfg(any(feature = "redis", feature = "fred"))]
+    #[error(transparent)]
+    Redis(#[from] super::redis::RedisConfigError),
+    /// The URL of a PostgreSQL store can't be used.
+    #[cfg(feature = "postgres")]
+    #[error(transparent)]
+    Postgres(#[from] super::postgres::PostgresConfigError),
+    /// The URL of an etcd store can't be used.
+    #[cfg(feature = "etcd")]
+    #[error(transparent)]
+    Etcd(#[from] super::etcd::EtcdConfigError),
+    /// The URL of a SQLite store can't be used.
+    #[cfg(all(feature = "sqlite", target_os = "linux"))]
+    #[error(transparent)]
+    Sqlite(#[from] super::sqlite::SqliteUrlError),
+}
+
+enum Kind {
+    Memory,
+    Redis,
+    Fred {
+        /// The scheme as the configuration reads it.
+        scheme: &'static str,
+    },
+    Postgres,
+    Advisory,
+    Etcd,
+    Sqlite,
+}
+
+const SCHEMES: [(&str, Kind); 16] = [
+    ("memory", Kind::Memory),
+    ("redis", Kind::Redis),
+    ("rediss", Kind::Redis),
+    ("redis+sentinel", Kind::Redis),
+    ("rediss+sentinel", Kind::Redis),
+    ("redis+cluster", Kind::Redis),
+    ("rediss+cluster", Kind::Redis),
+    ("redis+fred", Kind::Fred { scheme: "redis" }),
+    ("rediss+fred", Kind::Fred { scheme: "rediss" }),
+    ("postgres", Kind::Postgres),
+    ("postgresql", Kind::Postgres),
+    ("postgres+advisory", Kind::Advisory),
+    ("postgresql+advisory", Kind::Advisory),
+    ("etcd", Kind::Etcd),
+    ("etcds", Kind::Etcd),
+    ("sqlite", Kind::Sqlite),
+];
+
+fn known() -> String {
+    SCHEMES.iter().map(|(scheme, _)| *scheme).collect::<Vec<_>>().join(", ")
+}
+
+type Opened = Result<AnyStore, StoreUrlError>;
+
+/// The function for a store that this program was built without.
+macro_rules! not_built {
+    ($name:ident($($argument:ty),*), $store:literal, $feature:literal) => {
+        #[cfg(not(feature = $feature))]
+        fn $name($(_: $argument),*) -> Opened {
+            Err(StoreUrlError::NotBuilt { store: $store, feature: $feature })
+        }
+    };
+}
+
+not_built!(redis(&str), "redis", "redis");
+not_built!(fred(&str, &str), "fred", "fred");
+not_built!(postgres(&str), "postgres", "postgres");
+not_built!(advisory(&str), "postgres-advisory", "postgres");
+not_built!(etcd(&str), "etcd", "etcd");
+
+#[cfg(feature = "redis")]
+fn redis(url: &str) -> Opened {
+    use super::redis::{Redis, RedisConfig};
+
+    Ok(AnyStore::new(Redis::new(RedisConfig::from_url(url)?)))
+}
+
+#[cfg(feature = "fred")]
+fn fred(scheme: &str, rest: &str) -> Opened {
+    use super::redis::{Fred, RedisConfig};
+
+    let url = super::Secret::new(format!("{scheme}:{rest}"));
+    Ok(AnyStore::new(Fred::new(RedisConfig::from_url(url.reveal())?)))
+}
+
+#[cfg(feature = "postgres")]
+fn postgres(url: &str) -> Opened {
+    use super::postgres::{Postgres, PostgresConfig};
+
+    Ok(AnyStore::new(Postgres::new(PostgresConfig::from_url(url)?)))
+}
+
+#[cfg(feature = "postgres")]
+fn advisory(rest: &str) -> Opened {
+    use super::postgres::{AdvisoryConfig, PostgresAdvisory, PostgresConfig};
+
+    let url = super::Secret::new(format!("postgres:{rest}"));
+    let config = AdvisoryConfig::new(PostgresConfig::from_url(url.reveal())?);
+    Ok(AnyStore::new(PostgresAdvisory::new(config)))
+}
+
+#[cfg(feature = "etcd")]
+fn etcd(url: &str) -> Opened {
+    use super::etcd::{Etcd, EtcdConfig};
+
+    Ok(AnyStore::new(Etcd::new(EtcdConfig::from_url(url)?)))
+}
+
+#[cfg(all(feature = "sqlite", target_os = "linux"))]
+fn sqlite(url: &str) -> Opened {
+    use super::sqlite::{Sqlite, SqliteConfig};
+
+    Ok(AnyStore::new(Sqlite::new(SqliteConfig::from_url(url)?)))
+}
+
+#[cfg(not(all(feature = "sqlite", target_os = "linux")))]
+fn sqlite(_: &str) -> Opened {
+    Err(if cfg!(target_os = "linux") {
+        StoreUrlError::NotBuilt { store: "sqlite", feature: "sqlite" }
+    } else {
+        StoreUrlError::LinuxOnly
+    })
+}

@@ -1,0 +1,133 @@
+//! Stores by URL and by environment variables.
+
+use std::collections::BTreeMap;
+use std::error::Error;
+
+use tenure::store::{AnyStore, Store, StoreEnvError, StoreUrlError};
+
+/// URLs with their stores, and whether this program was built with them.
+const URLS: [(&str, &str, bool); 17] = [
+    ("memory:", "memory", true),
+    ("memory://", "memory", true),
+    ("redis://127.0.0.1", "redis", cfg!(feature = "redis")),
+    ("REDIS://127.0.0.1", "redis", cfg!(feature = "redis")),
+    ("rediss://:hunter2@h1/3", "redis", cfg!(feature = "redis")),
+    ("redis+sentinel://h1,h2,h3/main", "redis", cfg!(feature = "redis")),
+    ("redis+cluster://h1,h2,h3", "redis", cfg!(feature = "redis")),
+    ("redis+fred://h1:6379/3?prefix=app", "fred", cfg!(feature = "fred")),
+    ("postgres://app:hunter2@h1/app", "postgres", cfg!(feature = "postgres")),
+    ("postgresql://app@h1", "postgres", cfg!(feature = "postgres")),
+    ("postgres+advisory://app:hunter2@h1/app", "postgres-advisory", cfg!(feature = "postgres")),
+    ("postgresql+advisory://app@h1", "postgres-advisory", cfg!(feature = "postgres")),
+    ("etcd://h1,h2,h3/billing", "etcd", cfg!(feature = "etcd")),
+    ("etcd://app:hunter2@h1", "etcd", cfg!(feature = "etcd")),
+    ("sqlite:///tmp/elections.db", "sqlite", HAS_SQLITE),
+    ("sqlite:///a%20b", "sqlite", HAS_SQLITE),
+    ("sqlite:///a?share_with_group=true", "sqlite", HAS_SQLITE),
+];
+
+const HAS_SQLITE: bool = cfg!(all(feature = "sqlite", target_os = "linux"));
+
+/// Everything that an error shows, with the errors behind it.
+fn shown(error: &dyn Error) -> String {
+    let behind = error.source().map(shown).unwrap_or_default();
+    format!("{error}\n{error:?}\n{behind}")
+}
+
+#[test]
+fn the_scheme_names_the_store() {
+    for (url, store, is_built) in URLS {
+        match AnyStore::from_url(url) {
+            Ok(opened) => assert!(is_built && opened.traits().name == store, "{url}: {opened:?}"),
+            Err(StoreUrlError::NotBuilt { store: missing, feature }) => {
+                assert!(!is_built && missing == store, "{url}: {missing}, {feature}");
+            }
+            Err(error) => panic!("{url}: {error}"),
+        }
+    }
+}
+
+#[test]
+fn a_store_that_is_not_built_names_its_feature() {
+    let error = StoreUrlError::NotBuilt { store: "postgres-advisory", feature: "postgres" };
+    assert_eq!(
+        error.to_string(),
+        "this program was built without the store postgres-advisory: turn on the feature \"postgres\" of tenure"
+    );
+}
+
+#[test]
+fn unknown_schemes_list_the_known_ones() {
+    let known = "the store's URL has an unknown scheme, or none; known are memory, redis, rediss, \
+        redis+sentinel, rediss+sentinel, redis+cluster, rediss+cluster, redis+fred, rediss+fred, postgres, \
+        postgresql, postgres+advisory, postgresql+advisory, etcd, etcds, sqlite";
+    for url in
+        ["", "hunter2", "app:hunter2@h1", "mysql://app:hunter2@h1/a", "redis+hunter2://h1", "://"]
+    {
+        let error = AnyStore::from_url(url).unwrap_err();
+        assert_eq!(error.to_string(), known, "{url:?}");
+        assert!(!shown(&error).contains("hunter2"));
+    }
+    let error = AnyStore::from_url("memory:hunter2").unwrap_err();
+    assert!(shown(&error).starts_with("the URL of a store in memory has more than its scheme"));
+    assert!(!shown(&error).contains("hunter2"));
+}
+
+/// What these variables name.
+fn named(variables: &[(&str, &str)]) -> Result<&'static str, StoreEnvError> {
+    let variables: BTreeMap<_, _> = variables.iter().copied().collect();
+    let lookup = |name: &str| variables.get(name).map(Into::into);
+    Ok(AnyStore::from_variables(lookup)?.traits().name)
+}
+
+#[test]
+fn the_environment_names_the_store() {
+    assert_eq!(named(&[("TENURE_STORE", "memory:")]).unwrap(), "memory");
+    // That of the application, which may be a cache.
+    let cache = ("REDIS_HOST", "cache");
+    assert_eq!(named(&[("TENURE_STORE", "memory:"), cache]).unwrap(), "memory");
+    for nothing in [&[][..], &[cache], &[("TENURE_STORE", "")], &[("TENURE_REDIS_HOST", "")]] {
+        let error = named(nothing).unwrap_err().to_string();
+        assert!(
+            error.starts_with("no store is named: set TENURE_STORE to its URL, such as"),
+            "{error}"
+        );
+    }
+    let two = [("TENURE_STORE", "memory:"), ("TENURE_REDIS_SENTINEL_HOST", "h1")];
+    assert_eq!(
+        named(&two).unwrap_err().to_string(),
+        "TENURE_STORE and TENURE_REDIS_SENTINEL_HOST are both set: unset one of them, or set TENURE_STORE to \
+         redis to use TENURE_REDIS_SENTINEL_HOST"
+    );
+    let error = named(&[("TENURE_STORE", "app:hunter2@h1")]).unwrap_err();
+    assert!(
+        error.to_string().starts_with("TENURE_STORE can't be used: the store's URL has an unknown")
+    );
+    assert!(!shown(&error).contains("hunter2"));
+}
+
+#[cfg(feature = "redis")]
+#[test]
+fn variables_of_redis_name_the_store() {
+    assert_eq!(named(&[("TENURE_REDIS_HOST", "h1")]).unwrap(), "redis");
+    let sentinels =
+        [("TENURE_REDIS_SENTINEL_HOST", "h1,h2,h3"), ("TENURE_REDIS_SENTINEL_NAME", "main")];
+    assert_eq!(named(&sentinels).unwrap(), "redis");
+    let word = ("TENURE_STORE", "redis");
+    assert_eq!(named(&[word, ("REDIS_HOST", "h1")]).unwrap(), "redis");
+    assert_eq!(named(&[word, ("TENURE_REDIS_HOST", "h1")]).unwrap(), "redis");
+    let error = named(&[word]).unwrap_err().to_string();
+    assert_eq!(error, "no server is named: set TENURE_REDIS_HOST or REDIS_HOST");
+    let port = [("TENURE_REDIS_HOST", "h1"), ("TENURE_REDIS_PORT", "0")];
+    let error = named(&port).unwrap_err().to_string();
+    assert_eq!(error, "TENURE_REDIS_PORT is \"0\"; it must be a port from 1 to 65535");
+}
+
+#[cfg(not(feature = "redis"))]
+#[test]
+fn variables_of_redis_need_its_feature() {
+    for variables in [("TENURE_REDIS_HOST", "h1"), ("TENURE_STORE", "redis")] {
+        let error = named(&[variables]).unwrap_err().to_string();
+        assert!(error.contains("turn on the feature \"redis\""), "{error}");
+    }
+}
