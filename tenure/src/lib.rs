@@ -40,6 +40,7 @@ pub mod fence;
 mod health;
 mod logging;
 pub mod metrics;
+mod observer;
 pub mod runtime;
 mod shared;
 mod signal;
@@ -58,6 +59,7 @@ pub use candidate::{
 pub use driver::Driver;
 pub use event::Event;
 pub use health::{Health, Role, StoreHealth};
+pub use observer::Observer;
 pub use shared::StopError;
 pub use signal::shutdown_signal;
 pub use tenure::Tenure;

@@ -231,6 +231,7 @@ impl CandidateBuilder {
         let settings = elections.settings(Chosen {
             profile,
             request_timeout: config.request_timeout(),
+            poll_bound: config.poll_bound(),
             longest_stop: explanation.longest_stop,
             hold_off: self.hold_off.unwrap_or(config.renew_interval()),
             keeps_lead_without_work: self.keeps_lead_without_work,

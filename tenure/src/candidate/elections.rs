@@ -8,11 +8,13 @@ use futures_util::FutureExt;
 use tokio::sync::mpsc;
 
 use super::{CandidateBuilder, StartError};
+use crate::Config;
 use crate::driver::Driver;
 use crate::metrics::{self, Metrics};
+use crate::observer::{NewWatch, Observer, Watch};
 use crate::runtime::{Runtime, TokioRuntime};
 use crate::shared::{Chosen, Command, ElectionId, Settings};
-use crate::store::{AnyStore, Store};
+use crate::store::{AnyStore, Key, Store};
 use crate::trace::Log;
 
 /// Elections that share one driver and one store: one task, one timer and one connection for all of them.
@@ -58,6 +60,27 @@ impl Elections {
     /// A candidate in the election `key`.
     pub fn candidate(&self, key: impl AsRef<str>) -> CandidateBuilder {
         CandidateBuilder::shared(self.clone(), key.as_ref())
+    }
+
+    /// The leaders of the election `key` as a stream, without a candidate in it; see [`Observer`]. The poll bound and
+    /// the request timeout are those of [`Config::normal`]. The stream keeps the driver, and asks the store
+    /// through the connection of these elections.
+    ///
+    /// # Errors
+    /// If the key is empty or too long, or where no async runtime with timers and I/O runs.
+    pub fn observe(&self, key: impl AsRef<str>) -> Result<Observer, StartError> {
+        let key = Key::new(key)?;
+        self.spawn()?;
+        let config = Config::normal();
+        let config = if self.store().traits().push { config } else { config.without_hints() };
+        let watch = Watch::new(NewWatch {
+            key,
+            commands: self.0.commands.clone(),
+            runtime: Arc::clone(&self.0.runtime),
+            poll_bound: config.poll_bound(),
+            request_timeout: config.request_timeout(),
+        });
+        Ok(Observer::begin(watch, futures_util::future::pending().boxed()))
     }
 
     /// Writes each transition of the candidates that start from now on to a [log](crate::trace).

@@ -12,6 +12,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use futures_core::stream::FusedStream;
+use futures_util::FutureExt;
 
 pub use builder::{CandidateBuilder, StartError};
 pub use elections::Elections;
@@ -21,7 +22,8 @@ pub use weak::WeakCandidate;
 
 use crate::StepDownReason;
 use crate::event::Event;
-use crate::shared::{Shared, StopError};
+use crate::observer::{NewWatch, Observer, Watch};
+use crate::shared::{Settings, Shared, Standing, StopError};
 use crate::store::{AnyStore, Incumbent, Key, Reply, Request, Store, StoreError, StoreErrorKind};
 use crate::tenure::Tenure;
 
@@ -131,10 +133,33 @@ impl Candidate {
     /// # Errors
     /// If the store did not answer. That does not mean that no candidate leads.
     pub async fn incumbent(&self) -> Result<Option<Incumbent>, StoreError> {
-        match self.shared().ask(Request::Observe).await? {
-            Reply::Held(incumbent) => Ok(Some(incumbent)),
-            other => is_vacant(&other).map(|()| None),
-        }
+        incumbent_of(self.shared().ask(Request::Observe).await?)
+    }
+
+    /// The leaders of this election as a stream, this candidate among them; see [`Observer`]. It asks the store
+    /// through this candidate's connection, at its poll bound at the latest. It does not keep the candidate in the
+    /// election, and ends when the candidate has stopped.
+    pub fn observe(&self) -> Observer {
+        let shared = Arc::clone(&self.0.0);
+        let Settings { commands, chosen, .. } = &*shared.settings;
+        let watch = Watch::new(NewWatch {
+            key: shared.key.clone(),
+            commands: commands.clone(),
+            runtime: Arc::clone(&shared.runtime),
+            poll_bound: chosen.poll_bound,
+            request_timeout: chosen.request_timeout,
+        });
+        let over = async move {
+            let is_over = |standing| match standing {
+                Standing::Stopped | Standing::Abandoned => Some(()),
+                Standing::Campaigning(_)
+                | Standing::Quarantined(_)
+                | Standing::Leading(_)
+                | Standing::HoldingOff => None,
+            };
+            shared.standing.wait_for(is_over).await;
+        };
+        Observer::begin(watch, over.boxed())
     }
 
     /// Hands over: this candidate stops leading at once, gives the lease back once its work has ended,
@@ -159,6 +184,17 @@ impl Candidate {
     /// If leader-only work outlives its bound, or the driver is gone.
     pub async fn stop(&self) -> Result<(), StopError> {
         self.shared().stopped().await
+    }
+}
+
+/// The incumbent of the reply to an observe.
+///
+/// # Errors
+/// If it is the reply to another request.
+pub(crate) fn incumbent_of(reply: Reply) -> Result<Option<Incumbent>, StoreError> {
+    match reply {
+        Reply::Held(incumbent) => Ok(Some(incumbent)),
+        other => is_vacant(&other).map(|()| None),
     }
 }
 

@@ -1,9 +1,11 @@
 //! The wake-ups of all elections of a driver, as one stream.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use futures_util::StreamExt;
 use futures_util::stream::{self, BoxStream};
+use tokio::sync::Notify;
 
 use crate::shared::ElectionId;
 use crate::store::{AnyStore, Interest, Key, Store};
@@ -11,6 +13,7 @@ use crate::store::{AnyStore, Interest, Key, Store};
 pub(super) struct Hints {
     interest: Interest,
     elections: BTreeSet<(Key, ElectionId)>,
+    observers: BTreeMap<Key, Vec<Arc<Notify>>>,
     stream: BoxStream<'static, Key>,
 }
 
@@ -21,7 +24,7 @@ impl Hints {
         // The store is asked within the runtime. A stream that has ended is not polled again.
         let stream = stream::once(async move { store.hints(watched).boxed() }).flatten();
         let stream = stream.chain(stream::pending()).boxed();
-        Self { interest, elections: BTreeSet::new(), stream }
+        Self { interest, elections: BTreeSet::new(), observers: BTreeMap::new(), stream }
     }
 
     pub(super) fn join(&mut self, key: &Key, id: ElectionId) {
@@ -31,8 +34,34 @@ impl Hints {
 
     pub(super) fn leave(&mut self, key: &Key, id: ElectionId) {
         self.elections.remove(&(key.clone(), id));
-        if self.of(key).is_empty() {
+        self.lose_interest(key);
+    }
+
+    pub(super) fn watch(&mut self, key: &Key, observer: Arc<Notify>) {
+        self.observers.entry(key.clone()).or_default().push(observer);
+        self.interest.add(key);
+    }
+
+    pub(super) fn unwatch(&mut self, key: &Key, observer: &Arc<Notify>) {
+        if let Some(observers) = self.observers.get_mut(key) {
+            observers.retain(|one| !Arc::ptr_eq(one, observer));
+            if observers.is_empty() {
+                self.observers.remove(key);
+            }
+        }
+        self.lose_interest(key);
+    }
+
+    fn lose_interest(&self, key: &Key) {
+        if self.of(key).is_empty() && !self.observers.contains_key(key) {
             self.interest.remove(key);
+        }
+    }
+
+    /// Wakes the observers of that key.
+    pub(super) fn wake_observers(&self, key: &Key) {
+        for observer in self.observers.get(key).into_iter().flatten() {
+            observer.notify_one();
         }
     }
 
@@ -45,5 +74,14 @@ impl Hints {
     pub(super) fn of(&self, key: &Key) -> Vec<ElectionId> {
         let all = (key.clone(), ElectionId::MIN)..=(key.clone(), ElectionId::MAX);
         self.elections.range(all).map(|(_, id)| *id).collect()
+    }
+}
+
+/// Observers learn at once that no hint follows.
+impl Drop for Hints {
+    fn drop(&mut self) {
+        for observer in self.observers.values().flatten() {
+            observer.notify_one();
+        }
     }
 }

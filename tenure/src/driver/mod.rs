@@ -123,6 +123,7 @@ impl Driver {
                     self.step(id, Input::Drained);
                 }
                 Some(key) = self.hints.next() => {
+                    self.hints.wake_observers(&key);
                     for id in self.hints.of(&key) {
                         self.step(id, Input::Hint);
                     }
@@ -221,6 +222,8 @@ impl Driver {
                 }
             }
             Command::Ask(ask) => self.world.admission.ask(ask),
+            Command::Watch { key, hinted } => self.hints.watch(&key, hinted),
+            Command::Unwatch { key, hinted } => self.hints.unwatch(&key, &hinted),
             Command::Inbox(inbox) => self.world.open(*inbox),
         }
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tenure_core::Seed;
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 
 use super::{LostWork, Shared};
 use crate::metrics::ElectionMetrics;
@@ -37,6 +37,16 @@ pub(crate) enum Command {
         how: LostWork,
     },
     Ask(Box<Ask>),
+    /// An observer wants to know when the lease may have become vacant.
+    Watch {
+        key: Key,
+        hinted: Arc<Notify>,
+    },
+    /// The same observer no longer wants it.
+    Unwatch {
+        key: Key,
+        hinted: Arc<Notify>,
+    },
     Inbox(Box<Inbox>),
 }
 

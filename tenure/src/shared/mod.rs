@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use tokio::sync::oneshot;
+use tokio::sync::{mpsc, oneshot};
 
 pub(crate) use callbacks::Callbacks;
 pub(crate) use command::{Ask, Command, ElectionId, NewElection};
@@ -117,19 +117,8 @@ impl Shared {
 
     /// Sends a request of a handle to the store, with the request timeout.
     pub(crate) async fn ask(&self, request: Request) -> Result<Reply, StoreError> {
-        let within = self.settings.chosen.request_timeout;
-        let (answer, answered) = oneshot::channel();
-        let ask = Box::new(Ask { key: self.key.clone(), request, within, answer });
-        let gone = || StoreError::new(StoreErrorKind::Unreachable, "the driver is gone");
-        self.send(Command::Ask(ask)).map_err(|_| gone())?;
-        tokio::select! {
-            biased;
-            answer = answered => answer.unwrap_or_else(|_| Err(gone())),
-            // The driver may not run.
-            () = self.runtime.sleep_until(self.runtime.now() + within) => {
-                Err(StoreError::new(StoreErrorKind::Timeout, format!("{within:?}")))
-            }
-        }
+        let Settings { commands, chosen, .. } = &*self.settings;
+        ask(commands, &self.runtime, &self.key, chosen.request_timeout, request).await
     }
 
     /// The driver is gone: the candidate is never elected again, and no event follows.
@@ -186,6 +175,28 @@ impl Shared {
                 );
                 Err(StopError::StillRunning)
             }
+        }
+    }
+}
+
+/// Sends a request to the store through the driver, and waits that long for its answer.
+pub(crate) async fn ask(
+    commands: &mpsc::UnboundedSender<Command>,
+    runtime: &Arc<dyn Runtime>,
+    key: &Key,
+    within: Duration,
+    request: Request,
+) -> Result<Reply, StoreError> {
+    let (answer, answered) = oneshot::channel();
+    let ask = Box::new(Ask { key: key.clone(), request, within, answer });
+    let gone = || StoreError::new(StoreErrorKind::Unreachable, "the driver is gone");
+    commands.send(Command::Ask(ask)).map_err(|_| gone())?;
+    tokio::select! {
+        biased;
+        answer = answered => answer.unwrap_or_else(|_| Err(gone())),
+        // The driver may not run.
+        () = runtime.sleep_until(runtime.now() + within) => {
+            Err(StoreError::new(StoreErrorKind::Timeout, format!("{within:?}")))
         }
     }
 }

@@ -20,6 +20,7 @@ pub(crate) struct Settings {
 pub(crate) struct Chosen {
     pub(crate) profile: Profile,
     pub(crate) request_timeout: Duration,
+    pub(crate) poll_bound: Duration,
     pub(crate) longest_stop: Duration,
     pub(crate) hold_off: Duration,
     /// Whether the candidate continues to lead when work of `run_while_leader` or `run_until` is lost.

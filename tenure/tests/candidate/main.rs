@@ -9,5 +9,6 @@ mod driver;
 mod endings;
 mod health;
 mod memory;
+mod observer;
 mod support;
 mod work;

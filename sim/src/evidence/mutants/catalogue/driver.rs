@@ -128,7 +128,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
         about: "the caller of a look waits until the driver runs",
         edits: &[Edit {
             file: SHARED,
-            from: "() = self.runtime.sleep_until(self.runtime.now() + within) => {",
+            from: "() = runtime.sleep_until(runtime.now() + within) => {",
             to: "() = std::future::pending() => {",
         }],
         shows: Shows::Turmoil("starve"),

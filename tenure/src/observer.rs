@@ -1,0 +1,212 @@
+//! Who leads, for those who never do.
+
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use futures_core::stream::{FusedStream, Stream};
+use futures_util::StreamExt;
+use futures_util::future::BoxFuture;
+use tokio::sync::{Notify, mpsc};
+
+use crate::candidate::incumbent_of;
+use crate::runtime::Runtime;
+use crate::shared::{Command, ask};
+use crate::store::{Incumbent, Key, Request, Store, StoreError};
+use crate::{Elections, Instant, StartError, Token};
+
+/// A stream of the leaders of one election, with their metadata: for routers and clients that never lead.
+///
+/// It yields who leads at first, and then each change: `Ok(Some(..))` is the incumbent, `Ok(None)` means that no
+/// candidate holds the lease, and an error means that the store did not answer, so that it is not known who leads. After
+/// an error, the next item is again who leads. An outage is one item, however long it lasts.
+///
+/// The stream asks the store when the incumbent's lease would end, at the poll bound at the latest, and at once when the
+/// store says that the lease was released; while no candidate holds the lease, it asks after 20 ms, then after twice as
+/// long, up to the poll bound. It asks nothing while it is not polled, and a slow reader misses intermediate leaders,
+/// but never the present one.
+///
+/// **Not guaranteed**: that an incumbent still leads when its item is read: it may have released the lease or crashed
+/// meanwhile. It holds the lease at the store, and may still be in quarantine. A request to it must be one that it
+/// may refuse.
+///
+/// Dropping the stream drops no request to the store, and costs other elections nothing. It ends when the driver is
+/// gone, and that of a candidate when the candidate has stopped. It may be polled after its end.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use futures_util::StreamExt;
+/// use tenure::{Candidate, Observer, store::Memory};
+///
+/// let store = Memory::new();
+/// let mut leaders = Observer::new(store.clone(), "api")?;
+/// assert!(matches!(leaders.next().await, Some(Ok(None))));
+///
+/// let candidate = Candidate::builder(store, "api").metadata("10.0.0.7:8080").start()?;
+/// let Some(Ok(Some(leader))) = leaders.next().await else { panic!("a leader") };
+/// assert_eq!(&leader.metadata[..], b"10.0.0.7:8080");
+/// # drop(candidate);
+/// # Ok(())
+/// # }
+/// ```
+#[must_use = "a stream asks nothing unless it is polled"]
+pub struct Observer(Pin<Box<dyn FusedStream<Item = Sight> + Send>>);
+
+/// What an observer yields.
+type Sight = Result<Option<Incumbent>, StoreError>;
+
+impl Observer {
+    /// Observes the election `key` at that store, with a driver and a connection of its own; see
+    /// [`Elections::observe`] for many elections over one connection. The poll bound and the request timeout are those
+    /// of [`Config::normal`](crate::Config::normal).
+    ///
+    /// # Errors
+    /// If the key is empty or too long, or where no async runtime with timers and I/O runs.
+    pub fn new(store: impl Store, key: impl AsRef<str>) -> Result<Self, StartError> {
+        Elections::new(store).observe(key)
+    }
+
+    /// Observes until `over` completes.
+    pub(crate) fn begin(watch: Watch, over: BoxFuture<'static, ()>) -> Self {
+        Self(Box::pin(watch.stream(over).fuse()))
+    }
+}
+
+/// One observed election at its driver.
+pub(crate) struct Watch {
+    key: Key,
+    /// Keeps the driver.
+    commands: mpsc::UnboundedSender<Command>,
+    runtime: Arc<dyn Runtime>,
+    /// The lease may have become vacant, or the driver is gone.
+    hinted: Arc<Notify>,
+    poll_bound: Duration,
+    request_timeout: Duration,
+}
+
+/// What a new watch consists of.
+pub(crate) struct NewWatch {
+    pub(crate) key: Key,
+    pub(crate) commands: mpsc::UnboundedSender<Command>,
+    pub(crate) runtime: Arc<dyn Runtime>,
+    pub(crate) poll_bound: Duration,
+    pub(crate) request_timeout: Duration,
+}
+
+/// What was yielded last.
+#[derive(PartialEq, Eq)]
+enum Shown {
+    Nothing,
+    Incumbent(Option<Token>),
+    Error,
+}
+
+/// The first pause while no candidate holds the lease, or the store does not answer.
+const PAUSE_LEAST: Duration = Duration::from_millis(20);
+/// The longest pause while the store does not answer.
+const OUTAGE_PAUSE_MOST: Duration = Duration::from_secs(1);
+/// A lease with no time left must not cause a tight loop of requests.
+const REMAINING_LEAST: Duration = Duration::from_millis(1);
+
+impl Watch {
+    pub(crate) fn new(new: NewWatch) -> Self {
+        let NewWatch { key, commands, runtime, poll_bound, request_timeout } = new;
+        let hinted = Arc::new(Notify::new());
+        let watch = Command::Watch { key: key.clone(), hinted: Arc::clone(&hinted) };
+        // Without a driver, the first request finds that out.
+        let _ = commands.send(watch);
+        Self { key, commands, runtime, hinted, poll_bound, request_timeout }
+    }
+
+    fn stream(self, mut over: BoxFuture<'static, ()>) -> impl Stream<Item = Sight> + Send {
+        async_stream::stream! {
+            let (mut shown, mut pauses) = (Shown::Nothing, 0);
+            loop {
+                let sight = tokio::select! {
+                    biased;
+                    () = &mut over => return,
+                    sight = self.look() => sight,
+                };
+                if self.commands.is_closed() {
+                    return;
+                }
+                let again_at = self.again_at(&sight, &mut pauses);
+                let now_shown = match &sight {
+                    Ok(incumbent) => Shown::Incumbent(incumbent.as_ref().map(|one| one.token)),
+                    Err(_) => Shown::Error,
+                };
+                if shown != now_shown {
+                    shown = now_shown;
+                    yield sight;
+                }
+                tokio::select! {
+                    biased;
+                    () = &mut over => return,
+                    () = self.hinted.notified() => pauses = 0,
+                    () = self.runtime.sleep_until(again_at) => {}
+                }
+            }
+        }
+    }
+
+    async fn look(&self) -> Sight {
+        let within = self.request_timeout;
+        let asked = ask(&self.commands, &self.runtime, &self.key, within, Request::Observe);
+        incumbent_of(asked.await?)
+    }
+
+    /// When to ask again, after so many pauses in a row.
+    fn again_at(&self, sight: &Sight, pauses: &mut u32) -> Instant {
+        let doubled = PAUSE_LEAST.saturating_mul(2_u32.saturating_pow((*pauses).min(31)));
+        *pauses = pauses.saturating_add(1);
+        let wait = match sight {
+            Ok(Some(incumbent)) => {
+                *pauses = 0;
+                incumbent.remaining.max(REMAINING_LEAST)
+            }
+            Ok(None) => doubled,
+            // Observers of many processes must not ask together after an outage.
+            Err(_) => self.part_of(doubled.min(OUTAGE_PAUSE_MOST)).max(REMAINING_LEAST),
+        };
+        self.runtime.now() + wait.min(self.poll_bound)
+    }
+
+    /// A random part of it; the whole if there is no randomness.
+    fn part_of(&self, whole: Duration) -> Duration {
+        const PARTS: u32 = 1_000;
+        let part = self.runtime.entropy().ok().map(|random| random % u128::from(PARTS));
+        let part = part.and_then(|part| u32::try_from(part).ok()).unwrap_or(PARTS);
+        whole * part / PARTS
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        // A driver that is gone watches nothing.
+        let (key, hinted) = (self.key.clone(), Arc::clone(&self.hinted));
+        let _ = self.commands.send(Command::Unwatch { key, hinted });
+    }
+}
+
+impl Stream for Observer {
+    type Item = Sight;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Sight>> {
+        self.0.as_mut().poll_next(context)
+    }
+}
+
+impl FusedStream for Observer {
+    fn is_terminated(&self) -> bool {
+        self.0.is_terminated()
+    }
+}
+
+impl fmt::Debug for Observer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Observer(..)")
+    }
+}
