@@ -21,6 +21,10 @@ pub(in super::super) const SENTINELS: usize = 3;
 const PRIMARIES: usize = 3;
 const REPLICAS: usize = 2;
 
+/// For how long a primary may be silent, and for how long while it is down on purpose.
+const SILENT_MOST: Duration = Duration::from_secs(2);
+const FOR_LONG: Duration = Duration::from_secs(600);
+
 /// What promotes a replica.
 enum Servers {
     Sentinels(RedisSentinels),
@@ -74,6 +78,14 @@ impl Servers {
             }
             Self::Cluster(servers) => servers.is_whole(number),
         }
+    }
+
+    /// Sets for how long a primary may be silent before sentinels replace it. A cluster without a replica replaces none.
+    fn waits_for(&self, silence: Duration) -> Result<(), ServerError> {
+        let Self::Sentinels(servers) = self else { return Ok(()) };
+        let millis = silence.as_millis().to_string();
+        let set = ["SENTINEL", "SET", RedisSentinels::NAME, "down-after-milliseconds", &millis];
+        (0..SENTINELS).try_for_each(|number| servers.sentinel(number).command(&set).map(drop))
     }
 
     /// The place of a server's gate.
@@ -200,7 +212,8 @@ impl super::Observed for Observed {
         }
         // It may be paused, and then shows nothing.
         self.resume()?;
-        // First, or it would be promoted.
+        // Nothing is to be replaced: both come back.
+        self.servers.waits_for(FOR_LONG)?;
         self.servers.server_mut(self.both[1 - primary]).kill()?;
         self.is_alone = true;
         self.kill_primary()
@@ -218,6 +231,7 @@ impl super::Observed for Observed {
         }
         self.leads(primary)?;
         self.follows(1 - primary)?;
+        self.servers.waits_for(SILENT_MOST)?;
         Ok(lost_a_record)
     }
 
