@@ -50,7 +50,7 @@ struct Node {
     network: Proxy,
     process: Worker,
     /// The process ends once this is dropped.
-    _input: ChildStdin,
+    input: ChildStdin,
 }
 
 impl Node {
@@ -58,11 +58,11 @@ impl Node {
         let network = Proxy::start(([127, 0, 0, 1], test.store.port()).into()).await?;
         let name = format!("node-{number}");
         let (process, input) = test.process(&network, &name)?;
-        Ok(Self { name, network, process, _input: input })
+        Ok(Self { name, network, process, input })
     }
 
     fn restart(&mut self, test: &Test) -> Result<(), Failure> {
-        (self.process, self._input) = test.process(&self.network, &self.name)?;
+        (self.process, self.input) = test.process(&self.network, &self.name)?;
         Ok(())
     }
 }
@@ -161,7 +161,7 @@ async fn chaos() -> Result<ExitCode, Failure> {
     }
     sleep(LONG);
     test.leader(&nodes)?;
-    for Node { mut process, _input: input, .. } in nodes {
+    for Node { mut process, input, .. } in nodes {
         drop(input);
         let began = Instant::now();
         while !process.has_ended()? && began.elapsed() < LONG {
