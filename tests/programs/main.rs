@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that panics says where and why")]
 
 mod cron_gated;
+mod fenced_writes;
 mod leader;
 mod messages;
 mod minimal;

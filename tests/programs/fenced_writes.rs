@@ -1,0 +1,36 @@
+//! Writers that never ask whether they lead, and whose leader is paused for longer than its lease lasts.
+
+use rustix::process::Signal;
+use tenure_servers::{PostgresServer, RedisServer, Reply};
+
+use super::program::{Program, example};
+
+fn start(postgres: &PostgresServer, redis: &RedisServer) -> Program {
+    let url = format!("postgres://postgres@127.0.0.1:{}/postgres", postgres.port());
+    let mut command = example("fenced_writes");
+    Program::start(command.env("POSTGRES_URL", url).env("REDIS_URL", redis.url()))
+}
+
+#[test]
+fn writers_of_an_old_leader_are_refused() {
+    let (postgres, redis) = (PostgresServer::start().unwrap(), RedisServer::start().unwrap());
+    let first = start(&postgres, &redis);
+    let before = first.number("Redis: taken over, token ");
+    let second = start(&postgres, &redis);
+    second.says("another candidate leads");
+    first.signal(Signal::STOP);
+    let after = second.number("Redis: taken over, token ");
+    assert!(after > before);
+    first.signal(Signal::CONT);
+    let refused = format!("holds token {after}, which is above this tenure's token {before}");
+    for _ in 0..2 {
+        let line = first.says("the fence ");
+        assert!(line.contains(&refused), "{line}");
+    }
+    let written = redis.command(&["GET", "{fenced-writes}:writer"]).unwrap();
+    assert_eq!(written, Reply::BulkString(after.to_string().into_bytes()));
+    let backwards = "SELECT count(*) FROM (SELECT token < lag(token) OVER (ORDER BY number) AS \
+                     older FROM numbers) AS numbers WHERE older";
+    assert_eq!(postgres.sql(backwards).unwrap(), "0", "no older tenure wrote after a newer one");
+    assert_eq!(postgres.sql("SELECT count(DISTINCT token) FROM numbers").unwrap(), "2");
+}
