@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tenure_core::Config;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, sleep_until, timeout_at};
 
 use super::clock::{TrueTime, WallClock};
 use super::faults::Outage;
@@ -367,6 +367,19 @@ impl<'a> Run<'a> {
         self.calm_if_the_server_is_back();
     }
 
+    /// Waits until all processes have ended. Returns whether they have.
+    async fn all_ended(&mut self) -> Result<bool, EngineError> {
+        let until = Instant::now() + END_WITHIN;
+        while !self.lives.values().all(|life| life.has_ended) {
+            match timeout_at(until, self.told.recv()).await {
+                Ok(Some(told)) => self.told(told).await?,
+                Ok(None) => return Ok(true),
+                Err(_) => return Ok(false),
+            }
+        }
+        Ok(true)
+    }
+
     /// The run is over.
     pub(super) async fn finish(mut self, wall: WallClock) -> Result<Happened, EngineError> {
         let end = self.time.now();
@@ -374,15 +387,19 @@ impl<'a> Run<'a> {
             self.may_end(self.machines[node].who());
             self.machines[node].ends();
         }
-        let all_ended = async {
-            while !self.lives.values().all(|life| life.has_ended) {
-                let Some(told) = self.told.recv().await else { break };
-                self.told(told).await?;
+        if !self.all_ended().await? {
+            // How it ends is of no interest any more.
+            for node in 0..self.machines.len() {
+                if let Some(who) = self.machines[node].crash(false).await? {
+                    self.killed(who);
+                }
             }
-            Ok::<(), EngineError>(())
-        };
-        let late = || broke(&format!("a process has not ended within {END_WITHIN:?}"));
-        timeout(END_WITHIN, all_ended).await.map_err(|_| late())??;
+            if !self.all_ended().await? {
+                return Err(broke(&format!(
+                    "a killed process has not ended within {END_WITHIN:?}"
+                )));
+            }
+        }
         if let Some(by) = wall.moved(self.time) {
             let what = format!("the wall clock of this machine was set by {by:?} during the run");
             return Err(broke(&what));
