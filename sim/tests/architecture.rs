@@ -67,7 +67,9 @@ fn dependencies_point_one_way() {
             of.intersection(&ours).filter(|name| !allowed.contains(*name)).collect();
         assert!(beyond.is_empty(), "{package} depends on {beyond:?}");
     }
-    assert!(dependencies["tenure-core"].is_empty(), "core depends on nothing at all");
+    // Its own tests say that this is optional.
+    let core: Vec<&str> = dependencies["tenure-core"].iter().map(String::as_str).collect();
+    assert_eq!(core, ["serde"], "core depends on nothing unless it is asked to");
 }
 
 /// Which rooms of a package name which others: a room is a folder or a file beside `lib.rs`, and all that is below it.
@@ -175,7 +177,7 @@ const SIM: [(&str, &[&str]); 10] = [
 ];
 
 /// The same for the library.
-const TENURE: [(&str, &[&str]); 14] = [
+const TENURE: [(&str, &[&str]); 15] = [
     ("runtime", &[]),
     ("deadline", &[]),
     ("tls", &["runtime"]),
@@ -196,6 +198,7 @@ const TENURE: [(&str, &[&str]); 14] = [
             "shared", "driver",
         ],
     ),
+    ("health", &["store", "shared", "candidate"]),
 ];
 
 #[test]

@@ -40,7 +40,6 @@ pub mod fence;
 mod health;
 mod logging;
 pub mod metrics;
-mod observer;
 pub mod runtime;
 mod shared;
 mod signal;
@@ -53,13 +52,12 @@ pub mod trace;
 use std::sync::atomic;
 
 pub use candidate::{
-    Candidate, CandidateBuilder, Elections, EnvError, NotifyError, StartError, Stopped,
+    Candidate, CandidateBuilder, Elections, EnvError, NotifyError, Observer, StartError, Stopped,
     WeakCandidate,
 };
 pub use driver::Driver;
 pub use event::Event;
 pub use health::{Health, Role, StoreHealth};
-pub use observer::Observer;
 pub use shared::StopError;
 pub use signal::shutdown_signal;
 pub use tenure::Tenure;

@@ -1,9 +1,12 @@
 //! Writers that never ask whether they lead, and whose leader is paused for longer than its lease lasts.
 
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
 use rustix::process::Signal;
 use tenure_servers::{PostgresServer, RedisServer, Reply};
 
-use super::program::{Program, example};
+use super::program::{Program, SOON, example};
 
 fn start(postgres: &PostgresServer, redis: &RedisServer) -> Program {
     let url = format!("postgres://postgres@127.0.0.1:{}/postgres", postgres.port());
@@ -27,10 +30,19 @@ fn writers_of_an_old_leader_are_refused() {
         let line = first.says("the fence ");
         assert!(line.contains(&refused), "{line}");
     }
-    let written = redis.command(&["GET", "{fenced-writes}:writer"]).unwrap();
-    assert_eq!(written, Reply::BulkString(after.to_string().into_bytes()));
+    let written = Reply::BulkString(after.to_string().into_bytes());
+    soon(|| redis.command(&["GET", "{fenced-writes}:writer"]).unwrap() == written);
+    soon(|| postgres.sql("SELECT count(DISTINCT token) FROM numbers").unwrap() == "2");
     let backwards = "SELECT count(*) FROM (SELECT token < lag(token) OVER (ORDER BY number) AS \
                      older FROM numbers) AS numbers WHERE older";
     assert_eq!(postgres.sql(backwards).unwrap(), "0", "no older tenure wrote after a newer one");
-    assert_eq!(postgres.sql("SELECT count(DISTINCT token) FROM numbers").unwrap(), "2");
+}
+
+/// Waits until that is so: the new leader has to take over before it writes.
+fn soon(mut is_so: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !is_so() {
+        assert!(began.elapsed() < SOON, "the new leader does not write");
+        sleep(Duration::from_millis(20));
+    }
 }

@@ -7,11 +7,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use futures_util::FutureExt;
 use tokio::sync::mpsc;
 
+use super::observer::{NewWatch, Observer, Watch};
 use super::{CandidateBuilder, StartError};
 use crate::Config;
 use crate::driver::Driver;
 use crate::metrics::{self, Metrics};
-use crate::observer::{NewWatch, Observer, Watch};
 use crate::runtime::{Runtime, TokioRuntime};
 use crate::shared::{Chosen, Command, ElectionId, Settings};
 use crate::store::{AnyStore, Key, Store};

@@ -5,6 +5,7 @@ mod default_name;
 mod elections;
 mod env;
 mod messages;
+mod observer;
 mod weak;
 mod work;
 
@@ -18,11 +19,13 @@ pub use builder::{CandidateBuilder, StartError};
 pub use elections::Elections;
 pub use env::EnvError;
 pub use messages::NotifyError;
+pub use observer::Observer;
 pub use weak::WeakCandidate;
+
+use observer::{NewWatch, Watch};
 
 use crate::StepDownReason;
 use crate::event::Event;
-use crate::observer::{NewWatch, Observer, Watch};
 use crate::shared::{Settings, Shared, Standing, StopError};
 use crate::store::{AnyStore, Incumbent, Key, Reply, Request, Store, StoreError, StoreErrorKind};
 use crate::tenure::Tenure;
@@ -191,7 +194,7 @@ impl Candidate {
 ///
 /// # Errors
 /// If it is the reply to another request.
-pub(crate) fn incumbent_of(reply: Reply) -> Result<Option<Incumbent>, StoreError> {
+fn incumbent_of(reply: Reply) -> Result<Option<Incumbent>, StoreError> {
     match reply {
         Reply::Held(incumbent) => Ok(Some(incumbent)),
         other => is_vacant(&other).map(|()| None),

@@ -11,7 +11,7 @@ use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use tokio::sync::{Notify, mpsc};
 
-use crate::candidate::incumbent_of;
+use super::incumbent_of;
 use crate::runtime::Runtime;
 use crate::shared::{Command, ask};
 use crate::store::{Incumbent, Key, Request, Store, StoreError};
@@ -70,13 +70,13 @@ impl Observer {
     }
 
     /// Observes until `over` completes.
-    pub(crate) fn begin(watch: Watch, over: BoxFuture<'static, ()>) -> Self {
+    pub(super) fn begin(watch: Watch, over: BoxFuture<'static, ()>) -> Self {
         Self(Box::pin(watch.stream(over).fuse()))
     }
 }
 
 /// One observed election at its driver.
-pub(crate) struct Watch {
+pub(super) struct Watch {
     key: Key,
     /// Keeps the driver.
     commands: mpsc::UnboundedSender<Command>,
@@ -88,12 +88,12 @@ pub(crate) struct Watch {
 }
 
 /// What a new watch consists of.
-pub(crate) struct NewWatch {
-    pub(crate) key: Key,
-    pub(crate) commands: mpsc::UnboundedSender<Command>,
-    pub(crate) runtime: Arc<dyn Runtime>,
-    pub(crate) poll_bound: Duration,
-    pub(crate) request_timeout: Duration,
+pub(super) struct NewWatch {
+    pub(super) key: Key,
+    pub(super) commands: mpsc::UnboundedSender<Command>,
+    pub(super) runtime: Arc<dyn Runtime>,
+    pub(super) poll_bound: Duration,
+    pub(super) request_timeout: Duration,
 }
 
 /// What was yielded last.
@@ -112,7 +112,7 @@ const OUTAGE_PAUSE_MOST: Duration = Duration::from_secs(1);
 const REMAINING_LEAST: Duration = Duration::from_millis(1);
 
 impl Watch {
-    pub(crate) fn new(new: NewWatch) -> Self {
+    pub(super) fn new(new: NewWatch) -> Self {
         let NewWatch { key, commands, runtime, poll_bound, request_timeout } = new;
         let hinted = Arc::new(Notify::new());
         let watch = Command::Watch { key: key.clone(), hinted: Arc::clone(&hinted) };
