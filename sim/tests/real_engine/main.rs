@@ -97,7 +97,7 @@ fn stores_belong_to_the_real_engine() {
         (&["replay", "--seed", "1", "--store", "fred"], "'--store fred' needs '--engine real'"),
         (
             &["run", "--engine", "real", "--store", "paper"],
-            "possible values: redis, fred, postgres",
+            "possible values: redis, fred, redis-sentinel",
         ),
         (
             &["run", "--engine", "real", "--store", "redis", "--check-determinism"],
