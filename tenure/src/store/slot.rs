@@ -77,7 +77,16 @@ pub(super) struct Slot<T: Connection> {
     state: Arc<Mutex<State<T>>>,
 }
 
+/// What becomes of a new connection when all that waited for it have given up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Unclaimed {
+    /// It is there for the next request: those that gave up may only have had less time than a slow network needs.
+    Kept,
+    Ended,
+}
+
 struct State<T> {
+    unclaimed: Unclaimed,
     phase: Phase<T>,
     backoff: Backoff,
     /// Why the last attempt failed, or the connection ended.
@@ -106,9 +115,22 @@ impl<T: Connection> Slot<T> {
         Self::with_pause(runtime, within, within / 2)
     }
 
+    /// The same for one caller, which gives up only when it needs no connection any more.
+    #[cfg(feature = "postgres")]
+    pub(super) fn for_one(runtime: &Arc<dyn Runtime>, within: Duration) -> Self {
+        let slot = Self::new(runtime, within);
+        lock(&slot.state).unclaimed = Unclaimed::Ended;
+        slot
+    }
+
     /// The same with another bound of the pause.
     pub(super) fn with_pause(runtime: &Arc<dyn Runtime>, within: Duration, most: Duration) -> Self {
-        let state = State { phase: Phase::Closed, backoff: Backoff::new(most), trouble: None };
+        let state = State {
+            unclaimed: Unclaimed::Kept,
+            phase: Phase::Closed,
+            backoff: Backoff::new(most),
+            trouble: None,
+        };
         Self { runtime: Arc::clone(runtime), within, state: Arc::new(Mutex::new(state)) }
     }
 

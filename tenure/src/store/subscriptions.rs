@@ -59,6 +59,9 @@ pub(super) trait Subscriber: Send + Sync + 'static {
         topics: &[Topic],
     ) -> impl Future<Output = Result<(), StoreError>> + Send;
 
+    /// Nothing is listened to any more. A connection for that alone ends now.
+    fn unneeded(&self) {}
+
     /// No driver watches that election any more.
     fn unwatched(&self, key: &Key) {
         let _ = key;

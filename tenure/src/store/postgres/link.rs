@@ -33,7 +33,7 @@ pub(super) struct Link {
     pub(super) runtime: Arc<dyn Runtime>,
     pub(super) listeners: Arc<Listeners>,
     pub(super) requests: Slot<Live>,
-    listening: Slot<Listening>,
+    pub(super) listening: Slot<Listening>,
 }
 
 impl Link {
@@ -43,11 +43,8 @@ impl Link {
         runtime: Arc<dyn Runtime>,
     ) -> Self {
         config.warns();
-        let slots = (
-            Slot::new(&runtime, config.connect_timeout),
-            Slot::new(&runtime, config.connect_timeout),
-        );
-        let (requests, listening) = slots;
+        let requests = Slot::new(&runtime, config.connect_timeout);
+        let listening = Slot::for_one(&runtime, config.connect_timeout);
         Self { config, gate, runtime, listeners: Arc::default(), requests, listening }
     }
 

@@ -111,14 +111,18 @@ impl Subscriber for Link {
         topics: &[Topic],
     ) -> Result<(), StoreError> {
         let Some(first) = topics.first() else { return Ok(()) };
-        if !self.listeners.wants_anything() {
-            on.session.dead.cancel();
-            return Ok(());
-        }
         let (channel, listens) = self.channel(on, first);
         if !self.listeners.wants_any(first) && listens.swap(false, Ordering::Relaxed) {
             self.execute(on, "UNLISTEN", &channel).await?;
         }
         Ok(())
+    }
+
+    fn unneeded(&self) {
+        if !self.listeners.wants_anything()
+            && let Some(listening) = self.listening.current()
+        {
+            listening.session.dead.cancel();
+        }
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
-use super::{Connection, Phase, State, lock};
+use super::{Connection, Phase, State, Unclaimed, lock};
 use crate::runtime::Runtime;
 use crate::store::{StoreError, StoreErrorKind};
 
@@ -50,14 +50,23 @@ impl<T: Connection> Attempt<T> {
             let mut state = lock(&place);
             state.backoff.attempted(runtime.now(), random);
             state.trouble = outcome.as_ref().err().cloned();
-            let next = outcome.as_ref().map_or(Phase::Closed, |new| Phase::Open(Arc::clone(new)));
-            std::mem::replace(&mut state.phase, next)
-        };
-        if let Phase::Opening(waiting) = waiting {
-            for one in waiting {
-                // It may have given up.
-                let _ = one.send(outcome.clone());
+            let waiting = match std::mem::replace(&mut state.phase, Phase::Closed) {
+                Phase::Opening(waiting) => waiting,
+                Phase::Pausing(_) | Phase::Open(_) | Phase::Closed => Vec::new(),
+            };
+            if let Ok(new) = &outcome {
+                let is_claimed = waiting.iter().any(|one| !one.is_closed());
+                if is_claimed || state.unclaimed == Unclaimed::Kept {
+                    state.phase = Phase::Open(Arc::clone(new));
+                } else {
+                    new.dead().cancel();
+                }
             }
+            waiting
+        };
+        for one in waiting {
+            // It may have given up.
+            let _ = one.send(outcome.clone());
         }
     }
 }

@@ -186,6 +186,23 @@ fn a_request_after_an_abandoned_pause_begins_another_attempt() {
 }
 
 #[test]
+fn what_nobody_waits_for_any_more_is_kept_or_ended() {
+    for unclaimed in [Unclaimed::Kept, Unclaimed::Ended] {
+        let fixture = Fixture::new(HERE);
+        lock(&fixture.slot.state).unclaimed = unclaimed;
+        let mut waiting = Box::pin(fixture.get(Patience::Waits));
+        assert!((&mut waiting).now_or_never().is_none());
+        drop(waiting);
+        fixture.clock.run();
+        assert_eq!(fixture.attempts(), [0]);
+        assert_eq!(fixture.slot.current().is_some(), unclaimed == Unclaimed::Kept);
+        // The next request finds it, or begins anew after the pause.
+        let found = fixture.now(Patience::Waits);
+        assert_eq!(found.is_some(), unclaimed == Unclaimed::Kept);
+    }
+}
+
+#[test]
 fn a_runtime_that_ends_fails_those_that_wait() {
     let fixture = Fixture::new(AWAY);
     for _ in 0..2 {

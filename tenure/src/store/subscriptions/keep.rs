@@ -28,6 +28,8 @@ pub(super) async fn keep<S: Subscriber>(server: Arc<S>, task: CancellationToken)
         keeper.server.table().begin_anew();
         keeper.serve(OnConnection::new(live)).await;
     }
+    // Here, and not where a subscription ends: what is not needed before it was subscribed to has none.
+    keeper.server.unneeded();
 }
 
 struct Keeper<S: Subscriber> {

@@ -62,6 +62,7 @@ fn nothing_is_left(server: &Arc<Server>) {
         server.clock.run();
     }
     assert_eq!(server.subscribed(), []);
+    assert!(server.remote.lock().unwrap().wire.is_none(), "a connection that nobody needs");
     assert!(server.table.is_empty() && server.clock.tasks().is_empty());
     assert_eq!(Arc::strong_count(server), 1, "the task holds the store");
 }
@@ -174,6 +175,21 @@ fn nobody_waits_for_a_server_that_nobody_needs() {
     assert_eq!(server.clock.tasks().len(), 1);
     drop(driver);
     nothing_is_left(&server);
+}
+
+#[test]
+fn elections_that_end_before_they_are_subscribed_to_leave_no_connection() {
+    let server = Server::new();
+    server.is(Answers::Away);
+    let mut driver = Driver::new(&server);
+    driver.add(0..1);
+    assert_eq!(driver.hinted(), []);
+    // The connection is opened, and the election has ended before anything can be sent on it.
+    server.is(Answers::Well);
+    server.remote.lock().unwrap().wire = Some(Arc::default());
+    drop(driver);
+    nothing_is_left(&server);
+    assert_eq!(server.commands(), []);
 }
 
 #[test]

@@ -136,4 +136,12 @@ impl Subscriber for Server {
     ) -> Result<(), StoreError> {
         self.command(on, topics, -1).await
     }
+
+    fn unneeded(&self) {
+        if !self.table.wants_anything()
+            && let Some(wire) = self.remote.lock().unwrap().wire.take()
+        {
+            wire.dead.cancel();
+        }
+    }
 }
