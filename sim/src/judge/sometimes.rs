@@ -76,9 +76,9 @@ impl Sometimes {
                 self.drain_moved(at, who, token, drain_ends);
             }
             Event::WorkBegan { who, token } => self.lives.of(who).work.push(token),
-            Event::WorkEnded { who, token, dropped } => {
+            Event::WorkEnded { who, token, polled } => {
                 self.work_ended(who, token);
-                self.met_if(Condition::DrainingWorkDropped, dropped);
+                self.met_if(Condition::DrainingWorkDropped, polled.is_none());
             }
             Event::Wrote { who, token, checked, accepted_by_fenced, .. } => {
                 self.wrote(at, who, token, checked);

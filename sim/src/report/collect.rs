@@ -121,12 +121,12 @@ impl Collected {
                 let item = Item::new(Kind::Work, Some(who.node), at, label);
                 self.open(who, item.with("token", token), SimTime::NEVER);
             }
-            Event::WorkEnded { who, dropped, .. } => {
+            Event::WorkEnded { who, polled, .. } => {
                 self.close(
                     at,
                     who,
                     Kind::Work,
-                    if dropped { "dropped" } else { "ended by itself" },
+                    if polled.is_some() { "ended by itself" } else { "dropped" },
                 );
             }
             Event::Wrote { who, token, checked, takes_over, accepted_by_fenced } => {

@@ -17,7 +17,7 @@ use crate::plan::{Plan, PlanError, SimTime, nanos};
 mod limits;
 
 /// The version of the format.
-pub const SCHEMA: u32 = 3;
+pub const SCHEMA: u32 = 4;
 /// The longest line, in bytes. The longest is the first, which holds the plan.
 pub const LINE_MOST: usize = 8 << 20;
 /// The most entries.

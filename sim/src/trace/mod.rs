@@ -83,8 +83,8 @@ pub enum Event {
     LeadsNoMore { who: Who },
     /// Leader-only work began.
     WorkBegan { who: Who, token: u64 },
-    /// Leader-only work ended by itself, or was dropped.
-    WorkEnded { who: Who, token: u64, dropped: bool },
+    /// Leader-only work ended by itself, in a poll that began at `polled`; or it was dropped, if that is none.
+    WorkEnded { who: Who, token: u64, polled: Option<SimTime> },
     /// Work wrote to both sinks, after it had checked its leadership, and read, at `checked`; or it has taken the
     /// fenced sink over.
     Wrote {

@@ -68,8 +68,8 @@ impl<A: Algorithm> World<'_, A> {
                 if until.min(wanted) <= now && node.runs() =>
             {
                 node.work = None;
-                let (who, dropped) = (node.who, until <= now);
-                self.record(Event::WorkEnded { who, token, dropped });
+                let (who, polled) = (node.who, (until > now).then_some(self.at));
+                self.record(Event::WorkEnded { who, token, polled });
                 self.pass_input(index, Input::Drained);
             }
             _ => {}

@@ -15,7 +15,7 @@ use super::node::Node;
 use super::process::spawn;
 use super::sinks::Sinks;
 use crate::plan::draw::Draw;
-use crate::plan::{Manner, Point};
+use crate::plan::{Manner, Point, SimTime};
 use crate::trace::Event;
 
 /// The work of a candidate, for the code that ends it.
@@ -164,7 +164,8 @@ struct UnderWay {
     node: Arc<Node>,
     election: usize,
     tenure: Tenure,
-    dropped: bool,
+    /// When the poll began in which it ended by itself.
+    polled: Option<SimTime>,
 }
 
 impl UnderWay {
@@ -172,12 +173,12 @@ impl UnderWay {
         let (node, election) = (Arc::clone(&job.node), job.election);
         let (who, token) = (node.who(), tenure.token().get());
         node.record(election, Event::WorkBegan { who, token });
-        Self { node, election, tenure: tenure.clone(), dropped: true }
+        Self { node, election, tenure: tenure.clone(), polled: None }
     }
 
     /// The work ends on its own. Whether it ended in time is judged by its present drain bound.
     fn ends_by_itself(mut self) {
-        self.dropped = false;
+        self.polled = Some(self.node.true_now());
         let drain_ends = self.node.clock.when(self.tenure.drain_until());
         let (who, token) = (self.node.who(), self.tenure.token().get());
         self.node.record(self.election, Event::DrainMoved { who, token, drain_ends });
@@ -187,7 +188,7 @@ impl UnderWay {
 impl Drop for UnderWay {
     fn drop(&mut self) {
         let (who, token) = (self.node.who(), self.tenure.token().get());
-        self.node.record(self.election, Event::WorkEnded { who, token, dropped: self.dropped });
+        self.node.record(self.election, Event::WorkEnded { who, token, polled: self.polled });
     }
 }
 

@@ -181,11 +181,11 @@ pub(crate) fn work_began(who: Who, token: u64) -> Event {
 }
 
 pub(crate) fn work_ended(who: Who, token: u64) -> Event {
-    Event::WorkEnded { who, token, dropped: false }
+    Event::WorkEnded { who, token, polled: Some(SimTime::START) }
 }
 
 pub(crate) fn work_dropped(who: Who, token: u64) -> Event {
-    Event::WorkEnded { who, token, dropped: true }
+    Event::WorkEnded { who, token, polled: None }
 }
 
 /// A write whose check was at time zero.

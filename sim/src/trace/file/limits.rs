@@ -42,8 +42,11 @@ pub(super) fn check_entry(line: usize, entry: &Entry, nodes: usize) -> Result<()
         | Event::LookBegan { who }
         | Event::LookEnded { who }
         | Event::CallbackBegan { who, .. }
-        | Event::CallbackEnded { who, .. }
-        | Event::WorkEnded { who, .. } => is_who(*who),
+        | Event::CallbackEnded { who, .. } => is_who(*who),
+        Event::WorkEnded { who, polled, .. } => {
+            is_who(*who)?;
+            polled.map_or(Ok(()), |polled| ends("polled", polled))
+        }
         Event::ResignAsked { who, hold_off } => {
             is_who(*who)?;
             hold_off.map_or(Ok(()), |hold_off| at_most(line, "hold_off", hold_off, INSTANT_MOST))

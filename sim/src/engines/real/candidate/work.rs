@@ -1,5 +1,7 @@
 //! Leader-only work: take the resource over, then check and write, repeatedly.
 
+use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -11,8 +13,8 @@ use super::process::Process;
 use crate::engines::real::Target;
 use crate::engines::real::protocol::{Brief, Place};
 use crate::engines::real::resource::{NotWritten, Resource, Written};
-use crate::plan::Point;
 use crate::plan::draw::Draw;
+use crate::plan::{Point, SimTime};
 use crate::trace::Event;
 
 /// The work of a leader, and everything that it needs.
@@ -50,8 +52,20 @@ impl Job {
         }
     }
 
-    /// Writes until the tenure ends. Then takes a while to clean up.
+    /// The work, which knows when each of its polls began: the process may be paused in the middle of one.
     pub(super) async fn guarded(self, tenure: Tenure) {
+        let process = Arc::clone(&self.process);
+        let polled = Arc::new(AtomicU64::new(0));
+        let mut work = pin!(self.works(tenure, Arc::clone(&polled)));
+        poll_fn(|context| {
+            polled.store(process.now().as_nanos(), Ordering::Relaxed);
+            work.as_mut().poll(context)
+        })
+        .await;
+    }
+
+    /// Writes until the tenure ends. Then takes a while to clean up.
+    async fn works(self, tenure: Tenure, polled: Arc<AtomicU64>) {
         let under_way = UnderWay::begin(&self.process, &tenure);
         let mut resource = None;
         while tenure.is_current() {
@@ -60,7 +74,7 @@ impl Job {
             self.runtime.sleep_until(next).await;
         }
         self.runtime.sleep_until(self.runtime.now() + self.tidies()).await;
-        under_way.ends_by_itself();
+        under_way.ends_by_itself(SimTime::from_nanos(polled.load(Ordering::Relaxed)));
     }
 
     /// The duration of a cleanup: sometimes longer than the permitted time.
@@ -112,19 +126,20 @@ impl Job {
 struct UnderWay {
     process: Arc<Process>,
     tenure: Tenure,
-    dropped: bool,
+    /// When the poll began in which it ended by itself.
+    polled: Option<SimTime>,
 }
 
 impl UnderWay {
     fn begin(process: &Arc<Process>, tenure: &Tenure) -> Self {
         let (process, token) = (Arc::clone(process), tenure.token().get());
         process.record(Event::WorkBegan { who: process.who, token });
-        Self { process, tenure: tenure.clone(), dropped: true }
+        Self { process, tenure: tenure.clone(), polled: None }
     }
 
     /// The work ends on its own. Whether it ended in time is judged by its present drain bound.
-    fn ends_by_itself(mut self) {
-        self.dropped = false;
+    fn ends_by_itself(mut self, polled: SimTime) {
+        self.polled = Some(polled);
         let drain_ends = self.process.clock.when(self.tenure.drain_until());
         let (who, token) = (self.process.who, self.tenure.token().get());
         self.process.record(Event::DrainMoved { who, token, drain_ends });
@@ -134,6 +149,6 @@ impl UnderWay {
 impl Drop for UnderWay {
     fn drop(&mut self) {
         let (who, token) = (self.process.who, self.tenure.token().get());
-        self.process.record(Event::WorkEnded { who, token, dropped: self.dropped });
+        self.process.record(Event::WorkEnded { who, token, polled: self.polled });
     }
 }
