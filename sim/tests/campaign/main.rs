@@ -44,6 +44,13 @@ fn path(folder: &Path, name: &str) -> String {
 }
 
 #[test]
+fn a_soak_has_a_length_and_no_number_of_seeds() {
+    refused(&["run", "--minutes", "0"], &["--minutes", "1..=525600"]);
+    refused(&["run", "--minutes", "1", "--runs", "9"], &["--minutes", "--runs"]);
+    refused(&["run", "--minutes", "1", "--shard", "1/2"], &["--minutes", "--shard"]);
+}
+
+#[test]
 fn a_plan_has_one_trace_in_every_process_and_with_any_number_of_threads() {
     for engine in Engine::ALL {
         let campaign = |jobs| Campaign {

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -23,6 +24,17 @@ use crate::report::{CampaignReportArguments, write_campaign};
 use crate::shrink::with_progress;
 use crate::{controls, show};
 
+/// The first seed of a campaign.
+const FIRST: u64 = 1;
+/// A year.
+const MINUTES_MOST: u64 = 365 * 24 * 60;
+
+/// A first seed that no soak has had before.
+fn of_today() -> u64 {
+    let since = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(FIRST)
+}
+
 /// The default number of seeds of a campaign in an engine.
 const fn default_runs(engine: Engine) -> u64 {
     match engine {
@@ -38,11 +50,16 @@ const fn default_runs(engine: Engine) -> u64 {
 pub(crate) struct RunArguments {
     #[command(flatten)]
     engines: EnginesArguments,
-    /// The first seed
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
+    /// The first seed [default: 1]
+    #[arg(long)]
+    seed: Option<u64>,
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..), help = about_runs())]
     runs: Option<u64>,
+    /// Run seeds for that long instead, in each engine, and watch the memory, descriptors and threads of this process
+    /// [default first seed: the time in milliseconds]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MINUTES_MOST))]
+    #[arg(conflicts_with_all = ["runs", "shard", "control"])]
+    minutes: Option<u64>,
     #[command(flatten)]
     jobs: JobsArguments,
     /// Run only this share of the seeds, such as 2/5
@@ -84,28 +101,37 @@ impl RunArguments {
 
     /// First seed, number of seeds, and threads, of each control.
     pub(crate) fn control_runs(&self) -> (u64, u64, usize) {
-        (self.seed, self.runs.unwrap_or(controls::DEFAULT_RUNS), self.jobs.threads())
+        (
+            self.seed.unwrap_or(FIRST),
+            self.runs.unwrap_or(controls::DEFAULT_RUNS),
+            self.jobs.threads(),
+        )
     }
 
     /// One campaign for each engine.
     pub(crate) fn campaigns(&self) -> Result<Vec<Campaign>, clap::Error> {
-        self.engines.each()?.into_iter().map(|engine| self.campaign(engine)).collect()
+        let first = match (self.seed, self.minutes) {
+            (Some(seed), _) => seed,
+            (None, Some(_)) => of_today(),
+            (None, None) => FIRST,
+        };
+        self.engines.each()?.into_iter().map(|engine| self.campaign(engine, first)).collect()
     }
 
-    fn campaign(&self, engine: Engine) -> Result<Campaign, clap::Error> {
+    fn campaign(&self, engine: Engine, first: u64) -> Result<Campaign, clap::Error> {
         if self.check_determinism && !engine.simulates() {
             let why =
                 "'--check-determinism' needs an engine that simulates: no other repeats a run";
             return Err(wrong(why.to_owned()));
         }
         let runs = self.runs.unwrap_or(default_runs(engine));
-        if self.seed.checked_add(runs - 1).is_none() {
-            let what = format!("there are no {runs} seeds from '--seed {}' on", self.seed);
+        if first.checked_add(runs - 1).is_none() {
+            let what = format!("there are no {runs} seeds from '--seed {first}' on");
             return Err(wrong(what));
         }
         Ok(Campaign {
             engine,
-            seeds: Seeds { shard: self.shard, ..Seeds::range(self.seed, runs) },
+            seeds: Seeds { shard: self.shard, ..Seeds::range(first, runs) },
             jobs: self.jobs.threads(),
             faults: self.drawn.faults(engine)?,
             properties: self.judged.properties.clone(),
@@ -178,7 +204,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<u8, CliError> {
     let plan = files.create_if(arguments.plan_out.as_deref())?;
     let shrink = files.create_if(arguments.shrink.as_deref())?;
     let page = arguments.report.open(&mut files)?;
-    let summaries = carry_out(&campaigns);
+    let summaries = carry_out(&campaigns, arguments.minutes)?;
     if let Some(out) = trace {
         written(write_trace(out, &campaigns, &summaries))?;
     }
@@ -214,11 +240,19 @@ pub(crate) fn report(summaries: &[Summary], output: OutputArguments) -> Result<u
 }
 
 /// Carries out the campaigns one after another, until one has failed.
-fn carry_out(campaigns: &[Campaign]) -> Vec<Summary> {
+fn carry_out(campaigns: &[Campaign], minutes: Option<u64>) -> Result<Vec<Summary>, CliError> {
     let mut summaries = Vec::new();
     for campaign in campaigns {
-        let bar = progress(campaign);
-        let summary = campaign.run(|| bar.inc(1));
+        let bar = progress(campaign, minutes);
+        let summary = match minutes {
+            None => campaign.run(|| bar.inc(1)),
+            Some(minutes) => {
+                let (lasting, block) = (Duration::from_secs(60 * minutes), block(campaign));
+                campaign.soak(lasting, block, || bar.inc(1)).map_err(|why| {
+                    CliError::Input(format!("what this process holds can't be read: {why}").into())
+                })?
+            }
+        };
         bar.finish_and_clear();
         let failed = summary.failed.is_some();
         summaries.push(summary);
@@ -226,7 +260,20 @@ fn carry_out(campaigns: &[Campaign]) -> Vec<Summary> {
             break;
         }
     }
-    summaries
+    Ok(summaries)
+}
+
+/// How many seeds a soak runs between two looks at what this process holds: some seconds' worth where runs are
+/// simulated, one for each thread where they are real.
+fn block(campaign: &Campaign) -> u64 {
+    let threads = campaign.jobs as u64;
+    match campaign.engine {
+        Engine::Model => 500 * threads,
+        #[cfg(feature = "turmoil")]
+        Engine::Turmoil => 50 * threads,
+        #[cfg(feature = "real")]
+        Engine::Real(_) => threads,
+    }
 }
 
 /// The failed run, or the first run if none failed.
@@ -258,9 +305,15 @@ fn write_trace(mut out: Output, campaigns: &[Campaign], summaries: &[Summary]) -
 }
 
 /// A progress bar on standard error, if that is a terminal.
-fn progress(campaign: &Campaign) -> ProgressBar {
-    let look = "{msg} {bar:40} {pos}/{len} runs, {per_sec}, {eta} to go";
+fn progress(campaign: &Campaign, minutes: Option<u64>) -> ProgressBar {
+    let (bar, look) = match minutes {
+        None => {
+            let bar = ProgressBar::new(campaign.seeds.len());
+            (bar, "{msg} {bar:40} {pos}/{len} runs, {per_sec}, {eta} to go")
+        }
+        Some(_) => (ProgressBar::no_length(), "{msg} {pos} runs, {per_sec}, for {elapsed}"),
+    };
     let look = ProgressStyle::with_template(look).unwrap_or_else(|_| ProgressStyle::default_bar());
-    let bar = ProgressBar::new(campaign.seeds.len()).with_style(look);
+    let bar = bar.with_style(look);
     bar.with_message(campaign.engine.name())
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::durations::Durations;
 use super::margins::Margins;
 use super::seeds::joined;
-use super::{Campaign, Failure, Ordered, Run, Seeds, expected, units};
+use super::{Campaign, Failure, Ordered, Run, Seeds, Soak, expected, units};
 use crate::judge::turnover::Interval;
 use crate::plan::FaultKind;
 use crate::trace::Digest;
@@ -99,6 +99,9 @@ pub struct Summary {
     pub trace_hash: Digest,
     /// The failed run of the lowest seed.
     pub failed: Option<Failed>,
+    /// What this process held after each block of seeds, if the campaign was to last for a while.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub soak: Option<Soak>,
 }
 
 impl Summary {
@@ -133,6 +136,7 @@ impl Summary {
             turnover: BTreeMap::new(),
             trace_hash: Digest::default(),
             failed: None,
+            soak: None,
         }
     }
 
@@ -214,6 +218,19 @@ impl Summary {
         self.jobs += other.jobs;
         self.wall = self.wall.max(other.wall);
         self.core += other.core;
+    }
+
+    /// Adds a campaign that ran afterwards with the seeds that follow.
+    pub(super) fn add_later(&mut self, other: Self) {
+        match (self.seeds.last_mut(), other.seeds.as_slice()) {
+            (Some(last), [next]) if last.first + last.count == next.first => {
+                last.count += next.count
+            }
+            _ => self.seeds.extend(&other.seeds),
+        }
+        self.wall += other.wall;
+        self.core += other.core;
+        self.absorb(other);
     }
 
     pub(super) fn took(&mut self, wall: Duration, jobs: usize) {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Failure, Ordered, Summary};
+use super::{Failure, Ordered, Soak, Summary};
 use crate::plan::FaultKind;
 
 /// A kind of fault that was ordered at least this often must have had an effect.
@@ -72,13 +72,24 @@ impl Summary {
             ("never exercised", self.unexercised()),
         ];
         let missing = lists.into_iter().filter(|(_, names)| !names.is_empty());
-        missing.map(|(what, names)| format!("{what}: {}", names.join(", "))).collect()
+        let missing = missing.map(|(what, names)| format!("{what}: {}", names.join(", ")));
+        let short = self.soak.as_ref().filter(|soak| !soak.is_long_enough());
+        let short = short.map(|soak| {
+            format!("growth of memory and descriptors: too few blocks ({})", soak.blocks().len())
+        });
+        missing.chain(short).collect()
+    }
+
+    /// What this process holds more and more of, in words. Always empty if that was not watched.
+    pub fn growth(&self) -> Vec<String> {
+        self.soak.as_ref().map(Soak::growth).unwrap_or_default()
     }
 
     /// The verdict.
     pub fn verdict(&self) -> Verdict {
         match &self.failed {
             Some(failed) => Verdict::of(&failed.failure),
+            None if !self.growth().is_empty() => Verdict::Violated,
             None if self.missing().is_empty() => Verdict::Held,
             None => Verdict::Inconclusive,
         }

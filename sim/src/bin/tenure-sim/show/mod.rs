@@ -10,7 +10,7 @@ use tenure_sim::engines::Engine;
 use tenure_sim::judge::properties::PropertyName;
 use tenure_sim::plan::FaultKind;
 use tenure_sim::report::text::{self, milliseconds};
-use tenure_sim::search::campaign::{Failure, Report, Seeds, Summary, Verdict};
+use tenure_sim::search::campaign::{Failure, Report, Seeds, Soak, Summary, Usage, Verdict};
 
 /// The figures of all engines in columns, then the verdicts.
 pub(crate) fn campaigns(out: &mut impl Write, summaries: &[Summary]) -> io::Result<()> {
@@ -26,6 +26,9 @@ pub(crate) fn campaigns(out: &mut impl Write, summaries: &[Summary]) -> io::Resu
     writeln!(out, "{}\n", sometimes(summaries))?;
     for summary in summaries {
         needed(out, summary)?;
+    }
+    for summary in summaries {
+        soak(out, summary)?;
     }
     for failed in summaries.iter().filter(|summary| summary.failed.is_some()) {
         failure(out, failed)?;
@@ -145,6 +148,27 @@ fn needed(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
     )
 }
 
+/// What this process held at the beginning, in the middle and at the end.
+fn soak(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
+    let blocks = summary.soak.as_ref().map_or(&[][..], Soak::blocks);
+    if blocks.is_empty() {
+        return Ok(());
+    }
+    let after = format!("held by this process ({})", summary.engine);
+    let mut table = numbers([&after, "memory", "descriptors", "threads"]);
+    let mut last = None;
+    for block in [1, blocks.len() / 3, 2 * blocks.len() / 3, blocks.len()] {
+        if block == 0 || last.replace(block) == Some(block) {
+            continue;
+        }
+        let Usage { memory, descriptors, threads } = blocks[block - 1];
+        let memory = format!("{} KiB", memory >> 10);
+        let of = format!("after block {block}");
+        table.add_row([of, memory, descriptors.to_string(), threads.to_string()]);
+    }
+    writeln!(out, "\n{table}\n")
+}
+
 fn failure(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
     let Some(failed) = &summary.failed else { return Ok(()) };
     writeln!(out, "\nSeed {} in the {} engine:", failed.seed, summary.engine)?;
@@ -196,6 +220,9 @@ fn verdict(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
     match summary.verdict() {
         Verdict::Held => {
             writeln!(out, "{engine}: HELD: nothing was violated, and nothing is missing")
+        }
+        Verdict::Violated if summary.failed.is_none() => {
+            writeln!(out, "{engine}: GROWS: {}", summary.growth().join("; "))
         }
         Verdict::Violated => writeln!(out, "{engine}: VIOLATED"),
         Verdict::Inconclusive => {
