@@ -7,7 +7,7 @@ use clap::Args;
 use tenure_sim::engines::Engine;
 #[cfg(feature = "overload")]
 use tenure_sim::evidence::mutants;
-use tenure_sim::evidence::mutants::{Arena, Hunt, guards};
+use tenure_sim::evidence::mutants::{Arena, Ground, Hunt, guards};
 
 use crate::args::{DrawnArguments, JobsArguments, wrong};
 use crate::error::{CliError, written};
@@ -38,17 +38,25 @@ pub(crate) fn hunt(arguments: &HuntArguments) -> Result<u8, CliError> {
         written(mutants::overloaded::hunt(io::stdout(), *runs, until))?;
         return Ok(0);
     }
-    let engine = arguments.engine.name().parse::<Engine>();
-    let engine = engine.map_err(|unknown| wrong(unknown.to_string()))?;
     let hunt = Hunt {
-        engine,
-        faults: arguments.drawn.faults(engine)?,
+        ground: arguments.ground()?,
         runs: arguments.runs,
         jobs: arguments.jobs.threads(),
         until: arguments.until.clone(),
     };
     written(hunt.run(io::stdout()).map(|_runs| ()))?;
     Ok(0)
+}
+
+impl HuntArguments {
+    fn ground(&self) -> Result<Ground, CliError> {
+        if self.engine == Arena::Audit {
+            return Ok(Ground::Audits);
+        }
+        let engine = self.engine.name().parse::<Engine>();
+        let engine = engine.map_err(|unknown| wrong(unknown.to_string()))?;
+        Ok(Ground::Runs { engine, faults: self.drawn.faults(engine)? })
+    }
 }
 
 fn guard(name: &str) -> Result<String, String> {

@@ -94,9 +94,8 @@ impl MutantsArguments {
         let is_named = |mutant: &Mutant| {
             self.only.is_empty() || self.only.iter().any(|one| one.name == mutant.name)
         };
-        let shows = |mutant: &Mutant| {
-            self.engine.is_none_or(|engine| mutant.shows.arenas().any(|arena| arena == engine))
-        };
+        let shows =
+            |mutant: &Mutant| self.engine.is_none_or(|engine| mutant.guards_in(engine).is_some());
         mutants::all().filter(|mutant| is_named(mutant) && shows(mutant)).collect()
     }
 
@@ -124,7 +123,7 @@ fn list(mutants: &[Mutant], format: Format) -> io::Result<()> {
         Format::Human => {
             let mut table = table(["mutant", "engines", "caught by", "what is wrong"]);
             for mutant in mutants {
-                let engines: Vec<_> = mutant.shows.arenas().map(Arena::name).collect();
+                let engines: Vec<_> = mutant.arenas().map(Arena::name).collect();
                 let caught_by = mutant.caught_by.join(", ");
                 table.add_row([mutant.name, &engines.join(", "), &caught_by, mutant.about]);
             }
@@ -138,9 +137,10 @@ fn list(mutants: &[Mutant], format: Format) -> io::Result<()> {
                 json!({
                     "name": mutant.name,
                     "about": mutant.about,
-                    "engines": mutant.shows.arenas().collect::<Vec<_>>(),
+                    "engines": mutant.arenas().collect::<Vec<_>>(),
                     "turmoil faults": mutant.shows.faults_in(Arena::Turmoil),
                     "caught by": mutant.caught_by,
+                    "caught by the audit by": mutant.guards_in(Arena::Audit).unwrap_or_default(),
                     "edits": edits.collect::<Vec<_>>(),
                 })
             };

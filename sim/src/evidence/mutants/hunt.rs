@@ -10,6 +10,7 @@ use std::time::Instant;
 use serde::{Deserialize, Serialize};
 
 use crate::engines::Engine;
+use crate::evidence::audited;
 use crate::judge::sometimes;
 use crate::judge::{Judging, Which};
 use crate::plan::{FaultKind, Scope, swarm};
@@ -23,16 +24,28 @@ const MEET_ALL: u64 = 10_000;
 /// The settings of a hunt.
 #[derive(Clone, Debug)]
 pub struct Hunt {
-    /// The engine.
-    pub engine: Engine,
-    /// The kinds of faults that may be drawn.
-    pub faults: Vec<FaultKind>,
+    /// The runs, and what judges them.
+    pub ground: Ground,
     /// The number of seeds, from 1 on.
     pub runs: u64,
     /// The number of threads.
     pub jobs: usize,
     /// The properties that have to fail before it ends early; if empty, any one.
     pub until: Vec<String>,
+}
+
+/// The runs of a hunt.
+#[derive(Clone, Debug)]
+pub enum Ground {
+    /// Runs of an engine, judged by the properties.
+    Runs {
+        /// The engine.
+        engine: Engine,
+        /// The kinds of faults that may be drawn.
+        faults: Vec<FaultKind>,
+    },
+    /// Runs of the model engine, judged by an [audit](audited) of what their processes would have logged.
+    Audits,
 }
 
 /// A kind of failure.
@@ -117,13 +130,14 @@ impl Hunt {
 
     /// Whether an unchanged simulator meets every condition in this hunt.
     fn meets_all(&self) -> bool {
-        let all = Scope::Model.kinds().iter().all(|kind| self.faults.contains(kind));
-        self.engine == Engine::Model && all && self.runs >= MEET_ALL
+        let Ground::Runs { engine: Engine::Model, faults } = &self.ground else { return false };
+        Scope::Model.kinds().iter().all(|kind| faults.contains(kind)) && self.runs >= MEET_ALL
     }
 
     fn one(&self, seed: u64, met: &mut BTreeSet<&'static str>) -> Vec<(Seen, String)> {
-        let plan = swarm(seed, &self.faults, self.engine.scope());
-        match attempt(self.engine, &plan, Judging::KeepJudging(Which::Applicable)) {
+        let Ground::Runs { engine, faults } = &self.ground else { return audit(seed) };
+        let plan = swarm(seed, faults, engine.scope());
+        match attempt(*engine, &plan, Judging::KeepJudging(Which::Applicable)) {
             Ok(outcome) => {
                 let counts = outcome.sometimes.counts().into_iter();
                 met.extend(counts.filter(|(_, times)| *times > 0).map(|(name, _)| name));
@@ -133,8 +147,7 @@ impl Hunt {
                     .map(|one| (named(one.property.as_str()), one.finding.to_string()))
                     .collect()
             }
-            Err(Failure::Refused { what } | Failure::Broke { what }) => vec![(Seen::Broke, what)],
-            Err(failure) => vec![(Seen::Broke, format!("{failure:?}"))],
+            Err(failure) => vec![broke(failure)],
         }
     }
 
@@ -148,6 +161,30 @@ impl Hunt {
             self.until.iter().all(|name| seen.contains(name.as_str()))
         }
     }
+}
+
+/// The contradictions in the logs of one run. Plans that break what an audit rests on are left out.
+fn audit(seed: u64) -> Vec<(Seen, String)> {
+    let plan = audited::plan(seed);
+    if !audited::is_within_assumptions(&plan) {
+        return Vec::new();
+    }
+    match audited::audited(&plan) {
+        Ok(report) => {
+            let named = |name: &str| Seen::Property(name.to_owned());
+            let violations = report.violations.iter();
+            violations.map(|one| (named(one.property), one.finding.to_string())).collect()
+        }
+        Err(failure) => vec![broke(failure)],
+    }
+}
+
+fn broke(failure: Failure) -> (Seen, String) {
+    let what = match failure {
+        Failure::Refused { what } | Failure::Broke { what } => what,
+        failure => format!("{failure:?}"),
+    };
+    (Seen::Broke, what)
 }
 
 impl Seen {

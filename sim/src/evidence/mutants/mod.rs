@@ -31,7 +31,7 @@ use crate::plan::Scope;
 
 pub use catalogue::ALL;
 pub use diff::{Diff, DiffError};
-pub use hunt::{Hunt, Seen, Sighting};
+pub use hunt::{Ground, Hunt, Seen, Sighting};
 pub use sources::{NoSources, Sources};
 pub use trial::{Caught, Row, Trial, TrialError, Trials};
 pub use workshop::{Mutated, Workshop, WorkshopError};
@@ -47,7 +47,7 @@ pub struct Mutant {
     pub edits: &'static [Edit],
     /// The engines in which it must be caught.
     pub shows: Shows,
-    /// The [guards] that must catch it, in each of these engines.
+    /// The [guards] that must catch it, in each of these engines. In an audit, see [`guards_in`](Self::guards_in).
     pub caught_by: &'static [&'static str],
 }
 
@@ -77,7 +77,8 @@ pub enum Shows {
     Overload,
 }
 
-/// An engine of a mutated simulator. The present build need not have it.
+/// An engine of a mutated simulator, or the audit of what its processes would have logged. The present build need not
+/// have it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "named after the engines")]
@@ -85,6 +86,7 @@ pub enum Arena {
     Model,
     Turmoil,
     Overload,
+    Audit,
 }
 
 /// The most seeds that a mutant may need in the model engine.
@@ -93,10 +95,12 @@ pub const MODEL_SEEDS: u64 = 20_000;
 pub const TURMOIL_SEEDS: u64 = 400;
 /// The most seeds that a mutant may need in the overload engine.
 pub const OVERLOAD_SEEDS: u64 = 16;
+/// The most seeds that a mutant may need in an audit of the model engine's runs.
+pub const AUDIT_SEEDS: u64 = 5_000;
 
 impl Arena {
-    /// All engines.
-    pub const ALL: [Self; 3] = [Self::Model, Self::Turmoil, Self::Overload];
+    /// All engines, and the audit.
+    pub const ALL: [Self; 4] = [Self::Model, Self::Turmoil, Self::Overload, Self::Audit];
 
     /// The engine's name.
     pub const fn name(self) -> &'static str {
@@ -104,6 +108,7 @@ impl Arena {
             Self::Model => "model",
             Self::Turmoil => "turmoil",
             Self::Overload => "overload",
+            Self::Audit => "audit",
         }
     }
 
@@ -113,13 +118,14 @@ impl Arena {
             Self::Model => MODEL_SEEDS,
             Self::Turmoil => TURMOIL_SEEDS,
             Self::Overload => OVERLOAD_SEEDS,
+            Self::Audit => AUDIT_SEEDS,
         }
     }
 }
 
 impl Shows {
     /// The kinds of faults to try in that engine; `None` if the mutant need not be caught there. An empty text stands
-    /// for all kinds.
+    /// for all kinds. Plans for an audit are drawn from the kinds that it permits.
     pub const fn faults_in(self, arena: Arena) -> Option<&'static str> {
         match (self, arena) {
             (Self::Model | Self::Both(_), Arena::Model) => Some(""),
@@ -128,12 +134,23 @@ impl Shows {
             (Self::Model | Self::Overload, Arena::Turmoil) => None,
             (Self::Turmoil(_) | Self::Overload, Arena::Model) => None,
             (Self::Model | Self::Turmoil(_) | Self::Both(_), Arena::Overload) => None,
+            (_, Arena::Audit) => None,
         }
     }
+}
 
-    /// The engines.
-    pub fn arenas(self) -> impl Iterator<Item = Arena> {
-        Arena::ALL.into_iter().filter(move |arena| self.faults_in(*arena).is_some())
+impl Mutant {
+    /// What must catch it there; `None` if it need not be caught there.
+    pub fn guards_in(&self, arena: Arena) -> Option<&'static [&'static str]> {
+        if arena == Arena::Audit {
+            return catalogue::audited(self.name);
+        }
+        self.shows.faults_in(arena).map(|_| self.caught_by)
+    }
+
+    /// Where it must be caught.
+    pub fn arenas(&self) -> impl Iterator<Item = Arena> {
+        Arena::ALL.into_iter().filter(|arena| self.guards_in(*arena).is_some())
     }
 }
 

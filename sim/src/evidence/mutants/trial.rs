@@ -119,7 +119,7 @@ impl Trials<'_> {
     /// The engines in which a mutant is tried.
     pub fn arenas(&self, mutant: &Mutant) -> Vec<Arena> {
         let is_wanted = |arena: &Arena| self.only.is_none_or(|only| only == *arena);
-        mutant.shows.arenas().filter(is_wanted).collect()
+        mutant.arenas().filter(is_wanted).collect()
     }
 
     /// Builds a mutant and hunts it in each engine.
@@ -133,7 +133,8 @@ impl Trials<'_> {
         let build = began.elapsed().as_secs_f64();
         let trial = |arena: Arena| {
             let faults = mutant.shows.faults_in(arena).unwrap_or_default();
-            self.hunt(&mutated, mutant.name, (arena, faults), mutant.caught_by)
+            let guards = mutant.guards_in(arena).unwrap_or_default();
+            self.hunt(&mutated, mutant.name, (arena, faults), guards)
         };
         let trials = arenas.into_iter().map(trial).collect::<Result<_, _>>()?;
         let (name, about) = (mutant.name.to_owned(), mutant.about.to_owned());

@@ -1,5 +1,6 @@
 //! The shipped mutants, by the part of the sources that they change.
 
+mod audited;
 mod candidate;
 mod config;
 mod contract;
@@ -7,6 +8,8 @@ mod driver;
 mod ending;
 mod overload;
 mod scripts;
+
+pub(super) use audited::audited;
 
 use super::Mutant;
 
