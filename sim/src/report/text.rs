@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::plan::SimTime;
 use crate::plan::json::plain;
-use crate::search::campaign::Failure;
+use crate::search::campaign::{Elsewhere, Failure};
 use crate::trace::{Entry, Event, Kept, StoreStep};
 
 /// The number of events that are shown before a violation.
@@ -67,6 +67,29 @@ pub fn failure(out: &mut impl Write, failure: &Failure, most: usize) -> io::Resu
         Failure::Broke { what } => writeln!(out, "The run broke down: {}", plain(what)),
         Failure::Nondeterministic { first, again } => {
             writeln!(out, "The first trace has the hash {first}, the second one {again}")
+        }
+    }
+}
+
+/// Writes whether another engine could have seen a violation.
+///
+/// # Errors
+/// If it can't be written.
+pub fn elsewhere(out: &mut impl Write, elsewhere: &Elsewhere) -> io::Result<()> {
+    let Elsewhere { engine, tries, violated, lacks } = elsewhere;
+    write!(out, "    {engine}: ")?;
+    match lacks {
+        Some(why) => writeln!(out, "can't carry it out: {}", plain(why)),
+        None if violated.is_empty() => {
+            writeln!(
+                out,
+                "nothing is violated in {tries} tries: what went wrong is not simulated there"
+            )
+        }
+        None => {
+            let all =
+                violated.iter().map(|(name, times)| format!("{name} in {times} of {tries} tries"));
+            writeln!(out, "{}", all.collect::<Vec<_>>().join(", "))
         }
     }
 }

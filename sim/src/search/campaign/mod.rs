@@ -5,6 +5,7 @@
 //! of its runs.
 
 mod durations;
+mod elsewhere;
 mod margins;
 mod merge;
 mod report;
@@ -25,6 +26,7 @@ use crate::judge::{Judging, Which};
 use crate::plan::{FaultKind, Plan, swarm};
 use crate::search::pool;
 pub use durations::Durations;
+pub use elsewhere::Elsewhere;
 pub use margins::Margins;
 pub use merge::{MergeError, merged};
 pub use report::{Report, SummaryError, read, write};
@@ -56,10 +58,17 @@ pub struct Campaign {
 impl Campaign {
     /// Carries out all runs. `progress` is called after each.
     ///
+    /// The plan of a run with real servers that has failed is tried in the engines that simulate.
+    ///
     /// Stops early once one has failed. Seeds are handed out in order, so all lower ones are still carried
     /// out, and the failed run with the lowest seed is always the same.
     pub fn run(&self, progress: impl Fn() + Sync) -> Summary {
-        self.run_each(&|seed| self.one(seed), progress)
+        let mut summary = self.run_each(&|seed| self.one(seed), progress);
+        if let Some(failed) = summary.failed.as_mut().filter(|_| !self.engine.simulates()) {
+            let (Judging::StopAtFirst(which) | Judging::KeepJudging(which)) = self.judging();
+            failed.elsewhere = elsewhere::elsewhere(&self.plan(failed.seed), which);
+        }
+        summary
     }
 
     /// Like [`run`](Self::run), but each seed is carried out by `one`.

@@ -80,8 +80,8 @@ impl Soak {
         let third = self.0.len() / 3;
         let (middle, last) = (&self.0[third..2 * third], &self.0[2 * third..]);
         let grown = |what: &str, of: fn(&Usage) -> u64, may: fn(u64) -> u64| {
-            let least = |of_blocks: &[Usage]| of_blocks.iter().map(of).min().unwrap_or(0);
-            let (before, after) = (least(middle), least(last));
+            let floor = |blocks: &[Usage]| blocks.iter().map(of).min().unwrap_or(0);
+            let (before, after) = (floor(middle), floor(last));
             (after > before + may(before)).then(|| format!("{what} grew from {before} to {after}"))
         };
         let memory = |before| before * MEMORY_PERCENT / 100 + MEMORY_BYTES;
@@ -128,6 +128,7 @@ impl Campaign {
         }
         let mut sum = sum.unwrap_or_else(|| Summary::new(self));
         sum.soak = Some(soak);
+        sum.took(began.elapsed(), self.jobs);
         Ok(sum)
     }
 }
@@ -169,22 +170,24 @@ mod tests {
     #[cfg(target_os = "linux")]
     #[test]
     fn a_descriptor_and_a_thread_are_counted() {
-        use std::sync::mpsc::channel;
+        use std::sync::{Arc, Barrier};
 
         // Tests of this process may run in parallel, and hold what they like: many of each stand out.
         let before = Usage::now().unwrap();
-        let files: Vec<_> = (0..500).map(|_| fs::File::open("/proc/self/statm").unwrap()).collect();
-        let (hold, held) = channel::<()>();
-        let held = std::sync::Arc::new(std::sync::Mutex::new(held));
+        let files: Vec<_> =
+            (0..500).map(|_| fs::File::open("/proc/self/status").unwrap()).collect();
+        let end = Arc::new(Barrier::new(201));
         let threads: Vec<_> = (0..200)
             .map(|_| {
-                let held = std::sync::Arc::clone(&held);
-                std::thread::spawn(move || drop(held.lock().map(|held| held.recv())))
+                let end = Arc::clone(&end);
+                std::thread::spawn(move || end.wait())
             })
             .collect();
         let after = Usage::now().unwrap();
-        drop(hold);
-        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        end.wait();
+        for thread in threads {
+            thread.join().unwrap();
+        }
         assert!(after.descriptors > before.descriptors + 250, "{before:?} {after:?}");
         assert!(after.threads > before.threads + 100, "{before:?} {after:?}");
         assert!(after.memory > 1 << 20, "{after:?}");
@@ -202,11 +205,11 @@ mod tests {
         assert_eq!((sum.runs, sum.seeds.as_slice()), (3, &[Seeds::range(5, 3)][..]));
         let sum = campaign.soak(Duration::from_millis(200), 3, || {}).unwrap();
         let blocks = sum.soak.as_ref().unwrap().blocks().len() as u64;
-        assert!(blocks > 1, "{sum:?}");
+        assert!(blocks > 1, "{blocks}");
         assert_eq!(
             (sum.runs, sum.seeds.as_slice()),
             (3 * blocks, &[Seeds::range(5, 3 * blocks)][..])
         );
-        assert!(sum.wall >= Duration::from_millis(200), "{sum:?}");
+        assert!(sum.wall >= Duration::from_millis(200), "{:?}", sum.wall);
     }
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::durations::Durations;
 use super::margins::Margins;
 use super::seeds::joined;
-use super::{Campaign, Failure, Ordered, Run, Seeds, Soak, expected, units};
+use super::{Campaign, Elsewhere, Failure, Ordered, Run, Seeds, Soak, expected, units};
 use crate::judge::turnover::Interval;
 use crate::plan::FaultKind;
 use crate::trace::Digest;
@@ -37,6 +37,9 @@ pub struct Failed {
     /// Why it failed.
     #[serde(flatten)]
     pub failure: Failure,
+    /// Its plan in the engines that simulate, if it did not fail in one of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub elsewhere: Vec<Elsewhere>,
 }
 
 /// The sum of a campaign, or of several that belong together.
@@ -171,7 +174,7 @@ impl Summary {
             if let Failure::Violated { property, .. } = &failure {
                 self.properties.entry(property.clone()).or_default().violated += 1;
             }
-            self.fail(Failed { seed: run.seed, failure });
+            self.fail(Failed { seed: run.seed, failure, elsewhere: Vec::new() });
         }
     }
 
@@ -220,16 +223,14 @@ impl Summary {
         self.core += other.core;
     }
 
-    /// Adds a campaign that ran afterwards with the seeds that follow.
+    /// Adds a campaign that ran afterwards with the seeds that follow, but not its time.
     pub(super) fn add_later(&mut self, other: Self) {
         match (self.seeds.last_mut(), other.seeds.as_slice()) {
             (Some(last), [next]) if last.first + last.count == next.first => {
-                last.count += next.count
+                last.count += next.count;
             }
             _ => self.seeds.extend(&other.seeds),
         }
-        self.wall += other.wall;
-        self.core += other.core;
         self.absorb(other);
     }
 

@@ -178,6 +178,11 @@ fn failure(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
     let (faults, properties) = (faults_flag(summary), properties_flag(summary));
     writeln!(out, "\nAgain: tenure-sim replay {chosen} --seed {seed}{faults}{properties}")?;
     if engine.is_some_and(|engine| !engine.simulates()) {
+        writeln!(
+            out,
+            "Keep its plan: the same command with --plan-out FILE\n\nThat plan elsewhere:"
+        )?;
+        failed.elsewhere.iter().try_for_each(|one| text::elsewhere(out, one))?;
         return writeln!(out);
     }
     match &failed.failure {

@@ -96,7 +96,11 @@ impl One<'_> {
             .collect();
         let compared: Map<String, Value> =
             run.judged.iter().map(|(name, times)| (name.to_string(), (*times).into())).collect();
-        let failed = run.failure.clone().map(|failure| Failed { seed: run.seed, failure });
+        let failed = run.failure.clone().map(|failure| Failed {
+            seed: run.seed,
+            failure,
+            elsewhere: Vec::new(),
+        });
         json!({
             "engine": self.engine,
             "seed": run.seed,
