@@ -1,8 +1,9 @@
-//! A web service with a job that only its leader does: axum, `/healthz`, `/leader`, and a shutdown that hands over.
+//! A web service with a job and a route that only its leader serves: axum, `/healthz`, `/readyz`, `/leader`, `/orders`, and
+//! a shutdown that hands over.
 //!
 //! ```text
 //! REDIS_URL=redis://127.0.0.1 LISTEN=127.0.0.1:8080 \
-//!     cargo run --release -p tenure --features redis --example service
+//!     cargo run --release -p tenure --features redis,tower --example service
 //! ```
 
 #![allow(clippy::print_stdout, reason = "the program prints its address")]
@@ -11,10 +12,11 @@ use std::error::Error;
 use std::future::IntoFuture;
 use std::time::Duration;
 
-use axum::Router;
 use axum::extract::State;
 use axum::http::StatusCode;
-use axum::routing::get;
+use axum::routing::{get, post};
+use axum::{Extension, Router};
+use tenure::leader_only::LeaderOnly;
 use tenure::store::redis::{Redis, RedisConfig};
 use tenure::{Candidate, Config, Tenure};
 use tokio::net::TcpListener;
@@ -33,7 +35,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .start()?;
 
     let app = Router::new()
+        .route("/orders", post(order))
+        .layer(LeaderOnly::new(&candidate)) // the route above; those below are served by all
         .route("/healthz", get(async || "ok"))
+        .route("/readyz", get(ready))
         .route("/leader", get(leader))
         .with_state(candidate.clone());
     let (signal, stopping) = (tenure::shutdown_signal()?, CancellationToken::new());
@@ -60,6 +65,19 @@ async fn leader(State(candidate): State<Candidate>) -> (StatusCode, String) {
         Ok(None) => (StatusCode::NOT_FOUND, "no candidate leads".into()),
         Err(error) => (StatusCode::SERVICE_UNAVAILABLE, error.to_string()),
     }
+}
+
+/// Whether to send requests here: also to a process that waits, and for a minute after its store was last there.
+async fn ready(State(candidate): State<Candidate>) -> (StatusCode, &'static str) {
+    match candidate.health().is_ready(Duration::from_secs(60)) {
+        true => (StatusCode::OK, "ready"),
+        false => (StatusCode::SERVICE_UNAVAILABLE, "the store has not answered for a while"),
+    }
+}
+
+/// Other processes answer 503, and name the leader in the header `tenure-leader`. What this writes carries the token.
+async fn order(Extension(tenure): Extension<Tenure>) -> String {
+    format!("accepted under token {}", tenure.token())
 }
 
 async fn job(tenure: Tenure) {

@@ -38,6 +38,8 @@ mod driver;
 mod event;
 pub mod fence;
 mod health;
+#[cfg(feature = "tower")]
+pub mod leader_only;
 mod logging;
 pub mod metrics;
 pub mod runtime;

@@ -18,13 +18,24 @@ fn start(server: &RedisServer) -> (Program, String) {
 
 /// The answer's first line, and its body.
 fn get(address: &str, path: &str) -> (String, String) {
+    let (head, body) = ask(address, "GET", path);
+    (head.lines().next().unwrap().to_owned(), body)
+}
+
+/// The answer's head and body.
+fn ask(address: &str, method: &str, path: &str) -> (String, String) {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(SOON)).unwrap();
-    write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").unwrap();
+    let length = "Content-Length: 0";
+    write!(
+        stream,
+        "{method} {path} HTTP/1.1\r\nHost: {address}\r\n{length}\r\nConnection: close\r\n\r\n"
+    )
+    .unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
     let (head, body) = answer.split_once("\r\n\r\n").unwrap();
-    (head.lines().next().unwrap().to_owned(), body.to_owned())
+    (head.to_owned(), body.to_owned())
 }
 
 fn ok(body: &str) -> (String, String) {
@@ -43,6 +54,12 @@ fn it_names_the_leader_and_hands_over() {
     assert_ne!(address, other);
     second.says("another candidate leads");
     assert_eq!(get(&other, "/leader"), ok(&address));
+    let (_, accepted) = ask(&address, "POST", "/orders");
+    assert_eq!(accepted, format!("accepted under token {before}"));
+    let (refused, _) = ask(&other, "POST", "/orders");
+    assert!(refused.starts_with("HTTP/1.1 503"), "{refused}");
+    assert!(refused.contains(&format!("tenure-leader: {address}")), "{refused}");
+    assert!(refused.contains("retry-after: "), "{refused}");
     assert!(first.terminate().success());
     let after = second.number("the leader's job, under token ");
     assert!(after > before, "{after} after {before}");
@@ -53,8 +70,10 @@ fn it_names_the_leader_and_hands_over() {
 #[test]
 fn it_is_healthy_and_says_when_the_store_does_not_answer() {
     let mut server = RedisServer::start().unwrap();
-    let (_service, address) = start(&server);
+    let (service, address) = start(&server);
+    service.says("the leader's job");
     server.kill().unwrap();
     assert_eq!(get(&address, "/healthz"), ok("ok"));
+    assert_eq!(get(&address, "/readyz"), ok("ready"), "for a minute");
     assert_eq!(get(&address, "/leader").0, "HTTP/1.1 503 Service Unavailable");
 }
