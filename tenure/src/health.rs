@@ -66,6 +66,13 @@ pub enum Role {
         #[cfg_attr(feature = "serde", serde(rename = "elapsed_ms", serialize_with = "as_millis"))]
         elapsed: Duration,
     },
+    /// It asks for the lease, and the store refuses it: its settings contradict those of the candidate that was last
+    /// granted the lease, see [`Event::Refused`](crate::Event::Refused).
+    Refused {
+        /// The TTL of the other candidate, which the quarantine must not be below.
+        #[cfg_attr(feature = "serde", serde(rename = "ttl_ms", serialize_with = "as_millis"))]
+        ttl: Duration,
+    },
     /// It does not ask for the lease for now: its last tenure is over and its work is ending, or it has resigned,
     /// or it waits until work is offered. It campaigns again by itself.
     HoldingOff,
@@ -102,8 +109,8 @@ pub enum StoreHealth {
 }
 
 impl Health {
-    /// Whether the candidate can take part in its election, for a readiness endpoint: it has not stopped, and its
-    /// store has answered once and has not been unavailable for longer than `outage`.
+    /// Whether the candidate can take part in its election, for a readiness endpoint: it is neither refused nor
+    /// stopped, and its store has answered once and has not been unavailable for longer than `outage`.
     ///
     /// A follower is ready, as is a leader, since traffic for a process is seldom traffic for its leader; match on
     /// [`role`](Self::role) to route to the leader alone. `outage` is a choice: zero turns unready with the first
@@ -116,7 +123,7 @@ impl Health {
             | Role::Quarantined { .. }
             | Role::Campaigning { .. }
             | Role::HoldingOff => true,
-            Role::Stopping | Role::Stopped | Role::DriverGone => false,
+            Role::Refused { .. } | Role::Stopping | Role::Stopped | Role::DriverGone => false,
         };
         takes_part
             && match self.store {
@@ -180,7 +187,10 @@ fn role(shared: &Shared, state: &State) -> Role {
                 return Role::Leading { token: tenure.token(), remaining, elapsed };
             }
         }
-        Standing::Campaigning(_) | Standing::Quarantined(_) | Standing::HoldingOff => {}
+        Standing::Campaigning(_)
+        | Standing::Refused(_)
+        | Standing::Quarantined(_)
+        | Standing::HoldingOff => {}
     }
     if state.is_stopping {
         return Role::Stopping;
@@ -190,6 +200,7 @@ fn role(shared: &Shared, state: &State) -> Role {
     match &state.standing {
         Standing::Campaigning(Some(sighting)) => sighting.following(now),
         Standing::Campaigning(None) => Role::Campaigning { elapsed },
+        Standing::Refused(refusal) => Role::Refused { ttl: refusal.ttl },
         Standing::Quarantined(until) => Role::Quarantined { remaining: until.since(now) },
         // The claim is over, and the driver has not run since.
         Standing::Leading(_) | Standing::HoldingOff => Role::HoldingOff,
@@ -200,9 +211,14 @@ fn role(shared: &Shared, state: &State) -> Role {
 
 impl Sighting {
     fn following(&self, now: Instant) -> Role {
+        Role::Following { incumbent: self.at(now), elapsed: now.since(self.first_seen_at) }
+    }
+
+    /// The incumbent with what is left by now of its lease as it was seen.
+    pub(crate) fn at(&self, now: Instant) -> Incumbent {
         let mut incumbent = self.incumbent.clone();
         incumbent.remaining = incumbent.remaining.saturating_sub(now.since(self.seen_at));
-        Role::Following { incumbent, elapsed: now.since(self.first_seen_at) }
+        incumbent
     }
 }
 
@@ -212,7 +228,7 @@ fn store(state: &State, now: Instant) -> StoreHealth {
         StoreState::Answering => StoreHealth::Answering,
         StoreState::Unavailable(outage) => StoreHealth::Unavailable {
             elapsed: now.since(outage.since),
-            kind: outage.kind,
+            kind: outage.error.kind(),
             has_answered: outage.has_answered,
         },
     }

@@ -54,8 +54,8 @@ pub mod trace;
 use std::sync::atomic;
 
 pub use candidate::{
-    Candidate, CandidateBuilder, Elections, EnvError, NotifyError, Observer, StartError, Stopped,
-    WeakCandidate,
+    Candidate, CandidateBuilder, Elections, EnvError, FirstAttempt, NotifyError, Observer,
+    StartError, Stopped, WeakCandidate,
 };
 pub use driver::Driver;
 pub use event::Event;

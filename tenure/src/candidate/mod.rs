@@ -4,6 +4,7 @@ mod builder;
 mod default_name;
 mod elections;
 mod env;
+mod first_attempt;
 mod messages;
 mod observer;
 mod weak;
@@ -18,6 +19,7 @@ use futures_util::FutureExt;
 pub use builder::{CandidateBuilder, StartError};
 pub use elections::Elections;
 pub use env::EnvError;
+pub use first_attempt::FirstAttempt;
 pub use messages::NotifyError;
 pub use observer::Observer;
 pub use weak::WeakCandidate;
@@ -156,6 +158,7 @@ impl Candidate {
             let is_over = |standing| match standing {
                 Standing::Stopped | Standing::Abandoned => Some(()),
                 Standing::Campaigning(_)
+                | Standing::Refused(_)
                 | Standing::Quarantined(_)
                 | Standing::Leading(_)
                 | Standing::HoldingOff => None,

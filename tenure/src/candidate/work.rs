@@ -149,6 +149,7 @@ pub(super) async fn next_tenure(shared: &Shared) -> Result<Tenure, Stopped> {
         Standing::Leading(tenure) if tenure.is_current() => Some(Ok(tenure)),
         Standing::Leading(_)
         | Standing::Campaigning(_)
+        | Standing::Refused(_)
         | Standing::Quarantined(_)
         | Standing::HoldingOff => None,
         Standing::Stopped | Standing::Abandoned => Some(Err(Stopped)),

@@ -16,10 +16,11 @@ use super::spread::Renewal;
 use super::{CallResult, World};
 use crate::logging::{LIFE, REQUEST};
 use crate::metrics::ElectionMetrics;
-use crate::shared::{ElectionId, LostWork, NewElection, Shared, Sighting};
+use crate::shared::{ElectionId, LostWork, NewElection, Shared};
 use crate::store::{Key, Request, StoreError, StoreErrorKind};
 use crate::tenure::Tenure;
 use crate::{Instant, Token};
+use standing::Answer;
 
 pub(super) struct Election {
     machine: Machine,
@@ -36,8 +37,8 @@ pub(super) struct Election {
     stopping: bool,
     stopped: bool,
     last_error: Option<Box<StoreError>>,
-    /// The incumbent, if the last acquire was answered with one.
-    sighting: Option<Arc<Sighting>>,
+    /// The last answer, as far as people want to know it.
+    answer: Answer,
     /// Whether the store has ever answered.
     has_answered: bool,
     /// To the error callbacks, once an error has been reported.
@@ -97,7 +98,7 @@ impl Election {
             stopping: false,
             stopped: false,
             last_error: None,
-            sighting: None,
+            answer: Answer::Other,
             has_answered: false,
             errors: None,
             without_work: WithoutWork::No,
@@ -313,7 +314,7 @@ impl Election {
             let _ = report.try_send(error.clone());
         }
         if self.last_error.is_some() {
-            self.shared.standing.store_failed_again(error.kind());
+            self.shared.standing.store_failed_again(error.clone());
         }
         self.last_error = Some(Box::new(error));
     }

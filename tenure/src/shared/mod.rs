@@ -15,7 +15,7 @@ use tokio::sync::{mpsc, oneshot};
 pub(crate) use callbacks::Callbacks;
 pub(crate) use command::{Ask, Command, ElectionId, NewElection};
 pub(crate) use settings::{Chosen, Settings};
-pub(crate) use standing::{Announced, Sighting, Standing, State, StoreState};
+pub(crate) use standing::{Announced, Refusal, Sighting, Standing, State, StoreState};
 
 use crate::deadline::Deadline;
 use crate::event::Events;
@@ -96,6 +96,7 @@ impl Shared {
         match self.standing.get() {
             Standing::Leading(tenure) => Some(tenure),
             Standing::Campaigning(_)
+            | Standing::Refused(_)
             | Standing::Quarantined(_)
             | Standing::HoldingOff
             | Standing::Stopped

@@ -1,11 +1,12 @@
 //! What the driver says of a candidate, and those who wait for it to change.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::Notify;
 
 use crate::Instant;
-use crate::store::{Incumbent, StoreErrorKind};
+use crate::store::{Incumbent, StoreError};
 use crate::tenure::Tenure;
 
 /// The candidate's state as the driver last saw it. Whether a tenure still holds, only the clock decides.
@@ -13,6 +14,8 @@ use crate::tenure::Tenure;
 pub(crate) enum Standing {
     /// Asks for the lease. `None` unless the store's last answer was that another candidate holds it.
     Campaigning(Option<Arc<Sighting>>),
+    /// Asks for the lease, and the store's last answer was that its settings are refused.
+    Refused(Arc<Refusal>),
     /// Was granted the lease, and leads from that instant on.
     Quarantined(Instant),
     Leading(Tenure),
@@ -33,6 +36,13 @@ pub(crate) struct Sighting {
     pub(crate) first_seen_at: Instant,
 }
 
+/// The settings of another candidate that contradict this one's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Refusal {
+    pub(crate) ttl: Duration,
+    pub(crate) quarantine: Option<Duration>,
+}
+
 /// What is known of the store.
 #[derive(Clone, Debug)]
 pub(crate) enum StoreState {
@@ -41,11 +51,11 @@ pub(crate) enum StoreState {
     Unavailable(Box<Outage>),
 }
 
-/// The requests since `since` have failed, the last one with an error of that kind.
+/// The requests since `since` have failed, the last one with that error.
 #[derive(Clone, Debug)]
 pub(crate) struct Outage {
     pub(crate) since: Instant,
-    pub(crate) kind: StoreErrorKind,
+    pub(crate) error: StoreError,
     /// Whether the store had answered before.
     pub(crate) has_answered: bool,
 }
@@ -131,29 +141,43 @@ impl Announced {
         self.lock().store = StoreState::Answering;
     }
 
-    pub(crate) fn store_is_unavailable(&self, since: Instant, kind: StoreErrorKind) {
+    pub(crate) fn store_is_unavailable(&self, since: Instant, error: StoreError) {
         let mut state = self.lock();
         let has_answered = match &state.store {
             StoreState::NotAnswered => false,
             StoreState::Answering => true,
             StoreState::Unavailable(outage) => outage.has_answered,
         };
-        state.store = StoreState::Unavailable(Box::new(Outage { since, kind, has_answered }));
+        let outage = StoreState::Unavailable(Box::new(Outage { since, error, has_answered }));
+        let before = std::mem::replace(&mut state.store, outage);
+        drop(state);
+        drop(before);
+        // Those who wait for the first attempt learn its outcome.
+        self.changed.notify_waiters();
     }
 
     /// Another request has failed.
-    pub(crate) fn store_failed_again(&self, kind: StoreErrorKind) {
-        if let StoreState::Unavailable(outage) = &mut self.lock().store {
-            outage.kind = kind;
+    pub(crate) fn store_failed_again(&self, error: StoreError) {
+        let mut state = self.lock();
+        if let StoreState::Unavailable(outage) = &mut state.store {
+            let before = std::mem::replace(&mut outage.error, error);
+            // Not under the lock: its source is the store's.
+            drop(state);
+            drop(before);
         }
     }
 
-    /// The first that is chosen, now or later.
+    /// The first standing that is chosen, now or later.
     pub(crate) async fn wait_for<T>(&self, choose: impl Fn(Standing) -> Option<T>) -> T {
+        self.wait_for_state(|state| choose(state.standing)).await
+    }
+
+    /// The first state that is chosen, now or later.
+    pub(crate) async fn wait_for_state<T>(&self, choose: impl Fn(State) -> Option<T>) -> T {
         loop {
             // Before the look: it notices every change from here on.
             let changed = self.changed.notified();
-            if let Some(chosen) = choose(self.get()) {
+            if let Some(chosen) = choose(self.look()) {
                 return chosen;
             }
             changed.await;

@@ -7,6 +7,7 @@ mod callbacks;
 mod clock;
 mod driver;
 mod endings;
+mod first_attempt;
 mod health;
 mod memory;
 mod observer;

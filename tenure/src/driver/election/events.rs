@@ -74,7 +74,7 @@ impl Election {
                 });
                 world.outage.begins(now, self.shared.id, key, &error);
                 self.metrics.store_is_down();
-                self.shared.standing.store_is_unavailable(since, error.kind());
+                self.shared.standing.store_is_unavailable(since, error.clone());
                 self.shared.events.publish(|| Event::StoreUnavailable { error });
             }
             MachineEvent::StoreRecovered => {

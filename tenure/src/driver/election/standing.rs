@@ -7,8 +7,17 @@ use tenure_core::Stage;
 use super::super::World;
 use super::Election;
 use crate::Instant;
-use crate::shared::{Sighting, Standing};
+use crate::shared::{Refusal, Sighting, Standing};
 use crate::store::{Incumbent, Reply};
+
+/// The store's last answer.
+pub(super) enum Answer {
+    /// To an acquire: another candidate holds the lease.
+    Held(Arc<Sighting>),
+    /// To an acquire: the settings contradict another candidate's.
+    Refused(Arc<Refusal>),
+    Other,
+}
 
 impl Election {
     /// Announces what the candidate does after an input. A tenure, its end and the stop are announced as they
@@ -18,7 +27,11 @@ impl Election {
             Stage::Leading => return,
             Stage::Out | Stage::Ending if self.stopped => return,
             Stage::Out | Stage::Ending => Standing::HoldingOff,
-            Stage::Campaigning => Standing::Campaigning(self.sighting.clone()),
+            Stage::Campaigning => match &self.answer {
+                Answer::Held(sighting) => Standing::Campaigning(Some(Arc::clone(sighting))),
+                Answer::Refused(refusal) => Standing::Refused(Arc::clone(refusal)),
+                Answer::Other => Standing::Campaigning(None),
+            },
             Stage::Quarantined { until } => Standing::Quarantined(until),
         };
         self.shared.standing.set(standing, world.runtime.now());
@@ -30,13 +43,27 @@ impl Election {
             self.has_answered = true;
             self.shared.standing.store_answers();
         }
-        self.sighting =
-            if let Reply::Held(incumbent) = reply { Some(self.seen(incumbent, now)) } else { None };
+        self.answer = match reply {
+            Reply::Held(incumbent) => Answer::Held(self.seen(incumbent, now)),
+            Reply::Refused { ttl, quarantine } => {
+                Answer::Refused(Arc::new(Refusal { ttl: *ttl, quarantine: *quarantine }))
+            }
+            Reply::Granted { .. }
+            | Reply::Stale { .. }
+            | Reply::Renewed
+            | Reply::Superseded { .. }
+            | Reply::Released
+            | Reply::NotHeld
+            | Reply::Vacant
+            | Reply::Notified { .. } => Answer::Other,
+        };
     }
 
     fn seen(&self, incumbent: &Incumbent, now: Instant) -> Arc<Sighting> {
-        let known = self.sighting.as_ref().filter(|one| one.incumbent.token == incumbent.token);
-        let first_seen_at = known.map_or(now, |one| one.first_seen_at);
+        let first_seen_at = match &self.answer {
+            Answer::Held(known) if known.incumbent.token == incumbent.token => known.first_seen_at,
+            Answer::Held(_) | Answer::Refused(_) | Answer::Other => now,
+        };
         Arc::new(Sighting { incumbent: incumbent.clone(), seen_at: now, first_seen_at })
     }
 }

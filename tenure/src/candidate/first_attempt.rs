@@ -1,0 +1,100 @@
+//! What came of a candidate's first attempt.
+
+use std::time::Duration;
+
+use super::{Candidate, Stopped};
+use crate::shared::{Shared, Standing, State, StoreState};
+use crate::store::{Incumbent, StoreError};
+use crate::tenure::Tenure;
+
+/// What came of a candidate's first attempt to lead. A candidate that does not lead continues to campaign by itself.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum FirstAttempt {
+    /// It leads.
+    Leading(Tenure),
+    /// Another candidate holds the lease. Its `remaining` is what is left by now of the lease as it was last seen.
+    Following(Incumbent),
+    /// It was granted the lease by a store that may have lost an older leader's, and leads after that time.
+    Quarantined {
+        /// How long it must still wait.
+        remaining: Duration,
+    },
+    /// Its settings contradict those of the candidate that was last granted the lease, see
+    /// [`Event::Refused`](crate::Event::Refused).
+    Refused {
+        /// The TTL of the other candidate.
+        ttl: Duration,
+        /// The quarantine of the other candidate, if it is known.
+        quarantine: Option<Duration>,
+    },
+    /// The store did not answer, or answered with an error.
+    Unreachable(StoreError),
+}
+
+impl Candidate {
+    /// Waits until the first attempt to lead has an outcome: for programs that want to say at their start whether they
+    /// lead, and to fail early on a wrong password. [`start`](crate::CandidateBuilder::start) itself returns at once.
+    ///
+    /// Takes about one request timeout at most, if the driver runs; requests of other elections over the same
+    /// connection may go first. Once the first attempt is over, it says at once what holds then, and while the
+    /// candidate holds off, it waits for the next attempt. Dropping the future costs nothing.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use tenure::{Candidate, FirstAttempt, store::Memory};
+    ///
+    /// let candidate = Candidate::builder(Memory::new(), "nightly-report").start()?;
+    /// match candidate.first_attempt().await? {
+    ///     FirstAttempt::Leading(tenure) => println!("leads under token {}", tenure.token()),
+    ///     FirstAttempt::Following(leader) => println!("{} leads", leader.name),
+    ///     FirstAttempt::Unreachable(error) => return Err(error.into()),
+    ///     other => println!("waits: {other:?}"),
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// If the candidate has stopped.
+    pub async fn first_attempt(&self) -> Result<FirstAttempt, Stopped> {
+        let shared = self.shared();
+        shared.standing.wait_for_state(|state| outcome(shared, state)).await
+    }
+}
+
+/// What the attempt has come to, if it is over.
+fn outcome(shared: &Shared, state: State) -> Option<Result<FirstAttempt, Stopped>> {
+    let now = shared.runtime.now();
+    let State { standing, store, .. } = state;
+    match &standing {
+        Standing::Stopped | Standing::Abandoned => return Some(Err(Stopped)),
+        Standing::Leading(tenure) if tenure.is_current() => {
+            return Some(Ok(FirstAttempt::Leading(tenure.clone())));
+        }
+        Standing::Leading(_)
+        | Standing::Campaigning(_)
+        | Standing::Refused(_)
+        | Standing::Quarantined(_)
+        | Standing::HoldingOff => {}
+    }
+    if let StoreState::Unavailable(outage) = store {
+        return Some(Ok(FirstAttempt::Unreachable(outage.error)));
+    }
+    match standing {
+        Standing::Campaigning(Some(seen)) => Some(Ok(FirstAttempt::Following(seen.at(now)))),
+        Standing::Quarantined(until) => {
+            Some(Ok(FirstAttempt::Quarantined { remaining: until.since(now) }))
+        }
+        Standing::Refused(refusal) => {
+            let (ttl, quarantine) = (refusal.ttl, refusal.quarantine);
+            Some(Ok(FirstAttempt::Refused { ttl, quarantine }))
+        }
+        Standing::Campaigning(None)
+        | Standing::HoldingOff
+        | Standing::Leading(_)
+        | Standing::Stopped
+        | Standing::Abandoned => None,
+    }
+}
