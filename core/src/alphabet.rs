@@ -153,6 +153,9 @@ pub enum StepDownReason {
     /// The leader's work panicked or was dropped. The state machine does not know of work: a driver that
     /// resigns because of it reports this reason instead of [`Resigned`](Self::Resigned).
     WorkLost,
+    /// The leader's work gave its watchdog no sign of life in time. Reported by drivers, like
+    /// [`WorkLost`](Self::WorkLost).
+    Unresponsive,
 }
 
 impl fmt::Display for StepDownReason {
@@ -163,6 +166,7 @@ impl fmt::Display for StepDownReason {
             Self::Resigned => "the candidate was asked to resign",
             Self::RenewFailed => "a renewal failed, and the strict policy is set",
             Self::WorkLost => "the leader's work panicked or was dropped",
+            Self::Unresponsive => "the leader's work gave its watchdog no sign of life in time",
         })
     }
 }

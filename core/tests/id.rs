@@ -123,6 +123,7 @@ fn reasons_are_sentences() {
         StepDownReason::Resigned,
         StepDownReason::RenewFailed,
         StepDownReason::WorkLost,
+        StepDownReason::Unresponsive,
     ];
     let shown = all.map(|reason| reason.to_string());
     let expected = [
@@ -131,6 +132,7 @@ fn reasons_are_sentences() {
         "the candidate was asked to resign",
         "a renewal failed, and the strict policy is set",
         "the leader's work panicked or was dropped",
+        "the leader's work gave its watchdog no sign of life in time",
     ];
     assert_eq!(shown, expected);
 }

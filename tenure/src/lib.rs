@@ -50,6 +50,7 @@ mod tenure;
 #[cfg(feature = "tls")]
 pub mod tls;
 pub mod trace;
+mod watchdog;
 
 use std::sync::atomic;
 
@@ -67,6 +68,7 @@ pub use tenure_core::{
     Config, ConfigBuilder, ConfigError, Explanation, HolderId, Instant, RenewErrorPolicy,
     StepDownReason, Token, TokenError,
 };
+pub use watchdog::Watchdog;
 
 /// The programs in the pages for users compile.
 #[cfg(doctest)]

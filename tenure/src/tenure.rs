@@ -17,6 +17,7 @@ use crate::deadline::Deadline;
 use crate::runtime::Runtime;
 use crate::store::{Key, Message};
 use crate::trace::{Recorder, Write};
+use crate::watchdog::{Watchdog, WatchedWork};
 use crate::{Instant, Token};
 
 /// One grant of the lead, from its beginning to its end. Clones are the same tenure.
@@ -37,7 +38,7 @@ pub(crate) struct Grant {
     pub(crate) until: Instant,
     pub(crate) drain_until: Instant,
     /// Weak: a tenure that is still held does not keep its driver.
-    pub(crate) inboxes: Weak<dyn Inboxes>,
+    pub(crate) driver: Weak<dyn DriverLink>,
     pub(crate) recorder: Option<Arc<Recorder>>,
     pub(crate) span: Span,
 }
@@ -51,9 +52,12 @@ pub(crate) struct Inbox {
     pub(crate) over: CancellationToken,
 }
 
-/// Asks the driver to fill an inbox.
-pub(crate) trait Inboxes: Send + Sync {
+/// What a tenure asks of its driver.
+pub(crate) trait DriverLink: Send + Sync {
+    /// To fill an inbox.
     fn open(&self, inbox: Inbox);
+    /// To end the tenure with that token when the work is silent.
+    fn watch(&self, token: Token, work: Arc<WatchedWork>);
 }
 
 /// How work under a tenure has ended.
@@ -73,7 +77,7 @@ struct Inner {
     token: Token,
     key: Key,
     runtime: Arc<dyn Runtime>,
-    inboxes: Weak<dyn Inboxes>,
+    driver: Weak<dyn DriverLink>,
     recorder: Option<Arc<Recorder>>,
     span: Span,
     /// The end of the claim.
@@ -95,12 +99,12 @@ struct Ends {
 
 impl Tenure {
     pub(crate) fn new(grant: Grant) -> Self {
-        let Grant { token, key, runtime, until, drain_until, inboxes, recorder, span } = grant;
+        let Grant { token, key, runtime, until, drain_until, driver, recorder, span } = grant;
         Self(Arc::new(Inner {
             token,
             key,
             runtime,
-            inboxes,
+            driver,
             recorder,
             span,
             until: Deadline::until(until),
@@ -192,8 +196,8 @@ impl Tenure {
         let (key, token) = (tenure.0.key.clone(), tenure.0.token);
         let over = tenure.cancelled().clone();
         // Without a candidate the stream ends at once.
-        if let Some(inboxes) = tenure.0.inboxes.upgrade() {
-            inboxes.open(Inbox { key, token, messages, over });
+        if let Some(driver) = tenure.0.driver.upgrade() {
+            driver.open(Inbox { key, token, messages, over });
         }
         Box::pin(async_stream::stream! {
             loop {
@@ -210,6 +214,55 @@ impl Tenure {
                 }
             }
         })
+    }
+
+    /// Watches leader-only work that may hang without ending: if the work does not call [`Watchdog::alive`] for
+    /// `bound`, counted from this call and from each `alive`, the candidate gives the lead up.
+    ///
+    /// The tenure then ends as after [`resign`](crate::Candidate::resign), with the reason
+    /// [`StepDownReason::Unresponsive`](crate::StepDownReason::Unresponsive): its cancellation token fires, the lease is
+    /// handed back once the work has ended, and the candidate campaigns again after its
+    /// [hold-off](crate::CandidateBuilder::hold_off), so that another candidate can lead first. Work that waits for the
+    /// cancellation token beside its steps ends at once. Work that does not is dropped at the drain bound, and the
+    /// successor waits until then.
+    ///
+    /// Each task of the work may have a watchdog of its own, and the first that is overdue ends the tenure. A watchdog of
+    /// a tenure that is over does nothing. `bound` should be well above the longest step, and above the pauses of the
+    /// process, which count too; zero gives the lead up at once.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use std::time::Duration;
+    /// use tenure::{Candidate, store::Memory};
+    ///
+    /// # async fn send_next_letter() -> bool { false }
+    /// let candidate = Candidate::builder(Memory::new(), "letters").start()?;
+    /// candidate
+    ///     .run_while_leader(async |tenure| {
+    ///         let watchdog = tenure.watchdog(Duration::from_secs(60));
+    ///         let over = tenure.cancellation_token();
+    ///         // Ends when all letters are sent, or at once when the tenure is over.
+    ///         while over.run_until_cancelled(send_next_letter()).await == Some(true) {
+    ///             watchdog.alive();
+    ///         }
+    ///     })
+    ///     .await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// **Not guaranteed**: that work which hangs stops, or that it stops before another candidate leads. The driver looks,
+    /// in the runtime of the candidate: if the work blocks the thread that the driver needs, the driver sees nothing, and
+    /// the lease expires instead. A thread that blocks sees neither the cancellation token nor the end of the lease; it
+    /// may go on writing afterwards. Only a [fence](Self::token) refuses such writes.
+    pub fn watchdog(&self, bound: Duration) -> Watchdog {
+        let (watchdog, work) = Watchdog::new(Arc::clone(&self.0.runtime), bound);
+        // Without a driver the tenure is over.
+        if let Some(driver) = self.0.driver.upgrade() {
+            driver.watch(self.0.token, work);
+        }
+        watchdog
     }
 
     /// Begins a write to a resource that compares tokens, for the [log](crate::trace) of this candidate: call it just

@@ -130,8 +130,8 @@ impl CandidateBuilder {
         self
     }
 
-    /// How long to hold off after [`Candidate::resign`], or after work was lost, so that another candidate can
-    /// take over. Default: the renew interval.
+    /// How long to hold off after [`Candidate::resign`], or after work was lost or [silent](crate::Tenure::watchdog), so
+    /// that another candidate can take over. Default: the renew interval.
     pub fn hold_off(mut self, hold_off: Duration) -> Self {
         self.hold_off = Some(hold_off);
         self

@@ -2,6 +2,7 @@
 
 mod events;
 mod standing;
+mod watched;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,6 +22,7 @@ use crate::store::{Key, Request, StoreError, StoreErrorKind};
 use crate::tenure::Tenure;
 use crate::{Instant, Token};
 use standing::Answer;
+use watched::Watched;
 
 pub(super) struct Election {
     machine: Machine,
@@ -44,6 +46,7 @@ pub(super) struct Election {
     /// To the error callbacks, once an error has been reported.
     errors: Option<mpsc::Sender<StoreError>>,
     without_work: WithoutWork,
+    watched: Watched,
     metrics: ElectionMetrics,
 }
 
@@ -102,6 +105,7 @@ impl Election {
             has_answered: false,
             errors: None,
             without_work: WithoutWork::No,
+            watched: Watched::default(),
             metrics,
         }
     }
@@ -132,6 +136,7 @@ impl Election {
     pub(super) fn deadline(&self) -> Option<Instant> {
         let (machine, calls) = (self.machine.deadline(), self.calls.deadline());
         let others = self.campaigns_again_at().into_iter().chain(self.renewal.at());
+        let others = others.chain(self.watched.deadline());
         machine.into_iter().chain(calls).chain(others).min()
     }
 
@@ -219,6 +224,10 @@ impl Election {
         self.give_up_calls(world, now);
         if self.tenure_was_closed(now) {
             self.step(world, Input::Resign { again_after: Some(Duration::ZERO) });
+        }
+        if self.gives_up_silent_work(now) {
+            let again_after = Some(self.shared.settings.chosen.hold_off);
+            self.step(world, Input::Resign { again_after });
         }
         if self.campaigns_again_at().is_some_and(|at| now >= at) {
             self.without_work = WithoutWork::No;

@@ -221,6 +221,13 @@ impl Driver {
                     self.step(id, Input::Resign { again_after: None });
                 }
             }
+            Command::WatchWork { id, token, work } => {
+                let now = self.world.runtime.now();
+                if let Some(election) = self.elections.get_mut(&id) {
+                    election.watch_work(now, token, work);
+                    self.step(id, Input::Wake);
+                }
+            }
             Command::Ask(ask) => self.world.admission.ask(ask),
             Command::Watch { key, hinted } => self.hints.watch(&key, hinted),
             Command::Unwatch { key, hinted } => self.hints.unwatch(&key, &hinted),

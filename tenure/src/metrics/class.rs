@@ -68,8 +68,8 @@ const REQUESTS: [&str; 3] = ["acquire", "renew", "release"];
 
 const HOW: [&str; 2] = ["dropped", "panicked"];
 
-const REASONS: [&str; 6] =
-    ["expired", "superseded", "resigned", "renew_failed", "work_lost", "other"];
+const REASONS: [&str; 7] =
+    ["expired", "superseded", "resigned", "renew_failed", "work_lost", "unresponsive", "other"];
 
 fn name_of(reason: StepDownReason) -> &'static str {
     match reason {
@@ -78,6 +78,7 @@ fn name_of(reason: StepDownReason) -> &'static str {
         StepDownReason::Resigned => "resigned",
         StepDownReason::RenewFailed => "renew_failed",
         StepDownReason::WorkLost => "work_lost",
+        StepDownReason::Unresponsive => "unresponsive",
         _ => "other",
     }
 }
@@ -89,7 +90,7 @@ pub(super) struct Class {
     store_up: Key,
     quarantined: Key,
     pub(super) elected: Key,
-    stepped_down: [(&'static str, Key); 6],
+    stepped_down: [(&'static str, Key); 7],
     pub(super) renewals: Key,
     pub(super) late_renewals: Key,
     pub(super) renewal_failures: Key,

@@ -10,6 +10,7 @@ use super::{LostWork, Shared};
 use crate::metrics::ElectionMetrics;
 use crate::store::{Key, Reply, Request, StoreError};
 use crate::tenure::Inbox;
+use crate::watchdog::WatchedWork;
 use crate::{Config, Token};
 
 /// Names an election within its driver.
@@ -35,6 +36,12 @@ pub(crate) enum Command {
         id: ElectionId,
         token: Token,
         how: LostWork,
+    },
+    /// A tenure's work asks to be watched.
+    WatchWork {
+        id: ElectionId,
+        token: Token,
+        work: Arc<WatchedWork>,
     },
     Ask(Box<Ask>),
     /// An observer wants to know when the lease may have become vacant.

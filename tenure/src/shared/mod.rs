@@ -17,13 +17,15 @@ pub(crate) use command::{Ask, Command, ElectionId, NewElection};
 pub(crate) use settings::{Chosen, Settings};
 pub(crate) use standing::{Announced, Refusal, Sighting, Standing, State, StoreState};
 
+use crate::Token;
 use crate::deadline::Deadline;
 use crate::event::Events;
 use crate::logging::LIFE;
 use crate::runtime::Runtime;
 use crate::store::{Key, Reply, Request, StoreError, StoreErrorKind};
-use crate::tenure::{Inbox, Inboxes, Tenure};
+use crate::tenure::{DriverLink, Inbox, Tenure};
 use crate::trace::Recorder;
+use crate::watchdog::WatchedWork;
 
 /// How a leader's work was lost before its end.
 #[derive(Clone, Copy, Debug)]
@@ -202,9 +204,14 @@ pub(crate) async fn ask(
     }
 }
 
-impl Inboxes for Shared {
+impl DriverLink for Shared {
     fn open(&self, inbox: Inbox) {
         // Without a driver the inbox is dropped, and ends.
         let _ = self.send(Command::Inbox(Box::new(inbox)));
+    }
+
+    fn watch(&self, token: Token, work: Arc<WatchedWork>) {
+        // A driver that is gone renews nothing.
+        let _ = self.send(Command::WatchWork { id: self.id, token, work });
     }
 }

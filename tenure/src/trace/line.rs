@@ -140,6 +140,7 @@ impl Ended {
             Self::For(StepDownReason::Resigned) => "resigned",
             Self::For(StepDownReason::RenewFailed) => "renew-failed",
             Self::For(StepDownReason::WorkLost) => "work-lost",
+            Self::For(StepDownReason::Unresponsive) => "unresponsive",
             Self::For(_) => "other",
             Self::DriverGone => "driver-gone",
         }

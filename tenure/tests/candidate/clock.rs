@@ -1,99 +1,14 @@
-//! Pauses of a process: a clock that the tests move.
+//! Pauses of a process.
 
-use std::fmt;
-use std::io;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, Stream, StreamExt};
-use tenure::runtime::{Connection, Runtime, TokioRuntime};
 use tenure::store::AnyStore;
-use tenure::{Candidate, Elections, Event, Instant, StepDownReason, Tenure};
-use tokio::sync::Notify;
+use tenure::{Candidate, Elections, Event, StepDownReason, Tenure};
 
+use crate::moved_clock::Clock;
 use crate::support::{Remote, quick, soon};
-
-/// Stopped until it is moved. Clones are the same clock.
-#[derive(Clone, Default)]
-struct Clock(Arc<Hands>);
-
-#[derive(Default)]
-struct Hands {
-    nanos: AtomicU64,
-    moved: Notify,
-    /// A function to call after a number of readings, as if the reader were paused there.
-    pause: Mutex<Option<Pause>>,
-}
-
-type Pause = (u32, Box<dyn FnOnce() + Send>);
-
-impl Clock {
-    fn new() -> Self {
-        let clock = Self::default();
-        clock.advance(Duration::from_secs(100));
-        clock
-    }
-
-    fn advance(&self, by: Duration) {
-        let by = u64::try_from(by.as_nanos()).unwrap();
-        self.0.nanos.fetch_add(by, Ordering::SeqCst);
-        self.0.moved.notify_waiters();
-    }
-
-    fn pause_after(&self, readings: u32, meanwhile: impl FnOnce() + Send + 'static) {
-        *self.0.pause.lock().unwrap() = Some((readings, Box::new(meanwhile)));
-    }
-}
-
-impl fmt::Debug for Clock {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Clock").field(&self.0.nanos).finish()
-    }
-}
-
-impl Runtime for Clock {
-    fn now(&self) -> Instant {
-        let now = Instant::from_nanos(self.0.nanos.load(Ordering::SeqCst));
-        let mut pause = self.0.pause.lock().unwrap();
-        if let Some((readings, _)) = &mut *pause {
-            *readings -= 1;
-        }
-        let due = pause.take_if(|(readings, _)| *readings == 0);
-        drop(pause);
-        if let Some((_, meanwhile)) = due {
-            meanwhile();
-        }
-        now
-    }
-
-    fn sleep_until(&self, deadline: Instant) -> BoxFuture<'static, ()> {
-        let clock = self.clone();
-        async move {
-            loop {
-                let moved = clock.0.moved.notified();
-                if Instant::from_nanos(clock.0.nanos.load(Ordering::SeqCst)) >= deadline {
-                    return;
-                }
-                moved.await;
-            }
-        }
-        .boxed()
-    }
-
-    fn spawn(&self, task: BoxFuture<'static, ()>) {
-        tokio::spawn(task);
-    }
-
-    fn connect(&self, _: &str, _: u16) -> BoxFuture<'static, io::Result<Connection>> {
-        async { Err(io::ErrorKind::Unsupported.into()) }.boxed()
-    }
-
-    fn entropy(&self) -> io::Result<u128> {
-        TokioRuntime.entropy()
-    }
-}
 
 /// A leader with a clock of its own, at a store whose leases end by the host's clock.
 struct Leading {

@@ -10,6 +10,8 @@ mod endings;
 mod first_attempt;
 mod health;
 mod memory;
+mod moved_clock;
 mod observer;
 mod support;
+mod watchdog;
 mod work;

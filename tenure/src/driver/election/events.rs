@@ -14,7 +14,7 @@ use crate::event::Event;
 use crate::logging::{LIFE, tenure_span};
 use crate::shared::{Shared, Standing};
 use crate::store::{StoreError, StoreErrorKind};
-use crate::tenure::{Grant, Inboxes, Tenure};
+use crate::tenure::{DriverLink, Grant, Tenure};
 use crate::{Instant, StepDownReason, Token};
 
 impl Election {
@@ -99,7 +99,7 @@ impl Election {
             runtime: Arc::clone(&shared.runtime),
             until,
             drain_until: self.drain_until(claim),
-            inboxes: Arc::downgrade(shared) as Weak<dyn Inboxes>,
+            driver: Arc::downgrade(shared) as Weak<dyn DriverLink>,
             recorder: shared.recorder.clone(),
             span: tenure_span(&shared.key, token, shared.name()),
         });
@@ -147,9 +147,10 @@ impl Election {
     ) {
         let Some(tenure) = &self.tenure else { return };
         world.admission.ends_to_renew(self.machine.config().renew_interval());
+        let watched = std::mem::take(&mut self.watched);
         let reason = match self.without_work {
             WithoutWork::Resigning => StepDownReason::WorkLost,
-            WithoutWork::No | WithoutWork::Until(_) => reason,
+            WithoutWork::No | WithoutWork::Until(_) => watched.reason(reason),
         };
         let (shared, token) = (&self.shared, tenure.token());
         shared.leads_until.clear();

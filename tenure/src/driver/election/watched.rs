@@ -1,0 +1,66 @@
+//! The work of a tenure that is watched, and what its silence means.
+
+use std::sync::Arc;
+
+use super::Election;
+use crate::logging::LIFE;
+use crate::watchdog::WatchedWork;
+use crate::{Instant, StepDownReason, Token};
+
+/// The watched work of the present tenure.
+#[derive(Default)]
+pub(super) struct Watched {
+    work: Vec<Arc<WatchedWork>>,
+    /// The lead is being given up because some of it is silent.
+    is_silent: bool,
+}
+
+impl Watched {
+    fn add(&mut self, work: Arc<WatchedWork>) {
+        self.work.retain(|one| one.due_at().is_some());
+        self.work.push(work);
+    }
+
+    /// When the first of it must have called again.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.work.iter().filter_map(|one| one.due_at()).min()
+    }
+
+    /// Why the tenure ended, if the machine gives that reason.
+    pub(super) fn reason(&self, reason: StepDownReason) -> StepDownReason {
+        match reason {
+            StepDownReason::Resigned if self.is_silent => StepDownReason::Unresponsive,
+            other => other,
+        }
+    }
+}
+
+impl Election {
+    /// Watches work of the present tenure. The work of any other tenure has lost the lead already.
+    pub(in super::super) fn watch_work(
+        &mut self,
+        now: Instant,
+        token: Token,
+        work: Arc<WatchedWork>,
+    ) {
+        if self.machine.claim(now).is_some_and(|claim| claim.token() == token) {
+            self.watched.add(work);
+        }
+    }
+
+    /// Whether the tenure has to be resigned because its work is silent.
+    pub(super) fn gives_up_silent_work(&mut self, now: Instant) -> bool {
+        if self.watched.is_silent || self.watched.deadline().is_none_or(|due| now < due) {
+            return false;
+        }
+        let Some(claim) = self.machine.claim(now) else { return false };
+        let (key, hold_off) = (&self.shared.key, self.shared.settings.chosen.hold_off);
+        tracing::warn!(
+            target: LIFE, ?key, token = %claim.token(), ?hold_off,
+            "the leader's work did not call alive() within the bound of its watchdog: resigning, and campaigning \
+             again when the work has ended and the hold-off is over"
+        );
+        self.watched.is_silent = true;
+        true
+    }
+}
