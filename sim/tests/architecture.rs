@@ -177,7 +177,7 @@ const SIM: [(&str, &[&str]); 10] = [
 ];
 
 /// The same for the library.
-const TENURE: [(&str, &[&str]); 15] = [
+const TENURE: [(&str, &[&str]); 16] = [
     ("runtime", &[]),
     ("deadline", &[]),
     ("tls", &["runtime"]),
@@ -186,11 +186,21 @@ const TENURE: [(&str, &[&str]); 15] = [
     ("signal", &["logging"]),
     ("fence", &["store"]),
     ("trace", &["runtime", "store", "fence"]),
-    ("tenure", &["deadline", "runtime", "store", "trace"]),
+    ("watchdog", &["runtime"]),
+    ("tenure", &["deadline", "runtime", "store", "trace", "watchdog"]),
     ("event", &["store", "tenure"]),
     ("metrics", &["store"]),
-    ("shared", &["deadline", "runtime", "store", "logging", "trace", "tenure", "event", "metrics"]),
-    ("driver", &["runtime", "store", "logging", "tenure", "event", "metrics", "shared"]),
+    (
+        "shared",
+        &[
+            "deadline", "runtime", "store", "logging", "trace", "watchdog", "tenure", "event",
+            "metrics",
+        ],
+    ),
+    (
+        "driver",
+        &["runtime", "store", "logging", "watchdog", "tenure", "event", "metrics", "shared"],
+    ),
     (
         "candidate",
         &[
