@@ -209,6 +209,7 @@ const TENURE: [(&str, &[&str]); 16] = [
         ],
     ),
     ("health", &["store", "shared", "candidate"]),
+    ("testing", &["runtime", "store", "candidate"]),
 ];
 
 #[test]

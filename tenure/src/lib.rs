@@ -47,6 +47,8 @@ mod shared;
 mod signal;
 pub mod store;
 mod tenure;
+#[cfg(feature = "testing")]
+pub mod testing;
 #[cfg(feature = "tls")]
 pub mod tls;
 pub mod trace;

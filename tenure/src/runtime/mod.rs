@@ -6,6 +6,8 @@
 //! own. (Stated exceptions: the `fred` client owns its sockets, and the SQLite store a thread.)
 
 mod clock;
+#[cfg(feature = "testing")]
+mod paused;
 #[cfg(target_os = "linux")]
 mod sleep;
 #[cfg(target_os = "linux")]
@@ -20,6 +22,8 @@ use futures_util::future::BoxFuture;
 
 use crate::Instant;
 
+#[cfg(feature = "testing")]
+pub(crate) use self::paused::PausedRuntime;
 pub use self::tokio::TokioRuntime;
 
 /// A candidate's clock, timers, tasks and connections. [`TokioRuntime`] has the real ones.
@@ -64,6 +68,12 @@ pub enum NoRuntime {
     /// Its builder did not enable I/O.
     #[error("this tokio runtime has no I/O: build it with enable_io() or enable_all()")]
     NoIo,
+    /// A test's world needs one whose clock can be paused.
+    #[error(
+        "this tokio runtime has several threads, and its clock can't be paused: use a current-thread runtime, as \
+         #[tokio::test] does by default"
+    )]
+    ManyThreads,
 }
 
 /// A byte stream to a server.

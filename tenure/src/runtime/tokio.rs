@@ -63,9 +63,7 @@ impl Runtime for TokioRuntime {
 
     fn available(&self) -> Result<(), NoRuntime> {
         Handle::try_current().map_err(|_| NoRuntime::Absent)?;
-        // Tokio answers this question only by a panic, which the panic hook prints once.
-        let works = |driver: fn()| catch_unwind(driver).is_ok();
-        if !works(|| drop(tokio::time::sleep(Duration::ZERO))) {
+        if !has_timers() {
             return Err(NoRuntime::NoTimers);
         }
         #[cfg(unix)]
@@ -74,4 +72,13 @@ impl Runtime for TokioRuntime {
         }
         Ok(())
     }
+}
+
+pub(super) fn has_timers() -> bool {
+    works(|| drop(tokio::time::sleep(Duration::ZERO)))
+}
+
+/// Tokio answers this question only by a panic, which the panic hook prints once.
+fn works(driver: fn()) -> bool {
+    catch_unwind(driver).is_ok()
 }

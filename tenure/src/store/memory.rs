@@ -1,7 +1,10 @@
 //! Leases in the memory of one process: for tests, and for elections between tasks.
 
+#[cfg(feature = "testing")]
+mod faults;
+
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use futures_core::Stream;
@@ -29,9 +32,16 @@ struct Inner {
     /// The wall clock minus the runtime's clock when the store was made: the store's clock counts from
     /// 1970, and runs at the rate of the runtime's clock.
     epoch: Duration,
-    elections: Mutex<BTreeMap<Key, Election>>,
+    kept: Mutex<Kept>,
     /// The elections whose leases were released.
     released: broadcast::Sender<Key>,
+}
+
+#[derive(Debug)]
+struct Kept {
+    elections: BTreeMap<Key, Election>,
+    /// Since when the store knows its leases. Only a test can make it lose that.
+    history: Option<History>,
 }
 
 #[derive(Debug, Default)]
@@ -41,6 +51,10 @@ struct Election {
     /// Made for the first inbox.
     messages: Option<broadcast::Sender<(Token, Message)>>,
 }
+
+/// A history without a gap: no leader waits.
+const ALWAYS_KNOWN: History =
+    History { identity: 0, known_since: Instant::ORIGIN, longest_ttl: Duration::ZERO };
 
 /// How many releases a driver may fall behind before it is hinted all elections.
 const RELEASES: usize = 1024;
@@ -58,13 +72,18 @@ impl Memory {
         let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let epoch = wall.saturating_sub(runtime.now().since(Instant::ORIGIN));
         let released = broadcast::Sender::new(RELEASES);
-        Self(Arc::new(Inner { runtime, epoch, elections: Mutex::default(), released }))
+        let kept = Mutex::new(Kept { elections: BTreeMap::new(), history: Some(ALWAYS_KNOWN) });
+        Self(Arc::new(Inner { runtime, epoch, kept, released }))
     }
 
-    fn with<T>(&self, key: &Key, step: impl FnOnce(&mut Election) -> T) -> T {
+    fn kept(&self) -> MutexGuard<'_, Kept> {
         // No step panics half way, so a poisoned map is intact.
-        let mut elections = self.0.elections.lock().unwrap_or_else(PoisonError::into_inner);
-        step(elections.entry(key.clone()).or_default())
+        self.0.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn with<T>(&self, key: &Key, step: impl FnOnce(&mut Election, &mut Option<History>) -> T) -> T {
+        let Kept { elections, history } = &mut *self.kept();
+        step(elections.entry(key.clone()).or_default(), history)
     }
 
     fn now(&self) -> Instant {
@@ -91,7 +110,7 @@ impl Store for Memory {
 
     async fn call(&self, key: &Key, request: Request) -> Result<Reply, StoreError> {
         let now = self.now();
-        let reply = self.with(key, |election| election.step(now, request));
+        let reply = self.with(key, |election, history| election.step(history, now, request));
         if reply == Reply::Released {
             // It is no error if no candidate waits.
             let _ = self.0.released.send(key.clone());
@@ -127,7 +146,7 @@ impl Store for Memory {
     }
 
     fn messages(&self, key: &Key, token: Token) -> impl Stream<Item = Message> + Send + 'static {
-        let mut messages = self.with(key, |election| {
+        let mut messages = self.with(key, |election, _| {
             let inboxes = election.messages.get_or_insert_with(|| broadcast::Sender::new(BUFFER));
             inboxes.subscribe()
         });
@@ -144,11 +163,11 @@ impl Store for Memory {
 }
 
 impl Election {
-    fn step(&mut self, now: Instant, request: Request) -> Reply {
+    fn step(&mut self, history: &mut Option<History>, now: Instant, request: Request) -> Reply {
         let request = match request {
             Request::Acquire { holder, seen, ttl, quarantine, profile } => {
-                let reply = self
-                    .apply(now, tenure_core::Request::Acquire { holder, seen, ttl, quarantine });
+                let acquire = tenure_core::Request::Acquire { holder, seen, ttl, quarantine };
+                let reply = self.apply(history, now, acquire);
                 if let tenure_core::Reply::Granted { .. } = reply {
                     self.profile = Some(profile);
                 }
@@ -170,15 +189,18 @@ impl Election {
                 return Reply::Notified { token };
             }
         };
-        let reply = self.apply(now, request);
+        let reply = self.apply(history, now, request);
         Reply::of_contract(reply, || self.incumbent(now))
     }
 
-    fn apply(&mut self, now: Instant, request: tenure_core::Request) -> tenure_core::Reply {
-        let (known_since, longest_ttl) = (Instant::ORIGIN, Duration::ZERO);
-        let mut history = Some(History { identity: 0, known_since, longest_ttl });
+    fn apply(
+        &mut self,
+        history: &mut Option<History>,
+        now: Instant,
+        request: tenure_core::Request,
+    ) -> tenure_core::Reply {
         let at = Moment { now, identity: 0, trust_empty_store: false, compares_identity: false };
-        contract::apply(&mut self.record, &mut history, at, request)
+        contract::apply(&mut self.record, history, at, request)
     }
 
     fn incumbent(&self, now: Instant) -> Option<Incumbent> {

@@ -1,0 +1,10 @@
+//! What a test does to a world, and what candidates and services make of it.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod clock;
+mod connection;
+mod leases;
+mod services;
+mod support;
+mod under_way;
