@@ -49,6 +49,16 @@ fn every_recipe_is_part_of_an_example() {
     }
 }
 
+#[test]
+fn the_page_on_testing_shows_the_example() {
+    let page = read("docs/testing-your-code.md");
+    let shown = block(&page, "rust").split("# //").next().unwrap();
+    let shown = shown.split_once("\n\n").expect("imports, then the program").1;
+    assert!(shown.contains("World::new"));
+    let example = read("tenure/examples/testing.rs");
+    assert!(example.contains(shown.trim_end()), "no example has\n{shown}");
+}
+
 fn sources(folder: &Path, found: &mut Vec<String>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();

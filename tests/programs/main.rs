@@ -15,3 +15,4 @@ mod program;
 mod queue_consumer;
 mod recipes;
 mod service;
+mod testing;
