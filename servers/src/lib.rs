@@ -22,7 +22,7 @@ mod worker;
 pub use error::ServerError;
 pub use etcd::{EtcdCluster, EtcdServer};
 pub use pgbouncer::PgBouncer;
-pub use postgres::PostgresServer;
+pub use postgres::{PostgresServer, PostgresSession};
 pub use proxy::{Flow, Proxy};
 pub use redis::{RedisCluster, RedisSentinel, RedisSentinels, RedisServer, Reply};
 pub use worker::Worker;

@@ -1,5 +1,6 @@
 //! A real PostgreSQL server of a test's own.
 
+mod session;
 mod template;
 
 use std::fs;
@@ -15,6 +16,7 @@ use crate::ServerError;
 use crate::child::{Account, find};
 use crate::error::doing;
 use crate::process::{Process, Program, on_a_free_port};
+pub use session::PostgresSession;
 
 const PROGRAM: Program = Program { name: "postgres", install: "apt-get install postgresql" };
 /// Debian keeps the programs of each version in a folder of its own, which is on nobody's path.
@@ -173,6 +175,14 @@ impl PostgresServer {
     /// Lets a paused server continue (SIGCONT): it then executes the queued requests.
     pub fn resume(&self) -> Result<(), ServerError> {
         signal(&self.family(), Signal::CONT)
+    }
+
+    /// What the server has written to its log since it was started.
+    ///
+    /// # Errors
+    /// If it can't be read.
+    pub fn log(&self) -> Result<String, ServerError> {
+        self.process.log()
     }
 
     /// Makes a primary of a standby.

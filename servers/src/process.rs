@@ -140,6 +140,12 @@ impl Process {
         })
     }
 
+    /// What the process has written to its log since it was launched.
+    pub(crate) fn log(&self) -> Result<String, ServerError> {
+        let log = fs::read(self.folder().join("log")).map_err(doing("reading a server's log"))?;
+        Ok(String::from_utf8_lossy(&log).into_owned())
+    }
+
     /// Whether the process has not ended by itself.
     pub(crate) fn is_running(&mut self) -> Result<bool, ServerError> {
         match &mut self.child {

@@ -28,7 +28,8 @@ pub enum Flow {
     Forward,
     /// Passes them on this much later, in order; the throughput stays.
     Delay(Duration),
-    /// Passes on so many of them a second: each chunk once all of it could have been transmitted.
+    /// Passes on so many of them a second: each chunk once all of it could have been transmitted. What waits is passed on
+    /// at once when the flow changes.
     Throttle(NonZeroU32),
     /// Keeps them, and the end of a connection too, until the flow passes them on again: a partition that heals
     /// before TCP gives up.

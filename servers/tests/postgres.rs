@@ -68,3 +68,25 @@ fn a_server_that_refuses_its_settings_says_why() {
     let error = PostgresServer::start_with(&["no_such_setting=1"]).unwrap_err().to_string();
     assert!(error.contains("no_such_setting"), "{error}");
 }
+
+#[test]
+fn a_session_holds_its_locks_until_dropped() {
+    let server = PostgresServer::start().unwrap();
+    server.sql("CREATE TABLE t AS SELECT 7 AS x").unwrap();
+    let mut session = server.session().unwrap();
+    session.sql("BEGIN; LOCK TABLE t IN ACCESS EXCLUSIVE MODE").unwrap();
+    assert_eq!(session.sql("SELECT x FROM t UNION SELECT 8 ORDER BY x").unwrap(), "7\n8");
+    assert_eq!(session.sql("SELECT x FROM t WHERE x = 0").unwrap(), "");
+    let reads = "SET lock_timeout = '100ms'; SELECT x FROM t";
+    server.sql(reads).unwrap_err();
+    drop(session);
+    assert_eq!(server.sql("SELECT x FROM t").unwrap(), "7");
+}
+
+#[test]
+fn a_refused_statement_ends_its_session() {
+    let server = PostgresServer::start().unwrap();
+    let mut session = server.session().unwrap();
+    session.sql("SELECT no_column").unwrap_err();
+    session.sql("SELECT 1").unwrap_err();
+}

@@ -175,6 +175,16 @@ async fn a_throttled_direction_passes_so_many_bytes_a_second() {
 }
 
 #[tokio::test]
+async fn a_throttled_backlog_passes_when_the_flow_changes() {
+    let (proxy, mut client) = connected().await;
+    proxy.set_requests(Flow::Throttle(NonZeroU32::new(1).unwrap()));
+    client.send("a minute's worth of bytes, a byte a second, and then some more").await;
+    client.hears_nothing().await;
+    proxy.set(Flow::Forward);
+    client.hears("a minute's worth of bytes, a byte a second, and then some more").await;
+}
+
+#[tokio::test]
 async fn refusing_closes_new_connections_and_leaves_open_ones() {
     let (proxy, mut client) = connected().await;
     proxy.refuse(true);

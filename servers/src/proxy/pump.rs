@@ -46,6 +46,9 @@ pub(super) async fn pump(
                 if changed.is_err() {
                     return Ok(()); // The proxy is gone.
                 }
+                if matches!(now_flow, Flow::Throttle(_)) {
+                    queue.is_due_now();
+                }
             }
             () = reached(due), if open && due.is_some() => {
                 if let Some((_, chunk)) = queue.chunks.pop_front() {
@@ -69,6 +72,13 @@ async fn reached(due: Option<Instant>) {
 }
 
 impl Queue {
+    /// Nothing limits the rate at which its chunks are passed on any more; their order stays.
+    fn is_due_now(&mut self) {
+        let now = Instant::now();
+        self.chunks.iter_mut().for_each(|(due, _)| *due = now.min(*due));
+        self.last_due = self.last_due.map(|last| last.min(now));
+    }
+
     /// Takes what was read; nothing means the end of the stream.
     fn take(&mut self, flow: Flow, read: &[u8]) {
         let now = Instant::now();
