@@ -76,6 +76,7 @@ fn of_kind(kind: FaultKind) -> Plan {
         FaultKind::StoreClockStep => at(What::StoreClockStep { by_ms: 300 }),
         FaultKind::StoreClockBack => at(What::StoreClockStep { by_ms: -300 }),
         FaultKind::Drift => return plan(Vec::new(), 1_000),
+        kind => unreachable!("{kind} needs a real server"),
     };
     plan(faults, 0)
 }

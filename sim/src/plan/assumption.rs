@@ -51,8 +51,13 @@ impl Assumption {
 }
 
 /// Faults after which the store has lost acknowledged writes, or is another one.
-const LOSSES: [FaultKind; 4] =
-    [FaultKind::StoreLoss, FaultKind::StoreRollback, FaultKind::Failover, FaultKind::OldPrimary];
+const LOSSES: [FaultKind; 5] = [
+    FaultKind::StoreLoss,
+    FaultKind::StoreRollback,
+    FaultKind::Failover,
+    FaultKind::OldPrimary,
+    FaultKind::FlushData,
+];
 
 impl Plan {
     /// The assumptions that this plan breaks. Promises that rest on them are not judged.
@@ -137,5 +142,24 @@ impl Plan {
             || self.has(FaultKind::VmRestore)
             || self.has(FaultKind::ClockStep)
             || (0..self.nodes.len()).any(|node| self.work.takes_us > left_us(node))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::{Act, Fault, Scope, When, swarm};
+
+    #[test]
+    fn deleted_data_is_a_loss() {
+        let mut plan = swarm(1, &[], Scope::Model);
+        plan.store.trust_empty_store = true;
+        let mut breaks = |what| {
+            plan.faults = vec![Fault { when: When::AtMs(1), for_ms: 0, what }];
+            plan.broken().contains(&Assumption::LossIsFinal)
+        };
+        assert!(breaks(What::Operator(Act::FlushData)));
+        assert!(!breaks(What::Operator(Act::FlushScripts)));
+        assert!(!breaks(What::Operator(Act::Disconnect)));
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::FaultKind;
+use super::{Act, FaultKind};
 
 /// One fault.
 ///
@@ -101,6 +101,12 @@ pub enum What {
     Reorder { node: Option<usize>, permille: u32, most_ms: u64 },
     /// The node's connection breaks. Messages that have left it may still arrive at the store.
     Cut { node: Option<usize> },
+    /// The node's connections are reset, as by a firewall. What was on its way is lost.
+    Reset { node: Option<usize> },
+    /// The server's ends of the node's connections are gone, and the node's ends are open: nothing answers on them.
+    HalfOpen { node: Option<usize> },
+    /// That many bytes a second pass in each direction between a node and the store.
+    Throttle { node: Option<usize>, bytes_per_second: u32 },
     /// All nodes are partitioned one by one, `step_ms` after each other, and healed one by one in an order that begins
     /// `shift` nodes further on.
     Swizzle { step_ms: u64, shift: usize },
@@ -140,6 +146,8 @@ pub enum What {
     StoreStall,
     /// The store's clock is put forward, or back if negative.
     StoreClockStep { by_ms: i64 },
+    /// An act at the store's server, which stays up.
+    Operator(Act),
 }
 
 impl Fault {
@@ -154,6 +162,9 @@ impl Fault {
             What::Duplicate { .. } => FaultKind::Duplicate,
             What::Reorder { .. } => FaultKind::Reorder,
             What::Cut { .. } => FaultKind::Cut,
+            What::Reset { .. } => FaultKind::Reset,
+            What::HalfOpen { .. } => FaultKind::HalfOpen,
+            What::Throttle { .. } => FaultKind::Throttle,
             What::Swizzle { .. } => FaultKind::Swizzle,
             What::Pause { .. } => match self.when {
                 When::On(Trigger { point: Point::Guard, .. }) => FaultKind::PauseAtGuard,
@@ -181,6 +192,7 @@ impl Fault {
             What::StoreStall => FaultKind::StoreStall,
             What::StoreClockStep { by_ms: ..0 } => FaultKind::StoreClockBack,
             What::StoreClockStep { .. } => FaultKind::StoreClockStep,
+            What::Operator(act) => act.kind(),
         }
     }
 
@@ -195,6 +207,9 @@ impl Fault {
             | What::Duplicate { node, .. }
             | What::Reorder { node, .. }
             | What::Cut { node }
+            | What::Reset { node }
+            | What::HalfOpen { node }
+            | What::Throttle { node, .. }
             | What::Pause { node }
             | What::Starve { node }
             | What::Suspend { node }
@@ -211,7 +226,8 @@ impl Fault {
             | What::StoreRollback { .. }
             | What::Failover { .. }
             | What::StoreStall
-            | What::StoreClockStep { .. } => None,
+            | What::StoreClockStep { .. }
+            | What::Operator(_) => None,
         }
     }
 
@@ -236,6 +252,7 @@ impl What {
                 | Self::Failover { .. }
                 | Self::StoreStall
                 | Self::StoreClockStep { .. }
+                | Self::Operator(_)
         )
     }
 
@@ -246,6 +263,8 @@ impl What {
             Self::Pause { .. }
                 | Self::Starve { .. }
                 | Self::Cut { .. }
+                | Self::Reset { .. }
+                | Self::HalfOpen { .. }
                 | Self::Resign { .. }
                 | Self::Leave { .. }
         )
@@ -261,13 +280,16 @@ impl What {
 
     /// Whether it has a duration. Any other fault happens at one moment.
     pub const fn lasts(&self) -> bool {
-        !matches!(
-            self,
+        match self {
             Self::Cut { .. }
-                | Self::ClockStep { .. }
-                | Self::Resign { .. }
-                | Self::StoreClockStep { .. }
-        )
+            | Self::Reset { .. }
+            | Self::HalfOpen { .. }
+            | Self::ClockStep { .. }
+            | Self::Resign { .. }
+            | Self::StoreClockStep { .. } => false,
+            Self::Operator(act) => act.lasts(),
+            _ => true,
+        }
     }
 }
 

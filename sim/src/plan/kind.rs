@@ -43,11 +43,20 @@ pub enum FaultKind {
     /// Clocks differ in rate, up to the drift bound. Not an event: it lasts the whole run.
     Drift,
     Starve,
+    Reset,
+    HalfOpen,
+    Throttle,
+    Disconnect,
+    FlushScripts,
+    FlushData,
+    FillMemory,
+    LockRow,
+    LockTable,
 }
 
 impl FaultKind {
     /// All kinds.
-    pub const ALL: [Self; 32] = [
+    pub const ALL: [Self; 41] = [
         Self::Partition,
         Self::OneWay,
         Self::Hold,
@@ -80,6 +89,15 @@ impl FaultKind {
         Self::StoreClockBack,
         Self::Drift,
         Self::Starve,
+        Self::Reset,
+        Self::HalfOpen,
+        Self::Throttle,
+        Self::Disconnect,
+        Self::FlushScripts,
+        Self::FlushData,
+        Self::FillMemory,
+        Self::LockRow,
+        Self::LockTable,
     ];
 
     /// The kinds that pause a process.
@@ -113,6 +131,22 @@ impl FaultKind {
                 | Self::OldPrimary
                 | Self::StoreClockStep
                 | Self::StoreClockBack
+        )
+    }
+
+    /// Whether only engines with real servers have it.
+    pub const fn is_of_real_servers(self) -> bool {
+        matches!(
+            self,
+            Self::Reset
+                | Self::HalfOpen
+                | Self::Throttle
+                | Self::Disconnect
+                | Self::FlushScripts
+                | Self::FlushData
+                | Self::FillMemory
+                | Self::LockRow
+                | Self::LockTable
         )
     }
 
@@ -162,6 +196,15 @@ impl FaultKind {
             Self::StoreClockBack => ("store-clock-back", "the store's clock is put back"),
             Self::Drift => ("drift", "clocks differ in rate, up to the drift bound"),
             Self::Starve => ("starve", "the task that drives the candidates is not run"),
+            Self::Reset => ("reset", "connections are reset"),
+            Self::HalfOpen => ("half-open", "connections are open at the node's end alone"),
+            Self::Throttle => ("throttle", "few bytes a second pass"),
+            Self::Disconnect => ("disconnect", "the server ends all connections"),
+            Self::FlushScripts => ("flush-scripts", "the server forgets its scripts"),
+            Self::FlushData => ("flush-data", "all data is deleted, and the server runs on"),
+            Self::FillMemory => ("fill-memory", "the server's memory is full"),
+            Self::LockRow => ("lock-row", "another session locks the election's row"),
+            Self::LockTable => ("lock-table", "another session locks the whole table"),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! A run as data: the same plan gives the same trace.
 
+mod act;
 mod assumption;
 pub mod clock;
 pub mod draw;
@@ -19,6 +20,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use tenure_core::{Config, ConfigError};
 
+pub use act::Act;
 pub use assumption::Assumption;
 pub(crate) use ending::Ending;
 pub use error::PlanError;

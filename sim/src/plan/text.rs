@@ -93,6 +93,10 @@ impl Plan {
             What::Latency { most_ms, .. } => {
                 within(field("what.latency.most_ms"), most_ms, 1, DAY_MS)
             }
+            What::Throttle { bytes_per_second, .. } => {
+                let rate = u64::from(bytes_per_second);
+                within(field("what.throttle.bytes_per_second"), rate, 1, u64::from(u32::MAX))
+            }
             What::Duplicate { permille, most_ms, .. } => {
                 within(field("what.duplicate.permille"), u64::from(permille), 1, 1_000)?;
                 within(field("what.duplicate.most_ms"), most_ms, 1, DAY_MS)
@@ -163,7 +167,7 @@ fn rate(field: impl Display, ppm: i64) -> Result<(), PlanError> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{FaultKind, Scope, swarm};
+    use super::super::{Act, Backend, FaultKind, Scope, Shows, swarm};
     use super::*;
 
     fn plan() -> Plan {
@@ -176,8 +180,17 @@ mod tests {
 
     #[test]
     fn a_written_plan_is_read_unchanged() {
-        for seed in 0..500 {
-            let plan = swarm(seed, &FaultKind::ALL, Scope::Model);
+        let (granularity_ms, shows) = (1, Shows::Changes);
+        let backend = Backend {
+            has_network: true,
+            fails_over: false,
+            granularity_ms,
+            shows,
+            acts: &Act::ALL,
+        };
+        for seed in 0..1_000 {
+            let scope = if seed < 500 { Scope::Model } else { Scope::Real(backend) };
+            let plan = swarm(seed, &FaultKind::ALL, scope);
             let read = Plan::parse(&plan.to_text());
             assert_eq!(read.unwrap_or_else(|error| panic!("seed {seed}: {error}")), plan);
         }
@@ -223,6 +236,20 @@ mod tests {
         assert!(with(What::Pause { node: None }, 0).contains("faults[0].for_ms"));
         assert!(with(What::Cut { node: None }, 7).contains("must be 0 to 0"));
         assert!(with(What::Loss { node: None, permille: 1_001 }, 1).contains("permille"));
+        let stopped = What::Throttle { node: None, bytes_per_second: 0 };
+        assert!(with(stopped, 1).contains("throttle.bytes_per_second"));
+        assert!(with(What::Operator(Act::FlushData), 1).contains("must be 0 to 0"));
+        assert!(with(What::Operator(Act::LockRow), 0).contains("faults[0].for_ms"));
+    }
+
+    #[test]
+    fn acts_are_written_by_their_names() {
+        let fault =
+            r#"{ "when": { "at_ms": 5 }, "for_ms": 7, "what": { "operator": "lock-row" } }"#;
+        let fault: Fault = serde_json::from_str(fault).expect("a fault");
+        assert_eq!(fault.what, What::Operator(Act::LockRow));
+        let text = serde_json::to_string(&fault).expect("text");
+        assert!(text.ends_with(r#""what":{"operator":"lock-row"}}"#), "{text}");
     }
 
     #[test]

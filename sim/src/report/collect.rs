@@ -263,6 +263,11 @@ const fn is_of_a_moment(kind: FaultKind) -> bool {
     matches!(
         kind,
         FaultKind::Cut
+            | FaultKind::Reset
+            | FaultKind::HalfOpen
+            | FaultKind::Disconnect
+            | FaultKind::FlushScripts
+            | FaultKind::FlushData
             | FaultKind::Resign
             | FaultKind::ClockStep
             | FaultKind::ClockBack
@@ -282,6 +287,9 @@ const fn concerns(kind: FaultKind) -> &'static str {
         | FaultKind::Duplicate
         | FaultKind::Reorder
         | FaultKind::Cut
+        | FaultKind::Reset
+        | FaultKind::HalfOpen
+        | FaultKind::Throttle
         | FaultKind::Swizzle => "link",
         FaultKind::StoreCrash
         | FaultKind::StoreLoss
@@ -290,7 +298,13 @@ const fn concerns(kind: FaultKind) -> &'static str {
         | FaultKind::OldPrimary
         | FaultKind::StoreStall
         | FaultKind::StoreClockStep
-        | FaultKind::StoreClockBack => "store",
+        | FaultKind::StoreClockBack
+        | FaultKind::Disconnect
+        | FaultKind::FlushScripts
+        | FaultKind::FlushData
+        | FaultKind::FillMemory
+        | FaultKind::LockRow
+        | FaultKind::LockTable => "store",
         FaultKind::Pause
         | FaultKind::PauseAtGuard
         | FaultKind::PauseAtSend

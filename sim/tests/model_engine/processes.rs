@@ -1,6 +1,8 @@
 //! Faults of processes and machines.
 
-use tenure_sim::plan::What;
+use tenure_sim::engines::Engine;
+use tenure_sim::judge::Judging;
+use tenure_sim::plan::{Act, What};
 use tenure_sim::trace::Event;
 
 use crate::{TTL_MS, at, ends, held, leads, seen, with};
@@ -72,4 +74,20 @@ fn a_restored_snapshot_brings_back_memory_and_clocks() {
     // It had handed over, and leads again by its restored state.
     let again = (LATER + 2 * TTL_MS, first.1);
     assert!(leads.contains(&again), "{leads:?}");
+}
+
+#[test]
+fn faults_of_real_servers_are_refused_by_name() {
+    for what in [
+        What::Reset { node: None },
+        What::Throttle { node: None, bytes_per_second: 1 },
+        What::Operator(Act::FlushData),
+        What::Operator(Act::LockRow),
+    ] {
+        let fault = at(1, u64::from(what.lasts()), what);
+        let error = Engine::Model.run(&with(&[fault]), Judging::default()).unwrap_err().to_string();
+        let named = format!("fault 0 ({}): the model engine has ", fault.kind());
+        assert!(error.contains(&named), "{error}");
+        assert!(!Engine::Model.scope().kinds().contains(&fault.kind()));
+    }
 }

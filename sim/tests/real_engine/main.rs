@@ -77,6 +77,115 @@ fn promises_hold_on_sqlite() {
     holds_on("sqlite", "1101");
 }
 
+/// Two candidates, and those faults.
+fn plan_of(faults: &Value) -> Value {
+    let drawn = tenure_sim(&["plan", "--seed", "3", "--faults", "vm-stop"]);
+    let mut plan: Value = serde_json::from_slice(&drawn.stdout).unwrap();
+    plan["faults"] = faults.clone();
+    plan["nodes"] = serde_json::json!([{ "clock_offset_ms": 1 }, { "clock_offset_ms": 2 }]);
+    plan["store"]["clock_rate_ppm"] = 0.into();
+    plan["work"] = serde_json::json!({ "every_ms": 100, "takes_us": 50_000 });
+    plan["settings"] = serde_json::json!({
+        "ttl_ms": 2_500, "renew_interval_ms": 500, "request_timeout_ms": 300, "stop_margin_ms": 250,
+        "retry_least_ms": 20, "retry_most_ms": 100, "poll_bound_ms": 1_000, "drain_bound_ms": 100,
+        "quarantine_ms": 2_500, "granularity_ns": 1_000_000, "drift_ppm": 1_000
+    });
+    plan["calm_from_ms"] = 15_000.into();
+    plan["handover"] = false.into();
+    plan
+}
+
+fn replayed(store: &str, faults: &Value) -> Output {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("plan.json");
+    std::fs::write(&path, plan_of(faults).to_string()).unwrap();
+    let plan = ["--plan", path.to_str().unwrap()];
+    let judged = ["--properties", JUDGED, "--events", "100000"];
+    let arguments = ["replay", "--engine", "real", "--store", store];
+    tenure_sim(&[&arguments[..], &judged, &plan].concat())
+}
+
+/// Each of these faults has an effect on a store, and safety holds.
+fn have_effects_on(store: &str, faults: &Value) {
+    let ran = replayed(store, faults);
+    let text = String::from_utf8_lossy(&ran.stdout);
+    assert_eq!(ran.status.code(), Some(0), "{text}{}", String::from_utf8_lossy(&ran.stderr));
+    for fault in faults.as_array().unwrap() {
+        let what = &fault["what"];
+        let kind =
+            what["operator"].as_str().or_else(|| what.as_object()?.keys().next().map(|k| &**k));
+        let effect = format!("Effect {{ kind: {}", pascal(kind.unwrap()));
+        assert!(text.contains(&effect), "{effect} is missing:\n{text}");
+    }
+}
+
+/// `lock-row` as `LockRow`.
+fn pascal(name: &str) -> String {
+    let capital = |word: &str| word[..1].to_uppercase() + &word[1..];
+    name.split('-').map(capital).collect()
+}
+
+#[test]
+fn acts_at_redis_have_effects() {
+    // The first leader waits out a quarantine. Without memory none is elected, and the next one waits after a loss.
+    have_effects_on(
+        "redis",
+        &serde_json::json!([
+            { "when": { "at_ms": 4_000 }, "what": { "operator": "disconnect" } },
+            { "when": { "at_ms": 4_500 }, "what": { "operator": "flush-scripts" } },
+            { "when": { "at_ms": 5_000 }, "for_ms": 2_000, "what": { "operator": "fill-memory" } },
+            { "when": { "at_ms": 5_200 }, "what": { "resign": { "node": null } } },
+            { "when": { "at_ms": 10_000 }, "what": { "operator": "flush-data" } }
+        ]),
+    );
+}
+
+#[test]
+fn acts_at_postgres_have_effects() {
+    have_effects_on(
+        "postgres",
+        &serde_json::json!([
+            { "when": { "at_ms": 4_000 }, "what": { "operator": "disconnect" } },
+            { "when": { "at_ms": 5_000 }, "for_ms": 1_500, "what": { "operator": "lock-row" } },
+            { "when": { "at_ms": 8_000 }, "for_ms": 1_500, "what": { "operator": "lock-table" } }
+        ]),
+    );
+}
+
+#[test]
+fn broken_and_slow_connections_have_effects() {
+    have_effects_on(
+        "redis",
+        &serde_json::json!([
+            { "when": { "at_ms": 4_000 }, "what": { "reset": { "node": 0 } } },
+            { "when": { "at_ms": 6_000 }, "what": { "half-open": { "node": 0 } } },
+            {
+                "when": { "at_ms": 9_000 }, "for_ms": 2_000,
+                "what": { "throttle": { "node": 0, "bytes_per_second": 500 } }
+            }
+        ]),
+    );
+}
+
+#[test]
+fn acts_that_a_store_lacks_are_refused_by_name() {
+    for (store, act, why) in [
+        ("postgres", "flush-data", "the real-postgres engine has no command that deletes all data"),
+        ("redis", "lock-row", "the real-redis engine has no rows"),
+        ("etcd", "disconnect", "the real-etcd engine has no server that ends"),
+        ("sqlite", "fill-memory", "the real-sqlite engine has no limit of its memory"),
+    ] {
+        let for_ms = if act.starts_with("flush") || act == "disconnect" { 0 } else { 5 };
+        let faults = serde_json::json!([
+            { "when": { "at_ms": 5 }, "for_ms": for_ms, "what": { "operator": act } }
+        ]);
+        let ran = replayed(store, &faults);
+        let text = String::from_utf8_lossy(&ran.stderr);
+        assert!(text.contains(&format!("fault 0 ({act}): {why}")), "{text}");
+        assert_eq!(ran.status.code(), Some(64));
+    }
+}
+
 #[test]
 fn a_missing_server_is_named_with_its_package() {
     let ran = Command::new(env!("CARGO_BIN_EXE_tenure-sim"))

@@ -3,7 +3,7 @@
 use tenure_sim::engines::EngineError;
 use tenure_sim::engines::turmoil::run;
 use tenure_sim::judge::Judging;
-use tenure_sim::plan::{Asking, Fault, PlanError, Point, Scope, Trigger, What, When};
+use tenure_sim::plan::{Act, Asking, Fault, PlanError, Point, Scope, Trigger, What, When};
 
 use super::{at, on, plan};
 
@@ -20,9 +20,15 @@ fn unsupported_faults_are_refused_by_name() {
         What::StoreRollback { back_ms: 1 },
         What::Failover { lag_ms: 1, clock_ahead_ms: 0 },
         What::OldPrimary { node },
+        What::Reset { node },
+        What::HalfOpen { node },
+        What::Throttle { node, bytes_per_second: 1 },
+        What::Operator(Act::FlushScripts),
+        What::Operator(Act::LockRow),
     ];
     for what in whats {
-        let (good, bad) = (at(1, 1, What::StoreStall), at(2, 1, what));
+        let for_ms = u64::from(what.lasts());
+        let (good, bad) = (at(1, 1, What::StoreStall), at(2, for_ms, what));
         let error = run(&plan(vec![good, bad]), Judging::default()).unwrap_err();
         let EngineError::Plan(PlanError::Unsupported { index, kind, engine, .. }) = error else {
             panic!("{error:?}");

@@ -128,15 +128,21 @@ fn refuse(plan: &Plan) -> Result<(), PlanError> {
     if cancels {
         return Err(out_of_bounds("program.cancels", "true".to_owned(), "false"));
     }
-    let starves = |fault: &Fault| matches!(fault.what, What::Starve { .. });
-    match plan.faults.iter().position(starves) {
-        Some(index) => Err(PlanError::Unsupported {
-            index,
-            kind: FaultKind::Starve,
-            engine: "model",
-            why: "has no driver's task: the process drives its candidate",
-        }),
-        None => Ok(()),
+    let refused = |(index, fault): (usize, &Fault)| {
+        let why = why_not(fault.what)?;
+        Some(PlanError::Unsupported { index, kind: fault.kind(), engine: "model", why })
+    };
+    plan.faults.iter().enumerate().find_map(refused).map_or(Ok(()), Err)
+}
+
+const fn why_not(what: What) -> Option<&'static str> {
+    match what {
+        What::Starve { .. } => Some("has no driver's task: the process drives its candidate"),
+        What::Reset { .. } | What::HalfOpen { .. } | What::Throttle { .. } => {
+            Some("has messages, and no bytes and no ends of connections")
+        }
+        What::Operator(_) => Some("has a store without a server that an operator could reach"),
+        _ => None,
     }
 }
 

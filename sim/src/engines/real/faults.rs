@@ -6,7 +6,7 @@ use super::protocol::Order;
 use super::run::Run;
 use super::server::ServerOrder;
 use crate::engines::EngineError;
-use crate::plan::{FaultKind, Strike, What};
+use crate::plan::{Act, FaultKind, Strike, What};
 
 /// A request that was sent that long before the end of a stall has waited for it.
 const WAITED: Duration = Duration::from_millis(1);
@@ -18,8 +18,29 @@ pub(super) struct Outage {
     down: u32,
     loses: bool,
     stalls: u32,
+    /// The acts that last, one for each fault.
+    acts: Vec<Act>,
     /// Faults that are over once it has started, or follows the new primary.
     pub(super) over: Vec<Strike>,
+}
+
+impl Outage {
+    /// Whether a fault with that act has to begin it: another one may have begun it before.
+    fn begins(&mut self, act: Act) -> bool {
+        let is_first = !self.acts.contains(&act);
+        if act.lasts() {
+            self.acts.push(act);
+        }
+        is_first
+    }
+
+    /// Whether the last fault with that act is over.
+    fn ends(&mut self, act: Act) -> bool {
+        if let Some(place) = self.acts.iter().position(|other| *other == act) {
+            self.acts.swap_remove(place);
+        }
+        !self.acts.contains(&act)
+    }
 }
 
 impl Run<'_> {
@@ -32,8 +53,8 @@ impl Run<'_> {
         };
         let machine = &mut self.machines[node];
         match what {
-            What::Cut { .. } => {
-                if machine.link.cut() {
+            What::Cut { .. } | What::Reset { .. } | What::HalfOpen { .. } => {
+                if machine.link.breaks(what) {
                     self.took(now, kind, Some(node));
                 }
             }
@@ -94,8 +115,15 @@ impl Run<'_> {
             What::Failover { lag_ms, .. } => {
                 self.server.order(ServerOrder::FailOver { lag: Duration::from_millis(lag_ms) });
             }
+            What::Operator(act) => self.begin_act(act),
             // Refused before the run.
             _ => {}
+        }
+    }
+
+    fn begin_act(&mut self, act: Act) {
+        if self.outage.begins(act) {
+            self.server.order(ServerOrder::Begin(act));
         }
     }
 
@@ -113,6 +141,13 @@ impl Run<'_> {
                 if self.outage.stalls > 0 {
                     self.server.order(ServerOrder::Pause);
                 }
+                false
+            }
+            What::Operator(act) => {
+                if !self.outage.ends(act) {
+                    return true;
+                }
+                self.server.order(ServerOrder::End(act, strike));
                 false
             }
             What::Failover { .. } => {
@@ -134,5 +169,19 @@ impl Run<'_> {
             }
             _ => true,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_act_lasts_as_long_as_its_last_fault() {
+        let mut outage = Outage::default();
+        assert!(outage.begins(Act::LockRow) && outage.begins(Act::FillMemory));
+        assert!(!outage.begins(Act::LockRow), "it has begun before");
+        assert!(!outage.ends(Act::LockRow) && outage.ends(Act::LockRow));
+        assert!(outage.begins(Act::Disconnect) && outage.begins(Act::Disconnect));
     }
 }

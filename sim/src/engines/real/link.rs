@@ -1,6 +1,8 @@
 //! The network between a node and the store: a proxy for each server, and the faults that are active on all of them.
 
+use std::cmp::Reverse;
 use std::io;
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -66,15 +68,21 @@ impl Link {
             .any(|lost| lost(what) && !self.faults.iter().any(|fault| lost(fault.what)));
         if lost {
             // Bytes are missing from the connections: they are of no use any more.
-            self.cut();
+            for proxy in &self.proxies {
+                proxy.cut();
+            }
         }
         self.apply();
     }
 
-    /// Breaks the open connections. Returns whether there were any.
-    pub(super) fn cut(&self) -> bool {
-        let cut = self.proxies.iter().map(Proxy::cut);
-        cut.sum::<usize>() > 0
+    /// Breaks the open connections as that fault does. Returns whether there were any.
+    pub(super) fn breaks(&self, what: What) -> bool {
+        let one = match what {
+            What::Reset { .. } => Proxy::reset,
+            What::HalfOpen { .. } => Proxy::half_open,
+            _ => Proxy::cut,
+        };
+        self.proxies.iter().map(one).sum::<usize>() > 0
     }
 
     /// The machine loses power: its connections stay open at the server, and its next life has new ones.
@@ -95,32 +103,65 @@ impl Link {
     /// The faults that have had their first effect since this was last asked.
     pub(super) fn effects(&mut self) -> Vec<FaultKind> {
         let withheld = self.withheld();
+        let slowest = self.slowest();
         let mut had = Vec::new();
         for fault in &mut self.faults {
-            if fault.withheld.is_some_and(|before| withheld > before) {
-                fault.withheld = None;
-                had.push(fault.kind);
+            if fault.withheld.is_none_or(|before| withheld <= before) {
+                continue;
             }
+            if slows(fault.what).is_some() && slows(fault.what) != slowest {
+                // Another fault has slowed that data down.
+                fault.withheld = Some(withheld);
+                continue;
+            }
+            fault.withheld = None;
+            had.push(fault.kind);
         }
         had
     }
 
+    /// Of the faults that slow data down, one is in force.
+    fn slowest(&self) -> Option<Slows> {
+        self.faults.iter().filter_map(|fault| slows(fault.what)).max()
+    }
+
     fn apply(&self) {
         let any = |is_it: fn(What) -> bool| self.faults.iter().any(|fault| is_it(fault.what));
-        let delay = self.faults.iter().filter_map(|fault| match fault.what {
-            What::Latency { most_ms, .. } => Some(Duration::from_millis(most_ms)),
-            _ => None,
-        });
-        let otherwise = if any(|what| matches!(what, What::Hold { .. })) {
-            Flow::Hold
-        } else {
-            delay.max().map_or(Flow::Forward, Flow::Delay)
-        };
+        let otherwise = self.slowest().map_or(Flow::Forward, Slows::flow);
         let flow = |is_lost: bool| if is_lost { Flow::BlackHole } else { otherwise };
         for proxy in &self.proxies {
             proxy.set_requests(flow(any(lost_requests)));
             proxy.set_replies(flow(any(lost_replies)));
         }
+    }
+}
+
+/// How a fault slows data down: the slower, the larger.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Slows {
+    ToBytesASecond(Reverse<NonZeroU32>),
+    By(Duration),
+    UntilItEnds,
+}
+
+impl Slows {
+    const fn flow(self) -> Flow {
+        match self {
+            Self::ToBytesASecond(Reverse(rate)) => Flow::Throttle(rate),
+            Self::By(delay) => Flow::Delay(delay),
+            Self::UntilItEnds => Flow::Hold,
+        }
+    }
+}
+
+fn slows(what: What) -> Option<Slows> {
+    match what {
+        What::Hold { .. } => Some(Slows::UntilItEnds),
+        What::Latency { most_ms, .. } => Some(Slows::By(Duration::from_millis(most_ms))),
+        What::Throttle { bytes_per_second, .. } => {
+            NonZeroU32::new(bytes_per_second).map(Reverse).map(Slows::ToBytesASecond)
+        }
+        _ => None,
     }
 }
 
@@ -140,4 +181,22 @@ const fn lost_replies(what: What) -> bool {
 
 const fn is_partition(what: What) -> bool {
     matches!(what, What::Partition { .. } | What::Swizzle { .. })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_slowest_fault_is_in_force() {
+        let node = None;
+        let throttle = |bytes_per_second| What::Throttle { node, bytes_per_second };
+        let latency = |most_ms| What::Latency { node, most_ms };
+        let in_order =
+            [throttle(9), throttle(5), latency(1), latency(2), What::Hold { node }].map(slows);
+        assert!(in_order.is_sorted() && in_order.iter().all(Option::is_some), "{in_order:?}");
+        assert_eq!(slows(What::Partition { node }), None);
+        let flow = slows(throttle(5)).map(Slows::flow);
+        assert_eq!(flow, NonZeroU32::new(5).map(Flow::Throttle));
+    }
 }

@@ -3,7 +3,7 @@
 
 use super::Target;
 use crate::plan::{
-    Fault, LAG_MOST_MS, Manner, Plan, PlanError, Point, SILENT_MOST_MS, Trigger, What, When,
+    Act, Fault, LAG_MOST_MS, Manner, Plan, PlanError, Point, SILENT_MOST_MS, Trigger, What, When,
 };
 
 /// Checks that every part of a plan can be carried out.
@@ -62,13 +62,16 @@ fn too_much(target: Target, fault: &Fault) -> Option<&'static str> {
     }
 }
 
-const fn why_not(target: Target, what: What) -> Option<&'static str> {
+fn why_not(target: Target, what: What) -> Option<&'static str> {
     match what {
         What::Partition { .. }
         | What::OneWay { .. }
         | What::Hold { .. }
         | What::Latency { .. }
         | What::Cut { .. }
+        | What::Reset { .. }
+        | What::HalfOpen { .. }
+        | What::Throttle { .. }
         | What::Swizzle { .. }
             if !target.backend().has_network =>
         {
@@ -91,11 +94,15 @@ const fn why_not(target: Target, what: What) -> Option<&'static str> {
         What::StoreClockStep { .. } => {
             Some("can't set the server's clock: it is that of the machine")
         }
+        What::Operator(act) => why_no_act(target, act),
         What::Partition { .. }
         | What::OneWay { .. }
         | What::Hold { .. }
         | What::Latency { .. }
         | What::Cut { .. }
+        | What::Reset { .. }
+        | What::HalfOpen { .. }
+        | What::Throttle { .. }
         | What::Swizzle { .. }
         | What::Pause { .. }
         | What::Leave { .. }
@@ -107,6 +114,21 @@ const fn why_not(target: Target, what: What) -> Option<&'static str> {
         | What::StoreStall
         | What::Failover { .. } => None,
     }
+}
+
+/// Why an act is not possible at a store.
+fn why_no_act(target: Target, act: Act) -> Option<&'static str> {
+    if target.backend().acts.contains(&act) {
+        return None;
+    }
+    Some(match act {
+        Act::Disconnect => "has no server that ends a client's connections on order",
+        Act::FlushScripts => "has no scripts that its server could forget",
+        Act::FlushData => "has no command that deletes all data of a server that runs on",
+        Act::FillMemory => "has no limit of its memory",
+        Act::LockRow => "has no rows that another session could lock",
+        Act::LockTable => "has no table that another session could lock",
+    })
 }
 
 #[cfg(test)]
@@ -127,9 +149,18 @@ mod tests {
     #[test]
     fn kinds_that_are_never_drawn_are_refused() {
         let example = |kind: FaultKind| {
-            // The model engine draws no starved driver.
-            if kind == FaultKind::Starve {
-                return Some(What::Starve { node: None });
+            // The model engine draws none of these.
+            match kind {
+                FaultKind::Starve => return Some(What::Starve { node: None }),
+                FaultKind::Reset => return Some(What::Reset { node: None }),
+                FaultKind::HalfOpen => return Some(What::HalfOpen { node: None }),
+                FaultKind::Throttle => {
+                    return Some(What::Throttle { node: None, bytes_per_second: 1 });
+                }
+                _ => {}
+            }
+            if let Some(act) = Act::of_kind(kind) {
+                return Some(What::Operator(act));
             }
             let mut plans = (0..500).map(|seed| swarm(seed, &[kind], Scope::Model));
             let has = |plan: &Plan| plan.faults.iter().find(|fault| fault.kind() == kind).copied();

@@ -17,7 +17,9 @@ use super::stalls::Stalls;
 use super::steps::{Answers, Steps};
 use super::{Target, Told, broke};
 use crate::engines::{Awaited, EngineError};
-use crate::plan::{Ending, Fault, FaultKind, Plan, Point, Schedule, SimTime, Step, Strike, When};
+use crate::plan::{
+    Act, Ending, Fault, FaultKind, Plan, Point, Schedule, SimTime, Step, Strike, When,
+};
 use crate::trace::{Entry, Event, Who};
 
 /// Effects and the end of the run are looked for this often.
@@ -361,6 +363,21 @@ impl<'a> Run<'a> {
                 for strike in healed {
                     self.healed(strike);
                 }
+            }
+            ServerOrder::Begin(act) => {
+                if had_effect && act == Act::FlushData {
+                    let lost = Event::StoreCrashed { keeps_data: false };
+                    self.entries.push(Entry { at, event: lost });
+                }
+                if had_effect {
+                    self.took(at, act.kind(), None);
+                }
+            }
+            ServerOrder::End(act, strike) => {
+                if had_effect {
+                    self.took(at, act.kind(), None);
+                }
+                self.healed(strike);
             }
             ServerOrder::Pause | ServerOrder::Resume => {}
         }

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::judge::properties::PropertyName;
-use crate::plan::{Backend, Shows};
+use crate::plan::{Act, Backend, Shows};
 
 /// The election timeout of the etcd members, in milliseconds.
 pub(super) const ETCD_ELECTION_MS: u64 = 100;
@@ -107,7 +107,16 @@ impl Target {
         };
         let has_network = !matches!(self, Self::Sqlite);
         let fails_over = matches!(self, Self::RedisSentinel | Self::RedisCluster);
-        Backend { has_network, fails_over, granularity_ms, shows }
+        let acts: &[Act] = match self {
+            Self::Redis | Self::Fred | Self::RedisSentinel | Self::RedisCluster => {
+                &[Act::Disconnect, Act::FlushScripts, Act::FlushData, Act::FillMemory]
+            }
+            Self::Postgres | Self::PostgresAdvisory => {
+                &[Act::Disconnect, Act::LockRow, Act::LockTable]
+            }
+            Self::Etcd | Self::Sqlite => &[],
+        };
+        Backend { has_network, fails_over, granularity_ms, shows, acts }
     }
 
     /// The properties that can't judge its runs.

@@ -39,6 +39,10 @@ const fn why_not(what: What) -> Option<&'static str> {
         What::VmRestore { .. } => Some("can't take a snapshot of a process"),
         What::StoreRollback { .. } => Some("keeps no older data of the store"),
         What::Failover { .. } | What::OldPrimary { .. } => Some("has one store, without a replica"),
+        What::Reset { .. } | What::HalfOpen { .. } | What::Throttle { .. } => {
+            Some("simulates a network without firewalls, lost machines and limits of its rate")
+        }
+        What::Operator(_) => Some("simulates a server without operators"),
         What::Partition { .. }
         | What::OneWay { .. }
         | What::Hold { .. }

@@ -150,7 +150,7 @@ mod tests {
     fn plans_are_valid_and_have_their_fault() {
         let real = |granularity_ms| {
             let (has_network, fails_over, shows) = (true, false, Shows::Changes);
-            Scope::Real(Backend { has_network, fails_over, granularity_ms, shows })
+            Scope::Real(Backend { has_network, fails_over, granularity_ms, shows, acts: &[] })
         };
         for scope in [Scope::Model, Scope::Turmoil, real(1), real(1_200)] {
             for situation in &ALL {

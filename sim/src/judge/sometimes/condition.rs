@@ -1,6 +1,6 @@
 //! The conditions, their names, and the engines that can meet them.
 
-use crate::plan::{Scope, Shows};
+use crate::plan::{Act, Scope, Shows};
 
 /// A situation that a campaign should have met.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -95,6 +95,20 @@ pub(super) enum Condition {
     LeaderStoppedWithItsClocks,
     /// A virtual machine restored to a snapshot in which its candidate led.
     LeaderSnapshot,
+    /// A leader whose connections had lost the server's end.
+    HalfOpenUnderALeader,
+    /// An end of all connections by the server while there was a leader.
+    DisconnectedUnderALeader,
+    /// A server that forgot its scripts while there was a leader.
+    ScriptsFlushedUnderALeader,
+    /// A deletion of all data by an operator while there was a leader.
+    DataFlushedUnderALeader,
+    /// A request that the server refused because its memory was full.
+    GrantRefusedForMemory,
+    /// A request that waited for a locked row, up to its unlocking under a leader.
+    RowLockedUnderALeader,
+    /// A request that waited for a locked table, up to its unlocking under a leader.
+    TableLockedUnderALeader,
 }
 
 /// All conditions in order: the name, and whether only the model engine can meet it.
@@ -148,6 +162,21 @@ const ALL: [(Condition, &str, Needs); Condition::COUNT] = [
     (Condition::LeaderSuspended, "leader-suspended", Needs::Model),
     (Condition::LeaderStoppedWithItsClocks, "leader-stopped-with-its-clocks", Needs::Model),
     (Condition::LeaderSnapshot, "leader-restored-from-a-snapshot", Needs::Model),
+    (Condition::HalfOpenUnderALeader, "half-open-under-a-leader", Needs::RealNetwork),
+    (
+        Condition::DisconnectedUnderALeader,
+        "disconnected-under-a-leader",
+        Needs::Act(Act::Disconnect),
+    ),
+    (
+        Condition::ScriptsFlushedUnderALeader,
+        "scripts-flushed-under-a-leader",
+        Needs::Act(Act::FlushScripts),
+    ),
+    (Condition::DataFlushedUnderALeader, "data-flushed-under-a-leader", Needs::Act(Act::FlushData)),
+    (Condition::GrantRefusedForMemory, "grant-refused-for-memory", Needs::Act(Act::FillMemory)),
+    (Condition::RowLockedUnderALeader, "row-locked-under-a-leader", Needs::Act(Act::LockRow)),
+    (Condition::TableLockedUnderALeader, "table-locked-under-a-leader", Needs::Act(Act::LockTable)),
 ];
 
 /// Which engines can meet a condition.
@@ -157,6 +186,10 @@ enum Needs {
     Any,
     /// A network between candidates and the store.
     Network,
+    /// A network of real connections.
+    RealNetwork,
+    /// A real server to which that can be done.
+    Act(Act),
     /// Replicas, in an engine with real servers or in the model.
     Replicas,
     /// A store that shows each change of a record.
@@ -172,7 +205,7 @@ enum Needs {
 
 impl Condition {
     pub(super) const COUNT: usize = Self::LAST as usize + 1;
-    const LAST: Self = Self::LeaderSnapshot;
+    const LAST: Self = Self::TableLockedUnderALeader;
 
     pub(super) const fn name(self) -> &'static str {
         ALL[self as usize].1
@@ -185,11 +218,15 @@ impl Condition {
     /// Whether an engine of that scope can meet it.
     pub(super) fn is_in(self, scope: Scope) -> bool {
         match scope {
-            Scope::Model => true,
-            Scope::Turmoil => !matches!(ALL[self as usize].2, Needs::Model | Needs::Replicas),
+            Scope::Model => !matches!(ALL[self as usize].2, Needs::RealNetwork | Needs::Act(_)),
+            Scope::Turmoil => !matches!(
+                ALL[self as usize].2,
+                Needs::Model | Needs::Replicas | Needs::RealNetwork | Needs::Act(_)
+            ),
             Scope::Real(backend) => match ALL[self as usize].2 {
                 Needs::Any => true,
-                Needs::Network => backend.has_network,
+                Needs::Network | Needs::RealNetwork => backend.has_network,
+                Needs::Act(act) => backend.acts.contains(&act),
                 Needs::Replicas => backend.fails_over,
                 Needs::Changes => backend.shows >= Shows::Changes,
                 Needs::Requests => backend.shows >= Shows::Requests,

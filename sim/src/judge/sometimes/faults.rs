@@ -8,8 +8,13 @@ use crate::trace::Who;
 pub(super) const CUTS_OFF: [FaultKind; 4] =
     [FaultKind::Partition, FaultKind::OneWay, FaultKind::Hold, FaultKind::Swizzle];
 /// Faults that are over as soon as they have had their effect.
-const MOMENTARY: [FaultKind; 8] = [
+const MOMENTARY: [FaultKind; 13] = [
     FaultKind::Cut,
+    FaultKind::Reset,
+    FaultKind::HalfOpen,
+    FaultKind::Disconnect,
+    FaultKind::FlushScripts,
+    FaultKind::FlushData,
     FaultKind::Resign,
     FaultKind::ClockStep,
     FaultKind::ClockBack,
@@ -76,6 +81,22 @@ impl Sometimes {
                 self.met_if(Condition::StoreRolledBackUnderALeader, strikes_a_leader);
             }
             FaultKind::Failover => self.met_if(Condition::FailoverUnderALeader, strikes_a_leader),
+            FaultKind::HalfOpen => self.met_if(Condition::HalfOpenUnderALeader, strikes_a_leader),
+            FaultKind::Disconnect => {
+                self.met_if(Condition::DisconnectedUnderALeader, strikes_a_leader);
+            }
+            FaultKind::FlushScripts => {
+                self.met_if(Condition::ScriptsFlushedUnderALeader, strikes_a_leader);
+            }
+            FaultKind::FlushData => {
+                self.met_if(Condition::DataFlushedUnderALeader, strikes_a_leader);
+            }
+            // Only a vacant lease is granted, so there is no leader.
+            FaultKind::FillMemory => self.met(Condition::GrantRefusedForMemory),
+            FaultKind::LockRow => self.met_if(Condition::RowLockedUnderALeader, strikes_a_leader),
+            FaultKind::LockTable => {
+                self.met_if(Condition::TableLockedUnderALeader, strikes_a_leader);
+            }
             FaultKind::Suspend => self.met_if(Condition::LeaderSuspended, strikes_a_leader),
             FaultKind::VmStop => {
                 self.met_if(Condition::LeaderStoppedWithItsClocks, strikes_a_leader);

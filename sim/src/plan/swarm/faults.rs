@@ -3,7 +3,7 @@
 use super::Scope;
 use super::aims::Aim;
 use crate::plan::draw::Draw;
-use crate::plan::{Asking, Fault, FaultKind, Point, Settings, Trigger, What, When};
+use crate::plan::{Act, Asking, Fault, FaultKind, Point, Settings, Trigger, What, When};
 
 /// The most faults of each kind that the run has.
 const FAULTS_MOST: u64 = 4;
@@ -69,6 +69,12 @@ fn what(frame: &Frame, draw: &mut Draw, kind: FaultKind, node: Option<usize>) ->
             What::Reorder { node, permille: some(draw), most_ms: draw.within(1..=ttl_ms) }
         }
         FaultKind::Cut => What::Cut { node },
+        FaultKind::Reset => What::Reset { node },
+        FaultKind::HalfOpen => What::HalfOpen { node },
+        FaultKind::Throttle => {
+            let bytes_per_second = u32::try_from(draw.pick(&[500, 2_000, 10_000])).unwrap_or(1);
+            What::Throttle { node, bytes_per_second }
+        }
         FaultKind::Swizzle => What::Swizzle {
             step_ms: draw.within(1..=ttl_ms / 4),
             shift: usize::try_from(draw.within(0..=frame.nodes as u64)).unwrap_or(0),
@@ -103,6 +109,12 @@ fn what(frame: &Frame, draw: &mut Draw, kind: FaultKind, node: Option<usize>) ->
         FaultKind::StoreClockStep => What::StoreClockStep { by_ms: far(draw) },
         FaultKind::StoreClockBack => What::StoreClockStep { by_ms: -far(draw) },
         FaultKind::Drift => return None,
+        FaultKind::Disconnect
+        | FaultKind::FlushScripts
+        | FaultKind::FlushData
+        | FaultKind::FillMemory
+        | FaultKind::LockRow
+        | FaultKind::LockTable => What::Operator(Act::of_kind(kind)?),
     })
 }
 
@@ -119,6 +131,10 @@ fn lasts(frame: &Frame, draw: &mut Draw, kind: FaultKind) -> u64 {
         | FaultKind::StoreRollback
         | FaultKind::Failover
         | FaultKind::StoreStall => draw.within(1..=ttl_ms / 2),
+        // It is felt only when a lease is granted.
+        FaultKind::FillMemory => draw.within(ttl_ms..=3 * ttl_ms),
+        // The same, but some locks take a leader's lease.
+        FaultKind::LockRow | FaultKind::LockTable => draw.within(1..=ttl_ms),
         _ => draw.within(1..=2 * ttl_ms),
     }
 }

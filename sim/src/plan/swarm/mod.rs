@@ -6,7 +6,7 @@ mod faults;
 mod settings;
 
 use super::clock::PPM;
-use super::{FaultKind, Manner, NodePlan, Plan, Program, SCHEMA, Settings, StorePlan, Work};
+use super::{Act, FaultKind, Manner, NodePlan, Plan, Program, SCHEMA, Settings, StorePlan, Work};
 use crate::plan::draw::Draw;
 use aims::Aim;
 pub use faults::{LAG_MOST_MS, SILENT_MOST_MS};
@@ -35,6 +35,8 @@ pub struct Backend {
     pub granularity_ms: u64,
     /// What an observer sees of the requests that it carries out.
     pub shows: Shows,
+    /// What can be done to its server.
+    pub acts: &'static [Act],
 }
 
 /// What a store shows of the requests that it carries out.
@@ -63,26 +65,32 @@ impl Scope {
 
     fn draws(self, kind: FaultKind) -> bool {
         match self {
-            Self::Model => kind != FaultKind::Starve,
-            Self::Turmoil => !matches!(
-                kind,
-                FaultKind::Loss
-                    | FaultKind::Duplicate
-                    | FaultKind::Reorder
-                    | FaultKind::PauseAtReply
-                    | FaultKind::Suspend
-                    | FaultKind::VmStop
-                    | FaultKind::VmRestore
-                    | FaultKind::StoreRollback
-                    | FaultKind::Failover
-                    | FaultKind::OldPrimary
-            ),
+            Self::Model => kind != FaultKind::Starve && !kind.is_of_real_servers(),
+            Self::Turmoil => {
+                !kind.is_of_real_servers()
+                    && !matches!(
+                        kind,
+                        FaultKind::Loss
+                            | FaultKind::Duplicate
+                            | FaultKind::Reorder
+                            | FaultKind::PauseAtReply
+                            | FaultKind::Suspend
+                            | FaultKind::VmStop
+                            | FaultKind::VmRestore
+                            | FaultKind::StoreRollback
+                            | FaultKind::Failover
+                            | FaultKind::OldPrimary
+                    )
+            }
             Self::Real(backend) => match kind {
                 FaultKind::Partition
                 | FaultKind::OneWay
                 | FaultKind::Hold
                 | FaultKind::Latency
                 | FaultKind::Cut
+                | FaultKind::Reset
+                | FaultKind::HalfOpen
+                | FaultKind::Throttle
                 | FaultKind::Swizzle => backend.has_network,
                 FaultKind::Loss
                 | FaultKind::Duplicate
@@ -96,7 +104,7 @@ impl Scope {
                 | FaultKind::StoreClockStep
                 | FaultKind::StoreClockBack => false,
                 FaultKind::Failover => backend.fails_over,
-                _ => true,
+                _ => Act::of_kind(kind).is_none_or(|act| backend.acts.contains(&act)),
             },
         }
     }
@@ -248,7 +256,8 @@ mod tests {
 
     const fn real(has_network: bool, granularity_ms: u64) -> Scope {
         let (fails_over, shows) = (has_network, Shows::Changes);
-        Scope::Real(Backend { has_network, fails_over, granularity_ms, shows })
+        let acts: &[Act] = if has_network { &Act::ALL } else { &[] };
+        Scope::Real(Backend { has_network, fails_over, granularity_ms, shows, acts })
     }
 
     const SCOPES: [Scope; 5] =

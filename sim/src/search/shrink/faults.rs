@@ -3,7 +3,7 @@
 use super::Progress;
 use super::numbers::around;
 use super::search::Search;
-use crate::plan::{Fault, Plan, What, When};
+use crate::plan::{Act, Fault, Plan, What, When};
 
 /// Delta debugging: leaves out halves, quarters, and so on down to single faults (Zeller and Hildebrandt,
 /// "Simplifying and isolating failure-inducing input", 2002, without its step of keeping one part alone).
@@ -49,13 +49,16 @@ const fn plainer_than(what: What) -> Option<What> {
         | What::Latency { node, .. }
         | What::Loss { node, .. }
         | What::Duplicate { node, .. }
-        | What::Reorder { node, .. } => Some(What::Partition { node }),
+        | What::Reorder { node, .. }
+        | What::Throttle { node, .. } => Some(What::Partition { node }),
+        What::Reset { node } | What::HalfOpen { node } => Some(What::Cut { node }),
         What::Swizzle { .. } => Some(What::Partition { node: None }),
         What::Suspend { node } | What::VmStop { node } | What::VmRestore { node } => {
             Some(What::Pause { node })
         }
         What::StoreRollback { .. } | What::Failover { .. } => Some(What::StoreLoss),
         What::StoreStall => Some(What::StoreCrash),
+        What::Operator(Act::LockRow | Act::LockTable) => Some(What::StoreStall),
         What::Partition { .. }
         | What::Cut { .. }
         | What::Pause { .. }
@@ -67,7 +70,10 @@ const fn plainer_than(what: What) -> Option<What> {
         | What::StoreCrash
         | What::StoreLoss
         | What::OldPrimary { .. }
-        | What::StoreClockStep { .. } => None,
+        | What::StoreClockStep { .. }
+        | What::Operator(Act::Disconnect | Act::FlushScripts | Act::FlushData | Act::FillMemory) => {
+            None
+        }
     }
 }
 
@@ -93,5 +99,27 @@ const fn begin_sooner(fault: &mut Fault, by_ms: u64) {
     match &mut fault.when {
         When::AtMs(at_ms) => *at_ms -= by_ms,
         When::On(trigger) => trigger.after_ms -= by_ms,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plainer_faults_end_at_faults_of_every_engine() {
+        let node = Some(1);
+        for (what, plainest) in [
+            (What::Reset { node }, What::Cut { node }),
+            (What::HalfOpen { node }, What::Cut { node }),
+            (What::Throttle { node, bytes_per_second: 7 }, What::Partition { node }),
+            (What::Operator(Act::LockTable), What::StoreCrash),
+        ] {
+            let mut found = what;
+            while let Some(plainer) = plainer_than(found) {
+                found = plainer;
+            }
+            assert_eq!(found, plainest, "{what:?}");
+        }
     }
 }

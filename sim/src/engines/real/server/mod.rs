@@ -5,6 +5,7 @@
 //! observed, so that no request is carried out unseen.
 
 mod etcd;
+mod orders;
 mod postgres;
 mod redis;
 pub(super) mod replicated;
@@ -23,6 +24,9 @@ use tokio::sync::mpsc::UnboundedSender;
 use super::clock::boot_clock;
 use super::steps::{Answers, Steps};
 use super::{Target, Told};
+use crate::plan::Act;
+use orders::{Done, Server};
+pub(super) use orders::{ServerOrder, ServerReport};
 
 /// What a store consists of.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,39 +78,18 @@ trait Observed: Send {
         Ok(())
     }
 
+    /// An act begins at the server, which answers. Returns what it has led to, as far as that is known at once.
+    fn begins(&mut self, _: Act) -> Result<Done, ServerError> {
+        Ok(Done::default())
+    }
+
+    /// It ends, and the server answers. Returns whether it has had an effect.
+    fn ends(&mut self, _: Act) -> Result<bool, ServerError> {
+        Ok(false)
+    }
+
     /// Everything that was carried out, by what candidates know of it.
     fn steps(&mut self, answers: &Answers) -> Result<Steps, ServerError>;
-}
-
-/// An order to the server's thread.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ServerOrder {
-    /// Kill it. The next one has its data, or none.
-    Crash {
-        keeps_data: bool,
-    },
-    /// Start the next one.
-    Start {
-        keeps_data: bool,
-    },
-    Pause,
-    Resume,
-    /// Kill the primary, and wait until its replica is promoted.
-    FailOver {
-        lag: Duration,
-    },
-    /// Start the killed primary again, as a replica.
-    Rejoin,
-}
-
-/// What the server's thread has done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct ServerReport {
-    pub(super) order: ServerOrder,
-    /// When it was done, by the boot clock.
-    pub(super) at: u64,
-    /// Whether a record of the election was lost, or a replica was promoted.
-    pub(super) had_effect: bool,
 }
 
 /// The store, as the run holds it.
@@ -135,13 +118,14 @@ impl StoreServer {
         let (orders, ordered) = mpsc::channel();
         let own = Arc::clone(&gates);
         let thread = thread::Builder::new().name("server".to_owned()).spawn(move || {
+            let mut server = Server::new(observed);
             for order in ordered {
                 if matches!(order, ServerOrder::Crash { .. }) {
                     own.iter().for_each(|gate| gate.refuse(true));
                 }
-                let done = carry_out(observed.as_mut(), order)?;
+                let done = server.carry_out(order)?;
                 if matches!(order, ServerOrder::Start { .. } | ServerOrder::FailOver { .. }) {
-                    open(&own, observed.as_ref());
+                    open(&own, server.observed.as_ref());
                 }
                 let at = done.at.unwrap_or_else(boot_clock);
                 let report = ServerReport { order, at, had_effect: done.had_effect };
@@ -149,7 +133,7 @@ impl StoreServer {
                     break;
                 }
             }
-            Ok(observed)
+            Ok(server.observed)
         });
         let thread = Some(thread.map_err(|error| super::broke(&error))?);
         Ok(Self {
@@ -262,31 +246,5 @@ fn start(target: Target) -> Result<(Box<dyn Observed>, Parts), ServerError> {
             let parts = Parts::File(sqlite.file());
             Ok((Box::new(sqlite), parts))
         }
-    }
-}
-
-/// What an order has led to.
-#[derive(Clone, Copy, Debug, Default)]
-struct Done {
-    had_effect: bool,
-    /// When, if not at the end of the order.
-    at: Option<u64>,
-}
-
-fn carry_out(observed: &mut dyn Observed, order: ServerOrder) -> Result<Done, ServerError> {
-    let done = |()| Done::default();
-    match order {
-        ServerOrder::Pause => observed.pause().map(done),
-        ServerOrder::Resume => observed.resume().map(done),
-        ServerOrder::Crash { .. } => observed.crash().map(done),
-        ServerOrder::Start { keeps_data } => {
-            let had_effect = observed.starts_again(keeps_data)?;
-            Ok(Done { had_effect, at: None })
-        }
-        ServerOrder::FailOver { lag } => {
-            let at = observed.fails_over(lag)?;
-            Ok(Done { had_effect: at.is_some(), at })
-        }
-        ServerOrder::Rejoin => observed.rejoins().map(done),
     }
 }

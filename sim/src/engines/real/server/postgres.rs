@@ -1,20 +1,26 @@
 //! A PostgreSQL server, observed by triggers on the lease table.
 
+mod acts;
+
 use tenure_servers::{PostgresServer, ServerError};
 
+use super::orders::Done;
 use crate::engines::real::steps::postgres::Table;
 use crate::engines::real::steps::{Answers, Steps};
+use crate::plan::Act;
+use acts::Acts;
 
 pub(super) struct Observed {
     server: PostgresServer,
     table: Table,
+    acts: Acts,
 }
 
 impl Observed {
     pub(super) fn start() -> Result<Self, ServerError> {
-        let server = PostgresServer::start()?;
+        let server = PostgresServer::start_with(&[acts::NAMES_SESSIONS])?;
         Table::install(&server)?;
-        Ok(Self { server, table: Table::default() })
+        Ok(Self { server, table: Table::default(), acts: Acts::default() })
     }
 
     pub(super) fn port(&self) -> u16 {
@@ -32,11 +38,13 @@ impl super::Observed for Observed {
     }
 
     fn crash(&mut self) -> Result<(), ServerError> {
-        self.server.stop()
+        self.server.stop()?;
+        self.acts.are_gone();
+        Ok(())
     }
 
     fn starts_again(&mut self, keeps_data: bool) -> Result<bool, ServerError> {
-        let Self { server, table } = self;
+        let Self { server, table, .. } = self;
         // What the killed server has done is read before its data is gone.
         server.restart()?;
         table.read(server)?;
@@ -46,6 +54,14 @@ impl super::Observed for Observed {
             Table::install(server)?;
         }
         Ok(lost_a_record)
+    }
+
+    fn begins(&mut self, act: Act) -> Result<Done, ServerError> {
+        self.acts.begins(act, &self.server)
+    }
+
+    fn ends(&mut self, act: Act) -> Result<bool, ServerError> {
+        self.acts.ends(act, &self.server)
     }
 
     fn steps(&mut self, _: &Answers) -> Result<Steps, ServerError> {

@@ -1,10 +1,15 @@
 //! A Redis server, observed by its MONITOR stream.
 
+mod acts;
+
 use tenure_servers::{RedisServer, ServerError};
 
+use super::orders::Done;
 use crate::engines::real::clock::wall_clock;
 use crate::engines::real::steps::redis::Monitor;
 use crate::engines::real::steps::{Answers, Steps};
+use crate::plan::Act;
+pub(super) use acts::Acts;
 
 /// A killed process loses nothing that it has written, be it on disk or not.
 pub(super) const KEEPS: [&str; 4] = ["--appendonly", "yes", "--appendfsync", "no"];
@@ -13,13 +18,14 @@ pub(super) struct Observed {
     server: RedisServer,
     monitor: Monitor,
     killed_at: u64,
+    acts: Acts,
 }
 
 impl Observed {
     pub(super) fn start() -> Result<Self, ServerError> {
         let (server, mut monitor) = (RedisServer::start_with(&KEEPS)?, Monitor::new());
         monitor.attach(&server)?;
-        Ok(Self { server, monitor, killed_at: 0 })
+        Ok(Self { server, monitor, killed_at: 0, acts: Acts::default() })
     }
 
     pub(super) fn port(&self) -> u16 {
@@ -44,7 +50,7 @@ impl super::Observed for Observed {
     }
 
     fn starts_again(&mut self, keeps_data: bool) -> Result<bool, ServerError> {
-        let Self { server, monitor, killed_at } = self;
+        let Self { server, monitor, killed_at, .. } = self;
         server.restart()?;
         let lost_a_record = monitor.is_replaced(server, *killed_at, keeps_data)?;
         if !keeps_data {
@@ -52,6 +58,14 @@ impl super::Observed for Observed {
         }
         monitor.attach(server)?;
         Ok(lost_a_record)
+    }
+
+    fn begins(&mut self, act: Act) -> Result<Done, ServerError> {
+        self.acts.begins(act, &self.server, &self.monitor)
+    }
+
+    fn ends(&mut self, act: Act) -> Result<bool, ServerError> {
+        self.acts.ends(act, &self.server)
     }
 
     fn steps(&mut self, _: &Answers) -> Result<Steps, ServerError> {

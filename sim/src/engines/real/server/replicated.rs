@@ -10,10 +10,12 @@ use std::time::Duration;
 
 use tenure_servers::{Proxy, RedisCluster, RedisSentinels, RedisServer, ServerError};
 
-use super::redis::KEEPS;
+use super::orders::Done;
+use super::redis::{Acts, KEEPS};
 use crate::engines::real::clock::{boot_clock, wall_clock};
 use crate::engines::real::steps::redis::{Monitor, RECORD};
 use crate::engines::real::steps::{Answers, Steps};
+use crate::plan::Act;
 
 /// The number of sentinels. Candidates are told of them alone.
 pub(in super::super) const SENTINELS: usize = 3;
@@ -43,6 +45,7 @@ pub(super) struct Observed {
     /// Whether the other one is down since the last failover.
     is_alone: bool,
     killed_at: u64,
+    acts: Acts,
     gates: Arc<[Proxy]>,
 }
 
@@ -123,9 +126,9 @@ impl Observed {
     fn of(servers: Servers, both: [usize; 2]) -> Result<Self, ServerError> {
         let mut monitors = [Monitor::new(), Monitor::new()];
         monitors[0].attach(servers.server(both[0]))?;
-        let gates = Arc::new([]);
+        let (gates, acts) = (Arc::new([]), Acts::default());
         let (primary, number, is_alone, killed_at) = (0, 0, false, 0);
-        Ok(Self { servers, both, primary, monitors, number, is_alone, killed_at, gates })
+        Ok(Self { servers, both, primary, monitors, number, is_alone, killed_at, acts, gates })
     }
 
     pub(super) fn ports(&self) -> Vec<u16> {
@@ -262,6 +265,30 @@ impl super::Observed for Observed {
             return Ok(());
         }
         self.follows(1 - self.primary)
+    }
+
+    /// At the primary.
+    fn begins(&mut self, act: Act) -> Result<Done, ServerError> {
+        let (server, monitor) =
+            (self.servers.server(self.both[self.primary]), &self.monitors[self.primary]);
+        let done = self.acts.begins(act, server, monitor)?;
+        if act == Act::FlushData && done.had_effect {
+            // As its observer counts.
+            self.number += 1;
+        }
+        Ok(done)
+    }
+
+    /// Another one may be the primary by now.
+    fn ends(&mut self, act: Act) -> Result<bool, ServerError> {
+        let mut had_effect = false;
+        for number in self.both {
+            let server = self.servers.server(number);
+            if server.pid().is_some() {
+                had_effect |= self.acts.ends(act, server)?;
+            }
+        }
+        Ok(had_effect)
     }
 
     fn steps(&mut self, _: &Answers) -> Result<Steps, ServerError> {

@@ -110,6 +110,11 @@ impl Monitor {
         Ok(())
     }
 
+    /// When a command has deleted a record, in microseconds of the wall clock, since this was last asked.
+    pub(in super::super) fn takes_loss(&self) -> Option<u64> {
+        lock(&self.state).lost_at.take()
+    }
+
     /// Waits until the stream has shown everything that the server has carried out.
     pub(in super::super) fn shows_all(&self, server: &RedisServer) -> Result<(), ServerError> {
         let marks = lock(&self.state).marks;
@@ -217,6 +222,8 @@ struct State {
     has_gaps: bool,
     /// The number of marks that it has shown.
     marks: u32,
+    /// When a command has deleted the record.
+    lost_at: Option<u64>,
 }
 
 /// A script that runs, and what it has written so far.
@@ -261,8 +268,18 @@ impl State {
         self.script_ended();
         match words[..] {
             ["ECHO", MARK] => self.marks += 1,
+            ["FLUSHALL"] => self.flushed(at),
             ["EVALSHA", sha, keys, ref rest @ ..] => self.script = self.called(at, sha, keys, rest),
             _ => {}
+        }
+    }
+
+    /// All data is deleted. What the server knows from now on is as little as another one would know.
+    fn flushed(&mut self, at: u64) {
+        self.history = History::default();
+        if self.kept.take().is_some() {
+            self.server += 1;
+            self.lost_at = Some(at);
         }
     }
 

@@ -93,6 +93,7 @@ fn faults_of_a_leader() {
     for (kind, condition) in [
         (FaultKind::ClockStep, Condition::ClockSteppedUnderALeader),
         (FaultKind::ClockBack, Condition::ClockSteppedUnderALeader),
+        (FaultKind::HalfOpen, Condition::HalfOpenUnderALeader),
         (FaultKind::Suspend, Condition::LeaderSuspended),
         (FaultKind::VmStop, Condition::LeaderStoppedWithItsClocks),
     ] {
@@ -110,12 +111,24 @@ fn faults_of_the_store_under_a_leader() {
         (FaultKind::StoreClockBack, Condition::StoreClockSteppedUnderALeader),
         (FaultKind::StoreRollback, Condition::StoreRolledBackUnderALeader),
         (FaultKind::Failover, Condition::FailoverUnderALeader),
+        (FaultKind::Disconnect, Condition::DisconnectedUnderALeader),
+        (FaultKind::FlushScripts, Condition::ScriptsFlushedUnderALeader),
+        (FaultKind::FlushData, Condition::DataFlushedUnderALeader),
+        (FaultKind::LockRow, Condition::RowLockedUnderALeader),
+        (FaultKind::LockTable, Condition::TableLockedUnderALeader),
     ] {
         meets(condition, &[led(), (2, of_the_store(kind))]);
         let too_late = [led(), ended(), (91, of_the_store(kind))];
         let another = [led(), (2, of_the_store(FaultKind::StoreStall))];
         misses(condition, &[&too_late, &another]);
     }
+}
+
+#[test]
+fn grant_refused_for_memory() {
+    let condition = Condition::GrantRefusedForMemory;
+    meets(condition, &[(2, of_the_store(FaultKind::FillMemory))]);
+    misses(condition, &[&[(2, of_the_store(FaultKind::StoreStall))]]);
 }
 
 #[test]

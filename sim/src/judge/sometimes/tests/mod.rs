@@ -48,8 +48,28 @@ fn of_the_store(kind: FaultKind) -> Event {
 #[test]
 fn all_are_counted_from_the_beginning() {
     let counts = Sometimes::default().counts();
-    assert_eq!(counts.len(), names(Scope::Model).count());
+    assert_eq!(counts.len(), Condition::COUNT);
     assert!(counts.values().all(|times| *times == 0));
+}
+
+/// Conditions about acts at a real server, and about the ends of real connections.
+#[test]
+fn simulations_lack_conditions_of_real_servers() {
+    let model: Vec<_> = names(Scope::Model).collect();
+    let lacking: Vec<_> =
+        Condition::all().map(Condition::name).filter(|name| !model.contains(name)).collect();
+    assert_eq!(
+        lacking,
+        [
+            "half-open-under-a-leader",
+            "disconnected-under-a-leader",
+            "scripts-flushed-under-a-leader",
+            "data-flushed-under-a-leader",
+            "grant-refused-for-memory",
+            "row-locked-under-a-leader",
+            "table-locked-under-a-leader",
+        ]
+    );
 }
 
 /// Conditions about messages that overtake each other, and about faults that turmoil does not have.

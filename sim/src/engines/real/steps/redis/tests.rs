@@ -116,3 +116,26 @@ fn an_unknown_script_and_other_elections_are_no_steps() {
     stream.shows(3, "lua", &["TIME"]);
     assert_eq!(stream.steps(), []);
 }
+
+#[test]
+fn a_server_without_its_data_counts_as_another() {
+    let mut stream = Stream::new();
+    stream.shows(1, "127.0.0.1:2", &["FLUSHALL"]);
+    assert_eq!((stream.0.server, stream.0.lost_at), (0, None), "there was nothing to lose");
+    stream.grants(2, HOLDER, "7");
+    stream.shows(3, "127.0.0.1:2", &["FLUSHALL"]);
+    assert_eq!(stream.0.lost_at.take(), Some(3_000_000));
+    let holder = format!("{HOLDER:032x}");
+    stream.runs(4, "renew", &[&holder, "7", "5000000"], &[]);
+    stream.0.script_ended();
+    let seen: Vec<_> = stream
+        .0
+        .steps
+        .iter()
+        .map(|step| (step.server, step.before.is_some(), step.answer))
+        .collect();
+    assert_eq!(
+        seen,
+        [(0, false, Answer::Granted { token: 7, waits: true }), (1, false, Answer::Superseded),]
+    );
+}

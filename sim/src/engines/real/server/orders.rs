@@ -1,0 +1,214 @@
+//! The orders to the server's thread, and how it carries them out.
+
+use std::time::Duration;
+
+use tenure_servers::ServerError;
+
+use super::Observed;
+use crate::plan::{Act, Strike};
+
+/// An order to the server's thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) enum ServerOrder {
+    /// Kill it. The next one has its data, or none.
+    Crash {
+        keeps_data: bool,
+    },
+    /// Start the next one.
+    Start {
+        keeps_data: bool,
+    },
+    Pause,
+    Resume,
+    /// Kill the primary, and wait until its replica is promoted.
+    FailOver {
+        lag: Duration,
+    },
+    /// Start the killed primary again, as a replica.
+    Rejoin,
+    /// Do what an operator does.
+    Begin(Act),
+    /// Undo that: the fault is over.
+    End(Act, Strike),
+}
+
+/// What the server's thread has done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) struct ServerReport {
+    pub(in super::super) order: ServerOrder,
+    /// When it was done, by the boot clock.
+    pub(in super::super) at: u64,
+    /// Whether a record of the election was lost, a replica was promoted, or an act was felt.
+    pub(in super::super) had_effect: bool,
+}
+
+/// What an order has led to.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Done {
+    pub(super) had_effect: bool,
+    /// When, if not at the end of the order.
+    pub(super) at: Option<u64>,
+}
+
+impl Done {
+    pub(super) const fn now(had_effect: bool) -> Self {
+        Self { had_effect, at: None }
+    }
+}
+
+/// The store's server or file, and whether it answers.
+pub(super) struct Server {
+    pub(super) observed: Box<dyn Observed>,
+    state: State,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Answers,
+    Paused,
+    Down,
+}
+
+impl Server {
+    pub(super) fn new(observed: Box<dyn Observed>) -> Self {
+        Self { observed, state: State::Answers }
+    }
+
+    pub(super) fn carry_out(&mut self, order: ServerOrder) -> Result<Done, ServerError> {
+        let observed = self.observed.as_mut();
+        let done = match order {
+            ServerOrder::Pause => observed.pause().map(|()| Done::default())?,
+            ServerOrder::Resume => observed.resume().map(|()| Done::default())?,
+            ServerOrder::Crash { .. } => observed.crash().map(|()| Done::default())?,
+            ServerOrder::Start { keeps_data } => Done::now(observed.starts_again(keeps_data)?),
+            ServerOrder::FailOver { lag } => {
+                let at = observed.fails_over(lag)?;
+                Done { had_effect: at.is_some(), at }
+            }
+            ServerOrder::Rejoin => observed.rejoins().map(|()| Done::default())?,
+            ServerOrder::Begin(act) => match self.state {
+                State::Answers => observed.begins(act)?,
+                State::Paused | State::Down => Done::default(),
+            },
+            ServerOrder::End(act, _) => Done::now(self.ends(act)?),
+        };
+        self.state = match order {
+            ServerOrder::Pause => State::Paused,
+            ServerOrder::Crash { .. } => State::Down,
+            ServerOrder::Resume | ServerOrder::Start { .. } => State::Answers,
+            ServerOrder::FailOver { .. } if done.had_effect => State::Answers,
+            ServerOrder::FailOver { .. }
+            | ServerOrder::Rejoin
+            | ServerOrder::Begin(_)
+            | ServerOrder::End(..) => self.state,
+        };
+        Ok(done)
+    }
+
+    /// A server that is paused answers for as long as it takes to undo an act.
+    fn ends(&mut self, act: Act) -> Result<bool, ServerError> {
+        let observed = self.observed.as_mut();
+        match self.state {
+            State::Answers => observed.ends(act),
+            State::Paused => {
+                observed.resume()?;
+                let had_effect = observed.ends(act)?;
+                observed.pause()?;
+                Ok(had_effect)
+            }
+            State::Down => Ok(false),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use super::*;
+    use crate::engines::real::steps::{Answers, Steps};
+    use crate::plan::{FaultKind, What};
+
+    /// Writes down what it is asked for.
+    struct Noted(Arc<Mutex<Vec<&'static str>>>);
+
+    impl Noted {
+        fn note(&self, what: &'static str) {
+            self.0.lock().expect("no panic").push(what);
+        }
+    }
+
+    impl Observed for Noted {
+        fn pause(&mut self) -> Result<(), ServerError> {
+            self.note("pause");
+            Ok(())
+        }
+
+        fn resume(&mut self) -> Result<(), ServerError> {
+            self.note("resume");
+            Ok(())
+        }
+
+        fn crash(&mut self) -> Result<(), ServerError> {
+            self.note("crash");
+            Ok(())
+        }
+
+        fn starts_again(&mut self, _: bool) -> Result<bool, ServerError> {
+            self.note("start");
+            Ok(false)
+        }
+
+        fn begins(&mut self, _: Act) -> Result<Done, ServerError> {
+            self.note("begin");
+            Ok(Done::now(true))
+        }
+
+        fn ends(&mut self, _: Act) -> Result<bool, ServerError> {
+            self.note("end");
+            Ok(true)
+        }
+
+        fn steps(&mut self, _: &Answers) -> Result<Steps, ServerError> {
+            Ok(Steps::default())
+        }
+    }
+
+    const ACT: Act = Act::LockRow;
+    const BEGIN: ServerOrder = ServerOrder::Begin(ACT);
+    const END: ServerOrder = ServerOrder::End(
+        ACT,
+        Strike { index: 0, kind: FaultKind::LockRow, what: What::Operator(ACT), node: None },
+    );
+
+    /// What the orders have led to: the calls, and whether the last order had an effect.
+    fn calls(orders: &[ServerOrder]) -> (Vec<&'static str>, bool) {
+        let noted = Arc::default();
+        let mut server = Server::new(Box::new(Noted(Arc::clone(&noted))));
+        let mut had_effect = false;
+        for order in orders {
+            had_effect = server.carry_out(*order).expect("carried out").had_effect;
+        }
+        let calls = noted.lock().expect("no panic").clone();
+        (calls, had_effect)
+    }
+
+    #[test]
+    fn acts_begin_only_at_a_server_that_answers() {
+        assert_eq!(calls(&[BEGIN]), (vec!["begin"], true));
+        assert_eq!(calls(&[ServerOrder::Pause, BEGIN]), (vec!["pause"], false));
+        let crash = ServerOrder::Crash { keeps_data: true };
+        assert_eq!(calls(&[crash, BEGIN]), (vec!["crash"], false));
+        let start = ServerOrder::Start { keeps_data: true };
+        assert_eq!(calls(&[crash, start, BEGIN]), (vec!["crash", "start", "begin"], true));
+    }
+
+    #[test]
+    fn acts_end_at_a_paused_server_and_not_without_one() {
+        assert_eq!(calls(&[BEGIN, END]), (vec!["begin", "end"], true));
+        let paused = calls(&[BEGIN, ServerOrder::Pause, END]);
+        assert_eq!(paused, (vec!["begin", "pause", "resume", "end", "pause"], true));
+        let down = calls(&[BEGIN, ServerOrder::Crash { keeps_data: true }, END]);
+        assert_eq!(down, (vec!["begin", "crash"], false));
+    }
+}

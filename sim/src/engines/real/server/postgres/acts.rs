@@ -1,0 +1,86 @@
+//! What an operator does to a PostgreSQL server that runs on.
+
+use tenure_servers::{PostgresServer, PostgresSession, ServerError};
+
+use crate::engines::real::server::orders::Done;
+use crate::plan::Act;
+
+/// Ends the sessions of candidates: all but those of psql, which are the operator's. Each ended session is a row.
+const TERMINATE: &str = "SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend' \
+    AND application_name <> 'psql' AND pg_terminate_backend(pid)";
+/// Another lock may be in the way: it is one of this operator's, which outlasts this wait.
+const BEGIN: &str = "BEGIN; SET LOCAL lock_timeout = '500ms'";
+const ROW: &str = "SELECT 1 FROM tenure.leases FOR UPDATE";
+const TABLE: &str = "LOCK TABLE tenure.leases IN ACCESS EXCLUSIVE MODE";
+/// Each line of the server's log begins with the name of its session. Those of candidates give up after their
+/// `lock_timeout`.
+pub(super) const NAMES_SESSIONS: &str = "log_line_prefix=%a ";
+const CANDIDATE: &str = "tenure ";
+const GAVE_UP: &str = "due to lock timeout";
+
+/// The sessions that hold a lock.
+#[derive(Debug, Default)]
+pub(super) struct Acts {
+    locks: Vec<Lock>,
+}
+
+#[derive(Debug)]
+struct Lock {
+    act: Act,
+    /// Holds it until it is dropped.
+    _session: PostgresSession,
+    /// How many requests had given up waiting for a lock before.
+    gave_up: usize,
+}
+
+impl Acts {
+    pub(super) fn begins(
+        &mut self,
+        act: Act,
+        server: &PostgresServer,
+    ) -> Result<Done, ServerError> {
+        match act {
+            Act::Disconnect => Ok(Done::now(!server.sql(TERMINATE)?.is_empty())),
+            Act::LockRow => self.locks(act, server, ROW),
+            Act::LockTable => self.locks(act, server, TABLE),
+            // Refused before the run.
+            Act::FlushScripts | Act::FlushData | Act::FillMemory => Ok(Done::default()),
+        }
+    }
+
+    fn locks(
+        &mut self,
+        act: Act,
+        server: &PostgresServer,
+        lock: &str,
+    ) -> Result<Done, ServerError> {
+        let mut session = server.session()?;
+        session.sql(BEGIN)?;
+        // Without the lock the fault has no effect, which is counted.
+        if session.sql(lock).is_ok() {
+            let gave_up = gave_up(server)?;
+            self.locks.push(Lock { act, _session: session, gave_up });
+        }
+        Ok(Done::default())
+    }
+
+    /// Unlocks. Returns whether a request has given up waiting for that.
+    pub(super) fn ends(&mut self, act: Act, server: &PostgresServer) -> Result<bool, ServerError> {
+        let Some(place) = self.locks.iter().position(|lock| lock.act == act) else {
+            return Ok(false);
+        };
+        let before = self.locks.swap_remove(place).gave_up;
+        Ok(gave_up(server)? > before)
+    }
+
+    /// The server is gone, and all sessions with it.
+    pub(super) fn are_gone(&mut self) {
+        self.locks.clear();
+    }
+}
+
+/// How many requests of candidates have given up waiting for a lock.
+fn gave_up(server: &PostgresServer) -> Result<usize, ServerError> {
+    let log = server.log()?;
+    Ok(log.lines().filter(|line| line.starts_with(CANDIDATE) && line.contains(GAVE_UP)).count())
+}

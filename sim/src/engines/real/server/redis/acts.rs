@@ -1,0 +1,152 @@
+//! What an operator does to a Redis server that runs on.
+
+use tenure_servers::{RedisServer, Reply, ServerError};
+
+use crate::engines::real::clock::{TrueTime, WallClock};
+use crate::engines::real::server::orders::Done;
+use crate::engines::real::steps::redis::Monitor;
+use crate::plan::Act;
+
+/// A limit that any server has reached, and none.
+const FULL: &str = "1";
+const UNLIMITED: &str = "0";
+
+/// The acts that have begun.
+#[derive(Debug, Default)]
+pub(in super::super) struct Acts {
+    /// The process whose memory is full, and how many requests it had refused before.
+    full: Option<(u32, u64)>,
+}
+
+impl Acts {
+    pub(in super::super) fn begins(
+        &mut self,
+        act: Act,
+        server: &RedisServer,
+        monitor: &Monitor,
+    ) -> Result<Done, ServerError> {
+        match act {
+            Act::Disconnect => disconnects(server).map(Done::now),
+            Act::FlushScripts => {
+                let known = number(server, "memory", "number_of_cached_scripts:")?;
+                accepted(server, &["SCRIPT", "FLUSH"])?;
+                Ok(Done::now(known > 0))
+            }
+            Act::FlushData => flushes(server, monitor),
+            Act::FillMemory => {
+                let refused = refused(server)?;
+                self.full = server.pid().map(|pid| (pid, refused));
+                accepted(server, &["CONFIG", "SET", "maxmemory", FULL])?;
+                Ok(Done::default())
+            }
+            // Refused before the run.
+            Act::LockRow | Act::LockTable => Ok(Done::default()),
+        }
+    }
+
+    /// Returns whether the act has had an effect at that server.
+    pub(in super::super) fn ends(
+        &mut self,
+        act: Act,
+        server: &RedisServer,
+    ) -> Result<bool, ServerError> {
+        if act != Act::FillMemory {
+            return Ok(false);
+        }
+        accepted(server, &["CONFIG", "SET", "maxmemory", UNLIMITED])?;
+        // A process that was started meanwhile has no limit.
+        let Some((_, before)) = self.full.filter(|(pid, _)| server.pid() == Some(*pid)) else {
+            return Ok(false);
+        };
+        self.full = None;
+        Ok(refused(server)? > before)
+    }
+}
+
+/// Ends the connections of candidates: all but those of the observer, of replicas and of sentinels. Returns whether there
+/// were any.
+fn disconnects(server: &RedisServer) -> Result<bool, ServerError> {
+    let clients = text(server, &["CLIENT", "LIST"])?;
+    let mut ended = false;
+    for client in clients.lines().filter(|client| is_a_candidate(client)) {
+        let Some(id) = field(client, "id") else { continue };
+        // It may have gone meanwhile.
+        ended |= server.command(&["CLIENT", "KILL", "ID", id])? == Reply::Integer(1);
+    }
+    Ok(ended)
+}
+
+fn is_a_candidate(client: &str) -> bool {
+    let [name, flags, command] = ["name", "flags", "cmd"].map(|of| field(client, of).unwrap_or(""));
+    // O: an observer; M and S: a primary or a replica.
+    !flags.contains(['O', 'M', 'S'])
+        && !name.starts_with("sentinel-")
+        && !command.starts_with("client")
+}
+
+/// A field of a line of `CLIENT LIST`.
+fn field<'a>(client: &'a str, name: &str) -> Option<&'a str> {
+    client.split(' ').find_map(|field| field.strip_prefix(name)?.strip_prefix('='))
+}
+
+/// Deletes all data. A record was lost when the server did that, by its own clock.
+fn flushes(server: &RedisServer, monitor: &Monitor) -> Result<Done, ServerError> {
+    accepted(server, &["FLUSHALL"])?;
+    monitor.shows_all(server)?;
+    let lost_at = monitor.takes_loss();
+    let wall = WallClock::compare(TrueTime::since(0));
+    Ok(Done { had_effect: lost_at.is_some(), at: lost_at.map(|at| wall.true_time(at).as_nanos()) })
+}
+
+/// How many requests the server has refused for lack of memory.
+fn refused(server: &RedisServer) -> Result<u64, ServerError> {
+    number(server, "errorstats", "errorstat_OOM:count=")
+}
+
+/// A number in a section of `INFO`; 0 if it is not there.
+fn number(server: &RedisServer, section: &str, name: &str) -> Result<u64, ServerError> {
+    let info = text(server, &["INFO", section])?;
+    let number = info.lines().find_map(|line| line.trim_end().strip_prefix(name)?.parse().ok());
+    Ok(number.unwrap_or(0))
+}
+
+fn text(server: &RedisServer, command: &[&str]) -> Result<String, ServerError> {
+    match server.command(command)? {
+        Reply::BulkString(text) => Ok(String::from_utf8_lossy(&text).into_owned()),
+        other => Err(unexpected(server, command, &other)),
+    }
+}
+
+fn accepted(server: &RedisServer, command: &[&str]) -> Result<(), ServerError> {
+    match server.command(command)? {
+        Reply::SimpleString(_) => Ok(()),
+        other => Err(unexpected(server, command, &other)),
+    }
+}
+
+fn unexpected(server: &RedisServer, command: &[&str], reply: &Reply) -> ServerError {
+    let detail = format!("{reply:?} is the answer to {command:?}");
+    ServerError::Protocol { port: server.port(), detail }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn observers_and_servers_are_no_candidates() {
+        let is = |name: &str, flags: &str, command: &str| {
+            is_a_candidate(&format!("id=9 addr=[::1]:1 name={name} flags={flags} cmd={command}"))
+        };
+        assert!(is("", "N", "evalsha") && is("", "P", "subscribe") && is("a", "N", "NULL"));
+        for (name, flags, command) in [
+            ("", "O", "monitor"),
+            ("", "S", "replconf"),
+            ("", "N", "client|list"),
+            ("sentinel-ab-cmd", "N", "ping"),
+            ("sentinel-ab-pubsub", "P", "subscribe"),
+        ] {
+            assert!(!is(name, flags, command), "{name} {flags} {command}");
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! Acts of an operator at a real server that stays up, or of the server itself.
+
+use serde::{Deserialize, Serialize};
+
+use super::FaultKind;
+
+/// What is done to a server.
+///
+/// An act does nothing at a server that is down or answers nothing when it begins. A restart of the server undoes those
+/// that last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Act {
+    /// The server ends all connections of candidates.
+    Disconnect,
+    /// The server forgets the scripts that it was given.
+    FlushScripts,
+    /// All data is deleted, and the server runs on.
+    FlushData,
+    /// The server's memory is full: it refuses what would take more, until the act ends.
+    FillMemory,
+    /// Another session keeps the election's row locked until the act ends.
+    LockRow,
+    /// Another session keeps the whole table locked until the act ends, for readers too.
+    LockTable,
+}
+
+impl Act {
+    /// All acts.
+    pub const ALL: [Self; 6] = [
+        Self::Disconnect,
+        Self::FlushScripts,
+        Self::FlushData,
+        Self::FillMemory,
+        Self::LockRow,
+        Self::LockTable,
+    ];
+
+    /// The kind of a fault that consists of it.
+    pub const fn kind(self) -> FaultKind {
+        match self {
+            Self::Disconnect => FaultKind::Disconnect,
+            Self::FlushScripts => FaultKind::FlushScripts,
+            Self::FlushData => FaultKind::FlushData,
+            Self::FillMemory => FaultKind::FillMemory,
+            Self::LockRow => FaultKind::LockRow,
+            Self::LockTable => FaultKind::LockTable,
+        }
+    }
+
+    /// The act that faults of that kind consist of, if they consist of one.
+    pub fn of_kind(kind: FaultKind) -> Option<Self> {
+        Self::ALL.into_iter().find(|act| act.kind() == kind)
+    }
+
+    /// Whether it has a duration.
+    pub const fn lasts(self) -> bool {
+        match self {
+            Self::Disconnect | Self::FlushScripts | Self::FlushData => false,
+            Self::FillMemory | Self::LockRow | Self::LockTable => true,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::{Fault, What, When};
+
+    #[test]
+    fn each_act_is_a_kind_of_its_own() {
+        for act in Act::ALL {
+            assert_eq!(Act::of_kind(act.kind()), Some(act));
+            let fault = Fault { when: When::AtMs(1), for_ms: 0, what: What::Operator(act) };
+            assert_eq!(fault.kind(), act.kind());
+            assert_eq!(fault.what.lasts(), act.lasts());
+            assert!(act.kind().is_of_real_servers());
+        }
+        assert_eq!(Act::of_kind(FaultKind::StoreLoss), None);
+    }
+}
