@@ -177,7 +177,7 @@ const SIM: [(&str, &[&str]); 10] = [
 ];
 
 /// The same for the library.
-const TENURE: [(&str, &[&str]); 16] = [
+const TENURE: [(&str, &[&str]); 18] = [
     ("runtime", &[]),
     ("deadline", &[]),
     ("tls", &["runtime"]),
@@ -209,6 +209,7 @@ const TENURE: [(&str, &[&str]); 16] = [
         ],
     ),
     ("health", &["store", "shared", "candidate"]),
+    ("leader_only", &["store", "candidate", "health"]),
     ("testing", &["runtime", "store", "candidate"]),
 ];
 

@@ -69,9 +69,10 @@ async fn leader(State(candidate): State<Candidate>) -> (StatusCode, String) {
 
 /// Whether to send requests here: also to a process that waits, and for a minute after its store was last there.
 async fn ready(State(candidate): State<Candidate>) -> (StatusCode, &'static str) {
-    match candidate.health().is_ready(Duration::from_secs(60)) {
-        true => (StatusCode::OK, "ready"),
-        false => (StatusCode::SERVICE_UNAVAILABLE, "the store has not answered for a while"),
+    if candidate.health().is_ready(Duration::from_secs(60)) {
+        (StatusCode::OK, "ready")
+    } else {
+        (StatusCode::SERVICE_UNAVAILABLE, "the store has not answered for a while")
     }
 }
 

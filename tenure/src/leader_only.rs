@@ -127,7 +127,10 @@ fn wait(role: &Role) -> Option<u64> {
         Role::Following { incumbent, .. } => Some(rounded_up(incumbent.remaining).max(1)),
         Role::Quarantined { remaining } => Some(rounded_up(*remaining).max(1)),
         // It may have been elected since it was asked for its tenure.
-        Role::Leading { .. } | Role::Campaigning { .. } | Role::HoldingOff => Some(1),
+        Role::Leading { .. }
+        | Role::Campaigning { .. }
+        | Role::Refused { .. }
+        | Role::HoldingOff => Some(1),
         Role::Stopping | Role::Stopped | Role::DriverGone => None,
     }
 }
