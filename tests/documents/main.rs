@@ -1,11 +1,16 @@
-//! The pages for users: their links lead somewhere, and the programs that they show are those that are tested.
+//! The pages for users: their links lead somewhere, their programs are those that are tested, their commands are
+//! carried out.
 
 #![allow(clippy::unwrap_used, reason = "a test that panics says where and why")]
 
+mod blocks;
 mod book;
+mod commands;
 mod figures;
 mod links;
 mod programs;
+mod shell;
+mod shown;
 
 use std::fs;
 use std::path::{Path, PathBuf};

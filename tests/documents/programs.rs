@@ -1,21 +1,11 @@
-//! Programs that pages show and that are examples too.
+//! The program that a page shows for two stores.
 
-use std::fs;
-use std::path::Path;
-
-use super::{read, root};
+use super::read;
 
 /// The first block of that language on a page.
 fn block<'a>(page: &'a str, language: &str) -> &'a str {
     let after = page.split_once(&format!("```{language}\n")).expect("a block of that language").1;
     after.split_once("```").expect("the end of the block").0
-}
-
-#[test]
-fn the_readme_shows_the_example() {
-    let (readme, example) = (read("README.md"), read("tenure/examples/nightly_report.rs"));
-    let block = block(&readme, "rust");
-    assert!(block.contains("run_until") && example.contains(block), "{block}");
 }
 
 /// The page shows the program for Redis, and which lines differ for SQLite; the example has those.
@@ -34,22 +24,6 @@ fn getting_started_shows_the_minimal_example() {
 }
 
 #[test]
-fn every_recipe_is_part_of_an_example() {
-    let mut examples = Vec::new();
-    sources(&root().join("tenure/examples"), &mut examples);
-    let page = read("docs/recipes.md");
-    let recipes: Vec<_> = page.split("```rust\n").skip(1).collect();
-    assert!(recipes.len() >= 6, "{} recipes", recipes.len());
-    for recipe in recipes {
-        let recipe = recipe.split_once("```").expect("the end of the block").0;
-        assert!(
-            examples.iter().any(|example| example.contains(recipe)),
-            "no example has\n{recipe}"
-        );
-    }
-}
-
-#[test]
 fn the_page_on_testing_shows_the_example() {
     let page = read("docs/testing-your-code.md");
     let shown = block(&page, "rust").split("# //").next().unwrap();
@@ -57,15 +31,4 @@ fn the_page_on_testing_shows_the_example() {
     assert!(shown.contains("World::new"));
     let example = read("tenure/examples/testing.rs");
     assert!(example.contains(shown.trim_end()), "no example has\n{shown}");
-}
-
-fn sources(folder: &Path, found: &mut Vec<String>) {
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            sources(&path, found);
-        } else {
-            found.push(fs::read_to_string(path).unwrap());
-        }
-    }
 }

@@ -16,6 +16,9 @@ mod mutants;
 mod output;
 #[cfg(feature = "overload")]
 mod overload;
+// All commands and engines of the pages are in such a build.
+#[cfg(all(test, feature = "overload", feature = "real", feature = "turmoil"))]
+mod pages;
 mod plan;
 mod replay;
 mod report;

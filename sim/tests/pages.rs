@@ -1,0 +1,230 @@
+//! Every command of the simulator that a page shows runs, or is listed with the reason why not.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use tempfile::TempDir;
+
+#[allow(dead_code, reason = "the tests of pages use the rest of it")]
+#[path = "../../tests/documents/shell.rs"]
+mod shell;
+
+/// How a command is tried that does not run as it is shown and end with 0.
+#[derive(Clone, Copy)]
+enum Known {
+    /// It runs with the second text in place of the first.
+    Shorter(&'static str, &'static str),
+    /// It runs, ends with that code, and says that.
+    Ends(i32, &'static str),
+    /// That file, a script or a test, has the text that carries it out.
+    RunBy(&'static str, &'static str),
+    /// Nothing carries it out, for that reason.
+    NotRun(&'static str),
+}
+use Known::{Ends, NotRun, RunBy, Shorter};
+
+const EXHAUST: Known = Shorter("exhaust", "exhaust --states 2000");
+const FEW: Known = Shorter("run ", "run --runs 2 ");
+const HOLDS: Known = Ends(64, "does not fail");
+const CAMPAIGN: Known = RunBy("scripts/test", "\n\"$simulator\"\n");
+const MUTANTS: Known = RunBy("sim/tests/mutants/command.rs", "\"mutants\", ");
+const REAL: Known = RunBy("sim/tests/real_engine/main.rs", "\"real\"");
+
+/// The reviewed list. An entry that no page has any more fails the test.
+const LIST: &[(&str, Known)] = &[
+    (
+        "TMPDIR=/dev/shm cargo run --release -p tenure-sim --features real -- run --engine real --store redis \
+         --seed 1001 --runs 60 --jobs 8",
+        REAL,
+    ),
+    (
+        "cargo run --release -p tenure-sim --features real -- run --engine real --store redis --runs 60 --jobs 8",
+        REAL,
+    ),
+    (
+        "cargo run --release -p tenure-sim --features real -- situations --engine real --store redis --jobs 10",
+        NotRun("it takes minutes with real servers, and people read its result"),
+    ),
+    ("cargo run --release -p tenure-sim", CAMPAIGN),
+    ("tenure-sim", CAMPAIGN),
+    ("cargo run --release -p tenure-sim -- mutants", MUTANTS),
+    ("cargo run --release -p tenure-sim -- mutants --engine model", MUTANTS),
+    (
+        "cargo run --release -p tenure-sim -- mutants --only stop-margin-ignored --only hints-ignored",
+        MUTANTS,
+    ),
+    ("cargo run --release -p tenure-sim -- mutants --patch my.patch", MUTANTS),
+    ("tenure-sim mutants", MUTANTS),
+    ("tenure-sim mutants --format json", MUTANTS),
+    ("tenure-sim mutants --format json > mutants.json", MUTANTS),
+    (
+        "for i in $(seq \"$n\"); do ssh \"machine-$i\" tenure-sim run --engine model --runs 10000000 --shard \
+         \"$i/$n\" --format json > \"shard-$i.json\" & done",
+        NotRun("it needs machines of the user's"),
+    ),
+    ("nice -n 19 tenure-sim exhaust --drift all", EXHAUST),
+    ("tenure-sim exhaust", EXHAUST),
+    ("tenure-sim exhaust --drift ends", EXHAUST),
+    ("tenure-sim exhaust --horizon any --candidates 1", EXHAUST),
+    ("tenure-sim exhaust --pauses 1 --faults 2", EXHAUST),
+    ("tenure-sim audit --model 2000", Shorter("2000", "20")),
+    (
+        "tenure-sim audit --uncertainty 5ms machine-a.jsonl machine-b.jsonl",
+        RunBy("sim/tests/audit/command.rs", "\"--uncertainty\""),
+    ),
+    ("tenure-sim compare", Shorter("compare", "compare --runs 1")),
+    ("tenure-sim compare --format json > compare.json", Shorter("compare", "compare --runs 1")),
+    ("tenure-sim compare --runs 200", Shorter("200", "1")),
+    ("tenure-sim compare --runs 200 --format json", Shorter("200", "1")),
+    ("tenure-sim effects", RunBy("sim/tests/effects.rs", "effects::")),
+    ("tenure-sim margin", Shorter("margin", "margin --runs 4 --restarts 1")),
+    (
+        "tenure-sim margin --plan-out closest.json",
+        Shorter("margin", "margin --runs 4 --restarts 1"),
+    ),
+    ("tenure-sim merge shard-*.json", Ends(2, "INCONCLUSIVE")),
+    ("tenure-sim merge shard-*.json --report campaign.html", Ends(2, "INCONCLUSIVE")),
+    ("tenure-sim overload", Shorter("overload", "overload --seeds 1 --elections 300")),
+    (
+        "tenure-sim overload --seeds 100 --elections 1000",
+        Shorter("100 --elections 1000", "1 --elections 300"),
+    ),
+    (
+        "tenure-sim replay --beyond --plan out/drift-breaks.json",
+        Shorter("out/drift-breaks", "plan"),
+    ),
+    ("tenure-sim run --control all", Shorter("all", "all --runs 40")),
+    ("tenure-sim run --engine model --runs 1000000", Shorter("1000000", "2")),
+    (
+        "tenure-sim run --engine model --runs 100000000 --format json --shard \"$((JOB_COMPLETION_INDEX + 1))/20\"",
+        Shorter("100000000", "40"),
+    ),
+    ("tenure-sim run --engine model --runs 20000", Shorter("20000", "2")),
+    ("tenure-sim run --engine model", FEW),
+    ("tenure-sim run --faults drift,pause --seed 7 --runs 50", Shorter("50", "2")),
+    (
+        "tenure-sim run --report campaign.html --compare compare.json --mutants mutants.json",
+        RunBy("sim/tests/campaign/report.rs", "\"--mutants\""),
+    ),
+    ("tenure-sim run --report campaign.html", FEW),
+    ("tenure-sim run --shrink small.json", FEW),
+    ("tenure-sim run --trace run.jsonl --plan-out plan.json", FEW),
+    ("tenure-sim shrink --plan failed.json --property single-leader --out small.json", HOLDS),
+    ("tenure-sim shrink --plan failed.json --test-out tests/single_leader.rs", HOLDS),
+    ("tenure-sim shrink --plan plan.json", HOLDS),
+    ("tenure-sim shrink --seed 7", HOLDS),
+    ("tenure-sim sweep", RunBy("scripts/test", "\n\"$simulator\" sweep\n")),
+    (
+        "tenure-sim sweep --everything",
+        RunBy("sim/tests/campaign/shrink.rs", "[\"sweep\", \"--seeds\", \"1\", \"--everything\", "),
+    ),
+    ("tenure-sim sweep --pairs", Shorter("sweep", "sweep --runs 20")),
+    ("tenure-sim sweep --pairs --seeds 1", Shorter("sweep", "sweep --runs 20")),
+    ("tenure-sim sweep --plan plan.json --seeds 20", Shorter("sweep", "sweep --runs 20")),
+    ("tenure-sim sweep --plan-out failed.json", Shorter("sweep", "sweep --runs 20")),
+    ("tenure-sim tolerance", RunBy("scripts/test", "\n\"$simulator\" tolerance\n")),
+    ("tenure-sim tolerance --magnitudes drift,cut --plan-out out", Shorter("drift,cut", "drift")),
+    (
+        "tenure-sim tolerance --plan plan.json --format json",
+        Shorter("tolerance", "tolerance --magnitudes drift"),
+    ),
+    (
+        "tenure-sim tolerance --ttl 5s --stop-margin 0ms --drift-ppm 30000",
+        Shorter("tolerance", "tolerance --magnitudes drift"),
+    ),
+];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_path_buf()
+}
+
+/// The command as a line for a shell that finds the simulator by its name.
+fn line(command: &str) -> String {
+    let Some(at) = command.find("cargo run ") else { return command.to_owned() };
+    let (before, cargo) = command.split_at(at);
+    let after = cargo.split_once(" -- ").map_or("", |(_, arguments)| arguments);
+    format!("{before}tenure-sim {after}").trim_end().to_owned()
+}
+
+/// A folder with the files that the pages assume.
+fn folder() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for command in [
+        "tenure-sim plan --seed 7 > plan.json",
+        "tenure-sim replay --seed 7 --trace run.jsonl > /dev/null",
+        "cp plan.json small.json; cp plan.json failed.json; mkdir tests",
+        "for i in 1 2; do tenure-sim run --engine model --runs 4 --shard $i/2 --format json > shard-$i.json; done; true",
+    ] {
+        let output = shell(command, folder.path());
+        assert!(output.status.success(), "{command}: {output:?}");
+    }
+    folder
+}
+
+fn shell(line: &str, folder: &Path) -> Output {
+    let program = Path::new(env!("CARGO_BIN_EXE_tenure-sim"));
+    let path = std::env::var("PATH").unwrap();
+    Command::new("sh")
+        .args(["-c", line])
+        .current_dir(folder)
+        .env("PATH", format!("{}:{path}", program.parent().unwrap().display()))
+        .output()
+        .unwrap()
+}
+
+/// Runs a command; what is wrong with it, if anything.
+fn fault(command: &str, known: Option<Known>, folder: &Path) -> Option<String> {
+    let line = line(command);
+    let (line, codes, says) = match known {
+        None => (line, &[0][..], ""),
+        Some(Shorter(long, _)) if !line.contains(long) => {
+            return Some(format!("{command}: no {long:?} to make shorter"));
+        }
+        // Few runs need not meet each condition.
+        Some(Shorter(long, short)) => (line.replacen(long, short, 1), &[0, 2][..], ""),
+        Some(Ends(code, says)) => (line, &[code][..], says),
+        Some(RunBy(file, text)) => {
+            let found = fs::read_to_string(root().join(file)).unwrap().contains(text);
+            return (!found).then(|| format!("{command}: {file} has no {text:?}"));
+        }
+        Some(NotRun(why)) => return why.is_empty().then(|| format!("{command}: no reason")),
+    };
+    let output = shell(&line, folder);
+    let told = String::from_utf8_lossy(&[&output.stdout[..], &output.stderr].concat()).into_owned();
+    let as_expected =
+        output.status.code().is_some_and(|code| codes.contains(&code)) && told.contains(says);
+    (!as_expected).then(|| format!("{command}: {line}: {}\n{told}", output.status))
+}
+
+/// Whether a page shows that as something to run: all of a block, and what a sentence gives arguments to.
+fn is_shown(command: &shell::Command) -> bool {
+    let arguments = shell::simulator(&command.text).map(|arguments| arguments.len());
+    let placeholders = ["NAME", " N", "LOG.."];
+    let is_placeholder = placeholders.iter().any(|end| command.text.ends_with(end));
+    if command.in_prose {
+        arguments.is_some_and(|number| number > 1) && !is_placeholder
+    } else {
+        arguments.is_some() || command.text.starts_with("jq ")
+    }
+}
+
+#[test]
+fn every_command_on_a_page_runs() {
+    let folder = folder();
+    let mut shown = BTreeSet::new();
+    for (page, text) in shell::pages(&root()) {
+        let commands = shell::commands(&page, &text).into_iter();
+        shown.extend(commands.filter(is_shown).map(|command| command.text));
+    }
+    let known = |text: &str| LIST.iter().find(|(command, _)| *command == text).map(|(_, how)| *how);
+    let mut faults: Vec<_> =
+        shown.iter().filter_map(|text| fault(text, known(text), folder.path())).collect();
+    let stale = LIST.iter().filter(|(command, _)| !shown.contains(*command));
+    faults.extend(stale.map(|(command, _)| format!("no page has the listed {command:?}")));
+    assert!(faults.is_empty(), "\n{}", faults.join("\n"));
+    assert!(shown.len() > 50, "{} commands", shown.len());
+}

@@ -1,0 +1,127 @@
+//! Every block of code on every page is of a known kind, and code in Rust is compiled.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::{read, root, shell};
+
+/// The kinds of blocks that are neither programs nor commands: data, output and settings.
+const OTHER: &[&str] = &["diff", "json", "sql", "text", "toml", "yaml"];
+
+/// The Rust files below a folder, if there is one.
+fn rust_files(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).into_iter().flatten() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            rust_files(&path, found);
+        } else if path.extension().is_some_and(|end| end == "rs") {
+            found.push(path);
+        }
+    }
+}
+
+/// The pages whose code rustdoc compiles: those that some crate has as the documentation of an item.
+fn doctested() -> BTreeSet<String> {
+    let mut files = Vec::new();
+    for package in ["core/src", "tenure/src", "sim/src", "servers/src"] {
+        rust_files(&root().join(package), &mut files);
+    }
+    let mut pages = BTreeSet::new();
+    for file in files {
+        let text = fs::read_to_string(&file).unwrap();
+        for at in text.split("#[doc = include_str!(\"").skip(1) {
+            let (path, rest) = at.split_once("\")]").unwrap();
+            assert!(rest.trim_start().starts_with("struct "), "{}: {path}", file.display());
+            let page = file.parent().unwrap().join(path).canonicalize().unwrap();
+            pages.insert(page.strip_prefix(root()).unwrap().display().to_string());
+        }
+    }
+    pages
+}
+
+/// The text without the indentation that all its lines have.
+fn without_indent<'a>(lines: impl Iterator<Item = &'a str> + Clone) -> Vec<&'a str> {
+    let indent = |line: &&str| line.len() - line.trim_start().len();
+    let least = lines.clone().filter(|line| !line.trim().is_empty());
+    let least = least.map(|line| indent(&line)).min().unwrap_or(0);
+    lines.map(|line| line.get(least..).unwrap_or("")).collect()
+}
+
+/// Whether these lines stand in the source one after the other, apart from their indentation.
+fn is_excerpt(block: &str, source: &str) -> bool {
+    let block = without_indent(block.lines());
+    let source: Vec<_> = source.lines().collect();
+    !block.is_empty()
+        && source.windows(block.len()).any(|part| without_indent(part.iter().copied()) == block)
+}
+
+/// The examples that a test runs as a process, and the code beside this test: path and text.
+fn sources() -> BTreeMap<String, String> {
+    let mut programs = Vec::new();
+    rust_files(&root().join("tests/programs"), &mut programs);
+    let programs: String = programs.iter().map(|path| fs::read_to_string(path).unwrap()).collect();
+    let mut files = Vec::new();
+    rust_files(&root().join("tests/documents/shown"), &mut files);
+    for entry in fs::read_dir(root().join("tenure/examples")).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_stem().unwrap().to_str().unwrap();
+        if !programs.contains(&format!("example(\"{name}\")")) {
+            continue;
+        }
+        if path.is_dir() { rust_files(&path, &mut files) } else { files.push(path) }
+    }
+    let name = |path: &PathBuf| path.strip_prefix(root()).unwrap().display().to_string();
+    files.iter().map(|path| (name(path), fs::read_to_string(path).unwrap())).collect()
+}
+
+/// What is wrong with a block of Rust, if anything.
+fn fault(
+    block: &shell::Block,
+    doctested: &BTreeSet<String>,
+    sources: &BTreeMap<String, String>,
+) -> Option<&'static str> {
+    let mut words = block.language.split(',');
+    match (words.next(), words.next()) {
+        (Some("rust"), None) if sources.values().any(|text| is_excerpt(&block.text, text)) => None,
+        (Some("rust"), None | Some("no_run")) if doctested.contains(&block.page) => None,
+        (Some("rust"), None) => Some("is no excerpt of an example or of tests/documents/shown"),
+        (Some("rust"), Some(_)) => Some("is not compiled as it is marked"),
+        (Some("sh"), None) => None,
+        (Some(other), None) if OTHER.contains(&other) => None,
+        _ => Some("has no known language"),
+    }
+}
+
+#[test]
+fn every_block_of_rust_is_compiled() {
+    let (doctested, sources) = (doctested(), sources());
+    assert!(read("scripts/test").contains(" --all-features --doc\n"), "no documentation tests");
+    assert!(doctested.len() >= 4 && sources.len() >= 10, "{doctested:?}\n{:?}", sources.keys());
+    let (mut faults, mut blocks) = (Vec::new(), 0);
+    for block in shell::pages(&root()).iter().flat_map(|(page, text)| shell::blocks(page, text)) {
+        blocks += u32::from(block.language.starts_with("rust"));
+        if let Some(fault) = fault(&block, &doctested, &sources) {
+            faults.push(format!("{}:{}: the block {fault}", block.page, block.line));
+        }
+    }
+    assert!(faults.is_empty(), "\n{}", faults.join("\n"));
+    assert!(blocks > 20, "{blocks} blocks");
+}
+
+#[test]
+fn code_that_nothing_compiles_is_found() {
+    let page = "```rust\n    b();\n    c();\n```\n```rust\nd();\n```\n```rust,ignore\na();\n```\n```\n```\n";
+    let sources =
+        BTreeMap::from([("one.rs".to_owned(), "{\n  a();\n  b();\n  c();\n}\n".to_owned())]);
+    let judged = |page_name: &str, doctested: &[&str]| {
+        let doctested = doctested.iter().map(|&page| page.to_owned()).collect();
+        let blocks = shell::blocks(page_name, page);
+        blocks.iter().map(|block| fault(block, &doctested, &sources)).collect::<Vec<_>>()
+    };
+    let (marked, unknown) =
+        (Some("is not compiled as it is marked"), Some("has no known language"));
+    let no_excerpt = Some("is no excerpt of an example or of tests/documents/shown");
+    assert_eq!(judged("page.md", &[]), [None, no_excerpt, marked, unknown]);
+    assert_eq!(judged("page.md", &["page.md"]), [None, None, marked, unknown]);
+}

@@ -1,0 +1,125 @@
+//! Code of docs/work.md, docs/recipes.md, docs/operations.md and docs/stores/etcd.md.
+
+use std::error::Error;
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use tenure::store::Memory;
+use tenure::store::etcd::{Etcd, EtcdConfig};
+use tenure::{Candidate, Config, Elections, Tenure, Token};
+
+use super::Outcome;
+
+async fn write_report(_token: Token) {
+    tokio::task::yield_now().await;
+}
+
+#[expect(dead_code, reason = "it runs until the process gets a signal")]
+async fn work_until_a_signal(candidate: &Candidate) -> Outcome {
+    candidate
+        .run_until(tenure::shutdown_signal()?, async |tenure| {
+            while tenure.is_current() {
+                write_report(tenure.token()).await;
+            }
+        })
+        .await?;
+    Ok(())
+}
+
+#[test]
+fn a_bound_on_the_stop_is_accepted() -> Outcome {
+    let config = Config::normal().with_longest_stop(Duration::from_secs(8))?;
+    assert!(config.explain().longest_stop <= Duration::from_secs(8));
+    Ok(())
+}
+
+fn first_path_segment(key: &str) -> String {
+    key.split('/').next().unwrap_or_default().to_owned()
+}
+
+#[tokio::test]
+async fn metrics_are_grouped_by_class() -> Outcome {
+    let store = Memory::new();
+    let metrics = tenure::metrics::Metrics::new().key_class(|key| first_path_segment(key.as_str()));
+    let elections = Elections::new(store).metrics(metrics); // or CandidateBuilder::metrics
+    elections.candidate("report/7").start()?.stop().await?;
+    Ok(())
+}
+
+/// Where requests go: what was done with each, in order.
+#[derive(Default)]
+struct Router(Vec<String>);
+
+impl Router {
+    fn send_to(&mut self, address: &[u8]) {
+        self.0.push(String::from_utf8_lossy(address).into_owned());
+    }
+
+    fn wait(&mut self) {
+        self.0.push("waits".to_owned());
+    }
+
+    fn log(&mut self, error: impl Error) {
+        self.0.push(error.to_string());
+    }
+}
+
+/// As on the page. It runs for as long as the stream does.
+async fn route(store: Memory, router: &mut Router) -> Outcome {
+    let mut leaders = tenure::Observer::new(store, "api")?;
+    while let Some(seen) = leaders.next().await {
+        match seen {
+            Ok(Some(leader)) => router.send_to(&leader.metadata),
+            Ok(None) => router.wait(), // no candidate holds the lease
+            Err(error) => router.log(error), // it is not known who leads; the last leader may still lead
+        }
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_router_learns_the_leaders_address() -> Outcome {
+    let (store, mut router) = (Memory::new(), Router::default());
+    let candidate = Candidate::builder(store.clone(), "api").metadata("10.0.0.7:8080").start()?;
+    candidate.elected().await?;
+    let while_routing = tokio::time::timeout(Duration::from_millis(200), route(store, &mut router));
+    assert!(while_routing.await.is_err(), "the stream does not end");
+    assert_eq!(router.0, ["10.0.0.7:8080"]);
+    Ok(())
+}
+
+/// A scheduler that ticks once.
+struct Scheduler;
+
+impl Scheduler {
+    #[expect(clippy::unused_self, reason = "as the page calls it")]
+    async fn every_hour<T>(&self, tick: impl AsyncFn() -> T) -> T {
+        tick().await
+    }
+}
+
+async fn tick(scheduler: &Scheduler, candidate: &Candidate) -> Option<Token> {
+    let report = async |tenure: Tenure| tenure.token();
+    scheduler.every_hour(async || candidate.run_if_leader(report).await).await
+}
+
+#[tokio::test]
+async fn a_tick_runs_only_in_the_leader() -> Outcome {
+    let candidate = Candidate::builder(Memory::new(), "tick").start()?;
+    let led = candidate.elected().await?.token();
+    assert_eq!(tick(&Scheduler, &candidate).await, Some(led));
+    candidate.stop().await?;
+    assert_eq!(tick(&Scheduler, &candidate).await, None);
+    Ok(())
+}
+
+#[expect(dead_code, reason = "it needs a cluster and a certificate")]
+fn start_with_etcd() -> Outcome {
+    let url = "etcds://worker:password@h1,h2:2379,h3/billing?ca=/etc/etcd/ca.pem";
+    let config = EtcdConfig::from_url(url)?;
+    let candidate = Candidate::builder(Etcd::new(config), "nightly-report")
+        .config(Config::builder(Duration::from_secs(30)).build()?)
+        .start()?;
+    drop(candidate);
+    Ok(())
+}
