@@ -53,7 +53,7 @@ mod time;
 pub use alphabet::{Event, Input, Output, Pending, Reply, Request, StepDownReason, Unknown};
 pub use candidate::Candidate;
 pub use claim::Claim;
-pub use config::{Config, ConfigBuilder, ConfigError, Explanation, RenewErrorPolicy};
+pub use config::{Config, ConfigBuilder, ConfigError, Explanation, Remedy, RenewErrorPolicy};
 pub use id::{HolderId, RequestId, Seed, Token};
 pub use number::TokenError;
 pub use stage::Stage;

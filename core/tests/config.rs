@@ -90,7 +90,9 @@ fn errors_name_setting_value_and_bounds() {
         ),
     ];
     for (settings, text) in refusals {
-        assert_eq!(refusal(settings), text);
+        let refusal = refusal(settings);
+        let (reason, remedy) = refusal.split_once(": ").unwrap();
+        assert!(reason == text && remedy.starts_with("set "), "{refusal}");
     }
 }
 
@@ -117,7 +119,8 @@ fn the_broken_inequality_is_named_with_both_values() {
     assert_eq!(
         text,
         "max(renew interval, request timeout) + 3 x (request timeout + largest retry) = 17s \
-         must be at most the validity, (ttl - granularity) x (1 - drift) / (1 + drift) - stop margin = 13.201990099s"
+         must be at most the validity, (ttl - granularity) x (1 - drift) / (1 + drift) - stop margin = 13.201990099s: \
+         set request timeout to 1.733s, for example"
     );
 }
 
@@ -293,5 +296,8 @@ fn the_longest_stop_can_be_bounded() {
     let least = Config::normal().with_longest_stop(Duration::from_millis(4_500)).unwrap();
     assert_eq!(least.explain().longest_stop, Duration::from_millis(4_500));
     let error = Config::normal().with_longest_stop(secs(4)).unwrap_err();
-    assert_eq!(error.to_string(), "longest stop is 4s; it must be within 4.5s and 86403s");
+    assert_eq!(
+        error.to_string(),
+        "longest stop is 4s; it must be within 4.5s and 86403s: set longest stop to 4.5s, for example"
+    );
 }

@@ -67,7 +67,7 @@ pub use shared::StopError;
 pub use signal::shutdown_signal;
 pub use tenure::Tenure;
 pub use tenure_core::{
-    Config, ConfigBuilder, ConfigError, Explanation, HolderId, Instant, RenewErrorPolicy,
+    Config, ConfigBuilder, ConfigError, Explanation, HolderId, Instant, Remedy, RenewErrorPolicy,
     StepDownReason, Token, TokenError,
 };
 pub use watchdog::Watchdog;

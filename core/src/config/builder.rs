@@ -3,13 +3,14 @@
 use core::time::Duration;
 
 use super::chosen::Chosen;
+use super::remedy::Setting;
 use super::{Config, ConfigError, MILLION, RenewErrorPolicy};
 use crate::time::{Span, nanos};
 
 const TTL_LEAST: Duration = Duration::from_millis(100);
 pub(super) const TTL_MOST: Duration = Duration::from_secs(24 * 3_600);
 /// The shortest time that a candidate waits for anything.
-const LEAST: Duration = Duration::from_millis(1);
+pub(super) const LEAST: Duration = Duration::from_millis(1);
 /// The resolution of [`Instant`](crate::Instant): a reading of a store's clock may be that old when it is taken.
 const GRANULARITY_LEAST: Duration = Duration::from_nanos(1);
 const DRIFT_LEAST_PPM: u32 = 1;
@@ -169,44 +170,64 @@ impl Config {
     }
 
     pub(super) const fn check(self) -> Result<Self, ConfigError> {
-        let ranges = [
-            ("ttl", self.ttl(), TTL_LEAST, TTL_MOST),
-            ("granularity", self.granularity(), GRANULARITY_LEAST, self.ttl()),
-            ("renew interval", self.renew_interval(), LEAST, self.ttl()),
-            ("request timeout", self.request_timeout(), LEAST, self.ttl()),
-            ("stop margin", self.stop_margin(), Duration::ZERO, self.ttl()),
-            ("least retry", self.retry_least(), LEAST, self.retry_most()),
-            ("largest retry", self.retry_most(), LEAST, self.ttl()),
-            ("poll bound", self.poll_bound(), LEAST, TTL_MOST),
-            ("drain bound", self.drain_bound(), Duration::ZERO, TTL_MOST),
-            ("quarantine", self.quarantine(), self.ttl(), TTL_MOST.saturating_mul(7)),
-        ];
-        let mut i = 0;
-        while i < ranges.len() {
-            let (setting, value, least, most) = ranges[i];
-            if nanos(value) < nanos(least) || nanos(value) > nanos(most) {
-                return Err(ConfigError::OutOfRange { setting, value, least, most });
-            }
-            i += 1;
+        if let Some((setting, value, least, most)) = self.out_of_range() {
+            let remedy = self.remedy_of_range(setting, least, most);
+            let setting = setting.name();
+            return Err(ConfigError::OutOfRange { setting, value, least, most, remedy });
         }
-        if self.drift_ppm < DRIFT_LEAST_PPM || self.drift_ppm > DRIFT_MOST_PPM {
-            return Err(ConfigError::DriftOutOfRange {
-                ppm: self.drift_ppm,
-                least: DRIFT_LEAST_PPM,
-                most: DRIFT_MOST_PPM,
-            });
+        if !self.has_drift_in_range() {
+            let (ppm, least, most) = (self.drift_ppm, DRIFT_LEAST_PPM, DRIFT_MOST_PPM);
+            let remedy = self.remedy_of_drift(least);
+            return Err(ConfigError::DriftOutOfRange { ppm, least, most, remedy });
         }
-        let needed = self.time_for_three_attempts();
-        let validity = self.validity();
-        if nanos(needed) > nanos(validity) {
-            return Err(ConfigError::RenewalsDoNotFit { needed, validity });
+        if !self.has_room_for_renewals() {
+            let (needed, validity) = (self.time_for_three_attempts(), self.validity());
+            let remedy = self.remedy_of_renewals();
+            return Err(ConfigError::RenewalsDoNotFit { needed, validity, remedy });
         }
         Ok(self)
     }
 
+    pub(super) const fn is_accepted(&self) -> bool {
+        self.out_of_range().is_none() && self.has_drift_in_range() && self.has_room_for_renewals()
+    }
+
+    const fn has_drift_in_range(&self) -> bool {
+        self.drift_ppm >= DRIFT_LEAST_PPM && self.drift_ppm <= DRIFT_MOST_PPM
+    }
+
+    const fn has_room_for_renewals(&self) -> bool {
+        nanos(self.time_for_three_attempts()) <= nanos(self.validity())
+    }
+
+    /// The first setting that is out of its range: its value, the least and the most.
+    const fn out_of_range(&self) -> Option<(Setting, Duration, Duration, Duration)> {
+        let ranges = [
+            (Setting::Ttl, self.ttl(), TTL_LEAST, TTL_MOST),
+            (Setting::Granularity, self.granularity(), GRANULARITY_LEAST, self.ttl()),
+            (Setting::RenewInterval, self.renew_interval(), LEAST, self.ttl()),
+            (Setting::RequestTimeout, self.request_timeout(), LEAST, self.ttl()),
+            (Setting::StopMargin, self.stop_margin(), Duration::ZERO, self.ttl()),
+            (Setting::RetryLeast, self.retry_least(), LEAST, self.retry_most()),
+            (Setting::RetryMost, self.retry_most(), LEAST, self.ttl()),
+            (Setting::PollBound, self.poll_bound(), LEAST, TTL_MOST),
+            (Setting::DrainBound, self.drain_bound(), Duration::ZERO, TTL_MOST),
+            (Setting::Quarantine, self.quarantine(), self.ttl(), TTL_MOST.saturating_mul(7)),
+        ];
+        let mut i = 0;
+        while i < ranges.len() {
+            let (_, value, least, most) = ranges[i];
+            if nanos(value) < nanos(least) || nanos(value) > nanos(most) {
+                return Some(ranges[i]);
+            }
+            i += 1;
+        }
+        None
+    }
+
     /// `max(renew interval, request timeout) + 3 x (request timeout + largest retry)`: a renewal that
     /// is due waits for the reply to the one before it.
-    const fn time_for_three_attempts(&self) -> Duration {
+    pub(super) const fn time_for_three_attempts(&self) -> Duration {
         longer(self.renew_interval(), self.request_timeout()).saturating_add(
             self.request_timeout().saturating_add(self.retry_most()).saturating_mul(3),
         )

@@ -16,6 +16,10 @@ impl Chosen {
         Self(self.0 | other.0)
     }
 
+    pub(super) const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
     /// Whether a setting was set that decides how renewals fit into a lease.
     pub(super) const fn has_any_of_renewals(self) -> bool {
         let renewals = Self::RENEW_INTERVAL.and(Self::REQUEST_TIMEOUT);

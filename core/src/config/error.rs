@@ -4,6 +4,8 @@ use core::error::Error;
 use core::fmt;
 use core::time::Duration;
 
+use super::Remedy;
+
 /// Why settings were refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -18,6 +20,8 @@ pub enum ConfigError {
         least: Duration,
         /// The most it may be.
         most: Duration,
+        /// What would do.
+        remedy: Remedy,
     },
     /// The drift bound is out of its range.
     DriftOutOfRange {
@@ -27,6 +31,8 @@ pub enum ConfigError {
         least: u32,
         /// The most it may be.
         most: u32,
+        /// What would do.
+        remedy: Remedy,
     },
     /// Fewer than three attempts of a renewal fit before a claim ends.
     RenewalsDoNotFit {
@@ -34,24 +40,53 @@ pub enum ConfigError {
         needed: Duration,
         /// `(ttl - granularity) x (1 - drift) / (1 + drift) - stop margin`.
         validity: Duration,
+        /// What would do; `None` if no change of a single setting suffices.
+        remedy: Option<Remedy>,
     },
+}
+
+impl ConfigError {
+    /// A setting to change, with a value that would do; `None` if no change of a single setting suffices.
+    pub const fn remedy(&self) -> Option<Remedy> {
+        match self {
+            Self::OutOfRange { remedy, .. } | Self::DriftOutOfRange { remedy, .. } => Some(*remedy),
+            Self::RenewalsDoNotFit { remedy, .. } => *remedy,
+        }
+    }
 }
 
 impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::OutOfRange { setting, value, least, most } => {
-                write!(f, "{setting} is {value:?}; it must be within {least:?} and {most:?}")
-            }
-            Self::DriftOutOfRange { ppm, least, most } => {
-                write!(f, "drift bound is {ppm} ppm; it must be within {least} and {most} ppm")
-            }
-            Self::RenewalsDoNotFit { needed, validity } => write!(
+            Self::OutOfRange { setting, value, least, most, remedy } => write!(
+                f,
+                "{setting} is {value:?}; it must be within {least:?} and {most:?}: {remedy}, for example"
+            ),
+            Self::DriftOutOfRange { ppm, least, most, remedy } => write!(
+                f,
+                "drift bound is {ppm} ppm; it must be within {least} and {most} ppm: {remedy}, for example"
+            ),
+            Self::RenewalsDoNotFit { needed, validity, remedy } => write!(
                 f,
                 "max(renew interval, request timeout) + 3 x (request timeout + largest retry) = {needed:?} \
                  must be at most the validity, (ttl - granularity) x (1 - drift) / (1 + drift) - stop \
-                 margin = {validity:?}"
+                 margin = {validity:?}: {}",
+                Change(*remedy)
             ),
+        }
+    }
+}
+
+/// The end of the sentence about renewals that do not fit.
+struct Change(Option<Remedy>);
+
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(remedy) => write!(f, "{remedy}, for example"),
+            None => {
+                f.write_str("no change of one setting suffices; leave settings at their defaults")
+            }
         }
     }
 }

@@ -4,10 +4,12 @@ mod builder;
 mod chosen;
 mod error;
 mod explain;
+mod remedy;
 
 pub use builder::ConfigBuilder;
 pub use error::ConfigError;
 pub use explain::Explanation;
+pub use remedy::Remedy;
 
 use core::time::Duration;
 
@@ -17,6 +19,8 @@ use crate::time::{Instant, Span, nanos};
 
 /// One million: drift bounds are given in parts of it.
 const MILLION: u64 = 1_000_000;
+/// The TTL of the default settings.
+const TTL_NORMAL: Duration = Duration::from_secs(15);
 
 /// What a candidate does when the outcome of a renewal is unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
@@ -63,7 +67,7 @@ impl Config {
 
     /// TTL 15 s, the default.
     pub const fn normal() -> Self {
-        const { preset(ConfigBuilder::new(Duration::from_secs(15))) }
+        const { preset(ConfigBuilder::new(TTL_NORMAL)) }
     }
 
     /// TTL 60 s: rides out long outages of the network, and takes a minute to notice a crash.
@@ -106,7 +110,8 @@ impl Config {
         let least = longer(self.longest_end(), self.request_timeout()).saturating_add(release);
         if nanos(bound) < nanos(least) {
             let (setting, most) = ("longest stop", TTL_MOST.saturating_add(release));
-            return Err(ConfigError::OutOfRange { setting, value: bound, least, most });
+            let remedy = Remedy::Time { setting, value: least };
+            return Err(ConfigError::OutOfRange { setting, value: bound, least, most, remedy });
         }
         Self { drain_bound: Span::of(bound.saturating_sub(release)), ..self }.check()
     }
