@@ -19,7 +19,7 @@ use crate::runtime::{NoRuntime, Runtime, TokioRuntime};
 use crate::shared::{Announced, Callbacks, Chosen, Command, NewElection, Shared};
 use crate::store::{AnyStore, Key, LimitError, Profile, Store};
 use crate::trace::{Log, TraceError};
-use crate::{Config, ConfigError};
+use crate::{Config, ConfigError, Remedy};
 
 /// Builds a candidate.
 #[derive(Debug)]
@@ -53,7 +53,7 @@ pub enum StartError {
     #[error(transparent)]
     Limit(#[from] LimitError),
     /// The settings are not possible with this store.
-    #[error("these settings can't hold with the store {store}")]
+    #[error("these settings can't hold with the store {store}{}", for_example(source))]
     Config {
         /// The store's kind.
         store: &'static str,
@@ -61,7 +61,9 @@ pub enum StartError {
         source: ConfigError,
     },
     /// The TTL is shorter than the store can keep.
-    #[error("ttl is {ttl:?}; the store {store} can't keep leases shorter than {least:?}")]
+    #[error(
+        "ttl is {ttl:?}; the store {store} can't keep leases shorter than {least:?}: set ttl to that"
+    )]
     TtlTooShort {
         /// The store's kind.
         store: &'static str,
@@ -82,6 +84,11 @@ pub enum StartError {
     /// The candidate can't write to its log.
     #[error(transparent)]
     Trace(#[from] TraceError),
+}
+
+/// The end of a sentence about refused settings.
+fn for_example(refused: &ConfigError) -> String {
+    refused.remedy().map_or_else(String::new, |remedy| format!(": {remedy}, for example"))
 }
 
 impl CandidateBuilder {
@@ -204,16 +211,18 @@ impl CandidateBuilder {
         let traits = store.traits();
         let config = self.config;
         let granularity = traits.granularity.max(config.granularity());
-        let config = config
-            .with_granularity(granularity)
-            .map_err(|source| StartError::Config { store: traits.name, source })?;
+        let (store, ttl, least) = (traits.name, config.ttl(), traits.least_ttl);
+        let config =
+            config.with_granularity(granularity).map_err(|source| match source.remedy() {
+                // The store refuses that value too; it accepts its least TTL, as a longer one.
+                Some(Remedy::Time { setting: "ttl", value }) if value < least => {
+                    StartError::TtlTooShort { store, ttl, least }
+                }
+                _ => StartError::Config { store, source },
+            })?;
         let config = if traits.push { config } else { config.without_hints() };
-        if config.ttl() < traits.least_ttl {
-            return Err(StartError::TtlTooShort {
-                store: traits.name,
-                ttl: config.ttl(),
-                least: traits.least_ttl,
-            });
+        if ttl < least {
+            return Err(StartError::TtlTooShort { store, ttl, least });
         }
         let config = config.with_round_trips(traits.round_trips);
         let explanation = config.explain();
@@ -268,4 +277,62 @@ fn log_settings(shared: &Shared, store: &'static str, config: &Config) {
         longest_stop = ?explained.longest_stop, longest_round_trip = ?explained.longest_round_trip,
         "campaigning"
     );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ConfigBuilder;
+    use crate::store::{Reply, Request, StoreError, StoreTraits};
+
+    /// A store that counts in steps of three seconds, and keeps leases of at least eight.
+    struct Coarse;
+
+    impl Store for Coarse {
+        fn traits(&self) -> StoreTraits {
+            StoreTraits {
+                granularity: Duration::from_secs(3),
+                least_ttl: Duration::from_secs(8),
+                ..StoreTraits::new("coarse")
+            }
+        }
+
+        async fn call(&self, _: &Key, _: Request) -> Result<Reply, StoreError> {
+            std::future::pending().await
+        }
+    }
+
+    fn built(config: ConfigBuilder) -> Result<(), StartError> {
+        let builder = Candidate::builder(AnyStore::new(Coarse), "job");
+        builder.config(config.build().unwrap()).build().map(drop)
+    }
+
+    #[tokio::test]
+    async fn settings_that_a_store_refuses_have_a_remedy() {
+        let of = |seconds| Config::builder(Duration::from_secs(seconds));
+        let refused = built(of(5)).unwrap_err();
+        assert_eq!(
+            refused.to_string(),
+            "ttl is 5s; the store coarse can't keep leases shorter than 8s: set ttl to that"
+        );
+        let StartError::TtlTooShort { least, .. } = refused else { panic!("{refused}") };
+        assert!(built(Config::builder(least)).is_ok());
+
+        let patient = of(15).request_timeout(Duration::from_millis(1_700));
+        let refused = built(patient).unwrap_err();
+        let text = refused.to_string();
+        let StartError::Config { source, .. } = refused else { panic!("{refused}") };
+        let Some(Remedy::Time { setting: "request timeout", value }) = source.remedy() else {
+            panic!("{source}")
+        };
+        let end = format!("the store coarse: set request timeout to {value:?}, for example");
+        assert!(text.ends_with(&end), "{text}");
+        assert!(built(of(15).request_timeout(value)).is_ok());
+
+        // Three renewals fit into 4 s, which are below the store's least TTL.
+        let refused = built(of(2)).unwrap_err();
+        assert!(
+            matches!(refused, StartError::TtlTooShort { least, .. } if built(Config::builder(least)).is_ok())
+        );
+    }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::{Candidate, CandidateBuilder};
 use crate::store::{AnyStore, StoreEnvError, sanitized};
-use crate::{Config, ConfigBuilder, ConfigError};
+use crate::{Config, ConfigBuilder, ConfigError, Remedy};
 
 impl Candidate {
     /// Starts from environment variables: `TENURE_STORE` names the store, as [`AnyStore::from_variables`] says;
@@ -93,14 +93,15 @@ pub enum EnvError {
     #[error("TENURE_KEY is not set; it must name the election, such as nightly-report")]
     NoKey,
     /// A value is not text.
-    #[error("{variable} is not UTF-8")]
+    #[error("{variable} is not UTF-8; it must be text, such as {}", example(variable))]
     NotUnicode {
         /// The variable.
         variable: &'static str,
     },
     /// A value is no duration.
     #[error(
-        "{variable} is {value:?}; it must be a whole number with one of the units ms, s, m and h, such as 15s"
+        "{variable} is {value:?}; it must be a whole number with one of the units ms, s, m and h, such as {}",
+        example(variable)
     )]
     Duration {
         /// The variable.
@@ -119,8 +120,66 @@ pub enum EnvError {
         value: String,
     },
     /// The settings contradict each other.
-    #[error("TENURE_TTL and the variables of the other settings can't hold together")]
+    #[error(
+        "TENURE_TTL and the variables of the other settings can't hold together{}",
+        for_example(.0)
+    )]
     Config(#[from] ConfigError),
+}
+
+impl EnvError {
+    /// A variable to set, and a value that would do; `None` if no single variable suffices, or for a store, whose
+    /// address only the user knows. For settings that contradict each other, all are accepted with it.
+    pub fn remedy(&self) -> Option<(&'static str, String)> {
+        let as_usual = |variable| Some((variable, example(variable).to_owned()));
+        match self {
+            Self::Store(_) => None,
+            Self::NoKey => as_usual("TENURE_KEY"),
+            Self::NotUnicode { variable }
+            | Self::Duration { variable, .. }
+            | Self::Number { variable, .. } => as_usual(*variable),
+            Self::Config(error) => remedy_of(error),
+        }
+    }
+}
+
+fn remedy_of(error: &ConfigError) -> Option<(&'static str, String)> {
+    match error.remedy()? {
+        Remedy::Time { setting, value } => {
+            Some((variable_of(setting)?, format!("{}ms", value.as_millis())))
+        }
+        Remedy::DriftPpm(ppm) => Some((DRIFT, ppm.to_string())),
+        _ => None,
+    }
+}
+
+/// The end of a sentence about settings that contradict each other.
+fn for_example(error: &ConfigError) -> String {
+    remedy_of(error).map_or_else(String::new, |(variable, value)| {
+        format!(": set {variable} to {value}, for example")
+    })
+}
+
+const DRIFT: &str = "TENURE_DRIFT_PPM";
+
+/// The variable of a setting, by the name that errors have for it.
+fn variable_of(setting: &str) -> Option<&'static str> {
+    let name = format!("TENURE_{}", setting.to_uppercase().replace(' ', "_"));
+    let all = DURATIONS.iter().map(|(variable, _)| *variable).chain(["TENURE_TTL"]);
+    all.into_iter().find(|variable| *variable == name)
+}
+
+/// A value that would do at the default TTL.
+fn example(variable: &str) -> &'static str {
+    match variable {
+        "TENURE_KEY" => "nightly-report",
+        "TENURE_NAME" => "worker-7",
+        "TENURE_METADATA" => "10.0.0.7:8080",
+        "TENURE_RENEW_INTERVAL" => "5s",
+        "TENURE_REQUEST_TIMEOUT" | "TENURE_STOP_MARGIN" => "1500ms",
+        DRIFT => "10000",
+        _ => "15s",
+    }
 }
 
 /// The setting of a variable.
@@ -145,7 +204,7 @@ fn config(lookup: &impl Fn(&str) -> Option<OsString>) -> Result<Option<Config>, 
             (builder, is_set) = (set(builder, value), true);
         }
     }
-    let variable = "TENURE_DRIFT_PPM";
+    let variable = DRIFT;
     if let Some(ppm) = text(lookup, variable)? {
         let number = ppm.parse();
         let number = number.map_err(|_| EnvError::Number { variable, value: shown(&ppm) })?;
@@ -274,5 +333,69 @@ mod tests {
         );
         let short = built(&[MEMORY, KEY, ("TENURE_TTL", "5ms")]).unwrap_err();
         assert!(matches!(short, EnvError::Config(ConfigError::OutOfRange { setting: "ttl", .. })));
+    }
+
+    /// Sets what the error says, in place of what was refused, and tries again.
+    fn mended(variables: &[(&str, &str)]) -> String {
+        let refused = built(variables).unwrap_err();
+        let (variable, value) = refused.remedy().unwrap_or_else(|| panic!("no remedy: {refused}"));
+        let text = refused.to_string();
+        assert!(text.contains(variable) && text.contains(&value), "{text}");
+        let kept = variables.iter().copied().filter(|(other, _)| *other != variable);
+        let changed: Vec<_> = kept.chain([(variable, &*value)]).collect();
+        if let Err(error) = built(&changed) {
+            panic!("{variable}={value} is refused too: {error}");
+        }
+        format!("{variable}={value}")
+    }
+
+    #[test]
+    fn each_refusal_names_a_value_that_is_accepted() {
+        let cases: &[(&[(&str, &str)], &str)] = &[
+            (&[MEMORY], "TENURE_KEY=nightly-report"),
+            (&[MEMORY, KEY, ("TENURE_HOLD_OFF", "soon")], "TENURE_HOLD_OFF=15s"),
+            (&[MEMORY, KEY, ("TENURE_TTL", "15")], "TENURE_TTL=15s"),
+            (&[MEMORY, KEY, ("TENURE_RENEW_INTERVAL", "5")], "TENURE_RENEW_INTERVAL=5s"),
+            (&[MEMORY, KEY, ("TENURE_REQUEST_TIMEOUT", "2")], "TENURE_REQUEST_TIMEOUT=1500ms"),
+            (&[MEMORY, KEY, ("TENURE_STOP_MARGIN", "2")], "TENURE_STOP_MARGIN=1500ms"),
+            (&[MEMORY, KEY, ("TENURE_POLL_BOUND", "2")], "TENURE_POLL_BOUND=15s"),
+            (&[MEMORY, KEY, ("TENURE_DRAIN_BOUND", "2")], "TENURE_DRAIN_BOUND=15s"),
+            (&[MEMORY, KEY, ("TENURE_QUARANTINE", "2")], "TENURE_QUARANTINE=15s"),
+            (&[MEMORY, KEY, ("TENURE_DRIFT_PPM", "1%")], "TENURE_DRIFT_PPM=10000"),
+            // Each is a value by itself, and contradicts its bounds or the others.
+            (&[MEMORY, KEY, ("TENURE_TTL", "5ms")], "TENURE_TTL=15000ms"),
+            (&[MEMORY, KEY, ("TENURE_TTL", "48h")], "TENURE_TTL=15000ms"),
+            (&[MEMORY, KEY, ("TENURE_RENEW_INTERVAL", "9s")], "TENURE_RENEW_INTERVAL=5701ms"),
+            (&[MEMORY, KEY, ("TENURE_REQUEST_TIMEOUT", "3s")], "TENURE_REQUEST_TIMEOUT=1733ms"),
+            (&[MEMORY, KEY, ("TENURE_STOP_MARGIN", "9s")], "TENURE_STOP_MARGIN=2201ms"),
+            (&[MEMORY, KEY, ("TENURE_POLL_BOUND", "0ms")], "TENURE_POLL_BOUND=15000ms"),
+            (&[MEMORY, KEY, ("TENURE_DRAIN_BOUND", "48h")], "TENURE_DRAIN_BOUND=15000ms"),
+            (&[MEMORY, KEY, ("TENURE_QUARANTINE", "1s")], "TENURE_QUARANTINE=15000ms"),
+            (&[MEMORY, KEY, ("TENURE_DRIFT_PPM", "0")], "TENURE_DRIFT_PPM=10000"),
+            (&[MEMORY, KEY, ("TENURE_DRIFT_PPM", "150000")], "TENURE_RENEW_INTERVAL=2086ms"),
+        ];
+        for (variables, remedy) in cases {
+            assert_eq!(mended(variables), *remedy, "{variables:?}");
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_value_that_is_no_text_is_refused_with_an_example() {
+        use std::os::unix::ffi::OsStringExt;
+
+        for variable in ["TENURE_KEY", "TENURE_NAME", "TENURE_METADATA", "TENURE_TTL"] {
+            let refused = Candidate::from_variables(|name| match name {
+                name if name == variable => Some(OsString::from_vec(vec![0xff])),
+                "TENURE_STORE" => Some("memory:".into()),
+                "TENURE_KEY" => Some("job".into()),
+                _ => None,
+            });
+            let refused = refused.unwrap_err();
+            let (named, value) = refused.remedy().unwrap();
+            let text = format!("{variable} is not UTF-8; it must be text, such as {value}");
+            assert_eq!((named, refused.to_string()), (variable, text));
+            assert!(built(&[MEMORY, KEY, (named, &value)]).is_ok());
+        }
     }
 }
