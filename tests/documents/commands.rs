@@ -162,8 +162,8 @@ fn faults(commands: &[Command], list: &[(&str, Known)]) -> Vec<String> {
         let is_known = is_in_scripts(&command.text, &test);
         match entry {
             Some(_) if is_known => fault("is listed although a script runs it"),
-            Some((text, known)) => {
-                unused.remove(text);
+            Some((listed, known)) => {
+                unused.remove(listed);
                 if let RunBy(file, with) = known
                     && !read(file).contains(with)
                 {

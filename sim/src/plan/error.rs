@@ -39,7 +39,7 @@ pub enum PlanError {
         node: usize,
         /// The reason.
         #[source]
-        why: ConfigError,
+        why: Box<ConfigError>,
     },
     /// The engine can't carry out a fault.
     #[error("fault {index} ({kind}): the {engine} engine {why}")]

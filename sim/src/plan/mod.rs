@@ -204,8 +204,11 @@ impl Plan {
     /// # Errors
     /// If the settings of a node contradict each other.
     pub fn configs(&self) -> Result<Vec<Config>, PlanError> {
-        let config =
-            |node| self.settings_of(node).config().map_err(|why| PlanError::Settings { node, why });
+        let config = |node| {
+            self.settings_of(node)
+                .config()
+                .map_err(|why| PlanError::Settings { node, why: why.into() })
+        };
         (0..self.nodes.len()).map(config).collect()
     }
 

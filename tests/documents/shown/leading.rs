@@ -92,7 +92,6 @@ async fn a_router_learns_the_leaders_address() -> Outcome {
 struct Scheduler;
 
 impl Scheduler {
-    #[expect(clippy::unused_self, reason = "as the page calls it")]
     async fn every_hour<T>(&self, tick: impl AsyncFn() -> T) -> T {
         tick().await
     }

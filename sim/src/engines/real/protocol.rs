@@ -68,7 +68,9 @@ pub(super) struct Brief {
 
 impl Brief {
     pub(super) fn config(&self) -> Result<Config, PlanError> {
-        self.settings.config().map_err(|why| PlanError::Settings { node: self.who.node, why })
+        self.settings
+            .config()
+            .map_err(|why| PlanError::Settings { node: self.who.node, why: why.into() })
     }
 }
 

@@ -133,7 +133,9 @@ fn run_program(
 fn configs(plan: &Plan) -> Result<Vec<Config>, PlanError> {
     let with_store = |(node, config): (usize, Config)| {
         let granularity = config.granularity().max(GRANULARITY);
-        config.with_granularity(granularity).map_err(|why| PlanError::Settings { node, why })
+        config
+            .with_granularity(granularity)
+            .map_err(|why| PlanError::Settings { node, why: why.into() })
     };
     plan.configs()?.into_iter().enumerate().map(with_store).collect()
 }

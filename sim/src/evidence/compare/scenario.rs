@@ -170,7 +170,7 @@ fn out_of_step(plan: &Plan) -> Vec<Fault> {
 /// Leaders write every tenth of a second, and end at once when their tenure does: a handover measures the
 /// election, not the work.
 fn quiet(seed: u64, ttl_ms: u64, nodes: u64, drifts: bool) -> Result<Plan, EngineError> {
-    let invalid = |why: ConfigError| PlanError::Settings { node: 0, why };
+    let invalid = |why: ConfigError| PlanError::Settings { node: 0, why: why.into() };
     let ttl = Duration::from_millis(ttl_ms);
     let settings = Settings { drain_bound_ms: 0, ..Settings::of_ttl(ttl).map_err(invalid)? };
     let rate = |node| {

@@ -70,7 +70,7 @@ pub enum SweepError {
 pub fn default_plan() -> Result<Plan, PlanError> {
     const TTL_MS: u64 = 10_000;
     let settings = Settings::of_ttl(Duration::from_millis(TTL_MS))
-        .map_err(|why| PlanError::Settings { node: 0, why })?;
+        .map_err(|why| PlanError::Settings { node: 0, why: why.into() })?;
     let node = |clock_offset_ms| NodePlan { clock_offset_ms, clock_rate_ppm: 0, settings: None };
     Ok(Plan {
         schema: SCHEMA,

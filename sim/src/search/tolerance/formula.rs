@@ -30,7 +30,7 @@ impl Bounds {
         if settings.ttl_ms < TTL_LEAST_MS {
             return Err(ToleranceError::Ttl { ttl_ms: settings.ttl_ms });
         }
-        Ok(Self { settings, config: settings.config()? })
+        Ok(Self { settings, config: settings.config().map_err(Box::new)? })
     }
 
     /// The drift bound, in ppm.

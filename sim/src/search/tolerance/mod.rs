@@ -35,7 +35,7 @@ pub const TTL_LEAST_MS: u64 = 1_000;
 pub enum ToleranceError {
     /// The settings contradict each other.
     #[error("invalid settings: {0}")]
-    Settings(#[from] tenure_core::ConfigError),
+    Settings(#[from] Box<tenure_core::ConfigError>),
     /// The TTL is too short.
     #[error("the TTL is {ttl_ms} ms, and must be at least {TTL_LEAST_MS} ms")]
     Ttl {
