@@ -209,7 +209,7 @@ const TENURE: [(&str, &[&str]); 18] = [
         ],
     ),
     ("health", &["store", "shared", "candidate"]),
-    ("leader_only", &["store", "candidate", "health"]),
+    ("leader_only", &["store", "tenure", "candidate", "health"]),
     ("testing", &["runtime", "store", "candidate"]),
 ];
 

@@ -34,6 +34,8 @@ const CAMPAIGN: Known = RunBy("scripts/test", "\n\"$simulator\"\n");
 const MUTANTS: Known = RunBy("sim/tests/mutants/command.rs", "\"mutants\", ");
 const REAL: Known = RunBy("sim/tests/real_engine/main.rs", "\"real\"");
 
+const SOAK: Known = RunBy("sim/src/search/campaign/soak.rs", "campaign.soak(");
+
 /// The reviewed list. An entry that no page has any more fails the test.
 const LIST: &[(&str, Known)] = &[
     (
@@ -59,6 +61,7 @@ const LIST: &[(&str, Known)] = &[
     ),
     ("cargo run --release -p tenure-sim -- mutants --patch my.patch", MUTANTS),
     ("tenure-sim mutants", MUTANTS),
+    ("tenure-sim mutants --engine audit", MUTANTS),
     ("tenure-sim mutants --format json", MUTANTS),
     ("tenure-sim mutants --format json > mutants.json", MUTANTS),
     (
@@ -76,6 +79,12 @@ const LIST: &[(&str, Known)] = &[
         "tenure-sim audit --uncertainty 5ms machine-a.jsonl machine-b.jsonl",
         RunBy("sim/tests/audit/command.rs", "\"--uncertainty\""),
     ),
+    (
+        "tenure-sim audit --uncertainty 1ms target/logs/*.jsonl",
+        RunBy("sim/tests/audit/command.rs", "\"--uncertainty\""),
+    ),
+    ("tenure-sim run --engine turmoil --minutes 60", SOAK),
+    ("tenure-sim run --engine real --store redis --minutes 240", SOAK),
     ("tenure-sim compare", Shorter("compare", "compare --runs 1")),
     ("tenure-sim compare --format json > compare.json", Shorter("compare", "compare --runs 1")),
     ("tenure-sim compare --runs 200", Shorter("200", "1")),

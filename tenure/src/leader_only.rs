@@ -143,7 +143,7 @@ mod tests {
 
     use super::*;
     use crate::store::Memory;
-    use crate::{Config, Tenure};
+    use crate::{Config, FirstAttempt, Tenure};
 
     /// Answers with the token of the tenure, and counts what reached it.
     fn served(seen: &std::cell::Cell<u32>, request: &Request<()>) -> Response<String> {
@@ -199,9 +199,7 @@ mod tests {
         assert_eq!(ask(&leader, 1).body(), &tenure.token().to_string());
 
         let other = candidate(&store, "other", b"");
-        while !matches!(other.health().role, Role::Following { .. }) {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
+        assert!(matches!(other.first_attempt().await, Ok(FirstAttempt::Following(_))));
         let answer = ask(&other, 0);
         assert_eq!(answer.status(), StatusCode::SERVICE_UNAVAILABLE);
         assert_eq!(header(&answer, LEADER), Some("http://10.0.0.7:8080"));
@@ -220,9 +218,7 @@ mod tests {
             let leader = candidate(&store, "leader", metadata);
             leader.elected().await.unwrap();
             let other = candidate(&store, "other", b"");
-            while !matches!(other.health().role, Role::Following { .. }) {
-                tokio::time::sleep(Duration::from_millis(10)).await;
-            }
+            assert!(matches!(other.first_attempt().await, Ok(FirstAttempt::Following(_))));
             let answer = ask(&other, 0);
             assert_eq!(header(&answer, LEADER), None, "{metadata:?}");
             assert!(header(&answer, RETRY_AFTER).is_some());

@@ -51,6 +51,7 @@ const LIST: &[(&str, Known)] = &[
     ("cargo bench -p tenure-bench --features etcd --bench handover", BY_HAND),
     ("CARGO_PROFILE_DEV_DEBUG=0 cargo mutants -p tenure-core -j2", BY_HAND),
     ("cargo run --release -p tenure-sim --features real --example chaos", BY_HAND),
+    ("cargo run --release -p tenure-sim --example audit_logs -- 5000000 target/logs", BY_HAND),
     (
         "cargo run --release -p tenure-sim --example job_queue --no-default-features",
         RunBy("sim/tests/simulation.rs", "example(\"job_queue\", "),

@@ -33,7 +33,7 @@ fn a_trace_says_what_it_is_of_what_happened_and_how_it_ends() {
         let lines = recorded(*engine);
         let (header, rest) = lines.split_first().unwrap();
         let (end, entries) = rest.split_last().unwrap();
-        assert_eq!((&header["trace"], &header["plan"]["seed"]), (&3.into(), &9.into()));
+        assert_eq!((&header["trace"], &header["plan"]["seed"]), (&4.into(), &9.into()));
         assert_eq!(header["engine"], engine.name());
         assert!(entries.iter().all(|line| line["at"].is_u64() && !line["event"].is_null()));
         assert!(end["end"].as_u64() >= entries.last().unwrap()["at"].as_u64());
@@ -99,7 +99,7 @@ fn what_is_no_trace_is_refused_with_line_and_field() {
         &["line 3", "field \"event\""],
     );
     changed(&|lines| lines[3]["at"] = INSTANT_MOST.into(), &["line 5, field \"at\""]);
-    changed(&|lines| lines[0]["trace"] = 1.into(), &["field \"trace\" is 1, and must be 3"]);
+    changed(&|lines| lines[0]["trace"] = 1.into(), &["field \"trace\" is 1, and must be 4"]);
     changed(&|lines| lines[0]["plan"]["calm_from_ms"] = 0.into(), &["line 1", "calm_from_ms"]);
     changed(&|lines| lines[0]["plan"]["luck"] = 0.into(), &["line 1", "field \"plan.luck\""]);
     changed(&|lines| drop(lines.pop()), &["the trace is cut off"]);

@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use tenure::store::Memory;
 use tenure::store::etcd::{Etcd, EtcdConfig};
-use tenure::{Candidate, Config, Elections, Tenure, Token};
+use tenure::{Candidate, Config, Elections, FirstAttempt, Tenure, Token};
 
 use super::Outcome;
 
@@ -23,6 +23,37 @@ async fn work_until_a_signal(candidate: &Candidate) -> Outcome {
             }
         })
         .await?;
+    Ok(())
+}
+
+async fn send_next_letter() {
+    tokio::task::yield_now().await;
+}
+
+#[expect(dead_code, reason = "it runs until the process gets a signal")]
+async fn watched_work(candidate: &Candidate) -> Outcome {
+    candidate
+        .run_until(tenure::shutdown_signal()?, async |tenure| {
+            let watchdog = tenure.watchdog(Duration::from_secs(60));
+            let over = tenure.cancellation_token();
+            while over.run_until_cancelled(send_next_letter()).await.is_some() {
+                watchdog.alive();
+            }
+        })
+        .await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_first_attempt_says_who_leads() -> Outcome {
+    let candidate = Candidate::builder(Memory::new(), "job").start()?;
+    match candidate.first_attempt().await? {
+        FirstAttempt::Leading(tenure) => println!("leads under token {}", tenure.token()),
+        FirstAttempt::Following(leader) => println!("{} leads", leader.name),
+        FirstAttempt::Unreachable(error) => return Err(error.into()), // or go on: it campaigns by itself
+        other => println!("waits: {other:?}"), // a quarantine, or refused settings
+    }
+    assert!(candidate.is_leader());
     Ok(())
 }
 
