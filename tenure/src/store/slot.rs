@@ -82,6 +82,10 @@ pub(super) struct Slot<T: Connection> {
 enum Unclaimed {
     /// It is there for the next request: those that gave up may only have had less time than a slow network needs.
     Kept,
+    #[cfg_attr(
+        not(feature = "postgres"),
+        allow(dead_code, reason = "only its wake-ups have their own connection")
+    )]
     Ended,
 }
 
