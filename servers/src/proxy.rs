@@ -53,6 +53,7 @@ struct Switches {
     requests: watch::Sender<Flow>,
     replies: watch::Sender<Flow>,
     refusing: watch::Sender<bool>,
+    target: watch::Sender<SocketAddr>,
     /// How the connections that were open at that moment have ended.
     ends: watch::Sender<End>,
     /// How many connections were let through.
@@ -82,11 +83,12 @@ impl Proxy {
             requests: watch::Sender::new(Flow::Forward),
             replies: watch::Sender::new(Flow::Forward),
             refusing: watch::Sender::new(false),
+            target: watch::Sender::new(target),
             ends: watch::Sender::new(End::Close),
             connections: watch::Sender::new(0),
             withheld: Arc::default(),
         };
-        let accepting = tokio::spawn(accept(listener, target, switches.clone())).abort_handle();
+        let accepting = tokio::spawn(accept(listener, switches.clone())).abort_handle();
         Ok(Self { port, switches, accepting })
     }
 
@@ -115,6 +117,11 @@ impl Proxy {
     /// While on, a new connection is closed as soon as it is made. Open ones are not touched.
     pub fn refuse(&self, on: bool) {
         self.switches.refusing.send_replace(on);
+    }
+
+    /// Forwards new connections to that target from now on. Open ones are not touched.
+    pub fn redirect(&self, target: SocketAddr) {
+        self.switches.target.send_replace(target);
     }
 
     /// Closes every open connection, on both sides; what was held or delayed in them is lost. Returns how many there
@@ -162,14 +169,14 @@ impl Drop for Proxy {
     }
 }
 
-async fn accept(listener: TcpListener, target: SocketAddr, switches: Switches) {
+async fn accept(listener: TcpListener, switches: Switches) {
     let mut connections = JoinSet::new();
     loop {
         // An error concerns one connection that went away before it was accepted.
         let Ok((client, _)) = listener.accept().await else { continue };
         if !*switches.refusing.borrow() {
             switches.connections.send_modify(|count| *count += 1);
-            let link = Link::subscribe(&switches);
+            let (link, target) = (Link::subscribe(&switches), *switches.target.borrow());
             // Either side's error ends the connection, which is all it could tell.
             connections.spawn(async move { drop(link.join(client, target).await) });
         }

@@ -75,6 +75,22 @@ async fn connected() -> (Proxy, Client) {
 }
 
 #[tokio::test]
+async fn new_connections_lead_to_the_new_target() {
+    let silent = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    let proxy = Proxy::start(echo_server().await).await.unwrap();
+    let mut open = Client::connect(&proxy).await;
+    open.send("before").await;
+    open.hears("before").await;
+    proxy.redirect(silent.local_addr().unwrap());
+    open.send("still").await;
+    open.hears("still").await;
+    let mut new = Client::connect(&proxy).await;
+    timeout(SOON, silent.accept()).await.expect("no connection").unwrap();
+    new.send("elsewhere").await;
+    new.hears_nothing().await;
+}
+
+#[tokio::test]
 async fn held_bytes_come_later_in_order() {
     let (proxy, mut client) = connected().await;
     proxy.set(Flow::Hold);
