@@ -25,6 +25,11 @@ pub fn names(scope: Scope) -> impl Iterator<Item = &'static str> {
     Condition::all().filter(move |condition| condition.is_in(scope)).map(Condition::name)
 }
 
+/// The names of all conditions.
+pub fn every_name() -> impl Iterator<Item = &'static str> {
+    Condition::all().map(Condition::name)
+}
+
 /// Counts how often each condition was met.
 #[derive(Clone, Debug)]
 pub struct Sometimes {

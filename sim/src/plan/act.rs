@@ -23,17 +23,23 @@ pub enum Act {
     LockRow,
     /// Another session keeps the whole table locked until the act ends, for readers too.
     LockTable,
+    /// A pooler is put between candidates and the server until the act ends.
+    Pooler,
+    /// The files that are kept beside the store's file are deleted, though nothing is lost with them.
+    DeleteLog,
 }
 
 impl Act {
     /// All acts.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 8] = [
         Self::Disconnect,
         Self::FlushScripts,
         Self::FlushData,
         Self::FillMemory,
         Self::LockRow,
         Self::LockTable,
+        Self::Pooler,
+        Self::DeleteLog,
     ];
 
     /// The kind of a fault that consists of it.
@@ -45,6 +51,8 @@ impl Act {
             Self::FillMemory => FaultKind::FillMemory,
             Self::LockRow => FaultKind::LockRow,
             Self::LockTable => FaultKind::LockTable,
+            Self::Pooler => FaultKind::Pooler,
+            Self::DeleteLog => FaultKind::DeleteLog,
         }
     }
 
@@ -56,8 +64,8 @@ impl Act {
     /// Whether it has a duration.
     pub const fn lasts(self) -> bool {
         match self {
-            Self::Disconnect | Self::FlushScripts | Self::FlushData => false,
-            Self::FillMemory | Self::LockRow | Self::LockTable => true,
+            Self::Disconnect | Self::FlushScripts | Self::FlushData | Self::DeleteLog => false,
+            Self::FillMemory | Self::LockRow | Self::LockTable | Self::Pooler => true,
         }
     }
 }

@@ -52,11 +52,13 @@ pub enum FaultKind {
     FillMemory,
     LockRow,
     LockTable,
+    Pooler,
+    DeleteLog,
 }
 
 impl FaultKind {
     /// All kinds.
-    pub const ALL: [Self; 41] = [
+    pub const ALL: [Self; 43] = [
         Self::Partition,
         Self::OneWay,
         Self::Hold,
@@ -98,6 +100,8 @@ impl FaultKind {
         Self::FillMemory,
         Self::LockRow,
         Self::LockTable,
+        Self::Pooler,
+        Self::DeleteLog,
     ];
 
     /// The kinds that pause a process.
@@ -147,6 +151,8 @@ impl FaultKind {
                 | Self::FillMemory
                 | Self::LockRow
                 | Self::LockTable
+                | Self::Pooler
+                | Self::DeleteLog
         )
     }
 
@@ -205,6 +211,8 @@ impl FaultKind {
             Self::FillMemory => ("fill-memory", "the server's memory is full"),
             Self::LockRow => ("lock-row", "another session locks the election's row"),
             Self::LockTable => ("lock-table", "another session locks the whole table"),
+            Self::Pooler => ("pooler", "a pooler is put in front of the server"),
+            Self::DeleteLog => ("delete-log", "the files beside the store's file are deleted"),
         }
     }
 }

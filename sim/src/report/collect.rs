@@ -268,6 +268,7 @@ const fn is_of_a_moment(kind: FaultKind) -> bool {
             | FaultKind::Disconnect
             | FaultKind::FlushScripts
             | FaultKind::FlushData
+            | FaultKind::DeleteLog
             | FaultKind::Resign
             | FaultKind::ClockStep
             | FaultKind::ClockBack
@@ -304,7 +305,9 @@ const fn concerns(kind: FaultKind) -> &'static str {
         | FaultKind::FlushData
         | FaultKind::FillMemory
         | FaultKind::LockRow
-        | FaultKind::LockTable => "store",
+        | FaultKind::LockTable
+        | FaultKind::Pooler
+        | FaultKind::DeleteLog => "store",
         FaultKind::Pause
         | FaultKind::PauseAtGuard
         | FaultKind::PauseAtSend

@@ -147,9 +147,18 @@ fn acts_at_postgres_have_effects() {
         &serde_json::json!([
             { "when": { "at_ms": 4_000 }, "what": { "operator": "disconnect" } },
             { "when": { "at_ms": 5_000 }, "for_ms": 1_500, "what": { "operator": "lock-row" } },
-            { "when": { "at_ms": 8_000 }, "for_ms": 1_500, "what": { "operator": "lock-table" } }
+            { "when": { "at_ms": 8_000 }, "for_ms": 1_500, "what": { "operator": "lock-table" } },
+            { "when": { "at_ms": 10_500 }, "for_ms": 1_000, "what": { "operator": "pooler" } }
         ]),
     );
+}
+
+#[test]
+fn acts_at_a_file_have_effects() {
+    let delete = serde_json::json!(
+        [{ "when": { "at_ms": 5_000 }, "what": { "operator": "delete-log" } }]
+    );
+    have_effects_on("sqlite", &delete);
 }
 
 #[test]
@@ -172,10 +181,13 @@ fn acts_that_a_store_lacks_are_refused_by_name() {
     for (store, act, why) in [
         ("postgres", "flush-data", "the real-postgres engine has no command that deletes all data"),
         ("redis", "lock-row", "the real-redis engine has no rows"),
+        ("redis", "pooler", "the real-redis engine has no pooler"),
+        ("postgres", "delete-log", "the real-postgres engine has no files beside a file"),
         ("etcd", "disconnect", "the real-etcd engine has no server that ends"),
         ("sqlite", "fill-memory", "the real-sqlite engine has no limit of its memory"),
     ] {
-        let for_ms = if act.starts_with("flush") || act == "disconnect" { 0 } else { 5 };
+        let is_of_a_moment = ["flush-data", "disconnect", "delete-log"].contains(&act);
+        let for_ms = if is_of_a_moment { 0 } else { 5 };
         let faults = serde_json::json!([
             { "when": { "at_ms": 5 }, "for_ms": for_ms, "what": { "operator": act } }
         ]);

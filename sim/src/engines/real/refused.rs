@@ -128,6 +128,8 @@ fn why_no_act(target: Target, act: Act) -> Option<&'static str> {
         Act::FillMemory => "has no limit of its memory",
         Act::LockRow => "has no rows that another session could lock",
         Act::LockTable => "has no table that another session could lock",
+        Act::Pooler => "has no pooler for its server",
+        Act::DeleteLog => "has no files beside a file of the store",
     })
 }
 

@@ -112,9 +112,10 @@ impl Target {
                 &[Act::Disconnect, Act::FlushScripts, Act::FlushData, Act::FillMemory]
             }
             Self::Postgres | Self::PostgresAdvisory => {
-                &[Act::Disconnect, Act::LockRow, Act::LockTable]
+                &[Act::Disconnect, Act::LockRow, Act::LockTable, Act::Pooler]
             }
-            Self::Etcd | Self::Sqlite => &[],
+            Self::Sqlite => &[Act::DeleteLog],
+            Self::Etcd => &[],
         };
         Backend { has_network, fails_over, granularity_ms, shows, acts }
     }

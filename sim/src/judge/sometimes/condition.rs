@@ -109,6 +109,10 @@ pub(super) enum Condition {
     RowLockedUnderALeader,
     /// A request that waited for a locked table, up to its unlocking under a leader.
     TableLockedUnderALeader,
+    /// A candidate learned that a pooler had been put in front of the server, while one led.
+    PoolerUnderALeader,
+    /// The files beside the store's file were deleted while a candidate led.
+    LogDeletedUnderALeader,
 }
 
 /// All conditions in order: the name, and whether only the model engine can meet it.
@@ -177,6 +181,8 @@ const ALL: [(Condition, &str, Needs); Condition::COUNT] = [
     (Condition::GrantRefusedForMemory, "grant-refused-for-memory", Needs::Act(Act::FillMemory)),
     (Condition::RowLockedUnderALeader, "row-locked-under-a-leader", Needs::Act(Act::LockRow)),
     (Condition::TableLockedUnderALeader, "table-locked-under-a-leader", Needs::Act(Act::LockTable)),
+    (Condition::PoolerUnderALeader, "pooler-under-a-leader", Needs::Act(Act::Pooler)),
+    (Condition::LogDeletedUnderALeader, "log-deleted-under-a-leader", Needs::Act(Act::DeleteLog)),
 ];
 
 /// Which engines can meet a condition.
@@ -205,7 +211,7 @@ enum Needs {
 
 impl Condition {
     pub(super) const COUNT: usize = Self::LAST as usize + 1;
-    const LAST: Self = Self::TableLockedUnderALeader;
+    const LAST: Self = Self::LogDeletedUnderALeader;
 
     pub(super) const fn name(self) -> &'static str {
         ALL[self as usize].1

@@ -8,13 +8,14 @@ use crate::trace::Who;
 pub(super) const CUTS_OFF: [FaultKind; 4] =
     [FaultKind::Partition, FaultKind::OneWay, FaultKind::Hold, FaultKind::Swizzle];
 /// Faults that are over as soon as they have had their effect.
-const MOMENTARY: [FaultKind; 13] = [
+const MOMENTARY: [FaultKind; 14] = [
     FaultKind::Cut,
     FaultKind::Reset,
     FaultKind::HalfOpen,
     FaultKind::Disconnect,
     FaultKind::FlushScripts,
     FaultKind::FlushData,
+    FaultKind::DeleteLog,
     FaultKind::Resign,
     FaultKind::ClockStep,
     FaultKind::ClockBack,
@@ -96,6 +97,10 @@ impl Sometimes {
             FaultKind::LockRow => self.met_if(Condition::RowLockedUnderALeader, strikes_a_leader),
             FaultKind::LockTable => {
                 self.met_if(Condition::TableLockedUnderALeader, strikes_a_leader);
+            }
+            FaultKind::Pooler => self.met_if(Condition::PoolerUnderALeader, strikes_a_leader),
+            FaultKind::DeleteLog => {
+                self.met_if(Condition::LogDeletedUnderALeader, strikes_a_leader);
             }
             FaultKind::Suspend => self.met_if(Condition::LeaderSuspended, strikes_a_leader),
             FaultKind::VmStop => {

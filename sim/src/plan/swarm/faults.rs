@@ -114,7 +114,9 @@ fn what(frame: &Frame, draw: &mut Draw, kind: FaultKind, node: Option<usize>) ->
         | FaultKind::FlushData
         | FaultKind::FillMemory
         | FaultKind::LockRow
-        | FaultKind::LockTable => What::Operator(Act::of_kind(kind)?),
+        | FaultKind::LockTable
+        | FaultKind::Pooler
+        | FaultKind::DeleteLog => What::Operator(Act::of_kind(kind)?),
     })
 }
 

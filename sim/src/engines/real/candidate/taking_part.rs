@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 
 use futures_util::StreamExt;
 use tenure::runtime::Runtime;
+use tenure::store::StoreErrorKind;
 use tenure::{Candidate, CandidateBuilder, Config, Elections, StartError, Tenure};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -83,6 +84,12 @@ impl TakingPart {
         process.record(Event::CampaignAsked { who: process.who });
         let candidate = builder.start()?;
         let reports = tokio::spawn(report(Arc::clone(process), candidate.events()));
+        let refused = Arc::clone(process);
+        candidate.on_store_error(move |error| {
+            if error.kind() == StoreErrorKind::Pooler {
+                refused.took(FaultKind::Pooler);
+            }
+        });
         process.has(Some(candidate.clone()));
         let (job, works) = (job.clone(), candidate.clone());
         tokio::spawn(async move {

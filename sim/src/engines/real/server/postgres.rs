@@ -2,7 +2,9 @@
 
 mod acts;
 
-use tenure_servers::{PostgresServer, ServerError};
+use std::sync::Arc;
+
+use tenure_servers::{PostgresServer, Proxy, ServerError};
 
 use super::orders::Done;
 use crate::engines::real::steps::postgres::Table;
@@ -29,6 +31,10 @@ impl Observed {
 }
 
 impl super::Observed for Observed {
+    fn has_gates(&mut self, gates: &Arc<[Proxy]>) {
+        self.acts.has_gates(gates);
+    }
+
     fn pause(&mut self) -> Result<(), ServerError> {
         self.server.pause()
     }
@@ -39,7 +45,7 @@ impl super::Observed for Observed {
 
     fn crash(&mut self) -> Result<(), ServerError> {
         self.server.stop()?;
-        self.acts.are_gone();
+        self.acts.are_gone(&self.server);
         Ok(())
     }
 

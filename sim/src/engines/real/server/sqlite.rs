@@ -1,7 +1,8 @@
 //! A SQLite file, observed by triggers on its tables.
 //!
 //! There is no server. An operator does to the file what else happens to a server: locks it, moves its folder away and
-//! back, or puts a new one in its place. Each of these is one step, as a move of a folder is.
+//! back, puts a new one in its place, or deletes what SQLite keeps beside it. Each of these is one step: a move of a
+//! folder, or a transaction.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,17 +12,22 @@ use rusqlite::{Connection, ErrorCode};
 use tempfile::TempDir;
 use tenure_servers::ServerError;
 
+use super::orders::Done;
 use crate::engines::real::steps::sqlite::{Changes, failed, install};
 use crate::engines::real::steps::{Answers, Steps};
+use crate::plan::Act;
 
 const FILE: &str = "elections.db";
 /// No transaction of a candidate that runs takes so long.
 const LOCKED_WITHIN: Duration = Duration::from_millis(500);
+/// How often a log is copied, until nobody writes to it meanwhile.
+const COPIES_MOST: u32 = 20;
 
 pub(super) struct Observed {
     folder: TempDir,
-    /// The folders of the files that were replaced.
-    replaced: Vec<PathBuf>,
+    changes: Changes,
+    /// The number of files that were replaced.
+    replaced: usize,
     /// A connection that keeps the file locked, while it is paused.
     locking: Option<Connection>,
 }
@@ -29,7 +35,7 @@ pub(super) struct Observed {
 impl Observed {
     pub(super) fn start() -> Result<Self, ServerError> {
         let folder = tempfile::tempdir().map_err(io("making a folder"))?;
-        let new = Self { folder, replaced: Vec::new(), locking: None };
+        let new = Self { folder, changes: Changes::default(), replaced: 0, locking: None };
         create(&new.home())?;
         Ok(new)
     }
@@ -43,9 +49,36 @@ impl Observed {
         self.folder.path().join("home")
     }
 
+    /// Copies the log into the file, and deletes it, with the shared memory beside it. Returns whether it has: nothing is
+    /// deleted if candidates keep writing to the log.
+    fn deletes_log(&mut self) -> Result<bool, ServerError> {
+        let file = self.file();
+        let operator = Connection::open(&file).map_err(failed)?;
+        operator.busy_timeout(LOCKED_WITHIN).map_err(failed)?;
+        for _ in 0..COPIES_MOST {
+            let copy = "PRAGMA wal_checkpoint(TRUNCATE)";
+            let is_busy: bool = operator.query_row(copy, [], |row| row.get(0)).map_err(failed)?;
+            // Nobody writes from here on. Another process may have written since the log was copied.
+            if is_busy || operator.execute_batch("BEGIN IMMEDIATE").is_err() {
+                continue;
+            }
+            let [log, memory] = ["-wal", "-shm"].map(|suffix| beside(&file, suffix));
+            if fs::metadata(&log).is_ok_and(|found| found.len() == 0) {
+                self.changes.read(&file)?;
+                self.changes.is_another_server();
+                for path in [log, memory] {
+                    fs::remove_file(path).map_err(io("deleting a file beside a file"))?;
+                }
+                return Ok(true);
+            }
+            operator.execute_batch("ROLLBACK").map_err(failed)?;
+        }
+        Ok(false)
+    }
+
     /// The folder that has been moved away.
     fn away(&self) -> PathBuf {
-        self.folder.path().join(format!("away-{}", self.replaced.len()))
+        self.folder.path().join(format!("away-{}", self.replaced))
     }
 }
 
@@ -91,7 +124,9 @@ impl super::Observed for Observed {
         }
         let away = self.away();
         let lost_a_record = Changes::has_a_record(&away.join(FILE))?;
-        self.replaced.push(away);
+        self.changes.read(&away.join(FILE))?;
+        self.changes.is_replaced();
+        self.replaced += 1;
         // Made beside its place, so that no candidate creates a file without triggers first.
         let new = self.folder.path().join("new");
         create(&new)?;
@@ -99,13 +134,24 @@ impl super::Observed for Observed {
         Ok(lost_a_record)
     }
 
-    fn steps(&mut self, _: &Answers) -> Result<Steps, ServerError> {
-        let mut changes = Changes::default();
-        for folder in self.replaced.iter().chain([&self.home()]) {
-            changes.read(&folder.join(FILE))?;
+    fn begins(&mut self, act: Act) -> Result<Done, ServerError> {
+        match act {
+            Act::DeleteLog => self.deletes_log().map(Done::now),
+            // Refused before the run.
+            _ => Ok(Done::default()),
         }
-        Ok(Steps { all: changes.take(), has_gaps: true })
     }
+
+    fn steps(&mut self, _: &Answers) -> Result<Steps, ServerError> {
+        self.changes.read(&self.file())?;
+        Ok(Steps { all: self.changes.take(), has_gaps: true })
+    }
+}
+
+fn beside(file: &Path, suffix: &str) -> PathBuf {
+    let mut path = file.as_os_str().to_owned();
+    path.push(suffix);
+    path.into()
 }
 
 fn io(doing: &'static str) -> impl Fn(std::io::Error) -> ServerError {

@@ -68,9 +68,20 @@ pub(in super::super) fn failed(error: impl Display) -> ServerError {
 pub(in super::super) struct Changes {
     /// The boot clock, by which the files' time is counted, compared with the wall clock.
     wall: WallClock,
-    /// The number of files that were read.
-    files: u32,
+    /// The number of servers that files have stood for before.
+    server: u32,
+    file: Read,
     steps: Vec<Step>,
+}
+
+/// What was read of a file.
+#[derive(Clone, Copy, Debug, Default)]
+struct Read {
+    /// The number of its last change.
+    last: i64,
+    history: HistoryRow,
+    /// By how much its time was ahead of the boot clock at first.
+    ahead: Option<i64>,
 }
 
 /// A row of `elections`.
@@ -104,7 +115,8 @@ struct Change {
 
 impl Default for Changes {
     fn default() -> Self {
-        Self { wall: WallClock::compare(TrueTime::since(0)), files: 0, steps: Vec::new() }
+        let wall = WallClock::compare(TrueTime::since(0));
+        Self { wall, server: 0, file: Read::default(), steps: Vec::new() }
     }
 }
 
@@ -116,24 +128,39 @@ impl Changes {
         connection.query_row(count, [], |row| row.get(0)).map_err(failed)
     }
 
-    /// Reads all changes of the next file.
+    /// What follows is another file.
+    pub(in super::super) fn is_replaced(&mut self) {
+        self.is_another_server();
+        self.file = Read::default();
+    }
+
+    /// What follows is the same file, which counts as another server.
+    pub(in super::super) fn is_another_server(&mut self) {
+        self.server += 1;
+    }
+
+    /// Reads the changes of the file that were not read yet.
     pub(in super::super) fn read(&mut self, file: &Path) -> Result<(), ServerError> {
         let connection = Connection::open(file).map_err(failed)?;
         let mut select = connection
-            .prepare("SELECT row_of, before, after FROM changes ORDER BY id")
+            .prepare("SELECT id, row_of, before, after FROM changes WHERE id > ?1 ORDER BY id")
             .map_err(failed)?;
-        let row = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
-        let rows = select.query_map([], row).map_err(failed)?;
+        let row =
+            |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?));
+        let rows = select.query_map([self.file.last], row).map_err(failed)?;
         let mut changes = Vec::new();
-        let mut history = HistoryRow::default();
         for row in rows {
-            let (row_of, before, after): (String, Option<String>, String) = row.map_err(failed)?;
+            let (id, row_of, before, after): (i64, String, Option<String>, String) =
+                row.map_err(failed)?;
+            self.file.last = id;
             if row_of == "elections" {
-                changes.push(Change { before, after, history });
+                changes.push(Change { before, after, history: self.file.history });
                 continue;
             }
             // A transaction writes the history after the row that has changed it.
-            history = serde_json::from_str(&after).map_err(failed)?;
+            let history: HistoryRow = serde_json::from_str(&after).map_err(failed)?;
+            self.file.history = history;
+            self.file.ahead.get_or_insert(history.ahead);
             if let Some(change) = changes.last_mut() {
                 change.history = history;
             }
@@ -141,7 +168,6 @@ impl Changes {
         for change in changes {
             self.changed(&change).map_err(failed)?;
         }
-        self.files += 1;
         Ok(())
     }
 
@@ -156,15 +182,18 @@ impl Changes {
         let before: Option<LeaseRow<'_>> =
             before.as_deref().map(serde_json::from_str).transpose()?;
         let after: LeaseRow<'_> = serde_json::from_str(after)?;
-        let time = |micros: u64| self.wall.of_boot(micros.saturating_add_signed(-history.ahead));
-        let written_at = time(after.written_at);
+        let by = |ahead: i64, micros: u64| self.wall.of_boot(micros.saturating_add_signed(-ahead));
+        // The file's time jumps where its identity changes, by as much as the wall clock has gone another way than the boot
+        // clock since then: microseconds. Leases end by the first offset here, so that their ends stay the same.
+        let time = |micros| by(self.file.ahead.unwrap_or(0), micros);
+        let written_at = by(history.ahead, after.written_at);
         let before = before.map(|row| row.record(time)).transpose()?;
         let after = after.record(time)?;
         let known_since = time(history.known_since);
         let history = History { known_since, longest_ttl: history.longest_ttl };
         let changed = Record::changed(before, after, history, written_at);
         let Some((now, request, answer)) = changed else { return Ok(()) };
-        let (at, holder, server, after) = (written_at, after.holder, self.files, Some(after));
+        let (at, holder, server, after) = (written_at, after.holder, self.server, Some(after));
         self.steps.push(Step { at, now, holder, request, answer, before, after, server });
         Ok(())
     }

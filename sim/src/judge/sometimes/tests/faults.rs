@@ -116,6 +116,8 @@ fn faults_of_the_store_under_a_leader() {
         (FaultKind::FlushData, Condition::DataFlushedUnderALeader),
         (FaultKind::LockRow, Condition::RowLockedUnderALeader),
         (FaultKind::LockTable, Condition::TableLockedUnderALeader),
+        (FaultKind::Pooler, Condition::PoolerUnderALeader),
+        (FaultKind::DeleteLog, Condition::LogDeletedUnderALeader),
     ] {
         meets(condition, &[led(), (2, of_the_store(kind))]);
         let too_late = [led(), ended(), (91, of_the_store(kind))];

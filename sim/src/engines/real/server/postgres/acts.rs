@@ -1,6 +1,8 @@
 //! What an operator does to a PostgreSQL server that runs on.
 
-use tenure_servers::{PostgresServer, PostgresSession, ServerError};
+use std::sync::Arc;
+
+use tenure_servers::{PgBouncer, PostgresServer, PostgresSession, Proxy, ServerError};
 
 use crate::engines::real::server::orders::Done;
 use crate::plan::Act;
@@ -17,11 +19,15 @@ const TABLE: &str = "LOCK TABLE tenure.leases IN ACCESS EXCLUSIVE MODE";
 pub(super) const NAMES_SESSIONS: &str = "log_line_prefix=%a ";
 const CANDIDATE: &str = "tenure ";
 const GAVE_UP: &str = "due to lock timeout";
+/// Fewer sessions than candidates.
+const POOLED: u32 = 2;
 
-/// The sessions that hold a lock.
+/// The sessions that hold a lock, and the pooler in between.
 #[derive(Debug, Default)]
 pub(super) struct Acts {
     locks: Vec<Lock>,
+    gates: Arc<[Proxy]>,
+    pooler: Option<PgBouncer>,
 }
 
 #[derive(Debug)]
@@ -34,6 +40,11 @@ struct Lock {
 }
 
 impl Acts {
+    /// Candidates reach the server by these.
+    pub(super) fn has_gates(&mut self, gates: &Arc<[Proxy]>) {
+        self.gates = Arc::clone(gates);
+    }
+
     pub(super) fn begins(
         &mut self,
         act: Act,
@@ -43,8 +54,17 @@ impl Acts {
             Act::Disconnect => Ok(Done::now(!server.sql(TERMINATE)?.is_empty())),
             Act::LockRow => self.locks(act, server, ROW),
             Act::LockTable => self.locks(act, server, TABLE),
+            // Candidates report whether they have noticed.
+            Act::Pooler => {
+                let pooler = PgBouncer::start(server, POOLED)?;
+                self.leads_to(pooler.port());
+                self.pooler = Some(pooler);
+                Ok(Done::default())
+            }
             // Refused before the run.
-            Act::FlushScripts | Act::FlushData | Act::FillMemory => Ok(Done::default()),
+            Act::FlushScripts | Act::FlushData | Act::FillMemory | Act::DeleteLog => {
+                Ok(Done::default())
+            }
         }
     }
 
@@ -64,8 +84,21 @@ impl Acts {
         Ok(Done::default())
     }
 
-    /// Unlocks. Returns whether a request has given up waiting for that.
+    /// New connections lead there. Open ones end.
+    fn leads_to(&self, port: u16) {
+        for gate in &*self.gates {
+            gate.redirect(([127, 0, 0, 1], port).into());
+            gate.cut();
+        }
+    }
+
+    /// Unlocks, or takes the pooler away. Returns whether a request has given up waiting for a lock.
     pub(super) fn ends(&mut self, act: Act, server: &PostgresServer) -> Result<bool, ServerError> {
+        if act == Act::Pooler {
+            self.leads_to(server.port());
+            self.pooler = None;
+            return Ok(false);
+        }
         let Some(place) = self.locks.iter().position(|lock| lock.act == act) else {
             return Ok(false);
         };
@@ -74,8 +107,11 @@ impl Acts {
     }
 
     /// The server is gone, and all sessions with it.
-    pub(super) fn are_gone(&mut self) {
+    pub(super) fn are_gone(&mut self, server: &PostgresServer) {
         self.locks.clear();
+        if self.pooler.take().is_some() {
+            self.leads_to(server.port());
+        }
     }
 }
 

@@ -40,7 +40,7 @@ impl Acts {
                 Ok(Done::default())
             }
             // Refused before the run.
-            Act::LockRow | Act::LockTable => Ok(Done::default()),
+            Act::LockRow | Act::LockTable | Act::Pooler | Act::DeleteLog => Ok(Done::default()),
         }
     }
 
