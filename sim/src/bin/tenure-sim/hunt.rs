@@ -18,6 +18,9 @@ pub(crate) struct HuntArguments {
     /// The engine
     #[arg(long, value_parser = arena)]
     engine: Arena,
+    /// The store of real servers
+    #[arg(long)]
+    store: Option<String>,
     /// The number of seeds, from 1 on
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     runs: u64,
@@ -53,7 +56,10 @@ impl HuntArguments {
         if self.engine == Arena::Audit {
             return Ok(Ground::Audits);
         }
-        let engine = self.engine.name().parse::<Engine>();
+        let engine = match &self.store {
+            None => self.engine.name().parse::<Engine>(),
+            Some(store) => format!("{}-{store}", self.engine).parse(),
+        };
         let engine = engine.map_err(|unknown| wrong(unknown.to_string()))?;
         Ok(Ground::Runs { engine, faults: self.drawn.faults(engine)? })
     }

@@ -10,7 +10,7 @@ use tenure_sim::evidence::mutants::{
     self, Arena, Caught, Diff, Mutant, Row, Seen, Sources, Trial, Trials, Workshop,
 };
 
-use crate::args::{Format, JobsArguments, OutputArguments};
+use crate::args::{Format, JobsArguments, OutputArguments, wrong};
 use crate::error::{CliError, written};
 use crate::output::text_of;
 use crate::show::table;
@@ -20,7 +20,7 @@ pub(crate) struct MutantsArguments {
     /// Only this mutant; may be given more than once
     #[arg(long, value_name = "NAME")]
     only: Vec<Mutant>,
-    /// Only in this engine; mutants that need not be caught there are left out
+    /// Only in this engine; mutants that need not be caught there are left out. `real` is tried only if it is named
     #[arg(long, value_parser = arena)]
     engine: Option<Arena>,
     /// List the mutants, and build none
@@ -55,6 +55,9 @@ pub(crate) fn mutants(arguments: &MutantsArguments) -> Result<u8, CliError> {
     if arguments.list {
         written(list(&wanted, arguments.output.format))?;
         return Ok(0);
+    }
+    if wanted.is_empty() {
+        return Err(wrong("no such mutant has to be caught there: see '--list'".to_owned()).into());
     }
     let diff = arguments.diff()?;
     let workshop = arguments.workshop(if diff.is_some() { &[] } else { &wanted })?;
@@ -94,13 +97,18 @@ impl MutantsArguments {
         let is_named = |mutant: &Mutant| {
             self.only.is_empty() || self.only.iter().any(|one| one.name == mutant.name)
         };
-        let shows =
-            |mutant: &Mutant| self.engine.is_none_or(|engine| mutant.guards_in(engine).is_some());
+        let lists_all = self.list && self.engine.is_none();
+        let is_wanted = |engine: Arena| lists_all || engine.is_wanted(self.engine);
+        let shows = |mutant: &Mutant| mutant.arenas().any(is_wanted);
         mutants::all().filter(|mutant| is_named(mutant) && shows(mutant)).collect()
     }
 
     fn diff(&self) -> Result<Option<Diff>, CliError> {
         let Some(path) = &self.patch else { return Ok(None) };
+        if self.engine == Some(Arena::Real) {
+            let why = "'--patch' is not tried on real servers: build the changed sources, and use its 'run'";
+            return Err(wrong(why.to_owned()).into());
+        }
         let text = text_of(path)?;
         Ok(Some(Diff::new(path.display().to_string(), text)))
     }
@@ -134,13 +142,17 @@ fn list(mutants: &[Mutant], format: Format) -> io::Result<()> {
                 let edits = mutant.edits.iter();
                 let edits =
                     edits.map(|one| json!({ "file": one.file, "from": one.from, "to": one.to }));
+                let guards =
+                    |arena| mutant.chase_in(arena).map(|chase| chase.guards).unwrap_or_default();
                 json!({
                     "name": mutant.name,
                     "about": mutant.about,
                     "engines": mutant.arenas().collect::<Vec<_>>(),
-                    "turmoil faults": mutant.shows.faults_in(Arena::Turmoil),
+                    "turmoil faults": mutant.chase_in(Arena::Turmoil).map(|chase| chase.faults),
                     "caught by": mutant.caught_by,
-                    "caught by the audit by": mutant.guards_in(Arena::Audit).unwrap_or_default(),
+                    "caught by the audit by": guards(Arena::Audit),
+                    "on real servers": mutant.chase_in(Arena::Real).and_then(|chase| chase.store),
+                    "caught there by": guards(Arena::Real),
                     "edits": edits.collect::<Vec<_>>(),
                 })
             };
@@ -160,7 +172,11 @@ pub(crate) fn lines(rows: &[Row]) -> Vec<[String; 6]> {
     for (row, trial) in rows.iter().flat_map(|row| row.trials.iter().map(move |trial| (row, trial)))
     {
         let mut line = |fails: &str, seed: String, after: String| {
-            let (mutant, engine) = (row.mutant.clone(), trial.engine.to_string());
+            let mutant = row.mutant.clone();
+            let engine = match &trial.store {
+                None => trial.engine.to_string(),
+                Some(store) => format!("{} {store}", trial.engine),
+            };
             let built = format!("{:.0} s", row.build);
             lines.push([mutant, engine, fails.to_owned(), seed, after, built]);
         };

@@ -112,10 +112,9 @@ impl Hunt {
             },
         );
         let mut log = log.into_inner().unwrap_or_else(PoisonError::into_inner);
-        if !self.is_over(&log) && self.meets_all() {
+        if !self.is_over(&log) {
             let wall = began.elapsed().as_secs_f64();
-            let unmet = sometimes::names(Scope::Model).filter(|name| !met.contains(name));
-            for name in unmet {
+            for name in self.must_be_met().filter(|name| !met.contains(name)) {
                 let what = format!("not once in {} seeds", self.runs);
                 log.add(Sighting {
                     seen: Seen::Unmet(name.to_owned()),
@@ -128,10 +127,19 @@ impl Hunt {
         log.result.map(|()| runs)
     }
 
-    /// Whether an unchanged simulator meets every condition in this hunt.
-    fn meets_all(&self) -> bool {
-        let Ground::Runs { engine: Engine::Model, faults } = &self.ground else { return false };
-        Scope::Model.kinds().iter().all(|kind| faults.contains(kind)) && self.runs >= MEET_ALL
+    /// The conditions that an unchanged simulator meets in this hunt: those that the hunt waits for, and all of the model
+    /// engine if its runs are many.
+    fn must_be_met(&self) -> impl Iterator<Item = &'static str> {
+        let (is_awaited, scope) = match &self.ground {
+            Ground::Runs { engine: Engine::Model, faults } => {
+                let all = Scope::Model.kinds().iter().all(|kind| faults.contains(kind));
+                (!(all && self.runs >= MEET_ALL), Some(Scope::Model))
+            }
+            Ground::Runs { engine, .. } => (true, Some(engine.scope())),
+            Ground::Audits => (true, None),
+        };
+        let names = scope.into_iter().flat_map(sometimes::names);
+        names.filter(move |name| !is_awaited || self.until.iter().any(|wanted| wanted == name))
     }
 
     fn one(&self, seed: u64, met: &mut BTreeSet<&'static str>) -> Vec<(Seen, String)> {

@@ -27,7 +27,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::judge::properties::PropertyName;
 use crate::judge::sometimes;
-use crate::plan::Scope;
 
 pub use catalogue::ALL;
 pub use diff::{Diff, DiffError};
@@ -47,7 +46,8 @@ pub struct Mutant {
     pub edits: &'static [Edit],
     /// The engines in which it must be caught.
     pub shows: Shows,
-    /// The [guards] that must catch it, in each of these engines. In an audit, see [`guards_in`](Self::guards_in).
+    /// The [guards] that must catch it, in each of these engines. In an audit and on real servers others may:
+    /// [`chase_in`](Self::chase_in) names them.
     pub caught_by: &'static [&'static str],
 }
 
@@ -67,7 +67,7 @@ pub struct Edit {
 /// The model engine runs the state machine and the store contract alone, and fast: it has to find bugs
 /// among all kinds of faults. Turmoil runs all shipped code, but its store is Redis and not the
 /// contract; and it is slow, so the kinds of faults to try are named here, separated by commas. The overload
-/// engine runs the driver with hundreds of elections.
+/// engine runs the driver with hundreds of elections. Some bugs show only where a store is real.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "see above")]
 pub enum Shows {
@@ -75,10 +75,32 @@ pub enum Shows {
     Turmoil(&'static str),
     Both(&'static str),
     Overload,
+    Servers(OnServers),
+}
+
+/// Where a mutant shows if processes and a store's servers are real.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OnServers {
+    /// The store.
+    pub store: &'static str,
+    /// The kinds of faults to try, separated by commas.
+    pub faults: &'static str,
+}
+
+/// What is needed to catch a mutant in one arena.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Chase {
+    /// The store, if it is a real one.
+    pub store: Option<&'static str>,
+    /// The kinds of faults to try, separated by commas; all kinds if the text is empty. Plans for an audit are drawn from
+    /// the kinds that it permits.
+    pub faults: &'static str,
+    /// What must catch it.
+    pub guards: &'static [&'static str],
 }
 
 /// An engine of a mutated simulator, or the audit of what its processes would have logged. The present build need not
-/// have it.
+/// have it. With real servers, runs take seconds, and a seed does not give the same run twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "named after the engines")]
@@ -87,6 +109,7 @@ pub enum Arena {
     Turmoil,
     Overload,
     Audit,
+    Real,
 }
 
 /// The most seeds that a mutant may need in the model engine.
@@ -97,10 +120,13 @@ pub const TURMOIL_SEEDS: u64 = 400;
 pub const OVERLOAD_SEEDS: u64 = 16;
 /// The most seeds that a mutant may need in an audit of the model engine's runs.
 pub const AUDIT_SEEDS: u64 = 5_000;
+/// The most seeds that a mutant may need on real servers.
+pub const REAL_SEEDS: u64 = 48;
 
 impl Arena {
     /// All engines, and the audit.
-    pub const ALL: [Self; 4] = [Self::Model, Self::Turmoil, Self::Overload, Self::Audit];
+    pub const ALL: [Self; 5] =
+        [Self::Model, Self::Turmoil, Self::Overload, Self::Audit, Self::Real];
 
     /// The engine's name.
     pub const fn name(self) -> &'static str {
@@ -109,6 +135,7 @@ impl Arena {
             Self::Turmoil => "turmoil",
             Self::Overload => "overload",
             Self::Audit => "audit",
+            Self::Real => "real",
         }
     }
 
@@ -119,38 +146,56 @@ impl Arena {
             Self::Turmoil => TURMOIL_SEEDS,
             Self::Overload => OVERLOAD_SEEDS,
             Self::Audit => AUDIT_SEEDS,
+            Self::Real => REAL_SEEDS,
         }
     }
-}
 
-impl Shows {
-    /// The kinds of faults to try in that engine; `None` if the mutant need not be caught there. An empty text stands
-    /// for all kinds. Plans for an audit are drawn from the kinds that it permits.
-    pub const fn faults_in(self, arena: Arena) -> Option<&'static str> {
-        match (self, arena) {
-            (Self::Model | Self::Both(_), Arena::Model) => Some(""),
-            (Self::Overload, Arena::Overload) => Some(""),
-            (Self::Turmoil(faults) | Self::Both(faults), Arena::Turmoil) => Some(faults),
-            (Self::Model | Self::Overload, Arena::Turmoil) => None,
-            (Self::Turmoil(_) | Self::Overload, Arena::Model) => None,
-            (Self::Model | Self::Turmoil(_) | Self::Both(_), Arena::Overload) => None,
-            (_, Arena::Audit) => None,
+    /// Whether mutants are tried there if only that engine is named. Real servers are tried only if they are named: runs
+    /// there take long, and need the servers.
+    pub fn is_wanted(self, only: Option<Self>) -> bool {
+        only.map_or(self != Self::Real, |only| self == only)
+    }
+
+    /// How many runs to carry out at once if so many threads were asked for. A real run mostly waits.
+    const fn jobs(self, threads: usize) -> usize {
+        match self {
+            Self::Real => threads * 3,
+            Self::Model | Self::Turmoil | Self::Overload | Self::Audit => threads,
         }
     }
 }
 
 impl Mutant {
-    /// What must catch it there; `None` if it need not be caught there.
-    pub fn guards_in(&self, arena: Arena) -> Option<&'static [&'static str]> {
-        if arena == Arena::Audit {
-            return catalogue::audited(self.name);
-        }
-        self.shows.faults_in(arena).map(|_| self.caught_by)
+    /// What is needed to catch it there; `None` if it need not be caught there.
+    pub fn chase_in(&self, arena: Arena) -> Option<Chase> {
+        let faults = match (self.shows, arena) {
+            (_, Arena::Audit) => {
+                return catalogue::audited(self.name).map(|guards| Chase {
+                    store: None,
+                    faults: "",
+                    guards,
+                });
+            }
+            (Shows::Servers(OnServers { store, faults }), Arena::Real) => {
+                return Some(Chase { store: Some(store), faults, guards: self.caught_by });
+            }
+            (_, Arena::Real) => return catalogue::on_servers(self.name),
+            (Shows::Model | Shows::Both(_), Arena::Model) => "",
+            (Shows::Overload, Arena::Overload) => "",
+            (Shows::Turmoil(faults) | Shows::Both(faults), Arena::Turmoil) => faults,
+            (Shows::Model | Shows::Overload | Shows::Servers(_), Arena::Turmoil) => return None,
+            (Shows::Turmoil(_) | Shows::Overload | Shows::Servers(_), Arena::Model) => return None,
+            (
+                Shows::Model | Shows::Turmoil(_) | Shows::Both(_) | Shows::Servers(_),
+                Arena::Overload,
+            ) => return None,
+        };
+        Some(Chase { store: None, faults, guards: self.caught_by })
     }
 
     /// Where it must be caught.
     pub fn arenas(&self) -> impl Iterator<Item = Arena> {
-        Arena::ALL.into_iter().filter(|arena| self.guards_in(*arena).is_some())
+        Arena::ALL.into_iter().filter(|arena| self.chase_in(*arena).is_some())
     }
 }
 
@@ -183,12 +228,11 @@ impl FromStr for Mutant {
     }
 }
 
-/// The names that can catch a mutant: properties, which fail, and sometimes-conditions of the model
-/// engine, which are then never met.
+/// The names that can catch a mutant: properties, which fail, and sometimes-conditions, which are then never met.
 pub fn guards() -> impl Iterator<Item = &'static str> {
     let properties = PropertyName::ALL.into_iter().chain(PropertyName::OF_OVERLOAD);
     let properties = properties.map(PropertyName::as_str);
-    properties.chain(sometimes::names(Scope::Model))
+    properties.chain(sometimes::every_name())
 }
 
 /// All mutants.

@@ -9,7 +9,10 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Arena, Diff, Mutant, Mutated, Seen, Sighting, Workshop, WorkshopError};
+use super::{Arena, Chase, Diff, Mutant, Mutated, Seen, Sighting, Workshop, WorkshopError};
+
+/// Any property may catch changes from outside.
+const ANY: Chase = Chase { store: None, faults: "", guards: &[] };
 
 /// The settings of trials.
 #[derive(Debug)]
@@ -45,6 +48,9 @@ pub struct Row {
 pub struct Trial {
     /// The engine.
     pub engine: Arena,
+    /// The store, if it is a real one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub store: Option<String>,
     /// The kinds of faults that plans were drawn from; all kinds of the engine if empty.
     pub faults: String,
     /// The most seeds that were run.
@@ -116,10 +122,9 @@ impl Row {
 }
 
 impl Trials<'_> {
-    /// The engines in which a mutant is tried.
-    pub fn arenas(&self, mutant: &Mutant) -> Vec<Arena> {
-        let is_wanted = |arena: &Arena| self.only.is_none_or(|only| only == *arena);
-        mutant.arenas().filter(is_wanted).collect()
+    /// The engines in which a mutant is tried: on real servers only if they are named.
+    fn arenas(&self, mutant: &Mutant) -> Vec<Arena> {
+        mutant.arenas().filter(|arena| arena.is_wanted(self.only)).collect()
     }
 
     /// Builds a mutant and hunts it in each engine.
@@ -131,12 +136,9 @@ impl Trials<'_> {
         let began = Instant::now();
         let mutated = self.workshop.planted(mutant, &arenas)?;
         let build = began.elapsed().as_secs_f64();
-        let trial = |arena: Arena| {
-            let faults = mutant.shows.faults_in(arena).unwrap_or_default();
-            let guards = mutant.guards_in(arena).unwrap_or_default();
-            self.hunt(&mutated, mutant.name, (arena, faults), guards)
-        };
-        let trials = arenas.into_iter().map(trial).collect::<Result<_, _>>()?;
+        let chases = arenas.iter().filter_map(|arena| Some((*arena, mutant.chase_in(*arena)?)));
+        let trials = chases.map(|(arena, chase)| self.hunt(&mutated, mutant.name, arena, chase));
+        let trials = trials.collect::<Result<_, _>>()?;
         let (name, about) = (mutant.name.to_owned(), mutant.about.to_owned());
         Ok(Row { mutant: name, about, build, trials })
     }
@@ -148,13 +150,13 @@ impl Trials<'_> {
     /// If the diff does not fit, or the result can't be built or run.
     pub fn of_diff(&self, diff: &Diff) -> Result<Row, TrialError> {
         let began = Instant::now();
-        let is_wanted = |arena: &Arena| self.only.is_none_or(|only| only == *arena);
-        let arenas: Vec<Arena> = Arena::ALL.into_iter().filter(is_wanted).collect();
+        let arenas: Vec<Arena> =
+            Arena::ALL.into_iter().filter(|arena| arena.is_wanted(self.only)).collect();
         let mutated = self.workshop.patched(diff, &arenas)?;
         let build = began.elapsed().as_secs_f64();
         let mut trials: Vec<Trial> = Vec::new();
         for arena in arenas {
-            let trial = self.hunt(&mutated, &diff.name, (arena, ""), &[])?;
+            let trial = self.hunt(&mutated, &diff.name, arena, ANY)?;
             let is_caught = trial.end != Caught::Survived;
             trials.push(trial);
             if is_caught {
@@ -169,15 +171,18 @@ impl Trials<'_> {
         &self,
         mutated: &Mutated,
         mutant: &str,
-        (engine, faults): (Arena, &str),
-        until: &'static [&'static str],
+        engine: Arena,
+        Chase { store, faults, guards: until }: Chase,
     ) -> Result<Trial, TrialError> {
         let failed = |why| TrialError::Run { binary: mutated.binary.display().to_string(), why };
         let seeds = engine.seeds();
         let began = Instant::now();
         let mut command = Command::new(&mutated.binary);
         command.args(["hunt", "--engine", engine.name(), "--runs", &seeds.to_string()]);
-        command.args(["--jobs", &self.jobs.to_string()]);
+        command.args(["--jobs", &engine.jobs(self.jobs).to_string()]);
+        if let Some(store) = store {
+            command.args(["--store", store]);
+        }
         if !until.is_empty() {
             command.args(["--until", &until.join(",")]);
         }
@@ -201,7 +206,8 @@ impl Trials<'_> {
         let missing =
             until.iter().filter(|name| !saw(name)).map(ToString::to_string).collect::<Vec<_>>();
         let end = end(&sightings, &missing, code);
-        Ok(Trial { engine, faults: faults.to_owned(), seeds, wall, end, missing, sightings })
+        let (store, faults) = (store.map(ToOwned::to_owned), faults.to_owned());
+        Ok(Trial { engine, store, faults, seeds, wall, end, missing, sightings })
     }
 }
 

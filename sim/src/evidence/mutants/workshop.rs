@@ -145,13 +145,16 @@ impl Workshop {
 
     fn build(&self, arenas: &[Arena], what: &str) -> Result<Mutated, WorkshopError> {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        // Without turmoil a build takes half as long; both kinds share their common artifacts.
-        let features: &[&str] = if arenas.contains(&Arena::Turmoil) {
-            &[]
-        } else if arenas.contains(&Arena::Overload) {
-            &["--no-default-features", "--features", "cli,overload"]
-        } else {
-            &["--no-default-features", "--features", "cli"]
+        let has = |arena| arenas.contains(&arena);
+        // Without turmoil a build takes half as long; all kinds share their common artifacts.
+        let features: &[&str] = match (has(Arena::Turmoil), has(Arena::Real)) {
+            (true, true) => &["--features", "real"],
+            (true, false) => &[],
+            (false, true) => &["--no-default-features", "--features", "cli,real"],
+            (false, false) if has(Arena::Overload) => {
+                &["--no-default-features", "--features", "cli,overload"]
+            }
+            (false, false) => &["--no-default-features", "--features", "cli"],
         };
         let built = Command::new(&cargo)
             .args(["build", "--release", "--quiet", "--package", "tenure-sim"])

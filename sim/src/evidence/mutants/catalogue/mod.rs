@@ -6,20 +6,23 @@ mod config;
 mod contract;
 mod driver;
 mod ending;
+mod on_servers;
 mod overload;
 mod scripts;
 
 pub(super) use audited::audited;
+pub(super) use on_servers::on_servers;
 
 use super::Mutant;
 
 /// All mutants, in parts.
-pub static ALL: [&[Mutant]; 7] = [
+pub static ALL: [&[Mutant]; 8] = [
     candidate::MUTANTS,
     ending::MUTANTS,
     config::MUTANTS,
     contract::MUTANTS,
     driver::MUTANTS,
+    on_servers::MUTANTS,
     overload::MUTANTS,
     scripts::MUTANTS,
 ];
