@@ -85,8 +85,11 @@ async fn new_connections_lead_to_the_new_target() {
     open.send("still").await;
     open.hears("still").await;
     let mut new = Client::connect(&proxy).await;
-    timeout(SOON, silent.accept()).await.expect("no connection").unwrap();
+    let (mut reached, _) = timeout(SOON, silent.accept()).await.expect("no connection").unwrap();
     new.send("elsewhere").await;
+    let mut heard = [0; 9];
+    timeout(SOON, reached.read_exact(&mut heard)).await.expect("nothing heard").unwrap();
+    assert_eq!(&heard, b"elsewhere");
     new.hears_nothing().await;
 }
 

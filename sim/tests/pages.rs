@@ -60,6 +60,10 @@ const LIST: &[(&str, Known)] = &[
         MUTANTS,
     ),
     ("cargo run --release -p tenure-sim -- mutants --patch my.patch", MUTANTS),
+    (
+        "TMPDIR=/dev/shm cargo run --release -p tenure-sim --features real -- mutants --engine real --bound 600",
+        NotRun("it takes half an hour with real servers, and a build of its own"),
+    ),
     ("tenure-sim mutants", MUTANTS),
     ("tenure-sim mutants --engine audit", MUTANTS),
     ("tenure-sim mutants --format json", MUTANTS),

@@ -25,13 +25,15 @@ pub enum Act {
     LockTable,
     /// A pooler is put between candidates and the server until the act ends.
     Pooler,
+    /// The password of candidates is another one until the act ends, and their connections end.
+    RotatePassword,
     /// The files that are kept beside the store's file are deleted, though nothing is lost with them.
     DeleteLog,
 }
 
 impl Act {
     /// All acts.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Disconnect,
         Self::FlushScripts,
         Self::FlushData,
@@ -39,6 +41,7 @@ impl Act {
         Self::LockRow,
         Self::LockTable,
         Self::Pooler,
+        Self::RotatePassword,
         Self::DeleteLog,
     ];
 
@@ -52,6 +55,7 @@ impl Act {
             Self::LockRow => FaultKind::LockRow,
             Self::LockTable => FaultKind::LockTable,
             Self::Pooler => FaultKind::Pooler,
+            Self::RotatePassword => FaultKind::RotatePassword,
             Self::DeleteLog => FaultKind::DeleteLog,
         }
     }
@@ -65,7 +69,11 @@ impl Act {
     pub const fn lasts(self) -> bool {
         match self {
             Self::Disconnect | Self::FlushScripts | Self::FlushData | Self::DeleteLog => false,
-            Self::FillMemory | Self::LockRow | Self::LockTable | Self::Pooler => true,
+            Self::FillMemory
+            | Self::LockRow
+            | Self::LockTable
+            | Self::Pooler
+            | Self::RotatePassword => true,
         }
     }
 }

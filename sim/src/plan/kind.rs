@@ -53,12 +53,13 @@ pub enum FaultKind {
     LockRow,
     LockTable,
     Pooler,
+    RotatePassword,
     DeleteLog,
 }
 
 impl FaultKind {
     /// All kinds.
-    pub const ALL: [Self; 43] = [
+    pub const ALL: [Self; 44] = [
         Self::Partition,
         Self::OneWay,
         Self::Hold,
@@ -101,6 +102,7 @@ impl FaultKind {
         Self::LockRow,
         Self::LockTable,
         Self::Pooler,
+        Self::RotatePassword,
         Self::DeleteLog,
     ];
 
@@ -152,6 +154,7 @@ impl FaultKind {
                 | Self::LockRow
                 | Self::LockTable
                 | Self::Pooler
+                | Self::RotatePassword
                 | Self::DeleteLog
         )
     }
@@ -212,6 +215,9 @@ impl FaultKind {
             Self::LockRow => ("lock-row", "another session locks the election's row"),
             Self::LockTable => ("lock-table", "another session locks the whole table"),
             Self::Pooler => ("pooler", "a pooler is put in front of the server"),
+            Self::RotatePassword => {
+                ("rotate-password", "the password of candidates is another one for a while")
+            }
             Self::DeleteLog => ("delete-log", "the files beside the store's file are deleted"),
         }
     }

@@ -307,6 +307,7 @@ const fn concerns(kind: FaultKind) -> &'static str {
         | FaultKind::LockRow
         | FaultKind::LockTable
         | FaultKind::Pooler
+        | FaultKind::RotatePassword
         | FaultKind::DeleteLog => "store",
         FaultKind::Pause
         | FaultKind::PauseAtGuard

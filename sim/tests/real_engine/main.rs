@@ -135,7 +135,8 @@ fn acts_at_redis_have_effects() {
             { "when": { "at_ms": 4_500 }, "what": { "operator": "flush-scripts" } },
             { "when": { "at_ms": 5_000 }, "for_ms": 2_000, "what": { "operator": "fill-memory" } },
             { "when": { "at_ms": 5_200 }, "what": { "resign": { "node": null } } },
-            { "when": { "at_ms": 10_000 }, "what": { "operator": "flush-data" } }
+            { "when": { "at_ms": 10_000 }, "what": { "operator": "flush-data" } },
+            { "when": { "at_ms": 12_500 }, "for_ms": 1_000, "what": { "operator": "rotate-password" } }
         ]),
     );
 }
@@ -148,7 +149,8 @@ fn acts_at_postgres_have_effects() {
             { "when": { "at_ms": 4_000 }, "what": { "operator": "disconnect" } },
             { "when": { "at_ms": 5_000 }, "for_ms": 1_500, "what": { "operator": "lock-row" } },
             { "when": { "at_ms": 8_000 }, "for_ms": 1_500, "what": { "operator": "lock-table" } },
-            { "when": { "at_ms": 10_500 }, "for_ms": 1_000, "what": { "operator": "pooler" } }
+            { "when": { "at_ms": 10_500 }, "for_ms": 1_000, "what": { "operator": "pooler" } },
+            { "when": { "at_ms": 12_500 }, "for_ms": 1_000, "what": { "operator": "rotate-password" } }
         ]),
     );
 }
@@ -181,6 +183,7 @@ fn acts_that_a_store_lacks_are_refused_by_name() {
     for (store, act, why) in [
         ("postgres", "flush-data", "the real-postgres engine has no command that deletes all data"),
         ("redis", "lock-row", "the real-redis engine has no rows"),
+        ("redis-sentinel", "rotate-password", "the real-redis-sentinel engine has servers without"),
         ("redis", "pooler", "the real-redis engine has no pooler"),
         ("postgres", "delete-log", "the real-postgres engine has no files beside a file"),
         ("etcd", "disconnect", "the real-etcd engine has no server that ends"),
@@ -196,6 +199,20 @@ fn acts_that_a_store_lacks_are_refused_by_name() {
         assert!(text.contains(&format!("fault 0 ({act}): {why}")), "{text}");
         assert_eq!(ran.status.code(), Some(64));
     }
+}
+
+/// A hunt of `mutants` reports the condition that it waits for and that its runs do not meet.
+#[test]
+fn a_hunt_reports_what_is_never_met() {
+    let hunt = ["hunt", "--engine", "real", "--store", "redis", "--runs", "1"];
+    let until = ["--until", "login-refused-under-a-leader", "--faults", "resign"];
+    let ran = tenure_sim(&[&hunt[..], &until].concat());
+    assert_eq!(ran.status.code(), Some(0), "{}", String::from_utf8_lossy(&ran.stderr));
+    let lines = String::from_utf8_lossy(&ran.stdout).into_owned();
+    let seen = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let unmet: Vec<_> =
+        seen.filter_map(|one| Some(one["seen"]["unmet"].as_str()?.to_owned())).collect();
+    assert_eq!(unmet, ["login-refused-under-a-leader"]);
 }
 
 #[test]

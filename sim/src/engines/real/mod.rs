@@ -17,6 +17,7 @@ mod candidate;
 mod clock;
 mod faults;
 mod link;
+mod login;
 mod machine;
 mod protocol;
 mod refused;

@@ -129,6 +129,7 @@ fn why_no_act(target: Target, act: Act) -> Option<&'static str> {
         Act::LockRow => "has no rows that another session could lock",
         Act::LockTable => "has no table that another session could lock",
         Act::Pooler => "has no pooler for its server",
+        Act::RotatePassword => "has servers without passwords",
         Act::DeleteLog => "has no files beside a file of the store",
     })
 }

@@ -108,11 +108,18 @@ impl Target {
         let has_network = !matches!(self, Self::Sqlite);
         let fails_over = matches!(self, Self::RedisSentinel | Self::RedisCluster);
         let acts: &[Act] = match self {
-            Self::Redis | Self::Fred | Self::RedisSentinel | Self::RedisCluster => {
+            Self::Redis | Self::Fred => &[
+                Act::Disconnect,
+                Act::FlushScripts,
+                Act::FlushData,
+                Act::FillMemory,
+                Act::RotatePassword,
+            ],
+            Self::RedisSentinel | Self::RedisCluster => {
                 &[Act::Disconnect, Act::FlushScripts, Act::FlushData, Act::FillMemory]
             }
             Self::Postgres | Self::PostgresAdvisory => {
-                &[Act::Disconnect, Act::LockRow, Act::LockTable, Act::Pooler]
+                &[Act::Disconnect, Act::LockRow, Act::LockTable, Act::Pooler, Act::RotatePassword]
             }
             Self::Sqlite => &[Act::DeleteLog],
             Self::Etcd => &[],

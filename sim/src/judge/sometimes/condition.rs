@@ -111,6 +111,8 @@ pub(super) enum Condition {
     TableLockedUnderALeader,
     /// A candidate learned that a pooler had been put in front of the server, while one led.
     PoolerUnderALeader,
+    /// The server refused the password of a candidate while one led.
+    LoginRefusedUnderALeader,
     /// The files beside the store's file were deleted while a candidate led.
     LogDeletedUnderALeader,
 }
@@ -182,6 +184,11 @@ const ALL: [(Condition, &str, Needs); Condition::COUNT] = [
     (Condition::RowLockedUnderALeader, "row-locked-under-a-leader", Needs::Act(Act::LockRow)),
     (Condition::TableLockedUnderALeader, "table-locked-under-a-leader", Needs::Act(Act::LockTable)),
     (Condition::PoolerUnderALeader, "pooler-under-a-leader", Needs::Act(Act::Pooler)),
+    (
+        Condition::LoginRefusedUnderALeader,
+        "login-refused-under-a-leader",
+        Needs::Act(Act::RotatePassword),
+    ),
     (Condition::LogDeletedUnderALeader, "log-deleted-under-a-leader", Needs::Act(Act::DeleteLog)),
 ];
 

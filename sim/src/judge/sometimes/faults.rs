@@ -99,6 +99,9 @@ impl Sometimes {
                 self.met_if(Condition::TableLockedUnderALeader, strikes_a_leader);
             }
             FaultKind::Pooler => self.met_if(Condition::PoolerUnderALeader, strikes_a_leader),
+            FaultKind::RotatePassword => {
+                self.met_if(Condition::LoginRefusedUnderALeader, strikes_a_leader);
+            }
             FaultKind::DeleteLog => {
                 self.met_if(Condition::LogDeletedUnderALeader, strikes_a_leader);
             }

@@ -116,6 +116,7 @@ fn what(frame: &Frame, draw: &mut Draw, kind: FaultKind, node: Option<usize>) ->
         | FaultKind::LockRow
         | FaultKind::LockTable
         | FaultKind::Pooler
+        | FaultKind::RotatePassword
         | FaultKind::DeleteLog => What::Operator(Act::of_kind(kind)?),
     })
 }

@@ -58,7 +58,9 @@ const fn plainer_than(what: What) -> Option<What> {
         }
         What::StoreRollback { .. } | What::Failover { .. } => Some(What::StoreLoss),
         What::StoreStall => Some(What::StoreCrash),
-        What::Operator(Act::LockRow | Act::LockTable | Act::Pooler) => Some(What::StoreStall),
+        What::Operator(Act::LockRow | Act::LockTable | Act::Pooler | Act::RotatePassword) => {
+            Some(What::StoreStall)
+        }
         What::Operator(Act::DeleteLog) => Some(What::StoreCrash),
         What::Partition { .. }
         | What::Cut { .. }

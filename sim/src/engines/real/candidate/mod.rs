@@ -15,18 +15,18 @@ use std::time::Duration;
 
 use tenure::Elections;
 use tenure::runtime::Runtime;
-use tenure::store::AnyStore;
 use tenure::store::etcd::{Etcd, EtcdConfig};
 use tenure::store::postgres::{AdvisoryConfig, Postgres, PostgresAdvisory, PostgresConfig};
 use tenure::store::redis::{Fred, Redis, RedisConfig};
 use tenure::store::sqlite::{Sqlite, SqliteConfig};
+use tenure::store::{AnyStore, Secret};
 use tenure_servers::RedisSentinels;
 use tokio::sync::mpsc;
 
-use super::Target;
 use super::protocol::{Brief, Order, Place};
 use super::server::replicated::SENTINELS;
 use super::target::ETCD_ELECTION_MS;
+use super::{Target, login};
 use process::Process;
 use recording::Recording;
 use runtime::NodeRuntime;
@@ -79,15 +79,16 @@ fn store(brief: &Brief, runtime: &Arc<dyn Runtime>) -> Option<AnyStore> {
     let trusts = brief.trust_empty_store;
     let runtime = Arc::clone(runtime);
     let first = || brief.store.routes().first();
+    let password = || Secret::new(login::PASSWORD);
     let postgres = || {
-        let config = PostgresConfig::new(HOST, first()?.server, "postgres");
-        Some(config.trust_empty_store(trusts))
+        let config = PostgresConfig::new(HOST, first()?.server, login::USER).database("postgres");
+        Some(config.password(password()).trust_empty_store(trusts))
+    };
+    let redis = |port| {
+        RedisConfig::new(HOST, port).credentials(login::USER, password()).trust_empty_store(trusts)
     };
     Some(match brief.target {
-        Target::Redis => {
-            let config = RedisConfig::new(HOST, first()?.server).trust_empty_store(trusts);
-            AnyStore::new(Redis::with_runtime(config, runtime))
-        }
+        Target::Redis => AnyStore::new(Redis::with_runtime(redis(first()?.server), runtime)),
         Target::RedisSentinel => {
             let sentinels = brief.store.routes().iter().take(SENTINELS);
             let sentinels = sentinels.map(|route| (HOST, route.server));
@@ -100,9 +101,7 @@ fn store(brief: &Brief, runtime: &Arc<dyn Runtime>) -> Option<AnyStore> {
             AnyStore::new(Redis::with_runtime(config.trust_empty_store(trusts), runtime))
         }
         // This one and etcd's client have sockets of their own.
-        Target::Fred => {
-            AnyStore::new(Fred::new(RedisConfig::new(HOST, first()?.by).trust_empty_store(trusts)))
-        }
+        Target::Fred => AnyStore::new(Fred::new(redis(first()?.by))),
         Target::Postgres => AnyStore::new(Postgres::with_runtime(postgres()?, runtime)),
         Target::PostgresAdvisory => {
             let config = AdvisoryConfig::new(postgres()?);

@@ -85,10 +85,10 @@ impl TakingPart {
         let candidate = builder.start()?;
         let reports = tokio::spawn(report(Arc::clone(process), candidate.events()));
         let refused = Arc::clone(process);
-        candidate.on_store_error(move |error| {
-            if error.kind() == StoreErrorKind::Pooler {
-                refused.took(FaultKind::Pooler);
-            }
+        candidate.on_store_error(move |error| match error.kind() {
+            StoreErrorKind::Pooler => refused.took(FaultKind::Pooler),
+            StoreErrorKind::Authentication => refused.took(FaultKind::RotatePassword),
+            _ => {}
         });
         process.has(Some(candidate.clone()));
         let (job, works) = (job.clone(), candidate.clone());

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use tenure_servers::{PostgresServer, Proxy, ServerError};
 
 use super::orders::Done;
+use crate::engines::real::login;
 use crate::engines::real::steps::postgres::Table;
 use crate::engines::real::steps::{Answers, Steps};
 use crate::plan::Act;
@@ -22,6 +23,7 @@ impl Observed {
     pub(super) fn start() -> Result<Self, ServerError> {
         let server = PostgresServer::start_with(&[acts::NAMES_SESSIONS])?;
         Table::install(&server)?;
+        acts::lets_in(&server)?;
         Ok(Self { server, table: Table::default(), acts: Acts::default() })
     }
 
@@ -55,9 +57,12 @@ impl super::Observed for Observed {
         server.restart()?;
         table.read(server)?;
         let lost_a_record = table.is_replaced(keeps_data);
-        if !keeps_data {
+        if keeps_data {
+            acts::has_password(server, login::PASSWORD)?;
+        } else {
             server.replace()?;
             Table::install(server)?;
+            acts::lets_in(server)?;
         }
         Ok(lost_a_record)
     }

@@ -24,6 +24,7 @@ pub(super) struct Observed {
 impl Observed {
     pub(super) fn start() -> Result<Self, ServerError> {
         let (server, mut monitor) = (RedisServer::start_with(&KEEPS)?, Monitor::new());
+        acts::lets_in(&server)?;
         monitor.attach(&server)?;
         Ok(Self { server, monitor, killed_at: 0, acts: Acts::default() })
     }
@@ -56,6 +57,7 @@ impl super::Observed for Observed {
         if !keeps_data {
             server.restart_empty()?;
         }
+        acts::lets_in(server)?;
         monitor.attach(server)?;
         Ok(lost_a_record)
     }

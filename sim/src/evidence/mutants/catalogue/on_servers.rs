@@ -21,7 +21,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
                  return vec![Ok(Reply::Renewed)];\n        }\n        \
                  self.call_together(&live, &requests).await\n    }\n\n    fn hints",
         }],
-        shows: Shows::Servers(OnServers { store: "redis", faults: "partition,pause" }),
+        shows: Shows::Servers(OnServers { store: "redis-sentinel", faults: "partition,pause" }),
         caught_by: &["single-leader", "margin-kept"],
     },
     Mutant {
@@ -51,17 +51,6 @@ pub(super) static MUTANTS: &[Mutant] = &[
         ],
         shows: Shows::Servers(OnServers { store: "redis", faults: "pause-at-guard,pause" }),
         caught_by: &["fenced-reads"],
-    },
-    Mutant {
-        name: "replicas-not-waited-for",
-        about: "a grant counts although no replica has acknowledged it",
-        edits: &[Edit {
-            file: REDIS,
-            from: "self.0.connector.config.replicas.vouch_for(acknowledged)?;",
-            to: "let _ = self.0.connector.config.replicas.vouch_for(acknowledged);",
-        }],
-        shows: Shows::Servers(OnServers { store: "redis-sentinel", faults: "failover" }),
-        caught_by: &["single-leader"],
     },
     Mutant {
         name: "moved-file-written-on",
@@ -109,12 +98,12 @@ pub(super) static MUTANTS: &[Mutant] = &[
 const OTHERS: &[(&str, OnServers, &[&str])] = &[
     (
         "leadership-without-clock",
-        OnServers { store: "etcd", faults: "pause,partition" },
+        OnServers { store: "fred", faults: "pause,partition" },
         &["fail-closed", "single-leader"],
     ),
     (
         "quarantine-ignored",
-        OnServers { store: "fred", faults: "store-loss,partition,pause" },
+        OnServers { store: "etcd", faults: "store-loss,partition,pause" },
         &["single-leader"],
     ),
     (
@@ -123,9 +112,9 @@ const OTHERS: &[(&str, OnServers, &[&str])] = &[
         &["no-release-under-work"],
     ),
     (
-        "late-renewal-counts",
-        OnServers { store: "postgres-advisory", faults: "pause-after-send" },
-        &["no-resurrection"],
+        "drain-bound-doubled",
+        OnServers { store: "postgres-advisory", faults: "resign" },
+        &["drains-within-bounds"],
     ),
     (
         "deadline-counted-from-reply",

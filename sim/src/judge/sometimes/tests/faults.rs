@@ -117,6 +117,7 @@ fn faults_of_the_store_under_a_leader() {
         (FaultKind::LockRow, Condition::RowLockedUnderALeader),
         (FaultKind::LockTable, Condition::TableLockedUnderALeader),
         (FaultKind::Pooler, Condition::PoolerUnderALeader),
+        (FaultKind::RotatePassword, Condition::LoginRefusedUnderALeader),
         (FaultKind::DeleteLog, Condition::LogDeletedUnderALeader),
     ] {
         meets(condition, &[led(), (2, of_the_store(kind))]);

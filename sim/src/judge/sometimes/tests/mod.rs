@@ -68,6 +68,9 @@ fn simulations_lack_conditions_of_real_servers() {
             "grant-refused-for-memory",
             "row-locked-under-a-leader",
             "table-locked-under-a-leader",
+            "pooler-under-a-leader",
+            "login-refused-under-a-leader",
+            "log-deleted-under-a-leader",
         ]
     );
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use tenure_servers::{PgBouncer, PostgresServer, PostgresSession, Proxy, ServerError};
 
+use crate::engines::real::login;
 use crate::engines::real::server::orders::Done;
 use crate::plan::Act;
 
@@ -19,6 +20,8 @@ const TABLE: &str = "LOCK TABLE tenure.leases IN ACCESS EXCLUSIVE MODE";
 pub(super) const NAMES_SESSIONS: &str = "log_line_prefix=%a ";
 const CANDIDATE: &str = "tenure ";
 const GAVE_UP: &str = "due to lock timeout";
+/// All but the superuser need their password.
+const RULES: &str = "host all all 127.0.0.1/32 scram-sha-256";
 /// Fewer sessions than candidates.
 const POOLED: u32 = 2;
 
@@ -61,6 +64,12 @@ impl Acts {
                 self.pooler = Some(pooler);
                 Ok(Done::default())
             }
+            Act::RotatePassword => {
+                has_password(server, login::ANOTHER)?;
+                server.sql(TERMINATE)?;
+                // Candidates report whether they are refused.
+                Ok(Done::default())
+            }
             // Refused before the run.
             Act::FlushScripts | Act::FlushData | Act::FillMemory | Act::DeleteLog => {
                 Ok(Done::default())
@@ -94,10 +103,17 @@ impl Acts {
 
     /// Unlocks, or takes the pooler away. Returns whether a request has given up waiting for a lock.
     pub(super) fn ends(&mut self, act: Act, server: &PostgresServer) -> Result<bool, ServerError> {
-        if act == Act::Pooler {
-            self.leads_to(server.port());
-            self.pooler = None;
-            return Ok(false);
+        match act {
+            Act::Pooler => {
+                self.leads_to(server.port());
+                self.pooler = None;
+                return Ok(false);
+            }
+            Act::RotatePassword => {
+                has_password(server, login::PASSWORD)?;
+                return Ok(false);
+            }
+            _ => {}
         }
         let Some(place) = self.locks.iter().position(|lock| lock.act == act) else {
             return Ok(false);
@@ -113,6 +129,18 @@ impl Acts {
             self.leads_to(server.port());
         }
     }
+}
+
+/// Lets candidates in, by their password alone.
+pub(super) fn lets_in(server: &PostgresServer) -> Result<(), ServerError> {
+    server.sql(&format!("CREATE ROLE {} SUPERUSER LOGIN", login::USER))?;
+    has_password(server, login::PASSWORD)?;
+    server.authenticate(RULES)
+}
+
+/// Candidates have that password from now on.
+pub(super) fn has_password(server: &PostgresServer, password: &str) -> Result<(), ServerError> {
+    server.sql(&format!("ALTER ROLE {} PASSWORD '{password}'", login::USER)).map(drop)
 }
 
 /// How many requests of candidates have given up waiting for a lock.

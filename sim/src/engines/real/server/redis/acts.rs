@@ -3,6 +3,7 @@
 use tenure_servers::{RedisServer, Reply, ServerError};
 
 use crate::engines::real::clock::{TrueTime, WallClock};
+use crate::engines::real::login;
 use crate::engines::real::server::orders::Done;
 use crate::engines::real::steps::redis::Monitor;
 use crate::plan::Act;
@@ -39,6 +40,12 @@ impl Acts {
                 accepted(server, &["CONFIG", "SET", "maxmemory", FULL])?;
                 Ok(Done::default())
             }
+            Act::RotatePassword => {
+                has_password(server, login::ANOTHER)?;
+                disconnects(server)?;
+                // Candidates report whether they are refused.
+                Ok(Done::default())
+            }
             // Refused before the run.
             Act::LockRow | Act::LockTable | Act::Pooler | Act::DeleteLog => Ok(Done::default()),
         }
@@ -50,8 +57,14 @@ impl Acts {
         act: Act,
         server: &RedisServer,
     ) -> Result<bool, ServerError> {
-        if act != Act::FillMemory {
-            return Ok(false);
+        match act {
+            Act::FillMemory => {}
+            // Candidates report whether they were refused.
+            Act::RotatePassword => {
+                has_password(server, login::PASSWORD)?;
+                return Ok(false);
+            }
+            _ => return Ok(false),
         }
         accepted(server, &["CONFIG", "SET", "maxmemory", UNLIMITED])?;
         // A process that was started meanwhile has no limit.
@@ -61,6 +74,18 @@ impl Acts {
         self.full = None;
         Ok(refused(server)? > before)
     }
+}
+
+/// Lets candidates in, with their own password.
+pub(super) fn lets_in(server: &RedisServer) -> Result<(), ServerError> {
+    accepted(server, &["ACL", "SETUSER", login::USER, "on", "~*", "&*", "+@all"])?;
+    has_password(server, login::PASSWORD)
+}
+
+/// Candidates have that password from now on.
+fn has_password(server: &RedisServer, password: &str) -> Result<(), ServerError> {
+    let password = format!(">{password}");
+    accepted(server, &["ACL", "SETUSER", login::USER, "resetpass", &password])
 }
 
 /// Ends the connections of candidates: all but those of the observer, of replicas and of sentinels. Returns whether there
