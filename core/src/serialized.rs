@@ -1,8 +1,9 @@
-//! Tokens and holder ids in serde's formats; with the feature `serde`.
+//! Tokens, holder ids and reasons in serde's formats; with the feature `serde`.
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::alphabet::StepDownReason;
 use crate::id::{HolderId, Token};
 
 /// As its number. Readers whose numbers are floating-point keep it exact up to 2^53; the microseconds since 1970 are
@@ -24,5 +25,20 @@ impl<'de> Deserialize<'de> for Token {
 impl Serialize for HolderId {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
+    }
+}
+
+/// As its name in lower case with underscores, as metrics name it.
+impl Serialize for StepDownReason {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let (index, name) = match self {
+            Self::Expired => (0, "expired"),
+            Self::Superseded => (1, "superseded"),
+            Self::Resigned => (2, "resigned"),
+            Self::RenewFailed => (3, "renew_failed"),
+            Self::WorkLost => (4, "work_lost"),
+            Self::Unresponsive => (5, "unresponsive"),
+        };
+        serializer.serialize_unit_variant("StepDownReason", index, name)
     }
 }

@@ -68,6 +68,21 @@ fn tokens_are_numbers_in_json() {
     assert_eq!(serde_json::to_string(&holder).expect("a text"), digits);
 }
 
+#[cfg(feature = "serde")]
+#[test]
+fn reasons_are_names_in_json() {
+    for (reason, name) in [
+        (StepDownReason::Expired, "expired"),
+        (StepDownReason::Superseded, "superseded"),
+        (StepDownReason::Resigned, "resigned"),
+        (StepDownReason::RenewFailed, "renew_failed"),
+        (StepDownReason::WorkLost, "work_lost"),
+        (StepDownReason::Unresponsive, "unresponsive"),
+    ] {
+        assert_eq!(serde_json::to_value(reason).expect("a text"), name);
+    }
+}
+
 #[test]
 fn no_token_is_below_every_token() {
     assert!(None < Some(Token::FIRST));
