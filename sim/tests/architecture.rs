@@ -272,3 +272,33 @@ fn only_the_runtime_touches_tokios_tasks_timers_and_sockets() {
         }
     }
 }
+
+/// The log lines of some code whose target is not a stable one.
+fn lines_without_target(code: &str) -> Vec<&str> {
+    let macros =
+        ["error!(", "warn!(", "info!(", "debug!(", "trace!(", "info_span!(", "debug_span!("];
+    let calls = code.match_indices("tracing::").map(|(at, prefix)| &code[at + prefix.len()..]);
+    let logs = calls.filter_map(|call| macros.iter().find_map(|name| call.strip_prefix(name)));
+    let targets = ["target: LIFE,", "target: REQUEST,", "target: \"tenure\","];
+    let has_none = |fields: &&str| !targets.iter().any(|of| fields.trim_start().starts_with(of));
+    logs.filter(has_none).collect()
+}
+
+/// Stores, the log of leadership and timers report under their own modules' names, as `docs/operations.md` says.
+#[test]
+fn log_lines_have_stable_targets() {
+    let source = root().join("tenure/src");
+    let others = ["store", "trace", "runtime"].map(|room| source.join(room));
+    let mut count = 0;
+    for (path, code) in sources(&source) {
+        if others.iter().any(|room| path.starts_with(room)) {
+            continue;
+        }
+        count += code.matches("tracing::").count();
+        let faults = lines_without_target(&code);
+        assert!(faults.is_empty(), "{}: {:.60}", path.display(), faults[0]);
+    }
+    assert!(count > 20, "{count} names of tracing");
+    assert_eq!(lines_without_target("tracing::warn!(%error, \"a\"); tracing::Span").len(), 1);
+    assert_eq!(lines_without_target("tracing::info!(\n    target: LIFE, \"a\")").len(), 0);
+}

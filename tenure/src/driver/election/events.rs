@@ -85,7 +85,9 @@ impl Election {
                 self.shared.events.publish(|| Event::StoreRecovered);
             }
             MachineEvent::Withdrawn => self.withdrawn(world, now),
-            other => tracing::error!(?other, "an event that this driver does not know"),
+            other => {
+                tracing::error!(target: LIFE, ?key, ?other, "an event that this driver does not know");
+            }
         }
     }
 
