@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod files;
+mod install;
 mod merge;
 mod report;
 mod shrink;

@@ -4,12 +4,14 @@ mod args;
 mod audit;
 mod check;
 mod compare;
+mod completions;
 mod controls;
 mod effects;
 mod error;
 mod exhaust;
 mod hunt;
 mod list;
+mod man;
 mod margin;
 mod merge;
 mod mutants;
@@ -103,6 +105,10 @@ enum Command {
     Hunt(hunt::HuntArguments),
     /// Measure the speed of the engines
     Speed,
+    /// Print completions of this command for a shell
+    Completions(completions::CompletionsArguments),
+    /// Print or write the manual pages of this command
+    Man(man::ManArguments),
     /// Take part in the election of a real run, as orders on standard input say
     #[cfg(feature = "real")]
     #[command(hide = true)]
@@ -139,6 +145,8 @@ fn carry_out() -> Result<u8, CliError> {
         Command::Situations(arguments) => situations::situations(&arguments),
         Command::Hunt(arguments) => hunt::hunt(&arguments),
         Command::Speed => speed::speed(),
+        Command::Completions(arguments) => completions::completions(&arguments),
+        Command::Man(arguments) => man::man(&arguments),
         #[cfg(feature = "real")]
         Command::Candidate => {
             tenure_sim::engines::real::candidate().map(|()| 0).map_err(CliError::Input)
