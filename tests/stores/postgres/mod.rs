@@ -7,6 +7,7 @@ pub(crate) mod advisory;
 mod blocked;
 mod history;
 mod locks;
+mod messages;
 mod poolers;
 mod promoted;
 mod refusals;

@@ -14,14 +14,14 @@ use tokio_util::sync::CancellationToken;
 use super::advisory::Gate;
 use super::config::PostgresConfig;
 use super::distance::Distance;
-use super::error::{failed, not_made};
+use super::error::{failed, is_fatal, not_made};
 use super::listeners::{Listeners, heard};
 use super::listening::Listening;
 use super::live::Live;
 use super::presence::{self, Presence};
 use super::session::{Session, number, rows};
 use super::statements::Statements;
-use super::table::LeaseTable;
+use super::table::{FOR_CLIENTS, LeaseTable};
 use crate::runtime::Runtime;
 use crate::store::slot::{Patience, Slot};
 use crate::store::{StoreError, StoreErrorKind};
@@ -136,7 +136,12 @@ impl Link {
             there.is_ours()?;
         }
         there.is_whole(table)?;
-        let Some(missing) = &there.missing else { return Ok(()) };
+        let Some(missing) = &there.missing else {
+            if self.config.create_table && there.may_serve_clients {
+                self.serve_clients(session, there).await?;
+            }
+            return Ok(());
+        };
         if !self.config.create_table {
             let detail = format!(
                 "{} is not whole (LeaseTable::schema_sql has the statements that make it, and \
@@ -148,15 +153,35 @@ impl Link {
         // Functions of another version must not be replaced.
         self.is_known(session, there.tells_version).await?;
         let of_locks = if self.gate.is_some() { table.advisory_sql() } else { String::new() };
-        // In one transaction, under a lock: IF NOT EXISTS alone does not protect from others that create it too.
-        let sql = format!(
-            "SELECT set_config('lock_timeout', '0', true), pg_advisory_xact_lock(hashtext('{}')); {} {of_locks}",
-            table.channel(),
-            table.schema_sql()
-        );
-        let made = session.client.batch_execute(&sql).await;
+        let sql = format!("{} {of_locks}", table.schema_sql());
+        let made = self.make(session, &sql).await;
         made.map_err(|error| not_made(&self.config, &error))?;
         tracing::info!(table = table.object(""), "created the lease table, or its missing parts");
+        Ok(())
+    }
+
+    /// Carries out statements that create something, in one transaction and under a lock: IF NOT EXISTS alone does not
+    /// protect from others that create it too.
+    async fn make(&self, session: &Session, sql: &str) -> Result<(), Error> {
+        let lock = format!(
+            "SELECT set_config('lock_timeout', '0', true), pg_advisory_xact_lock(hashtext('{}'));",
+            self.config.table.channel()
+        );
+        session.client.batch_execute(&format!("{lock} {sql}")).await
+    }
+
+    /// Creates the function for SQL clients in a table that was made before there was one. Elections do not need it.
+    async fn serve_clients(&self, session: &Session, there: &Presence) -> Result<(), StoreError> {
+        let table = &self.config.table;
+        self.is_known(session, there.tells_version).await?;
+        match self.make(session, &table.for_clients_sql()).await {
+            Ok(()) => {
+                let function = table.object(FOR_CLIENTS);
+                tracing::info!(function, "created the function by which SQL clients send messages");
+            }
+            Err(error) if is_fatal(&error) => return Err(failed(&self.config, &error)),
+            Err(error) => tracing::debug!(%error, "no function for SQL clients could be created"),
+        }
         Ok(())
     }
 

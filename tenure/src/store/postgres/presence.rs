@@ -6,7 +6,7 @@
 
 use tokio_postgres::SimpleQueryRow;
 
-use super::table::{FUNCTIONS, LOCK_FUNCTIONS, LeaseTable};
+use super::table::{FOR_CLIENTS, FUNCTIONS, LOCK_FUNCTIONS, LeaseTable};
 use crate::store::{StoreError, StoreErrorKind};
 
 const RELATIONS: [&str; 3] = ["", "_history", "_messages"];
@@ -27,7 +27,7 @@ const QUERY: &str = "
             WHERE c.relname = ANY (ARRAY[{relations}])
         UNION ALL SELECT 'function', f.proname::text, f.proowner
             FROM pg_proc AS f JOIN place AS p ON f.pronamespace = p.oid
-            WHERE f.proname = ANY (ARRAY[{functions}])
+            WHERE f.proname = ANY (ARRAY[{functions}, '{for_clients}'])
     )
     SELECT (
         SELECT string_agg(w.name, ', ') FROM unnest(ARRAY[{relations}, {functions}]) AS w (name)
@@ -50,7 +50,11 @@ const QUERY: &str = "
             WHERE NOT EXISTS (SELECT FROM pg_attribute AS a
                 WHERE a.attrelid = c.oid AND a.attname = w.name AND NOT a.attisdropped)
     ), EXISTS (SELECT FROM found AS f WHERE f.name = '{version}' AND f.kind = 'function')
-    , EXISTS (SELECT FROM found AS f WHERE f.name = '{locked_version}' AND f.kind = 'function')";
+    , EXISTS (SELECT FROM found AS f WHERE f.name = '{locked_version}' AND f.kind = 'function')
+    , NOT EXISTS (SELECT FROM found AS f WHERE f.name = '{for_clients}' AND f.kind = 'function')
+        AND EXISTS (SELECT FROM place AS p WHERE has_schema_privilege(p.oid, 'CREATE'))
+        AND EXISTS (SELECT FROM found AS f
+            WHERE f.name = '{version}' AND f.kind = 'function' AND pg_has_role(f.owner, 'USAGE'))";
 
 /// The answer of the catalogue.
 pub(super) struct Presence {
@@ -62,6 +66,8 @@ pub(super) struct Presence {
     lacks: Option<String>,
     /// Whether there is a function for the version, and one for the version of the locks.
     pub(super) tells_version: [bool; 2],
+    /// Whether there is no function for SQL clients, and this user may create it beside its own functions.
+    pub(super) may_serve_clients: bool,
 }
 
 /// The query for it.
@@ -79,6 +85,7 @@ pub(super) fn query(table: &LeaseTable, with_locks: bool) -> String {
         .replace("{relations}", &names(&RELATIONS))
         .replace("{functions}", &names(&functions))
         .replace("{columns}", &columns.join(", "))
+        .replace("{for_clients}", &table.name_of(FOR_CLIENTS))
         .replace("{version}", &table.name_of("_version"))
         .replace("{locked_version}", &table.name_of("_locked_version"))
         .replace("{schema}", table.schema_name())
@@ -92,7 +99,9 @@ impl Presence {
         };
         let text = |index| row.get(index).map(str::to_owned);
         let tells_version = [row.get(3) == Some("t"), row.get(4) == Some("t")];
-        Ok(Self { missing: text(0), stranger: text(1), lacks: text(2), tells_version })
+        let (missing, stranger, lacks) = (text(0), text(1), text(2));
+        let may_serve_clients = row.get(5) == Some("t");
+        Ok(Self { missing, stranger, lacks, tells_version, may_serve_clients })
     }
 
     /// Checks that all parts have trusted owners.
@@ -132,6 +141,6 @@ mod tests {
             assert!(asked.contains(&format!("'{name}'")), "{name}");
             count += 1;
         }
-        assert_eq!(count, FUNCTIONS.len() + LOCK_FUNCTIONS.len());
+        assert_eq!(count, FUNCTIONS.len() + 1 + LOCK_FUNCTIONS.len());
     }
 }

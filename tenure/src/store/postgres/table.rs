@@ -25,6 +25,8 @@ pub(super) const FUNCTIONS: [&str; 15] = [
     "_notify",
     "_purge",
 ];
+/// The function by which SQL clients send messages. The store itself never calls it, and does without it.
+pub(super) const FOR_CLIENTS: &str = "_notify_json";
 /// The functions that advisory locks need besides.
 pub(super) const LOCK_FUNCTIONS: [&str; 14] = [
     "_locked_version",
@@ -97,6 +99,13 @@ impl LeaseTable {
         self.named(ADVISORY_TEMPLATE)
     }
 
+    /// The statements among those that create the function for SQL clients, in a table that has all the rest.
+    pub(super) fn for_clients_sql(&self) -> String {
+        let function = format!("tenure.leases{FOR_CLIENTS}(");
+        let parts = TEMPLATE.split("\n\n").filter(|part| part.contains(&function));
+        self.named(&parts.collect::<Vec<_>>().join("\n\n"))
+    }
+
     /// The statements with these names in the place of the default ones.
     pub(super) fn named(&self, template: &str) -> String {
         let schema = quoted(&self.schema);
@@ -121,6 +130,14 @@ impl LeaseTable {
     /// [`schema_sql`](Self::schema_sql).
     pub fn grants_sql(&self, user: &str) -> String {
         format!("{} {}", self.grants_on_tables(user), self.executes(&FUNCTIONS, &quoted(user)))
+    }
+
+    /// The statements that grant a user the right to send messages to leaders by SQL, with the function
+    /// `leases_notify_json`, and no right on the tables. For the owner of the table, after
+    /// [`schema_sql`](Self::schema_sql). [`grants_sql`](Self::grants_sql) does not include it.
+    pub fn message_grants_sql(&self, user: &str) -> String {
+        let (schema, to) = (quoted(&self.schema), quoted(user));
+        format!("GRANT USAGE ON SCHEMA {schema} TO {to}; {}", self.executes(&[FOR_CLIENTS], &to))
     }
 
     pub(super) fn grants_on_tables(&self, user: &str) -> String {
@@ -220,6 +237,8 @@ mod tests {
         assert!(statements.contains("pg_notify('tenure_täble x'"));
         assert!(statements.contains("pg_notify('tenure_täble x_inbox'"));
         assert!(statements.contains("CREATE SCHEMA \"We\"\"ird\";"));
+        let sql = LeaseTable::new("We\"ird", "täble x").unwrap().for_clients_sql();
+        assert_eq!(sql.matches("\"We\"\"ird\".\"täble x_notify_json\"(").count(), 2, "{sql}");
         let sql = LeaseTable::new("We\"ird", "täble x").unwrap().advisory_sql();
         assert!(!sql.contains("leases_") && !sql.contains("tenure.leases"));
         assert!(sql.contains("\"We\"\"ird\".\"täble x_locked_acquire\"("));
@@ -239,5 +258,11 @@ mod tests {
     fn grants_quote_the_user() {
         let grants = LeaseTable::default().grants_sql("a\"b");
         assert!(grants.ends_with("TO \"a\"\"b\";"), "{grants}");
+        let grants = LeaseTable::default().message_grants_sql("a\"b");
+        assert_eq!(
+            grants,
+            "GRANT USAGE ON SCHEMA \"tenure\" TO \"a\"\"b\"; \
+             GRANT EXECUTE ON FUNCTION \"tenure\".\"leases_notify_json\" TO \"a\"\"b\";"
+        );
     }
 }

@@ -360,6 +360,65 @@ BEGIN
 END
 $body$;
 
+-- Sends a JSON text to the leader of an election, from any statement or trigger; returns the token of the tenure it is
+-- addressed to, or NULL if no candidate leads. It never waits for a lock that candidates hold, and takes none that they
+-- wait for: the transaction that calls it may last for long. So it does not lock a lease that seems to have ended, and
+-- the message to a leader that is just being renewed may be lost.
+--
+-- It runs with the rights of its owner, so that a role that sends messages needs no right on the tables; therefore it
+-- sets its own search path, and no role may call it that was not granted that.
+CREATE OR REPLACE FUNCTION tenure.leases_notify_json(key text, channel text, payload json) RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $body$
+DECLARE
+    of_key  bytea  := convert_to(key, 'UTF8');
+    called  bytea  := convert_to(channel, 'UTF8');
+    content bytea  := convert_to(payload::text, 'UTF8');
+    now     bigint := tenure.leases_micros(clock_timestamp());
+    part    record;
+    holder  bigint;
+    number  bytea;
+BEGIN
+    FOR part IN SELECT * FROM (VALUES
+        ('key', octet_length(of_key), 1, 512),
+        ('channel', octet_length(called), 1, 64),
+        ('payload', octet_length(content), 1, 4096)
+    ) AS parts (name, bytes, fewest, most) LOOP
+        IF part.bytes IS NULL THEN
+            RAISE EXCEPTION '% is null; it must have % to % bytes', part.name, part.fewest, part.most
+                USING ERRCODE = 'null_value_not_allowed';
+        ELSIF part.bytes NOT BETWEEN part.fewest AND part.most THEN
+            RAISE EXCEPTION '% has % bytes; it must have % to %', part.name, part.bytes, part.fewest, part.most
+                USING ERRCODE = 'invalid_parameter_value';
+        END IF;
+    END LOOP;
+    SELECT l.token INTO holder FROM tenure.leases AS l
+        WHERE l.key = of_key AND NOT l.released AND now < l.lease_end;
+    IF holder IS NULL THEN
+        RETURN NULL;
+    END IF;
+    -- A full queue would make the caller's commit fail, which can't be caught here.
+    IF pg_notification_queue_usage() >= 0.5 THEN
+        RAISE WARNING 'the queue of notifications is half full: the message to the leader is not sent';
+        RETURN NULL;
+    END IF;
+    -- Under other isolation levels, to delete what others delete too would make the caller's transaction fail.
+    IF current_setting('transaction_isolation') = 'read committed' THEN
+        DELETE FROM tenure.leases_messages AS m USING (
+            SELECT d.number FROM tenure.leases_messages AS d
+                WHERE d.sent NOT BETWEEN now - 60000000 AND now + 60000000 FOR UPDATE SKIP LOCKED
+        ) AS old WHERE m.number = old.number;
+    END IF;
+    -- The number of a transaction is never used again; it may send several messages.
+    number := int8send(txid_current()) || int8send((random() * 9e18)::bigint);
+    INSERT INTO tenure.leases_messages VALUES (number, of_key, holder, now,
+        set_byte(decode('00', 'hex'), 0, octet_length(called)) || called || content);
+    PERFORM pg_notify('tenure_leases_inbox', concat(encode(of_key, 'hex'), ' ', encode(number, 'hex')));
+    RETURN holder;
+END
+$body$;
+
+REVOKE ALL ON FUNCTION tenure.leases_notify_json(text, text, json) FROM PUBLIC;
+
 -- Deletes the rows of elections whose last lease ended longer than a quarantine ago, and returns their number: at
 -- most a thousand, so that later requests do not wait for long. Since tokens are at least the time, the next
 -- grant of such an election has a token above the purged one. A candidate that still knows the purged token does
