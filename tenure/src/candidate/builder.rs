@@ -236,7 +236,8 @@ impl CandidateBuilder {
         let join =
             |log: Log| log.join(elections.runtime(), config.drift_ppm(), (key.clone(), name));
         let recorder = log.map(join).transpose()?.map(Arc::new);
-        let seed = Seed::new(elections.runtime().entropy().map_err(StartError::Entropy)?);
+        let random = elections.runtime().entropy().map_err(StartError::Entropy)?;
+        let (seed, phase) = (Seed::new(random), u64::try_from(random >> 64).unwrap_or_default());
         let settings = elections.settings(Chosen {
             profile,
             request_timeout: config.request_timeout(),
@@ -258,7 +259,8 @@ impl CandidateBuilder {
             standing: Announced::new(elections.runtime().now()),
             recorder,
         });
-        let new = Box::new(NewElection { shared: Arc::clone(&shared), config, seed, metrics });
+        let joining = Arc::clone(&shared);
+        let new = Box::new(NewElection { shared: joining, config, seed, phase, metrics });
         let candidate = Candidate::new(shared);
         elections.send(Command::Join(new))?;
         log_settings(candidate.shared(), traits.name, &config);

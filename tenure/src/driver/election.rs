@@ -88,7 +88,7 @@ impl Drop for Election {
 
 impl Election {
     pub(super) fn new(new: NewElection) -> Self {
-        let NewElection { shared, config, seed, metrics } = new;
+        let NewElection { shared, config, seed, metrics, .. } = new;
         Self {
             machine: Machine::new(config, seed),
             shared,
@@ -261,7 +261,7 @@ impl Election {
         // A renewal that is in flight is not sent again.
         let due = self.machine.deadline().filter(|_| self.calls.is_empty());
         self.renewal = due.map_or(Renewal::WhenDue, |due| {
-            Renewal::before(due, self.shared.id, interval, together)
+            Renewal::before(due, world.phase, self.shared.id, interval, together)
         });
     }
 

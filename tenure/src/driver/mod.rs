@@ -34,6 +34,7 @@ use calls::{InCall, NextCall};
 use election::Election;
 use hints::Hints;
 use outage::Outage;
+use spread::Phase;
 use timers::Timers;
 
 /// The task that drives elections. A caller that builds candidates without starting them must run it.
@@ -64,6 +65,7 @@ struct World {
     /// The callers that wait until an election's resignation is complete. In order, as they wake if the driver is dropped.
     withdrawals: BTreeMap<ElectionId, Vec<oneshot::Sender<()>>>,
     admission: Admission,
+    phase: Phase,
     outage: Outage,
 }
 
@@ -95,6 +97,7 @@ impl Driver {
             drains: FuturesUnordered::new(),
             withdrawals: BTreeMap::new(),
             admission: Admission::default(),
+            phase: Phase::default(),
             outage,
         };
         Self { commands, elections: Elections::default(), timers, hints, world }
@@ -186,6 +189,9 @@ impl Driver {
     fn command(&mut self, command: Command) {
         match command {
             Command::Join(new) => {
+                if self.elections.is_empty() {
+                    self.world.phase = Phase(new.phase);
+                }
                 let election = Box::new(Election::new(*new));
                 let id = election.id();
                 self.hints.join(election.key(), id);

@@ -62,6 +62,8 @@ pub(crate) struct NewElection {
     pub(crate) shared: Arc<Shared>,
     pub(crate) config: Config,
     pub(crate) seed: Seed,
+    /// Random: where the driver's times for renewals begin, if this is its first election.
+    pub(crate) phase: u64,
     pub(crate) metrics: ElectionMetrics,
 }
 

@@ -6,5 +6,6 @@ mod clock;
 mod connection;
 mod leases;
 mod services;
+mod spread;
 mod support;
 mod under_way;
