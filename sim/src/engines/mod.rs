@@ -7,6 +7,7 @@ mod cut;
 pub mod model;
 #[cfg(feature = "overload")]
 pub mod overload;
+pub(crate) mod panics;
 #[cfg(feature = "real")]
 pub mod real;
 #[cfg(feature = "turmoil")]
@@ -212,13 +213,15 @@ pub enum EngineError {
     /// The plan can't be carried out.
     #[error("the plan can't be carried out: {0}")]
     Plan(#[from] PlanError),
-    /// A task of the driver or the adapter panicked; its message is on standard error.
-    #[error("a task of node {node} panicked at {at_ms} ms")]
+    /// A task of a simulated process panicked.
+    #[error("a task of node {node} panicked at {at_ms} ms: {what}")]
     Panicked {
         /// The node.
         node: usize,
         /// The time, in milliseconds of true time.
         at_ms: u64,
+        /// The message.
+        what: String,
     },
     /// A task was spawned outside of its process: it would run while the process is paused.
     #[error("a task of node {node} escapes its process; spawn it with tenure_sim::spawn")]

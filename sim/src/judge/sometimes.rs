@@ -30,6 +30,12 @@ pub fn every_name() -> impl Iterator<Item = &'static str> {
     Condition::all().map(Condition::name)
 }
 
+/// The names of the conditions that only an engine's own leader-only work meets.
+#[cfg(feature = "turmoil")]
+pub(crate) fn names_of_work() -> impl Iterator<Item = &'static str> {
+    Condition::all().filter(|condition| condition.is_of_work()).map(Condition::name)
+}
+
 /// Counts how often each condition was met.
 #[derive(Clone, Debug)]
 pub struct Sometimes {

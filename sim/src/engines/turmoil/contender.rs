@@ -97,6 +97,10 @@ impl Seat {
         self.node.record(self.election, event);
     }
 
+    pub(super) fn is_of_a_service(&self) -> bool {
+        self.world.hosting.is_some()
+    }
+
     pub(super) fn config(&self) -> Config {
         self.world.configs[self.node.index]
     }

@@ -47,6 +47,11 @@ impl Contest {
         self.outcome.borrow_mut().record(at, event);
     }
 
+    /// Lets a property of the caller's judge.
+    pub(super) fn judge(&self, property: impl FnOnce(&mut Outcome)) {
+        property(&mut self.outcome.borrow_mut());
+    }
+
     pub(super) fn is_violated(&self) -> bool {
         self.outcome.borrow().judge.violation().is_some()
     }

@@ -14,8 +14,11 @@ use super::schedule::SharedSchedule;
 use super::store::Store;
 use super::wires::Wires;
 use super::world::World;
-use crate::plan::{FaultKind, Plan, Step, Strike, What};
+use crate::plan::{FaultKind, Plan, SimTime, Step, Strike, What};
 use crate::trace::Event;
+
+/// The time after which a supervisor restarts a process that has returned.
+const RESTARTS_AFTER: Duration = Duration::from_secs(1);
 
 pub(super) struct Faults {
     schedule: Arc<SharedSchedule>,
@@ -26,6 +29,8 @@ pub(super) struct Faults {
     wires: Arc<Wires>,
     /// The number of active faults that keep each process from running.
     down: Vec<u32>,
+    /// The processes that have returned, and the times at which they are restarted.
+    returned: Vec<(SimTime, usize)>,
     starved: Vec<u32>,
     store_down: u32,
     stalls: u32,
@@ -59,6 +64,7 @@ impl Faults {
             links: Links::new(nodes.len(), Duration::from_micros(plan.latency_us.1)),
             wires: Arc::clone(&nodes[0].wires),
             down: vec![0; nodes.len()],
+            returned: Vec::new(),
             starved: vec![0; nodes.len()],
             store_down: 0,
             stalls: 0,
@@ -69,6 +75,9 @@ impl Faults {
     /// Carries out the steps that are due, before any process runs in this tick.
     pub(super) fn advance(&mut self, sim: &mut Sim<'_>) {
         let now = self.world.true_now();
+        for (_, node) in self.returned.extract_if(.., |(at, _)| *at <= now).collect::<Vec<_>>() {
+            self.crash(sim, Edge::End, node, false);
+        }
         while let Some(step) = self.schedule.take_due(now, || self.world.leader()) {
             match step {
                 Step::Begin(strike) => self.begin(sim, strike),
@@ -87,6 +96,15 @@ impl Faults {
         self.nodes.iter().filter(|node| !node.is_paused()).for_each(|node| node.resume());
         if self.store.take_wait() {
             self.store.redis.stall(self.stalls > 0);
+        }
+    }
+
+    /// Processes that have returned are gone until they are restarted.
+    pub(super) fn supervise(&mut self, sim: &mut Sim<'_>) {
+        let Some(hosting) = &self.world.hosting else { return };
+        for node in hosting.returned() {
+            self.returned.push((self.world.true_now() + RESTARTS_AFTER, node));
+            self.crash(sim, Edge::Begin, node, false);
         }
     }
 
@@ -154,10 +172,7 @@ impl Faults {
             }
             (What::Crash { power, .. }, Some(node)) => self.crash(sim, edge, node, power),
             (What::Resign { .. }, Some(node)) => self.world.resign(node),
-            (What::Leave { .. }, Some(node)) => match edge {
-                Edge::Begin => self.world.leave(node),
-                Edge::End => self.world.rejoin(node),
-            },
+            (What::Leave { .. }, Some(node)) => self.leave(sim, edge, node),
             (What::Starve { .. }, Some(node)) => {
                 count(&mut self.starved[node], edge);
                 self.nodes[node].starve(self.starved[node] > 0);
@@ -189,6 +204,25 @@ impl Faults {
         of: impl FnOnce(&mut Link) -> &mut u32,
     ) {
         self.links.change(sim, node, |link| count(of(link), edge));
+    }
+
+    /// A candidate leaves for a while; or a service is asked to end, and killed if it has not by the end of the fault.
+    fn leave(&mut self, sim: &mut Sim<'_>, edge: Edge, node: usize) {
+        match (&self.world.hosting, edge) {
+            (None, Edge::Begin) => self.world.leave(node),
+            (None, Edge::End) => self.world.rejoin(node),
+            (Some(hosting), Edge::Begin) => {
+                if hosting.shut_down(node) {
+                    self.nodes[node].took(FaultKind::Leave);
+                }
+            }
+            (Some(hosting), Edge::End) => {
+                if hosting.is_shutting_down(node) {
+                    self.crash(sim, Edge::Begin, node, false);
+                    self.crash(sim, Edge::End, node, false);
+                }
+            }
+        }
     }
 
     fn crash(&mut self, sim: &mut Sim<'_>, edge: Edge, index: usize, power: bool) {

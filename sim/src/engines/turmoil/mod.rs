@@ -13,6 +13,7 @@ mod contender;
 mod contest;
 mod faults;
 mod journal;
+mod landings;
 mod late;
 mod links;
 mod node;
@@ -21,6 +22,7 @@ mod recording;
 mod refused;
 mod runtime;
 mod schedule;
+mod service;
 mod sinks;
 mod store;
 mod stream;
@@ -48,6 +50,9 @@ use node::Node;
 use process::Program;
 pub use process::spawn;
 use schedule::SharedSchedule;
+use service::Hosting;
+pub(crate) use service::{Hosted, judges_services, run_service};
+pub use service::{Outside, Process, Service};
 use store::Store;
 use wires::Wires;
 use world::World;
@@ -62,7 +67,7 @@ const GRANULARITY: Duration = Duration::from_millis(1);
 /// # Errors
 /// If the plan can't be carried out, or the simulation itself fails.
 pub fn run(plan: &Plan, judging: Judging<'_>) -> Result<Outcome, EngineError> {
-    run_program(plan, judging, &(Rc::new(contender::take_part) as Program), None)
+    carry_out(plan, judging, &own_program(), None, None)
 }
 
 /// Carries out a plan, but orders faults of that kind without carrying them out: their effects must be missing.
@@ -74,23 +79,30 @@ pub fn run_without(
     judging: Judging<'_>,
     kind: FaultKind,
 ) -> Result<Outcome, EngineError> {
-    run_program(plan, judging, &(Rc::new(contender::take_part) as Program), Some(kind))
+    carry_out(plan, judging, &own_program(), Some(kind), None)
 }
 
-fn run_program(
+/// The real driver and Redis adapter, with a candidate in each election.
+fn own_program() -> Program {
+    Rc::new(contender::take_part)
+}
+
+fn carry_out(
     plan: &Plan,
     judging: Judging<'_>,
     program: &Program,
     without: Option<FaultKind>,
+    hosting: Option<Hosting>,
 ) -> Result<Outcome, EngineError> {
     plan.check()?;
-    refused::check(plan)?;
+    refused::check(plan, hosting.is_some())?;
     let configs = configs(plan)?;
-    let outcome = |_| Outcome::of(judging.judge(plan, &configs, TICK));
+    let not_judged: &[_] = if hosting.is_some() { &service::OF_OWN_WORK } else { &[] };
+    let outcome = |_| Outcome::of(judging.judge(plan, &configs, TICK).without(not_judged));
     let outcomes = (0..plan.program.elections).map(outcome).collect();
     let (journal, schedule) = (Arc::new(Journal::default()), Arc::new(SharedSchedule::of(plan)));
-    let world = World::new(plan, configs, Arc::clone(&journal), Arc::clone(&schedule), outcomes);
-    let world = Rc::new(world);
+    let shared = (Arc::clone(&journal), Arc::clone(&schedule));
+    let world = Rc::new(World::new(plan, configs, shared, outcomes, hosting));
     let wires = Wires::new(plan, &journal);
     let rate = |rate_ppm| if without == Some(FaultKind::Drift) { 0 } else { rate_ppm };
     let node = |(index, of): (usize, &NodePlan)| {
@@ -114,9 +126,11 @@ fn run_program(
     let stops = judging.stops_at_first();
     while journal.now() < ending.at() && !(stops && world.is_violated()) {
         journal.begin_tick(journal.now() + TICK);
-        world.sinks.land();
+        world.landings.land();
         faults.advance(&mut sim);
         step(&mut sim)?;
+        world.serve();
+        faults.supervise(&mut sim);
         wires.report_effects(|node| nodes[node].is_paused());
         world.probe(&mut leaders);
         faults.catch_up(&mut sim);
@@ -124,6 +138,7 @@ fn run_program(
         world.write_up();
         journal.check()?;
     }
+    world.end_services();
     faults.check_drift();
     world.write_up();
     Ok(world.finish())

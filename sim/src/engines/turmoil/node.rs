@@ -128,9 +128,10 @@ impl Node {
         self.journal.breaks(why);
     }
 
-    pub(super) fn panicked(&self) {
+    /// A task of its process has panicked with that message.
+    pub(super) fn panicked(&self, what: String) {
         let at_ms = self.true_now().as_millis();
-        self.breaks(EngineError::Panicked { node: self.index, at_ms });
+        self.breaks(EngineError::Panicked { node: self.index, at_ms, what });
     }
 
     /// A number that differs from all other draws of this run.
@@ -176,6 +177,11 @@ impl Node {
         !lock(&self.pauses).is_empty()
     }
 
+    /// Whether its process does nothing until a pause, or the wait for a fault, is over.
+    pub(super) fn is_frozen(&self) -> bool {
+        self.frozen.load(Ordering::Relaxed)
+    }
+
     fn has_waited(&self) {
         lock(&self.pauses).iter().for_each(|kind| self.took(*kind));
     }
@@ -188,7 +194,7 @@ impl Node {
 
     /// Pending while the process is paused.
     pub(super) fn poll_running(&self, context: &Context<'_>) -> Poll<()> {
-        if self.frozen.load(Ordering::Relaxed) {
+        if self.is_frozen() {
             lock(&self.sleepers).push(context.waker().clone());
             self.has_waited();
             Poll::Pending

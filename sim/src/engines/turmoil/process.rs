@@ -15,14 +15,15 @@ use tokio::task::{JoinHandle, LocalSet};
 use super::node::Node;
 use super::world::World;
 use crate::engines::EngineError;
+use crate::engines::panics::message;
 use crate::plan::FaultKind;
 
 /// The program of each node. It is called once in each life, and continues in the tasks that it spawns.
 pub(super) type Program = Rc<dyn Fn(&Rc<World>, &Arc<Node>) -> turmoil::Result>;
 
 thread_local! {
-    /// Whether a task of the process that is being polled has panicked.
-    static PANICKED: Cell<bool> = const { Cell::new(false) };
+    /// The message of a task of the process that is being polled, if one has panicked.
+    static PANICKED: Cell<Option<String>> = const { Cell::new(None) };
 }
 
 /// Spawns a task into the calling simulated process, in [`tokio::spawn`]'s place: the task is paused with its process,
@@ -42,7 +43,7 @@ where
         match AssertUnwindSafe(future).catch_unwind().await {
             Ok(output) => output,
             Err(panic) => {
-                PANICKED.set(true);
+                PANICKED.set(Some(message(&*panic).to_owned()));
                 resume_unwind(panic)
             }
         }
@@ -89,8 +90,8 @@ impl Future for Process {
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         ready!(self.node.poll_running(context));
         let polled = Pin::new(&mut self.tasks).poll(context);
-        if PANICKED.take() {
-            self.node.panicked();
+        if let Some(what) = PANICKED.take() {
+            self.node.panicked(what);
         }
         // An escaped task is spawned while the process is polled, and can't complete before this check: both share one
         // thread.

@@ -1,11 +1,18 @@
 //! Plans that this engine can't carry out. They are refused before the run, with a reason, and no fault is silently
 //! left out.
 
-use crate::plan::{Fault, Plan, PlanError, Point, Trigger, What, When};
+use crate::plan::{Fault, Plan, PlanError, Point, Program, Trigger, What, When};
 
 const ENGINE: &str = "turmoil";
 
-pub(super) fn check(plan: &Plan) -> Result<(), PlanError> {
+pub(super) fn check(plan: &Plan, is_of_a_service: bool) -> Result<(), PlanError> {
+    if is_of_a_service && plan.program != Program::default() {
+        return Err(PlanError::OutOfBounds {
+            field: "program".into(),
+            value: format!("{:?}", plan.program),
+            bound: "the default: a service is the nodes' program".into(),
+        });
+    }
     if plan.store.trust_empty_store {
         return Err(PlanError::OutOfBounds {
             field: "store.trust_empty_store".into(),

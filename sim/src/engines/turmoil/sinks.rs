@@ -1,18 +1,16 @@
 //! The resources to which leaders write: two sinks for each election, one of which compares tokens.
 
-use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tokio::sync::oneshot;
-
 use super::TICK;
 use super::journal::{Journal, Of};
+use super::landings::Landings;
 use super::lock;
 use super::node::Node;
 use crate::engines::model::sink::{self, Step};
 use crate::plan::{SimTime, Work, nanos};
-use crate::trace::{Event, Who};
+use crate::trace::Event;
 
 pub(super) struct Sinks {
     /// The duration of a write, in whole ticks.
@@ -20,32 +18,25 @@ pub(super) struct Sinks {
     /// Whether leaders read before they have taken over.
     reads_first: bool,
     journal: Arc<Journal>,
-    /// Writes in flight, in order of their arrival.
-    writes: Mutex<VecDeque<Write>>,
+    landings: Arc<Landings>,
     /// The token of the last take-over that each election's fenced sink has accepted.
-    fences: Mutex<Vec<u64>>,
-}
-
-/// A write in flight: its process can no longer prevent it from landing.
-struct Write {
-    election: usize,
-    who: Who,
-    token: u64,
-    step: Step,
-    checked: SimTime,
-    lands: SimTime,
-    landed: oneshot::Sender<()>,
+    fences: Arc<Mutex<Vec<u64>>>,
 }
 
 impl Sinks {
-    pub(super) fn new(work: &Work, elections: usize, journal: Arc<Journal>) -> Self {
+    pub(super) fn new(
+        work: &Work,
+        elections: usize,
+        journal: Arc<Journal>,
+        landings: Arc<Landings>,
+    ) -> Self {
         let takes = Duration::from_micros(work.takes_us);
         Self {
             write_takes: Duration::from_nanos(nanos(takes).next_multiple_of(nanos(TICK))),
             reads_first: work.reads_first,
             journal,
-            writes: Mutex::default(),
-            fences: Mutex::new(vec![0; elections]),
+            landings,
+            fences: Arc::new(Mutex::new(vec![0; elections])),
         }
     }
 
@@ -65,31 +56,18 @@ impl Sinks {
         if !node.is_alive() {
             return;
         }
-        let (landed, has_landed) = oneshot::channel();
-        let lands = self.journal.now() + self.write_takes;
-        let who = node.who();
-        lock(&self.writes).push_back(Write { election, who, token, step, checked, lands, landed });
-        self.land();
-        // The sinks never drop a write.
-        let _ = has_landed.await;
-    }
-
-    /// Carries out the writes that have arrived by now.
-    pub(super) fn land(&self) {
-        let (now, mut writes) = (self.journal.now(), lock(&self.writes));
-        while writes.front().is_some_and(|write| write.lands <= now) {
-            let Some(write) = writes.pop_front() else { break };
-            let Write { election, who, token, step, checked, landed, .. } = write;
-            let fence = &mut lock(&self.fences)[election];
+        let (who, fences, journal) =
+            (node.who(), Arc::clone(&self.fences), Arc::clone(&self.journal));
+        let lands = move || {
+            let fence = &mut lock(&fences)[election];
             let accepted_by_fenced = step.is_accepted(*fence, token);
             if accepted_by_fenced {
                 *fence = token;
             }
             let takes_over = step == Step::TakesOver;
             let event = Event::Wrote { who, token, checked, takes_over, accepted_by_fenced };
-            self.journal.record(Of::One(election), event);
-            // The work that waits for it may have been dropped.
-            let _ = landed.send(());
-        }
+            journal.record(Of::One(election), event);
+        };
+        self.landings.send(self.write_takes, lands).await;
     }
 }

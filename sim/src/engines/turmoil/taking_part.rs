@@ -24,9 +24,17 @@ pub(super) struct TakingPart {
     resigns: mpsc::UnboundedSender<()>,
     /// Tasks that hold the candidate while they wait for it.
     waiting: Vec<JoinHandle<()>>,
-    is_leaving: Rc<Cell<bool>>,
+    /// Whether the engine has asked it to resign, or to leave.
+    asked: Rc<Asked>,
     /// Completes when the candidate's last event has been recorded.
     stopped: oneshot::Receiver<()>,
+}
+
+/// What the engine has asked a candidate for. A service may resign without being asked.
+#[derive(Default)]
+struct Asked {
+    is_resigning: Cell<bool>,
+    is_leaving: Cell<bool>,
 }
 
 /// The way in which a candidate leaves its election.
@@ -42,14 +50,21 @@ impl TakingPart {
     pub(super) fn begin(seat: &Seat, candidate: Candidate) -> Self {
         let (resigns, wanted) = mpsc::unbounded_channel();
         let (has_stopped, stopped) = oneshot::channel();
-        let is_leaving = Rc::new(Cell::new(false));
-        spawn(report(seat.clone(), candidate.events(), Rc::clone(&is_leaving), has_stopped));
-        let mut waiting = vec![spawn(hands_over(seat.clone(), candidate.clone(), wanted))];
+        let asked = Rc::new(Asked::default());
+        spawn(report(seat.clone(), candidate.events(), Rc::clone(&asked), has_stopped));
+        let hands_over = hands_over(seat.clone(), candidate.clone(), Rc::clone(&asked), wanted);
+        let mut waiting = vec![spawn(hands_over)];
         if seat.world.program.cancels {
             waiting.push(spawn(cancels(seat.clone(), candidate.downgrade())));
         }
-        let working = works(seat, &candidate);
-        Self { candidate, working, resigns, waiting, is_leaving, stopped }
+        let working = match &seat.world.hosting {
+            Some(hosting) => {
+                hosting.begins(&seat.node, candidate.clone(), &seat.world.landings);
+                Working::Elsewhere
+            }
+            None => works(seat, &candidate),
+        };
+        Self { candidate, working, resigns, waiting, asked, stopped }
     }
 
     pub(super) fn resigns(&self) {
@@ -59,8 +74,8 @@ impl TakingPart {
 
     /// Leaves the election for good, and waits until the driver has removed the candidate.
     pub(super) async fn leaves(self, seat: &Seat) {
-        let Self { candidate, working, resigns, waiting, is_leaving, stopped } = self;
-        is_leaving.set(true);
+        let Self { candidate, working, resigns, waiting, asked, stopped } = self;
+        asked.is_leaving.set(true);
         seat.node.took(FaultKind::Leave);
         let who = seat.node.who();
         seat.record(Event::ResignAsked { who, hold_off: None });
@@ -106,12 +121,13 @@ impl TakingPart {
 async fn report(
     seat: Seat,
     mut events: impl Stream<Item = tenure::Event> + Unpin,
-    is_leaving: Rc<Cell<bool>>,
+    asked: Rc<Asked>,
     has_stopped: oneshot::Sender<()>,
 ) {
     let node = &seat.node;
     while let Some(event) = events.next().await {
         let who = node.who();
+        let mut resigns_itself = false;
         let claim_ends = |tenure: &Tenure| node.clock.when(tenure.valid_until());
         let recorded = match event {
             tenure::Event::Elected(tenure) => {
@@ -126,7 +142,11 @@ async fn report(
             tenure::Event::SteppedDown { tenure, reason } => {
                 let (token, reason) = (tenure.token().get(), in_words(reason));
                 let drain_ends = node.clock.when(tenure.drain_until());
-                if reason == Reason::Resigned && !is_leaving.get() {
+                let resigns = reason == Reason::Resigned && !asked.is_leaving.get();
+                resigns_itself = resigns && seat.is_of_a_service() && !asked.is_resigning.get();
+                if resigns_itself {
+                    seat.record(Event::ResignAsked { who, hold_off: Some(0) });
+                } else if resigns {
                     node.took(FaultKind::Resign);
                 }
                 Event::SteppedDown { who, token, reason, drain_ends }
@@ -141,14 +161,23 @@ async fn report(
             _ => continue,
         };
         seat.record(recorded);
+        if resigns_itself {
+            seat.record(Event::Withdrawn { who, done: true });
+        }
     }
     // Only a candidate that leaves has a receiver.
     let _ = has_stopped.send(());
 }
 
-async fn hands_over(seat: Seat, candidate: Candidate, mut wanted: mpsc::UnboundedReceiver<()>) {
+async fn hands_over(
+    seat: Seat,
+    candidate: Candidate,
+    asked: Rc<Asked>,
+    mut wanted: mpsc::UnboundedReceiver<()>,
+) {
     let hold_off = u64::try_from(seat.config().renew_interval().as_nanos()).ok();
     while wanted.recv().await.is_some() {
+        asked.is_resigning.set(true);
         seat.record(Event::ResignAsked { who: seat.node.who(), hold_off });
         if seat.world.program.cancels {
             // Dropped before or right after it was sent, then sent again: one resignation, or two.
@@ -157,5 +186,6 @@ async fn hands_over(seat: Seat, candidate: Candidate, mut wanted: mpsc::Unbounde
         // The properties judge whether `resign` gave up.
         let done = candidate.resign().await.is_ok();
         seat.record(Event::Withdrawn { who: seat.node.who(), done });
+        asked.is_resigning.set(false);
     }
 }

@@ -30,12 +30,8 @@ fn run_on_node_1(faults: Vec<Fault>, program: impl Fn() + 'static) -> Result<Out
         }
         Ok(())
     };
-    run_program(
-        &plan(faults),
-        Judging::StopAtFirst(Which::Named(&[])),
-        &(Rc::new(program) as Program),
-        None,
-    )
+    let judging = Judging::StopAtFirst(Which::Named(&[]));
+    carry_out(&plan(faults), judging, &(Rc::new(program) as Program), None, None)
 }
 
 fn escapes(outcome: Result<Outcome, EngineError>) -> bool {
@@ -82,7 +78,10 @@ fn a_panicking_task_fails_the_run() {
             joined.expect_err("panicked");
         });
     });
-    assert!(matches!(outcome, Err(EngineError::Panicked { node: 1, at_ms: 20..=22 })));
+    let Err(EngineError::Panicked { node: 1, at_ms: 20..=22, what }) = outcome else {
+        panic!("{outcome:?}")
+    };
+    assert_eq!(what, "meant");
 }
 
 #[test]

@@ -25,8 +25,8 @@ pub(super) enum Working {
         shut_down: oneshot::Sender<()>,
         work: JoinHandle<()>,
     },
-    /// In tasks of the candidate's own.
-    ByCallbacks,
+    /// In tasks of the candidate's own, or of a user's service.
+    Elsewhere,
 }
 
 impl Working {
@@ -36,7 +36,7 @@ impl Working {
                 work.abort();
                 let _ = work.await;
             }
-            Self::ByCallbacks => {}
+            Self::Elsewhere => {}
         }
     }
 }
@@ -66,7 +66,7 @@ pub(super) fn works(seat: &Seat, candidate: &Candidate) -> Working {
             let same = job.clone();
             candidate.on_elected(move |tenure| job.clone().guarded(tenure));
             candidate.on_stepped_down(move |tenure, _| same.clone().called_back(tenure));
-            Working::ByCallbacks
+            Working::Elsewhere
         }
     }
 }

@@ -7,8 +7,10 @@ use tenure::{Candidate, Config};
 
 use super::contest::{Contest, Order, Participant};
 use super::journal::{Journal, Of};
+use super::landings::Landings;
 use super::node::Node;
 use super::schedule::SharedSchedule;
+use super::service::Hosting;
 use super::sinks::Sinks;
 use crate::judge::Outcome;
 use crate::judge::properties::Leader;
@@ -20,6 +22,9 @@ pub(super) struct World {
     pub(super) work_every: Duration,
     pub(super) program: Program,
     pub(super) sinks: Arc<Sinks>,
+    pub(super) landings: Arc<Landings>,
+    /// The user's service, if it takes the place of the engine's own work.
+    pub(super) hosting: Option<Hosting>,
     journal: Arc<Journal>,
     schedule: Arc<SharedSchedule>,
     elections: Vec<Contest>,
@@ -30,16 +35,21 @@ impl World {
     pub(super) fn new(
         plan: &Plan,
         configs: Vec<Config>,
-        journal: Arc<Journal>,
-        schedule: Arc<SharedSchedule>,
+        (journal, schedule): (Arc<Journal>, Arc<SharedSchedule>),
         outcomes: Vec<Outcome>,
+        hosting: Option<Hosting>,
     ) -> Self {
+        let landings = Arc::new(Landings::new(Arc::clone(&journal)));
+        let sinks =
+            Sinks::new(&plan.work, outcomes.len(), Arc::clone(&journal), Arc::clone(&landings));
         let contest = |outcome| Contest::new(plan.nodes.len(), outcome);
         Self {
             configs,
             work_every: Duration::from_millis(plan.work.every_ms),
             program: plan.program,
-            sinks: Arc::new(Sinks::new(&plan.work, outcomes.len(), Arc::clone(&journal))),
+            sinks: Arc::new(sinks),
+            landings,
+            hosting,
             journal,
             schedule,
             elections: outcomes.into_iter().map(contest).collect(),
@@ -83,7 +93,26 @@ impl World {
 
     pub(super) fn finish(&self) -> Outcome {
         let finish = |contest: &Contest| contest.finish(self.true_now());
-        Outcome::of_elections(self.elections.iter().map(finish).collect())
+        let mut outcome = Outcome::of_elections(self.elections.iter().map(finish).collect());
+        if let Some(hosting) = &self.hosting {
+            hosting.finish(self.true_now(), &mut outcome);
+        }
+        outcome
+    }
+
+    /// The user's services run up to now, and what they have done is verified.
+    pub(super) fn serve(&self) {
+        if let Some(hosting) = &self.hosting {
+            hosting.advance(self.true_now());
+            self.elections[0].judge(|outcome| hosting.verify(self.true_now(), outcome));
+        }
+    }
+
+    /// The run has ended, and the user's services with it.
+    pub(super) fn end_services(&self) {
+        if let Some(hosting) = &self.hosting {
+            hosting.ends();
+        }
     }
 
     /// A process of that node takes part in an election.
@@ -94,6 +123,9 @@ impl World {
     /// The process has ended, and its handles with it.
     pub(super) fn left(&self, node: &Node) {
         self.record(Of::All, Event::Crashed { who: node.who() });
+        if let Some(hosting) = &self.hosting {
+            hosting.left(node.index);
+        }
         self.elections.iter().for_each(|contest| contest.left(node.index));
     }
 

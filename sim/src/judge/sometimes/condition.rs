@@ -228,6 +228,21 @@ impl Condition {
         ALL.into_iter().map(|(condition, ..)| condition)
     }
 
+    /// Whether only the events of an engine's own leader-only work meet it.
+    #[cfg(feature = "turmoil")]
+    pub(super) const fn is_of_work(self) -> bool {
+        matches!(
+            self,
+            Self::StaleWriteFenced
+                | Self::ResignedUnderWork
+                | Self::ReleaseAfterDrain
+                | Self::DrainingWorkDropped
+                | Self::DrainLengthened
+                | Self::PauseBetweenCheckAndEffect
+                | Self::EffectAfterTheLead
+        )
+    }
+
     /// Whether an engine of that scope can meet it.
     pub(super) fn is_in(self, scope: Scope) -> bool {
         match scope {

@@ -1,14 +1,12 @@
 //! Carries out the plan of one seed, once or twice, and shrinks it after a failure.
 
-use std::any::Any;
 use std::hash::Hash;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use super::quiet::quietly;
 use super::{Failed, Page, Simulation};
-use crate::engines::{Engine, EngineError};
-use crate::judge::{Judging, Outcome};
-use crate::plan::{Plan, Scope, swarm};
+use crate::engines::EngineError;
+use crate::engines::panics::{message, quietly};
+use crate::plan::Plan;
 use crate::report::{RunPage, run_page};
 use crate::search::campaign::{Failure, Run};
 use crate::search::shrink::{Budget, shrink_by};
@@ -22,7 +20,7 @@ const PANICS: Budget = Budget { runs: 100 };
 
 impl Simulation {
     pub(super) fn one(&self, seed: u64) -> Run {
-        let plan = self.plan(seed);
+        let plan = self.subject.plan(seed, &self.faults);
         let once = if seed.is_multiple_of(TWICE_EVERY) {
             self.attempt_twice(&plan)
         } else {
@@ -31,13 +29,9 @@ impl Simulation {
         once.unwrap_or_else(|failure| Run::failed(seed, failure))
     }
 
-    fn plan(&self, seed: u64) -> Plan {
-        swarm(seed, &self.faults, Scope::Model)
-    }
-
     fn attempt(&self, plan: &Plan) -> Result<(Run, Digest), Failure> {
         let carry_out = || {
-            let (outcome, digest) = self.carry_out(plan)?;
+            let (outcome, digest) = self.subject.carry_out(plan)?;
             Ok((Run::of(plan, &outcome), digest))
         };
         match quietly(|| catch_unwind(AssertUnwindSafe(carry_out))) {
@@ -46,18 +40,6 @@ impl Simulation {
             Ok(Err(error)) => Err(Failure::Broke { what: error.to_string() }),
             Err(panic) => Err(Failure::Broke { what: format!("panicked: {}", message(&*panic)) }),
         }
-    }
-
-    /// The run, and a digest of its events and the workload's intents.
-    fn carry_out(&self, plan: &Plan) -> Result<(Outcome, Digest), EngineError> {
-        let mut workload = (self.workload)(&plan.broken());
-        let mut outcome = (self.engine)(plan, Judging::default(), workload.as_sink())?;
-        if let Some((property, effects)) = workload.property() {
-            outcome.judge.also(property, effects);
-        }
-        let mut digest = outcome.trace.hash();
-        digest.add_run(plan.seed, workload.intents());
-        Ok((outcome, digest))
     }
 
     /// Carries a plan out twice. Different traces are reported before any other failure, because such a failure could
@@ -81,7 +63,7 @@ impl Simulation {
 
     /// Shrinks the plan of a failed seed, and describes the failure.
     pub(super) fn failed(&self, seed: u64, failure: Failure) -> Failed {
-        let plan = self.plan(seed);
+        let plan = self.subject.plan(seed, &self.faults);
         match self.attempt_twice(&plan) {
             Err(failure @ Failure::Nondeterministic { .. }) => {
                 return Failed { seed, plan, failure, page: None };
@@ -106,7 +88,7 @@ impl Simulation {
     /// Repeats a run that panics, with the message, and a backtrace if that is configured.
     pub(super) fn repeat_panic(&self, plan: &Plan, failure: &Failure) {
         if let Failure::Broke { .. } = failure {
-            let _ = catch_unwind(AssertUnwindSafe(|| self.carry_out(plan)));
+            let _ = catch_unwind(AssertUnwindSafe(|| self.subject.carry_out(plan)));
         }
     }
 
@@ -118,7 +100,7 @@ impl Simulation {
     fn smallest(&self, plan: &Plan, failure: &Failure) -> Plan {
         let budget = match failure {
             Failure::Broke { .. } => PANICS,
-            _ => Budget::default_for(Engine::Model),
+            _ => self.subject.budget(),
         };
         let fails_alike = |smaller: &Plan| {
             self.failure_of(smaller).is_some_and(|other| is_alike(&other, failure))
@@ -128,10 +110,10 @@ impl Simulation {
 
     /// The page of the run; `None` if it has no trace.
     pub(super) fn page(&self, plan: &Plan) -> Option<Page> {
-        let run = quietly(|| catch_unwind(AssertUnwindSafe(|| self.carry_out(plan))));
+        let run = quietly(|| catch_unwind(AssertUnwindSafe(|| self.subject.carry_out(plan))));
         let (outcome, _) = run.ok()?.ok()?;
         let again = "Simulation::replay, with the plan below".to_owned();
-        let page = RunPage { again, ..RunPage::of(Engine::Model.name(), plan, &outcome) };
+        let page = RunPage { again, ..RunPage::of(self.subject.engine().name(), plan, &outcome) };
         Some(Page(run_page(&page)))
     }
 }
@@ -157,11 +139,4 @@ fn of_failure(failure: &Failure) -> Digest {
         Failure::Nondeterministic { first, again } => (first, again).hash(&mut hasher),
     }
     hasher.digest()
-}
-
-/// The message of a panic.
-fn message(panic: &(dyn Any + Send)) -> &str {
-    let text = panic.downcast_ref::<&str>().copied();
-    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
-        .unwrap_or("without a message")
 }

@@ -107,7 +107,8 @@ impl fmt::Display for Failed {
         if let Failure::Nondeterministic { .. } = self.failure {
             writeln!(
                 f,
-                "The workload or the store reads a clock, entropy, or the order of a hash map"
+                "The code under test reads a real clock, entropy or the order of a hash map, or has a select! that is not \
+                 biased"
             )?;
         }
         writeln!(f, "found by seed {0}; to repeat it: {SEED}={0} {RUNS}=1", self.seed)?;

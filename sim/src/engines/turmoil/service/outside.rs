@@ -1,0 +1,98 @@
+//! What a service does outside of its process.
+
+use std::fmt;
+use std::future::{pending, poll_fn};
+use std::hash::Hash;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use crate::engines::panics::message;
+use crate::engines::turmoil::landings::Landings;
+use crate::engines::turmoil::node::Node;
+use crate::engines::turmoil::{TICK, lock};
+use crate::plan::Point;
+use crate::trace::{Digest, Hasher, Who};
+
+/// A process's way to what all nodes share: a database, a queue, the world.
+#[derive(Clone)]
+pub struct Outside {
+    node: Arc<Node>,
+    who: Who,
+    takes: Duration,
+    landings: Arc<Landings>,
+    calls: Calls,
+}
+
+impl Outside {
+    pub(super) fn new(
+        node: &Arc<Node>,
+        takes: Duration,
+        landings: &Arc<Landings>,
+        calls: &Calls,
+    ) -> Self {
+        let who = node.who();
+        let (node, landings, calls) = (Arc::clone(node), Arc::clone(landings), calls.clone());
+        Self { node, who, takes, landings, calls }
+    }
+
+    /// Sends a request: `effect` is carried out when it arrives, and its result is the reply.
+    ///
+    /// A pause may come before it is sent, after the check of leadership that the caller has just made. On its way it
+    /// takes as long as the plan's `takes_us`, in whole milliseconds; it arrives, whatever becomes of the process
+    /// meanwhile. The reply takes another millisecond. A crashed process sends nothing, and reads no reply.
+    ///
+    /// # Panics
+    /// A panic of `effect` is a failure of the run. It does not reach the caller, which gets no reply.
+    pub async fn call<T: Send + 'static>(&self, effect: impl FnOnce() -> T + Send + 'static) -> T {
+        self.node.reaches(Point::Guard);
+        poll_fn(|context| self.node.poll_running(context)).await;
+        if !self.node.is_alive() || self.node.who() != self.who {
+            return pending().await;
+        }
+        let (node, who, calls) = (Arc::clone(&self.node), self.who, self.calls.clone());
+        let lands = move || {
+            calls.landed(who, node.true_now().as_nanos());
+            // The reply to a caller of a service that panics is never read: the run ends.
+            catch_unwind(AssertUnwindSafe(effect))
+                .map_err(|panic| node.panicked(message(&*panic).to_owned()))
+        };
+        let Ok(reply) = self.landings.send(self.takes, lands).await else {
+            return pending().await;
+        };
+        tokio::time::sleep(TICK).await;
+        reply
+    }
+}
+
+impl fmt::Debug for Outside {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Outside").field(&self.who).finish()
+    }
+}
+
+/// The calls of a run that have landed.
+#[derive(Clone, Default)]
+pub(in crate::engines::turmoil) struct Calls(Arc<Mutex<Landed>>);
+
+#[derive(Default)]
+struct Landed {
+    count: u64,
+    hash: Hasher,
+}
+
+impl Calls {
+    fn landed(&self, who: Who, at_ns: u64) {
+        let landed = &mut *lock(&self.0);
+        landed.count += 1;
+        (who, at_ns).hash(&mut landed.hash);
+    }
+
+    pub(super) fn count(&self) -> u64 {
+        lock(&self.0).count
+    }
+
+    pub(super) fn digest(&self) -> Digest {
+        lock(&self.0).hash.digest()
+    }
+}

@@ -1,0 +1,132 @@
+//! The lives of a service's processes: what pauses them, and what ends them.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use tenure_sim::plan::What;
+use tenure_sim::simulation::Process;
+use tokio::time::{Instant, sleep};
+
+use super::{Log, at, plan, scripted};
+
+const NODE: Option<usize> = Some(1);
+
+/// The notes of that node in one of the two runs of a replay.
+fn notes(log: &Log, node: usize) -> Vec<(u32, u128)> {
+    let mut of_runs = log.lock().unwrap().clone();
+    let of_one = of_runs.len() / 2;
+    assert_eq!(of_runs[..of_one], of_runs[of_one..], "a replay runs twice");
+    of_runs.truncate(of_one);
+    let of_node = of_runs.into_iter().filter(|(other, ..)| *other == node);
+    of_node.map(|(_, life, number)| (life, number)).collect()
+}
+
+fn note(log: &Log, process: &Process, number: u128) {
+    log.lock().unwrap().push((process.who.node, process.who.life, number));
+}
+
+/// Notes the time since the process began, at each whole 100 ms: in a task of tokio's.
+async fn ticks(process: Process, log: Log) {
+    let began = Instant::now();
+    let ticking = tokio::spawn(async move {
+        loop {
+            note(&log, &process, began.elapsed().as_millis());
+            sleep(Duration::from_millis(100)).await;
+        }
+    });
+    let _ = ticking.await;
+}
+
+#[test]
+fn a_paused_process_runs_no_task() {
+    let (simulation, log) = scripted(|process, log| Box::pin(ticks(process, log)));
+    simulation.replay(&plan(vec![at(1_050, 2_000, What::Pause { node: NODE })])).unwrap_err();
+    let times: Vec<u128> = notes(&log, 1).into_iter().map(|(_, time)| time).collect();
+    let before = times.iter().position(|time| *time > 1_000).unwrap();
+    assert_eq!((times[before - 1], times[before]), (1_000, 3_050), "{times:?}");
+    assert_eq!(times[before + 1], 3_150, "a timer that was due in the pause fires at its end");
+    let others: Vec<u128> = notes(&log, 0).into_iter().map(|(_, time)| time).collect();
+    assert!(others.iter().zip(0..).all(|(time, tick)| *time == 100 * tick), "{others:?}");
+}
+
+#[test]
+fn a_crash_drops_all_tasks() {
+    let (simulation, log) = scripted(|process, log| Box::pin(ticks(process, log)));
+    let crash = What::Crash { node: NODE, power: false };
+    simulation.replay(&plan(vec![at(1_050, 500, crash)])).unwrap_err();
+    let notes = notes(&log, 1);
+    let times = |of: u32| notes.iter().filter(move |(life, _)| *life == of).map(|(_, time)| *time);
+    assert_eq!(times(0).next_back(), Some(1_000), "{notes:?}");
+    assert!(times(1).zip(0..).all(|(time, tick)| time == 100 * tick), "its clock begins again");
+    assert!(times(1).count() > 30 && times(2).count() == 0, "{notes:?}");
+}
+
+#[test]
+fn a_service_that_returns_is_restarted() {
+    let (simulation, log) = scripted(|process, log| {
+        Box::pin(async move {
+            note(&log, &process, 0);
+            sleep(Duration::from_millis(500)).await;
+            note(&log, &process, 1);
+        })
+    });
+    // Each life is too short to lead.
+    simulation.replay(&plan(vec![])).unwrap_err();
+    let lives: Vec<u32> = notes(&log, 1).into_iter().map(|(life, _)| life).collect();
+    assert!(lives.len() >= 8, "{lives:?}");
+    assert!(lives.iter().enumerate().all(|(place, life)| *life as usize == place / 2), "{lives:?}");
+}
+
+/// Ends when it is asked to, if it is the first life of its node.
+async fn ends_when_asked(process: Process, log: Log, takes: Duration) {
+    let shutdown = process.shutdown.clone();
+    note(&log, &process, 0);
+    shutdown.cancelled().await;
+    note(&log, &process, 1);
+    sleep(takes).await;
+    note(&log, &process, 2);
+}
+
+#[test]
+fn a_process_that_is_asked_to_end_ends_or_is_killed() {
+    let leaves = || plan(vec![at(1_000, 2_000, What::Leave { node: NODE })]);
+    let (simulation, log) = scripted(|process, log| {
+        Box::pin(ends_when_asked(process, log, Duration::from_millis(500)))
+    });
+    simulation.replay(&leaves()).unwrap_err();
+    assert_eq!(notes(&log, 1), [(0, 0), (0, 1), (0, 2), (1, 0)], "it ends, and is restarted");
+    assert_eq!(notes(&log, 0), [(0, 0)], "the other one is not asked");
+    let (simulation, log) =
+        scripted(|process, log| Box::pin(ends_when_asked(process, log, Duration::from_secs(60))));
+    simulation.replay(&leaves()).unwrap_err();
+    assert_eq!(notes(&log, 1), [(0, 0), (0, 1), (1, 0)], "it is killed, and restarted");
+}
+
+/// Whether a destructor has run in the runtime of its process.
+static DROPPED_INSIDE: AtomicBool = AtomicBool::new(false);
+
+struct Cleanup;
+
+impl Drop for Cleanup {
+    fn drop(&mut self) {
+        DROPPED_INSIDE.store(tokio::runtime::Handle::try_current().is_ok(), Ordering::SeqCst);
+    }
+}
+
+#[test]
+fn destructors_run_inside_the_process() {
+    let (simulation, _) = scripted(|process, _| {
+        Box::pin(async move {
+            let _cleanup = Cleanup;
+            let _ = process
+                .candidate
+                .run_while_leader(async |_| std::future::pending::<()>().await)
+                .await;
+            unreachable!("{:?} ends", Arc::new(process.who));
+        })
+    });
+    let crash = What::Crash { node: NODE, power: false };
+    simulation.replay(&plan(vec![at(3_000, 500, crash)])).unwrap();
+    assert!(DROPPED_INSIDE.load(Ordering::SeqCst));
+}
