@@ -54,6 +54,13 @@ impl Record {
             && (quarantine < self.ttl || self.quarantine.is_some_and(|declared| declared < ttl))
     }
 
+    /// Whether the record may be deleted: its lease ended longer ago than `age` and than its own settings bind others,
+    /// and the store's time is above its token. A lease that was given back counts as if it had lasted until its end.
+    fn is_outdated(&self, now: Instant, age: Duration) -> bool {
+        let binds = self.ttl.max(self.quarantine.unwrap_or_default());
+        self.lease_end + age.max(binds) < now && Some(self.token) < floor(now)
+    }
+
     fn is_live_tenure(&self, now: Instant, holder: HolderId, token: Token) -> bool {
         self.is_live(now) && self.holder == holder && self.token == token
     }
@@ -75,6 +82,8 @@ pub struct History {
     pub known_since: Instant,
     /// The longest TTL that was granted under the prefix. It outlives its server where records do.
     pub longest_ttl: Duration,
+    /// The highest token among the records that were [purged](purge).
+    pub purged: Option<Token>,
 }
 
 impl History {
@@ -89,7 +98,8 @@ impl History {
             None if at.trust_empty_store && !lost_a_grant => Instant::ORIGIN,
             Some(_) | None => at.now,
         };
-        Self { identity: at.identity, known_since, longest_ttl: Self::longest(found, ttl) }
+        let longest_ttl = Self::longest(found, ttl);
+        Self { identity: at.identity, known_since, longest_ttl, purged: Self::purged(found) }
     }
 
     /// The history after a renewal of that TTL, which found a live lease at a server that the history does not
@@ -97,11 +107,16 @@ impl History {
     /// of this one: the longest TTL is left for that.
     fn after_renewal(found: Option<Self>, at: Moment, ttl: Duration) -> Self {
         let longest_ttl = Self::longest(found, ttl);
-        Self { identity: at.identity, known_since: at.now + longest_ttl, longest_ttl }
+        let known_since = at.now + longest_ttl;
+        Self { identity: at.identity, known_since, longest_ttl, purged: Self::purged(found) }
     }
 
     fn longest(found: Option<Self>, ttl: Duration) -> Duration {
         found.map_or(ttl, |known| known.longest_ttl.max(ttl))
+    }
+
+    fn purged(found: Option<Self>) -> Option<Token> {
+        found.and_then(|known| known.purged)
     }
 }
 
@@ -155,6 +170,38 @@ pub fn apply(
     }
 }
 
+/// Deletes the record of an election, if its lease ended long ago; says whether it did. One atomic step, like a request.
+///
+/// "Long ago" is longer ago than `age`, than the longest TTL that the history remembers, and than the record's own TTL
+/// and quarantine. The history keeps the highest token that was deleted: without a history, nothing is deleted. So for
+/// an election without a record,
+///
+/// - the next token is above all that were ever deleted, also if the store's clock was set back, and
+/// - a candidate that knows a deleted token does not prove a loss.
+///
+/// Not guaranteed: that a late duplicate of an acquire is refused. A record without a token is not [`Reply::Stale`] for
+/// any candidate, so a duplicate that is delayed for longer than `age` may be granted the lease. No candidate learns
+/// of that grant, and it ends after its TTL.
+pub fn purge(
+    record: &mut Option<Record>,
+    history: &mut Option<History>,
+    now: Instant,
+    age: Duration,
+) -> bool {
+    let (Some(lease), Some(known)) = (&*record, history) else { return false };
+    if !lease.is_outdated(now, age.max(known.longest_ttl)) {
+        return false;
+    }
+    known.purged = known.purged.max(Some(lease.token));
+    *record = None;
+    true
+}
+
+/// The store's clock in microseconds: the least that a new token may be.
+fn floor(now: Instant) -> Option<Token> {
+    Token::new(now.as_nanos() / 1_000)
+}
+
 #[derive(Clone, Copy)]
 struct Acquire {
     holder: HolderId,
@@ -170,7 +217,8 @@ fn acquire(
     request: Acquire,
 ) -> Reply {
     let Acquire { holder, seen, ttl, quarantine } = request;
-    let last = record.map(|lease| lease.token);
+    // The highest token of the election that the store knows; with no record, the highest of any that it has purged.
+    let last = record.map_or(History::purged(*history), |lease| Some(lease.token));
     let token = match record {
         Some(lease) if lease.is_live(at.now) && lease.holder == holder => {
             lease.extend(at.now, ttl);
@@ -186,7 +234,7 @@ fn acquire(
         Some(lease) if seen < Some(lease.token) => return Reply::Stale { last: lease.token },
         Some(_) | None => {
             let above = seen.max(last).map_or(Token::FIRST, Token::next);
-            let floor = Token::new(at.now.as_nanos() / 1_000);
+            let floor = floor(at.now);
             let token = floor.map_or(above, |floor| floor.max(above));
             let (lease_end, quarantine) = (at.now + ttl, Some(quarantine));
             *record = Some(Record { token, holder, lease_end, ttl, quarantine, released: false });

@@ -172,7 +172,7 @@ impl Leader {
     fn elected(config: Config, seed: u128, slowness: u64) -> Self {
         let now = Instant::from_nanos(1_790_000_000_000_000_000);
         let (known_since, longest_ttl) = (Instant::ORIGIN, Duration::ZERO);
-        let history = History { identity: 1, known_since, longest_ttl };
+        let history = History { identity: 1, known_since, longest_ttl, purged: None };
         let delay = part_of(slowest_reply(config), slowness);
         let mut leader = Self {
             candidate: Candidate::new(config, Seed::new(seed)),

@@ -55,7 +55,8 @@ fn a_changed_identity_starts_a_quarantine() {
     store.identity = 2;
     assert_eq!(store.at(1_005).renew(ANNA, token), Reply::Renewed, "the leader leads on");
     assert_eq!(store.at(1_020).granted(BERT, Some(token)).1, QUARANTINE);
-    let history = History { identity: 2, known_since: seconds(1_020), longest_ttl: TTL };
+    let known_since = seconds(1_020);
+    let history = History { identity: 2, known_since, longest_ttl: TTL, purged: None };
     assert_eq!(store.history, Some(history));
 }
 

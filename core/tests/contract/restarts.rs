@@ -18,7 +18,8 @@ fn restarted() -> (Store, Token) {
 fn the_first_renewal_after_restart_starts_a_history() {
     let (mut store, token) = restarted();
     assert_eq!(store.renew(ANNA, token), Reply::Renewed);
-    let history = History { identity: 2, known_since: seconds(1_015), longest_ttl: TTL };
+    let known_since = seconds(1_015);
+    let history = History { identity: 2, known_since, longest_ttl: TTL, purged: None };
     assert_eq!(store.history, Some(history), "a TTL from then");
     assert_eq!(store.at(1_008).renew(ANNA, token), Reply::Renewed);
     assert_eq!(store.history, Some(history), "and the next renewal changes nothing");
@@ -30,7 +31,8 @@ fn a_renewal_leaves_time_for_the_longest_ttl() {
     let longest_ttl = Duration::from_secs(60);
     store.history.as_mut().expect("known").longest_ttl = longest_ttl;
     store.renew(ANNA, token);
-    let history = History { identity: 2, known_since: seconds(1_065), longest_ttl };
+    let known_since = seconds(1_065);
+    let history = History { identity: 2, known_since, longest_ttl, purged: None };
     assert_eq!(store.history, Some(history));
 }
 

@@ -24,7 +24,7 @@ impl Store {
     pub(crate) fn whole() -> Self {
         let known_since = Instant::ORIGIN;
         let longest_ttl = Duration::ZERO;
-        let history = History { identity: 1, known_since, longest_ttl };
+        let history = History { identity: 1, known_since, longest_ttl, purged: None };
         Self { history: Some(history), ..Self::empty() }
     }
 

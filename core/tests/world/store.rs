@@ -20,8 +20,8 @@ pub(crate) struct Store {
 
 impl Store {
     pub(crate) fn new(clock: Clock, granularity: u64, knows_its_history: bool) -> Self {
-        let known =
-            History { identity: 0, known_since: Instant::ORIGIN, longest_ttl: Duration::ZERO };
+        let (known_since, longest_ttl) = (Instant::ORIGIN, Duration::ZERO);
+        let known = History { identity: 0, known_since, longest_ttl, purged: None };
         Self {
             clock,
             record: None,

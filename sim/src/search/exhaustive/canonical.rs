@@ -125,7 +125,8 @@ impl<'a, S: Subject> View<'a, S> {
         }
         match store.history {
             None => all.add(0),
-            Some(History { identity, known_since, longest_ttl }) => {
+            // No step of the search purges a record.
+            Some(History { identity, known_since, longest_ttl, purged: _ }) => {
                 all.add(1 + u64::from(identity == store.server.into()));
                 all.add(self.distance(known_since.as_nanos(), store.clock));
                 all.add_hash(&longest_ttl);

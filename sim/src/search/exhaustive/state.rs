@@ -159,6 +159,7 @@ impl<S: Subject> State<S> {
                     identity: 0,
                     known_since: Instant::ORIGIN,
                     longest_ttl: Duration::ZERO,
+                    purged: None,
                 }),
                 highest: None,
                 before: None,

@@ -135,8 +135,8 @@ pub(super) static MUTANTS: &[Mutant] = &[
         about: "a renewal begins the history without the longest TTL",
         edits: &[Edit {
             file: CONTRACT,
-            from: "known_since: at.now + longest_ttl, longest_ttl }",
-            to: "known_since: at.now, longest_ttl }",
+            from: "let known_since = at.now + longest_ttl;",
+            to: "let known_since = at.now;",
         }],
         shows: Shows::Model,
         caught_by: &["store-loss-quarantine"],
