@@ -10,6 +10,7 @@ mod calls;
 mod election;
 mod hints;
 mod outage;
+mod purge;
 mod spread;
 mod timers;
 
@@ -45,6 +46,8 @@ pub struct Driver {
     timers: Timers,
     hints: Hints,
     world: World,
+    /// Never completes.
+    purging: BoxFuture<'static, ()>,
 }
 
 /// Looked up several times for each request: a search tree of a hundred thousand would take a quarter of a renewal's
@@ -87,6 +90,7 @@ impl Driver {
         let (timers, hints) = (Timers::new(Arc::clone(&runtime)), Hints::new(&store));
         let traits = store.traits();
         let (in_call, outage) = (InCall::new(&traits), Outage::new(traits.name));
+        let purging = purge::purging(&store, &runtime);
         let world = World {
             store,
             runtime,
@@ -100,7 +104,7 @@ impl Driver {
             phase: Phase::default(),
             outage,
         };
-        Self { commands, elections: Elections::default(), timers, hints, world }
+        Self { commands, elections: Elections::default(), timers, hints, world, purging }
     }
 
     /// Runs until every handle is gone and every lease was given back. Dropping this future abandons
@@ -132,6 +136,7 @@ impl Driver {
                     }
                 }
                 () = self.timers.ring(self.world.admission.resumes_at()) => {}
+                () = &mut self.purging => {}
             }
             self.catch_up();
             self.wake_due();

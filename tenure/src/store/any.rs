@@ -2,23 +2,58 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_core::Stream;
 use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
 use futures_util::{FutureExt, StreamExt};
 
-use super::{Key, Message, Reply, Request, Store, StoreError, StoreTraits, Watched};
+use super::{Key, Message, PurgeAge, Reply, Request, Store, StoreError, StoreTraits, Watched};
 use crate::Token;
 
 /// Any [`Store`], its type erased. A clone is the same store.
 #[derive(Clone)]
-pub struct AnyStore(Arc<dyn ErasedStore>);
+pub struct AnyStore {
+    store: Arc<dyn ErasedStore>,
+    purges: Option<PurgeAge>,
+}
 
 impl AnyStore {
     /// Erases a store's type.
     pub fn new(store: impl Store) -> Self {
-        Self(Arc::new(store))
+        Self { store: Arc::new(store), purges: None }
+    }
+
+    /// The same store, whose drivers [purge](Store::purge) it: about once an hour, for as long as a driver runs, the
+    /// records are deleted of elections that ended longer ago than that age. The first time is a random part of an
+    /// hour after the start, so that short-lived processes do it too, now and then. Many processes may do it at the
+    /// same store. The log says how many records were deleted (DEBUG), and why it failed (WARN).
+    ///
+    /// ```
+    /// use tenure::store::{AnyStore, Memory, PurgeAge};
+    ///
+    /// let store = AnyStore::new(Memory::new()).purging(PurgeAge::new(30 * PurgeAge::DAY)?);
+    /// // The same by a URL.
+    /// let store = AnyStore::from_url("memory:?purge=30d")?;
+    /// # drop(store);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn purging(mut self, age: PurgeAge) -> Self {
+        self.purges = Some(age);
+        self
+    }
+
+    /// The age at which its drivers [purge](Self::purging) it, if they do.
+    pub fn purges(&self) -> Option<PurgeAge> {
+        self.purges
+    }
+
+    /// Like [`Store::purge`], as a future that borrows nothing.
+    pub(crate) fn purge_owned(&self, age: Duration) -> BoxFuture<'static, Result<u64, StoreError>> {
+        let store = Arc::clone(&self.store);
+        async move { store.purge(age).await }.boxed()
     }
 
     /// Like [`Store::call_all`], as a future that borrows nothing.
@@ -26,7 +61,7 @@ impl AnyStore {
         &self,
         requests: Vec<(Key, Request)>,
     ) -> BoxFuture<'static, Vec<Result<Reply, StoreError>>> {
-        let store = Arc::clone(&self.0);
+        let store = Arc::clone(&self.store);
         async move { store.call_all(requests).await }.boxed()
     }
 
@@ -36,36 +71,40 @@ impl AnyStore {
         key: Key,
         request: Request,
     ) -> BoxFuture<'static, Result<Reply, StoreError>> {
-        let store = Arc::clone(&self.0);
+        let store = Arc::clone(&self.store);
         async move { store.call(&key, request).await }.boxed()
     }
 }
 
 impl fmt::Debug for AnyStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("AnyStore").field(&self.0.traits().name).finish()
+        f.debug_tuple("AnyStore").field(&self.store.traits().name).finish()
     }
 }
 
 impl Store for AnyStore {
     fn traits(&self) -> StoreTraits {
-        self.0.traits()
+        self.store.traits()
     }
 
     async fn call(&self, key: &Key, request: Request) -> Result<Reply, StoreError> {
-        self.0.call(key, request).await
+        self.store.call(key, request).await
     }
 
     async fn call_all(&self, requests: Vec<(Key, Request)>) -> Vec<Result<Reply, StoreError>> {
-        self.0.call_all(requests).await
+        self.store.call_all(requests).await
+    }
+
+    async fn purge(&self, age: Duration) -> Result<u64, StoreError> {
+        self.store.purge(age).await
     }
 
     fn hints(&self, watched: Watched) -> impl Stream<Item = Key> + Send + 'static {
-        self.0.hints(watched)
+        self.store.hints(watched)
     }
 
     fn messages(&self, key: &Key, token: Token) -> impl Stream<Item = Message> + Send + 'static {
-        self.0.messages(key, token)
+        self.store.messages(key, token)
     }
 }
 
@@ -80,6 +119,7 @@ trait ErasedStore: Send + Sync {
         &self,
         requests: Vec<(Key, Request)>,
     ) -> BoxFuture<'_, Vec<Result<Reply, StoreError>>>;
+    fn purge(&self, age: Duration) -> BoxFuture<'_, Result<u64, StoreError>>;
     fn hints(&self, watched: Watched) -> BoxStream<'static, Key>;
     fn messages(&self, key: &Key, token: Token) -> BoxStream<'static, Message>;
 }
@@ -102,6 +142,10 @@ impl<S: Store> ErasedStore for S {
         requests: Vec<(Key, Request)>,
     ) -> BoxFuture<'_, Vec<Result<Reply, StoreError>>> {
         Store::call_all(self, requests).boxed()
+    }
+
+    fn purge(&self, age: Duration) -> BoxFuture<'_, Result<u64, StoreError>> {
+        Store::purge(self, age).boxed()
     }
 
     fn hints(&self, watched: Watched) -> BoxStream<'static, Key> {

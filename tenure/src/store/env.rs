@@ -2,10 +2,12 @@
 
 use std::ffi::OsString;
 
-use super::{AnyStore, StoreUrlError};
+use super::{AnyStore, PurgeAge, PurgeAgeError, StoreUrlError};
 
 /// The variable that has the store's URL.
 const STORE: &str = "TENURE_STORE";
+/// The variable that has the age at which drivers purge it.
+const PURGE: &str = "TENURE_PURGE";
 /// What it says to read Redis' variables.
 const BY_VARIABLES: &str = "redis";
 /// Variables of tenure's own that name a Redis server. `REDIS_HOST` alone is not among them: it may be the
@@ -26,7 +28,8 @@ impl AnyStore {
     /// - `TENURE_STORE`: the store's URL, see [`from_url`](Self::from_url). The word `redis` alone means that
     ///   `TENURE_REDIS_HOST` and the variables beside it name the server, or else `REDIS_HOST` and those beside it, as
     ///   `RedisConfig::from_env` reads them;
-    /// - without it, `TENURE_REDIS_HOST` or `TENURE_REDIS_SENTINEL_HOST` means the same as that word.
+    /// - without it, `TENURE_REDIS_HOST` or `TENURE_REDIS_SENTINEL_HOST` means the same as that word;
+    /// - `TENURE_PURGE`: the [age](PurgeAge) at which drivers [purge](Self::purging) it, such as `30d`.
     ///
     /// A variable that is set and empty counts as not set. All candidates of an election must be given the same store:
     /// those of two stores know nothing of each other.
@@ -45,6 +48,16 @@ impl AnyStore {
     pub fn from_variables(
         lookup: impl Fn(&str) -> Option<OsString>,
     ) -> Result<Self, StoreEnvError> {
+        let age = purge_age(&lookup)?;
+        let store = Self::named(lookup)?;
+        match age {
+            None => Ok(store),
+            Some(_) if store.purges().is_some() => Err(StoreEnvError::PurgeTwice),
+            Some(age) => Ok(store.purging(age)),
+        }
+    }
+
+    fn named(lookup: impl Fn(&str) -> Option<OsString>) -> Result<Self, StoreEnvError> {
         let set = |name: &&str| lookup(name).is_some_and(|value| !value.is_empty());
         let named = lookup(STORE).filter(|value| !value.is_empty());
         let other = REDIS.into_iter().find(set);
@@ -61,6 +74,15 @@ impl AnyStore {
             }
         }
     }
+}
+
+fn purge_age(
+    lookup: &impl Fn(&str) -> Option<OsString>,
+) -> Result<Option<PurgeAge>, StoreEnvError> {
+    let Some(value) = lookup(PURGE).filter(|value| !value.is_empty()) else { return Ok(None) };
+    // What is not UTF-8 is no age either.
+    let age = value.to_string_lossy().parse().map_err(StoreEnvError::Purge)?;
+    Ok(Some(age))
 }
 
 /// Why the variables that name a store were refused.
@@ -84,6 +106,14 @@ pub enum StoreEnvError {
         /// The other variable.
         other: &'static str,
     },
+    /// The age is none, or too short or too long.
+    #[error("TENURE_PURGE can't be used: {0}")]
+    Purge(#[source] PurgeAgeError),
+    /// Two ages are set.
+    #[error(
+        "TENURE_PURGE is set, and TENURE_STORE has the parameter \"purge\" too: leave one of them"
+    )]
+    PurgeTwice,
     /// The URL can't be used.
     #[error("TENURE_STORE can't be used: {0}")]
     Refused(#[source] StoreUrlError),

@@ -115,6 +115,11 @@ impl StoreError {
         Self::new(StoreErrorKind::Unsupported, format!("{store} has no messages"))
     }
 
+    /// The error of a store that can't [delete records](super::Store::purge).
+    pub(super) fn no_purge(store: &'static str) -> Self {
+        Self::new(StoreErrorKind::Unsupported, format!("{store} deletes no records"))
+    }
+
     /// Adds the error that caused this one. If its text, or that of one of its sources, is longer than 500
     /// bytes or has control characters, only a text that is cut and escaped is kept of them.
     #[must_use]

@@ -4,6 +4,7 @@
 mod faults;
 
 use std::collections::BTreeMap;
+use std::ops::Bound;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -53,11 +54,17 @@ struct Election {
 }
 
 /// A history without a gap: no leader waits.
-const ALWAYS_KNOWN: History =
-    History { identity: 0, known_since: Instant::ORIGIN, longest_ttl: Duration::ZERO };
+const ALWAYS_KNOWN: History = History {
+    identity: 0,
+    known_since: Instant::ORIGIN,
+    longest_ttl: Duration::ZERO,
+    purged: None,
+};
 
 /// How many releases a driver may fall behind before it is hinted all elections.
 const RELEASES: usize = 1024;
+/// How many elections are looked at while the store is locked.
+const PURGED_AT_ONCE: usize = 256;
 /// How many messages a leader may fall behind before it loses the oldest.
 const BUFFER: usize = 64;
 
@@ -89,6 +96,28 @@ impl Memory {
     fn now(&self) -> Instant {
         self.0.runtime.now() + self.0.epoch
     }
+
+    /// Purges a few of the elections after that one; returns how many, and the last one that was looked at.
+    fn purge_some(&self, after: Option<&Key>, age: Duration) -> (u64, Option<Key>) {
+        let now = self.now();
+        let Kept { elections, history } = &mut *self.kept();
+        let begin = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let some = elections.range_mut::<Key, _>((begin, Bound::Unbounded)).take(PURGED_AT_ONCE);
+        let (mut deleted, mut last, mut unused) = (0, None, Vec::new());
+        for (key, election) in some {
+            if contract::purge(&mut election.record, history, now, age) {
+                deleted += 1;
+            }
+            if election.is_unused() {
+                unused.push(key.clone());
+            }
+            last = Some(key.clone());
+        }
+        for key in unused {
+            elections.remove(&key);
+        }
+        (deleted, last)
+    }
 }
 
 impl Default for Memory {
@@ -116,6 +145,16 @@ impl Store for Memory {
             let _ = self.0.released.send(key.clone());
         }
         Ok(reply)
+    }
+
+    async fn purge(&self, age: Duration) -> Result<u64, StoreError> {
+        let (mut deleted, mut last) = self.purge_some(None, age);
+        while let Some(after) = last {
+            tokio::task::yield_now().await;
+            let (some, next) = self.purge_some(Some(&after), age);
+            (deleted, last) = (deleted + some, next);
+        }
+        Ok(deleted)
     }
 
     fn hints(&self, mut watched: Watched) -> impl Stream<Item = Key> + Send + 'static {
@@ -191,6 +230,12 @@ impl Election {
         };
         let reply = self.apply(history, now, request);
         Reply::of_contract(reply, || self.incumbent(now))
+    }
+
+    /// Whether there is nothing to keep: no record, and no inbox.
+    fn is_unused(&self) -> bool {
+        let inboxes = self.messages.as_ref();
+        self.record.is_none() && inboxes.is_none_or(|inboxes| inboxes.receiver_count() == 0)
     }
 
     fn apply(

@@ -19,6 +19,7 @@ mod message;
 pub mod postgres;
 #[cfg(any(feature = "redis", feature = "fred"))]
 mod progress;
+mod purge;
 #[cfg(any(feature = "redis", feature = "fred"))]
 pub mod redis;
 mod request;
@@ -46,6 +47,7 @@ mod url;
 mod watchers;
 
 use std::future::Future;
+use std::time::Duration;
 
 use futures_core::Stream;
 
@@ -59,6 +61,7 @@ pub use interest::{Changes, Interest, Watched};
 pub use key::{Key, LimitError, Profile};
 pub use memory::Memory;
 pub use message::Message;
+pub use purge::{PurgeAge, PurgeAgeError};
 pub use request::{Incumbent, Reply, Request};
 #[cfg(any(feature = "redis", feature = "fred", feature = "postgres", feature = "etcd"))]
 pub use secret::Secret;
@@ -102,6 +105,33 @@ pub trait Store: Send + Sync + 'static {
         requests: Vec<(Key, Request)>,
     ) -> impl Future<Output = Vec<Result<Reply, StoreError>>> + Send {
         each_alone(self, requests)
+    }
+
+    /// Deletes the records of elections whose lease ended longer ago than `age`, and returns how many: those of this
+    /// store's prefix, table or file. For applications that use new keys all the time, since a record outlives its
+    /// lease. [`AnyStore::purging`] does it about once an hour.
+    ///
+    /// A shorter age than the longest TTL that was granted, or than the TTL and the quarantine of the record itself,
+    /// counts as that long: an election's settings bind its candidates for that time. A lease that was given back
+    /// counts as if it had lasted until its end. With etcd, which has no clock for clients, the age counts from the
+    /// first purge that found the election without a leader.
+    ///
+    /// It is harmless at any age but for one thing: a duplicate of an old acquire that the network or the server has
+    /// delayed for longer than the age may be granted the lease. No candidate learns of that grant, so none leads
+    /// until its TTL is over. With an age of an hour or more, a delay that long needs a server that was stopped while
+    /// it held the request. Two leaders, or a token that does not rise, are not possible: the next token is above all
+    /// that were deleted. `docs/operations.md` says why.
+    ///
+    /// It works in small steps with pauses between, so that other requests do not wait for it; a large store takes
+    /// minutes. It may be given up at any time, and costs no connection; what was deleted until then stays deleted.
+    /// Elections that begin or end meanwhile may be left for the next time.
+    ///
+    /// # Errors
+    /// If a step fails: how many records were deleted is not known then. By default, as
+    /// [`Unsupported`](StoreErrorKind::Unsupported).
+    fn purge(&self, age: Duration) -> impl Future<Output = Result<u64, StoreError>> + Send {
+        let _ = age;
+        std::future::ready(Err(StoreError::no_purge(self.traits().name)))
     }
 
     /// The messages to that tenure alone, in the order in which they were sent, each at most once. Messages

@@ -1,6 +1,8 @@
 //! Any store by its URL.
 
-use super::{AnyStore, Memory};
+use std::borrow::Cow;
+
+use super::{AnyStore, Memory, PurgeAge, PurgeAgeError};
 
 impl AnyStore {
     /// The store that a URL names by its scheme:
@@ -15,8 +17,9 @@ impl AnyStore {
     /// | `etcd`, `etcds` | etcd | `etcd` |
     /// | `sqlite` | a file, on Linux | `sqlite` |
     ///
-    /// The rest is read by the `from_url` of that store's configuration, such as `RedisConfig::from_url`. Connects to
-    /// nothing yet, and needs no runtime yet.
+    /// With the parameter `purge=30d`, drivers [purge](Self::purging) the store at that [age](PurgeAge). The rest is read
+    /// by the `from_url` of that store's configuration, such as `RedisConfig::from_url`. Connects to nothing yet, and
+    /// needs no runtime yet.
     ///
     /// ```
     /// use tenure::{Candidate, store::AnyStore};
@@ -34,6 +37,15 @@ impl AnyStore {
     /// If the scheme is unknown, or of a store that this program was built without, or the store's own configuration
     /// refuses the rest. The error shows nothing of the text, which may hold a password.
     pub fn from_url(url: &str) -> Result<Self, StoreUrlError> {
+        let (url, purges) = without_purge(url)?;
+        let store = Self::opened(&url)?;
+        Ok(match purges {
+            Some(age) => store.purging(age),
+            None => store,
+        })
+    }
+
+    fn opened(url: &str) -> Opened {
         let Some((scheme, rest)) = url.split_once(':') else { return Err(StoreUrlError::Scheme) };
         let known = SCHEMES.iter().find(|(known, _)| known.eq_ignore_ascii_case(scheme));
         let (_, kind) = known.ok_or(StoreUrlError::Scheme)?;
@@ -73,6 +85,12 @@ pub enum StoreUrlError {
     /// A store in memory has neither a host nor a path.
     #[error("the URL of a store in memory has more than its scheme; it must be memory:")]
     Memory,
+    /// The parameter `purge` has a value that it can't have.
+    #[error("the store's URL can't be used: {0}")]
+    Purge(#[from] PurgeAgeError),
+    /// The parameter `purge` is there twice.
+    #[error("the store's URL has the parameter \"purge\" twice; leave one of them")]
+    PurgeTwice,
     /// The URL of a Redis store can't be used.
     #[cfg(any(feature = "redis", feature = "fred"))]
     #[error(transparent)]
@@ -125,6 +143,25 @@ const SCHEMES: [(&str, Kind); 16] = [
 
 fn known() -> String {
     SCHEMES.iter().map(|(scheme, _)| *scheme).collect::<Vec<_>>().join(", ")
+}
+
+/// The URL without the parameter that all stores have, and its value.
+fn without_purge(url: &str) -> Result<(Cow<'_, str>, Option<PurgeAge>), StoreUrlError> {
+    let (address, rest) = url.split_once('?').unwrap_or((url, ""));
+    let (query, fragment) = rest.split_at(rest.find('#').unwrap_or(rest.len()));
+    let (mut age, mut others) = (None, Vec::new());
+    for parameter in query.split('&') {
+        match parameter.strip_prefix("purge=") {
+            None => others.push(parameter),
+            Some(_) if age.is_some() => return Err(StoreUrlError::PurgeTwice),
+            Some(text) => age = Some(text.parse()?),
+        }
+    }
+    Ok(match (age, others.join("&")) {
+        (None, _) => (Cow::Borrowed(url), None),
+        (age, others) if others.is_empty() => (Cow::Owned(format!("{address}{fragment}")), age),
+        (age, others) => (Cow::Owned(format!("{address}?{others}{fragment}")), age),
+    })
 }
 
 type Opened = Result<AnyStore, StoreUrlError>;

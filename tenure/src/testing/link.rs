@@ -143,6 +143,17 @@ impl Store for Remote {
         }
     }
 
+    /// At once, and not as a request that a test has planned something for.
+    async fn purge(&self, age: Duration) -> Result<u64, StoreError> {
+        if self.0.state().is_cut {
+            return Err(StoreError::new(
+                StoreErrorKind::Unreachable,
+                "the test has cut the connection",
+            ));
+        }
+        self.0.store.purge(age).await
+    }
+
     /// Those of the store while there is a connection; one for each election after that was cut.
     fn hints(&self, mut watched: Watched) -> impl Stream<Item = Key> + Send + 'static {
         let link = Arc::clone(&self.0);

@@ -180,7 +180,22 @@ impl EtcdConfig {
 
     /// The key of the last tenure of an election.
     pub(super) fn last(&self, key: &Key) -> String {
-        format!("{}/last/{key}", self.prefix)
+        format!("{}{key}", self.lasts())
+    }
+
+    /// What the keys of the last tenures of all elections begin with.
+    pub(super) fn lasts(&self) -> String {
+        format!("{}/last/", self.prefix)
+    }
+
+    /// The key of the mark of an election without a leader. No prefix has two slashes in a row, so it is no other key.
+    pub(super) fn mark(&self, key: &Key) -> String {
+        format!("{}//ended/{key}", self.prefix)
+    }
+
+    /// The key that says up to which token records may have been purged.
+    pub(super) fn purged(&self) -> String {
+        format!("{}/purged", self.prefix)
     }
 
     /// The key of the settings of the last tenure's candidate.

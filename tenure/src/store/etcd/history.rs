@@ -7,7 +7,8 @@
 //! Any of these shows that a part of the history is lost:
 //! - the prefix has no history (wiped, or never seen);
 //! - the history was written by another cluster;
-//! - a candidate knows a higher token than the cluster;
+//! - a candidate knows a higher token than the cluster; for an election without a record, a higher one than any whose
+//!   record was purged;
 //! - the log is shorter than its own records require. Each entry of a cluster's log raises the revision by
 //!   one at most, so *index minus revision* never falls as long as the log continues. A cluster restored
 //!   from a snapshot keeps the revision, and the cluster's identity if it is given the old token, but
@@ -73,7 +74,10 @@ pub(super) fn find(state: &State, asked: Question) -> Finding {
 }
 
 fn is_empty(state: &State) -> bool {
-    state.history.is_none() && state.last.is_none() && state.quarantine.is_none()
+    state.history.is_none()
+        && state.last.is_none()
+        && state.quarantine.is_none()
+        && state.purged.is_none()
 }
 
 fn is_lost(state: &State, asked: Question) -> bool {
@@ -84,7 +88,7 @@ fn is_lost(state: &State, asked: Question) -> bool {
     // The entry that wrote a mark had an index above the noted one, and the key's revision.
     let surplus = |index: u64, revision: i64| i128::from(index) - i128::from(revision);
     let now = surplus(asked.index, state.revision);
-    asked.seen > state.last_token()
+    asked.seen > state.known_token()
         || state.history.as_ref().is_some_and(|found| found.value.cluster != state.cluster)
         || marks.into_iter().flatten().any(|(index, revision)| now < surplus(index, revision))
 }
@@ -97,6 +101,7 @@ fn begun(state: &State, asked: Question, proven: u64) -> History {
     let offset = [
         before,
         state.last.as_ref().map_or(0, |found| found.value.offset),
+        state.purged.as_ref().map_or(0, |found| found.value.offset),
         above_seen,
         asked.wall_clock,
     ];
@@ -128,7 +133,7 @@ fn seconds_up(duration: Duration) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::record::Last;
+    use super::super::record::{Last, Purged};
     use super::super::state::Found;
     use super::*;
 
@@ -148,6 +153,7 @@ mod tests {
             longest: None,
             history: Some(at(history, 10)),
             quarantine: None,
+            purged: None,
             cluster: CLUSTER,
             revision: 30,
         }
@@ -215,6 +221,19 @@ mod tests {
         // The next revision is at least 31, and 31 + 970 is above 1000.
         assert_eq!(offset(|_, asked| asked.seen = Token::new(1000)), 970);
         assert_eq!(offset(|state, _| state.history = None), 100);
+    }
+
+    #[test]
+    fn a_purged_token_proves_no_loss() {
+        let purged = Some(at(Purged { offset: 100 }, 25));
+        let state = State { last: None, purged, ..state() };
+        for (seen, waited) in [(110, 0), (125, 0), (126, 15)] {
+            let found = find(&state, Question { seen: Token::new(seen), ..asked() });
+            assert_eq!(waits(found), waited, "{seen}");
+        }
+        // With a record, its own token counts.
+        let state = State { last: super::tests::state().last, ..state };
+        assert_eq!(waits(find(&state, Question { seen: Token::new(111), ..asked() })), 15);
     }
 
     #[test]

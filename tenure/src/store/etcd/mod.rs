@@ -8,6 +8,8 @@
 //! | `{prefix}/longest` | the longest TTL that was granted |
 //! | `{prefix}/history` | which cluster wrote this, and the offset of new tokens |
 //! | `{prefix}/quarantine` | exists for as long as a quarantine lasts |
+//! | `{prefix}/purged` | up to which token records may have been purged |
+//! | `{prefix}//ended/<key>` | when a purge first found the election without a leader |
 //!
 //! An election is vacant exactly if its first key does not exist. A tenure's token is the revision at
 //! which that key was created, plus an offset that the history keeps: clusters that are wiped or restored begin to
@@ -28,6 +30,7 @@ mod error;
 mod history;
 mod keep;
 mod link;
+mod purge;
 mod record;
 mod session;
 mod settings;

@@ -50,6 +50,22 @@ pub(super) struct Settings {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Longest(pub(super) u64);
 
+/// Written with each purge: records of tenures up to the token of this revision may have been deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Purged {
+    /// That of the history's tokens.
+    pub(super) offset: u64,
+}
+
+/// An election that a purge has found without a leader.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Mark {
+    /// The revision of its last tenure.
+    pub(super) last: i64,
+    /// When, in seconds since 1970 by the wall clock of the process that wrote this.
+    at: u64,
+}
+
 /// The history of a prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct History {
@@ -168,6 +184,42 @@ impl Record for Longest {
     }
 }
 
+impl Record for Purged {
+    const WHAT: &'static str = "what was purged";
+
+    fn write(&self) -> Vec<u8> {
+        format!("{FORMAT} {}", self.offset).into_bytes()
+    }
+
+    fn read(text: &[u8]) -> Option<Self> {
+        let [offset] = words(text)?;
+        Some(Self { offset: offset.parse().ok()? })
+    }
+}
+
+impl Mark {
+    pub(super) fn new(last: i64, at: Duration) -> Self {
+        Self { last, at: at.as_secs() }
+    }
+
+    pub(super) fn at(&self) -> Duration {
+        Duration::from_secs(self.at)
+    }
+}
+
+impl Record for Mark {
+    const WHAT: &'static str = "the mark of an election without a leader";
+
+    fn write(&self) -> Vec<u8> {
+        format!("{FORMAT} {} {}", self.last, self.at).into_bytes()
+    }
+
+    fn read(text: &[u8]) -> Option<Self> {
+        let [last, at] = words(text)?;
+        Some(Self { last: last.parse().ok()?, at: at.parse().ok()? })
+    }
+}
+
 impl Record for History {
     const WHAT: &'static str = "a history";
 
@@ -214,6 +266,9 @@ mod tests {
             assert_eq!(Settings::read(&settings.write()), Some(settings));
         }
         assert_eq!(Longest::read(&Longest(60).write()), Some(Longest(60)));
+        let (purged, mark) = (Purged { offset: u64::MAX }, Mark { last: 7, at: 1 });
+        assert_eq!(Purged::read(&purged.write()), Some(purged));
+        assert_eq!(Mark::read(&mark.write()), Some(mark));
         let history = History { cluster: u64::MAX, offset: 1, index: 2, proven: 3 };
         assert_eq!(History::read(&history.write()), Some(history));
     }

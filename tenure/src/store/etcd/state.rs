@@ -3,7 +3,7 @@
 use etcd_client::{GetResponse, KeyValue, ResponseHeader, TxnOp, TxnOpResponse, TxnResponse};
 
 use super::config::EtcdConfig;
-use super::record::{History, Last, Leader, Longest, Record, Settings};
+use super::record::{History, Last, Leader, Longest, Purged, Record, Settings};
 use crate::Token;
 use crate::store::{Key, StoreError, StoreErrorKind};
 
@@ -17,7 +17,7 @@ pub(super) struct Found<T> {
     pub(super) lease: i64,
 }
 
-/// The names of the six keys that matter to one election.
+/// The names of the seven keys that matter to one election.
 pub(super) struct Names {
     pub(super) leader: String,
     pub(super) last: String,
@@ -25,6 +25,7 @@ pub(super) struct Names {
     pub(super) longest: String,
     pub(super) history: String,
     pub(super) quarantine: String,
+    pub(super) purged: String,
 }
 
 /// The values of the keys at one revision.
@@ -38,6 +39,7 @@ pub(super) struct State {
     pub(super) history: Option<Found<History>>,
     /// The lease of the quarantine that is not over.
     pub(super) quarantine: Option<i64>,
+    pub(super) purged: Option<Found<Purged>>,
     pub(super) cluster: u64,
     pub(super) revision: i64,
 }
@@ -51,16 +53,17 @@ impl Names {
             longest: config.longest(),
             history: config.history(),
             quarantine: config.quarantine(),
+            purged: config.purged(),
         }
     }
 
-    /// The operations that read all six keys; the answer is for [`State::of`].
+    /// The operations that read all seven keys; the answer is for [`State::of`].
     pub(super) fn reads(&self) -> Vec<TxnOp> {
         let of_election = [&self.leader, &self.last, &self.settings];
-        let of_prefix = [&self.longest, &self.history, &self.quarantine];
-        [of_election, of_prefix]
-            .concat()
+        let of_prefix = [&self.longest, &self.history, &self.quarantine, &self.purged];
+        of_election
             .into_iter()
+            .chain(of_prefix)
             .map(|name| TxnOp::get(name.as_str(), None))
             .collect()
     }
@@ -71,8 +74,8 @@ impl State {
     pub(super) fn of(response: &TxnResponse) -> Result<Self, StoreError> {
         let header = header(response.header())?;
         let responses = response.op_responses();
-        let [leader, last, settings, longest, history, quarantine] = &responses[..] else {
-            return Err(unexpected("a transaction of six reads has other answers"));
+        let [leader, last, settings, longest, history, quarantine, purged] = &responses[..] else {
+            return Err(unexpected("a transaction of seven reads has other answers"));
         };
         let last: Option<Found<Last>> = found(last)?;
         let settings: Option<Found<Settings>> = found(settings)?;
@@ -85,6 +88,7 @@ impl State {
             longest: found(longest)?,
             history: found(history)?,
             quarantine: only(quarantine)?.map(KeyValue::lease),
+            purged: found(purged)?,
             cluster: header.cluster_id(),
             revision: header.revision(),
         })
@@ -94,6 +98,14 @@ impl State {
     pub(super) fn last_token(&self) -> Option<Token> {
         let last = self.last.as_ref().and_then(|last| token(last.modified, last.value.offset));
         last.max(self.leader.as_ref().and_then(Found::token))
+    }
+
+    /// The highest token of the election that this cluster may have granted: that of the last tenure, or of any whose
+    /// record was purged.
+    pub(super) fn known_token(&self) -> Option<Token> {
+        let purged = self.purged.as_ref();
+        let purged = || purged.and_then(|purged| token(purged.modified, purged.value.offset));
+        self.last_token().or_else(purged)
     }
 }
 
@@ -131,7 +143,7 @@ fn found<T: Record>(response: &TxnOpResponse) -> Result<Option<Found<T>>, StoreE
 }
 
 /// The record under a key.
-fn of_key<T: Record>(key: &KeyValue) -> Result<Found<T>, StoreError> {
+pub(super) fn of_key<T: Record>(key: &KeyValue) -> Result<Found<T>, StoreError> {
     Ok(Found {
         value: T::read_from(key.key(), key.value())?,
         created: key.create_revision(),

@@ -1,6 +1,7 @@
 //! The store on etcd-client.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_core::Stream;
 use futures_util::future::join_all;
@@ -137,6 +138,10 @@ impl Store for Etcd {
             }
         });
         join_all(each).await
+    }
+
+    async fn purge(&self, age: Duration) -> Result<u64, StoreError> {
+        self.0.purge(age).await
     }
 
     fn hints(&self, watched: Watched) -> impl Stream<Item = Key> + Send + 'static {

@@ -1,6 +1,7 @@
 //! The store behind advisory locks.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_core::Stream;
 
@@ -60,6 +61,11 @@ impl Store for PostgresAdvisory {
 
     async fn call(&self, key: &Key, request: Request) -> Result<Reply, StoreError> {
         self.0.call(key, request).await
+    }
+
+    /// The user needs the right to delete from the table.
+    async fn purge(&self, age: Duration) -> Result<u64, StoreError> {
+        self.0.purge(age).await
     }
 
     fn hints(&self, watched: Watched) -> impl Stream<Item = Key> + Send + 'static {

@@ -38,6 +38,7 @@ mod live;
 mod messages;
 mod pending;
 mod presence;
+mod purge;
 mod reply;
 mod session;
 mod statements;

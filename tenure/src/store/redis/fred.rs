@@ -14,16 +14,20 @@ mod wakeup;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use fred::types::Value;
 use futures_core::Stream;
+use futures_util::FutureExt;
 use futures_util::future::join_all;
 
 use super::channels;
 use super::config::RedisConfig;
+use super::purge::{self, Cursor};
 use super::reply::{self, Field, ReplyValue};
 use super::script::Invocation;
 use crate::Token;
+use crate::store::purge::{Step, in_steps};
 use crate::store::slot::Patience;
 use crate::store::{
     Key, Message, Reply, Request, Store, StoreError, StoreErrorKind, StoreTraits, Watched,
@@ -70,6 +74,15 @@ impl Store for Fred {
         join_all(calls).await.into_iter().flatten().collect()
     }
 
+    async fn purge(&self, age: Duration) -> Result<u64, StoreError> {
+        let link = Arc::clone(&self.0);
+        let step = move |from| {
+            let link = Arc::clone(&link);
+            async move { purge_some(&link, from, age).await }.boxed()
+        };
+        in_steps(&self.0.runtime, step).await
+    }
+
     fn hints(&self, watched: Watched) -> impl Stream<Item = Key> + Send + 'static {
         subscriptions::hints(Arc::clone(&self.0), watched)
     }
@@ -105,6 +118,37 @@ async fn call_once(
         live.has_compared.store(true, Ordering::Relaxed);
     }
     results
+}
+
+/// Deletes the old ones of a few records.
+async fn purge_some(
+    link: &Arc<Link>,
+    from: Cursor,
+    age: Duration,
+) -> Result<Step<Cursor>, StoreError> {
+    let live = link.live(Patience::Fails).await?;
+    let pattern = purge::pattern(&link.config.prefix);
+    let step = async {
+        let found = live.scan([&from.0, "MATCH", &pattern, "COUNT", purge::COUNT]).await;
+        let found = purge::scanned(&found.map_err(|error| failed(&error))?)?;
+        if found.keys.is_empty() {
+            return Ok(Step { deleted: 0, next: found.next });
+        }
+        let call = Invocation::purge(&link.config, &found.keys, age);
+        let answer = live.invoke(&call).await.map_err(|error| failed(&error))?;
+        Ok(Step { deleted: purge::deleted(&answer)?, next: found.next })
+    };
+    let step: Result<_, StoreError> = step.await;
+    match &step {
+        Ok(_) => live.served.store(true, Ordering::Relaxed),
+        Err(error) => {
+            if error.kind() == StoreErrorKind::UnexpectedReply {
+                live.dead.cancel();
+            }
+            link.current.failed(&live, error);
+        }
+    }
+    step.map_err(purge::explained)
 }
 
 impl ReplyValue for Value {

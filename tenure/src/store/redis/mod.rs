@@ -27,6 +27,7 @@ mod link;
 mod majority;
 #[cfg(feature = "redis")]
 mod member;
+mod purge;
 #[cfg(feature = "redis")]
 mod replicas;
 mod reply;

@@ -25,16 +25,18 @@ const RENEW_AND_COMPARE: &str =
 const RELEASE: &str = of_own_lease!("scripts/release.lua");
 const OBSERVE: &str = include_str!("scripts/observe.lua");
 const NOTIFY: &str = include_str!("scripts/notify.lua");
+const PURGE: &str = include_str!("scripts/purge.lua");
 
 /// The scripts as they are sent to the server, by name: what a simulated server executes, and what an
 /// operator may want to read.
-pub const SCRIPTS: [(&str, &str); 6] = [
+pub const SCRIPTS: [(&str, &str); 7] = [
     ("acquire", ACQUIRE),
     ("renew", RENEW),
     ("renew_and_compare", RENEW_AND_COMPARE),
     ("release", RELEASE),
     ("observe", OBSERVE),
     ("notify", NOTIFY),
+    ("purge", PURGE),
 ];
 
 /// A script's text, and the digest by which the server knows it.
@@ -56,6 +58,7 @@ struct Scripts {
     release: Script,
     observe: Script,
     notify: Script,
+    purge: Script,
 }
 
 static ALL: LazyLock<Scripts> = LazyLock::new(|| Scripts {
@@ -65,6 +68,7 @@ static ALL: LazyLock<Scripts> = LazyLock::new(|| Scripts {
     release: Script::new(RELEASE),
     observe: Script::new(OBSERVE),
     notify: Script::new(NOTIFY),
+    purge: Script::new(PURGE),
 });
 
 const HEX: &[u8; 16] = b"0123456789abcdef";
@@ -127,6 +131,18 @@ impl Invocation {
             words.bytes(if config.trust_empty_store { b"1" } else { b"0" });
         }
         Self { script, text: words.text.freeze(), ends: words.ends, keys }
+    }
+
+    /// The call that deletes those of these records that are older.
+    pub(super) fn purge(config: &RedisConfig, records: &[Vec<u8>], age: Duration) -> Self {
+        let mut words = Words::default();
+        for record in records {
+            words.bytes(record);
+        }
+        words.bytes(config.history().as_bytes());
+        let keys = words.ends.len();
+        words.number(micros(age));
+        Self { script: &ALL.purge, text: words.text.freeze(), ends: words.ends, keys }
     }
 
     #[cfg(feature = "redis")]

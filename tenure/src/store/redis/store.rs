@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use futures_core::Stream;
 use futures_util::FutureExt;
@@ -12,11 +13,13 @@ use super::channels;
 use super::cluster::{self, Elsewhere, REDIRECTIONS};
 use super::config::RedisConfig;
 use super::link::Link;
+use super::purge::{self, Cursor};
 use super::reply::{self, Field, ReplyValue};
 use super::script::Invocation;
 use super::session::{self, Live};
 use crate::Token;
 use crate::runtime::{Runtime, TokioRuntime};
+use crate::store::purge::{Step, in_steps};
 use crate::store::slot::Patience;
 use crate::store::{
     Key, Message, Reply, Request, Store, StoreError, StoreErrorKind, StoreTraits, Watched,
@@ -58,6 +61,45 @@ impl Redis {
             });
         }
         Ok(Some(replies))
+    }
+
+    /// Deletes the old ones of a few records.
+    async fn purge_some(&self, from: Cursor, age: Duration) -> Result<Step<Cursor>, StoreError> {
+        let mut live = self.0.live(Patience::Fails).await?;
+        let step = self.purge_on(&mut live, from, age).await;
+        match &step {
+            Ok(_) => live.serves(),
+            Err(error) => {
+                if condemns(error.kind()) {
+                    live.dead.cancel();
+                }
+                self.0.current.failed(&live, error);
+            }
+        }
+        step.map_err(purge::explained)
+    }
+
+    async fn purge_on(
+        &self,
+        live: &mut Arc<Live>,
+        from: Cursor,
+        age: Duration,
+    ) -> Result<Step<Cursor>, StoreError> {
+        let config = &self.0.connector.config;
+        let mut scan = redis::cmd("SCAN");
+        scan.arg(from.0).arg("MATCH").arg(purge::pattern(&config.prefix));
+        scan.arg("COUNT").arg(purge::COUNT);
+        let found = purge::scanned(&live.ask(&scan).await?)?;
+        if found.keys.is_empty() {
+            return Ok(Step { deleted: 0, next: found.next });
+        }
+        let call = Invocation::purge(config, &found.keys, age);
+        let (evalsha, patience) = (evalsha(&call), Patience::Fails);
+        let asked = Asked { evalsha, call, wait: None, patience, is_of_many: true };
+        // While a slot moves, its records are at two nodes, and are left for the next time.
+        let answer = self.ask(live, &asked).await?;
+        let deleted = answer.map(|answer| purge::deleted(&answer.value)).transpose()?;
+        Ok(Step { deleted: deleted.unwrap_or_default(), next: found.next })
     }
 
     /// A promise of the server counts only once replicas and members confirm it.
@@ -226,6 +268,15 @@ impl Store for Redis {
             Err(error) => return vec![Err(error); requests.len()],
         };
         self.call_together(&live, &requests).await
+    }
+
+    async fn purge(&self, age: Duration) -> Result<u64, StoreError> {
+        let store = self.clone();
+        let step = move |from| {
+            let store = store.clone();
+            async move { store.purge_some(from, age).await }.boxed()
+        };
+        in_steps(&self.0.connector.runtime, step).await
     }
 
     fn hints(&self, watched: Watched) -> impl Stream<Item = Key> + Send + 'static {

@@ -31,7 +31,8 @@ CREATE TABLE history (
     identity TEXT NOT NULL,
     known_since INTEGER NOT NULL CHECK (known_since >= 0),
     longest_ttl INTEGER NOT NULL DEFAULT 0 CHECK (longest_ttl >= 0),
-    ahead INTEGER NOT NULL
+    ahead INTEGER NOT NULL,
+    purged INTEGER NOT NULL DEFAULT 0 CHECK (purged >= 0)
 ) STRICT;
 CREATE TABLE database (
     one INTEGER NOT NULL PRIMARY KEY CHECK (one = 1),
@@ -40,11 +41,13 @@ CREATE TABLE database (
 INSERT INTO database (one, id) VALUES (1, lower(hex(randomblob(16))));
 ";
 
-/// The columns that a file of version 2 lacks if it was created before quarantines and the longest TTL were kept.
-/// Programs of that time name the columns that they read and write, and can still use such a file.
-const ADDED: [(&str, &str, &str); 2] = [
+/// The columns that a file of version 2 lacks if it was created before quarantines, the longest TTL and the highest
+/// purged token were kept. Programs of that time name the columns that they read and write, and can still use such a
+/// file.
+const ADDED: [(&str, &str, &str); 3] = [
     ("elections", "quarantine", "INTEGER CHECK (quarantine >= 0)"),
     ("history", "longest_ttl", "INTEGER NOT NULL DEFAULT 0 CHECK (longest_ttl >= 0)"),
+    ("history", "purged", "INTEGER NOT NULL DEFAULT 0 CHECK (purged >= 0)"),
 ];
 
 /// The database, its three files open and ours.
@@ -186,9 +189,10 @@ mod tests {
         let name = format!("tenure-earlier-{}.db", std::process::id());
         let path = std::env::temp_dir().join(name);
         let earlier = ADDED.iter().fold(SCHEMA.to_owned(), |schema, (_, column, holds)| {
-            schema.replace(&format!("    {column} {holds},\n"), "")
+            let schema = schema.replace(&format!("    {column} {holds},\n"), "");
+            schema.replace(&format!(",\n    {column} {holds}\n"), "\n")
         });
-        assert!(!earlier.contains("quarantine") && !earlier.contains("longest_ttl"));
+        assert!(ADDED.iter().all(|(_, column, _)| !earlier.contains(column)), "{earlier}");
         let file = Connection::open(&path).unwrap();
         let made = "INSERT INTO elections
                 (key, token, holder, lease_end, ttl, released, name, metadata, written_at)

@@ -42,6 +42,7 @@ mod file_system;
 mod handle;
 mod identity;
 mod place;
+mod purge;
 mod record;
 mod rights;
 mod step;

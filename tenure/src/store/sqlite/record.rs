@@ -28,14 +28,14 @@ pub(super) const CHANGE: &str = "
     UPDATE elections SET lease_end = ?2, ttl = ?3, released = ?4, written_at = ?5 WHERE key = ?1";
 
 pub(super) const SELECT_HISTORY: &str = "
-    SELECT identity, known_since, longest_ttl, ahead FROM history WHERE one = 1";
+    SELECT identity, known_since, longest_ttl, ahead, purged FROM history WHERE one = 1";
 
 pub(super) const SELECT_RELEASED: &str = "
     SELECT token FROM elections WHERE key = ?1 AND released = 1";
 
 pub(super) const KEEP_HISTORY: &str = "
-    INSERT INTO history (one, identity, known_since, longest_ttl, ahead) VALUES (1, ?1, ?2, ?3, ?4)
-    ON CONFLICT (one) DO UPDATE SET identity = ?1, known_since = ?2, longest_ttl = ?3, ahead = ?4";
+    INSERT INTO history (one, identity, known_since, longest_ttl, ahead, purged) VALUES (1, ?1, ?2, ?3, ?4, ?5)
+    ON CONFLICT (one) DO UPDATE SET identity = ?1, known_since = ?2, longest_ttl = ?3, ahead = ?4, purged = ?5";
 
 /// The latest time that the file has recorded. A renewal may have set the history to begin a TTL after
 /// it, and has written down its own time too.
@@ -52,6 +52,8 @@ pub(super) struct Past {
     pub(super) longest_ttl: Duration,
     /// By how much the file's time is ahead of the writer's `CLOCK_BOOTTIME`, in microseconds.
     pub(super) ahead: i64,
+    /// The highest token among the records that were purged.
+    pub(super) purged: Option<Token>,
 }
 
 /// One election.
@@ -143,7 +145,7 @@ impl Database {
         let (lease_end, ttl) = (micros(lease_end), micros_of(ttl));
         let quarantine = quarantine.map(micros_of);
         let Some(profile) = profile else {
-            return self.execute(CHANGE, params![key, lease_end, ttl, released, now]);
+            return self.execute(CHANGE, params![key, lease_end, ttl, released, now]).map(drop);
         };
         let Ok(number) = i64::try_from(token) else {
             let what = format!("{token} is no token that could have been granted");
@@ -153,7 +155,7 @@ impl Database {
         let (name, metadata) = (profile.name(), &profile.metadata()[..]);
         let lease =
             params![key, number, holder, lease_end, ttl, quarantine, released, name, metadata, now];
-        self.execute(GRANT, lease)
+        self.execute(GRANT, lease).map(drop)
     }
 
     /// The file's history; `None` before the first grant.
@@ -162,7 +164,10 @@ impl Database {
             let identity: String = row.get(0)?;
             let is_ours = self.place.identity.wrote(&identity);
             let (known_since, longest_ttl) = (instant(row, 1)?, duration(row, 2)?);
-            Ok(Past { is_ours, known_since, longest_ttl, ahead: row.get(3)? })
+            let purged = row.get(4)?;
+            let purged = u64::try_from(purged).map_err(|_| out_of_range(4, purged))?;
+            let (ahead, purged) = (row.get(3)?, Token::new(purged));
+            Ok(Past { is_ours, known_since, longest_ttl, ahead, purged })
         };
         self.handle
             .patiently(awaited, || {
@@ -189,28 +194,32 @@ impl Database {
         let known_since = micros(history.known_since);
         let longest_ttl = micros_of(history.longest_ttl);
         let identity = &self.place.identity.text;
-        self.execute(KEEP_HISTORY, params![identity, known_since, longest_ttl, ahead])
+        let purged = history.purged.map_or(0, Token::get);
+        // As any token of a record, it came from such a column.
+        let purged = i64::try_from(purged).unwrap_or(i64::MAX);
+        let history = params![identity, known_since, longest_ttl, ahead, purged];
+        self.execute(KEEP_HISTORY, history).map(drop)
     }
 
-    fn execute(&self, sql: &str, values: &[&dyn ToSql]) -> Result<(), SqliteError> {
+    /// Returns how many rows have changed.
+    pub(super) fn execute(&self, sql: &str, values: &[&dyn ToSql]) -> Result<usize, SqliteError> {
         self.handle
             .connection
             .prepare_cached(sql)
             .and_then(|mut statement| statement.execute(values))
-            .map(drop)
             .map_err(|error| self.handle.failed(error))
     }
 }
 
 /// An instant in microseconds, as the file keeps it.
-fn micros(instant: Instant) -> i64 {
+pub(super) fn micros(instant: Instant) -> i64 {
     i64::try_from(instant.as_nanos() / 1_000).unwrap_or(i64::MAX)
 }
 
 /// The most that a column may hold: as many microseconds as an instant can count.
 const MICROS_MOST: u64 = u64::MAX / 1_000;
 
-fn micros_of(duration: Duration) -> i64 {
+pub(super) fn micros_of(duration: Duration) -> i64 {
     let micros = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX).min(MICROS_MOST);
     i64::try_from(micros).unwrap_or(i64::MAX)
 }

@@ -98,6 +98,7 @@ fn change(
         identity: if past.is_ours { OURS } else { OTHERS },
         known_since: past.known_since,
         longest_ttl: past.longest_ttl,
+        purged: past.purged,
     });
     let mut history = known;
     let trust_empty_store = database.trust_empty_store;

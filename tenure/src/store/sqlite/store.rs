@@ -1,11 +1,13 @@
 //! The store.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_core::Stream;
 
 use super::config::SqliteConfig;
 use super::error::SqliteError;
+use super::purge::Page;
 use super::waiting::Waits;
 use super::worker::Worker;
 use crate::store::{
@@ -53,6 +55,15 @@ impl Store for Sqlite {
             Ok(replies) => replies.into_iter().map(|reply| Ok(reply?)).collect(),
             Err(error) => vec![Err(error.into()); count],
         }
+    }
+
+    async fn purge(&self, age: Duration) -> Result<u64, StoreError> {
+        let (mut deleted, mut after) = (0, Some(String::new()));
+        while let Some(place) = after {
+            let Page { deleted: some, next } = self.0.purge(place, age).await?;
+            (deleted, after) = (deleted + some, next);
+        }
+        Ok(deleted)
     }
 
     fn hints(&self, mut watched: Watched) -> impl Stream<Item = Key> + Send + 'static {

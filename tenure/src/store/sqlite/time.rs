@@ -75,7 +75,8 @@ mod tests {
     const AT: Clocks = Clocks { boot: 60 * SECOND, wall: 1_700_000_000 * SECOND };
 
     fn past(is_ours: bool, ahead: i64) -> Past {
-        Past { is_ours, known_since: Instant::ORIGIN, longest_ttl: Duration::ZERO, ahead }
+        let (known_since, longest_ttl) = (Instant::ORIGIN, Duration::ZERO);
+        Past { is_ours, known_since, longest_ttl, ahead, purged: None }
     }
 
     fn of(past: Option<&Past>, clocks: Clocks, last_known: i64) -> FileTime {

@@ -8,12 +8,14 @@
 use std::sync::mpsc::{Receiver, RecvError, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
+use std::time::Duration;
 
 use tokio::sync::oneshot;
 
 use super::config::SqliteConfig;
 use super::database::Database;
 use super::error::SqliteError;
+use super::purge::{Page, purge};
 use super::rights;
 use super::step::{Replies, step};
 use super::time::Clocks;
@@ -27,12 +29,20 @@ enum Task {
     Call(Job),
     /// A candidate waits from now on.
     Poll,
+    Purge(Purge),
 }
 
 /// One request, or many renewals.
 struct Job {
     requests: Vec<(Key, Request)>,
     answer: oneshot::Sender<Answer>,
+}
+
+/// One step of a purge.
+struct Purge {
+    after: String,
+    age: Duration,
+    answer: oneshot::Sender<Result<Page, SqliteError>>,
 }
 
 /// The handle of the thread, which is started with the first task and ends with the last handle.
@@ -51,6 +61,13 @@ impl Worker {
     pub(super) async fn call(&self, requests: Vec<(Key, Request)>) -> Answer {
         let (answer, answered) = oneshot::channel();
         self.send(Task::Call(Job { requests, answer }))?;
+        answered.await.unwrap_or(Err(SqliteError::NoThread))
+    }
+
+    /// Deletes the old ones of the next few rows after that key.
+    pub(super) async fn purge(&self, after: String, age: Duration) -> Result<Page, SqliteError> {
+        let (answer, answered) = oneshot::channel();
+        self.send(Task::Purge(Purge { after, age, answer }))?;
         answered.await.unwrap_or(Err(SqliteError::NoThread))
     }
 
@@ -107,6 +124,7 @@ impl File {
             };
             match task {
                 Ok(Task::Call(job)) => self.carry_out(job),
+                Ok(Task::Purge(step)) => self.purge(step),
                 Ok(Task::Poll) | Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
             }
@@ -135,6 +153,20 @@ impl File {
                 }
             }
             Err(error) => self.failed(error),
+        }
+        // For a caller that has given up, the outcome is unknown.
+        let _ = answer.send(outcome);
+    }
+
+    fn purge(&mut self, Purge { after, age, answer }: Purge) {
+        let awaited = || !answer.is_closed();
+        if !awaited() {
+            return;
+        }
+        let outcome = database(&mut self.open, &self.config, &mut self.warned)
+            .and_then(|database| purge(database, &after, age, awaited));
+        if let Err(error) = &outcome {
+            self.failed(error);
         }
         // For a caller that has given up, the outcome is unknown.
         let _ = answer.send(outcome);

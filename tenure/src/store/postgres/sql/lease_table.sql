@@ -43,8 +43,8 @@ CREATE TABLE IF NOT EXISTS tenure.leases (
 ) WITH (fillfactor = 50);
 
 -- One row: since when the server of that identity knows, without a gap, which leases it granted; the longest
--- TTL that was granted in this table; and the greatest token among the rows that leases_purge has deleted. The
--- identity is the server's and the table's.
+-- TTL that was granted in this table; and the greatest token among the rows that were purged. The identity is the
+-- server's and the table's.
 CREATE TABLE IF NOT EXISTS tenure.leases_history (
     only_row    boolean NOT NULL DEFAULT true PRIMARY KEY CHECK (only_row),
     identity    text,
@@ -145,6 +145,7 @@ DECLARE
     live    boolean;
     mine    boolean;
     lost    boolean;
+    known   bigint;
 BEGIN
     -- The incumbent is read without a lock, which would be a write: see the observe function below. So are the
     -- settings of a live lease: they are compared as they were while it was live, or were written since.
@@ -191,8 +192,9 @@ BEGIN
     END IF;
     server := tenure.leases_here(server, backend);
     SELECT * INTO history FROM tenure.leases_history;
-    -- A token above the record's proves a lost grant, unless the record was purged.
-    lost := seen > lease.token AND (lease.token > 0 OR seen > coalesce(history.purged, 0));
+    -- A token above the record's proves a lost grant. Without a record, tokens up to the greatest purged one are known.
+    known := CASE WHEN lease.token > 0 THEN lease.token ELSE coalesce(history.purged, 0) END;
+    lost := seen > known;
     IF lost OR history.identity IS DISTINCT FROM server
         OR history.known_since > now OR history.longest_ttl < of_ttl
     THEN
@@ -224,7 +226,7 @@ BEGIN
             WHERE l.key = of_key;
         last := lease.token;
     ELSE
-        last := greatest(lease.token + 1, seen + 1, now);
+        last := greatest(known + 1, seen + 1, now);
         UPDATE tenure.leases AS l
             SET token = last, holder = of_holder, since = now, lease_end = now + of_ttl, ttl = of_ttl,
                 quarantine = of_quarantine, released = false, name = of_name, metadata = of_metadata
@@ -419,10 +421,10 @@ $body$;
 
 REVOKE ALL ON FUNCTION tenure.leases_notify_json(text, text, json) FROM PUBLIC;
 
--- Deletes the rows of elections whose last lease ended longer than a quarantine ago, and returns their number: at
--- most a thousand, so that later requests do not wait for long. Since tokens are at least the time, the next
--- grant of such an election has a token above the purged one. A candidate that still knows the purged token does
--- not prove a loss.
+-- For people: deletes the rows of elections whose last lease ended longer than a quarantine ago, and returns their
+-- number, at most a thousand. The library does the same in smaller steps, by the statement in purge.sql. The next grant
+-- of such an election has a token above all purged ones. A candidate that still knows a purged token does not prove a
+-- loss.
 CREATE OR REPLACE FUNCTION tenure.leases_purge(of_quarantine bigint) RETURNS bigint
 LANGUAGE plpgsql AS $body$
 DECLARE

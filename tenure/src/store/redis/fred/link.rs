@@ -15,7 +15,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::wakeup::forward;
 use crate::runtime::{Runtime, TokioRuntime};
-use crate::store::progress::Progress;
+use crate::store::progress::{Progress, Unanswered};
 use crate::store::redis::channels::Channels;
 use crate::store::redis::config::{Address, RedisConfig, Servers};
 use crate::store::redis::ends::carry;
@@ -191,11 +191,17 @@ impl Live {
                 Err(error) => Err(error),
             };
         }
-        if answer.as_ref().map_or_else(|error| server_error(error).is_some(), |_| true) {
-            unanswered.answered();
-        } else {
-            unanswered.failed();
-        }
+        conclude(unanswered, &answer);
+        answer
+    }
+
+    /// One step of a scan, with these words.
+    pub(super) async fn scan(&self, words: [&str; 5]) -> Result<Value, Error> {
+        let unanswered = self.progress.expects(&self.dead);
+        let command = CustomCommand::new_static("SCAN", None::<u16>, false);
+        let words = words.map(Value::from).to_vec();
+        let answer = self.answered(self.requests.custom(command, words)).await;
+        conclude(unanswered, &answer);
         answer
     }
 
@@ -246,6 +252,14 @@ impl Live {
             }
             failed(&error)
         })
+    }
+}
+
+/// An error with a code is a reply of the server: the connection is fine.
+fn conclude<T>(request: Unanswered<'_>, answer: &Result<T, Error>) {
+    match answer {
+        Err(error) if server_error(error).is_none() => request.failed(),
+        Ok(_) | Err(_) => request.answered(),
     }
 }
 

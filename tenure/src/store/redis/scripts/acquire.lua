@@ -64,11 +64,13 @@ local function acquire(key, holder, seen, ttl, quarantine, name, metadata)
   -- Since when this server knows, without a gap, which leases it granted. Another server than the one
   -- that wrote the history, or a candidate that knows a higher token than the record's, means that grants
   -- may be lost: the candidate then waits until no older leader can be left.
-  local history = redis.call('HMGET', past, 'identity', 'known_since', 'longest_ttl')
+  local history = redis.call('HMGET', past, 'identity', 'known_since', 'longest_ttl', 'purged')
   local known_since, remembered = whole(history[2]), whole(history[3])
+  -- Without a record, tokens up to the highest purged one are known.
+  local known = record[1] and last or whole(history[4]) or 0
   local longest = math.max(remembered or 0, ttl)
-  local fresh = seen > last or history[1] ~= server.identity or not known_since
-  if fresh and trusted and not history[1] and seen <= last then
+  local fresh = seen > known or history[1] ~= server.identity or not known_since
+  if fresh and trusted and not history[1] and seen <= known then
     known_since = 0
   elseif fresh or known_since > now then
     -- A renewal may have set it to a time in the future: a grant waits for at most one quarantine.
@@ -83,7 +85,7 @@ local function acquire(key, holder, seen, ttl, quarantine, name, metadata)
   if mine then
     lease_end = math.max(lease_end, now + ttl)
   else
-    token = math.max(last + 1, seen + 1, now)
+    token = math.max(known + 1, seen + 1, now)
     lease_end = now + ttl
   end
   redis.call('HSET', key, 'token', number(token), 'holder', holder,

@@ -1,0 +1,63 @@
+//! Purges the store about once an hour, if it was asked to be: see [`AnyStore::purging`].
+//!
+//! The driver polls this beside everything else, so it ends with the driver. An hour of one process is not that of
+//! another, and each hour is another part of one longer or shorter, so that many processes do not meet.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+
+use crate::logging::LIFE;
+use crate::runtime::Runtime;
+use crate::store::{AnyStore, PurgeAge, Store, StoreError, StoreErrorKind};
+
+const HOUR: Duration = Duration::from_secs(3_600);
+/// How long one purge may take. The next one begins anew, and finds what is left.
+const MOST: Duration = Duration::from_secs(1_800);
+
+/// Never completes.
+pub(super) fn purging(store: &AnyStore, runtime: &Arc<dyn Runtime>) -> BoxFuture<'static, ()> {
+    match store.purges() {
+        None => std::future::pending().boxed(),
+        Some(age) => each_hour(store.clone(), Arc::clone(runtime), age).boxed(),
+    }
+}
+
+async fn each_hour(store: AnyStore, runtime: Arc<dyn Runtime>, age: PurgeAge) {
+    let mut pause = part_of_hour(&*runtime);
+    loop {
+        runtime.sleep_until(runtime.now() + pause).await;
+        once(&store, &runtime, age).await;
+        pause = HOUR * 3 / 4 + part_of_hour(&*runtime) / 2;
+    }
+}
+
+async fn once(store: &AnyStore, runtime: &Arc<dyn Runtime>, age: PurgeAge) {
+    let began = runtime.now();
+    let purged = tokio::select! {
+        biased;
+        purged = store.purge_owned(age.get()) => purged,
+        () = runtime.sleep_until(began + MOST) => {
+            Err(StoreError::new(StoreErrorKind::Timeout, format!("it was given up after {MOST:?}")))
+        }
+    };
+    let (store, took) = (store.traits().name, runtime.now().since(began));
+    match purged {
+        Ok(deleted) => {
+            tracing::debug!(target: LIFE, store, deleted, ?took, "purged the records of old elections");
+        }
+        Err(error) => {
+            tracing::warn!(target: LIFE, store, %error, "the records of old elections were not all purged");
+        }
+    }
+}
+
+/// A random part of an hour.
+fn part_of_hour(runtime: &dyn Runtime) -> Duration {
+    const MOST: u64 = HOUR.as_secs();
+    // Without randomness, all processes do it at once, which is slower and as good.
+    let random = runtime.entropy().map_or(0, |random| random % u128::from(MOST));
+    Duration::from_secs(u64::try_from(random).unwrap_or(MOST))
+}

@@ -1,0 +1,190 @@
+//! The deletion of the records of long-ended elections: the age that is asked for, and the steps that do it.
+
+use std::str::FromStr;
+use std::time::Duration;
+
+#[cfg(any(feature = "redis", feature = "fred", feature = "postgres", feature = "etcd"))]
+pub(super) use steps::{Step, in_steps};
+
+/// How long ago a lease must have ended for its record to be [purged](super::Store::purge) by
+/// [drivers](super::AnyStore::purging): from [an hour](Self::LEAST) to [ten years](Self::MOST).
+///
+/// As text, it is a whole number with one of the units `h` and `d`: `12h`, `30d`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PurgeAge(Duration);
+
+impl PurgeAge {
+    /// A day.
+    pub const DAY: Duration = Duration::from_secs(24 * 3_600);
+    /// The least: no network delays a request for that long.
+    pub const LEAST: Duration = Duration::from_secs(3_600);
+    /// The most.
+    pub const MOST: Duration = Duration::from_secs(3_650 * 24 * 3_600);
+
+    /// Checks an age.
+    ///
+    /// # Errors
+    /// If it is below [`LEAST`](Self::LEAST) or above [`MOST`](Self::MOST).
+    pub fn new(age: Duration) -> Result<Self, PurgeAgeError> {
+        if (Self::LEAST..=Self::MOST).contains(&age) {
+            Ok(Self(age))
+        } else {
+            Err(PurgeAgeError::Bounds { age })
+        }
+    }
+
+    /// The age.
+    pub fn get(self) -> Duration {
+        self.0
+    }
+}
+
+impl FromStr for PurgeAge {
+    type Err = PurgeAgeError;
+
+    fn from_str(text: &str) -> Result<Self, PurgeAgeError> {
+        let unit = text.find(|letter: char| !letter.is_ascii_digit());
+        let (number, unit) = text.split_at(unit.unwrap_or(text.len()));
+        let seconds: u64 = match unit {
+            "h" => 3_600,
+            "d" => 24 * 3_600,
+            _ => return Err(PurgeAgeError::Syntax),
+        };
+        let number: u64 = number.parse().map_err(|_| PurgeAgeError::Syntax)?;
+        Self::new(Duration::from_secs(number.saturating_mul(seconds)))
+    }
+}
+
+/// Why an age was refused. Text that is no age is not shown: in a broken URL, it may be a part of a password.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PurgeAgeError {
+    /// No whole number with a unit.
+    #[error(
+        "the age at which records are purged can't be read; it must be a whole number with one of the units h and d, \
+         such as 30d"
+    )]
+    Syntax,
+    /// Too short or too long.
+    #[error(
+        "the age at which records are purged is {}; it must be from 1h to 3650d, such as 30d",
+        shown(*age)
+    )]
+    Bounds {
+        /// The age.
+        age: Duration,
+    },
+}
+
+/// In the largest unit that it is a whole number of.
+fn shown(age: Duration) -> String {
+    let seconds = age.as_secs();
+    match (seconds, age.subsec_nanos()) {
+        (0, 0) => "0h".to_owned(),
+        (1.., 0) if seconds % 86_400 == 0 => format!("{}d", seconds / 86_400),
+        (1.., 0) if seconds % 3_600 == 0 => format!("{}h", seconds / 3_600),
+        _ => format!("{age:?}"),
+    }
+}
+
+#[cfg(any(feature = "redis", feature = "fred", feature = "postgres", feature = "etcd"))]
+mod steps {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use futures_util::FutureExt;
+    use futures_util::future::BoxFuture;
+    use tokio::sync::oneshot;
+
+    use crate::runtime::Runtime;
+    use crate::store::{StoreError, StoreErrorKind};
+
+    /// How long a server may take for one step.
+    const STEP_MOST: Duration = Duration::from_secs(10);
+
+    /// What one step of a purge has done.
+    pub(in crate::store) struct Step<P> {
+        pub(in crate::store) deleted: u64,
+        /// Where the next one begins; `None` after the last one.
+        pub(in crate::store) next: Option<P>,
+    }
+
+    /// Purges step by step, the first one from the default place on. After each step comes a pause as long as the step
+    /// took, so that at least half of the connection's time is left to others.
+    ///
+    /// In a task of its own: a step whose caller gives up is still answered, so that its connection is not taken for
+    /// a stuck one. No step begins after that.
+    pub(in crate::store) async fn in_steps<P: Default + Send + 'static>(
+        runtime: &Arc<dyn Runtime>,
+        mut step: impl FnMut(P) -> BoxFuture<'static, Result<Step<P>, StoreError>> + Send + 'static,
+    ) -> Result<u64, StoreError> {
+        let (answer, answered) = oneshot::channel();
+        let own = Arc::clone(runtime);
+        let steps = async move {
+            let mut deleted = 0;
+            let mut place = P::default();
+            let outcome = loop {
+                let began = own.now();
+                match bounded(&*own, step(place)).await {
+                    Err(error) => break Err(error),
+                    Ok(Step { deleted: some, next }) => {
+                        deleted += some;
+                        let Some(next) = next.filter(|_| !answer.is_closed()) else {
+                            break Ok(deleted);
+                        };
+                        place = next;
+                    }
+                }
+                let now = own.now();
+                own.sleep_until(now + now.since(began)).await;
+            };
+            // Its caller may have given up.
+            let _ = answer.send(outcome);
+        };
+        runtime.spawn(steps.boxed());
+        let ended = || StoreError::new(StoreErrorKind::Unreachable, "the runtime has ended");
+        answered.await.unwrap_or_else(|_| Err(ended()))
+    }
+
+    async fn bounded<T>(
+        runtime: &dyn Runtime,
+        step: impl Future<Output = Result<T, StoreError>>,
+    ) -> Result<T, StoreError> {
+        tokio::select! {
+            biased;
+            done = step => done,
+            () = runtime.sleep_until(runtime.now() + STEP_MOST) => {
+                let detail = format!("no answer to a step of the purge within {STEP_MOST:?}");
+                Err(StoreError::new(StoreErrorKind::Timeout, detail))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ages_are_hours_or_days() {
+        for (text, hours) in [("1h", 1), ("36h", 36), ("30d", 720), ("3650d", 87_600)] {
+            let age: PurgeAge = text.parse().unwrap();
+            assert_eq!(age.get(), Duration::from_secs(hours * 3_600), "{text}");
+        }
+        for text in ["", "30", "d", "-1d", "1.5h", "30D", "1h30m", "15s", "hush", " 1h"] {
+            assert_eq!(text.parse::<PurgeAge>(), Err(PurgeAgeError::Syntax), "{text}");
+        }
+    }
+
+    #[test]
+    fn ages_beyond_the_bounds_are_named() {
+        let bounds = "; it must be from 1h to 3650d, such as 30d";
+        for (text, shown) in [("0h", "0h"), ("3651d", "3651d"), ("87601h", "87601h")] {
+            let error = text.parse::<PurgeAge>().unwrap_err().to_string();
+            assert!(error.contains(&format!("is {shown}{bounds}")), "{error}");
+        }
+        let error = PurgeAge::new(Duration::from_secs(59)).unwrap_err().to_string();
+        assert!(error.contains(&format!("is 59s{bounds}")), "{error}");
+        assert!(format!("{}d", u64::MAX).parse::<PurgeAge>().is_err());
+    }
+}
