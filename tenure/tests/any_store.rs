@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::error::Error;
 
-use tenure::store::{AnyStore, Store, StoreEnvError, StoreUrlError};
+use tenure::store::{AnyStore, PurgeAge, Store, StoreEnvError, StoreUrlError};
 
 /// URLs with their stores, and whether this program was built with them.
 const URLS: [(&str, &str, bool); 17] = [
@@ -71,6 +71,57 @@ fn unknown_schemes_list_the_known_ones() {
     let error = AnyStore::from_url("memory:hunter2").unwrap_err();
     assert!(shown(&error).starts_with("the URL of a store in memory has more than its scheme"));
     assert!(!shown(&error).contains("hunter2"));
+}
+
+#[test]
+fn the_age_of_a_purge_is_read_from_the_url() {
+    let age = |url: &str| AnyStore::from_url(url).map(|store| store.purges());
+    assert_eq!(age("memory:").unwrap(), None);
+    for (url, days) in [("memory:?purge=30d", 30), ("memory://?purge=24h", 1)] {
+        assert_eq!(age(url).unwrap().unwrap().get(), days * PurgeAge::DAY, "{url}");
+    }
+    for (url, expected) in [
+        ("memory:?purge=hunter2", "the age at which records are purged can't be read"),
+        ("memory:?purge=59s", "can't be read; it must be a whole number with one of the units"),
+        ("memory:?purge=0h", "is 0h; it must be from 1h to 3650d, such as 30d"),
+        ("memory:?purge=1d&purge=hunter2", "has the parameter \"purge\" twice"),
+        ("memory:?purge=1d&other=hunter2", "the URL of a store in memory has more than its scheme"),
+    ] {
+        let error = age(url).unwrap_err();
+        assert!(error.to_string().contains(expected), "{error}");
+        assert!(!shown(&error).contains("hunter2"), "{error:?}");
+    }
+}
+
+#[cfg(feature = "redis")]
+#[test]
+fn the_age_of_a_purge_stands_beside_other_parameters() {
+    for url in [
+        "redis://h1/0?purge=2d&prefix=app",
+        "redis://h1/0?prefix=app&purge=2d",
+        "redis://h1/0?purge=2d",
+    ] {
+        let store = AnyStore::from_url(url).unwrap();
+        assert_eq!(store.purges().map(PurgeAge::get), Some(2 * PurgeAge::DAY), "{url}");
+    }
+}
+
+#[test]
+fn the_age_of_a_purge_is_read_from_the_environment() {
+    let age = |store: &str, purge: &str| {
+        let lookup = |name: &str| match name {
+            "TENURE_STORE" => Some(store.into()),
+            "TENURE_PURGE" => Some(purge.into()),
+            _ => None,
+        };
+        AnyStore::from_variables(lookup).map(|store| store.purges().map(PurgeAge::get))
+    };
+    assert_eq!(age("memory:", "").unwrap(), None);
+    assert_eq!(age("memory:", "30d").unwrap(), Some(30 * PurgeAge::DAY));
+    let error = age("memory:", "30").unwrap_err().to_string();
+    assert!(error.starts_with("TENURE_PURGE can't be used: the age"), "{error}");
+    let error = age("memory:?purge=1d", "30d").unwrap_err().to_string();
+    assert!(error.contains("leave one of them"), "{error}");
 }
 
 /// What these variables name.

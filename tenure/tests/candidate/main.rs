@@ -12,6 +12,7 @@ mod health;
 mod memory;
 mod moved_clock;
 mod observer;
+mod purge;
 mod support;
 mod watchdog;
 mod work;

@@ -9,8 +9,8 @@ use tenure::{HolderId, Token};
 
 use super::refusals::refuses;
 use super::support::{
-    SOON, TTL, acquire, acquire_for, all_requests, at, call, granted, held, is_known_to_be_near,
-    local, release, renew, server, soon,
+    SOON, TTL, acquire, all_requests, at, call, granted, held, is_known_to_be_near, local, release,
+    renew, server, soon,
 };
 
 /// A store for requests that meet those of others: on a slow disk, they wait long for each other's commits.
@@ -136,22 +136,27 @@ async fn people_see_who_leads() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn purging_removes_old_rows_and_breaks_nothing() {
-    const SHORT: Duration = Duration::from_millis(200);
     let server = server();
     let store = Postgres::new(local(server.port()));
-    // A quarantine that this table has known its history for.
-    let (first, _) = granted(&store, acquire_for(1, None, SHORT)).await;
+    let ended = |ago: Duration| {
+        let end = format!("lease_end = tenure.leases_micros(now()) - {}", ago.as_micros());
+        server.sql(&format!("UPDATE tenure.leases SET {end} WHERE key = 'job'")).unwrap();
+    };
+    let (first, _) = granted(&store, acquire(1, None)).await;
     let other = Key::new("other").unwrap();
     store.call(&other, acquire(1, None)).await.unwrap();
+    // A quarantine that this table has known its history for.
     server.sql("UPDATE tenure.leases_history SET known_since = 1").unwrap();
-    assert_eq!(store.purge(TTL).await.unwrap(), 0, "ended not long enough ago");
-    tokio::time::sleep(SHORT * 2).await;
-    assert_eq!(store.purge(SHORT).await.unwrap(), 1, "the other one is live");
+    ended(TTL - Duration::from_secs(1));
+    assert_eq!(store.purge(Duration::ZERO).await.unwrap(), 0, "its settings bind others");
+    ended(TTL * 2);
+    assert_eq!(store.purge(TTL * 3).await.unwrap(), 0, "ended not long enough ago");
+    assert_eq!(store.purge(TTL).await.unwrap(), 1, "the other one is live");
     assert_eq!(server.sql("SELECT count(*) FROM tenure.leases").unwrap(), "1");
     // A candidate that knows the purged token proves no loss, and gets a higher one.
-    let (second, wait) = granted(&store, acquire_for(2, Some(first), SHORT)).await;
+    let (second, wait) = granted(&store, acquire(2, Some(first))).await;
     assert!(second > first && wait.is_zero(), "{second} after {first}, {wait:?}");
-    tokio::time::sleep(SHORT * 2).await;
+    ended(TTL * 2);
     assert_eq!(store.purge(Duration::ZERO).await.unwrap(), 1);
     // A candidate that knows no token gets a higher one too.
     let (third, wait) = granted(&store, acquire(3, None)).await;
@@ -168,7 +173,7 @@ async fn purging_removes_old_rows_and_breaks_nothing() {
 async fn purging_takes_many_rows() {
     let server = server();
     let store = at(server.port());
-    call(&store, Request::Observe).await.unwrap();
+    granted(&store, acquire(1, None)).await;
     let rows = "INSERT INTO tenure.leases SELECT convert_to(g::text, 'UTF8'), 1, repeat('x', 16)::bytea, \
          1, 1, 1, 1, true, '', '' FROM generate_series(1, 2500) AS g";
     server.sql(rows).unwrap();

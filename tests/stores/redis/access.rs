@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use tenure::store::redis::{RedisConfig, Secret};
-use tenure::store::{AnyStore, Reply, Request, Store, Watched};
+use tenure::store::{AnyStore, Reply, Request, Store, StoreErrorKind, Watched};
 use tenure_servers::{RedisServer, Reply as Raw};
 
 use super::support::{Client, SOON, acquire, call, granted, local, release, renew, server, soon};
@@ -79,6 +79,21 @@ over_both_clients! {
         // Another prefix is not allowed.
         let elsewhere = as_app(local(server.port()).prefix("other").unwrap());
         call(&client.store(elsewhere), acquire(1, None)).await.unwrap_err();
+    }
+}
+
+over_both_clients! {
+    async fn purging_needs_more_rights(client: Client) {
+        let server = server();
+        let_in(&server, &RIGHTS);
+        let store = store(client, &server);
+        granted(&store, acquire(1, None)).await;
+        let error = soon(store.purge(Duration::ZERO)).await.unwrap_err();
+        assert_eq!(error.kind(), StoreErrorKind::Authentication, "{error}");
+        assert!(error.to_string().contains("to purge, the user needs +scan and +del"), "{error}");
+        let_in(&server, &[&RIGHTS[..], &["+scan", "+del"]].concat());
+        let store = client.store(as_app(local(server.port())));
+        assert_eq!(soon(store.purge(Duration::ZERO)).await.unwrap(), 0);
     }
 }
 

@@ -24,6 +24,7 @@ mod many;
 mod messages;
 mod network;
 mod outage;
+pub(crate) mod purge;
 mod restarts;
 mod server;
 mod servers;
