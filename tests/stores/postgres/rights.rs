@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tenure::store::postgres::{LeaseTable, Postgres, PostgresConfig};
-use tenure::store::{Reply, Request, StoreErrorKind};
+use tenure::store::{Reply, Request, Store, StoreErrorKind};
 
 use super::refusals::refuses;
 use super::support::{

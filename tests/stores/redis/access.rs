@@ -80,9 +80,7 @@ over_both_clients! {
         let elsewhere = as_app(local(server.port()).prefix("other").unwrap());
         call(&client.store(elsewhere), acquire(1, None)).await.unwrap_err();
     }
-}
 
-over_both_clients! {
     async fn purging_needs_more_rights(client: Client) {
         let server = server();
         let_in(&server, &RIGHTS);

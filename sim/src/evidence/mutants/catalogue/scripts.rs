@@ -13,7 +13,7 @@ const RANDOM: &str = "core/src/random.rs";
 const COMPARING: &str =
     "return last, lease_end, live and record[2] == holder and last == tonumber(token)";
 const UNLESS_MINE: &str = "if not mine then";
-const GRANTED_TOKEN: &str = "token = math.max(last + 1, seen + 1, now)";
+const GRANTED_TOKEN: &str = "token = math.max(known + 1, seen + 1, now)";
 
 /// The script gives every tenure the same token ..
 const ONE_TOKEN: Edit =
