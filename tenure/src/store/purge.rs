@@ -159,6 +159,74 @@ mod steps {
             }
         }
     }
+
+    #[cfg(test)]
+    mod tests {
+        use std::sync::atomic::{AtomicU32, Ordering};
+
+        use super::*;
+        use crate::store::fake::Clock;
+
+        const TAKES: Duration = Duration::from_millis(5);
+        const MILLI: Duration = Duration::from_millis(1);
+
+        type Purge = BoxFuture<'static, Result<u64, StoreError>>;
+
+        /// A purge of three steps of that length, and how many of them have begun.
+        fn purge(clock: &Clock, takes: Duration) -> (Arc<AtomicU32>, Purge) {
+            let (begun, own) = (Arc::new(AtomicU32::new(0)), clock.clone());
+            let (count, runtime) = (Arc::clone(&begun), Arc::new(clock.clone()));
+            let step = move |place: u64| {
+                count.fetch_add(1, Ordering::SeqCst);
+                let done = own.sleep_until(own.now() + takes);
+                let next = Some(place + 1).filter(|next| *next < 3);
+                async move {
+                    done.await;
+                    Ok(Step { deleted: 10, next })
+                }
+                .boxed()
+            };
+            let runtime: Arc<dyn Runtime> = runtime;
+            (begun, async move { in_steps(&runtime, step).await }.boxed())
+        }
+
+        #[test]
+        fn each_pause_is_as_long_as_its_step() {
+            let clock = Clock::default();
+            let (begun, mut purge) = purge(&clock, TAKES);
+            assert!((&mut purge).now_or_never().is_none());
+            clock.run();
+            for milli in 0..25 {
+                assert_eq!(begun.load(Ordering::SeqCst), 1 + milli / 10, "after {milli} ms");
+                assert!((&mut purge).now_or_never().is_none());
+                clock.advance(MILLI);
+            }
+            assert_eq!(purge.now_or_never().unwrap().unwrap(), 30);
+        }
+
+        #[test]
+        fn no_step_begins_once_the_caller_has_gone() {
+            let clock = Clock::default();
+            let (begun, mut purge) = purge(&clock, TAKES);
+            assert!((&mut purge).now_or_never().is_none());
+            clock.run();
+            drop(purge);
+            assert_eq!(clock.tasks().len(), 1, "its step is still answered");
+            (0..30).for_each(|_| clock.advance(MILLI));
+            assert_eq!((begun.load(Ordering::SeqCst), clock.tasks().len()), (1, 0));
+        }
+
+        #[test]
+        fn a_step_without_an_answer_is_given_up() {
+            let clock = Clock::default();
+            let (_, mut purge) = purge(&clock, STEP_MOST * 2);
+            assert!((&mut purge).now_or_never().is_none());
+            clock.run();
+            clock.advance(STEP_MOST);
+            let error = purge.now_or_never().unwrap().unwrap_err();
+            assert_eq!(error.kind(), StoreErrorKind::Timeout);
+        }
+    }
 }
 
 #[cfg(test)]
