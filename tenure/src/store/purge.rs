@@ -81,8 +81,8 @@ fn shown(age: Duration) -> String {
     let seconds = age.as_secs();
     match (seconds, age.subsec_nanos()) {
         (0, 0) => "0h".to_owned(),
-        (1.., 0) if seconds % 86_400 == 0 => format!("{}d", seconds / 86_400),
-        (1.., 0) if seconds % 3_600 == 0 => format!("{}h", seconds / 3_600),
+        (1.., 0) if seconds.is_multiple_of(86_400) => format!("{}d", seconds / 86_400),
+        (1.., 0) if seconds.is_multiple_of(3_600) => format!("{}h", seconds / 3_600),
         _ => format!("{age:?}"),
     }
 }

@@ -114,7 +114,8 @@ async fn tokens_rise_beside(store: AnyStore) {
                 assert!(last < Some(token));
                 last = Some(token);
                 let early = Duration::from_millis((number * 7 + round * 3) % 20);
-                tokio::time::sleep(ttl * 2 + Duration::from_millis(10) - early).await;
+                let late = ttl * 2 + Duration::from_millis(10);
+                tokio::time::sleep(late.saturating_sub(early)).await;
             }
         }
     };
