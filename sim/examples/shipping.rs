@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use tenure::{Candidate, Tenure};
 use tenure_sim::Simulation;
+use tenure_sim::plan::FaultKind;
 use tenure_sim::simulation::{Outside, Process, Service, SimulationError};
 
 // The service. Nothing in it knows that it is simulated.
@@ -136,10 +137,20 @@ impl Service for Shipping {
     }
 }
 
+/// Those that a service notices, whatever its store does meanwhile.
+const FAULTS: [FaultKind; 5] = [
+    FaultKind::Crash,
+    FaultKind::Leave,
+    FaultKind::Pause,
+    FaultKind::PauseAtGuard,
+    FaultKind::StoreLoss,
+];
+
 fn main() {
     for guard in [Guard::Nothing, Guard::Checks, Guard::Fence] {
         let simulation = Simulation::new()
             .runs(200)
+            .faults(FAULTS)
             .service(move || Shipping { guard, warehouse: Arc::default() });
         match simulation.run() {
             Ok(report) => println!("{guard:?}: held in {} runs", report.summary.runs),

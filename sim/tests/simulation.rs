@@ -408,6 +408,15 @@ fn the_job_queue_fires_once_only_if_taken_over_first() {
     assert!(told.contains("TakenOverFirst: held in 2000 runs"), "{told}");
 }
 
+#[cfg(feature = "turmoil")]
+#[test]
+fn an_order_is_shipped_once_only_behind_a_fence() {
+    let told = example("shipping", &[("TENURE_SIM_RUNS", "60")]);
+    assert!(told.contains("Nothing: each-order-once does not hold"), "{told}");
+    assert!(told.contains("Checks: each-order-once does not hold"), "{told}");
+    assert!(told.contains("Fence: held in 60 runs"), "{told}");
+}
+
 #[test]
 fn the_careless_store_is_found_and_the_careful_one_holds() {
     let told = example("user_store", &[]);

@@ -40,7 +40,7 @@ use std::time::{Duration, SystemTime};
 use tenure_core::Config;
 use turmoil::{Builder, Sim};
 
-use crate::engines::EngineError;
+use crate::engines::{EngineError, panics};
 use crate::judge::{Judging, Outcome};
 use crate::plan::clock::Clock;
 use crate::plan::{Ending, FaultKind, NodePlan, Plan, PlanError};
@@ -112,6 +112,8 @@ fn carry_out(
     };
     let nodes: Vec<Arc<Node>> = plan.nodes.iter().enumerate().map(node).collect();
     let store = Store::new(plan, rate(plan.store.clock_rate_ppm), &world, &nodes, &schedule);
+    // A panic before this run is not one of its processes.
+    let _ = panics::take();
     let mut sim = network(plan);
     sim.host("store", store.program(&wires));
     for node in &nodes {

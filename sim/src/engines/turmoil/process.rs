@@ -1,30 +1,21 @@
 //! One life of a node's process: tasks that are paused together and end together.
 
-use std::cell::Cell;
 use std::future::Future;
-use std::panic::{AssertUnwindSafe, resume_unwind};
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use futures_util::FutureExt;
 use tokio::runtime::{Handle, RuntimeMetrics};
 use tokio::task::{JoinHandle, LocalSet};
 
 use super::node::Node;
 use super::world::World;
-use crate::engines::EngineError;
-use crate::engines::panics::message;
+use crate::engines::{EngineError, panics};
 use crate::plan::FaultKind;
 
 /// The program of each node. It is called once in each life, and continues in the tasks that it spawns.
 pub(super) type Program = Rc<dyn Fn(&Rc<World>, &Arc<Node>) -> turmoil::Result>;
-
-thread_local! {
-    /// The message of a task of the process that is being polled, if one has panicked.
-    static PANICKED: Cell<Option<String>> = const { Cell::new(None) };
-}
 
 /// Spawns a task into the calling simulated process, in [`tokio::spawn`]'s place: the task is paused with its process,
 /// and ends when the process crashes. A panic in it fails the run.
@@ -39,15 +30,7 @@ where
     F: Future + 'static,
     F::Output: 'static,
 {
-    tokio::task::spawn_local(async move {
-        match AssertUnwindSafe(future).catch_unwind().await {
-            Ok(output) => output,
-            Err(panic) => {
-                PANICKED.set(Some(message(&*panic).to_owned()));
-                resume_unwind(panic)
-            }
-        }
-    })
+    tokio::task::spawn_local(future)
 }
 
 /// Runs until it is crashed.
@@ -90,7 +73,7 @@ impl Future for Process {
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         ready!(self.node.poll_running(context));
         let polled = Pin::new(&mut self.tasks).poll(context);
-        if let Some(what) = PANICKED.take() {
+        if let Some(what) = panics::take() {
             self.node.panicked(what);
         }
         // An escaped task is spawned while the process is polled, and can't complete before this check: both share one

@@ -169,8 +169,6 @@ impl Life {
     fn advance(&mut self, now: SimTime) {
         let missed = now.since(self.reads).saturating_sub(TICK);
         self.reads = now;
-        // A panic elsewhere on this thread is not one of this process.
-        let _ = panics::take();
         self.runtime.block_on(self.tasks.run_until(async {
             if !missed.is_zero() {
                 tokio::time::advance(missed).await;

@@ -4,6 +4,7 @@ use std::fmt;
 use std::future::{pending, poll_fn};
 use std::hash::Hash;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -12,6 +13,7 @@ use crate::engines::turmoil::landings::Landings;
 use crate::engines::turmoil::node::Node;
 use crate::engines::turmoil::{TICK, lock};
 use crate::plan::Point;
+use crate::plan::draw::Draw;
 use crate::trace::{Digest, Hasher, Who};
 
 /// A process's way to what all nodes share: a database, a queue, the world.
@@ -22,6 +24,8 @@ pub struct Outside {
     takes: Duration,
     landings: Arc<Landings>,
     calls: Calls,
+    /// The number of calls that the process has begun.
+    begun: Arc<AtomicU64>,
 }
 
 impl Outside {
@@ -33,19 +37,21 @@ impl Outside {
     ) -> Self {
         let who = node.who();
         let (node, landings, calls) = (Arc::clone(node), Arc::clone(landings), calls.clone());
-        Self { node, who, takes, landings, calls }
+        Self { node, who, takes, landings, calls, begun: Arc::default() }
     }
 
     /// Sends a request: `effect` is carried out when it arrives, and its result is the reply.
     ///
-    /// A pause may come before it is sent, after the check of leadership that the caller has just made. On its way it
-    /// takes as long as the plan's `takes_us`, in whole milliseconds; it arrives, whatever becomes of the process
+    /// A pause may come before it is sent, and so after the check of leadership that the caller has just made. On its way
+    /// it takes as long as the plan's `takes_us`, in whole milliseconds; it arrives, whatever becomes of the process
     /// meanwhile. The reply takes another millisecond. A crashed process sends nothing, and reads no reply.
     ///
     /// # Panics
     /// A panic of `effect` is a failure of the run. It does not reach the caller, which gets no reply.
     pub async fn call<T: Send + 'static>(&self, effect: impl FnOnce() -> T + Send + 'static) -> T {
-        self.node.reaches(Point::Guard);
+        if self.is_guarded() {
+            self.node.reaches(Point::Guard);
+        }
         poll_fn(|context| self.node.poll_running(context)).await;
         if !self.node.is_alive() || self.node.who() != self.who {
             return pending().await;
@@ -53,7 +59,7 @@ impl Outside {
         let (node, who, calls) = (Arc::clone(&self.node), self.who, self.calls.clone());
         let lands = move || {
             calls.landed(who, node.true_now().as_nanos());
-            // The reply to a caller of a service that panics is never read: the run ends.
+            // There is no reply: the run ends.
             catch_unwind(AssertUnwindSafe(effect))
                 .map_err(|panic| node.panicked(message(&*panic).to_owned()))
         };
@@ -62,6 +68,14 @@ impl Outside {
         };
         tokio::time::sleep(TICK).await;
         reply
+    }
+
+    /// Whether a pause may come before this call. It comes before the first such call after some time: if that were any
+    /// call, it would nearly always be the first one after a sleep, and never the write that follows a read.
+    fn is_guarded(&self) -> bool {
+        let begun = self.begun.fetch_add(1, Ordering::Relaxed);
+        let life = (self.who.node as u64) << 8 | u64::from(self.who.life);
+        Draw::new(self.node.seed, "guarded", life << 40 | begun).chance(1, 2)
     }
 }
 
