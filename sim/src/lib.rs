@@ -28,6 +28,6 @@ pub use kit::conformance;
 pub use kit::simulation::{self, Simulation};
 
 /// Compiles and runs the code in `docs/testing-your-code.md`.
-#[cfg(all(doctest, feature = "conformance"))]
+#[cfg(all(doctest, feature = "conformance", feature = "turmoil"))]
 #[doc = include_str!("../../docs/testing-your-code.md")]
 struct TestingYourCode;

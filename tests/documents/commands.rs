@@ -57,6 +57,10 @@ const LIST: &[(&str, Known)] = &[
         RunBy("sim/tests/simulation.rs", "example(\"job_queue\", "),
     ),
     (
+        "cargo run --release -p tenure-sim --example shipping",
+        RunBy("sim/tests/simulation.rs", "example(\"shipping\", "),
+    ),
+    (
         "cargo run --release -p tenure --features redis --example leader -- redis://127.0.0.1:6379 worker-7 \
          --ttl-ms 6000 --log",
         RunBy("tests/programs/leader.rs", "name, \"--ttl-ms\", "),

@@ -3,7 +3,8 @@
 //!
 //! The candidates are tenure's real state machine in the [model engine](crate::engines::model). The resource to which
 //! they write ([`Workload`]) and the store that grants the leases ([`StoreModel`]) may be the user's. Both are plain
-//! values with plain functions that the engine calls.
+//! values with plain functions that the engine calls. With the feature `turmoil`, a user's async code can run instead
+//! (`Service`), with the shipped driver and store.
 //!
 //! ```
 //! use tenure_sim::Simulation;
