@@ -32,6 +32,7 @@ const FEW: Known = Shorter("run ", "run --runs 2 ");
 const HOLDS: Known = Ends(64, "does not fail");
 const CAMPAIGN: Known = RunBy("scripts/test", "\n\"$simulator\"\n");
 const MUTANTS: Known = RunBy("sim/tests/mutants/command.rs", "\"mutants\", ");
+const PICTURE: Known = RunBy("sim/tests/campaign/picture.rs", "\"--svg\"");
 const REAL: Known = RunBy("sim/tests/real_engine/main.rs", "\"real\"");
 
 const SOAK: Known = RunBy("sim/src/search/campaign/soak.rs", "campaign.soak(");
@@ -110,6 +111,9 @@ const LIST: &[(&str, Known)] = &[
         "tenure-sim replay --beyond --plan out/drift-breaks.json",
         Shorter("out/drift-breaks", "plan"),
     ),
+    ("tenure-sim replay --plan docs/pictures/handover.json --svg handover.svg", PICTURE),
+    ("tenure-sim replay --plan docs/pictures/pause.json --svg pause.svg", PICTURE),
+    ("tenure-sim replay --plan docs/pictures/store-loss.json --svg store-loss.svg", PICTURE),
     ("tenure-sim run --control all", Shorter("all", "all --runs 40")),
     ("tenure-sim run --engine model --runs 1000000", Shorter("1000000", "2")),
     (

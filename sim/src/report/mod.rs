@@ -2,7 +2,8 @@
 //!
 //! [`run_page`] draws a run: leads, claims and work, the leases at the store, messages, faults, clocks, and violations.
 //! [`campaign_page`] shows the sums of many runs, and the run that failed. A page loads nothing from the network, and
-//! its policy forbids it to: it can be stored as a build artifact, or sent by mail.
+//! its policy forbids it to: it can be stored as a build artifact, or sent by mail. [`run_picture`] draws who leads, the
+//! leases and the faults of a run as one SVG file, for documents.
 //!
 //! ```
 //! use tenure_sim::engines::Engine;
@@ -28,6 +29,7 @@ mod item;
 mod leases;
 mod messages;
 mod page;
+mod picture;
 mod run;
 mod senders;
 mod table;
@@ -45,6 +47,7 @@ use crate::judge::properties::{PropertyName, Violation};
 use crate::plan::{Plan, SimTime, swarm};
 use crate::search::campaign::{Failure, Summary, Verdict};
 use crate::trace::{Digest, Entry};
+pub use picture::run_picture;
 pub use table::Table;
 
 /// The most spans, marks and messages that a page shows of one run. It shows more only if the run has more items that

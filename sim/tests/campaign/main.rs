@@ -5,6 +5,7 @@
 mod files;
 mod install;
 mod merge;
+mod picture;
 mod report;
 mod shrink;
 mod tolerance;

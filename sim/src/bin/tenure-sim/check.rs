@@ -15,7 +15,6 @@ use tenure_sim::trace::file;
 use crate::args::{JudgedArguments, ShownArguments};
 use crate::error::{CliError, written};
 use crate::output::Files;
-use crate::report::write_run;
 use crate::show::one::One;
 
 #[derive(Debug, Args)]
@@ -51,9 +50,8 @@ pub(crate) fn check(arguments: &CheckArguments) -> Result<u8, CliError> {
         None => Judging::StopAtFirst(Which::Named(&known)),
     };
     let outcome = recorded.judge(judging).map_err(|why| CliError::of_file(path, why))?;
-    if let Some(out) = arguments.shown.report.open(&mut Files::read([path]))? {
-        write_run(out, &RunPage::of(&header.engine, &header.plan, &outcome))?;
-    }
+    let report = arguments.shown.report.open(&mut Files::read([path]))?;
+    report.write(&RunPage::of(&header.engine, &header.plan, &outcome))?;
     let run = Run::of(&header.plan, &outcome);
     let one = One {
         engine: &header.engine,

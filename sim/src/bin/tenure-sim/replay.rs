@@ -14,7 +14,7 @@ use crate::args::{
 use crate::error::{CliError, written};
 use crate::output::Files;
 use crate::plan;
-use crate::report::{self, write_run};
+use crate::report;
 use crate::show::one::One;
 
 #[derive(Debug, Args)]
@@ -63,9 +63,7 @@ pub(crate) fn replay(arguments: &ReplayArguments) -> Result<u8, CliError> {
                 .and_then(|()| out.finish()),
         )?;
     }
-    if let Some(out) = report {
-        write_run(out, &report::page(engine.name(), &plan, &outcome))?;
-    }
+    report.write(&report::page(engine.name(), &plan, &outcome))?;
     let one = One { engine: engine.name(), plan: &plan, run: &run, entries, is_intact: true };
     written(one.write(&mut io::stdout().lock(), &arguments.shown))?;
     Ok(one.verdict().exit_code())

@@ -1,4 +1,4 @@
-//! `--report`: the result of a command as an HTML page.
+//! `--report` and `--svg`: the result of a command as an HTML page, or as a picture.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use tenure_sim::judge::properties::PropertyName;
 use tenure_sim::judge::{Judging, Outcome, Which};
 use tenure_sim::plan::json;
 use tenure_sim::plan::{Plan, swarm};
-use tenure_sim::report::{CampaignPage, RunPage, Table, campaign_page, run_page};
+use tenure_sim::report::{CampaignPage, RunPage, Table, campaign_page, run_page, run_picture};
 use tenure_sim::search::campaign::{Failure, Summary, again};
 
 use crate::error::{CliError, written};
@@ -23,12 +23,35 @@ pub(crate) struct RunReportArguments {
     /// Write a page that shows the run to this file, as HTML
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
+    /// Draw who leads, the leases and the faults as a picture in this file, as SVG
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+}
+
+/// The files for one run.
+pub(crate) struct RunFiles {
+    page: Option<Output>,
+    picture: Option<Output>,
 }
 
 impl RunReportArguments {
-    /// Opens the file before any run.
-    pub(crate) fn open(&self, files: &mut Files) -> Result<Option<Output>, CliError> {
-        files.create_if(self.report.as_deref())
+    /// Opens the files before any run.
+    pub(crate) fn open(&self, files: &mut Files) -> Result<RunFiles, CliError> {
+        let page = files.create_if(self.report.as_deref())?;
+        Ok(RunFiles { page, picture: files.create_if(self.svg.as_deref())? })
+    }
+}
+
+impl RunFiles {
+    /// Writes what was asked for.
+    pub(crate) fn write(self, run: &RunPage<'_>) -> Result<(), CliError> {
+        if let Some(out) = self.page {
+            write_run(out, run)?;
+        }
+        if let Some(out) = self.picture {
+            written(out.holding(run_picture(run).as_bytes()))?;
+        }
+        Ok(())
     }
 }
 
