@@ -15,11 +15,11 @@ pub(super) static MUTANTS: &[Mutant] = &[
         about: "the adapter answers renewals itself, as the server answered the last one",
         edits: &[Edit {
             file: REDIS,
-            from: "        self.call_together(&live, &requests).await\n    }\n\n    fn hints",
+            from: "        self.call_together(&live, &requests).await\n",
             to: "        let has_compared = live.has_compared.load(Ordering::Relaxed);\n        \
                  if has_compared && matches!(requests[..], [(_, Request::Renew { .. })]) {\n            \
                  return vec![Ok(Reply::Renewed)];\n        }\n        \
-                 self.call_together(&live, &requests).await\n    }\n\n    fn hints",
+                 self.call_together(&live, &requests).await\n",
         }],
         shows: Shows::Servers(OnServers { store: "redis-sentinel", faults: "partition,pause" }),
         caught_by: &["single-leader", "margin-kept"],
