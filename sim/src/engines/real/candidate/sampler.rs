@@ -4,12 +4,15 @@
 //!
 //! - A lead begins after the first answer that it does, and ends before the last one.
 //! - An answer counts only if it was given within [`QUICK`]: the times before and after it are then those of the answer.
+//! - An answer without a tenure counts for the last one, if it is given twice: the end of a tenure may come in between.
 //! - A lead is reported once it was seen twice. In between it lasted: no tenure begins again.
 
 use std::io;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
+
+use tenure::Candidate;
 
 use super::process::Process;
 use crate::engines::real::protocol::Report;
@@ -55,10 +58,17 @@ pub(super) fn start(process: &Arc<Process>) -> io::Result<()> {
 fn next(process: &Process, lead: Option<Lead>) -> Option<Lead> {
     let (before, leads, token, after) = process.asks(|candidate| {
         let before = process.now();
-        let leads = candidate.is_some_and(tenure::Candidate::is_leader);
-        let tenure = candidate.filter(|_| leads).and_then(tenure::Candidate::tenure);
-        let token = tenure.map(|tenure| tenure.token().get());
-        (before, leads, token, process.now())
+        let leads = || candidate.is_some_and(Candidate::is_leader);
+        let token = || candidate.and_then(Candidate::tenure).map(|tenure| tenure.token().get());
+        let (is_leader, mut token_of) = (leads(), None);
+        if is_leader {
+            token_of = token();
+            // An answer that no tenure stands behind, twice in a row: the tenure that it last led in seems to go on.
+            if token_of.is_none() && leads() && token().is_none() {
+                token_of = lead.map(|lead| lead.token);
+            }
+        }
+        (before, is_leader, token_of, process.now())
     });
     if leads && (token.is_none() || after.since(before) > QUICK) {
         // The tenure ended between the two questions, or the answer was slow.
