@@ -23,6 +23,9 @@ CREATE TRIGGER changed AFTER INSERT OR UPDATE ON tenure.leases FOR EACH ROW EXEC
 CREATE TRIGGER changed AFTER INSERT OR UPDATE ON tenure.leases_history FOR EACH ROW EXECUTE FUNCTION public.changed();
 ";
 
+/// A statement that is preempted changes a row at most that long after it has read the clock, in microseconds.
+const CHANGED_WITHIN: u64 = 25_000;
+
 /// The observer of a lease table.
 #[derive(Debug, Default)]
 pub(in super::super) struct Table {
@@ -109,7 +112,8 @@ impl Table {
         }
         self.has_a_record = true;
         let before = before.filter(|before| before.token > 0);
-        let changed = Record::changed(before, after, self.history, at);
+        let read = before.map_or(at, |before| read_before(before, after, at));
+        let changed = Record::changed(before, after, self.history, read);
         let Some((now, request, answer)) = changed else { return };
         // Waits between the reading and the change do not make the request a later one.
         let at = now.max(self.last_at);
@@ -117,6 +121,15 @@ impl Table {
         let (holder, server, after) = (after.holder, self.server, Some(after));
         self.steps.push(Step { at, now, holder, request, answer, before, after, server });
     }
+}
+
+/// When the clock was read for a change that was seen at that time. A release leaves no reading in the row: if the lease
+/// ended just before the change, it may still have lasted when the clock was read.
+fn read_before(before: Record, after: Record, changed: u64) -> u64 {
+    let is_released = after.released && !before.released;
+    let is_just_over =
+        (1..=CHANGED_WITHIN).contains(&(changed + 1).saturating_sub(before.lease_end));
+    if is_released && is_just_over { before.lease_end - 1 } else { changed }
 }
 
 /// The row of the history.
@@ -196,6 +209,22 @@ mod tests {
         assert_eq!((steps[0].before, steps[1].before), (None, steps[0].after));
         assert_eq!(steps[0].holder, 0xab);
         assert!(table.is_replaced(false), "a record is lost");
+    }
+
+    #[test]
+    fn a_release_may_be_seen_after_the_end_of_its_lease() {
+        let released_at = |at: u64| {
+            let (held, over) = (lease(7, 9_000_000, false), lease(7, 9_000_000, true));
+            table(&[format!("1|{at}|leases|{held}|{over}")]).take()[0].now
+        };
+        for (changed, read) in [
+            (8_999_999, 8_999_999),
+            (9_000_000, 8_999_999),
+            (9_002_000, 8_999_999),
+            (9_000_000 + CHANGED_WITHIN, 9_000_000 + CHANGED_WITHIN),
+        ] {
+            assert_eq!(released_at(changed), read);
+        }
     }
 
     #[test]
