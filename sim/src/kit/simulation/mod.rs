@@ -191,7 +191,8 @@ impl Simulation {
         if !why.is_empty() {
             return Err(SimulationError::Empty { runs: summary.runs, why });
         }
-        let unmet = summary.unmet().into_iter().filter(|name| self.subject.can_meet(name));
+        let never = self.subject.never_meets();
+        let unmet = summary.unmet().into_iter().filter(|name| !never.contains(name));
         let unmet: Vec<String> = unmet.map(str::to_owned).collect();
         if self.needs_all_conditions && !unmet.is_empty() {
             return Err(SimulationError::Inconclusive { runs: summary.runs, unmet });

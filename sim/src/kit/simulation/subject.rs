@@ -104,12 +104,12 @@ impl Subject {
         }
     }
 
-    /// Whether its runs can meet the condition of that name.
-    pub(super) fn can_meet(&self, condition: &str) -> bool {
+    /// The conditions that its runs can't meet, though its engine can.
+    pub(super) fn never_meets(&self) -> Vec<&'static str> {
         match self {
-            Self::Values { .. } => true,
+            Self::Values { .. } => Vec::new(),
             #[cfg(feature = "turmoil")]
-            Self::Service(_) => !names_of_work().any(|name| name == condition),
+            Self::Service(_) => names_of_work().collect(),
         }
     }
 
