@@ -62,7 +62,7 @@ fn call() -> impl Strategy<Value = Step> {
     (select(SCRIPTS.to_vec()), holder, token, ttl, trust).prop_map(
         |((name, text), holder, token, ttl, trust)| {
             let keys: &[&str] = match name {
-                "acquire" | "renew_and_compare" => &["2", KEY, HISTORY],
+                "acquire" | "renew_and_compare" | "purge" => &["2", KEY, HISTORY],
                 _ => &["1", KEY],
             };
             let args: &[&str] = match name {
@@ -70,6 +70,8 @@ fn call() -> impl Strategy<Value = Step> {
                 "renew" | "renew_and_compare" => &[holder, &token, ttl],
                 "release" => &[holder, &token],
                 "observe" => &[],
+                // It deletes nothing: all tokens are above the clock.
+                "purge" => &[ttl],
                 "notify" => &["inbox", "a message"],
                 other => panic!("give the new script {other} its arguments here"),
             };
