@@ -54,6 +54,9 @@ impl Session<'_> {
 
     /// Deleting the key ends the lease and wakes its watches; the etcd lease that is left has no key any
     /// more.
+    ///
+    /// The revisions of a cluster that has lost its data begin again, so that another tenure's key may have the remembered
+    /// one. No other cluster gives an etcd lease the same id.
     pub(super) async fn release(
         &self,
         holder: HolderId,
@@ -61,22 +64,31 @@ impl Session<'_> {
     ) -> Result<Reply, StoreError> {
         let known = self.remembered(holder, token);
         self.link.forget(self.key);
-        let (created, lease) = match known {
-            Some(tenure) => (tenure.created, tenure.lease),
-            None => match self.leader().await?.filter(|leader| is_of(leader, holder, token)) {
-                Some(leader) => (leader.created, leader.lease),
-                None => return Ok(Reply::NotHeld),
-            },
-        };
-        let name = self.names.leader.as_str();
-        let still = Compare::create_revision(name, CompareOp::Equal, created);
-        match self.transact(vec![still], vec![TxnOp::delete(name, None)]).await? {
-            Outcome::Done { .. } => {
-                self.discard(lease);
-                Ok(Reply::Released)
-            }
-            Outcome::Changed(_) => Ok(Reply::NotHeld),
+        if let Some(tenure) = known
+            && self.delete(tenure.created, tenure.lease).await?
+        {
+            return Ok(Reply::Released);
         }
+        // Another process of the same holder may have moved the key to another etcd lease.
+        let leader = self.leader().await?.filter(|leader| is_of(leader, holder, token));
+        let Some(leader) = leader else { return Ok(Reply::NotHeld) };
+        let is_deleted = self.delete(leader.created, leader.lease).await?;
+        Ok(if is_deleted { Reply::Released } else { Reply::NotHeld })
+    }
+
+    /// Deletes the leader's key, if it is the one that was created then, with that etcd lease. Returns whether it was.
+    async fn delete(&self, created: i64, lease: i64) -> Result<bool, StoreError> {
+        let name = self.names.leader.as_str();
+        let still = vec![
+            Compare::create_revision(name, CompareOp::Equal, created),
+            Compare::lease(name, CompareOp::Equal, lease),
+        ];
+        let done = self.transact(still, vec![TxnOp::delete(name, None)]).await?;
+        let is_done = matches!(done, Outcome::Done { .. });
+        if is_done {
+            self.discard(lease);
+        }
+        Ok(is_done)
     }
 
     pub(super) async fn observe(&self) -> Result<Reply, StoreError> {
