@@ -28,6 +28,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let listener =
         TcpListener::bind(std::env::var("LISTEN").unwrap_or("127.0.0.1:8080".into())).await?;
     let address = listener.local_addr()?;
+    println!("listening on {address}");
     let store = Redis::new(RedisConfig::from_url(&std::env::var("REDIS_URL")?)?);
     let candidate = Candidate::builder(store, "service")
         .metadata(address.to_string()) // where others reach the leader
@@ -45,7 +46,6 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let server = axum::serve(listener, app)
         .with_graceful_shutdown(stopping.clone().cancelled_owned())
         .into_future();
-    println!("listening on {address}");
     // One signal ends both: the server finishes its requests, and the job ends and hands over.
     let shutdown = async {
         signal.await;
