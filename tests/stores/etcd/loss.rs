@@ -6,8 +6,10 @@ use std::time::Duration;
 use tenure::store::etcd::Etcd;
 use tenure::store::{Reply, Request};
 
+use tenure_servers::EtcdServer;
+
 use super::support::{
-    TTL, acquire, acquire_for, answered, at, call, granted, local, release, server,
+    TTL, acquire, acquire_for, answered, at, call, granted, held, local, release, server,
 };
 
 /// All of a quarantine, but for what a slow machine took.
@@ -88,4 +90,26 @@ async fn a_longer_second_quarantine_is_waited_out() {
     assert_eq!(call(&store, release(1, last)).await.unwrap(), Reply::Released);
     let (_, wait) = granted(&store, asking(short, Some(last))).await;
     assert_eq!(wait, Duration::ZERO);
+}
+
+/// The revisions of a new cluster begin again, so that another tenure's key may have the revision of one that a store
+/// remembers.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_late_release_ends_no_lease_of_the_next_cluster() {
+    let mut server = server();
+    let (old, new) = (at(&[server.port()]), at(&[server.port()]));
+    let (first, _) = granted(&old, acquire(1, None)).await;
+    let created = created(&server);
+    server.restart_empty().unwrap();
+    let reply = answered(&new, acquire(2, Some(first))).await;
+    let Reply::Granted { token: second, .. } = reply else { panic!("{reply:?}") };
+    assert_eq!(self::created(&server), created, "the same revision again");
+    assert_eq!(answered(&old, release(1, first)).await, Reply::NotHeld);
+    assert_eq!(held(&new, Request::Observe).await.token, second);
+}
+
+/// The create revision of the election's key.
+fn created(server: &EtcdServer) -> String {
+    let found = server.api("kv/range", r#"{"key":"dGVudXJlL2xlYWRlci9qb2I="}"#).unwrap();
+    found["kvs"][0]["create_revision"].as_str().unwrap().to_owned()
 }
