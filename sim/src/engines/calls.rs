@@ -13,7 +13,7 @@ pub(crate) fn asked(request: &Request) -> Option<Asked> {
         }
         Request::Renew { token, .. } => Some(Asked::Renew { token: token.get() }),
         Request::Release { token, .. } => Some(Asked::Release { token: token.get() }),
-        Request::Observe | Request::Notify { .. } => None,
+        Request::Describe { .. } | Request::Observe | Request::Notify { .. } => None,
     }
 }
 
@@ -30,7 +30,7 @@ pub(crate) fn answered(reply: &Reply) -> Answer {
         Reply::Superseded { .. } => Answer::Superseded,
         Reply::Released => Answer::Released,
         Reply::NotHeld => Answer::NotHeld,
-        Reply::Vacant | Reply::Notified { .. } => Answer::Other,
+        Reply::Described | Reply::Vacant | Reply::Notified { .. } => Answer::Other,
     }
 }
 
@@ -57,6 +57,6 @@ pub(crate) const fn kind(request: &Request) -> Option<crate::plan::Asking> {
         Request::Acquire { .. } => Some(Asking::Acquire),
         Request::Renew { .. } => Some(Asking::Renew),
         Request::Release { .. } => Some(Asking::Release),
-        Request::Observe | Request::Notify { .. } => None,
+        Request::Describe { .. } | Request::Observe | Request::Notify { .. } => None,
     }
 }

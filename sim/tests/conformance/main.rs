@@ -116,6 +116,11 @@ found! {
     one_that_hints_nobody: HintsNobody by Hints;
     one_that_grants_to_renewals: RenewsUnknown by UnknownElection, Differential;
     one_that_shortens_names: ShortensNames by Profiles;
+    one_that_compares_no_versions: DescribesAnyVersion by Described;
+    one_that_describes_any_tenure: DescribesAnyTenure by Described;
+    one_that_counts_on_from_the_last_tenure: VersionsOfAllTenures by Described;
+    one_that_describes_nothing: DescribesNothing by Described;
+    one_whose_retries_restore_a_profile: RetryDescribes by Described;
     one_with_one_record: OneRecord by KeysApart, Differential;
     one_that_takes_keys_for_alike: KeysAlike by OddKeys;
     one_that_is_stuck_after_a_dropped_request: StuckWhenDropped by Dropped;

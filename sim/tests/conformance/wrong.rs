@@ -41,6 +41,11 @@ pub(crate) enum Bug {
     HintsNobody,
     RenewsUnknown,
     ShortensNames,
+    DescribesAnyVersion,
+    DescribesAnyTenure,
+    VersionsOfAllTenures,
+    DescribesNothing,
+    RetryDescribes,
     OneRecord,
     KeysAlike,
     StuckWhenDropped,
@@ -91,6 +96,7 @@ struct Kept {
 struct Election {
     record: Option<Record>,
     profile: Option<Profile>,
+    described: Option<(Token, u64)>,
     hints: broadcast::Sender<()>,
     messages: broadcast::Sender<(Token, Message)>,
 }
@@ -98,7 +104,7 @@ struct Election {
 impl Default for Election {
     fn default() -> Self {
         let (hints, messages) = (broadcast::Sender::new(16), broadcast::Sender::new(256));
-        Self { record: None, profile: None, hints, messages }
+        Self { record: None, profile: None, described: None, hints, messages }
     }
 }
 

@@ -59,8 +59,9 @@ fn call() -> impl Strategy<Value = Step> {
     let holder = select(vec!["h1", "h2"]);
     let token = prop_oneof![5 => (TOKEN..TOKEN + 4).prop_map(|token| token.to_string()), 1 => Just("0".to_owned())];
     let (ttl, trust) = (select(TTLS.to_vec()), select(vec!["", "1"]));
-    (select(SCRIPTS.to_vec()), holder, token, ttl, trust).prop_map(
-        |((name, text), holder, token, ttl, trust)| {
+    let version = select(vec!["1", "2"]);
+    (select(SCRIPTS.to_vec()), holder, token, ttl, trust, version).prop_map(
+        |((name, text), holder, token, ttl, trust, version)| {
             let keys: &[&str] = match name {
                 "acquire" | "renew_and_compare" | "purge" => &["2", KEY, HISTORY],
                 _ => &["1", KEY],
@@ -69,6 +70,7 @@ fn call() -> impl Strategy<Value = Step> {
                 "acquire" => &[holder, &token, ttl, ttl, "a name", "meta\r\ndata", trust],
                 "renew" | "renew_and_compare" => &[holder, &token, ttl],
                 "release" => &[holder, &token],
+                "describe" => &[holder, &token, version, "another name", "other data"],
                 "observe" => &[],
                 // It deletes nothing: all tokens are above the clock.
                 "purge" => &[ttl],

@@ -16,7 +16,7 @@ use crate::event::Events;
 use crate::logging::LIFE;
 use crate::metrics::Metrics;
 use crate::runtime::{NoRuntime, Runtime, TokioRuntime};
-use crate::shared::{Announced, Callbacks, Chosen, Command, NewElection, Shared};
+use crate::shared::{Announced, Callbacks, Chosen, Command, NewElection, Replaced, Shared};
 use crate::store::{AnyStore, Key, LimitError, Profile, Store};
 use crate::trace::{Log, TraceError};
 use crate::{Config, ConfigError, Remedy};
@@ -252,6 +252,7 @@ impl CandidateBuilder {
             key,
             settings,
             runtime: Arc::clone(elections.runtime()),
+            replaced: Replaced::default(),
             leads_until: Deadline::never(),
             events: Events::default(),
             callbacks: Callbacks::default(),

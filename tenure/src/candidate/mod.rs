@@ -6,6 +6,7 @@ mod elections;
 mod env;
 mod first_attempt;
 mod messages;
+mod metadata;
 mod observer;
 mod weak;
 mod work;

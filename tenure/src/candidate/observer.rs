@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use bytes::Bytes;
 use futures_core::stream::{FusedStream, Stream};
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
@@ -19,7 +20,7 @@ use crate::{Elections, Instant, StartError, Token};
 
 /// A stream of the leaders of one election, with their metadata: for routers and clients that never lead.
 ///
-/// It yields who leads at first, and then each change: `Ok(Some(..))` is the incumbent, `Ok(None)` means that no
+/// It yields who leads at first, and then each change of that or of the metadata: `Ok(Some(..))` is the incumbent, `Ok(None)` means that no
 /// candidate holds the lease, and an error means that the store did not answer, so that it is not known who leads. After
 /// an error, the next item is again who leads. An outage is one item, however long it lasts.
 ///
@@ -100,7 +101,7 @@ pub(super) struct NewWatch {
 #[derive(PartialEq, Eq)]
 enum Shown {
     Nothing,
-    Incumbent(Option<Token>),
+    Incumbent(Option<(Token, Bytes)>),
     Error,
 }
 
@@ -135,7 +136,10 @@ impl Watch {
                 }
                 let again_at = self.again_at(&sight, &mut pauses);
                 let now_shown = match &sight {
-                    Ok(incumbent) => Shown::Incumbent(incumbent.as_ref().map(|one| one.token)),
+                    Ok(incumbent) => {
+                        let shown = |one: &Incumbent| (one.token, one.metadata.clone());
+                        Shown::Incumbent(incumbent.as_ref().map(shown))
+                    }
                     Err(_) => Shown::Error,
                 };
                 if shown != now_shown {

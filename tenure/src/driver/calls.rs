@@ -77,7 +77,7 @@ impl NextCall {
             Request::Release { .. } => kind == Kind::Release,
             Request::Renew { .. } => kind == Kind::Renewal,
             Request::Acquire { .. } => kind == Kind::Acquire,
-            Request::Observe | Request::Notify { .. } => false,
+            Request::Describe { .. } | Request::Observe | Request::Notify { .. } => false,
         };
         self.requests.len() < most && self.requests.iter().all(is_alike)
     }

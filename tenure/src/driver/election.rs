@@ -1,5 +1,6 @@
 //! One election: its state machine, its calls, and its tenure.
 
+mod describe;
 mod events;
 mod standing;
 mod watched;
@@ -21,6 +22,8 @@ use crate::shared::{ElectionId, LostWork, NewElection, Shared};
 use crate::store::{Key, Request, StoreError, StoreErrorKind};
 use crate::tenure::Tenure;
 use crate::{Instant, Token};
+use describe::Describing;
+pub(super) use describe::Description;
 use standing::Answer;
 use watched::Watched;
 
@@ -47,6 +50,7 @@ pub(super) struct Election {
     errors: Option<mpsc::Sender<StoreError>>,
     without_work: WithoutWork,
     watched: Watched,
+    describing: Describing,
     metrics: ElectionMetrics,
 }
 
@@ -106,6 +110,7 @@ impl Election {
             errors: None,
             without_work: WithoutWork::No,
             watched: Watched::default(),
+            describing: Describing::default(),
             metrics,
         }
     }
@@ -212,8 +217,8 @@ impl Election {
         while let Some(output) = self.machine.poll() {
             match output {
                 Output::Send { id, request, give_up_at } => {
-                    let profile = &self.shared.settings.chosen.profile;
-                    let request = Request::of_machine(request, profile);
+                    self.describing.sends(&request);
+                    let request = Request::of_machine(request, || self.shared.profile());
                     let (election, key) = (self.shared.id, self.shared.key.clone());
                     let one = Outgoing { election, id, key, request, sent_at: now, give_up_at };
                     self.calls.join(&mut world.next_call, one);
@@ -306,6 +311,7 @@ impl Election {
 
     fn failed(&mut self, world: &mut World, now: Instant, request: &str, error: StoreError) {
         tracing::debug!(target: REQUEST, key = ?self.shared.key, request, %error, "failed");
+        self.describing.may_be_lost();
         world.outage.lasts(now, &error);
         if self.shared.callbacks.has_error_callbacks() {
             let report = self.errors.get_or_insert_with(|| {

@@ -32,7 +32,7 @@ use crate::store::{AnyStore, Reply, Store, StoreError, StoreErrorKind};
 use crate::{Instant, metrics};
 use admission::{Admission, Next};
 use calls::{InCall, NextCall};
-use election::Election;
+use election::{Description, Election};
 use hints::Hints;
 use outage::Outage;
 use spread::Phase;
@@ -65,6 +65,7 @@ struct World {
     /// Yields how long an answer took; `None` if there was none.
     asks: FuturesUnordered<BoxFuture<'static, Option<Duration>>>,
     drains: FuturesUnordered<BoxFuture<'static, ElectionId>>,
+    descriptions: FuturesUnordered<BoxFuture<'static, Description>>,
     /// The callers that wait until an election's resignation is complete. In order, as they wake if the driver is dropped.
     withdrawals: BTreeMap<ElectionId, Vec<oneshot::Sender<()>>>,
     admission: Admission,
@@ -99,6 +100,7 @@ impl Driver {
             in_call,
             asks: FuturesUnordered::new(),
             drains: FuturesUnordered::new(),
+            descriptions: FuturesUnordered::new(),
             withdrawals: BTreeMap::new(),
             admission: Admission::default(),
             phase: Phase::default(),
@@ -128,6 +130,13 @@ impl Driver {
                 }
                 Some(id) = self.world.drains.next(), if !self.world.drains.is_empty() => {
                     self.step(id, Input::Drained);
+                }
+                Some(end) = self.world.descriptions.next(),
+                    if !self.world.descriptions.is_empty() =>
+                {
+                    if let Some(election) = self.elections.get_mut(&end.election) {
+                        election.was_described(&mut self.world, end);
+                    }
                 }
                 Some(key) = self.hints.next() => {
                     self.hints.wake_observers(&key);
@@ -237,6 +246,11 @@ impl Driver {
                 if let Some(election) = self.elections.get_mut(&id) {
                     election.watch_work(now, token, work);
                     self.step(id, Input::Wake);
+                }
+            }
+            Command::Describe { id } => {
+                if let Some(election) = self.elections.get_mut(&id) {
+                    election.describe(&mut self.world);
                 }
             }
             Command::Ask(ask) => self.world.admission.ask(ask),

@@ -158,7 +158,9 @@ impl Drop for ElectionMetrics {
 
 fn outcome(result: &Result<Reply, StoreError>) -> Outcome {
     match result {
-        Ok(Reply::Granted { .. } | Reply::Renewed | Reply::Released) => Outcome::Done,
+        Ok(Reply::Granted { .. } | Reply::Renewed | Reply::Released | Reply::Described) => {
+            Outcome::Done
+        }
         Ok(
             Reply::Held(_)
             | Reply::Refused { .. }

@@ -43,6 +43,10 @@ pub(crate) enum Command {
         token: Token,
         work: Arc<WatchedWork>,
     },
+    /// The candidate has another profile.
+    Describe {
+        id: ElectionId,
+    },
     Ask(Box<Ask>),
     /// An observer wants to know when the lease may have become vacant.
     Watch {

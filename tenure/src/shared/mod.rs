@@ -2,6 +2,7 @@
 
 mod callbacks;
 mod command;
+mod profile;
 mod settings;
 mod standing;
 
@@ -10,10 +11,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use bytes::Bytes;
 use tokio::sync::{mpsc, oneshot};
 
 pub(crate) use callbacks::Callbacks;
 pub(crate) use command::{Ask, Command, ElectionId, NewElection};
+pub(crate) use profile::{Replaced, Version};
 pub(crate) use settings::{Chosen, Settings};
 pub(crate) use standing::{Announced, Refusal, Sighting, Standing, State, StoreState};
 
@@ -22,7 +25,7 @@ use crate::deadline::Deadline;
 use crate::event::Events;
 use crate::logging::LIFE;
 use crate::runtime::Runtime;
-use crate::store::{Key, Reply, Request, StoreError, StoreErrorKind};
+use crate::store::{Key, LimitError, Profile, Reply, Request, StoreError, StoreErrorKind};
 use crate::tenure::{DriverLink, Inbox, Tenure};
 use crate::trace::Recorder;
 use crate::watchdog::WatchedWork;
@@ -76,6 +79,7 @@ pub(crate) struct Shared {
     pub(crate) id: ElectionId,
     pub(crate) key: Key,
     pub(crate) settings: Arc<Settings>,
+    pub(crate) replaced: Replaced,
     pub(crate) runtime: Arc<dyn Runtime>,
     /// The end of this candidate's present claim. Closed while a resignation is on its way to the driver.
     pub(crate) leads_until: Deadline,
@@ -92,6 +96,20 @@ impl Shared {
     /// The candidate's name, for people.
     pub(crate) fn name(&self) -> &str {
         self.settings.chosen.profile.name()
+    }
+
+    /// What the candidate tells of itself now.
+    pub(crate) fn profile(&self) -> Profile {
+        let replaced = self.replaced.newer_than(0);
+        replaced.map_or_else(|| self.settings.chosen.profile.clone(), |latest| latest.profile)
+    }
+
+    /// Replaces the candidate's metadata. The driver tells the store, as soon and as often as needed.
+    pub(crate) fn set_metadata(&self, metadata: &Bytes) -> Result<(), LimitError> {
+        self.replaced.set(&self.settings.chosen.profile, metadata)?;
+        // A driver that is gone tells nobody.
+        let _ = self.send(Command::Describe { id: self.id });
+        Ok(())
     }
 
     pub(crate) fn tenure(&self) -> Option<Tenure> {

@@ -78,6 +78,11 @@ impl Profile {
         Ok(Self { name, metadata: Bytes::copy_from_slice(metadata) })
     }
 
+    /// The same name with other metadata.
+    pub(crate) fn with_metadata(&self, metadata: &Bytes) -> Result<Self, LimitError> {
+        Self::of(Arc::clone(&self.name), metadata)
+    }
+
     /// The candidate's name.
     pub fn name(&self) -> &str {
         &self.name

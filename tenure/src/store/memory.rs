@@ -49,6 +49,8 @@ struct Kept {
 struct Election {
     record: Option<Record>,
     profile: Option<Profile>,
+    /// The last tenure that has replaced its profile, and the version of that.
+    described: Option<(Token, u64)>,
     /// Made for the first inbox.
     messages: Option<broadcast::Sender<(Token, Message)>>,
 }
@@ -206,8 +208,11 @@ impl Election {
         let request = match request {
             Request::Acquire { holder, seen, ttl, quarantine, profile } => {
                 let acquire = tenure_core::Request::Acquire { holder, seen, ttl, quarantine };
+                let before = self.record.map(|record| record.token);
                 let reply = self.apply(history, now, acquire);
-                if let tenure_core::Reply::Granted { .. } = reply {
+                if let tenure_core::Reply::Granted { token, .. } = reply
+                    && before != Some(token)
+                {
                     self.profile = Some(profile);
                 }
                 return Reply::of_contract(reply, || self.incumbent(now));
@@ -216,6 +221,16 @@ impl Election {
                 tenure_core::Request::Renew { holder, token, ttl }
             }
             Request::Release { holder, token } => tenure_core::Request::Release { holder, token },
+            Request::Describe { holder, token, version, profile } => {
+                let of_record = self.record.map(|record| (record.holder, record.token));
+                if of_record != Some((holder, token)) {
+                    return Reply::NotHeld;
+                }
+                if self.described < Some((token, version)) {
+                    (self.described, self.profile) = (Some((token, version)), Some(profile));
+                }
+                return Reply::Described;
+            }
             Request::Observe => return self.incumbent(now).map_or(Reply::Vacant, Reply::Held),
             Request::Notify { message } => {
                 let Some(Incumbent { token, .. }) = self.incumbent(now) else {

@@ -39,6 +39,20 @@ pub enum Request {
         /// The tenure's token.
         token: Token,
     },
+    /// Replace what the record tells of exactly this tenure's candidate, unless the same or a newer version is recorded.
+    /// Whether the lease is still live need not matter: nobody is told of a lease that is over. A store that can't
+    /// do it answers with an error of the kind [`Unsupported`](super::StoreErrorKind::Unsupported).
+    Describe {
+        /// The holder that was granted the lease.
+        holder: HolderId,
+        /// The tenure's token.
+        token: Token,
+        /// Counts the profiles of this holder from 1. Those of its acquires have no version, and are older than all
+        /// others.
+        version: u64,
+        /// What other candidates are told from now on.
+        profile: Profile,
+    },
     /// Ask who holds the lease.
     Observe,
     /// Send a message to the tenure that holds the lease. A store without messages answers with an error.
@@ -49,10 +63,13 @@ pub enum Request {
 }
 
 impl Request {
-    pub(crate) fn of_machine(request: tenure_core::Request, profile: &Profile) -> Self {
+    pub(crate) fn of_machine(
+        request: tenure_core::Request,
+        profile: impl FnOnce() -> Profile,
+    ) -> Self {
         match request {
             tenure_core::Request::Acquire { holder, seen, ttl, quarantine } => {
-                Self::Acquire { holder, seen, ttl, quarantine, profile: profile.clone() }
+                Self::Acquire { holder, seen, ttl, quarantine, profile: profile() }
             }
             tenure_core::Request::Renew { holder, token, ttl } => {
                 Self::Renew { holder, token, ttl }
@@ -67,6 +84,7 @@ impl Request {
             Self::Acquire { .. } => "acquire",
             Self::Renew { .. } => "renew",
             Self::Release { .. } => "release",
+            Self::Describe { .. } => "describe",
             Self::Observe => "observe",
             Self::Notify { .. } => "notify",
         }
@@ -107,8 +125,10 @@ pub enum Reply {
     },
     /// To a release: the lease has ended.
     Released,
-    /// To a release: this tenure held no lease.
+    /// To a release: this tenure held no lease. To a describe: the record is of another tenure, or there is none.
     NotHeld,
+    /// To a describe: the tenure's record has this profile, or a newer one.
+    Described,
     /// To an observe or a notify: no candidate holds the lease.
     Vacant,
     /// To a notify: sent to this tenure, whose lease is live. It may still get lost on the way.
@@ -134,6 +154,7 @@ impl Reply {
             }
             Request::Renew { .. } => matches!(self, Self::Renewed | Self::Superseded { .. }),
             Request::Release { .. } => matches!(self, Self::Released | Self::NotHeld),
+            Request::Describe { .. } => matches!(self, Self::Described | Self::NotHeld),
             Request::Observe => matches!(self, Self::Held(_) | Self::Vacant),
             Request::Notify { .. } => matches!(self, Self::Notified { .. } | Self::Vacant),
         }
@@ -173,7 +194,7 @@ impl Reply {
             Self::Superseded { last } => tenure_core::Reply::Superseded { last: *last },
             Self::Released => tenure_core::Reply::Released,
             Self::NotHeld => tenure_core::Reply::NotHeld,
-            Self::Vacant | Self::Notified { .. } => return None,
+            Self::Described | Self::Vacant | Self::Notified { .. } => return None,
         })
     }
 }

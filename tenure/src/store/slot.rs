@@ -61,9 +61,10 @@ impl Patience {
 
     pub(super) fn of(request: &Request) -> Self {
         match request {
-            Request::Acquire { .. } | Request::Renew { .. } | Request::Release { .. } => {
-                Self::Waits
-            }
+            Request::Acquire { .. }
+            | Request::Renew { .. }
+            | Request::Release { .. }
+            | Request::Describe { .. } => Self::Waits,
             Request::Observe | Request::Notify { .. } => Self::Fails,
         }
     }

@@ -10,6 +10,7 @@ mod endings;
 mod first_attempt;
 mod health;
 mod memory;
+mod metadata;
 mod moved_clock;
 mod observer;
 mod purge;

@@ -9,8 +9,8 @@ use tenure::{HolderId, Token};
 
 use super::refusals::refuses;
 use super::support::{
-    SOON, TTL, acquire, all_requests, at, call, granted, held, is_known_to_be_near, local, release,
-    renew, server, soon,
+    SOON, TTL, acquire, all_requests, at, call, granted, held, holder, is_known_to_be_near, local,
+    release, renew, server, soon,
 };
 
 /// A store for requests that meet those of others: on a slow disk, they wait long for each other's commits.
@@ -84,6 +84,30 @@ async fn a_table_without_a_column_is_refused() {
     // The grants that the error names are enough.
     server.sql("DROP SCHEMA tenure CASCADE").unwrap();
     granted(&at(server.port()), acquire(1, None)).await;
+}
+
+/// A table that was made before profiles had versions serves elections, and gets the columns when it is made again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_earlier_table_replaces_no_profiles() {
+    let server = server();
+    let store = at(server.port());
+    let (token, _) = granted(&store, acquire(1, None)).await;
+    server
+        .sql("ALTER TABLE tenure.leases DROP COLUMN described_token, DROP COLUMN described_version")
+        .unwrap();
+    let profile = Profile::new("other", "elsewhere").unwrap();
+    let describe = Request::Describe { holder: holder(1), token, version: 1, profile };
+    let error = call(&store, describe.clone()).await.unwrap_err();
+    assert_eq!(error.kind(), StoreErrorKind::Unsupported, "{error}");
+    assert!(error.to_string().contains("LeaseTable::schema_sql"), "{error}");
+    assert_eq!(call(&store, renew(1, token)).await.unwrap(), Reply::Renewed);
+    assert_eq!(call(&store, release(1, token)).await.unwrap(), Reply::Released);
+    let (token, _) = granted(&store, acquire(1, Some(token))).await;
+    server.sql(&LeaseTable::default().schema_sql()).unwrap();
+    let Request::Describe { holder, version, profile, .. } = describe else { unreachable!() };
+    let describe = Request::Describe { holder, token, version, profile };
+    assert_eq!(call(&store, describe).await.unwrap(), Reply::Described);
+    assert_eq!(held(&store, Request::Observe).await.name, "other");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -22,6 +22,7 @@ mod elections;
 mod isolation;
 mod many;
 mod messages;
+mod metadata;
 mod network;
 mod outage;
 pub(crate) mod purge;

@@ -112,7 +112,7 @@ impl Election {
                 tenure_core::Request::Renew { holder, token, ttl }
             }
             Request::Release { holder, token } => tenure_core::Request::Release { holder, token },
-            Request::Observe | Request::Notify { .. } => {
+            Request::Describe { .. } | Request::Observe | Request::Notify { .. } => {
                 return Err(StoreError::new(StoreErrorKind::UnexpectedReply, "not simulated"));
             }
         };
@@ -221,7 +221,10 @@ impl Drop for Call<'_> {
 
 fn asks(request: &Request) -> Asks {
     match request {
-        Request::Acquire { .. } | Request::Observe | Request::Notify { .. } => Asks::Acquire,
+        Request::Acquire { .. }
+        | Request::Describe { .. }
+        | Request::Observe
+        | Request::Notify { .. } => Asks::Acquire,
         Request::Renew { .. } => Asks::Renew,
         Request::Release { .. } => Asks::Release,
     }

@@ -108,6 +108,9 @@ rows! { $
         elections_do_not_interfere = KeysApart: "requests about one election change no other",
         keys_may_have_any_characters = OddKeys: "keys of any characters and of the greatest length name elections of their own",
     }
+    describe {
+        older_profiles_change_nothing = Described: "the profile of a leader can be replaced, and neither an older version nor a repeated acquire nor another tenure restores the earlier one",
+    }
     messages {
         a_lost_reply_is_harmless = LostReplies: "a request that is sent again because its reply was lost does no harm",
         a_late_duplicate_acquire_is_never_granted = LateAcquire: "a late duplicate of an old acquire is never granted",

@@ -23,8 +23,11 @@ impl Step<'_> {
             Request::Acquire { holder, seen, ttl, quarantine, profile } => {
                 let (holder, ttl) = (self.taken_for(holder, &profile), self.cut(ttl));
                 let asked = Asked::Acquire { holder, seen, ttl, quarantine };
+                let before = self.election.record.map(|record| record.token);
                 let reply = self.acquire(asked, seen);
-                if let Told::Granted { .. } = reply {
+                if let Told::Granted { token, .. } = reply
+                    && (before != Some(token) || self.bug == Bug::RetryDescribes)
+                {
                     self.election.profile = Some(profile);
                 }
                 self.told(reply)
@@ -37,6 +40,9 @@ impl Step<'_> {
             Request::Release { holder, token } => {
                 let reply = self.release(Asked::Release { holder, token });
                 self.told(reply)
+            }
+            Request::Describe { holder, token, version, profile } => {
+                self.describe((holder, token), version, profile)
             }
             Request::Observe => self.incumbent().map_or(Reply::Vacant, Reply::Held),
             Request::Notify { message } => self.notify(&message),
@@ -184,6 +190,25 @@ impl Step<'_> {
             let _ = self.election.hints.send(());
         }
         reply
+    }
+
+    fn describe(&mut self, tenure: (HolderId, Token), version: u64, profile: Profile) -> Reply {
+        let Some(record) = self.election.record else { return Reply::NotHeld };
+        if (record.holder, record.token) != tenure && self.bug != Bug::DescribesAnyTenure {
+            return Reply::NotHeld;
+        }
+        let known = self.election.described;
+        let is_newer = match self.bug {
+            Bug::DescribesNothing => false,
+            Bug::DescribesAnyVersion => true,
+            Bug::VersionsOfAllTenures => known.map(|(_, version)| version) < Some(version),
+            _ => known < Some((tenure.1, version)),
+        };
+        if is_newer {
+            self.election.described = Some((tenure.1, version));
+            self.election.profile = Some(profile);
+        }
+        Reply::Described
     }
 
     fn notify(&self, message: &Message) -> Reply {

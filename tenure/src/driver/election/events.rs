@@ -24,10 +24,12 @@ impl Election {
             MachineEvent::Elected(claim) => {
                 self.elected(world, now, claim);
                 self.spread_renewal(world);
+                self.describe(world);
             }
             MachineEvent::Renewed(claim) => {
                 self.renewed(now, claim);
                 self.spread_renewal(world);
+                self.describe(world);
             }
             MachineEvent::SteppedDown { reason, drain_until, .. } => {
                 self.renewal = Renewal::WhenDue;

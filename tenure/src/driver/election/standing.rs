@@ -54,6 +54,7 @@ impl Election {
             | Reply::Superseded { .. }
             | Reply::Released
             | Reply::NotHeld
+            | Reply::Described
             | Reply::Vacant
             | Reply::Notified { .. } => Answer::Other,
         };

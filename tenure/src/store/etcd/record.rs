@@ -22,6 +22,8 @@ pub(super) struct Leader {
     pub(super) offset: u64,
     pub(super) name: String,
     pub(super) metadata: Bytes,
+    /// The version of the name and the metadata; 0 for those of the grant.
+    pub(super) version: u64,
 }
 
 /// Written with each grant, and without a lease: the last tenure. Its token is this key's
@@ -99,7 +101,7 @@ pub(super) trait Record: Sized {
 impl Leader {
     pub(super) fn new(holder: HolderId, ttl: u64, offset: u64, profile: &Profile) -> Self {
         let (name, metadata) = (profile.name().to_owned(), profile.metadata().clone());
-        Self { holder, ttl, offset, name, metadata }
+        Self { holder, ttl, offset, name, metadata, version: 0 }
     }
 }
 
@@ -107,15 +109,18 @@ impl Record for Leader {
     const WHAT: &'static str = "a lease";
 
     fn write(&self) -> Vec<u8> {
-        let Self { holder, ttl, offset, name, metadata } = self;
-        let line = format!("{FORMAT} {holder} {ttl} {offset} {}\n", name.len());
+        let Self { holder, ttl, offset, name, metadata, version } = self;
+        // Programs that know no versions can read the record of a grant.
+        let version = if *version > 0 { format!(" {version}") } else { String::new() };
+        let line = format!("{FORMAT} {holder} {ttl} {offset} {}{version}\n", name.len());
         [line.as_bytes(), name.as_bytes(), metadata].concat()
     }
 
     fn read(text: &[u8]) -> Option<Self> {
         let end = text.iter().position(|&byte| byte == b'\n')?;
         let (line, rest) = (&text[..end], &text[end + 1..]);
-        let [holder, ttl, offset, length] = words(line)?;
+        let of_grant = words(line).map(|[a, b, c, d]: [_; 4]| [a, b, c, d, "0"]);
+        let [holder, ttl, offset, length, version] = of_grant.or_else(|| words(line))?;
         let (name, metadata) = rest.split_at_checked(length.parse().ok()?)?;
         Some(Self {
             holder: HolderId::from_bits(u128::from_str_radix(holder, 16).ok()?),
@@ -123,6 +128,7 @@ impl Record for Leader {
             offset: offset.parse().ok()?,
             name: String::from_utf8(name.to_vec()).ok()?,
             metadata: Bytes::copy_from_slice(metadata),
+            version: version.parse().ok()?,
         })
     }
 }
@@ -258,7 +264,10 @@ mod tests {
 
     #[test]
     fn records_are_read_as_written() {
-        assert_eq!(Leader::read(&leader().write()), Some(leader()));
+        for version in [0, 1, u64::MAX] {
+            let leader = Leader { version, ..leader() };
+            assert_eq!(Leader::read(&leader.write()), Some(leader));
+        }
         let last = Last { offset: 0, index: u64::MAX };
         assert_eq!(Last::read(&last.write()), Some(last));
         for binding in [None, Some(i64::MAX)] {

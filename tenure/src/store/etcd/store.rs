@@ -86,7 +86,7 @@ impl Store for Etcd {
     async fn call(&self, key: &Key, request: Request) -> Result<Reply, StoreError> {
         let ttl = match &request {
             Request::Acquire { ttl, .. } | Request::Renew { ttl, .. } => whole_seconds(*ttl)?,
-            Request::Release { .. } | Request::Observe => 0,
+            Request::Release { .. } | Request::Describe { .. } | Request::Observe => 0,
             Request::Notify { .. } => return Err(StoreError::no_messages("etcd")),
         };
         let live = self.0.live(Patience::of(&request)).await?;
@@ -103,6 +103,9 @@ impl Store for Etcd {
                 Box::pin(session.renew(*holder, *token, ttl)).await
             }
             Request::Release { holder, token } => Box::pin(session.release(*holder, *token)).await,
+            Request::Describe { holder, token, version, profile } => {
+                Box::pin(session.describe((*holder, *token), *version, profile)).await
+            }
             Request::Observe | Request::Notify { .. } => Box::pin(session.observe()).await,
         };
         let reply = match reply {

@@ -1,13 +1,13 @@
-//! Renew, release and observe: the requests about a lease that was granted.
+//! Renew, release, describe and observe: the requests about a lease that was granted.
 
 use etcd_client::{Compare, CompareOp, TxnOp};
 
 use super::keep::Tenure;
 use super::link::Known;
 use super::record::Leader;
-use super::session::{Outcome, ROUNDS, Session};
+use super::session::{Outcome, ROUNDS, Session, put};
 use super::state::Found;
-use crate::store::{Reply, StoreError};
+use crate::store::{Profile, Reply, StoreError};
 use crate::{HolderId, Token};
 
 impl Session<'_> {
@@ -89,6 +89,31 @@ impl Session<'_> {
             self.discard(lease);
         }
         Ok(is_done)
+    }
+
+    /// Rewrites the tenure's record, if it has an older profile. Its key keeps its create revision and its etcd lease.
+    pub(super) async fn describe(
+        &self,
+        (holder, token): (HolderId, Token),
+        version: u64,
+        profile: &Profile,
+    ) -> Result<Reply, StoreError> {
+        let key = self.names.leader.as_str();
+        for _ in 0..ROUNDS {
+            let leader = self.leader().await?.filter(|leader| is_of(leader, holder, token));
+            let Some(leader) = leader else { return Ok(Reply::NotHeld) };
+            if leader.value.version >= version {
+                return Ok(Reply::Described);
+            }
+            let (name, metadata) = (profile.name().to_owned(), profile.metadata().clone());
+            let value = Leader { name, metadata, version, ..leader.value };
+            let still = vec![Compare::mod_revision(key, CompareOp::Equal, leader.modified)];
+            let write = vec![put(key, &value, Some(leader.lease))];
+            if let Outcome::Done { .. } = self.transact(still, write).await? {
+                return Ok(Reply::Described);
+            }
+        }
+        Err(Self::busy())
     }
 
     pub(super) async fn observe(&self) -> Result<Reply, StoreError> {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use tokio_postgres::types::ToSql;
-use tokio_postgres::{Error, Row, Statement};
+use tokio_postgres::{Error, Row, Statement, ToStatement};
 
 use super::error::{failed, is_about_a_row, is_fatal, is_late};
 use super::link::Link;
@@ -18,6 +18,9 @@ use super::statements::{ACQUIRE, OBSERVE, RELEASE, RENEW, Statements};
 use crate::store::slot::Patience;
 use crate::store::{Key, Message, Reply, Request, StoreError, StoreErrorKind, are_renewals};
 use crate::{HolderId, Token};
+
+/// Rare, so that it is not prepared on each connection.
+const DESCRIBE: &str = include_str!("sql/describe.sql");
 
 /// How a request is asked.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -137,12 +140,22 @@ impl Link {
         path: Path,
     ) -> Result<Vec<Row>, StoreError> {
         let holder = holder(request).to_bits().to_be_bytes();
+        if let Request::Describe { token, version, profile, .. } = request {
+            let sql = self.config.table.named(DESCRIBE);
+            let (key, token) = (key.as_str().as_bytes(), signed(*token)?);
+            let version = i64::try_from(*version).unwrap_or(i64::MAX);
+            let (name, metadata) = (profile.name().as_bytes(), &profile.metadata()[..]);
+            let parameters: [&(dyn ToSql + Sync); 6] =
+                [&key, &&holder[..], &token, &version, &name, &metadata];
+            return self.acknowledged(live, self.query(live, &*sql, &parameters).await);
+        }
         let has_compared = live.has_compared.load(Ordering::Relaxed);
         // A renewal that names the server has it compared with the history.
         let tells_server = match request {
             Request::Acquire { .. } => true,
             Request::Renew { .. } => !has_compared,
-            Request::Release { .. } | Request::Observe | Request::Notify { .. } => false,
+            Request::Release { .. } | Request::Describe { .. } => false,
+            Request::Observe | Request::Notify { .. } => false,
         };
         let asked = Asked {
             identity: tells_server.then_some(&live.identity),
@@ -189,7 +202,8 @@ impl Link {
             Request::Acquire { .. } => (acquire, ACQUIRE),
             Request::Renew { .. } => (renew, RENEW),
             Request::Release { .. } => (release, RELEASE),
-            Request::Observe => (observe, OBSERVE),
+            // A describe was asked before.
+            Request::Observe | Request::Describe { .. } => (observe, OBSERVE),
             Request::Notify { message } => {
                 let (number, message) = self.letter(message)?;
                 let rows = self.query(live, notify, &[&asked.key, &number, &message]).await;
@@ -229,7 +243,7 @@ impl Link {
     async fn query(
         &self,
         live: &Arc<Live>,
-        statement: &Statement,
+        statement: &(impl ToStatement + Sync + ?Sized),
         parameters: &[&(dyn ToSql + Sync)],
     ) -> Result<Vec<Row>, Error> {
         let pending = Pending::on(live, &self.runtime);
@@ -263,7 +277,9 @@ impl<'a> Asked<'a> {
             Request::Acquire { seen, ttl, .. } => (seen.map_or(Ok(0), signed)?, *ttl),
             Request::Renew { token, ttl, .. } => (signed(*token)?, *ttl),
             Request::Release { token, .. } => (signed(*token)?, Duration::ZERO),
-            Request::Observe | Request::Notify { .. } => (0, Duration::ZERO),
+            Request::Describe { .. } | Request::Observe | Request::Notify { .. } => {
+                (0, Duration::ZERO)
+            }
         };
         let (quarantine, name, metadata) = match request {
             Request::Acquire { quarantine, profile, .. } => {
@@ -298,7 +314,8 @@ fn holder(request: &Request) -> HolderId {
     match request {
         Request::Acquire { holder, .. }
         | Request::Renew { holder, .. }
-        | Request::Release { holder, .. } => *holder,
+        | Request::Release { holder, .. }
+        | Request::Describe { holder, .. } => *holder,
         Request::Observe | Request::Notify { .. } => HolderId::from_bits(0),
     }
 }

@@ -18,6 +18,7 @@ const UNDEFINED_DATABASE: &str = "3D000";
 const UNDEFINED_SCHEMA: &str = "3F000";
 const INSUFFICIENT_PRIVILEGE: &str = "42501";
 const UNDEFINED_FUNCTION: &str = "42883";
+const UNDEFINED_COLUMN: &str = "42703";
 const UNDEFINED_TABLE: &str = "42P01";
 const ADMIN_SHUTDOWN: &str = "57P01";
 const CRASH_SHUTDOWN: &str = "57P02";
@@ -108,6 +109,11 @@ fn refused(config: &PostgresConfig, error: &DbError) -> StoreError {
             let advice = "LeaseTable::schema_sql has the statements that make it, and \
                 LeaseTable::advisory_sql what advisory locks need besides";
             (Kind::Missing, Some(advice.into()))
+        }
+        UNDEFINED_COLUMN => {
+            let advice = "the table was made by an earlier version; the statements of \
+                LeaseTable::schema_sql add what it lacks";
+            (Kind::Unsupported, Some(advice.into()))
         }
         READ_ONLY => (Kind::NotPrimary, None),
         ADMIN_SHUTDOWN | CRASH_SHUTDOWN | IDLE_SESSION_TIMEOUT => (Kind::Disconnected, None),

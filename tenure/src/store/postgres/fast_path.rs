@@ -66,6 +66,7 @@ impl FastPath {
             Request::Renew { .. } => has_compared.then_some(&self.renew),
             Request::Acquire { seen: None, .. }
             | Request::Release { .. }
+            | Request::Describe { .. }
             | Request::Observe
             | Request::Notify { .. } => None,
         }

@@ -78,6 +78,7 @@ fn decode(request: &Request, answer: Answer<'_>) -> Result<Reply, StoreError> {
         }
         "released" => Some(Reply::Released),
         "not_held" => Some(Reply::NotHeld),
+        "described" => Some(Reply::Described),
         "vacant" => Some(Reply::Vacant),
         "notified" => token(answer.last).map(|token| Reply::Notified { token }),
         _ => None,

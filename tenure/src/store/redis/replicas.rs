@@ -17,7 +17,8 @@ impl Replicas {
     pub(super) fn wait_after(&self, request: &Request) -> Option<Cmd> {
         let counts = match request {
             Request::Acquire { .. } | Request::Renew { .. } => self.least > 0,
-            Request::Release { .. } | Request::Observe | Request::Notify { .. } => false,
+            Request::Release { .. } | Request::Describe { .. } => false,
+            Request::Observe | Request::Notify { .. } => false,
         };
         counts.then(|| {
             let mut wait = redis::cmd("WAIT");

@@ -44,7 +44,8 @@ pub(super) fn read_all<V: ReplyValue>(
                 let all = value.elements().filter(|all| all.len() == requests.len());
                 all.map(|all| &all[place])
             }
-            Request::Release { .. } | Request::Observe | Request::Notify { .. } => Some(value),
+            Request::Release { .. } | Request::Describe { .. } => Some(value),
+            Request::Observe | Request::Notify { .. } => Some(value),
         };
         match answer.and_then(V::elements) {
             Some(fields) => read(request, fields.iter().map(V::field)),
@@ -100,6 +101,7 @@ fn decode(fields: &[Field<'_>]) -> Result<Reply, StoreError> {
         }
         (b"released", []) => Some(Reply::Released),
         (b"not_held", []) => Some(Reply::NotHeld),
+        (b"described", []) => Some(Reply::Described),
         (b"vacant", []) => Some(Reply::Vacant),
         (b"notified", [to]) => positive(to).map(|token| Reply::Notified { token }),
         (b"refused", [Field::Text(why), detail @ ..]) => return Err(refused(why, detail)),

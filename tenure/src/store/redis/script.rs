@@ -23,17 +23,19 @@ const RENEW: &str = of_own_lease!("scripts/renew_lease.lua" "scripts/renew.lua")
 const RENEW_AND_COMPARE: &str =
     of_own_lease!("scripts/renew_lease.lua" "scripts/renew_and_compare.lua");
 const RELEASE: &str = of_own_lease!("scripts/release.lua");
+const DESCRIBE: &str = include_str!("scripts/describe.lua");
 const OBSERVE: &str = include_str!("scripts/observe.lua");
 const NOTIFY: &str = include_str!("scripts/notify.lua");
 const PURGE: &str = include_str!("scripts/purge.lua");
 
 /// The scripts as they are sent to the server, by name: what a simulated server executes, and what an
 /// operator may want to read.
-pub const SCRIPTS: [(&str, &str); 7] = [
+pub const SCRIPTS: [(&str, &str); 8] = [
     ("acquire", ACQUIRE),
     ("renew", RENEW),
     ("renew_and_compare", RENEW_AND_COMPARE),
     ("release", RELEASE),
+    ("describe", DESCRIBE),
     ("observe", OBSERVE),
     ("notify", NOTIFY),
     ("purge", PURGE),
@@ -56,6 +58,7 @@ struct Scripts {
     renew: Script,
     renew_and_compare: Script,
     release: Script,
+    describe: Script,
     observe: Script,
     notify: Script,
     purge: Script,
@@ -66,6 +69,7 @@ static ALL: LazyLock<Scripts> = LazyLock::new(|| Scripts {
     renew: Script::new(RENEW),
     renew_and_compare: Script::new(RENEW_AND_COMPARE),
     release: Script::new(RELEASE),
+    describe: Script::new(DESCRIBE),
     observe: Script::new(OBSERVE),
     notify: Script::new(NOTIFY),
     purge: Script::new(PURGE),
@@ -113,6 +117,7 @@ impl Invocation {
             Request::Renew { .. } if has_compared => (&ALL.renew, false),
             Request::Renew { .. } => (&ALL.renew_and_compare, true),
             Request::Release { .. } => (&ALL.release, false),
+            Request::Describe { .. } => (&ALL.describe, false),
             Request::Observe => (&ALL.observe, false),
             Request::Notify { .. } => (&ALL.notify, false),
         };
@@ -219,6 +224,13 @@ impl Words {
             Request::Release { holder, token } => {
                 self.holder(*holder);
                 self.number(token.get());
+            }
+            Request::Describe { holder, token, version, profile } => {
+                self.holder(*holder);
+                self.number(token.get());
+                self.number(*version);
+                self.bytes(profile.name().as_bytes());
+                self.bytes(profile.metadata());
             }
             Request::Observe => {}
             Request::Notify { message } => {

@@ -294,6 +294,7 @@ fn promises(reply: &Result<Reply, StoreError>) -> bool {
         Ok(Reply::Granted { .. } | Reply::Renewed) => true,
         Ok(Reply::Held(_) | Reply::Refused { .. } | Reply::Stale { .. }) => false,
         Ok(Reply::Superseded { .. } | Reply::Released | Reply::NotHeld) => false,
+        Ok(Reply::Described) => false,
         Ok(Reply::Vacant | Reply::Notified { .. }) | Err(_) => false,
     }
 }

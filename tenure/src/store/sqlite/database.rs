@@ -24,6 +24,8 @@ CREATE TABLE elections (
     released INTEGER NOT NULL CHECK (released IN (0, 1)),
     name TEXT NOT NULL,
     metadata BLOB NOT NULL,
+    described_token INTEGER NOT NULL DEFAULT 0,
+    described_version INTEGER NOT NULL DEFAULT 0,
     written_at INTEGER NOT NULL CHECK (written_at >= 0)
 ) STRICT;
 CREATE TABLE history (
@@ -41,11 +43,13 @@ CREATE TABLE database (
 INSERT INTO database (one, id) VALUES (1, lower(hex(randomblob(16))));
 ";
 
-/// The columns that a file of version 2 lacks if it was created before quarantines, the longest TTL and the highest
-/// purged token were kept. Programs of that time name the columns that they read and write, and can still use such a
-/// file.
-const ADDED: [(&str, &str, &str); 3] = [
+/// The columns that a file of version 2 lacks if it was created before quarantines, the longest TTL, the highest purged
+/// token, and the versions of profiles were kept. Programs of that time name the columns that they read and write, and
+/// can still use such a file.
+const ADDED: [(&str, &str, &str); 5] = [
     ("elections", "quarantine", "INTEGER CHECK (quarantine >= 0)"),
+    ("elections", "described_token", "INTEGER NOT NULL DEFAULT 0"),
+    ("elections", "described_version", "INTEGER NOT NULL DEFAULT 0"),
     ("history", "longest_ttl", "INTEGER NOT NULL DEFAULT 0 CHECK (longest_ttl >= 0)"),
     ("history", "purged", "INTEGER NOT NULL DEFAULT 0 CHECK (purged >= 0)"),
 ];

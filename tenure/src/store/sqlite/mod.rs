@@ -37,6 +37,7 @@
 mod config;
 mod create;
 mod database;
+mod describe;
 mod error;
 mod file_system;
 mod handle;

@@ -5,6 +5,7 @@ use std::time::Duration;
 use tenure_core::contract::{self, History, Moment};
 
 use super::database::Database;
+use super::describe::describe;
 use super::error::SqliteError;
 use super::record::Election;
 use super::time::{Clocks, FileTime};
@@ -57,13 +58,16 @@ fn one(
     if let Some(held) = held_from(database, &clocks, key, request, &awaited)? {
         return Ok(vec![Ok(held)]);
     }
+    if let Some(described) = describe(database, key, request, &awaited)? {
+        return Ok(vec![Ok(described)]);
+    }
     match change_of(key, request) {
         Some(asked) => change(database, clocks, &[asked], awaited),
         None => Ok(vec![Ok(observe(database, &clocks, key, awaited)?)]),
     }
 }
 
-/// `None` for requests that only read.
+/// `None` for requests that change no lease.
 fn change_of<'a>(key: &'a Key, request: &'a Request) -> Option<Change<'a>> {
     let (request, profile) = match *request {
         // The file keeps whole microseconds; the store's granularity covers the rest.
@@ -77,7 +81,7 @@ fn change_of<'a>(key: &'a Key, request: &'a Request) -> Option<Change<'a>> {
         Request::Release { holder, token } => {
             (tenure_core::Request::Release { holder, token }, None)
         }
-        Request::Observe | Request::Notify { .. } => return None,
+        Request::Describe { .. } | Request::Observe | Request::Notify { .. } => return None,
     };
     Some((key, request, profile))
 }
@@ -118,7 +122,9 @@ fn change(
         if changes(&reply)
             && let Some(record) = record
         {
-            database.keep_election(key, &record, profile, now)?;
+            // A repeated grant keeps the profile, which may have been replaced since.
+            let granted = found.as_ref().is_none_or(|found| found.record.token != record.token);
+            database.keep_election(key, &record, profile.filter(|_| granted), now)?;
             has_changed = true;
         }
         let incumbent = || found.and_then(|found| found.incumbent(now));

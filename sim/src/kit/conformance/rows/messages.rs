@@ -210,7 +210,10 @@ async fn client<S: Store>(
                 mine = None;
                 Answer::NotHeld
             }
-            other @ (Reply::Refused { .. } | Reply::Vacant | Reply::Notified { .. }) => {
+            other @ (Reply::Refused { .. }
+            | Reply::Described
+            | Reply::Vacant
+            | Reply::Notified { .. }) => {
                 return Err(format!("the answer to a candidate's request was {other:?}"));
             }
         };

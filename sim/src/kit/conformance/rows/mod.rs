@@ -1,6 +1,7 @@
 //! The tests of the rows, by subject.
 
 pub(super) mod acquire;
+pub(super) mod describe;
 pub(super) mod differential;
 pub(super) mod history;
 pub(super) mod messages;

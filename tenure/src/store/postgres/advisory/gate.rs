@@ -99,7 +99,7 @@ impl Gate {
             Request::Acquire { holder, .. }
             | Request::Renew { holder, .. }
             | Request::Release { holder, .. } => *holder,
-            Request::Observe | Request::Notify { .. } => return,
+            Request::Describe { .. } | Request::Observe | Request::Notify { .. } => return,
         };
         let leaders = &mut self.state().leaders;
         let is_known = leaders.get(key) == Some(&holder);

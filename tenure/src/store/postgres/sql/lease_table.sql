@@ -42,6 +42,20 @@ CREATE TABLE IF NOT EXISTS tenure.leases (
     metadata  bytea   NOT NULL
 ) WITH (fillfactor = 50);
 
+-- The last tenure that has replaced its name and metadata, and the version of those. A table that was made before
+-- there were versions gets them here.
+DO $body$
+BEGIN
+    IF NOT EXISTS (SELECT FROM pg_attribute AS a
+        WHERE a.attrelid = 'tenure.leases'::regclass AND a.attname = 'described_version')
+    THEN
+        ALTER TABLE tenure.leases
+            ADD COLUMN described_token   bigint NOT NULL DEFAULT 0,
+            ADD COLUMN described_version bigint NOT NULL DEFAULT 0;
+    END IF;
+END
+$body$;
+
 -- One row: since when the server of that identity knows, without a gap, which leases it granted; the longest
 -- TTL that was granted in this table; and the greatest token among the rows that were purged. The identity is the
 -- server's and the table's.
@@ -221,8 +235,7 @@ BEGIN
 
     IF live THEN
         UPDATE tenure.leases AS l
-            SET lease_end = greatest(lease.lease_end, now + of_ttl), ttl = of_ttl,
-                name = of_name, metadata = of_metadata
+            SET lease_end = greatest(lease.lease_end, now + of_ttl), ttl = of_ttl
             WHERE l.key = of_key;
         last := lease.token;
     ELSE

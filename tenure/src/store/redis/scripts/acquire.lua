@@ -90,7 +90,7 @@ local function acquire(key, holder, seen, ttl, quarantine, name, metadata)
   end
   redis.call('HSET', key, 'token', number(token), 'holder', holder,
     'lease_end', number(lease_end), 'ttl', number(ttl), 'released', '0',
-    'name', name, 'metadata', metadata, 'quarantine', number(mine and declared or quarantine))
+    'name', mine and record[6] or name, 'metadata', mine and record[7] or metadata, 'quarantine', number(mine and declared or quarantine))
   return {'granted', token, math.max(0, known_since + math.max(quarantine, longest) - now)}
 end
 
