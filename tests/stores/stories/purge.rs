@@ -116,7 +116,8 @@ async fn tokens_rise_beside(store: AnyStore) {
                 last = Some(token);
                 // Some come before their records are deleted, and some after that.
                 let late = Duration::from_millis((number * 7 + round * 3) % 20 * spread / 20);
-                tokio::time::sleep(ttl * 2 + late - Duration::from_millis(10)).await;
+                let early = (ttl * 2).saturating_sub(Duration::from_millis(10));
+                tokio::time::sleep(early + late).await;
             }
         }
     };
