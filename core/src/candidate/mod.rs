@@ -153,6 +153,20 @@ impl Candidate {
         }
     }
 
+    /// Under which identity the lease was granted, while the candidate leads.
+    pub const fn leads_as(&self) -> Option<HolderId> {
+        match self.phase {
+            Phase::Leading(lease) => Some(lease.tenure.holder),
+            Phase::Idle
+            | Phase::HoldingOff { .. }
+            | Phase::Campaigning(_)
+            | Phase::Withdrawing { .. }
+            | Phase::Quarantined { .. }
+            | Phase::Draining(_)
+            | Phase::Releasing { .. } => None,
+        }
+    }
+
     /// What the candidate does after the last input.
     pub const fn stage(&self) -> Stage {
         match self.phase {

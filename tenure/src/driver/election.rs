@@ -217,7 +217,6 @@ impl Election {
         while let Some(output) = self.machine.poll() {
             match output {
                 Output::Send { id, request, give_up_at } => {
-                    self.describing.sends(&request);
                     let request = Request::of_machine(request, || self.shared.profile());
                     let (election, key) = (self.shared.id, self.shared.key.clone());
                     let one = Outgoing { election, id, key, request, sent_at: now, give_up_at };

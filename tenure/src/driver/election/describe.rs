@@ -9,20 +9,18 @@ use tokio::sync::oneshot;
 
 use super::super::World;
 use super::Election;
+use crate::Token;
 use crate::logging::{LIFE, REQUEST};
 use crate::shared::{Ask, ElectionId, Version};
 use crate::store::{Reply, Request, StoreError, StoreErrorKind};
-use crate::{HolderId, Token};
 
 /// What is known of the record of the present tenure.
 #[derive(Default)]
 pub(super) struct Describing {
-    /// Who campaigns.
-    holder: Option<HolderId>,
     /// The version that the record has; 0 for that of the grant.
     recorded: u64,
     /// Counts failures: an answer to what was sent before the last one proves nothing.
-    lost: u64,
+    failures: u32,
     is_in_flight: bool,
 }
 
@@ -31,22 +29,20 @@ pub(in super::super) struct Description {
     pub(in super::super) election: ElectionId,
     token: Token,
     version: u64,
-    lost: u64,
+    failures: u32,
     result: Result<Reply, StoreError>,
 }
 
 impl Describing {
-    /// A request of the machine leaves.
-    pub(super) fn sends(&mut self, request: &tenure_core::Request) {
-        if let tenure_core::Request::Acquire { holder, .. } = request {
-            (self.holder, self.recorded) = (Some(*holder), 0);
-        }
+    /// A tenure begins, with the record of its grant.
+    pub(super) fn begins(&mut self) {
+        self.recorded = 0;
     }
 
     /// A request has failed.
     pub(super) fn may_be_lost(&mut self) {
         self.recorded = 0;
-        self.lost += 1;
+        self.failures = self.failures.wrapping_add(1);
     }
 }
 
@@ -54,7 +50,7 @@ impl Election {
     /// Tells the store the candidate's profile, if it leads and the record has an older one. One request at a time.
     pub(in super::super) fn describe(&mut self, world: &mut World) {
         let now = world.runtime.now();
-        let (Some(claim), Some(holder)) = (self.machine.claim(now), self.describing.holder) else {
+        let (Some(claim), Some(holder)) = (self.machine.claim(now), self.machine.leads_as()) else {
             return;
         };
         if self.describing.is_in_flight {
@@ -66,7 +62,7 @@ impl Election {
             return;
         };
         self.describing.is_in_flight = true;
-        let (election, token, lost) = (self.shared.id, claim.token(), self.describing.lost);
+        let (election, token, failures) = (self.shared.id, claim.token(), self.describing.failures);
         let (answer, answered) = oneshot::channel();
         world.admission.ask(Box::new(Ask {
             key: self.shared.key.clone(),
@@ -77,17 +73,17 @@ impl Election {
         let end = async move {
             let gone = |_| Err(StoreError::new(StoreErrorKind::Unreachable, "not asked"));
             let result = answered.await.unwrap_or_else(gone);
-            Description { election, token, version, lost, result }
+            Description { election, token, version, failures, result }
         };
         world.descriptions.push(end.boxed());
     }
 
     pub(in super::super) fn was_described(&mut self, world: &mut World, end: Description) {
-        let Description { token, version, lost, result, .. } = end;
+        let Description { token, version, failures, result, .. } = end;
         self.describing.is_in_flight = false;
         let now = world.runtime.now();
         let is_present = self.machine.claim(now).is_some_and(|claim| claim.token() == token);
-        let counts = is_present && lost == self.describing.lost;
+        let counts = is_present && failures == self.describing.failures;
         let key = &self.shared.key;
         match result {
             Ok(_) => {

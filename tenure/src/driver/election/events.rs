@@ -24,6 +24,7 @@ impl Election {
             MachineEvent::Elected(claim) => {
                 self.elected(world, now, claim);
                 self.spread_renewal(world);
+                self.describing.begins();
                 self.describe(world);
             }
             MachineEvent::Renewed(claim) => {
