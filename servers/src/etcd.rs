@@ -93,9 +93,14 @@ impl EtcdServer {
     /// Kills the member, and starts it again without its data, as a new cluster with the same flags.
     pub fn restart_empty(&mut self) -> Result<(), ServerError> {
         self.kill()?;
-        let data = self.process.folder().join("data");
-        fs::remove_dir_all(data).map_err(doing("removing a server's data"))?;
+        self.forgets()?;
         self.launch_again(is_healthy)
+    }
+
+    /// Removes the data of a member that does not run.
+    fn forgets(&self) -> Result<(), ServerError> {
+        let data = self.process.folder().join("data");
+        fs::remove_dir_all(data).map_err(doing("removing a server's data"))
     }
 
     /// Kills the member, has `command` make a new data folder, and starts it again with that. The

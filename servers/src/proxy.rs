@@ -145,7 +145,7 @@ impl Proxy {
 
     fn end(&self, end: End) -> usize {
         // Each open connection waits for its end.
-        let open = self.switches.ends.receiver_count();
+        let open = self.open();
         self.switches.ends.send_replace(end);
         open
     }
@@ -154,6 +154,11 @@ impl Proxy {
     /// fault had an effect shows in this count, not in the fault having been ordered.
     pub fn withheld(&self) -> u64 {
         self.switches.withheld.load(Ordering::Relaxed)
+    }
+
+    /// How many connections are open.
+    pub fn open(&self) -> usize {
+        self.switches.ends.receiver_count()
     }
 
     /// How many connections were let through since it started, closed ones included.

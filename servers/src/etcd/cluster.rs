@@ -46,8 +46,41 @@ impl EtcdCluster {
             args.extend(["--name", name, MEMBERS, &all].map(str::to_owned));
             cluster.members.push(EtcdServer { ports, args, process });
         }
-        cluster.members.iter_mut().try_for_each(EtcdServer::is_healthy_soon)?;
+        cluster.is_whole()?;
         Ok(cluster)
+    }
+
+    /// Waits until all members are one cluster.
+    fn is_whole(&mut self) -> Result<(), ServerError> {
+        self.members.iter_mut().try_for_each(EtcdServer::is_healthy_soon)
+    }
+
+    /// Ends all members at once (SIGKILL).
+    ///
+    /// # Errors
+    /// If one can't be killed.
+    pub fn kill(&mut self) -> Result<(), ServerError> {
+        self.members.iter_mut().try_for_each(EtcdServer::kill)
+    }
+
+    /// Kills all members, and starts them again with their data, on the same ports. Waits until they are one cluster.
+    ///
+    /// # Errors
+    /// If one ends, or is not healthy within 20 s.
+    pub fn restart(&mut self) -> Result<(), ServerError> {
+        self.kill()?;
+        self.members.iter_mut().try_for_each(|member| member.launch_again(listens))?;
+        self.is_whole()
+    }
+
+    /// The same without their data: a new cluster with the same flags, and so with the same id.
+    ///
+    /// # Errors
+    /// As those of [`restart`](Self::restart).
+    pub fn restart_empty(&mut self) -> Result<(), ServerError> {
+        self.kill()?;
+        self.members.iter().try_for_each(EtcdServer::forgets)?;
+        self.restart()
     }
 
     /// The members' ports for clients.
@@ -61,6 +94,11 @@ impl EtcdCluster {
     /// If there is none of that number.
     pub fn member(&mut self, number: usize) -> &mut EtcdServer {
         &mut self.members[number]
+    }
+
+    /// All members.
+    pub fn members(&self) -> &[EtcdServer] {
+        &self.members
     }
 
     /// How many members there are.
@@ -118,7 +156,20 @@ impl EtcdCluster {
 }
 
 impl EtcdServer {
-    fn is_healthy_soon(&mut self) -> Result<(), ServerError> {
+    /// Starts a killed member again with its data, and does not wait until it has found the others.
+    ///
+    /// # Errors
+    /// If it ends, or does not listen within 20 s.
+    pub fn rejoin(&mut self) -> Result<(), ServerError> {
+        self.kill()?;
+        self.launch_again(listens)
+    }
+
+    /// Waits until the member has found a majority.
+    ///
+    /// # Errors
+    /// If it ends, or has not within 20 s.
+    pub fn is_healthy_soon(&mut self) -> Result<(), ServerError> {
         let (port, ports) = (self.port(), self.ports);
         let mut healthy = false;
         within_the_bound(port, || {
@@ -127,14 +178,5 @@ impl EtcdServer {
         })?;
         let ended = || ServerError::Protocol { port, detail: "the member has ended".to_owned() };
         if healthy { Ok(()) } else { Err(ended()) }
-    }
-
-    /// Starts a killed member again with its data, and does not wait until it has found the others.
-    ///
-    /// # Errors
-    /// If it ends, or does not listen within 20 s.
-    pub fn rejoin(&mut self) -> Result<(), ServerError> {
-        self.kill()?;
-        self.launch_again(listens)
     }
 }

@@ -29,11 +29,18 @@ pub enum Act {
     RotatePassword,
     /// The files that are kept beside the store's file are deleted, though nothing is lost with them.
     DeleteLog,
+    /// One member of a cluster is killed, the one with the most connections of candidates, and starts again with its data
+    /// when the act ends.
+    KillMember,
+    /// The member that leads the others is paused until the act ends.
+    PauseRaftLeader,
+    /// The member that leads the others hands its leadership to another one.
+    MoveRaftLeader,
 }
 
 impl Act {
     /// All acts.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 12] = [
         Self::Disconnect,
         Self::FlushScripts,
         Self::FlushData,
@@ -43,6 +50,9 @@ impl Act {
         Self::Pooler,
         Self::RotatePassword,
         Self::DeleteLog,
+        Self::KillMember,
+        Self::PauseRaftLeader,
+        Self::MoveRaftLeader,
     ];
 
     /// The kind of a fault that consists of it.
@@ -57,6 +67,9 @@ impl Act {
             Self::Pooler => FaultKind::Pooler,
             Self::RotatePassword => FaultKind::RotatePassword,
             Self::DeleteLog => FaultKind::DeleteLog,
+            Self::KillMember => FaultKind::KillMember,
+            Self::PauseRaftLeader => FaultKind::PauseRaftLeader,
+            Self::MoveRaftLeader => FaultKind::MoveRaftLeader,
         }
     }
 
@@ -68,12 +81,18 @@ impl Act {
     /// Whether it has a duration.
     pub const fn lasts(self) -> bool {
         match self {
-            Self::Disconnect | Self::FlushScripts | Self::FlushData | Self::DeleteLog => false,
+            Self::Disconnect
+            | Self::FlushScripts
+            | Self::FlushData
+            | Self::DeleteLog
+            | Self::MoveRaftLeader => false,
             Self::FillMemory
             | Self::LockRow
             | Self::LockTable
             | Self::Pooler
-            | Self::RotatePassword => true,
+            | Self::RotatePassword
+            | Self::KillMember
+            | Self::PauseRaftLeader => true,
         }
     }
 }

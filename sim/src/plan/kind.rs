@@ -55,11 +55,14 @@ pub enum FaultKind {
     Pooler,
     RotatePassword,
     DeleteLog,
+    KillMember,
+    PauseRaftLeader,
+    MoveRaftLeader,
 }
 
 impl FaultKind {
     /// All kinds.
-    pub const ALL: [Self; 44] = [
+    pub const ALL: [Self; 47] = [
         Self::Partition,
         Self::OneWay,
         Self::Hold,
@@ -104,6 +107,9 @@ impl FaultKind {
         Self::Pooler,
         Self::RotatePassword,
         Self::DeleteLog,
+        Self::KillMember,
+        Self::PauseRaftLeader,
+        Self::MoveRaftLeader,
     ];
 
     /// The kinds that pause a process.
@@ -156,6 +162,9 @@ impl FaultKind {
                 | Self::Pooler
                 | Self::RotatePassword
                 | Self::DeleteLog
+                | Self::KillMember
+                | Self::PauseRaftLeader
+                | Self::MoveRaftLeader
         )
     }
 
@@ -219,6 +228,13 @@ impl FaultKind {
                 ("rotate-password", "the password of candidates is another one for a while")
             }
             Self::DeleteLog => ("delete-log", "the files beside the store's file are deleted"),
+            Self::KillMember => ("kill-member", "a member is killed, and starts again"),
+            Self::PauseRaftLeader => {
+                ("pause-raft-leader", "the member that leads the others is paused")
+            }
+            Self::MoveRaftLeader => {
+                ("move-raft-leader", "the members are led by another one of them")
+            }
         }
     }
 }

@@ -28,7 +28,7 @@ pub use fault::{Asking, Fault, Point, Trigger, What, When};
 pub use kind::{FaultKind, UnknownFault};
 pub use program::{Manner, Program};
 pub(crate) use schedule::{Schedule, Step, Strike};
-pub use swarm::{Backend, LAG_MOST_MS, SILENT_MOST_MS, Scope, Shows, swarm};
+pub use swarm::{Backend, LAG_MOST_MS, RAFT_PAUSE_MOST_MS, SILENT_MOST_MS, Scope, Shows, swarm};
 pub use time::SimTime;
 pub(crate) use time::{NANOSECOND, micros, millis, nanos, scaled, scaled_up};
 #[cfg(test)]

@@ -308,7 +308,10 @@ const fn concerns(kind: FaultKind) -> &'static str {
         | FaultKind::LockTable
         | FaultKind::Pooler
         | FaultKind::RotatePassword
-        | FaultKind::DeleteLog => "store",
+        | FaultKind::DeleteLog
+        | FaultKind::KillMember
+        | FaultKind::PauseRaftLeader
+        | FaultKind::MoveRaftLeader => "store",
         FaultKind::Pause
         | FaultKind::PauseAtGuard
         | FaultKind::PauseAtSend

@@ -73,6 +73,11 @@ fn promises_hold_on_etcd() {
 }
 
 #[test]
+fn promises_hold_on_an_etcd_cluster() {
+    holds_on("etcd-cluster", "1701");
+}
+
+#[test]
 fn promises_hold_on_sqlite() {
     holds_on("sqlite", "1101");
 }
@@ -95,10 +100,27 @@ fn plan_of(faults: &Value) -> Value {
     plan
 }
 
+/// The settings of a cluster of etcd, whose TTLs are whole seconds.
+fn suits_etcd(plan: &mut Value) {
+    let settings = &mut plan["settings"];
+    for (field, value) in [
+        ("ttl_ms", 5_000),
+        ("renew_interval_ms", 1_000),
+        ("quarantine_ms", 5_000),
+        ("granularity_ns", 1_600_000_000),
+    ] {
+        settings[field] = value.into();
+    }
+}
+
 fn replayed(store: &str, faults: &Value) -> Output {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("plan.json");
-    std::fs::write(&path, plan_of(faults).to_string()).unwrap();
+    let mut plan = plan_of(faults);
+    if store == "etcd-cluster" {
+        suits_etcd(&mut plan);
+    }
+    std::fs::write(&path, plan.to_string()).unwrap();
     let plan = ["--plan", path.to_str().unwrap()];
     let judged = ["--properties", JUDGED, "--events", "100000"];
     let arguments = ["replay", "--engine", "real", "--store", store];
@@ -156,6 +178,18 @@ fn acts_at_postgres_have_effects() {
 }
 
 #[test]
+fn acts_at_etcd_members_have_effects() {
+    have_effects_on(
+        "etcd-cluster",
+        &serde_json::json!([
+            { "when": { "at_ms": 6_000 }, "for_ms": 1_500, "what": { "operator": "kill-member" } },
+            { "when": { "at_ms": 9_000 }, "for_ms": 900, "what": { "operator": "pause-raft-leader" } },
+            { "when": { "at_ms": 11_000 }, "what": { "operator": "move-raft-leader" } }
+        ]),
+    );
+}
+
+#[test]
 fn acts_at_a_file_have_effects() {
     let delete = serde_json::json!(
         [{ "when": { "at_ms": 5_000 }, "what": { "operator": "delete-log" } }]
@@ -188,9 +222,13 @@ fn acts_that_a_store_lacks_are_refused_by_name() {
         ("postgres", "delete-log", "the real-postgres engine has no files beside a file"),
         ("etcd", "disconnect", "the real-etcd engine has no server that ends"),
         ("sqlite", "fill-memory", "the real-sqlite engine has no limit of its memory"),
+        ("etcd", "kill-member", "the real-etcd engine has no member that the others do without"),
+        ("etcd", "move-raft-leader", "the real-etcd engine has no members that elect one of them"),
+        ("etcd-cluster", "pause-raft-leader", "the real-etcd-cluster engine keeps to pauses"),
     ] {
-        let is_of_a_moment = ["flush-data", "disconnect", "delete-log"].contains(&act);
-        let for_ms = if is_of_a_moment { 0 } else { 5 };
+        let is_of_a_moment =
+            ["flush-data", "disconnect", "delete-log", "move-raft-leader"].contains(&act);
+        let for_ms = if is_of_a_moment { 0 } else { 901 };
         let faults = serde_json::json!([
             { "when": { "at_ms": 5 }, "for_ms": for_ms, "what": { "operator": act } }
         ]);

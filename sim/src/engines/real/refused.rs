@@ -3,7 +3,8 @@
 
 use super::Target;
 use crate::plan::{
-    Act, Fault, LAG_MOST_MS, Manner, Plan, PlanError, Point, SILENT_MOST_MS, Trigger, What, When,
+    Act, Fault, LAG_MOST_MS, Manner, Plan, PlanError, Point, RAFT_PAUSE_MOST_MS, SILENT_MOST_MS,
+    Trigger, What, When,
 };
 
 /// Checks that every part of a plan can be carried out.
@@ -57,6 +58,9 @@ fn too_much(target: Target, fault: &Fault) -> Option<&'static str> {
         }
         What::StoreStall if target.backend().fails_over && fault.for_ms > SILENT_MOST_MS => {
             Some("replaces a primary that is silent for longer: 'for_ms' must be 500 at most")
+        }
+        What::Operator(Act::PauseRaftLeader) if fault.for_ms > RAFT_PAUSE_MOST_MS => {
+            Some("keeps to pauses that etcd before 3.4.31 survives: 'for_ms' must be 900 at most")
         }
         _ => None,
     }
@@ -131,6 +135,8 @@ fn why_no_act(target: Target, act: Act) -> Option<&'static str> {
         Act::Pooler => "has no pooler for its server",
         Act::RotatePassword => "has servers without passwords",
         Act::DeleteLog => "has no files beside a file of the store",
+        Act::KillMember => "has no member that the others do without",
+        Act::PauseRaftLeader | Act::MoveRaftLeader => "has no members that elect one of them",
     })
 }
 

@@ -8,8 +8,10 @@ use serde::{Deserialize, Serialize};
 use crate::judge::properties::PropertyName;
 use crate::plan::{Act, Backend, Shows};
 
-/// The election timeout of the etcd members, in milliseconds.
-pub(super) const ETCD_ELECTION_MS: u64 = 100;
+/// The election timeout of an etcd member that is alone, in milliseconds.
+const ALONE_MS: u64 = 100;
+/// The same of members that elect one of them: no shorter, because a busy machine keeps one from its heartbeats.
+const TOGETHER_MS: u64 = 300;
 
 /// A real store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -29,6 +31,8 @@ pub enum Target {
     PostgresAdvisory,
     /// An etcd cluster of one member.
     Etcd,
+    /// An etcd cluster of three members.
+    EtcdCluster,
     /// A SQLite file.
     Sqlite,
 }
@@ -57,7 +61,7 @@ const OF_ETCD: &[PropertyName] = &[
 
 impl Target {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Redis,
         Self::Fred,
         Self::RedisSentinel,
@@ -65,6 +69,7 @@ impl Target {
         Self::Postgres,
         Self::PostgresAdvisory,
         Self::Etcd,
+        Self::EtcdCluster,
         Self::Sqlite,
     ];
 
@@ -78,6 +83,7 @@ impl Target {
             Self::Postgres => "postgres",
             Self::PostgresAdvisory => "postgres-advisory",
             Self::Etcd => "etcd",
+            Self::EtcdCluster => "etcd-cluster",
             Self::Sqlite => "sqlite",
         }
     }
@@ -92,8 +98,14 @@ impl Target {
             Self::Postgres => "real-postgres",
             Self::PostgresAdvisory => "real-postgres-advisory",
             Self::Etcd => "real-etcd",
+            Self::EtcdCluster => "real-etcd-cluster",
             Self::Sqlite => "real-sqlite",
         }
+    }
+
+    /// The election timeout of its etcd members, in milliseconds.
+    pub(super) const fn etcd_election_ms(self) -> u64 {
+        if matches!(self, Self::EtcdCluster) { TOGETHER_MS } else { ALONE_MS }
     }
 
     /// What faults may strike there.
@@ -103,7 +115,7 @@ impl Target {
                 (1, Shows::Requests)
             }
             Self::Postgres | Self::PostgresAdvisory | Self::Sqlite => (1, Shows::Changes),
-            Self::Etcd => (1_000 + 2 * ETCD_ELECTION_MS, Shows::Tenures),
+            Self::Etcd | Self::EtcdCluster => (1_000 + 2 * self.etcd_election_ms(), Shows::Tenures),
         };
         let has_network = !matches!(self, Self::Sqlite);
         let fails_over = matches!(self, Self::RedisSentinel | Self::RedisCluster);
@@ -123,6 +135,7 @@ impl Target {
             }
             Self::Sqlite => &[Act::DeleteLog],
             Self::Etcd => &[],
+            Self::EtcdCluster => &[Act::KillMember, Act::PauseRaftLeader, Act::MoveRaftLeader],
         };
         Backend { has_network, fails_over, granularity_ms, shows, acts }
     }
@@ -132,7 +145,7 @@ impl Target {
         match self {
             Self::Redis | Self::Fred | Self::RedisSentinel | Self::RedisCluster => OF_PROCESSES,
             Self::Postgres | Self::PostgresAdvisory | Self::Sqlite => OF_CHANGES,
-            Self::Etcd => OF_ETCD,
+            Self::Etcd | Self::EtcdCluster => OF_ETCD,
         }
     }
 
@@ -150,6 +163,7 @@ impl Target {
                 "real processes and the lease table of a real PostgreSQL server, behind advisory locks"
             }
             Self::Etcd => "real processes and a real etcd member",
+            Self::EtcdCluster => "real processes and a real etcd cluster of three members",
             Self::Sqlite => "real processes and a SQLite file",
         }
     }

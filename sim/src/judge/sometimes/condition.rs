@@ -115,6 +115,12 @@ pub(super) enum Condition {
     LoginRefusedUnderALeader,
     /// The files beside the store's file were deleted while a candidate led.
     LogDeletedUnderALeader,
+    /// Candidates lost their connections to a member that was killed while one of them led.
+    MemberKilledUnderALeader,
+    /// The members elected another leader in place of a paused one, while a candidate led.
+    RaftLeaderPausedUnderALeader,
+    /// The members' leadership moved while a candidate led.
+    RaftLeaderMovedUnderALeader,
 }
 
 /// All conditions in order: the name, and whether only the model engine can meet it.
@@ -190,6 +196,21 @@ const ALL: [(Condition, &str, Needs); Condition::COUNT] = [
         Needs::Act(Act::RotatePassword),
     ),
     (Condition::LogDeletedUnderALeader, "log-deleted-under-a-leader", Needs::Act(Act::DeleteLog)),
+    (
+        Condition::MemberKilledUnderALeader,
+        "member-killed-under-a-leader",
+        Needs::Act(Act::KillMember),
+    ),
+    (
+        Condition::RaftLeaderPausedUnderALeader,
+        "raft-leader-paused-under-a-leader",
+        Needs::Act(Act::PauseRaftLeader),
+    ),
+    (
+        Condition::RaftLeaderMovedUnderALeader,
+        "raft-leader-moved-under-a-leader",
+        Needs::Act(Act::MoveRaftLeader),
+    ),
 ];
 
 /// Which engines can meet a condition.
@@ -218,7 +239,7 @@ enum Needs {
 
 impl Condition {
     pub(super) const COUNT: usize = Self::LAST as usize + 1;
-    const LAST: Self = Self::LogDeletedUnderALeader;
+    const LAST: Self = Self::RaftLeaderMovedUnderALeader;
 
     pub(super) const fn name(self) -> &'static str {
         ALL[self as usize].1

@@ -8,7 +8,7 @@ use crate::trace::Who;
 pub(super) const CUTS_OFF: [FaultKind; 4] =
     [FaultKind::Partition, FaultKind::OneWay, FaultKind::Hold, FaultKind::Swizzle];
 /// Faults that are over as soon as they have had their effect.
-const MOMENTARY: [FaultKind; 14] = [
+const MOMENTARY: [FaultKind; 15] = [
     FaultKind::Cut,
     FaultKind::Reset,
     FaultKind::HalfOpen,
@@ -16,6 +16,7 @@ const MOMENTARY: [FaultKind; 14] = [
     FaultKind::FlushScripts,
     FaultKind::FlushData,
     FaultKind::DeleteLog,
+    FaultKind::MoveRaftLeader,
     FaultKind::Resign,
     FaultKind::ClockStep,
     FaultKind::ClockBack,
@@ -104,6 +105,15 @@ impl Sometimes {
             }
             FaultKind::DeleteLog => {
                 self.met_if(Condition::LogDeletedUnderALeader, strikes_a_leader);
+            }
+            FaultKind::KillMember => {
+                self.met_if(Condition::MemberKilledUnderALeader, strikes_a_leader);
+            }
+            FaultKind::PauseRaftLeader => {
+                self.met_if(Condition::RaftLeaderPausedUnderALeader, strikes_a_leader);
+            }
+            FaultKind::MoveRaftLeader => {
+                self.met_if(Condition::RaftLeaderMovedUnderALeader, strikes_a_leader);
             }
             FaultKind::Suspend => self.met_if(Condition::LeaderSuspended, strikes_a_leader),
             FaultKind::VmStop => {

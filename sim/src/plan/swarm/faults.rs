@@ -12,6 +12,11 @@ const FAULTS_MOST: u64 = 4;
 pub const LAG_MOST_MS: u64 = 500;
 /// The longest silence for which a real primary is not replaced, in milliseconds.
 pub const SILENT_MOST_MS: u64 = 500;
+/// The longest pause of a raft leader, in milliseconds: well below each TTL less the time since a renewal. After a longer
+/// one, etcd before 3.4.31 and 3.5.13 may revoke leases that were renewed at its successor.
+pub const RAFT_PAUSE_MOST_MS: u64 = 900;
+/// Shorter ones are not noticed by the other members.
+const RAFT_PAUSE_LEAST_MS: u64 = 300;
 
 /// The plan so far, into which every fault has to fit.
 pub(super) struct Frame {
@@ -117,7 +122,10 @@ fn what(frame: &Frame, draw: &mut Draw, kind: FaultKind, node: Option<usize>) ->
         | FaultKind::LockTable
         | FaultKind::Pooler
         | FaultKind::RotatePassword
-        | FaultKind::DeleteLog => What::Operator(Act::of_kind(kind)?),
+        | FaultKind::DeleteLog
+        | FaultKind::KillMember
+        | FaultKind::PauseRaftLeader
+        | FaultKind::MoveRaftLeader => What::Operator(Act::of_kind(kind)?),
     })
 }
 
@@ -138,6 +146,7 @@ fn lasts(frame: &Frame, draw: &mut Draw, kind: FaultKind) -> u64 {
         FaultKind::FillMemory => draw.within(ttl_ms..=3 * ttl_ms),
         // The same, but some locks take a leader's lease.
         FaultKind::LockRow | FaultKind::LockTable => draw.within(1..=ttl_ms),
+        FaultKind::PauseRaftLeader => draw.within(RAFT_PAUSE_LEAST_MS..=RAFT_PAUSE_MOST_MS),
         _ => draw.within(1..=2 * ttl_ms),
     }
 }

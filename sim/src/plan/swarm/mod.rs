@@ -9,7 +9,7 @@ use super::clock::PPM;
 use super::{Act, FaultKind, Manner, NodePlan, Plan, Program, SCHEMA, Settings, StorePlan, Work};
 use crate::plan::draw::Draw;
 use aims::Aim;
-pub use faults::{LAG_MOST_MS, SILENT_MOST_MS};
+pub use faults::{LAG_MOST_MS, RAFT_PAUSE_MOST_MS, SILENT_MOST_MS};
 
 /// The engine for which a plan is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

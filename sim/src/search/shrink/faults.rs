@@ -58,10 +58,14 @@ const fn plainer_than(what: What) -> Option<What> {
         }
         What::StoreRollback { .. } | What::Failover { .. } => Some(What::StoreLoss),
         What::StoreStall => Some(What::StoreCrash),
-        What::Operator(Act::LockRow | Act::LockTable | Act::Pooler | Act::RotatePassword) => {
-            Some(What::StoreStall)
-        }
-        What::Operator(Act::DeleteLog) => Some(What::StoreCrash),
+        What::Operator(
+            Act::LockRow
+            | Act::LockTable
+            | Act::Pooler
+            | Act::RotatePassword
+            | Act::PauseRaftLeader,
+        ) => Some(What::StoreStall),
+        What::Operator(Act::DeleteLog | Act::KillMember) => Some(What::StoreCrash),
         What::Partition { .. }
         | What::Cut { .. }
         | What::Pause { .. }
@@ -74,9 +78,13 @@ const fn plainer_than(what: What) -> Option<What> {
         | What::StoreLoss
         | What::OldPrimary { .. }
         | What::StoreClockStep { .. }
-        | What::Operator(Act::Disconnect | Act::FlushScripts | Act::FlushData | Act::FillMemory) => {
-            None
-        }
+        | What::Operator(
+            Act::Disconnect
+            | Act::FlushScripts
+            | Act::FlushData
+            | Act::FillMemory
+            | Act::MoveRaftLeader,
+        ) => None,
     }
 }
 

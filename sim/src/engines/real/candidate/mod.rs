@@ -25,7 +25,6 @@ use tokio::sync::mpsc;
 
 use super::protocol::{Brief, Order, Place};
 use super::server::replicated::SENTINELS;
-use super::target::ETCD_ELECTION_MS;
 use super::{Target, login};
 use process::Process;
 use recording::Recording;
@@ -107,9 +106,11 @@ fn store(brief: &Brief, runtime: &Arc<dyn Runtime>) -> Option<AnyStore> {
             let config = AdvisoryConfig::new(postgres()?);
             AnyStore::new(PostgresAdvisory::with_runtime(config, runtime))
         }
-        Target::Etcd => {
+        Target::Etcd | Target::EtcdCluster => {
             let config = EtcdConfig::new(HOST, first()?.by).trust_empty_store(trusts);
-            let election_timeout = Duration::from_millis(ETCD_ELECTION_MS);
+            let others = brief.store.routes().iter().skip(1);
+            let config = others.fold(config, |config, route| config.endpoint(HOST, route.by));
+            let election_timeout = Duration::from_millis(brief.target.etcd_election_ms());
             AnyStore::new(Etcd::new(config.election_timeout(election_timeout).ok()?))
         }
         Target::Sqlite => {

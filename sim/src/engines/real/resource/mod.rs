@@ -78,7 +78,8 @@ impl Kind {
             | Target::Fred
             | Target::RedisSentinel
             | Target::RedisCluster
-            | Target::Etcd => Self::Redis,
+            | Target::Etcd
+            | Target::EtcdCluster => Self::Redis,
             Target::Postgres | Target::PostgresAdvisory => Self::Postgres,
             Target::Sqlite => Self::Sqlite,
         }

@@ -1,63 +1,198 @@
-//! An etcd cluster of one member, observed by a watch.
+//! An etcd cluster of one or more members, observed by a watch at each of them.
+//!
+//! Acts take at most one member away at a time: the others are a majority, and candidates find them.
 
-use tenure_servers::{EtcdServer, ServerError};
+use std::sync::Arc;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
+use tenure_servers::{EtcdCluster, EtcdServer, Proxy, ServerError};
+
+use super::orders::Done;
+use crate::engines::real::Target;
 use crate::engines::real::steps::etcd::Watch;
 use crate::engines::real::steps::{Answers, Steps};
-use crate::engines::real::target::ETCD_ELECTION_MS;
+use crate::plan::Act;
+
+/// The members of a cluster: the fewest of which one can be missing.
+const MEMBERS: usize = 3;
+/// Heartbeats in an election timeout, the least that etcd accepts.
+const HEARTBEATS: u64 = 5;
+/// Connections to a member that was killed end within this time.
+const ENDED_WITHIN: Duration = Duration::from_millis(500);
 
 pub(super) struct Observed {
-    server: EtcdServer,
+    cluster: EtcdCluster,
     watch: Watch,
+    gates: Arc<[Proxy]>,
+    away: Option<Away>,
+}
+
+/// A member that an act has taken away from the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Away {
+    Killed(usize),
+    Paused(usize),
 }
 
 impl Observed {
-    pub(super) fn start() -> Result<Self, ServerError> {
-        let election = ETCD_ELECTION_MS.to_string();
-        let args = ["--heartbeat-interval", "20", "--election-timeout", &election];
-        let (server, mut watch) = (EtcdServer::start_with(&args)?, Watch::default());
-        watch.attach(&server)?;
-        Ok(Self { server, watch })
+    pub(super) fn start(target: Target) -> Result<Self, ServerError> {
+        let members = if target == Target::EtcdCluster { MEMBERS } else { 1 };
+        let election = target.etcd_election_ms();
+        let (heartbeat, election) = ((election / HEARTBEATS).to_string(), election.to_string());
+        let args = ["--heartbeat-interval", &heartbeat, "--election-timeout", &election];
+        let (cluster, mut watch) = (EtcdCluster::start(members, &args)?, Watch::default());
+        watch.attach(&cluster.ports())?;
+        Ok(Self { cluster, watch, gates: Arc::new([]), away: None })
     }
 
-    pub(super) fn port(&self) -> u16 {
-        self.server.port()
+    pub(super) fn ports(&self) -> Vec<u16> {
+        self.cluster.ports()
+    }
+
+    /// A member that no act has taken away.
+    fn present(&self) -> usize {
+        match self.away {
+            Some(Away::Killed(0) | Away::Paused(0)) => 1,
+            Some(Away::Killed(_) | Away::Paused(_)) | None => 0,
+        }
+    }
+
+    fn shows_all(&self) -> Result<(), ServerError> {
+        self.watch.shows_all(&self.cluster.members()[self.present()])
+    }
+
+    /// Signals all members but one that an act has taken away.
+    fn signals(
+        &self,
+        signal: impl Fn(&EtcdServer) -> Result<(), ServerError>,
+    ) -> Result<(), ServerError> {
+        let is_away = |number| matches!(self.away, Some(Away::Killed(away) | Away::Paused(away)) if away == number);
+        let members = self.cluster.members().iter().enumerate();
+        members.filter(|(number, _)| !is_away(*number)).try_for_each(|(_, member)| signal(member))
+    }
+
+    /// Kills the member that serves most candidates. Returns whether they have lost connections by that.
+    fn kills_a_member(&mut self) -> Result<bool, ServerError> {
+        let open = |number: &usize| self.gates.get(*number).map_or(0, Proxy::open);
+        let served = (0..self.cluster.size()).max_by_key(open).unwrap_or(0);
+        let had_connections = open(&served) > 0;
+        if let Some(gate) = self.gates.get(served) {
+            gate.refuse(true);
+        }
+        self.cluster.member(served).kill()?;
+        self.away = Some(Away::Killed(served));
+        let began = Instant::now();
+        while open_at(&self.gates, served) && began.elapsed() < ENDED_WITHIN {
+            sleep(Duration::from_millis(1));
+        }
+        Ok(had_connections && !open_at(&self.gates, served))
+    }
+
+    /// Returns whether the members have another leader now.
+    fn moves_leader(&self) -> Result<bool, ServerError> {
+        let from = self.cluster.leader(0)?;
+        let to = (from + 1) % self.cluster.size();
+        self.cluster.move_leader(to)?;
+        Ok(self.cluster.leader(from)? != from)
     }
 }
 
+/// Whether a connection leads through that gate.
+fn open_at(gates: &[Proxy], place: usize) -> bool {
+    gates.get(place).is_some_and(|gate| gate.open() > 0)
+}
+
 impl super::Observed for Observed {
+    fn has_gates(&mut self, gates: &Arc<[Proxy]>) {
+        self.gates = Arc::clone(gates);
+    }
+
+    fn is_shut(&self, place: usize) -> bool {
+        self.away == Some(Away::Killed(place))
+    }
+
     fn pause(&mut self) -> Result<(), ServerError> {
-        self.server.pause()
+        self.signals(EtcdServer::pause)
     }
 
     fn resume(&mut self) -> Result<(), ServerError> {
-        self.server.resume()
+        self.signals(EtcdServer::resume)
     }
 
     fn crash(&mut self) -> Result<(), ServerError> {
-        self.server.kill()?;
+        self.watch.ends();
+        self.cluster.kill()?;
         self.watch.detach();
+        self.away = None;
         Ok(())
     }
 
     fn starts_again(&mut self, keeps_data: bool) -> Result<bool, ServerError> {
-        let Self { server, watch } = self;
-        // What the killed server has done is read before its data is gone.
-        server.restart()?;
-        watch.attach(server)?;
+        // What the killed servers have done is read before their data is gone.
+        self.cluster.restart()?;
+        self.watch.attach(&self.cluster.ports())?;
         if keeps_data {
             return Ok(false);
         }
-        watch.shows_all(server)?;
-        server.restart_empty()?;
-        watch.detach();
-        let lost_a_record = watch.is_replaced();
-        watch.attach(server)?;
+        self.shows_all()?;
+        self.crash()?;
+        let lost_a_record = self.watch.is_replaced();
+        self.cluster.restart_empty()?;
+        self.watch.attach(&self.cluster.ports())?;
         Ok(lost_a_record)
     }
 
+    fn begins(&mut self, act: Act) -> Result<Done, ServerError> {
+        if self.away.is_some() {
+            return Ok(Done::default());
+        }
+        match act {
+            Act::KillMember => self.kills_a_member().map(Done::now),
+            Act::PauseRaftLeader => {
+                let leader = self.cluster.leader(0)?;
+                self.cluster.members()[leader].pause()?;
+                self.away = Some(Away::Paused(leader));
+                Ok(Done::default())
+            }
+            Act::MoveRaftLeader => self.moves_leader().map(Done::now),
+            // Refused before the run.
+            Act::Disconnect
+            | Act::FlushScripts
+            | Act::FlushData
+            | Act::FillMemory
+            | Act::LockRow
+            | Act::LockTable
+            | Act::Pooler
+            | Act::RotatePassword
+            | Act::DeleteLog => Ok(Done::default()),
+        }
+    }
+
+    fn ends(&mut self, act: Act) -> Result<bool, ServerError> {
+        match (act, self.away) {
+            (Act::KillMember, Some(Away::Killed(number))) => {
+                self.cluster.member(number).rejoin()?;
+                self.cluster.member(number).is_healthy_soon()?;
+                self.away = None;
+                if let Some(gate) = self.gates.get(number) {
+                    gate.refuse(false);
+                }
+                Ok(false)
+            }
+            (Act::PauseRaftLeader, Some(Away::Paused(number))) => {
+                let is_replaced = self.cluster.leader(self.present())? != number;
+                self.away = None;
+                self.cluster.members()[number].resume()?;
+                Ok(is_replaced)
+            }
+            // A restart has undone it, or it did nothing.
+            _ => Ok(false),
+        }
+    }
+
     fn steps(&mut self, answers: &Answers) -> Result<Steps, ServerError> {
-        self.watch.shows_all(&self.server)?;
+        self.shows_all()?;
         Ok(Steps { all: self.watch.steps(answers), has_gaps: true })
     }
 }

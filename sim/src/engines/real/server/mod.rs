@@ -236,9 +236,9 @@ fn start(target: Target) -> Result<(Box<dyn Observed>, Parts), ServerError> {
             let parts = Parts::Servers(vec![postgres.port()]);
             Ok((Box::new(postgres), parts))
         }
-        Target::Etcd => {
-            let etcd = etcd::Observed::start()?;
-            let parts = Parts::Servers(vec![etcd.port()]);
+        Target::Etcd | Target::EtcdCluster => {
+            let etcd = etcd::Observed::start(target)?;
+            let parts = Parts::Servers(etcd.ports());
             Ok((Box::new(etcd), parts))
         }
         Target::Sqlite => {

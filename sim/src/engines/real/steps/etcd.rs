@@ -1,4 +1,7 @@
-//! The steps of an etcd cluster, from a watch on the keys of the election.
+//! The steps of an etcd cluster, from a watch on the keys of the election at each of its members.
+//!
+//! Each watch shows the same changes, and the first one that shows a revision counts. So a member may be killed, and its
+//! watch begins again where the others are; or it may be paused, and its watch comes late.
 //!
 //! A watch shows grants and ends of leases in the order in which they happened, and neither renewals nor refusals. It has
 //! no times: each change is as old as its arrival here, at the most. Where a candidate had the answer sooner, the change
@@ -7,6 +10,7 @@
 
 mod key;
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -22,6 +26,8 @@ use key::{LEADER, Leader, MARK, PREFIX, QUARANTINE};
 
 /// The watch shows a change that was just made well within this time.
 const SHOWN_WITHIN: Duration = Duration::from_secs(10);
+/// A watch that has ended begins again after that time.
+const BEGINS_AGAIN: Duration = Duration::from_millis(10);
 /// The end of a lease whose end is not known, in microseconds.
 const NO_END: u64 = u64::MAX / 2_000;
 
@@ -29,14 +35,16 @@ const NO_END: u64 = u64::MAX / 2_000;
 #[derive(Debug, Default)]
 pub(in super::super) struct Watch {
     state: Arc<Mutex<State>>,
-    reader: Option<JoinHandle<()>>,
+    readers: Vec<JoinHandle<()>>,
+    /// Whether the readers end with the servers that they watch.
+    ends: Arc<AtomicBool>,
 }
 
 /// What the watch has shown so far.
 #[derive(Debug, Default)]
 struct State {
     changes: Vec<Change>,
-    /// The revision of the last event.
+    /// The revision of the last change that was shown.
     revision: i64,
     server: u32,
     holds: Option<Leader>,
@@ -68,27 +76,32 @@ enum What {
 }
 
 impl Watch {
-    /// Begins to watch a server that has just started, or goes on after the last change that was seen.
-    pub(in super::super) fn attach(&mut self, server: &EtcdServer) -> Result<(), ServerError> {
-        let (port, state) = (server.port(), Arc::clone(&self.state));
+    /// Begins to watch the members behind these ports, or goes on after the last change that was seen.
+    pub(in super::super) fn attach(&mut self, ports: &[u16]) -> Result<(), ServerError> {
+        self.ends = Arc::default();
         let (began, begins) = mpsc::channel();
-        self.reader = Some(thread::spawn(move || {
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-            let watched = runtime
-                .map_err(etcd_client::Error::from)
-                .and_then(|runtime| runtime.block_on(watch(port, &state, began)));
-            // A server that was killed has ended the watch.
-            lock(&state).failed = watched.err().map(|error| error.to_string());
-        }));
+        for &port in ports {
+            let (state, ends, began) =
+                (Arc::clone(&self.state), Arc::clone(&self.ends), began.clone());
+            self.readers.push(thread::spawn(move || reads(port, &state, &ends, &began)));
+        }
         let failed = || lock(&self.state).failed.clone().unwrap_or_default();
-        begins
-            .recv_timeout(SHOWN_WITHIN)
-            .map_err(|_| ServerError::Protocol { port, detail: failed() })
+        for &port in ports {
+            begins
+                .recv_timeout(SHOWN_WITHIN)
+                .map_err(|_| ServerError::Protocol { port, detail: failed() })?;
+        }
+        Ok(())
     }
 
-    /// The server has been killed: waits until the watch has ended.
+    /// The servers are about to be killed: no watch begins again.
+    pub(in super::super) fn ends(&self) {
+        self.ends.store(true, Ordering::Relaxed);
+    }
+
+    /// The servers have been killed: waits until the watches have ended.
     pub(in super::super) fn detach(&mut self) {
-        if let Some(reader) = self.reader.take() {
+        for reader in self.readers.drain(..) {
             // A panic of the reader has been printed.
             let _ = reader.join();
         }
@@ -105,14 +118,19 @@ impl Watch {
     /// Waits until the watch has shown everything that the server has carried out.
     pub(in super::super) fn shows_all(&self, server: &EtcdServer) -> Result<(), ServerError> {
         let marks = lock(&self.state).marks;
-        server.api("kv/put", &key::marking())?;
         let began = Instant::now();
+        // It is refused while the members elect a leader.
+        let mut marked = server.api("kv/put", &key::marking());
         while lock(&self.state).marks == marks {
             if began.elapsed() > SHOWN_WITHIN {
+                marked?;
                 let detail = "the watch has ended, or is far behind".to_owned();
                 return Err(ServerError::Protocol { port: server.port(), detail });
             }
             thread::sleep(Duration::from_millis(1));
+            if marked.is_err() {
+                marked = server.api("kv/put", &key::marking());
+            }
         }
         Ok(())
     }
@@ -123,11 +141,35 @@ impl Watch {
     }
 }
 
-/// Watches until the server ends the watch.
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.ends();
+    }
+}
+
+/// Watches a member, again and again, until no watch is to begin any more.
+fn reads(port: u16, state: &Mutex<State>, ends: &AtomicBool, began: &Sender<()>) {
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            lock(state).failed = Some(error.to_string());
+            return;
+        }
+    };
+    while !ends.load(Ordering::Relaxed) {
+        // A member that was killed has ended the watch.
+        if let Err(error) = runtime.block_on(watch(port, state, began)) {
+            lock(state).failed = Some(error.to_string());
+        }
+        thread::sleep(BEGINS_AGAIN);
+    }
+}
+
+/// Watches until the member ends the watch.
 async fn watch(
     port: u16,
     state: &Mutex<State>,
-    began: Sender<()>,
+    began: &Sender<()>,
 ) -> Result<(), etcd_client::Error> {
     let mut client = Client::connect([format!("127.0.0.1:{port}")], None).await?;
     let from = lock(state).revision + 1;
@@ -135,24 +177,50 @@ async fn watch(
     let mut stream = client.watch(PREFIX, Some(options)).await?;
     // The first message says that the server watches.
     stream.message().await?;
-    // The receiver may have given up.
+    // The receiver waits for the first time alone.
     let _ = began.send(());
     while let Some(message) = stream.message().await? {
         let at = wall_clock();
-        let mut state = lock(state);
-        for event in message.events() {
-            if let Some(pair) = event.kv() {
-                let is_put = event.event_type() == EventType::Put;
-                state.shown(at, pair.key(), is_put.then(|| pair.value()), pair.create_revision());
-                state.revision = pair.mod_revision();
-            }
-        }
-        state.transaction_ended();
+        let events = message.events().iter().filter_map(|event| {
+            let pair = event.kv()?;
+            let value = (event.event_type() == EventType::Put).then(|| pair.value().to_vec());
+            let key = pair.key().to_vec();
+            Some(KeyChange {
+                revision: pair.mod_revision(),
+                key,
+                value,
+                created: pair.create_revision(),
+            })
+        });
+        lock(state).shows(at, &events.collect::<Vec<_>>());
     }
     Ok(())
 }
 
+/// A key was written, or deleted.
+#[derive(Clone, Debug)]
+struct KeyChange {
+    revision: i64,
+    key: Vec<u8>,
+    value: Option<Vec<u8>>,
+    /// The key's create revision.
+    created: i64,
+}
+
 impl State {
+    /// A member has shown these changes. It shows all changes of a revision at once, and another member may have shown some
+    /// revisions before.
+    fn shows(&mut self, at: u64, events: &[KeyChange]) {
+        let before = self.revision;
+        for KeyChange { revision, key, value, created } in events {
+            if *revision > before {
+                self.shown(at, key, value.as_deref(), *created);
+                self.revision = *revision;
+            }
+        }
+        self.transaction_ended();
+    }
+
     /// A key was written, or deleted.
     fn shown(&mut self, at: u64, key: &[u8], value: Option<&[u8]>, created: i64) {
         match (key, value) {

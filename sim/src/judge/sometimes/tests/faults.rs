@@ -119,6 +119,9 @@ fn faults_of_the_store_under_a_leader() {
         (FaultKind::Pooler, Condition::PoolerUnderALeader),
         (FaultKind::RotatePassword, Condition::LoginRefusedUnderALeader),
         (FaultKind::DeleteLog, Condition::LogDeletedUnderALeader),
+        (FaultKind::KillMember, Condition::MemberKilledUnderALeader),
+        (FaultKind::PauseRaftLeader, Condition::RaftLeaderPausedUnderALeader),
+        (FaultKind::MoveRaftLeader, Condition::RaftLeaderMovedUnderALeader),
     ] {
         meets(condition, &[led(), (2, of_the_store(kind))]);
         let too_late = [led(), ended(), (91, of_the_store(kind))];

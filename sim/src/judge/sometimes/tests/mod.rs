@@ -71,6 +71,9 @@ fn simulations_lack_conditions_of_real_servers() {
             "pooler-under-a-leader",
             "login-refused-under-a-leader",
             "log-deleted-under-a-leader",
+            "member-killed-under-a-leader",
+            "raft-leader-paused-under-a-leader",
+            "raft-leader-moved-under-a-leader",
         ]
     );
 }

@@ -71,9 +71,13 @@ impl Acts {
                 Ok(Done::default())
             }
             // Refused before the run.
-            Act::FlushScripts | Act::FlushData | Act::FillMemory | Act::DeleteLog => {
-                Ok(Done::default())
-            }
+            Act::FlushScripts
+            | Act::FlushData
+            | Act::FillMemory
+            | Act::DeleteLog
+            | Act::KillMember
+            | Act::PauseRaftLeader
+            | Act::MoveRaftLeader => Ok(Done::default()),
         }
     }
 

@@ -47,7 +47,13 @@ impl Acts {
                 Ok(Done::default())
             }
             // Refused before the run.
-            Act::LockRow | Act::LockTable | Act::Pooler | Act::DeleteLog => Ok(Done::default()),
+            Act::LockRow
+            | Act::LockTable
+            | Act::Pooler
+            | Act::DeleteLog
+            | Act::KillMember
+            | Act::PauseRaftLeader
+            | Act::MoveRaftLeader => Ok(Done::default()),
         }
     }
 

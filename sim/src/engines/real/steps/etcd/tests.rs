@@ -69,3 +69,26 @@ fn other_values_are_no_leases() {
         assert!(state.failed.is_some());
     }
 }
+
+#[test]
+fn the_first_watch_that_shows_a_revision_counts() {
+    let event = |revision: i64, key: &[u8], value: Option<&[u8]>| KeyChange {
+        revision,
+        key: key.to_vec(),
+        value: value.map(<[u8]>::to_vec),
+        created: 7,
+    };
+    let grant = [event(7, LEADER, Some(ONE)), event(7, QUARANTINE, Some(b""))];
+    let ends = [event(8, QUARANTINE, None), event(9, LEADER, None)];
+    let mut state = State::default();
+    state.shows(1_000, &grant);
+    // The second member is late, and ahead afterwards.
+    state.shows(1_200, &grant);
+    state.shows(2_000, &ends);
+    state.shows(2_100, &ends);
+    assert_eq!(state.revision, 9);
+    let steps = steps(state.changes, &Answers::default());
+    let granted = Answer::Granted { token: 107, waits: true };
+    assert_eq!(seen(&steps), [(1_000, Asked::Acquire { seen: 0 }, granted)]);
+    assert_eq!(steps[0].after.map(|after| after.lease_end), Some(2_000));
+}
