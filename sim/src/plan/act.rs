@@ -36,11 +36,13 @@ pub enum Act {
     PauseRaftLeader,
     /// The member that leads the others hands its leadership to another one.
     MoveRaftLeader,
+    /// The server ends the one connection over which the present lease was renewed last.
+    DisconnectLeader,
 }
 
 impl Act {
     /// All acts.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Disconnect,
         Self::FlushScripts,
         Self::FlushData,
@@ -53,6 +55,7 @@ impl Act {
         Self::KillMember,
         Self::PauseRaftLeader,
         Self::MoveRaftLeader,
+        Self::DisconnectLeader,
     ];
 
     /// The kind of a fault that consists of it.
@@ -70,6 +73,7 @@ impl Act {
             Self::KillMember => FaultKind::KillMember,
             Self::PauseRaftLeader => FaultKind::PauseRaftLeader,
             Self::MoveRaftLeader => FaultKind::MoveRaftLeader,
+            Self::DisconnectLeader => FaultKind::DisconnectLeader,
         }
     }
 
@@ -85,7 +89,8 @@ impl Act {
             | Self::FlushScripts
             | Self::FlushData
             | Self::DeleteLog
-            | Self::MoveRaftLeader => false,
+            | Self::MoveRaftLeader
+            | Self::DisconnectLeader => false,
             Self::FillMemory
             | Self::LockRow
             | Self::LockTable

@@ -58,11 +58,12 @@ pub enum FaultKind {
     KillMember,
     PauseRaftLeader,
     MoveRaftLeader,
+    DisconnectLeader,
 }
 
 impl FaultKind {
     /// All kinds.
-    pub const ALL: [Self; 47] = [
+    pub const ALL: [Self; 48] = [
         Self::Partition,
         Self::OneWay,
         Self::Hold,
@@ -110,6 +111,7 @@ impl FaultKind {
         Self::KillMember,
         Self::PauseRaftLeader,
         Self::MoveRaftLeader,
+        Self::DisconnectLeader,
     ];
 
     /// The kinds that pause a process.
@@ -165,6 +167,7 @@ impl FaultKind {
                 | Self::KillMember
                 | Self::PauseRaftLeader
                 | Self::MoveRaftLeader
+                | Self::DisconnectLeader
         )
     }
 
@@ -234,6 +237,9 @@ impl FaultKind {
             }
             Self::MoveRaftLeader => {
                 ("move-raft-leader", "the members are led by another one of them")
+            }
+            Self::DisconnectLeader => {
+                ("disconnect-leader", "the server ends the leader's connection alone")
             }
         }
     }

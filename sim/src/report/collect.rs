@@ -311,7 +311,8 @@ const fn concerns(kind: FaultKind) -> &'static str {
         | FaultKind::DeleteLog
         | FaultKind::KillMember
         | FaultKind::PauseRaftLeader
-        | FaultKind::MoveRaftLeader => "store",
+        | FaultKind::MoveRaftLeader
+        | FaultKind::DisconnectLeader => "store",
         FaultKind::Pause
         | FaultKind::PauseAtGuard
         | FaultKind::PauseAtSend

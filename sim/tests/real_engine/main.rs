@@ -168,7 +168,8 @@ fn acts_at_postgres_have_effects() {
     have_effects_on(
         "postgres",
         &serde_json::json!([
-            { "when": { "at_ms": 4_000 }, "what": { "operator": "disconnect" } },
+            { "when": { "at_ms": 3_500 }, "what": { "operator": "disconnect-leader" } },
+            { "when": { "at_ms": 4_300 }, "what": { "operator": "disconnect" } },
             { "when": { "at_ms": 5_000 }, "for_ms": 1_500, "what": { "operator": "lock-row" } },
             { "when": { "at_ms": 8_000 }, "for_ms": 1_500, "what": { "operator": "lock-table" } },
             { "when": { "at_ms": 10_500 }, "for_ms": 1_000, "what": { "operator": "pooler" } },
@@ -217,6 +218,7 @@ fn acts_that_a_store_lacks_are_refused_by_name() {
     for (store, act, why) in [
         ("postgres", "flush-data", "the real-postgres engine has no command that deletes all data"),
         ("redis", "lock-row", "the real-redis engine has no rows"),
+        ("etcd", "disconnect-leader", "the real-etcd engine has no server that ends one session"),
         ("redis-sentinel", "rotate-password", "the real-redis-sentinel engine has servers without"),
         ("redis", "pooler", "the real-redis engine has no pooler"),
         ("postgres", "delete-log", "the real-postgres engine has no files beside a file"),
@@ -227,7 +229,8 @@ fn acts_that_a_store_lacks_are_refused_by_name() {
         ("etcd-cluster", "pause-raft-leader", "the real-etcd-cluster engine keeps to pauses"),
     ] {
         let is_of_a_moment =
-            ["flush-data", "disconnect", "delete-log", "move-raft-leader"].contains(&act);
+            ["flush-data", "disconnect", "disconnect-leader", "delete-log", "move-raft-leader"]
+                .contains(&act);
         let for_ms = if is_of_a_moment { 0 } else { 901 };
         let faults = serde_json::json!([
             { "when": { "at_ms": 5 }, "for_ms": for_ms, "what": { "operator": act } }

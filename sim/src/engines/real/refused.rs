@@ -135,6 +135,7 @@ fn why_no_act(target: Target, act: Act) -> Option<&'static str> {
         Act::Pooler => "has no pooler for its server",
         Act::RotatePassword => "has servers without passwords",
         Act::DeleteLog => "has no files beside a file of the store",
+        Act::DisconnectLeader => "has no server that ends one session on order",
         Act::KillMember => "has no member that the others do without",
         Act::PauseRaftLeader | Act::MoveRaftLeader => "has no members that elect one of them",
     })

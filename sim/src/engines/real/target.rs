@@ -130,9 +130,14 @@ impl Target {
             Self::RedisSentinel | Self::RedisCluster => {
                 &[Act::Disconnect, Act::FlushScripts, Act::FlushData, Act::FillMemory]
             }
-            Self::Postgres | Self::PostgresAdvisory => {
-                &[Act::Disconnect, Act::LockRow, Act::LockTable, Act::Pooler, Act::RotatePassword]
-            }
+            Self::Postgres | Self::PostgresAdvisory => &[
+                Act::Disconnect,
+                Act::DisconnectLeader,
+                Act::LockRow,
+                Act::LockTable,
+                Act::Pooler,
+                Act::RotatePassword,
+            ],
             Self::Sqlite => &[Act::DeleteLog],
             Self::Etcd => &[],
             Self::EtcdCluster => &[Act::KillMember, Act::PauseRaftLeader, Act::MoveRaftLeader],

@@ -121,6 +121,8 @@ pub(super) enum Condition {
     RaftLeaderPausedUnderALeader,
     /// The members' leadership moved while a candidate led.
     RaftLeaderMovedUnderALeader,
+    /// The server ended the connection of a leader alone.
+    LeaderDisconnected,
 }
 
 /// All conditions in order: the name, and whether only the model engine can meet it.
@@ -211,6 +213,7 @@ const ALL: [(Condition, &str, Needs); Condition::COUNT] = [
         "raft-leader-moved-under-a-leader",
         Needs::Act(Act::MoveRaftLeader),
     ),
+    (Condition::LeaderDisconnected, "leader-disconnected", Needs::Act(Act::DisconnectLeader)),
 ];
 
 /// Which engines can meet a condition.
@@ -239,7 +242,7 @@ enum Needs {
 
 impl Condition {
     pub(super) const COUNT: usize = Self::LAST as usize + 1;
-    const LAST: Self = Self::RaftLeaderMovedUnderALeader;
+    const LAST: Self = Self::LeaderDisconnected;
 
     pub(super) const fn name(self) -> &'static str {
         ALL[self as usize].1

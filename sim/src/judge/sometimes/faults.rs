@@ -8,7 +8,7 @@ use crate::trace::Who;
 pub(super) const CUTS_OFF: [FaultKind; 4] =
     [FaultKind::Partition, FaultKind::OneWay, FaultKind::Hold, FaultKind::Swizzle];
 /// Faults that are over as soon as they have had their effect.
-const MOMENTARY: [FaultKind; 15] = [
+const MOMENTARY: [FaultKind; 16] = [
     FaultKind::Cut,
     FaultKind::Reset,
     FaultKind::HalfOpen,
@@ -17,6 +17,7 @@ const MOMENTARY: [FaultKind; 15] = [
     FaultKind::FlushData,
     FaultKind::DeleteLog,
     FaultKind::MoveRaftLeader,
+    FaultKind::DisconnectLeader,
     FaultKind::Resign,
     FaultKind::ClockStep,
     FaultKind::ClockBack,
@@ -114,6 +115,9 @@ impl Sometimes {
             }
             FaultKind::MoveRaftLeader => {
                 self.met_if(Condition::RaftLeaderMovedUnderALeader, strikes_a_leader);
+            }
+            FaultKind::DisconnectLeader => {
+                self.met_if(Condition::LeaderDisconnected, strikes_a_leader);
             }
             FaultKind::Suspend => self.met_if(Condition::LeaderSuspended, strikes_a_leader),
             FaultKind::VmStop => {

@@ -125,7 +125,8 @@ fn what(frame: &Frame, draw: &mut Draw, kind: FaultKind, node: Option<usize>) ->
         | FaultKind::DeleteLog
         | FaultKind::KillMember
         | FaultKind::PauseRaftLeader
-        | FaultKind::MoveRaftLeader => What::Operator(Act::of_kind(kind)?),
+        | FaultKind::MoveRaftLeader
+        | FaultKind::DisconnectLeader => What::Operator(Act::of_kind(kind)?),
     })
 }
 

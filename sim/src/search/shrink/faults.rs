@@ -52,6 +52,7 @@ const fn plainer_than(what: What) -> Option<What> {
         | What::Reorder { node, .. }
         | What::Throttle { node, .. } => Some(What::Partition { node }),
         What::Reset { node } | What::HalfOpen { node } => Some(What::Cut { node }),
+        What::Operator(Act::DisconnectLeader) => Some(What::Cut { node: None }),
         What::Swizzle { .. } => Some(What::Partition { node: None }),
         What::Suspend { node } | What::VmStop { node } | What::VmRestore { node } => {
             Some(What::Pause { node })

@@ -165,7 +165,8 @@ impl super::Observed for Observed {
             | Act::LockTable
             | Act::Pooler
             | Act::RotatePassword
-            | Act::DeleteLog => Ok(Done::default()),
+            | Act::DeleteLog
+            | Act::DisconnectLeader => Ok(Done::default()),
         }
     }
 

@@ -122,6 +122,7 @@ fn faults_of_the_store_under_a_leader() {
         (FaultKind::KillMember, Condition::MemberKilledUnderALeader),
         (FaultKind::PauseRaftLeader, Condition::RaftLeaderPausedUnderALeader),
         (FaultKind::MoveRaftLeader, Condition::RaftLeaderMovedUnderALeader),
+        (FaultKind::DisconnectLeader, Condition::LeaderDisconnected),
     ] {
         meets(condition, &[led(), (2, of_the_store(kind))]);
         let too_late = [led(), ended(), (91, of_the_store(kind))];

@@ -74,6 +74,7 @@ fn simulations_lack_conditions_of_real_servers() {
             "member-killed-under-a-leader",
             "raft-leader-paused-under-a-leader",
             "raft-leader-moved-under-a-leader",
+            "leader-disconnected",
         ]
     );
 }

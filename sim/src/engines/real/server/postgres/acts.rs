@@ -11,6 +11,11 @@ use crate::plan::Act;
 /// Ends the sessions of candidates: all but those of psql, which are the operator's. Each ended session is a row.
 const TERMINATE: &str = "SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend' \
     AND application_name <> 'psql' AND pg_terminate_backend(pid)";
+/// Ends one session: that of the candidate that has renewed last. The others of that candidate, which listen, stay.
+const TERMINATE_LEADER: &str = "SELECT pid FROM (SELECT pid FROM pg_stat_activity \
+    WHERE backend_type = 'client backend' AND application_name <> 'psql' \
+    AND query ~ 'SET lease_end|_renew\\(' ORDER BY query_start DESC LIMIT 1) AS leader \
+    WHERE pg_terminate_backend(pid)";
 /// Another lock may be in the way: it is one of this operator's, which outlasts this wait.
 const BEGIN: &str = "BEGIN; SET LOCAL lock_timeout = '500ms'";
 const ROW: &str = "SELECT 1 FROM tenure.leases FOR UPDATE";
@@ -55,6 +60,7 @@ impl Acts {
     ) -> Result<Done, ServerError> {
         match act {
             Act::Disconnect => Ok(Done::now(!server.sql(TERMINATE)?.is_empty())),
+            Act::DisconnectLeader => Ok(Done::now(!server.sql(TERMINATE_LEADER)?.is_empty())),
             Act::LockRow => self.locks(act, server, ROW),
             Act::LockTable => self.locks(act, server, TABLE),
             // Candidates report whether they have noticed.

@@ -53,7 +53,8 @@ impl Acts {
             | Act::DeleteLog
             | Act::KillMember
             | Act::PauseRaftLeader
-            | Act::MoveRaftLeader => Ok(Done::default()),
+            | Act::MoveRaftLeader
+            | Act::DisconnectLeader => Ok(Done::default()),
         }
     }
 
