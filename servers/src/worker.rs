@@ -5,11 +5,14 @@ use std::fs;
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, prlimit};
 
 use crate::ServerError;
 use crate::child;
 use crate::error::doing;
+
+/// Standard input, output and error.
+const STANDARD: u64 = 3;
 
 /// A process of the application under test: it can be paused and killed, and does not outlive the process that started
 /// it. It is killed on drop.
@@ -64,6 +67,19 @@ impl Worker {
         stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('T'))
     }
 
+    /// Whether the process may open files and connections: as many as this one, or none (`RLIMIT_NOFILE`). What it has
+    /// opened stays open.
+    ///
+    /// # Errors
+    /// If it has ended.
+    pub fn may_open(&self, some: bool) -> Result<(), ServerError> {
+        let own = getrlimit(Resource::Nofile);
+        // Some calls count their descriptors against the limit, so it is not 0.
+        let limit = if some { own } else { Rlimit { current: Some(STANDARD), ..own } };
+        let outcome = self.known().and_then(|pid| prlimit(Some(pid), Resource::Nofile, limit));
+        outcome.map(drop).map_err(|errno| doing("limiting a process under test")(errno.into()))
+    }
+
     /// Whether the process has ended.
     ///
     /// # Errors
@@ -82,9 +98,12 @@ impl Worker {
         Ok(())
     }
 
+    fn known(&self) -> rustix::io::Result<Pid> {
+        i32::try_from(self.pid()).ok().and_then(Pid::from_raw).ok_or(rustix::io::Errno::SRCH)
+    }
+
     fn signal(&self, signal: Signal) -> Result<(), ServerError> {
-        let pid = i32::try_from(self.pid()).ok().and_then(Pid::from_raw);
-        let outcome = pid.map_or(Err(rustix::io::Errno::SRCH), |pid| kill_process(pid, signal));
+        let outcome = self.known().and_then(|pid| kill_process(pid, signal));
         outcome.map_err(|errno| doing("signalling a process under test")(errno.into()))
     }
 }

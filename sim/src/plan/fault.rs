@@ -107,6 +107,8 @@ pub enum What {
     HalfOpen { node: Option<usize> },
     /// That many bytes a second pass in each direction between a node and the store.
     Throttle { node: Option<usize>, bytes_per_second: u32 },
+    /// The node's process has no file descriptors left: its connections break, and it can open no others.
+    NoDescriptors { node: Option<usize> },
     /// All nodes are partitioned one by one, `step_ms` after each other, and healed one by one in an order that begins
     /// `shift` nodes further on.
     Swizzle { step_ms: u64, shift: usize },
@@ -165,6 +167,7 @@ impl Fault {
             What::Reset { .. } => FaultKind::Reset,
             What::HalfOpen { .. } => FaultKind::HalfOpen,
             What::Throttle { .. } => FaultKind::Throttle,
+            What::NoDescriptors { .. } => FaultKind::NoDescriptors,
             What::Swizzle { .. } => FaultKind::Swizzle,
             What::Pause { .. } => match self.when {
                 When::On(Trigger { point: Point::Guard, .. }) => FaultKind::PauseAtGuard,
@@ -210,6 +213,7 @@ impl Fault {
             | What::Reset { node }
             | What::HalfOpen { node }
             | What::Throttle { node, .. }
+            | What::NoDescriptors { node }
             | What::Pause { node }
             | What::Starve { node }
             | What::Suspend { node }
@@ -265,6 +269,7 @@ impl What {
                 | Self::Cut { .. }
                 | Self::Reset { .. }
                 | Self::HalfOpen { .. }
+                | Self::NoDescriptors { .. }
                 | Self::Resign { .. }
                 | Self::Leave { .. }
         )

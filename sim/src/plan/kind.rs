@@ -59,11 +59,12 @@ pub enum FaultKind {
     PauseRaftLeader,
     MoveRaftLeader,
     DisconnectLeader,
+    NoDescriptors,
 }
 
 impl FaultKind {
     /// All kinds.
-    pub const ALL: [Self; 48] = [
+    pub const ALL: [Self; 49] = [
         Self::Partition,
         Self::OneWay,
         Self::Hold,
@@ -112,6 +113,7 @@ impl FaultKind {
         Self::PauseRaftLeader,
         Self::MoveRaftLeader,
         Self::DisconnectLeader,
+        Self::NoDescriptors,
     ];
 
     /// The kinds that pause a process.
@@ -168,6 +170,7 @@ impl FaultKind {
                 | Self::PauseRaftLeader
                 | Self::MoveRaftLeader
                 | Self::DisconnectLeader
+                | Self::NoDescriptors
         )
     }
 
@@ -240,6 +243,9 @@ impl FaultKind {
             }
             Self::DisconnectLeader => {
                 ("disconnect-leader", "the server ends the leader's connection alone")
+            }
+            Self::NoDescriptors => {
+                ("no-descriptors", "a process can open no more connections or files")
             }
         }
     }

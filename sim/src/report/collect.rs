@@ -269,6 +269,8 @@ const fn is_of_a_moment(kind: FaultKind) -> bool {
             | FaultKind::FlushScripts
             | FaultKind::FlushData
             | FaultKind::DeleteLog
+            | FaultKind::MoveRaftLeader
+            | FaultKind::DisconnectLeader
             | FaultKind::Resign
             | FaultKind::ClockStep
             | FaultKind::ClockBack
@@ -327,6 +329,7 @@ const fn concerns(kind: FaultKind) -> &'static str {
         | FaultKind::Resign
         | FaultKind::Leave
         | FaultKind::Starve
+        | FaultKind::NoDescriptors
         | FaultKind::Drift => "process",
     }
 }

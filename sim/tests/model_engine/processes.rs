@@ -81,6 +81,7 @@ fn faults_of_real_servers_are_refused_by_name() {
     for what in [
         What::Reset { node: None },
         What::Throttle { node: None, bytes_per_second: 1 },
+        What::NoDescriptors { node: None },
         What::Operator(Act::FlushData),
         What::Operator(Act::LockRow),
     ] {

@@ -213,6 +213,36 @@ fn broken_and_slow_connections_have_effects() {
     );
 }
 
+/// A process without descriptors can't connect again, by any of the clients.
+fn has_no_descriptors_on(store: &str) {
+    have_effects_on(
+        store,
+        &serde_json::json!([
+            { "when": { "at_ms": 6_000 }, "for_ms": 2_000, "what": { "no-descriptors": { "node": 0 } } }
+        ]),
+    );
+}
+
+#[test]
+fn descriptors_are_exhausted_on_redis() {
+    has_no_descriptors_on("redis");
+}
+
+#[test]
+fn descriptors_are_exhausted_on_redis_by_fred() {
+    has_no_descriptors_on("fred");
+}
+
+#[test]
+fn descriptors_are_exhausted_on_postgres() {
+    has_no_descriptors_on("postgres");
+}
+
+#[test]
+fn descriptors_are_exhausted_on_etcd() {
+    has_no_descriptors_on("etcd-cluster");
+}
+
 #[test]
 fn acts_that_a_store_lacks_are_refused_by_name() {
     for (store, act, why) in [

@@ -23,6 +23,7 @@ fn unsupported_faults_are_refused_by_name() {
         What::Reset { node },
         What::HalfOpen { node },
         What::Throttle { node, bytes_per_second: 1 },
+        What::NoDescriptors { node },
         What::Operator(Act::FlushScripts),
         What::Operator(Act::LockRow),
     ];

@@ -141,6 +141,7 @@ const fn why_not(what: What) -> Option<&'static str> {
         What::Reset { .. } | What::HalfOpen { .. } | What::Throttle { .. } => {
             Some("has messages, and no bytes and no ends of connections")
         }
+        What::NoDescriptors { .. } => Some("has processes without file descriptors"),
         What::Operator(_) => Some("has a store without a server that an operator could reach"),
         _ => None,
     }

@@ -63,6 +63,7 @@ impl Run<'_> {
                     self.took(now, kind, Some(node));
                 }
             }
+            What::NoDescriptors { .. } => machine.takes_descriptors(now),
             What::Crash { power, .. } => {
                 if let Some(who) = machine.crash(power).await? {
                     self.killed(who);
@@ -86,6 +87,11 @@ impl Run<'_> {
         let machine = &mut self.machines[node];
         match what {
             What::Pause { .. } => machine.unpause(now),
+            What::NoDescriptors { .. } => {
+                if machine.gives_descriptors() {
+                    self.took(now, kind, Some(node));
+                }
+            }
             What::Crash { .. } => {
                 if let Some(who) = machine.revive(now)? {
                     self.started(who);

@@ -48,6 +48,11 @@ impl Link {
         }
     }
 
+    /// How many connections the node has made.
+    pub(super) fn connections(&self) -> u64 {
+        self.proxies.iter().map(Proxy::connections).sum()
+    }
+
     fn withheld(&self) -> u64 {
         self.proxies.iter().map(Proxy::withheld).sum()
     }

@@ -8,7 +8,7 @@ use super::server::Entrance;
 use super::subject::Subject;
 use super::{Told, broke};
 use crate::engines::EngineError;
-use crate::plan::SimTime;
+use crate::plan::{SimTime, What};
 use crate::trace::Who;
 
 pub(super) struct Machine {
@@ -21,6 +21,10 @@ pub(super) struct Machine {
     down: u32,
     /// The number of faults that pause it.
     pauses: u32,
+    /// The faults that leave it no descriptors: when each began, and how many connections had been made before.
+    without_descriptors: Vec<(SimTime, u64)>,
+    /// When a request failed last.
+    pub(super) failed: SimTime,
     /// The times at which it was paused, and until when.
     paused: Vec<(SimTime, SimTime)>,
     /// The requests that were sent and not answered, with the times at which they were sent.
@@ -41,6 +45,8 @@ impl Machine {
             told,
             down: 0,
             pauses: 0,
+            without_descriptors: Vec::new(),
+            failed: SimTime::START,
             paused: Vec::new(),
             unanswered: Vec::new(),
         };
@@ -99,6 +105,27 @@ impl Machine {
         );
     }
 
+    /// The process can open nothing more from now on, and its connections break.
+    pub(super) fn takes_descriptors(&mut self, now: SimTime) {
+        if let Some(subject) = &self.subject {
+            subject.has_descriptors(false);
+        }
+        self.without_descriptors.push((now, self.link.connections()));
+        self.link.breaks(What::Cut { node: None });
+    }
+
+    /// Returns whether the process missed them: a request has failed meanwhile, and no connection was made.
+    pub(super) fn gives_descriptors(&mut self) -> bool {
+        let Some((began, connections)) = self.without_descriptors.pop() else { return false };
+        let was_missed = self.failed > began && self.link.connections() == connections;
+        if self.without_descriptors.is_empty()
+            && let Some(subject) = &self.subject
+        {
+            subject.has_descriptors(true);
+        }
+        was_missed
+    }
+
     /// Whether a pause explains that the process did not run for that time.
     pub(super) fn was_paused(&self, from: SimTime, until: SimTime) -> bool {
         self.paused.iter().any(|(began, ended)| *began <= until && from <= *ended)
@@ -123,6 +150,7 @@ impl Machine {
             return Ok(None);
         }
         self.pauses = 0;
+        self.without_descriptors.clear();
         self.ends_pauses(now);
         self.brief.who.life += 1;
         self.starts()?;

@@ -76,6 +76,7 @@ fn why_not(target: Target, what: What) -> Option<&'static str> {
         | What::Reset { .. }
         | What::HalfOpen { .. }
         | What::Throttle { .. }
+        | What::NoDescriptors { .. }
         | What::Swizzle { .. }
             if !target.backend().has_network =>
         {
@@ -107,6 +108,7 @@ fn why_not(target: Target, what: What) -> Option<&'static str> {
         | What::Reset { .. }
         | What::HalfOpen { .. }
         | What::Throttle { .. }
+        | What::NoDescriptors { .. }
         | What::Swizzle { .. }
         | What::Pause { .. }
         | What::Leave { .. }
@@ -167,6 +169,7 @@ mod tests {
                 FaultKind::Throttle => {
                     return Some(What::Throttle { node: None, bytes_per_second: 1 });
                 }
+                FaultKind::NoDescriptors => return Some(What::NoDescriptors { node: None }),
                 _ => {}
             }
             if let Some(act) = Act::of_kind(kind) {

@@ -79,7 +79,12 @@ impl Run<'_> {
             Event::LeadsNoMore { .. } => life.leads = None,
             Event::ResignAsked { .. } | Event::SteppedDown { .. } => life.gives_up = true,
             Event::Sent { id, .. } if machine.runs(who) => machine.unanswered.push((id, entry.at)),
-            Event::Answered { id, .. } => machine.unanswered.retain(|(sent, _)| *sent != id),
+            Event::Answered { id, answer, .. } => {
+                machine.unanswered.retain(|(sent, _)| *sent != id);
+                if answer.is_none() {
+                    machine.failed = entry.at;
+                }
+            }
             _ => {}
         }
         self.entries.push(entry);

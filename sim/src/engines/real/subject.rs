@@ -83,6 +83,11 @@ impl Subject {
         let _ = self.worker.resume();
     }
 
+    /// Whether the process may open files and connections. Without effect on one that has ended.
+    pub(super) fn has_descriptors(&self, some: bool) {
+        let _ = self.worker.may_open(some);
+    }
+
     /// Tells the process to end by the end of its standard input.
     pub(super) fn ends(&mut self) {
         self.orders = None;

@@ -49,6 +49,7 @@ const fn why_not(what: What) -> Option<&'static str> {
         What::Reset { .. } | What::HalfOpen { .. } | What::Throttle { .. } => {
             Some("simulates a network without firewalls, lost machines and limits of its rate")
         }
+        What::NoDescriptors { .. } => Some("simulates processes without file descriptors"),
         What::Operator(_) => Some("simulates a server without operators"),
         What::Partition { .. }
         | What::OneWay { .. }

@@ -80,6 +80,7 @@ fn what(frame: &Frame, draw: &mut Draw, kind: FaultKind, node: Option<usize>) ->
             let bytes_per_second = u32::try_from(draw.pick(&[500, 2_000, 10_000])).unwrap_or(1);
             What::Throttle { node, bytes_per_second }
         }
+        FaultKind::NoDescriptors => What::NoDescriptors { node },
         FaultKind::Swizzle => What::Swizzle {
             step_ms: draw.within(1..=ttl_ms / 4),
             shift: usize::try_from(draw.within(0..=frame.nodes as u64)).unwrap_or(0),

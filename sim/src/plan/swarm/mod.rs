@@ -91,6 +91,7 @@ impl Scope {
                 | FaultKind::Reset
                 | FaultKind::HalfOpen
                 | FaultKind::Throttle
+                | FaultKind::NoDescriptors
                 | FaultKind::Swizzle => backend.has_network,
                 FaultKind::Loss
                 | FaultKind::Duplicate

@@ -50,7 +50,8 @@ const fn plainer_than(what: What) -> Option<What> {
         | What::Loss { node, .. }
         | What::Duplicate { node, .. }
         | What::Reorder { node, .. }
-        | What::Throttle { node, .. } => Some(What::Partition { node }),
+        | What::Throttle { node, .. }
+        | What::NoDescriptors { node } => Some(What::Partition { node }),
         What::Reset { node } | What::HalfOpen { node } => Some(What::Cut { node }),
         What::Operator(Act::DisconnectLeader) => Some(What::Cut { node: None }),
         What::Swizzle { .. } => Some(What::Partition { node: None }),
