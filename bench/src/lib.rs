@@ -7,14 +7,18 @@
 //!
 //! How to run what, and how to read it, is in `bench/README.md`.
 
+mod chart;
 mod comparison;
 mod elections;
+mod percentiles;
 mod quantiles;
 mod report;
 mod session;
 
+pub use chart::{Chart, Line, Scale, page};
 pub use comparison::{Comparison, Side};
 pub use elections::{Elections, HOLDER, Lease, METADATA, NAME, Operation, TTL};
+pub use percentiles::Percentiles;
 pub use quantiles::Quantiles;
 pub use report::Report;
 pub use session::{Outcome, Session, one_thread};

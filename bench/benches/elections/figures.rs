@@ -138,11 +138,29 @@ pub(crate) fn tables(all: &[Figures]) -> Vec<Table> {
 }
 
 impl Figures {
+    /// CPU time of a renewal at the client; none of too few elections.
+    pub(crate) fn client_micros(&self) -> Option<f64> {
+        self.of_at_least(MANY_RENEWALS, self.steady.client_micros?)
+    }
+
+    /// CPU time of a renewal at the server; none of too few elections.
+    pub(crate) fn server_micros(&self) -> Option<f64> {
+        self.of_at_least(MANY_RENEWALS, self.steady.server_micros?)
+    }
+
+    /// Memory of an election; none of too few elections.
+    pub(crate) fn kib_each(&self) -> Option<f64> {
+        self.of_at_least(MANY, self.steady.bytes_each / 1024.0)
+    }
+
+    fn of_at_least<T>(&self, elections: usize, figure: T) -> Option<T> {
+        (self.elections >= elections).then_some(figure)
+    }
+
     fn steady_row(&self) -> Vec<String> {
         let Steady { descriptors: [one, all], .. } = self.steady;
         let steady = &self.steady;
-        let [client, server] = [steady.client_micros, steady.server_micros]
-            .map(|micros| optional(micros.map(|micros| format!("{micros:.1}"))));
+        let tenths = |figure: Option<f64>| optional(figure.map(|figure| format!("{figure:.1}")));
         vec![
             self.store.clone(),
             self.elections.to_string(),
@@ -150,9 +168,9 @@ impl Figures {
             format!("{:.1}", steady.renewals_a_second),
             optional(steady.rival.map(|rate| format!("{rate:.0}"))),
             self.beside_mean(steady.worst_second),
-            self.of_at_least(MANY_RENEWALS, client),
-            self.of_at_least(MANY_RENEWALS, server),
-            self.of_many(format!("{:.1}", steady.bytes_each / 1024.0)),
+            tenths(self.client_micros()),
+            tenths(self.server_micros()),
+            tenths(self.kib_each()),
             format!("{all} ({one})"),
             steady.lost.to_string(),
             format!("{:.1}", steady.is_leader_nanos),
@@ -199,15 +217,7 @@ impl Figures {
         if mean <= 0.0 {
             return optional(None);
         }
-        self.of_many(format!("{:.1}", crate::meter::float(renewals) / mean))
-    }
-
-    fn of_many(&self, figure: String) -> String {
-        self.of_at_least(MANY, figure)
-    }
-
-    fn of_at_least(&self, elections: usize, figure: String) -> String {
-        if self.elections < elections { optional(None) } else { figure }
+        optional(self.of_at_least(MANY, format!("{:.1}", crate::meter::float(renewals) / mean)))
     }
 }
 

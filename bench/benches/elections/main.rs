@@ -19,6 +19,7 @@ mod place;
 mod plot;
 mod process;
 mod rival;
+mod scaling;
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -56,6 +57,9 @@ struct Arguments {
     /// A picture of the renewals of each second, as SVG.
     #[arg(long)]
     plot: Option<PathBuf>,
+    /// A picture of what an election costs beside how many there are, as SVG.
+    #[arg(long)]
+    scaling: Option<PathBuf>,
     /// Measure in this process, and write the figures to that file.
     #[arg(long, hide = true)]
     figures: Option<PathBuf>,
@@ -148,6 +152,9 @@ fn main() -> Outcome<()> {
     }
     if let Some(path) = &arguments.plot {
         fs::write(path, plot::svg(&all))?;
+    }
+    if let Some(path) = &arguments.scaling {
+        fs::write(path, scaling::svg(&all))?;
     }
     if failures.is_empty() { Ok(()) } else { Err(failures.join("\n").into()) }
 }
