@@ -146,6 +146,11 @@ found! {
     one_that_ends_leases_at_whole_seconds: EndsAtWholeSeconds by LiveForTtl;
     one_whose_remaining_stands_still: RemainingIsTtl by RemainingFalls;
     one_that_takes_a_timeout_for_a_refusal: TimeoutIsRefusal by SlowServer;
+    one_that_purges_live_elections: PurgesLive by PurgeSpares, Differential;
+    one_that_purges_what_has_just_ended: PurgesRecent by PurgeSpares, Differential;
+    one_whose_purge_deletes_nothing: PurgesNothing by PurgedTokens;
+    one_that_grants_purged_tokens_again: PurgeForgetsTokens by PurgedTokens, Differential;
+    one_that_takes_purged_tokens_for_a_loss: PurgeForgetsHistory by PurgedTokens, Differential;
 }
 
 #[test]
@@ -173,6 +178,17 @@ fn what_a_store_declares_not_to_keep_is_skipped_and_told() {
     assert_eq!(skipped(|traits| traits.history = HistoryKind::SharesFate).len(), 9);
     assert_eq!(skipped(|traits| traits.history = HistoryKind::Durable), [Row::Restart]);
     assert_eq!(skipped(|traits| traits.gives_up = &[Promise::StoreLoss]).len(), 9);
+}
+
+/// The other rows judge such a store as before.
+#[test]
+fn a_store_without_purge_is_skipped_and_told() {
+    let harness = || InMemory(Server::new(Bug::None).without_purge());
+    for row in [Row::PurgeSpares, Row::PurgedTokens] {
+        let why = "the store declares no purge";
+        assert_eq!(run(row, &harness()).unwrap(), Outcome::Skipped { why });
+    }
+    assert_eq!(run(Row::Differential, &harness()).unwrap(), Outcome::Held);
 }
 
 #[test]

@@ -71,6 +71,11 @@ pub(crate) enum Bug {
     EndsAtWholeSeconds,
     RemainingIsTtl,
     TimeoutIsRefusal,
+    PurgesLive,
+    PurgesRecent,
+    PurgesNothing,
+    PurgeForgetsTokens,
+    PurgeForgetsHistory,
 }
 
 /// A server in memory. Clones are connections to it.
@@ -78,6 +83,8 @@ pub(crate) enum Bug {
 pub(crate) struct Server {
     bug: Bug,
     traits: StoreTraits,
+    /// Whether it can delete records.
+    purges: bool,
     kept: Arc<Mutex<Kept>>,
     /// A request was given up half way.
     stuck: Arc<AtomicBool>,
@@ -97,6 +104,8 @@ struct Election {
     record: Option<Record>,
     profile: Option<Profile>,
     described: Option<(Token, u64)>,
+    /// The token of the record that was purged.
+    purged: Option<Token>,
     hints: broadcast::Sender<()>,
     messages: broadcast::Sender<(Token, Message)>,
 }
@@ -104,7 +113,7 @@ struct Election {
 impl Default for Election {
     fn default() -> Self {
         let (hints, messages) = (broadcast::Sender::new(16), broadcast::Sender::new(256));
-        Self { record: None, profile: None, described: None, hints, messages }
+        Self { record: None, profile: None, described: None, purged: None, hints, messages }
     }
 }
 
@@ -115,7 +124,13 @@ impl Server {
         traits.messages = true;
         traits.renewals_in_call = 3;
         traits.acquires_in_call = 3;
-        Self { bug, traits, kept: Arc::default(), stuck: Arc::default(), slow: Arc::default() }
+        let (kept, stuck, slow) = (Arc::default(), Arc::default(), Arc::default());
+        Self { bug, traits, purges: true, kept, stuck, slow }
+    }
+
+    pub(crate) fn without_purge(mut self) -> Self {
+        self.purges = false;
+        self
     }
 
     pub(crate) fn declaring(mut self, change: fn(&mut StoreTraits)) -> Self {
@@ -210,6 +225,17 @@ impl Store for Server {
             };
         }
         Ok(self.step(key, request))
+    }
+
+    async fn purge(&self, age: Duration) -> Result<u64, StoreError> {
+        if !self.purges {
+            return Err(StoreError::new(StoreErrorKind::Unsupported, "there is no purge"));
+        }
+        let mut kept = self.kept.lock().unwrap();
+        let Kept { history, elections, .. } = &mut *kept;
+        let purged =
+            elections.values_mut().map(|election| step::purge(self.bug, history, election, age));
+        Ok(purged.map(u64::from).sum())
     }
 
     async fn call_all(&self, requests: Vec<(Key, Request)>) -> Vec<Result<Reply, StoreError>> {

@@ -2,7 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use tenure::store::{Incumbent, Key, LimitError, Profile, Reply, Request, Store, StoreTraits};
+use tenure::store::{
+    Incumbent, Key, LimitError, Profile, Reply, Request, Store, StoreErrorKind, StoreTraits,
+};
 use tenure::{HolderId, Token};
 
 use super::rows::Stop;
@@ -114,6 +116,16 @@ impl<'a, H: Harness> Probe<'a, H> {
                 }
             }
         }
+    }
+
+    /// Deletes the records that may be deleted, and returns their number. A store without that is skipped.
+    pub(super) async fn purged(&mut self) -> Found<u64> {
+        let answer = self.store.purge(Duration::ZERO).await;
+        self.transcript.push(format!("purge of any age -> {answer:?}"));
+        answer.map_err(|error| match error.kind() {
+            StoreErrorKind::Unsupported => Stop::Skipped("the store declares no purge"),
+            _ => Stop::Broken(format!("a purge failed: {error}")),
+        })
     }
 
     pub(super) async fn expect(&mut self, request: Request, wanted: Reply) -> Found<()> {

@@ -125,6 +125,10 @@ rows! { $
     differential {
         random_requests_are_answered_as_by_the_contract = Differential: "random requests are answered as by the contract's own code",
     }
+    purge {
+        a_purge_leaves_live_and_recent_elections = PurgeSpares: "a purge deletes no record of a live election, or of one that has ended recently",
+        tokens_increase_after_a_purge = PurgedTokens: "a purge deletes the record of a long-ended election, and the next token is above it all the same",
+    }
     notify {
         a_message_reaches_the_leader = Messages: "a message reaches the tenure that holds the lease, whole, in order, and once",
         a_message_never_reaches_another_tenure = OwnMessages: "a message reaches no tenure but the one that held the lease",
@@ -159,7 +163,11 @@ impl Row {
     pub(super) const fn is_about_tokens(self) -> bool {
         matches!(
             self,
-            Self::TokenFloor | Self::TokensIncrease | Self::AboveSeen | Self::Differential
+            Self::TokenFloor
+                | Self::TokensIncrease
+                | Self::AboveSeen
+                | Self::PurgedTokens
+                | Self::Differential
         )
     }
 

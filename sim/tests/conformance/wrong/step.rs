@@ -9,6 +9,30 @@ use tenure_core::{Reply as Told, Request as Asked};
 
 use super::{Bug, Election};
 
+/// The deletion of a record, with the bug.
+pub(super) fn purge(
+    bug: Bug,
+    history: &mut Option<History>,
+    election: &mut Election,
+    age: Duration,
+) -> bool {
+    let now = super::now();
+    let Some(record) = election.record else { return false };
+    let deleted = match bug {
+        Bug::PurgesNothing => false,
+        Bug::PurgesLive => election.record.take().is_some(),
+        Bug::PurgesRecent => election.record.take_if(|record| !record.is_live(now)).is_some(),
+        _ => contract::purge(&mut election.record, history, now, age),
+    };
+    if deleted {
+        election.purged = Some(record.token);
+    }
+    if let (Bug::PurgeForgetsHistory, Some(history)) = (bug, history) {
+        history.purged = None;
+    }
+    deleted
+}
+
 /// One atomic step.
 pub(super) struct Step<'a> {
     pub(super) bug: Bug,
@@ -137,6 +161,9 @@ impl Step<'_> {
         let is_new = live.is_none_or(|lease| lease.token != *token);
         match self.bug {
             Bug::TokenStandsStill if is_new => *token = before.map_or(*token, |last| last.token),
+            Bug::PurgeForgetsTokens if before.is_none() => {
+                *token = self.election.purged.unwrap_or(*token);
+            }
             Bug::TokenWithoutFloor if is_new => {
                 *token = before.map_or(Token::FIRST, |last| last.token.next());
             }

@@ -20,6 +20,9 @@ const HOUR: Duration = Duration::from_secs(3_600);
 /// The tolerance for durations: far more than the row may take, and far less than the difference of any two TTLs.
 const ALIKE: Duration = Duration::from_secs(600);
 
+/// Two readings of a store's clock that are so far apart differ.
+const CLOCK_MOVES: Duration = Duration::from_millis(2);
+
 /// The token in a request.
 #[derive(Clone, Copy)]
 enum Named {
@@ -31,6 +34,7 @@ enum Named {
 }
 
 /// The contract's own code and its state.
+#[derive(Clone)]
 struct Model {
     records: [Option<Record>; 3],
     history: Option<History>,
@@ -71,10 +75,23 @@ impl Model {
         }
     }
 
+    /// The model without the records that may be deleted, and their number.
+    fn without_outdated(&self) -> (Self, u64) {
+        let mut after = self.clone();
+        let now = self.at.now;
+        let deleted = after.records.iter_mut().map(|record| {
+            u64::from(contract::purge(record, &mut after.history, now, Duration::ZERO))
+        });
+        let deleted = deleted.sum();
+        (after, deleted)
+    }
+
     /// A token for a request, as the model and as the store know it.
     fn token(&self, election: usize, named: Named) -> Option<(Token, Token)> {
-        let (last, tokens) =
-            (self.records[election].map(|record| record.token), &self.tokens[election]);
+        let tokens = &self.tokens[election];
+        // Without a record: the last one that was purged, or lost.
+        let last = self.records[election].map(|record| record.token);
+        let last = last.or_else(|| tokens.last_key_value().map(|(&token, _)| token));
         let ours = match named {
             Named::Nothing => None,
             Named::Last => last,
@@ -185,6 +202,24 @@ fn mishap(draw: &mut Draw) -> Option<Mishap> {
     }
 }
 
+/// Purges the store and the model; whether the store has a purge.
+///
+/// A store may leave all records to a later purge: etcd has no clock for clients, and counts the age from a purge.
+async fn purge<H: Harness>(probe: &mut Probe<'_, H>, model: &mut Model) -> Found<bool> {
+    // The clock has to be above the last token, also one that counts in milliseconds.
+    probe.harness.wait(CLOCK_MOVES).await;
+    model.at.now = model.at.now + CLOCK_MOVES;
+    let (after, due) = model.without_outdated();
+    match probe.purged().await {
+        Ok(0) => {}
+        Ok(deleted) if deleted == due => *model = after,
+        Ok(deleted) => return broken(format!("{deleted} records were deleted instead of {due}")),
+        Err(Stop::Skipped(_)) => return Ok(false),
+        Err(stop) => return Err(stop),
+    }
+    Ok(true)
+}
+
 pub(crate) async fn random_requests_are_answered_as_by_the_contract<H: Harness>(
     probe: &mut Probe<'_, H>,
 ) -> Found<()> {
@@ -192,7 +227,11 @@ pub(crate) async fn random_requests_are_answered_as_by_the_contract<H: Harness>(
     let mut model = Model::new(probe.harness.trusts_an_empty_store());
     let mut draw = Draw::new(1, "differential", 0);
     let gives_up_g1 = probe.traits.gives_up.contains(&Promise::SingleLeader);
+    let mut purges = true;
     for number in 0..REQUESTS {
+        if purges && draw.chance(1, 16) {
+            purges = purge(probe, &mut model).await?;
+        }
         if let Some(mishap) = mishap(&mut draw)
             && probe.suffers(mishap).await
         {

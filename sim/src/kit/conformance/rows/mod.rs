@@ -7,6 +7,7 @@ pub(super) mod history;
 pub(super) mod messages;
 pub(super) mod notify;
 pub(super) mod observe;
+pub(super) mod purge;
 pub(super) mod slow;
 pub(super) mod tenure;
 pub(super) mod ttl;
