@@ -198,6 +198,17 @@ impl Link {
         }
         options
     }
+
+    /// One step of a request. Any answer shows that the connection is usable.
+    pub(super) async fn ask<T>(
+        &self,
+        live: &Live,
+        step: impl Future<Output = Result<T, etcd_client::Error>>,
+    ) -> Result<T, StoreError> {
+        let answer = step.await.map_err(|error| failed(&error))?;
+        live.heard(self.runtime.now());
+        Ok(answer)
+    }
 }
 
 fn is_silence(error: &StoreError) -> bool {

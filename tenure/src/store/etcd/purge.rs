@@ -17,7 +17,7 @@ use etcd_client::{
 };
 use futures_util::FutureExt;
 
-use super::error::{failed, leaves_connection_usable};
+use super::error::leaves_connection_usable;
 use super::link::{Link, Live, Pending};
 use super::record::{History, Mark, Purged, Record, Settings};
 use super::session::put;
@@ -118,7 +118,8 @@ impl Purge<'_> {
         let lasts = config.lasts();
         let from = if from.is_empty() { lasts.clone().into_bytes() } else { from };
         let few = range(after_all(lasts.as_bytes())).with_limit(ELECTIONS).with_keys_only();
-        let read = self.ask(self.live.client.kv_client().get(from, Some(few))).await?;
+        let read =
+            self.link.ask(self.live, self.live.client.kv_client().get(from, Some(few))).await?;
         let key_of = |name: &[u8]| {
             let key = name.strip_prefix(lasts.as_bytes())?;
             Key::new(std::str::from_utf8(key).ok()?).ok()
@@ -144,7 +145,7 @@ impl Purge<'_> {
             TxnOp::get(config.history(), None),
             TxnOp::get(config.longest(), None),
         ]);
-        let answer = self.ask(self.live.client.kv_client().txn(reads)).await?;
+        let answer = self.link.ask(self.live, self.live.client.kv_client().txn(reads)).await?;
         let [leaders, settings, marks, history, longest] = &gets(&answer)?[..] else {
             return Err(unexpected("a transaction of five reads has other answers"));
         };
@@ -174,7 +175,7 @@ impl Purge<'_> {
             put(&self.link.config.mark(key), &Mark::new(*last, now), None)
         });
         let txn = Txn::new().and_then(writes.collect::<Vec<_>>());
-        self.ask(self.live.client.kv_client().txn(txn)).await.map(drop)
+        self.link.ask(self.live, self.live.client.kv_client().txn(txn)).await.map(drop)
     }
 
     /// Deletes those that have not changed. They are tried together first; if one has changed, each alone.
@@ -208,16 +209,7 @@ impl Purge<'_> {
         }
         writes.push(put(&config.purged(), &Purged { offset: history.value.offset }, None));
         let txn = Txn::new().when(conditions).and_then(writes);
-        Ok(self.ask(self.live.client.kv_client().txn(txn)).await?.succeeded())
-    }
-
-    async fn ask<T>(
-        &self,
-        step: impl Future<Output = Result<T, etcd_client::Error>>,
-    ) -> Result<T, StoreError> {
-        let answer = step.await.map_err(|error| failed(&error))?;
-        self.live.heard(self.link.runtime.now());
-        Ok(answer)
+        Ok(self.link.ask(self.live, self.live.client.kv_client().txn(txn)).await?.succeeded())
     }
 }
 

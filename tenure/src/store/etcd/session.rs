@@ -8,7 +8,6 @@ use etcd_client::{
 };
 use futures_util::FutureExt;
 
-use super::error::failed;
 use super::keep::{Beat, Stream, Tenure};
 use super::link::{Known, Link, Live};
 use super::record::{Leader, Record, Settings};
@@ -175,14 +174,12 @@ impl<'a> Session<'a> {
         self.link.runtime.spawn(open.boxed());
     }
 
-    /// One step of a request. Any answer shows that the connection is usable.
-    pub(super) async fn ask<T>(
+    /// One step of a request, over its connection.
+    pub(super) fn ask<T>(
         &self,
         step: impl Future<Output = Result<T, etcd_client::Error>>,
-    ) -> Result<T, StoreError> {
-        let answer = step.await.map_err(|error| failed(&error))?;
-        self.live.heard(self.link.runtime.now());
-        Ok(answer)
+    ) -> impl Future<Output = Result<T, StoreError>> {
+        self.link.ask(self.live, step)
     }
 
     /// One keepalive, over a stream that nobody uses now, or a new one.
