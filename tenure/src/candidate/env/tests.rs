@@ -1,0 +1,143 @@
+use super::*;
+
+fn built(variables: &[(&str, &str)]) -> Result<CandidateBuilder, EnvError> {
+    Candidate::from_variables(|name| {
+        let set = variables.iter().find(|(variable, _)| *variable == name);
+        set.map(|(_, value)| (*value).into())
+    })
+}
+
+const MEMORY: (&str, &str) = ("TENURE_STORE", "memory:");
+const KEY: (&str, &str) = ("TENURE_KEY", "job");
+
+#[test]
+fn every_variable_is_read() {
+    let builder = built(&[
+        MEMORY,
+        KEY,
+        ("TENURE_NAME", "worker-7"),
+        ("TENURE_METADATA", "10.0.0.7:8080"),
+        ("TENURE_HOLD_OFF", "1500ms"),
+        ("TENURE_TTL", "1m"),
+        ("TENURE_RENEW_INTERVAL", "11s"),
+        ("TENURE_REQUEST_TIMEOUT", "4s"),
+        ("TENURE_STOP_MARGIN", "3s"),
+        ("TENURE_POLL_BOUND", "20s"),
+        ("TENURE_DRAIN_BOUND", "8s"),
+        ("TENURE_QUARANTINE", "1h"),
+        ("TENURE_DRIFT_PPM", "500"),
+    ])
+    .unwrap();
+    let secs = Duration::from_secs;
+    let expected = Config::builder(secs(60))
+        .renew_interval(secs(11))
+        .request_timeout(secs(4))
+        .stop_margin(secs(3))
+        .poll_bound(secs(20))
+        .drain_bound(secs(8))
+        .quarantine(secs(3_600))
+        .drift_ppm(500);
+    assert_eq!(builder.config, expected.build().unwrap());
+    assert_eq!((&*builder.key, builder.name.as_deref()), ("job", Some("worker-7")));
+    assert_eq!(&builder.metadata[..], b"10.0.0.7:8080");
+    assert_eq!(builder.hold_off, Some(Duration::from_millis(1_500)));
+}
+
+#[test]
+fn what_is_not_set_stays() {
+    let before = built(&[MEMORY, KEY]).unwrap().config(Config::fast_failover()).name("own");
+    let after = before.settings_from_variables(|_| Some("".into())).unwrap();
+    assert_eq!((after.config, after.name.as_deref()), (Config::fast_failover(), Some("own")));
+    // One setting of the environment replaces those of the code as a whole.
+    let only = |name: &str| (name == "TENURE_DRAIN_BOUND").then(|| "2s".into());
+    let after = after.settings_from_variables(only).unwrap();
+    assert_eq!(
+        (after.config.ttl(), after.config.drain_bound()),
+        (Config::normal().ttl(), Duration::from_secs(2))
+    );
+}
+
+#[test]
+fn errors_name_the_variable_and_a_value() {
+    let error = |variables: &[(&str, &str)]| built(variables).unwrap_err().to_string();
+    assert!(error(&[KEY]).starts_with("no store is named: set TENURE_STORE"));
+    assert!(error(&[MEMORY]).starts_with("TENURE_KEY is not set; it must name"));
+    let must = "it must be a whole number with one of the units ms, s, m and h, such as 15s";
+    for value in ["15", "s", "1.5s", "-1s", "15 s", "15S", "18446744073709551615h", "15sec"] {
+        let ttl = ("TENURE_TTL", value);
+        assert_eq!(error(&[MEMORY, KEY, ttl]), format!("TENURE_TTL is {value:?}; {must}"));
+    }
+    let url = ("TENURE_HOLD_OFF", "redis://:hunter2@h1");
+    assert_eq!(error(&[MEMORY, KEY, url]), format!("TENURE_HOLD_OFF is \"***\"; {must}"));
+    let drift = error(&[MEMORY, KEY, ("TENURE_DRIFT_PPM", "1%")]);
+    assert_eq!(
+        drift,
+        "TENURE_DRIFT_PPM is \"1%\"; it must be a whole number of parts per million, such as 10000"
+    );
+    let short = built(&[MEMORY, KEY, ("TENURE_TTL", "5ms")]).unwrap_err();
+    assert!(matches!(short, EnvError::Config(ConfigError::OutOfRange { setting: "ttl", .. })));
+}
+
+/// Sets what the error says, in place of what was refused, and tries again.
+fn mended(variables: &[(&str, &str)]) -> String {
+    let refused = built(variables).unwrap_err();
+    let (variable, value) = refused.remedy().unwrap_or_else(|| panic!("no remedy: {refused}"));
+    let text = refused.to_string();
+    assert!(text.contains(variable) && text.contains(&value), "{text}");
+    let kept = variables.iter().copied().filter(|(other, _)| *other != variable);
+    let changed: Vec<_> = kept.chain([(variable, &*value)]).collect();
+    if let Err(error) = built(&changed) {
+        panic!("{variable}={value} is refused too: {error}");
+    }
+    format!("{variable}={value}")
+}
+
+#[test]
+fn each_refusal_names_a_value_that_is_accepted() {
+    let cases: &[(&[(&str, &str)], &str)] = &[
+        (&[MEMORY], "TENURE_KEY=nightly-report"),
+        (&[MEMORY, KEY, ("TENURE_HOLD_OFF", "soon")], "TENURE_HOLD_OFF=15s"),
+        (&[MEMORY, KEY, ("TENURE_TTL", "15")], "TENURE_TTL=15s"),
+        (&[MEMORY, KEY, ("TENURE_RENEW_INTERVAL", "5")], "TENURE_RENEW_INTERVAL=5s"),
+        (&[MEMORY, KEY, ("TENURE_REQUEST_TIMEOUT", "2")], "TENURE_REQUEST_TIMEOUT=1500ms"),
+        (&[MEMORY, KEY, ("TENURE_STOP_MARGIN", "2")], "TENURE_STOP_MARGIN=1500ms"),
+        (&[MEMORY, KEY, ("TENURE_POLL_BOUND", "2")], "TENURE_POLL_BOUND=15s"),
+        (&[MEMORY, KEY, ("TENURE_DRAIN_BOUND", "2")], "TENURE_DRAIN_BOUND=15s"),
+        (&[MEMORY, KEY, ("TENURE_QUARANTINE", "2")], "TENURE_QUARANTINE=15s"),
+        (&[MEMORY, KEY, ("TENURE_DRIFT_PPM", "1%")], "TENURE_DRIFT_PPM=10000"),
+        // Each is a value by itself, and contradicts its bounds or the others.
+        (&[MEMORY, KEY, ("TENURE_TTL", "5ms")], "TENURE_TTL=15000ms"),
+        (&[MEMORY, KEY, ("TENURE_TTL", "48h")], "TENURE_TTL=15000ms"),
+        (&[MEMORY, KEY, ("TENURE_RENEW_INTERVAL", "9s")], "TENURE_RENEW_INTERVAL=5701ms"),
+        (&[MEMORY, KEY, ("TENURE_REQUEST_TIMEOUT", "3s")], "TENURE_REQUEST_TIMEOUT=1733ms"),
+        (&[MEMORY, KEY, ("TENURE_STOP_MARGIN", "9s")], "TENURE_STOP_MARGIN=2201ms"),
+        (&[MEMORY, KEY, ("TENURE_POLL_BOUND", "0ms")], "TENURE_POLL_BOUND=15000ms"),
+        (&[MEMORY, KEY, ("TENURE_DRAIN_BOUND", "48h")], "TENURE_DRAIN_BOUND=15000ms"),
+        (&[MEMORY, KEY, ("TENURE_QUARANTINE", "1s")], "TENURE_QUARANTINE=15000ms"),
+        (&[MEMORY, KEY, ("TENURE_DRIFT_PPM", "0")], "TENURE_DRIFT_PPM=10000"),
+        (&[MEMORY, KEY, ("TENURE_DRIFT_PPM", "150000")], "TENURE_RENEW_INTERVAL=2086ms"),
+    ];
+    for (variables, remedy) in cases {
+        assert_eq!(mended(variables), *remedy, "{variables:?}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_value_that_is_no_text_is_refused_with_an_example() {
+    use std::os::unix::ffi::OsStringExt;
+
+    for variable in ["TENURE_KEY", "TENURE_NAME", "TENURE_METADATA", "TENURE_TTL"] {
+        let refused = Candidate::from_variables(|name| match name {
+            name if name == variable => Some(OsString::from_vec(vec![0xff])),
+            "TENURE_STORE" => Some("memory:".into()),
+            "TENURE_KEY" => Some("job".into()),
+            _ => None,
+        });
+        let refused = refused.unwrap_err();
+        let (named, value) = refused.remedy().unwrap();
+        let text = format!("{variable} is not UTF-8; it must be text, such as {value}");
+        assert_eq!((named, refused.to_string()), (variable, text));
+        assert!(built(&[MEMORY, KEY, (named, &value)]).is_ok());
+    }
+}
