@@ -150,16 +150,21 @@ fn certificates(what: &'static str, pem: &[u8]) -> Result<Vec<CertificateDer<'st
 #[non_exhaustive]
 pub enum TlsError {
     /// The system has no certificate authorities.
-    #[error("the system has no certificate authorities; name one of your own")]
+    #[error(
+        "the system has no certificate authorities: install the package ca-certificates, or name a file with your own"
+    )]
     NoSystemRoots,
     /// No certificate in a text that should have one.
-    #[error("the {what} PEM has no certificate")]
+    #[error("the {what} PEM has no certificate: one begins with -----BEGIN CERTIFICATE-----")]
     NoCertificate {
         /// Whose.
         what: &'static str,
     },
     /// Not PEM.
-    #[error("the {what} PEM can't be read")]
+    #[error(
+        "the {what} PEM can't be read: give text of one or more parts such as -----BEGIN CERTIFICATE----- or \
+         -----BEGIN PRIVATE KEY-----"
+    )]
     Pem {
         /// Whose.
         what: &'static str,
@@ -168,7 +173,7 @@ pub enum TlsError {
         source: PemError,
     },
     /// A file can't be read.
-    #[error("the file {path:?} can't be read")]
+    #[error("the file {path:?} can't be read ({source}): name one that this process may read")]
     File {
         /// Which.
         path: String,
@@ -177,13 +182,17 @@ pub enum TlsError {
         source: io::Error,
     },
     /// Neither a DNS name nor an address.
-    #[error("the server name {name:?} is neither a DNS name nor an address")]
+    #[error(
+        "the server name {name:?} is neither a DNS name nor an address: give one, such as db.example.org"
+    )]
     ServerName {
         /// What was given.
         name: String,
     },
     /// rustls refuses a certificate or a key.
-    #[error("a certificate or key is refused")]
+    #[error(
+        "a certificate or key is refused ({0}): give a valid certificate, and the key that belongs to it"
+    )]
     Refused(#[from] rustls::Error),
 }
 
@@ -194,15 +203,20 @@ mod tests {
     #[test]
     fn errors_name_what_is_wrong() {
         for (error, expected) in [
-            (TlsConfig::with_ca("").unwrap_err(), "the CA PEM has no certificate"),
+            (
+                TlsConfig::with_ca("").unwrap_err(),
+                "the CA PEM has no certificate: one begins with -----BEGIN CERTIFICATE-----",
+            ),
             (
                 TlsConfig::with_ca("-----BEGIN CERTIFICATE-----\n!\n-----END CERTIFICATE-----\n")
                     .unwrap_err(),
-                "the CA PEM can't be read",
+                "the CA PEM can't be read: give text of one or more parts such as -----BEGIN CERTIFICATE----- or \
+                 -----BEGIN PRIVATE KEY-----",
             ),
             (
                 TlsConfig::with_ca_file("/no/such/file").unwrap_err(),
-                "the file \"/no/such/file\" can't be read",
+                "the file \"/no/such/file\" can't be read (No such file or directory (os error 2)): name one that \
+                 this process may read",
             ),
         ] {
             assert_eq!(error.to_string(), expected);

@@ -59,8 +59,8 @@ fn a_store_that_is_not_built_names_its_feature() {
 #[test]
 fn unknown_schemes_list_the_known_ones() {
     let known = "the store's URL has an unknown scheme, or none; known are memory, redis, rediss, \
-        redis+sentinel, rediss+sentinel, redis+cluster, rediss+cluster, redis+fred, rediss+fred, postgres, \
-        postgresql, postgres+advisory, postgresql+advisory, etcd, etcds, sqlite";
+        redis+sentinel, rediss+sentinel, redis+cluster, rediss+cluster, redis+fred, postgres, \
+        postgresql, postgres+advisory, postgresql+advisory, etcd, etcds, sqlite: write redis://127.0.0.1:6379, for example";
     for url in
         ["", "hunter2", "app:hunter2@h1", "mysql://app:hunter2@h1/a", "redis+hunter2://h1", "://"]
     {

@@ -11,7 +11,7 @@ impl AnyStore {
     /// |---|---|---|
     /// | `memory` | a new [`Memory`], as `memory:` | always on |
     /// | `redis`, `rediss`, `redis+sentinel`, `rediss+sentinel`, `redis+cluster`, `rediss+cluster` | Redis or Valkey, through redis-rs | `redis` |
-    /// | `redis+fred`, `rediss+fred` | one Redis or Valkey server, through fred | `fred` |
+    /// | `redis+fred` | one Redis or Valkey server, unencrypted, through fred | `fred` |
     /// | `postgres`, `postgresql` | a lease table | `postgres` |
     /// | `postgres+advisory`, `postgresql+advisory` | the same behind advisory locks, which are numbered by the elections' names | `postgres` |
     /// | `etcd`, `etcds` | etcd | `etcd` |
@@ -53,7 +53,12 @@ impl AnyStore {
             Kind::Memory if matches!(rest, "" | "//") => Ok(Self::new(Memory::new())),
             Kind::Memory => Err(StoreUrlError::Memory),
             Kind::Redis => redis(url),
-            Kind::Fred { scheme } => fred(scheme, rest),
+            Kind::Fred => fred(rest),
+            Kind::EncryptedFred => Err(StoreUrlError::FredLacks {
+                lacks: "encryption",
+                scheme: "rediss+fred",
+                instead: "rediss",
+            }),
             Kind::Postgres => postgres(url),
             Kind::Advisory => advisory(rest),
             Kind::Etcd => etcd(url),
@@ -67,7 +72,10 @@ impl AnyStore {
 #[non_exhaustive]
 pub enum StoreUrlError {
     /// No scheme, or an unknown one.
-    #[error("the store's URL has an unknown scheme, or none; known are {}", known())]
+    #[error(
+        "the store's URL has an unknown scheme, or none; known are {}: write redis://127.0.0.1:6379, for example",
+        known()
+    )]
     Scheme,
     /// The scheme of a store that is not a part of this program.
     #[error(
@@ -80,11 +88,26 @@ pub enum StoreUrlError {
         feature: &'static str,
     },
     /// A store of Linux on another system.
-    #[error("the store sqlite exists on Linux only; on this system, use another one")]
+    #[error(
+        "the store sqlite exists on Linux only; on this system, name another one, such as redis://127.0.0.1:6379"
+    )]
     LinuxOnly,
     /// A store in memory has neither a host nor a path.
     #[error("the URL of a store in memory has more than its scheme; it must be memory:")]
     Memory,
+    /// fred's store lacks what the URL asks for, and that of redis-rs has it.
+    #[error(
+        "the store fred has no {lacks}, which the store redis has: begin the URL with {instead} in place of \
+         {scheme}, and turn on the feature \"redis\" of tenure"
+    )]
+    FredLacks {
+        /// What it lacks.
+        lacks: &'static str,
+        /// The scheme that was given.
+        scheme: &'static str,
+        /// The scheme that would do.
+        instead: &'static str,
+    },
     /// The parameter `purge` has a value that it can't have.
     #[error("the store's URL can't be used: {0}")]
     Purge(#[from] PurgeAgeError),
@@ -112,10 +135,9 @@ pub enum StoreUrlError {
 enum Kind {
     Memory,
     Redis,
-    Fred {
-        /// The scheme as the configuration reads it.
-        scheme: &'static str,
-    },
+    Fred,
+    /// Known, so that its error says what would do.
+    EncryptedFred,
     Postgres,
     Advisory,
     Etcd,
@@ -130,8 +152,8 @@ const SCHEMES: [(&str, Kind); 16] = [
     ("rediss+sentinel", Kind::Redis),
     ("redis+cluster", Kind::Redis),
     ("rediss+cluster", Kind::Redis),
-    ("redis+fred", Kind::Fred { scheme: "redis" }),
-    ("rediss+fred", Kind::Fred { scheme: "rediss" }),
+    ("redis+fred", Kind::Fred),
+    ("rediss+fred", Kind::EncryptedFred),
     ("postgres", Kind::Postgres),
     ("postgresql", Kind::Postgres),
     ("postgres+advisory", Kind::Advisory),
@@ -142,7 +164,8 @@ const SCHEMES: [(&str, Kind); 16] = [
 ];
 
 fn known() -> String {
-    SCHEMES.iter().map(|(scheme, _)| *scheme).collect::<Vec<_>>().join(", ")
+    let usable = SCHEMES.iter().filter(|(_, kind)| !matches!(kind, Kind::EncryptedFred));
+    usable.map(|(scheme, _)| *scheme).collect::<Vec<_>>().join(", ")
 }
 
 /// The URL without the parameter that all stores have, and its value.
@@ -177,7 +200,7 @@ macro_rules! not_built {
 }
 
 not_built!(redis(&str), "redis", "redis");
-not_built!(fred(&str, &str), "fred", "fred");
+not_built!(fred(&str), "fred", "fred");
 not_built!(postgres(&str), "postgres", "postgres");
 not_built!(advisory(&str), "postgres-advisory", "postgres");
 not_built!(etcd(&str), "etcd", "etcd");
@@ -190,11 +213,16 @@ fn redis(url: &str) -> Opened {
 }
 
 #[cfg(feature = "fred")]
-fn fred(scheme: &str, rest: &str) -> Opened {
+fn fred(rest: &str) -> Opened {
     use super::redis::{Fred, RedisConfig};
 
-    let url = super::Secret::new(format!("{scheme}:{rest}"));
-    Ok(AnyStore::new(Fred::new(RedisConfig::from_url(url.reveal())?)))
+    let url = super::Secret::new(format!("redis:{rest}"));
+    let config = RedisConfig::from_url(url.reveal())?;
+    if config.waits_for_replicas() {
+        let lacks = "parameter \"replica_acks\"";
+        return Err(StoreUrlError::FredLacks { lacks, scheme: "redis+fred", instead: "redis" });
+    }
+    Ok(AnyStore::new(Fred::new(config)))
 }
 
 #[cfg(feature = "postgres")]

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 /// The form of an etcd URL.
-const FORM: &str =
-    "it is etcd[s]://[user:password@]host[:port][,host[:port]..][/prefix][?parameter=value]";
+const FORM: &str = "it is etcd[s]://[user:password@]host[:port][,host[:port]..][/prefix][?parameter=value], such as \
+     etcd://127.0.0.1:2379";
 
 /// Why a part of an etcd configuration or URL was refused. It never contains text of a URL: in
 /// one that can't be read, a password may be anywhere.
@@ -36,7 +36,9 @@ pub enum EtcdConfigError {
         number: usize,
     },
     /// The prefix can't be used in the names of keys.
-    #[error("the prefix of etcd's keys is {bytes} bytes long; it must have 1 to {most} of them")]
+    #[error(
+        "the prefix of etcd's keys is {bytes} bytes long; it must have 1 to {most} of them, such as tenure"
+    )]
     PrefixLength {
         /// How long it is.
         bytes: usize,
@@ -46,7 +48,7 @@ pub enum EtcdConfigError {
     /// The prefix has a part that would make its keys those of another prefix.
     #[error(
         "part {number} of the prefix of etcd's keys is empty, \"leader\", \"last\" or \"settings\"; parts \
-         between slashes must be none of these"
+         between slashes must be none of these, as in services/app"
     )]
     PrefixPart {
         /// Which part, from 1.
@@ -55,7 +57,7 @@ pub enum EtcdConfigError {
     /// No server accepts the election timeout.
     #[error(
         "the election timeout is {timeout:?}; it must be from {least:?} to {most:?}: set \
-         election_timeout_ms to what the members have"
+         election_timeout_ms to what the members have, which is 1000 unless it was changed"
     )]
     ElectionTimeout {
         /// What was given.
@@ -68,7 +70,7 @@ pub enum EtcdConfigError {
     /// A parameter is unknown.
     #[error(
         "parameter {number} of the etcd URL is unknown; known are \"election_timeout_ms\" and, with \
-         etcds, \"ca\", \"cert\", \"key\" and \"server_name\""
+         etcds, \"ca\", \"cert\", \"key\" and \"server_name\": leave any other out"
     )]
     Parameter {
         /// Which, from 1.
@@ -95,7 +97,10 @@ pub enum EtcdConfigError {
     )]
     Number,
     /// With `etcds`, the authority to trust must be named; and a certificate needs its key.
-    #[error("the etcd URL has no parameter {missing:?}, which {needed_by} needs")]
+    #[error(
+        "the etcd URL has no parameter {missing:?}, which {needed_by} needs: add {missing} with a file in PEM, such as \
+         {missing}=/etc/etcd/{missing}.pem"
+    )]
     Missing {
         /// The missing parameter.
         missing: &'static str,
@@ -103,7 +108,10 @@ pub enum EtcdConfigError {
         needed_by: &'static str,
     },
     /// A file can't be read.
-    #[error("the file that the etcd URL's parameter {parameter:?} names can't be read: {source}")]
+    #[error(
+        "the file that the etcd URL's parameter {parameter:?} names can't be read: {source}; name one in PEM that \
+         this process may read, such as {parameter}=/etc/etcd/{parameter}.pem"
+    )]
     File {
         /// Which parameter names it.
         parameter: &'static str,

@@ -38,7 +38,7 @@ pub enum PostgresConfigError {
     /// An unknown parameter.
     #[error(
         "the PostgreSQL URL has an unknown parameter; known are \"schema\", \"table\", \"sslmode\", \
-         \"sslrootcert\" and \"application_name\""
+         \"sslrootcert\" and \"application_name\": leave any other out"
     )]
     Parameter,
     /// The same parameter more than once.
@@ -48,17 +48,20 @@ pub enum PostgresConfigError {
         name: &'static str,
     },
     /// A mode that protects against no attacker, or an unknown word.
-    #[error("the sslmode must be \"disable\", \"require\" or \"verify-full\"")]
+    #[error(
+        "the PostgreSQL URL's sslmode must be \"disable\", \"require\" or \"verify-full\", such as sslmode=verify-full"
+    )]
     SslMode,
     /// Authorities to trust, and no encryption.
     #[error(
-        "the PostgreSQL URL has sslmode=disable and a \"sslrootcert\", which contradict each other; \
-         sslmode=verify-full encrypts"
+        "the PostgreSQL URL has sslmode=disable and a \"sslrootcert\", which contradict each other: \
+         write sslmode=verify-full to encrypt, or leave \"sslrootcert\" out"
     )]
     Contradiction,
     /// A name that can't be used.
     #[error(
-        "the {what} has {bytes} bytes; it must have 1 to {most}, and none of them may be ' \\ $ or zero"
+        "the {what} has {bytes} bytes; it must have 1 to {most}, and none of them may be ' \\ $ or zero: \
+         leave it out for the default, or write letters and _, such as app_leases"
     )]
     Name {
         /// Which name.
@@ -69,11 +72,12 @@ pub enum PostgresConfigError {
         most: usize,
     },
     /// TLS can't be set up.
-    #[error("TLS can't be set up for the PostgreSQL URL")]
+    #[error("TLS can't be set up for the PostgreSQL URL: {0}")]
     Tls(#[from] TlsError),
     /// The authorities to trust can't be read. The path is not shown: it may be a part of a broken URL.
     #[error(
-        "the file that \"sslrootcert\" names in the PostgreSQL URL can't be read: TLS can't be set up"
+        "the file that \"sslrootcert\" names in the PostgreSQL URL can't be read: TLS can't be set up ({0}); \
+         name one in PEM that this process may read, such as sslrootcert=/etc/ssl/certs/ca-certificates.crt"
     )]
     Authorities(#[source] std::io::Error),
 }

@@ -161,6 +161,12 @@ impl RedisConfig {
         Ok(self)
     }
 
+    /// Whether each answer waits for replicas.
+    #[cfg(feature = "fred")]
+    pub(in crate::store) fn waits_for_replicas(&self) -> bool {
+        self.replicas.least > 0
+    }
+
     /// Counts a grant or a renewal only once that many replicas have acknowledged it. With fewer acknowledgements
     /// its outcome is unknown, and no candidate leads by it. Zero, the default, waits for none.
     ///

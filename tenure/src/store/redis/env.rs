@@ -215,7 +215,7 @@ impl Variable {
 
     fn as_port(&self, text: &str) -> Result<u16, RedisEnvError> {
         let port = text.parse().ok().filter(|port| *port > 0);
-        port.ok_or_else(|| self.is("a port from 1 to 65535"))
+        port.ok_or_else(|| self.is("a port from 1 to 65535, such as 6379"))
     }
 
     fn as_host(&self, text: &str) -> Result<String, RedisEnvError> {
@@ -226,7 +226,8 @@ impl Variable {
         if is_name(text) || text.parse::<IpAddr>().is_ok() {
             return Ok(text.to_owned());
         }
-        Err(self.is("a host's name or address, which has a variable of its own for the port"))
+        Err(self
+            .is("a host's name or address, such as 127.0.0.1; the port has a variable of its own"))
     }
 
     /// A host, perhaps with a port of its own.
@@ -237,7 +238,7 @@ impl Variable {
             None => (text, port),
         };
         let host = self.as_host(host);
-        let host = host.map_err(|_| self.is("hosts separated by commas, each with a port or none"));
+        let host = host.map_err(|_| self.is("hosts separated by commas, each with a port or none, such as 10.0.0.1,10.0.0.2:26379"));
         Ok(Address::new(host?, port))
     }
 

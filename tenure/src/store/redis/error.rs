@@ -5,7 +5,8 @@ use crate::tls::TlsError;
 /// The form of a URL.
 const FORM: &str = "expected is redis://[user:password@]host[:port][/database], \
     redis+sentinel://[user:password@]host[:port],host[:port]../name[/database] or \
-    redis+cluster://[user:password@]host[:port],host[:port].., and rediss in the place of redis to encrypt";
+    redis+cluster://[user:password@]host[:port],host[:port].., and rediss in the place of redis to encrypt: \
+    redis://127.0.0.1:6379, for example";
 
 /// Why a Redis URL or a part of a configuration was refused. Shows nothing of a URL: in a broken one, a password
 /// may be anywhere.
@@ -49,29 +50,33 @@ pub enum RedisConfigError {
     /// Several hosts, and a scheme for one.
     #[error(
         "the Redis URL names {hosts} hosts; for more than one its scheme ends with \"+sentinel\" or \
-         \"+cluster\""
+         \"+cluster\", as in redis+cluster://10.0.0.1,10.0.0.2,10.0.0.3; to one, write one host"
     )]
     Hosts {
         /// How many.
         hosts: usize,
     },
     /// Sentinels watch primaries by name, and none is given.
-    #[error("the name of the primary that the sentinels watch is missing; {FORM}")]
+    #[error(
+        "the name of the primary that the sentinels watch is missing; give it, such as mymaster; {FORM}"
+    )]
     NoPrimary,
     /// The database is no number that Redis knows.
-    #[error("the Redis URL's database must be a number from 0 to 255; {FORM}")]
+    #[error("the Redis URL's database must be a number from 0 to 255, such as /0; {FORM}")]
     Database,
     /// A cluster has but one database.
-    #[error("a cluster has no database but 0; {FORM}")]
+    #[error("a cluster has no database but 0: leave the part after the hosts out; {FORM}")]
     ClusterDatabase,
     /// The prefix can't be used in key names.
-    #[error("the prefix has {length} bytes; it must have 1 to 128, and no braces")]
+    #[error(
+        "the prefix has {length} bytes; it must have 1 to 128, and no braces: set prefix to tenure, for example"
+    )]
     Prefix {
         /// How long it is.
         length: usize,
     },
     /// A parameter's value is no number in its bounds.
-    #[error("the Redis URL's {name} must be a number from 0 to {most}")]
+    #[error("the Redis URL's {name} must be a number from 0 to {most}, such as {name}=1")]
     Number {
         /// Which parameter.
         name: &'static str,
@@ -82,7 +87,7 @@ pub enum RedisConfigError {
     #[error(
         "the Redis URL has an unknown parameter; known are \"prefix\", \"replica_acks\" and \
          \"replica_wait_ms\", with \"rediss\" also \"ca\", \"cert\", \"key\" and \"server_name\", and with \
-         \"+sentinel\" \"sentinel_username\" and \"sentinel_password\""
+         \"+sentinel\" \"sentinel_username\" and \"sentinel_password\": leave any other out"
     )]
     Parameter,
     /// A parameter that is there twice.
@@ -92,7 +97,10 @@ pub enum RedisConfigError {
         name: &'static str,
     },
     /// A parameter that another one needs.
-    #[error("the Redis URL has no parameter {missing:?}, which {needed_by:?} needs")]
+    #[error(
+        "the Redis URL has no parameter {missing:?}, which {needed_by:?} needs: add it, or leave \
+         {needed_by:?} out"
+    )]
     Missing {
         /// The missing parameter.
         missing: &'static str,
@@ -100,7 +108,10 @@ pub enum RedisConfigError {
         needed_by: &'static str,
     },
     /// A file can't be read.
-    #[error("the file that the Redis URL's {name:?} names can't be read: {source}")]
+    #[error(
+        "the file that the Redis URL's {name:?} names can't be read: {source}; name one that this process may \
+         read, such as {name}=/etc/ssl/{name}.pem"
+    )]
     File {
         /// Which parameter names it.
         name: &'static str,
@@ -108,9 +119,11 @@ pub enum RedisConfigError {
         source: std::io::Error,
     },
     /// The server name can't be one.
-    #[error("the Redis URL's \"server_name\" must be a DNS name or an address")]
+    #[error(
+        "the Redis URL's \"server_name\" must be a DNS name or an address, such as redis.example.org"
+    )]
     ServerName,
     /// TLS can't be set up.
-    #[error("TLS can't be set up for the Redis URL")]
+    #[error("TLS can't be set up for the Redis URL: {0}")]
     Tls(#[from] TlsError),
 }

@@ -131,13 +131,15 @@ pub enum SqliteUrlError {
     #[error("the SQLite URL has a fragment; a # in a file's name is written %23")]
     Fragment,
     /// An unknown parameter.
-    #[error("parameter {number} of the SQLite URL is unknown; known is \"share_with_group\"")]
+    #[error(
+        "parameter {number} of the SQLite URL is unknown; known is \"share_with_group\": leave any other out"
+    )]
     Parameter {
         /// Which, from 1.
         number: usize,
     },
     /// A parameter has a value that it can't have.
-    #[error("the SQLite URL's parameter {name:?} must be true or false")]
+    #[error("the SQLite URL's parameter {name:?} must be true or false, as in {name}=true")]
     Value {
         /// Its name.
         name: &'static str,

@@ -18,7 +18,7 @@ pub enum RedisEnvError {
         must: &'static str,
     },
     /// A value is not text.
-    #[error("{variable} is not UTF-8")]
+    #[error("{variable} is not UTF-8; it must be text: unset it, or set it to text")]
     NotUnicode {
         /// The variable.
         variable: String,
@@ -32,13 +32,13 @@ pub enum RedisEnvError {
         source: RedisConfigError,
     },
     /// No server is named.
-    #[error("no server is named: set {variables}")]
+    #[error("no server is named: set {variables}, to 127.0.0.1, for example")]
     NoHost {
         /// The variables that could name it.
         variables: String,
     },
     /// A variable that another one needs.
-    #[error("{needed_by} is set, and {variables} is not")]
+    #[error("{needed_by} is set, and {variables} is not: set both, or neither")]
     Incomplete {
         /// The variables that are not set.
         variables: String,
@@ -46,7 +46,9 @@ pub enum RedisEnvError {
         needed_by: String,
     },
     /// Two variables that contradict each other.
-    #[error("{one} and {other} are both set: elections are kept at one of them")]
+    #[error(
+        "{one} and {other} are both set, and elections are kept at one of them: unset the other"
+    )]
     Contradiction {
         /// One of them.
         one: String,
@@ -54,7 +56,10 @@ pub enum RedisEnvError {
         other: String,
     },
     /// TLS can't be set up.
-    #[error("{variable} is on, but TLS can't be set up")]
+    #[error(
+        "{variable} is on, but TLS can't be set up: {source}; set {variable} to off, or SSL_CERT_FILE to a file with \
+         certificate authorities, such as /etc/ssl/certs/ca-certificates.crt"
+    )]
     Tls {
         /// The variable.
         variable: String,

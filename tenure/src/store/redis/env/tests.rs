@@ -107,31 +107,37 @@ fn sentinels_stand_in_the_place_of_a_server() {
 fn errors_name_the_variable_and_the_bound_and_no_password() {
     let hush = ("A_PASSWORD", "hush");
     for (variables, expected) in [
-        (&[][..], "no server is named: set A_HOST or B_HOST"),
-        (&[("A_PORT", "7"), hush], "no server is named: set A_HOST or B_HOST"),
+        (&[][..], "no server is named: set A_HOST or B_HOST, to 127.0.0.1, for example"),
+        (
+            &[("A_PORT", "7"), hush],
+            "no server is named: set A_HOST or B_HOST, to 127.0.0.1, for example",
+        ),
         (
             &[("A_HOST", ""), ("B_HOST", "h"), hush],
-            "no server is named: set A_HOST (which is set, and empty) or B_HOST",
+            "no server is named: set A_HOST (which is set, and empty) or B_HOST, to 127.0.0.1, for example",
         ),
         (
             &[("A_HOST", "h"), ("B_PORT", "tcp://10.0.0.1:6379"), hush],
-            "B_PORT is \"***\"; it must be a port from 1 to 65535",
+            "B_PORT is \"***\"; it must be a port from 1 to 65535, such as 6379",
         ),
-        (&[("A_HOST", "h"), ("A_PORT", "0")], "A_PORT is \"0\"; it must be a port from 1 to 65535"),
+        (
+            &[("A_HOST", "h"), ("A_PORT", "0")],
+            "A_PORT is \"0\"; it must be a port from 1 to 65535, such as 6379",
+        ),
         (
             &[("A_HOST", "h:7"), hush],
-            "A_HOST is \"h:7\"; it must be a host's name or address, which has a variable of its own \
-             for the port",
+            "A_HOST is \"h:7\"; it must be a host's name or address, such as 127.0.0.1; the port has a \
+             variable of its own",
         ),
         (
             &[("A_HOST", "redis://hush")],
-            "A_HOST is \"***\"; it must be a host's name or address, which has a variable of its own \
-             for the port",
+            "A_HOST is \"***\"; it must be a host's name or address, such as 127.0.0.1; the port has a \
+             variable of its own",
         ),
         (
             &[("A_HOST", "u:hush@h")],
-            "A_HOST is \"***\"; it must be a host's name or address, which has a variable of its own \
-             for the port",
+            "A_HOST is \"***\"; it must be a host's name or address, such as 127.0.0.1; the port has a \
+             variable of its own",
         ),
         (
             &[("A_HOST", "h"), ("B_TLS", "maybe"), hush],
@@ -139,31 +145,33 @@ fn errors_name_the_variable_and_the_bound_and_no_password() {
         ),
         (
             &[("A_HOST", "h"), ("B_PREFIX", "{x}")],
-            "B_PREFIX can't be used: the prefix has 3 bytes; it must have 1 to 128, and no braces",
+            "B_PREFIX can't be used: the prefix has 3 bytes; it must have 1 to 128, and no braces: set prefix to \
+             tenure, for example",
         ),
         (
             &[("A_HOST", "h"), ("A_USERNAME", "me"), ("B_PASSWORD", "hush")],
-            "A_USERNAME is set, and A_PASSWORD is not",
+            "A_USERNAME is set, and A_PASSWORD is not: set both, or neither",
         ),
         (
             &[("A_SENTINEL_NAME", "main")],
-            "A_SENTINEL_NAME is set, and A_SENTINEL_HOST or B_SENTINEL_HOST is not",
+            "A_SENTINEL_NAME is set, and A_SENTINEL_HOST or B_SENTINEL_HOST is not: set both, or neither",
         ),
         (
             &[("A_HOST", "h"), ("B_SENTINEL_PORT", "7")],
-            "B_SENTINEL_PORT is set, and A_SENTINEL_HOST or B_SENTINEL_HOST is not",
+            "B_SENTINEL_PORT is set, and A_SENTINEL_HOST or B_SENTINEL_HOST is not: set both, or neither",
         ),
         (
             &[("B_SENTINEL_HOST", "s"), hush],
-            "B_SENTINEL_HOST is set, and A_SENTINEL_NAME or B_SENTINEL_NAME is not",
+            "B_SENTINEL_HOST is set, and A_SENTINEL_NAME or B_SENTINEL_NAME is not: set both, or neither",
         ),
         (
             &[("B_SENTINEL_HOST", "s"), ("B_SENTINEL_NAME", "main"), ("B_HOST", "h"), hush],
-            "B_HOST and B_SENTINEL_HOST are both set: elections are kept at one of them",
+            "B_HOST and B_SENTINEL_HOST are both set, and elections are kept at one of them: unset the other",
         ),
         (
             &[("B_SENTINEL_HOST", "s,,t"), ("B_SENTINEL_NAME", "main")],
-            "B_SENTINEL_HOST is \"s,,t\"; it must be hosts separated by commas, each with a port or none",
+            "B_SENTINEL_HOST is \"s,,t\"; it must be hosts separated by commas, each with a port or none, such as \
+             10.0.0.1,10.0.0.2:26379",
         ),
         (
             &[("B_SENTINEL_HOST", "s,t,S:26379"), ("B_SENTINEL_NAME", "main")],
@@ -172,7 +180,7 @@ fn errors_name_the_variable_and_the_bound_and_no_password() {
         ),
         (
             &[("B_SENTINEL_HOST", "s:x"), ("B_SENTINEL_NAME", "main")],
-            "B_SENTINEL_HOST is \"s:x\"; it must be a port from 1 to 65535",
+            "B_SENTINEL_HOST is \"s:x\"; it must be a port from 1 to 65535, such as 6379",
         ),
     ] {
         let error = from(variables).unwrap_err();
@@ -187,5 +195,8 @@ fn what_is_no_text_is_refused() {
     use std::os::unix::ffi::OsStringExt;
     let broken = |_: &str| Some(OsString::from_vec(vec![0xff]));
     let error = RedisConfig::from_variables(&PREFIXES, broken).unwrap_err();
-    assert_eq!(error.to_string(), "A_HOST is not UTF-8");
+    assert_eq!(
+        error.to_string(),
+        "A_HOST is not UTF-8; it must be text: unset it, or set it to text"
+    );
 }

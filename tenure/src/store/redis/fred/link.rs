@@ -110,8 +110,8 @@ impl Link {
         match servers {
             Servers::One(server) if tls.is_none() && replicas.least == 0 => Ok(server),
             _ => {
-                let detail = "fred is for one server, unencrypted, and waits for no replicas; the store \
-                              `redis` can do more";
+                let detail = "fred is for one server, unencrypted, and waits for no replicas: use the store \
+                              `Redis` in place of `Fred`";
                 Err(StoreError::new(StoreErrorKind::Refused, detail))
             }
         }
