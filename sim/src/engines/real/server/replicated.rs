@@ -2,7 +2,8 @@
 //! its MONITOR stream.
 //!
 //! Sentinels end that stream when they promote a replica. So candidates can't reach a replica before it is promoted and
-//! observed again.
+//! observed again, and no replica is promoted but on order: a primary that is silent on a busy machine stays one, and so
+//! does one that has just started again, to which not every sentinel has a connection yet.
 
 use std::sync::Arc;
 use std::thread::sleep;
@@ -23,9 +24,11 @@ pub(in super::super) const SENTINELS: usize = 3;
 const PRIMARIES: usize = 3;
 const REPLICAS: usize = 2;
 
-/// For how long a primary may be silent, and for how long while it is down on purpose.
-const SILENT_MOST: Duration = Duration::from_secs(2);
-const FOR_LONG: Duration = Duration::from_secs(600);
+/// For how long a primary may be silent before sentinels replace it: on order, and otherwise.
+const ON_ORDER: Duration = Duration::from_secs(2);
+const OTHERWISE: Duration = Duration::from_secs(86_400);
+/// No node of a cluster replaces its primary, except on order.
+const NOT_UNASKED: [&str; 2] = ["--cluster-replica-no-failover", "yes"];
 
 /// What promotes a replica.
 enum Servers {
@@ -64,11 +67,32 @@ impl Servers {
         }
     }
 
-    /// Waits until another server than that one is the primary.
-    fn replaced(&self, number: usize) -> Result<usize, ServerError> {
+    /// Waits until the dead primary is replaced by its replica.
+    fn replace(&self, primary: usize, by: usize) -> Result<(), ServerError> {
+        self.may_replace(true, by)?;
         match self {
-            Self::Sentinels(servers) => servers.replaced(number),
-            Self::Cluster(servers) => servers.replaced(RECORD, number),
+            Self::Sentinels(servers) => servers.replaced(primary)?,
+            Self::Cluster(servers) => servers.replaced(RECORD, primary)?,
+        };
+        self.may_replace(false, by)
+    }
+
+    /// Whether that replica is promoted when its primary is silent.
+    fn may_replace(&self, may: bool, replica: usize) -> Result<(), ServerError> {
+        match self {
+            Self::Sentinels(servers) => {
+                let silence = if may { ON_ORDER } else { OTHERWISE };
+                let millis = silence.as_millis().to_string();
+                let name = RedisSentinels::NAME;
+                let set = ["SENTINEL", "SET", name, "down-after-milliseconds", &millis];
+                (0..SENTINELS)
+                    .try_for_each(|number| servers.sentinel(number).command(&set).map(drop))
+            }
+            Self::Cluster(servers) => {
+                let no = if may { "no" } else { "yes" };
+                let set = ["CONFIG", "SET", "cluster-replica-no-failover", no];
+                servers.node(replica).command(&set).map(drop)
+            }
         }
     }
 
@@ -81,14 +105,6 @@ impl Servers {
             }
             Self::Cluster(servers) => servers.is_whole(number),
         }
-    }
-
-    /// Sets for how long a primary may be silent before sentinels replace it. A cluster without a replica replaces none.
-    fn waits_for(&self, silence: Duration) -> Result<(), ServerError> {
-        let Self::Sentinels(servers) = self else { return Ok(()) };
-        let millis = silence.as_millis().to_string();
-        let set = ["SENTINEL", "SET", RedisSentinels::NAME, "down-after-milliseconds", &millis];
-        (0..SENTINELS).try_for_each(|number| servers.sentinel(number).command(&set).map(drop))
     }
 
     /// The place of a server's gate.
@@ -113,12 +129,14 @@ impl Servers {
 
 impl Observed {
     pub(super) fn sentinels() -> Result<Self, ServerError> {
-        let servers = RedisSentinels::start(1, SENTINELS, &KEEPS)?;
-        Self::of(Servers::Sentinels(servers), [0, 1])
+        let servers = Servers::Sentinels(RedisSentinels::start(1, SENTINELS, &KEEPS)?);
+        servers.may_replace(false, 1)?;
+        Self::of(servers, [0, 1])
     }
 
     pub(super) fn cluster() -> Result<Self, ServerError> {
-        let servers = RedisCluster::start_with(PRIMARIES, REPLICAS, &KEEPS)?;
+        let servers =
+            RedisCluster::start_with(PRIMARIES, REPLICAS, &[&KEEPS[..], &NOT_UNASKED].concat())?;
         let owner = servers.owner(RECORD, 0)?;
         Self::of(Servers::Cluster(servers), [owner, PRIMARIES + owner])
     }
@@ -126,9 +144,17 @@ impl Observed {
     fn of(servers: Servers, both: [usize; 2]) -> Result<Self, ServerError> {
         let mut monitors = [Monitor::new(), Monitor::new()];
         monitors[0].attach(servers.server(both[0]))?;
-        let (gates, acts) = (Arc::new([]), Acts::default());
-        let (primary, number, is_alone, killed_at) = (0, 0, false, 0);
-        Ok(Self { servers, both, primary, monitors, number, is_alone, killed_at, acts, gates })
+        Ok(Self {
+            servers,
+            both,
+            primary: 0,
+            monitors,
+            number: 0,
+            is_alone: false,
+            killed_at: 0,
+            acts: Acts::default(),
+            gates: Arc::new([]),
+        })
     }
 
     pub(super) fn ports(&self) -> Vec<u16> {
@@ -158,7 +184,7 @@ impl Observed {
         Ok(())
     }
 
-    /// A server that was killed starts again, and follows the primary. One that does not in time is killed, and the primary
+    /// A server follows the primary, and starts again if it was killed. One that does not in time is killed, and the primary
     /// stays alone: failovers that come later have no effect, which is counted.
     fn follows(&mut self, which: usize) -> Result<(), ServerError> {
         match self.starts_to_follow(which) {
@@ -168,7 +194,9 @@ impl Observed {
     }
 
     fn starts_to_follow(&mut self, which: usize) -> Result<(), ServerError> {
-        self.servers.server_mut(self.both[which]).restart()?;
+        if self.server(which).pid().is_none() {
+            self.servers.server_mut(self.both[which]).restart()?;
+        }
         if let Servers::Sentinels(_) = self.servers {
             let port = self.server(self.primary).port().to_string();
             self.server(which).command(&["REPLICAOF", "127.0.0.1", &port])?;
@@ -215,8 +243,6 @@ impl super::Observed for Observed {
         }
         // It may be paused, and then shows nothing.
         self.resume()?;
-        // Nothing is to be replaced: both come back.
-        self.servers.waits_for(FOR_LONG)?;
         self.servers.server_mut(self.both[1 - primary]).kill()?;
         self.is_alone = true;
         self.kill_primary()
@@ -234,7 +260,6 @@ impl super::Observed for Observed {
         }
         self.leads(primary)?;
         self.follows(1 - primary)?;
-        self.servers.waits_for(SILENT_MOST)?;
         Ok(lost_a_record)
     }
 
@@ -243,18 +268,18 @@ impl super::Observed for Observed {
         if self.is_alone || self.server(primary).pid().is_none() {
             return Ok(None);
         }
+        // It may be paused, and then shows nothing.
+        self.server(primary).resume()?;
         if !lag.is_zero() {
             // The replica gets nothing more. The primary alone has what follows.
             self.server(other).pause()?;
             self.server(primary).command(&["CLIENT", "KILL", "TYPE", "REPLICA"])?;
             sleep(lag);
         }
-        // It may be paused, and then shows nothing.
-        self.server(primary).resume()?;
         self.kill_primary()?;
         let at = boot_clock();
         self.server(other).resume()?;
-        self.servers.replaced(self.both[primary])?;
+        self.servers.replace(self.both[primary], self.both[other])?;
         self.is_alone = true;
         self.leads(other)?;
         Ok(Some(at))
@@ -300,5 +325,26 @@ impl super::Observed for Observed {
             both.has_gaps |= has_gaps;
         }
         Ok(both)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Observed as _;
+    use super::*;
+
+    #[test]
+    fn a_restarted_primary_is_not_replaced() -> Result<(), ServerError> {
+        let mut redis = Observed::sentinels()?;
+        for _ in 0..3 {
+            redis.crash()?;
+            // Long enough for sentinels to hold a primary for down.
+            sleep(ON_ORDER + Duration::from_millis(500));
+            redis.starts_again(true)?;
+            // They would have promoted the replica by then, which ends the stream of its primary.
+            sleep(Duration::from_secs(3));
+            redis.steps(&Answers::default())?;
+        }
+        Ok(())
     }
 }
