@@ -168,10 +168,16 @@ fn variables_of_redis_name_the_store() {
     assert_eq!(named(&[word, ("REDIS_HOST", "h1")]).unwrap(), "redis");
     assert_eq!(named(&[word, ("TENURE_REDIS_HOST", "h1")]).unwrap(), "redis");
     let error = named(&[word]).unwrap_err().to_string();
-    assert_eq!(error, "no server is named: set TENURE_REDIS_HOST or REDIS_HOST");
+    assert_eq!(
+        error,
+        "no server is named: set TENURE_REDIS_HOST or REDIS_HOST, to 127.0.0.1, for example"
+    );
     let port = [("TENURE_REDIS_HOST", "h1"), ("TENURE_REDIS_PORT", "0")];
     let error = named(&port).unwrap_err().to_string();
-    assert_eq!(error, "TENURE_REDIS_PORT is \"0\"; it must be a port from 1 to 65535");
+    assert_eq!(
+        error,
+        "TENURE_REDIS_PORT is \"0\"; it must be a port from 1 to 65535, such as 6379"
+    );
 }
 
 #[cfg(not(feature = "redis"))]

@@ -172,7 +172,7 @@ mod tests {
             ),
             (
                 "postgres://u:hush@h?sslmode=prefer",
-                "the sslmode must be \"disable\", \"require\" or \"verify-full\"",
+                "the PostgreSQL URL's sslmode must be \"disable\", \"require\" or \"verify-full\"",
             ),
             (
                 "postgres://u:hush@h?sslmode=require&sslrootcert=/no/such",

@@ -199,11 +199,11 @@ mod tests {
             ("sqlite:///a#b", "the SQLite URL has a fragment; a # in a file's name is written %23"),
             (
                 "sqlite:///a?hush=hush",
-                "parameter 1 of the SQLite URL is unknown; known is \"share_with_group\"",
+                "parameter 1 of the SQLite URL is unknown; known is \"share_with_group\": leave any other out",
             ),
             (
                 "sqlite:///a?share_with_group=hush",
-                "the SQLite URL's parameter \"share_with_group\" must be true or false",
+                "the SQLite URL's parameter \"share_with_group\" must be true or false, as in share_with_group=true",
             ),
             (
                 "sqlite:///a?share_with_group=true&share_with_group=true",
