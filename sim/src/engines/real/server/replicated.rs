@@ -330,21 +330,26 @@ impl super::Observed for Observed {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Observed as _;
+    use tenure_servers::Reply;
+
     use super::*;
 
     #[test]
-    fn a_restarted_primary_is_not_replaced() -> Result<(), ServerError> {
+    fn no_replica_is_promoted_unasked() -> Result<(), ServerError> {
         let mut redis = Observed::sentinels()?;
-        for _ in 0..3 {
-            redis.crash()?;
-            // Long enough for sentinels to hold a primary for down.
-            sleep(ON_ORDER + Duration::from_millis(500));
-            redis.starts_again(true)?;
-            // They would have promoted the replica by then, which ends the stream of its primary.
-            sleep(Duration::from_secs(3));
-            redis.steps(&Answers::default())?;
-        }
+        let [primary, replica] = redis.both;
+        redis.servers.server_mut(primary).kill()?;
+        sleep(ON_ORDER * 4);
+        assert!(replication(redis.servers.server(replica))?.contains("role:slave"));
+        redis.servers.replace(primary, replica)?;
+        assert!(replication(redis.servers.server(replica))?.contains("role:master"));
         Ok(())
+    }
+
+    fn replication(server: &RedisServer) -> Result<String, ServerError> {
+        match server.command(&["INFO", "replication"])? {
+            Reply::BulkString(text) => Ok(String::from_utf8_lossy(&text).into_owned()),
+            other => panic!("no text, but {other:?}"),
+        }
     }
 }
