@@ -9,7 +9,7 @@ use super::TestServer;
 use crate::support::{falls, learns_of_leader, renewed, soon, start};
 
 /// Long enough for a server that starts slowly: the leader must keep its lead.
-const TTL: Duration = Duration::from_secs(15);
+const TTL: Duration = Duration::from_secs(8);
 
 async fn a_handover_long_after_restarts_is_immediate(mut server: TestServer) {
     let config = Config::builder(TTL).build().unwrap();
