@@ -106,6 +106,7 @@ fn each_refusal_names_a_value_that_is_accepted() {
         (Given { retry: Some((ns, ms(1_000))), ..fifteen() }, "set least retry to 100ms"),
         (Given { retry: Some((ms(50), ms(20))), ..fifteen() }, "set least retry to 1ms"),
         (Given { retry: Some((ms(1), hour)), ..fifteen() }, "set largest retry to 1s"),
+        (Given { retry: Some((ms(1), Duration::ZERO)), ..fifteen() }, "set largest retry to 1s"),
         (Given { poll_bound: Some(ns), ..fifteen() }, "set poll bound to 15s"),
         (Given { poll_bound: Some(25 * hour), ..fifteen() }, "set poll bound to 15s"),
         (Given { drain_bound: Some(25 * hour), ..fifteen() }, "set drain bound to 15s"),

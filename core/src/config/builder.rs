@@ -208,8 +208,9 @@ impl Config {
             (Setting::RenewInterval, self.renew_interval(), LEAST, self.ttl()),
             (Setting::RequestTimeout, self.request_timeout(), LEAST, self.ttl()),
             (Setting::StopMargin, self.stop_margin(), Duration::ZERO, self.ttl()),
-            (Setting::RetryLeast, self.retry_least(), LEAST, self.retry_most()),
+            // Before the least, whose range is empty below it.
             (Setting::RetryMost, self.retry_most(), LEAST, self.ttl()),
+            (Setting::RetryLeast, self.retry_least(), LEAST, self.retry_most()),
             (Setting::PollBound, self.poll_bound(), LEAST, TTL_MOST),
             (Setting::DrainBound, self.drain_bound(), Duration::ZERO, TTL_MOST),
             (Setting::Quarantine, self.quarantine(), self.ttl(), TTL_MOST.saturating_mul(7)),
