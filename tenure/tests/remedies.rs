@@ -32,6 +32,7 @@ const URLS: &[(&str, &str, &str)] = &[
     ("redis:h", "redis://127.0.0.1:6379, for example", "redis://127.0.0.1:6379"),
     ("redis://", "redis://127.0.0.1:6379, for example", "redis://127.0.0.1:6379"),
     ("redis://p/w:x@h", "/ is written %2F", "redis://p%2Fw:x@h"),
+    ("redis://:p/w@h", "/ is written %2F", "redis://:p%2Fw@h"),
     ("redis://h/0#x", "written %23", "redis://:%23@h/0"),
     ("redis://u@h", "if that user needs none, give any", "redis://u:any@h"),
     ("redis+sentinel://h,h/m", "list each of them once", "redis+sentinel://h,i/m"),

@@ -39,13 +39,6 @@ impl RedisConfig {
     pub fn from_url(url: &str) -> Result<Self, RedisConfigError> {
         let urls = one_for_each_host(url)?;
         let Some(url) = urls.first() else { return Err(RedisConfigError::NoHost) };
-        if [Some(url.path()), url.query(), url.fragment()]
-            .iter()
-            .flatten()
-            .any(|part| part.contains('@'))
-        {
-            return Err(RedisConfigError::StrayAt);
-        }
         if url.fragment().is_some() {
             return Err(RedisConfigError::Fragment);
         }
@@ -96,6 +89,10 @@ fn one_for_each_host(text: &str) -> Result<Vec<Url>, RedisConfigError> {
         return Err(RedisConfigError::Scheme);
     };
     let (authority, tail) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+    // First: what is before it is then a part of a password, and no host that could be read.
+    if tail.contains('@') {
+        return Err(RedisConfigError::StrayAt);
+    }
     // A password may have commas.
     let (user, hosts) = authority.split_at(authority.rfind('@').map_or(0, |at| at + 1));
     hosts.split(',').map(|host| parsed(&format!("{scheme}://{user}{host}{tail}"))).collect()
