@@ -295,6 +295,24 @@ fn the_longest_stop_can_be_bounded() {
     // Two request timeouts to hand the lease back, and the stop margin for work whose lease expired.
     let least = Config::normal().with_longest_stop(Duration::from_millis(4_500)).unwrap();
     assert_eq!(least.explain().longest_stop, Duration::from_millis(4_500));
+    // A coarse store's longer request timeout is a part of that time, and so is the other order.
+    let coarse = config.with_granularity(secs(3)).unwrap();
+    assert_eq!((coarse.request_timeout(), coarse.drain_bound()), (ms(1_920), ms(6_160)));
+    assert_eq!(coarse.explain().longest_stop, secs(10));
+    assert_eq!(
+        Config::normal().with_granularity(secs(3)).unwrap().with_longest_stop(secs(10)),
+        Ok(coarse)
+    );
+    let error = least.with_granularity(secs(3)).unwrap_err();
+    assert!(
+        error.to_string().starts_with("longest stop is 4.5s; it must be within 5.76s"),
+        "{error}"
+    );
+    // The later of the two settings counts.
+    let stop = fifteen().drain_bound(secs(1)).longest_stop(secs(10)).build().unwrap();
+    assert_eq!(stop, config);
+    let drain = fifteen().longest_stop(secs(10)).drain_bound(secs(1)).build().unwrap();
+    assert_eq!(drain, fifteen().drain_bound(secs(1)).build().unwrap());
     let error = Config::normal().with_longest_stop(secs(4)).unwrap_err();
     assert_eq!(
         error.to_string(),

@@ -23,6 +23,7 @@ struct Given {
     retry: Option<(Duration, Duration)>,
     poll_bound: Option<Duration>,
     drain_bound: Option<Duration>,
+    longest_stop: Option<Duration>,
     quarantine: Option<Duration>,
     granularity: Option<Duration>,
 }
@@ -39,7 +40,8 @@ impl Given {
                 $(if let Some(value) = self.$setting { builder = builder.$setting(value); })*
             };
         }
-        set!(renew_interval request_timeout stop_margin drift_ppm poll_bound drain_bound quarantine granularity);
+        set!(renew_interval request_timeout stop_margin drift_ppm poll_bound drain_bound longest_stop quarantine);
+        set!(granularity);
         if let Some((least, most)) = self.retry {
             builder = builder.retry(least, most);
         }
@@ -63,6 +65,7 @@ impl Given {
                 }
                 "poll bound" => given.poll_bound = Some(value),
                 "drain bound" => given.drain_bound = Some(value),
+                "longest stop" => given.longest_stop = Some(value),
                 "quarantine" => given.quarantine = Some(value),
                 other => panic!("{other} is no setting"),
             },
@@ -110,6 +113,8 @@ fn each_refusal_names_a_value_that_is_accepted() {
         (Given { poll_bound: Some(ns), ..fifteen() }, "set poll bound to 15s"),
         (Given { poll_bound: Some(25 * hour), ..fifteen() }, "set poll bound to 15s"),
         (Given { drain_bound: Some(25 * hour), ..fifteen() }, "set drain bound to 15s"),
+        (Given { longest_stop: Some(ms(4_499)), ..fifteen() }, "set longest stop to 4.5s"),
+        (Given { longest_stop: Some(26 * hour), ..fifteen() }, "set longest stop to 4.5s"),
         (Given { quarantine: Some(ms(14_999)), ..fifteen() }, "set quarantine to 15s"),
         (Given { quarantine: Some(169 * hour), ..fifteen() }, "set quarantine to 15s"),
         (Given { drift_ppm: Some(0), ..fifteen() }, "set drift bound to 10000 ppm"),
@@ -171,16 +176,16 @@ fn time() -> impl Strategy<Value = Option<Duration>> {
 prop_compose! {
     fn given()(
         ttl in 50..100_000_u64,
-        times in prop::array::uniform6(time()),
+        times in prop::array::uniform7(time()),
         retry in prop::option::weighted(0.3, (0..2_000_u64, 0..20_000_u64)),
         drift_ppm in prop::option::weighted(0.3, 0..250_000_u32),
         granularity in prop::option::weighted(0.3, 0..20_000_u64),
     ) -> Given {
-        let [renew_interval, request_timeout, stop_margin, poll_bound, drain_bound, quarantine] = times;
+        let [renew_interval, request_timeout, stop_margin, poll_bound, drain_bound, longest_stop, quarantine] = times;
         let retry = retry.map(|(least, most)| (ms(least), ms(most)));
         Given {
             ttl: ms(ttl), renew_interval, request_timeout, stop_margin, drift_ppm, retry, poll_bound, drain_bound,
-            quarantine, granularity: granularity.map(ms),
+            longest_stop, quarantine, granularity: granularity.map(ms),
         }
     }
 }

@@ -33,7 +33,7 @@ impl ConfigBuilder {
             retry_least: Span::ZERO,
             retry_most: Span::ZERO,
             poll_bound: Span::of(ttl),
-            drain_bound: Span::of(ttl),
+            stop: Span::of(ttl),
             quarantine: Span::of(ttl),
             granularity: Span::of(Duration::from_millis(1)),
             round_trips: 1,
@@ -84,15 +84,27 @@ impl ConfigBuilder {
         self.choose(Chosen::POLL_BOUND)
     }
 
-    /// The longest time that leader-only work is given to end after a resignation. Default: the TTL.
+    /// The longest time that leader-only work is given to end after a resignation: at most 24 h. Default: the TTL.
+    /// Replaces [`longest_stop`](Self::longest_stop).
     pub const fn drain_bound(mut self, bound: Duration) -> Self {
-        self.0.drain_bound = Span::of(bound);
+        self.0 = self.0.drain_within(bound);
         self
     }
 
-    /// How long a store must have known its history before a grant may be used at once: at least the
-    /// longest TTL that any candidate of this election still uses, or used until lately. Default: the
-    /// TTL.
+    /// For a process that is killed `bound` after it is asked to stop: the
+    /// [drain bound](Self::drain_bound) is the part of that time which is not needed to hand the lease back, whatever
+    /// request timeout suits the store. Containers have 10 s by default; at a TTL of 15 s, stopping takes up to 18 s by
+    /// default.
+    ///
+    /// At least two request timeouts to hand the lease back, and the stop margin (or the request timeout, if that is
+    /// longer) for work whose lease expired. Replaces the drain bound.
+    pub const fn longest_stop(mut self, bound: Duration) -> Self {
+        self.0 = self.0.stop_within(bound);
+        self
+    }
+
+    /// How long a new leader waits if the store may have lost data: at least the longest TTL that any candidate of this
+    /// election still uses, or used until lately; at most 7 days. Default: the TTL.
     pub const fn quarantine(mut self, quarantine: Duration) -> Self {
         self.0.quarantine = Span::of(quarantine);
         self
@@ -127,6 +139,18 @@ impl ConfigBuilder {
 }
 
 impl Config {
+    pub(super) const fn drain_within(mut self, bound: Duration) -> Self {
+        self.stop = Span::of(bound);
+        self.chosen = self.chosen.without(Chosen::LONGEST_STOP);
+        self
+    }
+
+    pub(super) const fn stop_within(mut self, bound: Duration) -> Self {
+        self.stop = Span::of(bound);
+        self.chosen = self.chosen.and(Chosen::LONGEST_STOP);
+        self
+    }
+
     /// Derives the settings that were not set.
     pub(super) const fn derive(mut self) -> Self {
         let is_coarse = nanos(self.granularity()) > nanos(self.ttl()) / 100;
@@ -212,7 +236,7 @@ impl Config {
             (Setting::RetryMost, self.retry_most(), LEAST, self.ttl()),
             (Setting::RetryLeast, self.retry_least(), LEAST, self.retry_most()),
             (Setting::PollBound, self.poll_bound(), LEAST, TTL_MOST),
-            (Setting::DrainBound, self.drain_bound(), Duration::ZERO, TTL_MOST),
+            self.range_of_stop(),
             (Setting::Quarantine, self.quarantine(), self.ttl(), TTL_MOST.saturating_mul(7)),
         ];
         let mut i = 0;
@@ -224,6 +248,16 @@ impl Config {
             i += 1;
         }
         None
+    }
+
+    /// The drain bound or the longest stop, whichever was set: its value, the least and the most.
+    const fn range_of_stop(&self) -> (Setting, Duration, Duration, Duration) {
+        if !self.chosen.has(Chosen::LONGEST_STOP) {
+            return (Setting::DrainBound, self.drain_bound(), Duration::ZERO, TTL_MOST);
+        }
+        let release = self.release_bound();
+        let least = longer(self.longest_end(), self.request_timeout()).saturating_add(release);
+        (Setting::LongestStop, self.stop.get(), least, TTL_MOST.saturating_add(release))
     }
 
     /// `max(renew interval, request timeout) + 3 x (request timeout + largest retry)`: a renewal that

@@ -11,6 +11,8 @@ impl Chosen {
     pub(super) const STOP_MARGIN: Self = Self(4);
     pub(super) const RETRY: Self = Self(8);
     pub(super) const POLL_BOUND: Self = Self(16);
+    /// In place of the drain bound, which follows from it.
+    pub(super) const LONGEST_STOP: Self = Self(32);
 
     pub(super) const fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)

@@ -13,7 +13,6 @@ pub use remedy::Remedy;
 
 use core::time::Duration;
 
-use self::builder::{TTL_MOST, longer};
 use self::chosen::Chosen;
 use crate::time::{Instant, Span, nanos};
 
@@ -46,7 +45,8 @@ pub struct Config {
     retry_least: Span,
     retry_most: Span,
     poll_bound: Span,
-    drain_bound: Span,
+    /// The drain bound; or the longest stop, if that was chosen.
+    stop: Span,
     quarantine: Span,
     granularity: Span,
     round_trips: u8,
@@ -98,22 +98,13 @@ impl Config {
         if self.chosen.has(Chosen::POLL_BOUND) { self } else { self.poll_often() }
     }
 
-    /// The same settings for a process that is killed `bound` after it is asked to stop: the drain bound becomes
-    /// the part of that time which is not needed to hand the lease back. Containers have 10 s by default; at a
-    /// TTL of 15 s, stopping takes up to 18 s by default.
+    /// The same settings for a process that is killed `bound` after it is asked to stop; see
+    /// [`ConfigBuilder::longest_stop`].
     ///
     /// # Errors
-    /// If the other settings need longer: two request timeouts to hand the lease back, and the stop margin
-    /// (or the request timeout, if that is longer) for work whose lease expired.
+    /// If the other settings need longer.
     pub const fn with_longest_stop(self, bound: Duration) -> Result<Self, ConfigError> {
-        let release = self.release_bound();
-        let least = longer(self.longest_end(), self.request_timeout()).saturating_add(release);
-        if nanos(bound) < nanos(least) {
-            let (setting, most) = ("longest stop", TTL_MOST.saturating_add(release));
-            let remedy = Remedy::Time { setting, value: least };
-            return Err(ConfigError::OutOfRange { setting, value: bound, least, most, remedy });
-        }
-        Self { drain_bound: Span::of(bound.saturating_sub(release)), ..self }.check()
+        self.stop_within(bound).check()
     }
 
     /// How long the store keeps the lease after the last renewal, by its own clock.
@@ -161,10 +152,14 @@ impl Config {
 
     /// The longest time that leader-only work is given to end after a resignation.
     pub const fn drain_bound(&self) -> Duration {
-        self.drain_bound.get()
+        if self.chosen.has(Chosen::LONGEST_STOP) {
+            self.stop.get().saturating_sub(self.release_bound())
+        } else {
+            self.stop.get()
+        }
     }
 
-    /// How long a store must have known its history before a grant may be used at once.
+    /// How long a new leader waits if the store may have lost data.
     pub const fn quarantine(&self) -> Duration {
         self.quarantine.get()
     }

@@ -50,6 +50,7 @@ pub(super) enum Setting {
     RetryMost,
     PollBound,
     DrainBound,
+    LongestStop,
     Quarantine,
 }
 
@@ -65,6 +66,7 @@ impl Setting {
             Self::RetryMost => "largest retry",
             Self::PollBound => "poll bound",
             Self::DrainBound => "drain bound",
+            Self::LongestStop => "longest stop",
             Self::Quarantine => "quarantine",
         }
     }
@@ -181,6 +183,7 @@ impl Config {
             | Setting::RetryLeast
             | Setting::PollBound
             | Setting::DrainBound
+            | Setting::LongestStop
             | Setting::Quarantine => None,
         };
         #[allow(clippy::cast_possible_truncation, reason = "at most the validity, which is a u64")]
@@ -206,7 +209,7 @@ impl Config {
     const fn default_of(self, setting: Setting, least: Duration) -> Duration {
         match setting {
             Setting::Ttl => longer(least, TTL_NORMAL),
-            Setting::Granularity => least,
+            Setting::Granularity | Setting::LongestStop => least,
             Setting::PollBound | Setting::DrainBound | Setting::Quarantine => self.ttl(),
             Setting::RenewInterval => self.forget(Chosen::RENEW_INTERVAL).renew_interval(),
             Setting::RequestTimeout => self.forget(Chosen::REQUEST_TIMEOUT).request_timeout(),
@@ -268,10 +271,8 @@ impl Config {
                 self.poll_bound = span;
                 Chosen::POLL_BOUND
             }
-            Setting::DrainBound => {
-                self.drain_bound = span;
-                Chosen::NONE
-            }
+            Setting::DrainBound => return self.drain_within(value),
+            Setting::LongestStop => return self.stop_within(value),
             Setting::Quarantine => {
                 self.quarantine = span;
                 Chosen::NONE

@@ -54,8 +54,8 @@ impl CandidateBuilder {
     /// - `TENURE_NAME`, `TENURE_METADATA`, `TENURE_HOLD_OFF`: see [`name`](Self::name), [`metadata`](Self::metadata)
     ///   and [`hold_off`](Self::hold_off). Each replaces what was set before;
     /// - `TENURE_TTL`, `TENURE_RENEW_INTERVAL`, `TENURE_REQUEST_TIMEOUT`, `TENURE_STOP_MARGIN`,
-    ///   `TENURE_POLL_BOUND`, `TENURE_DRAIN_BOUND`, `TENURE_QUARANTINE`, `TENURE_DRIFT_PPM`: see
-    ///   [`ConfigBuilder`]. If one of them is set, the [`config`](Self::config) that was set before is replaced as a
+    ///   `TENURE_POLL_BOUND`, `TENURE_LONGEST_STOP` or `TENURE_DRAIN_BOUND`, `TENURE_QUARANTINE`, `TENURE_DRIFT_PPM`:
+    ///   see [`ConfigBuilder`]. If one of them is set, the [`config`](Self::config) that was set before is replaced as a
     ///   whole: a TTL that is not set is 15 s, and the others follow from the TTL.
     ///
     /// Durations are whole numbers with a unit: `500ms`, `15s`, `2m`, `1h`.
@@ -119,6 +119,9 @@ pub enum EnvError {
         /// Its value, cut after 100 bytes; hidden if it looks like a URL.
         value: String,
     },
+    /// Both bounds of how long stopping may take are set.
+    #[error("{DRAIN} and {STOP} are both set; leave one of them out")]
+    BothStops,
     /// The settings contradict each other.
     #[error(
         "TENURE_TTL and the variables of the other settings can't hold together{}",
@@ -133,7 +136,7 @@ impl EnvError {
     pub fn remedy(&self) -> Option<(&'static str, String)> {
         let as_usual = |variable| Some((variable, example(variable).to_owned()));
         match self {
-            Self::Store(_) => None,
+            Self::Store(_) | Self::BothStops => None,
             Self::NoKey => as_usual("TENURE_KEY"),
             Self::NotUnicode { variable }
             | Self::Duration { variable, .. }
@@ -161,6 +164,8 @@ fn for_example(error: &ConfigError) -> String {
 }
 
 const DRIFT: &str = "TENURE_DRIFT_PPM";
+const DRAIN: &str = "TENURE_DRAIN_BOUND";
+const STOP: &str = "TENURE_LONGEST_STOP";
 
 /// The variable of a setting, by the name that errors have for it.
 fn variable_of(setting: &str) -> Option<&'static str> {
@@ -185,18 +190,22 @@ fn example(variable: &str) -> &'static str {
 /// The setting of a variable.
 type Setting = fn(ConfigBuilder, Duration) -> ConfigBuilder;
 
-const DURATIONS: [(&str, Setting); 6] = [
+const DURATIONS: [(&str, Setting); 7] = [
     ("TENURE_RENEW_INTERVAL", ConfigBuilder::renew_interval),
     ("TENURE_REQUEST_TIMEOUT", ConfigBuilder::request_timeout),
     ("TENURE_STOP_MARGIN", ConfigBuilder::stop_margin),
     ("TENURE_POLL_BOUND", ConfigBuilder::poll_bound),
-    ("TENURE_DRAIN_BOUND", ConfigBuilder::drain_bound),
+    (DRAIN, ConfigBuilder::drain_bound),
+    (STOP, ConfigBuilder::longest_stop),
     ("TENURE_QUARANTINE", ConfigBuilder::quarantine),
 ];
 
 /// The settings, if a variable of one is set.
 fn config(lookup: &impl Fn(&str) -> Option<OsString>) -> Result<Option<Config>, EnvError> {
     let ttl = duration(lookup, "TENURE_TTL")?;
+    if duration(lookup, DRAIN)?.is_some() && duration(lookup, STOP)?.is_some() {
+        return Err(EnvError::BothStops);
+    }
     let mut is_set = ttl.is_some();
     let mut builder = Config::builder(ttl.unwrap_or(Config::normal().ttl()));
     for (variable, set) in DURATIONS {

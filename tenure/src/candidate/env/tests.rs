@@ -44,6 +44,17 @@ fn every_variable_is_read() {
 }
 
 #[test]
+fn one_of_the_bounds_of_stopping_is_set() {
+    let (stop, drain) = (("TENURE_LONGEST_STOP", "8s"), ("TENURE_DRAIN_BOUND", "8s"));
+    let builder = built(&[MEMORY, KEY, stop]).unwrap();
+    assert_eq!(builder.config.explain().longest_stop, Duration::from_secs(8));
+    assert_eq!(
+        built(&[MEMORY, KEY, stop, drain]).unwrap_err().to_string(),
+        "TENURE_DRAIN_BOUND and TENURE_LONGEST_STOP are both set; leave one of them out"
+    );
+}
+
+#[test]
 fn what_is_not_set_stays() {
     let before = built(&[MEMORY, KEY]).unwrap().config(Config::fast_failover()).name("own");
     let after = before.settings_from_variables(|_| Some("".into())).unwrap();
