@@ -14,8 +14,8 @@ use crate::runtime::Runtime;
 use crate::store::{AnyStore, PurgeAge, Store, StoreError, StoreErrorKind};
 
 const HOUR: Duration = Duration::from_secs(3_600);
-/// How long one purge may take. The next one begins anew, and finds what is left.
-const MOST: Duration = Duration::from_secs(1_800);
+/// How long one purge may take. The next one begins anew, so it must be long enough for all keys of a large server.
+const MOST: Duration = Duration::from_secs(24 * 3_600);
 
 /// Never completes.
 pub(super) fn purging(store: &AnyStore, runtime: &Arc<dyn Runtime>) -> BoxFuture<'static, ()> {

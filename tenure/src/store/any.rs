@@ -1,5 +1,6 @@
 //! A store whose type is chosen at run time.
 
+use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,9 +21,13 @@ pub struct AnyStore {
 }
 
 impl AnyStore {
-    /// Erases a store's type.
+    /// Erases a store's type. A store whose type is erased already stays as it is, with what it was asked to
+    /// [purge](Self::purging).
     pub fn new(store: impl Store) -> Self {
-        Self { store: Arc::new(store), purges: None }
+        match (&store as &dyn Any).downcast_ref::<Self>() {
+            Some(erased) => erased.clone(),
+            None => Self { store: Arc::new(store), purges: None },
+        }
     }
 
     /// The same store, whose drivers [purge](Store::purge) it: about once an hour, for as long as a driver runs, the

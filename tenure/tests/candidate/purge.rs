@@ -48,6 +48,8 @@ async fn is_purged(purging: impl FnOnce(AnyStore) -> AnyStore) -> bool {
 async fn a_driver_purges_when_asked_to() {
     let hour = PurgeAge::new(PurgeAge::LEAST).unwrap();
     assert!(is_purged(|store| store.purging(hour)).await);
+    // Candidates erase the type of their store, whatever it is.
+    assert!(is_purged(|store| AnyStore::new(store.purging(hour))).await);
     assert!(!is_purged(|store| store).await);
     let day = PurgeAge::new(PurgeAge::DAY).unwrap();
     assert!(!is_purged(|store| store.purging(day)).await, "not that old");
