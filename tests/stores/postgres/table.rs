@@ -9,8 +9,8 @@ use tenure::{HolderId, Token};
 
 use super::refusals::refuses;
 use super::support::{
-    SOON, TTL, acquire, all_requests, at, call, granted, held, holder, is_known_to_be_near, local,
-    release, renew, server, soon,
+    SOON, TTL, acquire, all_requests, at, call, client, granted, held, holder, is_known_to_be_near,
+    local, release, renew, server, soon,
 };
 
 /// A store for requests that meet those of others: on a slow disk, they wait long for each other's commits.
@@ -108,6 +108,25 @@ async fn an_earlier_table_replaces_no_profiles() {
     let describe = Request::Describe { holder, token, version, profile };
     assert_eq!(call(&store, describe).await.unwrap(), Reply::Described);
     assert_eq!(held(&store, Request::Observe).await.name, "other");
+}
+
+/// Its upgrade gives up rather than have renewals wait behind it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_upgrade_does_not_wait_for_a_reader() {
+    let server = server();
+    let store = patient(server.port());
+    let (token, _) = granted(&store, acquire(1, None)).await;
+    server
+        .sql("ALTER TABLE tenure.leases DROP COLUMN described_token, DROP COLUMN described_version")
+        .unwrap();
+    let reader = client(server.port()).await;
+    reader.batch_execute("BEGIN; SELECT FROM tenure.leases").await.unwrap();
+    let upgrade = client(server.port()).await;
+    let error = soon(upgrade.batch_execute(&LeaseTable::default().schema_sql())).await.unwrap_err();
+    assert_eq!(error.code(), Some(&tokio_postgres::error::SqlState::LOCK_NOT_AVAILABLE), "{error}");
+    assert_eq!(call(&store, renew(1, token)).await.unwrap(), Reply::Renewed);
+    reader.batch_execute("COMMIT").await.unwrap();
+    soon(upgrade.batch_execute(&LeaseTable::default().schema_sql())).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

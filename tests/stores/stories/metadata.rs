@@ -1,14 +1,15 @@
 //! Metadata that a leader replaces, over every store that runs as a server.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
-use tenure::store::{AnyStore, Incumbent};
+use tenure::store::{AnyStore, Incumbent, Profile, Reply, Request, Store};
 use tenure::{Candidate, Config, Observer};
+use tenure_servers::Flow;
 
 use super::TestServer;
 use crate::sqlite::support::Folder;
-use crate::support::{falls, soon, start};
+use crate::support::{acquire, call, falls, granted, holder, soon, start};
 
 fn leads_for_long() -> Config {
     Config::builder(Duration::from_secs(60)).poll_bound(Duration::from_millis(200)).build().unwrap()
@@ -78,3 +79,23 @@ async fn a_change_survives_cuts_and_pauses(mut server: TestServer) {
     assert!(leader.is_leader() && fallen.lock().unwrap().is_empty());
 }
 story!(a_change_survives_cuts_and_pauses);
+
+/// A request timeout may allow for no more. A slow machine adds to each request; so the quickest of several tries counts.
+async fn a_change_takes_no_more_round_trips_than_declared(server: TestServer) {
+    let apart = Duration::from_millis(300);
+    let proxy = server.proxy().await;
+    let store = server.store_at(proxy.port());
+    let (token, _) = granted(&store, acquire(1, None)).await;
+    let mut least = u128::MAX;
+    for version in 1..=3 {
+        let profile = Profile::new("one", format!("{version}")).unwrap();
+        let describe = Request::Describe { holder: holder(1), token, version, profile };
+        proxy.set_requests(Flow::Delay(apart));
+        let began = Instant::now();
+        assert_eq!(call(&store, describe).await.unwrap(), Reply::Described);
+        least = least.min(began.elapsed().as_millis() / apart.as_millis());
+        proxy.set_requests(Flow::Forward);
+    }
+    assert!(least <= u128::from(store.traits().round_trips), "{least}");
+}
+story!(a_change_takes_no_more_round_trips_than_declared);

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use tokio_postgres::types::ToSql;
+use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Error, Row, Statement, ToStatement};
 
 use super::error::{failed, is_about_a_row, is_fatal, is_late};
@@ -145,9 +145,19 @@ impl Link {
             let (key, token) = (key.as_str().as_bytes(), signed(*token)?);
             let version = i64::try_from(*version).unwrap_or(i64::MAX);
             let (name, metadata) = (profile.name().as_bytes(), &profile.metadata()[..]);
-            let parameters: [&(dyn ToSql + Sync); 6] =
-                [&key, &&holder[..], &token, &version, &name, &metadata];
-            return self.acknowledged(live, self.query(live, &*sql, &parameters).await);
+            let parameters: [(&(dyn ToSql + Sync), Type); 6] = [
+                (&key, Type::BYTEA),
+                (&&holder[..], Type::BYTEA),
+                (&token, Type::INT8),
+                (&version, Type::INT8),
+                (&name, Type::BYTEA),
+                (&metadata, Type::BYTEA),
+            ];
+            // It is too rare to be prepared for each session, and preparing it here would take another round trip.
+            let pending = Pending::on(live, &self.runtime);
+            let rows = live.session.client.query_typed(&sql, &parameters).await;
+            pending.answered(rows.as_ref().is_err_and(is_fatal));
+            return self.acknowledged(live, rows);
         }
         let has_compared = live.has_compared.load(Ordering::Relaxed);
         // A renewal that names the server has it compared with the history.

@@ -161,10 +161,12 @@ impl Link {
     }
 
     /// Carries out statements that create something, in one transaction and under a lock: IF NOT EXISTS alone does not
-    /// protect from others that create it too.
+    /// protect from others that create it too. They wait for that lock, but not long for those of tables, since renewals
+    /// queue behind them.
     async fn make(&self, session: &Session, sql: &str) -> Result<(), Error> {
         let lock = format!(
-            "SELECT set_config('lock_timeout', '0', true), pg_advisory_xact_lock(hashtext('{}'));",
+            "SELECT set_config('lock_timeout', '0', true), pg_advisory_xact_lock(hashtext('{}')); \
+             SELECT set_config('lock_timeout', '500ms', true);",
             self.config.table.channel()
         );
         session.client.batch_execute(&format!("{lock} {sql}")).await

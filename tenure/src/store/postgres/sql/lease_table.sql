@@ -49,6 +49,8 @@ BEGIN
     IF NOT EXISTS (SELECT FROM pg_attribute AS a
         WHERE a.attrelid = 'tenure.leases'::regclass AND a.attname = 'described_version')
     THEN
+        -- Renewals queue behind this statement while it waits for others: run it again rather than wait for long.
+        PERFORM set_config('lock_timeout', '500ms', true);
         ALTER TABLE tenure.leases
             ADD COLUMN described_token   bigint NOT NULL DEFAULT 0,
             ADD COLUMN described_version bigint NOT NULL DEFAULT 0;
