@@ -8,7 +8,7 @@
 use std::sync::mpsc::{Receiver, RecvError, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
 
@@ -21,6 +21,9 @@ use super::step::{Replies, step};
 use super::time::Clocks;
 use super::waiting::{Poller, Waiting};
 use crate::store::{Key, Reply, Request};
+
+/// The longest pause after a step of a purge, in which this process asks for nothing else.
+const PURGE_PAUSE_MOST: Duration = Duration::from_millis(100);
 
 /// An error is that of all requests of the call.
 type Answer = Result<Replies, SqliteError>;
@@ -163,13 +166,19 @@ impl File {
         if !awaited() {
             return;
         }
+        let began = Instant::now();
         let outcome = database(&mut self.open, &self.config, &mut self.warned)
             .and_then(|database| purge(database, &after, age, awaited));
         if let Err(error) = &outcome {
             self.failed(error);
         }
+        let has_written = outcome.as_ref().is_ok_and(|page| page.deleted > 0);
         // For a caller that has given up, the outcome is unknown.
         let _ = answer.send(outcome);
+        if has_written {
+            // The lock is free for as long as it was taken: other processes must not miss it between two steps.
+            thread::sleep(began.elapsed().min(PURGE_PAUSE_MOST));
+        }
     }
 
     fn poll(&mut self) {
