@@ -184,10 +184,10 @@ impl Election {
         self.without_work = WithoutWork::No;
     }
 
-    /// When to campaign again after a resignation; `None` for a candidate that waits for work.
+    /// When to campaign again after a resignation; `None` for a candidate that waits for work, or stops.
     pub(super) fn again_after(&self, hold_off: Duration) -> Option<Duration> {
         match self.without_work {
-            WithoutWork::No => Some(hold_off),
+            WithoutWork::No => Some(hold_off).filter(|_| !self.stopping),
             WithoutWork::Resigning | WithoutWork::Until(_) => None,
         }
     }

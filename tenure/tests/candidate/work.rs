@@ -52,6 +52,26 @@ async fn work_that_ends_late_yields_none() {
 }
 
 #[tokio::test]
+async fn a_resignation_undoes_no_stop() {
+    let candidate = Candidate::builder(Memory::new(), "job").hold_off(Duration::ZERO);
+    let candidate = candidate.config(quick()).start().unwrap();
+    let mut events = candidate.events();
+    let work = async |tenure: Tenure| {
+        // Both wait for the work.
+        let _ = candidate.stop().now_or_never();
+        let _ = candidate.resign().now_or_never();
+        until_it_ends(tenure).await;
+    };
+    assert!(soon(candidate.run_while_leader(work)).await.is_err());
+    soon(candidate.stop()).await.unwrap();
+    let mut elected = 0;
+    while let Some(event) = soon(events.next()).await {
+        elected += u32::from(matches!(event, Event::Elected(_)));
+    }
+    assert_eq!(elected, 1);
+}
+
+#[tokio::test]
 async fn work_that_stops_its_candidate_is_not_done() {
     let candidate = start(&Memory::new(), "only");
     let work = async |_: Tenure| {
