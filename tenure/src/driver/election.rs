@@ -141,7 +141,7 @@ impl Election {
     pub(super) fn deadline(&self) -> Option<Instant> {
         let (machine, calls) = (self.machine.deadline(), self.calls.deadline());
         let others = self.campaigns_again_at().into_iter().chain(self.renewal.at());
-        let others = others.chain(self.watched.deadline());
+        let others = others.chain(self.watched.deadline()).chain(self.describing.deadline());
         machine.into_iter().chain(calls).chain(others).min()
     }
 
@@ -226,6 +226,7 @@ impl Election {
             }
         }
         self.give_up_calls(world, now);
+        self.describe(world, now);
         if self.tenure_was_closed(now) {
             self.step(world, Input::Resign { again_after: Some(Duration::ZERO) });
         }

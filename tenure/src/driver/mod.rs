@@ -66,6 +66,8 @@ struct World {
     asks: FuturesUnordered<BoxFuture<'static, Option<Duration>>>,
     drains: FuturesUnordered<BoxFuture<'static, ElectionId>>,
     descriptions: FuturesUnordered<BoxFuture<'static, Description>>,
+    /// Whether the store has said that it replaces no profile.
+    has_refused_descriptions: bool,
     /// The callers that wait until an election's resignation is complete. In order, as they wake if the driver is dropped.
     withdrawals: BTreeMap<ElectionId, Vec<oneshot::Sender<()>>>,
     admission: Admission,
@@ -101,6 +103,7 @@ impl Driver {
             asks: FuturesUnordered::new(),
             drains: FuturesUnordered::new(),
             descriptions: FuturesUnordered::new(),
+            has_refused_descriptions: false,
             withdrawals: BTreeMap::new(),
             admission: Admission::default(),
             phase: Phase::default(),
@@ -134,9 +137,7 @@ impl Driver {
                 Some(end) = self.world.descriptions.next(),
                     if !self.world.descriptions.is_empty() =>
                 {
-                    if let Some(election) = self.elections.get_mut(&end.election) {
-                        election.was_described(&mut self.world, end);
-                    }
+                    self.was_told(end);
                 }
                 Some(key) = self.hints.next() => {
                     self.hints.wake_observers(&key);
@@ -171,6 +172,11 @@ impl Driver {
             let Some(next) = self.world.admission.next(now) else { return };
             match next {
                 Next::Ask(ask) => self.world.ask(*ask),
+                Next::Description(id) => {
+                    if let Some(election) = self.elections.get_mut(&id) {
+                        election.tell(&mut self.world);
+                    }
+                }
                 Next::Request(kind, id) => {
                     let mut next = Some(id);
                     while let Some(id) = next {
@@ -250,7 +256,8 @@ impl Driver {
             }
             Command::Describe { id } => {
                 if let Some(election) = self.elections.get_mut(&id) {
-                    election.describe(&mut self.world);
+                    election.profile_was_replaced();
+                    self.step(id, Input::Wake);
                 }
             }
             Command::Ask(ask) => self.world.admission.ask(ask),
@@ -270,6 +277,15 @@ impl Driver {
             let Some(election) = self.elections.get_mut(&one.election) else { continue };
             let (id, result) = (one.id, election.call_ended(one, &mut self.world));
             self.step(one.election, Input::Reply { id, result: result.ok_or(Unknown) });
+        }
+    }
+
+    fn was_told(&mut self, end: Description) {
+        self.world.admission.was_told(end.took);
+        let id = end.election;
+        if let Some(election) = self.elections.get_mut(&id) {
+            election.was_described(&mut self.world, end);
+            self.step(id, Input::Wake);
         }
     }
 
@@ -322,7 +338,8 @@ impl Drop for Driver {
         }
         let calls = std::mem::take(&mut self.world.calls);
         let asks = std::mem::take(&mut self.world.asks);
-        let are_none = calls.is_empty() && asks.is_empty();
+        let descriptions = std::mem::take(&mut self.world.descriptions);
+        let are_none = calls.is_empty() && asks.is_empty() && descriptions.is_empty();
         if are_none || self.world.runtime.available().is_err() {
             return;
         }
@@ -331,7 +348,7 @@ impl Drop for Driver {
         let within = timeouts.max().unwrap_or_default();
         let late = self.world.runtime.sleep_until(self.world.runtime.now() + within);
         let rest = async move {
-            // Asks have bounds of their own.
+            // The others have bounds of their own.
             let calls = async {
                 tokio::select! {
                     biased;
@@ -339,7 +356,8 @@ impl Drop for Driver {
                     () = late => {}
                 }
             };
-            tokio::join!(calls, asks.map(drop).collect::<()>());
+            let (asks, descriptions) = (asks.map(drop), descriptions.map(drop));
+            tokio::join!(calls, asks.collect::<()>(), descriptions.collect::<()>());
         };
         self.world.runtime.spawn(rest.boxed());
     }

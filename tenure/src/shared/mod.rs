@@ -106,9 +106,10 @@ impl Shared {
 
     /// Replaces the candidate's metadata. The driver tells the store, as soon and as often as needed.
     pub(crate) fn set_metadata(&self, metadata: &Bytes) -> Result<(), LimitError> {
-        self.replaced.set(&self.settings.chosen.profile, metadata)?;
-        // A driver that is gone tells nobody.
-        let _ = self.send(Command::Describe { id: self.id });
+        if self.replaced.set(&self.settings.chosen.profile, metadata)? {
+            // A driver that is gone tells nobody.
+            let _ = self.send(Command::Describe { id: self.id });
+        }
         Ok(())
     }
 

@@ -15,16 +15,27 @@ pub(crate) struct Replaced(Mutex<Option<Box<Version>>>);
 pub(crate) struct Version {
     pub(crate) number: u64,
     pub(crate) profile: Profile,
+    /// Whether the driver has noticed it. If not, a command is on its way that makes it look.
+    is_noticed: bool,
 }
 
 impl Replaced {
-    /// Replaces the metadata; the name stays as it was `chosen`.
-    pub(super) fn set(&self, chosen: &Profile, metadata: &Bytes) -> Result<(), LimitError> {
+    /// Replaces the metadata; the name stays as it was `chosen`. Returns whether the driver has to be told so: not if it
+    /// has yet to notice the version before.
+    pub(super) fn set(&self, chosen: &Profile, metadata: &Bytes) -> Result<bool, LimitError> {
         let profile = chosen.with_metadata(metadata)?;
         let mut latest = self.latest();
         let number = latest.as_ref().map_or(1, |before| before.number + 1);
-        *latest = Some(Box::new(Version { number, profile }));
-        Ok(())
+        let was_noticed = latest.as_ref().is_none_or(|before| before.is_noticed);
+        *latest = Some(Box::new(Version { number, profile, is_noticed: false }));
+        Ok(was_noticed)
+    }
+
+    /// The driver looks at the latest version from now on.
+    pub(crate) fn is_noticed(&self) {
+        if let Some(latest) = self.latest().as_deref_mut() {
+            latest.is_noticed = true;
+        }
     }
 
     /// The present profile, if it is newer than that version.

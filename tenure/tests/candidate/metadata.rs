@@ -2,12 +2,12 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use tenure::Candidate;
 use tenure::store::{
     Key, Memory, Profile, Reply, Request, Store, StoreError, StoreErrorKind, StoreTraits,
 };
+use tenure::{Candidate, Elections};
 
 use crate::support::{quick, soon};
 
@@ -105,6 +105,45 @@ async fn many_changes_are_one_request_at_a_time() {
 }
 
 #[tokio::test]
+async fn a_change_each_moment_is_one_request_in_the_least_retry_time() {
+    let store = Told::default();
+    let candidate = store.candidate();
+    soon(candidate.elected()).await.unwrap();
+    let began = Instant::now();
+    let mut number = 0;
+    while began.elapsed() < Duration::from_millis(500) {
+        number += 1;
+        candidate.set_metadata(format!("{number}")).unwrap();
+        tokio::task::yield_now().await;
+    }
+    store.shows(&number.to_string()).await;
+    let most = began.elapsed().as_nanos() / quick().retry().0.as_nanos() + 2;
+    let told = store.versions().len();
+    assert!(told > 1 && u128::try_from(told).unwrap() <= most, "{told} of at most {most}");
+}
+
+/// A driver that has nothing left but to tell what nobody leads by any more.
+#[tokio::test]
+async fn what_waits_to_be_told_keeps_no_driver() {
+    let store = Told::default();
+    let elections = Elections::new(store.clone());
+    let candidate = |number: usize| elections.candidate(format!("job-{number}")).config(quick());
+    let (first, driver) = candidate(0).build().unwrap();
+    let others = (1..1_000).map(|number| candidate(number).start().unwrap());
+    let candidates: Vec<_> = std::iter::once(first).chain(others).collect();
+    let driving = tokio::spawn(driver.run());
+    for candidate in &candidates {
+        soon(candidate.elected()).await.unwrap();
+    }
+    store.ends(&[End::LosesReply; 1_000]);
+    for candidate in &candidates {
+        candidate.set_metadata("new").unwrap();
+    }
+    drop((candidates, elections));
+    soon(driving).await.unwrap();
+}
+
+#[tokio::test]
 async fn what_fails_is_told_again_after_a_renewal() {
     let store = Told::default();
     let candidate = store.candidate();
@@ -136,6 +175,8 @@ async fn a_store_that_replaces_none_is_told_once() {
     // Its next acquire tells it all the same.
     soon(candidate.resign()).await.unwrap();
     store.shows("second").await;
+    tokio::time::sleep(quick().renew_interval() * 2).await;
+    assert_eq!(store.versions(), [1]);
 }
 
 #[tokio::test]

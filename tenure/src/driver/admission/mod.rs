@@ -26,6 +26,7 @@ pub(super) struct Admission {
     /// When the next request may leave, though nothing else happens.
     resumes_at: Option<Instant>,
     asks_in_flight: usize,
+    descriptions_in_flight: usize,
 }
 
 /// So many questions of the application may always be in flight: while the store is away, they learn why at once.
@@ -35,6 +36,8 @@ const ASKS: usize = 4;
 pub(super) enum Next {
     Request(Kind, ElectionId),
     Ask(Box<Ask>),
+    /// An election tells the store what its leader says of itself.
+    Description(ElectionId),
 }
 
 /// What the request of an election asks for.
@@ -60,6 +63,11 @@ impl Admission {
         self.queue.asks.push_back(ask);
     }
 
+    /// An election waits to tell the store what its leader says of itself. It stays in the queue if it ends.
+    pub(super) fn tell(&mut self, id: ElectionId) {
+        self.queue.descriptions.push_back(id);
+    }
+
     pub(super) fn has_asks(&self) -> bool {
         !self.queue.asks.is_empty()
     }
@@ -76,10 +84,14 @@ impl Admission {
             return None;
         }
         let paced = self.paced(now);
-        let next = self.queue.next(now, paced);
+        let next = self.queue.next(now, paced, self.descriptions_in_flight == 0);
         match next {
             Some(Next::Request(Kind::Renewal, _)) => self.pace.left(),
-            Some(Next::Request(Kind::Release | Kind::Acquire, _) | Next::Ask(_)) => {}
+            Some(
+                Next::Request(Kind::Release | Kind::Acquire, _)
+                | Next::Ask(_)
+                | Next::Description(_),
+            ) => {}
             // With a full window, an answer comes first.
             None => self.resumes_at = self.pace.resumes_at().filter(|_| self.queue.has_renewals()),
         }
@@ -127,6 +139,16 @@ impl Admission {
 
     pub(super) fn ask_ended(&mut self, answered_after: Option<Duration>) {
         self.asks_in_flight = self.asks_in_flight.saturating_sub(1);
+        self.ended(answered_after);
+    }
+
+    pub(super) fn tells(&mut self) {
+        self.descriptions_in_flight += 1;
+        self.window.began();
+    }
+
+    pub(super) fn was_told(&mut self, answered_after: Option<Duration>) {
+        self.descriptions_in_flight = self.descriptions_in_flight.saturating_sub(1);
         self.ended(answered_after);
     }
 

@@ -14,6 +14,8 @@ pub(super) struct Queue {
     /// The requests of handles, in the order in which they came.
     pub(super) asks: VecDeque<Box<Ask>>,
     acquires: BTreeSet<(u64, ElectionId)>,
+    /// The elections that have something to tell, each once.
+    pub(super) descriptions: VecDeque<ElectionId>,
     /// Counts the elections that have joined the queue.
     joined: u64,
 }
@@ -81,20 +83,28 @@ impl Queue {
         });
     }
 
+    /// How many requests wait on which a lead or a caller depends.
     pub(super) fn len(&self) -> usize {
         self.releases.len() + self.renewals.len() + self.asks.len() + self.acquires.len()
     }
 
     /// What is worth the most: a claim that ends soon, then a lease that others wait for, then other claims, then
-    /// questions, then leases that are not held yet. Renewals that are not in a hurry leave only if they are `paced`
-    /// to leave now; no acquire leaves before them.
-    pub(super) fn next(&mut self, now: Instant, paced: bool) -> Option<Next> {
+    /// questions, then leases that are not held yet, then what leaders say of themselves. One of the last leaves before
+    /// acquires if it is `told_first`: acquires without end would hold them back for ever. Renewals that are not in a
+    /// hurry leave only if they are `paced` to leave now; no acquire leaves before them.
+    pub(super) fn next(&mut self, now: Instant, paced: bool, told_first: bool) -> Option<Next> {
         let is_urgent = self.renewals.first().is_some_and(|(first, _)| first.urgent_from <= now);
         let renewal = self.next_renewal(now, paced).map(|id| Next::Request(Kind::Renewal, id));
         let release = self.releases.first().map(|(_, id)| Next::Request(Kind::Release, *id));
         let held = if is_urgent { renewal.or(release) } else { release.or(renewal) };
         held.or_else(|| self.next_ask().map(Next::Ask))
+            .or_else(|| if told_first { self.next_description() } else { None })
             .or_else(|| self.next_acquire().map(|id| Next::Request(Kind::Acquire, id)))
+            .or_else(|| self.next_description())
+    }
+
+    fn next_description(&mut self) -> Option<Next> {
+        self.descriptions.pop_front().map(Next::Description)
     }
 
     /// The next question whose caller has not given up.
@@ -160,8 +170,9 @@ mod tests {
     /// Takes everything out. An ask is 0.
     fn order(queue: &mut Queue, now: Instant, places: &mut [Option<Place>]) -> Vec<u64> {
         std::iter::from_fn(|| {
-            Some(match queue.next(now, true)? {
+            Some(match queue.next(now, true, false)? {
                 Next::Ask(_) => 0,
+                Next::Description(id) => id,
                 Next::Request(_, id) => {
                     queue.set(id, &mut places[usize::try_from(id).unwrap()], None);
                     id
@@ -175,6 +186,7 @@ mod tests {
     fn requests_leave_by_their_worth() {
         let mut queue = Queue::default();
         let mut places = [None; 8];
+        queue.descriptions.extend([9, 8]);
         let waiting = [
             (1, Waiting::Acquire),
             (2, Waiting::Acquire),
@@ -192,7 +204,7 @@ mod tests {
         drop(dropped);
         queue.asks.extend([given_up, first]);
         // At that time, only the claim that ends at 4 s has less than half of its validity left.
-        assert_eq!(order(&mut queue, START, &mut places), [6, 4, 7, 5, 3, 0, 1, 2]);
+        assert_eq!(order(&mut queue, START, &mut places), [6, 4, 7, 5, 3, 0, 1, 2, 9, 8]);
         assert!(places.iter().all(Option::is_none));
     }
 
@@ -200,9 +212,9 @@ mod tests {
     fn renewals_that_are_not_in_a_hurry_wait_and_hold_back_acquires() {
         let mut queue = Queue::default();
         let mut places = [None; 5];
-        let next = |queue: &mut Queue, now| match queue.next(now, false) {
+        let next = |queue: &mut Queue, now| match queue.next(now, false, false) {
             Some(Next::Ask(_)) => Some(0),
-            Some(Next::Request(_, id)) => Some(id),
+            Some(Next::Request(_, id) | Next::Description(id)) => Some(id),
             None => None,
         };
         queue.set(1, &mut places[1], Some(Waiting::Acquire));
@@ -218,6 +230,20 @@ mod tests {
         queue.set(2, &mut places[2], None);
         queue.set(3, &mut places[3], None);
         assert_eq!(next(&mut queue, at(6)), Some(1));
+    }
+
+    #[test]
+    fn one_description_leaves_before_acquires() {
+        let mut queue = Queue::default();
+        let mut places = [None; 3];
+        queue.set(1, &mut places[1], Some(Waiting::Acquire));
+        queue.descriptions.extend([5, 6]);
+        assert!(matches!(queue.next(START, true, true), Some(Next::Description(5))));
+        assert!(matches!(queue.next(START, true, false), Some(Next::Request(Kind::Acquire, 1))));
+        // They are no reason to hold other requests back.
+        assert_eq!(queue.len(), 1);
+        queue.set(2, &mut places[2], Some(renew(9)));
+        assert!(matches!(queue.next(START, true, true), Some(Next::Request(Kind::Renewal, 2))));
     }
 
     #[test]

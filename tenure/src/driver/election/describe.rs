@@ -3,40 +3,77 @@
 //! An acquire carries the profile of its time, and which of several attempts was carried out is not known. So a leader
 //! whose profile was ever replaced tells it once more when it is elected. What was not answered is told again after each
 //! renewal, and so is all of it once a request has failed: a server that has failed may have lost it.
+//!
+//! No lead depends on it, so it waits behind the requests on which one does; see [`admission`](super::super::admission).
+
+use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::FutureExt;
-use tokio::sync::oneshot;
 
-use super::super::World;
+use super::super::{World, is_answer};
 use super::Election;
-use crate::Token;
 use crate::logging::{LIFE, REQUEST};
-use crate::shared::{Ask, ElectionId, Version};
+use crate::shared::{ElectionId, Version};
 use crate::store::{Reply, Request, StoreError, StoreErrorKind};
+use crate::{Instant, Token};
 
 /// What is known of the record of the present tenure.
-#[derive(Default)]
 pub(super) struct Describing {
     /// The version that the record has; 0 for that of the grant.
     recorded: u64,
+    /// The version that the store does not record, since it replaces none.
+    refused: u64,
     /// Counts failures: an answer to what was sent before the last one proves nothing.
     failures: u32,
-    is_in_flight: bool,
+    /// Whether the record may be older than the profile.
+    may_be_behind: bool,
+    progress: Progress,
+    /// A profile that is replaced all the time costs no more than one request in the least retry time.
+    not_before: Instant,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Progress {
+    None,
+    Waits,
+    InFlight,
 }
 
 /// How telling a version has ended.
 pub(in super::super) struct Description {
     pub(in super::super) election: ElectionId,
+    /// How long the answer took; `None` if there was none.
+    pub(in super::super) took: Option<Duration>,
     token: Token,
     version: u64,
     failures: u32,
     result: Result<Reply, StoreError>,
 }
 
+impl Default for Describing {
+    fn default() -> Self {
+        Self {
+            recorded: 0,
+            refused: 0,
+            failures: 0,
+            may_be_behind: false,
+            progress: Progress::None,
+            not_before: Instant::ORIGIN,
+        }
+    }
+}
+
 impl Describing {
     /// A tenure begins, with the record of its grant.
     pub(super) fn begins(&mut self) {
         self.recorded = 0;
+        self.may_be_behind = true;
+    }
+
+    /// The profile was replaced, or a renewal was answered.
+    pub(super) fn may_be_behind(&mut self) {
+        self.may_be_behind = true;
     }
 
     /// A request has failed.
@@ -44,43 +81,69 @@ impl Describing {
         self.recorded = 0;
         self.failures = self.failures.wrapping_add(1);
     }
+
+    /// When to look whether the store has to be told something.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        (self.may_be_behind && self.progress == Progress::None).then_some(self.not_before)
+    }
 }
 
 impl Election {
-    /// Tells the store the candidate's profile, if it leads and the record has an older one. One request at a time.
-    pub(in super::super) fn describe(&mut self, world: &mut World) {
-        let now = world.runtime.now();
-        let (Some(claim), Some(holder)) = (self.machine.claim(now), self.machine.leads_as()) else {
-            return;
-        };
-        if self.describing.is_in_flight {
-            return;
+    /// The profile was replaced.
+    pub(in super::super) fn profile_was_replaced(&mut self) {
+        self.shared.replaced.is_noticed();
+        self.describing.may_be_behind();
+    }
+
+    /// Joins the queue of those who tell the store their profile, if it leads and the record has an older one.
+    pub(super) fn describe(&mut self, world: &mut World, now: Instant) {
+        if self.describing.deadline().is_some_and(|at| at <= now) {
+            self.describing.may_be_behind = false;
+            if self.untold(now).is_some() {
+                self.describing.progress = Progress::Waits;
+                world.admission.tell(self.shared.id);
+            }
         }
-        let Some(Version { number: version, profile }) =
-            self.shared.replaced.newer_than(self.describing.recorded)
-        else {
+    }
+
+    /// The version that the store is not known to have, and the request that tells it.
+    fn untold(&self, now: Instant) -> Option<(u64, Token, Request)> {
+        let (claim, holder) = (self.machine.claim(now)?, self.machine.leads_as()?);
+        let known = self.describing.recorded.max(self.describing.refused);
+        let Version { number: version, profile, .. } = self.shared.replaced.newer_than(known)?;
+        let token = claim.token();
+        Some((version, token, Request::Describe { holder, token, version, profile }))
+    }
+
+    /// Tells it now, unless that is no longer needed.
+    pub(in super::super) fn tell(&mut self, world: &mut World) {
+        let now = world.runtime.now();
+        let Some((version, token, request)) = self.untold(now) else {
+            self.describing.progress = Progress::None;
             return;
         };
-        self.describing.is_in_flight = true;
-        let (election, token, failures) = (self.shared.id, claim.token(), self.describing.failures);
-        let (answer, answered) = oneshot::channel();
-        world.admission.ask(Box::new(Ask {
-            key: self.shared.key.clone(),
-            request: Request::Describe { holder, token, version, profile },
-            within: self.request_timeout(),
-            answer,
-        }));
+        self.describing.progress = Progress::InFlight;
+        self.describing.not_before = now + self.machine.config().retry().0;
+        let (election, failures) = (self.shared.id, self.describing.failures);
+        let (runtime, within) = (Arc::clone(&world.runtime), self.request_timeout());
+        let late = runtime.sleep_until(now + within);
+        let call = world.store.call_owned(self.shared.key.clone(), request);
+        world.admission.tells();
         let end = async move {
-            let gone = |_| Err(StoreError::new(StoreErrorKind::Unreachable, "not asked"));
-            let result = answered.await.unwrap_or_else(gone);
-            Description { election, token, version, failures, result }
+            let result = tokio::select! {
+                biased;
+                result = call => result,
+                () = late => Err(StoreError::new(StoreErrorKind::Timeout, format!("{within:?}"))),
+            };
+            let took = is_answer(&result).then(|| runtime.now().since(now));
+            Description { election, took, token, version, failures, result }
         };
         world.descriptions.push(end.boxed());
     }
 
     pub(in super::super) fn was_described(&mut self, world: &mut World, end: Description) {
         let Description { token, version, failures, result, .. } = end;
-        self.describing.is_in_flight = false;
+        self.describing.progress = Progress::None;
         let now = world.runtime.now();
         let is_present = self.machine.claim(now).is_some_and(|claim| claim.token() == token);
         let counts = is_present && failures == self.describing.failures;
@@ -92,14 +155,17 @@ impl Election {
                     self.describing.recorded = version;
                 }
                 // They may have changed meanwhile.
-                self.describe(world);
+                self.describing.may_be_behind();
             }
             Err(error) if error.kind() == StoreErrorKind::Unsupported => {
-                tracing::warn!(
-                    target: LIFE, ?key, %error,
-                    "other candidates are not told the leader's new metadata before its next tenure"
-                );
-                self.describing.recorded = version;
+                if !std::mem::replace(&mut world.has_refused_descriptions, true) {
+                    tracing::warn!(
+                        target: LIFE, ?key, %error,
+                        "other candidates are not told a leader's new metadata before its next tenure; not said \
+                         again of other elections"
+                    );
+                }
+                self.describing.refused = version;
             }
             // Told again after the next renewal.
             Err(error) => {

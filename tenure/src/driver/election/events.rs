@@ -25,12 +25,11 @@ impl Election {
                 self.elected(world, now, claim);
                 self.spread_renewal(world);
                 self.describing.begins();
-                self.describe(world);
             }
             MachineEvent::Renewed(claim) => {
                 self.renewed(now, claim);
                 self.spread_renewal(world);
-                self.describe(world);
+                self.describing.may_be_behind();
             }
             MachineEvent::SteppedDown { reason, drain_until, .. } => {
                 self.renewal = Renewal::WhenDue;
