@@ -60,7 +60,7 @@ async fn run_unless_done(
     due: u64,
 ) -> Result<(), Box<dyn Error>> {
     let mut connection = client.get_multiplexed_async_connection().await?;
-    let fence = Fence::at("{report}:fence");
+    let fence = Fence::new(tenure.key());
     let taken = fence.take_over(&mut connection, tenure.token()).await?; // first
     let last = taken.get(&mut connection, LAST).await?; // then read
     let last = last.map(String::from_utf8).transpose()?.map(|last| last.parse::<u64>());

@@ -29,7 +29,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     tracing_subscriber::fmt::init();
     let url = std::env::var("REDIS_URL")?;
     let client = redis::Client::open(url.as_str())?;
-    let candidate = Candidate::builder(Redis::new(RedisConfig::from_url(&url)?), "consumer")
+    let candidate = Candidate::builder(Redis::new(RedisConfig::from_url(&url)?), "jobs")
         .config(Config::fast_failover())
         .start()?;
     let work = async |tenure: Tenure| {
@@ -47,7 +47,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
 async fn consume(client: &redis::Client, tenure: &Tenure) -> Result<(), Box<dyn Error>> {
     let mut connection = client.get_multiplexed_async_connection().await?;
-    let fence = Fence::at("{jobs}:fence");
+    let fence = Fence::new(tenure.key());
     let taken = fence.take_over(&mut connection, tenure.token()).await?;
     let _: i64 = taken.eval(&mut connection, PUT_BACK, &LISTS, &[]).await?;
     while tenure.is_current() {
