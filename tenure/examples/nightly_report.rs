@@ -4,30 +4,26 @@
 //! REDIS_URL=redis://127.0.0.1 cargo run --release -p tenure --features redis --example nightly_report
 //! ```
 
-#![allow(clippy::print_stdout, reason = "the program prints its tokens")]
+#![allow(clippy::print_stdout, reason = "the program prints its steps")]
 
 use std::error::Error;
+use std::time::Duration;
 
 use tenure::store::redis::{Redis, RedisConfig};
 use tenure::{Candidate, Config, Tenure};
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
+    tracing_subscriber::fmt::init(); // shows what the candidate does
     let store = Redis::new(RedisConfig::from_url(&std::env::var("REDIS_URL")?)?);
-    let candidate = Candidate::builder(store, "nightly-report")
-        .name("worker-7")
-        .config(Config::fast_failover())
-        .start()?;
+    let candidate =
+        Candidate::builder(store, "nightly-report").config(Config::fast_failover()).start()?;
     let work = async |tenure: Tenure| {
         while tenure.is_current() {
-            write_report(tenure.token()).await; // the token goes along with every write
+            println!("a report under token {}", tenure.token()); // the token goes along with every write
+            tokio::time::sleep(Duration::from_millis(500)).await;
         }
     };
     candidate.run_until(tenure::shutdown_signal()?, work).await?; // hands over within milliseconds
     Ok(())
-}
-
-async fn write_report(token: tenure::Token) {
-    println!("{token}");
-    tokio::time::sleep(std::time::Duration::from_millis(20)).await;
 }

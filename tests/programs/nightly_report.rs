@@ -5,19 +5,21 @@ use tenure_servers::{Flow, Proxy, RedisServer, Reply};
 
 use super::program::{Program, example};
 
+const REPORT: &str = "a report under token ";
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_readme_program_leads_again_after_an_outage() {
     let server = RedisServer::start().unwrap();
     let proxy = Proxy::start(([127, 0, 0, 1], server.port()).into()).await.unwrap();
     let url = format!("redis://127.0.0.1:{}", proxy.port());
     let mut program = Program::start(example("nightly_report").env("REDIS_URL", url));
-    let before = program.number("");
+    let before = program.number(REPORT);
     proxy.set(Flow::BlackHole);
     // Then its claim is over.
     program.is_silent_for(Config::fast_failover().validity());
     proxy.cut();
     proxy.set(Flow::Forward);
-    let after = program.number("");
+    let after = program.number(REPORT);
     assert!(after > before, "another tenure");
 
     assert!(program.terminate().success());
