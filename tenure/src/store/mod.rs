@@ -1,8 +1,8 @@
 //! Stores of leases: what a store must do, and the stores that exist.
 //!
 //! A store keeps one record for each election and carries out six requests, each as one atomic step: acquire, renew,
-//! release, describe, observe and, if it has messages, notify. The store contract says how it answers; it
-//! exists as code in [`tenure_core::contract`]. All other decisions are made by the candidate.
+//! release, describe, observe and, if it has messages, notify. [`tenure_core::contract`] says as code how it answers the
+//! first three, and [`Request`] says it of the others. All other decisions are made by the candidate.
 
 mod any;
 mod env;
