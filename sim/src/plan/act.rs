@@ -38,11 +38,14 @@ pub enum Act {
     MoveRaftLeader,
     /// The server ends the one connection over which the present lease was renewed last.
     DisconnectLeader,
+    /// A replica is promoted while its primary is up, which only candidates can reach, and which answers them until the
+    /// act ends.
+    SplitBrain,
 }
 
 impl Act {
     /// All acts.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Disconnect,
         Self::FlushScripts,
         Self::FlushData,
@@ -56,6 +59,7 @@ impl Act {
         Self::PauseRaftLeader,
         Self::MoveRaftLeader,
         Self::DisconnectLeader,
+        Self::SplitBrain,
     ];
 
     /// The kind of a fault that consists of it.
@@ -74,6 +78,7 @@ impl Act {
             Self::PauseRaftLeader => FaultKind::PauseRaftLeader,
             Self::MoveRaftLeader => FaultKind::MoveRaftLeader,
             Self::DisconnectLeader => FaultKind::DisconnectLeader,
+            Self::SplitBrain => FaultKind::SplitBrain,
         }
     }
 
@@ -97,7 +102,8 @@ impl Act {
             | Self::Pooler
             | Self::RotatePassword
             | Self::KillMember
-            | Self::PauseRaftLeader => true,
+            | Self::PauseRaftLeader
+            | Self::SplitBrain => true,
         }
     }
 }

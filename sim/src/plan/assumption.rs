@@ -51,12 +51,13 @@ impl Assumption {
 }
 
 /// Faults after which the store has lost acknowledged writes, or is another one.
-const LOSSES: [FaultKind; 5] = [
+const LOSSES: [FaultKind; 6] = [
     FaultKind::StoreLoss,
     FaultKind::StoreRollback,
     FaultKind::Failover,
     FaultKind::OldPrimary,
     FaultKind::FlushData,
+    FaultKind::SplitBrain,
 ];
 
 impl Plan {
@@ -112,6 +113,7 @@ impl Plan {
     fn loss_is_not_final(&self) -> bool {
         let most = (0..self.nodes.len()).map(|node| self.settings_of(node).ttl_ms).max();
         let is_short = |node| Some(self.settings_of(node).quarantine_ms) < most;
+        // In a split brain the old primary is no exception: what it grants counts only if sentinels still name it.
         self.has(FaultKind::OldPrimary)
             || self.any(&LOSSES)
                 && (self.store.trust_empty_store || (0..self.nodes.len()).any(is_short))
@@ -159,6 +161,7 @@ mod tests {
             plan.broken().contains(&Assumption::LossIsFinal)
         };
         assert!(breaks(What::Operator(Act::FlushData)));
+        assert!(breaks(What::Operator(Act::SplitBrain)));
         assert!(!breaks(What::Operator(Act::FlushScripts)));
         assert!(!breaks(What::Operator(Act::Disconnect)));
     }

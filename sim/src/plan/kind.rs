@@ -60,11 +60,12 @@ pub enum FaultKind {
     MoveRaftLeader,
     DisconnectLeader,
     NoDescriptors,
+    SplitBrain,
 }
 
 impl FaultKind {
     /// All kinds.
-    pub const ALL: [Self; 49] = [
+    pub const ALL: [Self; 50] = [
         Self::Partition,
         Self::OneWay,
         Self::Hold,
@@ -114,6 +115,7 @@ impl FaultKind {
         Self::MoveRaftLeader,
         Self::DisconnectLeader,
         Self::NoDescriptors,
+        Self::SplitBrain,
     ];
 
     /// The kinds that pause a process.
@@ -171,6 +173,7 @@ impl FaultKind {
                 | Self::MoveRaftLeader
                 | Self::DisconnectLeader
                 | Self::NoDescriptors
+                | Self::SplitBrain
         )
     }
 
@@ -246,6 +249,9 @@ impl FaultKind {
             }
             Self::NoDescriptors => {
                 ("no-descriptors", "a process can open no more connections or files")
+            }
+            Self::SplitBrain => {
+                ("split-brain", "a replica is promoted while its primary answers candidates")
             }
         }
     }

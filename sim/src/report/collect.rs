@@ -314,7 +314,8 @@ const fn concerns(kind: FaultKind) -> &'static str {
         | FaultKind::KillMember
         | FaultKind::PauseRaftLeader
         | FaultKind::MoveRaftLeader
-        | FaultKind::DisconnectLeader => "store",
+        | FaultKind::DisconnectLeader
+        | FaultKind::SplitBrain => "store",
         FaultKind::Pause
         | FaultKind::PauseAtGuard
         | FaultKind::PauseAtSend

@@ -178,6 +178,19 @@ fn acts_at_postgres_have_effects() {
     );
 }
 
+/// One candidate connects anew, to the new primary, and is granted a lease there. The other one may stay with the old
+/// primary, which renews its lease, or grants it one.
+#[test]
+fn an_old_primary_elects_no_second_leader() {
+    have_effects_on(
+        "redis-sentinel",
+        &serde_json::json!([
+            { "when": { "at_ms": 4_000 }, "for_ms": 10_000, "what": { "operator": "split-brain" } },
+            { "when": { "at_ms": 9_000 }, "what": { "reset": { "node": 0 } } }
+        ]),
+    );
+}
+
 #[test]
 fn acts_at_etcd_members_have_effects() {
     have_effects_on(
@@ -257,6 +270,9 @@ fn acts_that_a_store_lacks_are_refused_by_name() {
         ("etcd", "kill-member", "the real-etcd engine has no member that the others do without"),
         ("etcd", "move-raft-leader", "the real-etcd engine has no members that elect one of them"),
         ("etcd-cluster", "pause-raft-leader", "the real-etcd-cluster engine keeps to pauses"),
+        ("redis", "split-brain", "the real-redis engine has no sentinels"),
+        ("redis-cluster", "split-brain", "the real-redis-cluster engine has no sentinels"),
+        ("postgres", "split-brain", "the real-postgres engine has no sentinels"),
     ] {
         let is_of_a_moment =
             ["flush-data", "disconnect", "disconnect-leader", "delete-log", "move-raft-leader"]

@@ -140,6 +140,7 @@ fn why_no_act(target: Target, act: Act) -> Option<&'static str> {
         Act::DisconnectLeader => "has no server that ends one session on order",
         Act::KillMember => "has no member that the others do without",
         Act::PauseRaftLeader | Act::MoveRaftLeader => "has no members that elect one of them",
+        Act::SplitBrain => "has no sentinels that replace a primary which is up",
     })
 }
 

@@ -134,11 +134,13 @@ impl Run<'_> {
                 }
             }
             ServerOrder::Begin(act) => {
-                if had_effect && matches!(act, Act::FlushData | Act::DeleteLog) {
+                let replaces = matches!(act, Act::FlushData | Act::DeleteLog | Act::SplitBrain);
+                if had_effect && replaces {
                     let event = Event::StoreCrashed { keeps_data: act == Act::DeleteLog };
                     self.entries.push(Entry { at, event });
                 }
-                if had_effect {
+                // Only at the end is it known whether an old primary has answered.
+                if had_effect && act != Act::SplitBrain {
                     self.took(at, act.kind(), None);
                 }
             }

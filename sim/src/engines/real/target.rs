@@ -127,7 +127,14 @@ impl Target {
                 Act::FillMemory,
                 Act::RotatePassword,
             ],
-            Self::RedisSentinel | Self::RedisCluster => {
+            Self::RedisSentinel => &[
+                Act::Disconnect,
+                Act::FlushScripts,
+                Act::FlushData,
+                Act::FillMemory,
+                Act::SplitBrain,
+            ],
+            Self::RedisCluster => {
                 &[Act::Disconnect, Act::FlushScripts, Act::FlushData, Act::FillMemory]
             }
             Self::Postgres | Self::PostgresAdvisory => &[

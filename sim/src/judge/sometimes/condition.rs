@@ -151,7 +151,7 @@ const ALL: [(Condition, &str, Needs); Condition::COUNT] = [
     (Condition::RenewedAtTheLastMoment, "renewal-at-the-last-moment", Needs::Model),
     (Condition::RenewalAfterRelease, "duplicate-renewal-after-release", Needs::Model),
     (Condition::LateAcquireRefused, "late-duplicate-acquire-refused", Needs::Model),
-    (Condition::OldPrimaryAcknowledged, "old-primary-acknowledged", Needs::Model),
+    (Condition::OldPrimaryAcknowledged, "old-primary-acknowledged", Needs::OldPrimary),
     (Condition::RenewalReplyLost, "renewal-reply-lost", Needs::Changes),
     (Condition::LateReply, "reply-after-the-next-request", Needs::Model),
     (Condition::ReplyOvertaken, "reply-overtaken", Needs::Model),
@@ -229,6 +229,8 @@ enum Needs {
     Act(Act),
     /// Replicas, in an engine with real servers or in the model.
     Replicas,
+    /// A primary that is replaced while candidates reach it: in the model, and with sentinels.
+    OldPrimary,
     /// A store that shows each change of a record.
     Changes,
     /// A store that shows each request.
@@ -273,13 +275,18 @@ impl Condition {
             Scope::Model => !matches!(ALL[self as usize].2, Needs::RealNetwork | Needs::Act(_)),
             Scope::Turmoil => !matches!(
                 ALL[self as usize].2,
-                Needs::Model | Needs::Replicas | Needs::RealNetwork | Needs::Act(_)
+                Needs::Model
+                    | Needs::Replicas
+                    | Needs::OldPrimary
+                    | Needs::RealNetwork
+                    | Needs::Act(_)
             ),
             Scope::Real(backend) => match ALL[self as usize].2 {
                 Needs::Any => true,
                 Needs::Network | Needs::RealNetwork => backend.has_network,
                 Needs::Act(act) => backend.acts.contains(&act),
                 Needs::Replicas => backend.fails_over,
+                Needs::OldPrimary => backend.acts.contains(&Act::SplitBrain),
                 Needs::Changes => backend.shows >= Shows::Changes,
                 Needs::Requests => backend.shows >= Shows::Requests,
                 Needs::Simulation | Needs::Model => false,

@@ -127,7 +127,8 @@ fn what(frame: &Frame, draw: &mut Draw, kind: FaultKind, node: Option<usize>) ->
         | FaultKind::KillMember
         | FaultKind::PauseRaftLeader
         | FaultKind::MoveRaftLeader
-        | FaultKind::DisconnectLeader => What::Operator(Act::of_kind(kind)?),
+        | FaultKind::DisconnectLeader
+        | FaultKind::SplitBrain => What::Operator(Act::of_kind(kind)?),
     })
 }
 
@@ -144,6 +145,8 @@ fn lasts(frame: &Frame, draw: &mut Draw, kind: FaultKind) -> u64 {
         | FaultKind::StoreRollback
         | FaultKind::Failover
         | FaultKind::StoreStall => draw.within(1..=ttl_ms / 2),
+        // The promotion and the quarantine after it are a part of it.
+        FaultKind::SplitBrain => draw.within(2 * ttl_ms..=4 * ttl_ms),
         // It is felt only when a lease is granted.
         FaultKind::FillMemory => draw.within(ttl_ms..=3 * ttl_ms),
         // The same, but some locks take a leader's lease.

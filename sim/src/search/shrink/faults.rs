@@ -68,6 +68,7 @@ const fn plainer_than(what: What) -> Option<What> {
             | Act::PauseRaftLeader,
         ) => Some(What::StoreStall),
         What::Operator(Act::DeleteLog | Act::KillMember) => Some(What::StoreCrash),
+        What::Operator(Act::SplitBrain) => Some(What::Failover { lag_ms: 0, clock_ahead_ms: 0 }),
         What::Partition { .. }
         | What::Cut { .. }
         | What::Pause { .. }

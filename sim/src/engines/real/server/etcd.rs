@@ -166,7 +166,8 @@ impl super::Observed for Observed {
             | Act::Pooler
             | Act::RotatePassword
             | Act::DeleteLog
-            | Act::DisconnectLeader => Ok(Done::default()),
+            | Act::DisconnectLeader
+            | Act::SplitBrain => Ok(Done::default()),
         }
     }
 

@@ -5,18 +5,21 @@
 //! observed again, and no replica is promoted but on order: a primary that is silent on a busy machine stays one, and so
 //! does one that has just started again, to which not every sentinel has a connection yet.
 
+mod split;
+
 use std::sync::Arc;
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tenure_servers::{Proxy, RedisCluster, RedisSentinels, RedisServer, ServerError};
 
 use super::orders::Done;
-use super::redis::{Acts, KEEPS};
+use super::redis::{Acts, KEEPS, text};
 use crate::engines::real::clock::{boot_clock, wall_clock};
 use crate::engines::real::steps::redis::{Monitor, RECORD};
 use crate::engines::real::steps::{Answers, Steps};
 use crate::plan::Act;
+use split::Split;
 
 /// The number of sentinels. Candidates are told of them alone.
 pub(in super::super) const SENTINELS: usize = 3;
@@ -27,6 +30,8 @@ const REPLICAS: usize = 2;
 /// For how long a primary may be silent before sentinels replace it: on order, and otherwise.
 const ON_ORDER: Duration = Duration::from_secs(2);
 const OTHERWISE: Duration = Duration::from_secs(86_400);
+/// A replica is promoted within this time, also on a busy machine.
+const PROMOTED_WITHIN: Duration = Duration::from_secs(30);
 /// No node of a cluster replaces its primary, except on order.
 const NOT_UNASKED: [&str; 2] = ["--cluster-replica-no-failover", "yes"];
 
@@ -48,6 +53,9 @@ pub(super) struct Observed {
     /// Whether the other one is down since the last failover.
     is_alone: bool,
     killed_at: u64,
+    split: Option<Split>,
+    /// Whether a candidate was answered by the old primary of the last split.
+    old_has_answered: bool,
     acts: Acts,
     gates: Arc<[Proxy]>,
 }
@@ -67,14 +75,31 @@ impl Servers {
         }
     }
 
-    /// Waits until the dead primary is replaced by its replica.
-    fn replace(&self, primary: usize, by: usize) -> Result<(), ServerError> {
+    /// Waits until the silent primary is replaced by its replica. Returns when the replica was promoted at the latest, by
+    /// the wall clock.
+    fn replace(&self, primary: usize, by: usize) -> Result<u64, ServerError> {
         self.may_replace(true, by)?;
+        let promoted_at = self.is_promoted(by)?;
         match self {
             Self::Sentinels(servers) => servers.replaced(primary)?,
             Self::Cluster(servers) => servers.replaced(RECORD, primary)?,
         };
-        self.may_replace(false, by)
+        self.may_replace(false, by)?;
+        Ok(promoted_at)
+    }
+
+    fn is_promoted(&self, replica: usize) -> Result<u64, ServerError> {
+        let (server, began) = (self.server(replica), Instant::now());
+        // Sentinels end all connections of a server that they promote.
+        let is_primary = || replication(server).is_ok_and(|says| says.contains("role:master"));
+        while !is_primary() {
+            if began.elapsed() > PROMOTED_WITHIN {
+                let detail = "it is not promoted".to_owned();
+                return Err(ServerError::Protocol { port: server.port(), detail });
+            }
+            sleep(Duration::from_millis(5));
+        }
+        Ok(wall_clock())
     }
 
     /// Whether that replica is promoted when its primary is silent.
@@ -152,6 +177,8 @@ impl Observed {
             number: 0,
             is_alone: false,
             killed_at: 0,
+            split: None,
+            old_has_answered: false,
             acts: Acts::default(),
             gates: Arc::new([]),
         })
@@ -217,6 +244,11 @@ impl Observed {
     }
 }
 
+/// What a server says of its role.
+fn replication(server: &RedisServer) -> Result<String, ServerError> {
+    text(server, &["INFO", "replication"])
+}
+
 impl super::Observed for Observed {
     fn has_gates(&mut self, gates: &Arc<[Proxy]>) {
         self.gates = Arc::clone(gates);
@@ -224,7 +256,7 @@ impl super::Observed for Observed {
 
     /// The one that follows, or is down.
     fn is_shut(&self, place: usize) -> bool {
-        place == self.servers.gate(self.both[1 - self.primary])
+        self.split.is_none() && place == self.servers.gate(self.both[1 - self.primary])
     }
 
     fn pause(&mut self) -> Result<(), ServerError> {
@@ -243,6 +275,7 @@ impl super::Observed for Observed {
         }
         // It may be paused, and then shows nothing.
         self.resume()?;
+        self.joins()?;
         self.servers.server_mut(self.both[1 - primary]).kill()?;
         self.is_alone = true;
         self.kill_primary()
@@ -270,6 +303,10 @@ impl super::Observed for Observed {
         }
         // It may be paused, and then shows nothing.
         self.server(primary).resume()?;
+        self.joins()?;
+        if self.is_alone {
+            return Ok(None);
+        }
         if !lag.is_zero() {
             // The replica gets nothing more. The primary alone has what follows.
             self.server(other).pause()?;
@@ -294,6 +331,9 @@ impl super::Observed for Observed {
 
     /// At the primary.
     fn begins(&mut self, act: Act) -> Result<Done, ServerError> {
+        if act == Act::SplitBrain {
+            return self.splits();
+        }
         let (server, monitor) =
             (self.servers.server(self.both[self.primary]), &self.monitors[self.primary]);
         let done = self.acts.begins(act, server, monitor)?;
@@ -306,6 +346,10 @@ impl super::Observed for Observed {
 
     /// Another one may be the primary by now.
     fn ends(&mut self, act: Act) -> Result<bool, ServerError> {
+        if act == Act::SplitBrain {
+            self.joins()?;
+            return Ok(self.old_has_answered);
+        }
         let mut had_effect = false;
         for number in self.both {
             let server = self.servers.server(number);
@@ -330,8 +374,6 @@ impl super::Observed for Observed {
 
 #[cfg(test)]
 mod tests {
-    use tenure_servers::Reply;
-
     use super::*;
 
     #[test]
@@ -344,12 +386,5 @@ mod tests {
         redis.servers.replace(primary, replica)?;
         assert!(replication(redis.servers.server(replica))?.contains("role:master"));
         Ok(())
-    }
-
-    fn replication(server: &RedisServer) -> Result<String, ServerError> {
-        match server.command(&["INFO", "replication"])? {
-            Reply::BulkString(text) => Ok(String::from_utf8_lossy(&text).into_owned()),
-            other => panic!("no text, but {other:?}"),
-        }
     }
 }

@@ -68,12 +68,17 @@ impl Monitor {
         Ok(())
     }
 
-    /// The server has been killed: takes in what its stream still has.
-    pub(in super::super) fn detach(&mut self) {
+    /// The server has ended its stream: takes in what that still has.
+    pub(in super::super) fn ends(&mut self) {
         if let Some(reader) = self.reader.take() {
             // A panic of the reader has been printed.
             let _ = reader.join();
         }
+    }
+
+    /// The server has been killed: takes in what its stream still has.
+    pub(in super::super) fn detach(&mut self) {
+        self.ends();
         // A refusal may have been answered, and not shown.
         lock(&self.state).has_gaps = true;
     }
@@ -113,6 +118,11 @@ impl Monitor {
     /// When a command has deleted a record, in microseconds of the wall clock, since this was last asked.
     pub(in super::super) fn takes_loss(&self) -> Option<u64> {
         lock(&self.state).lost_at.take()
+    }
+
+    /// Whether it has shown a request of a candidate since then, in microseconds of the wall clock.
+    pub(in super::super) fn has_shown_since(&self, at: u64) -> bool {
+        lock(&self.state).steps.iter().any(|step| step.at >= at)
     }
 
     /// Waits until the stream has shown everything that the server has carried out.
@@ -389,6 +399,10 @@ impl Script {
         let now = self.at;
         let asks_until = before.lease_end + before.ttl.max(before.quarantine);
         if !self.is_clear_of(Some(before)) || now.abs_diff(asks_until) <= CLEAR {
+            return None;
+        }
+        // Its own lease is granted again, or there is no memory for that: the stream does not show an error.
+        if before.is_live(now) && before.holder == self.holder {
             return None;
         }
         let contradicts = self.quarantine < before.ttl || before.quarantine < self.ttl;

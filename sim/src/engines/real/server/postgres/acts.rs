@@ -83,7 +83,8 @@ impl Acts {
             | Act::DeleteLog
             | Act::KillMember
             | Act::PauseRaftLeader
-            | Act::MoveRaftLeader => Ok(Done::default()),
+            | Act::MoveRaftLeader
+            | Act::SplitBrain => Ok(Done::default()),
         }
     }
 

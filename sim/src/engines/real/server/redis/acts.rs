@@ -55,6 +55,8 @@ impl Acts {
             | Act::PauseRaftLeader
             | Act::MoveRaftLeader
             | Act::DisconnectLeader => Ok(Done::default()),
+            // It concerns two servers.
+            Act::SplitBrain => Ok(Done::default()),
         }
     }
 
@@ -142,14 +144,20 @@ fn number(server: &RedisServer, section: &str, name: &str) -> Result<u64, Server
     Ok(number.unwrap_or(0))
 }
 
-fn text(server: &RedisServer, command: &[&str]) -> Result<String, ServerError> {
+pub(in super::super) fn text(
+    server: &RedisServer,
+    command: &[&str],
+) -> Result<String, ServerError> {
     match server.command(command)? {
         Reply::BulkString(text) => Ok(String::from_utf8_lossy(&text).into_owned()),
         other => Err(unexpected(server, command, &other)),
     }
 }
 
-fn accepted(server: &RedisServer, command: &[&str]) -> Result<(), ServerError> {
+pub(in super::super) fn accepted(
+    server: &RedisServer,
+    command: &[&str],
+) -> Result<(), ServerError> {
     match server.command(command)? {
         Reply::SimpleString(_) => Ok(()),
         other => Err(unexpected(server, command, &other)),

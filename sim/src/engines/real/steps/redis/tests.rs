@@ -105,6 +105,16 @@ fn a_refusal_at_the_end_of_a_lease_is_a_gap() {
 }
 
 #[test]
+fn an_own_lease_that_is_not_granted_again_is_a_gap() {
+    let mut stream = Stream::new();
+    stream.grants(2, HOLDER, "7");
+    stream.acquires(4, HOLDER, "0", &[]);
+    stream.0.script_ended();
+    assert!(stream.0.has_gaps);
+    assert_eq!(stream.steps().len(), 1);
+}
+
+#[test]
 fn an_unknown_script_and_other_elections_are_no_steps() {
     let mut stream = Stream::new();
     // The server does not know the script: it runs nothing.
