@@ -41,11 +41,14 @@ pub enum Act {
     /// A replica is promoted while its primary is up, which only candidates can reach, and which answers them until the
     /// act ends.
     SplitBrain,
+    /// The slot of the election is moved to another primary of a cluster, with all that it holds. Candidates are redirected
+    /// for each request until the act ends, and find the other primary from then on.
+    MoveSlot,
 }
 
 impl Act {
     /// All acts.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Disconnect,
         Self::FlushScripts,
         Self::FlushData,
@@ -60,6 +63,7 @@ impl Act {
         Self::MoveRaftLeader,
         Self::DisconnectLeader,
         Self::SplitBrain,
+        Self::MoveSlot,
     ];
 
     /// The kind of a fault that consists of it.
@@ -79,6 +83,7 @@ impl Act {
             Self::MoveRaftLeader => FaultKind::MoveRaftLeader,
             Self::DisconnectLeader => FaultKind::DisconnectLeader,
             Self::SplitBrain => FaultKind::SplitBrain,
+            Self::MoveSlot => FaultKind::MoveSlot,
         }
     }
 
@@ -103,7 +108,8 @@ impl Act {
             | Self::RotatePassword
             | Self::KillMember
             | Self::PauseRaftLeader
-            | Self::SplitBrain => true,
+            | Self::SplitBrain
+            | Self::MoveSlot => true,
         }
     }
 }

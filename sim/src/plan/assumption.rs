@@ -100,7 +100,8 @@ impl Plan {
     }
 
     fn waits_are_miscounted(&self) -> bool {
-        let loses = self.any(&LOSSES) || self.has(FaultKind::StoreCrash);
+        // Or it becomes another server, which makes the next leader wait though nothing is lost.
+        let loses = self.any(&LOSSES) || self.any(&[FaultKind::StoreCrash, FaultKind::MoveSlot]);
         self.has(FaultKind::StoreClockBack)
             || self.a_replica_is_behind()
             || self.candidate_clocks_lag()
@@ -164,5 +165,20 @@ mod tests {
         assert!(breaks(What::Operator(Act::SplitBrain)));
         assert!(!breaks(What::Operator(Act::FlushScripts)));
         assert!(!breaks(What::Operator(Act::Disconnect)));
+        assert!(!breaks(What::Operator(Act::MoveSlot)));
+    }
+
+    #[test]
+    fn a_wait_at_another_server_may_be_miscounted() {
+        let mut plan = swarm(1, &[], Scope::Model);
+        let mut breaks = |whats: &[What]| {
+            let fault = |what: &What| Fault { when: When::AtMs(1), for_ms: 0, what: *what };
+            plan.faults = whats.iter().map(fault).collect();
+            plan.broken().contains(&Assumption::Waits)
+        };
+        let (steps, moves) =
+            (What::ClockStep { node: None, by_ms: 1 }, What::Operator(Act::MoveSlot));
+        assert!(breaks(&[steps, moves]) && breaks(&[steps, What::StoreCrash]));
+        assert!(!breaks(&[steps]) && !breaks(&[moves]));
     }
 }

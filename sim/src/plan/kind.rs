@@ -61,11 +61,12 @@ pub enum FaultKind {
     DisconnectLeader,
     NoDescriptors,
     SplitBrain,
+    MoveSlot,
 }
 
 impl FaultKind {
     /// All kinds.
-    pub const ALL: [Self; 50] = [
+    pub const ALL: [Self; 51] = [
         Self::Partition,
         Self::OneWay,
         Self::Hold,
@@ -116,6 +117,7 @@ impl FaultKind {
         Self::DisconnectLeader,
         Self::NoDescriptors,
         Self::SplitBrain,
+        Self::MoveSlot,
     ];
 
     /// The kinds that pause a process.
@@ -174,6 +176,7 @@ impl FaultKind {
                 | Self::DisconnectLeader
                 | Self::NoDescriptors
                 | Self::SplitBrain
+                | Self::MoveSlot
         )
     }
 
@@ -253,6 +256,7 @@ impl FaultKind {
             Self::SplitBrain => {
                 ("split-brain", "a replica is promoted while its primary answers candidates")
             }
+            Self::MoveSlot => ("move-slot", "the election's slot moves to another primary"),
         }
     }
 }

@@ -315,7 +315,8 @@ const fn concerns(kind: FaultKind) -> &'static str {
         | FaultKind::PauseRaftLeader
         | FaultKind::MoveRaftLeader
         | FaultKind::DisconnectLeader
-        | FaultKind::SplitBrain => "store",
+        | FaultKind::SplitBrain
+        | FaultKind::MoveSlot => "store",
         FaultKind::Pause
         | FaultKind::PauseAtGuard
         | FaultKind::PauseAtSend

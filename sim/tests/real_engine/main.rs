@@ -204,6 +204,26 @@ fn acts_at_etcd_members_have_effects() {
 }
 
 #[test]
+fn acts_at_a_redis_cluster_have_effects() {
+    // The slot moves twice, and each of the primaries that keep it is replaced by its replica.
+    have_effects_on(
+        "redis-cluster",
+        &serde_json::json!([
+            { "when": { "at_ms": 3_500 }, "for_ms": 1_500, "what": { "operator": "move-slot" } },
+            {
+                "when": { "at_ms": 6_000 }, "for_ms": 1_000,
+                "what": { "failover": { "lag_ms": 0, "clock_ahead_ms": 0 } }
+            },
+            { "when": { "at_ms": 10_500 }, "for_ms": 2_000, "what": { "operator": "move-slot" } },
+            {
+                "when": { "at_ms": 13_500 }, "for_ms": 1_000,
+                "what": { "failover": { "lag_ms": 0, "clock_ahead_ms": 0 } }
+            }
+        ]),
+    );
+}
+
+#[test]
 fn acts_at_a_file_have_effects() {
     let delete = serde_json::json!(
         [{ "when": { "at_ms": 5_000 }, "what": { "operator": "delete-log" } }]
@@ -267,6 +287,8 @@ fn acts_that_a_store_lacks_are_refused_by_name() {
         ("postgres", "delete-log", "the real-postgres engine has no files beside a file"),
         ("etcd", "disconnect", "the real-etcd engine has no server that ends"),
         ("sqlite", "fill-memory", "the real-sqlite engine has no limit of its memory"),
+        ("redis", "move-slot", "the real-redis engine has no slots that move"),
+        ("redis-sentinel", "move-slot", "the real-redis-sentinel engine has no slots that move"),
         ("etcd", "kill-member", "the real-etcd engine has no member that the others do without"),
         ("etcd", "move-raft-leader", "the real-etcd engine has no members that elect one of them"),
         ("etcd-cluster", "pause-raft-leader", "the real-etcd-cluster engine keeps to pauses"),

@@ -141,6 +141,7 @@ fn why_no_act(target: Target, act: Act) -> Option<&'static str> {
         Act::KillMember => "has no member that the others do without",
         Act::PauseRaftLeader | Act::MoveRaftLeader => "has no members that elect one of them",
         Act::SplitBrain => "has no sentinels that replace a primary which is up",
+        Act::MoveSlot => "has no slots that move from one primary to another",
     })
 }
 

@@ -107,7 +107,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn server_did(&mut self, ServerReport { order, at, had_effect }: ServerReport) {
+    fn server_did(&mut self, report: ServerReport) {
+        let ServerReport { order, at, had_effect, has_moved } = report;
         self.server.done();
         let at = self.time.of(at);
         match order {
@@ -138,6 +139,10 @@ impl Run<'_> {
                 if had_effect && replaces {
                     let event = Event::StoreCrashed { keeps_data: act == Act::DeleteLog };
                     self.entries.push(Entry { at, event });
+                }
+                if has_moved {
+                    self.entries
+                        .push(Entry { at, event: Event::StoreCrashed { keeps_data: true } });
                 }
                 // Only at the end is it known whether an old primary has answered.
                 if had_effect && act != Act::SplitBrain {

@@ -134,9 +134,13 @@ impl Target {
                 Act::FillMemory,
                 Act::SplitBrain,
             ],
-            Self::RedisCluster => {
-                &[Act::Disconnect, Act::FlushScripts, Act::FlushData, Act::FillMemory]
-            }
+            Self::RedisCluster => &[
+                Act::Disconnect,
+                Act::FlushScripts,
+                Act::FlushData,
+                Act::FillMemory,
+                Act::MoveSlot,
+            ],
             Self::Postgres | Self::PostgresAdvisory => &[
                 Act::Disconnect,
                 Act::DisconnectLeader,

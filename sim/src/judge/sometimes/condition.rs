@@ -123,6 +123,8 @@ pub(super) enum Condition {
     RaftLeaderMovedUnderALeader,
     /// The server ended the connection of a leader alone.
     LeaderDisconnected,
+    /// A candidate was redirected to the primary that a slot was moved to, up to the end of the move under a leader.
+    SlotMovedUnderALeader,
 }
 
 /// All conditions in order: the name, and whether only the model engine can meet it.
@@ -214,6 +216,7 @@ const ALL: [(Condition, &str, Needs); Condition::COUNT] = [
         Needs::Act(Act::MoveRaftLeader),
     ),
     (Condition::LeaderDisconnected, "leader-disconnected", Needs::Act(Act::DisconnectLeader)),
+    (Condition::SlotMovedUnderALeader, "slot-moved-under-a-leader", Needs::Act(Act::MoveSlot)),
 ];
 
 /// Which engines can meet a condition.
@@ -244,7 +247,7 @@ enum Needs {
 
 impl Condition {
     pub(super) const COUNT: usize = Self::LAST as usize + 1;
-    const LAST: Self = Self::LeaderDisconnected;
+    const LAST: Self = Self::SlotMovedUnderALeader;
 
     pub(super) const fn name(self) -> &'static str {
         ALL[self as usize].1

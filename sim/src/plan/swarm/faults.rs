@@ -128,7 +128,8 @@ fn what(frame: &Frame, draw: &mut Draw, kind: FaultKind, node: Option<usize>) ->
         | FaultKind::PauseRaftLeader
         | FaultKind::MoveRaftLeader
         | FaultKind::DisconnectLeader
-        | FaultKind::SplitBrain => What::Operator(Act::of_kind(kind)?),
+        | FaultKind::SplitBrain
+        | FaultKind::MoveSlot => What::Operator(Act::of_kind(kind)?),
     })
 }
 

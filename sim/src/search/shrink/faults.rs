@@ -67,8 +67,8 @@ const fn plainer_than(what: What) -> Option<What> {
             | Act::RotatePassword
             | Act::PauseRaftLeader,
         ) => Some(What::StoreStall),
-        What::Operator(Act::DeleteLog | Act::KillMember) => Some(What::StoreCrash),
         What::Operator(Act::SplitBrain) => Some(What::Failover { lag_ms: 0, clock_ahead_ms: 0 }),
+        What::Operator(Act::DeleteLog | Act::KillMember | Act::MoveSlot) => Some(What::StoreCrash),
         What::Partition { .. }
         | What::Cut { .. }
         | What::Pause { .. }

@@ -167,7 +167,8 @@ impl super::Observed for Observed {
             | Act::RotatePassword
             | Act::DeleteLog
             | Act::DisconnectLeader
-            | Act::SplitBrain => Ok(Done::default()),
+            | Act::SplitBrain
+            | Act::MoveSlot => Ok(Done::default()),
         }
     }
 

@@ -128,7 +128,8 @@ impl StoreServer {
                     open(&own, server.observed.as_ref());
                 }
                 let at = done.at.unwrap_or_else(boot_clock);
-                let report = ServerReport { order, at, had_effect: done.had_effect };
+                let Done { had_effect, has_moved, .. } = done;
+                let report = ServerReport { order, at, had_effect, has_moved };
                 if told.send(Told::Server(report)).is_err() {
                     break;
                 }

@@ -40,6 +40,8 @@ pub(in super::super) struct ServerReport {
     pub(in super::super) at: u64,
     /// Whether a record of the election was lost, a replica was promoted, or an act was felt.
     pub(in super::super) had_effect: bool,
+    /// As in [`Done`].
+    pub(in super::super) has_moved: bool,
 }
 
 /// What an order has led to.
@@ -48,11 +50,13 @@ pub(super) struct Done {
     pub(super) had_effect: bool,
     /// When, if not at the end of the order.
     pub(super) at: Option<u64>,
+    /// Whether another server has the record from now on, and nothing is lost.
+    pub(super) has_moved: bool,
 }
 
 impl Done {
     pub(super) const fn now(had_effect: bool) -> Self {
-        Self { had_effect, at: None }
+        Self { had_effect, at: None, has_moved: false }
     }
 }
 
@@ -83,7 +87,7 @@ impl Server {
             ServerOrder::Start { keeps_data } => Done::now(observed.starts_again(keeps_data)?),
             ServerOrder::FailOver { lag } => {
                 let at = observed.fails_over(lag)?;
-                Done { had_effect: at.is_some(), at }
+                Done { at, ..Done::now(at.is_some()) }
             }
             ServerOrder::Rejoin => observed.rejoins().map(|()| Done::default())?,
             ServerOrder::Begin(act) => match self.state {

@@ -9,7 +9,7 @@ use crate::engines::real::clock::wall_clock;
 use crate::engines::real::steps::redis::Monitor;
 use crate::engines::real::steps::{Answers, Steps};
 use crate::plan::Act;
-pub(super) use acts::{Acts, accepted, text};
+pub(super) use acts::{Acts, UNLIMITED, accepted, number, text, unexpected};
 
 /// A killed process loses nothing that it has written, be it on disk or not.
 pub(super) const KEEPS: [&str; 4] = ["--appendonly", "yes", "--appendfsync", "no"];

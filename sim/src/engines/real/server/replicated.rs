@@ -5,6 +5,7 @@
 //! observed again, and no replica is promoted but on order: a primary that is silent on a busy machine stays one, and so
 //! does one that has just started again, to which not every sentinel has a connection yet.
 
+mod slot;
 mod split;
 
 use std::sync::Arc;
@@ -19,11 +20,12 @@ use crate::engines::real::clock::{boot_clock, wall_clock};
 use crate::engines::real::steps::redis::{Monitor, RECORD};
 use crate::engines::real::steps::{Answers, Steps};
 use crate::plan::Act;
+use slot::Moving;
 use split::Split;
 
 /// The number of sentinels. Candidates are told of them alone.
 pub(in super::super) const SENTINELS: usize = 3;
-/// Three primaries are the fewest that can replace one of them; the election's has a replica.
+/// Three primaries are the fewest that can replace one of them. Those that keep the election in turn have a replica.
 const PRIMARIES: usize = 3;
 const REPLICAS: usize = 2;
 
@@ -41,14 +43,23 @@ enum Servers {
     Cluster(RedisCluster),
 }
 
-pub(super) struct Observed {
-    servers: Servers,
-    /// The numbers of the servers that are, or may become, the primary of the election.
+/// A primary and its replica.
+struct Shard {
+    /// The numbers of the servers that are, or may become, the primary.
     both: [usize; 2],
     /// Which of the two is the primary.
     primary: usize,
     monitors: [Monitor; 2],
-    /// The number of the primary.
+}
+
+pub(super) struct Observed {
+    servers: Servers,
+    /// It keeps the election.
+    shard: Shard,
+    /// In a cluster, it may keep the election later.
+    other: Option<Shard>,
+    moving: Option<Moving>,
+    /// The number of the election's primary.
     number: u32,
     /// Whether the other one is down since the last failover.
     is_alone: bool,
@@ -152,28 +163,55 @@ impl Servers {
     }
 }
 
+impl Shard {
+    fn of(both: [usize; 2]) -> Self {
+        Self { both, primary: 0, monitors: [Monitor::new(), Monitor::new()] }
+    }
+
+    /// The number of the primary.
+    const fn keeper(&self) -> usize {
+        self.both[self.primary]
+    }
+
+    /// The number of the other one.
+    const fn standby(&self) -> usize {
+        self.both[1 - self.primary]
+    }
+
+    fn monitor(&mut self) -> &mut Monitor {
+        &mut self.monitors[self.primary]
+    }
+
+    /// Reads the stream of the primary from now on, if it does not already.
+    fn is_observed(&mut self, servers: &Servers) -> Result<(), ServerError> {
+        let keeper = servers.server(self.keeper());
+        if self.monitor().is_attached() { Ok(()) } else { self.monitor().attach(keeper) }
+    }
+}
+
 impl Observed {
     pub(super) fn sentinels() -> Result<Self, ServerError> {
         let servers = Servers::Sentinels(RedisSentinels::start(1, SENTINELS, &KEEPS)?);
         servers.may_replace(false, 1)?;
-        Self::of(servers, [0, 1])
+        Self::of(servers, Shard::of([0, 1]), None)
     }
 
     pub(super) fn cluster() -> Result<Self, ServerError> {
         let servers =
             RedisCluster::start_with(PRIMARIES, REPLICAS, &[&KEEPS[..], &NOT_UNASKED].concat())?;
         let owner = servers.owner(RECORD, 0)?;
-        Self::of(Servers::Cluster(servers), [owner, PRIMARIES + owner])
+        let shard = |owner| Shard::of([owner, PRIMARIES + owner]);
+        let other = (0..REPLICAS).find(|number| *number != owner).map(shard);
+        Self::of(Servers::Cluster(servers), shard(owner), other)
     }
 
-    fn of(servers: Servers, both: [usize; 2]) -> Result<Self, ServerError> {
-        let mut monitors = [Monitor::new(), Monitor::new()];
-        monitors[0].attach(servers.server(both[0]))?;
+    fn of(servers: Servers, mut shard: Shard, other: Option<Shard>) -> Result<Self, ServerError> {
+        shard.is_observed(&servers)?;
         Ok(Self {
             servers,
-            both,
-            primary: 0,
-            monitors,
+            shard,
+            other,
+            moving: None,
             number: 0,
             is_alone: false,
             killed_at: 0,
@@ -189,24 +227,25 @@ impl Observed {
     }
 
     fn server(&self, which: usize) -> &RedisServer {
-        self.servers.server(self.both[which])
+        self.servers.server(self.shard.both[which])
     }
 
-    fn gate(&self, which: usize) -> Option<&Proxy> {
-        self.gates.get(self.servers.gate(self.both[which]))
+    /// The gate of a server.
+    fn gate(&self, number: usize) -> Option<&Proxy> {
+        self.gates.get(self.servers.gate(number))
     }
 
     /// Kills the primary. What it has answered was shown before: no candidate is answered any more, and the stream is read
     /// up to here.
     fn kill_primary(&mut self) -> Result<(), ServerError> {
-        let which = self.primary;
-        if let Some(gate) = self.gate(which) {
+        let keeper = self.shard.keeper();
+        if let Some(gate) = self.gate(keeper) {
             gate.refuse(true);
             gate.cut();
         }
-        self.monitors[which].shows_all(self.server(which))?;
-        self.servers.server_mut(self.both[which]).kill()?;
-        self.monitors[which].detach();
+        self.shard.monitor().shows_all(self.servers.server(keeper))?;
+        self.servers.server_mut(keeper).kill()?;
+        self.shard.monitor().detach();
         self.killed_at = wall_clock();
         Ok(())
     }
@@ -215,17 +254,19 @@ impl Observed {
     /// stays alone: failovers that come later have no effect, which is counted.
     fn follows(&mut self, which: usize) -> Result<(), ServerError> {
         match self.starts_to_follow(which) {
-            Err(ServerError::Protocol { .. }) => self.servers.server_mut(self.both[which]).kill(),
+            Err(ServerError::Protocol { .. }) => {
+                self.servers.server_mut(self.shard.both[which]).kill()
+            }
             done => done,
         }
     }
 
     fn starts_to_follow(&mut self, which: usize) -> Result<(), ServerError> {
         if self.server(which).pid().is_none() {
-            self.servers.server_mut(self.both[which]).restart()?;
+            self.servers.server_mut(self.shard.both[which]).restart()?;
         }
         if let Servers::Sentinels(_) = self.servers {
-            let port = self.server(self.primary).port().to_string();
+            let port = self.server(self.shard.primary).port().to_string();
             self.server(which).command(&["REPLICAOF", "127.0.0.1", &port])?;
         }
         self.server(which).follows()?;
@@ -235,12 +276,12 @@ impl Observed {
 
     /// A server is the primary from now on: it is observed, and candidates may reach it.
     fn leads(&mut self, which: usize) -> Result<(), ServerError> {
-        (self.primary, self.number) = (which, self.number + 1);
-        let (servers, monitor) = (&self.servers, &mut self.monitors[which]);
-        servers.is_ready(self.both[which])?;
+        (self.shard.primary, self.number) = (which, self.number + 1);
+        let (keeper, monitor) = (self.shard.keeper(), self.shard.monitor());
+        self.servers.is_ready(keeper)?;
         monitor.has_number(self.number);
-        monitor.attach(servers.server(self.both[which]))?;
-        monitor.adopts(servers.server(self.both[which]))
+        monitor.attach(self.servers.server(keeper))?;
+        monitor.adopts(self.servers.server(keeper))
     }
 }
 
@@ -256,38 +297,37 @@ impl super::Observed for Observed {
 
     /// The one that follows, or is down.
     fn is_shut(&self, place: usize) -> bool {
-        self.split.is_none() && place == self.servers.gate(self.both[1 - self.primary])
+        self.split.is_none() && place == self.servers.gate(self.shard.standby())
     }
 
     fn pause(&mut self) -> Result<(), ServerError> {
-        self.server(self.primary).pause()
+        self.server(self.shard.primary).pause()
     }
 
     fn resume(&mut self) -> Result<(), ServerError> {
-        self.server(self.primary).resume()
+        self.server(self.shard.primary).resume()
     }
 
     fn crash(&mut self) -> Result<(), ServerError> {
-        let primary = self.primary;
         // A fault may begin while another one keeps it down.
-        if self.server(primary).pid().is_none() {
+        if self.server(self.shard.primary).pid().is_none() {
             return Ok(());
         }
         // It may be paused, and then shows nothing.
         self.resume()?;
         self.joins()?;
-        self.servers.server_mut(self.both[1 - primary]).kill()?;
+        self.slot_arrives()?;
+        self.servers.server_mut(self.shard.standby()).kill()?;
         self.is_alone = true;
         self.kill_primary()
     }
 
     fn starts_again(&mut self, keeps_data: bool) -> Result<bool, ServerError> {
-        let primary = self.primary;
-        self.servers.server_mut(self.both[primary]).restart()?;
-        self.servers.is_ready(self.both[primary])?;
-        let server = self.servers.server(self.both[primary]);
-        let lost_a_record =
-            self.monitors[primary].is_replaced(server, self.killed_at, keeps_data)?;
+        let (primary, keeper) = (self.shard.primary, self.shard.keeper());
+        self.servers.server_mut(keeper).restart()?;
+        self.servers.is_ready(keeper)?;
+        let server = self.servers.server(keeper);
+        let lost_a_record = self.shard.monitor().is_replaced(server, self.killed_at, keeps_data)?;
         if !keeps_data {
             server.command(&["FLUSHALL"])?;
         }
@@ -297,13 +337,14 @@ impl super::Observed for Observed {
     }
 
     fn fails_over(&mut self, lag: Duration) -> Result<Option<u64>, ServerError> {
-        let (primary, other) = (self.primary, 1 - self.primary);
+        let (primary, other) = (self.shard.primary, 1 - self.shard.primary);
         if self.is_alone || self.server(primary).pid().is_none() {
             return Ok(None);
         }
         // It may be paused, and then shows nothing.
         self.server(primary).resume()?;
         self.joins()?;
+        self.slot_arrives()?;
         if self.is_alone {
             return Ok(None);
         }
@@ -316,17 +357,17 @@ impl super::Observed for Observed {
         self.kill_primary()?;
         let at = boot_clock();
         self.server(other).resume()?;
-        self.servers.replace(self.both[primary], self.both[other])?;
+        self.servers.replace(self.shard.both[primary], self.shard.both[other])?;
         self.is_alone = true;
         self.leads(other)?;
         Ok(Some(at))
     }
 
     fn rejoins(&mut self) -> Result<(), ServerError> {
-        if !self.is_alone || self.server(self.primary).pid().is_none() {
+        if !self.is_alone || self.server(self.shard.primary).pid().is_none() {
             return Ok(());
         }
-        self.follows(1 - self.primary)
+        self.follows(1 - self.shard.primary)
     }
 
     /// At the primary.
@@ -334,8 +375,11 @@ impl super::Observed for Observed {
         if act == Act::SplitBrain {
             return self.splits();
         }
+        if act == Act::MoveSlot {
+            return self.moves_slot();
+        }
         let (server, monitor) =
-            (self.servers.server(self.both[self.primary]), &self.monitors[self.primary]);
+            (self.servers.server(self.shard.keeper()), &self.shard.monitors[self.shard.primary]);
         let done = self.acts.begins(act, server, monitor)?;
         if act == Act::FlushData && done.had_effect {
             // As its observer counts.
@@ -350,8 +394,12 @@ impl super::Observed for Observed {
             self.joins()?;
             return Ok(self.old_has_answered);
         }
+        if act == Act::MoveSlot {
+            return self.slot_arrives();
+        }
         let mut had_effect = false;
-        for number in self.both {
+        let shards = [&self.shard].into_iter().chain(&self.other);
+        for number in shards.flat_map(|shard| shard.both) {
             let server = self.servers.server(number);
             if server.pid().is_some() {
                 had_effect |= self.acts.ends(act, server)?;
@@ -361,14 +409,16 @@ impl super::Observed for Observed {
     }
 
     fn steps(&mut self, _: &Answers) -> Result<Steps, ServerError> {
-        self.monitors[self.primary].shows_all(self.server(self.primary))?;
-        let mut both = Steps::default();
-        for monitor in &self.monitors {
+        let keeper = self.servers.server(self.shard.keeper());
+        self.shard.monitor().shows_all(keeper)?;
+        let mut steps = Steps::default();
+        let shards = [&self.shard].into_iter().chain(&self.other);
+        for monitor in shards.flat_map(|shard| &shard.monitors) {
             let Steps { mut all, has_gaps } = monitor.steps();
-            both.all.append(&mut all);
-            both.has_gaps |= has_gaps;
+            steps.all.append(&mut all);
+            steps.has_gaps |= has_gaps;
         }
-        Ok(both)
+        Ok(steps)
     }
 }
 
@@ -379,7 +429,7 @@ mod tests {
     #[test]
     fn no_replica_is_promoted_unasked() -> Result<(), ServerError> {
         let mut redis = Observed::sentinels()?;
-        let [primary, replica] = redis.both;
+        let [primary, replica] = redis.shard.both;
         redis.servers.server_mut(primary).kill()?;
         sleep(ON_ORDER * 4);
         assert!(replication(redis.servers.server(replica))?.contains("role:slave"));

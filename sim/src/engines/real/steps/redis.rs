@@ -115,6 +115,21 @@ impl Monitor {
         Ok(())
     }
 
+    /// Takes over the record and the history from a server that has handed both on to this one, as its observer knows
+    /// them: no candidate can reach either server.
+    pub(in super::super) fn takes_over(&mut self, from: &Self) {
+        let mut before = lock(&from.state);
+        let (kept, history) = (before.kept.take(), std::mem::take(&mut before.history));
+        drop(before);
+        let mut state = lock(&self.state);
+        (state.kept, state.history) = (kept, history);
+    }
+
+    /// Whether it reads a stream.
+    pub(in super::super) fn is_attached(&self) -> bool {
+        self.reader.is_some()
+    }
+
     /// When a command has deleted a record, in microseconds of the wall clock, since this was last asked.
     pub(in super::super) fn takes_loss(&self) -> Option<u64> {
         lock(&self.state).lost_at.take()

@@ -84,7 +84,8 @@ impl Acts {
             | Act::KillMember
             | Act::PauseRaftLeader
             | Act::MoveRaftLeader
-            | Act::SplitBrain => Ok(Done::default()),
+            | Act::SplitBrain
+            | Act::MoveSlot => Ok(Done::default()),
         }
     }
 

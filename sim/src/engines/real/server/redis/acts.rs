@@ -10,7 +10,7 @@ use crate::plan::Act;
 
 /// A limit that any server has reached, and none.
 const FULL: &str = "1";
-const UNLIMITED: &str = "0";
+pub(in super::super) const UNLIMITED: &str = "0";
 
 /// The acts that have begun.
 #[derive(Debug, Default)]
@@ -46,7 +46,7 @@ impl Acts {
                 // Candidates report whether they are refused.
                 Ok(Done::default())
             }
-            // Refused before the run.
+            // Refused before the run, or carried out by a cluster.
             Act::LockRow
             | Act::LockTable
             | Act::Pooler
@@ -55,8 +55,8 @@ impl Acts {
             | Act::PauseRaftLeader
             | Act::MoveRaftLeader
             | Act::DisconnectLeader => Ok(Done::default()),
-            // It concerns two servers.
-            Act::SplitBrain => Ok(Done::default()),
+            // They concern two servers.
+            Act::SplitBrain | Act::MoveSlot => Ok(Done::default()),
         }
     }
 
@@ -129,7 +129,8 @@ fn flushes(server: &RedisServer, monitor: &Monitor) -> Result<Done, ServerError>
     monitor.shows_all(server)?;
     let lost_at = monitor.takes_loss();
     let wall = WallClock::compare(TrueTime::since(0));
-    Ok(Done { had_effect: lost_at.is_some(), at: lost_at.map(|at| wall.true_time(at).as_nanos()) })
+    let at = lost_at.map(|at| wall.true_time(at).as_nanos());
+    Ok(Done { at, ..Done::now(lost_at.is_some()) })
 }
 
 /// How many requests the server has refused for lack of memory.
@@ -138,7 +139,11 @@ fn refused(server: &RedisServer) -> Result<u64, ServerError> {
 }
 
 /// A number in a section of `INFO`; 0 if it is not there.
-fn number(server: &RedisServer, section: &str, name: &str) -> Result<u64, ServerError> {
+pub(in super::super) fn number(
+    server: &RedisServer,
+    section: &str,
+    name: &str,
+) -> Result<u64, ServerError> {
     let info = text(server, &["INFO", section])?;
     let number = info.lines().find_map(|line| line.trim_end().strip_prefix(name)?.parse().ok());
     Ok(number.unwrap_or(0))
@@ -164,7 +169,11 @@ pub(in super::super) fn accepted(
     }
 }
 
-fn unexpected(server: &RedisServer, command: &[&str], reply: &Reply) -> ServerError {
+pub(in super::super) fn unexpected(
+    server: &RedisServer,
+    command: &[&str],
+    reply: &Reply,
+) -> ServerError {
     let detail = format!("{reply:?} is the answer to {command:?}");
     ServerError::Protocol { port: server.port(), detail }
 }

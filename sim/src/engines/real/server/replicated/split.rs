@@ -29,32 +29,33 @@ impl Observed {
         if self.is_alone || self.split.is_some() {
             return Ok(Done::default());
         }
-        let (old, new) = (self.primary, 1 - self.primary);
+        let (old, new) = (self.shard.primary, 1 - self.shard.primary);
         accepted(self.server(old), &CUT_OFF)?;
         self.server(old).command(&["CLIENT", "KILL", "TYPE", "REPLICA"])?;
-        let since = self.servers.replace(self.both[old], self.both[new])?;
+        let since = self.servers.replace(self.shard.both[old], self.shard.both[new])?;
         let at = boot_clock();
         self.split = Some(Split { old, since });
         self.leads(new)?;
-        if let Some(gate) = self.gate(new) {
+        if let Some(gate) = self.gate(self.shard.both[new]) {
             gate.refuse(false);
         }
-        Ok(Done { had_effect: true, at: Some(at) })
+        Ok(Done { had_effect: true, at: Some(at), ..Done::default() })
     }
 
     /// The old primary, if there is one, becomes the replica. Its gate is shut first, so its stream shows all that it has
     /// answered.
     pub(super) fn joins(&mut self) -> Result<(), ServerError> {
         let Some(Split { old, since }) = self.split.take() else { return Ok(()) };
-        if let Some(gate) = self.gate(old) {
+        if let Some(gate) = self.gate(self.shard.both[old]) {
             gate.refuse(true);
             gate.cut();
         }
-        self.monitors[old].shows_all(self.server(old))?;
+        let server = self.servers.server(self.shard.both[old]);
+        self.shard.monitors[old].shows_all(server)?;
         // As a sentinel does.
-        self.server(old).command(&["CLIENT", "KILL", "TYPE", "NORMAL"])?;
-        self.monitors[old].ends();
-        self.old_has_answered |= self.monitors[old].has_shown_since(since);
+        server.command(&["CLIENT", "KILL", "TYPE", "NORMAL"])?;
+        self.shard.monitors[old].ends();
+        self.old_has_answered |= self.shard.monitors[old].has_shown_since(since);
         self.is_alone = true;
         self.follows(old)?;
         // One that has not followed was killed, and begins anew.

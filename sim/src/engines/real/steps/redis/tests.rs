@@ -149,3 +149,30 @@ fn a_server_without_its_data_counts_as_another() {
         [(0, false, Answer::Granted { token: 7, waits: true }), (1, false, Answer::Superseded),]
     );
 }
+
+#[test]
+fn a_record_that_moves_is_known_at_its_new_server() {
+    let (mut old, mut new) = (Monitor::new(), Monitor::new());
+    let grants = |monitor: &Monitor, second, holder, token| {
+        let mut state = lock(&monitor.state);
+        let names = ["acquire", "renew", "release"];
+        state.scripts = names.map(|name| (name.to_owned(), name)).into();
+        let mut stream = Stream(std::mem::take(&mut *state));
+        stream.grants(second, holder, token);
+        stream.0.script_ended();
+        *state = stream.0;
+    };
+    grants(&old, 2, HOLDER, "7");
+    new.takes_over(&old);
+    new.has_number(1);
+    grants(&new, 9, OTHER, "8");
+    old.takes_over(&new);
+    let before = |monitor: &Monitor| -> Vec<_> {
+        let steps = monitor.steps().all;
+        steps.iter().map(|step| (step.server, step.before.map(|record| record.token))).collect()
+    };
+    assert_eq!((before(&old), before(&new)), (vec![(0, None)], vec![(1, Some(7))]));
+    let known = |monitor: &Monitor| lock(&monitor.state).kept.map(|record| record.token);
+    assert_eq!((known(&old), known(&new)), (Some(8), None));
+    assert_eq!(lock(&old.state).history.longest_ttl, 5_000_000);
+}
