@@ -130,6 +130,18 @@ impl Engine {
         }
     }
 
+    /// Prepares this process for runs, before it has started any thread. For some stores that starts its program again,
+    /// with the same arguments, and does not return.
+    pub fn prepare(self) {
+        match self {
+            Self::Model => {}
+            #[cfg(feature = "turmoil")]
+            Self::Turmoil => {}
+            #[cfg(feature = "real")]
+            Self::Real(target) => real::prepare(target),
+        }
+    }
+
     /// Carries out a plan, and judges the run.
     ///
     /// # Errors

@@ -44,11 +44,13 @@ pub enum Act {
     /// The slot of the election is moved to another primary of a cluster, with all that it holds. Candidates are redirected
     /// for each request until the act ends, and find the other primary from then on.
     MoveSlot,
+    /// The file system of the store's file is full until the act ends.
+    FillDisk,
 }
 
 impl Act {
     /// All acts.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Disconnect,
         Self::FlushScripts,
         Self::FlushData,
@@ -64,6 +66,7 @@ impl Act {
         Self::DisconnectLeader,
         Self::SplitBrain,
         Self::MoveSlot,
+        Self::FillDisk,
     ];
 
     /// The kind of a fault that consists of it.
@@ -84,6 +87,7 @@ impl Act {
             Self::DisconnectLeader => FaultKind::DisconnectLeader,
             Self::SplitBrain => FaultKind::SplitBrain,
             Self::MoveSlot => FaultKind::MoveSlot,
+            Self::FillDisk => FaultKind::FillDisk,
         }
     }
 
@@ -109,7 +113,8 @@ impl Act {
             | Self::KillMember
             | Self::PauseRaftLeader
             | Self::SplitBrain
-            | Self::MoveSlot => true,
+            | Self::MoveSlot
+            | Self::FillDisk => true,
         }
     }
 }

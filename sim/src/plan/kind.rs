@@ -62,11 +62,12 @@ pub enum FaultKind {
     NoDescriptors,
     SplitBrain,
     MoveSlot,
+    FillDisk,
 }
 
 impl FaultKind {
     /// All kinds.
-    pub const ALL: [Self; 51] = [
+    pub const ALL: [Self; 52] = [
         Self::Partition,
         Self::OneWay,
         Self::Hold,
@@ -118,6 +119,7 @@ impl FaultKind {
         Self::NoDescriptors,
         Self::SplitBrain,
         Self::MoveSlot,
+        Self::FillDisk,
     ];
 
     /// The kinds that pause a process.
@@ -177,6 +179,7 @@ impl FaultKind {
                 | Self::NoDescriptors
                 | Self::SplitBrain
                 | Self::MoveSlot
+                | Self::FillDisk
         )
     }
 
@@ -257,6 +260,7 @@ impl FaultKind {
                 ("split-brain", "a replica is promoted while its primary answers candidates")
             }
             Self::MoveSlot => ("move-slot", "the election's slot moves to another primary"),
+            Self::FillDisk => ("fill-disk", "the file system of the store's file is full"),
         }
     }
 }

@@ -316,7 +316,8 @@ const fn concerns(kind: FaultKind) -> &'static str {
         | FaultKind::MoveRaftLeader
         | FaultKind::DisconnectLeader
         | FaultKind::SplitBrain
-        | FaultKind::MoveSlot => "store",
+        | FaultKind::MoveSlot
+        | FaultKind::FillDisk => "store",
         FaultKind::Pause
         | FaultKind::PauseAtGuard
         | FaultKind::PauseAtSend

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use std::os::unix::fs::MetadataExt;
 use std::process::{Command, Output};
 
 use serde_json::Value;
@@ -79,7 +80,8 @@ fn promises_hold_on_an_etcd_cluster() {
 
 #[test]
 fn promises_hold_on_sqlite() {
-    holds_on("sqlite", "1101");
+    // None of these seeds fills the disk, which takes a mount namespace.
+    holds_on("sqlite", "1105");
 }
 
 /// Two candidates, and those faults.
@@ -136,6 +138,7 @@ fn have_effects_on(store: &str, faults: &Value) {
         let what = &fault["what"];
         let kind =
             what["operator"].as_str().or_else(|| what.as_object()?.keys().next().map(|k| &**k));
+        let kind = kind.or_else(|| what.as_str());
         let effect = format!("Effect {{ kind: {}", pascal(kind.unwrap()));
         assert!(text.contains(&effect), "{effect} is missing:\n{text}");
     }
@@ -231,6 +234,44 @@ fn acts_at_a_file_have_effects() {
     have_effects_on("sqlite", &delete);
 }
 
+/// Once for longer than a lease, and while the log is deleted and the file is replaced.
+#[test]
+fn a_full_disk_has_effects() {
+    have_effects_on(
+        "sqlite",
+        &serde_json::json!([
+            { "when": { "at_ms": 4_000 }, "for_ms": 3_000, "what": { "operator": "fill-disk" } },
+            { "when": { "at_ms": 8_500 }, "what": { "operator": "delete-log" } },
+            { "when": { "at_ms": 8_600 }, "for_ms": 2_000, "what": { "operator": "fill-disk" } },
+            { "when": { "at_ms": 9_000 }, "what": { "operator": "delete-log" } },
+            { "when": { "at_ms": 11_500 }, "for_ms": 1_500, "what": { "operator": "fill-disk" } },
+            { "when": { "at_ms": 12_300 }, "for_ms": 200, "what": "store-loss" }
+        ]),
+    );
+}
+
+#[test]
+fn a_machine_without_mounts_refuses_a_full_disk() {
+    let faults = serde_json::json!([
+        { "when": { "at_ms": 5 }, "for_ms": 5, "what": { "operator": "fill-disk" } }
+    ]);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("plan.json");
+    std::fs::write(&path, plan_of(&faults).to_string()).unwrap();
+    let tenure_sim = env!("CARGO_BIN_EXE_tenure-sim");
+    let mut command = Command::new(tenure_sim);
+    if std::fs::metadata("/proc/self").unwrap().uid() == 0 {
+        command = Command::new("setpriv");
+        command.args(["--bounding-set=-sys_admin", "--", tenure_sim]);
+    }
+    command.args(["replay", "--engine", "real", "--store", "sqlite", "--plan"]).arg(&path);
+    // As if it had been started again, but in no namespace.
+    let ran = command.env("TENURE_SIM_MOUNTS", "1").output().unwrap();
+    let text = String::from_utf8_lossy(&ran.stderr);
+    assert!(text.contains("fault 0 (fill-disk): the real-sqlite engine can't mount"), "{text}");
+    assert_eq!(ran.status.code(), Some(64));
+}
+
 #[test]
 fn broken_and_slow_connections_have_effects() {
     have_effects_on(
@@ -295,6 +336,7 @@ fn acts_that_a_store_lacks_are_refused_by_name() {
         ("redis", "split-brain", "the real-redis engine has no sentinels"),
         ("redis-cluster", "split-brain", "the real-redis-cluster engine has no sentinels"),
         ("postgres", "split-brain", "the real-postgres engine has no sentinels"),
+        ("postgres", "fill-disk", "the real-postgres engine has no file of the store"),
     ] {
         let is_of_a_moment =
             ["flush-data", "disconnect", "disconnect-leader", "delete-log", "move-raft-leader"]

@@ -29,6 +29,7 @@ pub(crate) struct EffectsArguments {
 pub(crate) fn effects(arguments: &EffectsArguments) -> Result<u8, CliError> {
     let mut wanted = Vec::new();
     for engine in arguments.engines.each()? {
+        engine.prepare();
         let kinds = arguments.left_out.faults(engine)?;
         wanted.extend(kinds.into_iter().map(|kind| (engine, kind)));
     }

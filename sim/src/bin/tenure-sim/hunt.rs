@@ -61,6 +61,7 @@ impl HuntArguments {
             Some(store) => format!("{}-{store}", self.engine).parse(),
         };
         let engine = engine.map_err(|unknown| wrong(unknown.to_string()))?;
+        engine.prepare();
         Ok(Ground::Runs { engine, faults: self.drawn.faults(engine)? })
     }
 }

@@ -39,6 +39,7 @@ pub(crate) struct ReplayArguments {
 
 pub(crate) fn replay(arguments: &ReplayArguments) -> Result<u8, CliError> {
     let engine = arguments.engine.engine()?;
+    engine.prepare();
     let plan = plan::of(&arguments.which, engine, &arguments.drawn)?;
     let mut files = Files::read(&arguments.which.plan);
     let trace = files.create_if(arguments.trace.as_deref())?;

@@ -119,6 +119,7 @@ impl RunArguments {
     }
 
     fn campaign(&self, engine: Engine, first: u64) -> Result<Campaign, clap::Error> {
+        engine.prepare();
         if self.check_determinism && !engine.simulates() {
             let why =
                 "'--check-determinism' needs an engine that simulates: no other repeats a run";

@@ -15,6 +15,7 @@
 
 mod candidate;
 mod clock;
+mod disk;
 mod faults;
 mod link;
 mod login;
@@ -70,6 +71,12 @@ enum Told {
     Server(ServerReport),
 }
 
+/// Makes this process one that can carry out all plans on that store, before it has started any thread: it may start its
+/// program again, with the same arguments, and not return.
+pub fn prepare(target: Target) {
+    disk::prepare(target);
+}
+
 /// Carries out a plan on that store, and judges the run.
 ///
 /// # Errors
@@ -99,6 +106,7 @@ fn carry_out(
 ) -> Result<Outcome, EngineError> {
     plan.check()?;
     refused::check(target, plan)?;
+    disk::check(target, plan)?;
     let configs = plan.configs()?;
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     let runtime = runtime.worker_threads(2).enable_all().build().map_err(|error| broke(&error))?;

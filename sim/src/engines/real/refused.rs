@@ -142,6 +142,7 @@ fn why_no_act(target: Target, act: Act) -> Option<&'static str> {
         Act::PauseRaftLeader | Act::MoveRaftLeader => "has no members that elect one of them",
         Act::SplitBrain => "has no sentinels that replace a primary which is up",
         Act::MoveSlot => "has no slots that move from one primary to another",
+        Act::FillDisk => "has no file of the store on a disk that could be full",
     })
 }
 

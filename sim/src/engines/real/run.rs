@@ -63,7 +63,7 @@ impl<'a> Run<'a> {
     ) -> Result<Self, EngineError> {
         let (tell, told) = unbounded_channel();
         let resource = ResourceServer::start(target)?;
-        let server = StoreServer::start(target, tell.clone()).await?;
+        let server = StoreServer::start(target, plan, tell.clone()).await?;
         let time = TrueTime::begin();
         let mut run = Self {
             plan,

@@ -149,7 +149,7 @@ impl Target {
                 Act::Pooler,
                 Act::RotatePassword,
             ],
-            Self::Sqlite => &[Act::DeleteLog],
+            Self::Sqlite => &[Act::DeleteLog, Act::FillDisk],
             Self::Etcd => &[],
             Self::EtcdCluster => &[Act::KillMember, Act::PauseRaftLeader, Act::MoveRaftLeader],
         };

@@ -125,6 +125,8 @@ pub(super) enum Condition {
     LeaderDisconnected,
     /// A candidate was redirected to the primary that a slot was moved to, up to the end of the move under a leader.
     SlotMovedUnderALeader,
+    /// A request that was refused for lack of space on the disk while a candidate led.
+    DiskFullUnderALeader,
 }
 
 /// All conditions in order: the name, and whether only the model engine can meet it.
@@ -217,6 +219,7 @@ const ALL: [(Condition, &str, Needs); Condition::COUNT] = [
     ),
     (Condition::LeaderDisconnected, "leader-disconnected", Needs::Act(Act::DisconnectLeader)),
     (Condition::SlotMovedUnderALeader, "slot-moved-under-a-leader", Needs::Act(Act::MoveSlot)),
+    (Condition::DiskFullUnderALeader, "disk-full-under-a-leader", Needs::Act(Act::FillDisk)),
 ];
 
 /// Which engines can meet a condition.
@@ -247,7 +250,7 @@ enum Needs {
 
 impl Condition {
     pub(super) const COUNT: usize = Self::LAST as usize + 1;
-    const LAST: Self = Self::SlotMovedUnderALeader;
+    const LAST: Self = Self::DiskFullUnderALeader;
 
     pub(super) const fn name(self) -> &'static str {
         ALL[self as usize].1

@@ -120,6 +120,7 @@ impl Sometimes {
                 self.met_if(Condition::LeaderDisconnected, strikes_a_leader);
             }
             FaultKind::MoveSlot => self.met_if(Condition::SlotMovedUnderALeader, strikes_a_leader),
+            FaultKind::FillDisk => self.met_if(Condition::DiskFullUnderALeader, strikes_a_leader),
             FaultKind::Suspend => self.met_if(Condition::LeaderSuspended, strikes_a_leader),
             FaultKind::VmStop => {
                 self.met_if(Condition::LeaderStoppedWithItsClocks, strikes_a_leader);

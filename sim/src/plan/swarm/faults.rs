@@ -129,7 +129,8 @@ fn what(frame: &Frame, draw: &mut Draw, kind: FaultKind, node: Option<usize>) ->
         | FaultKind::MoveRaftLeader
         | FaultKind::DisconnectLeader
         | FaultKind::SplitBrain
-        | FaultKind::MoveSlot => What::Operator(Act::of_kind(kind)?),
+        | FaultKind::MoveSlot
+        | FaultKind::FillDisk => What::Operator(Act::of_kind(kind)?),
     })
 }
 
@@ -152,6 +153,8 @@ fn lasts(frame: &Frame, draw: &mut Draw, kind: FaultKind) -> u64 {
         FaultKind::FillMemory => draw.within(ttl_ms..=3 * ttl_ms),
         // The same, but some locks take a leader's lease.
         FaultKind::LockRow | FaultKind::LockTable => draw.within(1..=ttl_ms),
+        // Long enough for a request that writes, and some take a leader's lease.
+        FaultKind::FillDisk => draw.within(ttl_ms / 2..=2 * ttl_ms),
         FaultKind::PauseRaftLeader => draw.within(RAFT_PAUSE_LEAST_MS..=RAFT_PAUSE_MOST_MS),
         _ => draw.within(1..=2 * ttl_ms),
     }

@@ -65,7 +65,8 @@ const fn plainer_than(what: What) -> Option<What> {
             | Act::LockTable
             | Act::Pooler
             | Act::RotatePassword
-            | Act::PauseRaftLeader,
+            | Act::PauseRaftLeader
+            | Act::FillDisk,
         ) => Some(What::StoreStall),
         What::Operator(Act::SplitBrain) => Some(What::Failover { lag_ms: 0, clock_ahead_ms: 0 }),
         What::Operator(Act::DeleteLog | Act::KillMember | Act::MoveSlot) => Some(What::StoreCrash),

@@ -1,11 +1,13 @@
 //! A candidate that takes part in the election: its events, its work, and the engine's orders.
 
+use std::error::Error;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use futures_util::StreamExt;
 use tenure::runtime::Runtime;
-use tenure::store::StoreErrorKind;
+use tenure::store::sqlite::SqliteError;
+use tenure::store::{StoreError, StoreErrorKind};
 use tenure::{Candidate, CandidateBuilder, Config, Elections, StartError, Tenure};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -88,6 +90,7 @@ impl TakingPart {
         candidate.on_store_error(move |error| match error.kind() {
             StoreErrorKind::Pooler => refused.took(FaultKind::Pooler),
             StoreErrorKind::Authentication => refused.took(FaultKind::RotatePassword),
+            StoreErrorKind::Refused if is_full(error) => refused.took(FaultKind::FillDisk),
             _ => {}
         });
         process.has(Some(candidate.clone()));
@@ -120,6 +123,12 @@ impl TakingPart {
         // A panic of the reporter has been printed.
         let _ = reports.await;
     }
+}
+
+/// Whether a request was refused because no space was left for the store's file.
+fn is_full(error: &StoreError) -> bool {
+    let why = error.source().and_then(|source| source.downcast_ref());
+    matches!(why, Some(SqliteError::Full { .. }))
 }
 
 /// Records the candidate's events.

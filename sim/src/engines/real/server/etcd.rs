@@ -168,7 +168,8 @@ impl super::Observed for Observed {
             | Act::DeleteLog
             | Act::DisconnectLeader
             | Act::SplitBrain
-            | Act::MoveSlot => Ok(Done::default()),
+            | Act::MoveSlot
+            | Act::FillDisk => Ok(Done::default()),
         }
     }
 

@@ -24,7 +24,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use super::clock::boot_clock;
 use super::steps::{Answers, Steps};
 use super::{Target, Told};
-use crate::plan::Act;
+use crate::plan::{Act, FaultKind, Plan};
 use orders::{Done, Server};
 pub(super) use orders::{ServerOrder, ServerReport};
 
@@ -109,9 +109,10 @@ impl StoreServer {
     /// Starts the servers, and their thread.
     pub(super) async fn start(
         target: Target,
+        plan: &Plan,
         told: UnboundedSender<Told>,
     ) -> Result<Self, super::EngineError> {
-        let (mut observed, parts) = start(target)?;
+        let (mut observed, parts) = start(target, plan)?;
         let (entrance, gates) = parts.gated().await.map_err(|error| super::broke(&error))?;
         observed.has_gates(&gates);
         open(&gates, observed.as_ref());
@@ -217,7 +218,7 @@ impl Parts {
 }
 
 /// Starts the store's servers, or creates its file.
-fn start(target: Target) -> Result<(Box<dyn Observed>, Parts), ServerError> {
+fn start(target: Target, plan: &Plan) -> Result<(Box<dyn Observed>, Parts), ServerError> {
     match target {
         Target::Redis | Target::Fred => {
             let redis = redis::Observed::start()?;
@@ -243,7 +244,7 @@ fn start(target: Target) -> Result<(Box<dyn Observed>, Parts), ServerError> {
             Ok((Box::new(etcd), parts))
         }
         Target::Sqlite => {
-            let sqlite = sqlite::Observed::start()?;
+            let sqlite = sqlite::Observed::start(plan.has(FaultKind::FillDisk))?;
             let parts = Parts::File(sqlite.file());
             Ok((Box::new(sqlite), parts))
         }

@@ -2,7 +2,7 @@
 //!
 //! There is no server. An operator does to the file what else happens to a server: locks it, moves its folder away and
 //! back, puts a new one in its place, or deletes what SQLite keeps beside it. Each of these is one step: a move of a
-//! folder, or a transaction.
+//! folder, or a transaction. Another program fills the disk.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,6 +13,7 @@ use tempfile::TempDir;
 use tenure_servers::ServerError;
 
 use super::orders::Done;
+use crate::engines::real::disk::Disk;
 use crate::engines::real::steps::sqlite::{Changes, failed, install};
 use crate::engines::real::steps::{Answers, Steps};
 use crate::plan::Act;
@@ -24,6 +25,8 @@ const LOCKED_WITHIN: Duration = Duration::from_millis(500);
 const COPIES_MOST: u32 = 20;
 
 pub(super) struct Observed {
+    /// The file system of the folder, if the plan fills it. It is unmounted before the folder is deleted.
+    disk: Option<Disk>,
     folder: TempDir,
     changes: Changes,
     /// The number of files that were replaced.
@@ -33,9 +36,12 @@ pub(super) struct Observed {
 }
 
 impl Observed {
-    pub(super) fn start() -> Result<Self, ServerError> {
+    /// A new file, on a file system of its own if that will be filled.
+    pub(super) fn start(will_be_full: bool) -> Result<Self, ServerError> {
         let folder = tempfile::tempdir().map_err(io("making a folder"))?;
-        let new = Self { folder, changes: Changes::default(), replaced: 0, locking: None };
+        let mount = || Disk::mount(folder.path()).map_err(io("mounting a file system"));
+        let disk = will_be_full.then(mount).transpose()?;
+        let new = Self { disk, folder, changes: Changes::default(), replaced: 0, locking: None };
         create(&new.home())?;
         Ok(new)
     }
@@ -50,14 +56,17 @@ impl Observed {
     }
 
     /// Copies the log into the file, and deletes it, with the shared memory beside it. Returns whether it has: nothing is
-    /// deleted if candidates keep writing to the log.
+    /// deleted if candidates keep writing to the log, or if the file has no space for it.
     fn deletes_log(&mut self) -> Result<bool, ServerError> {
         let file = self.file();
         let operator = Connection::open(&file).map_err(failed)?;
         operator.busy_timeout(LOCKED_WITHIN).map_err(failed)?;
         for _ in 0..COPIES_MOST {
             let copy = "PRAGMA wal_checkpoint(TRUNCATE)";
-            let is_busy: bool = operator.query_row(copy, [], |row| row.get(0)).map_err(failed)?;
+            let is_busy = match operator.query_row(copy, [], |row| row.get::<_, bool>(0)) {
+                Err(_) if self.is_full() => return Ok(false),
+                is_busy => is_busy.map_err(failed)?,
+            };
             // Nobody writes from here on. Another process may have written since the log was copied.
             if is_busy || operator.execute_batch("BEGIN IMMEDIATE").is_err() {
                 continue;
@@ -74,6 +83,17 @@ impl Observed {
             operator.execute_batch("ROLLBACK").map_err(failed)?;
         }
         Ok(false)
+    }
+
+    fn is_full(&self) -> bool {
+        self.disk.as_ref().is_some_and(Disk::is_full)
+    }
+
+    /// The disk is not full any more, if it was.
+    fn has_space(&mut self) {
+        if let Some(disk) = &mut self.disk {
+            disk.empties();
+        }
     }
 
     /// The folder that has been moved away.
@@ -94,7 +114,10 @@ impl super::Observed for Observed {
         let connection = Connection::open(self.file()).map_err(failed)?;
         connection.busy_timeout(LOCKED_WITHIN).map_err(failed)?;
         match connection.execute_batch("BEGIN IMMEDIATE") {
-            Err(error) if error.sqlite_error_code() != Some(ErrorCode::DatabaseBusy) => {
+            Err(error)
+                if error.sqlite_error_code() != Some(ErrorCode::DatabaseBusy)
+                    && !self.is_full() =>
+            {
                 return Err(failed(error));
             }
             Ok(()) | Err(_) => self.locking = Some(connection),
@@ -110,6 +133,7 @@ impl super::Observed for Observed {
     fn crash(&mut self) -> Result<(), ServerError> {
         // A lock would be one of the file that was moved away.
         self.locking = None;
+        self.has_space();
         // A fault that begins while another one keeps the file away moves nothing.
         if self.home().exists() {
             fs::rename(self.home(), self.away()).map_err(io("moving the folder of a file"))?;
@@ -135,11 +159,23 @@ impl super::Observed for Observed {
     }
 
     fn begins(&mut self, act: Act) -> Result<Done, ServerError> {
-        match act {
-            Act::DeleteLog => self.deletes_log().map(Done::now),
+        match (act, &mut self.disk) {
+            (Act::DeleteLog, _) => self.deletes_log().map(Done::now),
+            (Act::FillDisk, Some(disk)) => {
+                disk.fills().map_err(io("filling a file system"))?;
+                // Candidates report whether they were refused.
+                Ok(Done::default())
+            }
             // Refused before the run.
             _ => Ok(Done::default()),
         }
+    }
+
+    fn ends(&mut self, act: Act) -> Result<bool, ServerError> {
+        if act == Act::FillDisk {
+            self.has_space();
+        }
+        Ok(false)
     }
 
     fn steps(&mut self, _: &Answers) -> Result<Steps, ServerError> {

@@ -124,6 +124,7 @@ fn faults_of_the_store_under_a_leader() {
         (FaultKind::MoveRaftLeader, Condition::RaftLeaderMovedUnderALeader),
         (FaultKind::DisconnectLeader, Condition::LeaderDisconnected),
         (FaultKind::MoveSlot, Condition::SlotMovedUnderALeader),
+        (FaultKind::FillDisk, Condition::DiskFullUnderALeader),
     ] {
         meets(condition, &[led(), (2, of_the_store(kind))]);
         let too_late = [led(), ended(), (91, of_the_store(kind))];

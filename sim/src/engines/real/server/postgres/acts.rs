@@ -85,7 +85,8 @@ impl Acts {
             | Act::PauseRaftLeader
             | Act::MoveRaftLeader
             | Act::SplitBrain
-            | Act::MoveSlot => Ok(Done::default()),
+            | Act::MoveSlot
+            | Act::FillDisk => Ok(Done::default()),
         }
     }
 

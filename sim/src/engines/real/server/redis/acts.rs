@@ -54,7 +54,8 @@ impl Acts {
             | Act::KillMember
             | Act::PauseRaftLeader
             | Act::MoveRaftLeader
-            | Act::DisconnectLeader => Ok(Done::default()),
+            | Act::DisconnectLeader
+            | Act::FillDisk => Ok(Done::default()),
             // They concern two servers.
             Act::SplitBrain | Act::MoveSlot => Ok(Done::default()),
         }
