@@ -7,7 +7,7 @@ use super::FaultKind;
 /// What is done to a server.
 ///
 /// An act does nothing at a server that is down or answers nothing when it begins. A restart of the server undoes those
-/// that last.
+/// that last. Those that [need no server](Self::needs_a_server) are exceptions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Act {
@@ -116,6 +116,11 @@ impl Act {
             | Self::MoveSlot
             | Self::FillDisk => true,
         }
+    }
+
+    /// Whether it is done to a server that answers, and undone by a restart.
+    pub const fn needs_a_server(self) -> bool {
+        !matches!(self, Self::FillDisk)
     }
 }
 

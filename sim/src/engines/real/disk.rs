@@ -6,7 +6,7 @@
 use std::convert::Infallible;
 use std::ffi::CString;
 use std::fs::{self, File};
-use std::io::{self, ErrorKind, Write};
+use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -14,14 +14,17 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use rustix::fs::{FallocateFlags, fallocate};
+use rustix::io::Errno;
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 
 use super::Target;
 use crate::plan::{FaultKind, Plan, PlanError};
 
 /// Room for the files of a run and for those that were replaced, with a write-ahead log of 4 MiB each.
-const MEBIBYTES: u32 = 32;
-const BLOCK: usize = 64 * 1024;
+const BYTES: u64 = 32 * 1024 * 1024;
+/// A file system in memory has no smaller parts.
+const PAGE: u64 = 4_096;
 /// How often what has become free is filled.
 const FILLED_EVERY: Duration = Duration::from_millis(1);
 /// The name of the file that fills it.
@@ -48,20 +51,20 @@ struct Filling {
 impl Disk {
     /// Mounts an empty one in that folder.
     pub(super) fn mount(folder: &Path) -> io::Result<Self> {
-        let size = CString::new(format!("size={MEBIBYTES}m"))?;
+        let size = CString::new(format!("size={BYTES}"))?;
         let flags = MountFlags::NODEV | MountFlags::NOSUID | MountFlags::NOEXEC;
         mount("tenure-sim", folder, "tmpfs", flags, size.as_c_str())?;
         Ok(Self { path: folder.to_owned(), filling: None })
     }
 
-    /// Fills it to the last byte, and keeps it full: another program writes whatever space becomes free.
+    /// Fills it, and keeps it full, as a program does that takes whatever space becomes free.
     pub(super) fn fills(&mut self) -> io::Result<()> {
         let path = self.path.join(FILLER);
-        let mut filler = File::create(&path)?;
-        fill(&mut filler)?;
+        let filler = File::create(&path)?;
+        fill(&filler)?;
         let (stop, stopped) = channel();
         let keep = move || {
-            keep_full(&mut filler, &stopped);
+            keep_full(&filler, &stopped);
             drop(filler);
             // The file system may be gone by then.
             let _ = fs::remove_file(path);
@@ -93,19 +96,20 @@ impl Drop for Disk {
     }
 }
 
-/// Until nothing more can be written.
-fn fill(filler: &mut File) -> io::Result<()> {
-    let block = vec![0; BLOCK];
-    loop {
-        match filler.write(&block) {
-            Ok(_) => {}
-            Err(error) if error.kind() == ErrorKind::StorageFull => return Ok(()),
-            Err(error) => return Err(error),
+/// Takes all space, down to the last page. That is quicker than to write as much.
+fn fill(filler: &File) -> io::Result<()> {
+    let mut length = BYTES;
+    while length >= PAGE {
+        match fallocate(filler, FallocateFlags::empty(), filler.metadata()?.len(), length) {
+            Ok(()) => {}
+            Err(Errno::NOSPC) => length /= 2,
+            Err(error) => return Err(error.into()),
         }
     }
+    Ok(())
 }
 
-fn keep_full(filler: &mut File, stopped: &Receiver<Infallible>) {
+fn keep_full(filler: &File, stopped: &Receiver<Infallible>) {
     while let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(FILLED_EVERY) {
         if fill(filler).is_err() {
             return;

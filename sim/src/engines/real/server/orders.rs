@@ -92,6 +92,7 @@ impl Server {
             ServerOrder::Rejoin => observed.rejoins().map(|()| Done::default())?,
             ServerOrder::Begin(act) => match self.state {
                 State::Answers => observed.begins(act)?,
+                State::Paused | State::Down if !act.needs_a_server() => observed.begins(act)?,
                 State::Paused | State::Down => Done::default(),
             },
             ServerOrder::End(act, _) => Done::now(self.ends(act)?),
@@ -114,6 +115,7 @@ impl Server {
         let observed = self.observed.as_mut();
         match self.state {
             State::Answers => observed.ends(act),
+            State::Paused | State::Down if !act.needs_a_server() => observed.ends(act),
             State::Paused => {
                 observed.resume()?;
                 let had_effect = observed.ends(act)?;
@@ -214,5 +216,16 @@ mod tests {
         assert_eq!(paused, (vec!["begin", "pause", "resume", "end", "pause"], true));
         let down = calls(&[BEGIN, ServerOrder::Crash { keeps_data: true }, END]);
         assert_eq!(down, (vec!["begin", "crash"], false));
+    }
+
+    #[test]
+    fn a_disk_is_filled_whatever_the_server_does() {
+        let act = Act::FillDisk;
+        let strike = Strike { index: 0, kind: act.kind(), what: What::Operator(act), node: None };
+        let (begin, end) = (ServerOrder::Begin(act), ServerOrder::End(act, strike));
+        let crash = ServerOrder::Crash { keeps_data: true };
+        assert_eq!(calls(&[crash, begin, end]), (vec!["crash", "begin", "end"], true));
+        let paused = calls(&[ServerOrder::Pause, begin, end]);
+        assert_eq!(paused, (vec!["pause", "begin", "end"], true));
     }
 }

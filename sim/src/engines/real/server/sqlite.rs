@@ -89,6 +89,11 @@ impl Observed {
         self.disk.as_ref().is_some_and(Disk::is_full)
     }
 
+    fn fills_disk(&mut self) -> Result<(), ServerError> {
+        let filled = self.disk.as_mut().map_or(Ok(()), Disk::fills);
+        filled.map_err(io("filling a file system"))
+    }
+
     /// The disk is not full any more, if it was.
     fn has_space(&mut self) {
         if let Some(disk) = &mut self.disk {
@@ -133,7 +138,6 @@ impl super::Observed for Observed {
     fn crash(&mut self) -> Result<(), ServerError> {
         // A lock would be one of the file that was moved away.
         self.locking = None;
-        self.has_space();
         // A fault that begins while another one keeps the file away moves nothing.
         if self.home().exists() {
             fs::rename(self.home(), self.away()).map_err(io("moving the folder of a file"))?;
@@ -146,6 +150,9 @@ impl super::Observed for Observed {
             fs::rename(self.away(), self.home()).map_err(io("moving the folder of a file"))?;
             return Ok(false);
         }
+        // No candidate writes before the new file is in its place.
+        let is_full = self.is_full();
+        self.has_space();
         let away = self.away();
         let lost_a_record = Changes::has_a_record(&away.join(FILE))?;
         self.changes.read(&away.join(FILE))?;
@@ -154,18 +161,18 @@ impl super::Observed for Observed {
         // Made beside its place, so that no candidate creates a file without triggers first.
         let new = self.folder.path().join("new");
         create(&new)?;
+        if is_full {
+            self.fills_disk()?;
+        }
         fs::rename(new, self.home()).map_err(io("moving the folder of a file"))?;
         Ok(lost_a_record)
     }
 
     fn begins(&mut self, act: Act) -> Result<Done, ServerError> {
-        match (act, &mut self.disk) {
-            (Act::DeleteLog, _) => self.deletes_log().map(Done::now),
-            (Act::FillDisk, Some(disk)) => {
-                disk.fills().map_err(io("filling a file system"))?;
-                // Candidates report whether they were refused.
-                Ok(Done::default())
-            }
+        match act {
+            Act::DeleteLog => self.deletes_log().map(Done::now),
+            // Candidates report whether they were refused.
+            Act::FillDisk => self.fills_disk().map(|()| Done::default()),
             // Refused before the run.
             _ => Ok(Done::default()),
         }
