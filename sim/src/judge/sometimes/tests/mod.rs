@@ -75,6 +75,7 @@ fn simulations_lack_conditions_of_real_servers() {
             "raft-leader-paused-under-a-leader",
             "raft-leader-moved-under-a-leader",
             "leader-disconnected",
+            "slot-moved-under-a-leader",
         ]
     );
 }
