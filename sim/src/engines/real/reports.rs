@@ -7,7 +7,7 @@ use tokio::time::{Instant, timeout_at};
 use super::clock::WallClock;
 use super::protocol::{Order, Report};
 use super::run::Run;
-use super::server::{ServerOrder, ServerReport};
+use super::server::{Moved, ServerOrder, ServerReport};
 use super::steps::{Answers, Steps};
 use super::{Told, broke};
 use crate::engines::EngineError;
@@ -108,7 +108,7 @@ impl Run<'_> {
     }
 
     fn server_did(&mut self, report: ServerReport) {
-        let ServerReport { order, at, had_effect, has_moved } = report;
+        let ServerReport { order, at, had_effect, moved } = report;
         self.server.done();
         let at = self.time.of(at);
         match order {
@@ -140,9 +140,8 @@ impl Run<'_> {
                     let event = Event::StoreCrashed { keeps_data: act == Act::DeleteLog };
                     self.entries.push(Entry { at, event });
                 }
-                if has_moved {
-                    self.entries
-                        .push(Entry { at, event: Event::StoreCrashed { keeps_data: true } });
+                if let Some(moved) = moved {
+                    self.has_moved(at, moved);
                 }
                 // Only at the end is it known whether an old primary has answered.
                 if had_effect && act != Act::SplitBrain {
@@ -158,6 +157,15 @@ impl Run<'_> {
             ServerOrder::Pause | ServerOrder::Resume => {}
         }
         self.calm_if_the_server_is_back();
+    }
+
+    /// Another server has the record. One that has kept the history before need not begin it anew.
+    fn has_moved(&mut self, at: SimTime, moved: Moved) {
+        let Moved { server, known_since } = moved;
+        self.entries.push(Entry { at, event: Event::StoreCrashed { keeps_data: true } });
+        let Some(known_since) = known_since.map(|since| self.time.of(since)) else { return };
+        let event = Event::Elsewhere { server, granted: true, knew_more: false };
+        self.entries.push(Entry { at: known_since, event });
     }
 
     /// Waits until all processes have ended. Returns whether they have.

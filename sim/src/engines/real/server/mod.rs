@@ -26,7 +26,7 @@ use super::steps::{Answers, Steps};
 use super::{Target, Told};
 use crate::plan::{Act, FaultKind, Plan};
 use orders::{Done, Server};
-pub(super) use orders::{ServerOrder, ServerReport};
+pub(super) use orders::{Moved, ServerOrder, ServerReport};
 
 /// What a store consists of.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -129,8 +129,8 @@ impl StoreServer {
                     open(&own, server.observed.as_ref());
                 }
                 let at = done.at.unwrap_or_else(boot_clock);
-                let Done { had_effect, has_moved, .. } = done;
-                let report = ServerReport { order, at, had_effect, has_moved };
+                let Done { had_effect, moved, .. } = done;
+                let report = ServerReport { order, at, had_effect, moved };
                 if told.send(Told::Server(report)).is_err() {
                     break;
                 }

@@ -40,8 +40,7 @@ pub(in super::super) struct ServerReport {
     pub(in super::super) at: u64,
     /// Whether a record of the election was lost, a replica was promoted, or an act was felt.
     pub(in super::super) had_effect: bool,
-    /// As in [`Done`].
-    pub(in super::super) has_moved: bool,
+    pub(in super::super) moved: Option<Moved>,
 }
 
 /// What an order has led to.
@@ -50,13 +49,22 @@ pub(super) struct Done {
     pub(super) had_effect: bool,
     /// When, if not at the end of the order.
     pub(super) at: Option<u64>,
-    /// Whether another server has the record from now on, and nothing is lost.
-    pub(super) has_moved: bool,
+    pub(super) moved: Option<Moved>,
+}
+
+/// Another server has the record from now on, and nothing is lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) struct Moved {
+    /// Its number.
+    pub(in super::super) server: u32,
+    /// Since when it has known all leases, by the boot clock, if it has kept the history before and no other server has
+    /// taken it over.
+    pub(in super::super) known_since: Option<u64>,
 }
 
 impl Done {
     pub(super) const fn now(had_effect: bool) -> Self {
-        Self { had_effect, at: None, has_moved: false }
+        Self { had_effect, at: None, moved: None }
     }
 }
 

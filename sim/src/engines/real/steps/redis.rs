@@ -98,7 +98,7 @@ impl Monitor {
         if keeps_data {
             return Ok(false);
         }
-        state.history = History::default();
+        (state.history, state.identity) = (History::default(), None);
         Ok(state.kept.take().is_some())
     }
 
@@ -110,8 +110,9 @@ impl Monitor {
     /// Takes over the record and the history of a server that no candidate can reach yet.
     pub(in super::super) fn adopts(&mut self, server: &RedisServer) -> Result<(), ServerError> {
         let (record, history) = (read(server)?, read_history(server)?);
+        let identity = fields(server, HISTORY, &["identity"])?.and_then(|mut values| values.pop());
         let mut state = lock(&self.state);
-        (state.kept, state.history) = (record, history);
+        (state.kept, state.history, state.identity) = (record, history, identity);
         Ok(())
     }
 
@@ -120,9 +121,17 @@ impl Monitor {
     pub(in super::super) fn takes_over(&mut self, from: &Self) {
         let mut before = lock(&from.state);
         let (kept, history) = (before.kept.take(), std::mem::take(&mut before.history));
+        let identity = before.identity.take();
         drop(before);
         let mut state = lock(&self.state);
-        (state.kept, state.history) = (kept, history);
+        (state.kept, state.history, state.identity) = (kept, history, identity);
+    }
+
+    /// Since when all leases are known, in microseconds of the wall clock, if the server of that identity has begun the
+    /// history.
+    pub(in super::super) fn known_since(&self, identity: &str) -> Option<u64> {
+        let state = lock(&self.state);
+        (state.identity.as_deref() == Some(identity)).then_some(state.history.known_since)
     }
 
     /// Whether it reads a stream.
@@ -240,6 +249,8 @@ struct State {
     scripts: BTreeMap<String, &'static str>,
     kept: Option<Record>,
     history: History,
+    /// The server that has begun the history, as the scripts name it.
+    identity: Option<String>,
     server: u32,
     script: Option<Script>,
     steps: Vec<Step>,
@@ -301,7 +312,7 @@ impl State {
 
     /// All data is deleted. What the server knows from now on is as little as another one would know.
     fn flushed(&mut self, at: u64) {
-        self.history = History::default();
+        (self.history, self.identity) = (History::default(), None);
         if self.kept.take().is_some() {
             self.server += 1;
             self.lost_at = Some(at);
@@ -361,6 +372,9 @@ impl State {
     fn history_written(&mut self, fields: &[&str]) {
         for field in fields.chunks_exact(2) {
             self.history.set(field[0], field[1]);
+            if field[0] == "identity" {
+                self.identity = Some(field[1].to_owned());
+            }
         }
     }
 

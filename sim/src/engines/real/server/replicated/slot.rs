@@ -8,10 +8,10 @@ use std::mem::swap;
 use tenure_servers::{Flow, RedisCluster, RedisServer, Reply, ServerError};
 
 use super::{Observed, PRIMARIES, Servers};
-use crate::engines::real::clock::boot_clock;
-use crate::engines::real::server::orders::Done;
-use crate::engines::real::server::redis::{UNLIMITED, accepted, number, unexpected};
-use crate::engines::real::steps::redis::RECORD;
+use crate::engines::real::clock::{TrueTime, WallClock, boot_clock};
+use crate::engines::real::server::orders::{Done, Moved};
+use crate::engines::real::server::redis::{UNLIMITED, accepted, number, text, unexpected};
+use crate::engines::real::steps::redis::{Monitor, RECORD};
 
 /// The keys that move by one command, and for how many milliseconds the first primary waits for the second one.
 const KEYS: &str = "1000";
@@ -88,6 +88,19 @@ fn redirected(cluster: &RedisCluster, nodes: [usize; 2]) -> Result<u64, ServerEr
     Ok(sum)
 }
 
+/// Since when that server has known all leases, by the boot clock, if the history that was handed to it is its own.
+fn known_since(monitor: &Monitor, node: &RedisServer) -> Result<Option<u64>, ServerError> {
+    let of = |section: &str, name: &str| {
+        let info = text(node, &["INFO", section])?;
+        let field = info.lines().find_map(|line| line.strip_prefix(name));
+        Ok::<_, ServerError>(field.unwrap_or_default().trim_end().to_owned())
+    };
+    // As the scripts name it.
+    let identity = [of("server", "run_id:")?, of("replication", "master_replid:")?].join("/");
+    let wall = WallClock::compare(TrueTime::since(0));
+    Ok(monitor.known_since(&identity).map(|micros| wall.true_time(micros).as_nanos()))
+}
+
 impl Observed {
     /// Moves the slot of the election to the primary of the other shard.
     pub(super) fn moves_slot(&mut self) -> Result<Done, ServerError> {
@@ -108,6 +121,8 @@ impl Observed {
         self.number += 1;
         other.monitor().has_number(self.number);
         other.monitor().takes_over(self.shard.monitor());
+        let known_since = known_since(other.monitor(), cluster.node(to))?;
+        let moved = Moved { server: self.number, known_since };
         let at = boot_clock();
         swap(&mut self.shard, other);
         // Nobody may be connected to a replica when it is promoted.
@@ -121,7 +136,7 @@ impl Observed {
         }
         hold(Flow::Forward);
         self.moving = Some(moving);
-        Ok(Done { at: Some(at), has_moved: true, ..Done::default() })
+        Ok(Done { at: Some(at), moved: Some(moved), ..Done::default() })
     }
 
     /// The slot that is on its way arrives. Returns whether a request was redirected until now.

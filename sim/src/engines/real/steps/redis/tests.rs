@@ -35,7 +35,16 @@ impl Stream {
     fn grants(&mut self, second: u64, holder: u128, token: &str) {
         let (holder_text, ends) =
             (format!("{holder:032x}"), format!("{}", (second + 5) * 1_000_000));
-        let known = ["HSET", "history", "known_since", "1000000", "longest_ttl", "5000000"];
+        let known = [
+            "HSET",
+            "history",
+            "identity",
+            "one/two",
+            "known_since",
+            "1000000",
+            "longest_ttl",
+            "5000000",
+        ];
         let granted = [
             "HSET",
             RECORD,
@@ -175,4 +184,6 @@ fn a_record_that_moves_is_known_at_its_new_server() {
     let known = |monitor: &Monitor| lock(&monitor.state).kept.map(|record| record.token);
     assert_eq!((known(&old), known(&new)), (Some(8), None));
     assert_eq!(lock(&old.state).history.longest_ttl, 5_000_000);
+    assert_eq!((old.known_since("one/two"), new.known_since("one/two")), (Some(1_000_000), None));
+    assert_eq!(old.known_since("another"), None);
 }
