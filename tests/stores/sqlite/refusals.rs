@@ -1,6 +1,7 @@
 //! Files that are not what they should be: each says so by a typed error, and nothing is written there.
 
 use std::fs;
+use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
@@ -10,7 +11,8 @@ use tenure::store::{Key, Reply, Request, Store, StoreErrorKind};
 
 use super::child;
 use super::support::{
-    Folder, acquire, all_requests, call, config, granted, past_tenure, refuses, sql, why,
+    Folder, acquire, all_requests, call, config, granted, past_tenure, refuses, release, renew,
+    sql, why,
 };
 
 #[tokio::test]
@@ -230,6 +232,76 @@ fn a_full_disk() {
         folder.folder.path(),
         &folder.file,
     ));
+}
+
+/// Fills the file system of that file to the last byte.
+fn fill(file: &Path) {
+    let path = file.with_file_name("filler");
+    let mut filler = fs::File::options().create(true).append(true).open(path).unwrap();
+    while filler.write(&[0; 4_096]).is_ok() {}
+}
+
+/// Each of these fails for lack of space. A store that closes the file leaves some of it, which another program takes.
+async fn refuses_when_full(store: &Sqlite, file: &Path, requests: &[Request]) {
+    for request in requests {
+        fill(file);
+        let full = |error: &SqliteError| matches!(error, SqliteError::Full { .. });
+        refuses(store, std::slice::from_ref(request), full).await;
+    }
+}
+
+/// A lease is still held, and can be renewed.
+async fn holds(store: &Sqlite, token: Token) {
+    match call(store, Request::Observe).await.unwrap() {
+        Reply::Held(incumbent) => assert_eq!(incumbent.token, token),
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(call(store, renew(1, token)).await.unwrap(), Reply::Renewed);
+}
+
+/// Two stores on a disk that another program fills, and that has space again.
+#[tokio::test]
+#[ignore = "carried out in a process of its own"]
+async fn while_the_disk_is_full() {
+    let Some(file) = child::file() else { return };
+    let stores = [(); 2].map(|()| Sqlite::new(config(&file).trust_empty_store(true)));
+    let (token, _) = granted(&stores[0], acquire(1, None)).await;
+    holds(&stores[1], token).await;
+    for store in &stores {
+        refuses_when_full(store, &file, &[renew(1, token), release(1, token)]).await;
+    }
+    fs::remove_file(file.with_file_name("filler")).unwrap();
+    for store in &stores {
+        holds(store, token).await;
+    }
+    assert_eq!(call(&stores[1], release(1, token)).await.unwrap(), Reply::Released);
+}
+
+/// A full disk, and a shared memory that was deleted and can't be made again.
+#[tokio::test]
+#[ignore = "carried out in a process of its own"]
+async fn without_space_for_the_memory() {
+    let Some(file) = child::file() else { return };
+    let store = Sqlite::new(config(&file).trust_empty_store(true));
+    let (token, _) = granted(&store, acquire(1, None)).await;
+    refuses_when_full(&store, &file, &[renew(1, token)]).await;
+    fs::remove_file(file.with_file_name("elections.db-shm")).unwrap();
+    refuses_when_full(&store, &file, &all_requests()).await;
+    fs::remove_file(file.with_file_name("filler")).unwrap();
+    holds(&store, token).await;
+}
+
+#[test]
+fn a_disk_that_has_space_again() {
+    for test in ["while_the_disk_is_full", "without_space_for_the_memory"] {
+        let folder = Folder::new();
+        child::succeeds(child::after_mounting(
+            "mount -t tmpfs -o size=1m none \"$1\"",
+            &format!("refusals::{test}"),
+            folder.folder.path(),
+            &folder.file,
+        ));
+    }
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::ErrorCode;
-use rusqlite::ffi::SQLITE_IOERR_SHORT_READ as SHORT_READ;
+use rusqlite::ffi::{SQLITE_IOERR_SHMSIZE as SHARED_MEMORY, SQLITE_IOERR_SHORT_READ as SHORT_READ};
 use rustix::fs::{Access, access};
 
 use crate::store::{StoreError, StoreErrorKind};
@@ -171,18 +171,19 @@ impl SqliteError {
     pub(super) fn sqlite(path: &Path, source: rusqlite::Error) -> Self {
         use rusqlite::Error;
         let owned = path.to_owned();
+        let is = |code| source.sqlite_error().is_some_and(|error| error.extended_code == code);
         match source.sqlite_error_code() {
             Some(ErrorCode::NotADatabase) => Self::NotADatabase { path: owned },
             Some(ErrorCode::DatabaseCorrupt | ErrorCode::ConstraintViolation) => {
                 Self::Damaged { path: owned, what: source.to_string() }
             }
             // The file ends too early: its newest pages are in a log that was left behind.
-            Some(_)
-                if source.sqlite_error().is_some_and(|error| error.extended_code == SHORT_READ) =>
-            {
+            Some(_) if is(SHORT_READ) => {
                 Self::Damaged { path: owned, what: "it ends too early".to_owned() }
             }
             Some(ErrorCode::DiskFull) => Self::Full { path: owned },
+            // The shared memory beside the file is a file too, which can't get its size.
+            Some(_) if is(SHARED_MEMORY) => Self::Full { path: owned },
             // A file that can't be written is still opened for reading.
             Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => Self::Denied { path: owned },
             Some(ErrorCode::CannotOpen) if !may_write_beside(path) => Self::Denied { path: owned },
