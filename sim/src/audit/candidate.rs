@@ -25,7 +25,7 @@ pub(super) struct Candidate {
     writes: Option<(WritesOf, Writes)>,
 }
 
-/// A violation, unless the file has lost lines that explain it.
+/// A violation, unless the file lacks lines that explain it.
 #[derive(Debug)]
 pub(super) struct Suspicion {
     pub(super) property: PropertyName,
@@ -97,7 +97,7 @@ impl Candidate {
                 added.suspect(PropertyName::ONE_STEP_DOWN_PER_ELECTION, what, &[last.proven, at]);
             }
         }
-        self.begins(at, claim, added.facts);
+        self.begins(at, claim, true, added.facts);
     }
 
     pub(super) fn renewed(&mut self, at: Moment, claim: &Claim<'_>, added: &mut Added<'_>) {
@@ -106,7 +106,7 @@ impl Candidate {
         else {
             // The election's line is missing.
             added.report.undecided(PropertyName::ONE_STEP_DOWN_PER_ELECTION);
-            return self.begins(at, claim, added.facts);
+            return self.begins(at, claim, false, added.facts);
         };
         added.report.compared(PropertyName::NO_RESURRECTION);
         let last = added.facts.tenures[index].clone();
@@ -203,12 +203,15 @@ impl Candidate {
         self.went_back
     }
 
-    fn begins(&mut self, at: Moment, claim: &Claim<'_>, facts: &mut Facts) {
+    fn begins(&mut self, at: Moment, claim: &Claim<'_>, is_elected: bool, facts: &mut Facts) {
+        // Its first line may have been one without a name.
+        facts.candidates[self.index].name = claim.name.as_ref().into();
         self.last = Some(facts.tenures.len());
         facts.tenures.push(Tenure {
             key: self.key,
             token: claim.token,
             candidate: self.index,
+            is_elected,
             begins: at,
             proven: at,
             until: at.reading + claim.left,

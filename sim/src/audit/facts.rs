@@ -26,19 +26,27 @@ pub(super) struct Moment {
 pub(super) struct File {
     pub(super) name: String,
     pub(super) clock: Index,
+    /// Whether it begins with the header. If not, earlier lines may be in another file or lost.
+    pub(super) has_header: bool,
     /// Lines that the process could not write.
     pub(super) lost: u64,
+}
+
+impl File {
+    /// Whether lines of its process may be missing, at its beginning or in it.
+    pub(super) fn lacks_lines(&self) -> bool {
+        !self.has_header || self.lost > 0
+    }
 }
 
 /// A clock that the files of one boot share.
 #[derive(Debug, Default)]
 pub(super) struct Clock {
-    /// The largest drift bound of its candidates.
-    pub(super) drift_ppm: u32,
+    /// The largest drift bound of its candidates. Without a header and clock lines it is not known: then the largest
+    /// that a log may state is assumed.
+    pub(super) drift_ppm: Option<u32>,
     /// Where it was compared with the wall clock.
     pub(super) anchors: Vec<Anchor>,
-    /// Of a file without a header nothing is known.
-    pub(super) is_known: bool,
 }
 
 /// The wall clock showed `wall` between the readings `at` and `at + within`.
@@ -56,12 +64,14 @@ pub(super) struct Candidate {
     pub(super) name: Box<str>,
 }
 
-/// One grant of the lead, as far as it is certain.
+/// One grant of the lead, as far as the lines of one file show it for certain.
 #[derive(Clone, Debug)]
 pub(super) struct Tenure {
     pub(super) key: Index,
     pub(super) token: u64,
     pub(super) candidate: Index,
+    /// Whether the line of its election is there. If not, it may be the rest of a tenure of another file.
+    pub(super) is_elected: bool,
     /// The line that proves its claim first.
     pub(super) begins: Moment,
     /// The line that proves its claim last.

@@ -13,37 +13,87 @@ use crate::judge::finding::finding;
 use crate::judge::properties::PropertyName;
 
 impl Orders<'_> {
-    /// The pairs of tenures on different clocks, one after the other by their tokens; those on one clock are judged at
-    /// once.
+    /// The pairs of tenures on different clocks whose tokens are neighbours; those on one clock are judged at once.
+    ///
+    /// Neighbours suffice. A claim begins before it ends, so if each one ends before the next one begins, each one ends
+    /// before every later one begins. The placement has all these constraints together, and every clock has a bound on
+    /// its rate. So it finds two claims that overlap although there are tenures on other clocks between them; each
+    /// handover in between hides an overlap of [`RESOLUTION`].
+    /// This holds as long as no tenure is left out, so that of a token with several tenures all are paired.
     pub(super) fn leads(&mut self) -> Vec<(Index, Index)> {
         let tenures = &self.facts.tenures;
         let mut sorted: Vec<Index> = (0..tenures.len()).collect();
-        sorted.sort_by_key(|place| (tenures[*place].key, tenures[*place].token, *place));
-        let mut pairs = Vec::new();
-        for pair in sorted.windows(2) {
-            let (older, newer) = (&tenures[pair[0]], &tenures[pair[1]]);
-            // One candidate's tenures are judged by its lines.
-            if older.key != newer.key || older.candidate == newer.candidate {
-                continue;
+        sorted.sort_by_key(|place| {
+            let Tenure { key, token, is_elected, .. } = tenures[*place];
+            (key, token, !is_elected, *place)
+        });
+        let token = |place: &Index| (tenures[*place].key, tenures[*place].token);
+        let (mut pairs, mut before) = (Vec::new(), None::<&[Index]>);
+        for tenures in sorted.chunk_by(|one, other| token(one) == token(other)) {
+            let (mut first, mut last) = (tenures, tenures);
+            if self.one_token(tenures) {
+                // Two tenures with one token have no order. One pair is enough, for there may be very many.
+                (first, last) = (&tenures[..1], &tenures[tenures.len() - 1..]);
             }
-            self.report.compared(PropertyName::TOKEN_MONOTONIC);
-            if older.token == newer.token {
-                self.one_token(older, newer);
-                continue;
-            }
-            let clocks = [older.ends(), newer.begins].map(|moment| self.facts.clock_at(moment));
-            if clocks[0] == clocks[1] {
-                self.on_one_clock(older, newer);
-            } else if clocks.iter().all(|clock| self.facts.clocks[*clock].is_known) {
-                pairs.push((pair[0], pair[1]));
-            } else {
-                self.report.undecided(PropertyName::SINGLE_LEADER);
+            let older =
+                before.replace(last).filter(|before| token(&before[0]).0 == token(&first[0]).0);
+            for older in older.unwrap_or_default() {
+                for newer in first {
+                    pairs.extend(self.pair(*older, *newer));
+                }
             }
         }
         pairs
     }
 
-    fn one_token(&mut self, one: &Tenure, other: &Tenure) {
+    /// Judges two tenures with different tokens, if their lines or their one clock suffice.
+    fn pair(&mut self, older: Index, newer: Index) -> Option<(Index, Index)> {
+        let pair = (older, newer);
+        let (older, newer) = (&self.facts.tenures[older], &self.facts.tenures[newer]);
+        // One candidate's tenures are judged by its lines.
+        if older.candidate == newer.candidate {
+            return None;
+        }
+        self.report.compared(PropertyName::TOKEN_MONOTONIC);
+        let [ends, begins] = [older.ends(), newer.begins].map(|at| self.facts.clock_at(at));
+        if ends != begins {
+            return Some(pair);
+        }
+        self.on_one_clock(older, newer);
+        None
+    }
+
+    /// Judges the tenures with one token, those with a line of their election first: whether two candidates were
+    /// elected.
+    fn one_token(&mut self, tenures: &[Index]) -> bool {
+        let mut is_accused = false;
+        for pair in tenures.windows(2) {
+            let (one, other) = (&self.facts.tenures[pair[0]], &self.facts.tenures[pair[1]]);
+            // One candidate's tenures are judged by its lines.
+            if one.candidate == other.candidate {
+                continue;
+            }
+            if self.may_be_one(one, other) {
+                self.report.undecided(PropertyName::TOKEN_MONOTONIC);
+                continue;
+            }
+            self.report.compared(PropertyName::TOKEN_MONOTONIC);
+            self.both_elected(one, other);
+            is_accused = true;
+        }
+        is_accused
+    }
+
+    /// Whether two tenures with one token may be parts of one, or copies, in two files.
+    fn may_be_one(&self, one: &Tenure, other: &Tenure) -> bool {
+        if !(one.is_elected && other.is_elected) {
+            return true;
+        }
+        let name = |tenure: &Tenure| &self.facts.candidates[tenure.candidate].name;
+        one.begins.reading == other.begins.reading && name(one) == name(other)
+    }
+
+    fn both_elected(&mut self, one: &Tenure, other: &Tenure) {
         let finding = finding![
             Detail(shown(self.facts, one.candidate)),
             " and ",

@@ -11,6 +11,10 @@
 //! proves it, since a process that is killed writes no end. Claims of one election must not overlap, and follow each
 //! other in the order of their tokens. A write that was accepted happened at some moment between its two readings.
 //!
+//! **Parts of a log.** A file without a header is a later part of a log that was split or rotated. It has a clock of its
+//! own, of which its clock lines are known, and it may lack lines. Two tenures under one token, of which one has no line
+//! of its election, may be one tenure in two parts: they are not accused, and both are compared with other tokens.
+//!
 //! **Not guaranteed**: that a log without a finding is of a correct run. Overlaps shorter than the clocks can tell, and
 //! processes that wrote no log, are not seen.
 
@@ -56,7 +60,8 @@ impl Settings {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the wall clock at {lines} does not fit the stated uncertainty and the drift bound; an uncertainty that is larger \
-     by {short:?} would do for these lines, or, if the clock was set between them, files that are split there"
+     by {short:?} would do for these lines; if the clock was set between them, move the lines since then to a file of \
+     their own without a header, which counts as another clock"
 )]
 pub struct ClocksError {
     /// The lines.

@@ -47,8 +47,8 @@ impl<'a> Orders<'a> {
             let may_end = Moment { reading: older.may_end(), ..older.ends() };
             [older.begins, older.ends(), may_end, newer.begins, newer.ends()]
         });
-        let writes = facts.writes.iter().filter(|(of, _)| facts.clocks[of.clock].is_known);
-        let writes = writes.flat_map(|(_, writes)| [writes.last_began, writes.first_ended]);
+        let writes = facts.writes.values();
+        let writes = writes.flat_map(|writes| [writes.last_began, writes.first_ended]);
         let mut timelines = Timelines::new(facts, settings, tenures.chain(writes))?;
         for (older, newer) in &leads {
             self.constrain_lead(&mut timelines, *older, *newer);

@@ -59,17 +59,16 @@ pub(super) fn read<'a>(
 }
 
 impl Reading<'_> {
-    /// Begins with the first line, which should be the header.
+    /// Begins with the first line, which is the header unless the file is a later part of a log.
     fn begin(&mut self, first: &Line<'_>) -> Index {
-        let (boot, is_known) = match first {
+        let (boot, has_header) = match first {
             Line::Header(header) => (header.boot.as_deref(), true),
             _ => (None, false),
         };
         let clock = self.facts.clock_of(boot);
-        self.facts.clocks[clock].is_known |= is_known;
-        self.report.without_header += u64::from(!is_known);
+        self.report.without_header += u64::from(!has_header);
         let file = self.facts.files.len();
-        self.facts.files.push(File { name: self.name.to_owned(), clock, lost: 0 });
+        self.facts.files.push(File { name: self.name.to_owned(), clock, has_header, lost: 0 });
         self.file = Some(file);
         file
     }
@@ -116,7 +115,7 @@ impl Reading<'_> {
     fn compared(&mut self, at: Moment, Clock { within, wall, drift_ppm, .. }: Clock) {
         let clock = self.facts.clock_at(at);
         let clock = &mut self.facts.clocks[clock];
-        clock.drift_ppm = clock.drift_ppm.max(drift_ppm);
+        clock.drift_ppm = clock.drift_ppm.max(Some(drift_ppm));
         clock.anchors.push(Anchor { at, within, wall });
     }
 
@@ -138,7 +137,7 @@ impl Reading<'_> {
         (candidate, Added { facts, report, suspicions })
     }
 
-    /// The end of the file: what looked wrong is a violation only if no line is lost.
+    /// The end of the file: what looked wrong is a violation only if no line is missing.
     fn end(self) {
         let Self { facts, report, file, candidates, suspicions, .. } = self;
         report.empty += u64::from(file.is_none());
@@ -146,9 +145,9 @@ impl Reading<'_> {
             candidate.finish(facts);
             report.clocks_back += u64::from(candidate.went_back());
         }
-        let has_lost = file.is_some_and(|file| facts.files[file].lost > 0);
+        let lacks_lines = file.is_some_and(|file| facts.files[file].lacks_lines());
         for suspicion in suspicions {
-            if has_lost {
+            if lacks_lines {
                 report.undecided(suspicion.property);
             } else {
                 report.accuse(suspicion.violation);

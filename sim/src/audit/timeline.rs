@@ -4,6 +4,7 @@
 //! bound. So between two readings with difference `c` there are from `c / (1 + rho)` to `c / (1 - rho)` of true time.
 
 use super::facts::{Anchor, Clock, Facts, Index, Moment};
+use super::log::{DRIFT_MOST, READING_MOST};
 use super::placement::{Contradiction, Edge, ORIGIN, Placement, Why};
 use super::{ClocksError, Settings};
 use std::time::Duration;
@@ -155,7 +156,7 @@ impl Line<'_> {
     }
 
     fn drift(&self) -> u128 {
-        self.settings.drift_ppm.unwrap_or(self.clock.drift_ppm).into()
+        self.settings.drift_ppm.or(self.clock.drift_ppm).unwrap_or(DRIFT_MOST).into()
     }
 
     /// The true time of the clock line, by the uncertainty of its file.
@@ -167,7 +168,8 @@ impl Line<'_> {
         Some((wall - uncertainty - within, wall + uncertainty))
     }
 
-    /// The time of each reading by the wall clock at the last clock line before it, or the first one.
+    /// The time of each reading by the wall clock at the last clock line before it, or the first one. A clock without
+    /// any is guessed late: nodes only move to earlier times, so this clock is fitted to the others.
     fn guesses(&self) -> Vec<i128> {
         let mut anchors: Vec<(u64, u64)> =
             self.clock.anchors.iter().map(|anchor| (anchor.at.reading, anchor.wall)).collect();
@@ -178,7 +180,7 @@ impl Line<'_> {
             while next + 1 < anchors.len() && anchors[next + 1].0 <= *reading {
                 next += 1;
             }
-            let (at, wall) = anchors.get(next).copied().unwrap_or_default();
+            let (at, wall) = anchors.get(next).copied().unwrap_or((0, READING_MOST));
             guesses.push(i128::from(wall) + i128::from(*reading) - i128::from(at));
         }
         guesses

@@ -33,7 +33,7 @@ pub struct Violation {
 pub struct Compared {
     /// Cases that were decided: a violation would have been seen.
     pub compared: u64,
-    /// Cases that hold under some placements of the clocks, or if the lost lines are innocent.
+    /// Cases that hold under some placements of the clocks, or if the missing lines are innocent.
     pub undecided: u64,
 }
 
@@ -67,7 +67,7 @@ pub struct Report {
     pub files: u64,
     /// The number of lines.
     pub lines: u64,
-    /// The number of clocks: files of one boot of one machine share one.
+    /// The number of clocks: files of one boot of one machine share one, and a file without a header has its own.
     pub clocks: u64,
     /// The number of elections, by their keys.
     pub elections: u64,
@@ -81,7 +81,7 @@ pub struct Report {
     pub lost_lines: u64,
     /// Files whose last line is cut off.
     pub cut_off: u64,
-    /// Files without a header: their tenures are compared with nothing.
+    /// Files without a header, such as the later parts of a log that was split: lines before theirs may be missing.
     pub without_header: u64,
     /// Files without a line: no candidate has joined them.
     pub empty: u64,

@@ -101,10 +101,9 @@ fn node(timelines: &Timelines, of: &WritesOf, at: Moment) -> Index {
     timelines.node(of.clock, at.reading)
 }
 
-/// The writes by clocks that are known, in the order of their tokens.
+/// All writes, in the order of their tokens.
 fn sorted(facts: &Facts) -> Vec<One> {
-    let known = facts.writes.iter().filter(|(of, _)| facts.clocks[of.clock].is_known);
-    let mut sorted: Vec<One> = known.map(|(of, writes)| (*of, *writes)).collect();
+    let mut sorted: Vec<One> = facts.writes.iter().map(|(of, writes)| (*of, *writes)).collect();
     sorted.sort_unstable_by_key(|(of, _)| *of);
     sorted
 }

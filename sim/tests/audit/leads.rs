@@ -113,7 +113,7 @@ fn a_token_of_one_candidate_goes_back() {
 }
 
 #[test]
-fn a_file_without_a_header_is_compared_with_none() {
+fn a_file_without_a_header_is_undecided() {
     let logs = [Log::empty("a").leads(0, 1_000, 7), Log::new("b").leads(500, 2_000, 8)];
     holds(within(ms(5)), &logs, SINGLE, (0, 1));
     assert_eq!(audited(within(ms(5)), &logs).without_header, 1);

@@ -9,6 +9,7 @@ mod leads;
 mod library;
 mod model;
 mod offsets;
+mod parts;
 mod shifts;
 mod support;
 mod writes;
