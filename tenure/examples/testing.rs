@@ -26,7 +26,6 @@ async fn write_pages(candidate: Candidate, pages: Arc<AtomicU32>) {
     let _ = candidate.run_while_leader(work).await;
 }
 
-// #[tokio::test]
 async fn no_page_is_written_without_the_lead() -> Result<(), Box<dyn Error>> {
     let world = World::new()?;
     let process = world.process();

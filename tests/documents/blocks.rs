@@ -84,6 +84,9 @@ fn fault(
     let mut words = block.language.split(',');
     match (words.next(), words.next()) {
         (Some("rust"), None) if sources.values().any(|text| is_excerpt(&block.text, text)) => None,
+        (Some("rust"), None) if block.text.contains("#[test]\n") => {
+            Some("has a test that nothing runs: rustdoc leaves tests out")
+        }
         (Some("rust"), None | Some("no_run")) if doctested.contains(&block.page) => None,
         (Some("rust"), None) => Some("is no excerpt of an example or of tests/documents/shown"),
         (Some("rust"), Some(_)) => Some("is not compiled as it is marked"),
@@ -111,7 +114,8 @@ fn every_block_of_rust_is_compiled() {
 
 #[test]
 fn code_that_nothing_compiles_is_found() {
-    let page = "```rust\n    b();\n    c();\n```\n```rust\nd();\n```\n```rust,ignore\na();\n```\n```\n```\n";
+    let page = "```rust\n    b();\n    c();\n```\n```rust\nd();\n```\n```rust,ignore\na();\n```\n```\n```\n\
+                ```rust\n#[test]\nfn e() {}\n```\n";
     let sources =
         BTreeMap::from([("one.rs".to_owned(), "{\n  a();\n  b();\n  c();\n}\n".to_owned())]);
     let judged = |page_name: &str, doctested: &[&str]| {
@@ -122,6 +126,7 @@ fn code_that_nothing_compiles_is_found() {
     let (marked, unknown) =
         (Some("is not compiled as it is marked"), Some("has no known language"));
     let no_excerpt = Some("is no excerpt of an example or of tests/documents/shown");
-    assert_eq!(judged("page.md", &[]), [None, no_excerpt, marked, unknown]);
-    assert_eq!(judged("page.md", &["page.md"]), [None, None, marked, unknown]);
+    let not_run = Some("has a test that nothing runs: rustdoc leaves tests out");
+    assert_eq!(judged("page.md", &[]), [None, no_excerpt, marked, unknown, not_run]);
+    assert_eq!(judged("page.md", &["page.md"]), [None, None, marked, unknown, not_run]);
 }

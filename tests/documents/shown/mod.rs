@@ -3,7 +3,10 @@
 //! What can run without a server or a signal runs; the rest is compiled.
 
 mod leading;
+mod service;
 mod simulator;
+mod store_model;
+mod workload;
 
 use std::error::Error;
 
