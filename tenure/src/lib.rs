@@ -10,25 +10,52 @@
 //! **What is guaranteed**: of many candidates at most one answers "I lead" at any instant; a candidate that can't
 //! be sure stops by itself, by its own clock, before its lease can end at the store; tokens strictly
 //! increase from tenure to tenure. The assumptions, and how each promise is checked, are in
-//! `docs/guarantees.md`.
+//! `docs/guarantees.md` of the repository.
 //!
-//! ```
+//! ```no_run
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! use tenure::{Candidate, Config, store::Memory};
+//! use tenure::{Candidate, Config, Tenure, store::Memory};
 //!
+//! // `Memory` is for tests; see the table for stores that processes share.
 //! let candidate = Candidate::builder(Memory::new(), "nightly-report")
 //!     .name("worker-7")
 //!     .config(Config::fast_failover())
 //!     .start()?;
-//! let report = candidate
-//!     .run_while_leader(async |tenure| format!("written under token {}", tenure.token()))
-//!     .await?;
-//! candidate.stop().await?;
-//! # assert!(report.starts_with("written"));
+//! let work = async |tenure: Tenure| {
+//!     while tenure.is_current() {
+//!         write_report(tenure.token()).await; // the token goes along with every write
+//!     }
+//! };
+//! // Until Ctrl-C or SIGTERM: then the work ends, and the lead is handed over.
+//! candidate.run_until(tenure::shutdown_signal()?, work).await?;
 //! # Ok(())
 //! # }
+//! # async fn write_report(_: tenure::Token) {}
 //! ```
+//!
+//! | to | see |
+//! |---|---|
+//! | take part in an election | [`Candidate`], or [`Elections`] for many of them |
+//! | choose settings | [`Config`], and what follows from them: [`Config::explain`] |
+//! | run work while leading | [`Candidate::run_until`], [`Candidate::run_while_leader`], [`Tenure`] |
+//! | have a database refuse late writes | [`fence`] |
+//! | follow who leads, without taking part | [`Observer`] |
+//! | answer a health probe | [`Candidate::health`] |
+//! | measure, log, audit | [`metrics`], [`trace`] |
+//!
+//! Each store needs its feature; [`store::AnyStore`] opens any of them by URL.
+//!
+//! | feature | what it adds |
+//! |---|---|
+//! | `redis` | Redis and Valkey through redis-rs: one server, Sentinel, Cluster |
+//! | `fred` | one Redis server through fred |
+//! | `postgres` | a lease table in PostgreSQL, with or without advisory locks |
+//! | `etcd` | etcd; needs `protoc` to build |
+//! | `sqlite` | a SQLite file, for the processes of one Linux host |
+//! | `tower` | a layer for HTTP services that answers only while a candidate leads |
+//! | `testing` | a store and a clock in a test's hands |
+//! | `serde` | `Serialize` for what endpoints show |
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 

@@ -144,7 +144,7 @@ impl Tenure {
     }
 
     /// The end of the claim by the runtime's clock, if it is not renewed; in the past once the tenure has
-    /// ended.
+    /// ended. It is no `std::time::Instant`: [`remaining`](Self::remaining) says how long that is from now.
     pub fn valid_until(&self) -> Instant {
         self.0.until.get()
     }
@@ -175,8 +175,11 @@ impl Tenure {
         }
     }
 
-    /// A token of tokio's that is cancelled when the tenure ends. The driver cancels it, so a little after the
-    /// claim has ended by the clock.
+    /// A token of tokio's that is cancelled when the tenure ends. Under [`run_while_leader`] and its like, the work's own
+    /// timer cancels it at the end of the claim; otherwise the driver does, a little later. Cancelling it does not end the
+    /// tenure.
+    ///
+    /// [`run_while_leader`]: crate::Candidate::run_while_leader
     pub fn cancellation_token(&self) -> CancellationToken {
         // A child: cancelling it must not end the tenure.
         self.cancelled().child_token()
@@ -188,7 +191,7 @@ impl Tenure {
     ///
     /// This call subscribes at the store, whether or not the stream is read. Each message arrives at most once.
     /// A message is lost if it was sent before the store knew of the inbox (so open it first), while there was
-    /// no connection, or while this stream lagged behind by many messages. A store without
+    /// no connection, or while this stream lagged behind by more than 64 messages. A store without
     /// messages never yields any: see [`StoreTraits::messages`](crate::store::StoreTraits).
     pub fn inbox(&self) -> impl FusedStream<Item = Message> + Send + Unpin + 'static + use<> {
         let (messages, mut inbox) = broadcast::channel(INBOX);

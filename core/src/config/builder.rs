@@ -16,8 +16,11 @@ const GRANULARITY_LEAST: Duration = Duration::from_nanos(1);
 const DRIFT_LEAST_PPM: u32 = 1;
 const DRIFT_MOST_PPM: u32 = 200_000;
 
-/// Builds a [`Config`]. Settings that are not set are derived from the TTL; with a store so coarse that it may
-/// end a lease early by more than a hundredth of the TTL, they are derived from the rest of it.
+/// Builds a [`Config`]. The TTL may be 100 ms to 24 h; the other times are 1 ms to the TTL, if nothing else is said.
+///
+/// Settings that are not set are derived from the TTL. A store may end leases so early that this takes more than a
+/// hundredth of the TTL, such as etcd. Then they are derived from the rest of the TTL: a quarter of it for the renew
+/// interval, 16 % for the request timeout, a tenth for the stop margin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[must_use]
 pub struct ConfigBuilder(Config);
@@ -62,15 +65,15 @@ impl ConfigBuilder {
     }
 
     /// How far the *rate* of any clock, a candidate's or the store's, may be off, in parts per
-    /// million. Default: 10,000, one percent.
+    /// million: 1 to 200,000. Default: 10,000, one percent.
     pub const fn drift_ppm(mut self, ppm: u32) -> Self {
         self.0.drift_ppm = ppm;
         self
     }
 
-    /// The bounds of the random delay before another attempt after an unknown outcome: it is drawn from
-    /// zero to `least`, doubled for each failure in a row up to `most`. `least` is also the least
-    /// time between two attempts caused by hints. Default: 100 ms to 1 s, less for short leases.
+    /// The longest random delay before another attempt: `least` after one failure, doubled with each failure in a row,
+    /// `most` at the most. The delay is drawn from zero on. `least` is also the least time between two attempts caused by
+    /// hints. Default: 100 ms and 1 s, less for short leases.
     pub const fn retry(mut self, least: Duration, most: Duration) -> Self {
         self.0.retry_least = Span::of(least);
         self.0.retry_most = Span::of(most);
@@ -78,7 +81,7 @@ impl ConfigBuilder {
     }
 
     /// The longest time between two attempts of a waiting candidate, for stores and networks that lose
-    /// hints. Default: the TTL; with a store that has no hints at all, a fiftieth of it.
+    /// hints: at most 24 h. Default: the TTL; with a store that has no hints at all, a fiftieth of it.
     pub const fn poll_bound(mut self, bound: Duration) -> Self {
         self.0.poll_bound = Span::of(bound);
         self.choose(Chosen::POLL_BOUND)
@@ -111,7 +114,7 @@ impl ConfigBuilder {
     }
 
     /// How much too early a lease may end because the store counts coarsely: at least the resolution of its clock.
-    /// The driver sets it to what the store declares. Default: 1 ms.
+    /// A candidate that starts raises it to what the store declares. Default: 1 ms.
     pub const fn granularity(mut self, granularity: Duration) -> Self {
         self.0.granularity = Span::of(granularity);
         self

@@ -35,6 +35,16 @@ pub enum RenewErrorPolicy {
 
 /// The settings of a candidate. Every value of this type is valid: [`ConfigBuilder::build`] is the only way to
 /// make one, and the presets are checked when this crate is compiled.
+///
+/// ```
+/// use std::time::Duration;
+/// use tenure_core::Config;
+///
+/// let config = Config::builder(Duration::from_secs(30)).longest_stop(Duration::from_secs(10)).build()?;
+/// assert_eq!(config.renew_interval(), Duration::from_secs(10));
+/// println!("{}", config.explain()); // what follows from them
+/// # Ok::<(), tenure_core::ConfigError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Config {
     ttl: Span,

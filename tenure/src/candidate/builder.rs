@@ -125,7 +125,7 @@ impl CandidateBuilder {
         self
     }
 
-    /// What other candidates should know about the leader, such as its address. Default: nothing.
+    /// What other candidates should know about the leader, such as its address: up to 4,096 bytes. Default: nothing.
     pub fn metadata(mut self, metadata: impl Into<Bytes>) -> Self {
         self.metadata = metadata.into();
         self
@@ -179,7 +179,8 @@ impl CandidateBuilder {
     /// store can be reached: the candidate campaigns until it can.
     ///
     /// # Errors
-    /// If a setting is not possible, or where no async runtime with timers and I/O runs.
+    /// See [`StartError`]. A server that refuses this program, such as for a wrong password, is no error here: see
+    /// [`first_attempt`](Candidate::first_attempt).
     pub fn start(self) -> Result<Candidate, StartError> {
         let elections = match &self.driver {
             DriverChoice::Shared(elections) => elections.clone(),

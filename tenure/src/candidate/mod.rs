@@ -124,7 +124,7 @@ impl Candidate {
         self.shared().callbacks.on_store_error(callback);
     }
 
-    /// The events from now on. Each subscriber has a bounded buffer; one that is too slow receives
+    /// The events from now on. Each subscriber has a buffer of 64 events; one that is too slow receives
     /// [`Event::Lagged`]. The stream ends after [`Event::Stopped`], or without it when the driver is gone, and
     /// may be polled after its end.
     ///
@@ -134,7 +134,8 @@ impl Candidate {
         self.shared().events.subscribe()
     }
 
-    /// Asks the store who leads; `None` if no candidate holds the lease.
+    /// Asks the store who holds the lease, within the request timeout; `None` if no candidate does. The holder may be in
+    /// quarantine, and then does not lead yet.
     ///
     /// # Errors
     /// If the store did not answer. That does not mean that no candidate leads.
@@ -171,7 +172,10 @@ impl Candidate {
 
     /// Hands over: this candidate stops leading at once, gives the lease back once its work has ended,
     /// and campaigns again after the hold-off. Completes when the lease was given back, or could not
-    /// be given back in time.
+    /// be given back in time: within [`Explanation::longest_stop`](crate::Explanation::longest_stop).
+    ///
+    /// A candidate that does not lead gives its campaign up, and asks again after the hold-off. Work must not wait for
+    /// its own candidate's resignation, which waits for the work.
     ///
     /// # Errors
     /// If leader-only work outlives its bound, or the driver is gone.

@@ -3,7 +3,7 @@
 //!
 //! Nothing in this crate calls an async runtime directly: it goes through a [`Runtime`], so that the
 //! simulator can run the shipped driver and adapters, byte for byte, under clocks and networks of its
-//! own. (Stated exceptions: the `fred` client owns its sockets, and the SQLite store a thread.)
+//! own. (Stated exceptions: the `fred` and `etcd-client` clients own their sockets, and the SQLite store a thread.)
 
 mod clock;
 #[cfg(feature = "testing")]

@@ -15,7 +15,7 @@ use crate::store::{
 };
 
 /// Leases in a table of a PostgreSQL server: one connection for the requests of all elections and one for
-/// wake-ups, opened when first needed, dropped and opened anew after any timeout or protocol error. A
+/// wake-ups, opened when first needed, dropped and opened anew after a timeout in which it answered nothing or a protocol error. A
 /// clone is the same.
 ///
 /// Requests on the connection are carried out one after the other, each with a commit of its own; renewals of many

@@ -36,7 +36,7 @@ use crate::store::{
 use link::{Link, Live, failed};
 
 /// Leases in a Redis or Valkey server, through fred: two connections for all elections, opened when
-/// first needed, dropped and opened anew after any timeout or protocol error. A clone is the same.
+/// first needed, dropped and opened anew after a timeout in which it answered nothing or a protocol error. A clone is the same.
 ///
 /// fred owns its sockets, so this store runs in tokio and against real servers only: the simulator
 /// can't run it.

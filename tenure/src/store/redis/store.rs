@@ -27,7 +27,7 @@ use crate::store::{
 };
 
 /// Leases in a Redis or Valkey server, through redis-rs: one connection for all elections, opened when
-/// first needed, dropped and opened anew after any timeout or protocol error, and once another server
+/// first needed, dropped and opened anew after a timeout in which it answered nothing or a protocol error, and once another server
 /// keeps the elections. A clone is the same.
 #[derive(Clone, Debug)]
 pub struct Redis(Arc<Link>);
