@@ -83,6 +83,13 @@ fn logs(leads: &[Lead], off: &[Off]) -> Vec<String> {
             r#"{{"elected":{{"at":{at},{of}"name":"n","token":{token},"left":{left}}}}}"#
         )
         .unwrap();
+        let renewed = off.read(middle);
+        let left = at + left - renewed;
+        writeln!(
+            log,
+            r#"{{"renewed":{{"at":{renewed},{of}"name":"n","token":{token},"left":{left}}}}}"#
+        )
+        .unwrap();
         let (began, at) = (off.read(middle - 1), off.read(middle + 1));
         writeln!(
             log,
@@ -95,6 +102,16 @@ fn logs(leads: &[Lead], off: &[Off]) -> Vec<String> {
             .unwrap();
     }
     logs
+}
+
+/// Each log in two files: the second part has no header.
+fn split(logs: &[String], cuts: &[usize]) -> Vec<String> {
+    let parts = logs.iter().zip(cuts).flat_map(|(log, cut)| {
+        let lines: Vec<&str> = log.split_inclusive('\n').collect();
+        let (first, second) = lines.split_at(1 + cut % lines.len());
+        [first.concat(), second.concat()]
+    });
+    parts.collect()
 }
 
 fn judged(logs: &[String]) -> Report {
@@ -117,6 +134,17 @@ proptest! {
         let report = judged(&logs(&leads, &off));
         prop_assert!(report.violations.is_empty(), "{:#?}", report.violations);
         prop_assert_eq!(report.tenures, leads.len() as u64);
+    }
+
+    #[test]
+    fn parts_of_innocent_logs_are_innocent(
+        leads in leads(),
+        off in prop::collection::vec(off(), MACHINES),
+        cuts in prop::collection::vec(0..100_usize, MACHINES),
+    ) {
+        let report = judged(&split(&logs(&leads, &off), &cuts));
+        prop_assert!(report.violations.is_empty(), "{:#?}", report.violations);
+        prop_assert!(report.tenures >= leads.len() as u64, "{report:#?}");
     }
 
     /// The same logs, with the wall clock of one machine elsewhere within its uncertainty.
