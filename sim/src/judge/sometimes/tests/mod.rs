@@ -76,6 +76,7 @@ fn simulations_lack_conditions_of_real_servers() {
             "raft-leader-moved-under-a-leader",
             "leader-disconnected",
             "slot-moved-under-a-leader",
+            "disk-full-under-a-leader",
         ]
     );
 }
