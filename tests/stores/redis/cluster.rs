@@ -173,6 +173,47 @@ async fn a_moving_slot_is_followed() {
     assert!(wait > TTL / 2, "{wait:?}");
 }
 
+/// The first renewal that a new owner carries out begins the history anew: by `ASK`, or by `MOVED`.
+async fn compares_a_new_owner(is_redirected_by_ask: bool) {
+    let cluster = RedisCluster::start(3, 0).unwrap();
+    let store = store(by(&cluster.ports()));
+    let (token, _) = granted(&store, acquire(1, None)).await;
+    let renewed = async || assert_eq!(call(&store, renew(1, token)).await.unwrap(), Reply::Renewed);
+    renewed().await;
+    let moving = Move::begin(&cluster);
+    for key in [RECORD, super::support::HISTORY] {
+        moving.key(key);
+    }
+    if is_redirected_by_ask {
+        renewed().await;
+    }
+    let owner = cluster.node(moving.to);
+    moving.end();
+    if !is_redirected_by_ask {
+        renewed().await;
+    }
+    let Raw::BulkString(info) = owner.command(&["INFO", "server"]).unwrap() else { panic!() };
+    let info = String::from_utf8(info).unwrap();
+    let id = info.lines().find_map(|line| line.strip_prefix("run_id:")).unwrap();
+    let by = owner.command(&["HGET", super::support::HISTORY, "identity"]).unwrap();
+    let Raw::BulkString(by) = by else { panic!("{by:?}") };
+    let by = String::from_utf8(by).unwrap();
+    assert!(
+        by.starts_with(id),
+        "{by} has begun the history, and not {id}: later grants would wait"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn renewals_compare_a_slots_new_owner() {
+    compares_a_new_owner(false).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn renewals_compare_an_owner_to_be() {
+    compares_a_new_owner(true).await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_slot_that_is_moved_costs_no_lead() {
     let cluster = RedisCluster::start(3, 0).unwrap();

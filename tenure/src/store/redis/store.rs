@@ -51,7 +51,7 @@ impl Redis {
         requests: &[(Key, Request)],
         asked: &Asked,
     ) -> Result<Option<Vec<Result<Reply, StoreError>>>, StoreError> {
-        let Some(answer) = self.ask(live, asked).await? else { return Ok(None) };
+        let Some(answer) = self.ask(live, asked, requests).await? else { return Ok(None) };
         let mut replies = reply::read_all(requests, &answer.value);
         if replies.iter().any(promises)
             && let Err(error) = self.vouch_for(live, &answer).await
@@ -97,7 +97,7 @@ impl Redis {
         let (evalsha, patience) = (evalsha(&call), Patience::Fails);
         let asked = Asked { evalsha, call, wait: None, patience, is_of_many: true };
         // While a slot moves, its records are at two nodes, and are left for the next time.
-        let answer = self.ask(live, &asked).await?;
+        let answer = self.ask(live, &asked, &[]).await?;
         let deleted = answer.map(|answer| purge::deleted(&answer.value)).transpose()?;
         Ok(Step { deleted: deleted.unwrap_or_default(), next: found.next })
     }
@@ -169,9 +169,14 @@ impl Redis {
         join_all(calls).await.into_iter().flatten().collect()
     }
 
-    /// Calls the script at the server that keeps the election, and follows redirections. `None` if the keys of many
-    /// requests are at two nodes.
-    async fn ask(&self, live: &mut Arc<Live>, asked: &Asked) -> Result<Option<Answer>, StoreError> {
+    /// Calls the script at the server that keeps the election, and follows redirections. `None` if many requests have to
+    /// be called one by one: their keys are at two nodes, or they are renewals, each of which compares another server.
+    async fn ask(
+        &self,
+        live: &mut Arc<Live>,
+        asked: &Asked,
+        requests: &[(Key, Request)],
+    ) -> Result<Option<Answer>, StoreError> {
         let (link, config) = (&self.0, &self.0.connector.config);
         let mut answer = invoke(live, asked, false).await;
         for _ in 0..REDIRECTIONS {
@@ -182,14 +187,23 @@ impl Redis {
                 Some(Elsewhere::Moved) => {
                     live.dead.cancel();
                     *live = link.live(asked.patience).await?;
-                    answer = invoke(live, asked, false).await;
+                    if asked.is_of_many && requests.iter().any(renews) {
+                        return Ok(None);
+                    }
+                    let compares = asked.at_another_server(config, requests);
+                    answer = invoke(live, compares.as_ref().unwrap_or(asked), false).await;
                 }
                 Some(Elsewhere::Asked { to, is_same_host }) => {
                     cluster::is_node(&link.route.members, &to, is_same_host).await?;
                     let login = &config.login;
                     let there = link.connector.open(&to, login, 0, session::REPLY_MOST).await?;
                     let _over = there.dead.clone().drop_guard();
-                    answer = invoke(&there, asked, true).await;
+                    let compares = asked.at_another_server(config, requests);
+                    answer = invoke(&there, compares.as_ref().unwrap_or(asked), true).await;
+                    if compares.is_some() && answer.as_ref().is_err_and(cluster::is_split) {
+                        // The history has not moved yet.
+                        answer = invoke(&there, asked, true).await;
+                    }
                 }
             }
         }
@@ -207,6 +221,23 @@ struct Asked {
     wait: Option<Cmd>,
     patience: Patience,
     is_of_many: bool,
+}
+
+impl Asked {
+    /// A renewal that is called at another server than the one for which its script was chosen: it compares that one with
+    /// the history. `None` for all other requests.
+    fn at_another_server(&self, config: &RedisConfig, requests: &[(Key, Request)]) -> Option<Self> {
+        if requests.len() != 1 || !requests.iter().any(renews) {
+            return None;
+        }
+        let (_, call) = Invocation::all(config, requests, false).next()?;
+        let wait = self.wait.clone();
+        Some(Self { evalsha: evalsha(&call), call, wait, ..*self })
+    }
+}
+
+fn renews((_, request): &(Key, Request)) -> bool {
+    matches!(request, Request::Renew { .. })
 }
 
 /// The server's answers to both.
