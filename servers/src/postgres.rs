@@ -212,12 +212,12 @@ impl PostgresServer {
     }
 
     /// Replaces the rules by which connections from this machine are let in (`pg_hba.conf`), such as
-    /// `host all all 127.0.0.1/32 scram-sha-256`. The superuser `postgres` still needs no password.
+    /// `host all all 127.0.0.1/32 scram-sha-256`. The superuser `postgres` still needs no password, nor do replicas.
     ///
     /// # Errors
     /// If the server does not take them.
     pub fn authenticate(&self, rules: &str) -> Result<(), ServerError> {
-        let rules = format!("host all {USER} 127.0.0.1/32 trust\n{rules}\n");
+        let rules = format!("host all,replication {USER} 127.0.0.1/32 trust\n{rules}\n");
         fs::write(self.data().join("pg_hba.conf"), rules).map_err(doing("writing pg_hba.conf"))?;
         self.sql("SELECT pg_reload_conf()").map(drop)
     }

@@ -184,6 +184,7 @@ mod tests {
         let backend = Backend {
             has_network: true,
             fails_over: false,
+            is_watched: false,
             granularity_ms,
             shows,
             acts: &Act::ALL,

@@ -194,6 +194,27 @@ fn an_old_primary_elects_no_second_leader() {
     );
 }
 
+/// Of the replica's two promotions, the first one loses what the leader has renewed last.
+fn a_replica_is_promoted_on(store: &str) {
+    have_effects_on(
+        store,
+        &serde_json::json!([
+            { "when": { "at_ms": 4_000 }, "for_ms": 500, "what": { "failover": { "lag_ms": 500, "clock_ahead_ms": 0 } } },
+            { "when": { "at_ms": 12_000 }, "for_ms": 500, "what": { "failover": { "lag_ms": 0, "clock_ahead_ms": 0 } } }
+        ]),
+    );
+}
+
+#[test]
+fn a_replica_of_postgres_is_promoted() {
+    a_replica_is_promoted_on("postgres");
+}
+
+#[test]
+fn a_replica_is_promoted_behind_advisory_locks() {
+    a_replica_is_promoted_on("postgres-advisory");
+}
+
 #[test]
 fn acts_at_etcd_members_have_effects() {
     have_effects_on(

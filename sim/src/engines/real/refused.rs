@@ -56,7 +56,7 @@ fn too_much(target: Target, fault: &Fault) -> Option<&'static str> {
         What::Failover { lag_ms, .. } if lag_ms > LAG_MOST_MS => {
             Some("promotes no replica that lags further: 'lag_ms' must be 500 at most")
         }
-        What::StoreStall if target.backend().fails_over && fault.for_ms > SILENT_MOST_MS => {
+        What::StoreStall if target.backend().is_watched && fault.for_ms > SILENT_MOST_MS => {
             Some("replaces a primary that is silent for longer: 'for_ms' must be 500 at most")
         }
         What::Operator(Act::PauseRaftLeader) if fault.for_ms > RAFT_PAUSE_MOST_MS => {

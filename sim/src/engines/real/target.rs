@@ -118,7 +118,8 @@ impl Target {
             Self::Etcd | Self::EtcdCluster => (1_000 + 2 * self.etcd_election_ms(), Shows::Tenures),
         };
         let has_network = !matches!(self, Self::Sqlite);
-        let fails_over = matches!(self, Self::RedisSentinel | Self::RedisCluster);
+        let is_watched = matches!(self, Self::RedisSentinel | Self::RedisCluster);
+        let fails_over = is_watched || matches!(self, Self::Postgres | Self::PostgresAdvisory);
         let acts: &[Act] = match self {
             Self::Redis | Self::Fred => &[
                 Act::Disconnect,
@@ -153,7 +154,7 @@ impl Target {
             Self::Etcd => &[],
             Self::EtcdCluster => &[Act::KillMember, Act::PauseRaftLeader, Act::MoveRaftLeader],
         };
-        Backend { has_network, fails_over, granularity_ms, shows, acts }
+        Backend { has_network, fails_over, is_watched, granularity_ms, shows, acts }
     }
 
     /// The properties that can't judge its runs.

@@ -149,8 +149,16 @@ mod tests {
     #[test]
     fn plans_are_valid_and_have_their_fault() {
         let real = |granularity_ms| {
-            let (has_network, fails_over, shows) = (true, false, Shows::Changes);
-            Scope::Real(Backend { has_network, fails_over, granularity_ms, shows, acts: &[] })
+            let (has_network, fails_over, is_watched) = (true, false, false);
+            let (shows, acts) = (Shows::Changes, &[]);
+            Scope::Real(Backend {
+                has_network,
+                fails_over,
+                is_watched,
+                granularity_ms,
+                shows,
+                acts,
+            })
         };
         for scope in [Scope::Model, Scope::Turmoil, real(1), real(1_200)] {
             for situation in &ALL {

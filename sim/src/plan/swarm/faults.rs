@@ -138,7 +138,7 @@ fn lasts(frame: &Frame, draw: &mut Draw, kind: FaultKind) -> u64 {
     let ttl_ms = frame.settings.ttl_ms;
     match kind {
         // A longer one would be a failover.
-        FaultKind::StoreStall if frame.scope.fails_over() => {
+        FaultKind::StoreStall if frame.scope.is_watched() => {
             draw.within(1..=SILENT_MOST_MS.min(ttl_ms / 2))
         }
         // A store that is down for long hides all other faults.

@@ -29,8 +29,10 @@ pub enum Scope {
 pub struct Backend {
     /// Whether candidates reach it over a network. They open a file themselves.
     pub has_network: bool,
-    /// Whether a replica is promoted when its primary is gone, and when it is silent for more than a second.
+    /// Whether it has a replica that can be promoted.
     pub fails_over: bool,
+    /// Whether other servers watch its primary, and notice when it is silent for more than a second.
+    pub is_watched: bool,
     /// How much too early a lease may end, in milliseconds. Above 1, its TTLs are whole seconds.
     pub granularity_ms: u64,
     /// What an observer sees of the requests that it carries out.
@@ -118,11 +120,11 @@ impl Scope {
         }
     }
 
-    /// Whether a real replica takes the place of a silent primary.
-    const fn fails_over(self) -> bool {
+    /// Whether other servers notice that a primary is silent.
+    const fn is_watched(self) -> bool {
         match self {
             Self::Model | Self::Turmoil => false,
-            Self::Real(backend) => backend.fails_over,
+            Self::Real(backend) => backend.is_watched,
         }
     }
 
@@ -256,9 +258,9 @@ mod tests {
     use super::*;
 
     const fn real(has_network: bool, granularity_ms: u64) -> Scope {
-        let (fails_over, shows) = (has_network, Shows::Changes);
+        let (fails_over, is_watched, shows) = (has_network, has_network, Shows::Changes);
         let acts: &[Act] = if has_network { &Act::ALL } else { &[] };
-        Scope::Real(Backend { has_network, fails_over, granularity_ms, shows, acts })
+        Scope::Real(Backend { has_network, fails_over, is_watched, granularity_ms, shows, acts })
     }
 
     const SCOPES: [Scope; 5] =

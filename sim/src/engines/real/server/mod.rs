@@ -106,7 +106,7 @@ pub(super) struct StoreServer {
 }
 
 impl StoreServer {
-    /// Starts the servers, and their thread.
+    /// Starts the servers, and their thread. PostgreSQL has a replica only if one will be promoted.
     pub(super) async fn start(
         target: Target,
         plan: &Plan,
@@ -234,7 +234,7 @@ fn start(target: Target, plan: &Plan) -> Result<(Box<dyn Observed>, Parts), Serv
             Ok((Box::new(redis), parts))
         }
         Target::Postgres | Target::PostgresAdvisory => {
-            let postgres = postgres::Observed::start()?;
+            let postgres = postgres::Observed::start(plan.has(FaultKind::Failover))?;
             let parts = Parts::Servers(vec![postgres.port()]);
             Ok((Box::new(postgres), parts))
         }

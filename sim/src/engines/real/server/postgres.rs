@@ -1,34 +1,66 @@
-//! A PostgreSQL server, observed by triggers on the lease table.
+//! A PostgreSQL server, observed by triggers on the lease table, with an asynchronous replica if one will be promoted.
+//!
+//! Nothing promotes it but an order. Candidates know one address, which leads to the new primary then, as a virtual address
+//! does. The entries of the triggers are replicated too: what the replica lacks of them was lost.
 
 mod acts;
 
 use std::sync::Arc;
+use std::thread::sleep;
+use std::time::Duration;
 
 use tenure_servers::{PostgresServer, Proxy, ServerError};
 
 use super::orders::Done;
+use crate::engines::real::clock::boot_clock;
 use crate::engines::real::login;
 use crate::engines::real::steps::postgres::Table;
 use crate::engines::real::steps::{Answers, Steps};
 use crate::plan::Act;
 use acts::Acts;
 
+/// A replica tries this often to follow a primary that has started again.
+const SETTINGS: [&str; 2] = [acts::NAMES_SESSIONS, "wal_retrieve_retry_interval=100ms"];
+const FOLLOWERS: &str = "SELECT count(*) FROM pg_stat_replication WHERE state = 'streaming'";
+/// The connections to replicas end.
+const CUT_OFF: &str = "SELECT pg_terminate_backend(pid) FROM pg_stat_replication";
+
 pub(super) struct Observed {
     server: PostgresServer,
+    /// Whether the primary should have a replica, and the one that it has.
+    fails_over: bool,
+    replica: Option<PostgresServer>,
     table: Table,
     acts: Acts,
 }
 
 impl Observed {
-    pub(super) fn start() -> Result<Self, ServerError> {
-        let server = PostgresServer::start_with(&[acts::NAMES_SESSIONS])?;
+    pub(super) fn start(fails_over: bool) -> Result<Self, ServerError> {
+        let server = PostgresServer::start_with(&SETTINGS)?;
         Table::install(&server)?;
         acts::lets_in(&server)?;
-        Ok(Self { server, table: Table::default(), acts: Acts::default() })
+        let (table, acts) = (Table::default(), Acts::default());
+        let mut observed = Self { server, fails_over, replica: None, table, acts };
+        observed.is_followed()?;
+        Ok(observed)
     }
 
     pub(super) fn port(&self) -> u16 {
         self.server.port()
+    }
+
+    /// The primary has a replica, if it should. One that can't be started in time is left out: failovers that come later
+    /// have no effect, which is counted.
+    fn is_followed(&mut self) -> Result<(), ServerError> {
+        if !self.fails_over || self.replica.is_some() {
+            return Ok(());
+        }
+        match self.server.replica(&SETTINGS) {
+            Ok(replica) => self.replica = Some(replica),
+            Err(ServerError::NotReady { .. }) => {}
+            Err(error) => return Err(error),
+        }
+        Ok(())
     }
 }
 
@@ -45,6 +77,7 @@ impl super::Observed for Observed {
         self.server.resume()
     }
 
+    /// The replica, if there is one, waits for the primary.
     fn crash(&mut self) -> Result<(), ServerError> {
         self.server.stop()?;
         self.acts.are_gone(&self.server);
@@ -60,11 +93,51 @@ impl super::Observed for Observed {
         if keeps_data {
             acts::has_password(server, login::PASSWORD)?;
         } else {
+            self.replica = None;
             server.replace()?;
             Table::install(server)?;
             acts::lets_in(server)?;
         }
+        self.is_followed()?;
         Ok(lost_a_record)
+    }
+
+    fn fails_over(&mut self, lag: Duration) -> Result<Option<u64>, ServerError> {
+        if self.server.pid().is_none() {
+            return Ok(None);
+        }
+        self.server.resume()?;
+        if self.server.sql(FOLLOWERS)? == "0" {
+            return Ok(None);
+        }
+        let Some(replica) = self.replica.take() else { return Ok(None) };
+        if !lag.is_zero() {
+            // It gets nothing more. The primary alone has what follows.
+            replica.pause()?;
+            self.server.sql(CUT_OFF)?;
+            sleep(lag);
+        }
+        self.acts.shuts();
+        self.server.stop()?;
+        let at = boot_clock();
+        replica.resume()?;
+        replica.promote()?;
+        let mut old = std::mem::replace(&mut self.server, replica);
+        // What it has done is in its own table alone, if the replica lacks it.
+        old.restart()?;
+        self.table.read(&old)?;
+        old.stop()?;
+        self.table.is_promoted(&self.server)?;
+        // It may not be the one that the old primary had at last.
+        acts::has_password(&self.server, login::PASSWORD)?;
+        self.acts.are_gone(&self.server);
+        self.acts.leads_to(self.server.port());
+        Ok(Some(at))
+    }
+
+    /// As a new copy: the old primary has what the new one lacks.
+    fn rejoins(&mut self) -> Result<(), ServerError> {
+        if self.server.pid().is_none() { Ok(()) } else { self.is_followed() }
     }
 
     fn begins(&mut self, act: Act) -> Result<Done, ServerError> {

@@ -82,6 +82,21 @@ impl Table {
         std::mem::take(&mut self.has_a_record)
     }
 
+    /// A replica takes its place, which no candidate has reached yet. It may lack the last entries that were read, and gives
+    /// their numbers to others.
+    pub(in super::super) fn is_promoted(
+        &mut self,
+        replica: &PostgresServer,
+    ) -> Result<(), ServerError> {
+        let last = replica.sql("SELECT coalesce(max(id), 0) FROM public.changes")?;
+        let detail = || format!("{last:?} is no number of an entry");
+        self.read = last
+            .parse()
+            .map_err(|_| ServerError::Protocol { port: replica.port(), detail: detail() })?;
+        self.server += 1;
+        Ok(())
+    }
+
     pub(in super::super) fn take(&mut self) -> Vec<Step> {
         std::mem::take(&mut self.steps)
     }

@@ -107,7 +107,7 @@ impl Acts {
     }
 
     /// New connections lead there. Open ones end.
-    fn leads_to(&self, port: u16) {
+    pub(super) fn leads_to(&self, port: u16) {
         for gate in &*self.gates {
             gate.redirect(([127, 0, 0, 1], port).into());
             gate.cut();
@@ -140,6 +140,14 @@ impl Acts {
         self.locks.clear();
         if self.pooler.take().is_some() {
             self.leads_to(server.port());
+        }
+    }
+
+    /// Candidates reach no server, until the gates are opened.
+    pub(super) fn shuts(&self) {
+        for gate in &*self.gates {
+            gate.refuse(true);
+            gate.cut();
         }
     }
 }
