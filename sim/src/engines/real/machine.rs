@@ -21,8 +21,11 @@ pub(super) struct Machine {
     down: u32,
     /// The number of faults that pause it.
     pauses: u32,
-    /// The faults that leave it no descriptors: when each began, and how many connections had been made before.
-    without_descriptors: Vec<(SimTime, u64)>,
+    /// Whether the process has sent a request: it has opened by then what it can't start without.
+    has_asked: bool,
+    /// The faults that leave it no descriptors: when each began, and how many connections had been made before. `None`
+    /// for one that began while it was starting.
+    without_descriptors: Vec<Option<(SimTime, u64)>>,
     /// When a request failed last.
     pub(super) failed: SimTime,
     /// The times at which it was paused, and until when.
@@ -45,6 +48,7 @@ impl Machine {
             told,
             down: 0,
             pauses: 0,
+            has_asked: false,
             without_descriptors: Vec::new(),
             failed: SimTime::START,
             paused: Vec::new(),
@@ -65,6 +69,7 @@ impl Machine {
 
     fn starts(&mut self) -> Result<(), EngineError> {
         self.brief.store = self.link.place();
+        self.has_asked = false;
         self.subject = Some(Subject::start(&self.brief, self.told.clone())?);
         Ok(())
     }
@@ -105,19 +110,29 @@ impl Machine {
         );
     }
 
-    /// The process can open nothing more from now on, and its connections break.
+    /// The process has sent a request, and has had no answer yet.
+    pub(super) fn asked(&mut self, id: u64, at: SimTime) {
+        self.has_asked = true;
+        self.unanswered.push((id, at));
+    }
+
+    /// The process can open nothing more from now on, and its connections break. Does nothing to one that is starting,
+    /// which would end.
     pub(super) fn takes_descriptors(&mut self, now: SimTime) {
-        if let Some(subject) = &self.subject {
+        let subject = self.subject.as_ref().filter(|_| self.has_asked);
+        self.without_descriptors.push(subject.map(|_| (now, self.link.connections())));
+        if let Some(subject) = subject {
             subject.has_descriptors(false);
+            self.link.breaks(What::Cut { node: None });
         }
-        self.without_descriptors.push((now, self.link.connections()));
-        self.link.breaks(What::Cut { node: None });
     }
 
     /// Returns whether the process missed them: a request has failed meanwhile, and no connection was made.
     pub(super) fn gives_descriptors(&mut self) -> bool {
-        let Some((began, connections)) = self.without_descriptors.pop() else { return false };
-        let was_missed = self.failed > began && self.link.connections() == connections;
+        let missed = self.without_descriptors.pop().flatten();
+        let was_missed = missed.is_some_and(|(began, connections)| {
+            self.failed > began && self.link.connections() == connections
+        });
         if self.without_descriptors.is_empty()
             && let Some(subject) = &self.subject
         {

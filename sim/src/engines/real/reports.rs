@@ -78,7 +78,7 @@ impl Run<'_> {
             }
             Event::LeadsNoMore { .. } => life.leads = None,
             Event::ResignAsked { .. } | Event::SteppedDown { .. } => life.gives_up = true,
-            Event::Sent { id, .. } if machine.runs(who) => machine.unanswered.push((id, entry.at)),
+            Event::Sent { id, .. } if machine.runs(who) => machine.asked(id, entry.at),
             Event::Answered { id, answer, .. } => {
                 machine.unanswered.retain(|(sent, _)| *sent != id);
                 if answer.is_none() {
