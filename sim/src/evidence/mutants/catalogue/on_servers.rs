@@ -25,6 +25,22 @@ pub(super) static MUTANTS: &[Mutant] = &[
         caught_by: &["single-leader", "margin-kept"],
     },
     Mutant {
+        name: "old-primary-trusted",
+        about: "the adapter takes a server's word, and asks no sentinel whether it is the primary",
+        edits: &[Edit {
+            file: REDIS,
+            from: "        self.0.route.vouch_for(&live.at).await\n",
+            to: "        if answer.acknowledged.is_some() {\n            \
+                     return self.0.route.vouch_for(&live.at).await;\n        }\n        \
+                     Ok(())\n",
+        }],
+        shows: Shows::Servers(OnServers {
+            store: "redis-sentinel",
+            faults: "split-brain,reset,crash",
+        }),
+        caught_by: &["single-leader"],
+    },
+    Mutant {
         name: "fence-refuses-lower-tokens-alone",
         about: "the fence knows a tenure from its first write on, and refuses lower tokens than that",
         edits: &[
