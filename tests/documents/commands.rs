@@ -34,6 +34,7 @@ const LIST: &[(&str, Known)] = &[
     ("scripts/coverage", BY_HAND),
     ("scripts/features", BY_HAND),
     ("scripts/plots", BY_HAND),
+    ("scripts/semver", BY_HAND),
     ("scripts/fuzz", RunBy("scripts/test", "\nscripts/fuzz 5\n")),
     ("scripts/fuzz 3600 plans", RunBy("scripts/test", "\nscripts/fuzz 5\n")),
     ("cargo nextest run --release -p tenure-core", NEXTEST),
