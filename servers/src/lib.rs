@@ -10,6 +10,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod child;
+mod clock;
 mod error;
 mod etcd;
 mod pgbouncer;
@@ -19,6 +20,7 @@ mod proxy;
 mod redis;
 mod worker;
 
+pub use clock::{Course, ServerClock};
 pub use error::ServerError;
 pub use etcd::{EtcdCluster, EtcdServer};
 pub use pgbouncer::PgBouncer;

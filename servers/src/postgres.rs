@@ -14,6 +14,7 @@ use rustix::process::{Pid, Signal, geteuid, kill_process};
 
 use crate::ServerError;
 use crate::child::{Account, find};
+use crate::clock::{Preload, ServerClock};
 use crate::error::doing;
 use crate::process::{Process, Program, on_a_free_port};
 pub use session::PostgresSession;
@@ -37,6 +38,7 @@ pub struct PostgresServer {
     settings: Vec<String>,
     programs: PathBuf,
     account: Option<Account>,
+    clock: Option<Preload>,
     process: Process,
 }
 
@@ -55,7 +57,19 @@ impl PostgresServer {
     /// [`ServerError::Missing`] if PostgreSQL is not installed, [`ServerError::NotReady`] if it does not
     /// answer within 20 s.
     pub fn start_with(settings: &[&str]) -> Result<Self, ServerError> {
-        let mut server = Self::stopped(settings)?;
+        Self::start_by(None, settings)
+    }
+
+    /// The same with a clock of its own, which also its [replicas](Self::replica) have.
+    ///
+    /// # Errors
+    /// As for [`start_with`](Self::start_with).
+    pub fn start_with_clock(settings: &[&str], clock: &ServerClock) -> Result<Self, ServerError> {
+        Self::start_by(Some(clock.preload()), settings)
+    }
+
+    fn start_by(clock: Option<Preload>, settings: &[&str]) -> Result<Self, ServerError> {
+        let mut server = Self::stopped(clock, settings)?;
         server.unpack_cluster()?;
         server.launch_first()?;
         Ok(server)
@@ -66,7 +80,7 @@ impl PostgresServer {
     /// # Errors
     /// If the copy fails, or the standby does not answer within 20 s.
     pub fn replica(&self, settings: &[&str]) -> Result<Self, ServerError> {
-        let mut replica = Self::stopped(settings)?;
+        let mut replica = Self::stopped(self.clock.clone(), settings)?;
         let port = self.port.to_string();
         let mut copy = replica.program("pg_basebackup");
         copy.args(["-h", "127.0.0.1", "-p", &port, "-U", USER, "-X", "stream", "-R", "-c", "fast"]);
@@ -76,7 +90,7 @@ impl PostgresServer {
         Ok(replica)
     }
 
-    fn stopped(settings: &[&str]) -> Result<Self, ServerError> {
+    fn stopped(clock: Option<Preload>, settings: &[&str]) -> Result<Self, ServerError> {
         let found = find(PROGRAM.name, versions());
         let Some(path) = found else {
             let Program { name: program, install } = PROGRAM;
@@ -90,7 +104,7 @@ impl PostgresServer {
                 .map_err(doing("handing a folder to the user postgres"))?;
         }
         let settings = settings.iter().map(|&setting| setting.to_owned()).collect();
-        Ok(Self { port: 0, settings, programs, account, process })
+        Ok(Self { port: 0, settings, programs, account, clock, process })
     }
 
     fn make_cluster(&self) -> Result<(), ServerError> {
@@ -251,13 +265,16 @@ impl PostgresServer {
     }
 
     fn launch(&mut self, port: u16) -> Result<(), ServerError> {
-        let (data, settings) = (self.data(), &self.settings);
+        let (data, settings, clock) = (self.data(), &self.settings, &self.clock);
         let configure = |command: &mut Command| {
             command.arg("-D").arg(&data).args(["-p", &port.to_string(), "-h", "127.0.0.1"]);
             // No sockets but that port.
             command.args(["-k", ""]);
             for setting in settings {
                 command.args(["-c", setting]);
+            }
+            if let Some(clock) = clock {
+                clock.sets(command);
             }
         };
         self.process.launch(port, configure, |pid| is_ready(&data, pid))

@@ -5,11 +5,13 @@ mod command;
 mod sentinel;
 
 use std::fs;
+use std::process::Command;
 use std::time::Duration;
 
 use redis_protocol::resp2::types::OwnedFrame;
 
 use crate::ServerError;
+use crate::clock::{Preload, ServerClock};
 use crate::error::doing;
 use crate::process::{Process, Program, free_port, on_a_free_port, process_methods};
 pub use cluster::RedisCluster;
@@ -29,6 +31,7 @@ pub struct RedisServer {
     port: u16,
     tls_port: Option<u16>,
     args: Vec<String>,
+    clock: Option<Preload>,
     process: Process,
 }
 
@@ -45,11 +48,24 @@ impl RedisServer {
     /// [`ServerError::Missing`] if Redis is not installed, [`ServerError::NotReady`] if it does not
     /// answer within 20 s.
     pub fn start_with(args: &[&str]) -> Result<Self, ServerError> {
-        let mut process = Process::new(PROGRAM)?;
+        Self::start_by(None, args)
+    }
+
+    /// The same with a clock of its own.
+    ///
+    /// # Errors
+    /// As for [`start_with`](Self::start_with).
+    pub fn start_with_clock(args: &[&str], clock: &ServerClock) -> Result<Self, ServerError> {
+        Self::start_by(Some(clock.preload()), args)
+    }
+
+    fn start_by(clock: Option<Preload>, args: &[&str]) -> Result<Self, ServerError> {
+        let process = Process::new(PROGRAM)?;
         let mut args: Vec<_> = args.iter().map(|&arg| arg.to_owned()).collect();
         let tls_port = also_encrypted(&mut args)?;
-        let port = on_a_free_port(|port| launch(&mut process, port, &args))?;
-        Ok(Self { port, tls_port, args, process })
+        let mut server = Self { port: 0, tls_port, args, clock, process };
+        server.port = on_a_free_port(|port| server.launch(port))?;
+        Ok(server)
     }
 
     /// The TCP port on 127.0.0.1; the same after a [`restart`](Self::restart).
@@ -73,7 +89,7 @@ impl RedisServer {
     /// at start asked for persistence; its run id differs in any case.
     pub fn restart(&mut self) -> Result<(), ServerError> {
         self.kill()?;
-        launch(&mut self.process, self.port, &self.args)
+        self.launch(self.port)
     }
 
     /// Kills the server if it runs, and starts it again on the same port without its data.
@@ -88,7 +104,7 @@ impl RedisServer {
                 if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
             removed.map_err(doing(REMOVING))?;
         }
-        launch(&mut self.process, self.port, &self.args)
+        self.launch(self.port)
     }
 
     /// Sends one command over a connection of its own and returns the answer; an error reply is
@@ -98,6 +114,21 @@ impl RedisServer {
     /// If there is no answer within 10 s, or the answer is not RESP2.
     pub fn command(&self, args: &[&str]) -> Result<Reply, ServerError> {
         command::send(self.port, args, Duration::from_secs(10))
+    }
+
+    /// Spawns the process and waits until it answers reads.
+    fn launch(&mut self, port: u16) -> Result<(), ServerError> {
+        let Self { args, clock, .. } = self;
+        let configure = |command: &mut Command| {
+            command
+                .args(["--bind", "127.0.0.1", "--port", &port.to_string()])
+                .args(["--save", "", "--appendonly", "no"])
+                .args(args.as_slice());
+            if let Some(clock) = clock {
+                clock.sets(command);
+            }
+        };
+        self.process.launch(port, configure, |pid| answers(port, pid))
     }
 }
 
@@ -109,17 +140,6 @@ fn also_encrypted(args: &mut Vec<String>) -> Result<Option<u16>, ServerError> {
     let port = free_port()?;
     args.extend(["--tls-port".to_owned(), port.to_string()]);
     Ok(Some(port))
-}
-
-/// Spawns the process and waits until it answers reads.
-fn launch(process: &mut Process, port: u16, args: &[String]) -> Result<(), ServerError> {
-    let configure = |command: &mut std::process::Command| {
-        command
-            .args(["--bind", "127.0.0.1", "--port", &port.to_string()])
-            .args(["--save", "", "--appendonly", "no"])
-            .args(args);
-    };
-    process.launch(port, configure, |pid| answers(port, pid))
 }
 
 /// Whether *that* process answers and has loaded its data: another server may own the port, and
