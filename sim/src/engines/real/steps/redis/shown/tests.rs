@@ -1,4 +1,8 @@
+use tenure_servers::Course;
+
+use super::super::{Monitor, lock};
 use super::*;
+use crate::trace::Answer;
 
 const HOLDER: u128 = 0xab;
 const OTHER: u128 = 0xcd;
@@ -186,4 +190,22 @@ fn a_record_that_moves_is_known_at_its_new_server() {
     assert_eq!(lock(&old.state).history.longest_ttl, 5_000_000);
     assert_eq!((old.known_since("one/two"), new.known_since("one/two")), (Some(1_000_000), None));
     assert_eq!(old.known_since("another"), None);
+}
+
+/// It is 3 s fast at 4 s of the machine's time, and 3 s slow at 10 s.
+#[test]
+fn steps_happen_in_the_time_of_the_machine_whatever_the_servers_clock_shows() {
+    let mut stream = Stream::new();
+    let seconds = |seconds: u64| seconds * 1_000_000_000;
+    let course = |machine, shows| ServerTime(Some(Course::of(seconds(machine), seconds(shows))));
+    stream.0.clock = course(4, 7);
+    stream.grants(8, HOLDER, "7");
+    stream.0.script_ended();
+    stream.0.clock = course(10, 7);
+    stream.grants(13, OTHER, "8");
+    stream.0.script_ended();
+    let times = |step: &Step| (step.at / 1_000_000, step.now / 1_000_000);
+    let seen: Vec<_> = stream.0.steps.iter().map(times).collect();
+    assert_eq!(seen, [(5, 8), (16, 13)]);
+    assert_eq!(stream.0.clock.machine(18_000_000), 21_000_000, "the end of the last lease");
 }
