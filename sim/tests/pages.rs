@@ -33,7 +33,7 @@ const HOLDS: Known = Ends(64, "does not fail");
 const CAMPAIGN: Known = RunBy("scripts/test", "\n\"$simulator\"\n");
 const MUTANTS: Known = RunBy("sim/tests/mutants/command.rs", "\"mutants\", ");
 const PICTURE: Known = RunBy("sim/tests/campaign/picture.rs", "\"--svg\"");
-const REAL: Known = RunBy("sim/tests/real_engine/main.rs", "\"real\"");
+const REAL: Known = RunBy("sim/tests/real_engine/seeds.rs", "\"real\"");
 
 const SOAK: Known = RunBy("sim/src/search/campaign/soak.rs", "campaign.soak(");
 

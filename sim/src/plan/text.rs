@@ -185,6 +185,7 @@ mod tests {
             has_network: true,
             fails_over: false,
             is_watched: false,
+            sets_clock: false,
             granularity_ms,
             shows,
             acts: &Act::ALL,

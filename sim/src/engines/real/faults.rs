@@ -48,7 +48,7 @@ impl Run<'_> {
         let Strike { kind, what, node, .. } = strike;
         let now = self.time.now();
         let Some(node) = node else {
-            self.begin_of_the_store(what);
+            self.begin_of_the_store(strike);
             return Ok(());
         };
         let machine = &mut self.machines[node];
@@ -103,7 +103,8 @@ impl Run<'_> {
         Ok(true)
     }
 
-    fn begin_of_the_store(&mut self, what: What) {
+    fn begin_of_the_store(&mut self, strike: Strike) {
+        let what = strike.what;
         match what {
             What::StoreCrash | What::StoreLoss => {
                 let keeps_data = what == What::StoreCrash;
@@ -120,6 +121,9 @@ impl Run<'_> {
             }
             What::Failover { lag_ms, .. } => {
                 self.server.order(ServerOrder::FailOver { lag: Duration::from_millis(lag_ms) });
+            }
+            What::StoreClockStep { by_ms } => {
+                self.server.order(ServerOrder::StepClock { by_ms, strike });
             }
             What::Operator(act) => self.begin_act(act),
             // Refused before the run.
@@ -156,6 +160,8 @@ impl Run<'_> {
                 self.server.order(ServerOrder::End(act, strike));
                 false
             }
+            // It is over once the clock is set.
+            What::StoreClockStep { .. } => false,
             What::Failover { .. } => {
                 self.outage.over.push(strike);
                 self.server.order(ServerOrder::Rejoin);

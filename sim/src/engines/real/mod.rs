@@ -1,4 +1,4 @@
-//! The engine of real processes and a real server: nothing is simulated but the clocks of candidates.
+//! The engine of real processes and a real server: nothing is simulated but clocks.
 //!
 //! Each candidate is a process of its own, built on the public interface of the library: this program, started again
 //! with the argument [`ARGUMENT`]. Between each of them and the store's server is a proxy, which carries out the faults

@@ -14,7 +14,7 @@ pub(super) fn check(target: Target, plan: &Plan) -> Result<(), PlanError> {
         value,
         bound: format!("{bound} in the {} engine", target.engine()),
     };
-    if plan.store.clock_rate_ppm != 0 {
+    if plan.store.clock_rate_ppm != 0 && !target.backend().sets_clock {
         let rate = plan.store.clock_rate_ppm.to_string();
         return Err(out_of_bounds("store.clock_rate_ppm", rate, "0"));
     }
@@ -96,8 +96,8 @@ fn why_not(target: Target, what: What) -> Option<&'static str> {
         What::OldPrimary { .. } => {
             Some("can't keep a primary that is replaced for one candidate alone")
         }
-        What::StoreClockStep { .. } => {
-            Some("can't set the server's clock: it is that of the machine")
+        What::StoreClockStep { .. } if !target.backend().sets_clock => {
+            Some("can't set the clock by which the store tells the time: it is that of the machine")
         }
         What::Operator(act) => why_no_act(target, act),
         What::Partition { .. }
@@ -118,6 +118,7 @@ fn why_not(target: Target, what: What) -> Option<&'static str> {
         | What::StoreCrash
         | What::StoreLoss
         | What::StoreStall
+        | What::StoreClockStep { .. }
         | What::Failover { .. } => None,
     }
 }

@@ -134,6 +134,12 @@ impl Run<'_> {
                     self.healed(strike);
                 }
             }
+            ServerOrder::StepClock { strike, .. } => {
+                if had_effect {
+                    self.took(at, strike.kind, None);
+                }
+                self.healed(strike);
+            }
             ServerOrder::Begin(act) => {
                 let replaces = matches!(act, Act::FlushData | Act::DeleteLog | Act::SplitBrain);
                 if had_effect && replaces {

@@ -120,6 +120,8 @@ impl Target {
         let has_network = !matches!(self, Self::Sqlite);
         let is_watched = matches!(self, Self::RedisSentinel | Self::RedisCluster);
         let fails_over = is_watched || matches!(self, Self::Postgres | Self::PostgresAdvisory);
+        let sets_clock =
+            matches!(self, Self::Redis | Self::Fred | Self::Postgres | Self::PostgresAdvisory);
         let acts: &[Act] = match self {
             Self::Redis | Self::Fred => &[
                 Act::Disconnect,
@@ -154,7 +156,7 @@ impl Target {
             Self::Etcd => &[],
             Self::EtcdCluster => &[Act::KillMember, Act::PauseRaftLeader, Act::MoveRaftLeader],
         };
-        Backend { has_network, fails_over, is_watched, granularity_ms, shows, acts }
+        Backend { has_network, fails_over, is_watched, sets_clock, granularity_ms, shows, acts }
     }
 
     /// The properties that can't judge its runs.

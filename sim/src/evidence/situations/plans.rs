@@ -155,6 +155,7 @@ mod tests {
                 has_network,
                 fails_over,
                 is_watched,
+                sets_clock: true,
                 granularity_ms,
                 shows,
                 acts,

@@ -173,7 +173,7 @@ const ALL: [(Condition, &str, Needs); Condition::COUNT] = [
     (
         Condition::StoreClockSteppedUnderALeader,
         "store-clock-stepped-under-a-leader",
-        Needs::Simulation,
+        Needs::StoreClock,
     ),
     (Condition::StoreRolledBackUnderALeader, "store-rolled-back-under-a-leader", Needs::Model),
     (Condition::FailoverUnderALeader, "failover-under-a-leader", Needs::Replicas),
@@ -241,8 +241,9 @@ enum Needs {
     Changes,
     /// A store that shows each request.
     Requests,
-    /// An engine that simulates: a store that shows what it refuses, whose clock can be set, and faults that strike within
-    /// a millisecond.
+    /// A store whose clock can be set.
+    StoreClock,
+    /// An engine that simulates: a store that shows what it refuses, and faults that strike within a millisecond.
     Simulation,
     /// The model engine alone: messages that overtake each other, replicas, machines that sleep or are restored.
     Model,
@@ -293,6 +294,7 @@ impl Condition {
                 Needs::Act(act) => backend.acts.contains(&act),
                 Needs::Replicas => backend.fails_over,
                 Needs::OldPrimary => backend.acts.contains(&Act::SplitBrain),
+                Needs::StoreClock => backend.sets_clock,
                 Needs::Changes => backend.shows >= Shows::Changes,
                 Needs::Requests => backend.shows >= Shows::Requests,
                 Needs::Simulation | Needs::Model => false,

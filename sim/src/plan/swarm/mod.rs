@@ -26,6 +26,7 @@ pub enum Scope {
 
 /// What a real store has that faults may strike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct Backend {
     /// Whether candidates reach it over a network. They open a file themselves.
     pub has_network: bool,
@@ -33,6 +34,8 @@ pub struct Backend {
     pub fails_over: bool,
     /// Whether other servers watch its primary, and notice when it is silent for more than a second.
     pub is_watched: bool,
+    /// Whether its server can have a clock of its own, which is set and has a rate.
+    pub sets_clock: bool,
     /// How much too early a lease may end, in milliseconds. Above 1, its TTLs are whole seconds.
     pub granularity_ms: u64,
     /// What an observer sees of the requests that it carries out.
@@ -103,20 +106,19 @@ impl Scope {
                 | FaultKind::VmStop
                 | FaultKind::VmRestore
                 | FaultKind::StoreRollback
-                | FaultKind::OldPrimary
-                | FaultKind::StoreClockStep
-                | FaultKind::StoreClockBack => false,
+                | FaultKind::OldPrimary => false,
+                FaultKind::StoreClockStep | FaultKind::StoreClockBack => backend.sets_clock,
                 FaultKind::Failover => backend.fails_over,
                 _ => Act::of_kind(kind).is_none_or(|act| backend.acts.contains(&act)),
             },
         }
     }
 
-    /// The rate of the store's clock, if it can have one that is wrong: a real server has the machine's.
+    /// Whether the store's clock can have a rate of its own.
     const fn store_drifts(self) -> bool {
         match self {
             Self::Model | Self::Turmoil => true,
-            Self::Real(_) => false,
+            Self::Real(backend) => backend.sets_clock,
         }
     }
 
@@ -258,9 +260,18 @@ mod tests {
     use super::*;
 
     const fn real(has_network: bool, granularity_ms: u64) -> Scope {
-        let (fails_over, is_watched, shows) = (has_network, has_network, Shows::Changes);
+        let (fails_over, is_watched, sets_clock) = (has_network, has_network, has_network);
+        let shows = Shows::Changes;
         let acts: &[Act] = if has_network { &Act::ALL } else { &[] };
-        Scope::Real(Backend { has_network, fails_over, is_watched, granularity_ms, shows, acts })
+        Scope::Real(Backend {
+            has_network,
+            fails_over,
+            is_watched,
+            sets_clock,
+            granularity_ms,
+            shows,
+            acts,
+        })
     }
 
     const SCOPES: [Scope; 5] =

@@ -4,6 +4,7 @@
 //! Candidates reach each server by a gate. It is shut from the moment at which the server is killed until the next one is
 //! observed, so that no request is carried out unseen.
 
+mod clock;
 mod etcd;
 mod orders;
 mod postgres;
@@ -18,15 +19,19 @@ use std::thread;
 use std::time::Duration;
 
 use futures_util::future::try_join_all;
-use tenure_servers::{Proxy, ServerError};
+use tenure_servers::{Flow, Proxy, ServerError};
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::clock::boot_clock;
 use super::steps::{Answers, Steps};
 use super::{Target, Told};
 use crate::plan::{Act, FaultKind, Plan};
+use clock::Clock;
 use orders::{Done, Server};
 pub(super) use orders::{Moved, ServerOrder, ServerReport};
+
+/// What has passed a gate arrives well within that time.
+const ARRIVES_WITHIN: Duration = Duration::from_millis(20);
 
 /// What a store consists of.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,6 +83,12 @@ trait Observed: Send {
         Ok(())
     }
 
+    /// Puts the clock of the server forward, or back if negative. It answers, no request is on its way to it, and none is
+    /// sent to it meanwhile. Returns whether its clock shows another time then.
+    fn steps_clock(&mut self, _by_ms: i64) -> Result<bool, ServerError> {
+        Ok(false)
+    }
+
     /// An act begins at the server, which answers. Returns what it has led to, as far as that is known at once.
     fn begins(&mut self, _: Act) -> Result<Done, ServerError> {
         Ok(Done::default())
@@ -121,10 +132,18 @@ impl StoreServer {
         let thread = thread::Builder::new().name("server".to_owned()).spawn(move || {
             let mut server = Server::new(observed);
             for order in ordered {
-                if matches!(order, ServerOrder::Crash { .. }) {
-                    own.iter().for_each(|gate| gate.refuse(true));
+                match order {
+                    ServerOrder::Crash { .. } => own.iter().for_each(|gate| gate.refuse(true)),
+                    ServerOrder::StepClock { .. } => {
+                        own.iter().for_each(|gate| gate.set_requests(Flow::Hold));
+                        thread::sleep(ARRIVES_WITHIN);
+                    }
+                    _ => {}
                 }
                 let done = server.carry_out(order)?;
+                if matches!(order, ServerOrder::StepClock { .. }) {
+                    own.iter().for_each(|gate| gate.set_requests(Flow::Forward));
+                }
                 if matches!(order, ServerOrder::Start { .. } | ServerOrder::FailOver { .. }) {
                     open(&own, server.observed.as_ref());
                 }
@@ -221,7 +240,7 @@ impl Parts {
 fn start(target: Target, plan: &Plan) -> Result<(Box<dyn Observed>, Parts), ServerError> {
     match target {
         Target::Redis | Target::Fred => {
-            let redis = redis::Observed::start()?;
+            let redis = redis::Observed::start(Clock::of(plan)?)?;
             let parts = Parts::Servers(vec![redis.port()]);
             Ok((Box::new(redis), parts))
         }
@@ -234,7 +253,8 @@ fn start(target: Target, plan: &Plan) -> Result<(Box<dyn Observed>, Parts), Serv
             Ok((Box::new(redis), parts))
         }
         Target::Postgres | Target::PostgresAdvisory => {
-            let postgres = postgres::Observed::start(plan.has(FaultKind::Failover))?;
+            let postgres =
+                postgres::Observed::start(plan.has(FaultKind::Failover), Clock::of(plan)?)?;
             let parts = Parts::Servers(vec![postgres.port()]);
             Ok((Box::new(postgres), parts))
         }

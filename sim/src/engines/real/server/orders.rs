@@ -26,6 +26,11 @@ pub(in super::super) enum ServerOrder {
     },
     /// Start the killed primary again, as a replica.
     Rejoin,
+    /// Put the server's clock forward, or back if negative.
+    StepClock {
+        by_ms: i64,
+        strike: Strike,
+    },
     /// Do what an operator does.
     Begin(Act),
     /// Undo that: the fault is over.
@@ -38,7 +43,8 @@ pub(in super::super) struct ServerReport {
     pub(in super::super) order: ServerOrder,
     /// When it was done, by the boot clock.
     pub(in super::super) at: u64,
-    /// Whether a record of the election was lost, a replica was promoted, or an act was felt.
+    /// Whether a record of the election was lost, a replica was promoted, the clock shows another time, or an act was
+    /// felt.
     pub(in super::super) had_effect: bool,
     pub(in super::super) moved: Option<Moved>,
 }
@@ -98,6 +104,11 @@ impl Server {
                 Done { at, ..Done::now(at.is_some()) }
             }
             ServerOrder::Rejoin => observed.rejoins().map(|()| Done::default())?,
+            ServerOrder::StepClock { by_ms, .. } => match self.state {
+                State::Answers => Done::now(observed.steps_clock(by_ms)?),
+                // What is under way there can't be waited for.
+                State::Paused | State::Down => Done::default(),
+            },
             ServerOrder::Begin(act) => match self.state {
                 State::Answers => observed.begins(act)?,
                 State::Paused | State::Down if !act.needs_a_server() => observed.begins(act)?,
@@ -112,6 +123,7 @@ impl Server {
             ServerOrder::FailOver { .. } if done.had_effect => State::Answers,
             ServerOrder::FailOver { .. }
             | ServerOrder::Rejoin
+            | ServerOrder::StepClock { .. }
             | ServerOrder::Begin(_)
             | ServerOrder::End(..) => self.state,
         };

@@ -7,10 +7,11 @@ mod acts;
 
 use std::sync::Arc;
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tenure_servers::{PostgresServer, Proxy, ServerError};
 
+use super::clock::Clock;
 use super::orders::Done;
 use crate::engines::real::clock::boot_clock;
 use crate::engines::real::login;
@@ -25,8 +26,18 @@ const FOLLOWERS: &str = "SELECT count(*) FROM pg_stat_replication WHERE state = 
 /// The connections to replicas end.
 const CUT_OFF: &str = "SELECT pg_terminate_backend(pid) FROM pg_stat_replication";
 
+/// No request changes a row until this session ends. Another lock may be in the way, which outlasts this wait.
+const KEEP_OUT: &str =
+    "BEGIN; SET LOCAL lock_timeout = '500ms'; LOCK TABLE tenure.leases IN EXCLUSIVE MODE";
+/// Requests that have read the clock and not ended.
+const UNDER_WAY: &str = "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' \
+    AND backend_type = 'client backend' AND pid <> pg_backend_pid()";
+const TIME: &str = "SELECT tenure.leases_micros(clock_timestamp())";
+const ENDS_WITHIN: Duration = Duration::from_millis(500);
+
 pub(super) struct Observed {
     server: PostgresServer,
+    clock: Clock,
     /// Whether the primary should have a replica, and the one that it has.
     fails_over: bool,
     replica: Option<PostgresServer>,
@@ -35,12 +46,16 @@ pub(super) struct Observed {
 }
 
 impl Observed {
-    pub(super) fn start(fails_over: bool) -> Result<Self, ServerError> {
-        let server = PostgresServer::start_with(&SETTINGS)?;
+    pub(super) fn start(fails_over: bool, clock: Clock) -> Result<Self, ServerError> {
+        let server = match clock.own() {
+            Some(own) => PostgresServer::start_with_clock(&SETTINGS, own)?,
+            None => PostgresServer::start_with(&SETTINGS)?,
+        };
         Table::install(&server)?;
         acts::lets_in(&server)?;
-        let (table, acts) = (Table::default(), Acts::default());
-        let mut observed = Self { server, fails_over, replica: None, table, acts };
+        let (mut table, acts) = (Table::default(), Acts::default());
+        table.has_clock(clock.time());
+        let mut observed = Self { server, clock, fails_over, replica: None, table, acts };
         observed.is_followed()?;
         Ok(observed)
     }
@@ -138,6 +153,31 @@ impl super::Observed for Observed {
     /// As a new copy: the old primary has what the new one lacks.
     fn rejoins(&mut self) -> Result<(), ServerError> {
         if self.server.pid().is_none() { Ok(()) } else { self.is_followed() }
+    }
+
+    /// Without the lock, or while a request waits for another one, the clock stays as it is: that is no effect, and counted.
+    fn steps_clock(&mut self, by_ms: i64) -> Result<bool, ServerError> {
+        let Self { server, clock, table, .. } = self;
+        let mut session = server.session()?;
+        if session.sql(KEEP_OUT).is_err() {
+            return Ok(false);
+        }
+        let began = Instant::now();
+        while session.sql(UNDER_WAY)? != "0" {
+            if began.elapsed() > ENDS_WITHIN {
+                return Ok(false);
+            }
+            sleep(Duration::from_millis(5));
+        }
+        table.read(server)?;
+        let is_set = clock.step(by_ms, || {
+            let told = session.sql(TIME)?;
+            let detail = || format!("{told:?} is no time");
+            told.parse()
+                .map_err(|_| ServerError::Protocol { port: server.port(), detail: detail() })
+        })?;
+        table.has_clock(clock.time());
+        Ok(is_set)
     }
 
     fn begins(&mut self, act: Act) -> Result<Done, ServerError> {

@@ -2,10 +2,10 @@
 
 mod acts;
 
-use tenure_servers::{RedisServer, ServerError};
+use tenure_servers::{RedisServer, Reply, ServerError};
 
+use super::clock::Clock;
 use super::orders::Done;
-use crate::engines::real::clock::wall_clock;
 use crate::engines::real::steps::redis::Monitor;
 use crate::engines::real::steps::{Answers, Steps};
 use crate::plan::Act;
@@ -16,17 +16,24 @@ pub(super) const KEEPS: [&str; 4] = ["--appendonly", "yes", "--appendfsync", "no
 
 pub(super) struct Observed {
     server: RedisServer,
+    clock: Clock,
     monitor: Monitor,
+    /// What its clock has shown then, in microseconds.
     killed_at: u64,
     acts: Acts,
 }
 
 impl Observed {
-    pub(super) fn start() -> Result<Self, ServerError> {
-        let (server, mut monitor) = (RedisServer::start_with(&KEEPS)?, Monitor::new());
+    pub(super) fn start(clock: Clock) -> Result<Self, ServerError> {
+        let server = match clock.own() {
+            Some(own) => RedisServer::start_with_clock(&KEEPS, own)?,
+            None => RedisServer::start_with(&KEEPS)?,
+        };
+        let mut monitor = Monitor::new();
+        monitor.has_clock(clock.time());
         acts::lets_in(&server)?;
         monitor.attach(&server)?;
-        Ok(Self { server, monitor, killed_at: 0, acts: Acts::default() })
+        Ok(Self { server, clock, monitor, killed_at: 0, acts: Acts::default() })
     }
 
     pub(super) fn port(&self) -> u16 {
@@ -46,7 +53,7 @@ impl super::Observed for Observed {
     fn crash(&mut self) -> Result<(), ServerError> {
         self.server.kill()?;
         self.monitor.detach();
-        self.killed_at = wall_clock();
+        self.killed_at = self.clock.reading();
         Ok(())
     }
 
@@ -62,6 +69,16 @@ impl super::Observed for Observed {
         Ok(lost_a_record)
     }
 
+    fn steps_clock(&mut self, by_ms: i64) -> Result<bool, ServerError> {
+        let Self { server, clock, monitor, .. } = self;
+        // The server may have answered one request before others that had arrived earlier; the second time there are none.
+        monitor.shows_all(server)?;
+        monitor.shows_all(server)?;
+        let is_set = clock.step(by_ms, || time(server))?;
+        monitor.has_clock(clock.time());
+        Ok(is_set)
+    }
+
     fn begins(&mut self, act: Act) -> Result<Done, ServerError> {
         self.acts.begins(act, &self.server, &self.monitor)
     }
@@ -73,5 +90,23 @@ impl super::Observed for Observed {
     fn steps(&mut self, _: &Answers) -> Result<Steps, ServerError> {
         self.monitor.shows_all(&self.server)?;
         Ok(self.monitor.steps())
+    }
+}
+
+/// The server's time, in microseconds since 1970.
+fn time(server: &RedisServer) -> Result<u64, ServerError> {
+    const TIME: [&str; 1] = ["TIME"];
+    let reply = server.command(&TIME)?;
+    let number = |part: &Reply| match part {
+        Reply::BulkString(text) => std::str::from_utf8(text).ok()?.parse::<u64>().ok(),
+        _ => None,
+    };
+    let parts = match &reply {
+        Reply::Array(parts) => parts.iter().map(number).collect::<Option<Vec<_>>>(),
+        _ => None,
+    };
+    match parts.as_deref() {
+        Some([seconds, micros]) => Ok(seconds * 1_000_000 + micros),
+        _ => Err(unexpected(server, &TIME, &reply)),
     }
 }

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use etcd_client::{Client, EventType, WatchOptions};
 use tenure_servers::{EtcdServer, ServerError};
 
-use super::{Answers, Record, Step};
+use super::{Answers, Record, ServerTime, Step};
 use crate::engines::real::clock::wall_clock;
 use crate::trace::{Answer, Asked};
 use key::{LEADER, Leader, MARK, PREFIX, QUARANTINE};
@@ -298,7 +298,8 @@ fn steps(mut changes: Vec<Change>, answers: &Answers) -> Vec<Step> {
         };
         record = Some(after);
         let after = record;
-        steps.push(Step { at, now: at, holder, request, answer, before, after, server });
+        let (now, clock) = (at, ServerTime::default());
+        steps.push(Step { at, now, holder, request, answer, before, after, server, clock });
     }
     steps
 }

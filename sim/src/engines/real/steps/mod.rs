@@ -10,6 +10,8 @@ pub(super) mod sqlite;
 
 use std::collections::BTreeMap;
 
+use tenure_servers::Course;
+
 use super::clock::WallClock;
 use crate::plan::SimTime;
 use crate::trace::{Answer, Asked, Entry, Event, Kept, StoreStep};
@@ -55,12 +57,12 @@ impl Record {
         is_renewed.then_some((now, Asked::Renew { token }, Answer::Renewed))
     }
 
-    fn kept(self, wall: WallClock) -> Kept {
+    fn kept(self, clock: ServerTime, wall: WallClock) -> Kept {
         Kept {
             token: self.token,
             holder: self.holder,
             lease_end: self.lease_end.saturating_mul(1_000),
-            lease_ends: wall.true_time(self.lease_end),
+            lease_ends: wall.true_time(clock.machine(self.lease_end)),
             released: self.released,
         }
     }
@@ -80,10 +82,21 @@ impl History {
     }
 }
 
+/// The clock of a store's server: that of the machine, or one of its own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct ServerTime(pub(super) Option<Course>);
+
+impl ServerTime {
+    /// What the machine's wall clock shows when the server's shows that, both in microseconds.
+    pub(super) fn machine(self, reading: u64) -> u64 {
+        self.0.map_or(reading, |course| course.machine_at(reading.saturating_mul(1_000)) / 1_000)
+    }
+}
+
 /// A request that the store has carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Step {
-    /// When it was carried out, by the wall clock in microseconds: when the clock was read for it, unless an earlier step
+    /// When it was carried out, by the machine's wall clock in microseconds: when the clock was read for it, unless an earlier step
     /// was carried out later.
     pub(super) at: u64,
     /// The reading of the clock by which it was judged.
@@ -95,6 +108,8 @@ pub(super) struct Step {
     pub(super) after: Option<Record>,
     /// The number of the server.
     pub(super) server: u32,
+    /// The clock that it has.
+    pub(super) clock: ServerTime,
 }
 
 /// What candidates know of the store's steps: it bounds the times of those that the store shows without one. Times are
@@ -169,8 +184,8 @@ pub(super) struct Steps {
 impl Step {
     /// The event of a trace, and its time.
     pub(super) fn traced(self, wall: WallClock) -> (SimTime, StoreStep) {
-        let Self { at, now, holder, request, answer, before, after, server } = self;
-        let kept = |record: Option<Record>| record.map(|record| record.kept(wall));
+        let Self { at, now, holder, request, answer, before, after, server, clock } = self;
+        let kept = |record: Option<Record>| record.map(|record| record.kept(clock, wall));
         let now = now.saturating_mul(1_000);
         let (before, after) = (kept(before), kept(after));
         (wall.true_time(at), StoreStep { server, now, holder, request, answer, before, after })

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use tenure::store::postgres::LeaseTable;
 use tenure_servers::{PostgresServer, ServerError};
 
-use super::{History, Record, Step};
+use super::{History, Record, ServerTime, Step};
 
 const TRIGGERS: &str = "
 CREATE TABLE public.changes (id bigserial PRIMARY KEY, at bigint NOT NULL, row_of text NOT NULL, before text, after text);
@@ -30,6 +30,7 @@ const CHANGED_WITHIN: u64 = 25_000;
 #[derive(Debug, Default)]
 pub(in super::super) struct Table {
     server: u32,
+    clock: ServerTime,
     /// The last entry that was read.
     read: u64,
     history: History,
@@ -70,6 +71,11 @@ impl Table {
             })?;
         }
         Ok(())
+    }
+
+    /// The server has that clock from now on. What it has carried out before was read.
+    pub(in super::super) fn has_clock(&mut self, clock: ServerTime) {
+        self.clock = clock;
     }
 
     /// Another server takes its place: with the same data, or with an empty cluster. Returns whether a record is lost.
@@ -131,10 +137,11 @@ impl Table {
         let changed = Record::changed(before, after, self.history, read);
         let Some((now, request, answer)) = changed else { return };
         // Waits between the reading and the change do not make the request a later one.
-        let at = now.max(self.last_at);
+        let at = self.clock.machine(now).max(self.last_at);
         self.last_at = at;
-        let (holder, server, after) = (after.holder, self.server, Some(after));
-        self.steps.push(Step { at, now, holder, request, answer, before, after, server });
+        let (holder, server, clock) = (after.holder, self.server, self.clock);
+        let after = Some(after);
+        self.steps.push(Step { at, now, holder, request, answer, before, after, server, clock });
     }
 }
 

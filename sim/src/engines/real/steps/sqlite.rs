@@ -15,7 +15,7 @@ use tenure::store::sqlite::{Sqlite, SqliteConfig};
 use tenure::store::{Request, Store};
 use tenure_servers::ServerError;
 
-use super::{History, Record, Step};
+use super::{History, Record, ServerTime, Step};
 use crate::engines::real::clock::{TrueTime, WallClock};
 use crate::engines::real::resource;
 
@@ -194,7 +194,8 @@ impl Changes {
         let changed = Record::changed(before, after, history, written_at);
         let Some((now, request, answer)) = changed else { return Ok(()) };
         let (at, holder, server, after) = (written_at, after.holder, self.server, Some(after));
-        self.steps.push(Step { at, now, holder, request, answer, before, after, server });
+        let clock = ServerTime::default();
+        self.steps.push(Step { at, now, holder, request, answer, before, after, server, clock });
         Ok(())
     }
 }

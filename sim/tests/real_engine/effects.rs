@@ -1,0 +1,184 @@
+//! Each fault of real servers has an effect, which the engine sees.
+
+use serde_json::Value;
+
+use super::replayed;
+
+/// Each of these faults has an effect on a store, and safety holds.
+fn have_effects_on(store: &str, faults: &Value) {
+    let ran = replayed(store, faults);
+    let text = String::from_utf8_lossy(&ran.stdout);
+    assert_eq!(ran.status.code(), Some(0), "{text}{}", String::from_utf8_lossy(&ran.stderr));
+    for fault in faults.as_array().unwrap() {
+        let what = &fault["what"];
+        let kind =
+            what["operator"].as_str().or_else(|| what.as_object()?.keys().next().map(|k| &**k));
+        let kind = kind.or_else(|| what.as_str());
+        let is_back = what["store-clock-step"]["by_ms"].as_i64().is_some_and(|by_ms| by_ms < 0);
+        let kind = if is_back { Some("store-clock-back") } else { kind };
+        let effect = format!("Effect {{ kind: {}", pascal(kind.unwrap()));
+        assert!(text.contains(&effect), "{effect} is missing:\n{text}");
+    }
+}
+
+/// `lock-row` as `LockRow`.
+fn pascal(name: &str) -> String {
+    let capital = |word: &str| word[..1].to_uppercase() + &word[1..];
+    name.split('-').map(capital).collect()
+}
+
+#[test]
+fn acts_at_redis_have_effects() {
+    // The first leader waits out a quarantine. Without memory none is elected, and the next one waits after a loss.
+    have_effects_on(
+        "redis",
+        &serde_json::json!([
+            { "when": { "at_ms": 4_000 }, "what": { "operator": "disconnect" } },
+            { "when": { "at_ms": 4_500 }, "what": { "operator": "flush-scripts" } },
+            { "when": { "at_ms": 5_000 }, "for_ms": 2_000, "what": { "operator": "fill-memory" } },
+            { "when": { "at_ms": 5_200 }, "what": { "resign": { "node": null } } },
+            { "when": { "at_ms": 10_000 }, "what": { "operator": "flush-data" } },
+            { "when": { "at_ms": 12_500 }, "for_ms": 1_000, "what": { "operator": "rotate-password" } }
+        ]),
+    );
+}
+
+#[test]
+fn acts_at_postgres_have_effects() {
+    have_effects_on(
+        "postgres",
+        &serde_json::json!([
+            { "when": { "at_ms": 3_500 }, "what": { "operator": "disconnect-leader" } },
+            { "when": { "at_ms": 4_300 }, "what": { "operator": "disconnect" } },
+            { "when": { "at_ms": 5_000 }, "for_ms": 1_500, "what": { "operator": "lock-row" } },
+            { "when": { "at_ms": 8_000 }, "for_ms": 1_500, "what": { "operator": "lock-table" } },
+            { "when": { "at_ms": 10_500 }, "for_ms": 1_000, "what": { "operator": "pooler" } },
+            { "when": { "at_ms": 12_500 }, "for_ms": 1_000, "what": { "operator": "rotate-password" } }
+        ]),
+    );
+}
+
+/// One candidate connects anew, to the new primary, and is granted a lease there. The other one may stay with the old
+/// primary, which renews its lease, or grants it one.
+#[test]
+fn an_old_primary_elects_no_second_leader() {
+    have_effects_on(
+        "redis-sentinel",
+        &serde_json::json!([
+            { "when": { "at_ms": 4_000 }, "for_ms": 10_000, "what": { "operator": "split-brain" } },
+            { "when": { "at_ms": 9_000 }, "what": { "reset": { "node": 0 } } }
+        ]),
+    );
+}
+
+/// Of the replica's two promotions, the first one loses what the leader has renewed last.
+fn a_replica_is_promoted_on(store: &str, between: &[Value]) {
+    let fails_over = |at_ms: u64, lag_ms: u64| {
+        let what = serde_json::json!({ "failover": { "lag_ms": lag_ms, "clock_ahead_ms": 0 } });
+        serde_json::json!({ "when": { "at_ms": at_ms }, "for_ms": 500, "what": what })
+    };
+    let faults = [&[fails_over(4_000, 500)], between, &[fails_over(12_000, 0)]].concat();
+    have_effects_on(store, &faults.into());
+}
+
+#[test]
+fn a_replica_of_postgres_is_promoted() {
+    a_replica_is_promoted_on("postgres", &[no_descriptors(7_500)]);
+}
+
+#[test]
+fn a_replica_is_promoted_behind_advisory_locks_and_a_clock_is_set() {
+    let between = [sets_clock(7_500, 2_000), sets_clock(9_500, -1_500)];
+    a_replica_is_promoted_on("postgres-advisory", &between);
+}
+
+#[test]
+fn the_clock_of_redis_is_set() {
+    let faults = [sets_clock(4_000, 5_000), sets_clock(7_000, -4_000), no_descriptors(10_000)];
+    have_effects_on("fred", &faults.to_vec().into());
+}
+
+/// A process that can't connect again for two seconds.
+fn no_descriptors(at_ms: u64) -> Value {
+    let what = serde_json::json!({ "no-descriptors": { "node": 0 } });
+    serde_json::json!({ "when": { "at_ms": at_ms }, "for_ms": 2_000, "what": what })
+}
+
+/// The clock of the store's server is put forward, or back if negative.
+fn sets_clock(at_ms: u64, by_ms: i64) -> Value {
+    let what = serde_json::json!({ "store-clock-step": { "by_ms": by_ms } });
+    serde_json::json!({ "when": { "at_ms": at_ms }, "what": what })
+}
+
+#[test]
+fn acts_at_etcd_members_have_effects() {
+    have_effects_on(
+        "etcd-cluster",
+        &serde_json::json!([
+            { "when": { "at_ms": 6_000 }, "for_ms": 1_500, "what": { "operator": "kill-member" } },
+            { "when": { "at_ms": 9_000 }, "for_ms": 900, "what": { "operator": "pause-raft-leader" } },
+            { "when": { "at_ms": 11_000 }, "what": { "operator": "move-raft-leader" } },
+            no_descriptors(12_000)
+        ]),
+    );
+}
+
+#[test]
+fn acts_at_a_redis_cluster_have_effects() {
+    // The slot moves twice, and each of the primaries that keep it is replaced by its replica.
+    have_effects_on(
+        "redis-cluster",
+        &serde_json::json!([
+            { "when": { "at_ms": 3_500 }, "for_ms": 1_500, "what": { "operator": "move-slot" } },
+            {
+                "when": { "at_ms": 6_000 }, "for_ms": 1_000,
+                "what": { "failover": { "lag_ms": 0, "clock_ahead_ms": 0 } }
+            },
+            { "when": { "at_ms": 10_500 }, "for_ms": 2_000, "what": { "operator": "move-slot" } },
+            {
+                "when": { "at_ms": 13_500 }, "for_ms": 1_000,
+                "what": { "failover": { "lag_ms": 0, "clock_ahead_ms": 0 } }
+            }
+        ]),
+    );
+}
+
+#[test]
+fn acts_at_a_file_have_effects() {
+    let delete = serde_json::json!(
+        [{ "when": { "at_ms": 5_000 }, "what": { "operator": "delete-log" } }]
+    );
+    have_effects_on("sqlite", &delete);
+}
+
+/// Once for longer than a lease, and while the log is deleted and the file is replaced.
+#[test]
+fn a_full_disk_has_effects() {
+    have_effects_on(
+        "sqlite",
+        &serde_json::json!([
+            { "when": { "at_ms": 4_000 }, "for_ms": 3_000, "what": { "operator": "fill-disk" } },
+            { "when": { "at_ms": 8_500 }, "what": { "operator": "delete-log" } },
+            { "when": { "at_ms": 8_600 }, "for_ms": 2_000, "what": { "operator": "fill-disk" } },
+            { "when": { "at_ms": 9_000 }, "what": { "operator": "delete-log" } },
+            { "when": { "at_ms": 11_500 }, "for_ms": 1_500, "what": { "operator": "fill-disk" } },
+            { "when": { "at_ms": 12_300 }, "for_ms": 200, "what": "store-loss" }
+        ]),
+    );
+}
+
+#[test]
+fn broken_and_slow_connections_have_effects() {
+    have_effects_on(
+        "redis",
+        &serde_json::json!([
+            { "when": { "at_ms": 4_000 }, "what": { "reset": { "node": 0 } } },
+            { "when": { "at_ms": 6_000 }, "what": { "half-open": { "node": 0 } } },
+            {
+                "when": { "at_ms": 9_000 }, "for_ms": 2_000,
+                "what": { "throttle": { "node": 0, "bytes_per_second": 500 } }
+            },
+            no_descriptors(12_000)
+        ]),
+    );
+}

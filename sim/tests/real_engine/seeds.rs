@@ -1,0 +1,73 @@
+//! A short campaign on each store.
+
+use serde_json::Value;
+
+use super::{JUDGED, tenure_sim};
+
+/// Runs a few seeds on a store.
+fn holds_on(store: &str, seed: &str) {
+    let arguments = ["run", "--engine", "real", "--store", store, "--seed", seed];
+    let more = ["--properties", JUDGED, "--runs", "4", "--jobs", "4", "--format", "json"];
+    let output = tenure_sim(&[&arguments[..], &more].concat());
+    let summary: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|error| {
+        panic!("{error}: {}", String::from_utf8_lossy(&output.stderr));
+    });
+    // A few seeds do not meet every condition.
+    let code = output.status.code().unwrap();
+    assert!(code == 0 || code == 2, "{code}: {}", summary["failed"]);
+    for property in
+        ["single-leader", "fail-closed", "margin-kept", "own-lease-only", "fenced-writes"]
+    {
+        let compared = summary["properties"][property]["compared"].as_u64().unwrap();
+        assert!(compared > 0, "{property} compared nothing");
+    }
+    let faults = summary["faults"].as_object().unwrap();
+    let effects: u64 = faults.values().map(|count| count["effects"].as_u64().unwrap()).sum();
+    assert!(effects >= 5, "{faults:?}");
+}
+
+#[test]
+fn promises_hold_on_redis() {
+    holds_on("redis", "101");
+}
+
+#[test]
+fn promises_hold_on_redis_by_fred() {
+    holds_on("fred", "301");
+}
+
+#[test]
+fn promises_hold_on_redis_with_sentinels() {
+    holds_on("redis-sentinel", "1301");
+}
+
+#[test]
+fn promises_hold_on_a_redis_cluster() {
+    holds_on("redis-cluster", "1501");
+}
+
+#[test]
+fn promises_hold_on_postgres() {
+    holds_on("postgres", "501");
+}
+
+#[test]
+fn promises_hold_on_postgres_behind_advisory_locks() {
+    holds_on("postgres-advisory", "701");
+}
+
+#[test]
+fn promises_hold_on_etcd() {
+    holds_on("etcd", "901");
+}
+
+#[test]
+fn promises_hold_on_an_etcd_cluster() {
+    holds_on("etcd-cluster", "1701");
+}
+
+#[test]
+fn promises_hold_on_sqlite() {
+    // None of these seeds fills the disk, which takes a mount namespace.
+    holds_on("sqlite", "1105");
+}
