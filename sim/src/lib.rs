@@ -28,6 +28,16 @@ pub use kit::conformance;
 pub use kit::simulation::{self, Simulation};
 
 /// Compiles and runs the code in `docs/testing-your-code.md`.
-#[cfg(all(doctest, feature = "conformance", feature = "turmoil"))]
+#[cfg(all(doctest, feature = "conformance"))]
 #[doc = include_str!("../../docs/testing-your-code.md")]
 struct TestingYourCode;
+
+/// Compiles and runs the code in `docs/simulating-your-code.md`.
+#[cfg(all(doctest, feature = "turmoil"))]
+#[doc = include_str!("../../docs/simulating-your-code.md")]
+struct SimulatingYourCode;
+
+/// Compiles and runs the code in `docs/testing-your-store.md`.
+#[cfg(all(doctest, feature = "conformance"))]
+#[doc = include_str!("../../docs/testing-your-store.md")]
+struct TestingYourStore;

@@ -35,7 +35,7 @@
 //! [`spawn_blocking`](tokio::task::spawn_blocking), which holds the clock.
 //!
 //! A world shows what a service does in the situations that the test thinks of. To search for situations, use the
-//! simulator: `docs/testing-your-code.md`.
+//! simulator: `docs/simulating-your-code.md`.
 
 mod link;
 mod process;

@@ -1,4 +1,4 @@
-//! Code of docs/testing-your-code.md.
+//! Code of docs/simulating-your-code.md.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Code of docs/testing-your-code.md.
+//! Code of docs/testing-your-store.md.
 
 use tenure_sim::Simulation;
 use tenure_sim::simulation::{Contract, Lease, Moment, Reply, Request, StoreModel};

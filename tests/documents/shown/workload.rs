@@ -1,4 +1,4 @@
-//! Code of docs/testing-your-code.md.
+//! Code of docs/simulating-your-code.md.
 
 use tenure_sim::Simulation;
 use tenure_sim::simulation::{Effect, Leader, Workload};
