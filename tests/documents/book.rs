@@ -1,4 +1,4 @@
-//! The book of all pages in docs/, which `mdbook build` makes.
+//! The book of all pages in docs/, which `scripts/book` makes.
 
 use std::collections::BTreeSet;
 

@@ -35,6 +35,7 @@ const LIST: &[(&str, Known)] = &[
     ("scripts/features", BY_HAND),
     ("scripts/plots", BY_HAND),
     ("scripts/semver", BY_HAND),
+    ("scripts/book", RunBy(".github/workflows/test.yml", "      - run: scripts/book\n")),
     ("scripts/fuzz", RunBy("scripts/test", "\nscripts/fuzz 5\n")),
     ("scripts/fuzz 3600 plans", RunBy("scripts/test", "\nscripts/fuzz 5\n")),
     ("cargo nextest run --release -p tenure-core", NEXTEST),
