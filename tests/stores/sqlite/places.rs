@@ -1,10 +1,10 @@
 //! Files that do not stay where they were.
 
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use futures_util::future::join;
 use tenure::store::sqlite::{Sqlite, SqliteError};
-use tenure::store::{Reply, Request};
+use tenure::store::{Reply, Request, StoreErrorKind};
 
 use super::support::{
     Folder, acquire, all_requests, call, config, granted, past_tenure, refuses, release, renew,
@@ -115,6 +115,12 @@ async fn a_file_under_another_name_is_another_history() {
     for moved in [folder.folder.path().join("moved.db"), inner.join("moved.db")] {
         std::fs::rename(&last, &moved).unwrap();
         let store = Sqlite::new(config(&moved));
+        let began = Instant::now();
+        // Connections of this process that are still open have the shared memory under the old name, for new ones too.
+        while let Err(error) = call(&store, Request::Observe).await {
+            assert_eq!(error.kind(), StoreErrorKind::Disconnected, "{error:?}");
+            assert!(began.elapsed() < Duration::from_secs(30), "{error:?}");
+        }
         let (token, wait) = granted(&store, acquire(2, Some(token))).await;
         assert!(whole(wait), "{moved:?}: {wait:?}");
         call(&store, release(2, token)).await.unwrap();
