@@ -151,7 +151,7 @@ fn is_in_scripts(command: &str, test: &str) -> bool {
         let name = rest.split_whitespace().next().unwrap();
         return command.starts_with("cargo bench ") && test.contains(&format!("--bench {name} "));
     }
-    command.starts_with("scripts/") && test.lines().any(|line| line == command)
+    command.starts_with("scripts/") && test.lines().any(|line| line.trim_start() == command)
 }
 
 /// What is wrong with the commands, given the list.
