@@ -62,13 +62,11 @@ async fn is_replaced(server: TestServer, isolate: impl Fn(&Proxy)) {
 async fn a_leader_in_a_black_hole_is_replaced(server: TestServer) {
     is_replaced(server, |proxy| proxy.set(Flow::BlackHole)).await;
 }
-story!(a_leader_in_a_black_hole_is_replaced);
 
 /// Its renewals arrive and extend the lease, as long as it believes in them.
 async fn a_leader_that_hears_no_replies_is_replaced(server: TestServer) {
     is_replaced(server, |proxy| proxy.set_replies(Flow::BlackHole)).await;
 }
-story!(a_leader_that_hears_no_replies_is_replaced);
 
 /// The requests of the old tenure arrive in the next one, on the same connection.
 async fn requests_held_back_for_long_do_no_harm(server: TestServer) {
@@ -85,7 +83,6 @@ async fn requests_held_back_for_long_do_no_harm(server: TestServer) {
     assert!(second.is_current() && second.token() > first.token());
     watch.nobody_overlapped();
 }
-story!(requests_held_back_for_long_do_no_harm);
 
 /// The old connections stay open, and silent for ever.
 async fn a_store_is_reached_after_a_black_hole(server: TestServer) {
@@ -98,7 +95,13 @@ async fn a_store_is_reached_after_a_black_hole(server: TestServer) {
     proxy.set(Flow::Forward);
     soon(candidate.elected()).await.unwrap();
 }
-story!(a_store_is_reached_after_a_black_hole);
+
+stories!(
+    a_cut_off_leader: a_leader_in_a_black_hole_is_replaced,
+    a_leader_that_hears_no_replies_is_replaced,
+    requests_held_back_for_long_do_no_harm,
+    a_store_is_reached_after_a_black_hole
+);
 
 fn ends_in_time(began: Instant, config: Config) {
     let took = began.elapsed();

@@ -16,6 +16,28 @@ macro_rules! story {
     };
 }
 
+/// Makes one test for each store of stories that mostly wait: they are lived through at the same time, each with a server
+/// of its own.
+macro_rules! stories {
+    ($name:ident: $($story:ident),+) => {
+        mod $name {
+            stories!(in redis_rs: $($story),+);
+            stories!(in fred: $($story),+);
+            stories!(in postgres: $($story),+);
+            stories!(in postgres_advisory: $($story),+);
+            stories!(in etcd: $($story),+);
+        }
+    };
+    (in $store:ident: $($story:ident),+) => {
+        #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+        async fn $store() {
+            use crate::stories::servers::$store as server;
+            let together = [$(tokio::spawn(super::$story(server()))),+];
+            futures_util::future::try_join_all(together).await.unwrap();
+        }
+    };
+}
+
 mod cancellation;
 mod dials;
 mod elections;

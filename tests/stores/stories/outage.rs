@@ -26,7 +26,6 @@ async fn a_long_server_pause_costs_the_lead(mut server: TestServer) {
     one_leads([&one, &two], Some(first.token())).await;
     watch.nobody_overlapped();
 }
-story!(a_long_server_pause_costs_the_lead);
 
 async fn a_short_server_pause_costs_nothing(mut server: TestServer) {
     let config = server.steady;
@@ -99,7 +98,6 @@ async fn an_empty_server_makes_its_first_leader_wait(mut server: TestServer) {
     assert!(is_expected, "{reason:?}");
     watch.nobody_overlapped();
 }
-story!(an_empty_server_makes_its_first_leader_wait);
 
 async fn an_outage_longer_than_the_lease(mut server: TestServer) {
     let config = server.quick;
@@ -121,4 +119,9 @@ async fn an_outage_longer_than_the_lease(mut server: TestServer) {
     one_leads([&one, &two], Some(second.token())).await;
     watch.nobody_overlapped();
 }
-story!(an_outage_longer_than_the_lease);
+
+stories!(
+    a_long_outage: a_long_server_pause_costs_the_lead,
+    an_empty_server_makes_its_first_leader_wait,
+    an_outage_longer_than_the_lease
+);
