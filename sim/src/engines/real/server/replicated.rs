@@ -5,21 +5,23 @@
 //! observed again, and no replica is promoted but on order: a primary that is silent on a busy machine stays one, and so
 //! does one that has just started again, to which not every sentinel has a connection yet.
 
+mod servers;
 mod slot;
 mod split;
 
 use std::sync::Arc;
 use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tenure_servers::{Proxy, RedisCluster, RedisSentinels, RedisServer, ServerError};
 
 use super::orders::Done;
-use super::redis::{Acts, KEEPS, text};
+use super::redis::{Acts, KEEPS};
 use crate::engines::real::clock::{boot_clock, wall_clock};
 use crate::engines::real::steps::redis::{Monitor, RECORD};
 use crate::engines::real::steps::{Answers, Steps};
 use crate::plan::Act;
+use servers::{Servers, replication};
 use slot::Moving;
 use split::Split;
 
@@ -29,19 +31,8 @@ pub(in super::super) const SENTINELS: usize = 3;
 const PRIMARIES: usize = 3;
 const REPLICAS: usize = 2;
 
-/// For how long a primary may be silent before sentinels replace it: on order, and otherwise.
-const ON_ORDER: Duration = Duration::from_secs(2);
-const OTHERWISE: Duration = Duration::from_secs(86_400);
-/// A replica is promoted within this time, also on a busy machine.
-const PROMOTED_WITHIN: Duration = Duration::from_secs(30);
 /// No node of a cluster replaces its primary, except on order.
 const NOT_UNASKED: [&str; 2] = ["--cluster-replica-no-failover", "yes"];
-
-/// What promotes a replica.
-enum Servers {
-    Sentinels(RedisSentinels),
-    Cluster(RedisCluster),
-}
 
 /// A primary and its replica.
 struct Shard {
@@ -69,98 +60,6 @@ pub(super) struct Observed {
     old_has_answered: bool,
     acts: Acts,
     gates: Arc<[Proxy]>,
-}
-
-impl Servers {
-    fn server(&self, number: usize) -> &RedisServer {
-        match self {
-            Self::Sentinels(servers) => servers.server(number),
-            Self::Cluster(servers) => servers.node(number),
-        }
-    }
-
-    fn server_mut(&mut self, number: usize) -> &mut RedisServer {
-        match self {
-            Self::Sentinels(servers) => servers.server_mut(number),
-            Self::Cluster(servers) => servers.node_mut(number),
-        }
-    }
-
-    /// Waits until the silent primary is replaced by its replica. Returns when the replica was promoted at the latest, by
-    /// the wall clock.
-    fn replace(&self, primary: usize, by: usize) -> Result<u64, ServerError> {
-        self.may_replace(true, by)?;
-        let promoted_at = self.is_promoted(by)?;
-        match self {
-            Self::Sentinels(servers) => servers.replaced(primary)?,
-            Self::Cluster(servers) => servers.replaced(RECORD, primary)?,
-        };
-        self.may_replace(false, by)?;
-        Ok(promoted_at)
-    }
-
-    fn is_promoted(&self, replica: usize) -> Result<u64, ServerError> {
-        let (server, began) = (self.server(replica), Instant::now());
-        // Sentinels end all connections of a server that they promote.
-        let is_primary = || replication(server).is_ok_and(|says| says.contains("role:master"));
-        while !is_primary() {
-            if began.elapsed() > PROMOTED_WITHIN {
-                let detail = "it is not promoted".to_owned();
-                return Err(ServerError::Protocol { port: server.port(), detail });
-            }
-            sleep(Duration::from_millis(5));
-        }
-        Ok(wall_clock())
-    }
-
-    /// Whether that replica is promoted when its primary is silent.
-    fn may_replace(&self, may: bool, replica: usize) -> Result<(), ServerError> {
-        match self {
-            Self::Sentinels(servers) => {
-                let silence = if may { ON_ORDER } else { OTHERWISE };
-                let millis = silence.as_millis().to_string();
-                let name = RedisSentinels::NAME;
-                let set = ["SENTINEL", "SET", name, "down-after-milliseconds", &millis];
-                (0..SENTINELS)
-                    .try_for_each(|number| servers.sentinel(number).command(&set).map(drop))
-            }
-            Self::Cluster(servers) => {
-                let no = if may { "no" } else { "yes" };
-                let set = ["CONFIG", "SET", "cluster-replica-no-failover", no];
-                servers.node(replica).command(&set).map(drop)
-            }
-        }
-    }
-
-    /// Waits until a primary, which may just have started again, accepts requests.
-    fn is_ready(&self, number: usize) -> Result<(), ServerError> {
-        match self {
-            // It starts as what it was at the very beginning.
-            Self::Sentinels(servers) => {
-                servers.server(number).command(&["REPLICAOF", "NO", "ONE"]).map(drop)
-            }
-            Self::Cluster(servers) => servers.is_whole(number),
-        }
-    }
-
-    /// The place of a server's gate.
-    fn gate(&self, number: usize) -> usize {
-        match self {
-            Self::Sentinels(_) => SENTINELS + number,
-            Self::Cluster(_) => number,
-        }
-    }
-
-    /// The ports of all servers, as candidates are told of them.
-    fn ports(&self) -> Vec<u16> {
-        match self {
-            Self::Sentinels(servers) => {
-                let watched = [0, 1].map(|number| servers.server(number).port());
-                servers.ports().into_iter().chain(watched).collect()
-            }
-            Self::Cluster(servers) => servers.ports(),
-        }
-    }
 }
 
 impl Shard {
@@ -283,11 +182,6 @@ impl Observed {
         monitor.attach(self.servers.server(keeper))?;
         monitor.adopts(self.servers.server(keeper))
     }
-}
-
-/// What a server says of its role.
-fn replication(server: &RedisServer) -> Result<String, ServerError> {
-    text(server, &["INFO", "replication"])
 }
 
 impl super::Observed for Observed {
@@ -424,6 +318,7 @@ impl super::Observed for Observed {
 
 #[cfg(test)]
 mod tests {
+    use super::servers::ON_ORDER;
     use super::*;
 
     #[test]

@@ -7,7 +7,8 @@ use std::mem::swap;
 
 use tenure_servers::{Flow, RedisCluster, RedisServer, Reply, ServerError};
 
-use super::{Observed, PRIMARIES, Servers};
+use super::servers::Servers;
+use super::{Observed, PRIMARIES};
 use crate::engines::real::clock::{TrueTime, WallClock, boot_clock};
 use crate::engines::real::server::orders::{Done, Moved};
 use crate::engines::real::server::redis::{UNLIMITED, accepted, number, text, unexpected};
