@@ -57,7 +57,8 @@ async fn a_restart_keeps_leases_without_a_quarantine() {
     server.restart().unwrap();
     let reply = answered(&store, acquire(1, None)).await;
     assert_eq!(reply, Reply::Granted { token, wait: Duration::ZERO });
-    assert_eq!(call(&store, renew(1, token)).await.unwrap(), Reply::Renewed);
+    // The stream of keepalives may have ended with the member.
+    assert_eq!(answered(&store, renew(1, token)).await, Reply::Renewed);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

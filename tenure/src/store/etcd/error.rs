@@ -24,6 +24,10 @@ pub(super) fn failed(error: &Error) -> StoreError {
         Error::TransportError(_) | Error::IoError(_) | Error::EndpointError(_) => {
             StoreError::new(StoreErrorKind::Disconnected, root(error))
         }
+        // A stream of keepalives has ended with its connection.
+        Error::LeaseKeepAliveError(why) => {
+            StoreError::new(StoreErrorKind::Disconnected, why.as_str())
+        }
         Error::InvalidArgs(_) | Error::InvalidUri(_) => {
             StoreError::new(StoreErrorKind::Unreachable, root(error))
         }
@@ -87,6 +91,13 @@ fn root(error: &Error) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_stream_that_ends_is_a_connection_that_ends() {
+        let error = failed(&Error::LeaseKeepAliveError("channel closed".to_owned()));
+        assert_eq!(error.kind(), StoreErrorKind::Disconnected);
+        assert!(error.to_string().contains("channel closed"), "{error}");
+    }
 
     #[test]
     fn errors_of_etcd_have_their_kinds() {

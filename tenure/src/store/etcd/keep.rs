@@ -59,12 +59,14 @@ impl Stream {
     pub(super) async fn beat(&mut self, lease: i64) -> Result<Beat, Error> {
         self.keeper.id = lease;
         self.keeper.keep_alive().await?;
-        let answer = self.answers.message().await?;
-        let answer = answer.filter(|answer| answer.id() == lease);
-        match answer.as_ref().and_then(|answer| Some((answer.ttl(), answer.header()?))) {
-            Some((1.., header)) => Ok(Beat::Done { term: header.raft_term() }),
-            Some((..=0, _)) => Ok(Beat::Gone),
-            None => Err(Error::WatchError("no answer to a keepalive".to_owned())),
+        let Some(answer) = self.answers.message().await? else {
+            let why = "the member has ended the stream of keepalives";
+            return Err(Error::LeaseKeepAliveError(why.to_owned()));
+        };
+        match (answer.ttl(), answer.header().filter(|_| answer.id() == lease)) {
+            (1.., Some(header)) => Ok(Beat::Done { term: header.raft_term() }),
+            (..=0, Some(_)) => Ok(Beat::Gone),
+            (_, None) => Err(Error::WatchError("no answer to a keepalive".to_owned())),
         }
     }
 }
