@@ -173,16 +173,28 @@ async fn a_moving_slot_is_followed() {
     assert!(wait > TTL / 2, "{wait:?}");
 }
 
-/// The first renewal that a new owner carries out begins the history anew: by `ASK`, or by `MOVED`.
-async fn compares_a_new_owner(is_redirected_by_ask: bool) {
+/// The first renewals that a new owner carries out begin the history anew: by `ASK`, or by `MOVED`, of one election or of
+/// two in one call.
+async fn compares_a_new_owner(is_redirected_by_ask: bool, elections: &[&str]) {
     let cluster = RedisCluster::start(3, 0).unwrap();
     let store = store(by(&cluster.ports()));
-    let (token, _) = granted(&store, acquire(1, None)).await;
-    let renewed = async || assert_eq!(call(&store, renew(1, token)).await.unwrap(), Reply::Renewed);
+    let mut renewals = Vec::new();
+    for &name in elections {
+        let key = Key::new(name).unwrap();
+        let reply = store.call(&key, acquire(1, None)).await.unwrap();
+        let Reply::Granted { token, .. } = reply else { panic!("{reply:?}") };
+        renewals.push((key, renew(1, token)));
+    }
+    let renewed = async || {
+        for reply in store.call_all(renewals.clone()).await {
+            assert_eq!(reply.unwrap(), Reply::Renewed);
+        }
+    };
     renewed().await;
     let moving = Move::begin(&cluster);
-    for key in [RECORD, super::support::HISTORY] {
-        moving.key(key);
+    let records = elections.iter().map(|name| format!("{{tenure}}:leader:{name}"));
+    for key in records.chain([super::support::HISTORY.to_owned()]) {
+        moving.key(&key);
     }
     if is_redirected_by_ask {
         renewed().await;
@@ -206,12 +218,22 @@ async fn compares_a_new_owner(is_redirected_by_ask: bool) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn renewals_compare_a_slots_new_owner() {
-    compares_a_new_owner(false).await;
+    compares_a_new_owner(false, &["job"]).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn renewals_compare_an_owner_to_be() {
-    compares_a_new_owner(true).await;
+    compares_a_new_owner(true, &["job"]).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn renewals_in_one_call_compare_a_slots_new_owner() {
+    compares_a_new_owner(false, &["job", "other"]).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn renewals_in_one_call_compare_an_owner_to_be() {
+    compares_a_new_owner(true, &["job", "other"]).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

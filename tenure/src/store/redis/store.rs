@@ -198,12 +198,18 @@ impl Redis {
                     let login = &config.login;
                     let there = link.connector.open(&to, login, 0, session::REPLY_MOST).await?;
                     let _over = there.dead.clone().drop_guard();
-                    let compares = asked.at_another_server(config, requests);
-                    answer = invoke(&there, compares.as_ref().unwrap_or(asked), true).await;
-                    if compares.is_some() && answer.as_ref().is_err_and(cluster::is_split) {
-                        // The history has not moved yet.
-                        answer = invoke(&there, asked, true).await;
-                    }
+                    answer = match asked.at_another_server(config, requests) {
+                        Some(compares) => match invoke(&there, &compares, true).await {
+                            // The history has not moved yet.
+                            Err(error) if cluster::is_split(&error) => {
+                                invoke(&there, asked, true).await
+                            }
+                            // The first one has compared for all. It is renewed with them once more.
+                            Ok(_) if asked.is_of_many => invoke(&there, asked, true).await,
+                            answer => answer,
+                        },
+                        None => invoke(&there, asked, true).await,
+                    };
                 }
             }
         }
@@ -224,13 +230,11 @@ struct Asked {
 }
 
 impl Asked {
-    /// A renewal that is called at another server than the one for which its script was chosen: it compares that one with
-    /// the history. `None` for all other requests.
+    /// The first renewal, called at another server than the one for which its script was chosen: it compares that one
+    /// with the history. `None` for all other requests.
     fn at_another_server(&self, config: &RedisConfig, requests: &[(Key, Request)]) -> Option<Self> {
-        if requests.len() != 1 || !requests.iter().any(renews) {
-            return None;
-        }
-        let (_, call) = Invocation::all(config, requests, false).next()?;
+        let first = requests.first().filter(|first| renews(first))?;
+        let (_, call) = Invocation::all(config, std::slice::from_ref(first), false).next()?;
         let wait = self.wait.clone();
         Some(Self { evalsha: evalsha(&call), call, wait, ..*self })
     }
