@@ -36,13 +36,18 @@ pub struct EtcdServer {
 struct Ports {
     client: u16,
     peer: u16,
-    /// Answers questions about the member's health, never encrypted.
+    /// Answers questions about the member's health.
     health: u16,
+    /// For clients, encrypted.
+    tls: Option<u16>,
 }
 
 impl Ports {
-    fn beside(client: u16) -> Result<Self, ServerError> {
-        Ok(Self { client, peer: free_port()?, health: free_port()? })
+    /// With a certificate among the arguments there is one for encrypted connections.
+    fn beside(client: u16, args: &[String]) -> Result<Self, ServerError> {
+        let is_encrypted = args.iter().any(|arg| arg == "--cert-file");
+        let tls = if is_encrypted { Some(free_port()?) } else { None };
+        Ok(Self { client, peer: free_port()?, health: free_port()?, tls })
     }
 }
 
@@ -56,17 +61,14 @@ impl EtcdServer {
         Self::start_with(&[])
     }
 
-    /// The same with more arguments, such as `["--quota-backend-bytes", "16777216"]`. Options of
-    /// certificates make its client port speak TLS.
+    /// The same with more arguments, such as `["--quota-backend-bytes", "16777216"]`. One with a certificate
+    /// (`--cert-file`) listens for encrypted connections as well.
     pub fn start_with(args: &[&str]) -> Result<Self, ServerError> {
         let mut process = Process::new(PROGRAM)?;
         let mut args: Vec<_> = args.iter().map(|&arg| arg.to_owned()).collect();
-        if args.iter().any(|arg| arg == "--cert-file") {
-            args.push(TLS.to_owned());
-        }
         let mut ports = None;
         on_a_free_port(|client| {
-            let drawn = Ports::beside(client)?;
+            let drawn = Ports::beside(client, &args)?;
             let members = format!("one={}", peer_url(drawn));
             launch(&mut process, "one", drawn, &members, &args, is_healthy)?;
             ports = Some((drawn, members));
@@ -80,6 +82,11 @@ impl EtcdServer {
     /// The TCP port for clients on 127.0.0.1; the same after a [`restart`](Self::restart).
     pub fn port(&self) -> u16 {
         self.ports.client
+    }
+
+    /// The port on 127.0.0.1 for encrypted connections of clients, if it listens for any.
+    pub fn tls_port(&self) -> Option<u16> {
+        self.ports.tls
     }
 
     process_methods!();
@@ -146,8 +153,6 @@ impl EtcdServer {
 }
 
 const MEMBERS: &str = "--initial-cluster";
-/// Marks arguments of a server with TLS; etcd never sees it.
-const TLS: &str = "tls";
 
 fn peer_url(ports: Ports) -> String {
     format!("http://127.0.0.1:{}", ports.peer)
@@ -167,15 +172,18 @@ fn launch(
 }
 
 fn configure(command: &mut Command, ports: Ports, args: &[String]) {
-    let scheme = if args.iter().any(|arg| arg == TLS) { "https" } else { "http" };
-    let client = format!("{scheme}://127.0.0.1:{}", ports.client);
+    let plain = format!("http://127.0.0.1:{}", ports.client);
+    let clients = match ports.tls {
+        Some(port) => format!("{plain},https://127.0.0.1:{port}"),
+        None => plain,
+    };
     let (peer, health) = (peer_url(ports), format!("http://127.0.0.1:{}", ports.health));
     command
         .args(["--data-dir", "data", "--logger", "zap", "--log-level", "warn"])
-        .args(["--listen-client-urls", &client, "--advertise-client-urls", &client])
+        .args(["--listen-client-urls", &clients, "--advertise-client-urls", &clients])
         .args(["--listen-peer-urls", &peer, "--initial-advertise-peer-urls", &peer])
         .args(["--listen-metrics-urls", &health])
-        .args(args.iter().filter(|arg| *arg != TLS));
+        .args(args);
 }
 
 /// Whether the member can reach a majority.

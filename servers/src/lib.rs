@@ -9,6 +9,7 @@
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+mod certificates;
 mod child;
 mod clock;
 mod error;
@@ -20,6 +21,7 @@ mod proxy;
 mod redis;
 mod worker;
 
+pub use certificates::{Authority, Certificate};
 pub use clock::{Course, ServerClock};
 pub use error::ServerError;
 pub use etcd::{EtcdCluster, EtcdServer};

@@ -26,6 +26,7 @@ const FOLDERS: &str = "/usr/lib/postgresql";
 const USER: &str = "postgres";
 /// As slow as a loaded machine can be.
 const STOPS_WITHIN: Duration = Duration::from_secs(20);
+const RELOADS_WITHIN: Duration = Duration::from_secs(10);
 
 /// A PostgreSQL server on a loopback port, with a cluster of its own, stopped and removed on drop.
 ///
@@ -234,6 +235,26 @@ impl PostgresServer {
         let rules = format!("host all,replication {USER} 127.0.0.1/32 trust\n{rules}\n");
         fs::write(self.data().join("pg_hba.conf"), rules).map_err(doing("writing pg_hba.conf"))?;
         self.sql("SELECT pg_reload_conf()").map(drop)
+    }
+
+    /// Shows that certificate to clients that encrypt their connections from now on; PEM, with its key.
+    ///
+    /// # Errors
+    /// If the server does not take it.
+    pub fn certify(&self, certificate: &str, key: &str) -> Result<(), ServerError> {
+        self.put("server.crt", certificate)?;
+        self.put("server.key", key)?;
+        self.sql("ALTER SYSTEM SET ssl = on")?;
+        // A session that begins later than a reload has the new certificate, and the new time.
+        let loaded = || self.sql("SELECT pg_conf_load_time()");
+        let (before, began) = (loaded()?, Instant::now());
+        self.sql("SELECT pg_reload_conf()")?;
+        while loaded()? == before {
+            if began.elapsed() > RELOADS_WITHIN {
+                return Err(doing("loading a certificate")(std::io::ErrorKind::TimedOut.into()));
+            }
+        }
+        Ok(())
     }
 
     /// Puts a file next to the server's own, readable by it alone, such as a certificate's key. Settings

@@ -33,14 +33,15 @@ impl EtcdCluster {
 
     fn start_once(count: usize, args: &[&str]) -> Result<Self, ServerError> {
         let names: Vec<_> = (1..=count).map(|number| format!("member-{number}")).collect();
-        let draw = |_: &String| Ports::beside(free_port()?);
+        let args: Vec<_> = args.iter().map(|&arg| arg.to_owned()).collect();
+        let draw = |_: &String| Ports::beside(free_port()?, &args);
         let ports = names.iter().map(draw).collect::<Result<Vec<_>, _>>()?;
         let urls = names.iter().zip(&ports).map(|(name, &at)| format!("{name}={}", peer_url(at)));
         let all = urls.collect::<Vec<_>>().join(",");
         let mut cluster = Self { members: Vec::new() };
         for (name, ports) in names.iter().zip(ports) {
             let mut process = Process::new(PROGRAM)?;
-            let mut args: Vec<_> = args.iter().map(|&arg| arg.to_owned()).collect();
+            let mut args = args.clone();
             // None of them is healthy before a majority is there.
             launch(&mut process, name, ports, &all, &args, listens)?;
             args.extend(["--name", name, MEMBERS, &all].map(str::to_owned));
@@ -86,6 +87,11 @@ impl EtcdCluster {
     /// The members' ports for clients.
     pub fn ports(&self) -> Vec<u16> {
         self.members.iter().map(EtcdServer::port).collect()
+    }
+
+    /// The members' ports for encrypted connections of clients; none without certificates.
+    pub fn tls_ports(&self) -> Vec<u16> {
+        self.members.iter().filter_map(EtcdServer::tls_port).collect()
     }
 
     /// A member, from 0.

@@ -5,6 +5,8 @@
 //! first three, and [`Request`] says it of the others. All other decisions are made by the candidate.
 
 mod any;
+#[cfg(any(feature = "redis", feature = "postgres", feature = "etcd"))]
+mod certificate;
 mod env;
 mod error;
 #[cfg(feature = "etcd")]
@@ -54,6 +56,8 @@ use futures_core::Stream;
 use crate::Token;
 
 pub use any::AnyStore;
+#[cfg(any(feature = "redis", feature = "postgres", feature = "etcd"))]
+pub use certificate::CertificateExpired;
 pub use env::StoreEnvError;
 pub(crate) use error::sanitized;
 pub use error::{StoreError, StoreErrorKind};

@@ -2,12 +2,12 @@
 
 use std::fs;
 
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use tempfile::TempDir;
 use tenure::store::etcd::{Etcd, EtcdConfig, EtcdTls};
 use tenure::store::{Reply, Request, Secret, StoreErrorKind};
-use tenure_servers::EtcdServer;
+use tenure_servers::{Authority, Certificate, EtcdServer};
 
-use super::support::{FAST, acquire, call, granted, local, release, renew, server};
+use super::support::{FAST, acquire, call, granted, is_expired, local, release, renew, server};
 
 const PASSWORD: &str = "correct-horse";
 
@@ -68,53 +68,92 @@ async fn missing_wrong_and_needless_passwords_are_refused() {
     }
 }
 
+/// A folder with a server's certificate, its key, and the authority's certificate.
+struct Files {
+    folder: TempDir,
+    authority: Authority,
+    certificate: Certificate,
+}
+
+impl Files {
+    fn new(names: &[&str]) -> Self {
+        let (folder, authority) = (tempfile::tempdir().unwrap(), Authority::new().unwrap());
+        let certificate = authority.certificate(names).unwrap();
+        let new = Self { folder, authority, certificate };
+        for (name, text) in [
+            ("cert", &new.certificate.valid),
+            ("key", &new.certificate.key),
+            ("ca", &new.authority.pem()),
+        ] {
+            new.put(name, text);
+        }
+        new
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.folder.path().join(name).to_str().unwrap().to_owned()
+    }
+
+    fn put(&self, name: &str, text: &str) {
+        fs::write(self.path(name), text).unwrap();
+    }
+
+    fn start(&self, more: &[&str]) -> EtcdServer {
+        let (certificate, key) = (self.path("cert"), self.path("key"));
+        let args = ["--cert-file", &certificate, "--key-file", &key];
+        EtcdServer::start_with(&[&FAST[..], &args, more].concat()).unwrap()
+    }
+
+    fn trusted(&self) -> EtcdTls {
+        EtcdTls::new(self.authority.pem())
+    }
+}
+
+fn encrypted(server: &EtcdServer, tls: EtcdTls) -> Etcd {
+    Etcd::new(local(&[server.tls_port().unwrap()]).tls(tls).trust_empty_store(true))
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn certificates_are_asked_for_and_checked() {
-    let ca_of = |name: &str| {
-        let mut params = CertificateParams::new([name.to_owned()]).unwrap();
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap()
-    };
-    let (ca, stranger) = (ca_of("ca"), ca_of("stranger"));
-    let signed = |names: &[&str]| {
-        let names: Vec<_> = names.iter().map(|&name| name.to_owned()).collect();
-        let key = KeyPair::generate().unwrap();
-        let certificate = CertificateParams::new(names).unwrap().signed_by(&key, &ca).unwrap();
-        (certificate.pem(), key.serialize_pem())
-    };
-    let (certificate, key) = signed(&["127.0.0.1", "etcd.test"]);
-    let folder = std::env::temp_dir().join(format!("tenure-etcd-tls-{}", std::process::id()));
-    fs::create_dir_all(&folder).unwrap();
-    let file = |name: &str, text: &str| {
-        let path = folder.join(name);
-        fs::write(&path, text).unwrap();
-        path.to_str().unwrap().to_owned()
-    };
-    let (cert_file, key_file) = (file("cert", &certificate), file("key", &key));
-    let ca_file = file("ca", &ca.pem());
-    let args = ["--cert-file", &cert_file, "--key-file", &key_file];
-    let checks = ["--client-cert-auth", "--trusted-ca-file", &ca_file];
-    let server = EtcdServer::start_with(&[&FAST[..], &args, &checks].concat()).unwrap();
-
-    let at = |tls| Etcd::new(local(&[server.port()]).tls(tls).trust_empty_store(true));
-    let (certificate, key) = signed(&["worker"]);
-    let known = |ca: String| EtcdTls::new(ca).identity(&certificate, Secret::new(&key));
-    let good = at(known(ca.pem()));
+    let files = Files::new(&["127.0.0.1", "etcd.test"]);
+    let server = files.start(&["--client-cert-auth", "--trusted-ca-file", &files.path("ca")]);
+    let at = |tls| encrypted(&server, tls);
+    let Certificate { valid, key, .. } = files.authority.certificate(&["worker"]).unwrap();
+    let known = |tls: EtcdTls| tls.identity(&valid, Secret::new(&key));
+    let good = at(known(files.trusted()));
     let (token, _) = granted(&good, acquire(1, None)).await;
     assert_eq!(call(&good, renew(1, token)).await.unwrap(), Reply::Renewed);
-    let named = at(known(ca.pem()).server_name("etcd.test"));
+    let named = at(known(files.trusted()).server_name("etcd.test"));
     assert!(matches!(call(&named, Request::Observe).await.unwrap(), Reply::Held(_)));
+    let stranger = EtcdTls::new(Authority::new().unwrap().pem());
+    for bad in [known(stranger), known(files.trusted()).server_name("another.test")] {
+        let bad = at(bad);
+        let error = call(&bad, Request::Observe).await.unwrap_err();
+        assert_eq!(error.kind(), StoreErrorKind::Tls, "{error}");
+        let shown = format!("{error} {error:?} {bad:?}");
+        assert!(!shown.contains("PRIVATE KEY"), "{shown}");
+    }
     for bad in [
-        at(known(stranger.pem())),
-        at(known(ca.pem()).server_name("another.test")),
-        at(EtcdTls::new(ca.pem())),
+        at(files.trusted()),
         at(EtcdTls::new("no certificate")),
-        Etcd::new(local(&[server.port()])),
+        Etcd::new(local(&[server.tls_port().unwrap()])),
     ] {
         let error = call(&bad, Request::Observe).await.unwrap_err();
         let shown = format!("{error} {error:?} {bad:?}");
         assert!(!shown.contains("PRIVATE KEY"), "{shown}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_expired_certificate_is_named() {
+    let files = Files::new(&["127.0.0.1"]);
+    let server = files.start(&[]);
+    granted(&encrypted(&server, files.trusted()), acquire(1, None)).await;
     // The server reads its files at each handshake.
-    fs::remove_dir_all(&folder).unwrap();
+    files.put("cert", &files.certificate.expired);
+    let refuses = encrypted(&server, files.trusted());
+    is_expired(&call(&refuses, Request::Observe).await.unwrap_err());
+    files.put("cert", &files.certificate.valid);
+    let store = encrypted(&server, files.trusted());
+    assert!(matches!(call(&store, Request::Observe).await.unwrap(), Reply::Held(_)));
 }

@@ -5,20 +5,17 @@ use std::time::Duration;
 use tenure::store::postgres::{Postgres, PostgresConfig, Secret};
 use tenure::store::{Request, StoreErrorKind};
 use tenure::tls::TlsConfig;
-use tenure_servers::PostgresServer;
+use tenure_servers::{Authority, Certificate, PostgresServer};
 
-use super::support::certificates::{self, Ca, ca, certificate};
-use super::support::{acquire, call, granted, local};
+use super::support::{acquire, call, granted, is_expired, local};
 
 /// A server with a certificate for that name, which refuses unencrypted clients.
-fn encrypted(ca: &Ca, name: &str, rules: &str) -> PostgresServer {
+fn encrypted(ca: &Authority, name: &str, rules: &str) -> PostgresServer {
     let server = super::support::server();
-    let (certificate, key) = certificate(ca, name);
-    server.put("server.crt", &certificate).unwrap();
-    server.put("server.key", &key).unwrap();
+    let Certificate { valid, key, .. } = ca.certificate(&[name]).unwrap();
     server.put("ca.crt", &ca.pem()).unwrap();
     server.sql("ALTER SYSTEM SET ssl_ca_file = 'ca.crt'").unwrap();
-    server.sql("ALTER SYSTEM SET ssl = on").unwrap();
+    server.certify(&valid, &key).unwrap();
     server.sql("CREATE ROLE app LOGIN").unwrap();
     server.sql("CREATE DATABASE app OWNER app").unwrap();
     server.authenticate(rules).unwrap();
@@ -38,7 +35,7 @@ fn app_at(port: u16) -> PostgresConfig {
 /// A server that asks for a password, and stores at a port by which it can be reached. No other way of
 /// connecting takes more round trips.
 pub(crate) fn with_password() -> (PostgresServer, impl Fn(u16) -> Postgres) {
-    let ca = ca();
+    let ca = Authority::new().unwrap();
     let server = encrypted(&ca, "127.0.0.1", "hostssl all all 127.0.0.1/32 scram-sha-256");
     server.sql("ALTER ROLE app PASSWORD 'horse'").unwrap();
     let tls = TlsConfig::with_ca(ca.pem()).unwrap();
@@ -54,7 +51,7 @@ async fn refused(config: PostgresConfig) -> (StoreErrorKind, String) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_needs_certificate_and_name() {
-    let ca = ca();
+    let ca = Authority::new().unwrap();
     let server = encrypted(&ca, "127.0.0.1", "hostssl all all 127.0.0.1/32 trust");
     let tls = TlsConfig::with_ca(ca.pem()).unwrap();
     let store = Postgres::new(app(&server).tls(tls.clone()));
@@ -73,7 +70,7 @@ async fn a_server_needs_certificate_and_name() {
 
     let (kind, _) = refused(app(&server)).await;
     assert_eq!(kind, StoreErrorKind::Authentication, "unencrypted");
-    let stranger = TlsConfig::with_ca(certificates::ca().pem()).unwrap();
+    let stranger = TlsConfig::with_ca(Authority::new().unwrap().pem()).unwrap();
     let (kind, shown) = refused(app(&server).tls(stranger)).await;
     assert_eq!(kind, StoreErrorKind::Tls, "{shown}");
     let (kind, shown) = refused(app(&server).tls(tls.server_name("db.example.org").unwrap())).await;
@@ -82,25 +79,38 @@ async fn a_server_needs_certificate_and_name() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn another_server_name_and_a_client_certificate() {
-    let ca = ca();
+    let ca = Authority::new().unwrap();
     let rules = "hostssl all all 127.0.0.1/32 cert";
     let server = encrypted(&ca, "db.example.org", rules);
     let tls = TlsConfig::with_ca(ca.pem()).unwrap().server_name("db.example.org").unwrap();
     let (kind, shown) = refused(app(&server).tls(tls.clone())).await;
     assert_eq!(kind, StoreErrorKind::Authentication, "{shown}");
-    let (own, key) = certificate(&ca, "app");
-    let ours = tls.clone().client_certificate(own, key).unwrap();
+    let own = ca.certificate(&["app"]).unwrap();
+    let ours = tls.clone().client_certificate(own.valid, own.key).unwrap();
     granted(&Postgres::new(app(&server).tls(ours)), acquire(1, None)).await;
-    let (own, key) = certificate(&certificates::ca(), "app");
-    let forged = tls.client_certificate(own, key).unwrap();
+    let own = Authority::new().unwrap().certificate(&["app"]).unwrap();
+    let forged = tls.client_certificate(own.valid, own.key).unwrap();
     let (kind, shown) = refused(app(&server).tls(forged)).await;
     assert_eq!(kind, StoreErrorKind::Tls, "{shown}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_expired_certificate_is_named() {
+    let ca = Authority::new().unwrap();
+    let server = encrypted(&ca, "127.0.0.1", "hostssl all all 127.0.0.1/32 trust");
+    let tls = TlsConfig::with_ca(ca.pem()).unwrap();
+    let Certificate { valid, expired, key } = ca.certificate(&["127.0.0.1"]).unwrap();
+    let store = Postgres::new(app(&server).tls(tls));
+    server.certify(&expired, &key).unwrap();
+    is_expired(&call(&store, Request::Observe).await.unwrap_err());
+    server.certify(&valid, &key).unwrap();
+    granted(&store, acquire(1, None)).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_without_encryption_is_refused() {
     let server = super::support::server();
-    let tls = TlsConfig::with_ca(ca().pem()).unwrap();
+    let tls = TlsConfig::with_ca(Authority::new().unwrap().pem()).unwrap();
     let (kind, shown) = refused(local(server.port()).tls(tls)).await;
     assert_eq!(kind, StoreErrorKind::Tls);
     assert!(shown.contains("does not offer it"), "{shown}");

@@ -5,34 +5,37 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 use tenure::store::redis::{Redis, RedisConfig};
-use tenure::store::{AnyStore, Request, StoreErrorKind};
+use tenure::store::{AnyStore, Reply, Request, StoreErrorKind};
 use tenure::tls::TlsConfig;
-use tenure_servers::{RedisCluster, RedisSentinels, RedisServer};
+use tenure_servers::{
+    Authority, Certificate, RedisCluster, RedisSentinels, RedisServer, Reply as Raw,
+};
 
 use super::failover::hands_over_at_once;
 use super::rows::{KEEPS, replace, slow};
-use super::support::certificates::{self, Ca, ca, certificate};
-use super::support::{Place, acquire, call, granted, in_the_end, local, release};
+use super::support::{Place, acquire, call, granted, in_the_end, is_expired, local, release};
 
 /// A certificate for a name, in a folder, and the arguments that make Redis use it.
 struct Certified {
     folder: TempDir,
+    certificate: Certificate,
     args: Vec<String>,
 }
 
 impl Certified {
     /// Asking clients for theirs (`yes`) or not (`no`).
-    fn new(ca: &Ca, name: &str, asks_clients: &str) -> Self {
+    fn new(ca: &Authority, name: &str, asks_clients: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let (certificate, key) = certificate(ca, name);
+        let certificate = ca.certificate(&[name]).unwrap();
         let mut args = vec!["--tls-auth-clients".to_owned(), asks_clients.to_owned()];
-        let files = [("cert", certificate), ("key", key), ("ca-cert", ca.pem())];
+        let files =
+            [("cert", &certificate.valid), ("key", &certificate.key), ("ca-cert", &ca.pem())];
         for (what, text) in files {
             let path = folder.path().join(what);
             fs::write(&path, text).unwrap();
             args.extend([format!("--tls-{what}-file"), path.to_str().unwrap().to_owned()]);
         }
-        Self { folder, args }
+        Self { folder, certificate, args }
     }
 
     fn args<'a>(&'a self, more: &[&'a str]) -> Vec<&'a str> {
@@ -48,7 +51,7 @@ pub(crate) struct Encrypted {
 }
 
 impl Encrypted {
-    fn start(ca: &Ca, name: &str, asks_clients: &str, more: &[&str]) -> Self {
+    fn start(ca: &Authority, name: &str, asks_clients: &str, more: &[&str]) -> Self {
         let certified = Certified::new(ca, name, asks_clients);
         let server = RedisServer::start_with(&certified.args(more)).unwrap();
         Self { port: server.tls_port().unwrap(), server, certified }
@@ -74,7 +77,7 @@ async fn refused(config: RedisConfig) -> (StoreErrorKind, String) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_needs_certificate_and_name() {
-    let ca = ca();
+    let ca = Authority::new().unwrap();
     let server = Encrypted::start(&ca, "127.0.0.1", "no", &[]);
     let tls = TlsConfig::with_ca(ca.pem()).unwrap();
     granted(&store(server.config().tls(tls.clone())), acquire(1, None)).await;
@@ -84,7 +87,7 @@ async fn a_server_needs_certificate_and_name() {
     let by_url = RedisConfig::from_url(&url).unwrap();
     call(&store(by_url), Request::Observe).await.unwrap();
 
-    let stranger = TlsConfig::with_ca(certificates::ca().pem()).unwrap();
+    let stranger = TlsConfig::with_ca(Authority::new().unwrap().pem()).unwrap();
     let (kind, shown) = refused(server.config().tls(stranger)).await;
     assert_eq!(kind, StoreErrorKind::Tls, "{shown}");
     let (kind, shown) =
@@ -96,24 +99,45 @@ async fn a_server_needs_certificate_and_name() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn another_server_name_and_a_client_certificate() {
-    let ca = ca();
+    let ca = Authority::new().unwrap();
     let server = Encrypted::start(&ca, "redis.example.org", "yes", &[]);
     let tls = TlsConfig::with_ca(ca.pem()).unwrap().server_name("redis.example.org").unwrap();
     let (kind, shown) = refused(server.config().tls(tls.clone())).await;
     assert_eq!(kind, StoreErrorKind::Tls, "{shown}");
-    let (own, key) = certificate(&ca, "app");
-    let ours = tls.clone().client_certificate(own, key).unwrap();
+    let own = ca.certificate(&["app"]).unwrap();
+    let ours = tls.clone().client_certificate(own.valid, own.key).unwrap();
     granted(&store(server.config().tls(ours)), acquire(1, None)).await;
-    let (own, key) = certificate(&certificates::ca(), "app");
-    let forged = tls.client_certificate(own, key).unwrap();
+    let own = Authority::new().unwrap().certificate(&["app"]).unwrap();
+    let forged = tls.client_certificate(own.valid, own.key).unwrap();
     let (kind, shown) = refused(server.config().tls(forged)).await;
     assert_eq!(kind, StoreErrorKind::Tls, "{shown}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_expired_certificate_is_named() {
+    let ca = Authority::new().unwrap();
+    let server = Encrypted::start(&ca, "127.0.0.1", "no", &[]);
+    let tls = TlsConfig::with_ca(ca.pem()).unwrap();
+    let store = || store(server.config().tls(tls.clone()));
+    granted(&store(), acquire(1, None)).await;
+    let Certified { folder, certificate, .. } = &server.certified;
+    let path = folder.path().join("cert");
+    // The server reads its files again when it is told their names.
+    let shows = |text: &str| {
+        fs::write(&path, text).unwrap();
+        let command = ["CONFIG", "SET", "tls-cert-file", path.to_str().unwrap()];
+        assert_eq!(server.server.command(&command).unwrap(), Raw::SimpleString("OK".into()));
+    };
+    shows(&certificate.expired);
+    is_expired(&call(&store(), Request::Observe).await.unwrap_err());
+    shows(&certificate.valid);
+    assert!(matches!(call(&store(), Request::Observe).await.unwrap(), Reply::Held(_)));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_is_sent_to_a_server_without_encryption() {
     let server = super::support::server();
-    let tls = TlsConfig::with_ca(ca().pem()).unwrap();
+    let tls = TlsConfig::with_ca(Authority::new().unwrap().pem()).unwrap();
     let config = local(server.port()).tls(tls).connect_timeout(Duration::from_secs(1));
     let (kind, shown) = refused(config).await;
     // The server may wait for the rest of the bytes, which it reads as a command.
@@ -122,7 +146,7 @@ async fn nothing_is_sent_to_a_server_without_encryption() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn leaders_hand_over_at_once() {
-    let ca = ca();
+    let ca = Authority::new().unwrap();
     let server = Encrypted::start(&ca, "127.0.0.1", "no", &[]);
     let tls = TlsConfig::with_ca(ca.pem()).unwrap();
     let store = || store(server.config().tls(tls.clone()));
@@ -132,7 +156,7 @@ async fn leaders_hand_over_at_once() {
 /// All connections are encrypted: to the sentinels, to the primary they name, and among those.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sentinels_and_the_primary_they_name() {
-    let ca = ca();
+    let ca = Authority::new().unwrap();
     let certified = Certified::new(&ca, "127.0.0.1", "no");
     let mut watched = RedisSentinels::start(1, 3, &certified.args(&[])).unwrap();
     let by = |ports: Vec<u16>, tls| {
@@ -145,7 +169,7 @@ async fn sentinels_and_the_primary_they_name() {
     let (token, _) = granted(&ours, acquire(1, None)).await;
     call(&ours, release(1, token)).await.unwrap();
 
-    let stranger = TlsConfig::with_ca(certificates::ca().pem()).unwrap();
+    let stranger = TlsConfig::with_ca(Authority::new().unwrap().pem()).unwrap();
     let (kind, shown) = refused(by(watched.tls_ports(), stranger)).await;
     assert_eq!(kind, StoreErrorKind::Tls, "{shown}");
 
@@ -162,7 +186,7 @@ async fn sentinels_and_the_primary_they_name() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nodes_of_a_cluster() {
-    let ca = ca();
+    let ca = Authority::new().unwrap();
     let certified = Certified::new(&ca, "127.0.0.1", "no");
     let cluster = RedisCluster::start_with(3, 0, &certified.args(&["--tls-cluster", "yes"]));
     let cluster = cluster.unwrap();
@@ -176,14 +200,14 @@ async fn nodes_of_a_cluster() {
     for number in 0..12 {
         granted(&store(by(&format!("app-{number}"), tls.clone())), acquire(1, None)).await;
     }
-    let stranger = TlsConfig::with_ca(certificates::ca().pem()).unwrap();
+    let stranger = TlsConfig::with_ca(Authority::new().unwrap().pem()).unwrap();
     let (kind, shown) = refused(by("app", stranger)).await;
     assert_eq!(kind, StoreErrorKind::Tls, "{shown}");
 }
 
 /// A server, and how its clients know it.
 pub(crate) fn encrypted() -> (Encrypted, TlsConfig) {
-    let ca = ca();
+    let ca = Authority::new().unwrap();
     let server = Encrypted::start(&ca, "127.0.0.1", "no", &KEEPS);
     (server, TlsConfig::with_ca(ca.pem()).unwrap())
 }
@@ -201,7 +225,7 @@ pub(crate) fn place() -> Place {
 #[tokio::test]
 async fn fred_refuses_settings_that_it_lacks() {
     let server = super::support::server();
-    let tls = TlsConfig::with_ca(ca().pem()).unwrap();
+    let tls = TlsConfig::with_ca(Authority::new().unwrap().pem()).unwrap();
     let at = ("127.0.0.1", server.port());
     for config in [
         local(server.port()).tls(tls),

@@ -1,6 +1,5 @@
 //! Requests and their answers, elections, and observers of them.
 
-pub(crate) mod certificates;
 mod election;
 mod place;
 mod port;
@@ -8,7 +7,9 @@ mod watch;
 
 use std::time::{Duration, SystemTime};
 
-use tenure::store::{Incumbent, Key, Profile, Reply, Request, Store, StoreError};
+use tenure::store::{
+    CertificateExpired, Incumbent, Key, Profile, Reply, Request, Store, StoreError, StoreErrorKind,
+};
 use tenure::{HolderId, Token};
 
 pub(crate) use election::{
@@ -115,4 +116,16 @@ pub(crate) async fn held(store: &impl Store, request: Request) -> Incumbent {
 pub(crate) fn unix_micros() -> u64 {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
     u64::try_from(since.as_micros()).unwrap()
+}
+
+/// The error says that the server's certificate has expired, and what to do.
+pub(crate) fn is_expired(error: &StoreError) {
+    assert_eq!(error.kind(), StoreErrorKind::Tls, "{error}");
+    let shown = error.to_string();
+    assert!(
+        shown.contains("the server's certificate has expired") && shown.contains("renew it"),
+        "{shown}"
+    );
+    let why = std::error::Error::source(error).and_then(|why| why.downcast_ref());
+    assert!(matches!(why, Some(CertificateExpired { .. })), "{error:?}");
 }

@@ -1,5 +1,7 @@
 //! The store's errors for errors of the client and of the server.
 
+use std::error::Error as Cause;
+
 use etcd_client::Error;
 
 use crate::store::{StoreError, StoreErrorKind};
@@ -19,6 +21,9 @@ mod code {
 
 /// A request's error. The client's own text is not shown: it may contain more than the value at fault.
 pub(super) fn failed(error: &Error) -> StoreError {
+    if let Some(error) = StoreError::about_tls(within(error)) {
+        return error;
+    }
     match error {
         Error::GRpcStatus(status) => answered(i32::from(status.code()), status.message()),
         Error::TransportError(_) | Error::IoError(_) | Error::EndpointError(_) => {
@@ -75,13 +80,19 @@ fn answered(code: i32, message: &str) -> StoreError {
     StoreError::new(kind, message)
 }
 
-/// The innermost cause, which is the most specific.
-fn root(error: &Error) -> String {
-    let mut cause: &dyn std::error::Error = match error {
+/// The error in an error of the client, which names no source itself.
+fn within(error: &Error) -> &(dyn Cause + 'static) {
+    match error {
+        Error::GRpcStatus(inner) => inner,
         Error::TransportError(inner) => inner,
         Error::IoError(inner) => inner,
         other => other,
-    };
+    }
+}
+
+/// The innermost cause, which is the most specific.
+fn root(error: &Error) -> String {
+    let mut cause = within(error);
     while let Some(deeper) = cause.source() {
         cause = deeper;
     }

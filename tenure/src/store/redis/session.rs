@@ -80,9 +80,7 @@ impl Connector {
             StoreError::new(StoreErrorKind::Unreachable, at.to_string()).with_source(error)
         })?;
         if let Some(tls) = &self.config.tls {
-            stream = tls.connect(&at.host, stream).await.map_err(|error| {
-                StoreError::new(StoreErrorKind::Tls, error.to_string()).with_source(error)
-            })?;
+            stream = tls.connect(&at.host, stream).await.map_err(StoreError::of_handshake)?;
         }
         let reason = Reason::default();
         let stream: Connection = Box::new(Capped::new(stream, most, reason.clone()));
