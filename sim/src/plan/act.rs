@@ -46,11 +46,13 @@ pub enum Act {
     MoveSlot,
     /// The file system of the store's file is full until the act ends.
     FillDisk,
+    /// The server's certificate has expired, and the connections of candidates end. It is renewed when the act ends.
+    ExpireCertificate,
 }
 
 impl Act {
     /// All acts.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::Disconnect,
         Self::FlushScripts,
         Self::FlushData,
@@ -67,6 +69,7 @@ impl Act {
         Self::SplitBrain,
         Self::MoveSlot,
         Self::FillDisk,
+        Self::ExpireCertificate,
     ];
 
     /// The kind of a fault that consists of it.
@@ -88,6 +91,7 @@ impl Act {
             Self::SplitBrain => FaultKind::SplitBrain,
             Self::MoveSlot => FaultKind::MoveSlot,
             Self::FillDisk => FaultKind::FillDisk,
+            Self::ExpireCertificate => FaultKind::ExpireCertificate,
         }
     }
 
@@ -114,7 +118,8 @@ impl Act {
             | Self::PauseRaftLeader
             | Self::SplitBrain
             | Self::MoveSlot
-            | Self::FillDisk => true,
+            | Self::FillDisk
+            | Self::ExpireCertificate => true,
         }
     }
 

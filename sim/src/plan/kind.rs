@@ -63,11 +63,12 @@ pub enum FaultKind {
     SplitBrain,
     MoveSlot,
     FillDisk,
+    ExpireCertificate,
 }
 
 impl FaultKind {
     /// All kinds.
-    pub const ALL: [Self; 52] = [
+    pub const ALL: [Self; 53] = [
         Self::Partition,
         Self::OneWay,
         Self::Hold,
@@ -120,6 +121,7 @@ impl FaultKind {
         Self::SplitBrain,
         Self::MoveSlot,
         Self::FillDisk,
+        Self::ExpireCertificate,
     ];
 
     /// The kinds that pause a process.
@@ -180,6 +182,7 @@ impl FaultKind {
                 | Self::SplitBrain
                 | Self::MoveSlot
                 | Self::FillDisk
+                | Self::ExpireCertificate
         )
     }
 
@@ -261,6 +264,9 @@ impl FaultKind {
             }
             Self::MoveSlot => ("move-slot", "the election's slot moves to another primary"),
             Self::FillDisk => ("fill-disk", "the file system of the store's file is full"),
+            Self::ExpireCertificate => {
+                ("expire-certificate", "the server's certificate has expired, and is renewed")
+            }
         }
     }
 }

@@ -317,7 +317,8 @@ const fn concerns(kind: FaultKind) -> &'static str {
         | FaultKind::DisconnectLeader
         | FaultKind::SplitBrain
         | FaultKind::MoveSlot
-        | FaultKind::FillDisk => "store",
+        | FaultKind::FillDisk
+        | FaultKind::ExpireCertificate => "store",
         FaultKind::Pause
         | FaultKind::PauseAtGuard
         | FaultKind::PauseAtSend

@@ -58,6 +58,44 @@ fn acts_at_postgres_have_effects() {
     );
 }
 
+/// Once for longer than a lease, and while the server restarts, which undoes it.
+fn a_certificate_expires_on(store: &str) {
+    have_effects_on(
+        store,
+        &serde_json::json!([
+            { "when": { "at_ms": 4_000 }, "for_ms": 3_000, "what": { "operator": "expire-certificate" } },
+            { "when": { "at_ms": 10_000 }, "for_ms": 2_000, "what": { "operator": "expire-certificate" } },
+            { "when": { "at_ms": 10_500 }, "for_ms": 500, "what": "store-crash" }
+        ]),
+    );
+}
+
+#[test]
+fn a_certificate_of_redis_expires() {
+    a_certificate_expires_on("redis");
+}
+
+#[test]
+fn a_certificate_of_etcd_expires() {
+    a_certificate_expires_on("etcd");
+}
+
+/// All of these acts concern who may connect, and to what.
+#[test]
+fn a_certificate_of_postgres_expires_among_other_acts() {
+    have_effects_on(
+        "postgres",
+        &serde_json::json!([
+            { "when": { "at_ms": 3_500 }, "for_ms": 1_000, "what": { "operator": "expire-certificate" } },
+            { "when": { "at_ms": 5_500 }, "for_ms": 1_000, "what": { "operator": "pooler" } },
+            { "when": { "at_ms": 7_500 }, "for_ms": 2_000, "what": { "operator": "expire-certificate" } },
+            { "when": { "at_ms": 8_000 }, "for_ms": 500, "what": { "failover": { "lag_ms": 0, "clock_ahead_ms": 0 } } },
+            { "when": { "at_ms": 10_000 }, "for_ms": 1_000, "what": { "operator": "rotate-password" } },
+            { "when": { "at_ms": 12_000 }, "for_ms": 300, "what": "store-loss" }
+        ]),
+    );
+}
+
 /// One candidate connects anew, to the new primary, and is granted a lease there. The other one may stay with the old
 /// primary, which renews its lease, or grants it one.
 #[test]

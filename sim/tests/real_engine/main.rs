@@ -55,7 +55,7 @@ fn replayed(store: &str, faults: &Value) -> Output {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("plan.json");
     let mut plan = plan_of(faults);
-    if store == "etcd-cluster" {
+    if store.starts_with("etcd") {
         suits_etcd(&mut plan);
     }
     std::fs::write(&path, plan.to_string()).unwrap();

@@ -49,6 +49,10 @@ fn acts_that_a_store_lacks_are_refused_by_name() {
         ("redis-cluster", "split-brain", "the real-redis-cluster engine has no sentinels"),
         ("postgres", "split-brain", "the real-postgres engine has no sentinels"),
         ("postgres", "fill-disk", "the real-postgres engine has no file of the store"),
+        ("fred", "expire-certificate", "the real-fred engine has no encrypted connections"),
+        ("redis-sentinel", "expire-certificate", "the real-redis-sentinel engine has no encrypted"),
+        ("etcd-cluster", "expire-certificate", "the real-etcd-cluster engine has no encrypted"),
+        ("sqlite", "expire-certificate", "the real-sqlite engine has no encrypted connections"),
     ] {
         let is_of_a_moment =
             ["flush-data", "disconnect", "disconnect-leader", "delete-log", "move-raft-leader"]

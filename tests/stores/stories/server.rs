@@ -9,7 +9,7 @@ use tenure_servers::Proxy;
 use crate::support::start;
 
 /// What a story can do to a server.
-pub(super) trait Server: Send {
+pub(super) trait Server: Send + Sync {
     fn port(&self) -> u16;
 
     /// Stops the processes where they are: connections stay open, and requests queue.

@@ -50,6 +50,9 @@ pub(super) struct Brief {
     pub(super) target: Target,
     /// Where the process finds the store.
     pub(super) store: Place,
+    /// The authority that has signed the certificates of the store's servers, in PEM, if candidates encrypt their connections
+    /// to them.
+    pub(super) authority: Option<String>,
     /// Where it finds the resource that leaders write to.
     pub(super) resource: Place,
     /// When the run began, by the boot clock of the machine, in nanoseconds.

@@ -144,6 +144,7 @@ fn why_no_act(target: Target, act: Act) -> Option<&'static str> {
         Act::SplitBrain => "has no sentinels that replace a primary which is up",
         Act::MoveSlot => "has no slots that move from one primary to another",
         Act::FillDisk => "has no file of the store on a disk that could be full",
+        Act::ExpireCertificate => "has no encrypted connections between candidates and a server",
     })
 }
 

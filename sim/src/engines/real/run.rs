@@ -109,6 +109,7 @@ impl<'a> Run<'a> {
             target,
             // A machine's network sets it.
             store: Place::Servers(Vec::new()),
+            authority: self.server.authority().map(str::to_owned),
             resource: self.resource.place(),
             began: self.time.began(),
             node: of_node,

@@ -123,7 +123,16 @@ impl Target {
         let sets_clock =
             matches!(self, Self::Redis | Self::Fred | Self::Postgres | Self::PostgresAdvisory);
         let acts: &[Act] = match self {
-            Self::Redis | Self::Fred => &[
+            Self::Redis => &[
+                Act::Disconnect,
+                Act::FlushScripts,
+                Act::FlushData,
+                Act::FillMemory,
+                Act::RotatePassword,
+                Act::ExpireCertificate,
+            ],
+            // The store over fred does not encrypt.
+            Self::Fred => &[
                 Act::Disconnect,
                 Act::FlushScripts,
                 Act::FlushData,
@@ -151,9 +160,10 @@ impl Target {
                 Act::LockTable,
                 Act::Pooler,
                 Act::RotatePassword,
+                Act::ExpireCertificate,
             ],
             Self::Sqlite => &[Act::DeleteLog, Act::FillDisk],
-            Self::Etcd => &[],
+            Self::Etcd => &[Act::ExpireCertificate],
             Self::EtcdCluster => &[Act::KillMember, Act::PauseRaftLeader, Act::MoveRaftLeader],
         };
         Backend { has_network, fails_over, is_watched, sets_clock, granularity_ms, shows, acts }

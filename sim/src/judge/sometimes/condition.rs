@@ -127,6 +127,8 @@ pub(super) enum Condition {
     SlotMovedUnderALeader,
     /// A request that was refused for lack of space on the disk while a candidate led.
     DiskFullUnderALeader,
+    /// A candidate refused the server for its expired certificate while one led.
+    CertificateExpiredUnderALeader,
 }
 
 /// All conditions in order: the name, and whether only the model engine can meet it.
@@ -220,6 +222,11 @@ const ALL: [(Condition, &str, Needs); Condition::COUNT] = [
     (Condition::LeaderDisconnected, "leader-disconnected", Needs::Act(Act::DisconnectLeader)),
     (Condition::SlotMovedUnderALeader, "slot-moved-under-a-leader", Needs::Act(Act::MoveSlot)),
     (Condition::DiskFullUnderALeader, "disk-full-under-a-leader", Needs::Act(Act::FillDisk)),
+    (
+        Condition::CertificateExpiredUnderALeader,
+        "certificate-expired-under-a-leader",
+        Needs::Act(Act::ExpireCertificate),
+    ),
 ];
 
 /// Which engines can meet a condition.
@@ -251,7 +258,7 @@ enum Needs {
 
 impl Condition {
     pub(super) const COUNT: usize = Self::LAST as usize + 1;
-    const LAST: Self = Self::DiskFullUnderALeader;
+    const LAST: Self = Self::CertificateExpiredUnderALeader;
 
     pub(super) const fn name(self) -> &'static str {
         ALL[self as usize].1

@@ -121,6 +121,9 @@ impl Sometimes {
             }
             FaultKind::MoveSlot => self.met_if(Condition::SlotMovedUnderALeader, strikes_a_leader),
             FaultKind::FillDisk => self.met_if(Condition::DiskFullUnderALeader, strikes_a_leader),
+            FaultKind::ExpireCertificate => {
+                self.met_if(Condition::CertificateExpiredUnderALeader, strikes_a_leader);
+            }
             FaultKind::Suspend => self.met_if(Condition::LeaderSuspended, strikes_a_leader),
             FaultKind::VmStop => {
                 self.met_if(Condition::LeaderStoppedWithItsClocks, strikes_a_leader);

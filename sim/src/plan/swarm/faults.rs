@@ -130,7 +130,8 @@ fn what(frame: &Frame, draw: &mut Draw, kind: FaultKind, node: Option<usize>) ->
         | FaultKind::DisconnectLeader
         | FaultKind::SplitBrain
         | FaultKind::MoveSlot
-        | FaultKind::FillDisk => What::Operator(Act::of_kind(kind)?),
+        | FaultKind::FillDisk
+        | FaultKind::ExpireCertificate => What::Operator(Act::of_kind(kind)?),
     })
 }
 

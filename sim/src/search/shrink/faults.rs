@@ -66,7 +66,8 @@ const fn plainer_than(what: What) -> Option<What> {
             | Act::Pooler
             | Act::RotatePassword
             | Act::PauseRaftLeader
-            | Act::FillDisk,
+            | Act::FillDisk
+            | Act::ExpireCertificate,
         ) => Some(What::StoreStall),
         What::Operator(Act::SplitBrain) => Some(What::Failover { lag_ms: 0, clock_ahead_ms: 0 }),
         What::Operator(Act::DeleteLog | Act::KillMember | Act::MoveSlot) => Some(What::StoreCrash),

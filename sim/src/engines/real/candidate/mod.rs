@@ -15,11 +15,12 @@ use std::time::Duration;
 
 use tenure::Elections;
 use tenure::runtime::Runtime;
-use tenure::store::etcd::{Etcd, EtcdConfig};
+use tenure::store::etcd::{Etcd, EtcdConfig, EtcdTls};
 use tenure::store::postgres::{AdvisoryConfig, Postgres, PostgresAdvisory, PostgresConfig};
 use tenure::store::redis::{Fred, Redis, RedisConfig};
 use tenure::store::sqlite::{Sqlite, SqliteConfig};
 use tenure::store::{AnyStore, Secret};
+use tenure::tls::TlsConfig;
 use tenure_servers::RedisSentinels;
 use tokio::sync::mpsc;
 
@@ -79,12 +80,25 @@ fn store(brief: &Brief, runtime: &Arc<dyn Runtime>) -> Option<AnyStore> {
     let runtime = Arc::clone(runtime);
     let first = || brief.store.routes().first();
     let password = || Secret::new(login::PASSWORD);
+    let tls = match &brief.authority {
+        Some(authority) => Some(TlsConfig::with_ca(authority).ok()?),
+        None => None,
+    };
     let postgres = || {
         let config = PostgresConfig::new(HOST, first()?.server, login::USER).database("postgres");
-        Some(config.password(password()).trust_empty_store(trusts))
+        let config = config.password(password()).trust_empty_store(trusts);
+        Some(match tls.clone() {
+            Some(tls) => config.tls(tls),
+            None => config,
+        })
     };
     let redis = |port| {
-        RedisConfig::new(HOST, port).credentials(login::USER, password()).trust_empty_store(trusts)
+        let config = RedisConfig::new(HOST, port).credentials(login::USER, password());
+        let config = config.trust_empty_store(trusts);
+        match tls.clone() {
+            Some(tls) => config.tls(tls),
+            None => config,
+        }
     };
     Some(match brief.target {
         Target::Redis => AnyStore::new(Redis::with_runtime(redis(first()?.server), runtime)),
@@ -110,6 +124,10 @@ fn store(brief: &Brief, runtime: &Arc<dyn Runtime>) -> Option<AnyStore> {
             let config = EtcdConfig::new(HOST, first()?.by).trust_empty_store(trusts);
             let others = brief.store.routes().iter().skip(1);
             let config = others.fold(config, |config, route| config.endpoint(HOST, route.by));
+            let config = match &brief.authority {
+                Some(authority) => config.tls(EtcdTls::new(authority)),
+                None => config,
+            };
             let election_timeout = Duration::from_millis(brief.target.etcd_election_ms());
             AnyStore::new(Etcd::new(config.election_timeout(election_timeout).ok()?))
         }

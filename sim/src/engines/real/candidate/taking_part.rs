@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use futures_util::StreamExt;
 use tenure::runtime::Runtime;
 use tenure::store::sqlite::SqliteError;
-use tenure::store::{StoreError, StoreErrorKind};
+use tenure::store::{CertificateExpired, StoreError, StoreErrorKind};
 use tenure::{Candidate, CandidateBuilder, Config, Elections, StartError, Tenure};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -90,6 +90,7 @@ impl TakingPart {
         candidate.on_store_error(move |error| match error.kind() {
             StoreErrorKind::Pooler => refused.took(FaultKind::Pooler),
             StoreErrorKind::Authentication => refused.took(FaultKind::RotatePassword),
+            StoreErrorKind::Tls if has_expired(error) => refused.took(FaultKind::ExpireCertificate),
             StoreErrorKind::Refused if is_full(error) => refused.took(FaultKind::FillDisk),
             _ => {}
         });
@@ -129,6 +130,11 @@ impl TakingPart {
 fn is_full(error: &StoreError) -> bool {
     let why = error.source().and_then(|source| source.downcast_ref());
     matches!(why, Some(SqliteError::Full { .. }))
+}
+
+/// Whether the candidate has refused the server because its certificate has expired.
+fn has_expired(error: &StoreError) -> bool {
+    error.source().is_some_and(<dyn Error>::is::<CertificateExpired>)
 }
 
 /// Records the candidate's events.

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use tenure_servers::{EtcdCluster, EtcdServer, Proxy, ServerError};
 
+use super::certificates::{Certificates, Shown};
 use super::orders::Done;
 use crate::engines::real::Target;
 use crate::engines::real::steps::etcd::Watch;
@@ -26,6 +27,7 @@ pub(super) struct Observed {
     watch: Watch,
     gates: Arc<[Proxy]>,
     away: Option<Away>,
+    certificates: Option<Certificates>,
 }
 
 /// A member that an act has taken away from the others.
@@ -36,18 +38,32 @@ enum Away {
 }
 
 impl Observed {
-    pub(super) fn start(target: Target) -> Result<Self, ServerError> {
+    pub(super) fn start(
+        target: Target,
+        certificates: Option<Certificates>,
+    ) -> Result<Self, ServerError> {
         let members = if target == Target::EtcdCluster { MEMBERS } else { 1 };
         let election = target.etcd_election_ms();
         let (heartbeat, election) = ((election / HEARTBEATS).to_string(), election.to_string());
-        let args = ["--heartbeat-interval", &heartbeat, "--election-timeout", &election];
+        let mut args = vec!["--heartbeat-interval", &heartbeat, "--election-timeout", &election];
+        let files = certificates.as_ref().map(|made| [made.file(), made.key_file()]);
+        let files = files.map(|files| files.map(|file| file.display().to_string()));
+        if let Some([file, key]) = &files {
+            args.extend(["--cert-file", file, "--key-file", key]);
+        }
         let (cluster, mut watch) = (EtcdCluster::start(members, &args)?, Watch::default());
         watch.attach(&cluster.ports())?;
-        Ok(Self { cluster, watch, gates: Arc::new([]), away: None })
+        Ok(Self { cluster, watch, gates: Arc::new([]), away: None, certificates })
     }
 
+    /// The ports for candidates.
     pub(super) fn ports(&self) -> Vec<u16> {
-        self.cluster.ports()
+        if self.certificates.is_some() { self.cluster.tls_ports() } else { self.cluster.ports() }
+    }
+
+    /// New connections are shown that certificate: members read the file at each handshake.
+    fn shows(&self, shown: Shown) -> Result<(), ServerError> {
+        self.certificates.as_ref().map_or(Ok(()), |made| made.writes(shown))
     }
 
     /// A member that no act has taken away.
@@ -129,6 +145,7 @@ impl super::Observed for Observed {
     }
 
     fn starts_again(&mut self, keeps_data: bool) -> Result<bool, ServerError> {
+        self.shows(Shown::Valid)?;
         // What the killed servers have done is read before their data is gone.
         self.cluster.restart()?;
         self.watch.attach(&self.cluster.ports())?;
@@ -156,6 +173,15 @@ impl super::Observed for Observed {
                 Ok(Done::default())
             }
             Act::MoveRaftLeader => self.moves_leader().map(Done::now),
+            Act::ExpireCertificate => {
+                self.shows(Shown::Expired)?;
+                // It ends no connections on order.
+                for gate in &*self.gates {
+                    gate.cut();
+                }
+                // Candidates report whether they refuse it.
+                Ok(Done::default())
+            }
             // Refused before the run.
             Act::Disconnect
             | Act::FlushScripts
@@ -190,6 +216,7 @@ impl super::Observed for Observed {
                 self.cluster.members()[number].resume()?;
                 Ok(is_replaced)
             }
+            (Act::ExpireCertificate, _) => self.shows(Shown::Valid).map(|()| false),
             // A restart has undone it, or it did nothing.
             _ => Ok(false),
         }

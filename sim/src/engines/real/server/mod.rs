@@ -4,6 +4,7 @@
 //! Candidates reach each server by a gate. It is shut from the moment at which the server is killed until the next one is
 //! observed, so that no request is carried out unseen.
 
+mod certificates;
 mod clock;
 mod etcd;
 mod orders;
@@ -26,6 +27,7 @@ use super::clock::boot_clock;
 use super::steps::{Answers, Steps};
 use super::{Target, Told};
 use crate::plan::{Act, FaultKind, Plan};
+use certificates::Certificates;
 use clock::Clock;
 use orders::{Done, Server};
 pub(super) use orders::{Moved, ServerOrder, ServerReport};
@@ -112,18 +114,23 @@ pub(super) struct StoreServer {
     /// Orders that were not reported as done.
     pending: u32,
     entrance: Entrance,
+    authority: Option<String>,
     /// They work until they are dropped.
     _gates: Arc<[Proxy]>,
 }
 
 impl StoreServer {
-    /// Starts the servers, and their thread. PostgreSQL has a replica only if one will be promoted.
+    /// Starts the servers, and their thread. PostgreSQL has a replica only if one will be promoted, and candidates encrypt
+    /// their connections only if a certificate will expire.
     pub(super) async fn start(
         target: Target,
         plan: &Plan,
         told: UnboundedSender<Told>,
     ) -> Result<Self, super::EngineError> {
-        let (mut observed, parts) = start(target, plan)?;
+        let expires = plan.has(FaultKind::ExpireCertificate);
+        let certificates = expires.then(Certificates::make).transpose()?;
+        let authority = certificates.as_ref().map(|made| made.authority().to_owned());
+        let (mut observed, parts) = start(target, plan, certificates)?;
         let (entrance, gates) = parts.gated().await.map_err(|error| super::broke(&error))?;
         observed.has_gates(&gates);
         open(&gates, observed.as_ref());
@@ -163,6 +170,7 @@ impl StoreServer {
             observed: None,
             pending: 0,
             entrance,
+            authority,
             _gates: gates,
         })
     }
@@ -170,6 +178,11 @@ impl StoreServer {
     /// Where machines find it.
     pub(super) fn entrance(&self) -> &Entrance {
         &self.entrance
+    }
+
+    /// The authority that has signed the server's certificate, in PEM, if candidates encrypt their connections.
+    pub(super) fn authority(&self) -> Option<&str> {
+        self.authority.as_deref()
     }
 
     pub(super) fn order(&mut self, order: ServerOrder) {
@@ -237,10 +250,14 @@ impl Parts {
 }
 
 /// Starts the store's servers, or creates its file.
-fn start(target: Target, plan: &Plan) -> Result<(Box<dyn Observed>, Parts), ServerError> {
+fn start(
+    target: Target,
+    plan: &Plan,
+    certificates: Option<Certificates>,
+) -> Result<(Box<dyn Observed>, Parts), ServerError> {
     match target {
         Target::Redis | Target::Fred => {
-            let redis = redis::Observed::start(Clock::of(plan)?)?;
+            let redis = redis::Observed::start(Clock::of(plan)?, certificates)?;
             let parts = Parts::Servers(vec![redis.port()]);
             Ok((Box::new(redis), parts))
         }
@@ -253,13 +270,14 @@ fn start(target: Target, plan: &Plan) -> Result<(Box<dyn Observed>, Parts), Serv
             Ok((Box::new(redis), parts))
         }
         Target::Postgres | Target::PostgresAdvisory => {
-            let postgres =
-                postgres::Observed::start(plan.has(FaultKind::Failover), Clock::of(plan)?)?;
+            let fails_over = plan.has(FaultKind::Failover);
+            let clock = Clock::of(plan)?;
+            let postgres = postgres::Observed::start(fails_over, clock, certificates)?;
             let parts = Parts::Servers(vec![postgres.port()]);
             Ok((Box::new(postgres), parts))
         }
         Target::Etcd | Target::EtcdCluster => {
-            let etcd = etcd::Observed::start(target)?;
+            let etcd = etcd::Observed::start(target, certificates)?;
             let parts = Parts::Servers(etcd.ports());
             Ok((Box::new(etcd), parts))
         }

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use tenure_servers::{PostgresServer, Proxy, ServerError};
 
+use super::certificates::Certificates;
 use super::clock::Clock;
 use super::orders::Done;
 use crate::engines::real::clock::boot_clock;
@@ -46,15 +47,20 @@ pub(super) struct Observed {
 }
 
 impl Observed {
-    pub(super) fn start(fails_over: bool, clock: Clock) -> Result<Self, ServerError> {
+    pub(super) fn start(
+        fails_over: bool,
+        clock: Clock,
+        certificates: Option<Certificates>,
+    ) -> Result<Self, ServerError> {
         let server = match clock.own() {
             Some(own) => PostgresServer::start_with_clock(&SETTINGS, own)?,
             None => PostgresServer::start_with(&SETTINGS)?,
         };
         Table::install(&server)?;
         acts::lets_in(&server)?;
-        let (mut table, acts) = (Table::default(), Acts::default());
+        let (mut table, acts) = (Table::default(), Acts::with(certificates));
         table.has_clock(clock.time());
+        acts.renews(&server)?;
         let mut observed = Self { server, clock, fails_over, replica: None, table, acts };
         observed.is_followed()?;
         Ok(observed)
@@ -113,6 +119,7 @@ impl super::Observed for Observed {
             Table::install(server)?;
             acts::lets_in(server)?;
         }
+        self.acts.renews(&self.server)?;
         self.is_followed()?;
         Ok(lost_a_record)
     }
@@ -145,6 +152,8 @@ impl super::Observed for Observed {
         self.table.is_promoted(&self.server)?;
         // It may not be the one that the old primary had at last.
         acts::has_password(&self.server, login::PASSWORD)?;
+        // It was copied with the certificate of that moment.
+        self.acts.renews(&self.server)?;
         self.acts.are_gone(&self.server);
         self.acts.leads_to(self.server.port());
         Ok(Some(at))

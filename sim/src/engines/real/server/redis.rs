@@ -4,6 +4,7 @@ mod acts;
 
 use tenure_servers::{RedisServer, Reply, ServerError};
 
+use super::certificates::Certificates;
 use super::clock::Clock;
 use super::orders::Done;
 use crate::engines::real::steps::redis::Monitor;
@@ -24,20 +25,26 @@ pub(super) struct Observed {
 }
 
 impl Observed {
-    pub(super) fn start(clock: Clock) -> Result<Self, ServerError> {
+    pub(super) fn start(
+        clock: Clock,
+        certificates: Option<Certificates>,
+    ) -> Result<Self, ServerError> {
+        let encrypts = acts::encrypts(certificates.as_ref());
+        let args: Vec<_> = KEEPS.into_iter().chain(encrypts.iter().map(String::as_str)).collect();
         let server = match clock.own() {
-            Some(own) => RedisServer::start_with_clock(&KEEPS, own)?,
-            None => RedisServer::start_with(&KEEPS)?,
+            Some(own) => RedisServer::start_with_clock(&args, own)?,
+            None => RedisServer::start_with(&args)?,
         };
         let mut monitor = Monitor::new();
         monitor.has_clock(clock.time());
         acts::lets_in(&server)?;
         monitor.attach(&server)?;
-        Ok(Self { server, clock, monitor, killed_at: 0, acts: Acts::default() })
+        Ok(Self { server, clock, monitor, killed_at: 0, acts: Acts::with(certificates) })
     }
 
+    /// The port for candidates.
     pub(super) fn port(&self) -> u16 {
-        self.server.port()
+        self.server.tls_port().unwrap_or(self.server.port())
     }
 }
 
@@ -58,7 +65,8 @@ impl super::Observed for Observed {
     }
 
     fn starts_again(&mut self, keeps_data: bool) -> Result<bool, ServerError> {
-        let Self { server, monitor, killed_at, .. } = self;
+        let Self { server, monitor, killed_at, acts, .. } = self;
+        acts.renews()?;
         server.restart()?;
         let lost_a_record = monitor.is_replaced(server, *killed_at, keeps_data)?;
         if !keeps_data {

@@ -21,7 +21,7 @@ use crate::engines::real::clock::{boot_clock, wall_clock};
 use crate::engines::real::steps::redis::{Monitor, RECORD};
 use crate::engines::real::steps::{Answers, Steps};
 use crate::plan::Act;
-use servers::{Servers, replication};
+use servers::Servers;
 use slot::Moving;
 use split::Split;
 
@@ -318,7 +318,7 @@ impl super::Observed for Observed {
 
 #[cfg(test)]
 mod tests {
-    use super::servers::ON_ORDER;
+    use super::servers::{ON_ORDER, replication};
     use super::*;
 
     #[test]

@@ -125,6 +125,7 @@ fn faults_of_the_store_under_a_leader() {
         (FaultKind::DisconnectLeader, Condition::LeaderDisconnected),
         (FaultKind::MoveSlot, Condition::SlotMovedUnderALeader),
         (FaultKind::FillDisk, Condition::DiskFullUnderALeader),
+        (FaultKind::ExpireCertificate, Condition::CertificateExpiredUnderALeader),
     ] {
         meets(condition, &[led(), (2, of_the_store(kind))]);
         let too_late = [led(), ended(), (91, of_the_store(kind))];

@@ -77,6 +77,7 @@ fn simulations_lack_conditions_of_real_servers() {
             "leader-disconnected",
             "slot-moved-under-a-leader",
             "disk-full-under-a-leader",
+            "certificate-expired-under-a-leader",
         ]
     );
 }

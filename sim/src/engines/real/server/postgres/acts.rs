@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tenure_servers::{PgBouncer, PostgresServer, PostgresSession, Proxy, ServerError};
 
 use crate::engines::real::login;
+use crate::engines::real::server::certificates::{Certificates, Shown};
 use crate::engines::real::server::orders::Done;
 use crate::plan::Act;
 
@@ -36,6 +37,7 @@ pub(super) struct Acts {
     locks: Vec<Lock>,
     gates: Arc<[Proxy]>,
     pooler: Option<PgBouncer>,
+    certificates: Option<Certificates>,
 }
 
 #[derive(Debug)]
@@ -48,6 +50,10 @@ struct Lock {
 }
 
 impl Acts {
+    pub(super) fn with(certificates: Option<Certificates>) -> Self {
+        Self { certificates, ..Self::default() }
+    }
+
     /// Candidates reach the server by these.
     pub(super) fn has_gates(&mut self, gates: &Arc<[Proxy]>) {
         self.gates = Arc::clone(gates);
@@ -65,7 +71,11 @@ impl Acts {
             Act::LockTable => self.locks(act, server, TABLE),
             // Candidates report whether they have noticed.
             Act::Pooler => {
-                let pooler = PgBouncer::start(server, POOLED)?;
+                // Its own certificate does not expire.
+                let certificate = self.certificates.as_ref();
+                let certificate =
+                    certificate.map(|made| (made.certificate(Shown::Valid), made.key()));
+                let pooler = PgBouncer::start_with(server, POOLED, certificate)?;
                 self.leads_to(pooler.port());
                 self.pooler = Some(pooler);
                 Ok(Done::default())
@@ -74,6 +84,12 @@ impl Acts {
                 has_password(server, login::ANOTHER)?;
                 server.sql(TERMINATE)?;
                 // Candidates report whether they are refused.
+                Ok(Done::default())
+            }
+            Act::ExpireCertificate => {
+                self.shows(server, Shown::Expired)?;
+                server.sql(TERMINATE)?;
+                // Candidates report whether they refuse it.
                 Ok(Done::default())
             }
             // Refused before the run.
@@ -126,6 +142,10 @@ impl Acts {
                 has_password(server, login::PASSWORD)?;
                 return Ok(false);
             }
+            Act::ExpireCertificate => {
+                self.shows(server, Shown::Valid)?;
+                return Ok(false);
+            }
             _ => {}
         }
         let Some(place) = self.locks.iter().position(|lock| lock.act == act) else {
@@ -133,6 +153,17 @@ impl Acts {
         };
         let before = self.locks.swap_remove(place).gave_up;
         Ok(gave_up(server)? > before)
+    }
+
+    /// New connections are shown that certificate.
+    fn shows(&self, server: &PostgresServer, shown: Shown) -> Result<(), ServerError> {
+        let Some(certificates) = &self.certificates else { return Ok(()) };
+        server.certify(certificates.certificate(shown), certificates.key())
+    }
+
+    /// A server that is new, or has started again, shows a valid certificate.
+    pub(super) fn renews(&self, server: &PostgresServer) -> Result<(), ServerError> {
+        self.shows(server, Shown::Valid)
     }
 
     /// The server is gone, and all sessions with it.

@@ -4,6 +4,7 @@ use tenure_servers::{RedisServer, Reply, ServerError};
 
 use crate::engines::real::clock::{TrueTime, WallClock};
 use crate::engines::real::login;
+use crate::engines::real::server::certificates::{Certificates, Shown};
 use crate::engines::real::server::orders::Done;
 use crate::engines::real::steps::redis::Monitor;
 use crate::plan::Act;
@@ -17,9 +18,14 @@ pub(in super::super) const UNLIMITED: &str = "0";
 pub(in super::super) struct Acts {
     /// The process whose memory is full, and how many requests it had refused before.
     full: Option<(u32, u64)>,
+    certificates: Option<Certificates>,
 }
 
 impl Acts {
+    pub(super) fn with(certificates: Option<Certificates>) -> Self {
+        Self { full: None, certificates }
+    }
+
     pub(in super::super) fn begins(
         &mut self,
         act: Act,
@@ -44,6 +50,12 @@ impl Acts {
                 has_password(server, login::ANOTHER)?;
                 disconnects(server)?;
                 // Candidates report whether they are refused.
+                Ok(Done::default())
+            }
+            Act::ExpireCertificate => {
+                self.shows(server, Shown::Expired)?;
+                disconnects(server)?;
+                // Candidates report whether they refuse it.
                 Ok(Done::default())
             }
             // Refused before the run, or carried out by a cluster.
@@ -74,6 +86,10 @@ impl Acts {
                 has_password(server, login::PASSWORD)?;
                 return Ok(false);
             }
+            Act::ExpireCertificate => {
+                self.shows(server, Shown::Valid)?;
+                return Ok(false);
+            }
             _ => return Ok(false),
         }
         accepted(server, &["CONFIG", "SET", "maxmemory", UNLIMITED])?;
@@ -84,6 +100,30 @@ impl Acts {
         self.full = None;
         Ok(refused(server)? > before)
     }
+
+    /// New connections are shown that certificate.
+    fn shows(&self, server: &RedisServer, shown: Shown) -> Result<(), ServerError> {
+        let Some(certificates) = &self.certificates else { return Ok(()) };
+        certificates.writes(shown)?;
+        // It reads the file again when it is told its name.
+        let file = certificates.file().display().to_string();
+        accepted(server, &["CONFIG", "SET", "tls-cert-file", &file])
+    }
+
+    /// The server is about to start again, and reads a valid certificate then.
+    pub(super) fn renews(&self) -> Result<(), ServerError> {
+        self.certificates.as_ref().map_or(Ok(()), |made| made.writes(Shown::Valid))
+    }
+}
+
+/// The arguments of a server that also listens for encrypted connections.
+pub(super) fn encrypts(certificates: Option<&Certificates>) -> Vec<String> {
+    let Some(certificates) = certificates else { return Vec::new() };
+    let [file, key] = [certificates.file(), certificates.key_file()];
+    let (file, key) = (file.display().to_string(), key.display().to_string());
+    ["--tls-cert-file", &file, "--tls-key-file", &key, "--tls-auth-clients", "no"]
+        .map(str::to_owned)
+        .into()
 }
 
 /// Lets candidates in, with their own password.
