@@ -78,6 +78,8 @@ impl Done {
 pub(super) struct Server {
     pub(super) observed: Box<dyn Observed>,
     state: State,
+    /// Whether what was taken away comes back as soon as the server answers: a replica can't copy or follow a silent one.
+    rejoins: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,7 +91,7 @@ enum State {
 
 impl Server {
     pub(super) fn new(observed: Box<dyn Observed>) -> Self {
-        Self { observed, state: State::Answers }
+        Self { observed, state: State::Answers, rejoins: false }
     }
 
     pub(super) fn carry_out(&mut self, order: ServerOrder) -> Result<Done, ServerError> {
@@ -103,7 +105,10 @@ impl Server {
                 let at = observed.fails_over(lag)?;
                 Done { at, ..Done::now(at.is_some()) }
             }
-            ServerOrder::Rejoin => observed.rejoins().map(|()| Done::default())?,
+            ServerOrder::Rejoin => {
+                self.rejoins = true;
+                Done::default()
+            }
             ServerOrder::StepClock { by_ms, .. } => match self.state {
                 State::Answers => Done::now(observed.steps_clock(by_ms)?),
                 // What is under way there can't be waited for.
@@ -127,6 +132,9 @@ impl Server {
             | ServerOrder::Begin(_)
             | ServerOrder::End(..) => self.state,
         };
+        if self.state != State::Paused && std::mem::take(&mut self.rejoins) {
+            self.observed.rejoins()?;
+        }
         Ok(done)
     }
 
@@ -185,6 +193,11 @@ mod tests {
             Ok(false)
         }
 
+        fn rejoins(&mut self) -> Result<(), ServerError> {
+            self.note("rejoin");
+            Ok(())
+        }
+
         fn begins(&mut self, _: Act) -> Result<Done, ServerError> {
             self.note("begin");
             Ok(Done::now(true))
@@ -236,6 +249,16 @@ mod tests {
         assert_eq!(paused, (vec!["begin", "pause", "resume", "end", "pause"], true));
         let down = calls(&[BEGIN, ServerOrder::Crash { keeps_data: true }, END]);
         assert_eq!(down, (vec!["begin", "crash"], false));
+    }
+
+    #[test]
+    fn what_was_taken_away_comes_back_to_a_server_that_is_not_silent() {
+        let (pause, rejoin) = (ServerOrder::Pause, ServerOrder::Rejoin);
+        assert_eq!(calls(&[rejoin]).0, ["rejoin"]);
+        let resumed = calls(&[pause, rejoin, ServerOrder::Resume, pause, ServerOrder::Resume]).0;
+        assert_eq!(resumed, ["pause", "resume", "rejoin", "pause", "resume"]);
+        let crash = ServerOrder::Crash { keeps_data: true };
+        assert_eq!(calls(&[pause, rejoin, crash]).0, ["pause", "crash", "rejoin"]);
     }
 
     #[test]
