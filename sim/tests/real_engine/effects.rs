@@ -126,7 +126,9 @@ fn a_replica_of_postgres_is_promoted() {
 
 #[test]
 fn a_replica_is_promoted_behind_advisory_locks_and_a_clock_is_set() {
-    let between = [sets_clock(7_500, 2_000), sets_clock(9_500, -1_500)];
+    let what = serde_json::json!({ "operator": "disconnect-leader" });
+    let disconnects = serde_json::json!({ "when": { "at_ms": 11_200 }, "what": what });
+    let between = [sets_clock(7_500, 2_000), sets_clock(9_500, -1_500), disconnects];
     a_replica_is_promoted_on("postgres-advisory", &between);
 }
 
