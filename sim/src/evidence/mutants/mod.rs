@@ -265,7 +265,7 @@ mod tests {
     }
 
     /// Words of replacements that are not in the changed file: they come from elsewhere.
-    const FROM_ELSEWHERE: [&str; 33] = [
+    const FROM_ELSEWHERE: [&str; 34] = [
         "Duration",
         "FAR_FUTURE",
         "Instant",
@@ -287,6 +287,7 @@ mod tests {
         "from_nanos",
         "future",
         "is_empty",
+        "is_some",
         "iter",
         "iter_mut",
         "last",
