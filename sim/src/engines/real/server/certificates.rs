@@ -55,7 +55,7 @@ impl Certificates {
         &self.certificate.key
     }
 
-    /// The file has that certificate from now on. Whoever reads it meanwhile reads the one or the other.
+    /// The file has that certificate from now on. A reader gets the whole of the old one or of the new one.
     pub(super) fn writes(&self, shown: Shown) -> Result<(), ServerError> {
         let new = self.folder.path().join("new");
         let written = fs::write(&new, self.certificate(shown));
