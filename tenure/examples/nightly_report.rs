@@ -24,6 +24,6 @@ async fn main() -> Result<(), Box<dyn Error>> {
             tokio::time::sleep(Duration::from_millis(500)).await;
         }
     };
-    candidate.run_until(tenure::shutdown_signal()?, work).await?; // hands over within milliseconds
+    candidate.run_until(tenure::shutdown_signal()?, work).await?; // ends the work, then hands over
     Ok(())
 }
