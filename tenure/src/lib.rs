@@ -3,9 +3,9 @@
 //! **What is not guaranteed**: a check of leadership says nothing about the moment *after* the
 //! check. A process may be paused between "do I lead?" and what it does next, and only the resource
 //! that it writes to can then refuse, by the tenure's fencing token ([`Tenure::token`]). Refusing lower
-//! tokens is not enough. A tenure takes the resource over with its token first, until it knows that it has;
-//! then it reads; then it writes, and a write is accepted only if the stored token equals its own.
-//! [`fence`] does that for PostgreSQL, Redis and SQLite, and says why.
+//! tokens is not enough. A leader first takes the resource over with its token, then reads, then writes; a write is
+//! accepted only if the stored token equals its own. [`fence`] does that for PostgreSQL, Redis and SQLite, and says
+//! why.
 //!
 //! **What is guaranteed**: of many candidates at most one answers "I lead" at any instant; a candidate that can't
 //! be sure stops by itself, by its own clock, before its lease can end at the store; tokens strictly
