@@ -20,14 +20,17 @@ use crate::{Elections, Instant, StartError, Token};
 
 /// A stream of the leaders of one election, with their metadata: for routers and clients that never lead.
 ///
-/// It yields who leads at first, and then each change of that or of the metadata: `Ok(Some(..))` is the incumbent, `Ok(None)` means that no
-/// candidate holds the lease, and an error means that the store did not answer, so that it is not known who leads. After
-/// an error, the next item is again who leads. An outage is one item, however long it lasts.
+/// It yields who leads at first, and then each change of that or of the metadata:
 ///
-/// The stream asks the store when the incumbent's lease would end, at the poll bound at the latest, and at once when the
-/// store says that the lease was released; while no candidate holds the lease, it asks after 20 ms, then after twice as
-/// long, up to the poll bound. It asks nothing while it is not polled, and a slow reader misses intermediate leaders,
-/// but never the present one.
+/// - `Ok(Some(..))` is the incumbent,
+/// - `Ok(None)` means that no candidate holds the lease,
+/// - an error means that the store did not answer, so that it is not known who leads. The next item is again who leads.
+///   An outage is one item, however long it lasts.
+///
+/// The stream asks the store when the incumbent's lease would end, at the poll bound at the latest, and at once when
+/// the store says that the lease was released. While no candidate holds the lease, it asks after 20 ms, then after
+/// twice as long, up to the poll bound. It asks nothing while it is not polled, and a slow reader misses intermediate
+/// leaders, but never the present one.
 ///
 /// **Not guaranteed**: that an incumbent still leads when its item is read: it may have released the lease or crashed
 /// meanwhile. It holds the lease at the store, and may still be in quarantine. A request to it must be one that it
