@@ -58,15 +58,26 @@ impl Ending {
             state: State::Waits,
             hands_over: plan.handover,
             resigned: None,
-            waits_until: calm_from + bound,
+            waits_until: calm_from,
         };
-        Self { calm_from, bound, lasts: interval * RENEWALS, elections: vec![election; elections] }
+        let elections = vec![election; elections];
+        let mut ending = Self { calm_from, bound, lasts: interval * RENEWALS, elections };
+        ending.begins_at(calm_from);
+        ending
     }
 
     /// The end of the run, if the same tenures lead until then.
     pub(crate) fn at(&self) -> SimTime {
         let ends = self.elections.iter().map(|election| election.ends(self.bound));
         ends.max().unwrap_or(self.calm_from)
+    }
+
+    /// The recovery phase begins then: at the time of the plan, or later if a real server takes longer to come back.
+    pub(crate) fn begins_at(&mut self, now: SimTime) {
+        self.calm_from = now;
+        for election in &mut self.elections {
+            election.waits_until = now + self.bound;
+        }
     }
 
     /// Takes the nodes and tokens that lead an election now. Returns the node that has to be asked to hand over, if
@@ -175,6 +186,18 @@ mod tests {
         observe(&mut ending, calm + NS, [(1, 7)]);
         observe(&mut ending, calm + 9 * NS, [(1, 7)]);
         assert_eq!(ending.at(), calm + NS + lasts);
+    }
+
+    #[test]
+    fn a_recovery_phase_that_begins_late_is_as_long() {
+        let (mut ending, calm, bound, lasts) = ending(true, 1);
+        let late = calm + 2 * bound;
+        ending.begins_at(late);
+        assert_eq!(observe(&mut ending, late, [(1, 7)]), None);
+        assert_eq!(ending.at(), late + bound);
+        observe(&mut ending, late + NS, [(1, 7)]);
+        assert_eq!(observe(&mut ending, late + NS + lasts, [(1, 7)]), Some(1));
+        assert_eq!(ending.at(), late + NS + lasts + bound);
     }
 
     #[test]

@@ -91,7 +91,7 @@ fn a_certificate_of_postgres_expires_among_other_acts() {
             { "when": { "at_ms": 7_000 }, "for_ms": 2_200, "what": { "operator": "rotate-password" } },
             { "when": { "at_ms": 9_500 }, "for_ms": 1_500, "what": { "operator": "expire-certificate" } },
             { "when": { "at_ms": 10_000 }, "for_ms": 500, "what": { "failover": { "lag_ms": 0, "clock_ahead_ms": 0 } } },
-            { "when": { "at_ms": 12_000 }, "for_ms": 300, "what": "store-loss" }
+            { "when": { "at_ms": 14_000 }, "for_ms": 300, "what": "store-loss" }
         ]),
     );
 }

@@ -1,5 +1,6 @@
 //! Carries out the faults of a plan.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::protocol::Order;
@@ -20,8 +21,11 @@ pub(super) struct Outage {
     stalls: u32,
     /// The acts that last, one for each fault.
     acts: Vec<Act>,
-    /// Faults that are over once it has started, or follows the new primary.
-    pub(super) over: Vec<Strike>,
+    /// The faults that have kept it down, and do so no longer: others still do.
+    ended: Vec<Strike>,
+    /// The faults that are over once it has started, or follows the new primary: those of each such order, in the order
+    /// in which the server's thread carries them out.
+    over: VecDeque<Vec<Strike>>,
 }
 
 impl Outage {
@@ -40,6 +44,21 @@ impl Outage {
             self.acts.swap_remove(place);
         }
         !self.acts.contains(&act)
+    }
+
+    /// A fault keeps the server down no longer. Returns whether the next one starts with the data, if it may start.
+    fn lets_it_start(&mut self, strike: Strike) -> Option<bool> {
+        self.ended.push(strike);
+        self.down -= 1;
+        (self.down == 0).then(|| {
+            self.over.push_back(std::mem::take(&mut self.ended));
+            !std::mem::take(&mut self.loses)
+        })
+    }
+
+    /// The server has started, or follows the new primary. Returns the faults that are over with that.
+    pub(super) fn is_back(&mut self) -> Vec<Strike> {
+        self.over.pop_front().unwrap_or_default()
     }
 }
 
@@ -141,12 +160,7 @@ impl Run<'_> {
     fn end_of_the_store(&mut self, strike: Strike) -> bool {
         match strike.what {
             What::StoreCrash | What::StoreLoss => {
-                self.outage.over.push(strike);
-                self.outage.down -= 1;
-                if self.outage.down > 0 {
-                    return false;
-                }
-                let keeps_data = !std::mem::take(&mut self.outage.loses);
+                let Some(keeps_data) = self.outage.lets_it_start(strike) else { return false };
                 self.server.order(ServerOrder::Start { keeps_data });
                 if self.outage.stalls > 0 {
                     self.server.order(ServerOrder::Pause);
@@ -163,7 +177,7 @@ impl Run<'_> {
             // It is over once the clock is set.
             What::StoreClockStep { .. } => false,
             What::Failover { .. } => {
-                self.outage.over.push(strike);
+                self.outage.over.push_back(vec![strike]);
                 self.server.order(ServerOrder::Rejoin);
                 false
             }
@@ -195,5 +209,22 @@ mod tests {
         assert!(!outage.begins(Act::LockRow), "it has begun before");
         assert!(!outage.ends(Act::LockRow) && outage.ends(Act::LockRow));
         assert!(outage.begins(Act::Disconnect) && outage.begins(Act::Disconnect));
+    }
+
+    /// A server that is slow to follow its new primary has not started yet: the start waits behind it.
+    #[test]
+    fn each_order_ends_its_own_faults() {
+        let strike = |index, kind, what| Strike { index, kind, what, node: None };
+        let what = What::Failover { lag_ms: 0, clock_ahead_ms: 0 };
+        let failover = strike(0, FaultKind::Failover, what);
+        let loss = strike(1, FaultKind::StoreLoss, What::StoreLoss);
+        let crash = strike(2, FaultKind::StoreCrash, What::StoreCrash);
+        let mut outage = Outage { down: 2, loses: true, ..Outage::default() };
+        outage.over.push_back(vec![failover]);
+        assert_eq!(outage.lets_it_start(loss), None, "the crash keeps it down");
+        assert_eq!(outage.lets_it_start(crash), Some(false));
+        assert_eq!(outage.is_back(), [failover]);
+        assert_eq!(outage.is_back(), [loss, crash]);
+        assert_eq!(outage.is_back(), []);
     }
 }

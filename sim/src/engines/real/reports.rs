@@ -129,8 +129,7 @@ impl Run<'_> {
                 if had_effect {
                     self.took(at, FaultKind::StoreLoss, None);
                 }
-                let healed = std::mem::take(&mut self.outage.over);
-                for strike in healed {
+                for strike in self.outage.is_back() {
                     self.healed(strike);
                 }
             }

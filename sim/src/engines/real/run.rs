@@ -187,6 +187,7 @@ impl<'a> Run<'a> {
         if self.is_calm_due && !self.server.is_busy() {
             self.is_calm_due = false;
             self.awaited.end_all();
+            self.ending.begins_at(self.time.now());
             self.record(Event::Calm);
         }
     }
