@@ -56,11 +56,11 @@ const LIST: &[(&str, Known)] = &[
     ("cargo run --release -p tenure-sim --example audit_logs -- 5000000 target/logs", BY_HAND),
     (
         "cargo run --release -p tenure-sim --example job_queue --no-default-features",
-        RunBy("sim/tests/simulation.rs", "example(\"job_queue\", "),
+        RunBy("sim/tests/simulation/examples.rs", "example(\"job_queue\", "),
     ),
     (
         "cargo run --release -p tenure-sim --example shipping",
-        RunBy("sim/tests/simulation.rs", "example(\"shipping\", "),
+        RunBy("sim/tests/simulation/examples.rs", "example(\"shipping\", "),
     ),
     (
         "cargo run --release -p tenure --features redis --example leader -- redis://127.0.0.1:6379 worker-7 \

@@ -1,17 +1,14 @@
-//! Users' own workloads and stores in the simulation, and the two examples that show how.
-
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+//! Users' own workloads.
 
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tenure_sim::Simulation;
-use tenure_sim::plan::{Assumption, FaultKind, Plan};
+use tenure_sim::plan::{Assumption, Plan};
 use tenure_sim::search::campaign::Failure;
-use tenure_sim::simulation::{
-    Contract, Effect, Failed, Leader, Lease, Moment, Reply, Request, SimulationError, StoreModel,
-    Workload,
-};
+use tenure_sim::simulation::{Effect, Leader, SimulationError, Workload};
+
+use crate::{failed, property};
 
 /// Keeps the last value only, and may or may not look at the token.
 #[derive(Default)]
@@ -49,20 +46,6 @@ impl Workload for Register {
 
     fn verify(&self) -> Result<(), String> {
         if self.regressions == 0 { Ok(()) } else { Err("an older value after a newer".to_owned()) }
-    }
-}
-
-fn failed(simulation: &Simulation) -> Failed {
-    match simulation.run().unwrap_err() {
-        SimulationError::Failed(failed) => *failed,
-        other => panic!("failed, and not: {other}"),
-    }
-}
-
-fn property(failed: &Failed) -> &str {
-    match &failed.failure {
-        Failure::Violated { property, .. } => property,
-        other => panic!("violated, and not {other:?}"),
     }
 }
 
@@ -288,7 +271,7 @@ fn a_panicking_workload_prints_one_backtrace() {
     }
     let test = std::env::current_exe().unwrap();
     let run = Command::new(test)
-        .args(["--exact", "--nocapture", "a_panicking_workload_prints_one_backtrace"])
+        .args(["--exact", "--nocapture", "workloads::a_panicking_workload_prints_one_backtrace"])
         .env("RUST_BACKTRACE", "1")
         .env(WITHIN, "1")
         .output()
@@ -300,62 +283,6 @@ fn a_panicking_workload_prints_one_backtrace() {
     // That of the workload, and that of the check which then fails.
     assert_eq!(told.matches("stack backtrace:").count(), 2, "{told}");
     assert!(told.contains("The run broke down: panicked: a stale effect"), "{told}");
-}
-
-/// The contract, by a server that does not notice that it was put back to older data.
-#[derive(Clone, Debug, Default)]
-struct Forgetful(Contract);
-
-impl StoreModel for Forgetful {
-    fn apply(&mut self, at: Moment, request: Request) -> Reply {
-        self.0.apply(Moment { identity: 0, ..at }, request)
-    }
-
-    fn lease(&self) -> Option<Lease> {
-        self.0.lease()
-    }
-}
-
-#[test]
-fn a_store_of_the_users_is_judged_by_all_properties() {
-    Simulation::new().runs(200).store::<Contract>().run().unwrap();
-    let rollback = [FaultKind::StoreRollback];
-    let simulation = Simulation::new().runs(2_000).faults(rollback).store::<Forgetful>();
-    let failed = failed(&simulation);
-    assert!(failed.plan.has(FaultKind::StoreRollback), "{:?}", failed.plan);
-    let known = ["store-loss-quarantine", "single-leader", "margin-kept", "fail-closed"];
-    assert!(known.contains(&property(&failed)), "{failed}");
-}
-
-/// The contract, by a server whose history begins with its first grant and never with a renewal.
-#[derive(Clone, Debug, Default)]
-struct LeftToGrants(Contract);
-
-impl StoreModel for LeftToGrants {
-    fn apply(&mut self, at: Moment, request: Request) -> Reply {
-        self.0.apply(Moment { compares_identity: false, ..at }, request)
-    }
-
-    fn lease(&self) -> Option<Lease> {
-        self.0.lease()
-    }
-}
-
-#[test]
-fn a_restart_that_costs_a_late_handover_is_found() {
-    let restarts = [FaultKind::StoreCrash, FaultKind::Resign];
-    let simulation = Simulation::new().runs(2_000).faults(restarts).store::<LeftToGrants>();
-    assert_eq!(property(&failed(&simulation)), "no-late-quarantine");
-}
-
-#[test]
-fn too_few_runs_are_told_and_fail_only_if_asked() {
-    let report = Simulation::new().runs(1).run().unwrap();
-    assert!(!report.unmet.is_empty());
-    let error = Simulation::new().runs(1).needs_all_conditions().run().unwrap_err();
-    assert!(matches!(error, SimulationError::Inconclusive { runs: 1, .. }), "{error}");
-    let error = Simulation::new().seed(u64::MAX).runs(2).run().unwrap_err();
-    assert_eq!(error.to_string(), format!("there are no 2 seeds from {} on", u64::MAX));
 }
 
 /// Never writes.
@@ -384,50 +311,4 @@ fn a_workload_without_effects_is_an_error() {
         error.to_string().ends_with("no effect was judged by the workload's property \"workload\""),
         "{error}"
     );
-}
-
-/// An example as CI finds it, and as its user may lengthen it.
-fn example(name: &str, variables: &[(&str, &str)]) -> String {
-    let test = std::env::current_exe().unwrap();
-    let program = test.parent().unwrap().parent().unwrap().join("examples").join(name);
-    assert!(
-        program.is_file(),
-        "{} is missing; build it with: cargo build --release -p tenure-sim --example {name}",
-        program.display()
-    );
-    let run = Command::new(program).envs(variables.iter().copied()).output().unwrap();
-    assert!(run.status.success(), "{run:?}");
-    String::from_utf8(run.stdout).unwrap()
-}
-
-#[test]
-fn the_job_queue_fires_once_only_if_taken_over_first() {
-    let told = example("job_queue", &[]);
-    assert!(told.contains("Nothing: each-job-once does not hold"), "{told}");
-    assert!(told.contains("LowerTokensRefused: each-job-once does not hold"), "{told}");
-    assert!(told.contains("TakenOverFirst: held in 2000 runs"), "{told}");
-}
-
-#[cfg(feature = "turmoil")]
-#[test]
-fn an_order_is_shipped_once_only_behind_a_fence() {
-    let told = example("shipping", &[("TENURE_SIM_RUNS", "60")]);
-    assert!(told.contains("Nothing: each-order-once does not hold"), "{told}");
-    assert!(told.contains("Checks: each-order-once does not hold"), "{told}");
-    assert!(told.contains("Fence: held in 60 runs"), "{told}");
-}
-
-#[test]
-fn the_careless_store_is_found_and_the_careful_one_holds() {
-    let told = example("user_store", &[]);
-    assert!(told.contains("careless: own-lease-only does not hold"), "{told}");
-    assert!(told.contains("careful: held in 2000 runs"), "{told}");
-}
-
-#[test]
-fn the_environment_overrides_seed_and_runs_and_is_told_when_it_is_wrong() {
-    let told = example("user_store", &[("TENURE_SIM_RUNS", "3"), ("TENURE_SIM_SEED", "50000")]);
-    assert!(told.contains("careful: held in 3 runs"), "{told}");
-    let told = example("user_store", &[("TENURE_SIM_RUNS", "many")]);
-    assert!(told.contains("TENURE_SIM_RUNS is \"many\", and must be a number from 1 to"), "{told}");
 }
