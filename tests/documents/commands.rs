@@ -34,7 +34,10 @@ const LIST: &[(&str, Known)] = &[
     ("scripts/coverage", BY_HAND),
     ("scripts/features", BY_HAND),
     ("scripts/plots", BY_HAND),
-    ("scripts/semver", BY_HAND),
+    (
+        "scripts/semver",
+        RunBy(".github/workflows/test.yml", "      - run: scripts/semver \"$BASE\"\n"),
+    ),
     ("scripts/book", RunBy(".github/workflows/test.yml", "      - run: scripts/book\n")),
     ("scripts/fuzz", RunBy("scripts/test", "\nscripts/fuzz 5\n")),
     ("scripts/fuzz 3600 plans", RunBy("scripts/test", "\nscripts/fuzz 5\n")),
