@@ -58,14 +58,14 @@ fn acts_at_postgres_have_effects() {
     );
 }
 
-/// Once for longer than a lease, and while the server restarts, which undoes it.
+/// Once for longer than a lease, and until after the server has crashed: the next server shows a valid one.
 fn a_certificate_expires_on(store: &str) {
     have_effects_on(
         store,
         &serde_json::json!([
             { "when": { "at_ms": 4_000 }, "for_ms": 3_000, "what": { "operator": "expire-certificate" } },
-            { "when": { "at_ms": 10_000 }, "for_ms": 2_000, "what": { "operator": "expire-certificate" } },
-            { "when": { "at_ms": 10_500 }, "for_ms": 500, "what": "store-crash" }
+            { "when": { "at_ms": 10_000 }, "for_ms": 1_000, "what": { "operator": "expire-certificate" } },
+            { "when": { "at_ms": 10_500 }, "for_ms": 1_000, "what": "store-crash" }
         ]),
     );
 }
