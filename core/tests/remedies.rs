@@ -208,6 +208,14 @@ proptest! {
             let Err(error) = given.build() else { return Ok(()) };
             let Some(remedy) = error.remedy() else { return Ok(()) };
             let changed = given.changed(remedy);
+            if let Remedy::Time { setting, value } = remedy
+                && value >= ms(1)
+                && changed.build().is_ok()
+            {
+                let value = ms(u64::try_from(value.as_millis()).unwrap());
+                let written = given.changed(Remedy::Time { setting, value });
+                prop_assert!(written.build().is_ok(), "in whole milliseconds: {:?}", written.build());
+            }
             let has_own_quarantine = given.quarantine == Some(given.ttl);
             if matches!(error, ConfigError::RenewalsDoNotFit { .. }) && !has_own_quarantine {
                 prop_assert!(changed.build().is_ok(), "{error}: {:?}", changed.build());

@@ -5,7 +5,7 @@ use core::time::Duration;
 
 use super::builder::{LEAST, TTL_MOST, longer};
 use super::chosen::Chosen;
-use super::{Config, TTL_NORMAL};
+use super::{Config, MILLION, TTL_NORMAL};
 use crate::time::{Span, nanos};
 
 /// One setting to change, and a value with which all settings are accepted.
@@ -36,6 +36,12 @@ impl fmt::Display for Remedy {
             Self::DriftPpm(ppm) => write!(f, "set drift bound to {ppm} ppm"),
         }
     }
+}
+
+/// In whole milliseconds, as people write it and variables have it, and no less; unless it is below one.
+const fn in_millis(time: Duration) -> Duration {
+    let nanos = nanos(time);
+    if nanos < MILLION { time } else { Duration::from_nanos(nanos.div_ceil(MILLION) * MILLION) }
 }
 
 /// A setting that is a time.
@@ -92,7 +98,7 @@ impl Config {
             };
         }
         let default = self.default_of(setting, least);
-        let values = [default, least, most];
+        let values = [in_millis(default), default, in_millis(least), least, most];
         let mut i = 0;
         while i < values.len() {
             if self.is_accepted_with(setting, values[i]) {
