@@ -5,7 +5,7 @@ use core::time::Duration;
 
 use crate::claim::Claim;
 use crate::id::{HolderId, RequestId, Token};
-use crate::time::Instant;
+use crate::time::{Instant, Span};
 
 /// What can happen to a candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -121,12 +121,7 @@ pub enum Event {
     /// The store refuses the candidate, whose settings contradict those of the candidate that was last
     /// granted the lease: after a loss of data, the two would not wait for each other's leases. The
     /// candidate asks again, at the poll bound. Reported once, and again if the values change.
-    Refused {
-        /// The TTL of the other candidate: the quarantine must be at least that.
-        ttl: Duration,
-        /// The quarantine of the other candidate, if it is known: the TTL must be at most that.
-        quarantine: Option<Duration>,
-    },
+    Refused(Refusal),
     /// A request's outcome is unknown, for the first time since the store last answered.
     StoreUnavailable {
         /// When the request was sent.
@@ -136,6 +131,33 @@ pub enum Event {
     StoreRecovered,
     /// The resignation is complete: the candidate holds nothing that it could still give back.
     Withdrawn,
+}
+
+/// The recorded settings of another candidate, which contradict the own ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Refusal {
+    ttl: Span,
+    quarantine: Option<Span>,
+}
+
+impl Refusal {
+    pub(crate) const fn new(ttl: Duration, quarantine: Option<Duration>) -> Self {
+        let quarantine = match quarantine {
+            Some(quarantine) => Some(Span::of(quarantine)),
+            None => None,
+        };
+        Self { ttl: Span::of(ttl), quarantine }
+    }
+
+    /// The TTL of the other candidate: the own quarantine must be at least that.
+    pub const fn ttl(&self) -> Duration {
+        self.ttl.get()
+    }
+
+    /// The quarantine of the other candidate, if it is known: the own TTL must be at most that.
+    pub fn quarantine(&self) -> Option<Duration> {
+        self.quarantine.map(Span::get)
+    }
 }
 
 /// Why a tenure ended.

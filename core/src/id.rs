@@ -109,12 +109,20 @@ impl fmt::Debug for HolderId {
 /// Names one [`Output::Send`](crate::Output::Send) of one candidate, so that its reply is not
 /// taken for the reply to an earlier attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct RequestId(pub(crate) u64);
+pub struct RequestId(NonZeroU64);
 
 impl RequestId {
+    /// The next one of a candidate whose last one that was.
+    pub(crate) const fn after(last: Option<Self>) -> Self {
+        match last {
+            None => Self(NonZeroU64::MIN),
+            Some(Self(last)) => Self(last.saturating_add(1)),
+        }
+    }
+
     /// The id as a number, for logs; ids of one candidate count up from 1.
     pub const fn get(self) -> u64 {
-        self.0
+        self.0.get()
     }
 }
 

@@ -50,7 +50,9 @@ mod serialized;
 mod stage;
 mod time;
 
-pub use alphabet::{Event, Input, Output, Pending, Reply, Request, StepDownReason, Unknown};
+pub use alphabet::{
+    Event, Input, Output, Pending, Refusal, Reply, Request, StepDownReason, Unknown,
+};
 pub use candidate::Candidate;
 pub use claim::Claim;
 pub use config::{Config, ConfigBuilder, ConfigError, Explanation, Remedy, RenewErrorPolicy};

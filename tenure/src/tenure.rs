@@ -79,7 +79,8 @@ struct Inner {
     runtime: Arc<dyn Runtime>,
     driver: Weak<dyn DriverLink>,
     recorder: Option<Arc<Recorder>>,
-    span: Span,
+    /// `None` if nobody listens: a process may have a hundred thousand tenures.
+    span: Option<Box<Span>>,
     /// The end of the claim.
     until: Deadline,
     /// Until when work may continue in order to end cleanly: no other candidate can lead before.
@@ -100,6 +101,7 @@ struct Ends {
 impl Tenure {
     pub(crate) fn new(grant: Grant) -> Self {
         let Grant { token, key, runtime, until, drain_until, driver, recorder, span } = grant;
+        let span = (!span.is_none()).then(|| Box::new(span));
         Self(Arc::new(Inner {
             token,
             key,
@@ -362,7 +364,7 @@ impl Tenure {
 
     /// The span of its work and callbacks.
     pub(crate) fn span(&self) -> Span {
-        self.0.span.clone()
+        self.0.span.as_deref().cloned().unwrap_or_else(Span::none)
     }
 
     pub(crate) fn work(&self) -> &TaskTracker {

@@ -49,8 +49,8 @@ impl Candidate {
     }
 
     fn send(&mut self, asked: Asked, failures: u32, until: Instant) -> Flight {
-        self.last_request += 1;
-        let id = RequestId(self.last_request);
+        let id = RequestId::after(self.last_request);
+        self.last_request = Some(id);
         let give_up_at = (self.now + self.config.request_timeout()).min(until);
         self.outbox.send(Outgoing { id, asked, give_up_at });
         Flight { id, sent_at: self.now, give_up_at, failures }

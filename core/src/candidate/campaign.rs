@@ -1,11 +1,11 @@
 //! A campaign: from its first request to a grant, or until it is given up.
 
 use super::{
-    Abandoned, Attempt, Campaign, Candidate, Draining, Flight, Lease, Phase, Plan, Refusal, Tenure,
+    Abandoned, Attempt, Campaign, Candidate, Draining, Flight, Lease, Phase, Plan, Tenure,
 };
-use crate::alphabet::{Event, Reply, Unknown};
+use crate::alphabet::{Event, Refusal, Reply, Unknown};
 use crate::id::{HolderId, RequestId};
-use crate::time::Instant;
+use crate::time::{Instant, Span};
 use core::time::Duration;
 
 impl Candidate {
@@ -93,7 +93,7 @@ impl Candidate {
                 self.store_answered();
                 self.refusal = None;
                 self.learn(token);
-                self.longest_ttl = self.longest_ttl.max(ttl);
+                self.knows_ttl(ttl);
                 if self.incumbent != Some(token) {
                     self.incumbent = Some(token);
                     self.emit(Event::IncumbentChanged { token });
@@ -106,10 +106,10 @@ impl Candidate {
             }
             Ok(Reply::Refused { ttl, quarantine }) => {
                 self.store_answered();
-                self.longest_ttl = self.longest_ttl.max(ttl);
-                let refusal = Refusal { ttl, quarantine };
+                self.knows_ttl(ttl);
+                let refusal = Refusal::new(ttl, quarantine);
                 if self.refusal.replace(refusal) != Some(refusal) {
-                    self.emit(Event::Refused { ttl, quarantine });
+                    self.emit(Event::Refused(refusal));
                 }
                 self.ask_again(campaign, self.now + self.config.poll_bound());
             }
@@ -131,6 +131,11 @@ impl Candidate {
                 self.phase = Phase::Campaigning(failed);
             }
         }
+    }
+
+    /// Another candidate has that TTL.
+    fn knows_ttl(&mut self, ttl: Duration) {
+        self.longest_ttl = Span::of(self.longest_ttl.get().max(ttl));
     }
 
     fn ask_again(&mut self, campaign: Campaign, at: Instant) {
@@ -158,7 +163,8 @@ impl Candidate {
         let lease = Lease { tenure, valid_until, attempt: Attempt::due(renew_at) };
         // The store uses the declared quarantine. Where that is below a TTL that was seen, only the
         // candidate knows the difference; it does not know how long ago the history began.
-        let wait = wait.saturating_add(self.longest_ttl.saturating_sub(self.config.quarantine()));
+        let undeclared = self.longest_ttl.get().saturating_sub(self.config.quarantine());
+        let wait = wait.saturating_add(undeclared);
         if wait.is_zero() {
             self.elected(lease);
         } else {

@@ -9,13 +9,13 @@ mod tenure;
 
 use core::time::Duration;
 
-use crate::alphabet::{Event, Input, Output, Pending, Reply, Unknown};
+use crate::alphabet::{Event, Input, Output, Pending, Refusal, Reply, Unknown};
 use crate::claim::Claim;
 use crate::config::Config;
 use crate::id::{HolderId, RequestId, Seed, Token};
 use crate::random::Random;
 use crate::stage::Stage;
-use crate::time::Instant;
+use crate::time::{Instant, Span};
 use outbox::Outbox;
 use phase::{Attempt, Campaign, Draining, Flight, Hold, Lease, Phase, Plan, Tenure};
 
@@ -42,10 +42,10 @@ pub struct Candidate {
     /// The tenure that was last seen to hold the lease.
     incumbent: Option<Token>,
     /// The longest TTL of another candidate that the store has reported.
-    longest_ttl: Duration,
+    longest_ttl: Span,
     /// Why the store refused the last acquire, if it did.
     refusal: Option<Refusal>,
-    last_request: u64,
+    last_request: Option<RequestId>,
     store_answers: bool,
     /// An acquire of a campaign that was given up, in case its grant still arrives.
     abandoned: Option<Abandoned>,
@@ -53,13 +53,6 @@ pub struct Candidate {
     unwanted: Option<Tenure>,
     phase: Phase,
     outbox: Outbox,
-}
-
-/// The recorded settings that contradict the candidate's own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Refusal {
-    ttl: Duration,
-    quarantine: Option<Duration>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -77,9 +70,9 @@ impl Candidate {
             now: Instant::ORIGIN,
             seen: None,
             incumbent: None,
-            longest_ttl: Duration::ZERO,
+            longest_ttl: Span::ZERO,
             refusal: None,
-            last_request: 0,
+            last_request: None,
             store_answers: true,
             abandoned: None,
             unwanted: None,

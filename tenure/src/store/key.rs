@@ -3,11 +3,13 @@
 use std::fmt;
 use std::sync::Arc;
 
+use arcstr::ArcStr;
 use bytes::Bytes;
 
 /// The name of one election. Cheap to clone.
+// One pointer, where `Arc<str>` takes two: each election keeps half a dozen, and a process may have a hundred thousand.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Key(Arc<str>);
+pub struct Key(ArcStr);
 
 impl Key {
     /// The longest key, in bytes.
@@ -43,7 +45,7 @@ impl fmt::Display for Key {
 
 impl fmt::Debug for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&*self.0, f)
+        fmt::Debug::fmt(self.as_str(), f)
     }
 }
 

@@ -18,8 +18,12 @@ use crate::shared::{ElectionId, Version};
 use crate::store::{Reply, Request, StoreError, StoreErrorKind};
 use crate::{Instant, Token};
 
-/// What is known of the record of the present tenure.
-pub(super) struct Describing {
+/// What is known of the record of the present tenure, of a candidate whose profile was replaced. The others have none: a
+/// process may have a hundred thousand.
+#[derive(Default)]
+pub(super) struct Describing(Option<Box<Known>>);
+
+struct Known {
     /// The version that the record has; 0 for that of the grant.
     recorded: u64,
     /// The version that the store does not record, since it replaces none.
@@ -51,7 +55,7 @@ pub(in super::super) struct Description {
     result: Result<Reply, StoreError>,
 }
 
-impl Default for Describing {
+impl Default for Known {
     fn default() -> Self {
         Self {
             recorded: 0,
@@ -67,24 +71,36 @@ impl Default for Describing {
 impl Describing {
     /// A tenure begins, with the record of its grant.
     pub(super) fn begins(&mut self) {
-        self.recorded = 0;
-        self.may_be_behind = true;
+        if let Some(known) = &mut self.0 {
+            known.recorded = 0;
+            known.may_be_behind = true;
+        }
     }
 
-    /// The profile was replaced, or a renewal was answered.
+    /// A renewal was answered.
     pub(super) fn may_be_behind(&mut self) {
-        self.may_be_behind = true;
+        if let Some(known) = &mut self.0 {
+            known.may_be_behind = true;
+        }
     }
 
     /// A request has failed.
     pub(super) fn may_be_lost(&mut self) {
-        self.recorded = 0;
-        self.failures = self.failures.wrapping_add(1);
+        if let Some(known) = &mut self.0 {
+            known.recorded = 0;
+            known.failures = known.failures.wrapping_add(1);
+        }
     }
 
     /// When to look whether the store has to be told something.
     pub(super) fn deadline(&self) -> Option<Instant> {
-        (self.may_be_behind && self.progress == Progress::None).then_some(self.not_before)
+        let known = self.0.as_deref()?;
+        (known.may_be_behind && known.progress == Progress::None).then_some(known.not_before)
+    }
+
+    /// What is known from the first replaced profile on.
+    fn known(&mut self) -> &mut Known {
+        self.0.get_or_insert_default()
     }
 }
 
@@ -92,15 +108,17 @@ impl Election {
     /// The profile was replaced.
     pub(in super::super) fn profile_was_replaced(&mut self) {
         self.shared.replaced.is_noticed();
-        self.describing.may_be_behind();
+        self.describing.known().may_be_behind = true;
     }
 
     /// Joins the queue of those who tell the store their profile, if it leads and the record has an older one.
     pub(super) fn describe(&mut self, world: &mut World, now: Instant) {
         if self.describing.deadline().is_some_and(|at| at <= now) {
-            self.describing.may_be_behind = false;
-            if self.untold(now).is_some() {
-                self.describing.progress = Progress::Waits;
+            let is_untold = self.untold(now).is_some();
+            let known = self.describing.known();
+            known.may_be_behind = false;
+            if is_untold {
+                known.progress = Progress::Waits;
                 world.admission.tell(self.shared.id);
             }
         }
@@ -109,7 +127,8 @@ impl Election {
     /// The version that the store is not known to have, and the request that tells it.
     fn untold(&self, now: Instant) -> Option<(u64, Token, Request)> {
         let (claim, holder) = (self.machine.claim(now)?, self.machine.leads_as()?);
-        let known = self.describing.recorded.max(self.describing.refused);
+        let known = self.describing.0.as_deref()?;
+        let known = known.recorded.max(known.refused);
         let Version { number: version, profile, .. } = self.shared.replaced.newer_than(known)?;
         let token = claim.token();
         Some((version, token, Request::Describe { holder, token, version, profile }))
@@ -119,12 +138,13 @@ impl Election {
     pub(in super::super) fn tell(&mut self, world: &mut World) {
         let now = world.runtime.now();
         let Some((version, token, request)) = self.untold(now) else {
-            self.describing.progress = Progress::None;
+            self.describing.known().progress = Progress::None;
             return;
         };
-        self.describing.progress = Progress::InFlight;
-        self.describing.not_before = now + self.machine.config().retry().0;
-        let (election, failures) = (self.shared.id, self.describing.failures);
+        let known = self.describing.known();
+        known.progress = Progress::InFlight;
+        known.not_before = now + self.machine.config().retry().0;
+        let (election, failures) = (self.shared.id, known.failures);
         let (runtime, within) = (Arc::clone(&world.runtime), self.request_timeout());
         let late = runtime.sleep_until(now + within);
         let call = world.store.call_owned(self.shared.key.clone(), request);
@@ -143,19 +163,20 @@ impl Election {
 
     pub(in super::super) fn was_described(&mut self, world: &mut World, end: Description) {
         let Description { token, version, failures, result, .. } = end;
-        self.describing.progress = Progress::None;
         let now = world.runtime.now();
         let is_present = self.machine.claim(now).is_some_and(|claim| claim.token() == token);
-        let counts = is_present && failures == self.describing.failures;
+        let known = self.describing.known();
+        known.progress = Progress::None;
+        let counts = is_present && failures == known.failures;
         let key = &self.shared.key;
         match result {
             Ok(_) => {
                 tracing::debug!(target: REQUEST, ?key, %token, version, "the leader's metadata are recorded");
                 if counts {
-                    self.describing.recorded = version;
+                    known.recorded = version;
                 }
                 // They may have changed meanwhile.
-                self.describing.may_be_behind();
+                known.may_be_behind = true;
             }
             Err(error) if error.kind() == StoreErrorKind::Unsupported => {
                 if !std::mem::replace(&mut world.has_refused_descriptions, true) {
@@ -165,7 +186,7 @@ impl Election {
                          again of other elections"
                     );
                 }
-                self.describing.refused = version;
+                known.refused = version;
             }
             // Told again after the next renewal.
             Err(error) => {

@@ -55,7 +55,8 @@ impl Election {
                 self.metrics.quarantined(now, until);
                 self.shared.events.publish(|| Event::Quarantined { remaining });
             }
-            MachineEvent::Refused { ttl, quarantine } => {
+            MachineEvent::Refused(refusal) => {
+                let (ttl, quarantine) = (refusal.ttl(), refusal.quarantine());
                 let config = self.machine.config();
                 let (own_ttl, own_quarantine) = (config.ttl(), config.quarantine());
                 tracing::error!(

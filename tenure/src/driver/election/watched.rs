@@ -7,9 +7,12 @@ use crate::logging::LIFE;
 use crate::watchdog::WatchedWork;
 use crate::{Instant, StepDownReason, Token};
 
-/// The watched work of the present tenure.
+/// The watched work of the present tenure, if there is any.
 #[derive(Default)]
-pub(super) struct Watched {
+pub(super) struct Watched(Option<Box<Watch>>);
+
+#[derive(Default)]
+struct Watch {
     work: Vec<Arc<WatchedWork>>,
     /// The lead is being given up because some of it is silent.
     is_silent: bool,
@@ -17,19 +20,24 @@ pub(super) struct Watched {
 
 impl Watched {
     fn add(&mut self, work: Arc<WatchedWork>) {
-        self.work.retain(|one| one.due_at().is_some());
-        self.work.push(work);
+        let watch = self.0.get_or_insert_default();
+        watch.work.retain(|one| one.due_at().is_some());
+        watch.work.push(work);
     }
 
     /// When the first of it must have called again.
     pub(super) fn deadline(&self) -> Option<Instant> {
-        self.work.iter().filter_map(|one| one.due_at()).min()
+        self.0.as_ref()?.work.iter().filter_map(|one| one.due_at()).min()
+    }
+
+    fn is_silent(&self) -> bool {
+        self.0.as_ref().is_some_and(|watch| watch.is_silent)
     }
 
     /// Why the tenure ended, if the machine gives that reason.
     pub(super) fn reason(&self, reason: StepDownReason) -> StepDownReason {
         match reason {
-            StepDownReason::Resigned if self.is_silent => StepDownReason::Unresponsive,
+            StepDownReason::Resigned if self.is_silent() => StepDownReason::Unresponsive,
             other => other,
         }
     }
@@ -50,7 +58,7 @@ impl Election {
 
     /// Whether the tenure has to be resigned because its work is silent.
     pub(super) fn gives_up_silent_work(&mut self, now: Instant) -> bool {
-        if self.watched.is_silent || self.watched.deadline().is_none_or(|due| now < due) {
+        if self.watched.is_silent() || self.watched.deadline().is_none_or(|due| now < due) {
             return false;
         }
         let Some(claim) = self.machine.claim(now) else { return false };
@@ -60,7 +68,9 @@ impl Election {
             "the leader's work did not call alive() within the bound of its watchdog: resigning, and campaigning \
              again when the work has ended and the hold-off is over"
         );
-        self.watched.is_silent = true;
+        if let Some(watch) = &mut self.watched.0 {
+            watch.is_silent = true;
+        }
         true
     }
 }
