@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use clap::Parser;
-use futures_util::{FutureExt, StreamExt};
+use futures_util::StreamExt;
 use tenure::runtime::{Runtime, TokioRuntime};
 use tenure::store::redis::{Redis, RedisConfig};
 use tenure::{Candidate, Config, Event, Tenure};
@@ -84,16 +84,14 @@ async fn run(store: Redis, arguments: &Arguments) -> Result<(), Box<dyn Error>> 
 
     let steps = AtomicU64::new(0);
     // The work runs once in each tenure, and to its end when the program is stopped.
-    let mut run = std::pin::pin!(candidate.run_until(shutdown, |tenure| work(tenure, &steps)));
-    let stopped = loop {
-        tokio::select! {
-            Some(event) = events.next() => print_event(&candidate, &steps, event).await,
-            stopped = &mut run => break stopped,
+    let run = candidate.run_until(shutdown, |tenure| work(tenure, &steps));
+    // Beside the work, which goes on while the store is asked for the incumbent's name. Events end with the candidate.
+    let prints = async {
+        while let Some(event) = events.next().await {
+            print_event(&candidate, &steps, event).await;
         }
     };
-    while let Some(Some(event)) = events.next().now_or_never() {
-        print_event(&candidate, &steps, event).await;
-    }
+    let (stopped, ()) = tokio::join!(run, prints);
     line(format_args!("stopped after {} steps", steps.load(Ordering::Relaxed)));
     stopped?;
     Ok(())

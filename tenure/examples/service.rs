@@ -18,7 +18,7 @@ use axum::routing::{get, post};
 use axum::{Extension, Router};
 use tenure::leader_only::LeaderOnly;
 use tenure::store::redis::{Redis, RedisConfig};
-use tenure::{Candidate, Config, Tenure};
+use tenure::{Candidate, Config, Role, Tenure};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
@@ -38,7 +38,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let app = Router::new()
         .route("/orders", post(order))
         .layer(LeaderOnly::new(&candidate)) // the route above; those below are served by all
-        .route("/healthz", get(async || "ok"))
+        .route("/healthz", get(healthy))
         .route("/readyz", get(ready))
         .route("/leader", get(leader))
         .with_state(candidate.clone());
@@ -51,14 +51,28 @@ async fn main() -> Result<(), Box<dyn Error>> {
         signal.await;
         stopping.cancel();
     };
-    let (http, stopped) = tokio::join!(server, candidate.run_until(shutdown, job));
+    // The candidate may also end by itself: the server then ends too.
+    let elections = async {
+        let stopped = candidate.run_until(shutdown, job).await;
+        stopping.cancel();
+        stopped
+    };
+    let (http, stopped) = tokio::join!(server, elections);
     http?;
     stopped?;
     Ok(())
 }
 
-/// The leader's address. A process that waits is healthy, and so is one whose store is gone for a while: to restart
-/// it would not help. So `/healthz` does not ask.
+/// Whether to leave this process running. One that waits is healthy, and so is one whose store is gone: to restart it would
+/// not help. One whose driver is gone never leads again.
+async fn healthy(State(candidate): State<Candidate>) -> (StatusCode, &'static str) {
+    match candidate.health().role {
+        Role::DriverGone => (StatusCode::SERVICE_UNAVAILABLE, "the driver is gone"),
+        _ => (StatusCode::OK, "ok"),
+    }
+}
+
+/// The leader's address.
 async fn leader(State(candidate): State<Candidate>) -> (StatusCode, String) {
     match candidate.incumbent().await {
         Ok(Some(leader)) => (StatusCode::OK, String::from_utf8_lossy(&leader.metadata).into()),
