@@ -74,8 +74,12 @@ impl Outage {
         }
     }
 
-    /// That election is over.
+    /// That election is over. Whether the store would have answered it again is not known.
     pub(super) fn leaves(&mut self, id: ElectionId) {
-        self.without.remove(&id);
+        if self.without.remove(&id) && self.without.is_empty() && self.is_said {
+            tracing::info!(
+                target: LIFE, store = self.store, "no candidate is left that the store does not answer"
+            );
+        }
     }
 }

@@ -74,6 +74,22 @@ async fn an_outage_is_one_line_for_all_elections() {
     assert!(lost.starts_with("WARN"), "{lost}");
 }
 
+/// The log does not say that the store answers: nobody knows.
+#[tokio::test]
+async fn a_candidate_that_leaves_in_an_outage_ends_its_line() {
+    let kept = Kept::default();
+    let _guard = set_default(kept.clone());
+    let store = Remote::default();
+    let candidate = Candidate::builder(store.clone(), "job").config(config(2_000)).start().unwrap();
+    soon(candidate.elected()).await.unwrap();
+    store.cut();
+    until(|| kept.has("the store is unavailable")).await;
+    // The lease can't be handed back.
+    let _ = soon(candidate.stop()).await;
+    until(|| kept.has("no candidate is left that the store does not answer")).await;
+    assert!(!kept.has("the store answers again"));
+}
+
 #[tokio::test]
 async fn work_runs_in_the_span_of_its_tenure() {
     let kept = Kept::default();
