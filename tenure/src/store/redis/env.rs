@@ -126,8 +126,10 @@ impl<L: Fn(&str) -> Option<OsString>> Variables<'_, L> {
             (Some(host), Some(_)) => self.one(&host),
             (None, Some(sentinels)) => self.sentinels(&sentinels),
             (host, None) => {
+                // Those of a later prefix than the host's belong to the program's other server.
+                let last = host.as_ref().map_or(usize::MAX, |host| host.rank);
                 for what in ["SENTINEL_NAME", "SENTINEL_PORT"] {
-                    if let Some(useless) = self.find(what)? {
+                    if let Some(useless) = self.find(what)?.filter(|found| found.rank <= last) {
                         return Err(self.missing("SENTINEL_HOST", Some(&useless)));
                     }
                 }
@@ -138,6 +140,16 @@ impl<L: Fn(&str) -> Option<OsString>> Variables<'_, L> {
 
     fn one(&self, host: &Variable) -> Result<(Servers, usize), RedisEnvError> {
         let port = self.port("PORT", PORT)?;
+        if let Ok(Some(of_port)) = self.find("PORT")
+            && of_port.rank > host.rank
+        {
+            let (host, port) = (&*host.name, &*of_port.name);
+            tracing::warn!(
+                host,
+                port,
+                "the port comes from another prefix than the host: set the host's own if it differs"
+            );
+        }
         Ok((Servers::One(Address::new(host.as_host(&host.value)?, port)), host.rank))
     }
 

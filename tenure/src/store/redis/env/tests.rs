@@ -99,6 +99,8 @@ fn sentinels_stand_in_the_place_of_a_server() {
     // The variables of the whole machine do not override those of this application.
     let with_host = [hosts, ("B_SENTINEL_NAME", "main"), ("B_HOST", "general")];
     assert_eq!(servers(&with_host), watched(26379));
+    let other = [("A_HOST", "own"), ("B_SENTINEL_NAME", "main"), ("B_SENTINEL_PORT", "9")];
+    assert_eq!(servers(&other), one("own", 6379));
     let general = [("B_SENTINEL_HOST", "s"), ("B_SENTINEL_NAME", "main"), ("A_HOST", "own")];
     assert_eq!(servers(&general), one("own", 6379));
 }
@@ -157,8 +159,8 @@ fn errors_name_the_variable_and_the_bound_and_no_password() {
             "A_SENTINEL_NAME is set, and A_SENTINEL_HOST or B_SENTINEL_HOST is not: set both, or neither",
         ),
         (
-            &[("A_HOST", "h"), ("B_SENTINEL_PORT", "7")],
-            "B_SENTINEL_PORT is set, and A_SENTINEL_HOST or B_SENTINEL_HOST is not: set both, or neither",
+            &[("A_HOST", "h"), ("A_SENTINEL_PORT", "7")],
+            "A_SENTINEL_PORT is set, and A_SENTINEL_HOST or B_SENTINEL_HOST is not: set both, or neither",
         ),
         (
             &[("B_SENTINEL_HOST", "s"), hush],
