@@ -30,13 +30,12 @@ pub fn shutdown_signal() -> io::Result<impl Future<Output = ()> + Send + 'static
             tracing::info!(target: LIFE, name, "a signal asks this process to end");
         })
     }
-    #[cfg(not(unix))]
+    #[cfg(windows)]
     {
+        let mut interrupt = tokio::signal::windows::ctrl_c()?;
         Ok(async move {
-            if let Err(error) = tokio::signal::ctrl_c().await {
-                tracing::error!(target: LIFE, %error, "Ctrl-C can't be waited for");
-                std::future::pending::<()>().await;
-            }
+            interrupt.recv().await;
+            tracing::info!(target: LIFE, name = "Ctrl-C", "a signal asks this process to end");
         })
     }
 }
