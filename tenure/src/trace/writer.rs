@@ -1,7 +1,7 @@
 //! The queue to a file, and the thread that empties it.
 
 use std::fs::File;
-use std::io::{self, Write as _};
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
@@ -49,7 +49,6 @@ impl Queue {
         let shared = Arc::new(Shared { lost: AtomicU64::new(0), drift_ppm: drift_ppm.into() });
         let mut writer = Writer {
             file,
-            whole: 0,
             text: String::new(),
             lines: 0,
             clock_due: Instant::ORIGIN,
@@ -114,8 +113,6 @@ impl std::fmt::Debug for Queue {
 
 struct Writer {
     file: File,
-    /// The length of the file's whole lines.
-    whole: u64,
     text: String,
     /// How many lines of the batch say what happened.
     lines: u64,
@@ -194,18 +191,39 @@ impl Writer {
     /// nothing is written any more.
     fn write_out(&mut self) -> io::Result<()> {
         let written = if self.is_broken {
-            Err(io::Error::other("the file ends with half a line"))
+            Err((0, io::Error::other("the file ends with half a line")))
         } else {
-            self.file.write_all(self.text.as_bytes())
+            append(&mut self.file, self.text.as_bytes())
         };
-        if written.is_ok() {
-            self.whole += self.text.len() as u64;
-        } else if !self.is_broken {
-            self.is_broken = self.file.set_len(self.whole).is_err();
-        }
         self.text.clear();
-        written
+        written.map_err(|(part, error)| {
+            self.is_broken |= part > 0 && take_back(&self.file, part).is_err();
+            error
+        })
     }
+}
+
+/// Appends the whole text, or says how many bytes of it were appended before an error.
+fn append(file: &mut impl io::Write, text: &[u8]) -> Result<(), (u64, io::Error)> {
+    let mut rest = text;
+    while !rest.is_empty() {
+        let error = match file.write(rest) {
+            Ok(0) => io::ErrorKind::WriteZero.into(),
+            Ok(some) => {
+                rest = &rest[some..];
+                continue;
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => error,
+        };
+        return Err(((text.len() - rest.len()) as u64, error));
+    }
+    Ok(())
+}
+
+/// Takes back what was appended last. A file that is shorter than that was truncated meanwhile, by who rotates logs.
+fn take_back(file: &File, bytes: u64) -> io::Result<()> {
+    file.set_len(file.metadata()?.len().saturating_sub(bytes))
 }
 
 #[cfg(test)]
@@ -275,6 +293,45 @@ mod tests {
         assert!((WAITING..=WAITING + 1).contains(&written), "{written}");
     }
 
+    /// Has room for that many bytes, and takes three at a time.
+    struct Room(Vec<u8>, usize);
+
+    impl io::Write for Room {
+        fn write(&mut self, text: &[u8]) -> io::Result<usize> {
+            let fits = text.len().min(3).min(self.1 - self.0.len());
+            self.0.extend(&text[..fits]);
+            if fits > 0 { Ok(fits) } else { Err(io::ErrorKind::StorageFull.into()) }
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn the_part_that_fits_is_known() {
+        let mut room = Room(Vec::new(), 10);
+        append(&mut room, b"1234567").unwrap();
+        let (part, error) = append(&mut room, b"abcdefg").unwrap_err();
+        assert_eq!((part, error.kind()), (3, io::ErrorKind::StorageFull));
+        assert_eq!(room.0, b"1234567abc");
+        let (part, _) = append(&mut room, b"x").unwrap_err();
+        assert_eq!(part, 0);
+    }
+
+    #[test]
+    fn a_part_is_taken_back_also_from_a_file_that_was_truncated() {
+        let path = std::env::temp_dir().join(format!("tenure-part-{}", std::process::id()));
+        fs::write(&path, "a line\nhal").unwrap();
+        let file = File::options().append(true).open(&path).unwrap();
+        take_back(&file, 3).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "a line\n");
+        fs::write(&path, "f").unwrap();
+        take_back(&file, 3).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "");
+        fs::remove_file(&path).unwrap();
+    }
+
     #[test]
     fn a_full_disk_loses_lines_and_no_more() {
         let runtime: Arc<dyn Runtime> = Arc::new(TokioRuntime);
@@ -286,7 +343,6 @@ mod tests {
         let mut writer = Writer {
             // Not open for writing: each write fails, as on a full disk.
             file: File::create(&path).and_then(|_| File::open(&path)).unwrap(),
-            whole: 0,
             text: String::new(),
             lines: 0,
             clock_due: Instant::FAR_FUTURE,
@@ -299,7 +355,6 @@ mod tests {
         writer.batch(Message::Line(renewal()), &waiting);
         assert_eq!(shared.lost.load(Ordering::Relaxed), 2);
         writer.file = File::options().append(true).open(&path).unwrap();
-        writer.is_broken = false;
         writer.batch(Message::Line(renewal()), &waiting);
         let text = fs::read_to_string(&path).unwrap();
         fs::remove_file(&path).unwrap();
