@@ -80,6 +80,11 @@ trait Observed: Send {
         Ok(None)
     }
 
+    /// Reads what is still to be read of a primary that was taken away. Candidates reach the next one already.
+    fn settles(&mut self) -> Result<(), ServerError> {
+        Ok(())
+    }
+
     /// Brings back what was taken away, as the replica.
     fn rejoins(&mut self) -> Result<(), ServerError> {
         Ok(())
@@ -153,6 +158,7 @@ impl StoreServer {
                 }
                 if matches!(order, ServerOrder::Start { .. } | ServerOrder::FailOver { .. }) {
                     open(&own, server.observed.as_ref());
+                    server.observed.settles()?;
                 }
                 let at = done.at.unwrap_or_else(boot_clock);
                 let Done { had_effect, moved, .. } = done;

@@ -16,7 +16,7 @@ use super::clock::Clock;
 use super::orders::Done;
 use crate::engines::real::clock::boot_clock;
 use crate::engines::real::login;
-use crate::engines::real::steps::postgres::Table;
+use crate::engines::real::steps::postgres::{Promoted, Table};
 use crate::engines::real::steps::{Answers, Steps};
 use crate::plan::Act;
 use acts::Acts;
@@ -42,6 +42,8 @@ pub(super) struct Observed {
     /// Whether the primary should have a replica, and the one that it has.
     fails_over: bool,
     replica: Option<PostgresServer>,
+    /// The primary that was taken away, whose table is not read yet, and what its replica had of it.
+    old: Option<(PostgresServer, Promoted)>,
     table: Table,
     acts: Acts,
 }
@@ -61,7 +63,8 @@ impl Observed {
         let (mut table, acts) = (Table::default(), Acts::with(certificates));
         table.has_clock(clock.time());
         acts.renews(&server)?;
-        let mut observed = Self { server, clock, fails_over, replica: None, table, acts };
+        let (replica, old) = (None, None);
+        let mut observed = Self { server, clock, fails_over, replica, old, table, acts };
         observed.is_followed()?;
         Ok(observed)
     }
@@ -144,12 +147,8 @@ impl super::Observed for Observed {
         let at = boot_clock();
         replica.resume()?;
         replica.promote()?;
-        let mut old = std::mem::replace(&mut self.server, replica);
-        // What it has done is in its own table alone, if the replica lacks it.
-        old.restart()?;
-        self.table.read(&old)?;
-        old.stop()?;
-        self.table.is_promoted(&self.server)?;
+        let promoted = Promoted::read(&replica)?;
+        self.old = Some((std::mem::replace(&mut self.server, replica), promoted));
         // It may not be the one that the old primary had at last.
         acts::has_password(&self.server, login::PASSWORD)?;
         // It was copied with the certificate of that moment.
@@ -157,6 +156,16 @@ impl super::Observed for Observed {
         self.acts.are_gone(&self.server);
         self.acts.leads_to(self.server.port());
         Ok(Some(at))
+    }
+
+    /// What the old primary has done is in its own table alone, if the replica lacks it.
+    fn settles(&mut self) -> Result<(), ServerError> {
+        let Some((mut old, promoted)) = self.old.take() else { return Ok(()) };
+        old.restart()?;
+        self.table.read(&old)?;
+        old.stop()?;
+        self.table.is_promoted(promoted);
+        Ok(())
     }
 
     /// As a new copy: the old primary has what the new one lacks.

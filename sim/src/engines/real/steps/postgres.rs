@@ -51,6 +51,25 @@ struct LeaseRow {
     released: bool,
 }
 
+/// What a replica had when it was promoted.
+#[derive(Clone, Copy)]
+pub(in super::super) struct Promoted {
+    /// The number of the last entry.
+    last: u64,
+}
+
+impl Promoted {
+    /// Reads it from a replica that no candidate has reached yet.
+    pub(in super::super) fn read(replica: &PostgresServer) -> Result<Self, ServerError> {
+        let last = replica.sql("SELECT coalesce(max(id), 0) FROM public.changes")?;
+        let detail = || format!("{last:?} is no number of an entry");
+        let last = last
+            .parse()
+            .map_err(|_| ServerError::Protocol { port: replica.port(), detail: detail() })?;
+        Ok(Self { last })
+    }
+}
+
 impl Table {
     /// Creates the tables and the triggers in a new cluster.
     pub(in super::super) fn install(server: &PostgresServer) -> Result<(), ServerError> {
@@ -88,19 +107,11 @@ impl Table {
         std::mem::take(&mut self.has_a_record)
     }
 
-    /// A replica takes its place, which no candidate has reached yet. It may lack the last entries that were read, and gives
-    /// their numbers to others.
-    pub(in super::super) fn is_promoted(
-        &mut self,
-        replica: &PostgresServer,
-    ) -> Result<(), ServerError> {
-        let last = replica.sql("SELECT coalesce(max(id), 0) FROM public.changes")?;
-        let detail = || format!("{last:?} is no number of an entry");
-        self.read = last
-            .parse()
-            .map_err(|_| ServerError::Protocol { port: replica.port(), detail: detail() })?;
+    /// That replica has taken the place of the server, whose table was read to its end. It may lack the last entries, and
+    /// gives their numbers to others.
+    pub(in super::super) fn is_promoted(&mut self, replica: Promoted) {
+        self.read = replica.last;
         self.server += 1;
-        Ok(())
     }
 
     pub(in super::super) fn take(&mut self) -> Vec<Step> {
