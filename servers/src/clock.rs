@@ -69,10 +69,13 @@ impl ServerClock {
             let why = format!("LD_PRELOAD does not take a path with a space or a colon: '{path}'");
             return Err(doing(MAKING)(io::Error::new(io::ErrorKind::InvalidInput, why)));
         }
-        // Servers may run as another user.
-        fs::set_permissions(path, Permissions::from_mode(0o755)).map_err(doing(MAKING))?;
         compile(path.join("preload.c"), library(&folder))?;
         let file = File::create(settings(&folder)).map_err(doing(MAKING))?;
+        // Servers may run as another user, and what they can't read is ignored.
+        for (path, mode) in [(path, 0o755), (&library(&folder), 0o755), (&settings(&folder), 0o644)]
+        {
+            fs::set_permissions(path, Permissions::from_mode(mode)).map_err(doing(MAKING))?;
+        }
         let length = (COUNT + SETTINGS * SETTING) as u64;
         file.set_len(length).map_err(doing(MAKING))?;
         let (boot, wall) = compare();
