@@ -103,6 +103,10 @@ impl Server {
             ServerOrder::Start { keeps_data } => Done::now(observed.starts_again(keeps_data)?),
             ServerOrder::FailOver { lag } => {
                 let at = observed.fails_over(lag)?;
+                // It had to answer to be asked for its replica.
+                if at.is_none() && self.state == State::Paused {
+                    observed.pause()?;
+                }
                 Done { at, ..Done::now(at.is_some()) }
             }
             ServerOrder::Rejoin => {
@@ -240,6 +244,14 @@ mod tests {
         assert_eq!(calls(&[crash, BEGIN]), (vec!["crash"], false));
         let start = ServerOrder::Start { keeps_data: true };
         assert_eq!(calls(&[crash, start, BEGIN]), (vec!["crash", "start", "begin"], true));
+    }
+
+    #[test]
+    fn a_failover_without_a_replica_ends_no_stall() {
+        let fails_over = ServerOrder::FailOver { lag: Duration::ZERO };
+        assert_eq!(calls(&[fails_over, BEGIN]), (vec!["begin"], true));
+        let paused = calls(&[ServerOrder::Pause, fails_over, BEGIN]);
+        assert_eq!(paused, (vec!["pause", "pause"], false));
     }
 
     #[test]
