@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use super::replayed;
 
-/// Each of these faults has an effect on a store, and safety holds.
-fn have_effects_on(store: &str, faults: &Value) {
+/// Each of these kinds of faults has an effect on a store, and safety holds. Returns what the run has told.
+fn have_effects_on(store: &str, faults: &Value) -> String {
     let ran = replayed(store, faults);
     let text = String::from_utf8_lossy(&ran.stdout);
     assert_eq!(ran.status.code(), Some(0), "{text}{}", String::from_utf8_lossy(&ran.stderr));
@@ -19,6 +19,7 @@ fn have_effects_on(store: &str, faults: &Value) {
         let effect = format!("Effect {{ kind: {}", pascal(kind.unwrap()));
         assert!(text.contains(&effect), "{effect} is missing:\n{text}");
     }
+    text.into_owned()
 }
 
 /// `lock-row` as `LockRow`.
@@ -116,7 +117,9 @@ fn a_replica_is_promoted_on(store: &str, between: &[Value]) {
         serde_json::json!({ "when": { "at_ms": at_ms }, "for_ms": 500, "what": what })
     };
     let faults = [&[fails_over(4_000, 500)], between, &[fails_over(15_000, 0)]].concat();
-    have_effects_on(store, &faults.into());
+    let told = have_effects_on(store, &faults.into());
+    let promotions = told.matches("Effect { kind: Failover").count();
+    assert_eq!(promotions, 2, "the old primary follows the new one, and is promoted again: {told}");
 }
 
 #[test]
