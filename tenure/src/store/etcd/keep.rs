@@ -51,6 +51,8 @@ impl Stream {
         match client.lease_client().keep_alive(lease).await {
             Ok((keeper, answers)) => Ok(Some(Self { keeper, answers })),
             Err(Error::LeaseKeepAliveError(_)) => Ok(None),
+            // So the client calls a stream that has ended before its first answer.
+            Err(Error::WatchError(why)) => Err(Error::LeaseKeepAliveError(why)),
             Err(error) => Err(error),
         }
     }

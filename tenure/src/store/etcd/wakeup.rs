@@ -76,10 +76,14 @@ impl Link {
         match created.await {
             Ok((watch, Some(first))) if first.created() && !first.canceled() => Ok(watch),
             // After a refusal, for a user without the right to read, the connection is still usable.
-            Ok((_, first)) => {
-                let reason =
-                    first.map(|first| first.cancel_reason().to_owned()).unwrap_or_default();
-                Err(StoreError::showing(StoreErrorKind::Permission, reason))
+            Ok((_, Some(first))) => Err(StoreError::showing(
+                StoreErrorKind::Permission,
+                first.cancel_reason().to_owned(),
+            )),
+            Ok((_, None)) => {
+                live.dead.cancel();
+                let why = "the member has ended the stream of a watch";
+                Err(StoreError::new(StoreErrorKind::Disconnected, why))
             }
             Err(error) => {
                 live.dead.cancel();
