@@ -151,6 +151,9 @@ async fn a_moving_slot_is_followed() {
     renewed().await;
     moving.key(RECORD);
     renewed().await;
+    // Also over a connection on which no renewal has found the record beside the history yet.
+    let anew = self::store(as_app(by(&ports)));
+    assert_eq!(call(&anew, renew(1, token)).await.unwrap(), Reply::Renewed);
     assert!(matches!(call(&store, Request::Observe).await.unwrap(), Reply::Held(_)));
     // Where one record has moved and the other has not, each renewal of one call goes to its own node.
     let together = vec![(job(), renew(1, token)), (other.clone(), renew(1, token_of_other))];

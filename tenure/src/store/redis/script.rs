@@ -138,6 +138,12 @@ impl Invocation {
         Self { script, text: words.text.freeze(), ends: words.ends, keys }
     }
 
+    /// Whether it is a renewal that compares the server with the history.
+    #[cfg(feature = "redis")]
+    pub(super) fn compares(&self) -> bool {
+        std::ptr::eq(self.script, &raw const ALL.renew_and_compare)
+    }
+
     /// The call that deletes those of these records that are older.
     pub(super) fn purge(config: &RedisConfig, records: &[Vec<u8>], age: Duration) -> Self {
         let mut words = Words::default();

@@ -60,6 +60,9 @@ impl Redis {
                 *promise = Err(error.clone());
             });
         }
+        if answer.has_compared && replies.iter().any(|reply| matches!(reply, Ok(Reply::Renewed))) {
+            live.has_compared.store(true, Ordering::Relaxed);
+        }
         Ok(Some(replies))
     }
 
@@ -138,9 +141,6 @@ impl Redis {
         if results.iter().any(Result::is_ok) {
             live.serves();
         }
-        if results.iter().any(|result| matches!(result, Ok(Reply::Renewed))) {
-            live.has_compared.store(true, Ordering::Relaxed);
-        }
         results
     }
 
@@ -214,7 +214,16 @@ impl Redis {
             }
         }
         match answer {
-            Err(error) if asked.is_of_many && cluster::is_split(&error) => Ok(None),
+            Err(error) if cluster::is_split(&error) => {
+                if asked.is_of_many {
+                    return Ok(None);
+                }
+                match asked.without_comparison(config, requests) {
+                    // The history is at another node than the record. The lead does not wait for both to be at one.
+                    Some(alone) => Box::pin(self.ask(live, &alone, requests)).await,
+                    None => Err(live.failed(&error)),
+                }
+            }
             answer => answer.map(Some).map_err(|error| live.failed(&error)),
         }
     }
@@ -238,6 +247,20 @@ impl Asked {
         let wait = self.wait.clone();
         Some(Self { evalsha: evalsha(&call), call, wait, ..*self })
     }
+
+    /// The same renewal, which compares nothing; `None` for one that does not compare, and for all other requests.
+    fn without_comparison(
+        &self,
+        config: &RedisConfig,
+        requests: &[(Key, Request)],
+    ) -> Option<Self> {
+        if !self.call.compares() {
+            return None;
+        }
+        let (_, call) = Invocation::all(config, requests, true).next()?;
+        let wait = self.wait.clone();
+        Some(Self { evalsha: evalsha(&call), call, wait, ..*self })
+    }
 }
 
 fn renews((_, request): &(Key, Request)) -> bool {
@@ -248,6 +271,8 @@ fn renews((_, request): &(Key, Request)) -> bool {
 struct Answer {
     value: Value,
     acknowledged: Option<Value>,
+    /// Whether the server was compared with the history.
+    has_compared: bool,
 }
 
 /// Calls the script. A server that does not know it has not executed anything: only then is it called
@@ -270,7 +295,7 @@ async fn invoke(live: &Live, asked: &Asked, is_asking: bool) -> RedisResult<Answ
 async fn send(live: &Live, asked: &Asked, is_asking: bool) -> RedisResult<Answer> {
     if asked.wait.is_none() && !is_asking {
         let value = live.answer(&asked.evalsha).await?;
-        return Ok(Answer { value, acknowledged: None });
+        return Ok(Answer { value, acknowledged: None, has_compared: asked.call.compares() });
     }
     let mut commands = Pipeline::with_capacity(3);
     if is_asking {
@@ -284,7 +309,8 @@ async fn send(live: &Live, asked: &Asked, is_asking: bool) -> RedisResult<Answer
     let answers = connection.send_packed_commands(&commands, 0, commands.len()).await?;
     let mut answers = answers.into_iter().skip(usize::from(is_asking));
     let value = answers.next().unwrap_or_default().extract_error()?;
-    Ok(Answer { value, acknowledged: answers.next() })
+    let has_compared = asked.call.compares();
+    Ok(Answer { value, acknowledged: answers.next(), has_compared })
 }
 
 impl Store for Redis {
