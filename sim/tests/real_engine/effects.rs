@@ -116,7 +116,7 @@ fn a_replica_is_promoted_on(store: &str, between: &[Value]) {
         let what = serde_json::json!({ "failover": { "lag_ms": lag_ms, "clock_ahead_ms": 0 } });
         serde_json::json!({ "when": { "at_ms": at_ms }, "for_ms": 500, "what": what })
     };
-    let faults = [&[fails_over(4_000, 500)], between, &[fails_over(15_000, 0)]].concat();
+    let faults = [&[fails_over(4_000, 500)], between, &[fails_over(14_000, 0)]].concat();
     let told = have_effects_on(store, &faults.into());
     let promotions = told.matches("Effect { kind: Failover").count();
     assert_eq!(promotions, 2, "the old primary follows the new one, and is promoted again: {told}");
@@ -124,14 +124,14 @@ fn a_replica_is_promoted_on(store: &str, between: &[Value]) {
 
 #[test]
 fn a_replica_of_postgres_is_promoted() {
-    a_replica_is_promoted_on("postgres", &[no_descriptors(9_000)]);
+    a_replica_is_promoted_on("postgres", &[no_descriptors(8_500)]);
 }
 
 #[test]
 fn a_replica_is_promoted_behind_advisory_locks_and_a_clock_is_set() {
     let what = serde_json::json!({ "operator": "disconnect-leader" });
-    let disconnects = serde_json::json!({ "when": { "at_ms": 12_200 }, "what": what });
-    let between = [sets_clock(8_500, 2_000), sets_clock(10_500, -1_500), disconnects];
+    let disconnects = serde_json::json!({ "when": { "at_ms": 12_000 }, "what": what });
+    let between = [sets_clock(8_000, 2_000), sets_clock(10_000, -1_500), disconnects];
     a_replica_is_promoted_on("postgres-advisory", &between);
 }
 
