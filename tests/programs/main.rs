@@ -14,5 +14,6 @@ mod nightly_report;
 mod program;
 mod queue_consumer;
 mod recipes;
+mod router;
 mod service;
 mod testing;

@@ -8,7 +8,7 @@ use tenure_servers::RedisServer;
 use super::program::{Program, SOON, example};
 
 /// A service, and where it listens.
-fn start(server: &RedisServer) -> (Program, String) {
+pub(crate) fn start(server: &RedisServer) -> (Program, String) {
     let mut command = example("service");
     let command = command.env("REDIS_URL", server.url()).env("LISTEN", "127.0.0.1:0");
     let program = Program::start(command);
@@ -23,7 +23,7 @@ fn get(address: &str, path: &str) -> (String, String) {
 }
 
 /// The answer's head and body.
-fn ask(address: &str, method: &str, path: &str) -> (String, String) {
+pub(crate) fn ask(address: &str, method: &str, path: &str) -> (String, String) {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(SOON)).unwrap();
     let length = "Content-Length: 0";
