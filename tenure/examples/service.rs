@@ -1,5 +1,5 @@
-//! A web service with a job and a route that only its leader serves: axum, `/healthz`, `/readyz`, `/leader`, `/orders`, and
-//! a shutdown that hands over.
+//! A web service with a job and a route that only its leader serves: axum, `/healthz`, `/readyz`, `/metrics`, `/leader`,
+//! `/orders`, and a shutdown that hands over.
 //!
 //! ```text
 //! REDIS_URL=redis://127.0.0.1 LISTEN=127.0.0.1:8080 \
@@ -16,6 +16,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::routing::{get, post};
 use axum::{Extension, Router};
+use metrics_exporter_prometheus::PrometheusBuilder;
 use tenure::leader_only::LeaderOnly;
 use tenure::store::redis::{Redis, RedisConfig};
 use tenure::{Candidate, Config, Role, Tenure};
@@ -29,6 +30,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
         TcpListener::bind(std::env::var("LISTEN").unwrap_or("127.0.0.1:8080".into())).await?;
     let address = listener.local_addr()?;
     println!("listening on {address}");
+    // Before the first candidate.
+    let metrics = PrometheusBuilder::new().install_recorder()?;
+    tenure::metrics::describe();
     let store = Redis::new(RedisConfig::from_url(&std::env::var("REDIS_URL")?)?);
     let candidate = Candidate::builder(store, "service")
         .metadata(address.to_string()) // where others reach the leader
@@ -40,6 +44,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .layer(LeaderOnly::new(&candidate)) // the route above; those below are served by all
         .route("/healthz", get(healthy))
         .route("/readyz", get(ready))
+        .route("/metrics", get(async move || metrics.render()))
         .route("/leader", get(leader))
         .with_state(candidate.clone());
     let (signal, stopping) = (tenure::shutdown_signal()?, CancellationToken::new());

@@ -56,6 +56,10 @@ fn it_names_the_leader_and_hands_over() {
     assert_eq!(get(&other, "/leader"), ok(&address));
     let (_, accepted) = ask(&address, "POST", "/orders");
     assert_eq!(accepted, format!("accepted under token {before}"));
+    let leads = |address| {
+        get(address, "/metrics").1.contains("\ntenure_leading{key_class=\"service\"} 1\n")
+    };
+    assert!(leads(&address) && !leads(&other), "{}", get(&address, "/metrics").1);
     let (refused, _) = ask(&other, "POST", "/orders");
     assert!(refused.starts_with("HTTP/1.1 503"), "{refused}");
     assert!(refused.contains(&format!("tenure-leader: {address}")), "{refused}");
