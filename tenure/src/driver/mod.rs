@@ -10,16 +10,20 @@ mod calls;
 mod election;
 mod hints;
 mod outage;
+mod outside;
 mod purge;
 mod spread;
 mod timers;
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
+use std::future::poll_fn;
 use std::hash::{BuildHasherDefault, DefaultHasher};
 use std::sync::Arc;
+use std::task::Context;
 use std::time::Duration;
 
+use futures_core::Stream;
 use futures_util::future::{Abortable, Aborted, BoxFuture};
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt, StreamExt};
@@ -28,13 +32,14 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::runtime::Runtime;
 use crate::shared::{Command, ElectionId};
-use crate::store::{AnyStore, Reply, Store, StoreError, StoreErrorKind};
+use crate::store::{AnyStore, Key, Reply, Store, StoreError, StoreErrorKind};
 use crate::{Instant, metrics};
 use admission::{Admission, Next};
 use calls::{InCall, NextCall};
 use election::{Description, Election};
 use hints::Hints;
 use outage::Outage;
+use outside::Outside;
 use spread::Phase;
 use timers::Timers;
 
@@ -45,10 +50,12 @@ pub struct Driver {
     elections: Elections,
     timers: Timers,
     hints: Hints,
+    outside: Outside,
     world: World,
-    /// Never completes.
-    purging: BoxFuture<'static, ()>,
 }
+
+/// How many hints are taken in one turn.
+const HINTS: usize = 64;
 
 /// Looked up several times for each request: a search tree of a hundred thousand would take a quarter of a renewal's
 /// processor time. Boxed, since the table has free places. Without random keys: a simulated run repeats the order in which
@@ -93,7 +100,6 @@ impl Driver {
         let (timers, hints) = (Timers::new(Arc::clone(&runtime)), Hints::new(&store));
         let traits = store.traits();
         let (in_call, outage) = (InCall::new(&traits), Outage::new(traits.name));
-        let purging = purge::purging(&store, &runtime);
         let world = World {
             store,
             runtime,
@@ -109,19 +115,24 @@ impl Driver {
             phase: Phase::default(),
             outage,
         };
-        Self { commands, elections: Elections::default(), timers, hints, world, purging }
+        let (elections, outside) = (Elections::default(), Outside::new(&world.runtime));
+        Self { commands, elections, timers, hints, outside, world }
     }
 
     /// Runs until every handle is gone and every lease was given back. Dropping this future abandons
     /// the elections: leases then end by themselves.
     pub async fn run(mut self) {
+        let _purging = purge::begin(&self.world.store, &self.world.runtime);
         let mut open = true;
         while open || !self.elections.is_empty() || self.world.has_asks() {
+            // Application code sends commands and ends work.
+            let outside = self.outside.waker().await;
+            let outside = || Context::from_waker(&outside);
             // Events come before deadlines: after a pause, a reply that waits in the socket counts, and its
             // request does not time out.
             tokio::select! {
                 biased;
-                command = self.commands.recv(), if open => match command {
+                command = poll_fn(|_| self.commands.poll_recv(&mut outside())), if open => match command {
                     Some(command) => self.command(command),
                     None => open = false,
                 },
@@ -131,7 +142,9 @@ impl Driver {
                 Some(took) = self.world.asks.next(), if !self.world.asks.is_empty() => {
                     self.world.admission.ask_ended(took);
                 }
-                Some(id) = self.world.drains.next(), if !self.world.drains.is_empty() => {
+                Some(id) = poll_fn(|_| self.world.drains.poll_next_unpin(&mut outside())),
+                    if !self.world.drains.is_empty() =>
+                {
                     self.step(id, Input::Drained);
                 }
                 Some(end) = self.world.descriptions.next(),
@@ -139,14 +152,8 @@ impl Driver {
                 {
                     self.was_told(end);
                 }
-                Some(key) = self.hints.next() => {
-                    self.hints.wake_observers(&key);
-                    for id in self.hints.of(&key) {
-                        self.step(id, Input::Hint);
-                    }
-                }
+                Some(key) = self.hints.next() => self.hinted(&key),
                 () = self.timers.ring(self.world.admission.resumes_at()) => {}
-                () = &mut self.purging => {}
             }
             self.catch_up();
             self.wake_due();
@@ -189,9 +196,9 @@ impl Driver {
         }
     }
 
-    /// Handles the commands and replies that wait by now, above all those of other elections: a deadline of an
-    /// election must not be met before its own stop, or before a reply that has arrived. Later ones are left
-    /// for the next turn, since other threads may send commands without end.
+    /// Handles all that waits by now: a deadline of an election must not be met before its own stop, or before a reply that
+    /// has arrived, and no kind of event may hold back another one. What comes later is left for the next turn, since
+    /// other threads may send commands without end.
     fn catch_up(&mut self) {
         for _ in 0..self.commands.len() {
             if let Ok(command) = self.commands.try_recv() {
@@ -199,10 +206,31 @@ impl Driver {
             }
         }
         for _ in 0..self.world.calls.len() {
-            match self.world.calls.next().now_or_never() {
-                Some(Some(call)) => self.call_ended(call),
-                Some(None) | None => return,
-            }
+            let Some(call) = ready(&mut self.world.calls) else { break };
+            self.call_ended(call);
+        }
+        for _ in 0..self.world.asks.len() {
+            let Some(took) = ready(&mut self.world.asks) else { break };
+            self.world.admission.ask_ended(took);
+        }
+        for _ in 0..self.world.drains.len() {
+            let Some(id) = ready(&mut self.world.drains) else { break };
+            self.step(id, Input::Drained);
+        }
+        for _ in 0..self.world.descriptions.len() {
+            let Some(end) = ready(&mut self.world.descriptions) else { break };
+            self.was_told(end);
+        }
+        for _ in 0..HINTS {
+            let Some(key) = self.hints.next().now_or_never().flatten() else { break };
+            self.hinted(&key);
+        }
+    }
+
+    fn hinted(&mut self, key: &Key) {
+        self.hints.wake_observers(key);
+        for id in self.hints.of(key) {
+            self.step(id, Input::Hint);
         }
     }
 
@@ -301,6 +329,11 @@ impl Driver {
             self.elections.remove(&id);
         }
     }
+}
+
+/// What the stream yields now, if anything.
+fn ready<S: Stream + Unpin>(stream: &mut S) -> Option<S::Item> {
+    stream.next().now_or_never().flatten()
 }
 
 /// Whether a server answered, be it with a refusal: then the connection carries requests.

@@ -1,13 +1,13 @@
 //! Purges the store about once an hour, if it was asked to be: see [`AnyStore::purging`].
 //!
-//! The driver polls this beside everything else, so it ends with the driver. An hour of one process is not that of
+//! A task of its own does that, which ends with the driver. An hour of one process is not that of
 //! another, and each hour is another part of one longer or shorter, so that many processes do not meet.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use futures_util::future::BoxFuture;
+use tokio::sync::oneshot;
 
 use crate::logging::LIFE;
 use crate::runtime::Runtime;
@@ -17,14 +17,25 @@ const HOUR: Duration = Duration::from_secs(3_600);
 /// How long one purge may take. The next one begins anew, so it must be long enough for all keys of a large server.
 const MOST: Duration = Duration::from_secs(24 * 3_600);
 
-/// Never completes.
-pub(super) fn purging(store: &AnyStore, runtime: &Arc<dyn Runtime>) -> BoxFuture<'static, ()> {
-    match store.purges() {
-        None => std::future::pending().boxed(),
-        Some(age) => each_hour(store.clone(), Arc::clone(runtime), age).boxed(),
-    }
+/// Purges in the background, until what this returns is dropped.
+pub(super) fn begin(store: &AnyStore, runtime: &Arc<dyn Runtime>) -> Option<oneshot::Sender<()>> {
+    let age = store.purges()?;
+    let (kept, dropped) = oneshot::channel::<()>();
+    let purging = each_hour(store.clone(), Arc::clone(runtime), age);
+    runtime.spawn(
+        async move {
+            tokio::select! {
+                biased;
+                _ = dropped => {}
+                () = purging => {}
+            }
+        }
+        .boxed(),
+    );
+    Some(kept)
 }
 
+/// Never completes.
 async fn each_hour(store: AnyStore, runtime: Arc<dyn Runtime>, age: PurgeAge) {
     let mut pause = part_of_hour(&*runtime);
     loop {

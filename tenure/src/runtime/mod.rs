@@ -5,17 +5,17 @@
 //! simulator can run the shipped driver and adapters, byte for byte, under clocks and networks of its
 //! own. (Stated exceptions: the `fred` and `etcd-client` clients own their sockets, and the SQLite store a thread.)
 
+mod alarm;
 mod clock;
 #[cfg(feature = "testing")]
 mod paused;
-#[cfg(target_os = "linux")]
 mod sleep;
-#[cfg(target_os = "linux")]
 mod timer;
 mod tokio;
 
 use std::fmt;
 use std::io;
+use std::task::Waker;
 
 use ::tokio::io::{AsyncRead, AsyncWrite};
 use futures_util::future::BoxFuture;
@@ -34,6 +34,13 @@ pub trait Runtime: fmt::Debug + Send + Sync + 'static {
 
     /// Completes once the clock has reached `deadline`: soon after, never before.
     fn sleep_until(&self, deadline: Instant) -> BoxFuture<'static, ()>;
+
+    /// Wakes the same task as `waker`, wherever the caller runs, in such a way that any thread of the runtime can run the
+    /// task. For wake-ups by the application's code, which may block its thread afterwards. By default `waker` itself, for
+    /// runtimes of one thread.
+    fn waker_from_outside(&self, waker: &Waker) -> Waker {
+        waker.clone()
+    }
 
     /// Runs a task in the background. A panic in it must not reach the caller.
     fn spawn(&self, task: BoxFuture<'static, ()>);

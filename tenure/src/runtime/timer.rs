@@ -1,174 +1,109 @@
-//! One timerfd for all sleeps of a tokio runtime.
+//! One thread of the process that wakes tasks: when their time has come, or at once, from outside of their runtime.
 //!
-//! No task drives it. The runtime's I/O driver calls the waker that is registered for the timerfd; this waker is the
-//! [`Timer`] itself, and passes the call on to the sleeps that are due. So nothing has to be spawned, stopped or
-//! restarted, and a wake-up takes one step. The timer makes progress whenever the runtime's I/O does.
+//! The thread is no worker of an async runtime, and is not woken by one's I/O, because blocking code of an application would
+//! then delay elections although other workers are idle. A worker of tokio that polls for I/O and timers, and finds one task,
+//! runs that task without waking another worker: if the task blocks, no I/O and no timer is noticed until something else
+//! wakes one. And a task that is woken by code on a worker waits for that very worker, even if the code goes on to block
+//! (`tokio::runtime::Builder::disable_lifo_slot` describes it, and can't be used by a library). A task that is woken
+//! from outside is run by any worker, and that worker first sees to it that another one looks for I/O.
 //!
 //! **Not guaranteed**: that a sleep whose runtime does not run is woken. A current-thread runtime runs only within
-//! `block_on`.
+//! `block_on`. After a fork, the child has no such thread.
 
-use std::collections::{BTreeMap, HashMap};
-use std::future::poll_fn;
-use std::io;
-use std::os::fd::OwnedFd;
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::pin;
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, Wake, Waker};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::task::Waker;
+use std::{io, thread};
 
-use rustix::time::{
-    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
-    timerfd_settime,
-};
-use tokio::io::Interest;
-use tokio::io::unix::AsyncFd;
-use tokio::runtime::{Handle, Id};
-use tokio::task::unconstrained;
-
+use super::alarm::Alarm;
 use super::clock;
 use crate::Instant;
 
-/// The timers of the runtimes that run. A runtime that ends wakes the wakers of its descriptors, and this removes
-/// the entry.
-static TIMERS: LazyLock<Mutex<HashMap<Id, Arc<Timer>>>> = LazyLock::new(Mutex::default);
-
-/// How many sleeps are taken out under one lock.
+/// How many wakers are taken out under one lock.
 const BATCH: usize = 64;
 
 pub(super) struct Timer {
-    runtime: Id,
-    timerfd: AsyncFd<OwnedFd>,
+    alarm: Alarm,
     sleeps: Mutex<Sleeps>,
 }
 
 struct Sleeps {
     wakers: BTreeMap<Place, Waker>,
     next: u64,
-    /// What the timerfd was last set to.
+    /// What the alarm was last set to.
     armed: Instant,
-    /// The runtime has ended.
-    ended: bool,
 }
 
 /// A deadline, and a number that keeps sleeps with equal deadlines apart.
 type Place = (Instant, u64);
 
-/// A sleep's place at a timer, which it leaves when this is dropped.
+/// A sleep's place at the timer, which it leaves when this is dropped.
 pub(super) struct Entry {
-    timer: Arc<Timer>,
+    timer: &'static Timer,
     place: Place,
 }
 
-/// No code of others runs under a lock, and no panic leaves anything half changed.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Timer {
-    /// The timer of a runtime, made by the first sleep in it.
+    /// The timer of this process. Its thread starts with the first call.
     ///
     /// # Errors
-    /// If there are no descriptors left, or the runtime has ended.
-    pub(super) fn of(runtime: &Handle) -> io::Result<Arc<Self>> {
-        let id = runtime.id();
-        let mut timers = lock(&TIMERS);
-        if let Some(timer) = timers.get(&id) {
-            return Ok(Arc::clone(timer));
+    /// If no thread can be started.
+    pub(super) fn get() -> io::Result<&'static Self> {
+        static TIMER: OnceLock<Arc<Timer>> = OnceLock::new();
+        static STARTING: Mutex<()> = Mutex::new(());
+
+        if let Some(timer) = TIMER.get() {
+            return Ok(timer);
         }
-        let timer = Arc::new(Self::new(runtime)?);
-        timers.insert(id, Arc::clone(&timer));
-        drop(timers);
-        timer.ring();
-        Ok(timer)
+        let _alone = lock(&STARTING);
+        if TIMER.get().is_none() {
+            let sleeps = Sleeps { wakers: BTreeMap::new(), next: 0, armed: Instant::FAR_FUTURE };
+            let timer = Arc::new(Self { alarm: Alarm::new(), sleeps: Mutex::new(sleeps) });
+            let runs = Arc::clone(&timer);
+            thread::Builder::new().name("tenure-timer".to_owned()).spawn(move || runs.run())?;
+            let _ = TIMER.set(timer);
+        }
+        TIMER.get().map(|timer| &**timer).ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
-    fn new(runtime: &Handle) -> io::Result<Self> {
-        let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
-        let timerfd = timerfd_create(TimerfdClockId::Boottime, flags)?;
-        let _runtime = runtime.enter();
-        // The caveat of the deprecation, a descriptor that changes under tokio, does not apply to an
-        // `OwnedFd`; the replacement is an unsafe function, which this workspace forbids.
-        #[allow(deprecated, reason = "sound for an OwnedFd")]
-        let timerfd = AsyncFd::with_interest(timerfd, Interest::READABLE)?;
-        let sleeps =
-            Sleeps { wakers: BTreeMap::new(), next: 0, armed: Instant::FAR_FUTURE, ended: false };
-        Ok(Self { runtime: runtime.id(), timerfd, sleeps: Mutex::new(sleeps) })
+    /// Wakes `waker` once the clock has reached `deadline`.
+    pub(super) fn register(&'static self, deadline: Instant, waker: &Waker) -> Entry {
+        Entry { timer: self, place: self.insert(deadline, waker.clone()) }
     }
 
-    /// Wakes `waker` once the clock has reached `deadline`, or the runtime has ended.
-    pub(super) fn register(self: Arc<Self>, deadline: Instant, waker: &Waker) -> io::Result<Entry> {
-        let waker = waker.clone();
+    /// Wakes it at once.
+    pub(super) fn wake(&self, waker: Waker) {
+        self.insert(Instant::ORIGIN, waker);
+    }
+
+    fn insert(&self, deadline: Instant, waker: Waker) -> Place {
         let mut sleeps = lock(&self.sleeps);
-        if sleeps.ended {
-            return Err(io::Error::other("the tokio runtime has ended"));
-        }
         let place = (deadline, sleeps.next);
         sleeps.next += 1;
         sleeps.wakers.insert(place, waker);
-        // An alarm that is over but was not passed on, because another waker has panicked in the I/O driver,
-        // is set again.
-        let armed = if deadline < sleeps.armed || sleeps.armed <= clock::now() {
-            self.arm(&mut sleeps)
-        } else {
-            Ok(())
-        };
-        drop(sleeps);
-        let entry = Entry { timer: self, place };
-        armed.map(|()| entry)
-    }
-
-    /// Sets the timerfd to the earliest deadline.
-    fn arm(&self, sleeps: &mut Sleeps) -> io::Result<()> {
-        const SECOND: u64 = 1_000_000_000;
-        let Some((&(at, _), _)) = sleeps.wakers.first_key_value() else {
-            // It may ring once more, for a sleep that was dropped.
-            sleeps.armed = Instant::FAR_FUTURE;
-            return Ok(());
-        };
-        // Zero would disarm it.
-        let nanos = at.as_nanos().max(1);
-        let it_value = Timespec {
-            tv_sec: i64::try_from(nanos / SECOND).unwrap_or(i64::MAX),
-            tv_nsec: (nanos % SECOND).cast_signed(),
-        };
-        let once = Itimerspec { it_interval: Timespec { tv_sec: 0, tv_nsec: 0 }, it_value };
-        timerfd_settime(&self.timerfd, TimerfdTimerFlags::ABSTIME, &once)?;
-        sleeps.armed = at;
-        Ok(())
-    }
-
-    /// Wakes the sleeps that are due, and sets the timerfd to the next deadline.
-    fn ring(self: &Arc<Self>) {
-        // First, so that an expiry from here on rings again.
-        if self.listen().is_err() {
-            return self.end();
+        if deadline < sleeps.armed {
+            self.alarm.set(deadline);
+            sleeps.armed = deadline;
         }
+        place
+    }
+
+    fn run(&self) {
         loop {
-            match self.take_due() {
-                Ok(due) if due.is_empty() => return,
-                Ok(due) => due.into_iter().for_each(wake),
-                Err(_) => return self.end(),
+            self.alarm.wait();
+            loop {
+                let due = self.take_due();
+                if due.is_empty() {
+                    break;
+                }
+                due.into_iter().for_each(wake);
             }
         }
     }
 
-    /// Has the I/O driver ring when the timerfd expires the next time.
-    fn listen(self: &Arc<Self>) -> io::Result<()> {
-        let waker = Waker::from(Arc::clone(self));
-        let mut context = Context::from_waker(&waker);
-        let clear = poll_fn(|context| {
-            self.timerfd.poll_read_ready(context).map_ok(|mut ready| ready.clear_ready())
-        });
-        // Without a task's budget: used up, it would have tokio ring again at once, without end.
-        let mut clear = pin!(unconstrained(clear));
-        while let Poll::Ready(cleared) = clear.as_mut().poll(&mut context) {
-            cleared?;
-        }
-        Ok(())
-    }
-
-    /// The next sleeps that are due. If there are none, the timerfd is set to the next deadline.
-    fn take_due(&self) -> io::Result<Vec<Waker>> {
+    /// The next wakers that are due. If there are none, the alarm is set to the next deadline.
+    fn take_due(&self) -> Vec<Waker> {
         let mut sleeps = lock(&self.sleeps);
         let now = clock::now();
         let mut due = Vec::new();
@@ -179,31 +114,17 @@ impl Timer {
             due.push(first.remove());
         }
         if due.is_empty() {
-            self.arm(&mut sleeps)?;
+            let next = sleeps.wakers.first_key_value().map(|(&(at, _), _)| at);
+            sleeps.armed = next.unwrap_or(Instant::FAR_FUTURE);
+            self.alarm.set(sleeps.armed);
         }
-        Ok(due)
-    }
-
-    /// The runtime has ended. Whatever still sleeps goes to the timer of another.
-    fn end(&self) {
-        let mut timers = lock(&TIMERS);
-        let is_listed =
-            timers.get(&self.runtime).is_some_and(|listed| std::ptr::eq(Arc::as_ptr(listed), self));
-        let listed = if is_listed { timers.remove(&self.runtime) } else { None };
-        drop(timers);
-        let mut sleeps = lock(&self.sleeps);
-        sleeps.ended = true;
-        let wakers = std::mem::take(&mut sleeps.wakers);
-        drop(sleeps);
-        wakers.into_values().for_each(wake);
-        drop(listed);
+        due
     }
 }
 
-impl Wake for Timer {
-    fn wake(self: Arc<Self>) {
-        self.ring();
-    }
+/// No code of others runs under the lock, and no panic leaves anything half changed.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A panic in one waker costs the others nothing; the panic hook has printed it.
@@ -212,12 +133,7 @@ fn wake(waker: Waker) {
 }
 
 impl Entry {
-    /// Whether this is an entry of that runtime's timer.
-    pub(super) fn is_of(&self, runtime: &Handle) -> bool {
-        self.timer.runtime == runtime.id()
-    }
-
-    /// Replaces the waker. False if the timer has rung for this entry or has ended.
+    /// Replaces the waker. False if the timer has taken this entry out.
     pub(super) fn set_waker(&self, waker: &Waker) -> bool {
         let waker = waker.clone();
         let mut sleeps = lock(&self.timer.sleeps);

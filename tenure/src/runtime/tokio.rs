@@ -2,22 +2,24 @@
 
 use std::io;
 use std::panic::catch_unwind;
+use std::sync::Arc;
+use std::task::{Wake, Waker};
 use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use tokio::net::TcpStream;
-use tokio::runtime::Handle;
+use tokio::runtime::{Handle, RuntimeFlavor};
 
+use super::sleep::Sleep;
+use super::timer::Timer;
 use super::{Connection, NoRuntime, Runtime, clock};
 use crate::Instant;
 
 /// Tokio's tasks and sockets. On Linux the clock is `CLOCK_BOOTTIME`, so that a leader's claim expires while its
-/// machine is suspended. Timers use the same clock, so that work ends right after a resume. All timers of one tokio
-/// runtime share one file descriptor (a timerfd), which closes when that runtime ends.
-///
-/// While that descriptor can't be opened, because the process has too many, tokio's own timers take its place: up to
-/// a millisecond late, and at most a second late after a suspend. The log says so once.
+/// machine is suspended. Timers use the same clock, so that work ends right after a resume. All timers of a process share
+/// one thread, `tenure-timer`, and one file descriptor (a timerfd). If that descriptor can't be opened, because the process
+/// has too many, timers are at most a second late after a suspend, and the log says so once.
 ///
 /// On other systems the standard library's monotonic clock is used; whether it counts suspends depends on the
 /// platform.
@@ -30,15 +32,11 @@ impl Runtime for TokioRuntime {
     }
 
     fn sleep_until(&self, deadline: Instant) -> BoxFuture<'static, ()> {
-        #[cfg(target_os = "linux")]
-        let sleep = super::sleep::Sleep::until(deadline);
-        #[cfg(not(target_os = "linux"))]
-        let sleep = async move {
-            while clock::now() < deadline {
-                tokio::time::sleep(deadline.since(clock::now())).await;
-            }
-        };
-        sleep.boxed()
+        Sleep::until(deadline).boxed()
+    }
+
+    fn waker_from_outside(&self, waker: &Waker) -> Waker {
+        Waker::from(Arc::new(FromOutside(waker.clone())))
     }
 
     fn spawn(&self, task: BoxFuture<'static, ()>) {
@@ -71,6 +69,25 @@ impl Runtime for TokioRuntime {
             return Err(NoRuntime::NoIo);
         }
         Ok(())
+    }
+}
+
+/// Wakes a task from a thread that no runtime uses, if the caller's thread may be one.
+struct FromOutside(Waker);
+
+impl Wake for FromOutside {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        let inside = Handle::try_current().map(|runtime| runtime.runtime_flavor());
+        match Timer::get() {
+            Ok(timer) if matches!(inside, Ok(RuntimeFlavor::MultiThread)) => {
+                timer.wake(self.0.clone());
+            }
+            Ok(_) | Err(_) => self.0.wake_by_ref(),
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod asks;
+mod blocking;
 mod callbacks;
 mod clock;
 mod driver;

@@ -1,4 +1,4 @@
-//! Sleeps of the real runtime: one timerfd for all of a tokio runtime, which lives as long as that runtime.
+//! Sleeps of the real runtime: one thread and one timerfd for all of a process.
 
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]

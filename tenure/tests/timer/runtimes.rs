@@ -6,21 +6,19 @@ use std::time::{Duration, Instant};
 
 use crate::support::{
     HOUR, MOMENT, SOON, alone, block_on, current_thread, made_in, multi_thread, poll_once, sleep,
-    soon, timerfds,
+    soon,
 };
 
 #[test]
-fn an_ended_runtime_closes_its_descriptor() {
+fn sleeps_do_not_delay_the_end_of_a_runtime() {
     let _alone = alone();
     for round in 0..20 {
         let runtime = if round % 2 == 0 { current_thread() } else { multi_thread() };
         runtime.block_on(soon(sleep(Duration::from_millis(1))));
         runtime.spawn(sleep(HOUR));
-        assert_eq!(timerfds(), 1);
         let before = Instant::now();
         drop(runtime);
-        assert_eq!(timerfds(), 0);
-        assert!(before.elapsed() < SOON, "sleeps don't delay the end");
+        assert!(before.elapsed() < SOON);
     }
 }
 
@@ -39,7 +37,6 @@ fn sleeps_advance_only_within_block_on() {
     runtime.block_on(soon(spawned)).unwrap();
     runtime.block_on(soon(short));
     runtime.block_on(soon(sleep(MOMENT)));
-    assert_eq!(timerfds(), 1);
 }
 
 #[test]
@@ -52,10 +49,8 @@ fn a_sleep_moves_to_another_runtime() {
     // The first does not run meanwhile.
     assert!(!second.block_on(poll_once(&mut long)));
     second.block_on(soon(asleep));
-    assert_eq!(timerfds(), 2);
 }
 
-/// The end of the runtime on whose timer a sleep waits wakes the sleep.
 #[test]
 fn a_sleep_outlives_its_runtime() {
     let _alone = alone();
@@ -78,7 +73,7 @@ fn a_sleep_outlives_its_runtime() {
 }
 
 #[test]
-fn a_thread_outside_waits_for_its_runtime() {
+fn a_thread_without_a_runtime_sleeps() {
     let _alone = alone();
     let runtime = multi_thread();
     let asleep = made_in(&runtime, MOMENT);
@@ -87,4 +82,6 @@ fn a_thread_outside_waits_for_its_runtime() {
     let mut asleep = made_in(&runtime, MOMENT);
     runtime.block_on(poll_once(&mut asleep));
     block_on(asleep);
+    drop(runtime);
+    block_on(sleep(MOMENT));
 }

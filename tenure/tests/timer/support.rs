@@ -47,6 +47,13 @@ pub(crate) fn timerfds() -> usize {
     descriptors().iter().filter(|target| target.contains("timerfd")).count()
 }
 
+pub(crate) fn timer_threads() -> usize {
+    let threads = fs::read_dir("/proc/self/task").unwrap();
+    // Another thread may end meanwhile.
+    let names = threads.filter_map(|thread| fs::read(thread.unwrap().path().join("comm")).ok());
+    names.filter(|name| name.starts_with(b"tenure-timer")).count()
+}
+
 pub(crate) fn sleep(time: Duration) -> BoxFuture<'static, ()> {
     TokioRuntime.sleep_until(TokioRuntime.now() + time)
 }

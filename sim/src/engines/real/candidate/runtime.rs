@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io;
 use std::sync::Arc;
+use std::task::Waker;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -61,6 +62,10 @@ impl Runtime for NodeRuntime {
             }
         }
         .boxed()
+    }
+
+    fn waker_from_outside(&self, waker: &Waker) -> Waker {
+        TokioRuntime.waker_from_outside(waker)
     }
 
     fn spawn(&self, task: BoxFuture<'static, ()>) {
