@@ -8,6 +8,7 @@ use std::sync::Arc;
 use futures_util::{FutureExt, StreamExt};
 
 use super::World;
+use super::admission::Lane;
 use crate::shared::Ask;
 use crate::store::{Store, StoreError, StoreErrorKind};
 use crate::tenure::Inbox;
@@ -18,6 +19,7 @@ impl World {
         let (runtime, began) = (Arc::clone(&self.runtime), self.runtime.now());
         let late = runtime.sleep_until(began + within);
         let call = self.store.call_owned(key, request);
+        let left = self.admission.leaves(Lane::Questions, began);
         let asked = async move {
             let result = tokio::select! {
                 biased;
@@ -27,9 +29,8 @@ impl World {
             let answered = super::is_answer(&result);
             // The caller may have given up.
             let _ = answer.send(result);
-            answered.then(|| runtime.now().since(began))
+            (left, answered.then(|| runtime.now().since(began)))
         };
-        self.admission.ask_began();
         self.asks.push(asked.boxed());
     }
 

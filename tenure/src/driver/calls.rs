@@ -8,8 +8,8 @@ use smallvec::SmallVec;
 use tenure_core::RequestId;
 use tracing::Instrument;
 
-use super::admission::Kind;
-use super::{CallResult, World};
+use super::admission::{Kind, Lane, Left};
+use super::{CallEnd, CallResult, World};
 use crate::Instant;
 use crate::logging::request_span;
 use crate::shared::ElectionId;
@@ -24,6 +24,7 @@ struct Call {
     id: RequestId,
     name: &'static str,
     give_up_at: Instant,
+    left: Left,
     /// Shared by the requests of its call that have not been given up.
     wanted: Arc<AbortHandle>,
 }
@@ -54,6 +55,8 @@ impl InCall {
 /// The requests that leave with the next call.
 pub(super) struct NextCall {
     requests: Vec<Outgoing>,
+    /// Once it has a request.
+    left: Option<Left>,
     wanted: Arc<AbortHandle>,
     registration: AbortRegistration,
 }
@@ -61,7 +64,7 @@ pub(super) struct NextCall {
 impl Default for NextCall {
     fn default() -> Self {
         let (abort, registration) = AbortHandle::new_pair();
-        Self { requests: Vec::new(), wanted: Arc::new(abort), registration }
+        Self { requests: Vec::new(), left: None, wanted: Arc::new(abort), registration }
     }
 }
 
@@ -85,11 +88,15 @@ impl NextCall {
 
 impl Calls {
     /// The request leaves with the next call.
-    pub(super) fn join(&mut self, call: &mut NextCall, outgoing: Outgoing) {
+    pub(super) fn join(&mut self, world: &mut World, lane: Lane, outgoing: Outgoing) {
+        let call = &mut world.next_call;
+        let leaves = || world.admission.leaves(lane, outgoing.sent_at);
+        let left = *call.left.get_or_insert_with(leaves);
         self.0.push(Call {
             id: outgoing.id,
             name: outgoing.request.name(),
             give_up_at: outgoing.give_up_at,
+            left,
             wanted: Arc::clone(&call.wanted),
         });
         call.requests.push(outgoing);
@@ -111,16 +118,16 @@ impl Calls {
         self.0.iter().map(|call| call.give_up_at).min()
     }
 
-    /// Gives up the requests whose time is over, and returns their names. A call without a request that is still
+    /// Gives up the requests whose time is over, and returns their names and calls. A call without a request that is still
     /// wanted is dropped, which tells the connection that it may be stuck.
-    pub(super) fn give_up(&mut self, now: Instant) -> Vec<&'static str> {
+    pub(super) fn give_up(&mut self, now: Instant) -> Vec<(&'static str, Left)> {
         let mut late = Vec::new();
         while let Some(place) = self.0.iter().position(|call| call.give_up_at <= now) {
             let call = self.0.remove(place);
             if let Some(last) = Arc::into_inner(call.wanted) {
                 last.abort();
             }
-            late.push(call.name);
+            late.push((call.name, call.left));
         }
         late
     }
@@ -135,10 +142,10 @@ impl World {
 
     /// Carries out the next call, if it has any request.
     pub(super) fn call(&mut self) {
-        let NextCall { requests, wanted: _, registration } = std::mem::take(&mut self.next_call);
-        let Some(first) = requests.first() else { return };
+        let next = std::mem::take(&mut self.next_call);
+        let NextCall { requests, left, wanted: _, registration } = next;
+        let (Some(first), Some(left)) = (requests.first(), left) else { return };
         let span = request_span(&first.key, first.request.name(), requests.len());
-        self.admission.began();
         let (asked, answered): (Vec<_>, Vec<_>) = requests
             .into_iter()
             .map(|one| {
@@ -154,8 +161,12 @@ impl World {
                 let result = results.next().unwrap_or_else(super::no_answer);
                 CallResult { election, id, name, sent_at, result }
             };
-            answered.into_iter().map(result).collect()
+            answered.into_iter().map(result).collect::<Vec<_>>()
         };
-        self.calls.push(Abortable::new(call.instrument(span).boxed(), registration));
+        let call = Abortable::new(call.instrument(span), registration);
+        // The requests of an aborted call were given up before.
+        let end =
+            move |results: Result<_, _>| CallEnd { left, results: results.unwrap_or_default() };
+        self.calls.push(call.map(end).boxed());
     }
 }

@@ -12,7 +12,7 @@ use futures_util::FutureExt;
 use tenure_core::{Candidate as Machine, Input, Output, Pending};
 use tokio::sync::mpsc;
 
-use super::admission::{Place, Urgency, Waiting};
+use super::admission::{Lane, Place, Urgency, Waiting};
 use super::calls::{Calls, Outgoing};
 use super::spread::Renewal;
 use super::{CallResult, World};
@@ -34,6 +34,8 @@ pub(super) struct Election {
     /// When that tenure began.
     elected_at: Instant,
     calls: Calls,
+    /// Its last request was not answered, while the store answered later ones.
+    is_stuck: bool,
     renewal: Renewal,
     /// What its timer is set to.
     pub(super) alarm: Option<Instant>,
@@ -99,6 +101,7 @@ impl Election {
             tenure: None,
             elected_at: Instant::ORIGIN,
             calls: Calls::default(),
+            is_stuck: false,
             renewal: Renewal::WhenDue,
             alarm: None,
             place: None,
@@ -158,6 +161,11 @@ impl Election {
         self.stopped && self.calls.is_empty() && self.machine.pending().is_none()
     }
 
+    /// Whether its last request hung while the store answered others.
+    pub(super) fn is_stuck(&self) -> bool {
+        self.is_stuck
+    }
+
     pub(super) fn request_timeout(&self) -> Duration {
         self.machine.config().request_timeout()
     }
@@ -204,7 +212,7 @@ impl Election {
         self.step(world, input);
         self.announce(world);
         let waiting = self.waiting();
-        world.admission.set(self.shared.id, &mut self.place, waiting);
+        world.admission.set(self.shared.id, &mut self.place, waiting, self.is_stuck);
     }
 
     fn step(&mut self, world: &mut World, input: Input) {
@@ -220,7 +228,8 @@ impl Election {
                     let request = Request::of_machine(request, || self.shared.profile());
                     let (election, key) = (self.shared.id, self.shared.key.clone());
                     let one = Outgoing { election, id, key, request, sent_at: now, give_up_at };
-                    self.calls.join(&mut world.next_call, one);
+                    let lane = if self.is_stuck { Lane::Stuck } else { Lane::Usual };
+                    self.calls.join(world, lane, one);
                 }
                 Output::Event(event) => self.handle_event(world, now, event),
             }
@@ -271,7 +280,8 @@ impl Election {
     }
 
     fn give_up_calls(&mut self, world: &mut World, now: Instant) {
-        for name in self.calls.give_up(now) {
+        for (name, left) in self.calls.give_up(now) {
+            self.is_stuck = world.admission.overtook(left);
             self.metrics.given_up(now, name, self.request_timeout());
             self.failed(world, now, name, StoreError::new(StoreErrorKind::Timeout, name));
         }
@@ -290,6 +300,7 @@ impl Election {
         }
         match &call.result {
             Ok(answer) => {
+                self.is_stuck = false;
                 let key = &self.shared.key;
                 tracing::debug!(target: REQUEST, ?key, request = name, ?took, "answered");
                 let reply = answer.for_machine();

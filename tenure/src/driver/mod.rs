@@ -24,7 +24,7 @@ use std::task::Context;
 use std::time::Duration;
 
 use futures_core::Stream;
-use futures_util::future::{Abortable, Aborted, BoxFuture};
+use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt, StreamExt};
 use tenure_core::{Input, RequestId, Unknown};
@@ -34,7 +34,7 @@ use crate::runtime::Runtime;
 use crate::shared::{Command, ElectionId};
 use crate::store::{AnyStore, Key, Reply, Store, StoreError, StoreErrorKind};
 use crate::{Instant, metrics};
-use admission::{Admission, Next};
+use admission::{Admission, Left, Next};
 use calls::{InCall, NextCall};
 use election::{Description, Election};
 use hints::Hints;
@@ -66,11 +66,11 @@ type Elections = HashMap<ElectionId, Box<Election>, BuildHasherDefault<DefaultHa
 struct World {
     store: AnyStore,
     runtime: Arc<dyn Runtime>,
-    calls: FuturesUnordered<Abortable<BoxFuture<'static, Vec<CallResult>>>>,
+    calls: FuturesUnordered<BoxFuture<'static, CallEnd>>,
     next_call: NextCall,
     in_call: InCall,
     /// Yields how long an answer took; `None` if there was none.
-    asks: FuturesUnordered<BoxFuture<'static, Option<Duration>>>,
+    asks: FuturesUnordered<BoxFuture<'static, (Left, Option<Duration>)>>,
     drains: FuturesUnordered<BoxFuture<'static, ElectionId>>,
     descriptions: FuturesUnordered<BoxFuture<'static, Description>>,
     /// Whether the store has said that it replaces no profile.
@@ -82,7 +82,13 @@ struct World {
     outage: Outage,
 }
 
-/// How a call to the store has ended.
+/// A call to the store has ended, with a result for each request unless it was given up.
+struct CallEnd {
+    left: Left,
+    results: Vec<CallResult>,
+}
+
+/// How a request has ended.
 struct CallResult {
     election: ElectionId,
     id: RequestId,
@@ -139,8 +145,8 @@ impl Driver {
                 Some(call) = self.world.calls.next(), if !self.world.calls.is_empty() => {
                     self.call_ended(call);
                 }
-                Some(took) = self.world.asks.next(), if !self.world.asks.is_empty() => {
-                    self.world.admission.ask_ended(took);
+                Some((ask, took)) = self.world.asks.next(), if !self.world.asks.is_empty() => {
+                    self.ask_ended(ask, took);
                 }
                 Some(id) = poll_fn(|_| self.world.drains.poll_next_unpin(&mut outside())),
                     if !self.world.drains.is_empty() =>
@@ -188,7 +194,9 @@ impl Driver {
                     let mut next = Some(id);
                     while let Some(id) = next {
                         self.step(id, Input::Admitted);
-                        next = self.world.next_alike(kind, now);
+                        let is_stuck = self.elections.get(&id).is_some_and(|one| one.is_stuck());
+                        // A call that hangs with its request costs no other election.
+                        next = if is_stuck { None } else { self.world.next_alike(kind, now) };
                     }
                 }
             }
@@ -210,8 +218,8 @@ impl Driver {
             self.call_ended(call);
         }
         for _ in 0..self.world.asks.len() {
-            let Some(took) = ready(&mut self.world.asks) else { break };
-            self.world.admission.ask_ended(took);
+            let Some((ask, took)) = ready(&mut self.world.asks) else { break };
+            self.ask_ended(ask, took);
         }
         for _ in 0..self.world.drains.len() {
             let Some(id) = ready(&mut self.world.drains) else { break };
@@ -295,12 +303,11 @@ impl Driver {
         }
     }
 
-    fn call_ended(&mut self, call: Result<Vec<CallResult>, Aborted>) {
-        // The requests of an aborted call were given up before.
-        let results = call.unwrap_or_default();
+    fn call_ended(&mut self, CallEnd { left, results }: CallEnd) {
         let now = self.world.runtime.now();
         let answered = results.iter().find(|one| is_answer(&one.result));
-        self.world.admission.ended(answered.map(|one| now.since(one.sent_at)));
+        let took = answered.map(|one| now.since(one.sent_at));
+        self.world.admission.ended(left, now, took);
         for one in &results {
             let Some(election) = self.elections.get_mut(&one.election) else { continue };
             let (id, result) = (one.id, election.call_ended(one, &mut self.world));
@@ -308,8 +315,14 @@ impl Driver {
         }
     }
 
+    fn ask_ended(&mut self, ask: Left, took: Option<Duration>) {
+        let now = self.world.runtime.now();
+        self.world.admission.ended(ask, now, took);
+    }
+
     fn was_told(&mut self, end: Description) {
-        self.world.admission.was_told(end.took);
+        let now = self.world.runtime.now();
+        self.world.admission.was_told(end.left, now, end.took);
         let id = end.election;
         if let Some(election) = self.elections.get_mut(&id) {
             election.was_described(&mut self.world, end);

@@ -15,6 +15,7 @@ mod metadata;
 mod moved_clock;
 mod observer;
 mod purge;
+mod stuck;
 mod support;
 mod watchdog;
 mod work;

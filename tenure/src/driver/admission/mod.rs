@@ -13,24 +13,64 @@ use std::time::Duration;
 use pace::Pace;
 use queue::Queue;
 pub(super) use queue::{Place, Urgency, Waiting};
-use window::Window;
+use window::{Answers, CallNumber, Window};
 
 use crate::Instant;
 use crate::shared::{Ask, ElectionId};
 
 #[derive(Default)]
 pub(super) struct Admission {
-    queue: Queue,
-    window: Window,
+    usual: Queue,
+    /// Of the elections whose last request hung while the store answered others. They wait for each other at most.
+    stuck: Queue,
+    windows: Windows,
+    answers: Answers,
     pace: Pace,
     /// When the next request may leave, though nothing else happens.
     resumes_at: Option<Instant>,
-    asks_in_flight: usize,
     descriptions_in_flight: usize,
 }
 
+/// The calls that wait for room in the same window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Lane {
+    Usual,
+    Stuck,
+    /// Questions of the application hold back no election, and are held back by none.
+    Questions,
+}
+
+struct Windows {
+    usual: Window,
+    stuck: Window,
+    questions: Window,
+}
+
 /// So many questions of the application may always be in flight: while the store is away, they learn why at once.
-const ASKS: usize = 4;
+const QUESTIONS: u8 = 4;
+
+impl Default for Windows {
+    fn default() -> Self {
+        Self { usual: Window::new(1), stuck: Window::new(1), questions: Window::new(QUESTIONS) }
+    }
+}
+
+impl Windows {
+    fn of(&mut self, lane: Lane) -> &mut Window {
+        match lane {
+            Lane::Usual => &mut self.usual,
+            Lane::Stuck => &mut self.stuck,
+            Lane::Questions => &mut self.questions,
+        }
+    }
+}
+
+/// A call that has left.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Left {
+    lane: Lane,
+    number: CallNumber,
+}
 
 /// What leaves now.
 pub(super) enum Next {
@@ -55,36 +95,56 @@ impl Admission {
         id: ElectionId,
         place: &mut Option<Place>,
         waiting: Option<Waiting>,
+        is_stuck: bool,
     ) {
-        self.queue.set(id, place, waiting);
+        let (queue, other) = if is_stuck {
+            (&mut self.stuck, &mut self.usual)
+        } else {
+            (&mut self.usual, &mut self.stuck)
+        };
+        other.leave(id, *place);
+        queue.set(id, place, waiting);
     }
 
     pub(super) fn ask(&mut self, ask: Box<Ask>) {
-        self.queue.asks.push_back(ask);
+        self.usual.asks.push_back(ask);
     }
 
     /// An election waits to tell the store what its leader says of itself. It stays in the queue if it ends.
     pub(super) fn tell(&mut self, id: ElectionId) {
-        self.queue.descriptions.push_back(id);
+        self.usual.descriptions.push_back(id);
     }
 
     pub(super) fn has_asks(&self) -> bool {
-        !self.queue.asks.is_empty()
+        !self.usual.asks.is_empty()
     }
 
-    /// The next request, if the window has room for one. An election leaves the queue when its place is set anew.
+    /// The next request, if its window has room for one. An election leaves the queue when its place is set anew.
     pub(super) fn next(&mut self, now: Instant) -> Option<Next> {
         self.resumes_at = None;
-        if self.asks_in_flight < ASKS
-            && let Some(ask) = self.queue.next_ask()
-        {
-            return Some(Next::Ask(ask));
-        }
-        if !self.window.has_room_for(self.queue.len()) {
+        self.next_question(now).or_else(|| self.next_usual(now)).or_else(|| self.next_stuck(now))
+    }
+
+    fn next_question(&mut self, now: Instant) -> Option<Next> {
+        let waiting = self.usual.asks.len();
+        let may_leave = waiting > 0 && self.has_room_for(Lane::Questions, waiting, now);
+        if may_leave { self.usual.next_ask().map(Next::Ask) } else { None }
+    }
+
+    fn next_usual(&mut self, now: Instant) -> Option<Next> {
+        let waiting = self.usual.len();
+        let may_leave = waiting > 0 || !self.usual.descriptions.is_empty();
+        if !may_leave || !self.has_room_for(Lane::Usual, waiting, now) {
             return None;
         }
         let paced = self.paced(now);
-        let next = self.queue.next(now, paced, self.descriptions_in_flight == 0);
+        let told_first = self.descriptions_in_flight == 0;
+        // In a full window that is not answered, the election that was answered last shows whether the store is away.
+        let is_probe = self.windows.usual.is_full_for(waiting);
+        let probe = self.usual.last_renewal().filter(|_| is_probe);
+        let next = probe
+            .map(|id| Next::Request(Kind::Renewal, id))
+            .or_else(|| self.usual.next(now, paced, told_first));
         match next {
             Some(Next::Request(Kind::Renewal, _)) => self.pace.left(),
             Some(
@@ -92,10 +152,35 @@ impl Admission {
                 | Next::Ask(_)
                 | Next::Description(_),
             ) => {}
-            // With a full window, an answer comes first.
-            None => self.resumes_at = self.pace.resumes_at().filter(|_| self.queue.has_renewals()),
+            None => {
+                if let Some(at) = self.pace.resumes_at().filter(|_| self.usual.has_renewals()) {
+                    self.resumes_by(at);
+                }
+            }
         }
         next
+    }
+
+    fn next_stuck(&mut self, now: Instant) -> Option<Next> {
+        let waiting = self.stuck.len();
+        let may_leave = waiting > 0 && self.has_room_for(Lane::Stuck, waiting, now);
+        if may_leave { self.stuck.next(now, true, false) } else { None }
+    }
+
+    /// Whether one of so many waiting requests may leave; if not, when.
+    fn has_room_for(&mut self, lane: Lane, waiting: usize, now: Instant) -> bool {
+        let window = self.windows.of(lane);
+        window.forget_overtaken(now, &self.answers);
+        let may_leave = !window.is_full_for(waiting) || window.probes(now);
+        if !may_leave {
+            let reopens_at = window.reopens_at(&self.answers);
+            self.resumes_by(reopens_at);
+        }
+        may_leave
+    }
+
+    fn resumes_by(&mut self, at: Instant) {
+        self.resumes_at = Some(self.resumes_at.map_or(at, |before| before.min(at)));
     }
 
     /// Another request of that kind that may leave, for the same call.
@@ -104,17 +189,17 @@ impl Admission {
             Kind::Release => None,
             Kind::Renewal => {
                 let paced = self.paced(now);
-                let next = self.queue.next_renewal(now, paced)?;
+                let next = self.usual.next_renewal(now, paced)?;
                 self.pace.left();
                 Some(next)
             }
-            Kind::Acquire => self.queue.next_acquire(),
+            Kind::Acquire => self.usual.next_acquire(),
         }
     }
 
     /// Whether a renewal may leave that is not in a hurry.
     fn paced(&mut self, now: Instant) -> bool {
-        self.queue.has_renewals() && self.pace.allows(now)
+        self.usual.has_renewals() && self.pace.allows(now)
     }
 
     /// When renewals may leave that wait now, though nothing else happens.
@@ -132,36 +217,38 @@ impl Admission {
         self.pace.ends(interval);
     }
 
-    pub(super) fn ask_began(&mut self) {
-        self.asks_in_flight += 1;
-        self.window.began();
+    /// A call leaves now.
+    pub(super) fn leaves(&mut self, lane: Lane, now: Instant) -> Left {
+        let number = self.answers.leaves();
+        self.windows.of(lane).began(number, now);
+        Left { lane, number }
     }
 
-    pub(super) fn ask_ended(&mut self, answered_after: Option<Duration>) {
-        self.asks_in_flight = self.asks_in_flight.saturating_sub(1);
-        self.ended(answered_after);
-    }
-
-    pub(super) fn tells(&mut self) {
+    pub(super) fn tells(&mut self, now: Instant) -> Left {
         self.descriptions_in_flight += 1;
-        self.window.began();
+        self.leaves(Lane::Usual, now)
     }
 
-    pub(super) fn was_told(&mut self, answered_after: Option<Duration>) {
+    pub(super) fn was_told(&mut self, left: Left, now: Instant, took: Option<Duration>) {
         self.descriptions_in_flight = self.descriptions_in_flight.saturating_sub(1);
-        self.ended(answered_after);
-    }
-
-    pub(super) fn began(&mut self) {
-        self.window.began();
+        self.ended(left, now, took);
     }
 
     /// A call was answered after that time; `None` if its outcome is unknown.
-    pub(super) fn ended(&mut self, answered_after: Option<Duration>) {
-        match answered_after {
-            Some(took) => self.window.answered(took),
-            None => self.window.failed(),
+    pub(super) fn ended(&mut self, left: Left, now: Instant, took: Option<Duration>) {
+        let window = self.windows.of(left.lane);
+        match took {
+            Some(took) => {
+                self.answers.answered(left.number);
+                window.answered(left.number, now, took);
+            }
+            None => window.failed(left.number, &self.answers),
         }
+    }
+
+    /// Whether the store has answered a call that left later.
+    pub(super) fn overtook(&self, left: Left) -> bool {
+        self.answers.overtook(left.number)
     }
 }
 
@@ -177,7 +264,7 @@ mod tests {
         let urgency = Urgency { valid_until: later, urgent_from: later, hurries_from: later };
         let mut places = vec![None; 200];
         for (id, place) in (0..).zip(&mut places) {
-            admission.set(id, place, Some(Waiting::Renew(urgency)));
+            admission.set(id, place, Some(Waiting::Renew(urgency)), false);
         }
         let mut left = 0;
         while admission.next_of(Kind::Renewal, now).is_some() {
@@ -186,11 +273,88 @@ mod tests {
         assert!((32..40).contains(&left), "{left}");
         assert!(admission.next(now).is_none());
         assert_eq!(admission.resumes_at(), Some(now + Duration::from_millis(10)));
-        // An answer comes first. The driver would not come to rest.
+        // An answer comes first, or one more attempt after a while. The driver would not come to rest.
         for _ in 0..100 {
-            admission.began();
+            admission.leaves(Lane::Usual, now);
         }
         assert!(admission.next(now).is_none());
-        assert_eq!(admission.resumes_at(), None);
+        assert_eq!(admission.resumes_at(), Some(now + Duration::from_millis(100)));
+    }
+
+    const NOW: Instant = Instant::from_nanos(1_000_000_000_000);
+
+    fn renewal(ends_in: u64) -> Waiting {
+        let valid_until = NOW + Duration::from_secs(ends_in);
+        Waiting::Renew(Urgency { valid_until, urgent_from: NOW, hurries_from: NOW })
+    }
+
+    /// The claims of the stuck elections end first. The one that leaves in the silence was answered last.
+    #[test]
+    fn stuck_elections_hold_back_no_other() {
+        let mut admission = Admission::default();
+        let mut places = vec![None; 40];
+        let (stuck, healthy) = (0..20, 20..40);
+        for id in stuck.clone().chain(healthy.clone()) {
+            let ends_in = if stuck.contains(&id) { 2 } else { 3 };
+            let place = &mut places[usize::try_from(id).unwrap()];
+            admission.set(id, place, Some(renewal(ends_in)), false);
+        }
+        let mut leave = |admission: &mut Admission, now| {
+            let Some(Next::Request(Kind::Renewal, id)) = admission.next(now) else { return None };
+            admission.set(id, &mut places[usize::try_from(id).unwrap()], None, false);
+            Some((id, admission.leaves(Lane::Usual, now)))
+        };
+        let (mut now, mut flying, mut answered) = (NOW, Vec::new(), 0);
+        while answered < 20 {
+            flying.extend(std::iter::from_fn(|| leave(&mut admission, now)));
+            now = match flying.iter().position(|(id, _)| healthy.contains(id)) {
+                Some(first) => {
+                    now = now + Duration::from_millis(1);
+                    let (_, call) = flying.remove(first);
+                    admission.ended(call, now, Some(Duration::from_millis(1)));
+                    answered += 1;
+                    now
+                }
+                None => admission.resumes_at().unwrap(),
+            };
+            assert!(now < NOW + Duration::from_secs(1));
+        }
+        assert_eq!(flying.len(), 20, "the stuck ones too have left");
+    }
+
+    #[test]
+    fn an_election_changes_its_lane() {
+        let (mut admission, mut place) = (Admission::default(), None);
+        for is_stuck in [false, true, false, true] {
+            admission.set(1, &mut place, Some(renewal(2)), is_stuck);
+            let lanes = [admission.usual.len(), admission.stuck.len()];
+            assert_eq!(lanes, [usize::from(!is_stuck), usize::from(is_stuck)]);
+        }
+        admission.set(1, &mut place, None, false);
+        assert!(admission.next(NOW).is_none());
+    }
+
+    /// With no renewal to send, it would not come to rest.
+    #[test]
+    fn a_full_window_lets_any_request_show_whether_the_store_is_away() {
+        let (mut admission, mut place) = (Admission::default(), None);
+        for _ in 0..100 {
+            admission.leaves(Lane::Usual, NOW);
+        }
+        admission.set(1, &mut place, Some(Waiting::Acquire), false);
+        assert!(admission.next(NOW).is_none());
+        let later = admission.resumes_at().unwrap();
+        assert!(matches!(admission.next(later), Some(Next::Request(Kind::Acquire, 1))));
+    }
+
+    #[test]
+    fn stuck_questions_hold_back_no_election() {
+        let mut admission = Admission::default();
+        for _ in 0..1_000 {
+            admission.leaves(Lane::Questions, NOW);
+        }
+        let mut place = None;
+        admission.set(1, &mut place, Some(renewal(2)), false);
+        assert!(matches!(admission.next(NOW), Some(Next::Request(Kind::Renewal, 1))));
     }
 }

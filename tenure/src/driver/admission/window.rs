@@ -1,11 +1,20 @@
-//! How many calls may be in flight at once.
+//! How many calls are in flight at once.
 //!
 //! Enough to keep the store busy, and no more: each call that the store has not begun yet stands in front of the
 //! next release and the next urgent renewal. The window follows the delay that it causes, as LEDBAT does (S. Shalunov
 //! and others, RFC 6817, 2012): it grows while answers come within a target of the shortest time that was seen, and
 //! shrinks while they take longer. A store behind a long network so gets a larger window than one nearby.
+//!
+//! A call that hangs while the store answers others must not hold them back: a store may carry out requests of different
+//! keys beside each other, and one key may be locked. So a call that was *overtaken*, by the answer to one that left
+//! later, counts only for a few usual times of an answer, and its failure says nothing about the store. A store
+//! that answers in order, as a single connection does, overtakes none. While the window is full and nothing is answered,
+//! one more call may leave now and then: its answer shows whether the store or only the calls before it hang.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
+
+use crate::Instant;
 
 /// Keeps any store on the same network busy.
 const LEAST: f64 = 8.0;
@@ -13,42 +22,126 @@ const LEAST: f64 = 8.0;
 const MOST: f64 = 8192.0;
 /// How much longer than the shortest time an answer may take because of the requests in front of it.
 const TARGET: Duration = Duration::from_millis(5);
+/// How long an overtaken call counts at least; and, if an answer takes longer, in its usual times.
+const OVERTAKEN: Duration = Duration::from_millis(10);
+const USUAL_TIMES: u32 = 4;
+/// How long a full window waits for an answer before one more call leaves.
+const SILENCE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_millis(500));
+
+/// Numbers the calls of a driver in the order in which they leave.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct CallNumber(u64);
+
+/// Which calls were answered.
+#[derive(Default)]
+pub(super) struct Answers {
+    last_left: CallNumber,
+    /// The last of those that were answered.
+    last_answered: CallNumber,
+}
+
+impl Answers {
+    pub(super) fn leaves(&mut self) -> CallNumber {
+        self.last_left.0 += 1;
+        self.last_left
+    }
+
+    pub(super) fn answered(&mut self, call: CallNumber) {
+        self.last_answered = self.last_answered.max(call);
+    }
+
+    /// Whether a call that left later was answered.
+    pub(super) fn overtook(&self, call: CallNumber) -> bool {
+        call < self.last_answered
+    }
+}
 
 pub(super) struct Window {
     limit: f64,
-    in_flight: usize,
+    /// However many calls have failed.
+    floor: f64,
+    /// The calls in flight that count, and when they left.
+    in_flight: BTreeMap<CallNumber, Instant>,
+    /// When a call has last left or was answered.
+    silent_since: Instant,
     /// The shortest time of an answer since a request has failed last.
     shortest: Option<Duration>,
     /// A moving average of the times of answers, in seconds.
     usual: f64,
 }
 
-impl Default for Window {
-    fn default() -> Self {
-        Self { limit: LEAST, in_flight: 0, shortest: None, usual: 0.0 }
-    }
-}
-
 impl Window {
-    /// Whether one of so many waiting requests may leave. A few may always leave beside the others: with few elections,
+    /// At least so many calls may be in flight, however many have failed.
+    pub(super) fn new(floor: u8) -> Self {
+        Self {
+            limit: LEAST,
+            floor: f64::from(floor),
+            in_flight: BTreeMap::new(),
+            silent_since: Instant::ORIGIN,
+            shortest: None,
+            usual: 0.0,
+        }
+    }
+
+    /// Overtaken calls count no longer than that.
+    pub(super) fn forget_overtaken(&mut self, now: Instant, answers: &Answers) {
+        let counts = self.overtaken_counts();
+        while let Some(first) = self.in_flight.first_entry()
+            && answers.overtook(*first.key())
+            && now >= *first.get() + counts
+        {
+            first.remove();
+        }
+    }
+
+    /// Whether none of so many waiting requests may leave. A few may always leave beside the others: with few elections,
     /// a call that is stuck must not hold back the renewals of all.
-    #[allow(clippy::cast_precision_loss, reason = "counts of calls and requests")]
-    pub(super) fn has_room_for(&self, waiting: usize) -> bool {
-        (waiting as f64) <= LEAST && (self.in_flight as f64) < LEAST || self.has_room()
+    #[allow(clippy::cast_precision_loss, reason = "a count of requests")]
+    pub(super) fn is_full_for(&self, waiting: usize) -> bool {
+        let is_one_of_few = (waiting as f64) <= LEAST && self.calls() < LEAST;
+        !is_one_of_few && !self.has_room()
     }
 
-    #[allow(clippy::cast_precision_loss, reason = "a count of calls in flight")]
+    #[allow(clippy::cast_precision_loss, reason = "a count of calls")]
+    fn calls(&self) -> f64 {
+        self.in_flight.len() as f64
+    }
+
     fn has_room(&self) -> bool {
-        (self.in_flight as f64) < self.limit
+        self.calls() < self.limit
     }
 
-    pub(super) fn began(&mut self) {
-        self.in_flight += 1;
+    fn overtaken_counts(&self) -> Duration {
+        OVERTAKEN.max(Duration::from_secs_f64(self.usual) * USUAL_TIMES)
     }
 
-    pub(super) fn answered(&mut self, took: Duration) {
+    /// When one more call may leave a full window that is not answered.
+    fn probes_at(&self) -> Instant {
+        let silence = Duration::from_secs_f64(self.usual) * USUAL_TIMES;
+        self.silent_since + silence.clamp(SILENCE.0, SILENCE.1)
+    }
+
+    /// Whether one more call may leave, though the window is full.
+    pub(super) fn probes(&self, now: Instant) -> bool {
+        now >= self.probes_at()
+    }
+
+    /// When a full window may let another call leave, though nothing is answered.
+    pub(super) fn reopens_at(&self, answers: &Answers) -> Instant {
+        let first = self.in_flight.first_key_value().filter(|(call, _)| answers.overtook(**call));
+        let counts_until = first.map(|(_, left)| *left + self.overtaken_counts());
+        counts_until.into_iter().chain([self.probes_at()]).min().unwrap_or(Instant::FAR_FUTURE)
+    }
+
+    pub(super) fn began(&mut self, call: CallNumber, now: Instant) {
+        self.in_flight.insert(call, now);
+        self.silent_since = now;
+    }
+
+    pub(super) fn answered(&mut self, call: CallNumber, now: Instant, took: Duration) {
         let was_full = !self.has_room();
-        self.in_flight = self.in_flight.saturating_sub(1);
+        self.in_flight.remove(&call);
+        self.silent_since = now;
         let Some(shortest) = self.shortest else {
             self.shortest = Some(took);
             self.usual = took.as_secs_f64();
@@ -74,11 +167,13 @@ impl Window {
 
     /// The connection may be another one from now on, perhaps to another server. Or a store that pauses still has to
     /// carry out all that was given up: so few calls follow until it answers, and the shortest time is measured anew
-    /// with few in front.
-    pub(super) fn failed(&mut self) {
-        self.in_flight = self.in_flight.saturating_sub(1);
-        self.shortest = None;
-        self.limit = (self.limit / 2.0).max(1.0);
+    /// with few in front. A call that was overtaken says neither.
+    pub(super) fn failed(&mut self, call: CallNumber, answers: &Answers) {
+        self.in_flight.remove(&call);
+        if !answers.overtook(call) {
+            self.shortest = None;
+            self.limit = (self.limit / 2.0).max(self.floor);
+        }
     }
 }
 
@@ -86,103 +181,184 @@ impl Window {
 mod tests {
     use super::*;
 
+    const START: Instant = Instant::from_nanos(1_000_000_000_000);
+
+    /// A window with its answers and a clock.
+    struct Flights {
+        window: Window,
+        answers: Answers,
+        now: Instant,
+    }
+
+    impl Default for Flights {
+        fn default() -> Self {
+            Self { window: Window::new(1), answers: Answers::default(), now: START }
+        }
+    }
+
+    impl Flights {
+        fn has_room_for(&mut self, waiting: usize) -> bool {
+            self.window.forget_overtaken(self.now, &self.answers);
+            !self.window.is_full_for(waiting)
+        }
+
+        /// Whether one of many may leave.
+        fn has_room(&mut self) -> bool {
+            self.has_room_for(10_000)
+        }
+
+        fn leaves(&mut self) -> CallNumber {
+            let call = self.answers.leaves();
+            self.window.began(call, self.now);
+            call
+        }
+
+        /// As many as the window admits.
+        fn fill(&mut self) -> Vec<CallNumber> {
+            std::iter::from_fn(|| if self.has_room() { Some(self.leaves()) } else { None })
+                .collect()
+        }
+
+        fn answered(&mut self, call: CallNumber, took: Duration) {
+            self.answers.answered(call);
+            self.window.answered(call, self.now, took);
+        }
+
+        fn failed(&mut self, call: CallNumber) {
+            self.window.failed(call, &self.answers);
+        }
+    }
+
     /// Runs a store that takes `service` for each request, one after the other, behind a network with that round trip,
-    /// with as many requests as the window admits. Returns the window and the rate a second.
-    fn run(window: &mut Window, service: Duration, round_trip: Duration) -> (usize, f64) {
-        let (mut now, mut free) = (Duration::ZERO, Duration::ZERO);
-        let mut flying: std::collections::VecDeque<(Duration, Duration)> =
-            std::collections::VecDeque::new();
+    /// with as many requests as the window admits. Returns the size of the window and the rate a second.
+    fn run(service: Duration, round_trip: Duration) -> (usize, f64) {
+        let mut flights = Flights::default();
+        let mut free = START;
+        let mut flying = std::collections::VecDeque::new();
         let mut answered = 0_u32;
         while answered < 200_000 {
-            while window.has_room() {
-                window.began();
-                free = free.max(now + round_trip / 2) + service;
-                flying.push_back((now, free + round_trip / 2));
+            for call in flights.fill() {
+                free = free.max(flights.now + round_trip / 2) + service;
+                flying.push_back((call, flights.now, free + round_trip / 2));
             }
-            let (sent, arrives) = flying.pop_front().unwrap();
-            now = now.max(arrives);
-            window.answered(now.saturating_sub(sent));
+            let (call, sent, arrives) = flying.pop_front().unwrap();
+            flights.now = flights.now.max(arrives);
+            flights.answered(call, flights.now.since(sent));
             answered += 1;
         }
-        (flying.len(), f64::from(answered) / now.as_secs_f64())
+        (flying.len(), f64::from(answered) / flights.now.since(START).as_secs_f64())
     }
 
     #[test]
     fn a_nearby_store_is_busy_and_quick() {
         let service = Duration::from_micros(16);
-        let (size, rate) = run(&mut Window::default(), service, Duration::from_micros(50));
+        let (size, rate) = run(service, Duration::from_micros(50));
         assert!(rate > 60_000.0, "{rate}");
         assert!(service * u32::try_from(size).unwrap() < 3 * TARGET, "{size}");
     }
 
     #[test]
     fn a_distant_store_gets_a_larger_window() {
-        let (size, rate) =
-            run(&mut Window::default(), Duration::from_micros(30), Duration::from_millis(100));
+        let (size, rate) = run(Duration::from_micros(30), Duration::from_millis(100));
         assert!(size > 1_000, "{size}");
         assert!(rate > 10_000.0, "{rate}");
     }
 
     #[test]
     fn a_slow_store_gets_the_least() {
-        let (size, _) = run(&mut Window::default(), Duration::from_millis(1), Duration::ZERO);
+        let (size, _) = run(Duration::from_millis(1), Duration::ZERO);
         assert!(size <= 12, "{size}");
     }
 
     #[test]
     fn failures_leave_one_call_until_answers_come() {
-        let mut window = Window::default();
-        let fill = |window: &mut Window| {
-            while window.has_room() {
-                window.began();
-            }
-            window.in_flight
-        };
-        assert_eq!(fill(&mut window), 8);
-        for _ in 0..8 {
-            window.failed();
+        let mut flights = Flights::default();
+        let first = flights.fill();
+        assert_eq!(first.len(), 8);
+        for call in first {
+            flights.failed(call);
         }
-        assert_eq!(fill(&mut window), 1);
+        let mut flying = flights.fill();
+        assert_eq!(flying.len(), 1);
         // Slow answers too: a window of that size is no cause of a delay.
         for _ in 0..64 {
-            window.answered(Duration::from_millis(500));
-            fill(&mut window);
+            flights.answered(flying.remove(0), Duration::from_millis(500));
+            flying.extend(flights.fill());
         }
-        assert!(window.in_flight >= 8, "{}", window.in_flight);
+        assert!(flying.len() >= 8, "{}", flying.len());
     }
 
     #[test]
     fn a_few_requests_leave_beside_a_stuck_call() {
-        let mut window = Window::default();
+        let mut flights = Flights::default();
         for _ in 0..8 {
-            window.began();
-            window.failed();
+            let call = flights.leaves();
+            flights.failed(call);
         }
-        window.began();
-        assert!(!window.has_room_for(9), "one of many waits for an answer");
+        flights.leaves();
+        assert!(!flights.has_room_for(9), "one of many waits for an answer");
         for _ in 0..7 {
-            assert!(window.has_room_for(1));
-            window.began();
+            assert!(flights.has_room_for(1));
+            flights.leaves();
         }
-        assert!(!window.has_room_for(1), "as many as in an unused window");
+        assert!(!flights.has_room_for(1), "as many as in an unused window");
+    }
+
+    #[test]
+    fn overtaken_calls_count_for_a_moment_only() {
+        let mut flights = Flights::default();
+        let stuck = flights.fill();
+        flights.now = START + SILENCE.0;
+        assert!(!flights.has_room());
+        assert!(flights.window.probes(flights.now));
+        let probe = flights.leaves();
+        assert!(!flights.window.probes(flights.now), "one at a time");
+        flights.answered(probe, Duration::from_millis(1));
+        assert_eq!(flights.fill().len(), 8, "none of the stuck ones counts");
+        for call in stuck {
+            flights.failed(call);
+        }
+        assert!(flights.window.limit >= LEAST, "{}", flights.window.limit);
+
+        // Those that left before the last answer may only be slow.
+        let latest = flights.leaves();
+        flights.answered(latest, Duration::from_millis(1));
+        assert!(!flights.has_room());
+        assert_eq!(flights.window.reopens_at(&flights.answers), flights.now + OVERTAKEN);
+        flights.now = flights.now + OVERTAKEN;
+        assert!(flights.has_room());
+    }
+
+    #[test]
+    fn a_distant_store_overtakes_later() {
+        let mut flights = Flights::default();
+        let round_trip = Duration::from_millis(300);
+        let first = flights.leaves();
+        flights.now = flights.now + round_trip;
+        flights.answered(first, round_trip);
+        let stuck = flights.fill();
+        let probe = flights.leaves();
+        flights.now = flights.now + round_trip;
+        flights.answered(probe, round_trip);
+        assert!(!flights.has_room(), "{stuck:?} may be on their way");
+        flights.now = flights.now + round_trip * 3;
+        assert!(flights.has_room());
     }
 
     #[test]
     fn the_window_is_bounded() {
-        let mut window = Window::default();
-        let mut most = 0;
+        let mut flights = Flights::default();
+        let mut flying = std::collections::VecDeque::new();
         for _ in 0..100_000 {
-            while window.has_room() {
-                window.began();
-            }
-            most = most.max(window.in_flight);
-            window.answered(Duration::from_millis(1));
+            flying.extend(flights.fill());
+            flights.answered(flying.pop_front().unwrap(), Duration::from_millis(1));
         }
-        assert_eq!(most, 8192);
-        for _ in 0..most {
-            window.failed();
+        flying.extend(flights.fill());
+        assert_eq!(flying.len(), 8192);
+        for call in flying {
+            flights.failed(call);
         }
-        assert_eq!(window.in_flight, 0);
-        assert!(window.limit <= LEAST);
+        assert!(flights.window.in_flight.is_empty());
+        assert!(flights.window.limit <= LEAST);
     }
 }

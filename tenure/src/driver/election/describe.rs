@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 
+use super::super::admission::Left;
 use super::super::{World, is_answer};
 use super::Election;
 use crate::logging::{LIFE, REQUEST};
@@ -47,6 +48,7 @@ enum Progress {
 /// How telling a version has ended.
 pub(in super::super) struct Description {
     pub(in super::super) election: ElectionId,
+    pub(in super::super) left: Left,
     /// How long the answer took; `None` if there was none.
     pub(in super::super) took: Option<Duration>,
     token: Token,
@@ -148,7 +150,7 @@ impl Election {
         let (runtime, within) = (Arc::clone(&world.runtime), self.request_timeout());
         let late = runtime.sleep_until(now + within);
         let call = world.store.call_owned(self.shared.key.clone(), request);
-        world.admission.tells();
+        let left = world.admission.tells(now);
         let end = async move {
             let result = tokio::select! {
                 biased;
@@ -156,7 +158,7 @@ impl Election {
                 () = late => Err(StoreError::new(StoreErrorKind::Timeout, format!("{within:?}"))),
             };
             let took = is_answer(&result).then(|| runtime.now().since(now));
-            Description { election, took, token, version, failures, result }
+            Description { election, left, took, token, version, failures, result }
         };
         world.descriptions.push(end.boxed());
     }
