@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use tenure_sim::plan::What;
+use tenure_sim::plan::{Fault, Point, Trigger, What, When};
 use tenure_sim::simulation::Process;
+use tenure_sim::trace::Who;
 use tokio::time::{Instant, sleep};
 
 use super::{Log, at, plan, scripted};
@@ -122,6 +123,74 @@ fn a_call_lands_after_its_process_has_crashed() {
     simulation.replay(&plan).unwrap();
     assert_eq!(notes(&log, 1), [(0, 0), (1, 0), (1, 1)], "it lands, and the reply is not read");
     assert_eq!(notes(&log, 0), [(0, 0), (0, 1)]);
+}
+
+/// Each leader notes the time, then what a call notes when it lands, and the end of its work.
+async fn writes(process: Process, log: Log) {
+    let began = Instant::now();
+    let who = process.who;
+    let work = async |tenure: tenure::Tenure| {
+        let _ends = Ends(who, Arc::clone(&log), began);
+        while tenure.is_current() {
+            let (lands, checked) = (Arc::clone(&log), began.elapsed().as_millis());
+            let call = move || lands.lock().unwrap().push((who.node, who.life, LANDS + checked));
+            process.outside.call(call).await;
+            note(&log, &process, began.elapsed().as_millis());
+            sleep(Duration::from_millis(20)).await;
+        }
+    };
+    let _ = process.candidate.run_while_leader(work).await;
+}
+
+/// Added to the time of the check, in the note of a call that lands.
+const LANDS: u128 = 1_000_000;
+/// Added to the time at which the work ends.
+const ENDS: u128 = 2_000_000;
+
+struct Ends(Who, Log, Instant);
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        let Self(who, log, began) = self;
+        log.lock().unwrap().push((who.node, who.life, ENDS + began.elapsed().as_millis()));
+    }
+}
+
+/// The request is sent at the end of the pause, before the library can drop the work; and nothing runs in between.
+#[test]
+fn a_pause_at_the_guard_stops_inside_the_poll() {
+    let (simulation, log) = scripted(|process, log| Box::pin(writes(process, log)));
+    let trigger = Trigger { point: Point::Guard, node: None, of: None, nth: 3, after_ms: 0 };
+    let pause = What::Pause { node: None };
+    simulation
+        .replay(&plan(vec![Fault { when: When::On(trigger), for_ms: 3_000, what: pause }]))
+        .unwrap();
+    let paused = [0, 1].map(|node| notes(&log, node)).into_iter().find_map(|notes| {
+        let times: Vec<u128> = notes.into_iter().map(|(_, time)| time).collect();
+        let ends = times.iter().position(|time| *time >= ENDS)?;
+        Some((times[ends - 1], times[ends]))
+    });
+    let (landed, ended) = paused.expect("a leader's work ends");
+    let checked = landed.checked_sub(LANDS).expect("the call lands right before the work ends");
+    assert!((3_000..3_010).contains(&(ended - ENDS - checked)), "{checked}, then {ended}");
+}
+
+/// A crash in the place of the end of the pause.
+#[test]
+fn a_process_that_dies_at_the_guard_sends_nothing() {
+    let (simulation, log) = scripted(|process, log| Box::pin(writes(process, log)));
+    let trigger = Trigger { point: Point::Guard, node: None, of: None, nth: 3, after_ms: 0 };
+    let crash = What::Crash { node: None, power: false };
+    simulation
+        .replay(&plan(vec![Fault { when: When::On(trigger), for_ms: 500, what: crash }]))
+        .unwrap();
+    let crashed = [0, 1].map(|node| notes(&log, node)).into_iter().find_map(|notes| {
+        let ends = notes.iter().position(|(_, time)| *time >= ENDS)?;
+        Some(notes[..ends].iter().map(|(_, time)| *time).collect::<Vec<_>>())
+    });
+    let times = crashed.expect("a leader's work ends");
+    let last = times.last().expect("a call has landed");
+    assert!(*last < LANDS, "each call that has landed was answered: {times:?}");
 }
 
 /// Whether a destructor has run in the runtime of its process.

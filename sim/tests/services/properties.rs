@@ -14,8 +14,18 @@ use super::{failed, plan, what};
 /// Each leader adds its token, and may refuse older ones.
 struct Tokens {
     refuses_older: bool,
+    runs: Runs,
     assumes: &'static [Assumption],
     added: Arc<Mutex<Vec<u64>>>,
+}
+
+/// Where the work runs.
+#[derive(Clone, Copy, Debug)]
+enum Runs {
+    /// In `run_while_leader` itself: the library drops it with its tenure.
+    InPlace,
+    /// In a task that is not dropped with the work.
+    Spawned,
 }
 
 impl Tokens {
@@ -38,7 +48,15 @@ impl Tokens {
         refuses_older: bool,
         assumes: &'static [Assumption],
     ) -> impl Fn() -> Self + Sync + 'static {
-        move || Self { refuses_older, assumes, added: Arc::default() }
+        Self::that_runs(Runs::Spawned, refuses_older, assumes)
+    }
+
+    fn that_runs(
+        runs: Runs,
+        refuses_older: bool,
+        assumes: &'static [Assumption],
+    ) -> impl Fn() -> Self + Sync + 'static {
+        move || Self { refuses_older, runs, assumes, added: Arc::default() }
     }
 }
 
@@ -54,9 +72,14 @@ impl Service for Tokens {
     async fn serve(self: Arc<Self>, process: Process) {
         let (candidate, outside) = (process.candidate, process.outside);
         let work = async |tenure: tenure::Tenure| {
-            // The task is not dropped with the work.
-            tokio::spawn(Arc::clone(&self).adds(tenure.clone(), outside.clone()));
-            tenure.ended().await;
+            let adds = Arc::clone(&self).adds(tenure.clone(), outside.clone());
+            match self.runs {
+                Runs::InPlace => adds.await,
+                Runs::Spawned => {
+                    tokio::spawn(adds);
+                    tenure.ended().await;
+                }
+            }
         };
         let _ = candidate.run_while_leader(work).await;
     }
@@ -101,7 +124,8 @@ fn the_properties_of_tenure_judge_as_well() {
 #[test]
 fn an_unfenced_service_fails_with_a_small_plan_that_replays() {
     let faults = [FaultKind::PauseAtGuard];
-    let simulation = Simulation::new().faults(faults).service(Tokens::service(false, OF_TOKENS));
+    let simulation = Simulation::new().faults(faults).runs(50);
+    let simulation = simulation.service(Tokens::service(false, OF_TOKENS));
     let found = failed(simulation.run());
     assert_eq!(found.plan.faults.len(), 1, "{found}");
     let told = found.to_string();
@@ -109,6 +133,21 @@ fn an_unfenced_service_fails_with_a_small_plan_that_replays() {
     let plan = Plan::parse(told.lines().last().unwrap()).unwrap();
     assert_eq!(what(&failed(simulation.replay(&plan))), "out of order");
     Simulation::new().service(Tokens::service(true, OF_TOKENS)).replay(&plan).unwrap();
+}
+
+/// A process is paused inside of a poll, after the check and before the write. The write goes out, though the library
+/// drops the work of a tenure that has ended. The test above has work that is not dropped.
+#[test]
+fn an_unfenced_loop_in_place_is_found() {
+    let simulation = |runs| Simulation::new().faults([FaultKind::PauseAtGuard]).runs(runs);
+    let unfenced = Tokens::that_runs(Runs::InPlace, false, OF_TOKENS);
+    let found = failed(simulation(50).service(unfenced).run());
+    assert_eq!(what(&found), "out of order", "{found}");
+    for runs in [Runs::InPlace, Runs::Spawned] {
+        let report = simulation(20).service(Tokens::that_runs(runs, true, OF_TOKENS)).run();
+        let judged = report.unwrap().summary.properties["tokens-in-order"];
+        assert!(judged.compared > 500, "{runs:?}: {judged:?}");
+    }
 }
 
 /// The leader checks its tenure before each write, which is enough where nothing is late.

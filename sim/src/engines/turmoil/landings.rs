@@ -8,6 +8,7 @@ use tokio::sync::oneshot;
 
 use super::journal::Journal;
 use super::lock;
+use super::node::Node;
 use crate::plan::SimTime;
 
 pub(super) struct Landings {
@@ -26,9 +27,12 @@ impl Landings {
         Self { journal, in_flight: Mutex::default() }
     }
 
-    /// Sends a request, whose effect happens so much later. Completes with what the effect returns.
+    /// That node's process sends a request, whose effect happens so much later. Completes with what the effect returns.
+    ///
+    /// The request is [handed over](Node::sends) in the first poll. It lands, even if nothing polls again.
     pub(super) async fn send<T: Send + 'static>(
-        &self,
+        self: &Arc<Self>,
+        node: &Node,
         takes: Duration,
         effect: impl FnOnce() -> T + Send + 'static,
     ) -> T {
@@ -37,11 +41,15 @@ impl Landings {
             // The task that waits for it may have been dropped.
             let _ = landed.send(effect());
         });
-        lock(&self.in_flight).push_back(Landing { at: self.journal.now() + takes, effect });
-        self.land();
+        let landings = Arc::clone(self);
+        node.sends(move || {
+            let at = landings.journal.now() + takes;
+            lock(&landings.in_flight).push_back(Landing { at, effect });
+            landings.land();
+        });
         match has_landed.await {
             Ok(result) => result,
-            // The effect has panicked, which ends the run.
+            // The effect has panicked, which ends the run; or the process has died before it was sent.
             Err(_) => std::future::pending().await,
         }
     }

@@ -141,6 +141,7 @@ fn carry_out(
         journal.check()?;
     }
     world.end_services();
+    nodes.iter().for_each(|node| node.forget_unsent());
     faults.check_drift();
     world.write_up();
     Ok(world.finish())

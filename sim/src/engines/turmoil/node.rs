@@ -19,6 +19,9 @@ use crate::plan::clock::Clock;
 use crate::plan::{FaultKind, Point, SimTime};
 use crate::trace::{Event, Who};
 
+/// Hands a request to the network.
+type Request = Box<dyn FnOnce() + Send>;
+
 pub(super) struct Node {
     pub(super) index: usize,
     pub(super) seed: u64,
@@ -34,6 +37,8 @@ pub(super) struct Node {
     pauses: Mutex<Vec<FaultKind>>,
     /// The tasks that were polled during a pause.
     sleepers: Mutex<Vec<Waker>>,
+    /// The requests that its process is about to send: a pause has stopped it right before that.
+    unsent: Mutex<Vec<Request>>,
     /// Whether the driver's task is starved.
     starving: AtomicBool,
     /// The waker of the driver's task, if it was polled while starved.
@@ -66,6 +71,7 @@ impl Node {
             frozen: AtomicBool::new(false),
             pauses: Mutex::default(),
             sleepers: Mutex::default(),
+            unsent: Mutex::default(),
             starving: AtomicBool::new(false),
             driver: Mutex::default(),
             connections: Mutex::default(),
@@ -107,6 +113,13 @@ impl Node {
     /// From now on no action of the dying process, such as a destructor, has an effect outside of it.
     pub(super) fn die(&self) {
         self.alive.store(false, Ordering::Relaxed);
+        self.forget_unsent();
+    }
+
+    /// What its process was about to send is never sent.
+    pub(super) fn forget_unsent(&self) {
+        let unsent = std::mem::take(&mut *lock(&self.unsent));
+        drop(unsent);
     }
 
     pub(super) fn revive(&self) {
@@ -159,7 +172,7 @@ impl Node {
 
     /// A pause ends; the process resumes if it was the last one.
     pub(super) fn unpause(&self, kind: FaultKind) {
-        if !lock(&self.sleepers).is_empty() {
+        if !lock(&self.sleepers).is_empty() || !lock(&self.unsent).is_empty() {
             self.has_waited();
         }
         let mut pauses = lock(&self.pauses);
@@ -188,6 +201,8 @@ impl Node {
 
     pub(super) fn resume(&self) {
         if self.frozen.swap(false, Ordering::Relaxed) {
+            let unsent = std::mem::take(&mut *lock(&self.unsent));
+            unsent.into_iter().for_each(|send| send());
             lock(&self.sleepers).drain(..).for_each(Waker::wake);
         }
     }
@@ -200,6 +215,23 @@ impl Node {
             Poll::Pending
         } else {
             Poll::Ready(())
+        }
+    }
+
+    /// Its process hands a request to the network, in the poll in which it has reached the point before that.
+    ///
+    /// A pause at that point stops the process inside of the poll: no timer, cancellation or other task comes between
+    /// the end of the pause and the sending. A poll can't be stopped here, so it goes on at once, and its request leaves
+    /// at the end of the pause, before anything else of the process runs. The difference is not visible: what is
+    /// polled in the rest of this tick happens at the same instant as the beginning of the pause, as on another thread,
+    /// and whatever it sends waits behind this request.
+    ///
+    /// The request of a process that dies during the pause is never sent.
+    pub(super) fn sends(&self, send: impl FnOnce() + Send + 'static) {
+        if self.is_frozen() {
+            lock(&self.unsent).push(Box::new(send));
+        } else {
+            send();
         }
     }
 

@@ -45,7 +45,7 @@ impl Sinks {
         sink::step(lock(&self.fences)[election], token, self.reads_first)
     }
 
-    /// Writes to both sinks, having checked the lead at `checked`. Completes once the write has landed.
+    /// Writes to both sinks, having checked the lead at `checked` in the same poll. Completes once the write has landed.
     pub(super) async fn write(
         &self,
         (node, election): (&Node, usize),
@@ -68,6 +68,6 @@ impl Sinks {
             let event = Event::Wrote { who, token, checked, takes_over, accepted_by_fenced };
             journal.record(Of::One(election), event);
         };
-        self.landings.send(self.write_takes, lands).await;
+        self.landings.send(node, self.write_takes, lands).await;
     }
 }

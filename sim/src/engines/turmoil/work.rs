@@ -144,7 +144,6 @@ impl Job {
         let token = tenure.token().get();
         let step = self.sinks.step(self.election, token);
         node.reaches(Point::Guard);
-        std::future::poll_fn(|context| node.poll_running(context)).await;
         self.sinks.write((node, self.election), token, step, checked).await;
         runtime.sleep_until(next).await;
     }

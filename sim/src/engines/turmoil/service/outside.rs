@@ -1,7 +1,7 @@
 //! What a service does outside of its process.
 
 use std::fmt;
-use std::future::{pending, poll_fn};
+use std::future::pending;
 use std::hash::Hash;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -42,9 +42,13 @@ impl Outside {
 
     /// Sends a request: `effect` is carried out when it arrives, and its result is the reply.
     ///
-    /// A pause may come before it is sent, and so after the check of leadership that the caller has just made. On its way
-    /// it takes as long as the plan's `takes_us`, in whole milliseconds; it arrives, whatever becomes of the process
-    /// meanwhile. The reply takes another millisecond. A crashed process sends nothing, and reads no reply.
+    /// It is sent as soon as it is polled, as by a client whose connection has a task of its own, and can't be taken back.
+    /// On its way it takes as long as the plan's `takes_us`, in whole milliseconds; it arrives, whatever becomes of the
+    /// process meanwhile. The reply takes another millisecond. A crashed process sends nothing, and reads no reply.
+    ///
+    /// A pause may come right before it is sent, and so after the check of leadership that the caller has just made. It
+    /// stops the process inside of the poll: at its end the request is sent, before the tenure's end can cancel the work
+    /// that sends it.
     ///
     /// # Panics
     /// A panic of `effect` is a failure of the run. It does not reach the caller, which gets no reply.
@@ -52,7 +56,6 @@ impl Outside {
         if self.is_guarded() {
             self.node.reaches(Point::Guard);
         }
-        poll_fn(|context| self.node.poll_running(context)).await;
         if !self.node.is_alive() || self.node.who() != self.who {
             return pending().await;
         }
@@ -63,7 +66,7 @@ impl Outside {
             catch_unwind(AssertUnwindSafe(effect))
                 .map_err(|panic| node.panicked(message(&*panic).to_owned()))
         };
-        let Ok(reply) = self.landings.send(self.takes, lands).await else {
+        let Ok(reply) = self.landings.send(&self.node, self.takes, lands).await else {
             return pending().await;
         };
         tokio::time::sleep(TICK).await;
