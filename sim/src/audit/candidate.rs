@@ -163,10 +163,15 @@ impl Candidate {
 
     /// Writes come from many threads: their readings have no order.
     pub(super) fn wrote(&mut self, at: Moment, write: &Write<'_>, added: &mut Added<'_>) {
+        let report = &mut *added.report;
+        match write.outcome {
+            Outcome::Accepted => report.writes += 1,
+            Outcome::Refused => report.refused_writes += 1,
+            Outcome::Unknown => report.unknown_writes += 1,
+        }
         if write.outcome != Outcome::Accepted {
             return;
         }
-        added.report.writes += 1;
         if self.resource.1 == Index::MAX || *self.resource.0 != *write.resource {
             let index = added.facts.resources.index(&write.resource);
             self.resource = (write.resource.as_ref().into(), index);

@@ -15,6 +15,9 @@
 //! own, of which its clock lines are known, and it may lack lines. Two tenures under one token, of which one has no line
 //! of its election, may be one tenure in two parts: they are not accused, and both are compared with other tokens.
 //!
+//! **What an answer needs.** Nothing is said to hold unless claims were compared, and writes too: leaders that write no
+//! lines of their writes may have written anything. [`Settings::unfenced`] gives up the second.
+//!
 //! **Not guaranteed**: that a log without a finding is of a correct run. Overlaps shorter than the clocks can tell, and
 //! processes that wrote no log, are not seen.
 
@@ -37,6 +40,7 @@ use std::time::Duration;
 use facts::Facts;
 pub use log::{DRIFT_MOST, LogError};
 use orders::Orders;
+use rustc_hash::FxHashSet;
 pub use verdict::{Compared, JUDGED, Report, Verdict, Violation};
 
 /// What is known of the clocks.
@@ -48,6 +52,9 @@ pub struct Settings {
     pub of_files: BTreeMap<String, Duration>,
     /// The drift bound of every clock, in parts per million, instead of the one in its files.
     pub drift_ppm: Option<u32>,
+    /// Nothing that leaders write is fenced, so the answer may rest on their claims alone. It says nothing about what
+    /// they wrote.
+    pub unfenced: bool,
 }
 
 impl Settings {
@@ -105,6 +112,10 @@ impl Audit {
         report.clocks = facts.clocks.len() as u64;
         report.elections = facts.keys.len() as u64;
         report.tenures = facts.tenures.len() as u64;
+        report.unfenced = settings.unfenced;
+        let wrote: FxHashSet<_> = facts.writes.keys().map(|of| (of.key, of.token)).collect();
+        let silent = facts.tenures.iter().filter(|one| !wrote.contains(&(one.key, one.token)));
+        report.without_writes = silent.count() as u64;
         let endless = facts.tenures.iter().filter(|tenure| tenure.stepped_down.is_none());
         report.without_end = endless.count() as u64;
         Orders::new(&facts, &mut report).judge(&settings)?;

@@ -41,11 +41,12 @@ pub struct Compared {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// No violation, and tenures were compared.
+    /// No violation, and both claims and writes were compared. Of logs that are said to be
+    /// [unfenced](super::Settings::unfenced), only claims.
     Held,
     /// A violation.
     Violated,
-    /// No two tenures could be compared.
+    /// Claims or writes could not be compared: see [`Report::not_compared`].
     Inconclusive,
 }
 
@@ -75,8 +76,16 @@ pub struct Report {
     pub tenures: u64,
     /// Tenures without a step-down: their process was killed, or still runs.
     pub without_end: u64,
+    /// Tenures without an accepted write.
+    pub without_writes: u64,
     /// Accepted writes.
     pub writes: u64,
+    /// Refused writes.
+    pub refused_writes: u64,
+    /// Writes whose outcome their process did not learn.
+    pub unknown_writes: u64,
+    /// Whether nothing that leaders write is fenced, as the [settings](super::Settings::unfenced) say.
+    pub unfenced: bool,
     /// Lines that the processes could not write.
     pub lost_lines: u64,
     /// Files whose last line is cut off.
@@ -103,14 +112,20 @@ const DESCRIBED: usize = 10;
 impl Report {
     /// The answer.
     pub fn verdict(&self) -> Verdict {
-        let single_leader = self.properties.get(PropertyName::SINGLE_LEADER.as_str());
         if !self.violations.is_empty() {
             Verdict::Violated
-        } else if single_leader.is_some_and(|one| one.compared > 0) {
+        } else if self.not_compared().next().is_none() {
             Verdict::Held
         } else {
             Verdict::Inconclusive
         }
+    }
+
+    /// The properties that an answer needs comparisons of, and that have none.
+    pub fn not_compared(&self) -> impl Iterator<Item = PropertyName> {
+        let fenced = (!self.unfenced).then_some(PropertyName::FENCED_WRITES);
+        let needed = [PropertyName::SINGLE_LEADER].into_iter().chain(fenced);
+        needed.filter(|property| self.of(*property).compared == 0)
     }
 
     /// The number of a property's comparisons.

@@ -38,9 +38,24 @@ fn each_verdict_has_its_exit_code() {
     assert!(text.contains("lines: a.jsonl:3, b.jsonl:2") && text.contains("VIOLATED"), "{text}");
     let (code, text) = says(&overlapping(), &[]);
     assert!(code == Some(2) && text.contains("INCONCLUSIVE"), "{code:?} {text}");
-    let after = [Log::new("a").leads(0, 1_000, 7), Log::new("b").leads(1_020, 2_000, 8)];
+    let [a, b] = [Log::new("a").leads(0, 1_000, 7), Log::new("b").leads(1_020, 2_000, 8)];
+    let after = [a.wrote(10, 20, 7, "accepted"), b.wrote(1_030, 1_040, 8, "accepted")];
     let (code, text) = says(&after, &["--uncertainty", "5000us"]);
-    assert!(code == Some(0) && text.contains("HELD"), "{code:?} {text}");
+    assert!(code == Some(0) && text.contains("HELD: "), "{code:?} {text}");
+    assert!(text.contains("1 pairs of claims and 1 pairs of writes"), "{text}");
+}
+
+/// Leaders without a fence write no lines: what they wrote may be anything.
+#[test]
+fn leads_without_writes_are_inconclusive_unless_unfenced() {
+    let after = [Log::new("a").leads(0, 1_000, 7), Log::new("b").leads(1_020, 2_000, 8)];
+    let (code, text) = says(&after, &["--uncertainty", "5ms"]);
+    assert!(code == Some(2) && text.contains("INCONCLUSIVE: 1 pairs of claims hold"), "{text}");
+    assert!(text.contains("Tenure::trace_write") && text.contains("--unfenced"), "{text}");
+    let (code, text) = says(&after, &["--uncertainty", "5ms", "--unfenced"]);
+    assert!(code == Some(0) && text.contains("HELD, by --unfenced for the leads alone"), "{text}");
+    let (code, text) = says(&overlapping(), &["--uncertainty", "5ms", "--unfenced"]);
+    assert!(code == Some(1) && text.contains("VIOLATED"), "{text}");
 }
 
 #[test]

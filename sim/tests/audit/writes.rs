@@ -1,8 +1,9 @@
 //! A resource never accepts a write of an older tenure after one of a newer.
 
-use tenure_sim::audit::Settings;
+use tenure_sim::audit::{Settings, Verdict};
+use tenure_sim::judge::properties::PropertyName;
 
-use super::support::{Log, fails, holds, ms, within};
+use super::support::{Log, audited, fails, holds, ms, within};
 
 const WRITES: &str = "fenced-writes";
 
@@ -15,6 +16,39 @@ fn writes_in_the_order_of_the_tokens() {
     let logs =
         two(|log| log.wrote(10, 20, 7, "accepted"), |log| log.wrote(2_010, 2_020, 8, "accepted"));
     holds(within(ms(5)), &logs, WRITES, (1, 0));
+}
+
+/// Nothing is said to hold that was not compared.
+#[test]
+fn an_answer_needs_writes_of_two_tenures() {
+    let verdict = |older: fn(Log) -> Log, newer: fn(Log) -> Log| {
+        audited(within(ms(5)), &two(older, newer)).verdict()
+    };
+    let none = |log: Log| log;
+    let older = |log: Log| log.wrote(10, 20, 7, "accepted");
+    let newer = |log: Log| log.wrote(2_010, 2_020, 8, "accepted");
+    assert_eq!(verdict(none, none), Verdict::Inconclusive);
+    assert_eq!(verdict(older, none), Verdict::Inconclusive);
+    assert_eq!(verdict(older, |log| log.wrote(2_010, 2_020, 8, "refused")), Verdict::Inconclusive);
+    assert_eq!(verdict(older, |log| log.wrote(2_010, 2_020, 8, "unknown")), Verdict::Inconclusive);
+    assert_eq!(verdict(older, newer), Verdict::Held);
+    let unfenced = Settings { unfenced: true, ..within(ms(5)) };
+    let report = audited(unfenced.clone(), &two(none, none));
+    assert_eq!((report.verdict(), report.unfenced), (Verdict::Held, true));
+    assert_eq!(audited(unfenced, &two(none, none)[..1]).verdict(), Verdict::Inconclusive);
+}
+
+#[test]
+fn writes_are_counted_by_their_outcome() {
+    let older = |log: Log| {
+        log.wrote(10, 20, 7, "accepted").wrote(30, 40, 7, "accepted").wrote(50, 60, 7, "unknown")
+    };
+    let newer = |log: Log| log.wrote(2_010, 2_020, 8, "refused");
+    let report = audited(within(ms(5)), &two(older, newer));
+    assert_eq!((report.writes, report.refused_writes, report.unknown_writes), (2, 1, 1));
+    assert_eq!((report.tenures, report.without_writes), (2, 1));
+    let missing: Vec<_> = report.not_compared().collect();
+    assert_eq!(missing, [PropertyName::FENCED_WRITES]);
 }
 
 #[test]

@@ -10,6 +10,7 @@ use clap::Args;
 use serde_json::json;
 use tenure_sim::audit::{Audit, Compared, DRIFT_MOST, Report, Settings, Verdict, Violation};
 use tenure_sim::evidence::audited::Audits;
+use tenure_sim::judge::properties::PropertyName;
 
 use crate::args::{Format, JobsArguments, OutputArguments, wrong};
 use crate::error::{CliError, written};
@@ -28,8 +29,11 @@ pub(crate) struct AuditArguments {
     #[arg(long, value_name = "PPM")]
     #[arg(value_parser = clap::value_parser!(u32).range(0..=i64::from(DRIFT_MOST)))]
     drift: Option<u32>,
+    /// Nothing that leaders write is fenced: judge the leads alone, and say nothing about what was written
+    #[arg(long)]
+    unfenced: bool,
     /// Audit the runs of the model engine of that many seeds instead, as if their processes had written logs
-    #[arg(long, value_name = "RUNS", conflicts_with_all = ["logs", "uncertainty", "drift"])]
+    #[arg(long, value_name = "RUNS", conflicts_with_all = ["logs", "uncertainty", "drift", "unfenced"])]
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     model: Option<u64>,
     #[command(flatten)]
@@ -66,7 +70,8 @@ pub(crate) fn audit(arguments: &AuditArguments) -> Result<u8, CliError> {
 
 impl AuditArguments {
     fn settings(&self) -> Result<Settings, CliError> {
-        let mut settings = Settings { drift_ppm: self.drift, ..Settings::default() };
+        let (drift_ppm, unfenced) = (self.drift, self.unfenced);
+        let mut settings = Settings { drift_ppm, unfenced, ..Settings::default() };
         let names: Vec<String> = self.logs.iter().map(|path| path.display().to_string()).collect();
         for (file, uncertainty) in &self.uncertainty {
             let Some(file) = file else {
@@ -112,7 +117,10 @@ fn human(out: &mut impl Write, report: &Report, took: Duration) -> io::Result<()
         ("elections", report.elections),
         ("tenures", report.tenures),
         ("tenures without a step-down", report.without_end),
+        ("tenures without an accepted write", report.without_writes),
         ("accepted writes", report.writes),
+        ("refused writes", report.refused_writes),
+        ("writes of unknown outcome", report.unknown_writes),
         ("lines that were not written", report.lost_lines),
         ("files whose last line is cut off", report.cut_off),
         ("files without a header", report.without_header),
@@ -134,18 +142,36 @@ fn human(out: &mut impl Write, report: &Report, took: Duration) -> io::Result<()
         let widest = Duration::from_nanos(report.widest_undecided_ns);
         writeln!(out, "undecided: the clocks allow overlaps of up to {widest:?}")?;
     }
-    writeln!(
-        out,
-        "{}",
-        match report.verdict() {
-            Verdict::Held => "HELD: some placement of the clocks explains every line",
-            Verdict::Violated => "VIOLATED: no placement of the clocks explains every line",
-            Verdict::Inconclusive => {
-                "INCONCLUSIVE: no two tenures of different candidates could be compared; state the clocks' \
-             --uncertainty, or a smaller --drift"
-            }
+    writeln!(out, "{}", answer(report))
+}
+
+/// The answer, and what it rests on.
+fn answer(report: &Report) -> String {
+    let compared = |property| report.of(property).compared;
+    let (claims, writes) =
+        (compared(PropertyName::SINGLE_LEADER), compared(PropertyName::FENCED_WRITES));
+    match report.verdict() {
+        Verdict::Violated => "VIOLATED: no placement of the clocks explains every line".to_owned(),
+        Verdict::Held if writes == 0 => format!(
+            "HELD, by --unfenced for the leads alone: some placement of the clocks explains every line; compared were \
+             {claims} pairs of claims, and nothing that the leaders wrote"
+        ),
+        Verdict::Held => format!(
+            "HELD: some placement of the clocks explains every line; compared were {claims} pairs of claims and {writes} \
+             pairs of writes"
+        ),
+        Verdict::Inconclusive if claims == 0 => {
+            "INCONCLUSIVE: no two tenures of different candidates could be compared; state the clocks' --uncertainty, or a \
+             smaller --drift"
+                .to_owned()
         }
-    )
+        Verdict::Inconclusive => format!(
+            "INCONCLUSIVE: {claims} pairs of claims hold, but no writes of two tenures to one resource could be compared \
+             (accepted writes: {}); call Tenure::trace_write before each fenced write, or state --unfenced if nothing is \
+             fenced",
+            report.writes
+        ),
+    }
 }
 
 fn compared(properties: &BTreeMap<&'static str, Compared>) -> comfy_table::Table {
