@@ -56,6 +56,7 @@ const LIST: &[(&str, Known)] = &[
     ("cargo bench -p tenure-bench -- --test", RunBy("scripts/test", "--bench machine -- --test\n")),
     ("CARGO_PROFILE_DEV_DEBUG=0 cargo mutants -p tenure-core -j2", BY_HAND),
     ("cargo run --release -p tenure-sim --features real --example chaos", BY_HAND),
+    ("cargo run --release -p tenure-sim --features real --example chaos -- unfenced", BY_HAND),
     ("cargo run --release -p tenure-sim --example audit_logs -- 5000000 target/logs", BY_HAND),
     (
         "cargo run --release -p tenure-sim --example job_queue --no-default-features",
