@@ -29,6 +29,8 @@ pub(crate) mod log;
 mod orders;
 mod placement;
 mod read;
+#[cfg(all(test, feature = "real"))]
+mod tests;
 mod timeline;
 mod verdict;
 mod writes;
