@@ -107,6 +107,7 @@ found! {
     one_that_resurrects: Resurrects by NoResurrection, Differential;
     one_that_moves_an_end_back: MovesEndBack by NeverBack;
     one_that_answers_a_call_as_a_whole: OneAnswerForAll by AcquiresOfOneCall, RenewalsOfOneCall;
+    one_that_answers_renewals_by_their_keys: AnswersByKey by RivalsOfOneCall;
     one_that_renews_nothing: RenewsNothing by Renewed, Differential;
     one_that_renews_for_any_token: RenewsAnyToken by Superseded, LateRequests, Differential;
     one_that_tells_too_much_remaining: RemainingAboveTtl by Remaining;

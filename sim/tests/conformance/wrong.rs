@@ -2,7 +2,7 @@
 
 mod step;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -32,6 +32,7 @@ pub(crate) enum Bug {
     Resurrects,
     MovesEndBack,
     OneAnswerForAll,
+    AnswersByKey,
     RenewsNothing,
     RenewsAnyToken,
     RemainingAboveTtl,
@@ -245,6 +246,18 @@ impl Store for Server {
             && let Some(last) = results.last().cloned()
         {
             results.fill(last);
+        }
+        if self.bug == Bug::AnswersByKey {
+            let both = requests.iter().zip(&results);
+            let renewed: BTreeSet<_> = both
+                .filter(|(_, result)| matches!(result, Ok(Reply::Renewed)))
+                .map(|((key, _), _)| key)
+                .collect();
+            for ((key, _), result) in requests.iter().zip(&mut results) {
+                if renewed.contains(key) {
+                    *result = Ok(Reply::Renewed);
+                }
+            }
         }
         results
     }

@@ -92,6 +92,7 @@ rows! { $
         an_ended_lease_is_never_resurrected = NoResurrection: "a lease that has run out stays ended, also for its holder",
         a_renewal_never_shortens_a_lease = NeverBack: "a renewal with a shorter TTL does not move the lease's end back",
         renewals_of_one_call_are_judged_alone = RenewalsOfOneCall: "each renewal of a call is answered as if it had been asked alone",
+        rivals_renewals_in_one_call_are_told_apart = RivalsOfOneCall: "of renewals for one lease in one call, exactly those of the present tenure are renewed",
         a_release_ends_its_own_live_lease = Released: "a release of the live tenure ends its lease at once",
         anything_else_is_not_held = NotHeld: "a release of anything but the live tenure changes nothing",
         the_least_ttl_is_kept = LeastTtl: "a lease of the least TTL is live at first, and then runs out",

@@ -1,6 +1,5 @@
 //! Carries out requests as statements on the connection for requests.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -41,7 +40,7 @@ impl Link {
         self.call_on(&live, key, &request, Path::PlainFirst).await
     }
 
-    /// Carries out requests for different keys: renewals together, others one by one.
+    /// Carries out requests, of which several may be for one key: renewals together, others one by one.
     pub(super) async fn call_all(
         self: &Arc<Self>,
         requests: &[(Key, Request)],
@@ -59,9 +58,8 @@ impl Link {
         };
         // Nothing is known of the others, and nothing was changed for them.
         let path = if renewed.is_some() { Path::Function } else { Path::PlainFirst };
-        let renewed = renewed.unwrap_or_default();
-        let each = requests.iter().map(|(key, request)| {
-            let is_renewed = renewed.contains(key.as_str().as_bytes());
+        let renewed = renewed.unwrap_or_else(|| vec![false; requests.len()]);
+        let each = requests.iter().zip(renewed).map(|((key, request), is_renewed)| {
             let live = &live;
             async move {
                 if is_renewed {
@@ -73,13 +71,13 @@ impl Link {
         join_all(each).await
     }
 
-    /// The keys of the leases that one statement has renewed; `None` if these requests can't be asked together, or
-    /// the statement has undone what it did.
+    /// Which requests one statement has carried out; `None` if they can't be asked together, or the statement has undone
+    /// what it did.
     async fn renewed_together(
         &self,
         live: &Arc<Live>,
         requests: &[(Key, Request)],
-    ) -> Result<Option<BTreeSet<Vec<u8>>>, StoreError> {
+    ) -> Result<Option<Vec<bool>>, StoreError> {
         let fast_path = live.statements.fast_path.as_ref();
         let has_compared = live.has_compared.load(Ordering::Relaxed);
         let together = requests.len() > 1 && has_compared && are_renewals(requests);
@@ -100,7 +98,8 @@ impl Link {
             Err(error) if is_late(&error) || is_about_a_row(&error) => return Ok(None),
             rows => self.acknowledged(live, rows)?,
         };
-        let renewed = reply::renewed(&rows).inspect_err(|_| live.session.dead.cancel())?;
+        let renewed =
+            reply::renewed(&rows, requests.len()).inspect_err(|_| live.session.dead.cancel())?;
         live.session.serves();
         Ok(Some(renewed))
     }

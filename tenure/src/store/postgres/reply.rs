@@ -1,6 +1,5 @@
 //! Reads the replies of the functions.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -31,14 +30,21 @@ pub(super) fn read(request: &Request, rows: &[Row]) -> Result<Reply, StoreError>
     decode(request, answer(row).map_err(|error| unexpected(error.to_string()))?)
 }
 
-/// The keys in the answer to many renewals.
-pub(super) fn renewed(rows: &[Row]) -> Result<BTreeSet<Vec<u8>>, StoreError> {
-    let key = |row: &Row| match row.try_get(0) {
-        Ok("renewed") => row.try_get(1).map_err(|error| unexpected(error.to_string())),
-        Ok(word) => Err(unexpected(word)),
-        Err(error) => Err(unexpected(error.to_string())),
-    };
-    rows.iter().map(key).collect()
+/// Which of so many renewals were carried out. A row names its renewal by the place in the list of requests, from 1 on:
+/// rivals of one process renew the same key, and only one of them leads.
+pub(super) fn renewed(rows: &[Row], requests: usize) -> Result<Vec<bool>, StoreError> {
+    let mut renewed = vec![false; requests];
+    for row in rows {
+        let place = match row.try_get(0) {
+            Ok("renewed") => row.try_get(1).map_err(|error| unexpected(error.to_string()))?,
+            Ok(word) => return Err(unexpected(word)),
+            Err(error) => return Err(unexpected(error.to_string())),
+        };
+        let index = number(place).and_then(|place| usize::try_from(place.checked_sub(1)?).ok());
+        let is_renewed = index.and_then(|index| renewed.get_mut(index));
+        *is_renewed.ok_or_else(|| unexpected(format!("the place {place:?} of {requests}")))? = true;
+    }
+    Ok(renewed)
 }
 
 fn answer(row: &Row) -> Result<Answer<'_>, tokio_postgres::Error> {

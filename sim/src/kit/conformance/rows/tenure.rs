@@ -104,6 +104,38 @@ pub(crate) async fn renewals_of_one_call_are_judged_alone<H: Harness>(
     Ok(())
 }
 
+/// Rivals of one process may renew in the same call. An earlier tenure of the same holder is a rival too.
+pub(crate) async fn rivals_renewals_in_one_call_are_told_apart<H: Harness>(
+    probe: &mut Probe<'_, H>,
+) -> Found<()> {
+    let (key, first) = (key("job")?, probe.past_tenure(2).await?);
+    let (second, _) = probe.granted(acquire(1, Some(first))).await?;
+    probe.expect(release(1, second), Reply::Released).await?;
+    let (last, _) = probe.granted(acquire(2, Some(second))).await?;
+    let present = renew_for(2, last, LONG * 3);
+    let (other_holder, same_holder) = (renew(1, second), renew(2, first));
+    let both = [&other_holder, &present, &same_holder, &present];
+    // The first renewal over a connection may take another way than later ones.
+    for order in [[0, 1], [0, 1], [1, 0], [1, 2], [2, 1], [1, 3]] {
+        let asked = order.map(|place| (key.clone(), both[place].clone()));
+        let mut replies = Vec::new();
+        for call in asked.chunks(probe.traits.renewals_in_call.max(1)) {
+            replies.extend(probe.store.call_all(call.to_vec()).await);
+        }
+        probe.note(format!("{asked:?} in one call -> {replies:?}"));
+        must(replies.len() == asked.len(), || format!("{} answers", replies.len()))?;
+        for ((_, request), reply) in asked.iter().zip(&replies) {
+            let superseded = Reply::Superseded { last: Some(last) };
+            let wanted = if *request == present { Reply::Renewed } else { superseded };
+            must(reply.as_ref().is_ok_and(|reply| *reply == wanted), || {
+                format!("{request:?} in one call with its rival: {reply:?} instead of {wanted:?}")
+            })?;
+        }
+    }
+    let remaining = probe.is_held_by(2, last).await?.remaining;
+    must(remaining > LONG * 2, || format!("only {remaining:?} remain: it was not extended"))
+}
+
 pub(crate) async fn a_release_ends_its_own_live_lease<H: Harness>(
     probe: &mut Probe<'_, H>,
 ) -> Found<()> {

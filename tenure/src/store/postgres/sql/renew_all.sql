@@ -1,7 +1,7 @@
 WITH asked AS MATERIALIZED (
-    SELECT l.key, a.holder, a.token, a.ttl
-        FROM unnest($1::bytea[], $2::bytea[], $3::bigint[], $4::bigint[])
-            AS a (key, holder, token, ttl)
+    SELECT l.key, a.holder, a.token, a.ttl, a.place
+        FROM unnest($1::bytea[], $2::bytea[], $3::bigint[], $4::bigint[]) WITH ORDINALITY
+            AS a (key, holder, token, ttl, place)
         JOIN tenure.leases AS l ON l.key = a.key
         FOR UPDATE OF l SKIP LOCKED
 )
@@ -11,4 +11,4 @@ UPDATE tenure.leases AS l
     WHERE l.key = a.key AND l.holder = a.holder AND l.token = a.token AND NOT l.released
         AND l.lease_end - tenure.leases_micros(statement_timestamp()) BETWEEN 100000 AND a.ttl
     RETURNING CASE WHEN clock_timestamp() < statement_timestamp() + interval '100 ms'
-        THEN 'renewed' ELSE tenure.leases_late() END, l.key
+        THEN 'renewed' ELSE tenure.leases_late() END, a.place
