@@ -31,6 +31,8 @@
 //!   written after the check is not guarded.
 //! - Tokens of one election can be compared; tokens of two elections can't. Keep one fence for each election, and
 //!   guard one resource by one election.
+//! - A fence does not know where its tenure reads. What a replica returns may be older than the take-over: read at the
+//!   primary, or look whether the take-over has arrived (`docs/fencing.md` has the statement).
 //! - A fence requires increasing tokens (promise G3). A database that loses acknowledged commits loses the fence
 //!   together with what it guards: writes are then refused, with [`FenceError::Lost`], until the leader has taken
 //!   the resource over again, and has read it anew.
@@ -86,6 +88,30 @@ pub enum FenceError<E: std::error::Error + 'static> {
         /// The highest token that can be stored.
         most: u64,
     },
+    /// The check was made inside a savepoint, and so would end with a rollback to it, before the transaction does.
+    /// Nothing was checked. Check before the first savepoint of the transaction; a savepoint ends with its release, and
+    /// not with a rollback to it.
+    #[error(
+        "the fence {fence:?} can't be checked inside a savepoint: a rollback to it would free the check's lock; check \
+         before the savepoint, in the transaction itself"
+    )]
+    Savepoint {
+        /// The fence's name: its election.
+        fence: String,
+    },
+    /// The session can't write: it is at a replica, or is read-only. Nothing was taken over, checked or written. What is
+    /// read at a replica may be older than the take-over.
+    #[error(
+        "the fence {fence:?} can't be taken over or checked in a read-only session or at a replica: use a session that \
+         may write, at the primary"
+    )]
+    ReadOnly {
+        /// The fence's name: its election, or its Redis key.
+        fence: String,
+        /// What the client or the server said.
+        #[source]
+        source: E,
+    },
     /// Whether the step was carried out is unknown. Repeat a take-over until its outcome is known; look before
     /// repeating a write.
     #[error("whether the step at the fence {fence:?} was carried out is unknown")]
@@ -112,10 +138,19 @@ fn refused<E: std::error::Error + 'static>(
     }
 }
 
-/// The error for a client's error: the outcome is unknown.
+/// The error for a client's error that shows, if `is_read_only`, that the session can't write.
 #[cfg(any(feature = "redis", feature = "postgres", feature = "sqlite"))]
-fn unknown<E: std::error::Error + 'static>(fence: &str) -> impl Fn(E) -> FenceError<E> {
-    move |source| FenceError::Unknown { fence: fence.to_owned(), source }
+fn failed<E: std::error::Error + 'static>(
+    fence: &str,
+    is_read_only: bool,
+    source: E,
+) -> FenceError<E> {
+    let fence = fence.to_owned();
+    if is_read_only {
+        FenceError::ReadOnly { fence, source }
+    } else {
+        FenceError::Unknown { fence, source }
+    }
 }
 
 /// The token as SQL databases store it.

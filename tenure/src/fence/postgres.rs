@@ -42,6 +42,20 @@
 //! is older than that wait: the transaction then reads what the old leader has already changed.
 //! [`Fence::take_over`] needs the client for itself, so that no transaction can be open on it.
 //!
+//! # Savepoints
+//!
+//! A rollback to a savepoint frees all locks that were taken since, of whatever kind: a take-over could then come
+//! between the check and the commit. So a check is refused inside a savepoint, and inside a PL/pgSQL block that handles
+//! exceptions, which is one too ([`FenceError::Savepoint`]). A check before them holds: what is written inside may be
+//! rolled back, and the check's lock stays. Drivers that set a savepoint before each statement (`ON_ERROR_ROLLBACK` of
+//! psql, `autosave` of JDBC) must not do so here.
+//!
+//! The check finds out by `pg_export_snapshot`, which PostgreSQL refuses in a subtransaction. It takes about as long as a
+//! small statement, and no lock that other sessions wait for. Instead the check could write its row, whose `xmin` tells
+//! a subtransaction from the transaction; but then writers of one tenure would wait for each other, fail at `REPEATABLE
+//! READ`, and leave a dead row each time. A transaction with an exported snapshot can't be prepared for a commit in two
+//! phases.
+//!
 //! # Waiting for a paused leader
 //!
 //! A take-over waits as long as an older tenure's transaction stays open with its check passed. Where the old
@@ -49,10 +63,11 @@
 //! `idle_in_transaction_session_timeout` for the role that writes, to about the TTL. A bound on the take-over's
 //! own wait is the session's `lock_timeout`; running into it is an unknown outcome, so repeat the take-over.
 
+use tokio_postgres::error::SqlState;
 use tokio_postgres::types::Type;
 use tokio_postgres::{Client, Error, IsolationLevel, Transaction};
 
-use super::{FenceError, as_bigint, from_bigint, refused, unknown};
+use super::{FenceError, as_bigint, failed, from_bigint, refused};
 use crate::Token;
 use crate::store::Key;
 
@@ -129,19 +144,25 @@ impl Fence {
 
     /// The check as plain SQL: `$1` is the election (text), `$2` the token (bigint).
     ///
-    /// - Send it inside each transaction that writes, preferably as its first statement.
+    /// - Send it inside each transaction that writes, preferably as its first statement, and outside of savepoints.
     /// - One row: continue, and commit. No row: the write is refused, so roll back.
-    /// - An error: the transaction can't commit any more, so roll back.
+    /// - An error: the transaction can't commit any more, so roll back. "Cannot export a snapshot from a subtransaction"
+    ///   (25001): the check was inside a savepoint, or a block that handles exceptions.
     pub fn check_sql(&self) -> String {
-        format!("SELECT token FROM {} WHERE election = $1 AND token = $2 FOR SHARE", self.object())
+        format!(
+            "SELECT token FROM {table} WHERE election = $1 AND token = $2 \
+             AND pg_catalog.pg_export_snapshot() IS NOT NULL FOR SHARE",
+            table = self.object()
+        )
     }
 
     /// Takes the resource over. Carried out in a transaction of its own, at `READ COMMITTED`, whatever the session's
     /// default is. Waits until no older tenure has a transaction open that has passed its check.
     ///
     /// # Errors
-    /// [`FenceError::Superseded`] if a newer tenure has the resource. [`FenceError::Unknown`] if the connection broke
-    /// or the server refused: repeat the take-over, if need be on another connection, until its outcome is known.
+    /// [`FenceError::Superseded`] if a newer tenure has the resource. [`FenceError::ReadOnly`] if the session can't write,
+    /// as at a standby. [`FenceError::Unknown`] if the connection broke or the server refused: repeat the take-over, if
+    /// need be on another connection, until its outcome is known.
     pub async fn take_over(
         &self,
         client: &mut Client,
@@ -150,15 +171,15 @@ impl Fence {
         let fence = self.election.as_str();
         let number = as_bigint(fence, token)?;
         let begin = client.build_transaction().isolation_level(IsolationLevel::ReadCommitted);
-        let transaction = begin.start().await.map_err(unknown(fence))?;
+        let transaction = begin.start().await.map_err(without_answer(fence))?;
         let parameters: &[(&(dyn tokio_postgres::types::ToSql + Sync), Type)] =
             &[(&fence, Type::TEXT), (&number, Type::INT8)];
         let rows = transaction.query_typed(&self.take_over_sql(), parameters).await;
-        if rows.map_err(unknown(fence))?.is_empty() {
-            let stored = self.stored(&transaction).await.map_err(unknown(fence))?;
+        if rows.map_err(without_answer(fence))?.is_empty() {
+            let stored = self.stored(&transaction).await.map_err(without_answer(fence))?;
             return Err(refused(fence, token, stored));
         }
-        transaction.commit().await.map_err(unknown(fence))?;
+        transaction.commit().await.map_err(|error| failed(fence, false, error))?;
         Ok(TakenOver { fence: self.clone(), token, number })
     }
 
@@ -195,16 +216,24 @@ impl TakenOver {
     ///
     /// # Errors
     /// The transaction must then not be committed: drop it. [`FenceError::Superseded`] if a newer tenure has the
-    /// resource; [`FenceError::Unknown`] also where that shows as a serialization failure.
+    /// resource; [`FenceError::Unknown`] also where that shows as a serialization failure. [`FenceError::Savepoint`] if
+    /// this is a savepoint, or one is open: check before the first one. [`FenceError::ReadOnly`] if the
+    /// transaction can't write.
     pub async fn check(&self, transaction: &Transaction<'_>) -> Result<(), FenceError<Error>> {
         let fence = self.fence.election.as_str();
         let parameters: &[(&(dyn tokio_postgres::types::ToSql + Sync), Type)] =
             &[(&fence, Type::TEXT), (&self.number, Type::INT8)];
         let rows = transaction.query_typed(&self.fence.check_sql(), parameters).await;
-        if !rows.map_err(unknown(fence))?.is_empty() {
+        let rows = rows.map_err(|error| match error.code() {
+            Some(&SqlState::ACTIVE_SQL_TRANSACTION) => {
+                FenceError::Savepoint { fence: fence.to_owned() }
+            }
+            _ => without_answer(fence)(error),
+        });
+        if !rows?.is_empty() {
             return Ok(());
         }
-        let stored = self.fence.stored(transaction).await.map_err(unknown(fence))?;
+        let stored = self.fence.stored(transaction).await.map_err(without_answer(fence))?;
         Err(refused(fence, self.token, stored))
     }
 }
@@ -220,6 +249,14 @@ pub struct FenceTableError {
     pub what: &'static str,
     /// The name.
     pub name: String,
+}
+
+/// The error for an error of the client's.
+fn without_answer(fence: &str) -> impl Fn(Error) -> FenceError<Error> {
+    move |error| {
+        let is_read_only = error.code() == Some(&SqlState::READ_ONLY_SQL_TRANSACTION);
+        failed(fence, is_read_only, error)
+    }
 }
 
 fn quoted(name: &str) -> String {

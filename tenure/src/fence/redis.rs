@@ -28,6 +28,12 @@
 //! A script is one atomic step at the server, so nothing comes between the comparison and the write. A request that
 //! the client gave up, and that arrives late, is compared when it arrives.
 //!
+//! In a `MULTI` transaction each fenced script is still guarded, and nothing else is: if a script is refused, `EXEC`
+//! carries out the other commands all the same. Put all that belongs together into one script.
+//!
+//! [`TakenOver::get`] is guarded at a replica too: the fence and the data arrive there in their order, so it is refused
+//! until the take-over has arrived. A read without the fence is not.
+//!
 //! # What the server must keep
 //!
 //! The fence has no expiry, and must not be evicted: use a `maxmemory-policy` that leaves keys without expiry alone.
@@ -100,7 +106,7 @@ mod with_redis_rs {
     use redis::aio::ConnectionLike;
     use redis::{Cmd, FromRedisValue, RedisError};
 
-    use super::super::{FenceError, refused, unknown};
+    use super::super::{FenceError, failed, refused};
     use super::{Fence, PRELUDE, TAKE_OVER};
     use crate::Token;
 
@@ -108,8 +114,8 @@ mod with_redis_rs {
         /// Takes the resource over.
         ///
         /// # Errors
-        /// [`FenceError::Superseded`] if a newer tenure has the resource. [`FenceError::Unknown`] for everything else:
-        /// repeat the take-over until its outcome is known.
+        /// [`FenceError::Superseded`] if a newer tenure has the resource. [`FenceError::ReadOnly`] at a replica.
+        /// [`FenceError::Unknown`] for everything else: repeat the take-over until its outcome is known.
         pub async fn take_over(
             &self,
             connection: &mut impl ConnectionLike,
@@ -118,7 +124,7 @@ mod with_redis_rs {
             let mut take_over = redis::cmd("EVAL");
             take_over.arg(TAKE_OVER).arg(1).arg(self.key()).arg(token.get());
             let stored: u64 =
-                take_over.query_async(connection).await.map_err(unknown(self.key()))?;
+                take_over.query_async(connection).await.map_err(without_answer(self.key()))?;
             if stored == token.get() {
                 return Ok(TakenOver { fence: self.clone(), token });
             }
@@ -143,8 +149,8 @@ mod with_redis_rs {
         /// Runs a script of the user's own behind the [`PRELUDE`].
         ///
         /// # Errors
-        /// [`FenceError::Superseded`] or [`FenceError::Lost`] if nothing of it ran. [`FenceError::Unknown`] for
-        /// everything else, the script's own errors among it.
+        /// [`FenceError::Superseded`] or [`FenceError::Lost`] if nothing of it ran, [`FenceError::ReadOnly`] if it was to
+        /// write at a replica. [`FenceError::Unknown`] for everything else, the script's own errors among it.
         pub async fn eval<T: FromRedisValue>(
             &self,
             connection: &mut impl ConnectionLike,
@@ -205,9 +211,14 @@ mod with_redis_rs {
             let answer = eval.query_async(connection).await;
             answer.map_err(|error| match error.code() {
                 Some("FENCED") => refused(fence, self.token, stored(&error)),
-                _ => unknown(fence)(error),
+                _ => without_answer(fence)(error),
             })
         }
+    }
+
+    /// The error for an error of the client's.
+    fn without_answer(fence: &str) -> impl Fn(RedisError) -> FenceError<RedisError> {
+        move |error| failed(fence, error.code() == Some("READONLY"), error)
     }
 
     /// The stored token, from the prelude's error.

@@ -30,10 +30,14 @@
 //! holds it until the transaction ends: a take-over waits for it, or fails because the database is busy. A
 //! transaction that has begun to read before a take-over can't write after it: SQLite refuses that as
 //! `SQLITE_BUSY_SNAPSHOT`. The take-over is a transaction of its own, and has committed before anything is read.
+//!
+//! A check inside a savepoint holds after a rollback to it: SQLite undoes the changes, and keeps the transaction's lock.
 
-use rusqlite::{Connection, Error, OptionalExtension, Transaction, TransactionBehavior, params};
+use rusqlite::{
+    Connection, Error, ErrorCode, OptionalExtension, Transaction, TransactionBehavior, params,
+};
 
-use super::{FenceError, as_bigint, from_bigint, refused, unknown};
+use super::{FenceError, as_bigint, failed, from_bigint, refused};
 use crate::Token;
 use crate::store::Key;
 
@@ -68,9 +72,9 @@ impl Fence {
     /// Takes the resource over, in a transaction of its own.
     ///
     /// # Errors
-    /// [`FenceError::Superseded`] if a newer tenure has the resource. [`FenceError::Unknown`] if SQLite failed, as
-    /// where the database stayed busy for longer than the connection's `busy_timeout`: repeat the take-over until its
-    /// outcome is known.
+    /// [`FenceError::Superseded`] if a newer tenure has the resource. [`FenceError::ReadOnly`] if the file can't be
+    /// written. [`FenceError::Unknown`] if SQLite failed, as where the database stayed busy for longer than the
+    /// connection's `busy_timeout`: repeat the take-over until its outcome is known.
     pub fn take_over(
         &self,
         connection: &mut Connection,
@@ -79,13 +83,13 @@ impl Fence {
         let fence = self.election.as_str();
         let number = as_bigint(fence, token)?;
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate);
-        let transaction = transaction.map_err(unknown(fence))?;
+        let transaction = transaction.map_err(without_answer(fence))?;
         let changed = transaction.execute(Self::TAKE_OVER, params![fence, number]);
-        if changed.map_err(unknown(fence))? == 0 {
-            let stored = self.stored(&transaction).map_err(unknown(fence))?;
+        if changed.map_err(without_answer(fence))? == 0 {
+            let stored = self.stored(&transaction).map_err(without_answer(fence))?;
             return Err(refused(fence, token, stored));
         }
-        transaction.commit().map_err(unknown(fence))?;
+        transaction.commit().map_err(|error| failed(fence, false, error))?;
         Ok(TakenOver { fence: self.clone(), token, number })
     }
 
@@ -120,10 +124,18 @@ impl TakenOver {
     pub fn check(&self, transaction: &Transaction<'_>) -> Result<(), FenceError<Error>> {
         let fence = self.fence.election.as_str();
         let changed = transaction.execute(Fence::CHECK, params![fence, self.number]);
-        if changed.map_err(unknown(fence))? == 1 {
+        if changed.map_err(without_answer(fence))? == 1 {
             return Ok(());
         }
-        let stored = self.fence.stored(transaction).map_err(unknown(fence))?;
+        let stored = self.fence.stored(transaction).map_err(without_answer(fence))?;
         Err(refused(fence, self.token, stored))
+    }
+}
+
+/// The error for an error of SQLite's.
+fn without_answer(fence: &str) -> impl Fn(Error) -> FenceError<Error> {
+    move |error| {
+        let is_read_only = error.sqlite_error_code() == Some(ErrorCode::ReadOnly);
+        failed(fence, is_read_only, error)
     }
 }

@@ -51,7 +51,9 @@ impl Write {
             Err(
                 FenceError::Superseded { .. }
                 | FenceError::Lost { .. }
-                | FenceError::TooHigh { .. },
+                | FenceError::TooHigh { .. }
+                | FenceError::Savepoint { .. }
+                | FenceError::ReadOnly { .. },
             ) => Outcome::Refused,
             Err(FenceError::Unknown { .. }) => Outcome::Unknown,
         });

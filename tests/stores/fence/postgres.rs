@@ -155,6 +155,83 @@ async fn a_takeover_inside_the_transaction_reads_the_past() {
     }
 }
 
+/// A rollback to it would free the lock that the check takes.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_check_inside_a_savepoint_is_refused() {
+    let server = queue();
+    let mut old = client(server.port()).await;
+    let taken = takes_over(&mut old, OLD).await;
+    for level in LEVELS {
+        let mut transaction = begins(&mut old, level).await;
+        let mut savepoint = transaction.savepoint("first").await.unwrap();
+        let inner = savepoint.savepoint("second").await.unwrap();
+        let refused = taken.check(&inner).await.unwrap_err();
+        assert!(refused.to_string().contains("savepoint"), "{level:?}: {refused}");
+        inner.rollback().await.unwrap();
+        let refused = taken.check(&savepoint).await.unwrap_err();
+        assert!(refused.to_string().contains("savepoint"), "{level:?}: {refused}");
+        savepoint.rollback().await.unwrap();
+        // It is still there, as a place for another rollback.
+        transaction.batch_execute("RELEASE first").await.unwrap();
+        taken.check(&transaction).await.unwrap();
+        // A block with handlers for exceptions is one too.
+        let sql = fence().check_sql().replace("$1", "'job'").replace("$2", "7");
+        let block = format!(
+            "DO $$ BEGIN PERFORM * FROM ({sql}) AS checked; \
+                             EXCEPTION WHEN division_by_zero THEN NULL; END $$"
+        );
+        transaction.batch_execute(&block).await.unwrap_err();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_check_outlasts_a_rollback_to_a_savepoint() {
+    let server = queue();
+    for level in LEVELS {
+        reset(&server);
+        let (mut old, mut new) = (client(server.port()).await, client(server.port()).await);
+        let taken = takes_over(&mut old, OLD).await;
+        let mut transaction = begins(&mut old, level).await;
+        taken.check(&transaction).await.unwrap();
+        let savepoint = transaction.savepoint("attempt").await.unwrap();
+        fires(&savepoint, 6).await.unwrap();
+        savepoint.rollback().await.unwrap();
+        // Paused here: another candidate leads by now.
+        let reads = tokio::spawn(async move { reads_under(&mut new, level).await });
+        a_session_waits(&server).await;
+        assert_eq!(fires(&transaction, 0).await.unwrap(), 1);
+        transaction.commit().await.unwrap();
+        assert_eq!(soon(reads).await.unwrap(), 1, "{level:?}");
+    }
+}
+
+/// As on a standby, where what is read may be older than the take-over.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_replica_is_neither_taken_over_nor_checked() {
+    let server = queue();
+    let standby = server.replica(&[]).unwrap();
+    let (mut there, mut reads) = (client(server.port()).await, client(standby.port()).await);
+    let taken = takes_over(&mut there, OLD).await;
+    let refused = fence().take_over(&mut reads, token(OLD)).await.unwrap_err();
+    assert!(refused.to_string().contains("primary"), "{refused}");
+    // The check does not depend on how far the standby has come.
+    let transaction = begins(&mut reads, IsolationLevel::RepeatableRead).await;
+    let refused = taken.check(&transaction).await.unwrap_err();
+    assert!(refused.to_string().contains("primary"), "{refused}");
+    drop(transaction);
+    // Once the take-over has arrived there, so has all that older tenures wrote.
+    let arrived = "SELECT token FROM tenure.fences WHERE election = 'job' AND token = 7";
+    soon(async {
+        while reads.query_opt(arrived, &[]).await.ok().flatten().is_none() {
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+    })
+    .await;
+    let transaction = there.build_transaction().read_only(true).start().await.unwrap();
+    let refused = taken.check(&transaction).await.unwrap_err();
+    assert!(refused.to_string().contains("read-only"), "{refused}");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn writes_of_one_tenure_run_concurrently() {
     let server = queue();

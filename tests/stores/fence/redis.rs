@@ -51,6 +51,39 @@ async fn only_the_stored_token_may_write() {
 }
 
 #[tokio::test]
+async fn a_replica_is_not_taken_over() {
+    let server = server();
+    let mut connection = connected(&server).await;
+    let taken = takes_over(&mut connection, OLD).await;
+    let mut follow = redis::cmd("REPLICAOF");
+    follow.arg("127.0.0.1").arg(1);
+    let () = follow.query_async(&mut connection).await.unwrap();
+    let refused = fence().take_over(&mut connection, token(OLD)).await.unwrap_err();
+    assert!(refused.to_string().contains("primary"), "{refused}");
+    let refused = taken.set(&mut connection, NEXT, b"1").await.unwrap_err();
+    assert!(refused.to_string().contains("primary"), "{refused}");
+}
+
+/// A refused script undoes nothing else of its transaction.
+#[tokio::test]
+async fn a_transaction_guards_only_its_fenced_scripts() {
+    let server = server();
+    let mut connection = connected(&server).await;
+    let _ = takes_over(&mut connection, NEW).await;
+    let script = format!("{PRELUDE}return redis.call('SET', KEYS[1], ARGV[1])");
+    let mut transaction = redis::pipe();
+    transaction.atomic();
+    transaction.cmd("EVAL").arg(script).arg(2).arg(fence().key()).arg(NEXT).arg(OLD).arg("1");
+    transaction.set("{job}:unfenced", 1);
+    let refused = transaction.query_async::<()>(&mut connection).await.unwrap_err();
+    assert!(refused.to_string().contains("FENCED"), "{refused}");
+    let exists = |key| redis::cmd("EXISTS").arg(key).to_owned();
+    let fenced: i64 = exists(NEXT).query_async(&mut connection).await.unwrap();
+    let unfenced: i64 = exists("{job}:unfenced").query_async(&mut connection).await.unwrap();
+    assert_eq!((fenced, unfenced), (0, 1));
+}
+
+#[tokio::test]
 async fn a_script_finds_its_own_keys_and_arguments() {
     let server = server();
     let mut connection = connected(&server).await;

@@ -114,6 +114,45 @@ fn a_snapshot_before_the_take_over_writes_nothing() {
     }
 }
 
+/// SQLite keeps a transaction's lock over a rollback to a savepoint in it.
+#[test]
+fn a_check_inside_a_savepoint_holds_after_its_rollback() {
+    for journal in JOURNALS {
+        for begin in ["BEGIN; SAVEPOINT attempt", "SAVEPOINT attempt"] {
+            let queue = Queue::new(journal);
+            let (mut old, mut new) = (queue.open(), queue.open());
+            let _ = takes_over(&mut old, OLD);
+            old.execute_batch(begin).unwrap();
+            let number = i64::try_from(OLD).unwrap();
+            assert_eq!(old.execute(Fence::CHECK, ("job", number)).unwrap(), 1);
+            let job = next(&old);
+            old.execute_batch("ROLLBACK TO attempt").unwrap();
+            // Paused here: another candidate leads by now.
+            let unknown = fence().take_over(&mut new, token(NEW)).unwrap_err();
+            assert!(
+                matches!(unknown, FenceError::Unknown { .. }),
+                "{journal}, {begin}: {unknown:?}"
+            );
+            old.execute("UPDATE jobs SET next = ?1", [job + 1]).unwrap();
+            old.execute_batch("RELEASE attempt").unwrap();
+            if !old.is_autocommit() {
+                old.execute_batch("COMMIT").unwrap();
+            }
+            let _ = takes_over(&mut new, NEW);
+            assert_eq!(next(&new), 1, "{journal}, {begin}");
+        }
+    }
+}
+
+#[test]
+fn a_file_that_is_read_only_is_not_taken_over() {
+    let queue = Queue::new("DELETE");
+    let flags = rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY;
+    let mut reads = Connection::open_with_flags(queue.0.path().join("queue"), flags).unwrap();
+    let refused = fence().take_over(&mut reads, token(OLD)).unwrap_err();
+    assert!(refused.to_string().contains("read-only"), "{refused}");
+}
+
 #[test]
 fn refusals_name_the_fence_and_both_tokens() {
     let queue = Queue::new("WAL");
