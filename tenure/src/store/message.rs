@@ -50,6 +50,10 @@ impl Message {
 /// the channel's name in one byte, the name, and the payload.
 #[cfg(any(feature = "redis", feature = "fred", feature = "postgres"))]
 impl Message {
+    /// The longest message as it is sent to the server.
+    #[cfg(feature = "postgres")]
+    pub(super) const ENCODED_MOST: usize = 1 + Self::CHANNEL_MOST + Self::PAYLOAD_MOST;
+
     /// The message as it is sent to the server.
     pub(super) fn encoded(&self) -> Vec<u8> {
         let length = u8::try_from(self.channel.len()).unwrap_or(u8::MAX);

@@ -8,6 +8,7 @@ mod blocked;
 mod history;
 mod locks;
 mod messages;
+mod oversized;
 mod poolers;
 mod promoted;
 mod refusals;

@@ -241,7 +241,7 @@ async fn a_damaged_record_is_no_vacancy() {
     server.sql("UPDATE tenure.leases SET holder = 'somebody'").unwrap();
     for request in [acquire(2, None), Request::Observe] {
         let error = call(&store, request).await.unwrap_err();
-        assert_eq!(error.kind(), StoreErrorKind::UnexpectedReply, "{error}");
+        assert_eq!(error.kind(), StoreErrorKind::BadRecord, "{error}");
     }
 }
 

@@ -4,6 +4,7 @@
 mod beside;
 mod child;
 mod elections;
+mod oversized;
 mod places;
 mod processes;
 mod quarantine;

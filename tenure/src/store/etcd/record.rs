@@ -13,6 +13,9 @@ use crate::store::{Profile, StoreError, StoreErrorKind};
 /// The first word: this format, and no other.
 const FORMAT: &str = "tenure1";
 
+/// More bytes than any record has. etcd can't be asked for less than a value; by default it keeps none above 1.5 MiB.
+const MOST: usize = Profile::NAME_MOST + Profile::METADATA_MOST + 256;
+
 /// Under the key of a live lease. Its token is the key's create revision plus the offset.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Leader {
@@ -90,7 +93,8 @@ pub(super) trait Record: Sized {
     fn read(text: &[u8]) -> Option<Self>;
 
     fn read_from(key: &[u8], text: &[u8]) -> Result<Self, StoreError> {
-        Self::read(text).ok_or_else(|| {
+        let text = Some(text).filter(|text| text.len() <= MOST);
+        text.and_then(Self::read).ok_or_else(|| {
             let key = String::from_utf8_lossy(key);
             let detail = format!("{key:?} does not hold {}", Self::WHAT);
             StoreError::new(StoreErrorKind::BadRecord, detail)
@@ -303,6 +307,9 @@ mod tests {
         for text in ["", "tenure1", "tenure1 1 2", "tenure1 1s"] {
             assert_eq!(Longest::read(text.as_bytes()), None, "{text}");
         }
+        let long = Leader { metadata: vec![0; MOST].into(), ..leader() };
+        let error = Leader::read_from(b"tenure/leader/job", &long.write()).unwrap_err();
+        assert_eq!(error.kind(), StoreErrorKind::BadRecord);
         let error = Last::read_from(b"tenure/last/job", b"hush").unwrap_err();
         assert_eq!(error.kind(), StoreErrorKind::BadRecord);
         assert!(error.to_string().contains("\"tenure/last/job\" does not hold the last tenure"));

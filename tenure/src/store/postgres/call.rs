@@ -112,9 +112,14 @@ impl Link {
         path: Path,
     ) -> Result<Reply, StoreError> {
         let rows = self.ask(live, key, request, path).await;
-        // Replies that do not fit their requests may be out of step with them.
         let reply = rows.and_then(|rows| {
-            reply::read(request, &rows).inspect_err(|_| live.session.dead.cancel())
+            reply::read(request, &rows).inspect_err(|error| {
+                // Replies that do not fit their requests may be out of step with them. A damaged record concerns its
+                // own election.
+                if error.kind() != StoreErrorKind::BadRecord {
+                    live.session.dead.cancel();
+                }
+            })
         });
         match &reply {
             Ok(reply) => {

@@ -56,8 +56,10 @@ async fn fetch(
     let listening = link.listening().await?;
     let session = &listening.session;
     let sql = format!(
-        "SELECT message FROM {} WHERE number = $1 AND key = $2 AND token = $3",
-        link.config.table.object("_messages")
+        "SELECT message FROM {} WHERE number = $1 AND key = $2 AND token = $3
+            AND octet_length(message) <= {}",
+        link.config.table.object("_messages"),
+        Message::ENCODED_MOST
     );
     let number = &number.to_be_bytes()[..];
     let (key, token) = (key.as_str().as_bytes(), i64::try_from(to.get()).unwrap_or(i64::MAX));

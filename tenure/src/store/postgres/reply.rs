@@ -6,8 +6,11 @@ use bytes::Bytes;
 use tokio_postgres::Row;
 use tokio_postgres::types::FromSql;
 
-use crate::store::{Incumbent, Reply, Request, StoreError, StoreErrorKind};
+use crate::store::{Incumbent, Profile, Reply, Request, StoreError, StoreErrorKind};
 use crate::{HolderId, Token};
+
+/// The answer about a live lease whose profile is longer than any candidate's.
+pub(super) const TOO_LONG: &str = "too_long";
 
 /// The columns of an answer. Those that an answer does not need are missing or NULL.
 #[derive(Clone, Copy, Debug, Default)]
@@ -72,7 +75,9 @@ fn decode(request: &Request, answer: Answer<'_>) -> Result<Reply, StoreError> {
         "granted" => token(answer.last)
             .zip(duration(answer.micros))
             .map(|(token, wait)| Reply::Granted { token, wait }),
-        "held" => incumbent(answer).map(Reply::Held),
+        // The columns are those of such an answer, so it is not out of step: the record is damaged.
+        "held" => Some(Reply::Held(incumbent(answer).ok_or_else(|| damaged(&answer))?)),
+        TOO_LONG => return Err(too_long()),
         "refused" => duration(answer.ttl)
             .zip(duration(answer.quarantine))
             .map(|(ttl, declared)| Reply::Refused { ttl, quarantine: Some(declared) }),
@@ -111,6 +116,23 @@ fn token(value: Option<i64>) -> Option<Token> {
 
 fn duration(micros: Option<i64>) -> Option<Duration> {
     number(micros).map(Duration::from_micros)
+}
+
+fn damaged(answer: &Answer<'_>) -> StoreError {
+    let Answer { last, micros, holder, ttl, .. } = answer;
+    let detail = format!(
+        "of a live lease it holds the token {last:?}, the holder {holder:?}, the TTL {ttl:?}, and {micros:?} remaining"
+    );
+    StoreError::new(StoreErrorKind::BadRecord, detail)
+}
+
+fn too_long() -> StoreError {
+    let detail = format!(
+        "its name is longer than {} bytes, or its metadata longer than {}; the next grant after the lease replaces both",
+        Profile::NAME_MOST,
+        Profile::METADATA_MOST
+    );
+    StoreError::new(StoreErrorKind::BadRecord, detail)
 }
 
 fn unexpected(detail: impl Into<String>) -> StoreError {
@@ -162,7 +184,7 @@ mod tests {
             ("ttl", Answer { ttl: None, ..held }),
         ] {
             let error = decode(&Request::Observe, damaged).unwrap_err();
-            assert_eq!(error.kind(), StoreErrorKind::UnexpectedReply, "{field}");
+            assert_eq!(error.kind(), StoreErrorKind::BadRecord, "{field}");
         }
     }
 

@@ -8,7 +8,7 @@ use rusqlite::ErrorCode;
 use rusqlite::ffi::{SQLITE_IOERR_SHMSIZE as SHARED_MEMORY, SQLITE_IOERR_SHORT_READ as SHORT_READ};
 use rustix::fs::{Access, access};
 
-use crate::store::{StoreError, StoreErrorKind};
+use crate::store::{LimitError, StoreError, StoreErrorKind};
 
 /// Why the file could not be used: the source of the [`StoreError`]s of this store. Like all of them it
 /// means *unknown*.
@@ -123,6 +123,14 @@ pub enum SqliteError {
         /// Where, and how.
         what: String,
     },
+    /// A record is larger than any that this crate writes. It was not read, and the others are not affected.
+    #[error("{} has a record that is too large: {what}", path.display())]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+        /// Which record, and its size.
+        what: String,
+    },
     /// No space left.
     #[error("no space is left for {}", path.display())]
     Full {
@@ -181,6 +189,10 @@ impl SqliteError {
             Some(_) if is(SHORT_READ) => {
                 Self::Damaged { path: owned, what: "it ends too early".to_owned() }
             }
+            Some(ErrorCode::TooBig) => {
+                let what = "it has a text or blob of more than 64 Ki bytes".to_owned();
+                Self::TooLarge { path: owned, what }
+            }
             Some(ErrorCode::DiskFull) => Self::Full { path: owned },
             // The shared memory beside the file is a file too, which can't get its size.
             Some(_) if is(SHARED_MEMORY) => Self::Full { path: owned },
@@ -189,6 +201,9 @@ impl SqliteError {
             Some(ErrorCode::CannotOpen) if !may_write_beside(path) => Self::Denied { path: owned },
             Some(_) => Self::Sqlite { path: owned, source },
             None => match source {
+                Error::FromSqlConversionFailure(_, _, why) if why.is::<LimitError>() => {
+                    Self::TooLarge { path: owned, what: why.to_string() }
+                }
                 Error::FromSqlConversionFailure(..)
                 | Error::IntegralValueOutOfRange(..)
                 | Error::InvalidColumnType(..)
@@ -207,13 +222,16 @@ impl SqliteError {
             Self::Damaged { path, what } => {
                 Self::Damaged { path, what: format!("{}: {what}", part()) }
             }
+            Self::TooLarge { path, what } => {
+                Self::TooLarge { path, what: format!("{}: {what}", part()) }
+            }
             other => other,
         }
     }
 
     /// Whether the connection may be used for further requests.
     pub(super) fn leaves_connection_usable(&self) -> bool {
-        matches!(self, Self::Locked { .. } | Self::GivenUp)
+        matches!(self, Self::Locked { .. } | Self::GivenUp | Self::TooLarge { .. })
     }
 
     fn kind(&self) -> StoreErrorKind {
@@ -229,9 +247,10 @@ impl SqliteError {
             | Self::Locked { .. }
             | Self::Version { .. }
             | Self::Full { .. } => StoreErrorKind::Refused,
-            Self::NotADatabase { .. } | Self::NotElections { .. } | Self::Damaged { .. } => {
-                StoreErrorKind::BadRecord
-            }
+            Self::NotADatabase { .. }
+            | Self::NotElections { .. }
+            | Self::Damaged { .. }
+            | Self::TooLarge { .. } => StoreErrorKind::BadRecord,
             Self::Replaced { .. } | Self::NoThread => StoreErrorKind::Disconnected,
             Self::GivenUp => StoreErrorKind::Timeout,
         }

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use rusqlite::TransactionBehavior::{Deferred, Immediate};
 use rusqlite::config::DbConfig;
+use rusqlite::limits::Limit;
 use rusqlite::{Connection, ErrorCode, FileControl, OpenFlags, ToSql, Transaction};
 
 use super::config::SqliteConfig;
@@ -12,6 +13,10 @@ use super::error::SqliteError;
 
 /// How long SQLite itself waits for a lock. We retry unless the caller has given up meanwhile.
 const WAITS: Duration = Duration::from_millis(10);
+
+/// The longest text, blob or row that SQLite reads or writes: no record of ours comes near, and a longer one is refused
+/// before it is read.
+const BYTES_MOST: i32 = 64 * 1024;
 
 /// An open file.
 #[derive(Debug)]
@@ -32,6 +37,8 @@ impl Handle {
         let connection = Connection::open_with_flags(&path, flags)
             .map_err(|error| SqliteError::sqlite(&path, error))?;
         let handle = Self { connection, path, busy_timeout: config.busy_timeout };
+        let limited = handle.connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, BYTES_MOST);
+        limited.map_err(|error| handle.failed(error))?;
         handle.connection.busy_timeout(WAITS).map_err(|error| handle.failed(error))?;
         // The last process that closes the file leaves the log and the shared memory: a missing log was then
         // deleted. Its content is in the file by then, so it can do no harm to a backup that is put in the

@@ -9,6 +9,7 @@ use tenure_core::contract::{History, Record};
 
 use super::database::Database;
 use super::error::SqliteError;
+use crate::store::key::check;
 use crate::store::{Incumbent, Key, Profile};
 use crate::{HolderId, Instant, Token};
 
@@ -92,6 +93,8 @@ impl Election {
                 other => return Err(out_of_range(5, other)),
             },
         };
+        within(row, 6, "the name", Profile::NAME_MOST)?;
+        within(row, 7, "the metadata", Profile::METADATA_MOST)?;
         Ok(Self { record, name: row.get(6)?, metadata: row.get(7)? })
     }
 }
@@ -222,6 +225,15 @@ const MICROS_MOST: u64 = u64::MAX / 1_000;
 pub(super) fn micros_of(duration: Duration) -> i64 {
     let micros = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX).min(MICROS_MOST);
     i64::try_from(micros).unwrap_or(i64::MAX)
+}
+
+/// Checks that a part of the profile is not longer than any candidate's.
+fn within(row: &Row<'_>, column: usize, what: &'static str, most: usize) -> rusqlite::Result<()> {
+    let value = row.get_ref(column)?;
+    let length = value.as_bytes_or_null().map_or(0, |bytes| bytes.map_or(0, <[u8]>::len));
+    check(what, length, 0, most).map_err(|error| {
+        Error::FromSqlConversionFailure(column, value.data_type(), Box::new(error))
+    })
 }
 
 fn instant(row: &Row<'_>, column: usize) -> rusqlite::Result<Instant> {

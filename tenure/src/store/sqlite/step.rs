@@ -111,7 +111,7 @@ fn change(
     let (mut replies, mut has_changed) = (Replies::with_capacity(asked.len()), false);
     for &(key, request, profile) in asked {
         let found = match database.election(key, &awaited) {
-            Err(error @ SqliteError::Damaged { .. }) => {
+            Err(error @ (SqliteError::Damaged { .. } | SqliteError::TooLarge { .. })) => {
                 replies.push(Err(error));
                 continue;
             }

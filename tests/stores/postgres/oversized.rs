@@ -1,0 +1,65 @@
+//! Records with a longer name or longer metadata than any candidate has, and other damage: only their election is
+//! refused.
+
+use tenure::store::postgres::{AdvisoryConfig, PostgresAdvisory};
+use tenure::store::{Message, Reply, Request, Store, StoreErrorKind};
+use tenure_servers::PostgresServer;
+
+use super::support::{acquire, at, call, granted, held, leads_all, local, release, renew, server};
+
+/// The sessions of the store.
+fn sessions(server: &PostgresServer) -> String {
+    let sql = "SELECT string_agg(pid::text, ' ' ORDER BY pid) FROM pg_stat_activity \
+               WHERE application_name = 'tenure'";
+    server.sql(sql).unwrap()
+}
+
+/// Refuses looks at the damaged record of a live lease, over the connection that serves others meanwhile.
+async fn refuses_only_its_election(server: &PostgresServer, store: &impl Store) {
+    let (token, _) = granted(store, acquire(1, None)).await;
+    let healthy = leads_all(store, 1).await;
+    let before = sessions(server);
+    for damage in [
+        "name = decode(repeat('61', 129), 'hex')",
+        "metadata = decode(repeat('61', 4097), 'hex')",
+        "metadata = decode(repeat('61', 16000000), 'hex')",
+    ] {
+        let profile = "name = 'n', metadata = ''";
+        server.sql(&format!("UPDATE tenure.leases SET {profile} WHERE key = 'job'")).unwrap();
+        server.sql(&format!("UPDATE tenure.leases SET {damage} WHERE key = 'job'")).unwrap();
+        let notify = Request::Notify { message: Message::new("channel", "payload").unwrap() };
+        for request in [Request::Observe, acquire(2, Some(token)), notify] {
+            let error = call(store, request.clone()).await.unwrap_err();
+            assert_eq!(error.kind(), StoreErrorKind::BadRecord, "{damage}, {request:?}: {error}");
+            assert!(error.to_string().contains("128"), "{error}");
+        }
+        // The leader leads on, and so do others.
+        assert_eq!(call(store, renew(1, token)).await.unwrap(), Reply::Renewed);
+        for (key, renewal) in &healthy {
+            assert_eq!(store.call(key, renewal.clone()).await.unwrap(), Reply::Renewed);
+        }
+    }
+    assert_eq!(sessions(server), before, "the connection was replaced");
+    // The next grant replaces the profile.
+    assert_eq!(call(store, release(1, token)).await.unwrap(), Reply::Released);
+    granted(store, acquire(2, Some(token))).await;
+    assert_eq!(held(store, Request::Observe).await.name, "worker-2");
+    // A token that no grant has.
+    server.sql("UPDATE tenure.leases SET token = 0 WHERE key = 'job'").unwrap();
+    let error = call(store, Request::Observe).await.unwrap_err();
+    assert_eq!(error.kind(), StoreErrorKind::BadRecord, "{error}");
+    assert_eq!(sessions(server), before, "the connection was replaced");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_damaged_record_refuses_only_its_election() {
+    let server = server();
+    refuses_only_its_election(&server, &at(server.port())).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn also_behind_advisory_locks() {
+    let server = server();
+    let config = AdvisoryConfig::new(local(server.port()).trust_empty_store(true));
+    refuses_only_its_election(&server, &PostgresAdvisory::new(config)).await;
+}
