@@ -3,10 +3,11 @@
 //!
 //! Nothing in this crate calls an async runtime directly: it goes through a [`Runtime`], so that the
 //! simulator can run the shipped driver and adapters, byte for byte, under clocks and networks of its
-//! own. (Stated exceptions: the `fred` and `etcd-client` clients own their sockets, and the SQLite store a thread.)
+//! own. (Stated exceptions: the `fred` client owns its sockets, `etcd-client` its tasks, and the SQLite store a thread.)
 
 mod alarm;
 mod clock;
+mod names;
 #[cfg(feature = "testing")]
 mod paused;
 mod sleep;
@@ -18,12 +19,15 @@ use std::io;
 use std::task::Waker;
 
 use ::tokio::io::{AsyncRead, AsyncWrite};
+use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 
 use crate::Instant;
 
 #[cfg(feature = "testing")]
 pub(crate) use self::paused::PausedRuntime;
+#[cfg(feature = "fred")]
+pub(crate) use self::tokio::KEEPALIVE_AFTER;
 pub use self::tokio::TokioRuntime;
 
 /// A candidate's clock, timers, tasks and connections. [`TokioRuntime`] has the real ones.
@@ -45,7 +49,16 @@ pub trait Runtime: fmt::Debug + Send + Sync + 'static {
     /// Runs a task in the background. A panic in it must not reach the caller.
     fn spawn(&self, task: BoxFuture<'static, ()>);
 
-    /// Opens a byte stream to `host`:`port`, unencrypted, without delaying small writes.
+    /// The addresses of a host, in the order in which to try them. [`connect`](Self::connect) takes each in place of
+    /// the host. By default the host alone, whose address `connect` finds then.
+    ///
+    /// Neither may hold up other tasks or the end of the program while a name server is silent.
+    fn addresses(&self, host: &str) -> BoxFuture<'static, io::Result<Vec<String>>> {
+        std::future::ready(Ok(vec![host.to_owned()])).boxed()
+    }
+
+    /// Opens a byte stream to `host`:`port`, unencrypted, without delaying small writes. What keeps an idle connection
+    /// known to the network, such as TCP's keepalive, belongs here too.
     fn connect(&self, host: &str, port: u16) -> BoxFuture<'static, io::Result<Connection>>;
 
     /// 128 random bits. Fails only if the operating system can't provide them.

@@ -1,6 +1,7 @@
 //! The real runtime: tokio, and a clock that counts suspends.
 
 use std::io;
+use std::net::SocketAddr;
 use std::panic::catch_unwind;
 use std::sync::Arc;
 use std::task::{Wake, Waker};
@@ -8,18 +9,33 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use socket2::{SockRef, TcpKeepalive};
 use tokio::net::TcpStream;
 use tokio::runtime::{Handle, RuntimeFlavor};
 
 use super::sleep::Sleep;
 use super::timer::Timer;
-use super::{Connection, NoRuntime, Runtime, clock};
+use super::{Connection, NoRuntime, Runtime, clock, names};
 use crate::Instant;
+
+/// How long a connection is idle before TCP probes it. Devices on the way forget connections that are idle for some
+/// minutes (a balancer of AWS after 350 s), and drop what is sent on them without a word.
+pub(crate) const KEEPALIVE_AFTER: Duration = Duration::from_secs(30);
+
+/// An idle connection whose other end is gone ends after a minute.
+const KEEPALIVE: TcpKeepalive = TcpKeepalive::new()
+    .with_time(KEEPALIVE_AFTER)
+    .with_interval(Duration::from_secs(10))
+    .with_retries(3);
 
 /// Tokio's tasks and sockets. On Linux the clock is `CLOCK_BOOTTIME`, so that a leader's claim expires while its
 /// machine is suspended. Timers use the same clock, so that work ends right after a resume. All timers of a process share
 /// one thread, `tenure-timer`, and one file descriptor (a timerfd). If that descriptor can't be opened, because the process
 /// has too many, timers are at most a second late after a suspend, and the log says so once.
+///
+/// Hosts are looked up by threads of its own, never among tokio's blocking tasks: neither a silent name server nor an
+/// application that fills the pool of those delays the end of the runtime or another connection. Connections use TCP's
+/// keepalive, after 30 s without traffic.
 ///
 /// On other systems the standard library's monotonic clock is used; whether it counts suspends depends on the
 /// platform.
@@ -43,11 +59,23 @@ impl Runtime for TokioRuntime {
         tokio::spawn(task);
     }
 
-    fn connect(&self, host: &str, port: u16) -> BoxFuture<'static, io::Result<Connection>> {
-        let address = (host.to_owned(), port);
+    fn addresses(&self, host: &str) -> BoxFuture<'static, io::Result<Vec<String>>> {
+        let host = host.to_owned();
         async move {
-            let stream = TcpStream::connect(address).await?;
+            let found = names::addresses(&host, 0).await?;
+            Ok(found.iter().map(without_port).collect())
+        }
+        .boxed()
+    }
+
+    fn connect(&self, host: &str, port: u16) -> BoxFuture<'static, io::Result<Connection>> {
+        let host = host.to_owned();
+        async move {
+            // Not by tokio, which would look it up among its blocking tasks.
+            let addresses = names::addresses(&host, port).await?;
+            let stream = TcpStream::connect(&addresses[..]).await?;
             stream.set_nodelay(true)?;
+            SockRef::from(&stream).set_tcp_keepalive(&KEEPALIVE)?;
             Ok(Box::new(stream) as Connection)
         }
         .boxed()
@@ -88,6 +116,14 @@ impl Wake for FromOutside {
             }
             Ok(_) | Err(_) => self.0.wake_by_ref(),
         }
+    }
+}
+
+/// As [`Runtime::connect`] takes it: a link-local address has a number of its interface.
+fn without_port(address: &SocketAddr) -> String {
+    match address {
+        SocketAddr::V6(v6) if v6.scope_id() != 0 => format!("{}%{}", v6.ip(), v6.scope_id()),
+        address => address.ip().to_string(),
     }
 }
 

@@ -37,8 +37,13 @@ impl Runtime for Clock {
 
     fn sleep_until(&self, deadline: Instant) -> BoxFuture<'static, ()> {
         let clock = self.clone();
-        let is_over = move |_: &mut task::Context<'_>| {
-            if clock.now() < deadline { task::Poll::Pending } else { task::Poll::Ready(()) }
+        let is_over = move |context: &mut task::Context<'_>| {
+            if clock.now() >= deadline {
+                return task::Poll::Ready(());
+            }
+            // Polled whenever the clock moves, also among futures of which only those are polled that were woken.
+            context.waker().wake_by_ref();
+            task::Poll::Pending
         };
         std::future::poll_fn(is_over).boxed()
     }

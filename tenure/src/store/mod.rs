@@ -7,6 +7,8 @@
 mod any;
 #[cfg(any(feature = "redis", feature = "postgres", feature = "etcd"))]
 mod certificate;
+#[cfg(any(feature = "redis", feature = "fred", feature = "postgres", feature = "etcd"))]
+mod dial;
 mod env;
 mod error;
 #[cfg(feature = "etcd")]
@@ -19,7 +21,7 @@ pub mod memory;
 mod message;
 #[cfg(feature = "postgres")]
 pub mod postgres;
-#[cfg(any(feature = "redis", feature = "fred"))]
+#[cfg(any(feature = "redis", feature = "fred", feature = "postgres", feature = "etcd"))]
 mod progress;
 mod purge;
 #[cfg(any(feature = "redis", feature = "fred"))]

@@ -36,6 +36,9 @@ pub(super) trait Connection: Send + Sync + 'static {
 
     /// Whether a request on it has succeeded.
     fn has_served(&self) -> bool;
+
+    /// The server at the other end is not the primary: connections to that host begin with its other addresses.
+    fn is_wrong(&self) {}
 }
 
 /// How long opening a connection may take unless it is set: some sixteen round trips of 300 ms.
@@ -211,6 +214,9 @@ impl<T: Connection> Slot<T> {
 
     /// A request on that connection has failed. If the connection ended with it, that is why there is none.
     pub(super) fn failed(&self, on: &T, error: &StoreError) {
+        if error.kind() == StoreErrorKind::NotPrimary {
+            on.is_wrong();
+        }
         if on.dead().is_cancelled() {
             lock(&self.state).trouble = Some(error.clone());
         }

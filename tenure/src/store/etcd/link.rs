@@ -11,32 +11,27 @@
 use std::collections::HashMap;
 use std::convert::Infallible;
 use std::fmt;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use etcd_client::{Certificate, Client, ConnectOptions, GetOptions, Identity, TlsOptions};
+use etcd_client::{Channel, Client, ConnectOptions, GetOptions};
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt, StreamExt};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+use super::channel;
 use super::config::EtcdConfig;
-use super::error::{failed, not_connected};
+use super::error::{failed, leaves_connection_usable, not_connected};
 use super::keep::{Stream, Tenure};
 use super::version::supported;
+use crate::HolderId;
 use crate::runtime::{Runtime, TokioRuntime};
+use crate::store::dial::Dial;
+use crate::store::progress::{Ask, Progress};
 use crate::store::slot::{Connection, Patience, Slot};
 use crate::store::subscriptions::Table;
 use crate::store::{Key, StoreError, StoreErrorKind};
-use crate::{HolderId, Instant};
-
-/// Servers close connections that are pinged more often than every 5 s. This is for watches: requests
-/// have timeouts of their own.
-const PING_EVERY: Duration = Duration::from_secs(10);
-const PONG_WITHIN: Duration = Duration::from_secs(5);
-
-/// A request that is given up sooner does not condemn the connection.
-const SILENT_LEAST: Duration = Duration::from_millis(100);
 
 /// How long to wait for a member before the next one is asked too.
 const APART_MOST: Duration = Duration::from_millis(250);
@@ -53,6 +48,7 @@ pub(super) struct Link {
     known: Mutex<HashMap<Key, Known>>,
     /// The endpoint to begin with: not the one that has just failed.
     first: AtomicUsize,
+    dial: Arc<Dial>,
 }
 
 /// What was last seen of an election.
@@ -69,8 +65,7 @@ pub(super) struct Live {
     pub(super) client: Client,
     /// Cancelled once the connection is known or suspected to be unusable.
     pub(super) dead: CancellationToken,
-    /// When the server last answered any request, in nanoseconds of the clock.
-    heard: AtomicU64,
+    pub(super) progress: Progress,
     /// Streams of keepalives that nobody uses now.
     streams: Mutex<Vec<Stream>>,
     /// Ends the watch, if there is one.
@@ -82,7 +77,8 @@ impl Link {
         let runtime: Arc<dyn Runtime> = Arc::new(TokioRuntime);
         let current = Slot::new(&runtime, config.connect_timeout);
         let (known, first) = (Mutex::default(), AtomicUsize::new(0));
-        Self { config, runtime, current, listeners: Table::default(), known, first }
+        let dial = Arc::new(Dial::new(&runtime, config.connect_timeout));
+        Self { config, runtime, current, listeners: Table::default(), known, first, dial }
     }
 
     /// What is known of an election: only a guess, which saves a round trip.
@@ -135,7 +131,7 @@ impl Link {
 
     /// The first member that answers, of those asked one shortly after the other.
     async fn connect(&self) -> Result<Live, StoreError> {
-        let endpoints = &self.config.endpoints;
+        let (endpoints, opening) = (&self.config.endpoints, self.runtime.now());
         let first = self.first.fetch_add(1, Ordering::Relaxed);
         let parts = u32::try_from(2 * endpoints.len()).unwrap_or(u32::MAX);
         let apart = (self.config.connect_timeout / parts).min(APART_MOST);
@@ -150,7 +146,11 @@ impl Link {
         let mut worst: Option<StoreError> = None;
         while let Some(opened) = asked.next().await {
             match opened {
-                Ok(client) => return Ok(Live::new(client)),
+                Ok(client) => {
+                    let (dead, ask) = (CancellationToken::new(), self.question(&client));
+                    let progress = Progress::since(opening, &self.runtime, &dead, ask);
+                    return Ok(Live::new(client, dead, progress));
+                }
                 // The most useful error is kept: a member that answers has better information.
                 Err(error) if worst.as_ref().is_none_or(is_silence) => worst = Some(error),
                 Err(_) => {}
@@ -161,9 +161,9 @@ impl Link {
 
     /// A client of one member, which is of a known version and can reach a majority.
     async fn open(&self, endpoint: &str) -> Result<Client, StoreError> {
-        let scheme = if self.config.tls.is_some() { "https" } else { "http" };
-        let url = format!("{scheme}://{endpoint}");
-        let mut client = Client::connect([url], Some(self.options()))
+        let channel = channel::lazy(&self.config, &self.dial, endpoint)
+            .map_err(|error| not_connected(endpoint, &error))?;
+        let mut client = Client::from_channel(Channel::Tonic(channel), Some(self.options()))
             .await
             .map_err(|error| not_connected(endpoint, &error))?;
         // At the same time, since a round trip may be long. The read also checks this user's rights.
@@ -177,26 +177,28 @@ impl Link {
     }
 
     fn options(&self) -> ConnectOptions {
-        let EtcdConfig { user, tls, connect_timeout, .. } = &self.config;
-        let mut options = ConnectOptions::new()
-            .with_connect_timeout(*connect_timeout)
-            .with_keep_alive(PING_EVERY, PONG_WITHIN)
-            .with_keep_alive_while_idle(true)
-            .with_require_leader(true);
-        if let Some((name, password)) = user {
-            options = options.with_user(name, password.reveal()).with_auto_token_refresh(true);
-        }
-        if let Some(tls) = tls {
-            let mut with = TlsOptions::new().ca_certificate(Certificate::from_pem(&tls.authority));
-            if let Some((certificate, key)) = &tls.identity {
-                with = with.identity(Identity::from_pem(certificate, key.reveal()));
+        let options = ConnectOptions::new().with_require_leader(true);
+        match &self.config.user {
+            Some((name, password)) => {
+                options.with_user(name, password.reveal()).with_auto_token_refresh(true)
             }
-            if let Some(name) = &tls.server_name {
-                with = with.domain_name(name);
-            }
-            options = options.with_tls(with);
+            None => options,
         }
-        options
+    }
+
+    /// The question whether the member is still there, and reaches a majority. A refusal is an answer.
+    fn question(&self, client: &Client) -> Ask {
+        let (client, name) = (client.clone(), self.config.history());
+        Box::new(move || {
+            let (mut client, name) = (client.clone(), name.clone());
+            async move {
+                let count = GetOptions::new().with_count_only();
+                let answer = client.get(name, Some(count)).await;
+                answer
+                    .map_or_else(|error| leaves_connection_usable(failed(&error).kind()), |_| true)
+            }
+            .boxed()
+        })
     }
 
     /// One step of a request. Any answer shows that the connection is usable.
@@ -205,8 +207,9 @@ impl Link {
         live: &Live,
         step: impl Future<Output = Result<T, etcd_client::Error>>,
     ) -> Result<T, StoreError> {
+        let sent = self.runtime.now();
         let answer = step.await.map_err(|error| failed(&error))?;
-        live.heard(self.runtime.now());
+        live.progress.answered(sent);
         Ok(answer)
     }
 }
@@ -221,18 +224,13 @@ impl Connection for Live {
     }
 
     fn has_served(&self) -> bool {
-        self.heard.load(Ordering::Relaxed) > 0
+        self.progress.has_answered()
     }
 }
 
 impl Live {
-    fn new(client: Client) -> Self {
-        let (dead, heard) = (CancellationToken::new(), AtomicU64::new(0));
-        Self { client, dead, heard, streams: Mutex::default(), watch: Mutex::default() }
-    }
-
-    pub(super) fn heard(&self, at: Instant) {
-        self.heard.fetch_max(at.as_nanos(), Ordering::Relaxed);
+    fn new(client: Client, dead: CancellationToken, progress: Progress) -> Self {
+        Self { client, dead, progress, streams: Mutex::default(), watch: Mutex::default() }
     }
 
     /// Takes a stream out to use it: a request that is given up half way leaves nothing behind that the next one
@@ -263,66 +261,8 @@ impl Live {
     }
 }
 
-/// A request that is under way. If it is given up, the connection is condemned, unless the server has answered
-/// another request meanwhile: a server that answers, if too slowly for a request of several round trips, is not
-/// stuck, and another connection would be no faster.
-pub(super) struct Pending<'a> {
-    link: &'a Link,
-    live: &'a Live,
-    began: Instant,
-    is_over: bool,
-}
-
-impl<'a> Pending<'a> {
-    pub(super) fn begin(link: &'a Link, live: &'a Live) -> Self {
-        Self { link, live, began: link.runtime.now(), is_over: false }
-    }
-
-    pub(super) fn over(mut self) {
-        self.is_over = true;
-    }
-}
-
-impl Drop for Pending<'_> {
-    fn drop(&mut self) {
-        let heard = Instant::from_nanos(self.live.heard.load(Ordering::Relaxed));
-        if !self.is_over && is_stuck(self.began, heard, self.link.runtime.now()) {
-            self.live.dead.cancel();
-        }
-    }
-}
-
-/// Whether the server was silent for most of a request that is given up now.
-fn is_stuck(began: Instant, heard: Instant, now: Instant) -> bool {
-    let silent = now.since(heard.max(began));
-    silent >= SILENT_LEAST && silent >= now.since(began) / 2
-}
-
 impl fmt::Debug for Link {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.config.fmt(f)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_connection_that_answers_is_not_stuck() {
-        let at = |millis| Instant::ORIGIN + Duration::from_millis(millis);
-        for (heard, now, stuck) in [
-            // Silent since long before, or for most of the time.
-            (500, 1_200, true),
-            (1_010, 1_200, true),
-            // It answered a step of it a moment ago, or another request.
-            (1_150, 1_200, false),
-            (1_700, 3_000, true),
-            (2_100, 3_000, false),
-            // Given up at once by the caller.
-            (500, 1_050, false),
-        ] {
-            assert_eq!(is_stuck(at(1_000), at(heard), at(now)), stuck, "{heard} {now}");
-        }
     }
 }

@@ -24,6 +24,7 @@
 //! runs in tokio and against real servers only: the simulator can't run it.
 
 mod acquire;
+mod channel;
 mod config;
 mod config_error;
 mod error;

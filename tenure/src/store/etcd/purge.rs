@@ -18,7 +18,7 @@ use etcd_client::{
 use futures_util::FutureExt;
 
 use super::error::leaves_connection_usable;
-use super::link::{Link, Live, Pending};
+use super::link::{Link, Live};
 use super::record::{History, Mark, Purged, Record, Settings};
 use super::session::put;
 use super::state::{Found, of_key, unexpected};
@@ -48,7 +48,7 @@ impl Link {
         age: Duration,
     ) -> Result<Step<Vec<u8>>, StoreError> {
         let live = self.live(Patience::Fails).await?;
-        let pending = Pending::begin(self, &live);
+        let pending = live.progress.expects();
         let step = Box::pin(Purge { link: self, live: &live }.step(from, age)).await;
         pending.over();
         if let Err(error) = &step {

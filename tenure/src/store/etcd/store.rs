@@ -9,7 +9,7 @@ use futures_util::future::join_all;
 use super::acquire::Asker;
 use super::config::EtcdConfig;
 use super::error::leaves_connection_usable;
-use super::link::{Link, Live, Pending};
+use super::link::{Link, Live};
 use super::session::{Session, whole_seconds};
 use super::state::unexpected;
 use super::together;
@@ -91,7 +91,7 @@ impl Store for Etcd {
         };
         let live = self.0.live(Patience::of(&request)).await?;
         let session = Session::new(&self.0, &live, key);
-        let pending = Pending::begin(&self.0, &live);
+        let pending = live.progress.expects();
         // Each on the heap: a future of the client's takes kilobytes, and an acquire has many of them.
         let reply = match &request {
             Request::Acquire { holder, seen, quarantine, profile, .. } => {
@@ -125,7 +125,7 @@ impl Store for Etcd {
             Ok(live) => live,
             Err(error) => return vec![Err(error); requests.len()],
         };
-        let pending = Pending::begin(&self.0, &live);
+        let pending = live.progress.expects();
         let replies = Box::pin(together::renew(&self.0, &live, &requests)).await;
         pending.over();
         let each = requests.into_iter().zip(replies).map(|((key, request), reply)| {

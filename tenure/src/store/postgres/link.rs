@@ -23,6 +23,7 @@ use super::session::{Session, number, rows};
 use super::statements::Statements;
 use super::table::{FOR_CLIENTS, LeaseTable};
 use crate::runtime::Runtime;
+use crate::store::dial::Dial;
 use crate::store::slot::{Patience, Slot};
 use crate::store::{StoreError, StoreErrorKind};
 
@@ -34,6 +35,7 @@ pub(super) struct Link {
     pub(super) listeners: Arc<Listeners>,
     pub(super) requests: Slot<Live>,
     pub(super) listening: Slot<Listening>,
+    dial: Dial,
 }
 
 impl Link {
@@ -45,7 +47,8 @@ impl Link {
         config.warns();
         let requests = Slot::new(&runtime, config.connect_timeout);
         let listening = Slot::for_one(&runtime, config.connect_timeout);
-        Self { config, gate, runtime, listeners: Arc::default(), requests, listening }
+        let dial = Dial::new(&runtime, config.connect_timeout);
+        Self { config, gate, runtime, listeners: Arc::default(), requests, listening, dial }
     }
 
     /// The connection for requests, opened anew if there is none.
@@ -126,7 +129,7 @@ impl Link {
         dead: CancellationToken,
         heard: impl Fn(&Notification) + Send + 'static,
     ) -> Result<Session, StoreError> {
-        Session::open(&self.config, &*self.runtime, dead, heard).await
+        Session::open(&self.config, &self.dial, dead, heard).await
     }
 
     /// Creates missing tables and functions, if that is configured and safe.

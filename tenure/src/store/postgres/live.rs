@@ -32,4 +32,8 @@ impl Connection for Live {
     fn has_served(&self) -> bool {
         self.session.has_served()
     }
+
+    fn is_wrong(&self) {
+        self.session.is_wrong();
+    }
 }

@@ -1,70 +1,47 @@
-//! Checks a connection after a request on it was given up.
+//! A request on its way, and what becomes of the connection and its distance if it is given up.
 //!
 //! A caller may give up for reasons of its own: it was cancelled, or its timeout was short. Other requests use the
 //! connection too, and where leases are granted under advisory locks, its end frees the locks.
-//! So an empty query is sent, whose answer comes after all others. Without that answer the connection is given up.
+//! So an empty query is sent, whose answer comes after all others; see [`progress`](crate::store::progress). Without an
+//! answer the connection is given up.
 
 use std::sync::Arc;
-use std::time::Duration;
-
-use futures_util::FutureExt;
 
 use super::live::Live;
 use crate::Instant;
 use crate::runtime::Runtime;
-
-/// How long a connection may be silent after a request on it was given up.
-const SILENCE: Duration = Duration::from_secs(1);
+use crate::store::progress::Unanswered;
 
 /// A request on its way.
 pub(super) struct Pending<'a> {
     live: &'a Arc<Live>,
     runtime: &'a Arc<dyn Runtime>,
     sent_at: Instant,
-    is_answered: bool,
+    /// Until it is answered.
+    unanswered: Option<Unanswered<'a>>,
 }
 
 impl<'a> Pending<'a> {
     pub(super) fn on(live: &'a Arc<Live>, runtime: &'a Arc<dyn Runtime>) -> Self {
-        Self { live, runtime, sent_at: runtime.now(), is_answered: false }
+        let unanswered = Some(live.session.progress.expects());
+        Self { live, runtime, sent_at: runtime.now(), unanswered }
     }
 
     /// The answer has come; `is_fatal` says that the connection is unusable.
     pub(super) fn answered(mut self, is_fatal: bool) {
-        self.is_answered = true;
         self.live.distance.measured(self.runtime.now().since(self.sent_at));
-        if is_fatal {
-            self.live.session.dead.cancel();
+        match self.unanswered.take() {
+            Some(unanswered) if is_fatal => unanswered.failed(),
+            Some(unanswered) => unanswered.answered(),
+            None => {}
         }
     }
 }
 
 impl Drop for Pending<'_> {
     fn drop(&mut self) {
-        let dead = &self.live.session.dead;
-        if self.is_answered || dead.is_cancelled() {
-            return;
+        if self.unanswered.is_some() {
+            self.live.distance.given_up();
         }
-        self.live.distance.given_up();
-        if self.runtime.available().is_err() {
-            dead.cancel();
-            return;
-        }
-        let live = Arc::clone(self.live);
-        let late = self.runtime.sleep_until(self.runtime.now() + SILENCE);
-        let asks = async move {
-            let dead = &live.session.dead;
-            tokio::select! {
-                biased;
-                () = dead.cancelled() => {}
-                answer = live.session.client.simple_query("") => {
-                    if answer.is_err() {
-                        dead.cancel();
-                    }
-                }
-                () = late => dead.cancel(),
-            }
-        };
-        self.runtime.spawn(asks.boxed());
     }
 }

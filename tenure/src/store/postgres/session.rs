@@ -19,8 +19,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::config::PostgresConfig;
 use super::encryption;
-use super::error::failed;
-use crate::runtime::{Connection, Runtime};
+use super::error::{failed, is_fatal};
+use crate::runtime::Connection;
+use crate::store::dial::{Dial, Reached};
+use crate::store::progress::{Ask, Progress};
 use crate::store::slot;
 use crate::store::{StoreError, StoreErrorKind};
 
@@ -79,9 +81,11 @@ pub(super) struct Backend {
 
 /// A connection that was working when last seen.
 pub(super) struct Session {
-    pub(super) client: Client,
+    pub(super) client: Arc<Client>,
     /// Cancelled once the connection is known or suspected to be unusable.
     pub(super) dead: CancellationToken,
+    pub(super) progress: Progress,
+    reached: Reached,
     unreplicated: Arc<AtomicBool>,
     /// Whether a request over it has succeeded.
     served: AtomicBool,
@@ -93,12 +97,13 @@ impl Session {
     /// Opens a session that ends with `dead`, and is not [set up](Self::set_up) yet. The caller bounds the time.
     pub(super) async fn open(
         config: &PostgresConfig,
-        runtime: &dyn Runtime,
+        dial: &Dial,
         dead: CancellationToken,
         heard: impl Fn(&Notification) + Send + 'static,
     ) -> Result<Self, StoreError> {
         let PostgresConfig { host, port, .. } = config;
-        let mut stream = runtime.connect(host, *port).await.map_err(|error| {
+        let (runtime, opening) = (dial.runtime(), dial.runtime().now());
+        let (mut stream, reached) = dial.connect(host, *port).await.map_err(|error| {
             let detail = format!("{host}:{port}: {}", why(&error));
             StoreError::new(StoreErrorKind::Unreachable, detail).with_source(error)
         })?;
@@ -123,7 +128,10 @@ impl Session {
         let half_way = dead.clone().drop_guard();
         let pid = backend_pid(&client).await?;
         half_way.disarm();
-        Ok(Self { client, dead, unreplicated, served: AtomicBool::new(false), pid })
+        let (client, served) = (Arc::new(client), AtomicBool::new(false));
+        // Requests wait for locks of others, and with the session end the advisory locks of all elections.
+        let progress = Progress::since(opening, runtime, &dead, empty_query(&client)).asks_always();
+        Ok(Self { client, dead, progress, reached, unreplicated, served, pid })
     }
 
     /// Makes the settings and checks the server, and that no pooler is in between. `more` is PL/pgSQL for further
@@ -139,8 +147,11 @@ impl Session {
             .replace("{lock_timeout}", &config.lock_timeout.as_millis().max(1).to_string())
             .replace("{more}", more)
             .replace("{query}", query);
-        let answers =
-            self.client.simple_query(&sql).await.map_err(|error| failed(config, &error))?;
+        // A round trip, which tells how long an answer takes.
+        let unanswered = self.progress.expects();
+        let answers = self.client.simple_query(&sql).await;
+        unanswered.answered();
+        let answers = answers.map_err(|error| failed(config, &error))?;
         let mut rows = rows(answers);
         let first = if rows.is_empty() { None } else { Some(rows.remove(0)) };
         let unexpected = || StoreError::new(StoreErrorKind::UnexpectedReply, "to the first query");
@@ -156,6 +167,7 @@ impl Session {
         }
         is_known(number(&first, 2).ok_or_else(unexpected)?)?;
         if first.get(3) != Some("f") {
+            self.reached.is_wrong();
             return Err(StoreError::new(StoreErrorKind::NotPrimary, "it is in recovery"));
         }
         if first.get(4) != Some("off") {
@@ -194,6 +206,23 @@ impl slot::Connection for Session {
     fn has_served(&self) -> bool {
         self.served.load(Ordering::Relaxed)
     }
+
+    fn is_wrong(&self) {
+        self.reached.is_wrong();
+    }
+}
+
+/// The question whether the server is still there. A refusal is an answer.
+fn empty_query(client: &Arc<Client>) -> Ask {
+    let client = Arc::clone(client);
+    Box::new(move || {
+        let client = Arc::clone(&client);
+        async move {
+            let answer = client.simple_query("").await;
+            answer.map_or_else(|error| !is_fatal(&error), |_| true)
+        }
+        .boxed()
+    })
 }
 
 /// The process that the server named when the connection began. The client library does not show that number, but

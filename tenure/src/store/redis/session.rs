@@ -25,7 +25,8 @@ use super::ends::carry;
 use super::reply::server_error;
 use super::script::SCRIPTS;
 use crate::runtime::{Connection, Runtime};
-use crate::store::progress::{Progress, Unanswered};
+use crate::store::dial::{Dial, Reached};
+use crate::store::progress::{Ask, Progress, Unanswered};
 use crate::store::slot;
 use crate::store::{Profile, StoreError, StoreErrorKind};
 
@@ -34,6 +35,7 @@ pub(super) struct Live {
     pub(super) connection: MultiplexedConnection,
     /// The server's address.
     pub(super) at: Address,
+    reached: Reached,
     /// Cancelled once the connection is known or suspected to be unusable.
     pub(super) dead: CancellationToken,
     pub(super) progress: Progress,
@@ -58,12 +60,14 @@ pub(super) struct Connector {
     pub(super) config: RedisConfig,
     pub(super) runtime: Arc<dyn Runtime>,
     pub(super) channels: Arc<Channels>,
+    dial: Dial,
 }
 
 impl Connector {
     pub(super) fn new(config: RedisConfig, runtime: Arc<dyn Runtime>) -> Self {
         let channels = Arc::new(Channels::new(&config));
-        Self { config, runtime, channels }
+        let dial = Dial::new(&runtime, config.connect_timeout);
+        Self { config, runtime, channels, dial }
     }
 
     /// Opens a connection that refuses replies of more than `most` bytes and ends when it is `dead`. The caller
@@ -76,7 +80,8 @@ impl Connector {
         most: u64,
     ) -> Result<Live, StoreError> {
         let opening = self.runtime.now();
-        let mut stream = self.runtime.connect(&at.host, at.port).await.map_err(|error| {
+        let dialled = self.dial.connect(&at.host, at.port).await;
+        let (mut stream, reached) = dialled.map_err(|error| {
             StoreError::new(StoreErrorKind::Unreachable, at.to_string()).with_source(error)
         })?;
         if let Some(tls) = &self.config.tls {
@@ -97,10 +102,24 @@ impl Connector {
         let (connection, driver) = opened.map_err(|error| ended(&error, &reason))?;
         let dead = CancellationToken::new();
         self.runtime.spawn(carry(dead.clone(), driver).boxed());
-        let (progress, served) = (Progress::since(opening, &self.runtime), AtomicBool::new(false));
-        let has_compared = AtomicBool::new(false);
-        Ok(Live { connection, at: at.clone(), dead, progress, reason, served, has_compared })
+        let progress = Progress::since(opening, &self.runtime, &dead, ping(&connection));
+        let (served, has_compared) = (AtomicBool::new(false), AtomicBool::new(false));
+        let at = at.clone();
+        Ok(Live { connection, at, reached, dead, progress, reason, served, has_compared })
     }
+}
+
+/// The question whether the server is still there. A refusal is an answer.
+fn ping(connection: &MultiplexedConnection) -> Ask {
+    let connection = connection.clone();
+    Box::new(move || {
+        let mut connection = connection.clone();
+        async move {
+            let answer = connection.send_packed_command(&redis::cmd("PING")).await;
+            answer.map_or_else(|error| error.code().is_some(), |_| true)
+        }
+        .boxed()
+    })
 }
 
 fn session(login: &Login, database: u8) -> RedisConnectionInfo {
@@ -126,6 +145,10 @@ impl slot::Connection for Live {
     fn has_served(&self) -> bool {
         self.served.load(Ordering::Relaxed)
     }
+
+    fn is_wrong(&self) {
+        self.reached.is_wrong();
+    }
 }
 
 impl Live {
@@ -141,7 +164,7 @@ impl Live {
 
     /// Sends a command that changes nothing; without an answer the connection is condemned.
     pub(super) async fn ask(&self, question: &Cmd) -> Result<Value, StoreError> {
-        let unanswered = self.progress.expects(&self.dead);
+        let unanswered = self.progress.expects();
         let answer = self.answer(question).await;
         conclude(unanswered, &answer);
         answer.map_err(|error| self.failed(&error))
@@ -176,7 +199,10 @@ pub(super) async fn load_scripts(live: &Live) -> Result<(), StoreError> {
     for (_, text) in SCRIPTS {
         commands.cmd("SCRIPT").arg("LOAD").arg(text);
     }
+    // The first round trip, which tells how long an answer takes.
+    let unanswered = live.progress.expects();
     let answers = live.connection.clone().send_packed_commands(&commands, 0, commands.len()).await;
+    conclude(unanswered, &answers);
     answers.map(drop).map_err(|error| live.failed(&error))
 }
 

@@ -278,7 +278,7 @@ struct Answer {
 /// Calls the script. A server that does not know it has not executed anything: only then is it called
 /// a second time.
 async fn invoke(live: &Live, asked: &Asked, is_asking: bool) -> RedisResult<Answer> {
-    let unanswered = live.progress.expects(&live.dead);
+    let unanswered = live.progress.expects();
     let mut answer = send(live, asked, is_asking).await;
     if matches!(&answer, Err(error) if error.code() == Some("NOSCRIPT")) {
         let load = redis::cmd("SCRIPT").arg("LOAD").arg(asked.call.script.text).to_owned();

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use fred::clients::Client;
 use fred::error::{Error, ErrorKind};
 use fred::interfaces::{ClientLike, EventInterface, LuaInterface, PubsubInterface};
+use fred::socket2::TcpKeepalive;
 use fred::types::config::{Config, ServerConfig, TcpConfig};
 use fred::types::{Builder, CustomCommand, RespVersion, Value};
 use futures_util::FutureExt;
@@ -14,8 +15,9 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::wakeup::forward;
-use crate::runtime::{Runtime, TokioRuntime};
-use crate::store::progress::{Progress, Unanswered};
+use crate::runtime::{KEEPALIVE_AFTER, Runtime, TokioRuntime};
+use crate::store::dial::{Dial, Reached};
+use crate::store::progress::{Ask, Progress, Unanswered};
 use crate::store::redis::channels::Channels;
 use crate::store::redis::config::{Address, RedisConfig, Servers};
 use crate::store::redis::ends::carry;
@@ -29,12 +31,14 @@ pub(super) struct Link {
     pub(super) runtime: Arc<dyn Runtime>,
     pub(super) channels: Arc<Channels>,
     pub(super) current: Slot<Live>,
+    dial: Dial,
 }
 
 /// Connections that were working when last seen.
 pub(super) struct Live {
     requests: Client,
     wakeups: Client,
+    reached: Reached,
     /// Cancelled once either connection is known or suspected to be unusable.
     pub(super) dead: CancellationToken,
     progress: Progress,
@@ -49,7 +53,8 @@ impl Link {
         let runtime: Arc<dyn Runtime> = Arc::new(TokioRuntime);
         let current = Slot::new(&runtime, config.connect_timeout);
         let channels = Arc::new(Channels::new(&config));
-        Self { config, runtime, channels, current }
+        let dial = Dial::new(&runtime, config.connect_timeout);
+        Self { config, runtime, channels, current, dial }
     }
 
     /// The connections, opened anew if there are none.
@@ -64,7 +69,8 @@ impl Link {
 
     async fn connect(&self) -> Result<Live, StoreError> {
         let opening = self.runtime.now();
-        let (requests, wakeups) = (self.client()?, self.client()?);
+        let reached = self.reach().await?;
+        let (requests, wakeups) = (self.client(&reached)?, self.client(&reached)?);
         let routing = tokio::try_join!(open(&requests), open(&wakeups));
         let (first, second) = routing.map_err(|error| self.not_opened(&error))?;
         let dead = CancellationToken::new();
@@ -73,19 +79,29 @@ impl Link {
         let (pushed, channels) = (wakeups.message_rx(), Arc::downgrade(&self.channels));
         TokioRuntime.spawn(forward(pushed, channels, dead.clone()).boxed());
         let (served, has_compared) = (AtomicBool::new(false), AtomicBool::new(false));
-        let progress = Progress::since(opening, &self.runtime);
-        let live = Live { requests, wakeups, dead, progress, served, has_compared };
+        let progress = Progress::since(opening, &self.runtime, &dead, ping(&requests));
+        let live = Live { requests, wakeups, reached, dead, progress, served, has_compared };
         live.load_scripts().await?;
         Ok(live)
     }
 
-    fn client(&self) -> Result<Client, StoreError> {
+    /// An address of the server that accepts connections. The client opens its own, but would look the name up among
+    /// tokio's blocking tasks, and wait for its first address alone.
+    async fn reach(&self) -> Result<Reached, StoreError> {
+        let at = self.server()?;
+        let dialled = self.dial.connect(&at.host, at.port).await;
+        dialled.map(|(_, reached)| reached).map_err(|error| {
+            StoreError::new(StoreErrorKind::Unreachable, at.to_string()).with_source(error)
+        })
+    }
+
+    fn client(&self, reached: &Reached) -> Result<Client, StoreError> {
         let RedisConfig { login, database, connect_timeout, .. } = &self.config;
-        let Address { host, port } = self.server()?;
+        let Address { port, .. } = self.server()?;
         let config = Config {
             fail_fast: true,
             version: RespVersion::RESP3,
-            server: ServerConfig::new_centralized(host, *port),
+            server: ServerConfig::new_centralized(reached.address(), *port),
             username: login.username.clone(),
             password: login.password.as_ref().map(Secret::reveal).map(str::to_owned),
             database: Some(*database).filter(|database| *database != 0),
@@ -98,7 +114,12 @@ impl Link {
                 settings.max_redirections = 0;
                 settings.connection_timeout = *connect_timeout;
                 settings.internal_command_timeout = *connect_timeout;
-                settings.tcp = TcpConfig { nodelay: Some(true), ..TcpConfig::default() };
+                let keepalive = TcpKeepalive::new().with_time(KEEPALIVE_AFTER);
+                settings.tcp = TcpConfig {
+                    nodelay: Some(true),
+                    keepalive: Some(keepalive),
+                    ..TcpConfig::default()
+                };
             })
             .build()
             .map_err(|error| failed(&error))
@@ -159,6 +180,25 @@ impl Connection for Live {
     fn has_served(&self) -> bool {
         self.served.load(Ordering::Relaxed)
     }
+
+    fn is_wrong(&self) {
+        self.reached.is_wrong();
+        // Another server may be the primary by now.
+        self.dead.cancel();
+    }
+}
+
+/// The question whether the server is still there. A refusal is an answer.
+fn ping(client: &Client) -> Ask {
+    let client = client.clone();
+    Box::new(move || {
+        let client = client.clone();
+        async move {
+            let answer = client.ping::<Value>(None).await;
+            answer.map_or_else(|error| server_error(&error).is_some(), |_| true)
+        }
+        .boxed()
+    })
 }
 
 impl Live {
@@ -166,6 +206,8 @@ impl Live {
     /// round trip. A refusal is ignored here: the call of a script loads it again and reports the refusal.
     async fn load_scripts(&self) -> Result<(), StoreError> {
         let half_way = self.dead.drop_guard_ref();
+        // The first round trip, which tells how long an answer takes.
+        let unanswered = self.progress.expects();
         let loads = SCRIPTS.map(|(_, text)| self.requests.script_load::<Value, _>(text));
         for loaded in join_all(loads).await {
             if let Err(error) = loaded.map(drop)
@@ -174,6 +216,7 @@ impl Live {
                 return Err(failed(&error));
             }
         }
+        unanswered.answered();
         half_way.disarm();
         Ok(())
     }
@@ -181,7 +224,7 @@ impl Live {
     /// Calls the script. A server that does not know it has not executed anything: only then is it
     /// called a second time.
     pub(super) async fn invoke(&self, call: &Invocation) -> Result<Value, Error> {
-        let unanswered = self.progress.expects(&self.dead);
+        let unanswered = self.progress.expects();
         let mut answer = self.evalsha(call).await;
         if matches!(&answer, Err(error) if server_error(error).is_some_and(|(code, _)| code == "NOSCRIPT"))
         {
@@ -197,7 +240,7 @@ impl Live {
 
     /// One step of a scan, with these words.
     pub(super) async fn scan(&self, words: [&str; 5]) -> Result<Value, Error> {
-        let unanswered = self.progress.expects(&self.dead);
+        let unanswered = self.progress.expects();
         let command = CustomCommand::new_static("SCAN", None::<u16>, false);
         let words = words.map(Value::from).to_vec();
         let answer = self.answered(self.requests.custom(command, words)).await;
@@ -234,6 +277,11 @@ impl Live {
 
     pub(super) async fn unsubscribe(&self, channels: Vec<String>) -> Result<(), StoreError> {
         Box::pin(self.changed(self.wakeups.unsubscribe(channels))).await
+    }
+
+    /// Asks the server for an answer on the connection for wake-ups.
+    pub(super) async fn beats(&self) -> Result<(), StoreError> {
+        Box::pin(self.changed(std::future::ready(Ok(())))).await
     }
 
     /// Waits until the server has changed its subscriptions: fred itself does not.

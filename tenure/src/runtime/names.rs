@@ -1,0 +1,155 @@
+//! The addresses of hosts, looked up by threads of this module's own.
+//!
+//! The system's lookup can't be cancelled: while a name server is silent it takes 10 s and more. Among tokio's blocking
+//! tasks it would have the end of the runtime wait for it, and would itself wait wherever an application's blocking work
+//! fills their pool. Nothing waits for the end of these threads, and the end of the process ends them too.
+//!
+//! One lookup of a host is under way at a time, and all that need it share its outcome. So callers that give up and ask
+//! again add no threads.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::io;
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+use tokio::sync::oneshot;
+
+type Lookup = fn(&str) -> io::Result<Vec<SocketAddr>>;
+
+type Outcome = Result<Vec<SocketAddr>, Arc<io::Error>>;
+
+/// The lookups that are under way, and the callers that wait for each.
+type Lookups = BTreeMap<String, Vec<oneshot::Sender<Outcome>>>;
+
+static LOOKUPS: LazyLock<Mutex<Lookups>> = LazyLock::new(Mutex::default);
+
+/// The addresses of a host with that port, in the order in which the system prefers them: at least one.
+///
+/// # Errors
+/// If it has none, or the lookup fails.
+pub(super) async fn addresses(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
+    if let Ok(address) = host.parse::<IpAddr>() {
+        return Ok(vec![SocketAddr::new(address, port)]);
+    }
+    let mut addresses = shared(host, system).await?;
+    if addresses.is_empty() {
+        return Err(io::Error::new(io::ErrorKind::NotFound, format!("{host} has no address")));
+    }
+    addresses.iter_mut().for_each(|address| address.set_port(port));
+    Ok(addresses)
+}
+
+fn system(host: &str) -> io::Result<Vec<SocketAddr>> {
+    Ok((host, 0).to_socket_addrs()?.collect())
+}
+
+/// The outcome of the lookup of that host that is under way, or of a new one.
+async fn shared(host: &str, lookup: Lookup) -> io::Result<Vec<SocketAddr>> {
+    let (waiting, outcome) = oneshot::channel();
+    if wait(host, waiting) {
+        begin(host.to_owned(), lookup);
+    }
+    match outcome.await {
+        Ok(Ok(addresses)) => Ok(addresses),
+        // Such an error can't be copied. Those of a lookup differ by their texts alone.
+        Ok(Err(error)) => Err(io::Error::new(error.kind(), error)),
+        Err(_) => Err(io::Error::other("the lookup has ended without an outcome")),
+    }
+}
+
+/// Adds one that waits. True if no lookup is under way.
+fn wait(host: &str, waiting: oneshot::Sender<Outcome>) -> bool {
+    match lookups().entry(host.to_owned()) {
+        Entry::Occupied(mut lookup) => {
+            let all = lookup.get_mut();
+            all.retain(|one| !one.is_closed());
+            all.push(waiting);
+            false
+        }
+        Entry::Vacant(none) => {
+            none.insert(vec![waiting]);
+            true
+        }
+    }
+}
+
+fn begin(host: String, lookup: Lookup) {
+    let name = host.clone();
+    let thread = thread::Builder::new().name("tenure-lookup".to_owned());
+    // Never joined.
+    if let Err(error) = thread.spawn(move || end(&host, lookup(&host))) {
+        // There are too many.
+        end(&name, Err(error));
+    }
+}
+
+fn end(host: &str, outcome: io::Result<Vec<SocketAddr>>) {
+    let outcome = outcome.map_err(Arc::new);
+    let waiting = lookups().remove(host).unwrap_or_default();
+    for one in waiting {
+        // It may have given up.
+        let _ = one.send(outcome.clone());
+    }
+}
+
+fn lookups() -> MutexGuard<'static, Lookups> {
+    // No step panics half way.
+    LOOKUPS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn an_address_needs_no_lookup() {
+        for (text, shown) in [("127.0.0.1", "127.0.0.1:7"), ("::1", "[::1]:7")] {
+            let found = addresses(text, 7).await.unwrap();
+            assert_eq!(found.iter().map(ToString::to_string).collect::<Vec<_>>(), [shown]);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_name_that_does_not_exist_is_an_error_of_each_caller() {
+        let (one, two) = tokio::join!(addresses("name.invalid", 7), addresses("name.invalid", 7));
+        assert!(one.is_err() && two.is_err());
+    }
+
+    /// Callers that gave up leave nothing behind, and those that still wait share one outcome.
+    #[test]
+    fn one_lookup_serves_all_callers() {
+        static LOOKED_UP: AtomicUsize = AtomicUsize::new(0);
+        static SILENT: Mutex<Option<mpsc::Receiver<()>>> = Mutex::new(None);
+        fn silent(_: &str) -> io::Result<Vec<SocketAddr>> {
+            LOOKED_UP.fetch_add(1, Ordering::SeqCst);
+            let silence = SILENT.lock().unwrap().take().unwrap();
+            silence.recv().unwrap();
+            Ok(vec![([127, 0, 0, 1], 0).into()])
+        }
+        let (speaks, silence) = mpsc::channel();
+        *SILENT.lock().unwrap() = Some(silence);
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            for _ in 0..100 {
+                let asks = shared("a.silent.test", silent);
+                tokio::time::timeout(Duration::from_millis(1), asks).await.unwrap_err();
+            }
+            let waiting = lookups().get("a.silent.test").unwrap().len();
+            assert!(waiting <= 2, "{waiting} waiting");
+            let last = tokio::spawn(shared("a.silent.test", silent));
+            while lookups().get("a.silent.test").unwrap().iter().all(oneshot::Sender::is_closed) {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+            speaks.send(()).unwrap();
+            assert_eq!(last.await.unwrap().unwrap().len(), 1);
+        });
+        assert_eq!(LOOKED_UP.load(Ordering::SeqCst), 1);
+        assert!(!lookups().contains_key("a.silent.test"));
+    }
+}
