@@ -59,6 +59,11 @@ impl Subscriber for Link {
         Ok(())
     }
 
+    /// HTTP/2's own pings are the heartbeat, and end the stream of the watch.
+    async fn beats(self: &Arc<Self>, _: &Arc<Live>) -> Result<(), StoreError> {
+        Ok(())
+    }
+
     fn unwatched(&self, key: &Key) {
         self.forget(key);
     }

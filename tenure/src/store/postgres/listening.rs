@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use tokio_postgres::Error;
 use tokio_util::sync::CancellationToken;
 
 use super::error::{failed, is_fatal};
@@ -40,6 +41,10 @@ impl Connection for Listening {
     fn has_served(&self) -> bool {
         self.session.has_served()
     }
+
+    fn is_wrong(&self) {
+        self.session.is_wrong();
+    }
 }
 
 impl Link {
@@ -59,6 +64,10 @@ impl Link {
     ) -> Result<(), StoreError> {
         let sql = format!("{command} {}", quoted(channel));
         let done = on.session.client.batch_execute(&sql).await;
+        self.concluded(on, done)
+    }
+
+    fn concluded(&self, on: &Listening, done: Result<(), Error>) -> Result<(), StoreError> {
         done.map_err(|error| {
             if is_fatal(&error) {
                 on.session.dead.cancel();
@@ -116,6 +125,14 @@ impl Subscriber for Link {
             self.execute(on, "UNLISTEN", &channel).await?;
         }
         Ok(())
+    }
+
+    async fn beats(self: &Arc<Self>, on: &Arc<Listening>) -> Result<(), StoreError> {
+        // A device on the way forgets both, and the requests of a take-over should not be the first to notice.
+        if let Some(live) = self.requests.current() {
+            live.session.progress.asks();
+        }
+        self.concluded(on, on.session.client.batch_execute("").await)
     }
 
     fn unneeded(&self) {

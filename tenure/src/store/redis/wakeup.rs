@@ -51,6 +51,10 @@ impl Subscriber for Link {
         let names = names(&self.connector.config, topics);
         answered(on, on.connection.clone().unsubscribe(&names[..]).await)
     }
+
+    async fn beats(self: &Arc<Self>, on: &Arc<Live>) -> Result<(), StoreError> {
+        on.ask(&redis::cmd("PING")).await.map(drop)
+    }
 }
 
 /// After a refusal, by an access rule for instance, the connection is still usable.

@@ -21,12 +21,18 @@ pub(super) const AT_ONCE: usize = 512;
 const RETRY_LEAST: Duration = Duration::from_millis(100);
 const RETRY_MOST: Duration = Duration::from_secs(5);
 
+/// How many times as long as a command may take passes between two heartbeats.
+const BEAT_FACTOR: u32 = 3;
+/// The longest time between two heartbeats.
+pub(super) const BEAT_MOST: Duration = Duration::from_secs(60);
+
 /// Runs until nothing is listened to.
 pub(super) async fn keep<S: Subscriber>(server: Arc<S>, task: CancellationToken) {
     let keeper = Keeper { server, task };
     while let Some(live) = keeper.connected().await {
         keeper.server.table().begin_anew();
-        keeper.serve(OnConnection::new(live)).await;
+        let beat = keeper.next_beat();
+        keeper.serve(OnConnection::new(live, beat)).await;
     }
     // Here, and not where a subscription ends: what is not needed before it was subscribed to has none.
     keeper.server.unneeded();
@@ -45,6 +51,8 @@ struct OnConnection<S: Subscriber> {
     refusals: u32,
     /// When to try the refused ones again.
     again: Fuse<BoxFuture<'static, ()>>,
+    /// When to ask for a sign of life.
+    beat: BoxFuture<'static, ()>,
 }
 
 impl<S: Subscriber> Keeper<S> {
@@ -93,6 +101,10 @@ impl<S: Subscriber> Keeper<S> {
                 () = &mut on.again, if !on.again.is_terminated() => {
                     table.put_back(&std::mem::take(&mut on.refused));
                 }
+                () = &mut on.beat => {
+                    self.beat(&on.live).await;
+                    on.beat = self.next_beat();
+                }
             }
         }
     }
@@ -128,6 +140,18 @@ impl<S: Subscriber> Keeper<S> {
         }
     }
 
+    async fn beat(&self, live: &Arc<S::Live>) {
+        if let Some(Err(error)) = self.bounded(live, self.server.beats(live)).await {
+            tracing::debug!(%error, "a heartbeat was not answered as it should be");
+        }
+    }
+
+    fn next_beat(&self) -> BoxFuture<'static, ()> {
+        let runtime = self.server.runtime();
+        let apart = self.server.within().saturating_mul(BEAT_FACTOR).min(BEAT_MOST);
+        runtime.sleep_until(runtime.now() + apart)
+    }
+
     /// The connection is usable after a refusal, by an access rule for instance.
     fn refused(&self, on: &mut OnConnection<S>, topics: Vec<Topic>, error: &StoreError) {
         let (first, count) = (topics.first(), topics.len());
@@ -149,6 +173,11 @@ impl<S: Subscriber> Keeper<S> {
             done = done => Some(done),
             () = live.dead().cancelled() => None,
             () = self.pause(self.server.within()) => {
+                let within = self.server.within();
+                tracing::warn!(
+                    ?within,
+                    "no answer on the connection for wake-ups, which is replaced: wake-ups and messages were missed"
+                );
                 live.dead().cancel();
                 None
             }
@@ -162,9 +191,9 @@ impl<S: Subscriber> Keeper<S> {
 }
 
 impl<S: Subscriber> OnConnection<S> {
-    fn new(live: Arc<S::Live>) -> Self {
+    fn new(live: Arc<S::Live>, beat: BoxFuture<'static, ()>) -> Self {
         let (subscribed, refused) = (BTreeSet::new(), BTreeSet::new());
-        Self { live, subscribed, refused, refusals: 0, again: Fuse::terminated() }
+        Self { live, subscribed, refused, refusals: 0, again: Fuse::terminated(), beat }
     }
 }
 

@@ -165,6 +165,46 @@ fn a_server_that_does_not_answer_costs_the_connection() {
     assert_eq!(driver.hinted(), keys(0..1));
 }
 
+/// Nothing else is sent on it: a device on the way may have forgotten the connection.
+#[test]
+fn a_silent_connection_is_replaced_after_a_heartbeat() {
+    let server = Server::new();
+    let mut driver = Driver::new(&server);
+    driver.add(0..1);
+    assert_eq!(driver.hinted(), keys(0..1));
+    let wire = server.remote.lock().unwrap().wire.clone().unwrap();
+    server.is(Answers::Never);
+    server.clock.advance(Duration::from_secs(15));
+    driver.hinted();
+    server.clock.advance(JUST_WITHIN);
+    assert!(!wire.dead.is_cancelled());
+    server.is(Answers::Well);
+    server.remote.lock().unwrap().subscribed.clear();
+    server.clock.advance(Duration::from_millis(1));
+    assert!(wire.dead.is_cancelled());
+    assert_eq!(driver.hinted(), keys(0..1), "something may have been missed");
+}
+
+#[test]
+fn heartbeats_that_are_answered_keep_the_connection() {
+    let server = Server::new();
+    let mut driver = Driver::new(&server);
+    driver.add(0..1);
+    driver.hinted();
+    let wire = server.remote.lock().unwrap().wire.clone().unwrap();
+    for second in 0..60 {
+        // A refusal is an answer. Changes of what is listened to put no heartbeat off.
+        server.is(if second < 30 { Answers::Well } else { Answers::WithRefusals });
+        driver.add(second + 1..second + 2);
+        driver.hinted();
+        server.clock.advance(Duration::from_secs(1));
+        driver.hinted();
+    }
+    assert!(!wire.dead.is_cancelled());
+    let beats = server.remote.lock().unwrap().beats;
+    assert_eq!(beats, 4);
+}
+
 #[test]
 fn nobody_waits_for_a_server_that_nobody_needs() {
     let server = Server::new();

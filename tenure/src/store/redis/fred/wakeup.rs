@@ -50,6 +50,10 @@ impl Subscriber for Link {
     ) -> Result<(), StoreError> {
         on.unsubscribe(names(&self.config, topics)).await
     }
+
+    async fn beats(self: &Arc<Self>, on: &Arc<Live>) -> Result<(), StoreError> {
+        on.beats().await
+    }
 }
 
 /// Hands on what arrives on a connection until it ends.

@@ -22,9 +22,10 @@ pub(super) struct Server {
 pub(super) struct Remote {
     answers: Answers,
     pub(super) wire: Option<Arc<Wire>>,
-    subscribed: BTreeSet<Topic>,
+    pub(super) subscribed: BTreeSet<Topic>,
     /// How many topics each command named; negative for the opposite.
     commands: Vec<i32>,
+    pub(super) beats: usize,
 }
 
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
@@ -135,6 +136,19 @@ impl Subscriber for Server {
         topics: &[Topic],
     ) -> Result<(), StoreError> {
         self.command(on, topics, -1).await
+    }
+
+    async fn beats(self: &Arc<Self>, _: &Arc<Wire>) -> Result<(), StoreError> {
+        let answers = {
+            let mut remote = self.remote.lock().unwrap();
+            remote.beats += 1;
+            remote.answers
+        };
+        match answers {
+            Answers::Well | Answers::Away => Ok(()),
+            Answers::WithRefusals => Err(StoreError::new(StoreErrorKind::Permission, "")),
+            Answers::Never => std::future::pending().await,
+        }
     }
 
     fn unneeded(&self) {
