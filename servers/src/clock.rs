@@ -15,8 +15,8 @@ use rustix::time::{ClockId, clock_gettime};
 use tempfile::TempDir;
 
 use crate::ServerError;
-use crate::child::find;
 use crate::error::doing;
+use crate::preload;
 
 const SOURCE: &str = include_str!("clock/preload.c");
 const FILE: &str = "TENURE_SERVER_CLOCK";
@@ -62,14 +62,10 @@ impl ServerClock {
     /// [`ServerError::Missing`] without a C compiler. If the temporary folder's path has a space or a colon, which
     /// `LD_PRELOAD` takes for the end of a path.
     pub fn start(fast_by_ppm: i64) -> Result<Self, ServerError> {
-        let folder = tempfile::tempdir().map_err(doing(MAKING))?;
+        let folder = preload::folder(MAKING)?;
         let path = folder.path();
-        if path.to_string_lossy().contains([' ', ':']) {
-            let path = path.display();
-            let why = format!("LD_PRELOAD does not take a path with a space or a colon: '{path}'");
-            return Err(doing(MAKING)(io::Error::new(io::ErrorKind::InvalidInput, why)));
-        }
-        compile(path.join("preload.c"), library(&folder))?;
+        let flag = format!("-DSETTINGS={SETTINGS}");
+        preload::compile(MAKING, SOURCE, &library(&folder), &[&flag])?;
         let file = File::create(settings(&folder)).map_err(doing(MAKING))?;
         // Servers may run as another user, and what they can't read is ignored.
         for (path, mode) in [(path, 0o755), (&library(&folder), 0o755), (&settings(&folder), 0o644)]
@@ -156,25 +152,6 @@ fn library(folder: &TempDir) -> PathBuf {
 
 fn settings(folder: &TempDir) -> PathBuf {
     folder.path().join("clock")
-}
-
-fn compile(source: PathBuf, library: PathBuf) -> Result<(), ServerError> {
-    let Some(compiler) = find("cc", Vec::new()) else {
-        return Err(ServerError::Missing {
-            program: "cc",
-            install: "apt-get install gcc libc6-dev",
-        });
-    };
-    fs::write(&source, SOURCE).map_err(doing(MAKING))?;
-    let mut compile = Command::new(compiler);
-    compile.args(["-shared", "-fPIC", "-O2", "-o"]).arg(library);
-    compile.arg(format!("-DSETTINGS={SETTINGS}")).arg(source);
-    let output = compile.output().map_err(doing(MAKING))?;
-    if output.status.success() {
-        return Ok(());
-    }
-    let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-    Err(doing(MAKING)(io::Error::other(said)))
 }
 
 /// Readings of the boot clock and the wall clock at one moment.

@@ -4,7 +4,7 @@ use std::thread;
 use std::time::Duration;
 
 use rustix::process::Signal;
-use tenure_servers::{RedisServer, Reply};
+use tenure_servers::{RedisServer, Reply, SilentNames};
 
 use super::program::{Program, example};
 
@@ -62,6 +62,18 @@ fn a_terminated_process_hands_over_at_once() {
         assert_eq!(second.number("incumbent token="), token);
     }
     assert!(tokens.is_sorted_by(|a, b| a < b), "{tokens:?}");
+}
+
+/// Its lookups never end, and can't be cancelled.
+#[test]
+fn a_silent_name_server_holds_up_no_exit() {
+    let names = SilentNames::start().unwrap();
+    let mut command = example("leader");
+    names.silence(command.args(["redis://store.example.org", "first"]));
+    let mut leader = Program::start(&mut command);
+    // By then it has asked for the address.
+    thread::sleep(Duration::from_secs(1));
+    leader.terminate_soon();
 }
 
 #[test]

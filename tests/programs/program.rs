@@ -95,6 +95,21 @@ impl Program {
     }
 }
 
+impl Program {
+    /// The same for one that may hang: fails after [`SOON`].
+    pub(crate) fn terminate_soon(&mut self) -> ExitStatus {
+        self.signal(Signal::TERM);
+        let end = Instant::now() + SOON;
+        loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status;
+            }
+            assert!(Instant::now() < end, "it has not ended");
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
 impl Drop for Program {
     fn drop(&mut self) {
         let _ = self.child.kill();

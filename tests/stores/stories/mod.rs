@@ -38,9 +38,12 @@ macro_rules! stories {
     };
 }
 
+mod addresses;
+mod blocking;
 mod cancellation;
 mod dials;
 mod elections;
+mod idle;
 mod isolation;
 mod many;
 mod messages;

@@ -25,28 +25,28 @@ async fn is_quiet(hints: &mut Hints) -> bool {
     tokio::time::timeout(QUIET, hints.next()).await.is_err()
 }
 
-fn patient() -> Config {
+pub(super) fn patient() -> Config {
     Config::builder(Duration::from_secs(60)).build().unwrap()
 }
 
 /// A store that counts the hints it passes on: the first one says that the candidate is subscribed.
 #[derive(Clone)]
-struct Counted {
+pub(super) struct Counted {
     store: AnyStore,
     hints: Arc<AtomicUsize>,
 }
 
 impl Counted {
-    fn new(store: AnyStore) -> Self {
+    pub(super) fn new(store: AnyStore) -> Self {
         Self { store, hints: Arc::default() }
     }
 
-    fn hints(&self) -> usize {
+    pub(super) fn hints(&self) -> usize {
         self.hints.load(Ordering::SeqCst)
     }
 
     /// Waits until there were more hints than that.
-    async fn hints_above(&self, count: usize) {
+    pub(super) async fn hints_above(&self, count: usize) {
         soon(async {
             while self.hints() <= count {
                 tokio::time::sleep(Duration::from_millis(5)).await;
