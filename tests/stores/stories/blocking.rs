@@ -20,7 +20,7 @@ fn answers(store: impl FnOnce() -> AnyStore) {
         tokio::task::spawn_blocking(move || {
             begins.send(()).unwrap();
             // Until the other end is dropped.
-            drop(end.recv());
+            let _ = end.recv();
         });
         soon(began).await.unwrap();
         let answer = soon(call(&store(), Request::Observe)).await.unwrap();
