@@ -178,6 +178,8 @@ pub enum StepDownReason {
     /// The leader's work gave its watchdog no sign of life in time. Reported by drivers, like
     /// [`WorkLost`](Self::WorkLost).
     Unresponsive,
+    /// The leader's work ended with an error. Reported by drivers, like [`WorkLost`](Self::WorkLost).
+    WorkFailed,
 }
 
 impl fmt::Display for StepDownReason {
@@ -189,6 +191,7 @@ impl fmt::Display for StepDownReason {
             Self::RenewFailed => "a renewal failed, and the strict policy is set",
             Self::WorkLost => "the leader's work panicked or was dropped",
             Self::Unresponsive => "the leader's work gave its watchdog no sign of life in time",
+            Self::WorkFailed => "the leader's work ended with an error",
         })
     }
 }

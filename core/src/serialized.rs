@@ -38,6 +38,7 @@ impl Serialize for StepDownReason {
             Self::RenewFailed => (3, "renew_failed"),
             Self::WorkLost => (4, "work_lost"),
             Self::Unresponsive => (5, "unresponsive"),
+            Self::WorkFailed => (6, "work_failed"),
         };
         serializer.serialize_unit_variant("StepDownReason", index, name)
     }

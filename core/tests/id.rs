@@ -78,6 +78,7 @@ fn reasons_are_names_in_json() {
         (StepDownReason::RenewFailed, "renew_failed"),
         (StepDownReason::WorkLost, "work_lost"),
         (StepDownReason::Unresponsive, "unresponsive"),
+        (StepDownReason::WorkFailed, "work_failed"),
     ] {
         assert_eq!(serde_json::to_value(reason).expect("a text"), name);
     }
@@ -139,6 +140,7 @@ fn reasons_are_sentences() {
         StepDownReason::RenewFailed,
         StepDownReason::WorkLost,
         StepDownReason::Unresponsive,
+        StepDownReason::WorkFailed,
     ];
     let shown = all.map(|reason| reason.to_string());
     let expected = [

@@ -41,20 +41,21 @@ async fn main() -> Result<(), Box<dyn Error>> {
         let rows = until_refused("PostgreSQL", to_postgres(postgres.clone(), tenure.token()));
         let keys = until_refused("Redis", to_redis(redis.clone(), tenure.token()));
         let (rows, keys) = (tokio::spawn(rows), tokio::spawn(keys));
-        // A writer that fails under a current tenure ends the program, for its supervisor to start again.
+        // A writer that fails under a current tenure gives the lead up, and both are tried again.
         tokio::select! {
-            () = tenure.ended() => {}
-            _ = rows => {}
-            _ = keys => {}
+            () = tenure.ended() => Ok(()),
+            failure = rows => Err(failure.unwrap_or_else(|panic| panic.to_string())),
+            failure = keys => Err(failure.unwrap_or_else(|panic| panic.to_string())),
         }
     };
-    candidate.run_until(tenure::shutdown_signal()?, work).await?;
+    candidate.try_run_until(tenure::shutdown_signal()?, work).await?;
     Ok(())
 }
 
-async fn until_refused(database: &str, writer: impl Future<Output = Refusal>) {
+async fn until_refused(database: &str, writer: impl Future<Output = Refusal>) -> String {
     let Err(refusal) = writer.await;
     println!("{database}: {refusal}");
+    format!("{database}: {refusal}")
 }
 
 async fn to_postgres(url: String, token: Token) -> Refusal {

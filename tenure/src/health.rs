@@ -74,7 +74,7 @@ pub enum Role {
         ttl: Duration,
     },
     /// It does not ask for the lease for now: its last tenure is over and its work is ending, or it has resigned,
-    /// or it waits until work is offered. It campaigns again by itself.
+    /// or its work was lost. It campaigns again by itself, after lost work only once work is offered.
     HoldingOff,
     /// It was asked to stop, and still gives back what it holds.
     Stopping,

@@ -38,7 +38,7 @@
 //! |---|---|
 //! | take part in an election | [`Candidate`], or [`Elections`] for many of them |
 //! | choose settings | [`Config`], and what follows from them: [`Config::explain`] |
-//! | run work while leading | [`Candidate::run_until`], [`Candidate::run_while_leader`], [`Tenure`] |
+//! | run work while leading | [`Candidate::run_until`], [`Candidate::run_while_leader`], their forms for work that can fail, [`Tenure`] |
 //! | have a database refuse late writes | [`fence`] |
 //! | follow who leads, without taking part | [`Observer`] |
 //! | answer a health probe | [`Candidate::health`] |

@@ -39,10 +39,11 @@ pub(crate) fn in_words(reason: StepDownReason) -> Reason {
     match reason {
         StepDownReason::Expired => Reason::Expired,
         StepDownReason::Superseded => Reason::Superseded,
-        // A candidate whose work is lost, or is silent, hands over on its own.
-        StepDownReason::Resigned | StepDownReason::WorkLost | StepDownReason::Unresponsive => {
-            Reason::Resigned
-        }
+        // A candidate whose work is lost, is silent or fails hands over on its own.
+        StepDownReason::Resigned
+        | StepDownReason::WorkLost
+        | StepDownReason::Unresponsive
+        | StepDownReason::WorkFailed => Reason::Resigned,
         StepDownReason::RenewFailed => Reason::RenewFailed,
         _ => Reason::Other,
     }

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicU64, AtomicUsize};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -137,17 +137,19 @@ impl CandidateBuilder {
         self
     }
 
-    /// How long to hold off after [`Candidate::resign`], or after work was lost or [silent](crate::Tenure::watchdog), so
-    /// that another candidate can take over. Default: the renew interval.
+    /// How long to hold off after [`Candidate::resign`], or after work was lost, [silent](crate::Tenure::watchdog) or
+    /// [failed](Candidate::try_run_while_leader), so that another candidate can take over. Default: the renew interval.
     pub fn hold_off(mut self, hold_off: Duration) -> Self {
         self.hold_off = Some(hold_off);
         self
     }
 
-    /// Continues to lead when work of [`run_while_leader`](Candidate::run_while_leader) or
-    /// [`run_until`](Candidate::run_until) panics, or is dropped, under a current tenure. Default: the
-    /// candidate resigns, and campaigns again once such work is offered again and the hold-off is over,
-    /// because a leader without work keeps all others from doing it.
+    /// Continues to lead, and to campaign, when work of [`run_while_leader`](Candidate::run_while_leader),
+    /// [`run_until`](Candidate::run_until) or their `try_` forms panics or is dropped. Default: the
+    /// candidate resigns or gives its campaign up, and campaigns again once such work is offered again and the hold-off is
+    /// over, because a leader without work keeps all others from doing it.
+    ///
+    /// Errors of [`try_run_while_leader`](Candidate::try_run_while_leader) resign the lead nevertheless.
     pub fn keep_lead_without_work(mut self) -> Self {
         self.keeps_lead_without_work = true;
         self
@@ -258,6 +260,7 @@ impl CandidateBuilder {
             events: Events::default(),
             callbacks: Callbacks::default(),
             offers: AtomicUsize::new(0),
+            goes_on_under: AtomicU64::new(0),
             standing: Announced::new(elections.runtime().now()),
             recorder,
         });

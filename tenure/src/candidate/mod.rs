@@ -92,7 +92,7 @@ impl Candidate {
     /// # Errors
     /// If the candidate has stopped.
     pub async fn elected(&self) -> Result<Tenure, Stopped> {
-        work::next_tenure(self.shared()).await
+        work::next_tenure(self.shared(), None).await
     }
 
     /// Calls back after each election, in a task of its own that counts as the leader's work. Panics

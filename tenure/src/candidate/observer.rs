@@ -13,7 +13,7 @@ use futures_util::future::BoxFuture;
 use tokio::sync::{Notify, mpsc};
 
 use super::incumbent_of;
-use crate::runtime::Runtime;
+use crate::runtime::{Runtime, part_of};
 use crate::shared::{Command, ask};
 use crate::store::{Incumbent, Key, Request, Store, StoreError};
 use crate::{Elections, Instant, StartError, Token};
@@ -176,17 +176,12 @@ impl Watch {
             }
             Ok(None) => doubled,
             // Observers of many processes must not ask together after an outage.
-            Err(_) => self.part_of(doubled.min(OUTAGE_PAUSE_MOST)).max(REMAINING_LEAST),
+            Err(_) => {
+                let pause = part_of(&*self.runtime, doubled.min(OUTAGE_PAUSE_MOST));
+                pause.max(REMAINING_LEAST)
+            }
         };
         self.runtime.now() + wait.min(self.poll_bound)
-    }
-
-    /// A random part of it; the whole if there is no randomness.
-    fn part_of(&self, whole: Duration) -> Duration {
-        const PARTS: u32 = 1_000;
-        let part = self.runtime.entropy().ok().map(|random| random % u128::from(PARTS));
-        let part = part.and_then(|part| u32::try_from(part).ok()).unwrap_or(PARTS);
-        whole * part / PARTS
     }
 }
 

@@ -4,6 +4,7 @@ mod describe;
 mod events;
 mod standing;
 mod watched;
+mod work;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,16 +17,17 @@ use super::admission::{Lane, Place, Urgency, Waiting};
 use super::calls::{Calls, Outgoing};
 use super::spread::Renewal;
 use super::{CallResult, World};
+use crate::Instant;
 use crate::logging::{LIFE, REQUEST};
 use crate::metrics::ElectionMetrics;
-use crate::shared::{ElectionId, LostWork, NewElection, Shared};
+use crate::shared::{ElectionId, NewElection, Shared};
 use crate::store::{Key, Request, StoreError, StoreErrorKind};
 use crate::tenure::Tenure;
-use crate::{Instant, Token};
 use describe::Describing;
 pub(super) use describe::Description;
 use standing::Answer;
 use watched::Watched;
+use work::WithoutWork;
 
 pub(super) struct Election {
     machine: Machine,
@@ -54,17 +56,6 @@ pub(super) struct Election {
     watched: Watched,
     describing: Describing,
     metrics: ElectionMetrics,
-}
-
-/// Whether the candidate stays out of the election because its work was lost under a tenure: a leader
-/// without work would keep other candidates from doing it.
-#[derive(Clone, Copy)]
-enum WithoutWork {
-    No,
-    /// The tenure is being handed back.
-    Resigning,
-    /// From then on it campaigns again, once work is offered.
-    Until(Instant),
 }
 
 /// Into how many times an interval is divided where one call takes many renewals: elections of the same time renew in one
@@ -148,14 +139,6 @@ impl Election {
         machine.into_iter().chain(calls).chain(others).min()
     }
 
-    /// When a candidate that was without work campaigns again.
-    fn campaigns_again_at(&self) -> Option<Instant> {
-        match self.without_work {
-            WithoutWork::Until(at) if self.shared.is_offered_work() => Some(at),
-            WithoutWork::Until(_) | WithoutWork::Resigning | WithoutWork::No => None,
-        }
-    }
-
     /// Whether the candidate has stopped and all its calls have ended or were given up.
     pub(super) fn has_stopped(&self) -> bool {
         self.stopped && self.calls.is_empty() && self.machine.pending().is_none()
@@ -168,36 +151,6 @@ impl Election {
 
     pub(super) fn request_timeout(&self) -> Duration {
         self.machine.config().request_timeout()
-    }
-
-    /// Whether the tenure has to be resigned because its work was lost.
-    pub(super) fn lost_work(&mut self, now: Instant, token: Token, how: LostWork) -> bool {
-        let leads = self.machine.claim(now).is_some_and(|claim| claim.token() == token);
-        if !leads || self.stopping {
-            return false;
-        }
-        let (key, hold_off) = (&self.shared.key, self.shared.settings.chosen.hold_off);
-        tracing::warn!(
-            target: LIFE, ?key, %token, %how, ?hold_off,
-            "the leader's work is gone: resigning, and campaigning again only when work is offered and \
-             the hold-off is over"
-        );
-        self.metrics.work_lost(how.name());
-        self.without_work = WithoutWork::Resigning;
-        true
-    }
-
-    pub(super) fn stopping(&mut self) {
-        self.stopping = true;
-        self.without_work = WithoutWork::No;
-    }
-
-    /// When to campaign again after a resignation; `None` for a candidate that waits for work, or stops.
-    pub(super) fn again_after(&self, hold_off: Duration) -> Option<Duration> {
-        match self.without_work {
-            WithoutWork::No => Some(hold_off).filter(|_| !self.stopping),
-            WithoutWork::Resigning | WithoutWork::Until(_) => None,
-        }
     }
 
     /// The handle closed the claim before it asked to resign; later claims are open again.

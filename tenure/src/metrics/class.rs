@@ -66,10 +66,18 @@ impl Outcome {
 
 const REQUESTS: [&str; 3] = ["acquire", "renew", "release"];
 
-const HOW: [&str; 2] = ["dropped", "panicked"];
+const HOW: [&str; 3] = ["dropped", "panicked", "failed"];
 
-const REASONS: [&str; 7] =
-    ["expired", "superseded", "resigned", "renew_failed", "work_lost", "unresponsive", "other"];
+const REASONS: [&str; 8] = [
+    "expired",
+    "superseded",
+    "resigned",
+    "renew_failed",
+    "work_lost",
+    "unresponsive",
+    "work_failed",
+    "other",
+];
 
 fn name_of(reason: StepDownReason) -> &'static str {
     match reason {
@@ -79,6 +87,7 @@ fn name_of(reason: StepDownReason) -> &'static str {
         StepDownReason::RenewFailed => "renew_failed",
         StepDownReason::WorkLost => "work_lost",
         StepDownReason::Unresponsive => "unresponsive",
+        StepDownReason::WorkFailed => "work_failed",
         _ => "other",
     }
 }
@@ -90,14 +99,14 @@ pub(super) struct Class {
     store_up: Key,
     quarantined: Key,
     pub(super) elected: Key,
-    stepped_down: [(&'static str, Key); 7],
+    stepped_down: [(&'static str, Key); 8],
     pub(super) renewals: Key,
     pub(super) late_renewals: Key,
     pub(super) renewal_failures: Key,
     pub(super) validity_left: Key,
     requests: Vec<(&'static str, Outcome, Key)>,
     pub(super) refusals: Key,
-    work_lost: [(&'static str, Key); 2],
+    work_lost: [(&'static str, Key); 3],
     /// In the order of the table.
     pub(super) leader_names: [Key; 4],
     now: Mutex<Now>,

@@ -89,7 +89,7 @@ const TABLE: [Row; 15] = [
         WORK_LOST,
         Counter,
         Unit::Count,
-        "times that leader-only work was lost under a current tenure",
+        "times that leader-only work was lost, or failed, under a current tenure",
     ),
     (CALLBACK_PANICS, Counter, Unit::Count, "callbacks that panicked"),
     (

@@ -17,6 +17,7 @@ mod tokio;
 use std::fmt;
 use std::io;
 use std::task::Waker;
+use std::time::Duration;
 
 use ::tokio::io::{AsyncRead, AsyncWrite};
 use futures_util::FutureExt;
@@ -71,6 +72,14 @@ pub trait Runtime: fmt::Debug + Send + Sync + 'static {
     fn available(&self) -> Result<(), NoRuntime> {
         Ok(())
     }
+}
+
+/// A random part of it; the whole if there is no randomness.
+pub(crate) fn part_of(runtime: &dyn Runtime, whole: Duration) -> Duration {
+    const PARTS: u32 = 1_000;
+    let part = runtime.entropy().ok().map(|random| random % u128::from(PARTS));
+    let part = part.and_then(|part| u32::try_from(part).ok()).unwrap_or(PARTS);
+    whole / PARTS * part
 }
 
 /// A candidate was started where no async runtime runs, or one without what elections need.

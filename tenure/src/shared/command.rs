@@ -32,9 +32,10 @@ pub(crate) enum Command {
     WorkOffered {
         id: ElectionId,
     },
+    /// Offered work was lost, under a tenure of that token unless it was waiting for one.
     WorkLost {
         id: ElectionId,
-        token: Token,
+        token: Option<Token>,
         how: LostWork,
     },
     /// A tenure's work asks to be watched.

@@ -8,7 +8,7 @@ mod standing;
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -20,7 +20,6 @@ pub(crate) use profile::{Replaced, Version};
 pub(crate) use settings::{Chosen, Settings};
 pub(crate) use standing::{Announced, Refusal, Sighting, Standing, State, StoreState};
 
-use crate::Token;
 use crate::deadline::Deadline;
 use crate::event::Events;
 use crate::logging::LIFE;
@@ -29,13 +28,18 @@ use crate::store::{Key, LimitError, Profile, Reply, Request, StoreError, StoreEr
 use crate::tenure::{DriverLink, Inbox, Tenure};
 use crate::trace::Recorder;
 use crate::watchdog::WatchedWork;
+use crate::{StepDownReason, Token};
 
-/// How a leader's work was lost before its end.
+/// How offered work has ended without being done.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum LostWork {
     /// Its future was dropped: by a `select!`, a timeout, an abort.
     Dropped,
     Panicked,
+    /// It ended with an error, after so many failures in a row, and is still offered.
+    Failed {
+        before: u32,
+    },
 }
 
 impl LostWork {
@@ -44,6 +48,15 @@ impl LostWork {
         match self {
             Self::Dropped => "dropped",
             Self::Panicked => "panicked",
+            Self::Failed { .. } => "failed",
+        }
+    }
+
+    /// Why a tenure ends that is resigned because of it.
+    pub(crate) fn reason(self) -> StepDownReason {
+        match self {
+            Self::Dropped | Self::Panicked => StepDownReason::WorkLost,
+            Self::Failed { .. } => StepDownReason::WorkFailed,
         }
     }
 }
@@ -85,8 +98,10 @@ pub(crate) struct Shared {
     pub(crate) leads_until: Deadline,
     pub(crate) events: Events,
     pub(crate) callbacks: Callbacks,
-    /// How many calls of `run_while_leader` and `run_until` are under way.
+    /// How many calls of `run_while_leader`, `run_until` and their `try_` forms are under way.
     pub(crate) offers: AtomicUsize,
+    /// The token of the tenure of which the log says that it goes on without work; zero for none.
+    pub(crate) goes_on_under: AtomicU64,
     pub(crate) standing: Announced,
     /// The candidate's place in a log, if it has one.
     pub(crate) recorder: Option<Arc<Recorder>>,

@@ -23,6 +23,6 @@ pub(crate) struct Chosen {
     pub(crate) poll_bound: Duration,
     pub(crate) longest_stop: Duration,
     pub(crate) hold_off: Duration,
-    /// Whether the candidate continues to lead when work of `run_while_leader` or `run_until` is lost.
+    /// Whether the candidate continues to lead and to campaign when offered work is lost.
     pub(crate) keeps_lead_without_work: bool,
 }

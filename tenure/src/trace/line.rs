@@ -141,6 +141,7 @@ impl Ended {
             Self::For(StepDownReason::RenewFailed) => "renew-failed",
             Self::For(StepDownReason::WorkLost) => "work-lost",
             Self::For(StepDownReason::Unresponsive) => "unresponsive",
+            Self::For(StepDownReason::WorkFailed) => "work-failed",
             Self::For(_) => "other",
             Self::DriverGone => "driver-gone",
         }

@@ -1,5 +1,6 @@
 //! What the log says of a candidate's life.
 
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use tenure::{Candidate, Elections};
@@ -88,6 +89,47 @@ async fn a_candidate_that_leaves_in_an_outage_ends_its_line() {
     let _ = soon(candidate.stop()).await;
     until(|| kept.has("no candidate is left that the store does not answer")).await;
     assert!(!kept.has("the store answers again"));
+}
+
+/// No process leads on without work, and without a line in the log.
+#[tokio::test]
+async fn the_end_of_work_is_one_line() {
+    let kept = Kept::default();
+    let _guard = set_default(kept.clone());
+    let builder = Candidate::builder(Remote::default(), "job").config(config(2_000));
+    let candidate = builder.start().unwrap();
+    for _ in 0..3 {
+        // The type shows a mistake: an error that nobody tries again.
+        let work = candidate.run_while_leader(async |_| Err::<(), _>("on purpose"));
+        assert_eq!(soon(work).await, Ok(Err("on purpose")));
+    }
+    assert!(candidate.is_leader());
+    let lines = kept.lines();
+    let done: Vec<_> = lines.iter().filter(|line| line.contains("the work is done")).collect();
+    let [line] = done[..] else { panic!("{done:#?}") };
+    assert!(line.starts_with("INFO tenure:") && line.contains("leads on"), "{line}");
+    assert!(line.contains("result=\"core::result::Result<"), "{line}");
+}
+
+#[tokio::test]
+async fn the_error_of_work_is_a_warning() {
+    let kept = Kept::default();
+    let _guard = set_default(kept.clone());
+    let builder = Candidate::builder(Remote::default(), "job").config(config(2_000));
+    let candidate = builder.hold_off(Duration::ZERO).start().unwrap();
+    let attempts = AtomicU32::new(0);
+    let work = async |_| match attempts.fetch_add(1, Ordering::SeqCst) {
+        0 => Err("the database is full"),
+        _ => Ok(()),
+    };
+    soon(candidate.try_run_until(std::future::pending(), work)).await.unwrap();
+    let lines = kept.lines();
+    let of = |text: &str| lines.iter().filter(|line| line.contains(text)).collect::<Vec<_>>();
+    let [failed] = of("error=the database is full")[..] else { panic!("{lines:#?}") };
+    assert!(failed.starts_with("WARN tenure: message=the leader's work has failed"), "{failed}");
+    let [ended] = of("reason=WorkFailed")[..] else { panic!("{lines:#?}") };
+    assert!(ended.starts_with("WARN"), "{ended}");
+    assert!(of("leads on").is_empty(), "it stops: {lines:#?}");
 }
 
 #[tokio::test]

@@ -44,6 +44,20 @@ async fn gauges_and_counters_exist_from_the_start() {
 }
 
 #[tokio::test]
+async fn failed_work_is_counted() {
+    let kept = Kept::default();
+    let _guard = set_default_local_recorder(&kept);
+    let candidate = start(&Remote::default(), "fails", config(2_000));
+    let worker = candidate.clone();
+    let work = async |_| Err::<(), _>("on purpose");
+    let work = tokio::spawn(async move { worker.try_run_while_leader(work).await });
+    until(|| kept.value("tenure_work_lost_total", "fails") == Some(1.0)).await;
+    until(|| kept.value("tenure_stepped_down_total", "fails") == Some(1.0)).await;
+    soon(candidate.stop()).await.unwrap();
+    assert!(soon(work).await.unwrap().is_err());
+}
+
+#[tokio::test]
 async fn a_candidate_that_is_dropped_leaves_no_gauge_behind() {
     let kept = Kept::default();
     let _guard = set_default_local_recorder(&kept);

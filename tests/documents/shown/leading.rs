@@ -1,6 +1,7 @@
 //! Code of docs/work.md, docs/recipes.md, docs/operations.md and docs/stores/etcd.md.
 
 use std::error::Error;
+use std::io;
 use std::time::Duration;
 
 use futures_util::StreamExt;
@@ -21,6 +22,24 @@ async fn work_until_a_signal(candidate: &Candidate) -> Outcome {
             while tenure.is_current() {
                 write_report(tenure.token()).await;
             }
+        })
+        .await?;
+    Ok(())
+}
+
+async fn send_invoices(_token: Token) -> io::Result<()> {
+    tokio::task::yield_now().await;
+    Ok(())
+}
+
+#[expect(dead_code, reason = "it runs until the process gets a signal")]
+async fn work_that_can_fail(candidate: &Candidate) -> Outcome {
+    candidate
+        .try_run_until(tenure::shutdown_signal()?, async |tenure| {
+            while tenure.is_current() {
+                send_invoices(tenure.token()).await?;
+            }
+            Ok::<_, io::Error>(())
         })
         .await?;
     Ok(())

@@ -9,7 +9,7 @@ use tracing::Instrument;
 
 use super::super::World;
 use super::super::spread::Renewal;
-use super::{Election, WithoutWork};
+use super::Election;
 use crate::event::Event;
 use crate::logging::{LIFE, tenure_span};
 use crate::shared::{Shared, Standing};
@@ -153,10 +153,7 @@ impl Election {
         let Some(tenure) = &self.tenure else { return };
         world.admission.ends_to_renew(self.machine.config().renew_interval());
         let watched = std::mem::take(&mut self.watched);
-        let reason = match self.without_work {
-            WithoutWork::Resigning => StepDownReason::WorkLost,
-            WithoutWork::No | WithoutWork::Until(_) => watched.reason(reason),
-        };
+        let reason = self.without_work.reason(watched.reason(reason));
         let (shared, token) = (&self.shared, tenure.token());
         shared.leads_until.clear();
         tenure.step_down(drain_until);
@@ -213,9 +210,7 @@ impl Election {
     }
 
     fn withdrawn(&mut self, world: &mut World, now: Instant) {
-        if let WithoutWork::Resigning = self.without_work {
-            self.without_work = WithoutWork::Until(now + self.shared.settings.chosen.hold_off);
-        }
+        self.without_work.withdrawn(now);
         for done in world.withdrawals.remove(&self.shared.id).unwrap_or_default() {
             // The caller may have given up.
             let _ = done.send(());

@@ -1,0 +1,153 @@
+//! What the loss of offered work means: a leader without work would keep other candidates from doing it.
+
+use std::time::Duration;
+
+use tenure_core::Stage;
+
+use super::Election;
+use crate::logging::LIFE;
+use crate::runtime::part_of;
+use crate::shared::LostWork;
+use crate::{Instant, StepDownReason, Token};
+
+/// Whether the candidate stays out of the election because its work was lost.
+#[derive(Clone, Copy)]
+pub(super) enum WithoutWork {
+    No,
+    /// It gives back what it holds, and stays out for that long afterwards.
+    Leaving {
+        reason: StepDownReason,
+        pause: Duration,
+    },
+    /// From then on it campaigns again, once work is offered.
+    Until(Instant),
+}
+
+/// How often failures in a row double the pause.
+const DOUBLINGS: u32 = 4;
+
+impl WithoutWork {
+    /// Why the tenure ended, if the machine gives that reason.
+    pub(super) fn reason(self, reason: StepDownReason) -> StepDownReason {
+        match (self, reason) {
+            (Self::Leaving { reason, .. }, StepDownReason::Resigned) => reason,
+            (Self::Leaving { .. } | Self::No | Self::Until(_), other) => other,
+        }
+    }
+
+    /// The candidate holds nothing any more.
+    pub(super) fn withdrawn(&mut self, now: Instant) {
+        if let Self::Leaving { pause, .. } = *self {
+            *self = Self::Until(now + pause);
+        }
+    }
+}
+
+impl Election {
+    /// When a candidate that was without work campaigns again.
+    pub(super) fn campaigns_again_at(&self) -> Option<Instant> {
+        match self.without_work {
+            WithoutWork::Until(at) if self.shared.is_offered_work() => Some(at),
+            WithoutWork::Until(_) | WithoutWork::Leaving { .. } | WithoutWork::No => None,
+        }
+    }
+
+    /// Whether the candidate has to leave the election because its work was lost: under its tenure, unless it was waiting
+    /// for one. Then all of it has to be lost.
+    pub(in super::super) fn lost_work(
+        &mut self,
+        now: Instant,
+        token: Option<Token>,
+        how: LostWork,
+    ) -> bool {
+        let claim = self.machine.claim(now);
+        let was_under_way = claim.is_some_and(|claim| Some(claim.token()) == token);
+        let concerns_all = was_under_way || !self.shared.is_offered_work();
+        let takes_part = matches!(self.without_work, WithoutWork::No) && !self.stopping;
+        if !concerns_all || !takes_part {
+            return false;
+        }
+        let pause = match self.machine.stage() {
+            // It gives nothing up that another candidate could take over meanwhile.
+            Stage::Campaigning => Duration::ZERO,
+            Stage::Out | Stage::Quarantined { .. } | Stage::Leading | Stage::Ending => {
+                self.pause_after(how)
+            }
+        };
+        if claim.is_some() {
+            self.metrics.work_lost(how.name());
+        }
+        self.log_lost_work(claim.map(|claim| claim.token()), how, pause);
+        self.without_work = WithoutWork::Leaving { reason: how.reason(), pause };
+        true
+    }
+
+    fn log_lost_work(&self, token: Option<Token>, how: LostWork, pause: Duration) {
+        let key = &self.shared.key;
+        match (token, how) {
+            (Some(token), LostWork::Dropped | LostWork::Panicked) => tracing::warn!(
+                target: LIFE, ?key, %token, %how, hold_off = ?pause,
+                "the leader's work is gone: resigning, and campaigning again only when work is offered and \
+                 the hold-off is over"
+            ),
+            (None, LostWork::Panicked) => tracing::warn!(
+                target: LIFE, ?key, %how,
+                "the work that was offered is gone: not campaigning until work is offered again"
+            ),
+            (None, LostWork::Dropped) => tracing::info!(
+                target: LIFE, ?key, %how,
+                "the work that was offered is gone: not campaigning until work is offered again"
+            ),
+            // The work's own task has logged the error.
+            (_, LostWork::Failed { .. }) => tracing::info!(
+                target: LIFE, ?key, hold_off = ?pause, "campaigning again after work that has failed"
+            ),
+        }
+    }
+
+    /// How long to stay out.
+    fn pause_after(&self, how: LostWork) -> Duration {
+        let hold_off = self.shared.settings.chosen.hold_off;
+        match how {
+            LostWork::Dropped | LostWork::Panicked => hold_off,
+            LostWork::Failed { before } => {
+                let (_, longest_retry) = self.machine.config().retry();
+                let beyond = longest_beyond(hold_off, longest_retry, before);
+                hold_off.saturating_add(part_of(&*self.shared.runtime, beyond))
+            }
+        }
+    }
+
+    pub(in super::super) fn stopping(&mut self) {
+        self.stopping = true;
+        self.without_work = WithoutWork::No;
+    }
+
+    /// When to campaign again after a resignation; `None` for a candidate that waits for work, or stops.
+    pub(in super::super) fn again_after(&self, hold_off: Duration) -> Option<Duration> {
+        match self.without_work {
+            WithoutWork::No => Some(hold_off).filter(|_| !self.stopping),
+            WithoutWork::Leaving { .. } | WithoutWork::Until(_) => None,
+        }
+    }
+}
+
+/// Work that fails again and again returns ever later, at a random time within this bound after the hold-off: where all
+/// processes fail alike, they must not take turns at the rate of the hold-off.
+fn longest_beyond(hold_off: Duration, longest_retry: Duration, failures_before: u32) -> Duration {
+    hold_off.max(longest_retry).saturating_mul(1 << failures_before.min(DOUBLINGS))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_failure_doubles_the_bound() {
+        let (second, retry) = (Duration::from_secs(1), Duration::from_millis(500));
+        let bounds = [0, 1, 3, 4, 5, u32::MAX].map(|before| longest_beyond(second, retry, before));
+        assert_eq!(bounds, [1, 2, 8, 16, 16, 16].map(Duration::from_secs));
+        assert_eq!(longest_beyond(Duration::ZERO, retry, 1), second, "also without a hold-off");
+        assert_eq!(longest_beyond(Duration::MAX, retry, 9), Duration::MAX);
+    }
+}

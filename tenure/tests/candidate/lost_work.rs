@@ -1,0 +1,271 @@
+//! Candidates whose offered work is lost leave the election: a leader without work would be a zombie.
+
+use std::future::pending;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::{FutureExt, StreamExt};
+use tenure::store::{AnyStore, Memory};
+use tenure::{Candidate, Config, Elections, Event, Role, StepDownReason, Tenure};
+use tokio::sync::Notify;
+
+use crate::moved_clock::Clock;
+use crate::support::soon;
+
+const HOLD_OFF: Duration = Duration::from_secs(30);
+const TICK: Duration = Duration::from_nanos(1);
+
+/// Longer than any test: a successor within the test's bound shows a release.
+fn long() -> Config {
+    Config::builder(Duration::from_secs(60)).build().unwrap()
+}
+
+/// A candidate with a clock that the test moves, and the store for others.
+struct Process {
+    clock: Clock,
+    store: Memory,
+    candidate: Candidate,
+}
+
+impl Process {
+    fn of(store: &Memory, keeps_lead: bool) -> Self {
+        let (clock, store) = (Clock::new(), store.clone());
+        let elections =
+            Elections::with_runtime(AnyStore::new(store.clone()), Arc::new(clock.clone()));
+        let builder = elections.candidate("job").config(long()).hold_off(HOLD_OFF);
+        let builder = if keeps_lead { builder.keep_lead_without_work() } else { builder };
+        Self { clock, store, candidate: builder.start().unwrap() }
+    }
+
+    fn new() -> Self {
+        Self::of(&Memory::new(), false)
+    }
+
+    async fn advance(&self, by: Duration) {
+        self.clock.advance(by);
+        self.settle().await;
+    }
+
+    /// Until the driver has done what is due.
+    async fn settle(&self) {
+        // The driver carries a question out after its commands, and then looks at its timers.
+        for _ in 0..3 {
+            soon(self.candidate.incumbent()).await.unwrap();
+        }
+    }
+
+    fn other(&self, name: &str) -> Candidate {
+        let builder = Candidate::builder(self.store.clone(), "job").name(name);
+        builder.config(long()).start().unwrap()
+    }
+
+    /// Work that ends with its tenure, and so is never done.
+    fn offer(&self) -> impl Future<Output = ()> + Unpin + use<> {
+        let work = async |tenure: Tenure| tenure.ended().await;
+        Box::pin(self.candidate.run_while_leader(work).map(drop))
+    }
+
+    /// It stays out of the election, though the lease is vacant and its hold-off over.
+    async fn is_out(&self) {
+        for _ in 0..10 {
+            self.advance(HOLD_OFF).await;
+        }
+        assert_eq!(self.candidate.health().role, Role::HoldingOff);
+        assert!(soon(self.candidate.incumbent()).await.unwrap().is_none());
+    }
+}
+
+async fn reason(events: &mut (impl futures_util::Stream<Item = Event> + Unpin)) -> StepDownReason {
+    loop {
+        if let Event::SteppedDown { reason, .. } = soon(events.next()).await.unwrap() {
+            return reason;
+        }
+    }
+}
+
+#[tokio::test]
+async fn work_dropped_while_it_waits_is_not_led_for() {
+    let store = Memory::new();
+    let leader = Candidate::builder(store.clone(), "job").config(long()).start().unwrap();
+    soon(leader.elected()).await.unwrap();
+    let process = Process::of(&store, false);
+    process.settle().await;
+    let mut offer = process.offer();
+    assert!(offer.poll_unpin(&mut noop()).is_pending());
+    drop(offer);
+    process.settle().await;
+    soon(leader.stop()).await.unwrap();
+    process.is_out().await;
+    // It had given nothing up, so it does not hold off.
+    let token = process.candidate.run_while_leader(async |tenure| tenure.token());
+    soon(token).await.unwrap();
+}
+
+fn noop() -> std::task::Context<'static> {
+    std::task::Context::from_waker(std::task::Waker::noop())
+}
+
+#[tokio::test]
+async fn a_panic_while_work_waits_is_a_loss() {
+    let store = Memory::new();
+    let leader = Candidate::builder(store.clone(), "job").config(long()).start().unwrap();
+    soon(leader.elected()).await.unwrap();
+    let process = Process::of(&store, false);
+    let candidate = process.candidate.clone();
+    let task = tokio::spawn(async move {
+        tokio::select! {
+            biased;
+            _ = candidate.run_while_leader(|_| pending::<()>()) => {}
+            () = tokio::task::yield_now() => panic!("beside the work"),
+        }
+    });
+    assert!(soon(task).await.unwrap_err().is_panic());
+    process.settle().await;
+    soon(leader.stop()).await.unwrap();
+    process.is_out().await;
+}
+
+#[tokio::test]
+async fn work_dropped_before_it_has_begun_resigns() {
+    let process = Process::new();
+    let mut events = process.candidate.events();
+    let mut offer = process.offer();
+    assert!(offer.poll_unpin(&mut noop()).is_pending());
+    // The candidate leads, and the offer is not polled.
+    let tenure = soon(process.candidate.elected()).await.unwrap();
+    drop(offer);
+    assert_eq!(reason(&mut events).await, StepDownReason::WorkLost);
+    assert!(!tenure.is_current());
+    soon(process.other("second").elected()).await.unwrap();
+}
+
+/// Work that resigns, then drains until the test lets it end.
+async fn resigned(process: &Process, end: Arc<Notify>) -> impl Future<Output = ()> + Unpin + use<> {
+    let (candidate, begun) = (process.candidate.clone(), Arc::new(Notify::new()));
+    let (resigns, begins) = (candidate.clone(), Arc::clone(&begun));
+    let work = move |tenure: Tenure| {
+        let (resigns, begins, end) = (resigns.clone(), Arc::clone(&begins), Arc::clone(&end));
+        async move {
+            let _ = resigns.resign().now_or_never();
+            begins.notify_one();
+            tenure.ended().await;
+            end.notified().await;
+        }
+    };
+    let mut offer = Box::pin(candidate.run_while_leader(work).map(drop));
+    tokio::select! {
+        biased;
+        () = &mut offer => unreachable!("it ends after its tenure"),
+        () = soon(begun.notified()) => {}
+    }
+    process.settle().await;
+    offer
+}
+
+#[tokio::test]
+async fn work_dropped_after_its_tenure_is_not_led_for() {
+    let process = Process::new();
+    let offer = resigned(&process, Arc::default()).await;
+    assert!(!process.candidate.is_leader());
+    drop(offer);
+    process.is_out().await;
+}
+
+#[tokio::test]
+async fn work_dropped_between_tenures_is_not_led_for() {
+    let process = Process::new();
+    let end = Arc::<Notify>::default();
+    let mut offer = resigned(&process, Arc::clone(&end)).await;
+    end.notify_one();
+    assert!(offer.poll_unpin(&mut noop()).is_pending(), "it waits for the next tenure");
+    process.settle().await;
+    drop(offer);
+    process.settle().await;
+    assert!(process.candidate.incumbent().await.unwrap().is_none(), "the lease was handed back");
+    // Work that is offered again does not end the hold-off.
+    let mut offer = process.offer();
+    assert!(offer.poll_unpin(&mut noop()).is_pending());
+    process.advance(HOLD_OFF.saturating_sub(TICK)).await;
+    assert_eq!(process.candidate.health().role, Role::HoldingOff);
+    process.clock.advance(TICK);
+    let tenure = soon(process.candidate.elected()).await.unwrap();
+    drop(offer);
+    soon(tenure.ended()).await;
+    process.is_out().await;
+}
+
+#[tokio::test]
+async fn the_last_of_several_offers_decides() {
+    let store = Memory::new();
+    let leader = Candidate::builder(store.clone(), "job").config(long()).start().unwrap();
+    soon(leader.elected()).await.unwrap();
+    let process = Process::of(&store, false);
+    let mut offers = [process.offer(), process.offer(), process.offer()];
+    for offer in &mut offers {
+        assert!(offer.poll_unpin(&mut noop()).is_pending());
+    }
+    let [waiting, mut lost, mut last] = offers;
+    drop(waiting);
+    process.settle().await;
+    soon(leader.stop()).await.unwrap();
+    process.clock.advance(long().ttl());
+    let tenure = soon(process.candidate.elected()).await.unwrap();
+    // Both work now, and the loss of one ends the tenure: another process would do both.
+    assert!(lost.poll_unpin(&mut noop()).is_pending());
+    assert!(last.poll_unpin(&mut noop()).is_pending());
+    drop(lost);
+    process.settle().await;
+    assert!(!tenure.is_current());
+    assert!(last.poll_unpin(&mut noop()).is_pending());
+    process.settle().await;
+    process.clock.advance(HOLD_OFF);
+    soon(process.candidate.elected()).await.expect("other work is still offered");
+    drop(last);
+    process.settle().await;
+    process.is_out().await;
+}
+
+#[tokio::test]
+async fn all_losses_are_ignored_on_request() {
+    let store = Memory::new();
+    let leader = Candidate::builder(store.clone(), "job").config(long()).start().unwrap();
+    soon(leader.elected()).await.unwrap();
+    let process = Process::of(&store, true);
+    let mut offer = process.offer();
+    assert!(offer.poll_unpin(&mut noop()).is_pending());
+    drop(offer);
+    process.settle().await;
+    soon(leader.stop()).await.unwrap();
+    process.clock.advance(long().ttl());
+    soon(process.candidate.elected()).await.unwrap();
+}
+
+/// A runtime that ends drops the work and the driver, in any order.
+#[test]
+fn work_may_be_dropped_with_its_runtime() {
+    for _ in 0..20 {
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().enable_all().worker_threads(2).build();
+        let runtime = runtime.unwrap();
+        let candidate = runtime.block_on(async {
+            let candidate =
+                Candidate::builder(Memory::new(), "job").config(long()).start().unwrap();
+            let begun = Arc::new(Notify::new());
+            for _ in 0..3 {
+                let (works, begins) = (candidate.clone(), Arc::clone(&begun));
+                tokio::spawn(async move {
+                    let work = |_| {
+                        begins.notify_one();
+                        pending::<()>()
+                    };
+                    works.run_while_leader(work).await
+                });
+            }
+            soon(begun.notified()).await;
+            candidate
+        });
+        drop(runtime);
+        assert!(!candidate.is_leader());
+        assert_eq!(candidate.health().role, Role::DriverGone);
+    }
+}
