@@ -2,7 +2,10 @@
 
 use std::io;
 
+use tokio::runtime::Handle;
+
 use crate::logging::LIFE;
+use crate::runtime::NoRuntime;
 
 /// Completes once this process is asked to end: by Ctrl-C (SIGINT), or by SIGTERM, which containers and
 /// service managers send. Listens from this call on, so that no signal is missed before it is first polled.
@@ -12,11 +15,12 @@ use crate::logging::LIFE;
 /// themselves, and neither does a second Ctrl-C. On systems without SIGTERM it waits for Ctrl-C alone.
 ///
 /// # Errors
-/// If the operating system refuses to hand the signals over.
+/// If the operating system refuses to hand the signals over, or outside of a tokio runtime.
 ///
 /// # Panics
-/// Outside of a tokio runtime with I/O.
+/// In a tokio runtime without I/O.
 pub fn shutdown_signal() -> io::Result<impl Future<Output = ()> + Send + 'static> {
+    Handle::try_current().map_err(|_| io::Error::other(NoRuntime::Absent))?;
     #[cfg(unix)]
     {
         use tokio::signal::unix::{SignalKind, signal};

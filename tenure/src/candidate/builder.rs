@@ -191,7 +191,7 @@ impl CandidateBuilder {
             }
         };
         elections.spawn()?;
-        self.join(&elections)
+        join(self.prepare(&elections)?, &elections)
     }
 
     /// Like [`start`](Self::start), but returns the driver for the caller to run.
@@ -205,11 +205,14 @@ impl CandidateBuilder {
                 Elections::with_runtime(store.clone(), Arc::clone(runtime))
             }
         };
+        let new = self.prepare(&elections)?;
+        // Only now: with settings that are refused, the driver would be dropped, and the elections be over for good.
         let driver = elections.driver().ok_or(StartError::DriverGone)?;
-        Ok((self.join(&elections)?, driver))
+        Ok((join(new, &elections)?, driver))
     }
 
-    fn join(self, elections: &Elections) -> Result<Candidate, StartError> {
+    /// Checks all settings. Nothing has begun yet.
+    fn prepare(self, elections: &Elections) -> Result<Box<NewElection>, StartError> {
         let store = elections.store();
         let traits = store.traits();
         let config = self.config;
@@ -264,13 +267,16 @@ impl CandidateBuilder {
             standing: Announced::new(elections.runtime().now()),
             recorder,
         });
-        let joining = Arc::clone(&shared);
-        let new = Box::new(NewElection { shared: joining, config, seed, phase, metrics });
-        let candidate = Candidate::new(shared);
-        elections.send(Command::Join(new))?;
-        log_settings(candidate.shared(), traits.name, &config);
-        Ok(candidate)
+        Ok(Box::new(NewElection { shared, config, seed, phase, metrics }))
     }
+}
+
+/// Hands the new election to the driver.
+fn join(new: Box<NewElection>, elections: &Elections) -> Result<Candidate, StartError> {
+    let (candidate, config) = (Candidate::new(Arc::clone(&new.shared)), new.config);
+    elections.send(Command::Join(new))?;
+    log_settings(candidate.shared(), elections.store().traits().name, &config);
+    Ok(candidate)
 }
 
 /// All that decides how the candidate behaves, in one line.

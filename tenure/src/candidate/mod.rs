@@ -36,6 +36,10 @@ use crate::tenure::Tenure;
 /// A candidate in one election. Clones are the same candidate; dropping the last one hands over and
 /// leaves the election.
 ///
+/// All functions of a candidate and of its [`Tenure`]s may be called on any thread, also outside of tokio: only
+/// [`start`](CandidateBuilder::start) and the driver need a runtime. (A runtime without timers or I/O is worse than none:
+/// waiting in it panics.)
+///
 /// **Not guaranteed**: that a candidate still leads at any moment after it was asked. See
 /// [`Tenure::token`] for what closes that gap.
 #[derive(Clone)]

@@ -88,7 +88,7 @@ pub(crate) fn part_of(runtime: &dyn Runtime, whole: Duration) -> Duration {
 pub enum NoRuntime {
     /// There is none.
     #[error(
-        "no tokio runtime here: call start() inside one, or spawn the driver of build() yourself"
+        "no tokio runtime here: call this inside one; a candidate can also be built, and its driver spawned elsewhere"
     )]
     Absent,
     /// Its builder did not enable timers.

@@ -189,8 +189,24 @@ impl Shared {
     }
 
     pub(crate) async fn resigned(&self) -> Result<(), StopError> {
+        if matches!(self.standing.get(), Standing::Stopped) {
+            return Ok(());
+        }
         let again_after = self.settings.chosen.hold_off;
         self.end_within_bound(|id, done| Command::Resign { id, again_after, done }).await
+    }
+
+    /// Nobody answers a handle whose candidate has stopped meanwhile.
+    fn has_stopped(&self) -> Result<(), StopError> {
+        match self.standing.get() {
+            Standing::Stopped => Ok(()),
+            Standing::Campaigning(_)
+            | Standing::Refused(_)
+            | Standing::Quarantined(_)
+            | Standing::Leading(_)
+            | Standing::HoldingOff
+            | Standing::Abandoned => Err(StopError::DriverGone),
+        }
     }
 
     async fn end_within_bound(
@@ -200,10 +216,12 @@ impl Shared {
         self.close();
         let bound = self.runtime.now() + self.settings.chosen.longest_stop + LATE;
         let (done, ended) = oneshot::channel();
-        self.send(command(self.id, done)).map_err(|_| StopError::DriverGone)?;
+        if self.send(command(self.id, done)).is_err() {
+            return self.has_stopped();
+        }
         tokio::select! {
             biased;
-            ended = ended => ended.map_err(|_| StopError::DriverGone),
+            ended = ended => ended.or_else(|_| self.has_stopped()),
             () = self.runtime.sleep_until(bound) => {
                 tracing::warn!(
                     target: LIFE, key = ?self.key,

@@ -16,6 +16,7 @@ mod memory;
 mod metadata;
 mod moved_clock;
 mod observer;
+mod outside;
 mod purge;
 mod stuck;
 mod support;
