@@ -150,6 +150,7 @@ fn reasons_are_sentences() {
         "a renewal failed, and the strict policy is set",
         "the leader's work panicked or was dropped",
         "the leader's work gave its watchdog no sign of life in time",
+        "the leader's work ended with an error",
     ];
     assert_eq!(shown, expected);
 }

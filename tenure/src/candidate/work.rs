@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use futures_util::FutureExt;
+use futures_util::future::Map;
 
 use super::{Candidate, Stopped};
 use crate::Token;
@@ -183,9 +184,11 @@ enum AfterWork {
     Stops,
 }
 
+type Infallibly<F, T> = Map<F, fn(T) -> Result<T, Infallible>>;
+
 fn never_fails<T, F: Future<Output = T>>(
     mut work: impl FnMut(Tenure) -> F,
-) -> impl FnMut(Tenure) -> futures_util::future::Map<F, fn(T) -> Result<T, Infallible>> {
+) -> impl FnMut(Tenure) -> Infallibly<F, T> {
     move |tenure| work(tenure).map(Ok as fn(T) -> Result<T, Infallible>)
 }
 

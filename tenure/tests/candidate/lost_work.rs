@@ -204,16 +204,16 @@ async fn the_last_of_several_offers_decides() {
     for offer in &mut offers {
         assert!(offer.poll_unpin(&mut noop()).is_pending());
     }
-    let [waiting, mut lost, mut last] = offers;
+    let [waiting, mut failing, mut last] = offers;
     drop(waiting);
     process.settle().await;
     soon(leader.stop()).await.unwrap();
     process.clock.advance(long().ttl());
     let tenure = soon(process.candidate.elected()).await.unwrap();
     // Both work now, and the loss of one ends the tenure: another process would do both.
-    assert!(lost.poll_unpin(&mut noop()).is_pending());
+    assert!(failing.poll_unpin(&mut noop()).is_pending());
     assert!(last.poll_unpin(&mut noop()).is_pending());
-    drop(lost);
+    drop(failing);
     process.settle().await;
     assert!(!tenure.is_current());
     assert!(last.poll_unpin(&mut noop()).is_pending());
