@@ -50,6 +50,7 @@ mod messages;
 mod metadata;
 mod network;
 mod outage;
+mod outside;
 pub(crate) mod purge;
 mod restarts;
 mod server;
