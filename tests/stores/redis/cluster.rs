@@ -176,6 +176,49 @@ async fn a_moving_slot_is_followed() {
     assert!(wait > TTL / 2, "{wait:?}");
 }
 
+/// How many connections the nodes have taken, those of this question included.
+fn connections(cluster: &RedisCluster) -> u64 {
+    let of_node = |number: usize| {
+        let stats = cluster.node(number).command(&["INFO", "stats"]).unwrap();
+        let Raw::BulkString(stats) = stats else { panic!("{stats:?}") };
+        let stats = String::from_utf8(stats).unwrap();
+        let taken = stats.lines().find_map(|line| line.strip_prefix("total_connections_received:"));
+        taken.unwrap().parse::<u64>().unwrap()
+    };
+    (0..3).map(of_node).sum()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn redirected_elections_share_a_connection() {
+    const ELECTIONS: usize = 60;
+    const FEW: u64 = 8;
+    let cluster = RedisCluster::start(3, 0).unwrap();
+    let store = store(by(&cluster.ports()));
+    let keys: Vec<_> =
+        (0..ELECTIONS).map(|number| Key::new(format!("job-{number}")).unwrap()).collect();
+    let acquires = keys.iter().map(|key| (key.clone(), acquire(1, None))).collect();
+    let granted = keys.iter().zip(store.call_all(acquires).await);
+    let renewals: Vec<_> = granted
+        .map(|(key, reply)| match reply {
+            Ok(Reply::Granted { token, .. }) => (key.clone(), renew(1, token)),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    let moving = Move::begin(&cluster);
+    for key in keys.iter().step_by(2) {
+        moving.key(&format!("{{tenure}}:leader:{key}"));
+    }
+    let before = connections(&cluster);
+    for _ in 0..3 {
+        for reply in store.call_all(renewals.clone()).await {
+            assert_eq!(reply.unwrap(), Reply::Renewed);
+        }
+    }
+    // Those that are asked for this number are 3.
+    let opened = connections(&cluster) - before - 3;
+    assert!((1..=FEW).contains(&opened), "{opened} for {ELECTIONS} elections");
+}
+
 /// The first renewals that a new owner carries out begin the history anew: by `ASK`, or by `MOVED`, of one election or of
 /// two in one call.
 async fn compares_a_new_owner(is_redirected_by_ask: bool, elections: &[&str]) {

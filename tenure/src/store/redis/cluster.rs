@@ -88,11 +88,10 @@ pub(super) fn is_split(error: &RedisError) -> bool {
     error.code() == Some("TRYAGAIN")
 }
 
-/// Confirms by more than half of the listed nodes that this is a primary of the cluster. Otherwise one node alone
-/// could have the credentials sent anywhere.
+/// Confirms by more than half of the listed nodes that this is a primary of the cluster, which has not failed.
 ///
 /// # Errors
-/// If it is not a primary of the cluster, or that is not known.
+/// If it is not, or that is not known.
 pub(super) async fn is_node(
     members: &Arc<Members>,
     to: &Address,
@@ -130,7 +129,8 @@ fn is_primary_at(line: &str, to: &Address, is_same_host: bool, by: &Address) -> 
     let mut words = line.split(' ').skip(1);
     let (Some(at), Some(flags)) = (words.next(), words.next()) else { return false };
     let flagged = |flag| flags.split(',').any(|word| word == flag);
-    if !flagged("master") || flagged("handshake") || flagged("noaddr") {
+    // A node that has failed keeps its flag when a replica has taken its place, until it is heard of again.
+    if !flagged("master") || ["fail", "handshake", "noaddr"].into_iter().any(flagged) {
         return false;
     }
     let (at, more) = at.split_once(',').unwrap_or((at, ""));
@@ -172,6 +172,7 @@ mod tests {
             "07c3 10.0.0.1:7001@17001 master - 0 0 1 connected",
             "07c3 10.0.0.1:7000@17000 slave 07c4 0 0 1 connected",
             "07c3 10.0.0.1:7000@17000 handshake,master - 0 0 1 connected",
+            "07c3 10.0.0.1:7000@17000 master,fail - 0 0 1 connected",
             "07c3 10.0.0.1 master",
             "",
         ] {

@@ -29,6 +29,8 @@ mod majority;
 mod member;
 mod purge;
 #[cfg(feature = "redis")]
+mod redirect;
+#[cfg(feature = "redis")]
 mod replicas;
 mod reply;
 #[cfg(feature = "redis")]

@@ -22,6 +22,7 @@ use super::cap::{Capped, Reason};
 use super::channels::Channels;
 use super::config::{Address, Login, RedisConfig};
 use super::ends::carry;
+use super::redirect::Targets;
 use super::reply::server_error;
 use super::script::SCRIPTS;
 use crate::runtime::{Connection, Runtime};
@@ -43,7 +44,9 @@ pub(super) struct Live {
     /// Whether a request over it has succeeded.
     served: AtomicBool,
     /// Whether a renewal over it was answered, which has compared the server with the history of the prefix.
-    pub(super) has_compared: AtomicBool,
+    has_compared: AtomicBool,
+    /// Where requests over it are redirected to.
+    pub(super) targets: Targets,
 }
 
 /// The most bytes of a reply about elections: more than the longest incumbents of all acquires of a call, and many times
@@ -104,8 +107,8 @@ impl Connector {
         self.runtime.spawn(carry(dead.clone(), driver).boxed());
         let progress = Progress::since(opening, &self.runtime, &dead, ping(&connection));
         let (served, has_compared) = (AtomicBool::new(false), AtomicBool::new(false));
-        let at = at.clone();
-        Ok(Live { connection, at, reached, dead, progress, reason, served, has_compared })
+        let (at, targets) = (at.clone(), Targets::default());
+        Ok(Live { connection, at, reached, dead, progress, reason, served, has_compared, targets })
     }
 }
 
@@ -155,6 +158,15 @@ impl Live {
     /// A request over it has succeeded.
     pub(super) fn serves(&self) {
         self.served.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn has_compared(&self) -> bool {
+        self.has_compared.load(Ordering::Relaxed)
+    }
+
+    /// A renewal over it was answered, which has compared the server with the history.
+    pub(super) fn compared(&self) {
+        self.has_compared.store(true, Ordering::Relaxed);
     }
 
     /// One command and its answer. The client hands on an error reply as a value like any other.

@@ -1,22 +1,21 @@
 //! The store on redis-rs.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures_core::Stream;
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, join_all};
-use redis::{Cmd, Pipeline, RedisResult, Value};
+use redis::Value;
 
 use super::channels;
-use super::cluster::{self, Elsewhere, REDIRECTIONS};
 use super::config::RedisConfig;
 use super::link::Link;
 use super::purge::{self, Cursor};
+use super::redirect::{Answer, Asked};
 use super::reply::{self, Field, ReplyValue};
 use super::script::Invocation;
-use super::session::{self, Live};
+use super::session::Live;
 use crate::Token;
 use crate::runtime::{Runtime, TokioRuntime};
 use crate::store::purge::{Step, in_steps};
@@ -51,7 +50,7 @@ impl Redis {
         requests: &[(Key, Request)],
         asked: &Asked,
     ) -> Result<Option<Vec<Result<Reply, StoreError>>>, StoreError> {
-        let Some(answer) = self.ask(live, asked, requests).await? else { return Ok(None) };
+        let Some(answer) = self.0.ask(live, asked, requests).await? else { return Ok(None) };
         let mut replies = reply::read_all(requests, &answer.value);
         if replies.iter().any(promises)
             && let Err(error) = self.vouch_for(live, &answer).await
@@ -61,7 +60,13 @@ impl Redis {
             });
         }
         if answer.has_compared && replies.iter().any(|reply| matches!(reply, Ok(Reply::Renewed))) {
-            live.has_compared.store(true, Ordering::Relaxed);
+            answer.by.compared();
+        }
+        if replies.iter().any(Result::is_ok) {
+            answer.by.serves();
+        }
+        if replies.iter().any(|reply| matches!(reply, Err(error) if condemns(error.kind()))) {
+            answer.by.dead.cancel();
         }
         Ok(Some(replies))
     }
@@ -97,10 +102,9 @@ impl Redis {
             return Ok(Step { deleted: 0, next: found.next });
         }
         let call = Invocation::purge(config, &found.keys, age);
-        let (evalsha, patience) = (evalsha(&call), Patience::Fails);
-        let asked = Asked { evalsha, call, wait: None, patience, is_of_many: true };
+        let asked = Asked::new(call, None, Patience::Fails, true);
         // While a slot moves, its records are at two nodes, and are left for the next time.
-        let answer = self.ask(live, &asked, &[]).await?;
+        let answer = self.0.ask(live, &asked, &[]).await?;
         let deleted = answer.map(|answer| purge::deleted(&answer.value)).transpose()?;
         Ok(Step { deleted: deleted.unwrap_or_default(), next: found.next })
     }
@@ -110,7 +114,11 @@ impl Redis {
         if let Some(acknowledged) = &answer.acknowledged {
             self.0.connector.config.replicas.vouch_for(acknowledged)?;
         }
-        self.0.route.vouch_for(&live.at).await
+        let route = &self.0.route;
+        let Some(target) = &answer.target else { return route.vouch_for(&live.at).await };
+        let both =
+            futures_util::try_join!(route.vouch_for(&live.at), target.vouch_for(&route.members));
+        both.map(drop)
     }
 
     /// The requests of one call.
@@ -122,9 +130,7 @@ impl Redis {
     ) -> Vec<Result<Reply, StoreError>> {
         let wait =
             requests.iter().find_map(|(_, one)| self.0.connector.config.replicas.wait_after(one));
-        let patience = Patience::of_all(requests);
-        let is_of_many = requests.len() > 1;
-        let asked = Asked { evalsha: evalsha(&call), call, wait, patience, is_of_many };
+        let asked = Asked::new(call, wait, Patience::of_all(requests), requests.len() > 1);
         let results = match self.carry_out(live, requests, &asked).await {
             Ok(Some(results)) => results,
             // Nothing was carried out. While a slot moves, each key is at one of two nodes.
@@ -160,7 +166,7 @@ impl Redis {
         live: &Arc<Live>,
         requests: &[(Key, Request)],
     ) -> Vec<Result<Reply, StoreError>> {
-        let has_compared = live.has_compared.load(Ordering::Relaxed);
+        let has_compared = live.has_compared();
         let config = &self.0.connector.config;
         let calls = Invocation::all(config, requests, has_compared).map(|(some, call)| {
             let mut live = Arc::clone(live);
@@ -168,149 +174,6 @@ impl Redis {
         });
         join_all(calls).await.into_iter().flatten().collect()
     }
-
-    /// Calls the script at the server that keeps the election, and follows redirections. `None` if many requests have to
-    /// be called one by one: their keys are at two nodes, or they are renewals, each of which compares another server.
-    async fn ask(
-        &self,
-        live: &mut Arc<Live>,
-        asked: &Asked,
-        requests: &[(Key, Request)],
-    ) -> Result<Option<Answer>, StoreError> {
-        let (link, config) = (&self.0, &self.0.connector.config);
-        let mut answer = invoke(live, asked, false).await;
-        for _ in 0..REDIRECTIONS {
-            // A request that is refused like that was not carried out.
-            let refused = answer.as_ref().err();
-            match refused.and_then(|error| cluster::elsewhere(&config.servers, error, &live.at)) {
-                None => break,
-                Some(Elsewhere::Moved) => {
-                    live.dead.cancel();
-                    *live = link.live(asked.patience).await?;
-                    if asked.is_of_many && requests.iter().any(renews) {
-                        return Ok(None);
-                    }
-                    let compares = asked.at_another_server(config, requests);
-                    answer = invoke(live, compares.as_ref().unwrap_or(asked), false).await;
-                }
-                Some(Elsewhere::Asked { to, is_same_host }) => {
-                    cluster::is_node(&link.route.members, &to, is_same_host).await?;
-                    let login = &config.login;
-                    let there = link.connector.open(&to, login, 0, session::REPLY_MOST).await?;
-                    let _over = there.dead.clone().drop_guard();
-                    answer = match asked.at_another_server(config, requests) {
-                        Some(compares) => match invoke(&there, &compares, true).await {
-                            // The history has not moved yet.
-                            Err(error) if cluster::is_split(&error) => {
-                                invoke(&there, asked, true).await
-                            }
-                            // The first one has compared for all. It is renewed with them once more.
-                            Ok(_) if asked.is_of_many => invoke(&there, asked, true).await,
-                            answer => answer,
-                        },
-                        None => invoke(&there, asked, true).await,
-                    };
-                }
-            }
-        }
-        match answer {
-            Err(error) if cluster::is_split(&error) => {
-                if asked.is_of_many {
-                    return Ok(None);
-                }
-                match asked.without_comparison(config, requests) {
-                    // The history is at another node than the record. The lead does not wait for both to be at one.
-                    Some(alone) => Box::pin(self.ask(live, &alone, requests)).await,
-                    None => Err(live.failed(&error)),
-                }
-            }
-            answer => answer.map(Some).map_err(|error| live.failed(&error)),
-        }
-    }
-}
-
-/// The commands for a request: a script's call, and a wait for replicas if that is configured.
-struct Asked {
-    call: Invocation,
-    evalsha: Cmd,
-    wait: Option<Cmd>,
-    patience: Patience,
-    is_of_many: bool,
-}
-
-impl Asked {
-    /// The first renewal, called at another server than the one for which its script was chosen: it compares that one
-    /// with the history. `None` for all other requests.
-    fn at_another_server(&self, config: &RedisConfig, requests: &[(Key, Request)]) -> Option<Self> {
-        let first = requests.first().filter(|first| renews(first))?;
-        let (_, call) = Invocation::all(config, std::slice::from_ref(first), false).next()?;
-        let wait = self.wait.clone();
-        Some(Self { evalsha: evalsha(&call), call, wait, ..*self })
-    }
-
-    /// The same renewal, which compares nothing; `None` for one that does not compare, and for all other requests.
-    fn without_comparison(
-        &self,
-        config: &RedisConfig,
-        requests: &[(Key, Request)],
-    ) -> Option<Self> {
-        if !self.call.compares() {
-            return None;
-        }
-        let (_, call) = Invocation::all(config, requests, true).next()?;
-        let wait = self.wait.clone();
-        Some(Self { evalsha: evalsha(&call), call, wait, ..*self })
-    }
-}
-
-fn renews((_, request): &(Key, Request)) -> bool {
-    matches!(request, Request::Renew { .. })
-}
-
-/// The server's answers to both.
-struct Answer {
-    value: Value,
-    acknowledged: Option<Value>,
-    /// Whether the server was compared with the history.
-    has_compared: bool,
-}
-
-/// Calls the script. A server that does not know it has not executed anything: only then is it called
-/// a second time.
-async fn invoke(live: &Live, asked: &Asked, is_asking: bool) -> RedisResult<Answer> {
-    let unanswered = live.progress.expects();
-    let mut answer = send(live, asked, is_asking).await;
-    if matches!(&answer, Err(error) if error.code() == Some("NOSCRIPT")) {
-        let load = redis::cmd("SCRIPT").arg("LOAD").arg(asked.call.script.text).to_owned();
-        answer = match live.answer(&load).await {
-            Ok(_) => send(live, asked, is_asking).await,
-            Err(error) => Err(error),
-        };
-    }
-    session::conclude(unanswered, &answer);
-    answer
-}
-
-/// Sends all commands at once, so that no other command comes in between.
-async fn send(live: &Live, asked: &Asked, is_asking: bool) -> RedisResult<Answer> {
-    if asked.wait.is_none() && !is_asking {
-        let value = live.answer(&asked.evalsha).await?;
-        return Ok(Answer { value, acknowledged: None, has_compared: asked.call.compares() });
-    }
-    let mut commands = Pipeline::with_capacity(3);
-    if is_asking {
-        commands.cmd("ASKING");
-    }
-    commands.add_command(asked.evalsha.clone());
-    if let Some(wait) = &asked.wait {
-        commands.add_command(wait.clone());
-    }
-    let mut connection = live.connection.clone();
-    let answers = connection.send_packed_commands(&commands, 0, commands.len()).await?;
-    let mut answers = answers.into_iter().skip(usize::from(is_asking));
-    let value = answers.next().unwrap_or_default().extract_error()?;
-    let has_compared = asked.call.compares();
-    Ok(Answer { value, acknowledged: answers.next(), has_compared })
 }
 
 impl Store for Redis {
@@ -369,18 +232,6 @@ fn condemns(kind: StoreErrorKind) -> bool {
         StoreErrorKind::NotPrimary | StoreErrorKind::NoLeader => true,
         _ => false,
     }
-}
-
-fn evalsha(call: &Invocation) -> Cmd {
-    let (keys, arguments) = (call.keys(), call.arguments());
-    let words = 3 + keys.len() + arguments.len();
-    // Each word is preceded by its length.
-    let mut command = Cmd::with_capacity(words, call.len() + call.script.sha.len() + 16 * words);
-    command.arg("EVALSHA").arg(&call.script.sha).arg(keys.len());
-    for word in keys.chain(arguments) {
-        command.arg(word);
-    }
-    command
 }
 
 impl ReplyValue for Value {
