@@ -34,6 +34,8 @@ pub enum StoreErrorKind {
     Evicting,
     /// The server may lose what it has acknowledged.
     NotDurable,
+    /// The server does not report what a grant depends on, such as its identity, by which a loss of its data is noticed.
+    Withheld,
     /// The user lacks a right.
     Permission,
     /// The database, or the table or primary that keeps elections, does not exist.
@@ -74,6 +76,7 @@ impl StoreErrorKind {
                 "the server may evict records (set maxmemory-policy to noeviction or volatile-*)"
             }
             Self::NotDurable => "the server may lose what it has acknowledged",
+            Self::Withheld => "the server does not report what a grant depends on",
             Self::Permission => "the user lacks a right",
             Self::Missing => "what elections are kept in does not exist",
             Self::UnsupportedVersion => "the version is not supported",

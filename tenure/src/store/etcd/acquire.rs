@@ -19,7 +19,7 @@ use super::history::{Finding, Question, find};
 use super::keep::Tenure;
 use super::record::{Last, Leader, Longest, Settings};
 use super::session::{Outcome, ROUNDS, Rest, Session, put};
-use super::state::{Found, State, token, unexpected};
+use super::state::{Found, State, beyond_all, token};
 use crate::store::{Profile, Reply, StoreError};
 use crate::{HolderId, Token};
 
@@ -239,7 +239,7 @@ impl Session<'_> {
             }
             None => (revision, token(revision, finding.offset)),
         };
-        let token = token.ok_or_else(|| unexpected("a token beyond all"))?;
+        let token = token.ok_or_else(beyond_all)?;
         let (holder, ttl) = (asker.holder, asker.ttl);
         self.prepare_to_keep(Tenure { holder, token, ttl, created, lease });
         Ok(Ok(token))
@@ -275,7 +275,7 @@ impl Session<'_> {
     pub(super) async fn held(&self, leader: &Found<Leader>) -> Result<Reply, StoreError> {
         let remaining =
             self.rest(leader.lease).await?.map_or(0, |Rest { remaining, .. }| remaining);
-        let token = leader.token().ok_or_else(|| unexpected("a token beyond all"))?;
+        let token = leader.token().ok_or_else(beyond_all)?;
         let Leader { holder, ttl, name, metadata, .. } = leader.value.clone();
         let remaining = Duration::from_secs(remaining.min(ttl));
         let incumbent = crate::store::Incumbent::new(token, holder, name, metadata, remaining);

@@ -11,7 +11,7 @@ use futures_util::FutureExt;
 use super::keep::{Beat, Stream, Tenure};
 use super::link::{Known, Link, Live};
 use super::record::{Leader, Record, Settings};
-use super::state::{Found, Names, State, first, header, unexpected};
+use super::state::{Found, Names, State, beyond_all, first, header, unexpected};
 use crate::store::{Key, StoreError, StoreErrorKind};
 
 /// How often a request reads again because the state has changed meanwhile. Each time another request has made
@@ -140,7 +140,7 @@ impl<'a> Session<'a> {
         leader: &Found<Leader>,
         ttl: u64,
     ) -> Result<bool, StoreError> {
-        let Some(token) = leader.token() else { return Err(unexpected("a token beyond all")) };
+        let token = leader.token().ok_or_else(beyond_all)?;
         let (holder, created, lease) = (leader.value.holder, leader.created, leader.lease);
         let tenure = Tenure { holder, token, ttl: leader.value.ttl, created, lease };
         if tenure.ttl != ttl {

@@ -130,8 +130,27 @@ pub(super) fn token(revision: i64, offset: u64) -> Option<Token> {
     Token::new(u64::try_from(revision).ok()?.checked_add(offset)?)
 }
 
+/// The header of an answer. By its cluster's identity a loss of data is noticed, and by its term another leader.
 pub(super) fn header(header: Option<&ResponseHeader>) -> Result<&ResponseHeader, StoreError> {
-    header.ok_or_else(|| unexpected("an answer without a header"))
+    let header = header.ok_or_else(|| unexpected("an answer without a header"))?;
+    is_reported("cluster_id", header.cluster_id())?;
+    is_reported("raft_term", header.raft_term())?;
+    Ok(header)
+}
+
+/// Refuses a number that etcd never has: it would be the same after a loss.
+fn is_reported(what: &str, number: u64) -> Result<(), StoreError> {
+    if number > 0 {
+        return Ok(());
+    }
+    let detail =
+        format!("the header has {what}:{number}; use etcd itself, and no proxy that hides it");
+    Err(StoreError::new(StoreErrorKind::Withheld, detail))
+}
+
+/// The error of a record whose token is above all that can be.
+pub(super) fn beyond_all() -> StoreError {
+    StoreError::new(StoreErrorKind::BadRecord, "its token is beyond all")
 }
 
 pub(super) fn unexpected(what: &str) -> StoreError {

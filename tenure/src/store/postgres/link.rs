@@ -218,12 +218,15 @@ impl Link {
     /// The server's identity, and the process that has reported it.
     async fn identity(&self, session: &Session) -> Result<(String, String), StoreError> {
         let table = &self.config.table;
-        let (identity, backend) = (table.object("_identity"), table.object("_backend"));
-        let row = self.row(session, &format!("SELECT {identity}(), {backend}()")).await?;
-        let column = |index| row.get(index).map(str::to_owned);
-        column(0).zip(column(1)).ok_or_else(|| {
-            StoreError::new(StoreErrorKind::UnexpectedReply, "to the question for its identity")
-        })
+        let [identity, backend, place] =
+            ["_identity", "_backend", "_place"].map(|function| table.object(function));
+        let row = format!("SELECT {identity}(), {backend}(), {place}()");
+        let row = self.row(session, &row).await?;
+        let column = |index, parts: &[_]| whole(row.get(index).unwrap_or_default(), parts);
+        // The functions that grant read the place again.
+        column(2, &["the table's number", "the table's file"])?;
+        let identity = column(0, &["system identifier", "timeline", "start time"])?;
+        Ok((identity, column(1, &["process", "start time"])?))
     }
 
     /// The one row of an answer.
@@ -246,8 +249,44 @@ impl Link {
     }
 }
 
+/// An identity that has all of its parts: one without them would be the same after a loss of data.
+fn whole(identity: &str, parts: &[&str]) -> Result<String, StoreError> {
+    let mut found = identity.split('/');
+    for part in parts {
+        let value = found.next().unwrap_or_default();
+        if value.chars().all(|digit| digit == '0') {
+            let detail = format!("it has no {part}, but {value:?} in {identity:?}");
+            return Err(StoreError::new(StoreErrorKind::Withheld, detail));
+        }
+    }
+    Ok(identity.to_owned())
+}
+
 impl fmt::Debug for Link {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.config.fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_identity_without_a_part_is_refused() {
+        let parts = ["system identifier", "timeline", "start time"];
+        assert_eq!(whole("7300/00000001/17", &parts).unwrap(), "7300/00000001/17");
+        for (identity, missing) in [
+            ("", "system identifier"),
+            ("//", "system identifier"),
+            ("0/00000001/17", "system identifier"),
+            ("7300//17", "timeline"),
+            ("7300/00000001/", "start time"),
+            ("7300/00000001", "start time"),
+        ] {
+            let error = whole(identity, &parts).unwrap_err();
+            assert_eq!(error.kind(), StoreErrorKind::Withheld, "{identity}");
+            assert!(error.to_string().contains(&format!("no {missing}")), "{error}");
+        }
     }
 }

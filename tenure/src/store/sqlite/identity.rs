@@ -41,13 +41,14 @@ impl Identity {
     ) -> Result<Self, (&'static str, io::Error)> {
         let fail = |action| move |error| (action, error);
         let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id")
+            .and_then(|boot| present(boot.trim()))
             .map_err(fail("reading the host's boot id from /proc"))?;
         let time = time_namespace().map_err(fail("reading the time namespace from /proc"))?;
         let folder = fs::metadata(folder(path)).map_err(fail("looking at its folder"))?;
         let touched_at = touched.map_or_else(|| "-".to_owned(), |nanos| nanos.to_string());
         let text = format!(
             "touched:{touched_at} boot:{} {time} folder:{}:{} file:{} log:{} memory:{} name:{}",
-            boot.trim(),
+            boot,
             folder.dev(),
             folder.ino(),
             of_file(file),
@@ -76,6 +77,15 @@ fn of_file(file: &Metadata) -> String {
     format!("{}:{}:{}", file.dev(), file.ino(), born.unwrap_or_default().as_nanos())
 }
 
+/// A part of the identity that the kernel shows. An empty one would be the same after a reboot.
+fn present(part: &str) -> io::Result<String> {
+    if part.chars().all(|digit| matches!(digit, '0' | '-')) {
+        let kind = io::ErrorKind::InvalidData;
+        return Err(io::Error::new(kind, format!("it is {part:?}, which identifies nothing")));
+    }
+    Ok(part.to_owned())
+}
+
 /// This process's time namespace, and how far its `CLOCK_BOOTTIME` is ahead there.
 fn time_namespace() -> io::Result<String> {
     let read = || -> io::Result<String> {
@@ -83,7 +93,7 @@ fn time_namespace() -> io::Result<String> {
         let offsets = fs::read_to_string("/proc/self/timens_offsets")?;
         let ahead = offsets.lines().find_map(|line| line.strip_prefix("boottime"));
         let ahead: Vec<_> = ahead.unwrap_or_default().split_whitespace().collect();
-        Ok(format!("{}+{}", number.display(), ahead.join(".")))
+        Ok(format!("{}+{}", number.display(), present(&ahead.join("."))?))
     };
     match read() {
         // A kernel without time namespaces.
@@ -115,6 +125,15 @@ mod tests {
         let parts: Vec<_> = text.split([' ', ':']).collect();
         assert_eq!(parts[3].len(), 36, "{text}");
         assert_ne!(parts[12], "0", "the file's birth is known here: {text}");
+    }
+
+    #[test]
+    fn parts_that_identify_nothing_are_refused() {
+        for nothing in ["", "0", "00000000-0000-0000-0000-000000000000"] {
+            let error = present(nothing).unwrap_err().to_string();
+            assert!(error.contains(&format!("it is {nothing:?}")), "{error}");
+        }
+        assert_eq!(present("7c9e6679-7425-40de").unwrap(), "7c9e6679-7425-40de");
     }
 
     #[test]
