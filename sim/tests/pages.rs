@@ -54,6 +54,7 @@ const LIST: &[(&str, Known)] = &[
     ),
     ("cargo run --release -p tenure-sim", CAMPAIGN),
     ("tenure-sim", CAMPAIGN),
+    ("tenure-sim --details", Shorter("--details", "--details --runs 2")),
     ("cargo run --release -p tenure-sim -- mutants", MUTANTS),
     ("cargo run --release -p tenure-sim -- mutants --engine model", MUTANTS),
     (

@@ -35,6 +35,16 @@ pub(crate) struct OutputArguments {
     pub(crate) format: Format,
 }
 
+/// How to print the result of campaigns.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct CampaignOutputArguments {
+    /// Print all figures: each property, fault and condition
+    #[arg(long, conflicts_with = "format")]
+    pub(crate) details: bool,
+    #[command(flatten)]
+    pub(crate) output: OutputArguments,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
     Human,

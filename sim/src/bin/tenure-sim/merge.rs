@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use tenure_sim::search::campaign::{Summary, merged, read};
 
-use crate::args::OutputArguments;
+use crate::args::CampaignOutputArguments;
 use crate::error::CliError;
 use crate::output::{Files, text_of};
 use crate::report::{CampaignReportArguments, write_campaign};
@@ -19,7 +19,7 @@ pub(crate) struct MergeArguments {
     #[command(flatten)]
     report: CampaignReportArguments,
     #[command(flatten)]
-    pub(crate) output: OutputArguments,
+    pub(crate) output: CampaignOutputArguments,
 }
 
 pub(crate) fn merge(arguments: &MergeArguments) -> Result<u8, CliError> {

@@ -15,8 +15,10 @@ use tenure_sim::trace::file;
 
 #[cfg(feature = "real")]
 use crate::args::StoreArguments;
-use crate::args::{Chosen, chosen, chosen_names};
-use crate::args::{DrawnArguments, Format, JobsArguments, JudgedArguments, OutputArguments, wrong};
+use crate::args::{
+    CampaignOutputArguments, DrawnArguments, Format, JobsArguments, JudgedArguments,
+};
+use crate::args::{Chosen, chosen, chosen_names, wrong};
 use crate::controls::Controls;
 use crate::error::{CliError, written};
 use crate::output::{Files, Output};
@@ -84,13 +86,13 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "NAME", help = controls::about(), value_parser = controls::control_or_all())]
     #[arg(conflicts_with_all = [
         "engine", "shard", "faults", "properties", "trace", "plan_out", "shrink", "check_determinism",
-        "mutants", "compare",
+        "mutants", "compare", "details",
     ])]
     control: Option<Controls>,
     #[command(flatten)]
     report: CampaignReportArguments,
     #[command(flatten)]
-    pub(crate) output: OutputArguments,
+    pub(crate) output: CampaignOutputArguments,
 }
 
 impl RunArguments {
@@ -197,7 +199,7 @@ fn about_runs() -> String {
 pub(crate) fn run(arguments: &RunArguments) -> Result<u8, CliError> {
     if let Some(controls) = arguments.controls() {
         let report = arguments.report.path();
-        return controls::run(&controls, arguments.control_runs(), report, arguments.output);
+        return controls::run(&controls, arguments.control_runs(), report, arguments.output.output);
     }
     let campaigns = arguments.campaigns()?;
     let mut files = Files::default();
@@ -230,10 +232,14 @@ fn shrunk(campaigns: &[Campaign], summaries: &[Summary]) -> Option<Shrunk> {
 }
 
 /// Prints summaries. Gives the exit code of the worst verdict.
-pub(crate) fn report(summaries: &[Summary], output: OutputArguments) -> Result<u8, CliError> {
+pub(crate) fn report(
+    summaries: &[Summary],
+    arguments: CampaignOutputArguments,
+) -> Result<u8, CliError> {
     let mut out = io::stdout().lock();
-    written(match output.format {
-        Format::Human => show::campaigns(&mut out, summaries),
+    written(match arguments.output.format {
+        Format::Human if arguments.details => show::details(&mut out, summaries),
+        Format::Human => show::screen(&mut out, summaries),
         Format::Json => campaign::write(&mut out, summaries),
     })?;
     let worst = summaries.iter().map(Summary::verdict).max();

@@ -63,8 +63,8 @@ impl Summary {
         never.map(|(name, _)| name.as_str()).collect()
     }
 
-    /// The reasons why the campaign is inconclusive.
-    pub fn missing(&self) -> Vec<String> {
+    /// The reasons why the campaign is inconclusive, each with at most that many names.
+    pub fn missing(&self, most: usize) -> Vec<String> {
         let kinds: Vec<&str> = self.without_effect().into_iter().map(FaultKind::name).collect();
         let lists = [
             ("never met", self.unmet()),
@@ -72,7 +72,7 @@ impl Summary {
             ("never exercised", self.unexercised()),
         ];
         let missing = lists.into_iter().filter(|(_, names)| !names.is_empty());
-        let missing = missing.map(|(what, names)| format!("{what}: {}", names.join(", ")));
+        let missing = missing.map(|(what, names)| format!("{what}: {}", listed(&names, most)));
         let short = self.soak.as_ref().filter(|soak| !soak.is_long_enough());
         let short = short.map(|soak| {
             format!("growth of memory and descriptors: too few blocks ({})", soak.blocks().len())
@@ -90,9 +90,17 @@ impl Summary {
         match &self.failed {
             Some(failed) => Verdict::of(&failed.failure),
             None if !self.growth().is_empty() => Verdict::Violated,
-            None if self.missing().is_empty() => Verdict::Held,
+            None if self.missing(0).is_empty() => Verdict::Held,
             None => Verdict::Inconclusive,
         }
+    }
+}
+
+/// The first names, and how many more there are.
+fn listed(names: &[&str], most: usize) -> String {
+    match names.len().saturating_sub(most) {
+        0 => names.join(", "),
+        more => format!("{} and {more} more", names[..most].join(", ")),
     }
 }
 

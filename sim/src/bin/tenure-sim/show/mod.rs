@@ -1,6 +1,9 @@
 //! Showing results as text.
 
 pub(crate) mod one;
+mod screen;
+
+pub(crate) use screen::screen;
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
@@ -9,11 +12,12 @@ use comfy_table::{CellAlignment, Table, presets};
 use tenure_sim::engines::Engine;
 use tenure_sim::judge::properties::PropertyName;
 use tenure_sim::plan::FaultKind;
+use tenure_sim::plan::json::plain;
 use tenure_sim::report::text::{self, milliseconds};
 use tenure_sim::search::campaign::{Failure, Report, Seeds, Soak, Summary, Usage, Verdict};
 
-/// The figures of all engines in columns, then the verdicts.
-pub(crate) fn campaigns(out: &mut impl Write, summaries: &[Summary]) -> io::Result<()> {
+/// All figures of all engines in columns, then the failed runs and the verdicts.
+pub(crate) fn details(out: &mut impl Write, summaries: &[Summary]) -> io::Result<()> {
     writeln!(out, "{}\n", figures(summaries))?;
     for summary in summaries {
         margins(out, summary)?;
@@ -31,9 +35,9 @@ pub(crate) fn campaigns(out: &mut impl Write, summaries: &[Summary]) -> io::Resu
         soak(out, summary)?;
     }
     for failed in summaries.iter().filter(|summary| summary.failed.is_some()) {
-        failure(out, failed)?;
+        failure(out, failed, text::BEFORE)?;
     }
-    summaries.iter().try_for_each(|summary| verdict(out, summary))
+    summaries.iter().try_for_each(|summary| verdict(out, summary, usize::MAX))
 }
 
 fn figures(summaries: &[Summary]) -> Table {
@@ -169,10 +173,11 @@ fn soak(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
     writeln!(out, "\n{table}\n")
 }
 
-fn failure(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
+/// The failed run, with that many of its last events, and the commands that show it again.
+fn failure(out: &mut impl Write, summary: &Summary, events: usize) -> io::Result<()> {
     let Some(failed) = &summary.failed else { return Ok(()) };
     writeln!(out, "\nSeed {} in the {} engine:", failed.seed, summary.engine)?;
-    text::failure(out, &failed.failure, text::BEFORE)?;
+    text::failure(out, &failed.failure, events)?;
     let (engine, seed) = (summary.engine.parse::<Engine>().ok(), failed.seed);
     let chosen = engine.map_or_else(|| format!("--engine {}", summary.engine), Engine::arguments);
     let (faults, properties) = (faults_flag(summary), properties_flag(summary));
@@ -220,22 +225,31 @@ fn properties_flag(summary: &Summary) -> String {
     format!(" --properties {}", by.into_iter().collect::<Vec<_>>().join(","))
 }
 
-fn verdict(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
+/// The verdict of a campaign, with at most that many names of each kind of thing that is missing.
+fn verdict(out: &mut impl Write, summary: &Summary, most: usize) -> io::Result<()> {
     let engine = &summary.engine;
-    match summary.verdict() {
-        Verdict::Held => {
+    match (summary.verdict(), &summary.failed) {
+        (Verdict::Held, _) => {
             writeln!(out, "{engine}: HELD: nothing was violated, and nothing is missing")
         }
-        Verdict::Violated if summary.failed.is_none() => {
+        (Verdict::Violated, Some(failed)) => {
+            let what = match &failed.failure {
+                Failure::Violated { property, .. } => property.as_str(),
+                Failure::Refused { .. } => "a plan can't be carried out",
+                Failure::Broke { .. } | Failure::Nondeterministic { .. } => "a run broke down",
+            };
+            writeln!(out, "{engine}: VIOLATED: {}, in seed {}", plain(what), failed.seed)
+        }
+        (Verdict::Violated, None) => {
             writeln!(out, "{engine}: GROWS: {}", summary.growth().join("; "))
         }
-        Verdict::Violated => writeln!(out, "{engine}: VIOLATED"),
-        Verdict::Inconclusive => {
-            let missing = summary.missing().join("; ");
+        (Verdict::Inconclusive, _) => {
+            let missing = summary.missing(most).join("; ");
             writeln!(out, "{engine}: INCONCLUSIVE: nothing was violated; {missing}")
         }
-        Verdict::Nondeterministic => {
-            writeln!(out, "{engine}: NONDETERMINISTIC: a plan gave two traces")
+        (Verdict::Nondeterministic, failed) => {
+            let seed = failed.as_ref().map_or(summary.seed, |failed| failed.seed);
+            writeln!(out, "{engine}: NONDETERMINISTIC: the plan of seed {seed} gave two traces")
         }
     }
 }
