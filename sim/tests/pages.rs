@@ -30,7 +30,7 @@ use Known::{Ends, NotRun, RunBy, Shorter};
 const EXHAUST: Known = Shorter("exhaust", "exhaust --states 2000");
 const FEW: Known = Shorter("run ", "run --runs 2 ");
 const HOLDS: Known = Ends(64, "does not fail");
-const CAMPAIGN: Known = RunBy("scripts/test", "\n\"$simulator\"\n");
+const CAMPAIGN: Known = RunBy("scripts/check", "\nstep \"the default campaign\" simulator\n");
 const MUTANTS: Known = RunBy("sim/tests/mutants/command.rs", "\"mutants\", ");
 const PICTURE: Known = RunBy("sim/tests/campaign/picture.rs", "\"--svg\"");
 const REAL: Known = RunBy("sim/tests/real_engine/seeds.rs", "\"real\"");
@@ -135,7 +135,7 @@ const LIST: &[(&str, Known)] = &[
     ("tenure-sim shrink --plan failed.json --test-out tests/single_leader.rs", HOLDS),
     ("tenure-sim shrink --plan plan.json", HOLDS),
     ("tenure-sim shrink --seed 7", HOLDS),
-    ("tenure-sim sweep", RunBy("scripts/test", "\n\"$simulator\" sweep\n")),
+    ("tenure-sim sweep", RunBy("scripts/check", " simulator sweep\n")),
     (
         "tenure-sim sweep --everything",
         RunBy("sim/tests/campaign/shrink.rs", "[\"sweep\", \"--seeds\", \"1\", \"--everything\", "),
@@ -144,7 +144,7 @@ const LIST: &[(&str, Known)] = &[
     ("tenure-sim sweep --pairs --seeds 1", Shorter("sweep", "sweep --runs 20")),
     ("tenure-sim sweep --plan plan.json --seeds 20", Shorter("sweep", "sweep --runs 20")),
     ("tenure-sim sweep --plan-out failed.json", Shorter("sweep", "sweep --runs 20")),
-    ("tenure-sim tolerance", RunBy("scripts/test", "\n\"$simulator\" tolerance\n")),
+    ("tenure-sim tolerance", RunBy("scripts/check", " simulator tolerance\n")),
     ("tenure-sim tolerance --magnitudes drift,cut --plan-out out", Shorter("drift,cut", "drift")),
     (
         "tenure-sim tolerance --plan plan.json --format json",

@@ -25,12 +25,14 @@ const NETWORK: Known = NotRun("it needs the network, or the address of the repos
 const CLUSTER: Known = NotRun("it needs a cluster of the user's");
 const BY_HAND: Known = NotRun("it takes minutes to hours, and people read its result");
 const OF_THE_READER: Known = NotRun("it is about the reader's own package");
-const NEXTEST: Known =
-    RunBy("scripts/test", "cargo nextest run --locked $profile --workspace --all-features ");
+const NEXTEST: Known = RunBy("scripts/test", "cargo nextest run \"${all[@]}\" --profile test ");
 
 /// The reviewed list. An entry that no page has any more fails the test.
 const LIST: &[(&str, Known)] = &[
-    ("scripts/test", NotRun("it is what runs everything")),
+    ("scripts/test", RunBy(".ci/run", "\nscripts/test\n")),
+    ("scripts/check", RunBy(".ci/run", "\nscripts/check\n")),
+    ("scripts/flaky 5", BY_HAND),
+    ("scripts/flaky 20 'test(wakeup)'", BY_HAND),
     ("scripts/coverage", BY_HAND),
     ("scripts/features", BY_HAND),
     ("scripts/plots", BY_HAND),
@@ -39,21 +41,24 @@ const LIST: &[(&str, Known)] = &[
         RunBy(".github/workflows/test.yml", "      - run: scripts/semver \"$BASE\"\n"),
     ),
     ("scripts/book", RunBy(".github/workflows/test.yml", "      - run: scripts/book\n")),
-    ("scripts/fuzz", RunBy("scripts/test", "\nscripts/fuzz 5\n")),
-    ("scripts/fuzz 3600 plans", RunBy("scripts/test", "\nscripts/fuzz 5\n")),
-    ("cargo nextest run --release -p tenure-core", NEXTEST),
-    ("cargo nextest run --release -p tenure --features redis", NEXTEST),
-    ("cargo nextest run --release -p tenure-tests -E 'test(redis)'", NEXTEST),
+    ("scripts/fuzz", RunBy("scripts/check", " scripts/fuzz 5\n")),
+    ("scripts/fuzz 3600 plans", RunBy("scripts/check", " scripts/fuzz 5\n")),
+    ("cargo nextest run -p tenure-core", NEXTEST),
+    ("cargo nextest run -p tenure --features redis", NEXTEST),
+    ("cargo nextest run -p tenure-tests -E 'test(redis)'", NEXTEST),
     ("cargo test -p tenure-core --test properties", NEXTEST),
     (
         "cargo test --release -p tenure-sim --no-default-features --test compare -- --nocapture",
         NEXTEST,
     ),
     (
-        "cargo clippy --release -p tenure --features redis --all-targets -- -D warnings; cargo fmt --all",
-        RunBy("scripts/test", " --workspace --all-targets --all-features -- -D warnings\n"),
+        "cargo clippy -p tenure --features redis --all-targets -- -D warnings; cargo fmt --all",
+        RunBy("scripts/check", " cargo clippy \"${all[@]}\" --all-targets -- -D warnings\n"),
     ),
-    ("cargo bench -p tenure-bench -- --test", RunBy("scripts/test", "--bench machine -- --test\n")),
+    (
+        "cargo bench -p tenure-bench -- --test",
+        RunBy("scripts/check", "--bench machine -- --test\n"),
+    ),
     ("CARGO_PROFILE_DEV_DEBUG=0 cargo mutants -p tenure-core -j2", BY_HAND),
     ("cargo run --release -p tenure-sim --features real --example chaos", BY_HAND),
     ("cargo run --release -p tenure-sim --features real --example chaos -- unfenced", BY_HAND),
@@ -149,18 +154,20 @@ fn missing(command: &str, packages: &BTreeMap<String, BTreeSet<String>>) -> Opti
     None
 }
 
-/// Whether `scripts/test` runs that: a script that it calls, or a benchmark, each of which it runs once.
-fn is_in_scripts(command: &str, test: &str) -> bool {
+/// Whether `scripts/check` runs that: a script that is one of its steps, or a benchmark, each of which it runs once.
+fn is_in_scripts(command: &str, check: &str) -> bool {
     if let Some((_, rest)) = command.split_once("--bench ") {
         let name = rest.split_whitespace().next().unwrap();
-        return command.starts_with("cargo bench ") && test.contains(&format!("--bench {name} "));
+        return command.starts_with("cargo bench ") && check.contains(&format!("--bench {name} "));
     }
-    command.starts_with("scripts/") && test.lines().any(|line| line.trim_start() == command)
+    let step = format!("\" {command}");
+    let is_step = |line: &str| line.trim_start().starts_with("step ") && line.ends_with(&step);
+    command.starts_with("scripts/") && check.lines().any(is_step)
 }
 
 /// What is wrong with the commands, given the list.
 fn faults(commands: &[Command], list: &[(&str, Known)]) -> Vec<String> {
-    let (packages, test) = (packages(), read("scripts/test"));
+    let (packages, check) = (packages(), read("scripts/check"));
     let mut faults = Vec::new();
     let mut unused: BTreeSet<&str> = list.iter().map(|(command, _)| *command).collect();
     for command in commands {
@@ -171,7 +178,7 @@ fn faults(commands: &[Command], list: &[(&str, Known)]) -> Vec<String> {
             fault(&what);
         }
         let entry = list.iter().find(|(text, _)| *text == command.text);
-        let is_known = is_in_scripts(&command.text, &test);
+        let is_known = is_in_scripts(&command.text, &check);
         match entry {
             Some(_) if is_known => fault("is listed although a script runs it"),
             Some((listed, known)) => {

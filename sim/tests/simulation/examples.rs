@@ -8,7 +8,7 @@ fn example(name: &str, variables: &[(&str, &str)]) -> String {
     let program = test.parent().unwrap().parent().unwrap().join("examples").join(name);
     assert!(
         program.is_file(),
-        "{} is missing; build it with: cargo build --release -p tenure-sim --example {name}",
+        "{} is missing; build it with: cargo build -p tenure-sim --example {name}",
         program.display()
     );
     let run = Command::new(program).envs(variables.iter().copied()).output().unwrap();
