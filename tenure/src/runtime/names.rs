@@ -37,7 +37,9 @@ pub(super) async fn addresses(host: &str, port: u16) -> io::Result<Vec<SocketAdd
     if addresses.is_empty() {
         return Err(io::Error::new(io::ErrorKind::NotFound, format!("{host} has no address")));
     }
-    addresses.iter_mut().for_each(|address| address.set_port(port));
+    for address in &mut addresses {
+        address.set_port(port);
+    }
     Ok(addresses)
 }
 
@@ -126,6 +128,7 @@ mod tests {
     fn one_lookup_serves_all_callers() {
         static LOOKED_UP: AtomicUsize = AtomicUsize::new(0);
         static SILENT: Mutex<Option<mpsc::Receiver<()>>> = Mutex::new(None);
+        #[allow(clippy::unnecessary_wraps, reason = "as lookups are")]
         fn silent(_: &str) -> io::Result<Vec<SocketAddr>> {
             LOOKED_UP.fetch_add(1, Ordering::SeqCst);
             let silence = SILENT.lock().unwrap().take().unwrap();

@@ -38,6 +38,10 @@ pub(super) struct Dial {
 }
 
 /// The address that has accepted a connection.
+#[cfg_attr(
+    not(any(feature = "redis", feature = "fred", feature = "postgres")),
+    allow(dead_code, reason = "etcd has no need of it")
+)]
 pub(super) struct Reached {
     server: Server,
     address: String,
@@ -91,11 +95,16 @@ impl Dial {
 }
 
 impl Reached {
+    #[cfg(any(test, feature = "fred"))]
     pub(super) fn address(&self) -> &str {
         &self.address
     }
 
     /// The server at that address is not the primary.
+    #[cfg_attr(
+        not(any(feature = "redis", feature = "fred", feature = "postgres")),
+        allow(dead_code, reason = "etcd has no need of it")
+    )]
     pub(super) fn is_wrong(&self) {
         let mut all = lock(&self.wrong);
         let wrong = all.entry(self.server.clone()).or_default();

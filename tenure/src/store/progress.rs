@@ -227,6 +227,10 @@ impl Unanswered<'_> {
     }
 
     /// The connection has failed.
+    #[cfg_attr(
+        not(any(feature = "redis", feature = "fred", feature = "postgres")),
+        allow(dead_code, reason = "etcd has no need of it")
+    )]
     pub(super) fn failed(mut self) {
         self.progress.dead.cancel();
         self.is_over = true;

@@ -141,7 +141,7 @@ fn a_slow_connection_that_falls_silent_is_given_up_after_a_question() {
     // Or at once, when a more patient request is given up.
     let wire = Wire::with_answers_after(round_trip);
     wire.is_given_up_after(round_trip / 4);
-    wire.is_given_up_after(FACTOR * round_trip - MILLI);
+    wire.is_given_up_after((FACTOR * round_trip).saturating_sub(MILLI));
     assert!(!wire.is_dead());
     let wire = Wire::with_answers_after(round_trip);
     wire.is_given_up_after(FACTOR * round_trip);
@@ -180,7 +180,7 @@ fn a_few_slow_answers_delay_no_recovery() {
 #[test]
 fn opening_tells_how_long_the_first_answer_may_take() {
     let wire = Wire::opened_in(OPENING);
-    wire.is_given_up_after(FACTOR * OPENING - MILLI);
+    wire.is_given_up_after((FACTOR * OPENING).saturating_sub(MILLI));
     assert!(!wire.is_dead());
     let wire = Wire::opened_in(OPENING);
     wire.is_given_up_after(FACTOR * OPENING);
