@@ -2,6 +2,9 @@
 //! writes. An audit is as good as the lines: an end that is not written, or a refused write that is written as accepted,
 //! can't be seen in a log alone.
 
+// These helpers are not tests in the sense of clippy.toml.
+#![allow(clippy::unwrap_used)]
+
 use std::future::pending;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

@@ -141,7 +141,9 @@ fn carry_out(
         journal.check()?;
     }
     world.end_services();
-    nodes.iter().for_each(|node| node.forget_unsent());
+    for node in &nodes {
+        node.forget_unsent();
+    }
     faults.check_drift();
     world.write_up();
     Ok(world.finish())

@@ -202,7 +202,9 @@ impl Node {
     pub(super) fn resume(&self) {
         if self.frozen.swap(false, Ordering::Relaxed) {
             let unsent = std::mem::take(&mut *lock(&self.unsent));
-            unsent.into_iter().for_each(|send| send());
+            for send in unsent {
+                send();
+            }
             lock(&self.sleepers).drain(..).for_each(Waker::wake);
         }
     }
