@@ -61,9 +61,10 @@ impl Database {
     async fn ship(&self, tenure: &Tenure) -> Result<(), Failure> {
         let mut database = self.client.get_multiplexed_async_connection().await?;
         let fence = Fence::new(&Key::new("job")?);
-        let taken_over = match self.is_fenced {
-            true => Some(fence.take_over(&mut database, tenure.token()).await?),
-            false => None,
+        let taken_over = if self.is_fenced {
+            Some(fence.take_over(&mut database, tenure.token()).await?)
+        } else {
+            None
         };
         while tenure.is_current() {
             let order: u64 = redis::cmd("HLEN").arg(TABLE).query_async(&mut database).await?;

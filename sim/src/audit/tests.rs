@@ -171,10 +171,12 @@ impl Database {
         write.ended(&result);
         let rows = "SELECT count(*) FROM jobs";
         let rows: i64 = self.connection.query_row(rows, [], |row| row.get(0)).unwrap();
-        let outcome = match std::mem::replace(&mut self.written, rows) < rows {
-            true => Outcome::Accepted,
-            false if has_failed => Outcome::Unknown,
-            false => Outcome::Refused,
+        let outcome = if std::mem::replace(&mut self.written, rows) < rows {
+            Outcome::Accepted
+        } else if has_failed {
+            Outcome::Unknown
+        } else {
+            Outcome::Refused
         };
         let (at, token, resource) = (seen.now(), tenure.token().get(), "jobs".to_owned());
         seen.add(Fact::Wrote { began, at, token, resource, outcome });
