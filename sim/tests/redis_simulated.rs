@@ -8,9 +8,14 @@ use std::cell::{Cell, RefCell};
 use std::future::Future;
 use std::io;
 use std::rc::Rc;
+use std::time::Duration;
 
+use tenure::HolderId;
+use tenure::store::redis::{Redis as Adapter, RedisConfig};
+use tenure::store::{Key, Profile, Reply as Answered, Request, Store, StoreErrorKind};
 use tenure_sim::engines::redis::{Redis, Reply, Role, Settings};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
+use tokio::net::TcpListener;
 use tokio::task::{JoinHandle, LocalSet, yield_now};
 
 fn redis() -> Redis {
@@ -300,4 +305,55 @@ fn what_scripts_must_not_have_is_refused() {
     // A script leaves nothing behind for the next one.
     fails("rawset(_G, 'left', 1)");
     fails("return left");
+}
+
+/// A store at that server, by a real socket.
+async fn adapter(redis: &Redis) -> Adapter {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let redis = redis.clone();
+    tokio::task::spawn_local(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            let redis = redis.clone();
+            tokio::task::spawn_local(async move { redis.serve(stream, "adapter").await });
+        }
+    });
+    Adapter::new(RedisConfig::new("127.0.0.1", port).trust_empty_store(true))
+}
+
+/// Otherwise its identity would be the same after a loss of its data.
+#[test]
+fn a_server_that_withholds_its_identity_promises_nothing() {
+    const RECORD: &[u8] = b"{tenure}:leader:job";
+    let (key, holder, ttl) =
+        (Key::new("job").unwrap(), HolderId::from_bits(1), Duration::from_secs(30));
+    let acquire = || {
+        let profile = Profile::new("worker", "").unwrap();
+        Request::Acquire { holder, seen: None, ttl, quarantine: ttl, profile }
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    LocalSet::new().block_on(&runtime, async {
+        let whole = redis();
+        let reply = adapter(&whole).await.call(&key, acquire()).await.unwrap();
+        let Answered::Granted { token, .. } = reply else { panic!("{reply:?}") };
+        for field in ["run_id", "master_replid", "role", "maxmemory_policy"] {
+            let settings = Settings { withheld: vec![field], ..Settings::default() };
+            let withholding = Redis::new(settings, || 2_000_000);
+            let store = adapter(&withholding).await;
+            let mut requests = vec![acquire()];
+            // A first renewal compares the identity with the history.
+            if ["run_id", "master_replid"].contains(&field) {
+                requests.push(Request::Renew { holder, token, ttl });
+            }
+            for request in requests {
+                withholding.restore(&whole.snapshot());
+                let before = withholding.execute(&[b"HGET", RECORD, b"lease_end"]);
+                let error = store.call(&key, request).await.unwrap_err();
+                assert_eq!(error.kind(), StoreErrorKind::Withheld, "{error}");
+                let shown = format!("INFO has {field}:\"\" (redis_version:7.0.15)");
+                assert!(error.to_string().contains(&shown), "{error}");
+                assert_eq!(withholding.execute(&[b"HGET", RECORD, b"lease_end"]), before);
+            }
+        }
+    });
 }

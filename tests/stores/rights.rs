@@ -22,8 +22,8 @@ async fn only_looks(watcher: &impl Store, candidate: &impl Store) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_redis_watcher_only_looks() {
     let server = crate::redis::support::server();
-    let user = "watcher on >correct-horse ~{tenure}:* &{tenure}:* +evalsha +script|load +hmget +time \
-                +subscribe +unsubscribe";
+    let user = "watcher on >correct-horse ~{tenure}:* &{tenure}:* +evalsha +script|load +hmget +hstrlen \
+                +time +subscribe +unsubscribe";
     let rights: Vec<&str> = user.split_whitespace().collect();
     let answer = server.command(&[&["ACL", "SETUSER"], &rights[..]].concat()).unwrap();
     assert!(matches!(answer, Raw::SimpleString(_)), "{answer:?}");

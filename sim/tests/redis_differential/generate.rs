@@ -22,6 +22,7 @@ const TEMPLATES: &[&str] = &[
     "HGETALL {key}",
     "HDEL {key} {field} {field}",
     "HLEN {key}",
+    "HSTRLEN {key} {field}",
     "HINCRBY {key} {field} {value}",
     "PUBLISH {channel} {value}",
     "DBSIZE",

@@ -13,7 +13,13 @@ use crate::world::{Compare, Step};
 /// The token that the first record has; below 2^53, and above every clock's microseconds.
 const TOKEN: u64 = 9_000_000_000_000_000;
 const KEY: &str = "tenure:leader:x";
+const HOLDERS: [&str; 2] = ["h1345678901234567890123456789012", "h2345678901234567890123456789012"];
 const HISTORY: &str = "tenure:history";
+/// A name that no candidate writes.
+const LONG: &str = concat!(
+    "0123456789012345678901234567890123456789012345678901234567890123456789",
+    "0123456789012345678901234567890123456789012345678901234567890123456789",
+);
 /// A time that no test reaches.
 const FOREVER: &str = "9000000000000000";
 /// Writes a record, also where there is no memory.
@@ -36,7 +42,7 @@ pub(crate) fn steps() -> impl Strategy<Value = Vec<Step>> {
                 let token = TOKEN.to_string();
                 all.push(Step::new(
                     0,
-                    &["EVAL", WRITE, "1", KEY, &token, "h1", lease_end, "1", released],
+                    &["EVAL", WRITE, "1", KEY, &token, HOLDERS[0], lease_end, "1", released],
                 ));
             }
             all.append(&mut steps);
@@ -56,7 +62,7 @@ pub(crate) fn steps() -> impl Strategy<Value = Vec<Step>> {
 
 /// One script's call with arguments that are mostly right.
 fn call() -> impl Strategy<Value = Step> {
-    let holder = select(vec!["h1", "h2"]);
+    let holder = select(HOLDERS.to_vec());
     let token = prop_oneof![5 => (TOKEN..TOKEN + 4).prop_map(|token| token.to_string()), 1 => Just("0".to_owned())];
     let (ttl, trust) = (select(TTLS.to_vec()), select(vec!["", "1"]));
     let version = select(vec!["1", "2"]);
@@ -90,6 +96,8 @@ fn meddling() -> impl Strategy<Value = Step> {
         vec!["HDEL", KEY, "holder"],
         vec!["HDEL", KEY, "name", "metadata"],
         vec!["HSET", KEY, "lease_end", "soon"],
+        vec!["HSET", KEY, "holder", "short"],
+        vec!["HSET", KEY, "name", LONG],
         vec!["HSET", HISTORY, "known_since", "1"],
         vec!["HSET", HISTORY, "identity", "another"],
         vec!["HDEL", HISTORY, "longest_ttl"],

@@ -8,7 +8,7 @@ pub(crate) mod support;
 mod cluster;
 mod loss;
 mod races;
-mod refusals;
+pub(crate) mod refusals;
 pub(crate) mod rows;
 mod secured;
 mod settings;

@@ -41,7 +41,7 @@ fn base64(text: &str) -> String {
     text.as_bytes().chunks(3).map(of_three).collect()
 }
 
-fn put(server: &EtcdServer, key: &str, value: &str) {
+pub(crate) fn put(server: &EtcdServer, key: &str, value: &str) {
     let (key, value) = (base64(key), base64(value));
     server.api("kv/put", &format!(r#"{{"key":"{key}","value":"{value}"}}"#)).unwrap();
 }

@@ -10,12 +10,13 @@ use tenure_servers::{RedisServer, Reply as Raw};
 use super::support::{Client, SOON, acquire, call, granted, local, release, renew, server, soon};
 
 /// As `docs/stores/redis.md` has them.
-pub(crate) const RIGHTS: [&str; 12] = [
+pub(crate) const RIGHTS: [&str; 13] = [
     "~{tenure}:*",
     "&{tenure}:*",
     "+evalsha",
     "+script|load",
     "+hmget",
+    "+hstrlen",
     "+hset",
     "+time",
     "+info",

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use tenure::store::{AnyStore, Reply};
-use tenure_servers::RedisServer;
+use tenure_servers::{RedisServer, Reply as Raw};
 
 use super::support::{
     Client, HISTORY, RECORD, TTL, acquire, call, granted, local, release, server,
@@ -80,5 +80,69 @@ over_both_clients! {
         let (token, wait) = granted(&trustful, acquire(2, Some(known))).await;
         assert!(token > known, "above what was known, though the wall clock is not there yet");
         assert!(whole(wait), "{wait:?}");
+    }
+}
+
+/// What an operator may do to a running server, and whether the next grant waits. Between the change and the way back, a
+/// lease is granted that the server knows no more afterwards. As `docs/stores/redis.md` lists them.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn changes_by_hand_are_noticed_or_listed() {
+    let (aside, kept) = ("{tenure}:history-aside", "{tenure}:leader-aside");
+    let copy = |from, to| vec!["COPY", from, to, "REPLACE"];
+    let restore = "for place = 1, 3, 2 do redis.call('RESTORE', KEYS[place], 0, \
+                   redis.call('DUMP', KEYS[place + 1]), 'REPLACE') end return 'OK'";
+    let restore = vec!["EVAL", restore, "4", HISTORY, aside, RECORD, kept];
+    let copies = || vec![copy(HISTORY, aside), copy(RECORD, kept)];
+    let swap = || vec![vec!["SWAPDB", "0", "1"]];
+    let cases = [
+        ("FLUSHDB", true, vec![vec!["FLUSHDB"]], vec![]),
+        ("SWAPDB", true, swap(), vec![]),
+        ("RENAME", true, vec![vec!["RENAME", HISTORY, aside]], vec![]),
+        ("MOVE", true, vec![vec!["MOVE", HISTORY, "1"]], vec![]),
+        (
+            "REPLICAOF",
+            true,
+            vec![vec!["REPLICAOF", "127.0.0.1", "1"]],
+            vec![vec!["REPLICAOF", "NO", "ONE"]],
+        ),
+        ("SWAPDB and back", false, swap(), swap()),
+        (
+            "RENAME and back",
+            false,
+            vec![vec!["RENAME", HISTORY, aside], vec!["RENAME", RECORD, kept]],
+            vec![vec!["RENAME", aside, HISTORY], vec!["RENAME", kept, RECORD]],
+        ),
+        ("COPY of earlier keys", false, copies(), vec![copy(aside, HISTORY), copy(kept, RECORD)]),
+        ("RESTORE of earlier keys", false, copies(), vec![restore]),
+        ("DEBUG RELOAD NOSAVE", false, vec![vec!["SAVE"]], vec![vec!["DEBUG", "RELOAD", "NOSAVE"]]),
+    ];
+    for (name, is_noticed, change, back) in cases {
+        let server = RedisServer::start_with(&["--enable-debug-command", "yes"]).unwrap();
+        let store = Client::RedisRs.store(local(server.port()));
+        let token = after_one_tenure(&store, &server).await;
+        let carried_out = |commands: Vec<Vec<&str>>| {
+            for command in commands {
+                let answer = server.command(&command).unwrap();
+                assert!(!matches!(answer, Raw::Error(_)), "{command:?}: {answer:?}");
+            }
+        };
+        carried_out(change);
+        // A replica refuses it.
+        let lost = call(&store, acquire(2, Some(token))).await;
+        if let Ok(Reply::Granted { token, .. }) = lost {
+            assert_eq!(call(&store, release(2, token)).await.unwrap(), Reply::Released);
+        }
+        carried_out(back);
+        // The server shows the last token to a candidate that does not know it.
+        let seen = match call(&store, acquire(3, Some(token))).await.unwrap() {
+            Reply::Stale { last } => last,
+            Reply::Granted { wait, .. } => {
+                assert_eq!(whole(wait), is_noticed, "{name}: {wait:?}");
+                continue;
+            }
+            other => panic!("{name}: {other:?}"),
+        };
+        let (_, wait) = granted(&store, acquire(3, Some(seen))).await;
+        assert_eq!(whole(wait), is_noticed, "{name}: {wait:?}");
     }
 }

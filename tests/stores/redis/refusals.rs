@@ -25,6 +25,14 @@ async fn refuses(store: &AnyStore, requests: &[Request], kind: StoreErrorKind) {
     }
 }
 
+/// How many bytes the server has sent to its clients.
+fn sent(server: &RedisServer) -> usize {
+    let Raw::BulkString(stats) = server.command(&["INFO", "stats"]).unwrap() else { panic!() };
+    let stats = String::from_utf8(stats).unwrap();
+    let sent = stats.lines().find_map(|line| line.strip_prefix("total_net_output_bytes:"));
+    sent.unwrap().parse().unwrap()
+}
+
 /// A candidate at that store reports why it does not lead, and tries again.
 async fn campaigns_on(store: AnyStore, kind: StoreErrorKind) {
     // With the quarantine of the requests that tests send by themselves: another contradicts their record.
@@ -106,10 +114,12 @@ over_both_clients! {
         let server = server();
         let store = client.at(server.port());
         granted(&store, acquire(1, None)).await;
-        server.command(&["HSET", RECORD, "holder", "somebody"]).unwrap();
         let requests = [acquire(2, None), Request::Observe];
-        refuses(&store, &requests, StoreErrorKind::UnexpectedReply).await;
-        campaigns_on(store, StoreErrorKind::UnexpectedReply).await;
+        for holder in ["somebody", &"x".repeat(32), &"f".repeat(1 << 20)] {
+            server.command(&["HSET", RECORD, "holder", holder]).unwrap();
+            refuses(&store, &requests, StoreErrorKind::BadRecord).await;
+        }
+        campaigns_on(store, StoreErrorKind::BadRecord).await;
     }
 
     async fn fields_that_no_candidate_wrote(client: Client) {
@@ -125,7 +135,7 @@ over_both_clients! {
                         Ok(other) => panic!("held, and not {other:?}"),
                         Err(error) => {
                             assert!(!is_kept, "{field} of {length} bytes: {error}");
-                            assert_eq!(error.kind(), StoreErrorKind::UnexpectedReply, "{error}");
+                            assert_eq!(error.kind(), StoreErrorKind::BadRecord, "{error}");
                             assert!(format!("{error} {error:?}").len() < 500, "{error}");
                         }
                     }
@@ -133,6 +143,26 @@ over_both_clients! {
             }
             server.command(&["HSET", RECORD, field, "short"]).unwrap();
         }
+    }
+
+    async fn long_metadata_is_never_sent(client: Client) {
+        const BYTES: usize = 16 << 20;
+        let server = server();
+        let store = client.at(server.port());
+        granted(&store, acquire(1, None)).await;
+        let grow = format!("return redis.call('HSET', KEYS[1], 'metadata', string.rep('x', {BYTES}))");
+        server.command(&["EVAL", &grow, "1", RECORD]).unwrap();
+        let before = sent(&server);
+        refuses(&store, &[acquire(2, None), Request::Observe], StoreErrorKind::BadRecord).await;
+        let bytes = sent(&server) - before;
+        assert!(bytes < BYTES / 8, "{bytes} bytes");
+        let error = call(&store, Request::Observe).await.unwrap_err().to_string();
+        assert!(error.contains("16777216 bytes"), "{error}");
+        // A repeated grant does not read it, and a new one replaces it.
+        let (token, _) = granted(&store, acquire(1, None)).await;
+        assert_eq!(call(&store, release(1, token)).await.unwrap(), Reply::Released);
+        granted(&store, acquire(2, Some(token))).await;
+        held(&store, Request::Observe).await;
     }
 
     async fn tokens_beyond_what_numbers_hold_are_not_granted(client: Client) {

@@ -30,6 +30,9 @@ pub(super) trait Server: Send + Sync {
     /// What the server still has to notify clients of: channels, watches, or connections for that alone.
     fn subscriptions(&self) -> usize;
 
+    /// Damages the record of the election "damaged" by hand: the server can still return it, and no candidate wrote it.
+    fn damage(&mut self);
+
     /// Ends every lease by hand, as an operator may do against all rules.
     fn end_leases(&mut self);
 }

@@ -77,7 +77,7 @@ fn redis(client: Client, port: u16, empty: EmptyStore) -> AnyStore {
 
 /// Implements [`Server`] by methods of these names, and by what is different on each server.
 macro_rules! server {
-    ($server:ty, $kill:ident, $restart_empty:expr, $suffer:path, $subscriptions:expr) => {
+    ($server:ty, $kill:ident, $restart_empty:expr, $suffer:path, $damage:expr, $subscriptions:expr) => {
         impl Server for $server {
             fn port(&self) -> u16 {
                 self.port()
@@ -109,6 +109,11 @@ macro_rules! server {
                 subscriptions(self)
             }
 
+            fn damage(&mut self) {
+                let damage: fn(&Self) = $damage;
+                damage(self);
+            }
+
             fn end_leases(&mut self) {
                 $suffer(self, Mishap::LeasesEnd);
             }
@@ -121,6 +126,10 @@ server!(
     kill,
     |server| redis::rows::replace(server, Data::Lost),
     redis::rows::suffer,
+    |server| {
+        let record = "{tenure}:leader:damaged";
+        server.command(&["HSET", record, "holder", &"x".repeat(32)]).unwrap();
+    },
     |server| match server.command(&["PUBSUB", "CHANNELS"]).unwrap() {
         Raw::Array(channels) => channels.len(),
         other => panic!("{other:?}"),
@@ -132,11 +141,19 @@ server!(
     |server| server.replace().unwrap(),
     postgres::rows::suffer,
     |server| {
+        server.sql("UPDATE tenure.leases SET token = 0 WHERE key = 'damaged'").unwrap();
+    },
+    |server| {
         // Only a session itself sees its channels, so the connections are counted, but for the one for requests.
         let connections = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'tenure'";
         server.sql(connections).unwrap().parse::<usize>().unwrap().saturating_sub(1)
     }
 );
-server!(EtcdServer, kill, |server| server.restart_empty().unwrap(), etcd::rows::suffer, |server| {
-    server.metric("etcd_debugging_mvcc_watcher_total").unwrap()
-});
+server!(
+    EtcdServer,
+    kill,
+    |server| server.restart_empty().unwrap(),
+    etcd::rows::suffer,
+    |server| etcd::refusals::put(server, "tenure/leader/damaged", "not ours"),
+    |server| server.metric("etcd_debugging_mvcc_watcher_total").unwrap()
+);

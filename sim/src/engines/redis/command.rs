@@ -64,6 +64,7 @@ const COMMANDS: &[Command] = &[
     on_server("hgetall", 2, &[], hashes::hgetall),
     on_server("hdel", -3, &[Write], hashes::hdel),
     on_server("hlen", 2, &[], hashes::hlen),
+    on_server("hstrlen", 3, &[], hashes::hstrlen),
     on_server("hincrby", 4, &[Write, DenyOom], hashes::hincrby),
     on_server("get", 2, &[], strings::get),
     on_server("set", -3, &[Write, DenyOom], strings::set),

@@ -48,6 +48,8 @@ pub struct Settings {
     pub maxmemory_policy: String,
     /// Whether as much memory is used as `maxmemory` allows: a master then refuses commands that may need more memory.
     pub full: bool,
+    /// The fields that INFO leaves out, as those of some servers that resemble Redis do.
+    pub withheld: Vec<&'static str>,
     /// The password of the default user; without one every client is admitted.
     pub password: Option<String>,
 }
@@ -59,6 +61,7 @@ impl Default for Settings {
             role: Role::Master,
             maxmemory_policy: "noeviction".to_owned(),
             full: false,
+            withheld: Vec::new(),
             password: None,
         }
     }

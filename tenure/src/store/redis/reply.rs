@@ -1,5 +1,6 @@
 //! Reads the replies of the scripts. Both clients use this module, so that they can't differ.
 
+use std::fmt::Display;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -74,40 +75,49 @@ fn read<'a>(
         .and_then(|reply| if reply.answers(request) { Ok(reply) } else { Err(unexpected(fields)) })
 }
 
-/// Any answer that is not exactly one of these is an error, and so *unknown*.
+/// Any answer that is not exactly one of these is an error, and so *unknown*. An answer of the right form that has an
+/// impossible value is in step with its request: a damaged record is that election's trouble alone.
 fn decode(fields: &[Field<'_>]) -> Result<Reply, StoreError> {
-    let [Field::Text(word), rest @ ..] = fields else { return Err(unexpected(fields)) };
-    let reply = match (*word, rest) {
-        (b"granted", [token, wait]) => both(positive(token), duration(wait))
-            .map(|(token, wait)| Reply::Granted { token, wait }),
-        (b"held", [token, remaining, holder, name, metadata, ttl]) => {
-            fits("name", name, Profile::NAME_MOST)?;
-            fits("metadata", metadata, Profile::METADATA_MOST)?;
-            incumbent(token, remaining, holder, name, metadata)
-                .zip(duration(ttl))
-                .map(|(incumbent, ttl)| Reply::Held(incumbent.with_ttl(ttl)))
+    use Field::{Number, Text};
+    let [Text(word), rest @ ..] = fields else { return Err(unexpected(fields)) };
+    Ok(match (*word, rest) {
+        (b"granted", &[Number(token), Number(wait)]) => {
+            Reply::Granted { token: token_of(token)?, wait: duration(wait)? }
         }
-        (b"contradicted", [ttl, quarantine]) => {
-            both(duration(ttl), duration(quarantine)).map(|(ttl, quarantine)| Reply::Refused {
-                ttl,
-                // 0 stands for none.
-                quarantine: Some(quarantine).filter(|quarantine| !quarantine.is_zero()),
-            })
+        (
+            b"held",
+            &[
+                Number(token),
+                Number(remaining),
+                Text(holder),
+                Text(name),
+                Text(metadata),
+                Number(ttl),
+            ],
+        ) => {
+            let (token, remaining) = (token_of(token)?, duration(remaining)?);
+            let name = String::from_utf8_lossy(fits("name", name, Profile::NAME_MOST)?);
+            let metadata = fits("metadata", metadata, Profile::METADATA_MOST)?;
+            let metadata = Bytes::copy_from_slice(metadata);
+            let incumbent = Incumbent::new(token, holder_of(holder)?, name, metadata, remaining);
+            Reply::Held(incumbent.with_ttl(duration(ttl)?))
         }
-        (b"stale", [last]) => positive(last).map(|last| Reply::Stale { last }),
-        (b"renewed", []) => Some(Reply::Renewed),
-        (b"superseded", [last]) => {
-            number(last).map(|last| Reply::Superseded { last: Token::new(last) })
-        }
-        (b"released", []) => Some(Reply::Released),
-        (b"not_held", []) => Some(Reply::NotHeld),
-        (b"described", []) => Some(Reply::Described),
-        (b"vacant", []) => Some(Reply::Vacant),
-        (b"notified", [to]) => positive(to).map(|token| Reply::Notified { token }),
-        (b"refused", [Field::Text(why), detail @ ..]) => return Err(refused(why, detail)),
-        _ => None,
-    };
-    reply.ok_or_else(|| unexpected(fields))
+        (b"contradicted", &[Number(ttl), Number(quarantine)]) => Reply::Refused {
+            ttl: duration(ttl)?,
+            // 0 stands for none.
+            quarantine: Some(duration(quarantine)?).filter(|quarantine| !quarantine.is_zero()),
+        },
+        (b"stale", &[Number(last)]) => Reply::Stale { last: token_of(last)? },
+        (b"renewed", []) => Reply::Renewed,
+        (b"superseded", &[Number(last)]) => Reply::Superseded { last: Token::new(exact(last)?) },
+        (b"released", []) => Reply::Released,
+        (b"not_held", []) => Reply::NotHeld,
+        (b"described", []) => Reply::Described,
+        (b"vacant", []) => Reply::Vacant,
+        (b"notified", &[Number(to)]) => Reply::Notified { token: token_of(to)? },
+        (b"refused", [Text(why), detail @ ..]) => return Err(refused(why, detail)),
+        _ => return Err(unexpected(fields)),
+    })
 }
 
 /// The result of a request that a call has no answer to.
@@ -166,6 +176,7 @@ fn refused(why: &[u8], detail: &[Field<'_>]) -> StoreError {
             return server_error(code, text);
         }
         b"record" => (StoreErrorKind::BadRecord, "its fields do not hold what they should"),
+        b"withheld" => return withheld(detail),
         _ => (StoreErrorKind::Refused, ""),
     };
     let value = match detail {
@@ -182,58 +193,50 @@ fn unexpected(fields: &[Field<'_>]) -> StoreError {
     )
 }
 
-/// Checks a length: no candidate has written a longer name or longer metadata.
-fn fits(what: &str, field: &Field<'_>, most: usize) -> Result<(), StoreError> {
-    match field {
-        Field::Text(text) if text.len() > most => {
-            let length = text.len();
-            let detail = format!("the incumbent's {what} has {length} bytes; it may have {most}");
-            Err(StoreError::new(StoreErrorKind::UnexpectedReply, detail))
-        }
-        Field::Text(_) | Field::Number(_) | Field::Other => Ok(()),
-    }
-}
-
-fn incumbent(
-    token: &Field<'_>,
-    remaining: &Field<'_>,
-    holder: &Field<'_>,
-    name: &Field<'_>,
-    metadata: &Field<'_>,
-) -> Option<Incumbent> {
-    let (Field::Text(holder), Field::Text(name), Field::Text(metadata)) = (holder, name, metadata)
-    else {
-        return None;
+/// A server that does not report what a grant depends on, as some that only resemble Redis.
+fn withheld(detail: &[Field<'_>]) -> StoreError {
+    let [Field::Text(field), Field::Text(value), Field::Text(version)] = detail else {
+        return unexpected(detail);
     };
-    let holder = std::str::from_utf8(holder).ok()?;
-    let holder = HolderId::from_bits(u128::from_str_radix(holder, 16).ok()?);
-    let name = String::from_utf8_lossy(name);
-    Some(Incumbent::new(
-        positive(token)?,
-        holder,
-        name,
-        Bytes::copy_from_slice(metadata),
-        duration(remaining)?,
-    ))
+    let [field, value, version] = [field, value, version].map(|text| String::from_utf8_lossy(text));
+    let detail = format_args!(
+        "INFO has {field}:{value:?} ({version}); use Redis 7 or Valkey, and no proxy that hides it"
+    );
+    StoreError::showing(StoreErrorKind::Withheld, detail)
 }
 
-fn number(field: &Field<'_>) -> Option<u64> {
-    match field {
-        Field::Number(number) => u64::try_from(*number).ok().filter(|number| *number < EXACT),
-        Field::Text(_) | Field::Other => None,
+/// The error of an answer of the right form with a value that no candidate has written.
+fn damaged(detail: impl Display) -> StoreError {
+    StoreError::showing(StoreErrorKind::BadRecord, detail)
+}
+
+/// Checks a length: no candidate has written a longer name or longer metadata.
+fn fits<'a>(what: &str, text: &'a [u8], most: usize) -> Result<&'a [u8], StoreError> {
+    if text.len() <= most {
+        return Ok(text);
     }
+    let length = text.len();
+    Err(damaged(format_args!("the incumbent's {what} has {length} bytes; it may have {most}")))
 }
 
-fn positive(field: &Field<'_>) -> Option<Token> {
-    number(field).and_then(Token::new)
+fn holder_of(text: &[u8]) -> Result<HolderId, StoreError> {
+    let bits = std::str::from_utf8(text).ok().and_then(|text| u128::from_str_radix(text, 16).ok());
+    let shown = || sanitized(String::from_utf8_lossy(text), TEXT_MOST);
+    bits.map(HolderId::from_bits)
+        .ok_or_else(|| damaged(format_args!("its holder is {:?}, and no identity", shown())))
 }
 
-fn duration(field: &Field<'_>) -> Option<Duration> {
-    number(field).map(Duration::from_micros)
+fn exact(number: i64) -> Result<u64, StoreError> {
+    let exact = u64::try_from(number).ok().filter(|number| *number < EXACT);
+    exact.ok_or_else(|| damaged(format_args!("a number of it is {number}, outside 0 to 2^53")))
 }
 
-fn both<A, B>(a: Option<A>, b: Option<B>) -> Option<(A, B)> {
-    a.zip(b)
+fn token_of(number: i64) -> Result<Token, StoreError> {
+    Token::new(exact(number)?).ok_or_else(|| damaged("its token is 0"))
+}
+
+fn duration(micros: i64) -> Result<Duration, StoreError> {
+    exact(micros).map(Duration::from_micros)
 }
 
 #[cfg(test)]
@@ -280,10 +283,6 @@ mod tests {
         for fields in [
             &[][..],
             &[text("granted")],
-            &[text("granted"), Field::Number(0), Field::Number(0)],
-            &[text("granted"), Field::Number(-7), Field::Number(0)],
-            &[text("granted"), Field::Number(7), Field::Number(-1)],
-            &[text("granted"), Field::Number(1 << 53), Field::Number(0)],
             &[text("granted"), text("7"), Field::Number(0)],
             &[text("renewed"), Field::Number(1)],
             &[Field::Number(1)],
@@ -292,6 +291,34 @@ mod tests {
         ] {
             let error = decode(fields).unwrap_err();
             assert_eq!(error.kind(), StoreErrorKind::UnexpectedReply, "{fields:?}");
+        }
+    }
+
+    #[test]
+    fn impossible_values_are_a_damaged_record() {
+        let held = |holder: &'static str, name: &'static str| {
+            let (a, b) = (Field::Number(7), Field::Number(9));
+            [text("held"), a, b, text(holder), text(name), text(""), Field::Number(9)]
+        };
+        const LONG: &str = {
+            const BYTES: [u8; Profile::NAME_MOST + 1] = [b'x'; Profile::NAME_MOST + 1];
+            match std::str::from_utf8(&BYTES) {
+                Ok(text) => text,
+                Err(_) => "",
+            }
+        };
+        for fields in [
+            &[text("granted"), Field::Number(0), Field::Number(0)][..],
+            &[text("granted"), Field::Number(-7), Field::Number(0)],
+            &[text("granted"), Field::Number(7), Field::Number(-1)],
+            &[text("granted"), Field::Number(1 << 53), Field::Number(0)],
+            &[text("stale"), Field::Number(0)],
+            &[text("superseded"), Field::Number(i64::MIN)],
+            &held("worker", "w"),
+            &held("00ff", LONG),
+        ] {
+            let error = decode(fields).unwrap_err();
+            assert_eq!(error.kind(), StoreErrorKind::BadRecord, "{fields:?}");
         }
     }
 
@@ -313,6 +340,10 @@ mod tests {
         let error = decode(&[text("refused"), text("eviction"), text("allkeys-lru")]).unwrap_err();
         assert_eq!(error.kind(), StoreErrorKind::Evicting);
         assert!(error.to_string().contains("its maxmemory-policy is allkeys-lru"), "{error}");
+        let withheld = ["refused", "withheld", "run_id", "", "other_version:1.2"].map(text);
+        let error = decode(&withheld).unwrap_err();
+        assert_eq!(error.kind(), StoreErrorKind::Withheld);
+        assert!(error.to_string().contains("INFO has run_id:\"\" (other_version:1.2)"), "{error}");
         let error = server_error("NOAUTH", "Authentication required.");
         assert_eq!(error.kind(), StoreErrorKind::Authentication);
         let error = server_error("MOVED", "3999 127.0.0.1:6381");

@@ -11,22 +11,25 @@ use super::config::RedisConfig;
 use crate::store::{Key, Request};
 use crate::{HolderId, Token};
 
-/// A script that changes a lease only for its own tenure: it begins with what all of them begin with.
-macro_rules! of_own_lease {
-    ($($file:literal)*) => {
-        concat!(include_str!("scripts/own_lease.lua"), $(include_str!($file)),*)
+/// A script of these parts. One that has a first line of its own runs at maxmemory too.
+macro_rules! script {
+    (allow_oom $($part:literal)*) => {
+        concat!("#!lua flags=allow-oom\n", script!($($part)*))
+    };
+    ($($part:literal)*) => {
+        concat!($(include_str!(concat!("scripts/", $part, ".lua"))),*)
     };
 }
 
-const ACQUIRE: &str = include_str!("scripts/acquire.lua");
-const RENEW: &str = of_own_lease!("scripts/renew_lease.lua" "scripts/renew.lua");
+const ACQUIRE: &str = script!("begin" "held" "server" "acquire");
+const RENEW: &str = script!(allow_oom "begin" "own_lease" "renew_lease" "renew");
 const RENEW_AND_COMPARE: &str =
-    of_own_lease!("scripts/renew_lease.lua" "scripts/renew_and_compare.lua");
-const RELEASE: &str = of_own_lease!("scripts/release.lua");
-const DESCRIBE: &str = include_str!("scripts/describe.lua");
-const OBSERVE: &str = include_str!("scripts/observe.lua");
-const NOTIFY: &str = include_str!("scripts/notify.lua");
-const PURGE: &str = include_str!("scripts/purge.lua");
+    script!(allow_oom "begin" "own_lease" "renew_lease" "server" "renew_and_compare");
+const RELEASE: &str = script!(allow_oom "begin" "own_lease" "release");
+const DESCRIBE: &str = script!("describe");
+const OBSERVE: &str = script!("begin" "held" "observe");
+const NOTIFY: &str = script!("begin" "notify");
+const PURGE: &str = script!(allow_oom "begin" "purge");
 
 /// The scripts as they are sent to the server, by name: what a simulated server executes, and what an
 /// operator may want to read.

@@ -1,5 +1,7 @@
 //! Commands on hashes.
 
+use bytes::Bytes;
+
 use crate::engines::redis::command::{Answer, Call};
 use crate::engines::redis::keyspace::{Hash, integer};
 use crate::engines::redis::refusal::Refusal;
@@ -28,6 +30,12 @@ pub(in crate::engines::redis) fn hgetall(call: &mut Call<'_>) -> Answer {
 
 pub(in crate::engines::redis) fn hlen(call: &mut Call<'_>) -> Answer {
     Ok(Reply::count(call.server.keyspace.hash(&call.args[1])?.map_or(0, Hash::len)))
+}
+
+pub(in crate::engines::redis) fn hstrlen(call: &mut Call<'_>) -> Answer {
+    let hash = call.server.keyspace.hash(&call.args[1])?;
+    let value = hash.and_then(|hash| hash.get(&call.args[2]));
+    Ok(Reply::count(value.map_or(0, Bytes::len)))
 }
 
 pub(in crate::engines::redis) fn hset(call: &mut Call<'_>) -> Answer {

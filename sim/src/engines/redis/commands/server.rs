@@ -65,9 +65,17 @@ pub(in crate::engines::redis) fn info(call: &mut Call<'_>) -> Answer {
     let texts: Vec<String> = sections
         .into_iter()
         .filter(|(name, _)| is_asked(name))
-        .map(|(name, lines)| format!("# {name}\r\n{lines}"))
+        .map(|(name, lines)| format!("# {name}\r\n{}", shown(call, &lines)))
         .collect();
     Ok(Reply::Verbatim(texts.join("\r\n").into()))
+}
+
+fn shown(call: &Call<'_>, lines: &str) -> String {
+    let is_withheld = |line: &str| {
+        let name = line.split(':').next();
+        call.server.settings.withheld.iter().any(|withheld| name == Some(*withheld))
+    };
+    lines.split_inclusive("\r\n").filter(|line| !is_withheld(line)).collect()
 }
 
 fn server(call: &Call<'_>) -> String {

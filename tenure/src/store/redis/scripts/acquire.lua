@@ -5,31 +5,17 @@
 -- ARGV  for each of them: 1 holder   2 seen (0: none)   3 ttl, us   4 quarantine, us   5 name   6 metadata
 --       and then: '1' to trust a server that has never seen the prefix
 --
--- The record has no expiry of its own: its token must outlive the lease. All times are microseconds
--- of the server's clock since 1970, written with '%.0f', which is exact below 2^53.
-local function number(value) return string.format('%.0f', value) end
--- A record has whole numbers; any other value, also 'nan', is damage.
-local function whole(text) return string.match(text or '', '^%d+$') and tonumber(text) end
-local time = redis.call('TIME')
-local now = time[1] * 1000000 + time[2]
+-- The record has no expiry of its own: its token must outlive the lease.
 local past, trusted = KEYS[#KEYS], ARGV[#ARGV] == '1'
 
 -- The server is examined once, and only when a lease is granted: that costs more than the rest.
-local server
+local server, refusal
 local function examine()
-  local info = redis.call('INFO', 'server') .. redis.call('INFO', 'replication')
-    .. redis.call('INFO', 'memory')
-  local function field(name) return string.match(info, '\n' .. name .. ':([^\r\n]*)') or '' end
-  return {
-    role = field('role'),
-    policy = field('maxmemory_policy'),
-    identity = field('run_id') .. '/' .. field('master_replid'),
-  }
+  return report({'server', 'replication', 'memory'}, {'role', 'maxmemory_policy', 'run_id', 'master_replid'})
 end
 
 local function acquire(key, holder, seen, ttl, quarantine, name, metadata)
-  local record = redis.call('HMGET', key,
-    'token', 'holder', 'lease_end', 'ttl', 'released', 'name', 'metadata', 'quarantine')
+  local record = redis.call('HMGET', key, 'token', 'holder', 'lease_end', 'ttl', 'released', 'quarantine')
   local last, lease_end, lasts = 0, 0, 0
   if record[1] or record[2] or record[3] then
     last, lease_end, lasts = whole(record[1]), whole(record[3]), whole(record[4])
@@ -41,25 +27,23 @@ local function acquire(key, holder, seen, ttl, quarantine, name, metadata)
   -- Candidates whose settings contradict each other do not wait for each other's leases after a loss of
   -- data. A record of an earlier version has no quarantine. The record's settings count for as long as a
   -- candidate with them may still ask.
-  local declared = whole(record[8])
+  local declared = whole(record[6])
   if not mine and now < lease_end + math.max(lasts, declared or 0)
     and (quarantine < lasts or declared and declared < ttl) then
     return {'contradicted', lasts, declared or 0}
   end
-  if live and not mine then
-    -- Never more than that lease's own TTL, even if the clock has stepped back.
-    local remaining = math.min(lease_end - now, lasts)
-    return {'held', last, remaining, record[2], record[6] or '', record[7] or '', lasts}
-  end
+  if live and not mine then return held(key, last, lease_end, lasts, record[2]) end
   if not mine and seen < last then
     -- A late duplicate of an old acquire ends here.
     return {'stale', last}
   end
 
   -- From here on the lease is granted.
-  server = server or examine()
+  if not server then server, refusal = examine() end
+  if not server then return refusal end
   if server.role ~= 'master' then return {'refused', 'role', server.role} end
-  if string.sub(server.policy, 1, 8) == 'allkeys-' then return {'refused', 'eviction', server.policy} end
+  local policy = server.maxmemory_policy
+  if string.sub(policy, 1, 8) == 'allkeys-' then return {'refused', 'eviction', policy} end
 
   -- Since when this server knows, without a gap, which leases it granted. Another server than the one
   -- that wrote the history, or a candidate that knows a higher token than the record's, means that grants
@@ -69,7 +53,7 @@ local function acquire(key, holder, seen, ttl, quarantine, name, metadata)
   -- Without a record, tokens up to the highest purged one are known.
   local known = record[1] and last or whole(history[4]) or 0
   local longest = math.max(remembered or 0, ttl)
-  local fresh = seen > known or history[1] ~= server.identity or not known_since
+  local fresh = seen > known or history[1] ~= identity(server) or not known_since
   if fresh and trusted and not history[1] and seen <= known then
     known_since = 0
   elseif fresh or known_since > now then
@@ -77,7 +61,7 @@ local function acquire(key, holder, seen, ttl, quarantine, name, metadata)
     fresh, known_since = true, now
   end
   if fresh or longest ~= remembered then
-    redis.call('HSET', past, 'identity', server.identity, 'known_since', number(known_since),
+    redis.call('HSET', past, 'identity', identity(server), 'known_since', number(known_since),
       'longest_ttl', number(longest))
   end
 
@@ -88,9 +72,11 @@ local function acquire(key, holder, seen, ttl, quarantine, name, metadata)
     token = math.max(known + 1, seen + 1, now)
     lease_end = now + ttl
   end
+  -- A repeated grant keeps what the leader has replaced since.
+  local profile = mine and {} or {'name', name, 'metadata', metadata}
   redis.call('HSET', key, 'token', number(token), 'holder', holder,
     'lease_end', number(lease_end), 'ttl', number(ttl), 'released', '0',
-    'name', mine and record[6] or name, 'metadata', mine and record[7] or metadata, 'quarantine', number(mine and declared or quarantine))
+    'quarantine', number(mine and declared or quarantine), unpack(profile))
   return {'granted', token, math.max(0, known_since + math.max(quarantine, longest) - now)}
 end
 

@@ -2,10 +2,6 @@
 --
 -- KEYS  1 the election's record
 -- ARGV  1 the channel of the election's messages   2 the message
--- A record has whole numbers; any other value, also 'nan', is damage.
-local function whole(text) return string.match(text or '', '^%d+$') and tonumber(text) end
-local time = redis.call('TIME')
-local now = time[1] * 1000000 + time[2]
 local record = redis.call('HMGET', KEYS[1], 'token', 'holder', 'lease_end', 'released')
 if not (record[1] or record[2] or record[3]) then return {'vacant'} end
 local last, lease_end = whole(record[1]), whole(record[3])

@@ -1,13 +1,8 @@
-#!lua flags=allow-oom
 -- The beginning of the scripts that change a lease only for its own tenure.
 --
 -- At maxmemory the server refuses scripts that may take memory, which would cost leaders their lead. The
--- first line exempts these: their writes replace values by others of the same length.
-local function number(value) return string.format('%.0f', value) end
--- A record has whole numbers; any other value, also 'nan', is damage.
-local function whole(text) return string.match(text or '', '^%d+$') and tonumber(text) end
-local time = redis.call('TIME')
-local now = time[1] * 1000000 + time[2]
+-- script's first line exempts these: their writes replace values by others of the same length.
+--
 -- The last token of a record, the end of its lease, and whether that is the live lease of this tenure. A record that
 -- can't be read has none of these, but a refusal: the records of other elections are not its fault.
 local function own_lease(key, holder, token)

@@ -1,4 +1,3 @@
-#!lua flags=allow-oom
 -- Purge: deletes those of these records whose lease ended long ago, and returns how many. Long ago is longer ago than
 -- the age, than the longest TTL that the history remembers, and than the record's own settings bind others.
 --
@@ -6,11 +5,6 @@
 -- ARGV  1 age, us
 --
 -- At maxmemory it writes one short value into the history, and frees more.
-local function number(value) return string.format('%.0f', value) end
--- A record has whole numbers; any other value, also 'nan', is damage.
-local function whole(text) return string.match(text or '', '^%d+$') and tonumber(text) end
-local time = redis.call('TIME')
-local now = time[1] * 1000000 + time[2]
 local past = KEYS[#KEYS]
 local history = redis.call('HMGET', past, 'identity', 'longest_ttl', 'purged')
 -- The highest token that was deleted must be kept somewhere.
