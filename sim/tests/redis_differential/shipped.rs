@@ -46,15 +46,14 @@ pub(crate) fn steps() -> impl Strategy<Value = Vec<Step>> {
                 ));
             }
             all.append(&mut steps);
-            all.push(Step::new(0, &["HGETALL", KEY]));
             for step in &mut all {
                 step.compare = Compare::Shape;
             }
-            // The identity is longer than 64 bytes, which makes a real hash table of the history.
-            all.push(Step {
+            // A value of more than 64 bytes makes a real hash table: the history's identity, and a long name.
+            all.extend([KEY, HISTORY].map(|hash| Step {
                 compare: Compare::ShapeOfLines,
-                ..Step::new(0, &["HGETALL", HISTORY])
-            });
+                ..Step::new(0, &["HGETALL", hash])
+            }));
             all
         },
     )
