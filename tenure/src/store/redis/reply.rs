@@ -296,17 +296,12 @@ mod tests {
 
     #[test]
     fn impossible_values_are_a_damaged_record() {
-        let held = |holder: &'static str, name: &'static str| {
+        fn held<'a>(holder: &'a str, name: &'a str) -> [Field<'a>; 7] {
+            let [holder, name] = [holder, name].map(|text| Field::Text(text.as_bytes()));
             let (a, b) = (Field::Number(7), Field::Number(9));
-            [text("held"), a, b, text(holder), text(name), text(""), Field::Number(9)]
-        };
-        const LONG: &str = {
-            const BYTES: [u8; Profile::NAME_MOST + 1] = [b'x'; Profile::NAME_MOST + 1];
-            match std::str::from_utf8(&BYTES) {
-                Ok(text) => text,
-                Err(_) => "",
-            }
-        };
+            [Field::Text(b"held"), a, b, holder, name, Field::Text(b""), b]
+        }
+        let long = "x".repeat(Profile::NAME_MOST + 1);
         for fields in [
             &[text("granted"), Field::Number(0), Field::Number(0)][..],
             &[text("granted"), Field::Number(-7), Field::Number(0)],
@@ -315,7 +310,7 @@ mod tests {
             &[text("stale"), Field::Number(0)],
             &[text("superseded"), Field::Number(i64::MIN)],
             &held("worker", "w"),
-            &held("00ff", LONG),
+            &held("00ff", &long),
         ] {
             let error = decode(fields).unwrap_err();
             assert_eq!(error.kind(), StoreErrorKind::BadRecord, "{fields:?}");
