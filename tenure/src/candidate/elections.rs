@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::FutureExt;
-use tokio::sync::mpsc;
 
 use super::observer::{NewWatch, Observer, Watch};
 use super::{CandidateBuilder, StartError};
@@ -13,7 +12,7 @@ use crate::Config;
 use crate::driver::Driver;
 use crate::metrics::{self, Metrics};
 use crate::runtime::{Runtime, TokioRuntime};
-use crate::shared::{Chosen, Command, ElectionId, Settings};
+use crate::shared::{Chosen, Command, Commands, DriverGone, ElectionId, Settings};
 use crate::store::{AnyStore, Key, Store};
 use crate::trace::Log;
 
@@ -25,7 +24,7 @@ pub struct Elections(Arc<Inner>);
 struct Inner {
     store: AnyStore,
     runtime: Arc<dyn Runtime>,
-    commands: mpsc::UnboundedSender<Command>,
+    commands: Commands,
     next_id: AtomicU64,
     /// Those of the candidate that joined last; most have the same.
     settings: Mutex<Option<Arc<Settings>>>,
@@ -43,7 +42,7 @@ impl Elections {
 
     /// Elections at that store, in that runtime.
     pub fn with_runtime(store: AnyStore, runtime: Arc<dyn Runtime>) -> Self {
-        let (commands, receiver) = mpsc::unbounded_channel();
+        let (commands, receiver) = Commands::new();
         let driver = Driver::new(store.clone(), Arc::clone(&runtime), receiver);
         Self(Arc::new(Inner {
             store,
@@ -133,7 +132,7 @@ impl Elections {
     }
 
     pub(super) fn send(&self, command: Command) -> Result<(), StartError> {
-        self.0.commands.send(command).map_err(|_| StartError::DriverGone)
+        self.0.commands.send(command).map_err(|DriverGone| StartError::DriverGone)
     }
 
     pub(super) fn settings(&self, chosen: Chosen) -> Arc<Settings> {

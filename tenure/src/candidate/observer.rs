@@ -3,6 +3,7 @@
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -10,11 +11,11 @@ use bytes::Bytes;
 use futures_core::stream::{FusedStream, Stream};
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::Notify;
 
 use super::incumbent_of;
 use crate::runtime::{Runtime, part_of};
-use crate::shared::{Command, ask};
+use crate::shared::{Command, Commands, ObserverId, ask};
 use crate::store::{Incumbent, Key, Request, Store, StoreError};
 use crate::{Elections, Instant, StartError, Token};
 
@@ -83,10 +84,12 @@ impl Observer {
 pub(super) struct Watch {
     key: Key,
     /// Keeps the driver.
-    commands: mpsc::UnboundedSender<Command>,
+    commands: Commands,
     runtime: Arc<dyn Runtime>,
     /// The lease may have become vacant, or the driver is gone.
     hinted: Arc<Notify>,
+    /// Once the driver was told of it.
+    id: Option<ObserverId>,
     poll_bound: Duration,
     request_timeout: Duration,
 }
@@ -94,7 +97,7 @@ pub(super) struct Watch {
 /// What a new watch consists of.
 pub(super) struct NewWatch {
     pub(super) key: Key,
-    pub(super) commands: mpsc::UnboundedSender<Command>,
+    pub(super) commands: Commands,
     pub(super) runtime: Arc<dyn Runtime>,
     pub(super) poll_bound: Duration,
     pub(super) request_timeout: Duration,
@@ -118,15 +121,29 @@ const REMAINING_LEAST: Duration = Duration::from_millis(1);
 impl Watch {
     pub(super) fn new(new: NewWatch) -> Self {
         let NewWatch { key, commands, runtime, poll_bound, request_timeout } = new;
-        let hinted = Arc::new(Notify::new());
-        let watch = Command::Watch { key: key.clone(), hinted: Arc::clone(&hinted) };
-        // Without a driver, the first request finds that out.
-        let _ = commands.send(watch);
-        Self { key, commands, runtime, hinted, poll_bound, request_timeout }
+        let (hinted, id) = (Arc::new(Notify::new()), None);
+        Self { key, commands, runtime, hinted, id, poll_bound, request_timeout }
     }
 
-    fn stream(self, mut over: BoxFuture<'static, ()>) -> impl Stream<Item = Sight> + Send {
+    /// Has the driver pass hints on.
+    async fn begin(&mut self) {
+        // They are woken in the order in which they began, which the addresses of their allocations would not keep.
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+
+        let place = self.commands.place().await;
+        let observer = *self.id.insert(NEXT.fetch_add(1, Ordering::Relaxed));
+        let (key, hinted) = (self.key.clone(), Arc::clone(&self.hinted));
+        // Without a driver, the first request finds that out.
+        let _ = self.commands.send(Command::Watch { key, observer, hinted, place });
+    }
+
+    fn stream(mut self, mut over: BoxFuture<'static, ()>) -> impl Stream<Item = Sight> + Send {
         async_stream::stream! {
+            tokio::select! {
+                biased;
+                () = &mut over => return,
+                () = self.begin() => {}
+            }
             let (mut shown, mut pauses) = (Shown::Nothing, 0);
             loop {
                 let sight = tokio::select! {
@@ -134,7 +151,7 @@ impl Watch {
                     () = &mut over => return,
                     sight = self.look() => sight,
                 };
-                if self.commands.is_closed() {
+                if self.commands.are_closed() {
                     return;
                 }
                 let again_at = self.again_at(&sight, &mut pauses);
@@ -187,9 +204,10 @@ impl Watch {
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        // A driver that is gone watches nothing.
-        let (key, hinted) = (self.key.clone(), Arc::clone(&self.hinted));
-        let _ = self.commands.send(Command::Unwatch { key, hinted });
+        if let Some(observer) = self.id {
+            // A driver that is gone watches nothing.
+            let _ = self.commands.send(Command::Unwatch { key: self.key.clone(), observer });
+        }
     }
 }
 

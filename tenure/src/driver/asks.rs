@@ -15,7 +15,8 @@ use crate::tenure::Inbox;
 
 impl World {
     pub(super) fn ask(&mut self, ask: Ask) {
-        let Ask { key, request, within, answer } = ask;
+        let Ask { key, request, within, answer, place } = ask;
+        drop(place);
         let (runtime, began) = (Arc::clone(&self.runtime), self.runtime.now());
         let late = runtime.sleep_until(began + within);
         let call = self.store.call_owned(key, request);

@@ -7,13 +7,13 @@ use futures_util::StreamExt;
 use futures_util::stream::{self, BoxStream};
 use tokio::sync::Notify;
 
-use crate::shared::ElectionId;
+use crate::shared::{ElectionId, ObserverId};
 use crate::store::{AnyStore, Interest, Key, Store};
 
 pub(super) struct Hints {
     interest: Interest,
     elections: BTreeSet<(Key, ElectionId)>,
-    observers: BTreeMap<Key, Vec<Arc<Notify>>>,
+    observers: BTreeMap<Key, BTreeMap<ObserverId, Arc<Notify>>>,
     stream: BoxStream<'static, Key>,
 }
 
@@ -37,14 +37,14 @@ impl Hints {
         self.lose_interest(key);
     }
 
-    pub(super) fn watch(&mut self, key: &Key, observer: Arc<Notify>) {
-        self.observers.entry(key.clone()).or_default().push(observer);
+    pub(super) fn watch(&mut self, key: &Key, observer: ObserverId, hinted: Arc<Notify>) {
+        self.observers.entry(key.clone()).or_default().insert(observer, hinted);
         self.interest.add(key);
     }
 
-    pub(super) fn unwatch(&mut self, key: &Key, observer: &Arc<Notify>) {
+    pub(super) fn unwatch(&mut self, key: &Key, observer: ObserverId) {
         if let Some(observers) = self.observers.get_mut(key) {
-            observers.retain(|one| !Arc::ptr_eq(one, observer));
+            observers.remove(&observer);
             if observers.is_empty() {
                 self.observers.remove(key);
             }
@@ -60,7 +60,7 @@ impl Hints {
 
     /// Wakes the observers of that key.
     pub(super) fn wake_observers(&self, key: &Key) {
-        for observer in self.observers.get(key).into_iter().flatten() {
+        for observer in self.observers.get(key).into_iter().flat_map(BTreeMap::values) {
             observer.notify_one();
         }
     }
@@ -80,7 +80,7 @@ impl Hints {
 /// Observers learn at once that no hint follows.
 impl Drop for Hints {
     fn drop(&mut self) {
-        for observer in self.observers.values().flatten() {
+        for observer in self.observers.values().flat_map(BTreeMap::values) {
             observer.notify_one();
         }
     }

@@ -297,8 +297,11 @@ impl Driver {
                 }
             }
             Command::Ask(ask) => self.world.admission.ask(ask),
-            Command::Watch { key, hinted } => self.hints.watch(&key, hinted),
-            Command::Unwatch { key, hinted } => self.hints.unwatch(&key, &hinted),
+            Command::Watch { key, observer, hinted, place } => {
+                self.hints.watch(&key, observer, hinted);
+                drop(place);
+            }
+            Command::Unwatch { key, observer } => self.hints.unwatch(&key, observer),
             Command::Inbox(inbox) => self.world.open(*inbox),
         }
     }

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tenure_core::Seed;
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
-use super::{LostWork, Shared};
+use super::{DriverGone, LostWork, Shared};
 use crate::metrics::ElectionMetrics;
 use crate::store::{Key, Reply, Request, StoreError};
 use crate::tenure::Inbox;
@@ -15,6 +15,47 @@ use crate::{Config, Token};
 
 /// Names an election within its driver.
 pub(crate) type ElectionId = u64;
+
+/// Names an observer within its process.
+pub(crate) type ObserverId = u64;
+
+/// How many questions and new observers may wait for the driver at a time. The others wait at their callers: code that
+/// asks and gives up in a loop must not fill the memory, or keep the driver from its leaders.
+const WAITING_MOST: usize = 4_096;
+
+/// The way to a driver. Clones lead to the same one.
+#[derive(Clone)]
+pub(crate) struct Commands {
+    sender: mpsc::UnboundedSender<Command>,
+    places: Arc<Semaphore>,
+}
+
+/// A place among the questions and observers that wait for the driver. Dropping it leaves it to the next one.
+pub(crate) struct WaitingPlace(#[allow(dead_code, reason = "kept")] Option<OwnedSemaphorePermit>);
+
+impl Commands {
+    pub(crate) fn new() -> (Self, mpsc::UnboundedReceiver<Command>) {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        (Self { sender, places: Arc::new(Semaphore::new(WAITING_MOST)) }, receiver)
+    }
+
+    /// # Errors
+    /// If the driver is gone.
+    pub(crate) fn send(&self, command: Command) -> Result<(), DriverGone> {
+        self.sender.send(command).map_err(|_| DriverGone)
+    }
+
+    /// Whether the driver is gone.
+    pub(crate) fn are_closed(&self) -> bool {
+        self.sender.is_closed()
+    }
+
+    /// Waits until the driver can take in another question or observer.
+    pub(crate) async fn place(&self) -> WaitingPlace {
+        // It is never closed.
+        WaitingPlace(Arc::clone(&self.places).acquire_owned().await.ok())
+    }
+}
 
 /// A command of a handle to its driver.
 pub(crate) enum Command {
@@ -52,12 +93,14 @@ pub(crate) enum Command {
     /// An observer wants to know when the lease may have become vacant.
     Watch {
         key: Key,
+        observer: ObserverId,
         hinted: Arc<Notify>,
+        place: WaitingPlace,
     },
     /// The same observer no longer wants it.
     Unwatch {
         key: Key,
-        hinted: Arc<Notify>,
+        observer: ObserverId,
     },
     Inbox(Box<Inbox>),
 }
@@ -79,4 +122,34 @@ pub(crate) struct Ask {
     /// How long to wait for the answer.
     pub(crate) within: Duration,
     pub(crate) answer: oneshot::Sender<Result<Reply, StoreError>>,
+    /// Left when the request leaves.
+    pub(crate) place: WaitingPlace,
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+
+    use super::*;
+    use crate::runtime::{Runtime, TokioRuntime};
+    use crate::shared::ask;
+
+    #[test]
+    fn questions_that_were_given_up_are_bounded() {
+        let (commands, mut received) = Commands::new();
+        let runtime: Arc<dyn Runtime> = Arc::new(TokioRuntime);
+        let key = Key::new("job").unwrap();
+        let ask_once = || {
+            let within = Duration::from_secs(60);
+            let asked = ask(&commands, &runtime, &key, within, Request::Observe).now_or_never();
+            assert!(asked.is_none());
+        };
+        for _ in 0..WAITING_MOST * 3 {
+            ask_once();
+        }
+        assert_eq!(received.len(), WAITING_MOST);
+        drop(received.try_recv());
+        ask_once();
+        assert_eq!(received.len(), WAITING_MOST, "one has left its place to another");
+    }
 }

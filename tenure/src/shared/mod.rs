@@ -12,10 +12,10 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 
 pub(crate) use callbacks::Callbacks;
-pub(crate) use command::{Ask, Command, ElectionId, NewElection};
+pub(crate) use command::{Ask, Command, Commands, ElectionId, NewElection, ObserverId};
 pub(crate) use profile::{Replaced, Version};
 pub(crate) use settings::{Chosen, Settings};
 pub(crate) use standing::{Announced, Refusal, Sighting, Standing, State, StoreState};
@@ -145,7 +145,7 @@ impl Shared {
     /// # Errors
     /// If the driver is gone.
     pub(crate) fn send(&self, command: Command) -> Result<(), DriverGone> {
-        self.settings.commands.send(command).map_err(|_| DriverGone)
+        self.settings.commands.send(command)
     }
 
     pub(crate) fn is_offered_work(&self) -> bool {
@@ -236,19 +236,23 @@ impl Shared {
 
 /// Sends a request to the store through the driver, and waits that long for its answer.
 pub(crate) async fn ask(
-    commands: &mpsc::UnboundedSender<Command>,
+    commands: &Commands,
     runtime: &Arc<dyn Runtime>,
     key: &Key,
     within: Duration,
     request: Request,
 ) -> Result<Reply, StoreError> {
-    let (answer, answered) = oneshot::channel();
-    let ask = Box::new(Ask { key: key.clone(), request, within, answer });
     let gone = || StoreError::new(StoreErrorKind::Unreachable, "the driver is gone");
-    commands.send(Command::Ask(ask)).map_err(|_| gone())?;
+    let asked = async {
+        let place = commands.place().await;
+        let (answer, answered) = oneshot::channel();
+        let ask = Box::new(Ask { key: key.clone(), request, within, answer, place });
+        commands.send(Command::Ask(ask)).map_err(|DriverGone| gone())?;
+        answered.await.unwrap_or_else(|_| Err(gone()))
+    };
     tokio::select! {
         biased;
-        answer = answered => answer.unwrap_or_else(|_| Err(gone())),
+        answer = asked => answer,
         // The driver may not run.
         () = runtime.sleep_until(runtime.now() + within) => {
             Err(StoreError::new(StoreErrorKind::Timeout, format!("{within:?}")))

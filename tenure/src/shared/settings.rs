@@ -2,16 +2,14 @@
 
 use std::time::Duration;
 
-use tokio::sync::mpsc;
-
-use super::Command;
+use super::Commands;
 use crate::store::{AnyStore, Profile};
 
 /// The driver, and a candidate's settings. Candidates with the same settings share it: a process may have a hundred
 /// thousand of them.
 pub(crate) struct Settings {
     pub(crate) store: AnyStore,
-    pub(crate) commands: mpsc::UnboundedSender<Command>,
+    pub(crate) commands: Commands,
     pub(crate) chosen: Chosen,
 }
 

@@ -160,9 +160,11 @@ impl Place {
 mod tests {
     use std::time::Duration;
 
+    use futures_util::FutureExt;
     use tokio::sync::oneshot;
 
     use super::*;
+    use crate::shared::Commands;
     use crate::store::{Key, Request};
 
     const START: Instant = Instant::from_nanos(1_000_000_000);
@@ -182,7 +184,8 @@ mod tests {
         let (answer, answered) = oneshot::channel();
         let (key, request, within) =
             (Key::new("k").unwrap(), Request::Observe, Duration::from_secs(1));
-        (Box::new(Ask { key, request, within, answer }), answered)
+        let place = Commands::new().0.place().now_or_never().unwrap();
+        (Box::new(Ask { key, request, within, answer, place }), answered)
     }
 
     /// Takes everything out.
