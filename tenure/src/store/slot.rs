@@ -156,7 +156,11 @@ impl<T: Connection> Slot<T> {
         };
         // Not under the lock: a runtime that is ending drops the task at once.
         if let Some(at) = begins {
-            self.runtime.spawn(self.attempt(at, connect).boxed());
+            let attempt = self.attempt(at, connect);
+            self.runtime
+                .available()
+                .map_err(|none| StoreError::new(StoreErrorKind::Unreachable, none.to_string()))?;
+            self.runtime.spawn(attempt.boxed());
         }
         outcome.await.unwrap_or_else(|_| {
             let detail = "the runtime that was connecting has ended";

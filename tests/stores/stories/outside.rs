@@ -29,15 +29,16 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
     }
 }
 
-async fn threads_outside_of_a_runtime_ask_the_store(server: TestServer) {
-    let store = server.store();
-    let asks = move || {
-        let key = Key::new("job").unwrap();
-        let mut answers = (0..2).map(|_| block_on(store.call(&key, Request::Observe)));
-        answers.all(|answer| matches!(answer, Ok(Reply::Vacant)))
-    };
-    let thread = thread::spawn(asks);
-    let answered = tokio::task::spawn_blocking(move || thread.join()).await.unwrap();
-    assert!(answered.unwrap());
+/// The tasks of a connection need a runtime. The next caller inside of one is not disturbed.
+async fn calls_outside_of_a_runtime_fail(server: TestServer) {
+    let store = Arc::new(server.store());
+    let outside = Arc::clone(&store);
+    let ask = move || block_on(outside.call(&Key::new("job").unwrap(), Request::Observe));
+    let thread = thread::spawn(ask);
+    let answer = tokio::task::spawn_blocking(move || thread.join()).await.unwrap().unwrap();
+    let error = answer.unwrap_err();
+    assert!(error.to_string().contains("no tokio runtime here"), "{error}");
+    let answer = store.call(&Key::new("job").unwrap(), Request::Observe).await;
+    assert!(matches!(answer, Ok(Reply::Vacant)), "{answer:?}");
 }
-story!(threads_outside_of_a_runtime_ask_the_store);
+story!(calls_outside_of_a_runtime_fail);
