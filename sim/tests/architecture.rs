@@ -183,7 +183,7 @@ const TENURE: [(&str, &[&str]); 18] = [
     ("tls", &["runtime"]),
     ("store", &["runtime", "tls"]),
     ("logging", &["store"]),
-    ("signal", &["logging"]),
+    ("signal", &["runtime", "logging"]),
     ("fence", &["store"]),
     ("trace", &["runtime", "store", "fence"]),
     ("watchdog", &["runtime"]),

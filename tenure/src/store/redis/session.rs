@@ -106,7 +106,8 @@ impl Connector {
         let dead = CancellationToken::new();
         self.runtime.spawn(carry(dead.clone(), driver).boxed());
         let progress = Progress::since(opening, &self.runtime, &dead, ping(&connection));
-        let (served, has_compared) = (AtomicBool::new(false), AtomicBool::new(false));
+        let served = AtomicBool::new(false);
+        let has_compared = AtomicBool::new(false);
         let (at, targets) = (at.clone(), Targets::default());
         Ok(Live { connection, at, reached, dead, progress, reason, served, has_compared, targets })
     }

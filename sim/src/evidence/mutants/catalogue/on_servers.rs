@@ -16,7 +16,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
         edits: &[Edit {
             file: REDIS,
             from: "        self.call_together(&live, &requests).await\n",
-            to: "        let has_compared = live.has_compared.load(Ordering::Relaxed);\n        \
+            to: "        let has_compared = live.has_compared();\n        \
                  if has_compared && matches!(requests[..], [(_, Request::Renew { .. })]) {\n            \
                  return vec![Ok(Reply::Renewed)];\n        }\n        \
                  self.call_together(&live, &requests).await\n",
@@ -29,10 +29,11 @@ pub(super) static MUTANTS: &[Mutant] = &[
         about: "the adapter takes a server's word, and asks no sentinel whether it is the primary",
         edits: &[Edit {
             file: REDIS,
-            from: "        self.0.route.vouch_for(&live.at).await\n",
-            to: "        if answer.acknowledged.is_some() {\n            \
-                     return self.0.route.vouch_for(&live.at).await;\n        }\n        \
-                     Ok(())\n",
+            from: "else { return route.vouch_for(&live.at).await };\n",
+            to: "else {\n            \
+                 if answer.acknowledged.is_some() {\n                \
+                 return route.vouch_for(&live.at).await;\n            }\n            \
+                 return Ok(());\n        };\n",
         }],
         shows: Shows::Servers(OnServers {
             store: "redis-sentinel",

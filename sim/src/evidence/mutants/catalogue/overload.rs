@@ -92,8 +92,8 @@ pub(super) static MUTANTS: &[Mutant] = &[
         about: "all requests that wait leave at once",
         edits: &[Edit {
             file: WINDOW,
-            from: "(self.in_flight as f64) < self.limit",
-            to: "(self.in_flight as f64) < self.limit * MOST",
+            from: "self.calls() < self.limit\n",
+            to: "self.calls() < self.limit * MOST\n",
         }],
         shows: Shows::Overload,
         caught_by: &["bounded-window", "no-lead-lost-to-overload"],
@@ -103,7 +103,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
         about: "after failures many calls follow, behind those that were given up",
         edits: &[Edit {
             file: WINDOW,
-            from: "self.limit = (self.limit / 2.0).max(1.0);",
+            from: "self.limit = (self.limit / 2.0).max(self.floor);",
             to: "self.limit = (self.limit / 2.0).max(LEAST);",
         }],
         shows: Shows::Overload,
