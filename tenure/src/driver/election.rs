@@ -36,8 +36,8 @@ pub(super) struct Election {
     /// When that tenure began.
     elected_at: Instant,
     calls: Calls,
-    /// Its last request was not answered, while the store answered later ones.
-    is_stuck: bool,
+    /// That of stuck ones if its last request was not answered, while the store answered later ones.
+    lane: Lane,
     renewal: Renewal,
     /// What its timer is set to.
     pub(super) alarm: Option<Instant>,
@@ -92,7 +92,7 @@ impl Election {
             tenure: None,
             elected_at: Instant::ORIGIN,
             calls: Calls::default(),
-            is_stuck: false,
+            lane: Lane::Usual,
             renewal: Renewal::WhenDue,
             alarm: None,
             place: None,
@@ -146,7 +146,7 @@ impl Election {
 
     /// Whether its last request hung while the store answered others.
     pub(super) fn is_stuck(&self) -> bool {
-        self.is_stuck
+        self.lane == Lane::Stuck
     }
 
     pub(super) fn request_timeout(&self) -> Duration {
@@ -165,7 +165,7 @@ impl Election {
         self.step(world, input);
         self.announce(world);
         let waiting = self.waiting();
-        world.admission.set(self.shared.id, &mut self.place, waiting, self.is_stuck);
+        world.admission.set(self.shared.id, &mut self.place, waiting, self.lane);
     }
 
     fn step(&mut self, world: &mut World, input: Input) {
@@ -181,8 +181,7 @@ impl Election {
                     let request = Request::of_machine(request, || self.shared.profile());
                     let (election, key) = (self.shared.id, self.shared.key.clone());
                     let one = Outgoing { election, id, key, request, sent_at: now, give_up_at };
-                    let lane = if self.is_stuck { Lane::Stuck } else { Lane::Usual };
-                    self.calls.join(world, lane, one);
+                    self.calls.join(world, self.lane, one);
                 }
                 Output::Event(event) => self.handle_event(world, now, event),
             }
@@ -234,7 +233,7 @@ impl Election {
 
     fn give_up_calls(&mut self, world: &mut World, now: Instant) {
         for (name, left) in self.calls.give_up(now) {
-            self.is_stuck = world.admission.overtook(left);
+            self.lane = if world.admission.overtook(left) { Lane::Stuck } else { Lane::Usual };
             self.metrics.given_up(now, name, self.request_timeout());
             self.failed(world, now, name, StoreError::new(StoreErrorKind::Timeout, name));
         }
@@ -253,7 +252,7 @@ impl Election {
         }
         match &call.result {
             Ok(answer) => {
-                self.is_stuck = false;
+                self.lane = Lane::Usual;
                 let key = &self.shared.key;
                 tracing::debug!(target: REQUEST, ?key, request = name, ?took, "answered");
                 let reply = answer.for_machine();

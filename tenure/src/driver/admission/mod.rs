@@ -95,12 +95,11 @@ impl Admission {
         id: ElectionId,
         place: &mut Option<Place>,
         waiting: Option<Waiting>,
-        is_stuck: bool,
+        lane: Lane,
     ) {
-        let (queue, other) = if is_stuck {
-            (&mut self.stuck, &mut self.usual)
-        } else {
-            (&mut self.usual, &mut self.stuck)
+        let (queue, other) = match lane {
+            Lane::Stuck => (&mut self.stuck, &mut self.usual),
+            Lane::Usual | Lane::Questions => (&mut self.usual, &mut self.stuck),
         };
         other.leave(id, *place);
         queue.set(id, place, waiting);
@@ -264,7 +263,7 @@ mod tests {
         let urgency = Urgency { valid_until: later, urgent_from: later, hurries_from: later };
         let mut places = vec![None; 200];
         for (id, place) in (0..).zip(&mut places) {
-            admission.set(id, place, Some(Waiting::Renew(urgency)), false);
+            admission.set(id, place, Some(Waiting::Renew(urgency)), Lane::Usual);
         }
         let mut left = 0;
         while admission.next_of(Kind::Renewal, now).is_some() {
@@ -297,11 +296,11 @@ mod tests {
         for id in stuck.clone().chain(healthy.clone()) {
             let ends_in = if stuck.contains(&id) { 2 } else { 3 };
             let place = &mut places[usize::try_from(id).unwrap()];
-            admission.set(id, place, Some(renewal(ends_in)), false);
+            admission.set(id, place, Some(renewal(ends_in)), Lane::Usual);
         }
         let mut leave = |admission: &mut Admission, now| {
             let Some(Next::Request(Kind::Renewal, id)) = admission.next(now) else { return None };
-            admission.set(id, &mut places[usize::try_from(id).unwrap()], None, false);
+            admission.set(id, &mut places[usize::try_from(id).unwrap()], None, Lane::Usual);
             Some((id, admission.leaves(Lane::Usual, now)))
         };
         let (mut now, mut flying, mut answered) = (NOW, Vec::new(), 0);
@@ -325,12 +324,13 @@ mod tests {
     #[test]
     fn an_election_changes_its_lane() {
         let (mut admission, mut place) = (Admission::default(), None);
-        for is_stuck in [false, true, false, true] {
-            admission.set(1, &mut place, Some(renewal(2)), is_stuck);
+        for lane in [Lane::Usual, Lane::Stuck, Lane::Usual, Lane::Stuck] {
+            admission.set(1, &mut place, Some(renewal(2)), lane);
             let lanes = [admission.usual.len(), admission.stuck.len()];
-            assert_eq!(lanes, [usize::from(!is_stuck), usize::from(is_stuck)]);
+            let is_stuck = usize::from(lane == Lane::Stuck);
+            assert_eq!(lanes, [1 - is_stuck, is_stuck]);
         }
-        admission.set(1, &mut place, None, false);
+        admission.set(1, &mut place, None, Lane::Usual);
         assert!(admission.next(NOW).is_none());
     }
 
@@ -341,7 +341,7 @@ mod tests {
         for _ in 0..100 {
             admission.leaves(Lane::Usual, NOW);
         }
-        admission.set(1, &mut place, Some(Waiting::Acquire), false);
+        admission.set(1, &mut place, Some(Waiting::Acquire), Lane::Usual);
         assert!(admission.next(NOW).is_none());
         let later = admission.resumes_at().unwrap();
         assert!(matches!(admission.next(later), Some(Next::Request(Kind::Acquire, 1))));
@@ -354,7 +354,7 @@ mod tests {
             admission.leaves(Lane::Questions, NOW);
         }
         let mut place = None;
-        admission.set(1, &mut place, Some(renewal(2)), false);
+        admission.set(1, &mut place, Some(renewal(2)), Lane::Usual);
         assert!(matches!(admission.next(NOW), Some(Next::Request(Kind::Renewal, 1))));
     }
 }
