@@ -5,14 +5,15 @@
 //! fills their pool. Nothing waits for the end of these threads, and the end of the process ends them too.
 //!
 //! One lookup of a host is under way at a time, and all that need it share its outcome. So callers that give up and ask
-//! again add no threads.
+//! again add no threads. An outcome for which no caller has waited long enough is kept for a moment: where each lookup takes
+//! a little longer than its callers are patient, none would ever learn of one.
 
 use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
 
@@ -20,8 +21,18 @@ type Lookup = fn(&str) -> io::Result<Vec<SocketAddr>>;
 
 type Outcome = Result<Vec<SocketAddr>, Arc<io::Error>>;
 
-/// The lookups that are under way, and the callers that wait for each.
-type Lookups = BTreeMap<String, Vec<oneshot::Sender<Outcome>>>;
+/// A lookup of a host.
+enum State {
+    /// It is under way, and these wait for it.
+    UnderWay(Vec<oneshot::Sender<Outcome>>),
+    /// It has found addresses, and all that had waited had given up.
+    Unclaimed(Vec<SocketAddr>, Instant),
+}
+
+type Lookups = BTreeMap<String, State>;
+
+/// How long addresses are kept that were found too late.
+const KEPT: Duration = Duration::from_secs(10);
 
 static LOOKUPS: LazyLock<Mutex<Lookups>> = LazyLock::new(Mutex::default);
 
@@ -61,17 +72,22 @@ async fn shared(host: &str, lookup: Lookup) -> io::Result<Vec<SocketAddr>> {
     }
 }
 
-/// Adds one that waits. True if no lookup is under way.
+/// Adds one that waits. True if a lookup has to begin.
 fn wait(host: &str, waiting: oneshot::Sender<Outcome>) -> bool {
-    match lookups().entry(host.to_owned()) {
-        Entry::Occupied(mut lookup) => {
-            let all = lookup.get_mut();
+    let mut lookups = lookups();
+    match lookups.get_mut(host) {
+        Some(State::UnderWay(all)) => {
             all.retain(|one| !one.is_closed());
             all.push(waiting);
             false
         }
-        Entry::Vacant(none) => {
-            none.insert(vec![waiting]);
+        Some(State::Unclaimed(addresses, found)) if found.elapsed() < KEPT => {
+            let _ = waiting.send(Ok(std::mem::take(addresses)));
+            lookups.remove(host);
+            false
+        }
+        Some(State::Unclaimed(..)) | None => {
+            lookups.insert(host.to_owned(), State::UnderWay(vec![waiting]));
             true
         }
     }
@@ -89,10 +105,12 @@ fn begin(host: String, lookup: Lookup) {
 
 fn end(host: &str, outcome: io::Result<Vec<SocketAddr>>) {
     let outcome = outcome.map_err(Arc::new);
-    let waiting = lookups().remove(host).unwrap_or_default();
-    for one in waiting {
-        // It may have given up.
-        let _ = one.send(outcome.clone());
+    let mut lookups = lookups();
+    let Some(State::UnderWay(waiting)) = lookups.remove(host) else { return };
+    let sent = waiting.into_iter().map(|one| one.send(outcome.clone()).is_ok());
+    let was_claimed = sent.fold(false, |any, sent| any || sent);
+    if let (false, Ok(addresses)) = (was_claimed, outcome) {
+        lookups.insert(host.to_owned(), State::Unclaimed(addresses, Instant::now()));
     }
 }
 
@@ -105,7 +123,6 @@ fn lookups() -> MutexGuard<'static, Lookups> {
 mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::sync::mpsc;
-    use std::time::Duration;
 
     use super::*;
 
@@ -121,6 +138,21 @@ mod tests {
     async fn a_name_that_does_not_exist_is_an_error_of_each_caller() {
         let (one, two) = tokio::join!(addresses("name.invalid", 7), addresses("name.invalid", 7));
         assert!(one.is_err() && two.is_err());
+    }
+
+    #[test]
+    fn an_outcome_that_came_too_late_serves_the_next_caller() {
+        let (waiting, outcome) = oneshot::channel();
+        assert!(wait("a.slow.test", waiting), "a lookup begins");
+        drop(outcome);
+        end("a.slow.test", Ok(vec![([127, 0, 0, 1], 0).into()]));
+        let (waiting, mut outcome) = oneshot::channel();
+        assert!(!wait("a.slow.test", waiting));
+        assert_eq!(outcome.try_recv().unwrap().unwrap().len(), 1);
+        let (waiting, _outcome) = oneshot::channel();
+        assert!(wait("a.slow.test", waiting), "it serves no other");
+        end("a.slow.test", Err(io::ErrorKind::NotFound.into()));
+        assert!(!lookups().contains_key("a.slow.test"), "an error is not kept");
     }
 
     /// Callers that gave up leave nothing behind, and those that still wait share one outcome.
@@ -143,10 +175,13 @@ mod tests {
                 let asks = shared("a.silent.test", silent);
                 tokio::time::timeout(Duration::from_millis(1), asks).await.unwrap_err();
             }
-            let waiting = lookups().get("a.silent.test").unwrap().len();
-            assert!(waiting <= 2, "{waiting} waiting");
+            let waiting = || match lookups().get("a.silent.test") {
+                Some(State::UnderWay(all)) => all.iter().map(|one| !one.is_closed()).collect(),
+                Some(State::Unclaimed(..)) | None => Vec::new(),
+            };
+            assert!(waiting().len() <= 2, "{} waiting", waiting().len());
             let last = tokio::spawn(shared("a.silent.test", silent));
-            while lookups().get("a.silent.test").unwrap().iter().all(oneshot::Sender::is_closed) {
+            while !waiting().contains(&true) {
                 tokio::time::sleep(Duration::from_millis(1)).await;
             }
             speaks.send(()).unwrap();

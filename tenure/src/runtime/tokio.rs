@@ -56,7 +56,11 @@ impl Runtime for TokioRuntime {
     }
 
     fn spawn(&self, task: BoxFuture<'static, ()>) {
-        tokio::spawn(task);
+        match Handle::try_current() {
+            Ok(runtime) => drop(runtime.spawn(task)),
+            // What waits for its outcome learns that there is none.
+            Err(_) => tracing::error!("a task is dropped, since no tokio runtime runs here"),
+        }
     }
 
     fn addresses(&self, host: &str) -> BoxFuture<'static, io::Result<Vec<String>>> {

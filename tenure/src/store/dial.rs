@@ -5,7 +5,7 @@
 //! addresses are tried as browsers try them (RFC 8305, "happy eyeballs"): the next one follows when the attempts before
 //! it have failed or have taken a while, and the first connection wins.
 //!
-//! A server that accepts connections may still be the wrong one, a replica. Its address comes after the others from then
+//! A server that accepts connections may still be the wrong one: a replica, or a process that hangs. Its address comes after the others from then
 //! on: it is tried when those have failed, or in the second half of the time. Its turn comes again when all addresses
 //! have turned out so, since any of them may have been promoted meanwhile.
 
@@ -45,6 +45,8 @@ pub(super) struct Dial {
 pub(super) struct Reached {
     server: Server,
     address: String,
+    /// Whether a server has spoken there.
+    has_spoken: bool,
     wrong: Arc<Mutex<Wrong>>,
 }
 
@@ -77,7 +79,22 @@ impl Dial {
             (pause, opens)
         });
         let (stream, address) = first(&*self.runtime, attempts).await?;
-        Ok((stream, Reached { server, address, wrong: Arc::clone(&self.wrong) }))
+        let wrong = Arc::clone(&self.wrong);
+        Ok((stream, Reached { server, address, has_spoken: false, wrong }))
+    }
+
+    /// The address to connect to, for a client that opens its connections itself. An only one is not tried.
+    ///
+    /// # Errors
+    /// As those of [`connect`](Self::connect).
+    #[cfg(feature = "fred")]
+    pub(super) async fn reach(&self, host: &str, port: u16) -> io::Result<Reached> {
+        if let [address] = &self.runtime.addresses(host).await?[..] {
+            let (server, address) = ((host.to_owned(), port), address.clone());
+            let wrong = Arc::clone(&self.wrong);
+            return Ok(Reached { server, address, has_spoken: false, wrong });
+        }
+        self.connect(host, port).await.map(|(_, reached)| reached)
     }
 
     /// The addresses to begin with, and those of wrong servers.
@@ -100,16 +117,29 @@ impl Reached {
         &self.address
     }
 
+    /// A server has spoken at that address, as far as is known the right one.
+    pub(super) fn has_spoken(&mut self) {
+        self.has_spoken = true;
+        if let Some(wrong) = lock(&self.wrong).get_mut(&self.server) {
+            wrong.retain(|address| *address != self.address);
+        }
+    }
+
     /// The server at that address is not the primary.
-    #[cfg_attr(
-        not(any(feature = "redis", feature = "fred", feature = "postgres")),
-        allow(dead_code, reason = "etcd has no need of it")
-    )]
     pub(super) fn is_wrong(&self) {
         let mut all = lock(&self.wrong);
         let wrong = all.entry(self.server.clone()).or_default();
         wrong.retain(|address| *address != self.address);
         wrong.push(self.address.clone());
+    }
+}
+
+/// An address that accepts a connection at which no server speaks is not tried first again.
+impl Drop for Reached {
+    fn drop(&mut self) {
+        if !self.has_spoken {
+            self.is_wrong();
+        }
     }
 }
 

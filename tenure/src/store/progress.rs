@@ -128,15 +128,16 @@ impl Progress {
         if (is_long && !self.asks_always) || self.heard.runtime.available().is_err() {
             self.dead.cancel();
         } else {
-            self.asks();
+            self.asks(SILENCE);
         }
     }
 
-    /// Asks the server whether it is still there, unless that is being asked already.
-    pub(super) fn asks(&self) {
+    /// Asks the server whether it is still there, unless that is being asked already. It has that time to answer, and
+    /// more if it usually takes long.
+    pub(super) fn asks(&self, least: Duration) {
         if let Some(asking) = Asking::begin(&self.heard) {
             let usual = self.heard.answers().usual();
-            let patience = (usual * FACTOR).max(SILENCE);
+            let patience = (usual * FACTOR).max(least);
             let asks = asking.ask((self.ask)(), patience, self.dead.clone());
             self.heard.runtime.spawn(asks.boxed());
         }

@@ -99,7 +99,8 @@ impl Dialler {
         let began = self.host.now();
         while self.host.now() < began + WITHIN {
             match connecting.as_mut().now_or_never() {
-                Some(Ok((_, reached))) => {
+                Some(Ok((_, mut reached))) => {
+                    reached.has_spoken();
                     return Ok((reached, self.host.now().since(began).as_millis()));
                 }
                 Some(Err(error)) => return Err(error.kind()),
@@ -167,6 +168,30 @@ fn a_replica_is_tried_again_when_the_others_are_gone() {
     dialler.reaches("0.test", 2_501);
     *dialler.host.addresses.lock().unwrap() = vec![AcceptsAfter(1), Refuses];
     dialler.reaches("0.test", 1);
+}
+
+#[test]
+fn a_replica_that_was_promoted_comes_first_again() {
+    let dialler = Dialler::of(&[AcceptsAfter(1), AcceptsAfter(1)]);
+    dialler.reaches("0.test", 1).is_wrong();
+    dialler.reaches("1.test", 1);
+    *dialler.host.addresses.lock().unwrap() = vec![AcceptsAfter(1), IsSilent];
+    dialler.reaches("0.test", 2_501);
+    dialler.reaches("0.test", 1);
+}
+
+#[test]
+fn an_address_without_a_word_is_not_tried_first_again() {
+    let dialler = Dialler::of(&[AcceptsAfter(1), AcceptsAfter(1)]);
+    let (_, reached) = {
+        let mut connecting = std::pin::pin!(dialler.dial.connect("test", 7));
+        assert!(connecting.as_mut().now_or_never().is_none());
+        dialler.host.clock.advance(Duration::from_millis(1));
+        connecting.now_or_never().unwrap().unwrap()
+    };
+    assert_eq!(reached.address(), "0.test");
+    drop(reached);
+    dialler.reaches("1.test", 1);
 }
 
 /// They have changed roles.

@@ -71,7 +71,9 @@ impl Service<Uri> for Opens {
             // An address of IPv6 stands in brackets.
             let host = uri.host().ok_or_else(missing)?.trim_matches(['[', ']']);
             let port = uri.port_u16().ok_or_else(missing)?;
-            let (stream, _) = dial.connect(host, port).await?;
+            let (stream, mut reached) = dial.connect(host, port).await?;
+            // Members that do not answer are the balance of the channel's affair.
+            reached.has_spoken();
             Ok(TokioIo::new(stream))
         }
         .boxed()

@@ -130,7 +130,8 @@ impl Subscriber for Link {
     async fn beats(self: &Arc<Self>, on: &Arc<Listening>) -> Result<(), StoreError> {
         // A device on the way forgets both, and the requests of a take-over should not be the first to notice.
         if let Some(live) = self.requests.current() {
-            live.session.progress.asks();
+            // Without haste: no request was given up, and a session that waits for a lock or a standby is no dead one.
+            live.session.progress.asks(self.config.connect_timeout);
         }
         self.concluded(on, on.session.client.batch_execute("").await)
     }

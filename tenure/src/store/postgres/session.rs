@@ -103,7 +103,7 @@ impl Session {
     ) -> Result<Self, StoreError> {
         let PostgresConfig { host, port, .. } = config;
         let (runtime, opening) = (dial.runtime(), dial.runtime().now());
-        let (mut stream, reached) = dial.connect(host, *port).await.map_err(|error| {
+        let (mut stream, mut reached) = dial.connect(host, *port).await.map_err(|error| {
             let detail = format!("{host}:{port}: {}", why(&error));
             StoreError::new(StoreErrorKind::Unreachable, detail).with_source(error)
         })?;
@@ -128,6 +128,7 @@ impl Session {
         let half_way = dead.clone().drop_guard();
         let pid = backend_pid(&client).await?;
         half_way.disarm();
+        reached.has_spoken();
         let (client, served) = (Arc::new(client), AtomicBool::new(false));
         // Requests wait for locks of others, and with the session end the advisory locks of all elections.
         let progress = Progress::since(opening, runtime, &dead, empty_query(&client)).asks_always();

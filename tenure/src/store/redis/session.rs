@@ -84,7 +84,7 @@ impl Connector {
     ) -> Result<Live, StoreError> {
         let opening = self.runtime.now();
         let dialled = self.dial.connect(&at.host, at.port).await;
-        let (mut stream, reached) = dialled.map_err(|error| {
+        let (mut stream, mut reached) = dialled.map_err(|error| {
             StoreError::new(StoreErrorKind::Unreachable, at.to_string()).with_source(error)
         })?;
         if let Some(tls) = &self.config.tls {
@@ -103,6 +103,7 @@ impl Connector {
         let session = session(login, database);
         let opened = MultiplexedConnection::new_with_config(&session, stream, settings).await;
         let (connection, driver) = opened.map_err(|error| ended(&error, &reason))?;
+        reached.has_spoken();
         let dead = CancellationToken::new();
         self.runtime.spawn(carry(dead.clone(), driver).boxed());
         let progress = Progress::since(opening, &self.runtime, &dead, ping(&connection));

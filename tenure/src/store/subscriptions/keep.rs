@@ -25,17 +25,25 @@ const RETRY_MOST: Duration = Duration::from_secs(5);
 const BEAT_FACTOR: u32 = 3;
 /// The longest time between two heartbeats.
 pub(super) const BEAT_MOST: Duration = Duration::from_secs(60);
+/// The shortest, and the shortest time for an answer: a server that pauses for a moment is not gone.
+const BEAT_LEAST: Duration = Duration::from_secs(1);
 
 /// Runs until nothing is listened to.
-pub(super) async fn keep<S: Subscriber>(server: Arc<S>, task: CancellationToken) {
+pub(super) fn keep<S: Subscriber>(
+    server: Arc<S>,
+    task: CancellationToken,
+) -> impl Future<Output = ()> + Send {
+    // Made now: a runtime that is ending drops a task before its first poll, and the next one has to follow.
     let keeper = Keeper { server, task };
-    while let Some(live) = keeper.connected().await {
-        keeper.server.table().begin_anew();
-        let beat = keeper.next_beat();
-        keeper.serve(OnConnection::new(live, beat)).await;
+    async move {
+        while let Some(live) = keeper.connected().await {
+            keeper.server.table().begin_anew();
+            let beat = keeper.next_beat();
+            keeper.serve(OnConnection::new(live, beat)).await;
+        }
+        // Here, and not where a subscription ends: what is not needed before it was subscribed to has none.
+        keeper.server.unneeded();
     }
-    // Here, and not where a subscription ends: what is not needed before it was subscribed to has none.
-    keeper.server.unneeded();
 }
 
 struct Keeper<S: Subscriber> {
@@ -117,8 +125,9 @@ impl<S: Subscriber> Keeper<S> {
         unwanted.retain(|topic| on.subscribed.remove(topic));
         let server = &self.server;
         if !unwanted.is_empty()
-            && let Some(Err(error)) =
-                self.bounded(&on.live, server.unsubscribe(&on.live, &unwanted)).await
+            && let Some(Err(error)) = self
+                .bounded(&on.live, server.within(), server.unsubscribe(&on.live, &unwanted))
+                .await
         {
             tracing::debug!(%error, "subscriptions that nobody needs were not ended");
         }
@@ -129,7 +138,7 @@ impl<S: Subscriber> Keeper<S> {
         if new.is_empty() || on.live.dead().is_cancelled() {
             return;
         }
-        match self.bounded(&on.live, server.subscribe(&on.live, &new)).await {
+        match self.bounded(&on.live, server.within(), server.subscribe(&on.live, &new)).await {
             Some(Ok(())) => {
                 server.table().subscribed(&new, true);
                 on.subscribed.extend(new);
@@ -141,14 +150,15 @@ impl<S: Subscriber> Keeper<S> {
     }
 
     async fn beat(&self, live: &Arc<S::Live>) {
-        if let Some(Err(error)) = self.bounded(live, self.server.beats(live)).await {
+        let within = self.server.within().max(BEAT_LEAST);
+        if let Some(Err(error)) = self.bounded(live, within, self.server.beats(live)).await {
             tracing::debug!(%error, "a heartbeat was not answered as it should be");
         }
     }
 
     fn next_beat(&self) -> BoxFuture<'static, ()> {
         let runtime = self.server.runtime();
-        let apart = self.server.within().saturating_mul(BEAT_FACTOR).min(BEAT_MOST);
+        let apart = self.server.within().saturating_mul(BEAT_FACTOR).clamp(BEAT_LEAST, BEAT_MOST);
         runtime.sleep_until(runtime.now() + apart)
     }
 
@@ -167,13 +177,17 @@ impl<S: Subscriber> Keeper<S> {
     }
 
     /// `None` if there was no answer in time, or the connection has ended: it is dead then.
-    async fn bounded<T>(&self, live: &S::Live, done: impl Future<Output = T>) -> Option<T> {
+    async fn bounded<T>(
+        &self,
+        live: &S::Live,
+        within: Duration,
+        done: impl Future<Output = T>,
+    ) -> Option<T> {
         tokio::select! {
             biased;
             done = done => Some(done),
             () = live.dead().cancelled() => None,
-            () = self.pause(self.server.within()) => {
-                let within = self.server.within();
+            () = self.pause(within) => {
                 tracing::warn!(
                     ?within,
                     "no answer on the connection for wake-ups, which is replaced: wake-ups and messages were missed"

@@ -69,10 +69,11 @@ impl Link {
 
     async fn connect(&self) -> Result<Live, StoreError> {
         let opening = self.runtime.now();
-        let reached = self.reach().await?;
+        let mut reached = self.reach().await?;
         let (requests, wakeups) = (self.client(&reached)?, self.client(&reached)?);
         let routing = tokio::try_join!(open(&requests), open(&wakeups));
         let (first, second) = routing.map_err(|error| self.not_opened(&error))?;
+        reached.has_spoken();
         let dead = CancellationToken::new();
         // The end of either connection ends the pair: fred's tasks are aborted, and their sockets closed.
         TokioRuntime.spawn(carry(dead.clone(), select(first, second)).boxed());
@@ -89,8 +90,7 @@ impl Link {
     /// tokio's blocking tasks, and wait for its first address alone.
     async fn reach(&self) -> Result<Reached, StoreError> {
         let at = self.server()?;
-        let dialled = self.dial.connect(&at.host, at.port).await;
-        dialled.map(|(_, reached)| reached).map_err(|error| {
+        self.dial.reach(&at.host, at.port).await.map_err(|error| {
             StoreError::new(StoreErrorKind::Unreachable, at.to_string()).with_source(error)
         })
     }
