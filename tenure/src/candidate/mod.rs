@@ -37,8 +37,7 @@ use crate::tenure::Tenure;
 /// leaves the election.
 ///
 /// All functions of a candidate and of its [`Tenure`]s may be called on any thread, also outside of tokio: only
-/// [`start`](CandidateBuilder::start) and the driver need a runtime. (A runtime without timers or I/O is worse than none:
-/// waiting in it panics.)
+/// [`start`](CandidateBuilder::start) and the driver need a runtime.
 ///
 /// **Not guaranteed**: that a candidate still leads at any moment after it was asked. See
 /// [`Tenure::token`] for what closes that gap.

@@ -317,13 +317,13 @@ impl Offer {
     /// The work has ended with an error under its tenure, and is offered again.
     fn failed(&self, token: Token, before: u32, error: &impl Display) {
         let (id, key) = (self.shared.id, &self.shared.key);
+        let how = LostWork::Failed { before };
+        // First, since showing the error runs code of the application. A driver that is gone renews nothing.
+        let _ = self.shared.send(Command::WorkLost { id, token: Some(token), how });
         tracing::warn!(
             target: LIFE, ?key, %token, error = %format_args!("{error:#}"),
             "the leader's work has failed: resigning, and campaigning again after the hold-off and a random time"
         );
-        let how = LostWork::Failed { before };
-        // A driver that is gone renews nothing.
-        let _ = self.shared.send(Command::WorkLost { id, token: Some(token), how });
     }
 
     /// The work has ended in time.

@@ -144,11 +144,6 @@ impl Election {
         self.stopped && self.calls.is_empty() && self.machine.pending().is_none()
     }
 
-    /// Whether its last request hung while the store answered others.
-    pub(super) fn is_stuck(&self) -> bool {
-        self.lane == Lane::Stuck
-    }
-
     pub(super) fn request_timeout(&self) -> Duration {
         self.machine.config().request_timeout()
     }

@@ -131,14 +131,16 @@ impl Driver {
         let _purging = purge::begin(&self.world.store, &self.world.runtime);
         let mut open = true;
         while open || !self.elections.is_empty() || self.world.has_asks() {
-            // Application code sends commands and ends work.
-            let outside = self.outside.waker().await;
-            let outside = || Context::from_waker(&outside);
+            let outside = &self.outside;
             // Events come before deadlines: after a pause, a reply that waits in the socket counts, and its
             // request does not time out.
             tokio::select! {
                 biased;
-                command = poll_fn(|_| self.commands.poll_recv(&mut outside())), if open => match command {
+                // Application code sends commands and ends work.
+                command = poll_fn(|context| {
+                    let waker = outside.waker(context.waker());
+                    self.commands.poll_recv(&mut Context::from_waker(&waker))
+                }), if open => match command {
                     Some(command) => self.command(command),
                     None => open = false,
                 },
@@ -148,9 +150,10 @@ impl Driver {
                 Some((ask, took)) = self.world.asks.next(), if !self.world.asks.is_empty() => {
                     self.ask_ended(ask, took);
                 }
-                Some(id) = poll_fn(|_| self.world.drains.poll_next_unpin(&mut outside())),
-                    if !self.world.drains.is_empty() =>
-                {
+                Some(id) = poll_fn(|context| {
+                    let waker = outside.waker(context.waker());
+                    self.world.drains.poll_next_unpin(&mut Context::from_waker(&waker))
+                }), if !self.world.drains.is_empty() => {
                     self.step(id, Input::Drained);
                 }
                 Some(end) = self.world.descriptions.next(),
@@ -190,13 +193,12 @@ impl Driver {
                         election.tell(&mut self.world);
                     }
                 }
+                Next::Alone(id) => self.step(id, Input::Admitted),
                 Next::Request(kind, id) => {
                     let mut next = Some(id);
                     while let Some(id) = next {
                         self.step(id, Input::Admitted);
-                        let is_stuck = self.elections.get(&id).is_some_and(|one| one.is_stuck());
-                        // A call that hangs with its request costs no other election.
-                        next = if is_stuck { None } else { self.world.next_alike(kind, now) };
+                        next = self.world.next_alike(kind, now);
                     }
                 }
             }

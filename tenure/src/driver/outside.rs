@@ -1,33 +1,32 @@
 //! The waker for what application code does: it may block its thread right afterwards, and the driver must not wait for
 //! that thread.
 
-use std::future::poll_fn;
-use std::sync::Arc;
-use std::task::{Poll, Waker};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::Waker;
 
 use crate::runtime::Runtime;
 
 pub(super) struct Outside {
     runtime: Arc<dyn Runtime>,
     /// The last waker of the driver's task, and the one that wakes it from outside.
-    last: Option<(Waker, Waker)>,
+    last: Mutex<Option<(Waker, Waker)>>,
 }
 
 impl Outside {
     pub(super) fn new(runtime: &Arc<dyn Runtime>) -> Self {
-        Self { runtime: Arc::clone(runtime), last: None }
+        Self { runtime: Arc::clone(runtime), last: Mutex::new(None) }
     }
 
-    /// Wakes the task that asks for it, from outside.
-    pub(super) async fn waker(&mut self) -> Waker {
-        poll_fn(|context| {
-            let own = context.waker();
-            let last = self.last.take().filter(|(last, _)| last.will_wake(own));
-            let (_, outside) = self.last.insert(
-                last.unwrap_or_else(|| (own.clone(), self.runtime.waker_from_outside(own))),
-            );
-            Poll::Ready(outside.clone())
-        })
-        .await
+    /// Wakes the task of `own` from outside. Asked at each poll: a driver may be moved to another task half way.
+    pub(super) fn waker(&self, own: &Waker) -> Waker {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((task, outside)) = &*last
+            && task.will_wake(own)
+        {
+            return outside.clone();
+        }
+        let outside = self.runtime.waker_from_outside(own);
+        *last = Some((own.clone(), outside.clone()));
+        outside
     }
 }

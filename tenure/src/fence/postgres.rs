@@ -144,7 +144,10 @@ impl Fence {
 
     /// The check as plain SQL: `$1` is the election (text), `$2` the token (bigint).
     ///
-    /// - Send it inside each transaction that writes, preferably as its first statement, and outside of savepoints.
+    /// - Send it once inside each transaction that writes, preferably as its first statement, and outside of savepoints.
+    ///   Its lock lasts until the transaction ends.
+    /// - The role needs the right to call `pg_export_snapshot()`, which all roles have unless it was revoked; servers
+    ///   that only speak PostgreSQL's protocol may lack it. Each check writes a small file at the server.
     /// - One row: continue, and commit. No row: the write is refused, so roll back.
     /// - An error: the transaction can't commit any more, so roll back. "Cannot export a snapshot from a subtransaction"
     ///   (25001): the check was inside a savepoint, or a block that handles exceptions.

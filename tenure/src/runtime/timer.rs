@@ -129,7 +129,10 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// A panic in one waker costs the others nothing; the panic hook has printed it.
 fn wake(waker: Waker) {
-    let _ = catch_unwind(AssertUnwindSafe(|| waker.wake()));
+    if let Err(payload) = catch_unwind(AssertUnwindSafe(|| waker.wake())) {
+        // Dropping it could panic too.
+        std::mem::forget(payload);
+    }
 }
 
 impl Entry {

@@ -71,7 +71,7 @@ fn new_metadata() {
 #[test]
 fn a_watchdog() {
     another_election_goes_on(|own, block| async move {
-        let tenure = own.tenure().unwrap();
+        let tenure = own.elected().await.unwrap();
         let _watchdog = tenure.watchdog(AT_MOST);
         block.until_released();
     });

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use tenure::{Config, Elections};
+use futures_util::future::{Either, select};
+use tenure::store::Memory;
+use tenure::{Candidate, Config, Elections};
 
 use crate::support::{Remote, quick, soon};
 
@@ -25,6 +27,20 @@ async fn replies_that_wait_come_before_timeouts() {
     assert!(driver.as_mut().now_or_never().is_none());
     assert_eq!(store.dropped(), 0, "no request was given up");
     assert!(one.is_leader() && other.is_leader());
+}
+
+#[tokio::test]
+async fn a_driver_may_move_to_another_task() {
+    // No timer of it is due within the bound.
+    let config = Config::builder(Duration::from_secs(600)).build().unwrap();
+    let builder = Candidate::builder(Memory::new(), "job").config(config);
+    let (candidate, driver) = builder.build().unwrap();
+    let here = select(Box::pin(driver.run()), Box::pin(candidate.elected()));
+    let Either::Right((elected, driver)) = soon(here).await else { panic!("the driver has ended") };
+    elected.unwrap();
+    tokio::spawn(driver);
+    tokio::task::yield_now().await;
+    soon(candidate.stop()).await.unwrap();
 }
 
 #[tokio::test]

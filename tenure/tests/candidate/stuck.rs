@@ -121,6 +121,11 @@ async fn many_stuck_elections_cost_no_other_lead() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn many_stuck_requests_cost_no_other_of_their_call() {
+    leads_beside(200, 0, 10).await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn stuck_observers_cost_no_lead() {
     leads_beside(20, 100, 1).await;
 }

@@ -40,6 +40,8 @@ async fn refuses_only_its_election(server: &PostgresServer, store: &impl Store) 
         }
     }
     assert_eq!(sessions(server), before, "the connection was replaced");
+    let messages = server.sql("SELECT count(*) FROM tenure.leases_messages").unwrap();
+    assert_eq!(messages.trim(), "0", "a message that was refused was sent");
     // The next grant replaces the profile.
     assert_eq!(call(store, release(1, token)).await.unwrap(), Reply::Released);
     granted(store, acquire(2, Some(token))).await;

@@ -75,9 +75,20 @@ pub(super) struct Left {
 /// What leaves now.
 pub(super) enum Next {
     Request(Kind, ElectionId),
+    /// The request of an election that shares no call with others, which would hang with it.
+    Alone(ElectionId),
     Ask(Box<Ask>),
     /// An election tells the store what its leader says of itself.
     Description(ElectionId),
+}
+
+impl Next {
+    fn alone(self) -> Self {
+        match self {
+            Self::Request(_, id) | Self::Alone(id) => Self::Alone(id),
+            other @ (Self::Ask(_) | Self::Description(_)) => other,
+        }
+    }
 }
 
 /// What the request of an election asks for.
@@ -144,10 +155,11 @@ impl Admission {
         let next = probe
             .map(|id| Next::Request(Kind::Renewal, id))
             .or_else(|| self.usual.next(now, paced, told_first));
-        match next {
+        match &next {
             Some(Next::Request(Kind::Renewal, _)) => self.pace.left(),
             Some(
                 Next::Request(Kind::Release | Kind::Acquire, _)
+                | Next::Alone(_)
                 | Next::Ask(_)
                 | Next::Description(_),
             ) => {}
@@ -157,13 +169,14 @@ impl Admission {
                 }
             }
         }
-        next
+        if is_probe { next.map(Next::alone) } else { next }
     }
 
     fn next_stuck(&mut self, now: Instant) -> Option<Next> {
         let waiting = self.stuck.len();
         let may_leave = waiting > 0 && self.has_room_for(Lane::Stuck, waiting, now);
-        if may_leave { self.stuck.next(now, true, false) } else { None }
+        let next = if may_leave { self.stuck.next(now, true, false) } else { None };
+        next.map(Next::alone)
     }
 
     /// Whether one of so many waiting requests may leave; if not, when.
@@ -299,7 +312,8 @@ mod tests {
             admission.set(id, place, Some(renewal(ends_in)), Lane::Usual);
         }
         let mut leave = |admission: &mut Admission, now| {
-            let Some(Next::Request(Kind::Renewal, id)) = admission.next(now) else { return None };
+            let next = admission.next(now)?;
+            let (Next::Request(Kind::Renewal, id) | Next::Alone(id)) = next else { return None };
             admission.set(id, &mut places[usize::try_from(id).unwrap()], None, Lane::Usual);
             Some((id, admission.leaves(Lane::Usual, now)))
         };
@@ -344,7 +358,7 @@ mod tests {
         admission.set(1, &mut place, Some(Waiting::Acquire), Lane::Usual);
         assert!(admission.next(NOW).is_none());
         let later = admission.resumes_at().unwrap();
-        assert!(matches!(admission.next(later), Some(Next::Request(Kind::Acquire, 1))));
+        assert!(matches!(admission.next(later), Some(Next::Alone(1))));
     }
 
     #[test]

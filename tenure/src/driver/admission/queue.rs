@@ -192,7 +192,7 @@ mod tests {
     fn order(queue: &mut Queue, now: Instant, places: &mut [Option<Place>]) -> Vec<u64> {
         std::iter::from_fn(|| {
             Some(match queue.next(now, true, false)? {
-                Next::Ask(_) => unreachable!(),
+                Next::Ask(_) | Next::Alone(_) => unreachable!(),
                 Next::Description(id) => id,
                 Next::Request(_, id) => {
                     queue.set(id, &mut places[usize::try_from(id).unwrap()], None);
@@ -242,7 +242,7 @@ mod tests {
         let mut places = [None; 5];
         let next = |queue: &mut Queue, now| match queue.next(now, false, false) {
             Some(Next::Request(_, id) | Next::Description(id)) => Some(id),
-            Some(Next::Ask(_)) | None => None,
+            Some(Next::Ask(_) | Next::Alone(_)) | None => None,
         };
         queue.set(1, &mut places[1], Some(Waiting::Acquire));
         queue.set(2, &mut places[2], Some(renew(9)));

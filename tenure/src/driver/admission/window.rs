@@ -140,8 +140,11 @@ impl Window {
 
     pub(super) fn answered(&mut self, call: CallNumber, now: Instant, took: Duration) {
         let was_full = !self.has_room();
-        self.in_flight.remove(&call);
         self.silent_since = now;
+        if self.in_flight.remove(&call).is_none() {
+            // It was overtaken: that it took long says nothing about the others.
+            return;
+        }
         let Some(shortest) = self.shortest else {
             self.shortest = Some(took);
             self.usual = took.as_secs_f64();

@@ -68,8 +68,9 @@ impl Election {
             return false;
         }
         let pause = match self.machine.stage() {
-            // It gives nothing up that another candidate could take over meanwhile.
-            Stage::Campaigning => Duration::ZERO,
+            // It gives nothing up that another candidate could take over meanwhile. A program that offers and drops work
+            // in a loop must not ask the store each time.
+            Stage::Campaigning => self.machine.config().retry().0,
             Stage::Out | Stage::Quarantined { .. } | Stage::Leading | Stage::Ending => {
                 self.pause_after(how)
             }
