@@ -53,8 +53,8 @@ fn acts_at_postgres_have_effects() {
             { "when": { "at_ms": 4_300 }, "what": { "operator": "disconnect" } },
             { "when": { "at_ms": 5_000 }, "for_ms": 1_500, "what": { "operator": "lock-row" } },
             { "when": { "at_ms": 8_000 }, "for_ms": 1_500, "what": { "operator": "lock-table" } },
-            { "when": { "at_ms": 10_500 }, "for_ms": 1_000, "what": { "operator": "pooler" } },
-            { "when": { "at_ms": 12_500 }, "for_ms": 1_000, "what": { "operator": "rotate-password" } }
+            { "when": { "at_ms": 10_500 }, "for_ms": 2_500, "what": { "operator": "pooler" } },
+            { "when": { "at_ms": 13_500 }, "for_ms": 1_000, "what": { "operator": "rotate-password" } }
         ]),
     );
 }
@@ -82,17 +82,18 @@ fn a_certificate_of_etcd_expires() {
 }
 
 /// All of these acts concern who may connect, and to what.
+/// The pooler stays long enough to start on a busy machine, and to be met after a pause between attempts to connect.
 #[test]
 fn a_certificate_of_postgres_expires_among_other_acts() {
     have_effects_on(
         "postgres",
         &serde_json::json!([
             { "when": { "at_ms": 3_500 }, "for_ms": 1_000, "what": { "operator": "expire-certificate" } },
-            { "when": { "at_ms": 5_500 }, "for_ms": 1_000, "what": { "operator": "pooler" } },
-            { "when": { "at_ms": 7_000 }, "for_ms": 2_200, "what": { "operator": "rotate-password" } },
-            { "when": { "at_ms": 9_500 }, "for_ms": 1_500, "what": { "operator": "expire-certificate" } },
-            { "when": { "at_ms": 10_000 }, "for_ms": 500, "what": { "failover": { "lag_ms": 0, "clock_ahead_ms": 0 } } },
-            { "when": { "at_ms": 14_000 }, "for_ms": 300, "what": "store-loss" }
+            { "when": { "at_ms": 5_500 }, "for_ms": 2_500, "what": { "operator": "pooler" } },
+            { "when": { "at_ms": 8_200 }, "for_ms": 2_200, "what": { "operator": "rotate-password" } },
+            { "when": { "at_ms": 10_500 }, "for_ms": 1_500, "what": { "operator": "expire-certificate" } },
+            { "when": { "at_ms": 11_000 }, "for_ms": 500, "what": { "failover": { "lag_ms": 0, "clock_ahead_ms": 0 } } },
+            { "when": { "at_ms": 14_500 }, "for_ms": 300, "what": "store-loss" }
         ]),
     );
 }
