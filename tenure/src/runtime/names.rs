@@ -107,8 +107,10 @@ fn end(host: &str, outcome: io::Result<Vec<SocketAddr>>) {
     let outcome = outcome.map_err(Arc::new);
     let mut lookups = lookups();
     let Some(State::UnderWay(waiting)) = lookups.remove(host) else { return };
-    let sent = waiting.into_iter().map(|one| one.send(outcome.clone()).is_ok());
-    let was_claimed = sent.fold(false, |any, sent| any || sent);
+    let mut was_claimed = false;
+    for one in waiting {
+        was_claimed |= one.send(outcome.clone()).is_ok();
+    }
     if let (false, Ok(addresses)) = (was_claimed, outcome) {
         lookups.insert(host.to_owned(), State::Unclaimed(addresses, Instant::now()));
     }

@@ -56,10 +56,11 @@ impl Runtime for TokioRuntime {
     }
 
     fn spawn(&self, task: BoxFuture<'static, ()>) {
-        match Handle::try_current() {
-            Ok(runtime) => drop(runtime.spawn(task)),
+        if let Ok(runtime) = Handle::try_current() {
+            runtime.spawn(task);
+        } else {
             // What waits for its outcome learns that there is none.
-            Err(_) => tracing::error!("a task is dropped, since no tokio runtime runs here"),
+            tracing::error!("a task is dropped, since no tokio runtime runs here");
         }
     }
 

@@ -216,6 +216,7 @@ pub(super) struct Unanswered<'a> {
 }
 
 impl Unanswered<'_> {
+    #[cfg(any(test, feature = "redis", feature = "fred", feature = "postgres"))]
     pub(super) fn answered(mut self) {
         self.progress.answered(self.sent);
         self.is_over = true;
