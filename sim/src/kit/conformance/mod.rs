@@ -155,8 +155,8 @@ pub enum Outcome {
 /// The time for which the server is slow in [`Row::SlowServer`].
 pub const SLOW: Duration = Duration::from_secs(5);
 
-/// The longest that a row may take.
-const BOUND: Duration = Duration::from_secs(60);
+/// The longest that a row may take: that of random requests sends hundreds, also on a busy machine.
+const BOUND: Duration = Duration::from_secs(180);
 
 /// Tests one row.
 ///
@@ -173,7 +173,7 @@ pub async fn carry_out<H: Harness>(row: Row, harness: &H) -> Result<Outcome, Bro
         Ok(Ok(())) => Ok(Outcome::Held),
         Ok(Err(rows::Stop::Skipped(why))) => Ok(Outcome::Skipped { why }),
         Ok(Err(rows::Stop::Broken(what))) => Err(probe.broken(what)),
-        Err(_) => Err(probe.broken(format!("a request was not answered within {BOUND:?}"))),
+        Err(_) => Err(probe.broken(format!("not over within {BOUND:?}: a request may have no answer"))),
     }
 }
 
