@@ -115,7 +115,7 @@ over_both_clients! {
         let store = client.at(server.port());
         granted(&store, acquire(1, None)).await;
         let requests = [acquire(2, None), Request::Observe];
-        for holder in ["somebody", &"x".repeat(32), &"f".repeat(1 << 20)] {
+        for holder in ["no-holder", &"x".repeat(32), &"f".repeat(1 << 20)] {
             server.command(&["HSET", RECORD, "holder", holder]).unwrap();
             refuses(&store, &requests, StoreErrorKind::BadRecord).await;
         }

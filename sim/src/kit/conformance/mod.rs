@@ -173,7 +173,9 @@ pub async fn carry_out<H: Harness>(row: Row, harness: &H) -> Result<Outcome, Bro
         Ok(Ok(())) => Ok(Outcome::Held),
         Ok(Err(rows::Stop::Skipped(why))) => Ok(Outcome::Skipped { why }),
         Ok(Err(rows::Stop::Broken(what))) => Err(probe.broken(what)),
-        Err(_) => Err(probe.broken(format!("not over within {BOUND:?}: a request may have no answer"))),
+        Err(_) => {
+            Err(probe.broken(format!("not over within {BOUND:?}: a request may have no answer")))
+        }
     }
 }
 
