@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::ServerError;
 use crate::error::doing;
-use crate::process::{Process, Program, free_port, on_a_free_port, process_methods};
+use crate::process::{Process, Program, process_methods};
 
 pub use cluster::EtcdCluster;
 
@@ -44,10 +44,10 @@ struct Ports {
 
 impl Ports {
     /// With a certificate among the arguments there is one for encrypted connections.
-    fn beside(client: u16, args: &[String]) -> Result<Self, ServerError> {
+    fn of(process: &mut Process, args: &[String]) -> Result<Self, ServerError> {
         let is_encrypted = args.iter().any(|arg| arg == "--cert-file");
-        let tls = if is_encrypted { Some(free_port()?) } else { None };
-        Ok(Self { client, peer: free_port()?, health: free_port()?, tls })
+        let tls = if is_encrypted { Some(process.port()?) } else { None };
+        Ok(Self { client: process.port()?, peer: process.port()?, health: process.port()?, tls })
     }
 }
 
@@ -66,17 +66,13 @@ impl EtcdServer {
     pub fn start_with(args: &[&str]) -> Result<Self, ServerError> {
         let mut process = Process::new(PROGRAM)?;
         let mut args: Vec<_> = args.iter().map(|&arg| arg.to_owned()).collect();
-        let mut ports = None;
-        on_a_free_port(|client| {
-            let drawn = Ports::beside(client, &args)?;
-            let members = format!("one={}", peer_url(drawn));
-            launch(&mut process, "one", drawn, &members, &args, is_healthy)?;
-            ports = Some((drawn, members));
-            Ok(())
-        })?;
-        let Some((ports, members)) = ports else { unreachable!("it was launched") };
-        args.extend(["--name".to_owned(), "one".to_owned(), MEMBERS.to_owned(), members]);
-        Ok(Self { ports, args, process })
+        let ports = Ports::of(&mut process, &args)?;
+        args.extend(
+            ["--name", "one", MEMBERS, &format!("one={}", peer_url(ports))].map(str::to_owned),
+        );
+        let mut server = Self { ports, args, process };
+        server.launch(is_healthy)?;
+        Ok(server)
     }
 
     /// The TCP port for clients on 127.0.0.1; the same after a [`restart`](Self::restart).
@@ -94,14 +90,14 @@ impl EtcdServer {
     /// Kills the member and starts it again with its data, on the same ports.
     pub fn restart(&mut self) -> Result<(), ServerError> {
         self.kill()?;
-        self.launch_again(is_healthy)
+        self.launch(is_healthy)
     }
 
     /// Kills the member, and starts it again without its data, as a new cluster with the same flags.
     pub fn restart_empty(&mut self) -> Result<(), ServerError> {
         self.kill()?;
         self.forgets()?;
-        self.launch_again(is_healthy)
+        self.launch(is_healthy)
     }
 
     /// Removes the data of a member that does not run.
@@ -121,7 +117,7 @@ impl EtcdServer {
             let detail = String::from_utf8_lossy(&output.stderr).into_owned();
             return Err(ServerError::Protocol { port: self.port(), detail });
         }
-        self.launch_again(is_healthy)
+        self.launch(is_healthy)
     }
 
     /// One call of the JSON gateway, such as `("maintenance/status", "{}")`, and its answer.
@@ -145,7 +141,7 @@ impl EtcdServer {
         peer_url(self.ports)
     }
 
-    fn launch_again(&mut self, ready: fn(Ports) -> bool) -> Result<(), ServerError> {
+    fn launch(&mut self, ready: fn(Ports) -> bool) -> Result<(), ServerError> {
         let ports = self.ports;
         let configure = |command: &mut Command| configure(command, ports, &self.args);
         self.process.launch(ports.client, configure, |_| ready(ports))
@@ -156,19 +152,6 @@ const MEMBERS: &str = "--initial-cluster";
 
 fn peer_url(ports: Ports) -> String {
     format!("http://127.0.0.1:{}", ports.peer)
-}
-
-fn launch(
-    process: &mut Process,
-    name: &str,
-    ports: Ports,
-    members: &str,
-    args: &[String],
-    ready: fn(Ports) -> bool,
-) -> Result<(), ServerError> {
-    let own = ["--name", name, MEMBERS, members].map(str::to_owned);
-    let args = [args, &own].concat();
-    process.launch(ports.client, |command| configure(command, ports, &args), |_| ready(ports))
 }
 
 fn configure(command: &mut Command, ports: Ports, args: &[String]) {

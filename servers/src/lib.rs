@@ -16,6 +16,7 @@ mod error;
 mod etcd;
 mod names;
 mod pgbouncer;
+mod port;
 mod postgres;
 mod preload;
 mod process;

@@ -8,7 +8,7 @@ use rustix::process::geteuid;
 
 use crate::child::{Account, find};
 use crate::error::doing;
-use crate::process::{Process, Program, on_a_free_port};
+use crate::process::{Process, Program};
 use crate::{PostgresServer, ServerError};
 
 const PROGRAM: Program = Program { name: "pgbouncer", install: "apt-get install pgbouncer" };
@@ -53,32 +53,31 @@ impl PgBouncer {
         // It refuses to run as root, too.
         let account = if geteuid().is_root() { Some(Account::named("postgres")?) } else { None };
         let mut process = Process::of(PROGRAM, path, account.clone())?;
-        let port = on_a_free_port(|port| {
-            let mut settings = settings(server.port(), port, sessions);
-            let mut files = Vec::new();
-            if let Some((certificate, key)) = certificate {
-                settings.push_str(ENCRYPTED);
-                files.extend([("client.crt", certificate), ("client.key", key)]);
+        let port = process.port()?;
+        let mut settings = settings(server.port(), port, sessions);
+        let mut files = Vec::new();
+        if let Some((certificate, key)) = certificate {
+            settings.push_str(ENCRYPTED);
+            files.extend([("client.crt", certificate), ("client.key", key)]);
+        }
+        files.push(("pgbouncer.ini", &settings));
+        let mut paths = vec![process.folder().to_path_buf()];
+        for (name, text) in files {
+            let path = process.folder().join(name);
+            fs::write(&path, text).map_err(doing("writing a file for pgbouncer"))?;
+            paths.push(path);
+        }
+        if let Some(Account { user, group }) = &account {
+            for path in paths {
+                chown(path, Some(*user), Some(*group))
+                    .map_err(doing("handing a folder to the user postgres"))?;
             }
-            files.push(("pgbouncer.ini", &settings));
-            let mut paths = vec![process.folder().to_path_buf()];
-            for (name, text) in files {
-                let path = process.folder().join(name);
-                fs::write(&path, text).map_err(doing("writing a file for pgbouncer"))?;
-                paths.push(path);
-            }
-            if let Some(Account { user, group }) = &account {
-                for path in paths {
-                    chown(path, Some(*user), Some(*group))
-                        .map_err(doing("handing a folder to the user postgres"))?;
-                }
-            }
-            let configure = |command: &mut std::process::Command| {
-                command.arg("pgbouncer.ini");
-            };
-            let listens = |_| TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok();
-            process.launch(port, configure, listens)
-        })?;
+        }
+        let configure = |command: &mut std::process::Command| {
+            command.arg("pgbouncer.ini");
+        };
+        let listens = |_| TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok();
+        process.launch(port, configure, listens)?;
         Ok(Self { port, _process: process })
     }
 

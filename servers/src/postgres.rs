@@ -16,7 +16,7 @@ use crate::ServerError;
 use crate::child::{Account, find};
 use crate::clock::{Preload, ServerClock};
 use crate::error::doing;
-use crate::process::{Process, Program, on_a_free_port};
+use crate::process::{Process, Program};
 pub use session::PostgresSession;
 
 const PROGRAM: Program = Program { name: "postgres", install: "apt-get install postgresql" };
@@ -72,7 +72,7 @@ impl PostgresServer {
     fn start_by(clock: Option<Preload>, settings: &[&str]) -> Result<Self, ServerError> {
         let mut server = Self::stopped(clock, settings)?;
         server.unpack_cluster()?;
-        server.launch_first()?;
+        server.launch()?;
         Ok(server)
     }
 
@@ -87,7 +87,7 @@ impl PostgresServer {
         copy.args(["-h", "127.0.0.1", "-p", &port, "-U", USER, "-X", "stream", "-R", "-c", "fast"]);
         copy.arg("-D").arg(replica.data());
         run("copying a PostgreSQL cluster", &mut copy)?;
-        replica.launch_first()?;
+        replica.launch()?;
         Ok(replica)
     }
 
@@ -99,13 +99,13 @@ impl PostgresServer {
         };
         let account = if geteuid().is_root() { Some(Account::named(USER)?) } else { None };
         let programs = path.parent().map(Path::to_path_buf).unwrap_or_default();
-        let process = Process::of(PROGRAM, path, account.clone())?;
+        let mut process = Process::of(PROGRAM, path, account.clone())?;
         if let Some(account) = &account {
             chown(process.folder(), Some(account.user), Some(account.group))
                 .map_err(doing("handing a folder to the user postgres"))?;
         }
         let settings = settings.iter().map(|&setting| setting.to_owned()).collect();
-        Ok(Self { port: 0, settings, programs, account, clock, process })
+        Ok(Self { port: process.port()?, settings, programs, account, clock, process })
     }
 
     fn make_cluster(&self) -> Result<(), ServerError> {
@@ -113,11 +113,6 @@ impl PostgresServer {
         make.arg("-D").arg(self.data());
         make.args(["-U", USER, "--auth=trust", "--no-sync", "--no-locale", "-E", "UTF8"]);
         run("making a PostgreSQL cluster", &mut make)
-    }
-
-    fn launch_first(&mut self) -> Result<(), ServerError> {
-        self.port = on_a_free_port(|port| self.launch(port))?;
-        Ok(())
     }
 
     /// The TCP port on 127.0.0.1; the same after a [`restart`](Self::restart).
@@ -155,7 +150,7 @@ impl PostgresServer {
     /// was committed.
     pub fn restart(&mut self) -> Result<(), ServerError> {
         self.stop()?;
-        self.launch(self.port)
+        self.launch()
     }
 
     /// Puts another server in this one's place, on the same port, with an empty cluster.
@@ -163,7 +158,7 @@ impl PostgresServer {
         self.stop()?;
         fs::remove_dir_all(self.data()).map_err(doing("removing a PostgreSQL cluster"))?;
         self.make_cluster()?;
-        self.launch(self.port)
+        self.launch()
     }
 
     /// Pauses all processes of the server (SIGSTOP): connections stay open, requests queue
@@ -285,8 +280,9 @@ impl PostgresServer {
         command
     }
 
-    fn launch(&mut self, port: u16) -> Result<(), ServerError> {
-        let (data, settings, clock) = (self.data(), &self.settings, &self.clock);
+    fn launch(&mut self) -> Result<(), ServerError> {
+        let (data, port) = (self.data(), self.port);
+        let (settings, clock) = (&self.settings, &self.clock);
         let configure = |command: &mut Command| {
             command.arg("-D").arg(&data).args(["-p", &port.to_string(), "-h", "127.0.0.1"]);
             // No sockets but that port.

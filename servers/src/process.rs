@@ -1,7 +1,7 @@
 //! What every server of a test's own has: a process, a folder, and a log.
 
 use std::fs;
-use std::net::{Ipv4Addr, TcpListener};
+use std::net::UdpSocket;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -13,12 +13,11 @@ use tempfile::TempDir;
 use crate::ServerError;
 use crate::child::{self, Account};
 use crate::error::doing;
+use crate::port;
 
 /// Generous, because continuous integration starts servers on loaded machines.
 const READY_WITHIN: Duration = Duration::from_secs(20);
 const POLL_EVERY: Duration = Duration::from_millis(5);
-/// Another process may take the free port between our finding it and the server's binding it.
-const PORT_ATTEMPTS: u32 = 5;
 
 /// A program that serves, and how to get it.
 #[derive(Debug, Clone, Copy)]
@@ -38,6 +37,8 @@ pub(crate) struct Process {
     folder: TempDir,
     /// None before the first launch and after [`kill`](Self::kill).
     child: Option<Child>,
+    /// The reservations of its ports.
+    ports: Vec<UdpSocket>,
 }
 
 impl Process {
@@ -60,12 +61,19 @@ impl Process {
         account: Option<Account>,
     ) -> Result<Self, ServerError> {
         let folder = tempfile::tempdir().map_err(doing("creating a server's folder"))?;
-        Ok(Self { program, path, account, folder, child: None })
+        Ok(Self { program, path, account, folder, child: None, ports: Vec::new() })
     }
 
     /// The folder, in which the process runs.
     pub(crate) fn folder(&self) -> &Path {
         self.folder.path()
+    }
+
+    /// Another port of 127.0.0.1 for this server, whether it runs or is down. No other server is given that one.
+    pub(crate) fn port(&mut self) -> Result<u16, ServerError> {
+        let (port, reservation) = port::reserve()?;
+        self.ports.push(reservation);
+        Ok(port)
     }
 
     /// The process id, while there is a process.
@@ -192,27 +200,4 @@ impl Drop for Process {
         // Nothing can be done about a failure here, and a panic would hide the test's own.
         let _ = self.kill();
     }
-}
-
-/// Launches a server on a free port, and on another one if that is taken meanwhile.
-pub(crate) fn on_a_free_port(
-    mut launch: impl FnMut(u16) -> Result<(), ServerError>,
-) -> Result<u16, ServerError> {
-    for attempt in 1.. {
-        let port = free_port()?;
-        match launch(port) {
-            Err(ServerError::NotReady { log, .. })
-                if attempt < PORT_ATTEMPTS
-                    && log.to_lowercase().contains("address already in use") => {}
-            outcome => return outcome.map(|()| port),
-        }
-    }
-    unreachable!("the last attempt returns its outcome")
-}
-
-/// A port of 127.0.0.1 that nobody listens on just now.
-pub(crate) fn free_port() -> Result<u16, ServerError> {
-    let listener =
-        TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(doing("finding a free port"))?;
-    Ok(listener.local_addr().map_err(doing("finding a free port"))?.port())
 }

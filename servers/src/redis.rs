@@ -13,13 +13,15 @@ use redis_protocol::resp2::types::OwnedFrame;
 use crate::ServerError;
 use crate::clock::{Preload, ServerClock};
 use crate::error::doing;
-use crate::process::{Process, Program, free_port, on_a_free_port, process_methods};
+use crate::process::{Process, Program, process_methods};
 pub use cluster::RedisCluster;
 pub use sentinel::{RedisSentinel, RedisSentinels};
 
 /// A decoded RESP2 reply.
 pub type Reply = OwnedFrame;
 
+const ENCRYPTED: [&str; 2] = ["--tls-cert-file", "--tls-port"];
+const BUS: [&str; 2] = ["--cluster-enabled", "--cluster-port"];
 const REMOVING: &str = "removing the data of a Redis server";
 const PROGRAM: Program = Program { name: "redis-server", install: "apt-get install redis-server" };
 
@@ -30,6 +32,8 @@ const PROGRAM: Program = Program { name: "redis-server", install: "apt-get insta
 pub struct RedisServer {
     port: u16,
     tls_port: Option<u16>,
+    /// By which nodes of a cluster reach it.
+    bus_port: Option<u16>,
     args: Vec<String>,
     clock: Option<Preload>,
     process: Process,
@@ -60,11 +64,12 @@ impl RedisServer {
     }
 
     fn start_by(clock: Option<Preload>, args: &[&str]) -> Result<Self, ServerError> {
-        let process = Process::new(PROGRAM)?;
+        let mut process = Process::new(PROGRAM)?;
         let mut args: Vec<_> = args.iter().map(|&arg| arg.to_owned()).collect();
-        let tls_port = also_encrypted(&mut args)?;
-        let mut server = Self { port: 0, tls_port, args, clock, process };
-        server.port = on_a_free_port(|port| server.launch(port))?;
+        let tls_port = also_encrypted(&mut args, &mut process)?;
+        let bus_port = also(BUS, &mut args, &mut process)?;
+        let mut server = Self { port: process.port()?, tls_port, bus_port, args, clock, process };
+        server.launch()?;
         Ok(server)
     }
 
@@ -89,7 +94,7 @@ impl RedisServer {
     /// at start asked for persistence; its run id differs in any case.
     pub fn restart(&mut self) -> Result<(), ServerError> {
         self.kill()?;
-        self.launch(self.port)
+        self.launch()
     }
 
     /// Kills the server if it runs, and starts it again on the same port without its data.
@@ -104,7 +109,7 @@ impl RedisServer {
                 if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
             removed.map_err(doing(REMOVING))?;
         }
-        self.launch(self.port)
+        self.launch()
     }
 
     /// Sends one command over a connection of its own and returns the answer; an error reply is
@@ -117,8 +122,9 @@ impl RedisServer {
     }
 
     /// Spawns the process and waits until it answers reads.
-    fn launch(&mut self, port: u16) -> Result<(), ServerError> {
-        let Self { args, clock, .. } = self;
+    fn launch(&mut self) -> Result<(), ServerError> {
+        let Self { port, args, clock, .. } = self;
+        let port = *port;
         let configure = |command: &mut Command| {
             command
                 .args(["--bind", "127.0.0.1", "--port", &port.to_string()])
@@ -133,12 +139,24 @@ impl RedisServer {
 }
 
 /// With a certificate among the arguments, adds a port for encrypted connections.
-fn also_encrypted(args: &mut Vec<String>) -> Result<Option<u16>, ServerError> {
-    if !args.iter().any(|arg| arg == "--tls-cert-file") {
+fn also_encrypted(
+    args: &mut Vec<String>,
+    process: &mut Process,
+) -> Result<Option<u16>, ServerError> {
+    also(ENCRYPTED, args, process)
+}
+
+/// With the first argument of the two among them, adds the second, and a port.
+fn also(
+    [asked, adds]: [&str; 2],
+    args: &mut Vec<String>,
+    process: &mut Process,
+) -> Result<Option<u16>, ServerError> {
+    if !args.iter().any(|arg| arg == asked) {
         return Ok(None);
     }
-    let port = free_port()?;
-    args.extend(["--tls-port".to_owned(), port.to_string()]);
+    let port = process.port()?;
+    args.extend([adds.to_owned(), port.to_string()]);
     Ok(Some(port))
 }
 

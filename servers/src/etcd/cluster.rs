@@ -1,12 +1,8 @@
 //! Several members.
 
-use super::{
-    EtcdServer, MEMBERS, PROGRAM, Ports, is_healthy, launch, listens, peer_url, within_the_bound,
-};
+use super::{EtcdServer, MEMBERS, PROGRAM, Ports, is_healthy, listens, within_the_bound};
 use crate::ServerError;
-use crate::process::{Process, free_port};
-
-const ATTEMPTS: u32 = 3;
+use crate::process::Process;
 
 /// An etcd cluster on loopback ports.
 #[derive(Debug)]
@@ -20,34 +16,23 @@ impl EtcdCluster {
     /// # Errors
     /// As [`EtcdServer::start`].
     pub fn start(count: usize, args: &[&str]) -> Result<Self, ServerError> {
-        let mut outcome = Self::start_once(count, args);
-        // So many ports: one of them may be taken before its member has it.
-        for _ in 1..ATTEMPTS {
-            if outcome.is_ok() {
-                break;
-            }
-            outcome = Self::start_once(count, args);
-        }
-        outcome
-    }
-
-    fn start_once(count: usize, args: &[&str]) -> Result<Self, ServerError> {
-        let names: Vec<_> = (1..=count).map(|number| format!("member-{number}")).collect();
         let args: Vec<_> = args.iter().map(|&arg| arg.to_owned()).collect();
-        let draw = |_: &String| Ports::beside(free_port()?, &args);
-        let ports = names.iter().map(draw).collect::<Result<Vec<_>, _>>()?;
-        let urls = names.iter().zip(&ports).map(|(name, &at)| format!("{name}={}", peer_url(at)));
-        let all = urls.collect::<Vec<_>>().join(",");
-        let mut cluster = Self { members: Vec::new() };
-        for (name, ports) in names.iter().zip(ports) {
+        let member = |_| {
             let mut process = Process::new(PROGRAM)?;
-            let mut args = args.clone();
-            // None of them is healthy before a majority is there.
-            launch(&mut process, name, ports, &all, &args, listens)?;
-            args.extend(["--name", name, MEMBERS, &all].map(str::to_owned));
-            cluster.members.push(EtcdServer { ports, args, process });
+            let ports = Ports::of(&mut process, &args)?;
+            Ok(EtcdServer { ports, args: args.clone(), process })
+        };
+        let mut members = (0..count).map(member).collect::<Result<Vec<_>, ServerError>>()?;
+        let name = |number| format!("member-{number}");
+        let url = |(number, member): (usize, &EtcdServer)| {
+            format!("{}={}", name(number), member.peer_url())
+        };
+        let all = members.iter().enumerate().map(url).collect::<Vec<_>>().join(",");
+        for (number, member) in members.iter_mut().enumerate() {
+            member.args.extend(["--name", &name(number), MEMBERS, &all].map(str::to_owned));
         }
-        cluster.is_whole()?;
+        let mut cluster = Self { members };
+        cluster.restart()?;
         Ok(cluster)
     }
 
@@ -70,7 +55,7 @@ impl EtcdCluster {
     /// If one ends, or is not healthy within 20 s.
     pub fn restart(&mut self) -> Result<(), ServerError> {
         self.kill()?;
-        self.members.iter_mut().try_for_each(|member| member.launch_again(listens))?;
+        self.members.iter_mut().try_for_each(|member| member.launch(listens))?;
         self.is_whole()
     }
 
@@ -105,6 +90,11 @@ impl EtcdCluster {
     /// All members.
     pub fn members(&self) -> &[EtcdServer] {
         &self.members
+    }
+
+    /// The error of a member that has ended by itself, with its log; none if all of them run.
+    pub fn has_ended(&mut self) -> Option<ServerError> {
+        self.members.iter_mut().find_map(EtcdServer::has_ended)
     }
 
     /// How many members there are.
@@ -168,7 +158,7 @@ impl EtcdServer {
     /// If it ends, or does not listen within 20 s.
     pub fn rejoin(&mut self) -> Result<(), ServerError> {
         self.kill()?;
-        self.launch_again(listens)
+        self.launch(listens)
     }
 
     /// Waits until the member has found a majority.
@@ -182,7 +172,15 @@ impl EtcdServer {
             healthy = is_healthy(ports);
             healthy || !self.process.is_running().unwrap_or(false)
         })?;
-        let ended = || ServerError::Protocol { port, detail: "the member has ended".to_owned() };
-        if healthy { Ok(()) } else { Err(ended()) }
+        self.has_ended().filter(|_| !healthy).map_or(Ok(()), Err)
+    }
+
+    fn has_ended(&mut self) -> Option<ServerError> {
+        if self.process.is_running().unwrap_or(false) {
+            return None;
+        }
+        let log = self.process.log().unwrap_or_default();
+        let detail = format!("the member has ended; its log is:\n{log}");
+        Some(ServerError::Protocol { port: self.port(), detail })
     }
 }

@@ -3,9 +3,7 @@
 use super::sentinel::{EAGER, settles};
 use super::{RedisServer, Reply};
 use crate::ServerError;
-use crate::process::free_port;
 
-const ATTEMPTS: u32 = 3;
 const SLOTS: usize = 16_384;
 
 /// A Redis cluster on loopback ports; all of it is stopped and removed on drop.
@@ -36,28 +34,12 @@ impl RedisCluster {
         replicas: usize,
         args: &[&str],
     ) -> Result<Self, ServerError> {
-        let mut outcome = Self::start_once(primaries, replicas, args);
-        // So many ports: one of them may be taken before its node has it.
-        for _ in 1..ATTEMPTS {
-            if outcome.is_ok() {
-                break;
-            }
-            outcome = Self::start_once(primaries, replicas, args);
-        }
-        outcome
-    }
-
-    fn start_once(primaries: usize, replicas: usize, args: &[&str]) -> Result<Self, ServerError> {
         let mut cluster = Self { nodes: Vec::new(), primaries };
-        let mut buses = Vec::new();
+        let joins = ["--cluster-enabled", "yes"];
+        let hurries = ["--cluster-node-timeout", "1000", "--cluster-replica-validity-factor", "0"];
+        let args = [&EAGER[..], &joins, &hurries, args].concat();
         for _ in 0..primaries + replicas {
-            let bus = free_port()?.to_string();
-            let joins = ["--cluster-enabled", "yes", "--cluster-port", &bus];
-            let hurries =
-                ["--cluster-node-timeout", "1000", "--cluster-replica-validity-factor", "0"];
-            let args = [&EAGER[..], &joins, &hurries, args].concat();
             cluster.nodes.push(RedisServer::start_with(&args)?);
-            buses.push(bus);
         }
         for number in 0..primaries {
             let (first, last) = (number * SLOTS / primaries, (number + 1) * SLOTS / primaries - 1);
@@ -66,9 +48,10 @@ impl RedisCluster {
             cluster.expect(number, &["CLUSTER", "SET-CONFIG-EPOCH", &epoch])?;
             cluster.expect(number, &["CLUSTER", "ADDSLOTSRANGE", &first, &last])?;
         }
-        for (node, bus) in cluster.nodes.iter().zip(&buses).skip(1) {
-            let port = node.port().to_string();
-            cluster.expect(0, &["CLUSTER", "MEET", "127.0.0.1", &port, bus])?;
+        for node in &cluster.nodes[1..] {
+            let [port, bus] = [Some(node.port), node.bus_port].map(Option::unwrap_or_default);
+            let [port, bus] = [port, bus].map(|port| port.to_string());
+            cluster.expect(0, &["CLUSTER", "MEET", "127.0.0.1", &port, &bus])?;
         }
         let all = format!("cluster_known_nodes:{}", cluster.nodes.len());
         cluster.all_say(&all)?;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::{PROGRAM, RedisServer, Reply, also_encrypted, command};
 use crate::ServerError;
 use crate::error::doing;
-use crate::process::{Process, on_a_free_port};
+use crate::process::Process;
 
 const SETTLED_WITHIN: Duration = Duration::from_secs(30);
 const POLL_EVERY: Duration = Duration::from_millis(20);
@@ -180,7 +180,7 @@ impl RedisSentinel {
         let (name_and_value, _) = args.as_chunks::<2>();
         let of_certificates = name_and_value.iter().filter(|[name, _]| name.starts_with("--tls-"));
         let mut args: Vec<_> = of_certificates.flatten().map(|&arg| arg.to_owned()).collect();
-        let tls_port = also_encrypted(&mut args)?;
+        let tls_port = also_encrypted(&mut args, &mut process)?;
         let settings = format!(
             "sentinel monitor {name} 127.0.0.1 {primary} {quorum}\n\
              sentinel down-after-milliseconds {name} 2000\n\
@@ -189,14 +189,13 @@ impl RedisSentinel {
         // It writes what it learns into this file.
         let file = process.folder().join("sentinel.conf");
         fs::write(&file, settings).map_err(doing("writing a sentinel's settings"))?;
-        let port = on_a_free_port(|port| {
-            let configure = |command: &mut std::process::Command| {
-                command.arg(&file).arg("--sentinel");
-                command.args(["--bind", "127.0.0.1", "--port", &port.to_string()]);
-                command.args(&args).args(encrypting(tls_port));
-            };
-            process.launch(port, configure, |pid| answers(port, pid))
-        })?;
+        let port = process.port()?;
+        let configure = |command: &mut std::process::Command| {
+            command.arg(&file).arg("--sentinel");
+            command.args(["--bind", "127.0.0.1", "--port", &port.to_string()]);
+            command.args(&args).args(encrypting(tls_port));
+        };
+        process.launch(port, configure, |pid| answers(port, pid))?;
         let sentinel = Self { port, tls_port, process };
         // A loaded machine must not make it believe that its clock is wrong, and then do nothing.
         let set = ["INFO-PERIOD", "500", "ASK-PERIOD", "200", "TILT-TRIGGER", "60000"];

@@ -112,7 +112,7 @@ async fn a_missing_function_is_named_or_made() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn unknown_names_and_closed_ports_differ() {
     let unknown = PostgresConfig::new("no-such-host.invalid", 5432, "u");
-    let closed = unused_port().await;
+    let closed = unused_port();
     for (config, says) in [(unknown, "the name was not found"), (local(closed), "refused")] {
         let store = Postgres::new(config);
         refuses(&store, &[Request::Observe], StoreErrorKind::Unreachable, says).await;

@@ -59,7 +59,7 @@ const NONSENSE: [&[u8]; 7] = [
 
 over_both_clients! {
     async fn a_closed_port(client: Client) {
-        let port = unused_port().await;
+        let port = unused_port();
         assert_eq!(outcome(&store(client, port)).await, Some(StoreErrorKind::Unreachable));
         campaigns_on(store(client, port), &[StoreErrorKind::Unreachable]).await;
     }

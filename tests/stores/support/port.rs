@@ -1,7 +1,7 @@
 //! Ports behind which there is no store.
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 
 /// A port whose server answers everything that it reads with the same bytes; without any, it hangs up.
 pub(crate) async fn port_that_answers(bytes: &'static [u8]) -> u16 {
@@ -22,7 +22,11 @@ pub(crate) async fn port_that_answers(bytes: &'static [u8]) -> u16 {
     port
 }
 
-/// A port on which no program listens.
-pub(crate) async fn unused_port() -> u16 {
-    TcpListener::bind(("127.0.0.1", 0)).await.unwrap().local_addr().unwrap().port()
+/// A port on which no program listens: it is taken, and kept, by a socket that does not.
+pub(crate) fn unused_port() -> u16 {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let port = socket.local_addr().unwrap().port();
+    std::mem::forget(socket);
+    port
 }

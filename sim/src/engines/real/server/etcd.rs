@@ -51,9 +51,16 @@ impl Observed {
         if let Some([file, key]) = &files {
             args.extend(["--cert-file", file, "--key-file", key]);
         }
-        let (cluster, mut watch) = (EtcdCluster::start(members, &args)?, Watch::default());
-        watch.attach(&cluster.ports())?;
-        Ok(Self { cluster, watch, gates: Arc::new([]), away: None, certificates })
+        let (cluster, watch) = (EtcdCluster::start(members, &args)?, Watch::default());
+        let mut observed = Self { cluster, watch, gates: Arc::new([]), away: None, certificates };
+        observed.is_watched()?;
+        Ok(observed)
+    }
+
+    /// Watches all members. One that has ended meanwhile is the reason, if it fails.
+    fn is_watched(&mut self) -> Result<(), ServerError> {
+        let attached = self.watch.attach(&self.cluster.ports());
+        attached.map_err(|error| self.cluster.has_ended().unwrap_or(error))
     }
 
     /// The ports for candidates.
@@ -148,7 +155,7 @@ impl super::Observed for Observed {
         self.shows(Shown::Valid)?;
         // What the killed servers have done is read before their data is gone.
         self.cluster.restart()?;
-        self.watch.attach(&self.cluster.ports())?;
+        self.is_watched()?;
         if keeps_data {
             return Ok(false);
         }
@@ -156,7 +163,7 @@ impl super::Observed for Observed {
         self.crash()?;
         let lost_a_record = self.watch.is_replaced();
         self.cluster.restart_empty()?;
-        self.watch.attach(&self.cluster.ports())?;
+        self.is_watched()?;
         Ok(lost_a_record)
     }
 

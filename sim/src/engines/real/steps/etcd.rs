@@ -79,17 +79,21 @@ impl Watch {
     /// Begins to watch the members behind these ports, or goes on after the last change that was seen.
     pub(in super::super) fn attach(&mut self, ports: &[u16]) -> Result<(), ServerError> {
         self.ends = Arc::default();
+        lock(&self.state).failed = None;
         let (began, begins) = mpsc::channel();
         for &port in ports {
             let (state, ends, began) =
                 (Arc::clone(&self.state), Arc::clone(&self.ends), began.clone());
             self.readers.push(thread::spawn(move || reads(port, &state, &ends, &began)));
         }
-        let failed = || lock(&self.state).failed.clone().unwrap_or_default();
-        for &port in ports {
-            begins
-                .recv_timeout(SHOWN_WITHIN)
-                .map_err(|_| ServerError::Protocol { port, detail: failed() })?;
+        let mut waits: Vec<_> = ports.to_vec();
+        while let Some(&port) = waits.first() {
+            let Ok(began) = begins.recv_timeout(SHOWN_WITHIN) else {
+                let failed = lock(&self.state).failed.clone().unwrap_or_default();
+                let detail = format!("no watch begins within {SHOWN_WITHIN:?}: {failed}");
+                return Err(ServerError::Protocol { port, detail });
+            };
+            waits.retain(|&port| port != began);
         }
         Ok(())
     }
@@ -148,7 +152,7 @@ impl Drop for Watch {
 }
 
 /// Watches a member, again and again, until no watch is to begin any more.
-fn reads(port: u16, state: &Mutex<State>, ends: &AtomicBool, began: &Sender<()>) {
+fn reads(port: u16, state: &Mutex<State>, ends: &AtomicBool, began: &Sender<u16>) {
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
@@ -159,7 +163,7 @@ fn reads(port: u16, state: &Mutex<State>, ends: &AtomicBool, began: &Sender<()>)
     while !ends.load(Ordering::Relaxed) {
         // A member that was killed has ended the watch.
         if let Err(error) = runtime.block_on(watch(port, state, began)) {
-            lock(state).failed = Some(error.to_string());
+            lock(state).failed = Some(format!("port {port}: {error}"));
         }
         thread::sleep(BEGINS_AGAIN);
     }
@@ -169,7 +173,7 @@ fn reads(port: u16, state: &Mutex<State>, ends: &AtomicBool, began: &Sender<()>)
 async fn watch(
     port: u16,
     state: &Mutex<State>,
-    began: &Sender<()>,
+    began: &Sender<u16>,
 ) -> Result<(), etcd_client::Error> {
     let mut client = Client::connect([format!("127.0.0.1:{port}")], None).await?;
     let from = lock(state).revision + 1;
@@ -178,7 +182,7 @@ async fn watch(
     // The first message says that the server watches.
     stream.message().await?;
     // The receiver waits for the first time alone.
-    let _ = began.send(());
+    let _ = began.send(port);
     while let Some(message) = stream.message().await? {
         let at = wall_clock();
         let events = message.events().iter().filter_map(|event| {
