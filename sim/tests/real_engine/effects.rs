@@ -4,22 +4,40 @@ use serde_json::Value;
 
 use super::replayed;
 
-/// Each of these kinds of faults has an effect on a store, and safety holds. Returns what the run has told.
-fn have_effects_on(store: &str, faults: &Value) -> String {
-    let ran = replayed(store, faults);
-    let text = String::from_utf8_lossy(&ran.stdout);
-    assert_eq!(ran.status.code(), Some(0), "{text}{}", String::from_utf8_lossy(&ran.stderr));
-    for fault in faults.as_array().unwrap() {
-        let what = &fault["what"];
-        let kind =
-            what["operator"].as_str().or_else(|| what.as_object()?.keys().next().map(|k| &**k));
-        let kind = kind.or_else(|| what.as_str());
-        let is_back = what["store-clock-step"]["by_ms"].as_i64().is_some_and(|by_ms| by_ms < 0);
-        let kind = if is_back { Some("store-clock-back") } else { kind };
-        let effect = format!("Effect {{ kind: {}", pascal(kind.unwrap()));
-        assert!(text.contains(&effect), "{effect} is missing:\n{text}");
+/// On a busy machine a fault may come while the server is still occupied with the one before it, and do nothing.
+const ATTEMPTS: usize = 3;
+
+/// Safety holds under these faults, and each of their kinds has an effect on a store, as often as it must.
+fn have_effects_on(store: &str, faults: &Value) {
+    let mut told = Vec::new();
+    while told.len() < ATTEMPTS {
+        let ran = replayed(store, faults);
+        let text = String::from_utf8_lossy(&ran.stdout).into_owned();
+        assert_eq!(ran.status.code(), Some(0), "{text}{}", String::from_utf8_lossy(&ran.stderr));
+        let Some(missing) = first_without_effect(&text, faults) else { return };
+        told.push(format!("an effect of {missing} is missing:\n{text}"));
     }
-    text.into_owned()
+    panic!("{}", told.join("\n"));
+}
+
+/// The first kind of these faults that has fewer effects than it must have: a failover as many as it is ordered.
+fn first_without_effect(text: &str, faults: &Value) -> Option<String> {
+    let kinds: Vec<_> = faults.as_array().unwrap().iter().map(kind_of).collect();
+    let lacks = |kind: &&String| {
+        let effects = text.matches(&format!("Effect {{ kind: {kind}")).count();
+        let ordered = kinds.iter().filter(|other| other == kind).count();
+        effects < if *kind == "Failover" { ordered } else { 1 }
+    };
+    kinds.iter().find(lacks).cloned()
+}
+
+fn kind_of(fault: &Value) -> String {
+    let what = &fault["what"];
+    if what["store-clock-step"]["by_ms"].as_i64().is_some_and(|by_ms| by_ms < 0) {
+        return "StoreClockBack".to_owned();
+    }
+    let name = what["operator"].as_str().or_else(|| what.as_str());
+    pascal(name.or_else(|| what.as_object()?.keys().next().map(|key| &**key)).unwrap())
 }
 
 /// `lock-row` as `LockRow`.
@@ -111,16 +129,14 @@ fn an_old_primary_elects_no_second_leader() {
     );
 }
 
-/// Of the replica's two promotions, the first one loses what the leader has renewed last.
+/// The old primary follows the new one, and is promoted again. The first promotion loses what the leader has renewed last.
 fn a_replica_is_promoted_on(store: &str, between: &[Value]) {
     let fails_over = |at_ms: u64, lag_ms: u64| {
         let what = serde_json::json!({ "failover": { "lag_ms": lag_ms, "clock_ahead_ms": 0 } });
         serde_json::json!({ "when": { "at_ms": at_ms }, "for_ms": 500, "what": what })
     };
     let faults = [&[fails_over(4_000, 500)], between, &[fails_over(14_000, 0)]].concat();
-    let told = have_effects_on(store, &faults.into());
-    let promotions = told.matches("Effect { kind: Failover").count();
-    assert_eq!(promotions, 2, "the old primary follows the new one, and is promoted again: {told}");
+    have_effects_on(store, &faults.into());
 }
 
 #[test]
