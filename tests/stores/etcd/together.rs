@@ -63,7 +63,7 @@ async fn rivals_of_one_store_do_not_forget_the_leader() {
     let key = Key::new("job").unwrap();
     let reply = store.call(&key, acquire(1, None)).await.unwrap();
     let Reply::Granted { token, .. } = reply else { panic!("{reply:?}") };
-    let ranges = "etcd_debugging_mvcc_range_total";
+    let ranges = "etcd_mvcc_range_total";
     for _ in 0..3 {
         assert!(matches!(store.call(&key, acquire(2, None)).await, Ok(Reply::Held(_))));
         let before = server.metric(ranges).unwrap();
