@@ -10,10 +10,10 @@ use tenure_servers::RedisServer;
 use crate::counter;
 use crate::figures::{Limit, RivalRates};
 use crate::group::{Group, Lead};
-use crate::measure::Settings;
 use crate::meter::{Meter, float};
 use crate::place::Place;
 use crate::rival::Renewal;
+use crate::settings::Settings;
 
 /// Long enough that a lease outlives the measurements of `redis-benchmark` that begin while it is live.
 const TTL: Duration = Duration::from_secs(15);

@@ -20,6 +20,7 @@ mod plot;
 mod process;
 mod rival;
 mod scaling;
+mod settings;
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -30,8 +31,8 @@ use std::time::{Duration, Instant};
 
 use clap::{Parser, ValueEnum};
 use figures::Figures;
-use measure::Settings;
 use place::Kind;
+use settings::Settings;
 use tenure::Config;
 use tenure_bench::Outcome;
 

@@ -2,7 +2,6 @@
 
 use std::time::{Duration, Instant};
 
-use tenure::Config;
 use tenure_bench::Outcome;
 
 use crate::figures::{AfterFault, Figures, Second, Steady};
@@ -11,24 +10,10 @@ use crate::limit;
 use crate::meter::{Meter, float};
 use crate::place::{Fault, Kind, Place};
 use crate::process::{cpu_of, descriptors, own_cpu, resident};
+use crate::settings::Settings;
 
 /// With fewer elections, no renew interval is short enough to ask more of a server than it gives.
 const ENOUGH_FOR_LIMIT: usize = 1_000;
-
-/// How to measure.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Settings {
-    pub(crate) config: Config,
-    /// How long the steady state is measured.
-    pub(crate) steady: Duration,
-    /// How long to wait at most until all lead.
-    pub(crate) bound: Duration,
-    /// How long a server is paused.
-    pub(crate) outage: Duration,
-    /// How many calls `redis-benchmark` sends at each depth.
-    pub(crate) rival_calls: u32,
-    pub(crate) with_faults: bool,
-}
 
 /// Measures so many elections at a server of their own.
 pub(crate) fn measure(kind: Kind, elections: usize, settings: Settings) -> Outcome<Figures> {

@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use super::chosen::Chosen;
-use super::remedy::Setting;
+use super::setting::Setting;
 use super::{Config, ConfigError, MILLION, RenewErrorPolicy};
 use crate::time::{Span, nanos};
 

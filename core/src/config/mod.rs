@@ -5,6 +5,7 @@ mod chosen;
 mod error;
 mod explain;
 mod remedy;
+mod setting;
 
 pub use builder::ConfigBuilder;
 pub use error::ConfigError;

@@ -5,6 +5,7 @@ use core::time::Duration;
 
 use super::builder::{LEAST, TTL_MOST, longer};
 use super::chosen::Chosen;
+use super::setting::Setting;
 use super::{Config, MILLION, TTL_NORMAL};
 use crate::time::{Span, nanos};
 
@@ -44,39 +45,7 @@ const fn in_millis(time: Duration) -> Duration {
     if nanos < MILLION { time } else { Duration::from_nanos(nanos.div_ceil(MILLION) * MILLION) }
 }
 
-/// A setting that is a time.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Setting {
-    Ttl,
-    Granularity,
-    RenewInterval,
-    RequestTimeout,
-    StopMargin,
-    RetryLeast,
-    RetryMost,
-    PollBound,
-    DrainBound,
-    LongestStop,
-    Quarantine,
-}
-
 impl Setting {
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::Ttl => "ttl",
-            Self::Granularity => "granularity",
-            Self::RenewInterval => "renew interval",
-            Self::RequestTimeout => "request timeout",
-            Self::StopMargin => "stop margin",
-            Self::RetryLeast => "least retry",
-            Self::RetryMost => "largest retry",
-            Self::PollBound => "poll bound",
-            Self::DrainBound => "drain bound",
-            Self::LongestStop => "longest stop",
-            Self::Quarantine => "quarantine",
-        }
-    }
-
     const fn to(self, value: Duration) -> Remedy {
         Remedy::Time { setting: self.name(), value }
     }

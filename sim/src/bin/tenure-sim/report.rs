@@ -14,8 +14,8 @@ use tenure_sim::report::{CampaignPage, RunPage, Table, campaign_page, run_page, 
 use tenure_sim::search::campaign::{Failure, Summary, again};
 
 use crate::error::{CliError, written};
-use crate::mutants;
 use crate::output::{Files, Output, text_of};
+use crate::show::mutants::{HEAD, lines};
 
 /// The page of one run.
 #[derive(Debug, Args)]
@@ -102,8 +102,8 @@ fn mutants(path: &Path) -> Result<Table, CliError> {
     if rows.is_empty() {
         return Err(CliError::of_file(path, "line 1: a list of at least one mutant is expected"));
     }
-    let head = mutants::HEAD.map(ToOwned::to_owned).into();
-    let rows = mutants::lines(&rows).into_iter().map(Vec::from).collect();
+    let head = HEAD.map(ToOwned::to_owned).into();
+    let rows = lines(&rows).into_iter().map(Vec::from).collect();
     Ok(Table { title: "Mutants".to_owned(), head, rows })
 }
 

@@ -1,9 +1,10 @@
 //! Messages between the nodes and the store, and how the store handles them.
 
 use super::algorithm::{Algorithm, Input, Session, Visit};
+use super::due::Due;
 use super::link::{Passage, Way};
 use super::server::{Request, Server};
-use super::world::{Due, World};
+use super::world::World;
 use crate::engines::Kinds;
 use crate::plan::{Asking, FaultKind, Point, SimTime};
 use crate::trace::{Asked, Event, StoreStep};

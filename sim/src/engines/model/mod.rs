@@ -10,6 +10,7 @@
 
 mod algorithm;
 pub(crate) mod baselines;
+mod due;
 mod effects;
 mod faults;
 mod link;
@@ -30,10 +31,11 @@ use crate::engines::EngineError;
 use crate::judge::{Judging, Outcome};
 use crate::plan::{Ending, Fault, FaultKind, Manner, Plan, PlanError, Program, SimTime, What};
 use algorithm::Algorithm;
+use due::Due;
 use messages::of_reply;
 use node::Node;
 use sink::{Sink, TwinSinks};
-use world::{Due, World};
+use world::World;
 
 /// The length of its step. It has no ticks: each event has its own nanosecond.
 pub const TICK: Duration = Duration::from_nanos(1);

@@ -5,9 +5,9 @@ use std::time::Duration;
 use tenure_core::{Config, Instant};
 
 use super::algorithm::{Algorithm, Input, Lead, Timers};
+use super::due::Due;
 use super::link::Link;
 use super::sink;
-use super::world::Due;
 use crate::plan::clock::Clock;
 use crate::plan::draw::Draw;
 use crate::plan::{FaultKind, NANOSECOND, Plan, SimTime};

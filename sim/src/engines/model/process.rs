@@ -6,9 +6,10 @@ use std::time::Duration;
 use tenure_core::Instant;
 
 use super::algorithm::{Algorithm, Input, Lead, Output};
+use super::due::Due;
 use super::node::{Step, Work};
 use super::sink::{self, Write};
-use super::world::{Due, World};
+use super::world::World;
 use crate::judge::properties::Leader;
 use crate::plan::draw::Draw;
 use crate::plan::{FaultKind, Point, nanos};

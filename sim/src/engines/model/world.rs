@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use tenure_core::Config;
 
-use super::algorithm::{Algorithm, Input, Session};
+use super::algorithm::{Algorithm, Input};
+use super::due::Due;
 use super::node::{Node, Snapshot};
 use super::queue::Queue;
-use super::server::{Request, Server};
-use super::sink::{Sink, Write};
+use super::server::Server;
+use super::sink::Sink;
 use crate::engines::Awaited;
 use crate::judge::Outcome;
 use crate::plan::clock::Clock;
@@ -41,18 +42,6 @@ pub(super) struct World<'a, A: Algorithm> {
     pub(super) resumed: u64,
     pub(super) checks: u64,
     pub(super) writes: u64,
-}
-
-/// An event of the queue.
-pub(super) enum Due<A: Algorithm> {
-    /// A request reaches the store.
-    Request(Request<A>),
-    /// An answer reaches a node; `None` means that no answer will arrive.
-    Answer { session: Session, id: A::Id, reply: Option<A::Reply> },
-    /// A hint that the lease may be vacant reaches a node.
-    Hint(Session),
-    /// A write reaches the sinks.
-    Write(Write),
 }
 
 impl<'a, A: Algorithm> World<'a, A> {

@@ -16,6 +16,7 @@
 mod candidate;
 mod clock;
 mod disk;
+mod election;
 mod faults;
 mod link;
 mod login;

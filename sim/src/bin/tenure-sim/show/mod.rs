@@ -1,5 +1,6 @@
 //! Showing results as text.
 
+pub(crate) mod mutants;
 pub(crate) mod one;
 mod screen;
 

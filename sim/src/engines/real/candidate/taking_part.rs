@@ -15,8 +15,8 @@ use tokio::task::JoinHandle;
 use super::process::Process;
 use super::work::Job;
 use crate::engines::calls::in_words;
+use crate::engines::real::election::KEY;
 use crate::engines::real::protocol::{Brief, Order};
-use crate::engines::real::resource::KEY;
 use crate::plan::{FaultKind, nanos};
 use crate::trace::{Event, Reason};
 

@@ -11,7 +11,6 @@ mod sqlite;
 
 use serde::{Deserialize, Serialize};
 use tenure::Token;
-use tenure::store::Key;
 use tenure_servers::{PostgresServer, RedisServer, ServerError};
 
 use super::Target;
@@ -19,9 +18,6 @@ use super::clock::WallClock;
 use super::protocol::Place;
 use crate::plan::SimTime;
 use crate::trace::{Entry, Event, Who};
-
-/// The first election's key.
-pub(super) const KEY: &str = "job";
 
 /// A write, as its leader sent it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -176,10 +172,6 @@ impl Resource {
 
 fn text(written: Written) -> String {
     serde_json::json!(written).to_string()
-}
-
-pub(super) fn key() -> Key {
-    Key::new(KEY).unwrap_or_else(|error| unreachable!("{KEY:?} is a key: {error}"))
 }
 
 /// An entry of the account; the error says what is wrong with it.

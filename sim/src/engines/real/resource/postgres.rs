@@ -8,7 +8,8 @@ use tokio::net::TcpStream;
 use tokio_postgres::types::Type;
 use tokio_postgres::{Client, NoTls};
 
-use super::{Landed, NotWritten, key, parsed};
+use super::{Landed, NotWritten, parsed};
+use crate::engines::real::election::key;
 
 const ADD: &str = "INSERT INTO writes (fenced, text) VALUES ($1, $2)";
 

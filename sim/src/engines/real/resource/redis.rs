@@ -6,7 +6,8 @@ use tenure::fence::FenceError;
 use tenure::fence::redis::{Fence, TakenOver};
 use tenure_servers::{RedisServer, Reply, ServerError};
 
-use super::{Landed, NotWritten, key, parsed};
+use super::{Landed, NotWritten, parsed};
+use crate::engines::real::election::key;
 
 const WRITES: &str = "writes";
 /// Adds the server's time, a word and a write to the list.

@@ -14,8 +14,9 @@ use tenure::fence::sqlite::{Fence, TakenOver};
 use tenure_servers::ServerError;
 use tokio::task::block_in_place;
 
-use super::{Landed, NotWritten, key, parsed};
+use super::{Landed, NotWritten, parsed};
 use crate::engines::real::clock::wall_clock;
+use crate::engines::real::election::key;
 use crate::engines::real::steps::sqlite::failed;
 
 const WRITES: &str = "CREATE TABLE writes (id INTEGER PRIMARY KEY AUTOINCREMENT, at INTEGER NOT NULL, \

@@ -17,7 +17,7 @@ use tenure_servers::ServerError;
 
 use super::{History, Record, ServerTime, Step};
 use crate::engines::real::clock::{TrueTime, WallClock};
-use crate::engines::real::resource;
+use crate::engines::real::election::key;
 
 const TRIGGERS: &str = "
 CREATE TABLE changes (id INTEGER PRIMARY KEY AUTOINCREMENT, row_of TEXT NOT NULL, before TEXT, after TEXT NOT NULL);
@@ -43,7 +43,7 @@ pub(in super::super) fn install(file: &Path) -> Result<(), ServerError> {
     let looks = || -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let store = Sqlite::new(SqliteConfig::new(file));
-        runtime.block_on(store.call(&resource::key(), Request::Observe))?;
+        runtime.block_on(store.call(&key(), Request::Observe))?;
         Ok(())
     };
     // In a thread of its own, since this one may already belong to a runtime.
@@ -231,7 +231,7 @@ mod tests {
         assert!(!Changes::has_a_record(&file).expect("no record"));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let store = Sqlite::new(SqliteConfig::new(&file));
-        let key = resource::key();
+        let key = key();
         let ask = |request| store.call(&key, request);
         let (holder, ttl) = (HolderId::from_bits(0xab), Duration::from_secs(5));
         let profile = Profile::new("a", "").expect("a profile");
