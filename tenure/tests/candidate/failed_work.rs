@@ -73,8 +73,10 @@ async fn failed_work_hands_over_and_runs_again() {
 
 #[tokio::test]
 async fn a_tenure_is_tried_once() {
-    let builder = Candidate::builder(Memory::new(), "job").config(quick());
-    let (candidate, driver) = builder.build().unwrap();
+    // Of a lease that lasts however slow the machine is.
+    let config = Config::builder(Duration::from_secs(600)).build().unwrap();
+    let (candidate, driver) =
+        Candidate::builder(Memory::new(), "job").config(config).build().unwrap();
     let begun = AtomicU32::new(0);
     let work = async |_| {
         begun.fetch_add(1, SeqCst);

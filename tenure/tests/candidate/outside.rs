@@ -36,8 +36,10 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
 fn all_handles_work_outside_of_a_runtime() {
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     let runtime = runtime.enable_all().worker_threads(1).build().unwrap();
+    // No lead is lost on a slow machine.
+    let config = Config::builder(Duration::from_secs(600)).build().unwrap();
     let candidate = runtime.block_on(async {
-        let builder = Candidate::builder(Memory::new(), "job").config(quick());
+        let builder = Candidate::builder(Memory::new(), "job").config(config);
         builder.hold_off(Duration::from_millis(10)).start().unwrap()
     });
     block_on(async {

@@ -89,11 +89,12 @@ pub(crate) async fn in_the_end<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(SOON * 5, future).await.expect("within the bound of a failover")
 }
 
-/// Waits until one of them leads.
-pub(crate) async fn leader<'a>(candidates: &[&'a Candidate]) -> &'a Candidate {
+/// Waits until one of them leads; with its token.
+pub(crate) async fn leader<'a>(candidates: &[&'a Candidate]) -> (&'a Candidate, Token) {
+    let leads = |candidate: &&'a Candidate| Some((*candidate, candidate.tenure()?.token()));
     in_the_end(async {
         loop {
-            if let Some(&leader) = candidates.iter().find(|candidate| candidate.is_leader()) {
+            if let Some(leader) = candidates.iter().find_map(leads) {
                 return leader;
             }
             tokio::time::sleep(Duration::from_millis(1)).await;
