@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::judge::properties::recent::Recent;
+use crate::judge::recent::Recent;
 use crate::plan::SimTime;
 use crate::trace::{Answer, Asked, Event, Who};
 

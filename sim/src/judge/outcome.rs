@@ -6,6 +6,7 @@ use tenure_core::Config;
 
 use super::properties::{Judge, PropertyName, Terms};
 use super::sometimes::Sometimes;
+use super::state::State;
 use crate::plan::{Plan, PlanError, SimTime};
 use crate::trace::file::{Header, Recorded};
 use crate::trace::{Entry, Event, Trace};
@@ -66,6 +67,7 @@ pub struct Outcome {
     pub sometimes: Sometimes,
     /// How much time was simulated.
     pub simulated: Duration,
+    state: State,
 }
 
 impl Outcome {
@@ -76,8 +78,9 @@ impl Outcome {
 
     /// Records the next event.
     pub fn record(&mut self, at: SimTime, event: Event) {
-        self.judge.observe(at, &event);
+        self.judge.observe(at, &event, &self.state);
         self.sometimes.observe(at, &event);
+        self.state.observe(at, &event);
         self.trace.push(at, event);
     }
 
@@ -102,7 +105,7 @@ impl Outcome {
 
     /// Ends the run at that time.
     pub fn finish(&mut self, at: SimTime) {
-        self.judge.finish(at);
+        self.judge.finish(at, &self.state);
         self.simulated = at.since(SimTime::START);
     }
 }

@@ -12,7 +12,7 @@ mod tests;
 
 use std::collections::BTreeMap;
 
-use crate::judge::properties::recent::Recent;
+use crate::judge::recent::Recent;
 use crate::plan::{Scope, SimTime};
 use crate::trace::{Event, Who};
 use candidates::Life;

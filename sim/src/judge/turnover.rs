@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::judge::properties::recent::Recent;
-use crate::judge::properties::{new_tenure, single_leader};
+use crate::judge::properties::single_leader;
+use crate::judge::recent::Recent;
 use crate::plan::{Plan, SimTime};
 use crate::trace::{Answer, Asked, Event, Reason, StoreStep, Who};
 
@@ -172,7 +172,7 @@ impl Turnover {
         if step.answer == Answer::Released {
             self.released_at = Some(at);
         }
-        let (Some(token), Answer::Granted { waits, .. }) = (new_tenure(step), step.answer) else {
+        let (Some(token), Answer::Granted { waits, .. }) = (step.new_tenure(), step.answer) else {
             return;
         };
         let from = step.before.and_then(|before| {

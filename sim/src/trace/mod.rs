@@ -204,6 +204,18 @@ pub struct Kept {
     pub released: bool,
 }
 
+impl StoreStep {
+    /// The token of the tenure that begins with this step, if one does. A repeated grant to the holder of a live
+    /// lease begins none.
+    pub(crate) fn new_tenure(&self) -> Option<u64> {
+        let Answer::Granted { token, .. } = self.answer else { return None };
+        let repeated = self.before.is_some_and(|before| {
+            before.is_live(self.now) && before.holder == self.holder && before.token == token
+        });
+        (!repeated).then_some(token)
+    }
+}
+
 impl Kept {
     /// What is left of the lease at that moment of its server's clock, unless it was handed back.
     pub(crate) const fn left(&self, now: u64) -> Duration {

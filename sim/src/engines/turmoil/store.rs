@@ -22,7 +22,6 @@ use super::stream::counted;
 use super::wires::Wires;
 use super::world::World;
 use crate::engines::redis::{Executed, Redis, Reply, Settings};
-use crate::judge::properties::new_tenure;
 use crate::plan::clock::Clock;
 use crate::plan::{Plan, Point, SimTime};
 use crate::trace::{Answer, Asked, Event, Kept, StoreStep};
@@ -194,7 +193,7 @@ impl Watch {
     }
 
     fn stepped(&self, election: usize, step: StoreStep) {
-        if new_tenure(&step).is_some() {
+        if step.new_tenure().is_some() {
             let holder = self.nodes.iter().find(|node| node.has_campaigned_as(step.holder));
             let node = holder.map(|node| node.index);
             if self.schedule.reached(self.world.true_now(), Point::Grant, node) {

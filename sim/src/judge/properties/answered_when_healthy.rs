@@ -8,9 +8,9 @@
 //! Rests on clocks that were not put back, and on a process that lives once.
 
 use super::due::Due;
-use super::recent::Recent;
-use super::{About, Found, Property, PropertyName, Tally, Terms, finding};
+use super::{About, Found, Property, PropertyName, State, Tally, Terms, finding};
 use crate::judge::finding::Part::Detail;
+use crate::judge::recent::Recent;
 use crate::plan::{Assumption, SimTime};
 use crate::trace::{Answer, Event, Who};
 
@@ -18,7 +18,6 @@ use crate::trace::{Answer, Event, Who};
 #[derive(Debug)]
 pub(super) struct AnsweredWhenHealthy {
     terms: Terms,
-    is_calm: bool,
     connections: Recent<Who, Connection>,
     /// The deadlines of the requests over connections that work.
     due: Due<(Who, u64)>,
@@ -36,16 +35,11 @@ enum Connection {
 
 impl AnsweredWhenHealthy {
     pub(super) fn new(terms: &Terms) -> Self {
-        Self {
-            terms: terms.clone(),
-            is_calm: false,
-            connections: Recent::default(),
-            due: Due::default(),
-        }
+        Self { terms: terms.clone(), connections: Recent::default(), due: Due::default() }
     }
 
     fn sent(&mut self, at: SimTime, who: Who, id: u64) {
-        if !self.is_calm || !self.terms.is_answered_in_time(who) {
+        if !self.terms.is_answered_in_time(who) {
             return;
         }
         let connection = self.connections.of(who);
@@ -92,7 +86,7 @@ impl Property for AnsweredWhenHealthy {
         ])
     }
 
-    fn in_time(&self, at: SimTime) -> Found {
+    fn in_time(&self, at: SimTime, _: &State) -> Found {
         match self.due.missed(at) {
             Some(((who, id), due)) => Err(finding![
                 "request ",
@@ -107,10 +101,9 @@ impl Property for AnsweredWhenHealthy {
         }
     }
 
-    fn observe(&mut self, at: SimTime, event: &Event, tally: &mut Tally) -> Found {
+    fn observe(&mut self, at: SimTime, event: &Event, state: &State, tally: &mut Tally) -> Found {
         match *event {
-            Event::Calm => self.is_calm = true,
-            Event::Sent { who, id, .. } => self.sent(at, who, id),
+            Event::Sent { who, id, .. } if state.is_calm() => self.sent(at, who, id),
             Event::Answered { who, id, answer } => return self.answered(who, id, answer, tally),
             Event::Crashed { who } => {
                 self.connections.remove(who);

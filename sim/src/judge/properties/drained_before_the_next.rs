@@ -10,9 +10,9 @@
 //! Rests on all that `single-leader` rests on, and on the store's wall clock, since leases are distinguished by
 //! their tokens.
 
-use super::recent::Recent;
-use super::{About, Found, Property, PropertyName, Tally, finding};
+use super::{About, Found, Property, PropertyName, State, Tally, finding};
 use crate::judge::finding::Part::Token;
+use crate::judge::recent::Recent;
 use crate::plan::{Assumption, SimTime};
 use crate::trace::{Event, Who};
 
@@ -20,18 +20,15 @@ use crate::trace::{Event, Who};
 /// of drain ends with their leases happens at every step-down.
 #[derive(Debug, Default)]
 pub(super) struct DrainedBeforeTheNext {
-    /// The latest end of the lease of each token.
-    lease_ends: Recent<u64, SimTime>,
-    under_way: Vec<(Who, u64)>,
     /// The end of the time that the work of an ended tenure has to drain.
     drain_ends: Recent<(Who, u64), SimTime>,
 }
 
 impl DrainedBeforeTheNext {
-    fn drains(&mut self, at: SimTime, of: (Who, u64), until: SimTime) -> Found {
+    fn drains(&mut self, at: SimTime, of: (Who, u64), until: SimTime, state: &State) -> Found {
         self.drain_ends.insert(of, until);
         let (who, token) = of;
-        let lease_ends = self.lease_ends.get(token).copied().unwrap_or_default();
+        let lease_ends = state.tenure(token).lease_ends.unwrap_or_default();
         if until <= at || until <= lease_ends {
             return Ok(());
         }
@@ -46,8 +43,8 @@ impl DrainedBeforeTheNext {
         ])
     }
 
-    fn leads(&mut self, at: SimTime, leader: (Who, u64), tally: &mut Tally) -> Found {
-        let others = self.under_way.iter().filter(|work| **work != leader);
+    fn leads(&self, at: SimTime, leader: (Who, u64), state: &State, tally: &mut Tally) -> Found {
+        let others = state.work().iter().filter(|work| **work != leader);
         for &(who, token) in others {
             let Some(&until) = self.drain_ends.get((who, token)) else { continue };
             tally.count(true);
@@ -78,29 +75,15 @@ impl Property for DrainedBeforeTheNext {
         ])
     }
 
-    fn observe(&mut self, at: SimTime, event: &Event, tally: &mut Tally) -> Found {
+    fn observe(&mut self, at: SimTime, event: &Event, state: &State, tally: &mut Tally) -> Found {
         match *event {
-            Event::Store(ref step) => {
-                if let Some(kept) = step.after.filter(|kept| !kept.released) {
-                    let ends = self.lease_ends.of(kept.token);
-                    *ends = kept.lease_ends.max(*ends);
-                }
-            }
-            Event::WorkBegan { who, token } => self.under_way.push((who, token)),
-            Event::WorkEnded { who, token, .. } => {
-                if let Some(place) = self.under_way.iter().position(|work| *work == (who, token)) {
-                    self.under_way.swap_remove(place);
-                }
-            }
-            Event::Crashed { who } => self.under_way.retain(|(worker, _)| *worker != who),
             Event::SteppedDown { who, token, drain_ends, .. }
             | Event::DrainMoved { who, token, drain_ends } => {
-                return self.drains(at, (who, token), drain_ends);
+                self.drains(at, (who, token), drain_ends, state)
             }
-            Event::Leads { who, token } => return self.leads(at, (who, token), tally),
-            _ => {}
+            Event::Leads { who, token } => self.leads(at, (who, token), state, tally),
+            _ => Ok(()),
         }
-        Ok(())
     }
 }
 

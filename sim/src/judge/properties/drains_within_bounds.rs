@@ -14,9 +14,9 @@
 //! that was over when it was reported is not known; and a drain end that was over when it was reported permits
 //! nothing.
 
-use super::recent::Recent;
-use super::{About, Found, Property, PropertyName, Tally, Terms, finding, on_fastest_clock};
+use super::{About, Found, Property, PropertyName, State, Tally, Terms, finding, on_fastest_clock};
 use crate::judge::finding::Part::Token;
+use crate::judge::recent::Recent;
 use crate::plan::{Assumption, NANOSECOND, SimTime};
 use crate::trace::{Answer, Asked, Event, Reason, Who};
 
@@ -121,7 +121,7 @@ impl Property for DrainsWithinBounds {
         ])
     }
 
-    fn observe(&mut self, at: SimTime, event: &Event, tally: &mut Tally) -> Found {
+    fn observe(&mut self, at: SimTime, event: &Event, _: &State, tally: &mut Tally) -> Found {
         match *event {
             Event::Elected { who, token, claim_ends }
             | Event::Renewed { who, token, claim_ends } => {

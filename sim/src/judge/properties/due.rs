@@ -1,6 +1,6 @@
 //! Deadlines, at most one for each key.
 
-use super::recent::Recent;
+use crate::judge::recent::Recent;
 use crate::plan::SimTime;
 use crate::trace::Who;
 

@@ -9,23 +9,19 @@
 //! on paused nodes, which can write no event. A flag that has to be cleared by a reply or a timer fails
 //! here. The rule is that of a claim, `now < valid_until`, so the end itself is already too late.
 
-use super::recent::Recent;
-use super::{About, Found, Leader, Property, PropertyName, Tally, Terms, finding};
+use super::{About, Found, Leader, Property, PropertyName, State, Tally, Terms, finding};
 use crate::judge::finding::Part::Token;
 use crate::plan::{Assumption, SimTime};
-use crate::trace::Event;
 
 /// Without a renewal a lead ends in time.
 #[derive(Debug)]
 pub(super) struct FailClosed {
     terms: Terms,
-    /// The first instant at which no candidate may lead under a token any more.
-    over_from: Recent<u64, SimTime>,
 }
 
 impl FailClosed {
     pub(super) fn new(terms: &Terms) -> Self {
-        Self { terms: terms.clone(), over_from: Recent::default() }
+        Self { terms: terms.clone() }
     }
 }
 
@@ -40,21 +36,10 @@ impl Property for FailClosed {
             .probed()
     }
 
-    fn observe(&mut self, at: SimTime, event: &Event, _: &mut Tally) -> Found {
-        if let Event::Store(step) = event
-            && let Some(kept) = step.after
-        {
-            let over_from = self.over_from.of(kept.token);
-            *over_from =
-                if kept.released { at.min(*over_from) } else { kept.lease_ends.max(*over_from) };
-        }
-        Ok(())
-    }
-
-    fn probe(&mut self, at: SimTime, leaders: &[Leader], tally: &mut Tally) -> Found {
-        for &Leader { who, token } in leaders {
+    fn probe(&mut self, at: SimTime, state: &State, tally: &mut Tally) -> Found {
+        for &Leader { who, token } in state.leaders() {
             tally.count(true);
-            let Some(&over_from) = self.over_from.get(token) else {
+            let Some(over_from) = state.tenure(token).over_from else {
                 return Err(finding![
                     who,
                     " leads under token ",

@@ -10,7 +10,7 @@
 //!
 //! A tenure may overtake itself: two operations of one process under one token are not distinguished by it.
 
-use super::{About, Found, Property, PropertyName, Tally, finding};
+use super::{About, Found, Property, PropertyName, State, Tally, finding};
 use crate::judge::finding::Part::Token;
 use crate::plan::{Assumption, SimTime};
 use crate::trace::Event;
@@ -44,7 +44,7 @@ impl Property for FencedReads {
             .resting_on(&[Assumption::WallClock, Assumption::TakeOverFirst])
     }
 
-    fn observe(&mut self, at: SimTime, event: &Event, tally: &mut Tally) -> Found {
+    fn observe(&mut self, at: SimTime, event: &Event, _: &State, tally: &mut Tally) -> Found {
         let Event::Wrote { who, token, checked, takes_over, accepted_by_fenced: true } = *event
         else {
             return Ok(());

@@ -12,9 +12,9 @@
 //! here. Tenures that share a token are distinguished by the candidate that writes.
 
 use super::order::Order;
-use super::recent::Recent;
-use super::{About, Found, Property, PropertyName, Tally, finding, new_tenure};
+use super::{About, Found, Property, PropertyName, State, Tally, finding};
 use crate::judge::finding::Part::Token;
+use crate::judge::recent::Recent;
 use crate::plan::{Assumption, SimTime};
 use crate::trace::{Event, Who};
 
@@ -26,13 +26,13 @@ pub(super) struct FencedWrites {
 }
 
 impl FencedWrites {
-    fn accepted(&mut self, who: Who, token: u64, tally: &mut Tally) -> Found {
+    fn accepted(&mut self, who: Who, token: u64, state: &State, tally: &mut Tally) -> Found {
         if let Some(other) = self.writers.of(token).replace(who)
             && other != who
         {
             return Err(finding![other, " and ", who, " both wrote under token ", Token(token)]);
         }
-        self.order.wrote(who, token, tally)
+        self.order.wrote(who, token, state, tally)
     }
 }
 
@@ -41,16 +41,10 @@ impl Property for FencedWrites {
         About::of(PropertyName::FENCED_WRITES).resting_on(&[Assumption::WallClock])
     }
 
-    fn observe(&mut self, _: SimTime, event: &Event, tally: &mut Tally) -> Found {
+    fn observe(&mut self, _: SimTime, event: &Event, state: &State, tally: &mut Tally) -> Found {
         match event {
-            Event::Store(step) => {
-                if let Some(token) = new_tenure(step) {
-                    self.order.granted(token);
-                }
-                Ok(())
-            }
             Event::Wrote { who, token, accepted_by_fenced: true, .. } => {
-                self.accepted(*who, *token, tally)
+                self.accepted(*who, *token, state, tally)
             }
             _ => Ok(()),
         }

@@ -22,9 +22,7 @@
 
 use std::time::Duration;
 
-use super::asker::Asker;
-use super::recent::Recent;
-use super::{About, Found, Property, PropertyName, Tally, Terms, finding};
+use super::{About, Found, Property, PropertyName, State, Tally, Terms, finding};
 use crate::judge::finding::Part::Token;
 use crate::plan::{Assumption, SimTime};
 use crate::trace::{Answer, Asked, Event, StoreStep, Who};
@@ -36,11 +34,8 @@ const ROUNDED: u32 = 24;
 #[derive(Debug)]
 pub(super) struct HandoverWithin {
     bound: Duration,
-    is_calm: bool,
     /// Whether every candidate gets its answers in time, if there are no faults.
     is_promised: bool,
-    /// Each candidate that runs and was not asked to resign.
-    candidates: Recent<Who, Asker>,
     hints_may_be_lost: bool,
     /// The token that was handed back, until a hint reaches a waiting candidate.
     handed_back: Option<u64>,
@@ -57,19 +52,17 @@ impl HandoverWithin {
         let is_promised = terms.all_are_answered_in_time();
         Self {
             bound,
-            is_calm: false,
             is_promised,
-            candidates: Recent::default(),
             hints_may_be_lost: !terms.is_exact(),
             handed_back: None,
             due: None,
         }
     }
 
-    fn stepped(&mut self, at: SimTime, step: &StoreStep) {
+    fn stepped(&mut self, at: SimTime, step: &StoreStep, state: &State) {
         match (step.request, step.answer) {
-            (Asked::Release { token }, Answer::Released) if self.is_calm && self.is_promised => {
-                let is_awaited = self.candidates.iter().any(|(_, asker)| asker.waits());
+            (Asked::Release { token }, Answer::Released) if state.is_calm() && self.is_promised => {
+                let is_awaited = state.askers().any(|(_, asker)| asker.waits());
                 self.nothing_is_due();
                 if is_awaited && self.hints_may_be_lost {
                     self.handed_back = Some(token);
@@ -77,15 +70,17 @@ impl HandoverWithin {
                     self.due = Some((token, at + self.bound));
                 }
             }
-            (request, Answer::Granted { waits, .. }) if waits || !self.is_from_waiting(request) => {
+            (request, Answer::Granted { waits, .. })
+                if waits || !state.is_from_waiting(request) =>
+            {
                 self.nothing_is_due();
             }
             _ => {}
         }
     }
 
-    fn hinted(&mut self, at: SimTime, who: Who) {
-        if self.candidates.of(who).waits()
+    fn hinted(&mut self, at: SimTime, who: Who, state: &State) {
+        if state.asker(who).waits()
             && let Some(token) = self.handed_back.take()
         {
             self.due = Some((token, at + self.bound));
@@ -94,17 +89,6 @@ impl HandoverWithin {
 
     fn nothing_is_due(&mut self) {
         (self.handed_back, self.due) = (None, None);
-    }
-
-    fn is_from_waiting(&self, request: Asked) -> bool {
-        super::asker::is_from_waiting(self.candidates.iter().map(|(_, asker)| asker), request)
-    }
-
-    fn is_out(&mut self, who: Who) {
-        if self.candidates.remove(who).is_some_and(|asker| asker.acquires()) {
-            // It may be the one that was about to lead.
-            self.nothing_is_due();
-        }
     }
 }
 
@@ -118,7 +102,7 @@ impl Property for HandoverWithin {
         ])
     }
 
-    fn in_time(&self, at: SimTime) -> Found {
+    fn in_time(&self, at: SimTime, _: &State) -> Found {
         match self.due {
             Some((token, due)) if at > due => Err(finding![
                 "no candidate led by ",
@@ -131,16 +115,16 @@ impl Property for HandoverWithin {
         }
     }
 
-    fn observe(&mut self, at: SimTime, event: &Event, tally: &mut Tally) -> Found {
+    fn observe(&mut self, at: SimTime, event: &Event, state: &State, tally: &mut Tally) -> Found {
         match *event {
-            Event::Calm => self.is_calm = true,
-            Event::Sent { who, id, request } => {
-                self.candidates.of(who).sent(at, id, request, self.is_calm);
+            Event::ResignAsked { who, .. } | Event::Crashed { who } => {
+                // It may be the one that was about to lead.
+                if state.asker(who).acquires() {
+                    self.nothing_is_due();
+                }
             }
-            Event::Answered { who, id, answer } => self.candidates.of(who).answered(id, answer),
-            Event::ResignAsked { who, .. } | Event::Crashed { who } => self.is_out(who),
-            Event::Store(ref step) => self.stepped(at, step),
-            Event::Hinted { who } => self.hinted(at, who),
+            Event::Store(ref step) => self.stepped(at, step, state),
+            Event::Hinted { who } => self.hinted(at, who, state),
             Event::Leads { .. } => {
                 tally.count(self.due.is_some());
                 self.nothing_is_due();

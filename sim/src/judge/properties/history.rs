@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::{Found, Leader, Limits, Property, Tally, Terms};
+use super::{Found, Leader, Limits, Property, State, Tally, Terms};
 use crate::plan::{NANOSECOND, SimTime, ns};
 use crate::trace::{Answer, Asked, Event, Kept, Reason, StoreStep, Who};
 
@@ -23,42 +23,50 @@ pub(crate) fn holds(property: impl Property, history: &[Seen]) {
 /// Asserts that the property finds a violation in the last step of the history, and in none before it.
 pub(crate) fn fails(mut property: impl Property, history: &[Seen]) -> String {
     let (last, first) = history.split_last().expect("a history");
-    let mut tally = Tally::default();
+    let (mut state, mut tally) = (State::default(), Tally::default());
     for seen in first {
-        look(&mut property, seen, &mut tally)
+        look(&mut property, seen, &mut state, &mut tally)
             .unwrap_or_else(|what| panic!("{what}, too early: {seen:?}"));
     }
-    look(&mut property, last, &mut tally).expect_err("no violation was found").to_string()
+    let found = look(&mut property, last, &mut state, &mut tally);
+    found.expect_err("no violation was found").to_string()
 }
 
 /// The number of comparisons of the property in a history without a violation.
 pub(crate) fn compares(mut property: impl Property, history: &[Seen]) -> u64 {
-    let mut tally = Tally::default();
+    let (mut state, mut tally) = (State::default(), Tally::default());
     for seen in history {
-        look(&mut property, seen, &mut tally).unwrap_or_else(|what| panic!("{what}, at {seen:?}"));
+        look(&mut property, seen, &mut state, &mut tally)
+            .unwrap_or_else(|what| panic!("{what}, at {seen:?}"));
     }
     tally.compared()
 }
 
 /// As the judge does.
-fn deadlines(property: &impl Property, at: SimTime) -> Found {
-    if property.about().has_deadlines { property.in_time(at) } else { Ok(()) }
-}
-
-fn look(property: &mut impl Property, seen: &Seen, tally: &mut Tally) -> Found {
+fn look(property: &mut impl Property, seen: &Seen, state: &mut State, tally: &mut Tally) -> Found {
+    let about = property.about();
     match seen {
-        Seen::Event(at, event) => {
-            deadlines(property, *at)?;
-            property.observe(*at, event, tally)
+        Seen::Event(at, _) | Seen::End(at) => {
+            if about.probes && *at > state.at() {
+                property.probe(state.at(), state, tally)?;
+            }
+            if about.has_deadlines {
+                property.in_time(*at, state)?;
+            }
         }
         Seen::Probe(at, leaders) => {
-            assert!(property.about().probes, "the judge does not probe this property");
-            property.probe(*at, leaders, tally)
+            assert!(about.probes, "the judge does not probe this property");
+            return property.probe(*at, &state.with_leaders(leaders), tally);
         }
-        Seen::End(at) => {
-            deadlines(property, *at)?;
-            property.finish(*at, tally)
+    }
+    match seen {
+        Seen::Event(at, event) => {
+            property.observe(*at, event, state, tally)?;
+            state.observe(*at, event);
+            Ok(())
         }
+        Seen::Probe(..) => Ok(()),
+        Seen::End(at) => property.finish(*at, tally),
     }
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::{About, Found, Leader, Property, PropertyName, Tally, Terms, all};
+use super::{About, Found, Property, PropertyName, State, Tally, Terms, all};
 use crate::judge::finding::Finding;
 use crate::plan::{Assumption, SimTime};
 use crate::trace::Event;
@@ -23,15 +23,13 @@ pub struct Violation {
 
 /// Judges one run. The default judge has no properties.
 ///
-/// It derives the leaders from the events, and probes the properties with them at the time of every event and
-/// just before it: a trace that was read from a file is judged like the run that wrote it.
+/// The caller passes the state of the election before each event, and folds the event into it afterwards. The judge
+/// probes the properties with the leaders of that state at the time of every event and just before it: a trace that was
+/// read from a file is judged like the run that wrote it.
 #[derive(Default)]
 pub struct Judge {
     properties: Vec<Judged>,
     violations: Vec<Violation>,
-    leaders: Vec<Leader>,
-    /// The time of the last event.
-    at: SimTime,
     tick: Duration,
     /// Whether it continues after a violation.
     continues: bool,
@@ -48,8 +46,8 @@ struct Judged {
 }
 
 impl Judged {
-    fn in_time(&self, at: SimTime) -> Found {
-        if self.about.has_deadlines { self.property.in_time(at) } else { Ok(()) }
+    fn in_time(&self, at: SimTime, state: &State) -> Found {
+        if self.about.has_deadlines { self.property.in_time(at, state) } else { Ok(()) }
     }
 }
 
@@ -94,40 +92,32 @@ impl Judge {
         }
     }
 
-    /// Judges the next event.
-    pub fn observe(&mut self, at: SimTime, event: &Event) {
-        if at > self.at {
-            self.advance(at);
+    /// Judges the next event, before which the election is in that state.
+    pub fn observe(&mut self, at: SimTime, event: &Event, state: &State) {
+        if at > state.at() {
+            self.advance(at, state);
         }
-        match *event {
-            Event::Leads { who, token } => {
-                self.leaders.retain(|leader| leader.who != who);
-                self.leaders.push(Leader { who, token });
-            }
-            Event::LeadsNoMore { who } | Event::Crashed { who } => {
-                self.leaders.retain(|leader| leader.who != who);
-            }
-            Event::Stalled { .. } => self.breaks(Assumption::Processor),
-            _ => {}
+        if let Event::Stalled { .. } = event {
+            self.breaks(Assumption::Processor);
         }
         self.judge(
             at,
             |_| true,
             |judged| {
-                judged.in_time(at)?;
-                judged.property.observe(at, event, &mut judged.tally)
+                judged.in_time(at, state)?;
+                judged.property.observe(at, event, state, &mut judged.tally)
             },
         );
     }
 
-    /// Ends the run at that time.
-    pub fn finish(&mut self, at: SimTime) {
-        self.advance(at);
+    /// Ends the run at that time, in that state.
+    pub fn finish(&mut self, at: SimTime, state: &State) {
+        self.advance(at, state);
         self.judge(
             at,
             |_| true,
             |judged| {
-                judged.in_time(at)?;
+                judged.in_time(at, state)?;
                 judged.property.finish(at, &mut judged.tally)
             },
         );
@@ -157,19 +147,16 @@ impl Judge {
     }
 
     /// Advances the time with the present leaders.
-    fn advance(&mut self, at: SimTime) {
-        let leaders = std::mem::take(&mut self.leaders);
-        let (last, just_before) = (self.at, at - self.tick);
+    fn advance(&mut self, at: SimTime, state: &State) {
+        let (last, just_before) = (state.at(), at - self.tick);
         let probes = |judged: &Judged| judged.about.probes;
         let mut probe = |at| {
-            self.judge(at, probes, |judged| judged.property.probe(at, &leaders, &mut judged.tally));
+            self.judge(at, probes, |judged| judged.property.probe(at, state, &mut judged.tally));
         };
         probe(last);
         if just_before > last {
             probe(just_before);
         }
-        self.leaders = leaders;
-        self.at = at;
     }
 
     fn judge(
@@ -206,23 +193,45 @@ mod tests {
     use crate::plan::ns;
     use crate::trace::Reason;
 
+    /// A judge, and the state of the election that it judges.
+    struct Run(Judge, State);
+
+    impl Run {
+        fn new(judge: Judge) -> Self {
+            Self(judge, State::default())
+        }
+
+        fn observe(&mut self, at: SimTime, event: &Event) {
+            self.0.observe(at, event, &self.1);
+            self.1.observe(at, event);
+        }
+
+        fn finish(&mut self, at: SimTime) {
+            self.0.finish(at, &self.1);
+        }
+
+        fn violations(&self) -> Vec<(SimTime, PropertyName)> {
+            self.0.violations().iter().map(|one| (one.at, one.property)).collect()
+        }
+    }
+
     fn judged(judge: &Judge) -> Vec<PropertyName> {
         judge.judged().map(|(name, _)| name).collect()
     }
 
     /// Two lead from 1 on.
-    fn two_lead(judge: &mut Judge) {
+    fn two_lead(judge: &mut Run) {
         judge.observe(ns(1), &leads(n(0), 7));
         judge.observe(ns(1), &leads(n(1), 8));
     }
 
     #[test]
     fn properties_with_broken_assumptions_are_not_judged() {
-        let mut judge = Judge::new(&terms(), &[Assumption::CandidateClocks], None);
+        let mut judge = Run::new(Judge::new(&terms(), &[Assumption::CandidateClocks], None));
         two_lead(&mut judge);
         judge.finish(ns(9));
-        assert_eq!(judge.violation(), None);
-        let names = judged(&judge);
+        assert_eq!(judge.violations(), []);
+        let names = judged(&judge.0);
         assert!(
             names.contains(&PropertyName::FENCED_WRITES)
                 && names.contains(&PropertyName::OWN_LEASE_ONLY)
@@ -240,20 +249,21 @@ mod tests {
     #[test]
     fn a_stalled_process_excuses_from_promptness_alone() {
         let terms = Terms { progress_bound: span(10), ..terms() };
-        let mut judge = Judge::new(&terms, &[], None).continuing();
+        let mut judge = Run::new(Judge::new(&terms, &[], None).continuing());
         judge.observe(ns(0), &Event::Calm);
         judge.observe(ns(1), &Event::Stalled { node: None });
         judge.observe(ns(99), &Event::Calm);
         judge.finish(ns(99));
-        assert_eq!(judge.violation(), None);
+        assert_eq!(judge.violations(), []);
         two_lead(&mut judge);
         judge.finish(ns(200));
-        let names: Vec<_> = judge.violations().iter().map(|one| one.property).collect();
+        let names: Vec<_> = judge.violations().into_iter().map(|(_, name)| name).collect();
         assert!(names.contains(&PropertyName::SINGLE_LEADER), "{names:?}");
-        let mut judge = Judge::new(&terms, &[], None);
+        let mut judge = Run::new(Judge::new(&terms, &[], None));
         judge.observe(ns(0), &Event::Calm);
         judge.finish(ns(99));
-        assert_eq!(judge.violation().map(|one| one.property), Some(PropertyName::LEADER_WITHIN));
+        let first = judge.violations().first().map(|(_, name)| *name);
+        assert_eq!(first, Some(PropertyName::LEADER_WITHIN));
     }
 
     #[test]
@@ -267,13 +277,14 @@ mod tests {
 
     #[test]
     fn leaders_are_probed_whenever_time_advances() {
-        let mut judge = Judge::new(&terms(), &[], Some(&[PropertyName::SINGLE_LEADER]));
+        let only = PropertyName::SINGLE_LEADER;
+        let mut judge = Run::new(Judge::new(&terms(), &[], Some(&[only])));
         two_lead(&mut judge);
-        assert_eq!(judge.violation(), None, "one may end where the other begins");
+        assert_eq!(judge.violations(), [], "one may end where the other begins");
         judge.observe(ns(1), &leads_no_more(n(0)));
         judge.observe(ns(5), &leads(n(0), 9));
         judge.observe(ns(6), &Event::Calm);
-        assert_eq!(judge.violation().map(|first| first.at), Some(ns(5)));
+        assert_eq!(judge.violations(), [(ns(5), only)]);
     }
 
     /// There is no event at the moment at which the lead should have ended, and no leader afterwards.
@@ -281,13 +292,13 @@ mod tests {
     fn the_moment_before_an_event_is_probed() {
         let only: PropertyName = PropertyName::FAIL_CLOSED;
         let lease = kept(1, 7, 100);
-        for (ends, violated) in [(90, None), (91, Some(ns(90)))] {
-            let mut judge = Judge::new(&terms(), &[], Some(&[only]));
+        for (ends, violated) in [(90, None), (91, Some((ns(90), only)))] {
+            let mut judge = Run::new(Judge::new(&terms(), &[], Some(&[only])));
             judge.observe(ns(0), &grant(None, lease));
             judge.observe(ns(1), &leads(n(0), 7));
             judge.observe(ns(ends), &leads_no_more(n(0)));
             judge.finish(ns(200));
-            assert_eq!(judge.violation().map(|first| first.at), violated, "over at {ends}");
+            assert_eq!(judge.violations().first().copied(), violated, "over at {ends}");
         }
     }
 
@@ -295,21 +306,22 @@ mod tests {
     fn the_end_is_judged() {
         let terms = Terms { progress_bound: span(1_000), ..terms() };
         for (end, violated) in [(999, None), (1_000, Some(PropertyName::LEADER_WITHIN))] {
-            let mut judge = Judge::new(&terms, &[], None);
+            let mut judge = Run::new(Judge::new(&terms, &[], None));
             judge.observe(ns(0), &Event::Calm);
             judge.finish(ns(end));
-            assert_eq!(judge.violation().map(|first| first.property), violated);
+            assert_eq!(judge.violations().first().map(|(_, name)| *name), violated);
         }
     }
 
     #[test]
     fn later_violations_are_kept_if_everything_is_judged() {
         let wrong = stepped_down(n(0), 5, Reason::Expired);
-        let violated = |mut judge: Judge| {
+        let violated = |judge| {
+            let mut judge = Run::new(judge);
             judge.observe(ns(0), &wrong);
             two_lead(&mut judge);
             judge.finish(ns(9));
-            judge.violations().iter().map(|one| one.property).collect::<Vec<_>>()
+            judge.violations().into_iter().map(|(_, name)| name).collect::<Vec<_>>()
         };
         assert_eq!(
             violated(Judge::new(&terms(), &[], None)),

@@ -10,7 +10,7 @@
 
 use std::time::Duration;
 
-use super::{About, Found, Leader, Property, PropertyName, Tally, Terms, finding};
+use super::{About, Found, Property, PropertyName, State, Tally, Terms, finding};
 use crate::judge::finding::Finding;
 use crate::plan::{Assumption, SimTime};
 use crate::trace::Event;
@@ -36,17 +36,17 @@ impl Property for LeaderWithin {
             .probed()
     }
 
-    fn observe(&mut self, at: SimTime, event: &Event, _: &mut Tally) -> Found {
+    fn observe(&mut self, at: SimTime, event: &Event, _: &State, _: &mut Tally) -> Found {
         if let Event::Calm = event {
             self.due = Some(at + self.bound);
         }
         Ok(())
     }
 
-    fn probe(&mut self, at: SimTime, leaders: &[Leader], tally: &mut Tally) -> Found {
+    fn probe(&mut self, at: SimTime, state: &State, tally: &mut Tally) -> Found {
         match self.due {
             Some(due) if at > due => Err(self.no_leader(due)),
-            Some(_) if !leaders.is_empty() => {
+            Some(_) if !state.leaders().is_empty() => {
                 tally.count(true);
                 self.due = None;
                 Ok(())

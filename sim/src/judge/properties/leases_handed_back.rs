@@ -15,9 +15,9 @@
 
 use std::time::Duration;
 
-use super::recent::Recent;
-use super::{About, Found, Property, PropertyName, Tally, Terms, finding};
+use super::{About, Found, Property, PropertyName, State, Tally, Terms, finding};
 use crate::judge::finding::Part::Token;
+use crate::judge::recent::Recent;
 use crate::plan::{Assumption, FaultKind, SimTime};
 use crate::trace::{Answer, Asked, Event, Reason, Who};
 
@@ -128,7 +128,7 @@ impl Property for LeasesHandedBack {
         About::of(PropertyName::LEASES_HANDED_BACK).resting_on(&[Assumption::OneMemory])
     }
 
-    fn observe(&mut self, at: SimTime, event: &Event, tally: &mut Tally) -> Found {
+    fn observe(&mut self, at: SimTime, event: &Event, _: &State, tally: &mut Tally) -> Found {
         match *event {
             Event::Effect { kind: FaultKind::ClockStep, node: Some(node) } => {
                 self.stepped(at, node);

@@ -7,7 +7,7 @@
 //! Rests on clocks that were not put back, and on a process that lives once. A paused process is not judged.
 
 use super::due::Due;
-use super::{About, Found, Property, PropertyName, Tally, Terms, finding};
+use super::{About, Found, Property, PropertyName, State, Tally, Terms, finding};
 use crate::plan::{Assumption, FaultKind, SimTime};
 use crate::trace::Event;
 
@@ -34,7 +34,7 @@ impl Property for LooksWithin {
         ])
     }
 
-    fn in_time(&self, at: SimTime) -> Found {
+    fn in_time(&self, at: SimTime, _: &State) -> Found {
         match self.due.missed(at) {
             Some((who, due)) => {
                 Err(finding![who, " looks for the leader, and has no answer by ", due])
@@ -43,7 +43,7 @@ impl Property for LooksWithin {
         }
     }
 
-    fn observe(&mut self, at: SimTime, event: &Event, tally: &mut Tally) -> Found {
+    fn observe(&mut self, at: SimTime, event: &Event, _: &State, tally: &mut Tally) -> Found {
         match *event {
             Event::LookBegan { who } => {
                 let takes = self.terms.limits_of(who).request_timeout;

@@ -9,8 +9,7 @@
 //! over when it was reported is not compared: it permits nothing any more, and a tenure that has ended
 //! no longer knows the end of its claim. But also such a claim must rest on a grant.
 
-use super::recent::Recent;
-use super::{About, Found, Property, PropertyName, Tally, Terms, finding};
+use super::{About, Found, Property, PropertyName, State, Tally, Terms, finding};
 use crate::judge::finding::Part::Token;
 use crate::plan::{Assumption, SimTime};
 use crate::trace::{Event, Who};
@@ -19,24 +18,22 @@ use crate::trace::{Event, Who};
 #[derive(Debug)]
 pub(super) struct MarginKept {
     terms: Terms,
-    /// The latest end of the lease of each token.
-    lease_ends: Recent<u64, SimTime>,
 }
 
 impl MarginKept {
     pub(super) fn new(terms: &Terms) -> Self {
-        Self { terms: terms.clone(), lease_ends: Recent::default() }
+        Self { terms: terms.clone() }
     }
 
     fn claimed(
-        &mut self,
+        &self,
         at: SimTime,
-        who: Who,
-        token: u64,
+        (who, token): (Who, u64),
         claim_ends: SimTime,
+        state: &State,
         tally: &mut Tally,
     ) -> Found {
-        let Some(&lease_ends) = self.lease_ends.get(token) else {
+        let Some(lease_ends) = state.tenure(token).lease_ends else {
             return Err(finding![
                 who,
                 " claims token ",
@@ -72,18 +69,11 @@ impl Property for MarginKept {
         ])
     }
 
-    fn observe(&mut self, at: SimTime, event: &Event, tally: &mut Tally) -> Found {
+    fn observe(&mut self, at: SimTime, event: &Event, state: &State, tally: &mut Tally) -> Found {
         match event {
-            Event::Store(step) => {
-                if let Some(kept) = step.after.filter(|kept| !kept.released) {
-                    let ends = self.lease_ends.of(kept.token);
-                    *ends = kept.lease_ends.max(*ends);
-                }
-                Ok(())
-            }
             Event::Elected { who, token, claim_ends }
             | Event::Renewed { who, token, claim_ends } => {
-                self.claimed(at, *who, *token, *claim_ends, tally)
+                self.claimed(at, (*who, *token), *claim_ends, state, tally)
             }
             _ => Ok(()),
         }

@@ -1,7 +1,7 @@
 //! The properties that must hold, one in each file, judged in true time.
 //!
-//! A property sees every event. At the time of every event, and just before it, a property that asks for it
-//! also sees the leaders, as `is_leader()` answers on every node. A property is judged only in runs whose plan
+//! A property sees every event, and the [state](State) of the election before it. At the time of every event, and just
+//! before it, a property that asks for it also sees the leaders, as `is_leader()` answers on every node. A property is judged only in runs whose plan
 //! keeps the assumptions that it rests on.
 //!
 //! The calm is the part of a run after its last fault has ended. A process is put back if its machine is restored
@@ -11,7 +11,6 @@
 //! order of events at the same instant has no meaning either.
 
 mod answered_when_healthy;
-mod asker;
 mod drained_before_the_next;
 mod drains_within_bounds;
 mod due;
@@ -35,7 +34,6 @@ mod no_resurrection;
 mod one_step_down;
 mod order;
 mod own_lease_only;
-pub(crate) mod recent;
 mod renews_in_time;
 mod resigned_at_once;
 mod resigned_within;
@@ -52,8 +50,9 @@ use std::time::Duration;
 
 use super::finding::Finding;
 pub(crate) use super::finding::finding;
+pub use super::state::{Leader, State};
 use crate::plan::{Assumption, SimTime};
-use crate::trace::{Answer, Event, StoreStep, Who};
+use crate::trace::Event;
 pub use judge::{Judge, Violation};
 pub use name::{PropertyName, UnknownProperty};
 pub(crate) use own_lease_only::allowed;
@@ -70,27 +69,27 @@ pub trait Property {
     ///
     /// # Errors
     /// A deadline that was missed.
-    fn in_time(&self, at: SimTime) -> Found {
-        let _ = at;
+    fn in_time(&self, at: SimTime, state: &State) -> Found {
+        let _ = (at, state);
         Ok(())
     }
 
-    /// Judges the next event.
+    /// Judges the next event, before which the election is in that state.
     ///
     /// # Errors
     /// A violation.
-    fn observe(&mut self, at: SimTime, event: &Event, tally: &mut Tally) -> Found {
-        let _ = (at, event, tally);
+    fn observe(&mut self, at: SimTime, event: &Event, state: &State, tally: &mut Tally) -> Found {
+        let _ = (at, event, state, tally);
         Ok(())
     }
 
-    /// Judges the nodes that answer "I lead" at that time, paused nodes included. Called only if [`About::probed`] asks
+    /// Judges the [leaders](State::leaders) at that time, paused nodes included. Called only if [`About::probed`] asks
     /// for it: there are many probes in a run.
     ///
     /// # Errors
     /// A violation.
-    fn probe(&mut self, at: SimTime, leaders: &[Leader], tally: &mut Tally) -> Found {
-        let _ = (at, leaders, tally);
+    fn probe(&mut self, at: SimTime, state: &State, tally: &mut Tally) -> Found {
+        let _ = (at, state, tally);
         Ok(())
     }
 
@@ -160,25 +159,6 @@ impl Tally {
     }
 }
 
-/// A node that answers "I lead".
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Leader {
-    /// The node and its life.
-    pub who: Who,
-    /// The token of its tenure.
-    pub token: u64,
-}
-
-/// The token of the tenure that begins with this step, if one does. A repeated grant to the holder of a live
-/// lease begins none.
-pub(crate) fn new_tenure(step: &StoreStep) -> Option<u64> {
-    let Answer::Granted { token, .. } = step.answer else { return None };
-    let repeated = step.before.is_some_and(|before| {
-        before.is_live(step.now) && before.holder == step.holder && before.token == token
-    });
-    (!repeated).then_some(token)
-}
-
 /// All properties, in their initial state.
 pub fn all(terms: &Terms) -> Vec<Box<dyn Property>> {
     let mut all: Vec<Box<dyn Property>> = vec![
@@ -190,7 +170,7 @@ pub fn all(terms: &Terms) -> Vec<Box<dyn Property>> {
         Box::new(fenced_reads::FencedReads::default()),
         Box::new(own_lease_only::OwnLeaseOnly::default()),
         Box::new(linearizable::Linearizable::default()),
-        Box::new(one_step_down::OneStepDown::default()),
+        Box::new(one_step_down::OneStepDown),
         Box::new(no_resurrection::NoResurrection::new(terms)),
         Box::new(no_release_under_work::NoReleaseUnderWork::default()),
         Box::new(drained_before_the_next::DrainedBeforeTheNext::default()),
@@ -232,7 +212,8 @@ mod tests {
     fn nothing_is_compared_before_the_first_event() {
         for mut property in all(&Terms { tick: NANOSECOND, ..Terms::default() }) {
             let mut tally = Tally::default();
-            property.observe(SimTime::START, &Event::Calm, &mut tally).expect("nothing is wrong");
+            let calm = (&Event::Calm, &State::default());
+            property.observe(SimTime::START, calm.0, calm.1, &mut tally).expect("nothing is wrong");
             assert_eq!(tally.compared(), 0, "{}", property.about().name);
         }
     }

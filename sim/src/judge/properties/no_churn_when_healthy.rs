@@ -13,9 +13,9 @@
 //! candidate that was granted the lease by an old primary, and waits out a quarantine, leads on that grant in the
 //! calm.
 
-use super::recent::Recent;
-use super::{About, Found, Property, PropertyName, Tally, Terms, finding};
+use super::{About, Found, Property, PropertyName, State, Tally, Terms, finding};
 use crate::judge::finding::Part::{Detail, Token};
+use crate::judge::recent::Recent;
 use crate::plan::{Assumption, SimTime};
 use crate::trace::{Answer, Asked, Event, Who};
 
@@ -23,7 +23,6 @@ use crate::trace::{Answer, Asked, Event, Who};
 #[derive(Debug)]
 pub(super) struct NoChurnWhenHealthy {
     terms: Terms,
-    is_calm: bool,
     /// The last request that each candidate has sent in the calm.
     sent: Recent<Who, (u64, Option<Asked>)>,
     /// The token that an answer to such a request has confirmed.
@@ -36,7 +35,6 @@ impl NoChurnWhenHealthy {
     pub(super) fn new(terms: &Terms) -> Self {
         Self {
             terms: terms.clone(),
-            is_calm: false,
             sent: Recent::default(),
             confirmed: Recent::default(),
             leader: None,
@@ -81,9 +79,8 @@ impl Property for NoChurnWhenHealthy {
         ])
     }
 
-    fn observe(&mut self, _: SimTime, event: &Event, tally: &mut Tally) -> Found {
-        if !self.is_calm {
-            self.is_calm = matches!(event, Event::Calm);
+    fn observe(&mut self, _: SimTime, event: &Event, state: &State, tally: &mut Tally) -> Found {
+        if !state.is_calm() {
             return Ok(());
         }
         match *event {

@@ -12,9 +12,9 @@
 
 use std::time::Duration;
 
-use super::recent::Recent;
-use super::{About, Found, Property, PropertyName, Tally, Terms, finding, on_slowest_clock};
+use super::{About, Found, Property, PropertyName, State, Tally, Terms, finding, on_slowest_clock};
 use crate::judge::finding::Part::{Detail, Token};
+use crate::judge::recent::Recent;
 use crate::plan::{Assumption, SimTime};
 use crate::trace::{Answer, Asked, Event, StoreStep};
 
@@ -69,7 +69,7 @@ impl Property for NoLateQuarantine {
         About::of(PropertyName::NO_LATE_QUARANTINE).resting_on(&[Assumption::Waits])
     }
 
-    fn observe(&mut self, at: SimTime, event: &Event, tally: &mut Tally) -> Found {
+    fn observe(&mut self, at: SimTime, event: &Event, _: &State, tally: &mut Tally) -> Found {
         match event {
             Event::Store(step) => self.stepped(at, step, tally),
             Event::Elsewhere { server, knew_more, .. } => {

@@ -10,20 +10,26 @@
 //! Work that outlives its bound keeps its lease from being handed back, and the lease ends by itself.
 //! Work of a crashed process has ended with it.
 
-use super::recent::Recent;
-use super::{About, Found, Property, PropertyName, Tally, finding};
+use super::{About, Found, Property, PropertyName, State, Tally, finding};
 use crate::judge::finding::Part::Token;
+use crate::judge::recent::Recent;
 use crate::plan::{Assumption, SimTime};
 use crate::trace::{Asked, Event, Who};
 
 /// Work ends before the release.
 #[derive(Debug, Default)]
 pub(super) struct NoReleaseUnderWork {
-    under_way: Vec<(Who, u64)>,
+    callbacks: Vec<(Who, u64)>,
     /// The token that each candidate handed back last.
     handed_back: Recent<Who, u64>,
     /// The token of the last tenure that each candidate has worked under.
     worked: Recent<Who, u64>,
+}
+
+impl NoReleaseUnderWork {
+    fn under_way<'a>(&'a self, state: &'a State) -> impl Iterator<Item = &'a (Who, u64)> {
+        state.work().iter().chain(&self.callbacks)
+    }
 }
 
 impl Property for NoReleaseUnderWork {
@@ -31,7 +37,7 @@ impl Property for NoReleaseUnderWork {
         About::of(PropertyName::NO_RELEASE_UNDER_WORK).resting_on(&[Assumption::OneMemory])
     }
 
-    fn observe(&mut self, _: SimTime, event: &Event, tally: &mut Tally) -> Found {
+    fn observe(&mut self, _: SimTime, event: &Event, state: &State, tally: &mut Tally) -> Found {
         match *event {
             Event::WorkBegan { who, token } => {
                 if self.handed_back.get(who) == Some(&token) {
@@ -42,19 +48,18 @@ impl Property for NoReleaseUnderWork {
                         " after it has handed it back"
                     ]);
                 }
-                self.under_way.push((who, token));
                 self.worked.insert(who, token);
             }
-            Event::CallbackBegan { who, token } => self.under_way.push((who, token)),
-            Event::WorkEnded { who, token, .. } | Event::CallbackEnded { who, token } => {
-                if let Some(index) = self.under_way.iter().position(|work| *work == (who, token)) {
-                    self.under_way.swap_remove(index);
+            Event::CallbackBegan { who, token } => self.callbacks.push((who, token)),
+            Event::CallbackEnded { who, token } => {
+                if let Some(index) = self.callbacks.iter().position(|work| *work == (who, token)) {
+                    self.callbacks.swap_remove(index);
                 }
             }
-            Event::Crashed { who } => self.under_way.retain(|(worker, _)| *worker != who),
+            Event::Crashed { who } => self.callbacks.retain(|(worker, _)| *worker != who),
             Event::Sent { who, request: Asked::Release { token }, .. } => {
                 tally.count(self.worked.get(who) == Some(&token));
-                if self.under_way.contains(&(who, token)) {
+                if self.under_way(state).any(|work| *work == (who, token)) {
                     return Err(finding![
                         who,
                         " hands token ",
@@ -65,7 +70,7 @@ impl Property for NoReleaseUnderWork {
                 self.handed_back.insert(who, token);
             }
             Event::Sent { who, request: Asked::Acquire { .. }, .. } => {
-                if let Some(&(_, token)) = self.under_way.iter().find(|(worker, _)| *worker == who)
+                if let Some(&(_, token)) = self.under_way(state).find(|(worker, _)| *worker == who)
                 {
                     return Err(finding![
                         who,

@@ -12,9 +12,9 @@
 //! both. A node that was paused may report a renewal after its `is_leader()` has ended; only the
 //! next answer of `is_leader()` would show a resurrection.
 
-use super::recent::Recent;
-use super::{About, Found, Property, PropertyName, Tally, Terms, finding};
+use super::{About, Found, Property, PropertyName, State, Tally, Terms, finding};
 use crate::judge::finding::Part::Token;
+use crate::judge::recent::Recent;
 use crate::plan::{Assumption, SimTime};
 use crate::trace::{Event, Who};
 
@@ -34,8 +34,6 @@ impl NoResurrection {
 /// The state of one candidate. Zero stands for no token.
 #[derive(Debug, Default)]
 struct Candidate {
-    /// The token under which it answers "I lead".
-    leads: Option<u64>,
     /// The highest token under which it no longer answers so.
     over: u64,
     /// The highest token of its reported step-downs.
@@ -43,11 +41,11 @@ struct Candidate {
 }
 
 impl Candidate {
-    fn answers(&mut self, token: Option<u64>) {
-        if self.leads != token {
-            self.over = self.over.max(self.leads.unwrap_or(0));
+    /// It answers so under another token than before, or under none.
+    fn answers(&mut self, before: Option<u64>, token: Option<u64>) {
+        if before != token {
+            self.over = self.over.max(before.unwrap_or(0));
         }
-        self.leads = token;
     }
 }
 
@@ -57,16 +55,16 @@ impl Property for NoResurrection {
             .resting_on(&[Assumption::OneMemory, Assumption::CandidateClocks])
     }
 
-    fn observe(&mut self, at: SimTime, event: &Event, tally: &mut Tally) -> Found {
+    fn observe(&mut self, at: SimTime, event: &Event, state: &State, tally: &mut Tally) -> Found {
         match *event {
             Event::Leads { who, token } => {
                 let candidate = self.candidates.of(who);
-                candidate.answers(Some(token));
+                candidate.answers(state.leads(who), Some(token));
                 let over = candidate.over.max(candidate.stepped_down);
                 Self::later(who, token, over, tally)
             }
-            Event::LeadsNoMore { who } => {
-                self.candidates.of(who).answers(None);
+            Event::LeadsNoMore { who } | Event::Crashed { who } => {
+                self.candidates.of(who).answers(state.leads(who), None);
                 Ok(())
             }
             Event::Elected { who, token, claim_ends } if self.is_exact && claim_ends <= at => {

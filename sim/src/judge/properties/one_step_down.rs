@@ -5,29 +5,25 @@
 //! and one that was put back to before its step-down steps down again. A crashed life reports nothing any more,
 //! and at the end of the run the last tenure may still last.
 
-use super::recent::Recent;
-use super::{About, Found, Property, PropertyName, Tally, finding};
+use super::{About, Found, Property, PropertyName, State, Tally, finding};
 use crate::judge::finding::Part::{Detail, Token};
 use crate::plan::{Assumption, SimTime};
-use crate::trace::{Event, Who};
+use crate::trace::Event;
 
 /// Elections and step-downs alternate.
 #[derive(Debug, Default)]
-pub(super) struct OneStepDown {
-    /// The token of each candidate's reported election.
-    leads: Recent<Who, u64>,
-}
+pub(super) struct OneStepDown;
 
 impl Property for OneStepDown {
     fn about(&self) -> About {
         About::of(PropertyName::ONE_STEP_DOWN_PER_ELECTION).resting_on(&[Assumption::OneMemory])
     }
 
-    fn observe(&mut self, _: SimTime, event: &Event, tally: &mut Tally) -> Found {
+    fn observe(&mut self, _: SimTime, event: &Event, state: &State, tally: &mut Tally) -> Found {
         let is_an_end = matches!(event, Event::SteppedDown { .. });
         tally.count(is_an_end);
         match *event {
-            Event::Elected { who, token, .. } => match self.leads.insert(who, token) {
+            Event::Elected { who, token, .. } => match state.claims(who) {
                 Some(before) => Err(finding![
                     who,
                     " is elected under token ",
@@ -37,8 +33,8 @@ impl Property for OneStepDown {
                 ]),
                 None => Ok(()),
             },
-            Event::Renewed { who, token, .. } => match self.leads.get(who) {
-                Some(&leads) if leads == token => Ok(()),
+            Event::Renewed { who, token, .. } => match state.claims(who) {
+                Some(leads) if leads == token => Ok(()),
                 leads => Err(finding![
                     who,
                     " renews token ",
@@ -47,7 +43,7 @@ impl Property for OneStepDown {
                     Detail(format!("{leads:?}"))
                 ]),
             },
-            Event::SteppedDown { who, token, .. } => match self.leads.remove(who) {
+            Event::SteppedDown { who, token, .. } => match state.claims(who) {
                 Some(leads) if leads == token => Ok(()),
                 leads => Err(finding![
                     who,
@@ -57,10 +53,6 @@ impl Property for OneStepDown {
                     Detail(format!("{leads:?}"))
                 ]),
             },
-            Event::Crashed { who } => {
-                self.leads.remove(who);
-                Ok(())
-            }
             _ => Ok(()),
         }
     }

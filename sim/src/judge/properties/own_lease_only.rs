@@ -14,9 +14,9 @@
 //! own clock. The record of a server that replaces another one is not known until its first step, unless it has
 //! all acknowledged data.
 
-use super::recent::Recent;
-use super::{About, Found, Property, PropertyName, Tally, finding};
+use super::{About, Found, Property, PropertyName, State, Tally, finding};
 use crate::judge::finding::Part::Detail;
+use crate::judge::recent::Recent;
 use crate::plan::SimTime;
 use crate::trace::{Answer, Asked, Event, Kept, StoreStep};
 
@@ -44,7 +44,7 @@ impl Property for OwnLeaseOnly {
         About::of(PropertyName::OWN_LEASE_ONLY)
     }
 
-    fn observe(&mut self, _: SimTime, event: &Event, tally: &mut Tally) -> Found {
+    fn observe(&mut self, _: SimTime, event: &Event, _: &State, tally: &mut Tally) -> Found {
         match event {
             Event::Store(step) => {
                 tally.count(true);

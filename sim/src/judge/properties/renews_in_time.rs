@@ -9,8 +9,8 @@
 //! Rests on clocks of candidates that were not put back, and on a process that lives once. From a paused
 //! process, or one whose driver does not run, no renewal is due until it has sent its next one.
 
-use super::recent::Recent;
-use super::{About, Found, Property, PropertyName, Tally, Terms, finding};
+use super::{About, Found, Property, PropertyName, State, Tally, Terms, finding};
+use crate::judge::recent::Recent;
 use crate::plan::{Assumption, FaultKind, SimTime};
 use crate::trace::{Asked, Event, Who};
 
@@ -72,7 +72,7 @@ impl Property for RenewsInTime {
         ])
     }
 
-    fn in_time(&self, at: SimTime) -> Found {
+    fn in_time(&self, at: SimTime, _: &State) -> Found {
         for (who, due) in self.due.iter() {
             if let Some(due) = due.filter(|due| at > *due) {
                 return Err(finding![*who, " leads, but has sent no renewal by ", due]);
@@ -81,7 +81,7 @@ impl Property for RenewsInTime {
         Ok(())
     }
 
-    fn observe(&mut self, at: SimTime, event: &Event, tally: &mut Tally) -> Found {
+    fn observe(&mut self, at: SimTime, event: &Event, _: &State, tally: &mut Tally) -> Found {
         match *event {
             Event::Leads { who, .. } => self.leads(at, who),
             Event::Fault { kind, node: Some(node) }

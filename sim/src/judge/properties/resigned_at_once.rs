@@ -5,18 +5,16 @@
 //! asked before their driver receives the request. Rests on a process that lives once: a process that was put back
 //! leads again by its restored memory.
 
-use super::recent::Recent;
-use super::{About, Found, Leader, Property, PropertyName, Tally, finding};
+use super::{About, Found, Leader, Property, PropertyName, State, Tally, finding};
 use crate::judge::finding::Part::Token;
+use crate::judge::recent::Recent;
 use crate::plan::{Assumption, SimTime};
 use crate::trace::{Event, Who};
 
 /// No candidate continues to lead after a request to resign.
 #[derive(Debug, Default)]
 pub(super) struct ResignedAtOnce {
-    /// The token under which each candidate leads.
-    leads: Recent<Who, u64>,
-    /// The token under which it led when it was asked to resign, and the time of that.
+    /// The token under which each candidate led when it was asked to resign, and the time of that.
     over: Recent<Who, (u64, SimTime)>,
     /// The leaders that were asked since the last probe.
     asked: Vec<Who>,
@@ -27,22 +25,13 @@ impl Property for ResignedAtOnce {
         About::of(PropertyName::RESIGNED_AT_ONCE).resting_on(&[Assumption::OneMemory]).probed()
     }
 
-    fn observe(&mut self, at: SimTime, event: &Event, _: &mut Tally) -> Found {
+    fn observe(&mut self, at: SimTime, event: &Event, state: &State, _: &mut Tally) -> Found {
         match *event {
-            Event::Leads { who, token } => {
-                self.leads.insert(who, token);
-            }
-            Event::LeadsNoMore { who } => {
-                self.leads.remove(who);
-            }
-            Event::Crashed { who } => {
-                self.leads.remove(who);
-                self.asked.retain(|asked| *asked != who);
-            }
+            Event::Crashed { who } => self.asked.retain(|asked| *asked != who),
             Event::ResignAsked { who, .. } => {
-                if let Some(token) = self.leads.get(who) {
+                if let Some(token) = state.leads(who) {
                     self.asked.push(who);
-                    self.over.insert(who, (*token, at));
+                    self.over.insert(who, (token, at));
                 }
             }
             _ => {}
@@ -50,9 +39,9 @@ impl Property for ResignedAtOnce {
         Ok(())
     }
 
-    fn probe(&mut self, _: SimTime, leaders: &[Leader], tally: &mut Tally) -> Found {
+    fn probe(&mut self, _: SimTime, state: &State, tally: &mut Tally) -> Found {
         self.asked.drain(..).for_each(|_| tally.count(true));
-        for &Leader { who, token } in leaders {
+        for &Leader { who, token } in state.leaders() {
             match self.over.get(who) {
                 Some((over, asked)) if *over == token => {
                     return Err(finding![

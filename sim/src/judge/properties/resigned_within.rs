@@ -11,7 +11,7 @@
 //! as in some of these cases no caller waits; a caller that waits for a handover gets its answer in time all the same.
 
 use super::due::Due;
-use super::{About, Found, Property, PropertyName, Tally, Terms, finding};
+use super::{About, Found, Property, PropertyName, State, Tally, Terms, finding};
 use crate::plan::{Assumption, FaultKind, SimTime};
 use crate::trace::{Event, Who};
 
@@ -84,7 +84,7 @@ impl Property for ResignedWithin {
         ])
     }
 
-    fn in_time(&self, at: SimTime) -> Found {
+    fn in_time(&self, at: SimTime, _: &State) -> Found {
         match self.due.missed(at) {
             Some((who, due)) => {
                 Err(finding!["the resignation of ", who, " has not ended by ", due])
@@ -93,7 +93,7 @@ impl Property for ResignedWithin {
         }
     }
 
-    fn observe(&mut self, at: SimTime, event: &Event, tally: &mut Tally) -> Found {
+    fn observe(&mut self, at: SimTime, event: &Event, _: &State, tally: &mut Tally) -> Found {
         match *event {
             Event::ResignAsked { who, hold_off } => {
                 self.asked(at, who);

@@ -7,15 +7,14 @@
 //! claim may end before its `claim_ends`, if its leader resigns or its clock is put forward. An
 //! interval between such reports would be too long, and cause false alarms.
 //!
-//! Each probe asks all nodes at one instant, so two names in it are two leaders. `Leads` and
-//! `LeadsNoMore` bound the interval in which a node answered so between probes; two intervals overlap if
-//! time passes while neither has ended. At one instant one may end and the other begin, in either
-//! order.
+//! `Leads` and `LeadsNoMore` bound the interval in which a node answered so, and each probe shows whose intervals are
+//! open; two intervals overlap if time passes while neither has ended. At one instant one may end and the other begin,
+//! in either order: the judge probes an instant when it is over.
 //!
 //! An overlap that fits between two probes is not seen here. `margin-kept` and `own-lease-only` rule
 //! it out to the nanosecond: a claim ends before its lease, and no other lease begins before that.
 
-use super::{About, Found, Leader, Property, PropertyName, Tally, finding};
+use super::{About, Found, Property, PropertyName, State, Tally, finding};
 use crate::judge::finding::Part::Token;
 use crate::plan::{Assumption, SimTime};
 use crate::trace::{Event, Who};
@@ -31,10 +30,6 @@ pub(in crate::judge) const RESTS_ON: &[Assumption] = &[
 /// There are never two leaders at once.
 #[derive(Debug, Default)]
 pub(super) struct SingleLeader {
-    /// The nodes that answer "I lead", by the events.
-    leading: Vec<Leader>,
-    /// The time at which the last lead began.
-    since: SimTime,
     /// The candidate whose lead began last.
     last: Option<Who>,
 }
@@ -44,56 +39,30 @@ impl Property for SingleLeader {
         About::of(PropertyName::SINGLE_LEADER).resting_on(RESTS_ON).probed()
     }
 
-    fn observe(&mut self, at: SimTime, event: &Event, tally: &mut Tally) -> Found {
-        self.advanced(at)?;
-        match *event {
-            Event::Leads { who, token } => {
-                self.leading.retain(|leader| leader.who != who);
-                self.leading.push(Leader { who, token });
-                self.since = at;
-                // The first leader of all can't overlap with another one.
-                let last = self.last.replace(who);
-                tally.count(last.is_some_and(|last| last != who));
-            }
-            Event::LeadsNoMore { who } | Event::Crashed { who } => {
-                self.leading.retain(|leader| leader.who != who);
-            }
-            _ => {}
+    fn observe(&mut self, _: SimTime, event: &Event, _: &State, tally: &mut Tally) -> Found {
+        if let Event::Leads { who, .. } = *event {
+            // The first leader of all can't overlap with another one.
+            let last = self.last.replace(who);
+            tally.count(last.is_some_and(|last| last != who));
         }
         Ok(())
     }
 
-    fn probe(&mut self, at: SimTime, leaders: &[Leader], _: &mut Tally) -> Found {
-        at_most_one(leaders, at)?;
-        self.advanced(at)
-    }
-
-    fn finish(&mut self, at: SimTime, _: &mut Tally) -> Found {
-        self.advanced(at)
-    }
-}
-
-impl SingleLeader {
-    /// The time has advanced with the leaders so far.
-    fn advanced(&self, at: SimTime) -> Found {
-        if at > self.since { at_most_one(&self.leading, self.since) } else { Ok(()) }
-    }
-}
-
-fn at_most_one(leaders: &[Leader], at: SimTime) -> Found {
-    match leaders {
-        [] | [_] => Ok(()),
-        [one, other, ..] => Err(finding![
-            one.who,
-            " leads under token ",
-            Token(one.token),
-            " and ",
-            other.who,
-            " under token ",
-            Token(other.token),
-            ", both at ",
-            at
-        ]),
+    fn probe(&mut self, at: SimTime, state: &State, _: &mut Tally) -> Found {
+        match state.leaders() {
+            [] | [_] => Ok(()),
+            [one, other, ..] => Err(finding![
+                one.who,
+                " leads under token ",
+                Token(one.token),
+                " and ",
+                other.who,
+                " under token ",
+                Token(other.token),
+                ", both at ",
+                at
+            ]),
+        }
     }
 }
 
@@ -138,7 +107,7 @@ mod tests {
     #[test]
     fn an_overlap_of_a_nanosecond_by_events_alone() {
         let both = [at(10, leads(n(0), 7)), at(20, leads(n(1), 8))];
-        for next in [at(21, leads_no_more(n(0))), probe(21, &[]), end(21)] {
+        for next in [at(21, leads_no_more(n(0))), end(21)] {
             fails(SingleLeader::default(), &[both.as_slice(), &[next]].concat());
         }
     }

@@ -8,8 +8,8 @@
 
 use std::time::Duration;
 
-use super::recent::Recent;
-use super::{About, Found, Property, PropertyName, Tally, Terms, finding, on_fastest_clock};
+use super::{About, Found, Property, PropertyName, State, Tally, Terms, finding, on_fastest_clock};
+use crate::judge::recent::Recent;
 use crate::plan::{Assumption, SimTime};
 use crate::trace::{Asked, Event, Who};
 
@@ -67,7 +67,7 @@ impl Property for StaysOut {
         About::of(PropertyName::STAYS_OUT).resting_on(&[Assumption::OneMemory])
     }
 
-    fn observe(&mut self, at: SimTime, event: &Event, tally: &mut Tally) -> Found {
+    fn observe(&mut self, at: SimTime, event: &Event, _: &State, tally: &mut Tally) -> Found {
         match *event {
             Event::ResignAsked { who, hold_off } => self.candidates.of(who).hold_off = hold_off,
             Event::CampaignAsked { who } => {

@@ -17,11 +17,9 @@
 
 use std::time::Duration;
 
-use super::recent::Recent;
-use super::{
-    About, Found, Property, PropertyName, Tally, Terms, finding, new_tenure, on_fastest_clock,
-};
+use super::{About, Found, Property, PropertyName, State, Tally, Terms, finding, on_fastest_clock};
 use crate::judge::finding::Part::{Detail, Token};
+use crate::judge::recent::Recent;
 use crate::plan::{Assumption, SimTime};
 use crate::trace::{Answer, Event, StoreStep, Who};
 
@@ -35,8 +33,6 @@ pub(super) struct StoreLossQuarantine {
     first_leader_waits: bool,
     /// The end of the wait for each server's grants.
     until: Recent<u32, Option<SimTime>>,
-    /// The server that granted each token, and the time of the grant.
-    granted: Recent<u64, (u32, SimTime)>,
 }
 
 impl StoreLossQuarantine {
@@ -49,7 +45,6 @@ impl StoreLossQuarantine {
             since_renewal: least(terms.shortest_ttl + terms.quarantine),
             first_leader_waits: terms.first_leader_waits,
             until: Recent::default(),
-            granted: Recent::default(),
         }
     }
 
@@ -62,9 +57,6 @@ impl StoreLossQuarantine {
         if let Some(waits) = waits {
             self.knows(at, step.server, waits);
         }
-        if let Some(token) = new_tenure(step) {
-            self.granted.insert(token, (step.server, at));
-        }
     }
 
     /// A server knows the history of all its elections from that time on, or from an earlier one.
@@ -74,8 +66,14 @@ impl StoreLossQuarantine {
         *first = Some(first.map_or(until, |known| known.min(until)));
     }
 
-    fn leads(&mut self, at: SimTime, who: Who, token: u64, tally: &mut Tally) -> Found {
-        let Some(&(server, granted)) = self.granted.get(token) else { return Ok(()) };
+    fn leads(
+        &self,
+        at: SimTime,
+        (who, token): (Who, u64),
+        state: &State,
+        tally: &mut Tally,
+    ) -> Found {
+        let Some((server, granted)) = state.tenure(token).granted else { return Ok(()) };
         let Some(&Some(until)) = self.until.get(server) else { return Ok(()) };
         if server == 0 && !self.first_leader_waits {
             return Ok(());
@@ -106,14 +104,14 @@ impl Property for StoreLossQuarantine {
         ])
     }
 
-    fn observe(&mut self, at: SimTime, event: &Event, tally: &mut Tally) -> Found {
+    fn observe(&mut self, at: SimTime, event: &Event, state: &State, tally: &mut Tally) -> Found {
         match event {
             Event::Store(step) => self.stepped(at, step),
             Event::Elsewhere { server, granted, .. } => {
                 let waits = if *granted { self.least } else { self.since_renewal };
                 self.knows(at, *server, waits);
             }
-            Event::Leads { who, token } => return self.leads(at, *who, *token, tally),
+            Event::Leads { who, token } => return self.leads(at, (*who, *token), state, tally),
             _ => {}
         }
         Ok(())

@@ -17,14 +17,13 @@
 
 use std::time::Duration;
 
-use super::asker::{Asker, is_from_waiting};
-use super::recent::Recent;
+use super::due::Due;
 use super::{
-    About, Found, Property, PropertyName, Tally, Terms, counted_by_fastest_clock, finding,
+    About, Found, Property, PropertyName, State, Tally, Terms, counted_by_fastest_clock, finding,
     on_slowest_clock,
 };
 use crate::plan::{Assumption, SimTime};
-use crate::trace::{Answer, Event, Kept, StoreStep, Who};
+use crate::trace::{Answer, Event, StoreStep, Who};
 
 /// The number of steps of an engine that may each end a tick later.
 const ROUNDED: u32 = 24;
@@ -37,79 +36,59 @@ const LEAST_WAIT: Duration = Duration::from_millis(1);
 #[derive(Debug)]
 pub(super) struct TakeoverWithin {
     terms: Terms,
-    is_calm: bool,
     /// Whether every candidate gets its answers in time, if there are no faults.
     is_promised: bool,
-    /// The election's record, and the time of its last change.
-    kept: Option<Kept>,
-    since: SimTime,
-    leading: Vec<Who>,
-    /// Each candidate that runs and was not asked to resign.
-    candidates: Recent<Who, Waiting>,
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-struct Waiting {
-    asker: Asker,
-    /// The latest time for the next lead, unless the lease in its last answer is renewed.
-    due: Option<SimTime>,
+    /// The latest time for the next lead after the last answer of each candidate, unless the lease in that answer is
+    /// renewed.
+    due: Due,
 }
 
 impl TakeoverWithin {
     pub(super) fn new(terms: &Terms) -> Self {
         Self {
             terms: terms.clone(),
-            is_calm: false,
             is_promised: terms.all_are_answered_in_time(),
-            kept: None,
-            since: SimTime::START,
-            leading: Vec::new(),
-            candidates: Recent::default(),
+            due: Due::default(),
         }
     }
 
-    fn answered(&mut self, at: SimTime, who: Who, id: u64, answer: Option<Answer>) {
-        let waiting = self.candidates.of(who);
-        waiting.asker.answered(id, answer);
-        if !waiting.asker.asked_last(id) {
+    fn answered(
+        &mut self,
+        at: SimTime,
+        (who, id): (Who, u64),
+        answer: Option<Answer>,
+        state: &State,
+    ) {
+        let mut asker = state.asker(who);
+        asker.answered(id, answer);
+        if !asker.asked_last(id) {
             return;
         }
-        let knows = waiting.asker.is_settled && waiting.asker.sent_at > self.since;
-        waiting.due = match (answer, self.kept) {
-            (Some(Answer::Granted { .. }), _) => waiting.due,
+        let knows = asker.is_settled && asker.sent_at > state.changed_at();
+        match (answer, state.record()) {
+            (Some(Answer::Granted { .. }), _) => {}
             (Some(Answer::Held), Some(kept)) if knows && self.is_promised => {
-                let left = kept.lease_ends.since(waiting.asker.sent_at);
-                Some(at + taken_up(&self.terms, who, left))
+                let left = kept.lease_ends.since(asker.sent_at);
+                self.due.set(who, at + taken_up(&self.terms, who, left));
             }
-            _ => None,
-        };
+            _ => {
+                self.due.end(who);
+            }
+        }
     }
 
-    fn stepped(&mut self, at: SimTime, step: &StoreStep) {
-        if step.after == self.kept {
-            return;
-        }
-        (self.kept, self.since) = (step.after, at);
-        let taken_up = match step.answer {
-            Answer::Granted { waits: false, .. } => {
-                is_from_waiting(self.candidates.iter().map(|(_, of)| &of.asker), step.request)
-            }
+    fn stepped(&mut self, step: &StoreStep, state: &State) {
+        let is_taken_up = match step.answer {
+            Answer::Granted { waits: false, .. } => state.is_from_waiting(step.request),
             _ => false,
         };
-        if !taken_up {
+        if step.after != state.record() && !is_taken_up {
             self.nothing_is_due();
         }
     }
 
     fn nothing_is_due(&mut self) {
-        self.candidates.iter_mut().for_each(|(_, waiting)| waiting.due = None);
-    }
-
-    fn is_out(&mut self, who: Who) {
-        if self.candidates.remove(who).is_some_and(|waiting| waiting.asker.acquires()) {
-            // It may be the one that was about to lead.
-            self.nothing_is_due();
-        }
+        self.due.retain(|_| false);
     }
 }
 
@@ -133,44 +112,34 @@ impl Property for TakeoverWithin {
         ])
     }
 
-    fn in_time(&self, at: SimTime) -> Found {
-        if !self.leading.is_empty() {
-            return Ok(());
+    fn in_time(&self, at: SimTime, state: &State) -> Found {
+        match self.due.missed(at) {
+            Some((who, due)) if state.leaders().is_empty() => Err(finding![
+                "no candidate led by ",
+                due,
+                ", though the lease that ",
+                who,
+                " waits for has ended"
+            ]),
+            Some(_) | None => Ok(()),
         }
-        for (who, waiting) in self.candidates.iter() {
-            if let Some(due) = waiting.due.filter(|due| at > *due) {
-                return Err(finding![
-                    "no candidate led by ",
-                    due,
-                    ", though the lease that ",
-                    *who,
-                    " waits for has ended"
-                ]);
-            }
-        }
-        Ok(())
     }
 
-    fn observe(&mut self, at: SimTime, event: &Event, tally: &mut Tally) -> Found {
+    fn observe(&mut self, at: SimTime, event: &Event, state: &State, tally: &mut Tally) -> Found {
         match *event {
-            Event::Calm => self.is_calm = true,
-            Event::Sent { who, id, request } => {
-                self.candidates.of(who).asker.sent(at, id, request, self.is_calm);
+            Event::Answered { who, id, answer } => self.answered(at, (who, id), answer, state),
+            Event::ResignAsked { who, .. } | Event::Crashed { who } => {
+                // It may be the one that was about to lead.
+                if state.asker(who).acquires() {
+                    self.nothing_is_due();
+                }
+                self.due.end(who);
             }
-            Event::Answered { who, id, answer } => self.answered(at, who, id, answer),
-            Event::ResignAsked { who, .. } => self.is_out(who),
-            Event::Crashed { who } => {
-                self.leading.retain(|leader| *leader != who);
-                self.is_out(who);
-            }
-            Event::Store(ref step) => self.stepped(at, step),
-            Event::Leads { who, .. } => {
-                let is_due = self.candidates.iter().any(|(_, waiting)| waiting.due.is_some());
-                tally.count(is_due && self.leading.is_empty());
-                self.leading.push(who);
+            Event::Store(ref step) => self.stepped(step, state),
+            Event::Leads { .. } => {
+                tally.count(self.due.keys().next().is_some() && state.leaders().is_empty());
                 self.nothing_is_due();
             }
-            Event::LeadsNoMore { who } => self.leading.retain(|leader| *leader != who),
             _ => {}
         }
         Ok(())
@@ -185,7 +154,7 @@ mod tests {
     };
     use super::super::{Limits, Terms};
     use super::*;
-    use crate::trace::Asked;
+    use crate::trace::{Asked, Kept};
 
     const ACQUIRE: Asked = Asked::Acquire { seen: 7 };
 

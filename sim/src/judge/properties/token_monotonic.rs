@@ -9,17 +9,15 @@
 //! much later. So for an `Elected` it is required only that its token was granted, that no other candidate was
 //! elected under it, and that it is above all tokens under which the same candidate was elected before.
 
-use super::recent::Recent;
-use super::{About, Found, Property, PropertyName, Tally, finding, new_tenure};
+use super::{About, Found, Property, PropertyName, State, Tally, finding};
 use crate::judge::finding::Part::Token;
+use crate::judge::recent::Recent;
 use crate::plan::{Assumption, SimTime};
 use crate::trace::{Event, Who};
 
 /// Each tenure's token is above all earlier ones.
 #[derive(Debug, Default)]
 pub(super) struct TokenMonotonic {
-    /// All tokens in order, and the candidate that was elected under each.
-    granted: Recent<u64, Option<Who>>,
     newest: u64,
     /// Each candidate's last token.
     last: Recent<Who, u64>,
@@ -37,12 +35,12 @@ impl TokenMonotonic {
         }
         tally.count(self.newest > 0);
         self.newest = token;
-        self.granted.insert(token, None);
         Ok(())
     }
 
-    fn elected(&mut self, who: Who, token: u64) -> Found {
-        if self.granted.get(token).is_none() {
+    fn elected(&mut self, who: Who, token: u64, state: &State) -> Found {
+        let tenure = state.tenure(token);
+        if tenure.granted.is_none() {
             return Err(finding![
                 who,
                 " is elected under token ",
@@ -50,9 +48,7 @@ impl TokenMonotonic {
                 ", which was never granted"
             ]);
         }
-        if let Some(other) = self.granted.of(token).replace(who)
-            && other != who
-        {
+        if let Some(other) = tenure.elected.filter(|other| *other != who) {
             return Err(finding![
                 other,
                 " and ",
@@ -80,12 +76,12 @@ impl Property for TokenMonotonic {
             .resting_on(&[Assumption::WallClock, Assumption::OneMemory])
     }
 
-    fn observe(&mut self, _: SimTime, event: &Event, tally: &mut Tally) -> Found {
+    fn observe(&mut self, _: SimTime, event: &Event, state: &State, tally: &mut Tally) -> Found {
         match event {
             Event::Store(step) => {
-                new_tenure(step).map_or(Ok(()), |token| self.granted(token, tally))
+                step.new_tenure().map_or(Ok(()), |token| self.granted(token, tally))
             }
-            Event::Elected { who, token, .. } => self.elected(*who, *token),
+            Event::Elected { who, token, .. } => self.elected(*who, *token, state),
             _ => Ok(()),
         }
     }

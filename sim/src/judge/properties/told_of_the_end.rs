@@ -9,9 +9,9 @@
 
 use std::time::Duration;
 
-use super::recent::Recent;
-use super::{About, Found, Property, PropertyName, Tally, Terms, finding};
+use super::{About, Found, Property, PropertyName, State, Tally, Terms, finding};
 use crate::judge::finding::Part::Token;
+use crate::judge::recent::Recent;
 use crate::plan::{Assumption, FaultKind, SimTime};
 use crate::trace::{Event, Who};
 
@@ -57,7 +57,7 @@ impl Property for ToldOfTheEnd {
         ])
     }
 
-    fn in_time(&self, at: SimTime) -> Found {
+    fn in_time(&self, at: SimTime, _: &State) -> Found {
         let late = |(_, claim): &&((Who, u64), Claim)| claim.waits && at > claim.ends + self.late;
         match self.claims.iter().find(late) {
             Some(&((who, token), Claim { ends, .. })) => Err(finding![
@@ -72,7 +72,7 @@ impl Property for ToldOfTheEnd {
         }
     }
 
-    fn observe(&mut self, at: SimTime, event: &Event, tally: &mut Tally) -> Found {
+    fn observe(&mut self, at: SimTime, event: &Event, _: &State, tally: &mut Tally) -> Found {
         match *event {
             Event::Elected { who, token, claim_ends }
             | Event::Renewed { who, token, claim_ends } => {

@@ -10,7 +10,7 @@
 //! All writes are judged, also those that a fenced resource refused. A tenure is older if it was granted earlier.
 
 use super::order::Order;
-use super::{About, Found, Property, PropertyName, Tally, new_tenure};
+use super::{About, Found, Property, PropertyName, State, Tally};
 use crate::plan::{Assumption, SimTime};
 use crate::trace::Event;
 
@@ -32,15 +32,9 @@ impl Property for UnfencedInOrder {
         ])
     }
 
-    fn observe(&mut self, _: SimTime, event: &Event, tally: &mut Tally) -> Found {
+    fn observe(&mut self, _: SimTime, event: &Event, state: &State, tally: &mut Tally) -> Found {
         match event {
-            Event::Store(step) => {
-                if let Some(token) = new_tenure(step) {
-                    self.order.granted(token);
-                }
-                Ok(())
-            }
-            Event::Wrote { who, token, .. } => self.order.wrote(*who, *token, tally),
+            Event::Wrote { who, token, .. } => self.order.wrote(*who, *token, state, tally),
             _ => Ok(()),
         }
     }

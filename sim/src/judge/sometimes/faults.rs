@@ -1,7 +1,7 @@
 //! Conditions on faults, and on the leader that they strike.
 
 use super::{Condition, Sometimes, take};
-use crate::judge::properties::recent::Recent;
+use crate::judge::recent::Recent;
 use crate::plan::{FaultKind, SimTime};
 use crate::trace::Who;
 

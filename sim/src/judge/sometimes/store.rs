@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use super::{Condition, Sometimes};
-use crate::judge::properties::new_tenure;
-use crate::judge::properties::recent::Recent;
+use crate::judge::recent::Recent;
 use crate::plan::SimTime;
 use crate::trace::{Answer, Asked, Kept, StoreStep};
 
@@ -86,7 +85,7 @@ impl Sometimes {
 
     fn granted(&mut self, at: SimTime, step: &StoreStep, seen: u64) {
         // A repeated grant begins no tenure; `answered` counts it if its holder retried.
-        let Some(token) = new_tenure(step) else { return };
+        let Some(token) = step.new_tenure() else { return };
         let tenure = self.store.tenures.of(token);
         tenure.holder = step.holder;
         tenure.granted_at.get_or_insert(at);

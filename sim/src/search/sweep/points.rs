@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::judge::properties::new_tenure;
 use crate::plan::{Asking, Plan, Point, SimTime, Trigger, When};
 use crate::trace::{Answer, Asked, Entry, Event, Who};
 
@@ -73,7 +72,7 @@ impl Seen {
                 self.checks.insert(who, checked);
                 self.reach((Point::Guard, Some(who.node), None), who.node, checked);
             }
-            Event::Store(ref step) if new_tenure(step).is_some() => self.granted(at),
+            Event::Store(ref step) if step.new_tenure().is_some() => self.granted(at),
             Event::Leads { who, .. } => {
                 self.reach((Point::Leads, Some(who.node), None), who.node, at);
             }

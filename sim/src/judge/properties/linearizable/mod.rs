@@ -88,7 +88,7 @@ impl Property for Linearizable {
             .resting_on(&[Assumption::LossIsFinal, Assumption::OneMemory])
     }
 
-    fn observe(&mut self, _: SimTime, event: &Event, tally: &mut Tally) -> Found {
+    fn observe(&mut self, _: SimTime, event: &Event, _: &super::State, tally: &mut Tally) -> Found {
         match *event {
             Event::Sent { who, id, request } => self.sent(who, id, request),
             Event::Answered { who, id, answer } => self.answered(who, id, answer, tally)?,
