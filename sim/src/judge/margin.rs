@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::judge::recent::Recent;
+use crate::judge::State;
 use crate::plan::SimTime;
-use crate::trace::{Answer, Asked, Event, Who};
+use crate::trace::{Answer, Asked, Event};
 
 /// How a tenure ended before the next one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -27,7 +27,6 @@ pub enum Ending {
 /// Measures the time between the writes of one tenure and the next.
 #[derive(Clone, Debug, Default)]
 pub struct Margin {
-    leads: Recent<Who, u64>,
     /// The last tenure that was handed back.
     handed_back: Option<u64>,
     last: Option<(u64, SimTime)>,
@@ -36,21 +35,15 @@ pub struct Margin {
 }
 
 impl Margin {
-    /// Takes the next event into account.
-    pub fn observe(&mut self, at: SimTime, event: &Event) {
+    /// Takes the next event into account, before which the election is in that state.
+    pub fn observe(&mut self, at: SimTime, event: &Event, state: &State) {
         match event {
-            Event::Leads { who, token } => {
-                self.leads.insert(*who, *token);
-            }
-            Event::LeadsNoMore { who } | Event::Crashed { who } => {
-                self.leads.remove(*who);
-            }
             Event::Store(step) => {
                 if let (Asked::Release { token }, Answer::Released) = (step.request, step.answer) {
                     self.handed_back = Some(token);
                 }
             }
-            Event::Wrote { who, token, .. } if self.leads.get(*who) == Some(token) => {
+            Event::Wrote { who, token, .. } if state.leads(*who) == Some(*token) => {
                 self.wrote(at, *token);
             }
             _ => {}
@@ -90,6 +83,7 @@ mod tests {
     use super::*;
     use crate::judge::properties::history::{kept, release};
     use crate::plan::ns;
+    use crate::trace::Who;
 
     const A: Who = Who { node: 0, life: 0 };
     const B: Who = Who { node: 1, life: 0 };
@@ -105,9 +99,10 @@ mod tests {
     }
 
     fn watched(events: impl IntoIterator<Item = (u64, Event)>) -> Margin {
-        let mut margin = Margin::default();
+        let (mut margin, mut state) = (Margin::default(), State::default());
         for (at, event) in events {
-            margin.observe(ns(at), &event);
+            margin.observe(ns(at), &event, &state);
+            state.observe(ns(at), &event);
         }
         margin
     }

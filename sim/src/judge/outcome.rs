@@ -4,9 +4,11 @@ use std::time::Duration;
 
 use tenure_core::Config;
 
+use super::margin::Margin;
 use super::properties::{Judge, PropertyName, Terms};
 use super::sometimes::Sometimes;
 use super::state::State;
+use super::turnover::Turnover;
 use crate::plan::{Plan, PlanError, SimTime};
 use crate::trace::file::{Header, Recorded};
 use crate::trace::{Entry, Event, Trace};
@@ -65,6 +67,10 @@ pub struct Outcome {
     pub judge: Judge,
     /// The conditions that the run met.
     pub sometimes: Sometimes,
+    /// The times between the writes of one tenure and of the next.
+    pub margin: Margin,
+    /// The times between the leads.
+    pub turnover: Turnover,
     /// How much time was simulated.
     pub simulated: Duration,
     state: State,
@@ -79,7 +85,9 @@ impl Outcome {
     /// Records the next event.
     pub fn record(&mut self, at: SimTime, event: Event) {
         self.judge.observe(at, &event, &self.state);
-        self.sometimes.observe(at, &event);
+        self.sometimes.observe(at, &event, &self.state);
+        self.margin.observe(at, &event, &self.state);
+        self.turnover.observe(at, &event, &self.state);
         self.state.observe(at, &event);
         self.trace.push(at, event);
     }

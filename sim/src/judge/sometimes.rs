@@ -12,6 +12,7 @@ mod tests;
 
 use std::collections::BTreeMap;
 
+use crate::judge::State;
 use crate::judge::recent::Recent;
 use crate::plan::{Scope, SimTime};
 use crate::trace::{Event, Who};
@@ -63,41 +64,42 @@ impl Default for Sometimes {
 }
 
 impl Sometimes {
-    /// Takes the next event into account.
-    pub fn observe(&mut self, at: SimTime, event: &Event) {
+    /// Takes the next event into account, before which the election is in that state.
+    pub fn observe(&mut self, at: SimTime, event: &Event, state: &State) {
         match *event {
-            Event::Store(ref step) => self.store_stepped(at, step),
-            Event::StoreCrashed { keeps_data } => self.store_crashed(keeps_data),
-            Event::Fault { kind, node } => self.fault(kind, node),
-            Event::Effect { kind, node } => self.took_effect(at, kind, node),
+            Event::Store(ref step) => self.store_stepped(at, step, state),
+            Event::StoreCrashed { keeps_data } => self.store_crashed(keeps_data, state),
+            Event::Fault { kind, node } => self.fault(kind, node, state),
+            Event::Effect { kind, node } => self.took_effect(at, kind, node, state),
             Event::Healed { kind, node } => self.healed(kind, node),
             Event::Calm => self.faults = Faults::default(),
             Event::Started { who } => self.started(who),
-            Event::Crashed { who } => self.crashed(at, who),
+            Event::Crashed { who } => self.crashed(at, who, state),
             Event::Sent { who, id, request } => self.sent(at, who, id, request),
             Event::Answered { who, id, answer } => self.answered(who, id, answer),
             Event::Quarantined { who } => self.lives.of(who).waits = true,
             Event::Leads { who, token } => self.leads(at, who, token),
-            Event::LeadsNoMore { who } => self.leads_no_more(at, who),
+            Event::LeadsNoMore { who } => self.leads_no_more(at, who, state),
             Event::SteppedDown { who, token, reason, drain_ends } => {
                 self.lives.of(who).drains = (token, drain_ends);
-                self.stepped_down(who, token, reason);
+                self.stepped_down(who, token, reason, state);
             }
             Event::DrainMoved { who, token, drain_ends } => {
                 self.drain_moved(at, who, token, drain_ends);
             }
-            Event::WorkBegan { who, token } => self.lives.of(who).work.push(token),
-            Event::WorkEnded { who, token, polled } => {
-                self.work_ended(who, token);
+            Event::WorkEnded { token, polled, .. } => {
+                self.store.tenures.of(token).worked = true;
                 self.met_if(Condition::DrainingWorkDropped, polled.is_none());
             }
             Event::Wrote { who, token, checked, accepted_by_fenced, .. } => {
-                self.wrote(at, who, token, checked);
+                self.wrote(at, who, checked);
+                self.met_if(Condition::EffectAfterTheLead, state.leads(who) != Some(token));
                 self.met_if(Condition::StaleWriteFenced, !accepted_by_fenced);
             }
             Event::Elsewhere { .. }
             | Event::Stalled { .. }
             | Event::WaitsToBeTold { .. }
+            | Event::WorkBegan { .. }
             | Event::LookBegan { .. }
             | Event::LookEnded { .. }
             | Event::CallbackBegan { .. }

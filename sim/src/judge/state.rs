@@ -161,9 +161,9 @@ impl State {
         self.leaders.iter().find(|leader| leader.who == who).map(|leader| leader.token)
     }
 
-    /// Whether a candidate of that node answers "I lead".
-    pub fn is_led_by(&self, node: usize) -> bool {
-        self.leaders.iter().any(|leader| leader.who.node == node)
+    /// The leader on that node.
+    pub fn leader_of(&self, node: usize) -> Option<Leader> {
+        self.leaders.iter().copied().find(|leader| leader.who.node == node)
     }
 
     /// The token under which a candidate has reported that it is elected, unless it has reported the end since.

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::judge::State;
 use crate::judge::properties::single_leader;
 use crate::judge::recent::Recent;
 use crate::plan::{Plan, SimTime};
@@ -54,11 +55,8 @@ impl Interval {
 }
 
 /// Measures the times between the leads of one election.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Turnover {
-    /// What a time is in which two candidates lead.
-    overlap: Interval,
-    leading: Vec<Who>,
     nobody_since: Option<SimTime>,
     several_since: Option<SimTime>,
     released_at: Option<SimTime>,
@@ -79,37 +77,19 @@ struct Renewing {
 }
 
 impl Turnover {
-    /// Nothing is measured yet of a run of that plan.
-    pub fn of(plan: &Plan) -> Self {
-        Self::new(plan.broken().iter().any(|broken| single_leader::RESTS_ON.contains(broken)))
-    }
-
-    fn new(is_beyond: bool) -> Self {
-        Self {
-            overlap: if is_beyond { Interval::OverlapBeyond } else { Interval::Overlap },
-            leading: Vec::new(),
-            nobody_since: None,
-            several_since: None,
-            released_at: None,
-            next: None,
-            candidates: Recent::default(),
-            measured: Vec::new(),
-        }
-    }
-
-    /// Takes the next event into account.
-    pub fn observe(&mut self, at: SimTime, event: &Event) {
+    /// Takes the next event into account, before which the election is in that state.
+    pub fn observe(&mut self, at: SimTime, event: &Event, state: &State) {
         match *event {
-            Event::Leads { who, token } => self.leads(at, who, token),
+            Event::Leads { who, token } => self.leads(at, (who, token), state),
             Event::LeadsNoMore { who } => {
                 let candidate = self.candidates.of(who);
                 candidate.went_on = candidate.unanswered.map(|since| at.since(since));
                 self.cut_off(who);
-                self.leads_no_more(at, who);
+                self.leads_no_more(at, who, state);
             }
             Event::Crashed { who } => {
                 self.candidates.remove(who);
-                self.leads_no_more(at, who);
+                self.leads_no_more(at, who, state);
             }
             Event::Elected { who, .. } => *self.candidates.of(who) = Renewing::default(),
             Event::Sent { who, request: Asked::Renew { .. }, .. } => {
@@ -127,32 +107,35 @@ impl Turnover {
         }
     }
 
-    /// The times that were measured so far.
-    pub fn measured(&self) -> &[(Interval, Duration)] {
-        &self.measured
+    /// The times that were measured so far in a run of that plan.
+    pub fn measured(&self, plan: &Plan) -> Vec<(Interval, Duration)> {
+        let mut measured = self.measured.clone();
+        if plan.broken().iter().any(|broken| single_leader::RESTS_ON.contains(broken)) {
+            let overlaps = measured.iter_mut().filter(|(of, _)| *of == Interval::Overlap);
+            overlaps.for_each(|(of, _)| *of = Interval::OverlapBeyond);
+        }
+        measured
     }
 
-    fn leads(&mut self, at: SimTime, who: Who, token: u64) {
+    fn leads(&mut self, at: SimTime, (who, token): (Who, u64), state: &State) {
         if let Some(since) = self.nobody_since.take() {
             self.measured.push((Interval::Leaderless, at.since(since)));
         }
         if let Some((_, interval, from)) = self.next.take_if(|(next, ..)| *next == token) {
             self.measured.push((interval, at.since(from)));
         }
-        self.leading.push(who);
-        if self.leading.len() == 2 {
+        if state.leaders().len() == 1 && state.leads(who).is_none() {
             self.several_since = Some(at);
         }
     }
 
-    fn leads_no_more(&mut self, at: SimTime, who: Who) {
-        let before = self.leading.len();
-        self.leading.retain(|leader| *leader != who);
-        match (before, self.leading.len()) {
-            (1, 0) => self.nobody_since = Some(at),
-            (2, 1) => {
+    fn leads_no_more(&mut self, at: SimTime, who: Who, state: &State) {
+        match state.leaders().len() {
+            _ if state.leads(who).is_none() => {}
+            1 => self.nobody_since = Some(at),
+            2 => {
                 let since = self.several_since.take().unwrap_or(at);
-                self.measured.push((self.overlap, at.since(since)));
+                self.measured.push((Interval::Overlap, at.since(since)));
             }
             _ => {}
         }
@@ -210,12 +193,13 @@ mod tests {
     }
 
     fn measured(history: &[(u64, Event)]) -> Vec<(Interval, u64)> {
-        let mut turnover = Turnover::new(false);
+        let (mut turnover, mut state) = (Turnover::default(), State::default());
         for (at, event) in history {
-            turnover.observe(ms(*at), event);
+            turnover.observe(ms(*at), event, &state);
+            state.observe(ms(*at), event);
         }
         let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
-        turnover.measured().iter().map(|(interval, time)| (*interval, millis(*time))).collect()
+        turnover.measured.iter().map(|(interval, time)| (*interval, millis(*time))).collect()
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use crate::judge::State;
 use crate::plan::{FaultKind, SimTime};
 use crate::trace::{Answer, Entry, Event, StoreStep, Who};
 
@@ -49,14 +50,13 @@ impl Measured {
 #[derive(Default)]
 struct Watch {
     measured: Measured,
-    /// The processes that answer that they lead.
-    leading: BTreeMap<Who, u64>,
+    /// The state before the event that is observed.
+    state: State,
     /// The number of faults that pause each node.
     pauses: BTreeMap<usize, u32>,
     overlaps_since: Option<SimTime>,
     settled: SimTime,
     vacant_since: Option<SimTime>,
-    last: SimTime,
     /// The newest tenure whose write has arrived, at each sink.
     newest: [u64; 2],
     /// The present holder, and the end of its lease.
@@ -68,27 +68,20 @@ struct Watch {
 
 impl Watch {
     fn observe(&mut self, at: SimTime, event: &Event) {
-        if at > self.last {
-            self.settle(self.last);
-            self.last = at;
+        if at > self.state.at() {
+            self.settle(self.state.at());
         }
         match *event {
-            Event::Leads { who, token } => {
-                self.leading.insert(who, token);
-                self.takes_over(at, who);
-            }
-            Event::LeadsNoMore { who } => {
-                self.leading.remove(&who);
-            }
+            Event::Leads { who, .. } => self.takes_over(at, who),
             Event::Crashed { who } => {
-                let led = self.leading.remove(&who).is_some();
+                let led = self.state.leads(who).is_some();
                 if led && self.crashed.is_none() && self.measured.takeover.is_none() {
                     self.crashed = Some((who, at));
                     self.measured.takeover = Some(Takeover::Never);
                 }
             }
             Event::ResignAsked { who, .. }
-                if self.leading.contains_key(&who) && self.measured.handover.is_none() =>
+                if self.state.leads(who).is_some() && self.measured.handover.is_none() =>
             {
                 self.left = Some((who, at));
                 self.measured.handover = Some(Takeover::Never);
@@ -114,12 +107,13 @@ impl Watch {
             Event::Wrote { token, accepted_by_fenced, .. } => self.wrote(token, accepted_by_fenced),
             _ => {}
         }
+        self.state.observe(at, event);
     }
 
     /// All events of that moment are known: counts the leaders.
     fn settle(&mut self, at: SimTime) {
         let runs = |who: &Who| self.pauses.get(&who.node).is_none_or(|faults| *faults == 0);
-        let leading = self.leading.keys().filter(|who| runs(who)).count();
+        let leading = self.state.leaders().iter().filter(|leader| runs(&leader.who)).count();
         let Measured { overlap, vacancy, .. } = &mut self.measured;
         lasts(&mut self.overlaps_since, leading > 1, at, overlap);
         // A run begins without a leader, which does not count.

@@ -7,9 +7,9 @@ use serde::Serialize;
 use super::Situation;
 use super::plans::plan;
 use crate::engines::Engine;
-use crate::judge::turnover::{Interval, Turnover};
-use crate::judge::{Judging, Outcome, Which};
-use crate::plan::{FaultKind, Plan, SimTime};
+use crate::judge::turnover::Interval;
+use crate::judge::{Judging, Leader, Outcome, State, Which};
+use crate::plan::{FaultKind, Plan};
 use crate::search::campaign::{Durations, Failure, attempt};
 use crate::search::pool;
 use crate::trace::{Entry, Event};
@@ -96,10 +96,6 @@ fn carry_out(engine: Engine, situation: &Situation, seed: u64) -> One {
 impl One {
     fn of(situation: &Situation, plan: &Plan, outcome: &Outcome) -> Self {
         let entries = outcome.trace.entries();
-        let mut turnover = Turnover::of(plan);
-        for Entry { at, event } in entries {
-            turnover.observe(*at, event);
-        }
         let had = |entry: &Entry| matches!(entry.event, Event::Effect { kind, .. } if kind == situation.kind);
         let (paused, led_after) = after_pauses(entries);
         let violated = outcome
@@ -108,7 +104,7 @@ impl One {
             .map(|violation| format!("{} violated: {}", violation.property, violation.finding));
         Self {
             has_effect: entries.iter().any(had),
-            measured: turnover.measured().to_vec(),
+            measured: outcome.turnover.measured(plan),
             paused,
             led_after,
             failure: violated,
@@ -174,31 +170,23 @@ impl Figures {
 /// lead.
 fn after_pauses(entries: &[Entry]) -> (u64, u64) {
     let is_pause = |kind: FaultKind| FaultKind::PAUSES.contains(&kind);
-    let (mut leads, mut pause) = (Vec::new(), None::<(usize, SimTime)>);
+    let (mut state, mut pause) = (State::default(), None::<(usize, Option<Leader>)>);
     let (mut paused, mut led_after) = (0, 0);
     for Entry { at, event } in entries {
         match *event {
-            Event::Leads { who, token } => leads.push((who, token, *at, SimTime::NEVER)),
-            Event::LeadsNoMore { who } | Event::Crashed { who } => {
-                let open = leads
-                    .iter_mut()
-                    .rev()
-                    .find(|(of, _, _, until)| *of == who && *until == SimTime::NEVER);
-                if let Some(lead) = open {
-                    lead.3 = *at;
-                }
+            Event::Effect { kind, node: Some(node) } if is_pause(kind) => {
+                pause = Some((node, state.leader_of(node)));
             }
-            Event::Effect { kind, node: Some(node) } if is_pause(kind) => pause = Some((node, *at)),
             Event::Healed { kind, node: Some(node) } if is_pause(kind) => {
-                let Some((_, from)) = pause.take_if(|(of, _)| *of == node) else { continue };
-                paused += 1;
-                let led = leads.iter().any(|(who, _, began, until)| {
-                    who.node == node && *began <= from && *until > *at
-                });
-                led_after += u64::from(led);
+                if let Some((_, led)) = pause.take_if(|(of, _)| *of == node) {
+                    paused += 1;
+                    let leads = |leader: Leader| state.leads(leader.who) == Some(leader.token);
+                    led_after += u64::from(led.is_some_and(leads));
+                }
             }
             _ => {}
         }
+        state.observe(*at, event);
     }
     (paused, led_after)
 }

@@ -1,19 +1,16 @@
 //! Conditions on candidates, their leads and their messages.
 
 use super::faults::CUTS_OFF;
-use super::{Condition, Sometimes, take};
+use super::{Condition, Sometimes};
+use crate::judge::State;
 use crate::plan::{FaultKind, SimTime};
 use crate::trace::{Answer, Asked, Reason, Who};
 
 /// One life of a node. Zero stands for no token and no request.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Life {
-    /// The token under which `is_leader()` is true.
-    leads: Option<u64>,
     /// The last token from which it stepped down, unless its clock was the reason.
     given_up: Option<u64>,
-    /// The tokens of the running work.
-    pub(super) work: Vec<u64>,
     /// The token of the last tenure that it stepped down from, and the end of the time for its work to drain.
     pub(super) drains: (u64, SimTime),
     /// Whether it waits out a quarantine.
@@ -37,28 +34,16 @@ pub(super) struct Renewal {
 }
 
 impl Sometimes {
-    pub(super) fn has_leader(&self) -> bool {
-        self.lives.iter().any(|(_, life)| life.leads.is_some())
-    }
-
-    pub(super) fn led_by(&self, node: usize) -> bool {
-        self.lives.iter().any(|(who, life)| who.node == node && life.leads.is_some())
-    }
-
-    pub(super) fn is_led_under(&self, token: u64) -> bool {
-        self.lives.iter().any(|(_, life)| life.leads == Some(token))
-    }
-
     pub(super) fn started(&mut self, who: Who) {
         self.faults.resume(who.node);
         self.lives.insert(who, Life::default());
     }
 
-    pub(super) fn crashed(&mut self, at: SimTime, who: Who) {
-        let Some(life) = self.lives.remove(who) else { return };
-        self.met_if(Condition::LeaderCrashed, life.leads.is_some());
-        self.met_if(Condition::CrashedInAQuarantine, life.waits);
-        self.is_vacant(at, life.leads);
+    pub(super) fn crashed(&mut self, at: SimTime, who: Who, state: &State) {
+        let life = self.lives.remove(who);
+        self.met_if(Condition::LeaderCrashed, state.leads(who).is_some());
+        self.met_if(Condition::CrashedInAQuarantine, life.is_some_and(|life| life.waits));
+        self.is_vacant(at, who, state);
     }
 
     pub(super) fn leads(&mut self, at: SimTime, who: Who, token: u64) {
@@ -66,20 +51,16 @@ impl Sometimes {
             let vacant = at.since(since);
             self.met_if(Condition::NobodyLedForALease, vacant > self.store.lease_lasts);
         }
-        let life = self.lives.of(who);
-        life.leads = Some(token);
-        life.waits = false;
+        self.lives.of(who).waits = false;
         let led = self.led.of(who.node).replace(who.life);
         self.met_if(Condition::RestartedNodeLedAgain, led.is_some_and(|life| life < who.life));
         self.store.tenures.of(token).led = true;
     }
 
-    pub(super) fn leads_no_more(&mut self, at: SimTime, who: Who) {
-        let life = self.lives.of(who);
-        let led = life.leads.take();
-        let ended_itself = led.is_some() && led != life.given_up;
-        self.is_vacant(at, led);
-        if ended_itself {
+    pub(super) fn leads_no_more(&mut self, at: SimTime, who: Who, state: &State) {
+        self.is_vacant(at, who, state);
+        let led = state.leads(who);
+        if led.is_some() && led != self.lives.of(who).given_up {
             // Its clock alone has ended the lead.
             let cut_off = self.faults.strike(who.node, &CUTS_OFF);
             self.met_if(Condition::LedWhilePartitioned, cut_off);
@@ -88,18 +69,18 @@ impl Sometimes {
         }
     }
 
-    fn is_vacant(&mut self, at: SimTime, led: Option<u64>) {
-        if led.is_some() && !self.has_leader() {
+    /// A lead has ended, if there was one.
+    fn is_vacant(&mut self, at: SimTime, who: Who, state: &State) {
+        if state.leads(who).is_some() && state.leaders().len() == 1 {
             self.vacant_since = Some(at);
         }
     }
 
-    pub(super) fn stepped_down(&mut self, who: Who, token: u64, reason: Reason) {
-        let life = self.lives.of(who);
+    pub(super) fn stepped_down(&mut self, who: Who, token: u64, reason: Reason, state: &State) {
         if reason != Reason::Expired {
-            life.given_up = Some(token);
+            self.lives.of(who).given_up = Some(token);
         }
-        let works = life.work.contains(&token);
+        let works = state.work().contains(&(who, token));
         match reason {
             Reason::Expired => self.met(Condition::LeaderExpiredByClock),
             Reason::Superseded => self.met(Condition::LeaderSuperseded),
@@ -120,16 +101,9 @@ impl Sometimes {
         self.met_if(Condition::DrainLengthened, of == token && drain_ends > before.max(at));
     }
 
-    pub(super) fn work_ended(&mut self, who: Who, token: u64) {
-        take(&mut self.lives.of(who).work, &token);
-        self.store.tenures.of(token).worked = true;
-    }
-
-    pub(super) fn wrote(&mut self, at: SimTime, who: Who, token: u64, checked: SimTime) {
+    pub(super) fn wrote(&mut self, at: SimTime, who: Who, checked: SimTime) {
         let paused = at > checked && self.faults.paused_since(who.node, checked);
         self.met_if(Condition::PauseBetweenCheckAndEffect, paused);
-        let leads = self.lives.get(who).and_then(|life| life.leads);
-        self.met_if(Condition::EffectAfterTheLead, leads != Some(token));
     }
 
     pub(super) fn sent(&mut self, at: SimTime, who: Who, id: u64, request: Asked) {

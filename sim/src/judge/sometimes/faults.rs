@@ -1,6 +1,7 @@
 //! Conditions on faults, and on the leader that they strike.
 
 use super::{Condition, Sometimes, take};
+use crate::judge::State;
 use crate::judge::recent::Recent;
 use crate::plan::{FaultKind, SimTime};
 use crate::trace::Who;
@@ -58,21 +59,28 @@ impl Faults {
 
 impl Sometimes {
     /// A fault was ordered. It counts from its effect on; a snapshot is already taken at this time.
-    pub(super) fn fault(&mut self, kind: FaultKind, node: Option<usize>) {
+    pub(super) fn fault(&mut self, kind: FaultKind, node: Option<usize>, state: &State) {
         if kind != FaultKind::VmRestore {
             return;
         }
         let of_it = |who: &Who| node.is_none_or(|node| who.node == node);
         let lives = self.lives.iter_mut().filter(|(who, _)| of_it(who));
         lives.for_each(|(_, life)| life.restored = true);
-        if node.is_some_and(|node| self.led_by(node)) {
+        if node.is_some_and(|node| state.leader_of(node).is_some()) {
             self.faults.snapshots.extend(node);
         }
     }
 
     /// A fault has had its first effect.
-    pub(super) fn took_effect(&mut self, at: SimTime, kind: FaultKind, node: Option<usize>) {
-        let strikes_a_leader = node.map_or_else(|| self.has_leader(), |node| self.led_by(node));
+    pub(super) fn took_effect(
+        &mut self,
+        at: SimTime,
+        kind: FaultKind,
+        node: Option<usize>,
+        state: &State,
+    ) {
+        let strikes_a_leader =
+            node.map_or(!state.leaders().is_empty(), |node| state.leader_of(node).is_some());
         match kind {
             FaultKind::ClockStep | FaultKind::ClockBack => {
                 self.met_if(Condition::ClockSteppedUnderALeader, strikes_a_leader);

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::{Condition, Sometimes};
+use crate::judge::State;
 use crate::judge::recent::Recent;
 use crate::plan::SimTime;
 use crate::trace::{Answer, Asked, Kept, StoreStep};
@@ -39,16 +40,17 @@ pub(super) struct Tenure {
 }
 
 impl Sometimes {
-    pub(super) fn store_crashed(&mut self, keeps_data: bool) {
+    pub(super) fn store_crashed(&mut self, keeps_data: bool, state: &State) {
         let waits = self.lives.iter().any(|(_, life)| life.waits);
         self.met_if(Condition::StoreReplacedInAQuarantine, waits);
         if !keeps_data {
             self.store.lost_data = true;
-            self.met_if(Condition::StoreLostDataUnderALeader, self.has_leader());
+            let led = !state.leaders().is_empty();
+            self.met_if(Condition::StoreLostDataUnderALeader, led);
         }
     }
 
-    pub(super) fn store_stepped(&mut self, at: SimTime, step: &StoreStep) {
+    pub(super) fn store_stepped(&mut self, at: SimTime, step: &StoreStep, state: &State) {
         self.store.newest = self.store.newest.max(step.server);
         if let (Answer::Granted { .. } | Answer::Renewed, Some(after)) = (step.answer, step.after) {
             self.store.lease_lasts = after.left(step.now);
@@ -67,7 +69,7 @@ impl Sometimes {
                 let late = self.store.tenures.iter().any(|(_, tenure)| holds(tenure));
                 self.met_if(Condition::LateAcquireRefused, late);
             }
-            (Asked::Renew { token }, Answer::Renewed) => self.renewed(step, token),
+            (Asked::Renew { token }, Answer::Renewed) => self.renewed(step, token, state),
             (Asked::Renew { token }, Answer::Superseded) => {
                 self.met(Condition::RenewalSuperseded);
                 let handed_back = |kept: Kept| kept.token == token && kept.released;
@@ -116,14 +118,15 @@ impl Sometimes {
         }
     }
 
-    fn renewed(&mut self, step: &StoreStep, token: u64) {
+    fn renewed(&mut self, step: &StoreStep, token: u64, state: &State) {
         let of_that = self.lives.iter_mut().filter_map(|(_, life)| life.renewal.as_mut());
         of_that.filter(|last| last.token == token).for_each(|last| last.carried_out = true);
         let remains = step.before.map_or(Duration::ZERO, |kept| kept.left(step.now));
         let at_the_end = remains.saturating_mul(LAST_PART) <= self.store.lease_lasts;
         self.met_if(Condition::RenewedAtTheLastMoment, at_the_end);
         let Tenure { led, resigned, .. } = *self.store.tenures.of(token);
-        let without = led && !resigned && !self.is_led_under(token);
+        let has_leader = state.leaders().iter().any(|leader| leader.token == token);
+        let without = led && !resigned && !has_leader;
         self.met_if(Condition::RenewedWithoutALeader, without);
     }
 }

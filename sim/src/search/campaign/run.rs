@@ -7,9 +7,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::engines::{Engine, EngineError};
-use crate::judge::margin::Margin;
 use crate::judge::properties::{PropertyName, Violation};
-use crate::judge::turnover::{Interval, Turnover};
+use crate::judge::turnover::Interval;
 use crate::judge::{Judging, Outcome};
 use crate::plan::{FaultKind, Plan, SimTime};
 use crate::trace::{Digest, Entry, Event, Who};
@@ -140,10 +139,7 @@ impl Run {
     /// The figures of an outcome.
     pub fn of(plan: &Plan, outcome: &Outcome) -> Self {
         let mut run = Self::new(plan.seed);
-        let (mut margin, mut turnover) = (Margin::default(), Turnover::of(plan));
-        for Entry { at, event } in outcome.trace.entries() {
-            margin.observe(*at, event);
-            turnover.observe(*at, event);
+        for Entry { event, .. } in outcome.trace.entries() {
             match event {
                 Event::Elected { .. } => run.elections += 1,
                 Event::Fault { kind, .. } => run.faults[*kind as usize].ordered += 1,
@@ -159,8 +155,8 @@ impl Run {
         run.events = outcome.trace.entries().len() as u64;
         run.judged = outcome.judge.judged().collect();
         run.sometimes = outcome.sometimes.counts().into_iter().filter(|met| met.1 > 0).collect();
-        run.margin = margin.least();
-        run.turnover = turnover.measured().to_vec();
+        run.margin = outcome.margin.least();
+        run.turnover = outcome.turnover.measured(plan);
         run.failure = outcome
             .judge
             .violation()

@@ -6,7 +6,6 @@ use serde::Serialize;
 
 use super::{Stopped, Sweep};
 use crate::judge::Outcome;
-use crate::judge::margin::Margin;
 use crate::plan::{Fault, Plan};
 use crate::search::campaign::{Failure, Verdict, milliseconds};
 use crate::trace::{Digest, Event};
@@ -96,10 +95,8 @@ impl Part {
     /// Adds a run that completed.
     pub(super) fn add(&mut self, key: Key, plan: &Plan, last: Option<&Stopped>, outcome: &Outcome) {
         self.runs += 1;
-        let mut margin = Margin::default();
         let mut is_hit = last.is_none();
         for entry in outcome.trace.entries() {
-            margin.observe(entry.at, &entry.event);
             is_hit |= last.is_some_and(|last| {
                 let Event::Fault { kind, .. } = entry.event else { return false };
                 kind == last.fault.kind() && entry.at == last.spot.at
@@ -112,7 +109,7 @@ impl Part {
         if let Some(violation) = outcome.judge.violation() {
             self.fails(key, plan, Failure::of(violation, Vec::new()));
         }
-        if let Some(least) = margin.least() {
+        if let Some(least) = outcome.margin.least() {
             self.note_margin(least, key, plan);
         }
     }

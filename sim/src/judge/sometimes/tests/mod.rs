@@ -13,9 +13,11 @@ type History = [(u64, Event)];
 
 /// How often a history meets a condition.
 fn times(condition: Condition, history: &History) -> u64 {
-    let mut sometimes = Sometimes::default();
+    let (mut sometimes, mut state) = (Sometimes::default(), State::default());
     for (at, event) in history {
-        sometimes.observe(ns(*at), &in_time(*at, event.clone()));
+        let event = in_time(*at, event.clone());
+        sometimes.observe(ns(*at), &event, &state);
+        state.observe(ns(*at), &event);
     }
     sometimes.counts()[condition.name()]
 }

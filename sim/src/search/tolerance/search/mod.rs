@@ -14,12 +14,11 @@ use std::time::Duration;
 use super::ToleranceError;
 use super::formula::Bounds;
 use crate::engines::Engine;
-use crate::judge::margin::{Ending, Margin};
-use crate::judge::{Judging, Outcome};
+use crate::judge::Judging;
+use crate::judge::margin::Ending;
 use crate::plan::draw::Draw;
 use crate::plan::{Plan, Settings};
 use crate::search::pool;
-use crate::trace::Entry;
 use changes::Changes;
 pub use found::{Found, Least};
 
@@ -111,19 +110,11 @@ impl<'a> Climb<'a> {
             return Ok(());
         }
         // An equal margin is accepted too: it may lead away from a local minimum.
-        if let Some(margin) = margin(&outcome, self.ending)
+        if let Some(margin) = outcome.margin.least_after(self.ending)
             && self.best.as_ref().is_none_or(|(least, _)| margin <= *least)
         {
             self.best = Some((margin, plan));
         }
         Ok(())
     }
-}
-
-fn margin(outcome: &Outcome, ending: Ending) -> Option<Duration> {
-    let mut margin = Margin::default();
-    for Entry { at, event } in outcome.trace.entries() {
-        margin.observe(*at, event);
-    }
-    margin.least_after(ending)
 }
