@@ -50,7 +50,7 @@ pub(crate) fn in_words(reason: StepDownReason) -> Reason {
 }
 
 /// The kind of a request that faults can wait for.
-#[cfg(feature = "real")]
+#[cfg(any(feature = "overload", feature = "real"))]
 pub(crate) const fn kind(request: &Request) -> Option<crate::plan::Asking> {
     use crate::plan::Asking;
 

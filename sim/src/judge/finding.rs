@@ -43,7 +43,7 @@ impl Finding {
     }
 
     /// The same finding, about that election of the run.
-    #[cfg(feature = "turmoil")]
+    #[cfg(any(feature = "overload", feature = "turmoil"))]
     pub(crate) fn in_election(&self, election: usize) -> Self {
         let begins = [Part::from("in election "), Part::Detail(format!("{election}: "))];
         Self::of(begins.into_iter().chain(self.0.iter().cloned()))

@@ -6,15 +6,17 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use tenure::store::AnyStore;
-use tenure::{Candidate, Elections, Event as Reported};
+use tenure::{Candidate, Elections, Tenure};
 
 use super::OverloadError;
-use super::journal::{Event, Journal, Who};
+use super::journal::{Journal, candidate, election, process};
 use super::plan::Plan;
-use super::runtime::{Clock, PausedRuntime};
+use super::runtime::{Clock, PausedRuntime, true_time};
 use super::store::{Server, SlowStore, key};
-use crate::plan::SimTime;
+use crate::engines::calls::in_words;
 use crate::plan::draw::Draw;
+use crate::plan::{SimTime, nanos};
+use crate::trace::{Event, Who};
 
 /// All processes of a run.
 pub(super) struct Processes {
@@ -26,7 +28,14 @@ pub(super) struct Processes {
 
 /// The candidates of each election.
 #[derive(Default)]
-struct Candidates(Mutex<BTreeMap<u32, Vec<(Who, Candidate)>>>);
+struct Candidates(Mutex<BTreeMap<usize, Vec<Member>>>);
+
+struct Member {
+    who: Who,
+    candidate: Candidate,
+    /// The token under which it led when it was asked last.
+    leads: Option<u64>,
+}
 
 /// How many processes there are.
 const PROCESSES: u32 = 2;
@@ -52,9 +61,9 @@ impl Processes {
         let mut draw = Draw::new(plan.seed, "overload joins", 0);
         let mut within =
             |seconds| SimTime::START + draw.duration(Duration::ZERO..=Duration::from_secs(seconds));
-        let first = (0..plan.elections).map(|election| Who { process: 0, election });
+        let first = (0..plan.elections).map(|election| candidate(0, election));
         let mut joins: Vec<(SimTime, Who)> = first.map(|who| (within(2), who)).collect();
-        let standbys = plan.contested().map(|election| Who { process: 1, election });
+        let standbys = plan.contested().map(|election| candidate(1, election));
         joins.extend(standbys.map(|who| (within(10), who)));
         joins.sort_unstable();
         for (at, who) in joins {
@@ -67,18 +76,21 @@ impl Processes {
     fn join(&self, plan: &Plan, who: Who) -> Result<(), OverloadError> {
         let (journal, clock) = (Arc::clone(&self.journal), self.clock);
         let candidates = Arc::clone(&self.candidates);
-        journal.add(clock.now(), Event::Joined(who));
-        let (elections, _) = &self.each[usize::from(who.process != 0)];
-        let builder = elections.candidate(key(who.election)).name("simulated");
-        let candidate = builder.config(plan.config()).start();
-        let candidate =
-            candidate.map_err(|why| OverloadError::Start { who, why: Box::new(why) })?;
+        journal.add(clock.now(), who, Event::CampaignAsked { who });
+        let (elections, _) = &self.each[process(who)];
+        let builder = elections.candidate(key(election(who))).name("simulated");
+        let started = builder.config(plan.config()).start();
+        let candidate = started.map_err(|why| OverloadError::Start { who, why: Box::new(why) })?;
         let mut events = candidate.events();
         candidates.add(who, candidate);
         tokio::spawn(async move {
             while let Some(event) = events.next().await {
-                if let Some(event) = reported(who, &event, &candidates) {
-                    journal.add(clock.now(), event);
+                let at = clock.now();
+                candidates.probe(election(who), |who, event| journal.add(at, who, event));
+                if let tenure::Event::Lagged(_) = event {
+                    journal.lags(at, who);
+                } else if let Some(event) = reported(who, &event) {
+                    journal.add(at, who, event);
                 }
             }
         });
@@ -87,10 +99,12 @@ impl Processes {
 
     /// Asks the leaders of some elections with two candidates to resign.
     pub(super) fn resign_some(&self, plan: &Plan) {
-        let leaders = plan.contested().filter_map(|election| self.candidates.leader(election));
+        let leaders =
+            plan.contested().filter_map(|election| self.candidates.leader(election as usize));
         let resigning = usize::try_from(plan.resignations).unwrap_or(usize::MAX);
+        let hold_off = Some(nanos(plan.config().renew_interval()));
         for (who, leader) in leaders.take(resigning) {
-            self.journal.add(self.clock.now(), Event::AskedToResign(who));
+            self.journal.add(self.clock.now(), who, Event::ResignAsked { who, hold_off });
             tokio::spawn(async move {
                 // Its event says whether it has stepped down.
                 let _ = leader.resign().await;
@@ -107,36 +121,57 @@ impl Processes {
 }
 
 /// What a candidate has reported, if it matters here.
-fn reported(who: Who, event: &Reported, candidates: &Candidates) -> Option<Event> {
+fn reported(who: Who, event: &tenure::Event) -> Option<Event> {
+    let claim_ends = |tenure: &Tenure| true_time(tenure.valid_until());
     match event {
-        Reported::Elected(tenure) => {
-            let beside = candidates.leader_beside(who);
-            Some(Event::Elected { who, token: tenure.token().get(), beside })
+        tenure::Event::Elected(tenure) => {
+            let token = tenure.token().get();
+            Some(Event::Elected { who, token, claim_ends: claim_ends(tenure) })
         }
-        Reported::SteppedDown { tenure, reason } => {
-            Some(Event::SteppedDown { who, token: tenure.token().get(), why: (*reason).into() })
+        tenure::Event::Renewed(tenure) => {
+            let token = tenure.token().get();
+            Some(Event::Renewed { who, token, claim_ends: claim_ends(tenure) })
         }
-        Reported::Lagged(_) => Some(Event::Lagged(who)),
+        tenure::Event::SteppedDown { tenure, reason } => Some(Event::SteppedDown {
+            who,
+            token: tenure.token().get(),
+            reason: in_words(*reason),
+            drain_ends: true_time(tenure.drain_until()),
+        }),
         _ => None,
     }
 }
 
 impl Candidates {
-    fn with<T>(&self, election: u32, of: impl FnOnce(&mut Vec<(Who, Candidate)>) -> T) -> T {
+    fn with<T>(&self, election: usize, of: impl FnOnce(&mut Vec<Member>) -> T) -> T {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         of(all.entry(election).or_default())
     }
 
     fn add(&self, who: Who, candidate: Candidate) {
-        self.with(who.election, |all| all.push((who, candidate)));
+        self.with(election(who), |all| all.push(Member { who, candidate, leads: None }));
     }
 
-    fn leader(&self, election: u32) -> Option<(Who, Candidate)> {
-        self.with(election, |all| all.iter().find(|(_, one)| one.is_leader()).cloned())
+    fn leader(&self, election: usize) -> Option<(Who, Candidate)> {
+        let of = |one: &Member| (one.who, one.candidate.clone());
+        self.with(election, |all| all.iter().find(|one| one.candidate.is_leader()).map(of))
     }
 
-    fn leader_beside(&self, who: Who) -> Option<Who> {
-        let leads = |(other, one): &&(Who, Candidate)| *other != who && one.is_leader();
-        self.with(who.election, |all| all.iter().find(leads).map(|(other, _)| *other))
+    /// Asks every candidate of the election whether it leads, and reports each change.
+    fn probe(&self, election: usize, mut turned: impl FnMut(Who, Event)) {
+        self.with(election, |all| {
+            for Member { who, candidate, leads } in all {
+                let who = *who;
+                let tenure = candidate.is_leader().then(|| candidate.tenure()).flatten();
+                let token = tenure.map(|tenure| tenure.token().get());
+                let before = std::mem::replace(leads, token);
+                if before.is_some() && before != token {
+                    turned(who, Event::LeadsNoMore { who });
+                }
+                if let Some(token) = token.filter(|_| before != token) {
+                    turned(who, Event::Leads { who, token });
+                }
+            }
+        });
     }
 }

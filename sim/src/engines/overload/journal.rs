@@ -1,148 +1,102 @@
-//! What happened in a run, in order: what the store saw, and what the candidates reported.
+//! The events of a run, in order: what the store did, and what the candidates reported.
 
-use std::fmt;
+use std::collections::VecDeque;
 use std::hash::Hash as _;
 use std::sync::{Mutex, PoisonError};
 
-use tenure::StepDownReason;
-
 use crate::plan::SimTime;
-use crate::trace::{Digest, Hasher};
+use crate::trace::{Digest, Event, Hasher, StoreStep, Who};
 
-/// One candidate: a process, and the number of an election.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Who {
-    /// The process, from 0 on.
-    pub process: u32,
-    /// The election.
-    pub election: u32,
+/// The numbers from one process's first candidate to the next one's.
+const OF_A_PROCESS: usize = 100_000;
+
+/// A process's candidate in an election: `n5` is that of the first process in election 5, `n100005` that of the second.
+pub(super) fn candidate(process: u32, election: u32) -> Who {
+    Who { node: process as usize * OF_A_PROCESS + election as usize, life: 0 }
 }
 
-impl fmt::Debug for Who {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "election {} in process {}", self.election, self.process)
-    }
+/// The process of a candidate.
+pub(super) const fn process(who: Who) -> usize {
+    who.node / OF_A_PROCESS
 }
 
-/// What a request asks for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[allow(missing_docs, reason = "named after the requests")]
-pub enum Asks {
-    Acquire,
-    Renew,
-    Release,
+/// The election of a candidate.
+pub(super) const fn election(who: Who) -> usize {
+    who.node % OF_A_PROCESS
 }
 
-/// How a request ended, as its candidate knows it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Answer {
-    /// The lease is the candidate's, under that token.
-    Granted(u64),
-    /// The lease lasts the whole TTL again.
-    Renewed,
-    /// The lease has ended.
-    Released,
-    /// The store refused, for whatever reason.
-    Refused,
-    /// The candidate has given the request up. The store may carry it out all the same.
-    GivenUp,
+/// An event of one election.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Noted {
+    pub(super) election: usize,
+    pub(super) at: SimTime,
+    pub(super) event: Event,
 }
 
-/// One thing that happened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Event {
-    /// The candidate takes part from now on.
-    Joined(Who),
-    /// A call leaves for the store; its requests follow.
-    CallBegan {
-        /// The process.
-        process: u32,
-    },
-    /// A request leaves for the store.
-    Sent(Who, Asks),
-    /// A request has ended.
-    Ended(Who, Asks, Answer),
-    /// All requests of a call have ended.
-    CallEnded {
-        /// The process.
-        process: u32,
-    },
-    /// The candidate reports that it leads.
-    Elected {
-        /// The candidate.
-        who: Who,
-        /// The tenure's token.
-        token: u64,
-        /// Another candidate of the same election whose handle answers "I lead" too.
-        beside: Option<Who>,
-    },
-    /// The candidate reports that it no longer leads.
-    SteppedDown {
-        /// The candidate.
-        who: Who,
-        /// The tenure's token.
-        token: u64,
-        /// Why.
-        why: Why,
-    },
-    /// The candidate was asked to resign.
-    AskedToResign(Who),
-    /// The journal of a candidate's events has a gap: the run proves nothing.
-    Lagged(Who),
-}
-
-/// Why a tenure has ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Why {
-    /// The claim was not renewed in time.
-    Expired,
-    /// The store said that the tenure is over.
-    Superseded,
-    /// The candidate has resigned.
-    Resigned,
-    /// Any other reason.
-    Other,
-}
-
-impl From<StepDownReason> for Why {
-    fn from(reason: StepDownReason) -> Self {
-        match reason {
-            StepDownReason::Expired => Self::Expired,
-            StepDownReason::Superseded => Self::Superseded,
-            StepDownReason::Resigned => Self::Resigned,
-            _ => Self::Other,
-        }
-    }
-}
-
-/// Collects events, each with its time.
+/// Collects events.
 #[derive(Debug, Default)]
 pub(super) struct Journal(Mutex<Inner>);
 
 #[derive(Debug, Default)]
 struct Inner {
-    entries: Vec<(SimTime, Event)>,
+    entries: Vec<Noted>,
+    /// The steps that the store will have carried out, in the order of their times.
+    steps: VecDeque<Noted>,
+    /// The first candidate of whose events some were lost.
+    lagged: Option<(Who, SimTime)>,
     closed: bool,
 }
 
 impl Journal {
-    pub(super) fn add(&self, at: SimTime, event: Event) {
-        let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if !inner.closed {
-            inner.entries.push((at, event));
-        }
+    /// Notes what a candidate does at that time.
+    pub(super) fn add(&self, at: SimTime, who: Who, event: Event) {
+        self.with(|inner| {
+            inner.steps_until(at);
+            inner.entries.push(Noted { election: election(who), at, event });
+        });
     }
 
-    /// The events so far. Later ones belong to the end of the simulation, and are dropped.
-    pub(super) fn close(&self) -> Vec<(SimTime, Event)> {
+    /// Notes a step that the store will have carried out at that time, later than all steps before.
+    pub(super) fn will_step(&self, at: SimTime, election: u32, step: StoreStep) {
+        let (election, event) = (election as usize, Event::Store(step));
+        self.with(|inner| inner.steps.push_back(Noted { election, at, event }));
+    }
+
+    /// Events of that candidate were lost: the run proves nothing.
+    pub(super) fn lags(&self, at: SimTime, who: Who) {
+        self.with(|inner| inner.lagged = inner.lagged.or(Some((who, at))));
+    }
+
+    /// The events so far, or the candidate of whose events some were lost. Later ones belong to the end of the
+    /// simulation, and are dropped.
+    pub(super) fn close(&self, at: SimTime) -> Result<Vec<Noted>, (Who, SimTime)> {
+        let mut closed = Ok(Vec::new());
+        self.with(|inner| {
+            inner.steps_until(at);
+            inner.closed = true;
+            closed = inner.lagged.map_or(Ok(std::mem::take(&mut inner.entries)), Err);
+        });
+        closed
+    }
+
+    fn with(&self, note: impl FnOnce(&mut Inner)) {
         let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        inner.closed = true;
-        std::mem::take(&mut inner.entries)
+        if !inner.closed {
+            note(&mut inner);
+        }
+    }
+}
+
+impl Inner {
+    fn steps_until(&mut self, at: SimTime) {
+        while self.steps.front().is_some_and(|step| step.at <= at) {
+            self.entries.extend(self.steps.pop_front());
+        }
     }
 }
 
 /// The hash of a run.
-pub(super) fn digest(entries: &[(SimTime, Event)]) -> Digest {
+pub(super) fn digest(entries: &[Noted]) -> Digest {
     let mut hasher = Hasher::default();
     entries.hash(&mut hasher);
     hasher.digest()

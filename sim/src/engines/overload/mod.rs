@@ -19,15 +19,13 @@ use std::sync::Arc;
 use serde::Serialize;
 use tokio::runtime::Builder;
 
-use crate::judge::finding::Finding;
-use crate::judge::properties::PropertyName;
+use crate::judge::properties::{PropertyName, Violation};
 use crate::plan::SimTime;
-use crate::trace::Digest;
+use crate::trace::{Digest, Who};
 use candidates::Processes;
-use journal::Journal;
+use journal::{Journal, Noted};
 use runtime::Clock;
 
-pub use journal::{Answer, Asks, Event, Who, Why};
 pub use plan::{Kind, Phase, Plan};
 
 /// How a run was judged.
@@ -53,17 +51,6 @@ impl Outcome {
         let never = self.compared.iter().filter(|(_, times)| *times == 0);
         never.map(|(name, _)| *name)
     }
-}
-
-/// A property that did not hold.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Violation {
-    /// The property.
-    pub property: PropertyName,
-    /// When.
-    pub at: SimTime,
-    /// What did not hold.
-    pub finding: Finding,
 }
 
 /// Why a run did not complete.
@@ -92,17 +79,17 @@ pub enum OverloadError {
     },
 }
 
-/// Carries out a plan, and judges the run.
+/// Carries out a plan, and judges the run. Its candidates are numbered by process and election: `n5` is that of the
+/// first process in election 5, `n100005` that of the second.
 ///
 /// # Errors
 /// If the simulation itself fails.
 pub fn run(plan: &Plan) -> Result<Outcome, OverloadError> {
-    let entries = record(plan)?;
-    properties::judge(plan, &entries)
+    Ok(properties::judge(plan, &record(plan)?))
 }
 
 /// Carries out a plan.
-fn record(plan: &Plan) -> Result<Vec<(SimTime, Event)>, OverloadError> {
+fn record(plan: &Plan) -> Result<Vec<Noted>, OverloadError> {
     let runtime = Builder::new_current_thread().enable_time().start_paused(true).build();
     let runtime = runtime.map_err(OverloadError::Runtime)?;
     let journal = Arc::new(Journal::default());
@@ -115,7 +102,7 @@ fn record(plan: &Plan) -> Result<Vec<(SimTime, Event)>, OverloadError> {
         clock.sleep_until(plan.end()).await;
         Ok(processes)
     })?;
-    let entries = journal.close();
+    let entries = journal.close(plan.end());
     processes.end();
-    Ok(entries)
+    entries.map_err(|(who, at)| OverloadError::Lagged { who, at })
 }

@@ -5,9 +5,8 @@ use std::time::Duration;
 use serde::Serialize;
 use tenure_core::Config;
 
-use super::journal::Asks;
-use crate::plan::SimTime;
 use crate::plan::draw::Draw;
+use crate::plan::{Asking, SimTime};
 
 /// A run of many elections at one store whose rate changes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -124,10 +123,10 @@ impl Plan {
     }
 
     /// When the store has done its work on a call of so many such requests, which it begins at that time.
-    pub fn call_done(&self, begin: SimTime, asks: Asks, requests: u32) -> SimTime {
+    pub fn call_done(&self, begin: SimTime, asks: Asking, requests: u32) -> SimTime {
         let each = match asks {
-            Asks::Acquire => self.acquire_costs,
-            Asks::Renew | Asks::Release => 1,
+            Asking::Acquire => self.acquire_costs,
+            Asking::Renew | Asking::Release => 1,
         };
         self.done(begin, WHOLE * u64::from(each) * (u64::from(requests) + 1) / 2)
     }
@@ -199,14 +198,14 @@ mod tests {
     #[test]
     fn work_continues_after_a_pause_at_the_new_rate() {
         let plan = two_phases();
-        assert_eq!(plan.call_done(ms(100), Asks::Renew, 1), ms(110));
-        assert_eq!(plan.call_done(ms(100), Asks::Renew, 3), ms(120));
-        assert_eq!(plan.call_done(ms(100), Asks::Acquire, 1), ms(120));
-        assert_eq!(plan.call_done(ms(100), Asks::Acquire, 3), ms(140));
-        assert_eq!(plan.call_done(ms(100), Asks::Release, 1), ms(110));
+        assert_eq!(plan.call_done(ms(100), Asking::Renew, 1), ms(110));
+        assert_eq!(plan.call_done(ms(100), Asking::Renew, 3), ms(120));
+        assert_eq!(plan.call_done(ms(100), Asking::Acquire, 1), ms(120));
+        assert_eq!(plan.call_done(ms(100), Asking::Acquire, 3), ms(140));
+        assert_eq!(plan.call_done(ms(100), Asking::Release, 1), ms(110));
         // Half of it is done before the pause.
-        assert_eq!(plan.call_done(ms(995), Asks::Renew, 1), ms(3_050));
-        assert_eq!(plan.call_done(ms(3_950), Asks::Renew, 1), SimTime::NEVER);
+        assert_eq!(plan.call_done(ms(995), Asking::Renew, 1), ms(3_050));
+        assert_eq!(plan.call_done(ms(3_950), Asking::Renew, 1), SimTime::NEVER);
     }
 
     #[test]

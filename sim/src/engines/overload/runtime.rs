@@ -40,6 +40,11 @@ impl Clock {
     }
 }
 
+/// The true time at which the clock of a process shows that.
+pub(super) fn true_time(reading: Instant) -> SimTime {
+    SimTime::START + reading.since(Instant::ORIGIN + BOOTED)
+}
+
 /// The runtime of one process.
 #[derive(Clone)]
 pub(super) struct PausedRuntime(Arc<Inner>);
@@ -76,8 +81,7 @@ impl Runtime for PausedRuntime {
     }
 
     fn sleep_until(&self, deadline: Instant) -> BoxFuture<'static, ()> {
-        let at = SimTime::START + deadline.since(Instant::ORIGIN + BOOTED);
-        self.0.clock.sleep_until(at).boxed()
+        self.0.clock.sleep_until(true_time(deadline)).boxed()
     }
 
     fn spawn(&self, task: BoxFuture<'static, ()>) {

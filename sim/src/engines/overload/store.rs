@@ -10,18 +10,20 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::{Stream, StreamExt};
-use tenure::Instant;
 use tenure::store::{
     HistoryKind, Incumbent, Key, Reply, Request, Store, StoreError, StoreErrorKind, StoreTraits,
     Watched,
 };
+use tenure::{HolderId, Instant};
 use tenure_core::contract::{History, Moment, Record, apply};
 use tokio::sync::mpsc;
 
-use super::journal::{Answer, Asks, Event, Journal, Who};
+use super::journal::{Journal, candidate};
 use super::plan::Plan;
 use super::runtime::Clock;
-use crate::plan::SimTime;
+use crate::engines::calls::{answered, asked, kind};
+use crate::plan::{Asking, SimTime};
+use crate::trace::{Answer, Event, Kept, StoreStep, Who};
 
 /// The store's clock when a run begins: it counts from 1970.
 const EPOCH: Duration = Duration::from_secs(1_700_000_000);
@@ -39,6 +41,8 @@ struct State {
     /// When the calls that were sent so far are done.
     free_at: SimTime,
     history: Option<History>,
+    /// The number of calls so far.
+    calls: u64,
     elections: BTreeMap<u32, Election>,
     /// The streams of hints, one for each process.
     listeners: Vec<mpsc::UnboundedSender<u32>>,
@@ -61,21 +65,43 @@ impl Server {
         Self { plan, clock, journal, state: Mutex::default() }
     }
 
+    /// The number of the next call.
+    fn next_call(&self) -> u64 {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.calls += 1;
+        state.calls
+    }
+
     /// Carries out a call that is sent now. Returns when the answer arrives, and the replies.
-    fn carry_out(&self, asked: &[(u32, Request)]) -> (SimTime, Vec<Result<Reply, StoreError>>) {
+    fn carry_out(&self, requests: &[(u32, Request)]) -> (SimTime, Vec<Result<Reply, StoreError>>) {
         let state = &mut *self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let half = self.plan.round_trip / 2;
         let begin = state.free_at.max(self.clock.now() + half);
         // The requests of a call are of one kind.
-        let kind = asked.first().map_or(Asks::Renew, |(_, request)| asks(request));
-        let requests = u32::try_from(asked.len()).unwrap_or(u32::MAX);
-        let done = self.plan.call_done(begin, kind, requests);
+        let asking = requests.first().and_then(|(_, request)| kind(request));
+        let number = u32::try_from(requests.len()).unwrap_or(u32::MAX);
+        let done = self.plan.call_done(begin, asking.unwrap_or(Asking::Acquire), number);
         state.free_at = done;
         let answered_at = done + half;
         let State { elections, history, listeners, .. } = state;
-        let replies = asked.iter().map(|(election, request)| {
+        let replies = requests.iter().map(|(election, request)| {
             let of = elections.entry(*election).or_default();
+            let before = of.kept();
             let reply = of.step(history, done, request);
+            if let (Some(holder), Some(asked), Ok(reply)) =
+                (holder(request), asked(request), &reply)
+            {
+                let step = StoreStep {
+                    server: 0,
+                    now: clock(done).as_nanos(),
+                    holder: holder.to_bits(),
+                    request: asked,
+                    answer: answered(reply),
+                    before,
+                    after: of.kept(),
+                };
+                self.journal.will_step(done, *election, step);
+            }
             if let Ok(Reply::Released) = reply {
                 self.wake(listeners, *election, answered_at);
             }
@@ -98,6 +124,17 @@ impl Server {
 }
 
 impl Election {
+    /// Its record in the terms of the trace.
+    fn kept(&self) -> Option<Kept> {
+        self.record.map(|record| Kept {
+            token: record.token.get(),
+            holder: record.holder.to_bits(),
+            lease_end: record.lease_end.as_nanos(),
+            lease_ends: SimTime::START + record.lease_end.since(clock(SimTime::START)),
+            released: record.released,
+        })
+    }
+
     fn step(
         &mut self,
         history: &mut Option<History>,
@@ -116,13 +153,17 @@ impl Election {
                 return Err(StoreError::new(StoreErrorKind::UnexpectedReply, "not simulated"));
             }
         };
-        let now = Instant::ORIGIN + EPOCH + done.since(SimTime::START);
-        let at = Moment { now, identity: 1, trust_empty_store: true, compares_identity: false };
+        let at = Moment {
+            now: clock(done),
+            identity: 1,
+            trust_empty_store: true,
+            compares_identity: false,
+        };
         Ok(match apply(&mut self.record, history, at, request) {
             tenure_core::Reply::Granted { token, wait } => Reply::Granted { token, wait },
             tenure_core::Reply::Held { token, remaining, ttl } => {
                 let holder = self.record.map(|record| record.holder);
-                let holder = holder.unwrap_or(tenure::HolderId::from_bits(0));
+                let holder = holder.unwrap_or(HolderId::from_bits(0));
                 Reply::Held(Incumbent::new(token, holder, "", "", remaining).with_ttl(ttl))
             }
             tenure_core::Reply::Refused { ttl, quarantine } => Reply::Refused { ttl, quarantine },
@@ -136,12 +177,8 @@ impl Election {
 }
 
 impl SlowStore {
-    fn who(&self, election: u32) -> Who {
-        Who { process: self.process, election }
-    }
-
-    fn note(&self, event: Event) {
-        self.server.journal.add(self.server.clock.now(), event);
+    fn note(&self, who: Who, event: Event) {
+        self.server.journal.add(self.server.clock.now(), who, event);
     }
 }
 
@@ -163,21 +200,25 @@ impl Store for SlowStore {
     }
 
     async fn call_all(&self, requests: Vec<(Key, Request)>) -> Vec<Result<Reply, StoreError>> {
-        let asked: Vec<(u32, Request)> =
+        let requests: Vec<(u32, Request)> =
             requests.into_iter().map(|(key, request)| (number(&key), request)).collect();
-        let mut call = Call { store: self, asks: Vec::new() };
-        self.note(Event::CallBegan { process: self.process });
-        for (election, request) in &asked {
-            let (who, asks) = (self.who(*election), asks(request));
-            self.note(Event::Sent(who, asks));
-            call.asks.push((who, asks));
+        let id = self.server.next_call();
+        let mut call = Call { store: self, id, open: Vec::new() };
+        for (election, request) in &requests {
+            let who = candidate(self.process, *election);
+            let asked = asked(request);
+            if let Some(request) = asked {
+                self.note(who, Event::Sent { who, id, request });
+            }
+            call.open.push(asked.map(|_| who));
         }
-        let (at, replies) = self.server.carry_out(&asked);
+        let (at, replies) = self.server.carry_out(&requests);
         self.server.clock.sleep_until(at).await;
-        for ((who, asks), reply) in call.asks.drain(..).zip(&replies) {
-            self.note(Event::Ended(who, asks, answer(reply)));
+        for (who, reply) in call.open.drain(..).zip(&replies) {
+            let Some(who) = who else { continue };
+            let answer = Some(reply.as_ref().map_or(Answer::Other, answered));
+            self.note(who, Event::Answered { who, id, answer });
         }
-        drop(call);
         replies
     }
 
@@ -192,7 +233,7 @@ impl Store for SlowStore {
                     biased;
                     changes = watched.changed() => changes?.added,
                     election = released.recv() => {
-                        let key = Key::new(key(election?)).ok();
+                        let key = Key::new(key(election? as usize)).ok();
                         key.into_iter().filter(|key| watched.contains(key)).collect()
                     }
                 };
@@ -203,44 +244,38 @@ impl Store for SlowStore {
     }
 }
 
-/// A call that is under way. Its driver drops it when all its requests were given up.
+/// A call that is under way. Its driver drops it when all its requests were given up. All its requests have its number.
 struct Call<'a> {
     store: &'a SlowStore,
-    /// The requests that have not ended.
-    asks: Vec<(Who, Asks)>,
+    id: u64,
+    /// The candidates whose requests have not ended; none for a request that changes no lease.
+    open: Vec<Option<Who>>,
 }
 
 impl Drop for Call<'_> {
     fn drop(&mut self) {
-        for (who, asks) in self.asks.drain(..) {
-            self.store.note(Event::Ended(who, asks, Answer::GivenUp));
+        for who in self.open.drain(..).flatten() {
+            self.store.note(who, Event::Answered { who, id: self.id, answer: None });
         }
-        self.store.note(Event::CallEnded { process: self.store.process });
     }
 }
 
-fn asks(request: &Request) -> Asks {
+fn holder(request: &Request) -> Option<HolderId> {
     match request {
-        Request::Acquire { .. }
-        | Request::Describe { .. }
-        | Request::Observe
-        | Request::Notify { .. } => Asks::Acquire,
-        Request::Renew { .. } => Asks::Renew,
-        Request::Release { .. } => Asks::Release,
+        Request::Acquire { holder, .. }
+        | Request::Renew { holder, .. }
+        | Request::Release { holder, .. } => Some(*holder),
+        Request::Describe { .. } | Request::Observe | Request::Notify { .. } => None,
     }
 }
 
-fn answer(reply: &Result<Reply, StoreError>) -> Answer {
-    match reply {
-        Ok(Reply::Granted { token, .. }) => Answer::Granted(token.get()),
-        Ok(Reply::Renewed) => Answer::Renewed,
-        Ok(Reply::Released) => Answer::Released,
-        _ => Answer::Refused,
-    }
+/// The store's clock, which is right.
+fn clock(at: SimTime) -> Instant {
+    Instant::ORIGIN + EPOCH + at.since(SimTime::START)
 }
 
 /// The key of an election.
-pub(super) fn key(election: u32) -> String {
+pub(super) fn key(election: usize) -> String {
     format!("election-{election}")
 }
 

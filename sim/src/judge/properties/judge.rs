@@ -55,13 +55,24 @@ impl Judge {
     /// For a run that breaks those assumptions: the properties that rest on none of them, and that are among the named
     /// ones, if any are named. It stops at the first violation, because a later one may be its consequence.
     pub fn new(terms: &Terms, broken: &[Assumption], only: Option<&[PropertyName]>) -> Self {
-        let properties = all(terms).into_iter().filter_map(|property| {
-            let about = property.about();
+        let applies = |about: About| {
             let wanted = only.is_none_or(|only| only.contains(&about.name));
-            let applies = wanted && !about.rests_on.iter().any(|rests| broken.contains(rests));
-            applies.then(|| Judged { property, about, tally: Tally::default(), applies })
-        });
-        Self { properties: properties.collect(), tick: terms.tick, ..Self::default() }
+            wanted && !about.rests_on.iter().any(|rests| broken.contains(rests))
+        };
+        Self::of(all(terms).into_iter().filter(|property| applies(property.about())), terms.tick)
+    }
+
+    /// For a run of an engine with that tick: these properties.
+    pub(crate) fn of(
+        properties: impl IntoIterator<Item = Box<dyn Property>>,
+        tick: Duration,
+    ) -> Self {
+        let judged = |property: Box<dyn Property>| {
+            let about = property.about();
+            Judged { property, about, tally: Tally::default(), applies: true }
+        };
+        let properties = properties.into_iter().map(judged).collect();
+        Self { properties, tick, ..Self::default() }
     }
 
     /// The same, with each property up to its own first violation.

@@ -7,42 +7,53 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::super::journal::Event;
+use super::super::journal::process;
 use super::super::plan::Plan;
-use super::{Finding, Found, Property, PropertyName, Tally};
+use super::{Call, Calls};
+use crate::judge::State;
+use crate::judge::finding::Finding;
+use crate::judge::properties::{About, Found, Property, PropertyName, Tally};
 use crate::plan::SimTime;
+use crate::trace::Event;
 
 /// As many calls keep any store busy: the driver's `LEAST`.
 const LEAST: u128 = 8;
 /// The delay that a window may always add: the driver's `TARGET`.
 const TARGET: Duration = Duration::from_millis(5);
 
-#[derive(Default)]
-pub(super) struct BoundedWindow(BTreeMap<u32, u128>);
+pub(super) struct BoundedWindow {
+    most: u128,
+    calls: Calls,
+    /// The calls of each process in flight.
+    flying: BTreeMap<usize, u128>,
+}
+
+impl BoundedWindow {
+    pub(super) fn new(plan: &Plan) -> Self {
+        Self { most: most(plan), calls: Calls::default(), flying: BTreeMap::new() }
+    }
+}
 
 impl Property for BoundedWindow {
-    fn name(&self) -> PropertyName {
-        PropertyName::BOUNDED_WINDOW
+    fn about(&self) -> About {
+        About::of(PropertyName::BOUNDED_WINDOW)
     }
 
-    fn observe(&mut self, plan: &Plan, at: SimTime, event: &Event, tally: &mut Tally) -> Found {
-        match *event {
-            Event::CallBegan { process } => {
-                let flying = self.0.entry(process).or_default();
+    fn observe(&mut self, at: SimTime, event: &Event, _: &State, tally: &mut Tally) -> Found {
+        let Some((who, call)) = self.calls.observe(event) else { return Ok(()) };
+        let (process, most) = (process(who), self.most);
+        let flying = self.flying.entry(process).or_default();
+        match call {
+            Call::Began => {
                 *flying += 1;
                 tally.count(true);
-                let most = most(plan);
                 if *flying > most {
                     return Err(Finding::from(format!(
                         "process {process} has {flying} calls in flight at {at}, and {most} would do"
                     )));
                 }
             }
-            Event::CallEnded { process } => {
-                let flying = self.0.entry(process).or_default();
-                *flying = flying.saturating_sub(1);
-            }
-            _ => {}
+            Call::Ended => *flying -= 1,
         }
         Ok(())
     }

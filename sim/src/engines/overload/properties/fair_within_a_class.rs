@@ -7,19 +7,22 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
-use super::super::journal::{Asks, Event, Who};
+use super::super::journal::process;
 use super::super::plan::{Kind, Plan};
 use super::renewals::Renewals;
-use super::{Finding, Found, Property, PropertyName, Tally};
+use crate::judge::State;
+use crate::judge::finding::Finding;
+use crate::judge::properties::{About, Found, Property, PropertyName, Tally};
 use crate::plan::SimTime;
+use crate::trace::{Asked, Event, Who};
 
 /// How many times the mean wait an election may wait.
 const TIMES: u32 = 3;
 
-#[derive(Default)]
 pub(super) struct FairWithinAClass {
+    plan: Plan,
     /// The candidates that have joined and have not asked yet, by process.
-    joined: BTreeMap<u32, VecDeque<Who>>,
+    joined: BTreeMap<usize, VecDeque<Who>>,
     asked: BTreeSet<Who>,
     renewals: Renewals,
     /// How late renewals were in the phase at hand.
@@ -28,21 +31,25 @@ pub(super) struct FairWithinAClass {
 }
 
 impl Property for FairWithinAClass {
-    fn name(&self) -> PropertyName {
-        PropertyName::FAIR_WITHIN_A_CLASS
+    fn about(&self) -> About {
+        About::of(PropertyName::FAIR_WITHIN_A_CLASS)
     }
 
-    fn observe(&mut self, plan: &Plan, at: SimTime, event: &Event, tally: &mut Tally) -> Found {
-        while plan.phases.get(self.phase).is_some_and(|phase| phase.until <= at) {
-            self.end_phase(plan, at, tally)?;
+    fn observe(&mut self, at: SimTime, event: &Event, _: &State, tally: &mut Tally) -> Found {
+        while self.plan.phases.get(self.phase).is_some_and(|phase| phase.until <= at) {
+            self.end_phase(at, tally)?;
         }
         match *event {
-            Event::Joined(who) => self.joined.entry(who.process).or_default().push_back(who),
-            Event::Sent(who, Asks::Acquire) => self.acquires(who, at, tally)?,
+            Event::CampaignAsked { who } => {
+                self.joined.entry(process(who)).or_default().push_back(who);
+            }
+            Event::Sent { who, request: Asked::Acquire { .. }, .. } => {
+                self.acquires(who, at, tally)?;
+            }
             _ => {}
         }
-        let due = self.renewals.observe(plan, at, event);
-        if let (Some(due), Event::Sent(who, Asks::Renew)) = (due, event) {
+        let due = self.renewals.observe(at, event);
+        if let (Some(due), Event::Sent { who, .. }) = (due, event) {
             self.late.push((at.since(due), at, *who));
         }
         Ok(())
@@ -50,12 +57,23 @@ impl Property for FairWithinAClass {
 }
 
 impl FairWithinAClass {
+    pub(super) fn new(plan: &Plan) -> Self {
+        Self {
+            plan: plan.clone(),
+            joined: BTreeMap::new(),
+            asked: BTreeSet::new(),
+            renewals: Renewals::new(plan),
+            late: Vec::new(),
+            phase: 0,
+        }
+    }
+
     fn acquires(&mut self, who: Who, at: SimTime, tally: &mut Tally) -> Found {
         if !self.asked.insert(who) {
             return Ok(());
         }
         tally.count(true);
-        match self.joined.entry(who.process).or_default().pop_front() {
+        match self.joined.entry(process(who)).or_default().pop_front() {
             Some(first) if first != who => Err(Finding::from(format!(
                 "the first acquire of {who:?} was sent at {at}, before that of {first:?}, which joined earlier"
             ))),
@@ -64,8 +82,8 @@ impl FairWithinAClass {
     }
 
     /// Judges the renewals of a phase whose rate is too low from its beginning to its end.
-    fn end_phase(&mut self, plan: &Plan, at: SimTime, tally: &mut Tally) -> Found {
-        let kind = plan.phases.get(self.phase).map(|phase| phase.kind);
+    fn end_phase(&mut self, at: SimTime, tally: &mut Tally) -> Found {
+        let kind = self.plan.phases.get(self.phase).map(|phase| phase.kind);
         self.phase += 1;
         let mut late = std::mem::take(&mut self.late);
         if kind != Some(Kind::Half) {
@@ -78,7 +96,7 @@ impl FairWithinAClass {
         }
         let all: Duration = late.iter().map(|(late, ..)| *late).sum();
         let mean = all / u32::try_from(late.len()).unwrap_or(u32::MAX).max(1);
-        let most = (mean * TIMES).max(plan.config().request_timeout());
+        let most = (mean * TIMES).max(self.plan.config().request_timeout());
         match late.into_iter().max() {
             Some((late, at, who)) if late > most => Err(Finding::from(format!(
                 "the renewal of {who:?} was {late:?} late at {at}, and {mean:?} is the mean"

@@ -1,4 +1,7 @@
 //! What must hold when a store is slower than its elections need.
+//!
+//! The properties of this folder judge the events of all elections together. Each election by itself is judged by some
+//! of those that judge every run.
 
 mod bounded_window;
 mod fair_within_a_class;
@@ -6,94 +9,93 @@ mod no_lead_lost;
 mod renewals;
 mod renewals_before_acquires;
 mod spread;
-mod tenures;
 #[cfg(test)]
 mod tests;
 
-use super::journal::{Event, digest};
+use std::collections::BTreeMap;
+
+use super::Outcome;
+use super::journal::{Noted, digest, process};
 use super::plan::Plan;
-use super::{Outcome, OverloadError, Violation};
-use crate::judge::finding::Finding;
-use crate::judge::properties::{Found, PropertyName, Tally};
-use crate::plan::SimTime;
+use crate::judge::State;
+use crate::judge::properties::{Judge, Property, PropertyName, Terms, Violation};
+use crate::plan::NANOSECOND;
+use crate::trace::{Event, Who};
 
-/// A statement that must hold in every run.
-trait Property {
-    fn name(&self) -> PropertyName;
+/// The properties that judge each election by itself.
+const OF_AN_ELECTION: [PropertyName; 3] = [
+    PropertyName::SINGLE_LEADER,
+    PropertyName::TOKEN_MONOTONIC,
+    PropertyName::ONE_STEP_DOWN_PER_ELECTION,
+];
 
-    fn observe(&mut self, plan: &Plan, at: SimTime, event: &Event, tally: &mut Tally) -> Found;
-
-    /// Judges the end of the run.
-    fn finish(&mut self, plan: &Plan, tally: &mut Tally) -> Found {
-        let _ = (plan, tally);
-        Ok(())
-    }
-}
-
-/// The names of all properties, in the order in which they judge.
+/// The names of all properties.
 pub fn names() -> impl Iterator<Item = PropertyName> {
-    all().into_iter().map(|property| property.name())
+    PropertyName::OF_OVERLOAD.into_iter().chain(OF_AN_ELECTION)
 }
 
-fn all() -> Vec<Box<dyn Property>> {
+fn of_all_elections(plan: &Plan) -> Vec<Box<dyn Property>> {
     vec![
-        Box::new(no_lead_lost::NoLeadLost::default()),
-        Box::new(renewals_before_acquires::RenewalsBeforeAcquires::default()),
-        Box::new(fair_within_a_class::FairWithinAClass::default()),
-        Box::new(tenures::SingleLeader),
-        Box::new(tenures::TokensIncrease::default()),
-        Box::new(tenures::OneStepDown::default()),
-        Box::new(spread::Spread::default()),
-        Box::new(bounded_window::BoundedWindow::default()),
+        Box::new(no_lead_lost::NoLeadLost::new(plan)),
+        Box::new(renewals_before_acquires::RenewalsBeforeAcquires::new(plan)),
+        Box::new(fair_within_a_class::FairWithinAClass::new(plan)),
+        Box::new(spread::Spread::new(plan)),
+        Box::new(bounded_window::BoundedWindow::new(plan)),
     ]
 }
 
 /// Judges a run by all properties.
-///
-/// # Errors
-/// If the journal has a gap.
-pub(super) fn judge(plan: &Plan, entries: &[(SimTime, Event)]) -> Result<Outcome, OverloadError> {
-    let mut outcome = Outcome {
-        compared: Vec::new(),
-        violations: Vec::new(),
+pub(super) fn judge(plan: &Plan, entries: &[Noted]) -> Outcome {
+    let mut all = Judge::of(of_all_elections(plan), NANOSECOND).continuing();
+    let terms = Terms { tick: NANOSECOND, ..Terms::default() };
+    let of_one = || Judge::new(&terms, &[], Some(&OF_AN_ELECTION)).continuing();
+    let mut each: BTreeMap<usize, (Judge, State)> = BTreeMap::new();
+    for Noted { election, at, event } in entries {
+        let (judge, state) = each.entry(*election).or_insert_with(|| (of_one(), State::default()));
+        all.observe(*at, event, state);
+        judge.observe(*at, event, state);
+        state.observe(*at, event);
+    }
+    all.finish(plan.end(), &State::default());
+    let mut compared: Vec<(PropertyName, u64)> = names().map(|name| (name, 0)).collect();
+    let mut count = |judge: &Judge| {
+        for (name, times) in judge.judged() {
+            compared.iter_mut().filter(|(of, _)| *of == name).for_each(|(_, sum)| *sum += times);
+        }
+    };
+    count(&all);
+    let mut found = Vec::new();
+    for (election, (judge, state)) in &mut each {
+        judge.finish(plan.end(), state);
+        count(judge);
+        found.extend(judge.violations().iter().map(|violation| (*election, violation)));
+    }
+    found.sort_by_key(|(_, violation)| violation.at);
+    for (election, Violation { property, at, finding }) in found {
+        all.accuse(*at, *property, finding.in_election(election));
+    }
+    Outcome {
+        compared,
+        violations: all.violations().to_vec(),
         hash: digest(entries),
         events: entries.len(),
-        leaders: 0,
-        in_flight: 0,
-    };
-    for mut property in all() {
-        let (name, mut tally) = (property.name(), Tally::default());
-        let (mut at, mut found) = (SimTime::START, Ok(()));
-        for (time, event) in entries {
-            if let Event::Lagged(who) = event {
-                return Err(OverloadError::Lagged { who: *who, at: *time });
-            }
-            at = *time;
-            found = property.observe(plan, at, event, &mut tally);
-            if found.is_err() {
-                break;
-            }
-        }
-        let found = found.and_then(|()| {
-            at = plan.end();
-            property.finish(plan, &mut tally)
-        });
-        if let Err(finding) = found {
-            outcome.violations.push(Violation { property: name, at, finding });
-        }
-        outcome.compared.push((name, tally.compared()));
+        leaders: most(entries.iter().map(|noted| match noted.event {
+            Event::Elected { .. } => 1,
+            Event::SteppedDown { .. } => -1,
+            _ => 0,
+        })),
+        in_flight: in_flight(entries),
     }
-    outcome.leaders = most(entries.iter().map(|(_, event)| match event {
-        Event::Elected { .. } => 1,
-        Event::SteppedDown { .. } => -1,
-        _ => 0,
-    }));
-    outcome.in_flight = most(entries.iter().map(|(_, event)| match event {
-        Event::CallBegan { process: 0 } => 1,
-        Event::CallEnded { process: 0 } => -1,
-        _ => 0,
-    }));
-    Ok(outcome)
+}
+
+/// The most calls of the first process in flight at one time.
+fn in_flight(entries: &[Noted]) -> usize {
+    let mut calls = Calls::default();
+    most(entries.iter().map(|noted| match calls.observe(&noted.event) {
+        Some((who, Call::Began)) if process(who) == 0 => 1,
+        Some((who, Call::Ended)) if process(who) == 0 => -1,
+        Some(_) | None => 0,
+    }))
 }
 
 /// The largest sum on the way.
@@ -103,4 +105,38 @@ fn most(steps: impl Iterator<Item = isize>) -> usize {
         Some(*sum)
     });
     usize::try_from(sums.max().unwrap_or(0)).unwrap_or(0)
+}
+
+/// The calls under way, and how many of their requests have not ended. All requests of a call have its number.
+#[derive(Debug, Default)]
+struct Calls(BTreeMap<u64, u32>);
+
+/// A change of the calls under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Call {
+    Began,
+    Ended,
+}
+
+impl Calls {
+    /// The call that begins or ends with this event, and a candidate that takes part in it.
+    fn observe(&mut self, event: &Event) -> Option<(Who, Call)> {
+        match *event {
+            Event::Sent { who, id, .. } => {
+                let open = self.0.entry(id).or_default();
+                *open += 1;
+                (*open == 1).then_some((who, Call::Began))
+            }
+            Event::Answered { who, id, .. } => {
+                let open = self.0.get_mut(&id)?;
+                *open -= 1;
+                if *open > 0 {
+                    return None;
+                }
+                self.0.remove(&id);
+                Some((who, Call::Ended))
+            }
+            _ => None,
+        }
+    }
 }

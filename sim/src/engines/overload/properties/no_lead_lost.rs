@@ -6,13 +6,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::journal::{Event, Who, Why};
 use super::super::plan::{Kind, Plan};
-use super::{Finding, Found, Property, PropertyName, Tally};
+use crate::judge::State;
+use crate::judge::finding::Finding;
+use crate::judge::properties::{About, Found, Property, PropertyName, Tally};
 use crate::plan::SimTime;
+use crate::trace::{Event, Reason, Who};
 
-#[derive(Default)]
 pub(super) struct NoLeadLost {
+    plan: Plan,
     leads: BTreeMap<Who, u64>,
     /// The number of leaders after each change.
     counts: Vec<(SimTime, u64)>,
@@ -22,19 +24,19 @@ pub(super) struct NoLeadLost {
 }
 
 impl Property for NoLeadLost {
-    fn name(&self) -> PropertyName {
-        PropertyName::NO_LEAD_LOST_TO_OVERLOAD
+    fn about(&self) -> About {
+        About::of(PropertyName::NO_LEAD_LOST_TO_OVERLOAD)
     }
 
-    fn observe(&mut self, plan: &Plan, at: SimTime, event: &Event, tally: &mut Tally) -> Found {
-        self.end_phases(plan, at, tally);
+    fn observe(&mut self, at: SimTime, event: &Event, _: &State, tally: &mut Tally) -> Found {
+        self.end_phases(at, tally);
         match *event {
             Event::Elected { who, token, .. } => {
                 self.leads.insert(who, token);
             }
-            Event::SteppedDown { who, token, why } => {
-                if let Why::Expired | Why::Superseded | Why::Other = why {
-                    self.lost(plan, at, (who, token, why))?;
+            Event::SteppedDown { who, token, reason, .. } => {
+                if reason != Reason::Resigned {
+                    self.lost(at, (who, token, reason))?;
                 }
                 self.leads.remove(&who);
             }
@@ -44,16 +46,26 @@ impl Property for NoLeadLost {
         Ok(())
     }
 
-    fn finish(&mut self, plan: &Plan, tally: &mut Tally) -> Found {
-        self.end_phases(plan, plan.end(), tally);
+    fn finish(&mut self, at: SimTime, tally: &mut Tally) -> Found {
+        self.end_phases(at, tally);
         Ok(())
     }
 }
 
 impl NoLeadLost {
+    pub(super) fn new(plan: &Plan) -> Self {
+        Self {
+            plan: plan.clone(),
+            leads: BTreeMap::new(),
+            counts: Vec::new(),
+            phase: 0,
+            at_its_beginning: BTreeSet::new(),
+        }
+    }
+
     /// Counts the leads that were held through a phase in which the store was too slow.
-    fn end_phases(&mut self, plan: &Plan, at: SimTime, tally: &mut Tally) {
-        while let Some(phase) = plan.phases.get(self.phase).filter(|phase| phase.until <= at) {
+    fn end_phases(&mut self, at: SimTime, tally: &mut Tally) {
+        while let Some(phase) = self.plan.phases.get(self.phase).filter(|phase| phase.until <= at) {
             let overloads = phase.kind != Kind::Healthy;
             for (who, token) in &self.at_its_beginning {
                 tally.count(overloads && self.leads.get(who) == Some(token));
@@ -63,7 +75,8 @@ impl NoLeadLost {
         }
     }
 
-    fn lost(&self, plan: &Plan, at: SimTime, (who, token, why): (Who, u64, Why)) -> Found {
+    fn lost(&self, at: SimTime, (who, token, why): (Who, u64, Reason)) -> Found {
+        let plan = &self.plan;
         let from = at - plan.config().validity();
         let before = self.counts.partition_point(|(changed, _)| *changed < from).saturating_sub(1);
         let leaders = self.counts[before..].iter().map(|(_, count)| *count).max().unwrap_or(0);

@@ -5,27 +5,35 @@
 
 use std::time::Duration;
 
-use super::super::journal::{Asks, Event};
+use super::super::journal::process;
 use super::super::plan::Plan;
 use super::renewals::Renewals;
-use super::{Finding, Found, Property, PropertyName, Tally};
+use crate::judge::State;
+use crate::judge::finding::Finding;
+use crate::judge::properties::{About, Found, Property, PropertyName, Tally};
 use crate::plan::SimTime;
+use crate::trace::{Asked, Event};
 
 /// Timers fire at whole milliseconds, after their time.
 const LATE: Duration = Duration::from_millis(3);
 
-#[derive(Default)]
 pub(super) struct RenewalsBeforeAcquires(Renewals);
 
+impl RenewalsBeforeAcquires {
+    pub(super) fn new(plan: &Plan) -> Self {
+        Self(Renewals::new(plan))
+    }
+}
+
 impl Property for RenewalsBeforeAcquires {
-    fn name(&self) -> PropertyName {
-        PropertyName::RENEWALS_BEFORE_ACQUIRES
+    fn about(&self) -> About {
+        About::of(PropertyName::RENEWALS_BEFORE_ACQUIRES)
     }
 
-    fn observe(&mut self, plan: &Plan, at: SimTime, event: &Event, tally: &mut Tally) -> Found {
-        if let Event::Sent(acquires, Asks::Acquire) = event {
-            tally.count(self.0.any_held(acquires.process));
-            let late = self.0.late(acquires.process, at - LATE, at).next();
+    fn observe(&mut self, at: SimTime, event: &Event, _: &State, tally: &mut Tally) -> Found {
+        if let Event::Sent { who: acquires, request: Asked::Acquire { .. }, .. } = event {
+            tally.count(self.0.any_held(process(*acquires)));
+            let late = self.0.late(process(*acquires), at - LATE, at).next();
             if let Some((due, waits)) = late {
                 return Err(Finding::from(format!(
                     "the acquire of {acquires:?} was sent while the renewal of {waits:?} had been due for {:?}",
@@ -33,7 +41,7 @@ impl Property for RenewalsBeforeAcquires {
                 )));
             }
         }
-        self.0.observe(plan, at, event);
+        self.0.observe(at, event);
         Ok(())
     }
 }

@@ -7,18 +7,20 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::super::journal::{Answer, Asks, Event, Who};
 use super::super::plan::{Kind, Phase, Plan};
-use super::{Finding, Found, Property, PropertyName, Tally};
+use crate::judge::State;
+use crate::judge::finding::Finding;
+use crate::judge::properties::{About, Found, Property, PropertyName, Tally};
 use crate::plan::SimTime;
+use crate::trace::{Answer, Asked, Event, Who};
 
 const SECOND: Duration = Duration::from_secs(1);
 
 /// How many overdue renewals may leave at once.
 const AT_ONCE: usize = 40;
 
-#[derive(Default)]
 pub(super) struct Spread {
+    plan: Plan,
     /// When renewals were sent.
     sent: Vec<SimTime>,
     /// Those of them that could have waited.
@@ -30,16 +32,16 @@ pub(super) struct Spread {
 }
 
 impl Property for Spread {
-    fn name(&self) -> PropertyName {
-        PropertyName::SPREAD_OVER_THE_INTERVAL
+    fn about(&self) -> About {
+        About::of(PropertyName::SPREAD_OVER_THE_INTERVAL)
     }
 
-    fn observe(&mut self, plan: &Plan, at: SimTime, event: &Event, _: &mut Tally) -> Found {
-        let config = plan.config();
+    fn observe(&mut self, at: SimTime, event: &Event, _: &State, _: &mut Tally) -> Found {
+        let config = self.plan.config();
         match *event {
-            Event::Sent(who, asks) => {
+            Event::Sent { who, request, .. } => {
                 self.asked.insert(who, at);
-                if asks == Asks::Renew {
+                if let Asked::Renew { .. } = request {
                     self.sent.push(at);
                     let two_slow_attempts = config.request_timeout() * 3 + config.retry().1;
                     let claim = self.claims.get(&who);
@@ -48,7 +50,9 @@ impl Property for Spread {
                     }
                 }
             }
-            Event::Ended(who, _, Answer::Granted(_) | Answer::Renewed) => {
+            Event::Answered {
+                who, answer: Some(Answer::Granted { .. } | Answer::Renewed), ..
+            } => {
                 let sent = self.asked.get(&who).copied().unwrap_or(at);
                 self.claims.insert(who, sent + config.validity());
             }
@@ -57,11 +61,11 @@ impl Property for Spread {
         Ok(())
     }
 
-    fn finish(&mut self, plan: &Plan, tally: &mut Tally) -> Found {
+    fn finish(&mut self, _: SimTime, tally: &mut Tally) -> Found {
         let mut is_after_pause = false;
-        for phase in &plan.phases {
+        for phase in &self.plan.phases {
             if phase.kind == Kind::Healthy {
-                self.judge(plan, phase, is_after_pause, tally)?;
+                self.judge(phase, is_after_pause, tally)?;
             }
             is_after_pause = phase.kind == Kind::Paused;
         }
@@ -70,8 +74,18 @@ impl Property for Spread {
 }
 
 impl Spread {
-    fn judge(&self, plan: &Plan, phase: &Phase, is_after_pause: bool, tally: &mut Tally) -> Found {
-        let settled = phase.from + plan.config().renew_interval() * 2;
+    pub(super) fn new(plan: &Plan) -> Self {
+        Self {
+            plan: plan.clone(),
+            sent: Vec::new(),
+            patient: Vec::new(),
+            asked: BTreeMap::new(),
+            claims: BTreeMap::new(),
+        }
+    }
+
+    fn judge(&self, phase: &Phase, is_after_pause: bool, tally: &mut Tally) -> Found {
+        let settled = phase.from + self.plan.config().renew_interval() * 2;
         let usual = seconds(&self.sent, settled, phase.until);
         let all: usize = usual.iter().map(|(_, sent)| sent).sum();
         let first =
