@@ -8,7 +8,7 @@ use super::facts::{Facts, File, Index, Moment, Tenure, Writes, WritesOf};
 use super::log::{Claim, End, Outcome, Write};
 use super::verdict::{Report, Violation};
 use crate::judge::finding::Part::{Detail, Span, Token};
-use crate::judge::finding::{Finding, finding};
+use crate::judge::finding::{Finding, of_logs};
 use crate::judge::properties::PropertyName;
 
 /// A candidate so far.
@@ -64,7 +64,7 @@ impl Candidate {
         let last = self.last.map(|last| added.facts.tenures[last].clone());
         added.report.compared(PropertyName::NO_RESURRECTION);
         if claim.left == 0 {
-            let what = finding![
+            let what = of_logs![
                 Detail(self.shown(added.facts)),
                 " is elected under token ",
                 Token(claim.token),
@@ -75,7 +75,7 @@ impl Candidate {
         if let Some(last) = last {
             added.report.compared(PropertyName::TOKEN_MONOTONIC);
             if claim.token <= last.token {
-                let what = finding![
+                let what = of_logs![
                     Detail(self.shown(added.facts)),
                     " is elected under token ",
                     Token(claim.token),
@@ -87,7 +87,7 @@ impl Candidate {
             }
             added.report.compared(PropertyName::ONE_STEP_DOWN_PER_ELECTION);
             if last.stepped_down.is_none() {
-                let what = finding![
+                let what = of_logs![
                     Detail(self.shown(added.facts)),
                     " is elected under token ",
                     Token(claim.token),
@@ -111,7 +111,7 @@ impl Candidate {
         added.report.compared(PropertyName::NO_RESURRECTION);
         let last = added.facts.tenures[index].clone();
         if let Some((since, words)) = ended(&last, claim.token) {
-            let what = finding![
+            let what = of_logs![
                 Detail(self.shown(added.facts)),
                 " renews token ",
                 Token(claim.token),
@@ -124,7 +124,7 @@ impl Candidate {
         extended.until = extended.until.max(at.reading + claim.left);
         extended.proven = at;
         if let Some(late) = at.reading.checked_sub(last.until) {
-            let what = finding![
+            let what = of_logs![
                 Detail(self.shown(added.facts)),
                 " renews token ",
                 Token(claim.token),
@@ -141,7 +141,7 @@ impl Candidate {
         added.report.compared(PropertyName::ONE_STEP_DOWN_PER_ELECTION);
         let last = self.last.filter(|last| added.facts.tenures[*last].token == end.token);
         let Some(last) = last.map(|last| &mut added.facts.tenures[last]) else {
-            let what = finding![
+            let what = of_logs![
                 Detail(self.shown(added.facts)),
                 " steps down from token ",
                 Token(end.token),
@@ -151,7 +151,7 @@ impl Candidate {
         };
         if let Some(first) = last.stepped_down.replace(at) {
             last.stepped_down = Some(first);
-            let what = finding![
+            let what = of_logs![
                 Detail(self.shown(added.facts)),
                 " steps down from token ",
                 Token(end.token),

@@ -6,7 +6,7 @@ use super::candidate::shown;
 use super::facts::{Facts, Writes, WritesOf};
 use super::orders::Order;
 use crate::judge::finding::Part::{Detail, Span, Token};
-use crate::judge::finding::{Finding, Part, finding};
+use crate::judge::finding::{Finding, Part, of_logs};
 
 /// The orders of a contradiction, which exceeds the bounds of the clocks by so much, and the lines that show it.
 pub(super) fn explain(facts: &Facts, orders: &[Order], excess: i128) -> (Finding, Vec<String>) {
@@ -21,7 +21,7 @@ pub(super) fn explain(facts: &Facts, orders: &[Order], excess: i128) -> (Finding
             Order::Lead { older, newer } => {
                 let (older, newer) = (&facts.tenures[*older], &facts.tenures[*newer]);
                 let places = [older.ends(), newer.begins].map(|at| facts.shown(at.place));
-                let told = finding![
+                let told = of_logs![
                     "the claim of ",
                     Detail(shown(facts, older.candidate)),
                     " under token ",
@@ -37,14 +37,14 @@ pub(super) fn explain(facts: &Facts, orders: &[Order], excess: i128) -> (Finding
                     Token(newer.token),
                     Detail(format!(" began at {}", places[1])),
                 ];
-                steps.push(told.parts().to_vec());
+                steps.push(told.parts());
                 lines.extend(places);
             }
             Order::Ended(of, writes) => newer = Some((*of, *writes)),
             Order::GaveWay => {}
             Order::Began(of, writes) => {
                 let places = newer.map(|(_, newer)| facts.shown(newer.first_ended.place));
-                let told = finding![
+                let told = of_logs![
                     "the write of ",
                     Detail(shown(facts, writes.candidate)),
                     " under token ",
@@ -58,13 +58,13 @@ pub(super) fn explain(facts: &Facts, orders: &[Order], excess: i128) -> (Finding
                     Token(newer.map_or(0, |(of, _)| of.token)),
                     Detail(format!(" that ended at {}", places.as_deref().unwrap_or("?"))),
                 ];
-                steps.push(told.parts().to_vec());
+                steps.push(told.parts());
                 lines.push(facts.shown(writes.last_began.place));
                 lines.extend(places);
             }
         }
     }
-    let mut parts = finding!["no placement of the clocks has all of these: "].parts().to_vec();
+    let mut parts = of_logs!["no placement of the clocks has all of these: "].parts();
     for (place, step) in steps.into_iter().enumerate() {
         if place > 0 {
             parts.push("; and ".into());
@@ -72,11 +72,9 @@ pub(super) fn explain(facts: &Facts, orders: &[Order], excess: i128) -> (Finding
         parts.extend(step);
     }
     let excess = Duration::from_nanos(u64::try_from(excess).unwrap_or(u64::MAX));
-    parts.extend(
-        finding![": the clocks would have to be off by ", Span(excess), " more"].parts().to_vec(),
-    );
+    parts.extend(of_logs![": the clocks would have to be off by ", Span(excess), " more"].parts());
     lines.dedup();
-    (Finding::of(parts), lines)
+    (Finding::OfLogs(parts), lines)
 }
 
 fn key(facts: &Facts, key: usize) -> String {

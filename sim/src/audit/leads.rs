@@ -9,7 +9,7 @@ use super::placement::{Edge, Why};
 use super::timeline::{RESOLUTION, Timelines};
 use super::verdict::Violation;
 use crate::judge::finding::Part::{Detail, Span, Token};
-use crate::judge::finding::finding;
+use crate::judge::finding::of_logs;
 use crate::judge::properties::PropertyName;
 
 impl Orders<'_> {
@@ -94,7 +94,7 @@ impl Orders<'_> {
     }
 
     fn both_elected(&mut self, one: &Tenure, other: &Tenure) {
-        let finding = finding![
+        let finding = of_logs![
             Detail(shown(self.facts, one.candidate)),
             " and ",
             Detail(shown(self.facts, other.candidate)),
@@ -120,7 +120,7 @@ impl Orders<'_> {
             (PropertyName::SINGLE_LEADER, " still held its claim when ")
         };
         let over = Duration::from_nanos(ends.reading - begins.reading);
-        let finding = finding![
+        let finding = of_logs![
             Detail(shown(self.facts, older.candidate)),
             " under token ",
             Token(older.token),

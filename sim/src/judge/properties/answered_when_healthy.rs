@@ -8,8 +8,8 @@
 //! Rests on clocks that were not put back, and on a process that lives once.
 
 use super::due::Due;
-use super::{About, Found, Property, PropertyName, State, Tally, Terms, finding};
-use crate::judge::finding::Part::Detail;
+use super::{About, Found, Property, PropertyName, State, Tally, Terms};
+use crate::judge::finding::Finding;
 use crate::judge::recent::Recent;
 use crate::plan::{Assumption, SimTime};
 use crate::trace::{Answer, Event, Who};
@@ -62,13 +62,7 @@ impl AnsweredWhenHealthy {
             (Connection::Works, _) if self.due.end((who, id)) => {
                 tally.count(true);
                 if answer.is_none() {
-                    return Err(finding![
-                        "request ",
-                        Detail(format!("{id}")),
-                        " of ",
-                        who,
-                        " failed in the calm"
-                    ]);
+                    return Err(Finding::RequestFailed { who, id });
                 }
             }
             (Connection::Unknown | Connection::Tried(_) | Connection::Works, _) => {}
@@ -88,15 +82,7 @@ impl Property for AnsweredWhenHealthy {
 
     fn in_time(&self, at: SimTime, _: &State) -> Found {
         match self.due.missed(at) {
-            Some(((who, id), due)) => Err(finding![
-                "request ",
-                Detail(format!("{id}")),
-                " of ",
-                who,
-                " was not answered by ",
-                due,
-                ", in the calm"
-            ]),
+            Some(((who, id), due)) => Err(Finding::NotAnswered { who, id, due }),
             None => Ok(()),
         }
     }
@@ -144,7 +130,7 @@ mod tests {
             &works(&[asked.clone(), at(21, answered(n(0), 2, Answer::Renewed)), end(900)]),
         );
         let what = fails(judge(), &works(&[asked.clone(), at(21, given_up(n(0), 2))]));
-        assert_eq!(what, "request 2 of n0 failed in the calm");
+        assert_eq!(what.to_string(), "request 2 of n0 failed in the calm");
         fails(judge(), &works(&[asked.clone(), end(900)]));
         holds(judge(), &works(&[asked, at(21, crashed(n(0))), end(900)]));
     }

@@ -10,8 +10,8 @@
 //! Rests on all that `single-leader` rests on, and on the store's wall clock, since leases are distinguished by
 //! their tokens.
 
-use super::{About, Found, Property, PropertyName, State, Tally, finding};
-use crate::judge::finding::Part::Token;
+use super::{About, Found, Property, PropertyName, State, Tally};
+use crate::judge::finding::Finding;
 use crate::judge::recent::Recent;
 use crate::plan::{Assumption, SimTime};
 use crate::trace::{Event, Who};
@@ -32,15 +32,7 @@ impl DrainedBeforeTheNext {
         if until <= at || until <= lease_ends {
             return Ok(());
         }
-        Err(finding![
-            who,
-            " lets work drain under token ",
-            Token(token),
-            " until ",
-            until,
-            ", and its lease ends at ",
-            lease_ends
-        ])
+        Err(Finding::DrainsBeyondLease { who, token, until, lease_ends })
     }
 
     fn leads(&self, at: SimTime, leader: (Who, u64), state: &State, tally: &mut Tally) -> Found {
@@ -49,15 +41,7 @@ impl DrainedBeforeTheNext {
             let Some(&until) = self.drain_ends.get((who, token)) else { continue };
             tally.count(true);
             if at < until {
-                return Err(finding![
-                    leader.0,
-                    " leads, and work of ",
-                    who,
-                    " under token ",
-                    Token(token),
-                    " drains until ",
-                    until
-                ]);
+                return Err(Finding::LeadsWhileDraining { leader: leader.0, who, token, until });
             }
         }
         Ok(())
@@ -115,7 +99,7 @@ mod tests {
         holds(judge(), &works(&[resigned(100), at(100, leads(n(1), 8))]));
         let what = fails(judge(), &works(&[resigned(101)]));
         assert_eq!(
-            what,
+            what.to_string(),
             "n0 lets work drain under token 7 until 101ns, and its lease ends at 100ns"
         );
     }
@@ -138,7 +122,7 @@ mod tests {
     fn a_lead_while_work_of_another_drains() {
         let lead = |when| at(when, leads(n(1), 8));
         let what = fails(judge(), &works(&[resigned(90), lead(89)]));
-        assert_eq!(what, "n1 leads, and work of n0 under token 7 drains until 90ns");
+        assert_eq!(what.to_string(), "n1 leads, and work of n0 under token 7 drains until 90ns");
         for over in [work_ended(n(0), 7), work_dropped(n(0), 7), crashed(n(0))] {
             holds(judge(), &works(&[resigned(90), at(70, over), lead(71)]));
         }

@@ -14,8 +14,8 @@
 //! that was over when it was reported is not known; and a drain end that was over when it was reported permits
 //! nothing.
 
-use super::{About, Found, Property, PropertyName, State, Tally, Terms, finding, on_fastest_clock};
-use crate::judge::finding::Part::Token;
+use super::{About, Found, Property, PropertyName, State, Tally, Terms, on_fastest_clock};
+use crate::judge::finding::Finding;
 use crate::judge::recent::Recent;
 use crate::plan::{Assumption, NANOSECOND, SimTime};
 use crate::trace::{Answer, Asked, Event, Reason, Who};
@@ -97,16 +97,9 @@ impl DrainsWithinBounds {
         tenure.drain_ends = Some(until);
         tally.count(tenure.at_most.is_some() && until > at);
         match tenure.at_most {
-            Some(most) if until > most && until > at => Err(finding![
-                who,
-                " lets work drain under token ",
-                Token(token),
-                " until ",
-                until,
-                ", but no longer than ",
-                most,
-                " is permitted"
-            ]),
+            Some(most) if until > most && until > at => {
+                Err(Finding::DrainsTooLong { who, token, until, most })
+            }
             Some(_) | None => Ok(()),
         }
     }
@@ -148,14 +141,7 @@ impl Property for DrainsWithinBounds {
                 let ends = self.tenures.get((who, token)).and_then(|tenure| tenure.drain_ends);
                 tally.count(ends.is_some());
                 if let Some(ends) = ends.filter(|ends| *ends <= polled) {
-                    return Err(finding![
-                        "work of ",
-                        who,
-                        " under token ",
-                        Token(token),
-                        " was still polled after ",
-                        ends
-                    ]);
+                    return Err(Finding::PolledTooLate { who, token, ends });
                 }
             }
             _ => {}
@@ -203,12 +189,7 @@ mod tests {
             holds(judge(), &ends(reason, 40, &[at(50, drain_moved(n(0), 7, most))]));
             let what = fails(judge(), &ends(reason, 40, &[at(50, drain_moved(n(0), 7, most + 1))]));
             let (until, most) = (ns(most + 1), ns(most));
-            assert_eq!(
-                what,
-                format!(
-                    "n0 lets work drain under token 7 until {until:?}, but no longer than {most:?} is permitted"
-                )
-            );
+            assert_eq!(what, Finding::DrainsTooLong { who: n(0), token: 7, until, most });
         }
     }
 
@@ -249,7 +230,7 @@ mod tests {
         let done = |when| [polled(when, when)];
         holds(judge(), &ends(Reason::Resigned, 80, &done(79)));
         let what = fails(judge(), &ends(Reason::Resigned, 80, &done(80)));
-        assert_eq!(what, "work of n0 under token 7 was still polled after 80ns");
+        assert_eq!(what.to_string(), "work of n0 under token 7 was still polled after 80ns");
         holds(judge(), &ends(Reason::Resigned, 80, &[at(500, work_dropped(n(0), 7))]));
         holds(judge(), &ends(Reason::Resigned, 80, &[polled(500, 79)]));
         fails(judge(), &ends(Reason::Resigned, 80, &[polled(500, 80)]));
@@ -274,7 +255,7 @@ mod tests {
         holds(judge(), &drains(&[renewal(2), done(60), refused.clone()]));
         holds(judge(), &drains(&[renewal(2), refused.clone(), at(70, work_dropped(n(0), 7))]));
         let what = fails(judge(), &drains(&[renewal(2), refused.clone(), done(61)]));
-        assert_eq!(what, "work of n0 under token 7 was still polled after 61ns");
+        assert_eq!(what.to_string(), "work of n0 under token 7 was still polled after 61ns");
         // An answer to another request, or to one that the candidate may have given up.
         holds(judge(), &drains(&[renewal(3), refused, done(70)]));
         let early = at(40, sent(n(0), 2, Asked::Renew { token: 7 }));

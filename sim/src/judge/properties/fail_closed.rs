@@ -9,8 +9,8 @@
 //! on paused nodes, which can write no event. A flag that has to be cleared by a reply or a timer fails
 //! here. The rule is that of a claim, `now < valid_until`, so the end itself is already too late.
 
-use super::{About, Found, Leader, Property, PropertyName, State, Tally, Terms, finding};
-use crate::judge::finding::Part::Token;
+use super::{About, Found, Leader, Property, PropertyName, State, Tally, Terms};
+use crate::judge::finding::Finding;
 use crate::plan::{Assumption, SimTime};
 
 /// Without a renewal a lead ends in time.
@@ -40,22 +40,11 @@ impl Property for FailClosed {
         for &Leader { who, token } in state.leaders() {
             tally.count(true);
             let Some(over_from) = state.tenure(token).over_from else {
-                return Err(finding![
-                    who,
-                    " leads under token ",
-                    Token(token),
-                    ", which was never granted"
-                ]);
+                return Err(Finding::LeadWithoutGrant { who, token });
             };
             let over_from = over_from - self.terms.margin_of(who);
             if at >= over_from {
-                return Err(finding![
-                    who,
-                    " still leads under token ",
-                    Token(token),
-                    ", over at ",
-                    over_from
-                ]);
+                return Err(Finding::LeadTooLong { who, token, over_from });
             }
         }
         Ok(())
@@ -94,7 +83,7 @@ mod tests {
     fn a_lead_at_the_margin() {
         let history = [at(0, grant(None, kept(1, 7, 100))), probe(90, &[leader(n(0), 7)])];
         let what = fails(property(), &history);
-        assert_eq!(what, "n0 still leads under token 7, over at 90ns");
+        assert_eq!(what.to_string(), "n0 still leads under token 7, over at 90ns");
     }
 
     #[test]

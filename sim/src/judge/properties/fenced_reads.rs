@@ -10,8 +10,8 @@
 //!
 //! A tenure may overtake itself: two operations of one process under one token are not distinguished by it.
 
-use super::{About, Found, Property, PropertyName, State, Tally, finding};
-use crate::judge::finding::Part::Token;
+use super::{About, Found, Property, PropertyName, State, Tally};
+use crate::judge::finding::Finding;
 use crate::plan::{Assumption, SimTime};
 use crate::trace::Event;
 
@@ -53,17 +53,7 @@ impl Property for FencedReads {
         self.accepted(at, token);
         tally.count(!takes_over && other > 0);
         if !takes_over && written > checked {
-            return Err(finding![
-                who,
-                " wrote under token ",
-                Token(token),
-                " what it had read at ",
-                checked,
-                ", but a write under token ",
-                Token(other),
-                " was accepted at ",
-                written
-            ]);
+            return Err(Finding::WriteBetween { who, token, checked, other, written });
         }
         Ok(())
     }

@@ -12,8 +12,8 @@
 //! here. Tenures that share a token are distinguished by the candidate that writes.
 
 use super::order::Order;
-use super::{About, Found, Property, PropertyName, State, Tally, finding};
-use crate::judge::finding::Part::Token;
+use super::{About, Found, Property, PropertyName, State, Tally};
+use crate::judge::finding::Finding;
 use crate::judge::recent::Recent;
 use crate::plan::{Assumption, SimTime};
 use crate::trace::{Event, Who};
@@ -30,7 +30,7 @@ impl FencedWrites {
         if let Some(other) = self.writers.of(token).replace(who)
             && other != who
         {
-            return Err(finding![other, " and ", who, " both wrote under token ", Token(token)]);
+            return Err(Finding::BothWrote { one: other, other: who, token });
         }
         self.order.wrote(who, token, state, tally)
     }

@@ -22,8 +22,8 @@
 
 use std::time::Duration;
 
-use super::{About, Found, Property, PropertyName, State, Tally, Terms, finding};
-use crate::judge::finding::Part::Token;
+use super::{About, Found, Property, PropertyName, State, Tally, Terms};
+use crate::judge::finding::Finding;
 use crate::plan::{Assumption, SimTime};
 use crate::trace::{Answer, Asked, Event, StoreStep, Who};
 
@@ -104,13 +104,7 @@ impl Property for HandoverWithin {
 
     fn in_time(&self, at: SimTime, _: &State) -> Found {
         match self.due {
-            Some((token, due)) if at > due => Err(finding![
-                "no candidate led by ",
-                due,
-                " after token ",
-                Token(token),
-                " was handed back"
-            ]),
+            Some((token, due)) if at > due => Err(Finding::NoHandover { token, due }),
             Some(_) | None => Ok(()),
         }
     }
@@ -191,7 +185,7 @@ mod tests {
     #[test]
     fn a_leader_after_the_bound() {
         let what = fails(property(), &then(&[at(295, leads(n(1), 8))]));
-        assert_eq!(what, "no candidate led by 294ns after token 7 was handed back");
+        assert_eq!(what.to_string(), "no candidate led by 294ns after token 7 was handed back");
         fails(property(), &then(&[&tries_again()[..], &[end(295)]].concat()));
         holds(property(), &then(&[end(294)]));
     }

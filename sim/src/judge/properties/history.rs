@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::{Found, Leader, Limits, Property, State, Tally, Terms};
+use super::{Finding, Found, Leader, Limits, Property, State, Tally, Terms};
 use crate::plan::{NANOSECOND, SimTime, ns};
 use crate::trace::{Answer, Asked, Event, Kept, Reason, StoreStep, Who};
 
@@ -21,7 +21,7 @@ pub(crate) fn holds(property: impl Property, history: &[Seen]) {
 }
 
 /// Asserts that the property finds a violation in the last step of the history, and in none before it.
-pub(crate) fn fails(mut property: impl Property, history: &[Seen]) -> String {
+pub(crate) fn fails(mut property: impl Property, history: &[Seen]) -> Finding {
     let (last, first) = history.split_last().expect("a history");
     let (mut state, mut tally) = (State::default(), Tally::default());
     for seen in first {
@@ -29,7 +29,7 @@ pub(crate) fn fails(mut property: impl Property, history: &[Seen]) -> String {
             .unwrap_or_else(|what| panic!("{what}, too early: {seen:?}"));
     }
     let found = look(&mut property, last, &mut state, &mut tally);
-    found.expect_err("no violation was found").to_string()
+    found.expect_err("no violation was found")
 }
 
 /// The number of comparisons of the property in a history without a violation.

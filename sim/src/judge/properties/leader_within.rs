@@ -10,7 +10,7 @@
 
 use std::time::Duration;
 
-use super::{About, Found, Property, PropertyName, State, Tally, Terms, finding};
+use super::{About, Found, Property, PropertyName, State, Tally, Terms};
 use crate::judge::finding::Finding;
 use crate::plan::{Assumption, SimTime};
 use crate::trace::Event;
@@ -65,7 +65,7 @@ impl Property for LeaderWithin {
 
 impl LeaderWithin {
     fn no_leader(&self, due: SimTime) -> Finding {
-        finding!["no candidate led by ", due, ", which is ", self.bound, " after the calm began"]
+        Finding::NoLeader { due, bound: self.bound }
     }
 }
 

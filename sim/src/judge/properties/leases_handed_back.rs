@@ -15,8 +15,8 @@
 
 use std::time::Duration;
 
-use super::{About, Found, Property, PropertyName, State, Tally, Terms, finding};
-use crate::judge::finding::Part::Token;
+use super::{About, Found, Property, PropertyName, State, Tally, Terms};
+use crate::judge::finding::Finding;
 use crate::judge::recent::Recent;
 use crate::plan::{Assumption, FaultKind, SimTime};
 use crate::trace::{Answer, Asked, Event, Reason, Who};
@@ -86,12 +86,7 @@ impl Candidate {
         match request {
             Asked::Acquire { .. } => {
                 if let Some(token) = self.owes {
-                    return Err(finding![
-                        who,
-                        " campaigns before it has handed token ",
-                        Token(token),
-                        " back"
-                    ]);
+                    return Err(Finding::OwesRelease { who, token });
                 }
                 (self.resigned, self.acquire, self.owed) = (false, id, false);
             }
@@ -117,7 +112,7 @@ impl Candidate {
 
     fn wins(&self, who: Who) -> Found {
         if self.resigned {
-            return Err(finding![who, " takes the lead after it has resigned"]);
+            return Err(Finding::LeadsAfterResigning { who });
         }
         Ok(())
     }
@@ -189,7 +184,7 @@ mod tests {
         let over = stepped_down(n(0), 7, Reason::Expired);
         holds(judge(), &of(&[over.clone(), release(7), sent(n(0), 2, ACQUIRE)]));
         let what = fails(judge(), &of(&[over.clone(), sent(n(0), 2, ACQUIRE)]));
-        assert_eq!(what, "n0 campaigns before it has handed token 7 back");
+        assert_eq!(what.to_string(), "n0 campaigns before it has handed token 7 back");
         fails(judge(), &of(&[over.clone(), release(6), sent(n(0), 2, ACQUIRE)]));
         holds(judge(), &of(&[over, sent(n(1), 2, ACQUIRE)]));
     }
@@ -227,7 +222,7 @@ mod tests {
         holds(judge(), &then(&[release(7), sent(n(0), 3, ACQUIRE), elected(n(0), 8, 90)]));
         fails(judge(), &then(&[sent(n(0), 3, ACQUIRE)]));
         let what = fails(judge(), &then(&[elected(n(0), 7, 90)]));
-        assert_eq!(what, "n0 takes the lead after it has resigned");
+        assert_eq!(what.to_string(), "n0 takes the lead after it has resigned");
         fails(judge(), &then(&[Event::Quarantined { who: n(0) }]));
     }
 

@@ -7,7 +7,8 @@
 //! Rests on clocks that were not put back, and on a process that lives once. A paused process is not judged.
 
 use super::due::Due;
-use super::{About, Found, Property, PropertyName, State, Tally, Terms, finding};
+use super::{About, Found, Property, PropertyName, State, Tally, Terms};
+use crate::judge::finding::Finding;
 use crate::plan::{Assumption, FaultKind, SimTime};
 use crate::trace::Event;
 
@@ -36,9 +37,7 @@ impl Property for LooksWithin {
 
     fn in_time(&self, at: SimTime, _: &State) -> Found {
         match self.due.missed(at) {
-            Some((who, due)) => {
-                Err(finding![who, " looks for the leader, and has no answer by ", due])
-            }
+            Some((who, due)) => Err(Finding::LookTooLong { who, due }),
             None => Ok(()),
         }
     }
@@ -83,7 +82,7 @@ mod tests {
         let ends = |at_ns| at(at_ns, Event::LookEnded { who: n(0) });
         holds(judge(), &looks(ends(118)));
         let what = fails(judge(), &looks(ends(119))[..2]);
-        assert_eq!(what, "n0 looks for the leader, and has no answer by 118ns");
+        assert_eq!(what.to_string(), "n0 looks for the leader, and has no answer by 118ns");
         fails(judge(), &looks(at(20, Event::LookEnded { who: n(1) })));
     }
 

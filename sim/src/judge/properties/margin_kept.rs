@@ -9,8 +9,8 @@
 //! over when it was reported is not compared: it permits nothing any more, and a tenure that has ended
 //! no longer knows the end of its claim. But also such a claim must rest on a grant.
 
-use super::{About, Found, Property, PropertyName, State, Tally, Terms, finding};
-use crate::judge::finding::Part::Token;
+use super::{About, Found, Property, PropertyName, State, Tally, Terms};
+use crate::judge::finding::Finding;
 use crate::plan::{Assumption, SimTime};
 use crate::trace::{Event, Who};
 
@@ -34,29 +34,14 @@ impl MarginKept {
         tally: &mut Tally,
     ) -> Found {
         let Some(lease_ends) = state.tenure(token).lease_ends else {
-            return Err(finding![
-                who,
-                " claims token ",
-                Token(token),
-                ", which the store never granted"
-            ]);
+            return Err(Finding::ClaimWithoutGrant { who, token });
         };
         let margin = self.terms.margin_of(who);
         tally.count(claim_ends > at);
         if claim_ends <= at || claim_ends + margin <= lease_ends {
             return Ok(());
         }
-        Err(finding![
-            who,
-            " claims token ",
-            Token(token),
-            " until ",
-            claim_ends,
-            ", which is not ",
-            margin,
-            " before its lease ends at ",
-            lease_ends
-        ])
+        Err(Finding::ClaimTooLong { who, token, claim_ends, margin, lease_ends })
     }
 }
 

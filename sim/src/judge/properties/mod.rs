@@ -49,7 +49,6 @@ mod unfenced_in_order;
 use std::time::Duration;
 
 use super::finding::Finding;
-pub(crate) use super::finding::finding;
 pub use super::state::{Leader, State};
 use crate::plan::{Assumption, SimTime};
 use crate::trace::Event;

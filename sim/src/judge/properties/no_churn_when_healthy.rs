@@ -13,8 +13,8 @@
 //! candidate that was granted the lease by an old primary, and waits out a quarantine, leads on that grant in the
 //! calm.
 
-use super::{About, Found, Property, PropertyName, State, Tally, Terms, finding};
-use crate::judge::finding::Part::{Detail, Token};
+use super::{About, Found, Leader, Property, PropertyName, State, Tally, Terms};
+use crate::judge::finding::Finding;
 use crate::judge::recent::Recent;
 use crate::plan::{Assumption, SimTime};
 use crate::trace::{Answer, Asked, Event, Who};
@@ -91,28 +91,16 @@ impl Property for NoChurnWhenHealthy {
             }
             Event::ResignAsked { who, .. } | Event::Crashed { who } => self.may_end(who),
             Event::SteppedDown { who, token, reason, .. } if self.leader == Some((who, token)) => {
-                return Err(finding![
-                    who,
-                    " lost token ",
-                    Token(token),
-                    " in the calm: ",
-                    Detail(format!("{reason:?}"))
-                ]);
+                return Err(Finding::LeadLost { who, token, reason });
             }
             Event::Leads { who, token } => {
                 if let Some((leader, safe)) = self.leader
                     && leader != who
                 {
-                    return Err(finding![
-                        who,
-                        " leads under token ",
-                        Token(token),
-                        ", though ",
-                        leader,
-                        " led under token ",
-                        Token(safe),
-                        " in the calm"
-                    ]);
+                    return Err(Finding::LeadTaken {
+                        by: Leader { who, token },
+                        from: Leader { who: leader, token: safe },
+                    });
                 }
             }
             _ => {}

@@ -12,8 +12,8 @@
 
 use std::time::Duration;
 
-use super::{About, Found, Property, PropertyName, State, Tally, Terms, finding, on_slowest_clock};
-use crate::judge::finding::Part::{Detail, Token};
+use super::{About, Found, Property, PropertyName, State, Tally, Terms, on_slowest_clock};
+use crate::judge::finding::Finding;
 use crate::judge::recent::Recent;
 use crate::plan::{Assumption, SimTime};
 use crate::trace::{Answer, Asked, Event, StoreStep};
@@ -45,14 +45,11 @@ impl NoLateQuarantine {
                 if seen > last {
                     *known_from = Some(at);
                 } else if waits && is_late {
-                    return Err(finding![
-                        "the holder of token ",
-                        Token(token),
-                        " has to wait, though server ",
-                        Detail(format!("{:?}", step.server)),
-                        " has known its leases since ",
-                        began
-                    ]);
+                    return Err(Finding::LateQuarantine {
+                        token,
+                        server: step.server,
+                        since: began,
+                    });
                 }
             }
             (Asked::Renew { .. }, Answer::Renewed) => {
@@ -124,7 +121,7 @@ mod tests {
     fn a_wait_long_after_the_first_renewal_fails() {
         let what = fails(property(), &then(at(1_103, by_server(1, waits(7)))));
         assert_eq!(
-            what,
+            what.to_string(),
             "the holder of token 8 has to wait, though server 1 has known its leases since 1µs"
         );
     }

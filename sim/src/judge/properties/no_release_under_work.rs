@@ -10,8 +10,8 @@
 //! Work that outlives its bound keeps its lease from being handed back, and the lease ends by itself.
 //! Work of a crashed process has ended with it.
 
-use super::{About, Found, Property, PropertyName, State, Tally, finding};
-use crate::judge::finding::Part::Token;
+use super::{About, Found, Property, PropertyName, State, Tally};
+use crate::judge::finding::Finding;
 use crate::judge::recent::Recent;
 use crate::plan::{Assumption, SimTime};
 use crate::trace::{Asked, Event, Who};
@@ -41,12 +41,7 @@ impl Property for NoReleaseUnderWork {
         match *event {
             Event::WorkBegan { who, token } => {
                 if self.handed_back.get(who) == Some(&token) {
-                    return Err(finding![
-                        who,
-                        " works under token ",
-                        Token(token),
-                        " after it has handed it back"
-                    ]);
+                    return Err(Finding::WorksAfterRelease { who, token });
                 }
                 self.worked.insert(who, token);
             }
@@ -60,23 +55,14 @@ impl Property for NoReleaseUnderWork {
             Event::Sent { who, request: Asked::Release { token }, .. } => {
                 tally.count(self.worked.get(who) == Some(&token));
                 if self.under_way(state).any(|work| *work == (who, token)) {
-                    return Err(finding![
-                        who,
-                        " hands token ",
-                        Token(token),
-                        " back while it works under it"
-                    ]);
+                    return Err(Finding::ReleaseUnderWork { who, token });
                 }
                 self.handed_back.insert(who, token);
             }
             Event::Sent { who, request: Asked::Acquire { .. }, .. } => {
                 if let Some(&(_, token)) = self.under_way(state).find(|(worker, _)| *worker == who)
                 {
-                    return Err(finding![
-                        who,
-                        " campaigns while it works under token ",
-                        Token(token)
-                    ]);
+                    return Err(Finding::CampaignUnderWork { who, token });
                 }
             }
             _ => {}
@@ -106,7 +92,7 @@ mod tests {
     fn a_release_under_work() {
         let history = [at(1, work_began(n(0), 7)), at(2, hands_back(n(0), 7))];
         let what = fails(NoReleaseUnderWork::default(), &history);
-        assert_eq!(what, "n0 hands token 7 back while it works under it");
+        assert_eq!(what.to_string(), "n0 hands token 7 back while it works under it");
     }
 
     #[test]
@@ -114,7 +100,7 @@ mod tests {
         let campaigns = |who| sent(who, 1, Asked::Acquire { seen: 7 });
         let history = [at(1, work_began(n(0), 7)), at(2, campaigns(n(0)))];
         let what = fails(NoReleaseUnderWork::default(), &history);
-        assert_eq!(what, "n0 campaigns while it works under token 7");
+        assert_eq!(what.to_string(), "n0 campaigns while it works under token 7");
         let over = [work_ended(n(0), 7), crashed(n(0))];
         for over in over {
             let history = [at(1, work_began(n(0), 7)), at(2, over), at(2, campaigns(n(0)))];
@@ -170,7 +156,7 @@ mod tests {
     fn work_that_begins_after_the_release() {
         let history = [at(1, hands_back(n(0), 7)), at(2, work_began(n(0), 7))];
         let what = fails(NoReleaseUnderWork::default(), &history);
-        assert_eq!(what, "n0 works under token 7 after it has handed it back");
+        assert_eq!(what.to_string(), "n0 works under token 7 after it has handed it back");
         holds(
             NoReleaseUnderWork::default(),
             &[at(1, hands_back(n(0), 7)), at(2, work_began(n(0), 8))],

@@ -12,8 +12,8 @@
 //! both. A node that was paused may report a renewal after its `is_leader()` has ended; only the
 //! next answer of `is_leader()` would show a resurrection.
 
-use super::{About, Found, Property, PropertyName, State, Tally, Terms, finding};
-use crate::judge::finding::Part::Token;
+use super::{About, Found, Property, PropertyName, State, Tally, Terms};
+use crate::judge::finding::Finding;
 use crate::judge::recent::Recent;
 use crate::plan::{Assumption, SimTime};
 use crate::trace::{Event, Who};
@@ -68,12 +68,7 @@ impl Property for NoResurrection {
                 Ok(())
             }
             Event::Elected { who, token, claim_ends } if self.is_exact && claim_ends <= at => {
-                Err(finding![
-                    who,
-                    " is elected under token ",
-                    Token(token),
-                    " after its claim has ended"
-                ])
+                Err(Finding::ElectedTooLate { who, token })
             }
             Event::Elected { who, token, .. } | Event::Renewed { who, token, .. } => {
                 let over = self.candidates.of(who).stepped_down;
@@ -95,14 +90,7 @@ impl NoResurrection {
         if token > over {
             return Ok(());
         }
-        Err(finding![
-            who,
-            " leads under token ",
-            Token(token),
-            " again; its tenure of token ",
-            Token(over),
-            " is over"
-        ])
+        Err(Finding::LeadsAgain { who, token, over })
     }
 }
 
@@ -128,7 +116,7 @@ mod tests {
     fn elected_once_the_claim_is_over() {
         holds(judge(), &[at(89, elected(n(0), 7, 90))]);
         let what = fails(judge(), &[at(90, elected(n(0), 7, 90))]);
-        assert_eq!(what, "n0 is elected under token 7 after its claim has ended");
+        assert_eq!(what.to_string(), "n0 is elected under token 7 after its claim has ended");
         holds(in_ticks(), &[at(90, elected(n(0), 7, 90))]);
     }
 

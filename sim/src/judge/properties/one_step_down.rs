@@ -5,8 +5,8 @@
 //! and one that was put back to before its step-down steps down again. A crashed life reports nothing any more,
 //! and at the end of the run the last tenure may still last.
 
-use super::{About, Found, Property, PropertyName, State, Tally, finding};
-use crate::judge::finding::Part::{Detail, Token};
+use super::{About, Found, Property, PropertyName, State, Tally};
+use crate::judge::finding::Finding;
 use crate::plan::{Assumption, SimTime};
 use crate::trace::Event;
 
@@ -24,34 +24,16 @@ impl Property for OneStepDown {
         tally.count(is_an_end);
         match *event {
             Event::Elected { who, token, .. } => match state.claims(who) {
-                Some(before) => Err(finding![
-                    who,
-                    " is elected under token ",
-                    Token(token),
-                    " before it has stepped down from ",
-                    Token(before)
-                ]),
+                Some(before) => Err(Finding::ElectedTwice { who, token, before }),
                 None => Ok(()),
             },
             Event::Renewed { who, token, .. } => match state.claims(who) {
                 Some(leads) if leads == token => Ok(()),
-                leads => Err(finding![
-                    who,
-                    " renews token ",
-                    Token(token),
-                    ", but leads under ",
-                    Detail(format!("{leads:?}"))
-                ]),
+                leads => Err(Finding::RenewsAnother { who, token, leads }),
             },
             Event::SteppedDown { who, token, .. } => match state.claims(who) {
                 Some(leads) if leads == token => Ok(()),
-                leads => Err(finding![
-                    who,
-                    " steps down from token ",
-                    Token(token),
-                    ", but leads under ",
-                    Detail(format!("{leads:?}"))
-                ]),
+                leads => Err(Finding::LeavesAnother { who, token, leads }),
             },
             _ => Ok(()),
         }

@@ -1,7 +1,7 @@
 //! The order of tenures, and of the writes that a resource accepts.
 
-use super::{Found, State, Tally, finding};
-use crate::judge::finding::Part::Token;
+use super::{Found, State, Tally};
+use crate::judge::finding::Finding;
 use crate::trace::Who;
 
 /// Writes have to follow the order in which the store granted their tenures, whatever the tokens are.
@@ -22,23 +22,12 @@ impl Order {
     ) -> Found {
         let place = state.tenure(token).place;
         if place == 0 {
-            return Err(finding![
-                who,
-                " wrote under token ",
-                Token(token),
-                ", which was never granted"
-            ]);
+            return Err(Finding::WriteWithoutGrant { who, token });
         }
         let (newest, newer) = self.newest;
         tally.count(newest > 0 && place != newest);
         if place < newest {
-            return Err(finding![
-                who,
-                " wrote under token ",
-                Token(token),
-                " after a write under ",
-                Token(newer)
-            ]);
+            return Err(Finding::WriteOutOfOrder { who, token, newer });
         }
         self.newest = (place, token);
         Ok(())

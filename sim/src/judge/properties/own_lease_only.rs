@@ -14,8 +14,8 @@
 //! own clock. The record of a server that replaces another one is not known until its first step, unless it has
 //! all acknowledged data.
 
-use super::{About, Found, Property, PropertyName, State, Tally, finding};
-use crate::judge::finding::Part::Detail;
+use super::{About, Found, Property, PropertyName, State, Tally};
+use crate::judge::finding::Finding;
 use crate::judge::recent::Recent;
 use crate::plan::SimTime;
 use crate::trace::{Answer, Asked, Event, Kept, StoreStep};
@@ -48,8 +48,8 @@ impl Property for OwnLeaseOnly {
         match event {
             Event::Store(step) => {
                 tally.count(true);
-                self.untouched(step).and_then(|()| allowed(step)).map_err(|broken| {
-                    finding![Detail(broken.to_string()), ": ", Detail(format!("{step:?}"))]
+                self.untouched(step).and_then(|()| allowed(step)).map_err(|rule| {
+                    Finding::StepNotAllowed { rule, step: Box::new(step.clone()) }
                 })?;
                 self.left(step);
             }

@@ -9,7 +9,8 @@
 //! Rests on clocks of candidates that were not put back, and on a process that lives once. From a paused
 //! process, or one whose driver does not run, no renewal is due until it has sent its next one.
 
-use super::{About, Found, Property, PropertyName, State, Tally, Terms, finding};
+use super::{About, Found, Property, PropertyName, State, Tally, Terms};
+use crate::judge::finding::Finding;
 use crate::judge::recent::Recent;
 use crate::plan::{Assumption, FaultKind, SimTime};
 use crate::trace::{Asked, Event, Who};
@@ -75,7 +76,7 @@ impl Property for RenewsInTime {
     fn in_time(&self, at: SimTime, _: &State) -> Found {
         for (who, due) in self.due.iter() {
             if let Some(due) = due.filter(|due| at > *due) {
-                return Err(finding![*who, " leads, but has sent no renewal by ", due]);
+                return Err(Finding::NoRenewal { who: *who, due });
             }
         }
         Ok(())
@@ -128,7 +129,7 @@ mod tests {
     fn the_first_renewal_counts_from_the_acquire() {
         holds(judge(), &led(&[renew(118), end(118)]));
         let what = fails(judge(), &led(&[renew(119)]));
-        assert_eq!(what, "n0 leads, but has sent no renewal by 118ns");
+        assert_eq!(what.to_string(), "n0 leads, but has sent no renewal by 118ns");
         fails(judge(), &led(&[end(119)]));
         fails(judge(), &led(&[at(30, sent(n(1), 2, Asked::Renew { token: 7 })), end(119)]));
     }

@@ -5,8 +5,8 @@
 //! asked before their driver receives the request. Rests on a process that lives once: a process that was put back
 //! leads again by its restored memory.
 
-use super::{About, Found, Leader, Property, PropertyName, State, Tally, finding};
-use crate::judge::finding::Part::Token;
+use super::{About, Found, Leader, Property, PropertyName, State, Tally};
+use crate::judge::finding::Finding;
 use crate::judge::recent::Recent;
 use crate::plan::{Assumption, SimTime};
 use crate::trace::{Event, Who};
@@ -44,13 +44,7 @@ impl Property for ResignedAtOnce {
         for &Leader { who, token } in state.leaders() {
             match self.over.get(who) {
                 Some((over, asked)) if *over == token => {
-                    return Err(finding![
-                        who,
-                        " still leads under token ",
-                        Token(token),
-                        ", but was asked to resign at ",
-                        *asked
-                    ]);
+                    return Err(Finding::LeadsOnRequest { who, token, asked: *asked });
                 }
                 Some(_) | None => {}
             }
@@ -86,7 +80,10 @@ mod tests {
     #[test]
     fn a_lead_that_continues() {
         let what = fails(judge(), &asked(probe(9, &[leader(n(0), 7)])));
-        assert_eq!(what, "n0 still leads under token 7, but was asked to resign at 9ns");
+        assert_eq!(
+            what.to_string(),
+            "n0 still leads under token 7, but was asked to resign at 9ns"
+        );
     }
 
     #[test]

@@ -11,7 +11,8 @@
 //! as in some of these cases no caller waits; a caller that waits for a handover gets its answer in time all the same.
 
 use super::due::Due;
-use super::{About, Found, Property, PropertyName, State, Tally, Terms, finding};
+use super::{About, Found, Property, PropertyName, State, Tally, Terms};
+use crate::judge::finding::Finding;
 use crate::plan::{Assumption, FaultKind, SimTime};
 use crate::trace::{Event, Who};
 
@@ -86,9 +87,7 @@ impl Property for ResignedWithin {
 
     fn in_time(&self, at: SimTime, _: &State) -> Found {
         match self.due.missed(at) {
-            Some((who, due)) => {
-                Err(finding!["the resignation of ", who, " has not ended by ", due])
-            }
+            Some((who, due)) => Err(Finding::ResignationTooLong { who, due }),
             None => Ok(()),
         }
     }
@@ -105,11 +104,7 @@ impl Property for ResignedWithin {
                 let is_due = self.due.end(who);
                 tally.count(is_due);
                 if is_due && !done && !self.excused.contains(&who) {
-                    return Err(finding![
-                        "the resignation of ",
-                        who,
-                        " ended with StillRunning, though its driver ran"
-                    ]);
+                    return Err(Finding::StillRunning { who });
                 }
                 self.forget(who);
             }
@@ -154,7 +149,7 @@ mod tests {
         holds(judge(), &[asked(), at(118, withdrawn(n(0))), end(900)]);
         holds(judge(), &[asked(), end(118)]);
         let what = fails(judge(), &[asked(), at(119, withdrawn(n(0)))]);
-        assert_eq!(what, "the resignation of n0 has not ended by 118ns");
+        assert_eq!(what.to_string(), "the resignation of n0 has not ended by 118ns");
         fails(judge(), &[asked(), end(119)]);
     }
 
@@ -189,7 +184,10 @@ mod tests {
         let gave_up = at(118, Event::Withdrawn { who: n(0), done: false });
         let resigns = at(10, resign_asked(n(0), Some(7)));
         let what = fails(judge(), &[resigns.clone(), gave_up.clone()]);
-        assert_eq!(what, "the resignation of n0 ended with StillRunning, though its driver ran");
+        assert_eq!(
+            what.to_string(),
+            "the resignation of n0 ended with StillRunning, though its driver ran"
+        );
         let starves = |at_ns| at(at_ns, Event::Fault { kind: FaultKind::Starve, node: Some(0) });
         let heals = at(30, Event::Healed { kind: FaultKind::Starve, node: Some(0) });
         holds(judge(), &[resigns.clone(), starves(20), heals, gave_up.clone()]);

@@ -14,8 +14,8 @@
 //! An overlap that fits between two probes is not seen here. `margin-kept` and `own-lease-only` rule
 //! it out to the nanosecond: a claim ends before its lease, and no other lease begins before that.
 
-use super::{About, Found, Property, PropertyName, State, Tally, finding};
-use crate::judge::finding::Part::Token;
+use super::{About, Found, Property, PropertyName, State, Tally};
+use crate::judge::finding::Finding;
 use crate::plan::{Assumption, SimTime};
 use crate::trace::{Event, Who};
 
@@ -51,17 +51,7 @@ impl Property for SingleLeader {
     fn probe(&mut self, at: SimTime, state: &State, _: &mut Tally) -> Found {
         match state.leaders() {
             [] | [_] => Ok(()),
-            [one, other, ..] => Err(finding![
-                one.who,
-                " leads under token ",
-                Token(one.token),
-                " and ",
-                other.who,
-                " under token ",
-                Token(other.token),
-                ", both at ",
-                at
-            ]),
+            [one, other, ..] => Err(Finding::TwoLeaders { one: *one, other: *other, at }),
         }
     }
 }
@@ -93,7 +83,7 @@ mod tests {
             SingleLeader::default(),
             &[probe(10, &[leader(n(0), 7)]), probe(11, &[leader(n(0), 7), leader(n(1), 8)])],
         );
-        assert_eq!(what, "n0 leads under token 7 and n1 under token 8, both at 11ns");
+        assert_eq!(what.to_string(), "n0 leads under token 7 and n1 under token 8, both at 11ns");
     }
 
     #[test]

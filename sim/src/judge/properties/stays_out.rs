@@ -8,7 +8,8 @@
 
 use std::time::Duration;
 
-use super::{About, Found, Property, PropertyName, State, Tally, Terms, finding, on_fastest_clock};
+use super::{About, Found, Property, PropertyName, State, Tally, Terms, on_fastest_clock};
+use crate::judge::finding::Finding;
 use crate::judge::recent::Recent;
 use crate::plan::{Assumption, SimTime};
 use crate::trace::{Asked, Event, Who};
@@ -53,10 +54,8 @@ impl StaysOut {
         }
         tally.count(true);
         match out_until {
-            SimTime::NEVER => Err(finding![who, " has left, but campaigns without a request"]),
-            until if at < until => {
-                Err(finding![who, " has resigned, but campaigns before ", until])
-            }
+            SimTime::NEVER => Err(Finding::CampaignsAfterLeaving { who }),
+            until if at < until => Err(Finding::CampaignsTooSoon { who, until }),
             _ => Ok(()),
         }
     }
@@ -110,7 +109,7 @@ mod tests {
         // 110 takes 100, less two ticks.
         holds(judge(), &out(Some(110), &[campaigns(148, 0)]));
         let what = fails(judge(), &out(Some(110), &[campaigns(147, 0)]));
-        assert_eq!(what, "n0 has resigned, but campaigns before 148ns");
+        assert_eq!(what.to_string(), "n0 has resigned, but campaigns before 148ns");
         holds(judge(), &out(Some(110), &[campaigns(60, 1)]));
         holds(judge(), &out(Some(0), &[campaigns(50, 0)]));
     }
@@ -124,7 +123,7 @@ mod tests {
     #[test]
     fn a_candidate_that_left_stays_out_until_asked() {
         let what = fails(judge(), &out(None, &[campaigns(1_000_000, 0)]));
-        assert_eq!(what, "n0 has left, but campaigns without a request");
+        assert_eq!(what.to_string(), "n0 has left, but campaigns without a request");
         let asked = at(60, Event::CampaignAsked { who: n(0) });
         holds(judge(), &out(None, &[asked, campaigns(60, 0)]));
         let other = at(60, Event::CampaignAsked { who: n(1) });

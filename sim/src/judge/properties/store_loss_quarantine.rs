@@ -17,8 +17,8 @@
 
 use std::time::Duration;
 
-use super::{About, Found, Property, PropertyName, State, Tally, Terms, finding, on_fastest_clock};
-use crate::judge::finding::Part::{Detail, Token};
+use super::{About, Found, Property, PropertyName, State, Tally, Terms, on_fastest_clock};
+use crate::judge::finding::Finding;
 use crate::judge::recent::Recent;
 use crate::plan::{Assumption, SimTime};
 use crate::trace::{Answer, Event, StoreStep, Who};
@@ -81,15 +81,7 @@ impl StoreLossQuarantine {
         // A later grant needs no quarantine: its holder can't lead too early.
         tally.count(granted < until);
         if at < until {
-            return Err(finding![
-                who,
-                " leads under token ",
-                Token(token),
-                ", by a grant of server ",
-                Detail(server.to_string()),
-                ", whose quarantine lasts until ",
-                until,
-            ]);
+            return Err(Finding::LeadsInQuarantine { who, token, server, until });
         }
         Ok(())
     }
@@ -149,7 +141,9 @@ mod tests {
     fn a_new_servers_grant_waits_out_the_quarantine() {
         holds(property(), &[lost(), vec![at(1_099, leads(n(1), 8))]].concat());
         let what = fails(property(), &[lost(), vec![at(1_098, leads(n(1), 8))]].concat());
-        assert!(what.starts_with("n1 leads under token 8, by a grant of server 1"), "{what}");
+        let text =
+            "n1 leads under token 8, by a grant of server 1, whose quarantine lasts until 1.099µs";
+        assert_eq!(what.to_string(), text);
     }
 
     #[test]

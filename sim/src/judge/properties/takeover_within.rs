@@ -19,9 +19,10 @@ use std::time::Duration;
 
 use super::due::Due;
 use super::{
-    About, Found, Property, PropertyName, State, Tally, Terms, counted_by_fastest_clock, finding,
+    About, Found, Property, PropertyName, State, Tally, Terms, counted_by_fastest_clock,
     on_slowest_clock,
 };
+use crate::judge::finding::Finding;
 use crate::plan::{Assumption, SimTime};
 use crate::trace::{Answer, Event, StoreStep, Who};
 
@@ -114,13 +115,7 @@ impl Property for TakeoverWithin {
 
     fn in_time(&self, at: SimTime, state: &State) -> Found {
         match self.due.missed(at) {
-            Some((who, due)) if state.leaders().is_empty() => Err(finding![
-                "no candidate led by ",
-                due,
-                ", though the lease that ",
-                who,
-                " waits for has ended"
-            ]),
+            Some((who, due)) if state.leaders().is_empty() => Err(Finding::NoTakeover { who, due }),
             Some(_) | None => Ok(()),
         }
     }
@@ -216,7 +211,7 @@ mod tests {
     fn a_leader_after_the_bound() {
         let what = fails(property(), &then(&[at(DUE + 1, leads(n(1), 8))]));
         assert_eq!(
-            what,
+            what.to_string(),
             "no candidate led by 229.55558ms, though the lease that n1 waits for has ended"
         );
         fails(property(), &then(&[&tries_again()[..], &[end(DUE + 1)]].concat()));

@@ -9,8 +9,8 @@
 //! much later. So for an `Elected` it is required only that its token was granted, that no other candidate was
 //! elected under it, and that it is above all tokens under which the same candidate was elected before.
 
-use super::{About, Found, Property, PropertyName, State, Tally, finding};
-use crate::judge::finding::Part::Token;
+use super::{About, Found, Property, PropertyName, State, Tally};
+use crate::judge::finding::Finding;
 use crate::judge::recent::Recent;
 use crate::plan::{Assumption, SimTime};
 use crate::trace::{Event, Who};
@@ -26,12 +26,7 @@ pub(super) struct TokenMonotonic {
 impl TokenMonotonic {
     fn granted(&mut self, token: u64, tally: &mut Tally) -> Found {
         if token <= self.newest {
-            return Err(finding![
-                "the store granted token ",
-                Token(token),
-                " after token ",
-                Token(self.newest)
-            ]);
+            return Err(Finding::GrantNotAbove { token, last: self.newest });
         }
         tally.count(self.newest > 0);
         self.newest = token;
@@ -41,30 +36,13 @@ impl TokenMonotonic {
     fn elected(&mut self, who: Who, token: u64, state: &State) -> Found {
         let tenure = state.tenure(token);
         if tenure.granted.is_none() {
-            return Err(finding![
-                who,
-                " is elected under token ",
-                Token(token),
-                ", which was never granted"
-            ]);
+            return Err(Finding::ElectedWithoutGrant { who, token });
         }
         if let Some(other) = tenure.elected.filter(|other| *other != who) {
-            return Err(finding![
-                other,
-                " and ",
-                who,
-                " are both elected under token ",
-                Token(token)
-            ]);
+            return Err(Finding::BothElected { one: other, other: who, token });
         }
         match self.last.insert(who, token) {
-            Some(last) if token <= last => Err(finding![
-                who,
-                " is elected under token ",
-                Token(token),
-                " after token ",
-                Token(last)
-            ]),
+            Some(last) if token <= last => Err(Finding::ElectedNotAbove { who, token, last }),
             Some(_) | None => Ok(()),
         }
     }

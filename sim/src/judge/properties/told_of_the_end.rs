@@ -9,8 +9,8 @@
 
 use std::time::Duration;
 
-use super::{About, Found, Property, PropertyName, State, Tally, Terms, finding};
-use crate::judge::finding::Part::Token;
+use super::{About, Found, Property, PropertyName, State, Tally, Terms};
+use crate::judge::finding::Finding;
 use crate::judge::recent::Recent;
 use crate::plan::{Assumption, FaultKind, SimTime};
 use crate::trace::{Event, Who};
@@ -60,14 +60,9 @@ impl Property for ToldOfTheEnd {
     fn in_time(&self, at: SimTime, _: &State) -> Found {
         let late = |(_, claim): &&((Who, u64), Claim)| claim.waits && at > claim.ends + self.late;
         match self.claims.iter().find(late) {
-            Some(&((who, token), Claim { ends, .. })) => Err(finding![
-                "work of ",
-                who,
-                " under token ",
-                Token(token),
-                " is not cancelled, though the tenure was over at ",
-                ends
-            ]),
+            Some(&((who, token), Claim { ends, .. })) => {
+                Err(Finding::NotCancelled { who, token, ends })
+            }
             None => Ok(()),
         }
     }
@@ -121,7 +116,7 @@ mod tests {
         holds(judge(), &waits(&[at(108, work_ended(n(0), 7)), end(900)]));
         let what = fails(judge(), &waits(&[at(109, work_ended(n(0), 7))]));
         assert_eq!(
-            what,
+            what.to_string(),
             "work of n0 under token 7 is not cancelled, though the tenure was over at 100ns"
         );
         fails(judge(), &waits(&[end(109)]));

@@ -106,7 +106,7 @@ fn is_of_a_word(letter: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::finding::finding;
+    use crate::judge::Leader;
     use crate::plan::SimTime;
     use crate::trace::Who;
 
@@ -116,19 +116,13 @@ mod tests {
 
     #[test]
     fn candidates_are_named_by_their_role() {
-        let two = finding![
-            n(3, 0),
-            " leads under token ",
-            Part::Token(17),
-            " and ",
-            n(1, 2),
-            " at ",
-            SimTime::from_nanos(5),
-        ];
-        assert_eq!(roles(&two), "A leads under token # and B at #");
-        let both = |one, other| roles(&finding![one, " leads, and ", other, " leads"]);
-        assert_eq!(both(n(1, 0), n(1, 0)), "A leads, and A leads");
-        assert_eq!(both(n(1, 0), n(1, 1)), "A leads, and B leads");
+        let (at, of) = (SimTime::from_nanos(5), |who, token| Leader { who, token });
+        let both =
+            |one, other| roles(&Finding::TwoLeaders { one: of(one, 17), other: of(other, 18), at });
+        let text = "A leads under token # and B under token #, both at #";
+        assert_eq!(both(n(3, 0), n(1, 2)), text);
+        assert_eq!(both(n(1, 0), n(1, 1)), text);
+        assert_eq!(both(n(1, 0), n(1, 0)), text.replace('B', "A"));
     }
 
     #[test]
@@ -140,13 +134,18 @@ mod tests {
 
     #[test]
     fn other_words_are_another_symptom() {
-        let of = |node, words, at| {
-            let finding = finding![n(node, 0), words, SimTime::from_nanos(at)];
-            let (property, at) = (PropertyName::SINGLE_LEADER, SimTime::from_nanos(1));
+        let of = |finding| {
+            let (property, at) = (PropertyName::FAIL_CLOSED, SimTime::from_nanos(1));
             Symptom::of_violation(&Violation { property, at, finding })
         };
-        assert_eq!(of(1, " leads at ", 1), of(2, " leads at ", 2));
-        assert_ne!(of(1, " leads at ", 1), of(1, " writes at ", 1));
-        assert_ne!(of(1, " leads at ", 1), Symptom::of_breakdown("n1 leads at 1"));
+        let (without, other) = [1, 2]
+            .map(|node| n(node, 0))
+            .map(|who| Finding::LeadWithoutGrant { who, token: 7 })
+            .into();
+        let over_from = SimTime::from_nanos(1);
+        let late = Finding::LeadTooLong { who: n(1, 0), token: 7, over_from };
+        assert_eq!(of(without.clone()), of(other));
+        assert_ne!(of(without), of(late));
+        assert_ne!(of(Finding::Told("n1 leads".into())), Symptom::of_breakdown("n1 leads"));
     }
 }

@@ -48,9 +48,7 @@ impl Property for BoundedWindow {
                 *flying += 1;
                 tally.count(true);
                 if *flying > most {
-                    return Err(Finding::from(format!(
-                        "process {process} has {flying} calls in flight at {at}, and {most} would do"
-                    )));
+                    return Err(Finding::TooManyCalls { process, at, calls: *flying, most });
                 }
             }
             Call::Ended => *flying -= 1,

@@ -74,9 +74,7 @@ impl FairWithinAClass {
         }
         tally.count(true);
         match self.joined.entry(process(who)).or_default().pop_front() {
-            Some(first) if first != who => Err(Finding::from(format!(
-                "the first acquire of {who:?} was sent at {at}, before that of {first:?}, which joined earlier"
-            ))),
+            Some(first) if first != who => Err(Finding::AskedOutOfTurn { who, first, at }),
             Some(_) | None => Ok(()),
         }
     }
@@ -98,9 +96,9 @@ impl FairWithinAClass {
         let mean = all / u32::try_from(late.len()).unwrap_or(u32::MAX).max(1);
         let most = (mean * TIMES).max(self.plan.config().request_timeout());
         match late.into_iter().max() {
-            Some((late, at, who)) if late > most => Err(Finding::from(format!(
-                "the renewal of {who:?} was {late:?} late at {at}, and {mean:?} is the mean"
-            ))),
+            Some((late, at, who)) if late > most => {
+                Err(Finding::RenewalLate { who, at, late, mean })
+            }
             Some(_) | None => Ok(()),
         }
     }

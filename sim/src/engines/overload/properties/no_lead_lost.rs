@@ -75,7 +75,7 @@ impl NoLeadLost {
         }
     }
 
-    fn lost(&self, at: SimTime, (who, token, why): (Who, u64, Reason)) -> Found {
+    fn lost(&self, at: SimTime, (who, token, reason): (Who, u64, Reason)) -> Found {
         let plan = &self.plan;
         let from = at - plan.config().validity();
         let before = self.counts.partition_point(|(changed, _)| *changed < from).saturating_sub(1);
@@ -85,9 +85,6 @@ impl NoLeadLost {
         if capacity < needs {
             return Ok(());
         }
-        Err(Finding::from(format!(
-            "{who:?} lost its lead under token {token} at {at} ({why:?}), although the store could have carried out \
-             {capacity} renewals since {from}, and {leaders} leaders need {needs}"
-        )))
+        Err(Finding::LeadLostToOverload { who, token, at, reason, capacity, from, leaders, needs })
     }
 }

@@ -35,10 +35,8 @@ impl Property for RenewalsBeforeAcquires {
             tally.count(self.0.any_held(process(*acquires)));
             let late = self.0.late(process(*acquires), at - LATE, at).next();
             if let Some((due, waits)) = late {
-                return Err(Finding::from(format!(
-                    "the acquire of {acquires:?} was sent while the renewal of {waits:?} had been due for {:?}",
-                    at.since(due)
-                )));
+                let late = at.since(due);
+                return Err(Finding::AcquireBeforeRenewal { who: *acquires, waits, late });
             }
         }
         self.0.observe(at, event);

@@ -95,9 +95,7 @@ impl Spread {
             tally.count(all > 0);
             if sent.saturating_sub(more) * usual.len() > 2 * all {
                 let mean = all / usual.len();
-                return Err(Finding::from(format!(
-                    "{sent} renewals were sent in the second from {at} on, and {mean} in the mean"
-                )));
+                return Err(Finding::RenewalsBunched { from: *at, sent: *sent, mean });
             }
         }
         Ok(())

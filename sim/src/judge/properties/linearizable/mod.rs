@@ -27,8 +27,8 @@ use todc_utils::linearizability::history::{Action, History};
 use todc_utils::specifications::Specification;
 
 use self::specification::{Contract, Operation, State};
-use super::{About, Found, Property, PropertyName, Tally, finding};
-use crate::judge::finding::Part::Detail;
+use super::{About, Found, Property, PropertyName, Tally};
+use crate::judge::finding::Finding;
 use crate::plan::{Assumption, SimTime};
 use crate::trace::{Answer, Asked, Event, StoreStep, Who};
 
@@ -157,14 +157,7 @@ impl Linearizable {
                 self.unanswered.remove(index);
                 Ok(())
             }
-            None => Err(finding![
-                who,
-                " got ",
-                Detail(format!("{answer:?}")),
-                " to ",
-                Detail(format!("{request:?}")),
-                ", which the store has not answered since"
-            ]),
+            None => Err(Finding::AnswerFromNowhere { who, answer, request }),
         }
     }
 
@@ -203,12 +196,10 @@ impl Linearizable {
         if WGLChecker::<Contract>::is_linearizable(History::from_actions(actions)) {
             return Ok(());
         }
-        Err(finding![
-            "no order explains these answers, after ",
-            Detail(format!("{:?}", self.known)),
-            ": ",
-            Detail(format!("{:?}", self.steps))
-        ])
+        Err(Finding::NoOrder {
+            known: format!("{:?}", self.known),
+            steps: format!("{:?}", self.steps),
+        })
     }
 }
 

@@ -34,7 +34,7 @@ fn is_linearizable(events: &[Vec<Event>]) {
 }
 
 fn is_not(events: &[Vec<Event>]) -> String {
-    fails(Linearizable::default(), &seen(events))
+    fails(Linearizable::default(), &seen(events)).to_string()
 }
 
 #[test]

@@ -14,9 +14,17 @@ fn step_holds(when: u64, event: Event) {
     holds(OwnLeaseOnly::default(), &[at(when, event)]);
 }
 
+#[track_caller]
+fn is_against(rule: Broken, found: &Finding) {
+    assert!(
+        matches!(found, Finding::StepNotAllowed { rule: of, .. } if of.starts_with(rule)),
+        "{found}"
+    );
+}
+
+#[track_caller]
 fn step_fails(when: u64, event: Event, rule: Broken) {
-    let what = fails(OwnLeaseOnly::default(), &[at(when, event)]);
-    assert!(what.starts_with(rule), "{what}");
+    is_against(rule, &fails(OwnLeaseOnly::default(), &[at(when, event)]));
 }
 
 fn acquire(seen: u64, token: u64, before: Option<Kept>, after: Kept) -> Event {
@@ -196,7 +204,7 @@ fn nothing_changes_between_steps_unless_data_is_lost() {
     let crash = |keeps_data| at(50, store_crashed(keeps_data));
     holds(OwnLeaseOnly::default(), &[granted.clone(), crash(false), next(1)]);
     let what = fails(OwnLeaseOnly::default(), &[granted.clone(), crash(true), next(1)]);
-    assert!(what.starts_with("the record changed between steps"), "{what}");
+    is_against("the record changed between steps", &what);
     fails(OwnLeaseOnly::default(), &[granted.clone(), next(0)]);
     holds(OwnLeaseOnly::default(), &[granted.clone(), crash(true), continues(1)]);
     holds(OwnLeaseOnly::default(), &[granted.clone(), crash(false), crash(true), next(2)]);

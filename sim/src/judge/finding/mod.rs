@@ -1,4 +1,6 @@
-//! What did not hold: a sentence whose candidates, tokens and times are values.
+//! What did not hold: a value with its candidates, tokens and times, and the sentence that is made from it.
+
+mod table;
 
 use std::fmt;
 use std::time::Duration;
@@ -7,12 +9,9 @@ use serde::ser::{Serialize, SerializeStruct as _, Serializer};
 
 use crate::plan::SimTime;
 use crate::trace::Who;
+pub use table::Finding;
 
-/// The sentence that describes a violation.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Finding(Vec<Part>);
-
-/// A part of such a sentence.
+/// A part of the sentence that describes a finding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Part {
     /// Words that are the same in every run.
@@ -29,49 +28,39 @@ pub enum Part {
     Detail(String),
 }
 
-/// A finding of those parts, in that order.
-macro_rules! finding {
+/// A finding about logs, of those parts in that order.
+macro_rules! of_logs {
     ($($part:expr),+ $(,)?) => {
-        $crate::judge::finding::Finding::of([$($crate::judge::finding::Part::from($part)),+])
+        $crate::judge::finding::Finding::OfLogs(vec![$($crate::judge::finding::Part::from($part)),+])
     };
 }
-pub(crate) use finding;
+pub(crate) use of_logs;
 
 impl Finding {
-    pub(crate) fn of(parts: impl IntoIterator<Item = Part>) -> Self {
-        Self(parts.into_iter().collect())
-    }
-
     /// The same finding, about that election of the run.
     #[cfg(any(feature = "overload", feature = "turmoil"))]
     pub(crate) fn in_election(&self, election: usize) -> Self {
-        let begins = [Part::from("in election "), Part::Detail(format!("{election}: "))];
-        Self::of(begins.into_iter().chain(self.0.iter().cloned()))
-    }
-
-    /// Its parts, in order.
-    pub fn parts(&self) -> &[Part] {
-        &self.0
+        Self::InElection { election, finding: Box::new(self.clone()) }
     }
 
     /// The candidates that it names, each once, in order.
     pub fn candidates(&self) -> Vec<Who> {
-        self.each(|part| if let Part::Candidate(who) = part { Some(*who) } else { None })
+        self.each(|part| if let Part::Candidate(who) = part { Some(who) } else { None })
     }
 
     /// The tokens that it names, each once, in order.
     pub fn tokens(&self) -> Vec<u64> {
-        self.each(|part| if let Part::Token(token) = part { Some(*token) } else { None })
+        self.each(|part| if let Part::Token(token) = part { Some(token) } else { None })
     }
 
     /// The times that it names, each once, in order.
     pub fn times(&self) -> Vec<SimTime> {
-        self.each(|part| if let Part::Time(at) = part { Some(*at) } else { None })
+        self.each(|part| if let Part::Time(at) = part { Some(at) } else { None })
     }
 
-    fn each<T: PartialEq>(&self, of: impl Fn(&Part) -> Option<T>) -> Vec<T> {
+    fn each<T: PartialEq>(&self, of: impl Fn(Part) -> Option<T>) -> Vec<T> {
         let mut each = Vec::new();
-        for found in self.0.iter().filter_map(of) {
+        for found in self.parts().into_iter().filter_map(of) {
             if !each.contains(&found) {
                 each.push(found);
             }
@@ -82,7 +71,7 @@ impl Finding {
 
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|part| part.fmt(f))
+        self.parts().iter().try_for_each(|part| part.fmt(f))
     }
 }
 
@@ -138,6 +127,6 @@ impl From<Duration> for Part {
 /// A finding in a user's own words.
 impl From<String> for Finding {
     fn from(text: String) -> Self {
-        Self::of([Part::Detail(text)])
+        Self::Told(text)
     }
 }
