@@ -9,6 +9,7 @@ The proof knows nothing else of the state machine, so a machine is proved with t
   5. no claim after one has passed;
   6. only its own tenure is renewed.
 """
+
 from logic import And, If, Not, Or, Row, most
 
 PLANTS = {

@@ -2,6 +2,7 @@
 
 z3 is looked up only once it was imported: a replay runs without it.
 """
+
 import sys
 from fractions import Fraction
 

@@ -13,6 +13,7 @@ request  first (on its connection), and what its kind needs; holder, number, nam
 
 `planted` names one change of the rule for the worse; PLANTS has them all.
 """
+
 from logic import And, If, Not, Or, Row, most
 
 NOBODY, ANYBODY = 0, 1  # instead of a name in `wanted`, `asked` and `reserved_for`
@@ -29,7 +30,7 @@ PLANTS = {
     "past-ignored": "a grant does not look at the past",
     "repeat-ignores-past": "a repeated grant does not look at the past",
     "stamp-keeps-watched": "a new stamp counts as watched as long as the one before",
-    "stamp-repeats": "a stamp is made of holder and number alone",
+    "stamp-repeats": "a stamp is made of holder and number alone (so `fresh` is not)",
     "identity-at-first-only": "the server's identity is not read where a grant would be made",
     "lost-not-compared": "a lost grant that is news is granted on an old watch",
     "longest-forgotten": "the past does not keep the longest TTL",
@@ -51,19 +52,16 @@ class Rule:
 
     # The past
 
-    def stamped(self, past, server, q):
-        fresh = 1000 * q.holder + q.number if self.planted == "stamp-repeats" else server.fresh
-        return past.but(stamp=fresh, watched=past.watched if self.planted == "stamp-keeps-watched" else 0)
+    def stamped(self, past, server):
+        return past.but(stamp=server.fresh, watched=past.watched if self.planted == "stamp-keeps-watched" else 0)
 
-    def examined(self, past, server, q, reads, trusted=False):
+    def examined(self, past, server, reads, trusted=False, forever=0):
         """A server that the past does not name may have lost grants."""
         strange = Or(Not(past.exists), past.identity != server.identity)
-        begun = self.stamped(past, server, q).but(exists=True, identity=server.identity)
-        begun = begun.but(
-            longest=If(past.exists, past.longest, 0), purged=If(past.exists, past.purged, 0)
-        )
+        begun = self.stamped(past, server).but(exists=True, identity=server.identity)
+        begun = begun.but(longest=If(past.exists, past.longest, 0), purged=If(past.exists, past.purged, 0))
         if trusted is not False:
-            begun = begun.but(watched=If(And(trusted, Not(past.exists)), q.forever, begun.watched))
+            begun = begun.but(watched=If(And(trusted, Not(past.exists)), forever, begun.watched))
         return If(And(reads, strange), begun, past)
 
     def watched(self, past, q):
@@ -105,13 +103,13 @@ class Rule:
         mine = And(rec.exists, Not(rec.released), rec.holder == q.holder)
         others = And(Not(mine), Or(self.vacant(rec, past, q), self.free(rec, q), self.taken(rec, q)))
         reads = q.first if self.planted == "identity-at-first-only" else Or(q.first, mine, others)
-        past = self.examined(past, server, q, reads, trusted=And(q.trusts, q.seen <= last))
+        past = self.examined(past, server, reads, And(q.trusts, q.seen <= last), q.forever)
 
         news = And(q.seen > last, Not(And(q.loses, q.lost == last)))
         if self.planted == "lost-not-compared":
             news = False
         # Only a past that was watched: otherwise two candidates would stamp each other away for ever.
-        past = If(And(news, past.exists, past.watched > 0), self.stamped(past, server, q), past)
+        past = If(And(news, past.exists, past.watched > 0), self.stamped(past, server), past)
         past = If(news, past, self.watched(past, q))
 
         settled = And(past.exists, Not(self.unwatched(past, q.quarantine)))
@@ -139,11 +137,11 @@ class Rule:
         return dict(last=self.last(rec, past), tells=self.unwatched(past, quarantine), stamped=past.exists)
 
     def look(self, rec, past, server, q):
-        past = self.examined(past, server, q, q.first)
+        past = self.examined(past, server, q.first)
         return rec, past, Row(**self.told(rec, past, q.quarantine))
 
     def renew(self, rec, past, server, q):
-        past = self.examined(past, server, q, q.first)
+        past = self.examined(past, server, q.first)
         renewed = And(rec.exists, Not(rec.released)) if self.planted == "renew-any" else self.tenure(rec, q)
         newer = And(renewed, q.number > rec.number)
         number = rec.number if self.planted == "renewal-keeps-mark" else q.number
@@ -153,27 +151,27 @@ class Rule:
         return after, past, Row(renewed=renewed, asked=rec.asked, wanted=rec.wanted, **told)
 
     def release(self, rec, past, server, q):
-        past = self.examined(past, server, q, q.first)
+        past = self.examined(past, server, q.first)
         done = And(rec.exists, Not(rec.released)) if self.planted == "release-any" else self.tenure(rec, q)
         reserve = If(q.reserves, q.reserve, 0)
         kept = rec.but(released=True, reserved=q.reserves, reserved_for=If(q.reserves, q.to, NOBODY), reserve=reserve)
         return If(done, kept, rec), past, Row(released=done)
 
     def ask(self, rec, past, server, q):
-        past = self.examined(past, server, q, q.first)
+        past = self.examined(past, server, q.first)
         named = And(rec.exists, Not(rec.released), True if self.planted == "ask-any" else rec.token == q.token)
         wished = And(rec.asked != NOBODY, Or(rec.wanted == ANYBODY, rec.wanted == rec.asked))
         after = If(And(named, Not(wished)), rec.but(asked=q.name, defer=q.defer), rec)
         return after, past, Row(**self.told(after, past, q.quarantine))
 
     def want(self, rec, past, server, q):
-        past = self.examined(past, server, q, q.first)
+        past = self.examined(past, server, q.first)
         named = And(rec.exists, Not(rec.released), True if self.planted == "want-any" else rec.token == q.token)
         return If(named, rec.but(wanted=q.wanted), rec), past, Row(done=named)
 
     def purge(self, rec, past, server, q):
         """`watches`: the purger has watched the mark for the longer of TTL and quarantine."""
-        past = self.examined(past, server, q, q.first)
+        past = self.examined(past, server, q.first)
         same = And(rec.exists, q.mark_holder == rec.holder, q.mark_number == rec.number)
         done = And(same, past.exists, True if self.planted == "purge-unwatched" else Or(rec.released, q.watches))
         if self.planted != "purge-forgets-token":

@@ -1,8 +1,24 @@
 """Carries a run out with plain values: the rule, the candidates and the faults as they are, without z3."""
+
 from fractions import Fraction
 
 from logic import Row
-from world import ACQUIRE, DELIVER, DRAIN, LOOK, LOSS, MESSAGE, NAMES, PURGE, RELEASE, RENEW, STORE, World, beginning
+from world import (
+    ACQUIRE,
+    DELIVER,
+    DRAIN,
+    LOOK,
+    LOSS,
+    MESSAGE,
+    NAMES,
+    PURGE,
+    RELEASE,
+    RENEW,
+    SILENT,
+    STORE,
+    World,
+    beginning,
+)
 
 STILL = dict(who=0, ref=0, number=0, dt=Fraction(0), dn=None, knows=False, watches=False, loses=False, first=False,
              back=0, jump=Fraction(0), name=0, lags=False)  # fmt: skip
@@ -104,9 +120,9 @@ def leads(run, who):
     run.do(DELIVER, who=who, ref=len(run.choices))
 
 
-def sees(run, who, first=False):
+def sees(run, who, **given):
     run.do(LOOK, who=who, number=run.world.people(run.state)[who].num + 1)
-    run.do(STORE, ref=len(run.choices), first=first)
+    run.do(STORE, ref=len(run.choices), **given)
     run.do(DELIVER, who=who, ref=len(run.choices))
 
 
@@ -182,10 +198,32 @@ def purged_once(run):
     leads(run, who=2)
 
 
+def looked_stale(run):
+    """c0 leads; c1 has just been told so, and then looks at a replica that is behind, if looks may do that."""
+    led(run)
+    sees(run, who=1, lags=True, back=0)
+
+
 def restarted(run):
-    """c0 leads, and has renewed; its server was started again before that, and c2, of another key, was told the stamp."""
+    """c0 leads. Its server was started again; c2, of another key, was told the stamp; and then c0 renewed."""
     led(run)
     run.do(LOSS, back=len(run.history) - 1)
     sees(run, who=2, first=True)
     run.do(RENEW, who=0, number=3, dt=Fraction(7))
     leads(run, who=0)
+
+
+def lost(run):
+    """Besides, c0's grant was lost, and c1 has been told so."""
+    restarted(run)
+    run.do(SILENT, back=0)
+    sees(run, who=1)
+
+
+def lost_quietly(run):
+    """c0 led; its grant was lost, which its token proves to c1, and to no other candidate."""
+    led(run)
+    run.do(SILENT, back=0)
+    run.do(ACQUIRE, who=1, number=2)
+    run.do(STORE, ref=len(run.choices))
+    run.do(DELIVER, who=1, ref=len(run.choices))

@@ -1,16 +1,31 @@
 """Finds a run that breaks a promise, for each planted change, and carries it out with plain values."""
-import time
+
 from fractions import Fraction
 
 import z3
 
-import candidate
-import rule
 import runs
-from logic import Row
-from world import (ACQUIRE, ASK, DELIVER, DRAIN, FLUSH, LOOK, LOSS, OLD, PURGE, RELEASE, RENEW, SILENT, STORE, SUSPEND,
-                   WANT, World)  # fmt: skip
+from logic import Or, Row
+from world import (
+    ACQUIRE,
+    ASK,
+    DELIVER,
+    DRAIN,
+    FLUSH,
+    LOOK,
+    LOSS,
+    OLD,
+    PURGE,
+    RELEASE,
+    RENEW,
+    SILENT,
+    STORE,
+    SUSPEND,
+    WANT,  # fmt: skip
+)
 
+UNITS = 40_000_000  # of the work of z3 for each search; not seconds, which would depend on the machine
+ANY = "any promise is broken"
 BASIC = (ACQUIRE, STORE, DELIVER)
 
 
@@ -62,15 +77,30 @@ PLANTED = {
     "quarantine-below-ttl": Case(runs.led, 7, LOSS, ttls=[10, 10, 5], quarantines=[10, 10, 5],
                                  design=dict(quarantines=[10, 10, 10]), **three),
     "release-before-drained": Case(runs.led, 5, RELEASE),
-    "lost-at-once": Case(runs.restarted, 9, LOOK, SILENT, keys=[0, 0, 1], **three),
+    "lost-at-once": Case(runs.lost, 5, keys=[0, 0, 1], **three),
     "lost-by-older-answer": Case(runs.answered_early, 8, RENEW, SILENT),
-    "lost-by-stale-look": Case(runs.led, 10, LOOK, RENEW, SILENT),
+    "lost-by-stale-look": Case(runs.looked_stale, 7, RENEW, SILENT),
     "reserve-from-before": Case(runs.led, 8, DRAIN, RELEASE, LOOK, comes_to="a reservation is broken", **three),
     "resume-keeps-marks": Case(runs.led, 4, SUSPEND),
     "resume-keeps-past": Case(runs.led, 8, LOSS, SUSPEND, **three),
     # Beyond the assumptions
     "old-server-grants": Case(runs.led, 7, RENEW, LOSS, OLD),
 }  # fmt: skip
+
+# Runs that the rule as it is must allow: a search that found none would have looked at nothing.
+POSSIBLE = {
+    "a take-over by a watch": Case(runs.led, 3, comes_to="c1 leads"),
+    "a take-over after a loss": Case(runs.led, 7, LOSS, comes_to="c2 leads by another server", **three),
+    "a lease given back is granted": Case(runs.led, 6, DRAIN, RELEASE, comes_to="c1 leads"),
+    "a purged election is led again": Case(runs.led, 8, DRAIN, RELEASE, PURGE, comes_to="c1 leads"),
+    "a loss that a token proves is watched out": Case(runs.lost_quietly, 3, comes_to="c1 leads"),
+}
+# No run of these lengths breaks a promise. The induction says it of every length; this says it of this program.
+NONE = {
+    "requests only": Case(runs.led, 7, LOOK, RENEW, DRAIN, RELEASE, PURGE, comes_to=ANY),
+    # A token may fall after a loss: here, the store's wall clock tells nothing.
+    "with losses": Case(runs.led, 6, LOSS, FLUSH, SUSPEND, **three),
+}
 
 
 def fresh_copy(value, facts):
@@ -101,7 +131,7 @@ def found(case, planted, limit):
     case.begins(run)
     begun = len(run.choices)
     solver, state = z3.Solver(), run.state
-    solver.set("timeout", limit)
+    solver.set("rlimit", limit)
     messages, history, choices = list(run.messages), list(run.history), []
     for step in range(begun, begun + case.steps):
         choice, facts = free_choice(run.world.count, step), []
@@ -112,7 +142,8 @@ def found(case, planted, limit):
         messages.append(message)
         history.append(runs.snapshot(state))
         choices.append(choice)
-    solver.add({**run.world.broken(state), **run.world.reached(state)}[case.comes_to])
+    broken = run.world.broken(state)
+    solver.add({**broken, **run.world.reached(state), ANY: Or(*broken.values())}[case.comes_to])
     result = solver.check()
     if result != z3.sat:
         return None if result == z3.unsat else result
@@ -128,7 +159,7 @@ def plain(choice, model):
         result = model.eval(term, model_completion=True)
         if z3.is_bool(result):
             return z3.is_true(result)
-        return result.as_fraction() if z3.is_rational_value(result) and not z3.is_int_value(result) else result.as_long()
+        return result.as_long() if z3.is_int_value(result) else result.as_fraction()
 
     given = {name: value(term) for name, term in choice.__dict__.items() if name != "fresh"}
     given["dt"], given["jump"] = Fraction(given["dt"]), Fraction(given["jump"])
@@ -143,7 +174,7 @@ def carried_out(case, settings, planted, choices):
     return run
 
 
-def refute(planted, limit=60_000):
+def refute(planted, limit=UNITS):
     """What is wrong, if the run that is found does not happen or proves nothing; and the run."""
     case = PLANTED[planted]
     choices = found(case, planted, limit)
@@ -161,11 +192,10 @@ def refute(planted, limit=60_000):
 
 
 if __name__ == "__main__":
+    # The run for one planted change, step by step.
     import sys
 
-    for planted in sys.argv[1:] or PLANTED:
-        began = time.process_time()
+    for planted in sys.argv[1:]:
         wrong, run = refute(planted)
-        print(f"{planted:24} {wrong or 'refuted: ' + PLANTED[planted].comes_to}  {time.process_time() - began:.1f} s", flush=True)
-        if run and len(sys.argv) > 1:
-            print("\n".join(run.story()))
+        print(f"{planted}: {wrong or PLANTED[planted].comes_to}")
+        print("\n".join(run.story() if run else []))

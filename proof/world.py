@@ -6,6 +6,7 @@ to z3; a run that it finds is then carried out with plain values by the same pro
 Each candidate here is one campaign (one holder id). Any request may be carried out late, twice or never, and any answer
 delivered so. A candidate counts an answer only for the request in flight.
 """
+
 from fractions import Fraction
 
 import candidate
@@ -16,20 +17,21 @@ from rule import NOBODY, Rule
 ACQUIRE, LOOK, RENEW, RELEASE, ASK, WANT, PURGE, STORE, DELIVER, DRAIN, LOSS, FLUSH, SILENT, SUSPEND, OLD = range(15)
 NAMES = {
     ACQUIRE: "asks for the lease", LOOK: "looks", RENEW: "asks to renew", RELEASE: "gives the lease back",
-    ASK: "wishes to lead", WANT: "wishes that another leads", PURGE: "asks to purge", STORE: "the store carries out", DELIVER: "gets the answer of",
-    DRAIN: "has drained", LOSS: "another server, with older data", FLUSH: "the same server, without data",
-    SILENT: "the same server loses the grant", SUSPEND: "was suspended",
-    OLD: "the old server carries out",
+    ASK: "wishes to lead", WANT: "wishes that another leads", PURGE: "asks to purge",
+    STORE: "the store carries out", DELIVER: "gets the answer of", DRAIN: "has drained",
+    LOSS: "another server, with older data", FLUSH: "the same server, without data",
+    SILENT: "the same server loses the grant", SUSPEND: "was suspended", OLD: "the old server carries out",
 }  # fmt: skip
 REQUESTS = (ACQUIRE, LOOK, RENEW, RELEASE, ASK, WANT, PURGE)
 NOTHING, GRANTED, TOLD = 100, 101, 102
 
 RECORD = Row(exists=False, token=0, holder=0, number=0, released=True, reserved=False, reserved_for=NOBODY,
-             reserve=Fraction(0), ttl=Fraction(0), quarantine=Fraction(0), wanted=NOBODY, asked=NOBODY, defer=0)  # fmt: skip
+             reserve=Fraction(0), ttl=Fraction(0), quarantine=Fraction(0), wanted=NOBODY, asked=NOBODY,
+             defer=0)  # fmt: skip
 PAST = Row(exists=False, identity=0, stamp=0, watched=Fraction(0), longest=Fraction(0), purged=0)
 MESSAGE = Row(kind=NOTHING, who=0, key=0, num=0, x=Fraction(0), token=0, seen=0, watches=False, mark_holder=0,
-              mark_number=0, mark_released=False, knows=False, stamp=0, watched=Fraction(0), loses=False, lost=0, name=0,
-              new=False, last=0, rec=RECORD, tells=False, past=PAST)  # fmt: skip
+              mark_number=0, mark_released=False, knows=False, stamp=0, watched=Fraction(0), loses=False, lost=0,
+              name=0, new=False, last=0, rec=RECORD, tells=False, past=PAST)  # fmt: skip
 
 
 def person(index, settings):
@@ -47,7 +49,8 @@ def person(index, settings):
 def beginning(settings):
     people = [person(index, settings) for index in range(settings.get("candidates", 2))]
     return Row(true=Fraction(0), identity=1, rec=RECORD, past=PAST, **{f"c{i}": one for i, one in enumerate(people)},
-               high=0, silent=-1, released_at=Fraction(0), fell=False, twice=False, foreign=False, early=False)  # fmt: skip
+               high=0, silent=-1, released_at=Fraction(0), fell=False, twice=False, foreign=False,
+               early=False)  # fmt: skip
 
 
 class World:
@@ -79,7 +82,7 @@ class World:
         """Whether the choice is allowed, the state after it, and the message that it leaves behind."""
         allowed = And(choice.dt >= 0, choice.who >= 0, choice.who < self.count)
         people = self.people(state)
-        for one, run in zip(people, choice.dn):
+        for run in choice.dn:
             allowed = And(allowed, run >= (1 - self.rho) * choice.dt, run <= (1 + self.rho) * choice.dt)
         moved = {f"c{i}": one.but(clock=one.clock + run) for i, (one, run) in enumerate(zip(people, choice.dn))}
         state = state.but(true=state.true + choice.dt, **moved)
@@ -172,7 +175,8 @@ class World:
         sender = pick(self.people(state), message.who)
         here = message.key == 0
         rec = If(here, state.rec, RECORD)
-        server = Row(identity=state.identity, fresh=choice.fresh, wall=0)
+        fresh = 1000 * sender.id + message.num if self.planted == "stamp-repeats" else choice.fresh
+        server = Row(identity=state.identity, fresh=fresh, wall=0)
         q = Row(first=choice.first, trusts=False, forever=0, holder=sender.id, number=message.num, name=message.name,
                 token=message.token, seen=message.seen, watches=message.watches, mark_holder=message.mark_holder,
                 mark_number=message.mark_number, knows=message.knows, stamp=message.stamp, watched=message.watched,
@@ -185,7 +189,8 @@ class World:
         answer = MESSAGE.but(who=message.who, num=message.num, x=message.x)
         left = answer
         # Terms for requests that nobody can have sent would only cost time.
-        possible = {message.kind} if isinstance(message.kind, int) else {*acts, *[m.kind for m in messages if isinstance(m.kind, int)]}
+        known = [m.kind for m in messages if isinstance(m.kind, int)]
+        possible = {message.kind} if isinstance(message.kind, int) else {*acts, *known}
         for kind, name in (
             (ACQUIRE, "acquire"), (LOOK, "look"), (RENEW, "renew"), (RELEASE, "release"), (ASK, "ask"), (WANT, "want"),
             (PURGE, "purge"),
@@ -264,7 +269,8 @@ class World:
         pairs = [(one, other) for one in self.people(state) for other in self.people(state) if one is not other]
         ours = [And(one.key == 0, other.key == 0, self.leads(one), self.works(other)) for one, other in pairs]
         return {"two lead": Or(*ours), "a token falls": state.fell, "a late duplicate is granted": state.twice,
-                "a wish for one tenure reaches another": state.foreign, "a reservation is broken": state.early}  # fmt: skip
+                "a wish for one tenure reaches another": state.foreign,
+                "a reservation is broken": state.early}  # fmt: skip
 
     def reached(self, state):
         """What a run should be able to come to: without it, that nothing is broken would mean nothing."""
