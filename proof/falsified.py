@@ -34,14 +34,14 @@ def transitions(count, seed, planted=""):
 
 
 def a_request(rng, number, state, token, marks, stamps):
-    kind = rng.choices(["acquire", "look", "renew", "release", "ask", "want", "purge"], [8, 1, 4, 2, 1, 1, 1])[0]
+    kind = rng.choices(["acquire", "look", "renew", "release", "ask", "want", "purge"], [9, 1, 4, 1, 1, 2, 1])[0]
     owner = state["record"]["holder"] if state["record"] and rng.random() < 0.7 else rng.choice(HOLDERS)
     watched = {"stamp": rng.choice(stamps[-2:] or [""]), "watched": rng.choice([5, 10, 15])}
     stamp = watched if stamps and rng.random() < 0.7 else None
     mark = rng.choice(marks[-2:]) if marks and rng.random() < 0.5 else None
     seen, name = rng.choice([token, token, token + 3, 0, max(0, token - 1)]), rng.choice(NAMES)
-    named, quarantine = rng.choice([token, token, 0]), rng.choice([10, 10, 15])
-    wished, to = rng.choice([None, "any", "x"]), rng.choice([None, {"name": "x", "reserve": 3}])
+    named, quarantine = rng.choice([token] * 5 + [0]), rng.choice([10, 10, 15])
+    wished, to = rng.choice([None, "any", "x", "x", "y"]), rng.choice([None, {"name": "x", "reserve": 3}])
     shapes = {
         "acquire": {"holder": rng.choice(HOLDERS), "number": number, "seen": seen, "mark": mark, "stamp": stamp,
                     "lost": rng.choice([None, None, token]), "ttl": rng.choice([10, 10, 12]), "quarantine": quarantine,
@@ -89,7 +89,7 @@ def checked(count=3000):
                 if not differs({**line, part: other}):
                     return count, f"went unnoticed: {part} {other} in place of {line[part]}"
     for planted in PLANTS:
-        if not replayed(map(json.dumps, transitions(1000, 7, planted)))[0]:
+        if not replayed(map(json.dumps, transitions(2000, 7, planted)))[0]:
             return count, f"lines of a store with {planted} went unnoticed"
     return count, None
 

@@ -14,8 +14,8 @@ from z3 import And, ForAll, If, Implies, Not, Or
 import candidate
 from logic import Row
 from rule import LARGEST_WALL, Rule
-from state import (A, D, NAME, Q, SHAPES, State, a, added, b, c, c0, changed, clock_ok, d0, e0,
-                   first0, k0, knows0, l0, loses0, n0, o0, o1, r0, s0, same, told0, u0, unchanged, w0, wall0,
+from state import (A, D, NAME, Q, SHAPES, State, a, added, b, c, c0, changed, clock_ok, d0, e0, first0, k0,
+                   knows0, l, l0, loses0, n, n0, o0, o1, r0, s0, same, told0, u0, unchanged, w0, wall0,
                    watches0)  # fmt: skip
 
 STORE = ("exists", "last", "mark", "owner", "released", "reserved", "reserved_for", "wanted", "has_past", "about",
@@ -165,6 +165,7 @@ class Model:
             "drained": [changed("drained", [c0], True), *same("drained")],
             "time passes": [b.T >= a.T, *same("T")],
             "suspended": self.suspended(),
+            "campaign begins": self.begins(),
             "receive record": [a.told(c0, n0, d0, w0, r0),
                                added("sees", c0, d0, w0, r0, self.since("watch-from-sending")), *same("sees")],
             "receive stamp": [a.told_stamp(c0, n0, e0),
@@ -185,6 +186,20 @@ class Model:
                 ForAll(marks, b.sees(*marks) == And(a.sees(*marks), keeps)),
                 ForAll(stamps, b.sees_stamp(*stamps) == And(a.sees_stamp(*stamps), keeps_past)),
                 *same("jumped", "lost_at", "sees", "sees_stamp")]  # fmt: skip
+
+    def begins(self):
+        """The next campaign c0 of a process knows what its campaign d0 knew."""
+        new = [Not(a.open(c0)), ForAll([n, l], Not(a.loses(c0, n, l)))]
+        plain = [
+            changed(name, [c0], getattr(a, name)(d0)) for name in ("seen", "knows_lost", "lost", "lost_at", "jumped")
+        ]
+        known = []
+        for name in ("sees", "sees_stamp", "proved", "proved_at"):
+            arguments = SHAPES[name][0]
+            old, now = getattr(a, name), getattr(b, name)
+            known.append(ForAll(arguments, now(*arguments) == old(If(c == c0, d0, c), *arguments[1:])))
+        return new + plain + known + same("seen", "knows_lost", "lost", "lost_at", "jumped", "sees", "sees_stamp",
+                                          "proved", "proved_at")  # fmt: skip
 
     def receives_token(self):
         me = Row(seen=a.seen(c0), loses=a.knows_lost(c0), lost=a.lost(c0), lost_at=a.lost_at(c0))
@@ -229,7 +244,10 @@ class Model:
             "another server": written + visible + same(*kept, *past, "server", "served", "before", "fresh"),
             "a loss that tokens prove": written + proved + same(*kept, "silent", "before_silent", "fresh"),
             "the old server renews": old + same("granted"),
-        }
+            "the old server tells": [n0 <= a.number(c0), w0 <= a.number(d0), Implies(r0, a.drained(d0)),
+                                     e0 <= a.stamps, added("told", c0, n0, d0, w0, r0),
+                                     added("told_stamp", c0, n0, e0), *same("told", "told_stamp")],
+        }  # fmt: skip
 
     def steps(self):
         return {**self.acquires(), **self.other_requests(), **self.another_key(), **self.candidates(), **self.losses()}
