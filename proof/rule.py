@@ -5,7 +5,8 @@ store compares that with what it keeps. Times are in any one unit.
 
 record   exists, token, holder, number (with the holder: the mark), released, reserved, reserved_for, reserve, ttl,
          quarantine, wanted, asked, defer
-past     exists, identity (of the server that it is about), stamp, watched, longest, purged
+past     exists, identity (of the server that it is about), stamp, watched, longest, purged. Keys share it; a store that
+         can't do that keeps one for each key, and it stays when the record is purged
 server   identity, fresh (a stamp that was never given before), wall (its clock; only new tokens use it)
 request  first (on its connection), and what its kind needs; holder, number, name say whose it is. An acquire may tell
          that its candidate has watched a mark (`watches`: mark_holder, mark_number), a stamp (`knows`: stamp, watched:
