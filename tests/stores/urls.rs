@@ -15,7 +15,7 @@ use tenure::store::sqlite::SqliteConfig;
 const SECRET: &str = "hunter2";
 
 /// URLs as they should be, or nearly so; `*` is the secret.
-const URLS: [&str; 14] = [
+const URLS: [&str; 17] = [
     "redis://app:*@h1:6379/3?prefix=app&replica_acks=1&replica_wait_ms=50",
     "redis://:*@h1?prefix={app}",
     "redis+sentinel://app:*@h1,h2:26379,[::1]/main/3?sentinel_username=a&sentinel_password=*",
@@ -27,6 +27,9 @@ const URLS: [&str; 14] = [
     "postgres://h1/elections?user=app&password=*",
     "etcd://app:*@h1,h2:2379,h3/billing",
     "etcd://*?x@h1",
+    "etcd://worker:*:2379",
+    "redis://worker%3A*:6379",
+    "postgres://app@worker%3A*:5432/elections",
     "sqlite:///var/lib/*/elections.db",
     "*",
     "app:*@h1",

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use super::{Candidate, CandidateBuilder};
-use crate::store::{AnyStore, StoreEnvError, sanitized};
+use crate::store::{AnyStore, StoreEnvError, TextError, shown};
 use crate::{Config, ConfigBuilder, ConfigError, Remedy};
 
 impl Candidate {
@@ -35,7 +35,7 @@ impl Candidate {
         lookup: impl Fn(&str) -> Option<OsString>,
     ) -> Result<CandidateBuilder, EnvError> {
         let store = AnyStore::from_variables(&lookup)?;
-        let key = text(&lookup, "TENURE_KEY")?.ok_or(EnvError::NoKey)?;
+        let key = name(&lookup, "TENURE_KEY")?.ok_or(EnvError::NoKey)?;
         Self::builder(store, key).settings_from_variables(lookup)
     }
 }
@@ -61,12 +61,13 @@ impl CandidateBuilder {
     /// Durations are whole numbers with a unit: `500ms`, `15s`, `2m`, `1h`.
     ///
     /// # Errors
-    /// If a variable has a value that it can't have, or the settings contradict each other.
+    /// If a variable has a value that it can't have, or a name surely is [a mistake](TextError), or the settings contradict
+    /// each other.
     pub fn settings_from_variables(
         mut self,
         lookup: impl Fn(&str) -> Option<OsString>,
     ) -> Result<Self, EnvError> {
-        if let Some(name) = text(&lookup, "TENURE_NAME")? {
+        if let Some(name) = name(&lookup, "TENURE_NAME")? {
             self = self.name(name);
         }
         if let Some(metadata) = text(&lookup, "TENURE_METADATA")? {
@@ -97,6 +98,17 @@ pub enum EnvError {
     NotUnicode {
         /// The variable.
         variable: &'static str,
+    },
+    /// A name surely is a mistake.
+    #[error("{variable} is {value:?}: {why}, as in {}", example(variable))]
+    Text {
+        /// The variable.
+        variable: &'static str,
+        /// Its value, cut after 100 bytes; hidden if it looks like a URL.
+        value: String,
+        /// What in it.
+        #[source]
+        why: TextError,
     },
     /// A value is no duration.
     #[error(
@@ -139,6 +151,7 @@ impl EnvError {
             Self::Store(_) | Self::BothStops => None,
             Self::NoKey => as_usual("TENURE_KEY"),
             Self::NotUnicode { variable }
+            | Self::Text { variable, .. }
             | Self::Duration { variable, .. }
             | Self::Number { variable, .. } => as_usual(*variable),
             Self::Config(error) => remedy_of(error),
@@ -230,6 +243,19 @@ fn text(
     value.map(OsString::into_string).transpose().map_err(|_| EnvError::NotUnicode { variable })
 }
 
+/// The name of an election or a candidate, unless it surely is a mistake: with it, this candidate would be alone in
+/// another election.
+fn name(
+    lookup: &impl Fn(&str) -> Option<OsString>,
+    variable: &'static str,
+) -> Result<Option<String>, EnvError> {
+    let Some(name) = text(lookup, variable)? else { return Ok(None) };
+    match TextError::check(&name) {
+        Ok(()) => Ok(Some(name)),
+        Err(why) => Err(EnvError::Text { variable, value: shown(&name), why }),
+    }
+}
+
 fn duration(
     lookup: &impl Fn(&str) -> Option<OsString>,
     variable: &'static str,
@@ -250,16 +276,6 @@ fn read(value: &str) -> Option<Duration> {
         _ => return None,
     };
     number.parse::<u64>().ok()?.checked_mul(millis).map(Duration::from_millis)
-}
-
-/// A value as an error may show it: it may be a whole URL with a password in it, given by mistake.
-fn shown(value: &str) -> String {
-    const MOST: usize = 100;
-    if value.contains('@') || value.contains("://") {
-        "***".to_owned()
-    } else {
-        sanitized(value, MOST)
-    }
 }
 
 #[cfg(test)]

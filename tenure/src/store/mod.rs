@@ -15,6 +15,8 @@ mod error;
 pub mod etcd;
 #[cfg(all(test, any(feature = "redis", feature = "fred", feature = "postgres", feature = "etcd")))]
 mod fake;
+#[cfg(any(feature = "redis", feature = "fred", feature = "postgres", feature = "etcd"))]
+mod host;
 mod interest;
 mod key;
 pub mod memory;
@@ -39,6 +41,7 @@ pub mod sqlite;
     allow(dead_code, reason = "etcd has no messages")
 )]
 mod subscriptions;
+mod text;
 mod traits;
 mod url;
 #[cfg(any(
@@ -61,7 +64,6 @@ pub use any::AnyStore;
 #[cfg(any(feature = "redis", feature = "postgres", feature = "etcd"))]
 pub use certificate::CertificateExpired;
 pub use env::StoreEnvError;
-pub(crate) use error::sanitized;
 pub use error::{StoreError, StoreErrorKind};
 pub use interest::{Changes, Interest, Watched};
 pub use key::{Key, LimitError, Profile};
@@ -71,6 +73,8 @@ pub use purge::{PurgeAge, PurgeAgeError};
 pub use request::{Incumbent, Reply, Request};
 #[cfg(any(feature = "redis", feature = "fred", feature = "postgres", feature = "etcd"))]
 pub use secret::Secret;
+pub use text::TextError;
+pub(crate) use text::shown;
 pub use traits::{HistoryKind, Promise, StoreTraits, TokenKind};
 pub use url::StoreUrlError;
 

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{AnyStore, Memory, PurgeAge, PurgeAgeError};
+use super::{AnyStore, Memory, PurgeAge, PurgeAgeError, TextError};
 
 impl AnyStore {
     /// The store that a URL names by its scheme:
@@ -37,6 +37,7 @@ impl AnyStore {
     /// If the scheme is unknown, or of a store that this program was built without, or the store's own configuration
     /// refuses the rest. The error shows nothing of the text, which may hold a password.
     pub fn from_url(url: &str) -> Result<Self, StoreUrlError> {
+        TextError::check(url)?;
         let (url, purges) = without_purge(url)?;
         let store = Self::opened(&url)?;
         Ok(match purges {
@@ -71,6 +72,9 @@ impl AnyStore {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreUrlError {
+    /// What surely is a mistake, in the whole URL.
+    #[error("the store's URL can't be read: {0}")]
+    Text(#[from] TextError),
     /// No scheme, or an unknown one.
     #[error(
         "the store's URL has an unknown scheme, or none; known are {}: write redis://127.0.0.1:6379, for example",

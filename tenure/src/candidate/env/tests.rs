@@ -107,6 +107,12 @@ fn mended(variables: &[(&str, &str)]) -> String {
 fn each_refusal_names_a_value_that_is_accepted() {
     let cases: &[(&[(&str, &str)], &str)] = &[
         (&[MEMORY], "TENURE_KEY=nightly-report"),
+        (&[MEMORY, ("TENURE_KEY", "\"job\"")], "TENURE_KEY=nightly-report"),
+        (&[MEMORY, ("TENURE_KEY", "'job'")], "TENURE_KEY=nightly-report"),
+        (&[MEMORY, ("TENURE_KEY", "job ")], "TENURE_KEY=nightly-report"),
+        (&[MEMORY, ("TENURE_KEY", "job\r\n")], "TENURE_KEY=nightly-report"),
+        (&[MEMORY, ("TENURE_KEY", "\u{feff}job")], "TENURE_KEY=nightly-report"),
+        (&[MEMORY, KEY, ("TENURE_NAME", " me")], "TENURE_NAME=worker-7"),
         (&[MEMORY, KEY, ("TENURE_HOLD_OFF", "soon")], "TENURE_HOLD_OFF=15s"),
         (&[MEMORY, KEY, ("TENURE_TTL", "15")], "TENURE_TTL=15s"),
         (&[MEMORY, KEY, ("TENURE_RENEW_INTERVAL", "5")], "TENURE_RENEW_INTERVAL=5s"),

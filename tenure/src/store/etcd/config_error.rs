@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::store::TextError;
+
 /// The form of an etcd URL.
 const FORM: &str = "it is etcd[s]://[user:password@]host[:port][,host[:port]..][/prefix][?parameter=value], such as \
      etcd://127.0.0.1:2379";
@@ -11,6 +13,15 @@ const FORM: &str = "it is etcd[s]://[user:password@]host[:port][,host[:port]..][
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EtcdConfigError {
+    /// A part of the URL surely is a mistake.
+    #[error("{what} can't be used: {why}")]
+    Text {
+        /// The part.
+        what: &'static str,
+        /// What in it.
+        #[source]
+        why: TextError,
+    },
     /// Not a URL of the form that is documented.
     #[error("the etcd URL can't be read; {}", FORM)]
     Syntax,
@@ -29,6 +40,22 @@ pub enum EtcdConfigError {
         /// Which, from 1.
         number: usize,
     },
+    /// An endpoint's host is no host.
+    #[error(
+        "the host of the etcd URL's endpoint {number} is neither a name nor an address; it is such as etcd-1, 10.0.0.7 or \
+         [::1], after an @ if there is a password; {}",
+        FORM
+    )]
+    Host {
+        /// Which, from 1.
+        number: usize,
+    },
+    /// There is a fragment, which has no meaning here.
+    #[error(
+        "the etcd URL has a #, which in a name, a password or a prefix is written %23; {}",
+        FORM
+    )]
+    Fragment,
     /// An endpoint's port is no port.
     #[error("the port of the etcd URL's endpoint {number} must be from 1 to 65535; {}", FORM)]
     Port {

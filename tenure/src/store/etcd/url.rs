@@ -7,7 +7,8 @@ use percent_encoding::percent_decode_str;
 
 use super::config::{EtcdConfig, EtcdTls};
 use super::config_error::EtcdConfigError;
-use crate::store::Secret;
+use crate::store::host;
+use crate::store::{Secret, TextError};
 
 const PORT: u16 = 2379;
 
@@ -24,6 +25,7 @@ impl EtcdConfig {
     /// If the text has another form, or a file can't be read. The error names the part at fault and
     /// never shows the text, which may hold a password.
     pub fn from_url(url: &str) -> Result<Self, EtcdConfigError> {
+        is_clean("the etcd URL", url)?;
         let (scheme, rest) = url.split_once("://").ok_or(EtcdConfigError::Syntax)?;
         let encrypted = match scheme {
             "etcd" => false,
@@ -33,6 +35,9 @@ impl EtcdConfig {
         let authority_ends = rest.find(['/', '?']).unwrap_or(rest.len());
         if rest[authority_ends..].contains('@') {
             return Err(EtcdConfigError::Unescaped);
+        }
+        if rest.contains('#') {
+            return Err(EtcdConfigError::Fragment);
         }
         let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
         let (authority, prefix) = rest.split_once('/').unwrap_or((rest, ""));
@@ -52,7 +57,9 @@ impl EtcdConfig {
             config = config.credentials(decoded(name), Secret::new(decoded(password)));
         }
         if !prefix.is_empty() {
-            config = config.prefix(decoded(prefix))?;
+            let prefix = decoded(prefix);
+            is_clean("the etcd URL's prefix", &prefix)?;
+            config = config.prefix(prefix)?;
         }
         let parameters = Parameters::read(query, encrypted)?;
         if let Some(timeout) = parameters.election_timeout {
@@ -133,11 +140,16 @@ fn host(number: usize, text: &str) -> Result<(&str, u16), EtcdConfigError> {
     if host.is_empty() {
         return Err(EtcdConfigError::NoHost { number });
     }
+    let host = host::host(host).ok_or(EtcdConfigError::Host { number })?;
     let Some(port) = port else { return Ok((host, PORT)) };
     match port.parse() {
         Ok(known) if known > 0 => Ok((host, known)),
         Ok(_) | Err(_) => Err(EtcdConfigError::Port { number }),
     }
+}
+
+fn is_clean(what: &'static str, text: &str) -> Result<(), EtcdConfigError> {
+    TextError::check(text).map_err(|why| EtcdConfigError::Text { what, why })
 }
 
 fn decoded(text: &str) -> String {
@@ -183,6 +195,20 @@ mod tests {
             ("http://u:hush@h", "the etcd URL's scheme must be"),
             ("u:hush@etcd://h", "the etcd URL's scheme must be"),
             ("etcd://u:hush", "the port of the etcd URL's endpoint 1 must be"),
+            ("etcd://u:hush:2379", "the host of the etcd URL's endpoint 1 is neither a name nor"),
+            ("etcd://h,[::1", "the host of the etcd URL's endpoint 2 is neither a name nor"),
+            ("etcd://[::1]hush:1", "the host of the etcd URL's endpoint 1 is neither a name nor"),
+            (
+                "etcd://u:hush@h:2379:1",
+                "the host of the etcd URL's endpoint 1 is neither a name nor",
+            ),
+            (
+                "etcd://u:hush@h/app#x",
+                "the etcd URL has a #, which in a name, a password or a prefix",
+            ),
+            ("etcd://h#hush", "the etcd URL has a #"),
+            ("etcd://u:hush@h/app\n", "the etcd URL can't be used: a control character"),
+            ("etcd://u:hush@h/%22app%22", "the etcd URL's prefix can't be used: quotes around it"),
             ("etcd://u:hush?x@h", "the etcd URL has an @ behind its first / or ?"),
             ("etcd://u:h/hush/leader@h", "the etcd URL has an @ behind its first / or ?"),
             ("etcd://u:h?hush=1@h", "the etcd URL has an @ behind its first / or ?"),

@@ -1,5 +1,6 @@
 //! Why a configuration is refused.
 
+use crate::store::TextError;
 use crate::tls::TlsError;
 
 /// The form of a URL.
@@ -9,6 +10,15 @@ const FORM: &str = "postgres://user:password@host:5432/database";
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PostgresConfigError {
+    /// A part of the URL surely is a mistake.
+    #[error("{what} can't be used: {why}")]
+    Text {
+        /// The part.
+        what: &'static str,
+        /// What in it.
+        #[source]
+        why: TextError,
+    },
     /// Not a URL.
     #[error("the PostgreSQL URL can't be read; it must be {}", FORM)]
     Syntax(#[source] url::ParseError),
@@ -18,6 +28,19 @@ pub enum PostgresConfigError {
     /// No host.
     #[error("the PostgreSQL URL names no host; it must be {}", FORM)]
     NoHost,
+    /// A host is no host.
+    #[error(
+        "the PostgreSQL URL has a host that is neither a name nor an address; it is such as db-1, 10.0.0.7 or [::1], as \
+         in {}",
+        FORM
+    )]
+    Host,
+    /// There is a fragment, which has no meaning here.
+    #[error(
+        "the PostgreSQL URL has a #, which in a name or a password is written %23; it must be {}",
+        FORM
+    )]
+    Fragment,
     /// No user.
     #[error("the PostgreSQL URL names no user; it must be {}", FORM)]
     NoUser,

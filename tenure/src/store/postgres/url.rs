@@ -6,7 +6,8 @@ use url::Url;
 
 use super::config::PostgresConfig;
 use super::config_error::PostgresConfigError;
-use crate::store::Secret;
+use crate::store::host::host;
+use crate::store::{Secret, TextError};
 use crate::tls::TlsConfig;
 
 impl PostgresConfig {
@@ -22,30 +23,37 @@ impl PostgresConfig {
     /// If the text has another form, gives a parameter twice, or the file can't be read. The error names the
     /// part at fault and never shows the text, which may hold a password.
     pub fn from_url(url: &str) -> Result<Self, PostgresConfigError> {
+        is_clean("the PostgreSQL URL", url)?;
         is_for_one_server(url)?;
         let url = Url::parse(url).map_err(PostgresConfigError::Syntax)?;
         if !matches!(url.scheme(), "postgres" | "postgresql") {
             return Err(PostgresConfigError::Scheme);
         }
         let mut parameters = parameters(&url)?;
-        let host = url.host_str().filter(|host| !host.is_empty());
-        let host = decoded(host.ok_or(PostgresConfigError::NoHost)?);
-        if host.starts_with('/') {
+        let named = url.host_str().filter(|host| !host.is_empty());
+        let named = decoded(named.ok_or(PostgresConfigError::NoHost)?);
+        if named.starts_with('/') {
             return Err(SOCKET);
         }
+        let host = host(&named).ok_or(PostgresConfigError::Host)?;
         let user = decoded(url.username());
         if user.is_empty() {
             return Err(PostgresConfigError::NoUser);
         }
         let port = url.port().unwrap_or(5432);
-        let mut config = Self::new(host.trim_matches(['[', ']']), port, user);
+        if port == 0 {
+            return Err(PostgresConfigError::Syntax(url::ParseError::InvalidPort));
+        }
+        let mut config = Self::new(host, port, user);
         config.password = url.password().map(|password| Secret::new(decoded(password)));
-        let database = url.path().trim_start_matches('/');
+        let database = url.path().strip_prefix('/').unwrap_or_default();
         if !database.is_empty() {
             config.database = decoded(database);
         }
-        config.table =
-            config.table.with(parameters.remove("schema"), parameters.remove("table"))?;
+        let (schema, table) = (parameters.remove("schema"), parameters.remove("table"));
+        is_clean("the PostgreSQL URL's schema", schema.as_deref().unwrap_or_default())?;
+        is_clean("the PostgreSQL URL's table", table.as_deref().unwrap_or_default())?;
+        config.table = config.table.with(schema, table)?;
         let (mode, ca) = (parameters.remove("sslmode"), parameters.remove("sslrootcert"));
         config.tls = encryption(mode.as_deref(), ca.as_deref())?;
         if let Some(name) = parameters.remove("application_name") {
@@ -80,6 +88,9 @@ const KNOWN: [&str; 5] = ["schema", "table", "sslmode", "sslrootcert", "applicat
 fn parameters(url: &Url) -> Result<BTreeMap<&'static str, String>, PostgresConfigError> {
     if [url.query(), url.fragment()].into_iter().flatten().any(|text| text.contains('@')) {
         return Err(PostgresConfigError::At);
+    }
+    if url.fragment().is_some() {
+        return Err(PostgresConfigError::Fragment);
     }
     let mut parameters = BTreeMap::new();
     for (name, value) in url.query_pairs() {
@@ -123,6 +134,10 @@ fn encryption(
     })
 }
 
+fn is_clean(what: &'static str, text: &str) -> Result<(), PostgresConfigError> {
+    TextError::check(text).map_err(|why| PostgresConfigError::Text { what, why })
+}
+
 fn decoded(text: &str) -> String {
     percent_encoding::percent_decode_str(text).decode_utf8_lossy().into_owned()
 }
@@ -163,6 +178,14 @@ mod tests {
             ("127.0.0.1", "it must be postgres://user:password@host:5432/database"),
             ("postgres://", "names no host"),
             ("postgres://h/db", "names no user"),
+            ("postgres://u@a%3Ahush", "has a host that is neither a name nor an address"),
+            ("postgres://u:hush@h/db#x", "has a #, which in a name or a password is written %23"),
+            ("postgres://u:hush@h:0", "can't be read"),
+            ("postgres://u:hush@h ", "can't be used: white space at its beginning or end"),
+            (
+                "postgres://u:hush@h?schema='ops'",
+                "the PostgreSQL URL's schema can't be used: quotes",
+            ),
             ("postgres://u:hush?x@h", "can't be read"),
             ("postgres://u:1?hush@h", "has an \"@\" after its \"?\""),
             ("postgres://u:1#hush@h", "has an \"@\" after its \"?\""),

@@ -8,8 +8,8 @@ use std::net::IpAddr;
 use super::config::{Address, Login, RedisConfig, Servers, distinct};
 use super::error::RedisConfigError;
 use super::url::{PORT, SENTINEL_PORT};
-use crate::store::Secret;
-use crate::store::error::sanitized;
+use crate::store::host::host;
+use crate::store::{Secret, TextError, shown};
 use crate::tls::TlsConfig;
 pub use error::RedisEnvError;
 
@@ -60,8 +60,8 @@ impl RedisConfig {
     /// ```
     ///
     /// # Errors
-    /// If a value is none of these, or values do not go together. The error names the variable, and never
-    /// shows a password.
+    /// If a value is none of these, or surely is [a mistake](TextError), or values do not go together. The error names
+    /// the variable, and never shows a password.
     pub fn from_variables(
         prefixes: &[&str],
         lookup: impl Fn(&str) -> Option<OsString>,
@@ -107,7 +107,7 @@ impl<L: Fn(&str) -> Option<OsString>> Variables<'_, L> {
         let value = (self.lookup)(&name)?;
         Some(match value.into_string() {
             Ok(value) if value.is_empty() => Ok(None),
-            Ok(value) => Ok(Some(Variable { name, value, rank })),
+            Ok(value) => Variable { name, value, rank }.checked(what == PASSWORD).map(Some),
             Err(_) => Err(RedisEnvError::NotUnicode { variable: name }),
         })
     }
@@ -166,9 +166,9 @@ impl<L: Fn(&str) -> Option<OsString>> Variables<'_, L> {
 
     fn login(&self, rank: usize) -> Result<Login, RedisEnvError> {
         let username = self.of_host("USERNAME", rank)?;
-        let password = self.of_host("PASSWORD", rank)?;
+        let password = self.of_host(PASSWORD, rank)?;
         if let (Some(username), None) = (&username, &password) {
-            let variables = format!("{}PASSWORD", self.prefixes[rank]);
+            let variables = format!("{}{PASSWORD}", self.prefixes[rank]);
             return Err(RedisEnvError::Incomplete { variables, needed_by: username.name.clone() });
         }
         let username = username.map(|username| username.value);
@@ -210,15 +210,23 @@ impl<L: Fn(&str) -> Option<OsString>> Variables<'_, L> {
     }
 }
 
-/// The most bytes of a value that an error shows.
-const SHOWN_MOST: usize = 100;
+/// The variable that no error shows.
+const PASSWORD: &str = "PASSWORD";
 
 impl Variable {
     fn is(&self, must: &'static str) -> RedisEnvError {
-        // The value may be a whole URL with a password in it.
-        let is_url = self.value.contains('@') || self.value.contains("://");
-        let value = if is_url { "***".to_owned() } else { sanitized(&self.value, SHOWN_MOST) };
-        RedisEnvError::Value { variable: self.name.clone(), value, must }
+        RedisEnvError::Value { variable: self.name.clone(), value: shown(&self.value), must }
+    }
+
+    /// The variable, unless its value surely is a mistake.
+    fn checked(self, is_secret: bool) -> Result<Self, RedisEnvError> {
+        match TextError::check(&self.value) {
+            Ok(()) => Ok(self),
+            Err(why) => {
+                let value = if is_secret { "***".to_owned() } else { shown(&self.value) };
+                Err(RedisEnvError::Text { variable: self.name, value, why })
+            }
+        }
     }
 
     fn refused(&self, source: RedisConfigError) -> RedisEnvError {
@@ -231,15 +239,13 @@ impl Variable {
     }
 
     fn as_host(&self, text: &str) -> Result<String, RedisEnvError> {
-        let text = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
-        let is_name = |text: &str| {
-            !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || "-._".contains(c))
-        };
-        if is_name(text) || text.parse::<IpAddr>().is_ok() {
-            return Ok(text.to_owned());
-        }
-        Err(self
-            .is("a host's name or address, such as 127.0.0.1; the port has a variable of its own"))
+        let address = text.parse::<IpAddr>().is_ok().then_some(text);
+        let found = address.or_else(|| host(text)).map(str::to_owned);
+        found.ok_or_else(|| {
+            self.is(
+                "a host's name or address, such as 127.0.0.1; the port has a variable of its own",
+            )
+        })
     }
 
     /// A host, perhaps with a port of its own.

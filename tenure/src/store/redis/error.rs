@@ -1,5 +1,6 @@
 //! Why a configuration is refused.
 
+use crate::store::TextError;
 use crate::tls::TlsError;
 
 /// The form of a URL.
@@ -13,6 +14,15 @@ const FORM: &str = "expected is redis://[user:password@]host[:port][/database], 
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RedisConfigError {
+    /// A part of the URL surely is a mistake.
+    #[error("{what} can't be used: {why}")]
+    Text {
+        /// The part.
+        what: &'static str,
+        /// What in it.
+        #[source]
+        why: TextError,
+    },
     /// Not a URL.
     #[error("the Redis URL can't be read ({0}); {FORM}")]
     Syntax(#[source] url::ParseError),
@@ -31,6 +41,12 @@ pub enum RedisConfigError {
     /// No host.
     #[error("the Redis URL names no host; {FORM}")]
     NoHost,
+    /// A host is no host.
+    #[error(
+        "the Redis URL has a host that is neither a name nor an address; it is such as db-1, 10.0.0.7 or [::1], after \
+         an @ if there is a password; {FORM}"
+    )]
+    Host,
     /// A user, and no password.
     #[error(
         "the Redis URL names a user without a password; if that user needs none, give any; {FORM}"

@@ -7,7 +7,8 @@ use url::Url;
 
 use super::config::{Address, Login, RedisConfig, Servers, distinct};
 use super::error::RedisConfigError;
-use crate::store::Secret;
+use crate::store::host::host;
+use crate::store::{Secret, TextError};
 use crate::tls::{TlsConfig, TlsError};
 
 pub(super) const PORT: u16 = 6379;
@@ -37,6 +38,7 @@ impl RedisConfig {
     /// If the text has another form, gives a parameter twice, or a file can't be read. The error names the part
     /// at fault and the expected form, and shows nothing of the text, which may hold a password.
     pub fn from_url(url: &str) -> Result<Self, RedisConfigError> {
+        is_clean("the Redis URL", url)?;
         let urls = one_for_each_host(url)?;
         let Some(url) = urls.first() else { return Err(RedisConfigError::NoHost) };
         if url.fragment().is_some() {
@@ -52,6 +54,7 @@ impl RedisConfig {
             config.database = database.parse().map_err(|_| RedisConfigError::Database)?;
         }
         if let Some(prefix) = parameters.take("prefix") {
+            is_clean("the Redis URL's prefix", &prefix)?;
             config = config.prefix(prefix)?;
         }
         config = parameters.replicas(config)?;
@@ -124,8 +127,17 @@ fn servers(form: Form, urls: &[Url]) -> Result<(Servers, &str), RedisConfigError
 }
 
 fn address(url: &Url, port: u16) -> Result<Address, RedisConfigError> {
-    let host = url.host_str().filter(|host| !host.is_empty()).ok_or(RedisConfigError::NoHost)?;
-    Ok(Address::new(host.trim_matches(['[', ']']), url.port().unwrap_or(port)))
+    let named = url.host_str().filter(|host| !host.is_empty()).ok_or(RedisConfigError::NoHost)?;
+    let named = decoded(named);
+    let host = host(&named).ok_or(RedisConfigError::Host)?;
+    match url.port() {
+        Some(0) => Err(RedisConfigError::Syntax(url::ParseError::InvalidPort)),
+        given => Ok(Address::new(host, given.unwrap_or(port))),
+    }
+}
+
+fn is_clean(what: &'static str, text: &str) -> Result<(), RedisConfigError> {
+    TextError::check(text).map_err(|why| RedisConfigError::Text { what, why })
 }
 
 fn login(url: &Url) -> Result<Login, RedisConfigError> {

@@ -8,6 +8,8 @@ use std::time::Duration;
 use rustix::fs::Mode;
 use url::Url;
 
+use crate::store::TextError;
+
 /// A file that elections are kept in, and how to use it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
@@ -39,6 +41,7 @@ impl SqliteConfig {
     /// # Errors
     /// If the text has another form. The error names the part at fault and shows nothing of the text.
     pub fn from_url(url: &str) -> Result<Self, SqliteUrlError> {
+        TextError::check(url)?;
         let url = Url::parse(url).map_err(SqliteUrlError::Syntax)?;
         match url.scheme() {
             "sqlite" => {}
@@ -113,6 +116,9 @@ const SHARE: &str = "share_with_group";
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SqliteUrlError {
+    /// What surely is a mistake, in the whole URL.
+    #[error("the SQLite URL can't be used: {0}")]
+    Text(#[from] TextError),
     /// Not a URL.
     #[error("the SQLite URL can't be read; it is sqlite:///path/file.db")]
     Syntax(#[source] url::ParseError),
@@ -195,6 +201,11 @@ mod tests {
             (
                 "sqlite:///folder/",
                 "the SQLite URL must name a file by its absolute path: sqlite:///path/file.db",
+            ),
+            (
+                "sqlite:///hush\n",
+                "the SQLite URL can't be used: a control character, such as a line break, would be a part of it: leave \
+                 that out",
             ),
             ("sqlite:///a#b", "the SQLite URL has a fragment; a # in a file's name is written %23"),
             (

@@ -1,5 +1,6 @@
 //! Why variables are refused.
 
+use crate::store::TextError;
 use crate::store::redis::error::RedisConfigError;
 use crate::tls::TlsError;
 
@@ -16,6 +17,17 @@ pub enum RedisEnvError {
         value: String,
         /// The values that it may have.
         must: &'static str,
+    },
+    /// A value surely is a mistake.
+    #[error("{variable} is {value:?}: {why}")]
+    Text {
+        /// The variable.
+        variable: String,
+        /// Its value, cut after 100 bytes; hidden if it is a password or looks like a URL.
+        value: String,
+        /// What in it.
+        #[source]
+        why: TextError,
     },
     /// A value is not text.
     #[error("{variable} is not UTF-8; it must be text: unset it, or set it to text")]

@@ -142,6 +142,22 @@ fn errors_name_the_variable_and_the_bound_and_no_password() {
              variable of its own",
         ),
         (
+            &[("A_HOST", "h"), ("A_PASSWORD", "hush\n")],
+            "A_PASSWORD is \"***\": a control character, such as a line break, would be a part of it: leave that out",
+        ),
+        (
+            &[("A_HOST", "h"), ("A_PASSWORD", "'hush'")],
+            "A_PASSWORD is \"***\": quotes around it would be a part of it: leave them out",
+        ),
+        (
+            &[("A_HOST", "h"), ("A_USERNAME", " me"), hush],
+            "A_USERNAME is \" me\": white space at its beginning or end would be a part of it: leave that out",
+        ),
+        (
+            &[("A_HOST", "h"), ("B_PREFIX", "\u{feff}app")],
+            "B_PREFIX is \"\\u{feff}app\": the byte order mark (U+FEFF) would be a part of it: save its file without one",
+        ),
+        (
             &[("A_HOST", "h"), ("B_TLS", "maybe"), hush],
             "B_TLS is \"maybe\"; it must be true, yes, on or 1, or else false, no, off or 0",
         ),

@@ -42,7 +42,7 @@ fn reads_lists_of_sentinels_and_of_nodes() {
 }
 
 /// What is wrong, and how its error begins.
-const REFUSED: [(&str, &str); 31] = [
+const REFUSED: [(&str, &str); 39] = [
     (
         "127.0.0.1",
         "the Redis URL has another scheme, or none; expected is redis://[user:password@]host",
@@ -60,6 +60,17 @@ const REFUSED: [(&str, &str); 31] = [
     ("redis://u:12/hush@h", "the Redis URL has an @ after its hosts"),
     ("redis://u:12?hush@h", "the Redis URL has an @ after its hosts"),
     ("redis://u:12#hush", "the Redis URL has a #"),
+    ("redis://u%3Ahush", "the Redis URL has a host that is neither a name nor an address"),
+    ("redis://u:1@h%23hush", "the Redis URL has a host that is neither a name nor an address"),
+    ("redis://[::1", "the Redis URL can't be read"),
+    ("redis://h:2379:1", "the Redis URL can't be read (invalid port number)"),
+    ("redis://h:0", "the Redis URL can't be read (invalid port number)"),
+    (
+        "redis://:hush@h/1\n",
+        "the Redis URL can't be used: a control character, such as a line break",
+    ),
+    ("\"redis://:hush@h\"", "the Redis URL can't be used: quotes around it would be a part of it"),
+    ("redis://h?prefix='hush'", "the Redis URL's prefix can't be used: quotes around it"),
     ("redis://hush@h", "the Redis URL names a user without a password"),
     ("redis+cluster://u:hush@h1,:7", "the Redis URL can't be read"),
     ("redis+cluster://h1,,h2", "the Redis URL names no host"),

@@ -1,0 +1,91 @@
+//! Texts that came from outside, and what in them surely is a mistake: what a shell, a template or an editor has left
+//! there. Each would be a part of the text, so that a key in quotes is another election.
+
+/// The most bytes of a value that an error shows.
+const SHOWN_MOST: usize = 100;
+
+/// What in a text surely is a mistake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TextError {
+    /// A quote at both ends: shells take them away, and files of variables often keep them.
+    #[error("quotes around it would be a part of it: leave them out")]
+    Quotes,
+    /// White space at an end.
+    #[error("white space at its beginning or end would be a part of it: leave that out")]
+    WhiteSpace,
+    /// A control character, such as a line break.
+    #[error("a control character, such as a line break, would be a part of it: leave that out")]
+    Control,
+    /// The mark by which some editors begin a file.
+    #[error("the byte order mark (U+FEFF) would be a part of it: save its file without one")]
+    ByteOrderMark,
+}
+
+impl TextError {
+    /// Refuses a text that has such a mistake.
+    pub(crate) fn check(text: &str) -> Result<(), Self> {
+        const QUOTES: [char; 3] = ['"', '\'', '`'];
+        if text.contains('\u{feff}') {
+            return Err(Self::ByteOrderMark);
+        }
+        if text.contains(char::is_control) {
+            return Err(Self::Control);
+        }
+        if text.starts_with(char::is_whitespace) || text.ends_with(char::is_whitespace) {
+            return Err(Self::WhiteSpace);
+        }
+        let is_quoted = |quote| text.len() > 1 && text.starts_with(quote) && text.ends_with(quote);
+        if QUOTES.into_iter().any(is_quoted) { Err(Self::Quotes) } else { Ok(()) }
+    }
+}
+
+/// A variable's value as an error may show it, in quotes: it may be a whole URL with a password in it, given by mistake.
+pub(crate) fn shown(value: &str) -> String {
+    if value.contains('@') || value.contains("://") {
+        return "***".to_owned();
+    }
+    if value.len() <= SHOWN_MOST {
+        return value.to_owned();
+    }
+    format!("{}...", &value[..value.floor_char_boundary(SHOWN_MOST)])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mistakes_are_told_from_odd_texts() {
+        use TextError::{ByteOrderMark, Control, Quotes, WhiteSpace};
+
+        for (text, error) in [
+            ("\"job\"", Quotes),
+            ("'job'", Quotes),
+            ("`job`", Quotes),
+            ("\"\"", Quotes),
+            (" job", WhiteSpace),
+            ("job ", WhiteSpace),
+            ("job\u{a0}", WhiteSpace),
+            ("job\n", Control),
+            ("job\r", Control),
+            ("a\tb", Control),
+            ("job\0", Control),
+            ("\u{feff}job", ByteOrderMark),
+            ("job\u{feff}", ByteOrderMark),
+        ] {
+            assert_eq!(TextError::check(text), Err(error), "{text:?}");
+        }
+        for text in ["job", "a b", "\"a", "a'", "'a\"", "\"", "wörker", "", "a\"b\"c"] {
+            assert_eq!(TextError::check(text), Ok(()), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn shown_values_are_short_and_no_urls() {
+        assert_eq!(shown("15"), "15");
+        assert_eq!(shown("redis://h"), "***");
+        assert_eq!(shown("me:hush@h"), "***");
+        assert_eq!(shown(&"ä".repeat(51)), format!("{}...", "ä".repeat(50)));
+    }
+}
