@@ -211,6 +211,47 @@ async fn purging_removes_old_rows_and_breaks_nothing() {
     assert!(wait > TTL / 2, "{wait:?}");
 }
 
+/// As a function of an earlier edition, which has the same version.
+const EARLIER: &str = "DO $$ BEGIN
+    EXECUTE replace(pg_get_functiondef('tenure.leases_acquire'::regproc), 'greatest(known + 1', 'greatest(lease.token + 1');
+END $$";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_is_purged_under_functions_that_ignore_it() {
+    let server = server();
+    granted(&at(server.port()), acquire(1, None)).await;
+    server.sql(EARLIER).unwrap();
+    server.sql("UPDATE tenure.leases SET lease_end = 1, token = 1").unwrap();
+    // A store that may not replace them, and one that was there before they were.
+    let strict = Postgres::new(local(server.port()).create_table(false).trust_empty_store(true));
+    let error = strict.purge(Duration::ZERO).await.unwrap_err();
+    assert_eq!(error.kind(), StoreErrorKind::UnsupportedVersion, "{error}");
+    assert!(
+        error.to_string().contains("run the statements of LeaseTable::schema_sql again"),
+        "{error}"
+    );
+    assert_eq!(server.sql("SELECT count(*) FROM tenure.leases").unwrap(), "1");
+    // Elections do as well with them.
+    granted(&strict, acquire(2, Token::new(1))).await;
+    server.sql("UPDATE tenure.leases SET lease_end = 1, token = 1").unwrap();
+    // One that may replaces them when it connects.
+    assert_eq!(at(server.port()).purge(Duration::ZERO).await.unwrap(), 1);
+    assert_eq!(strict.purge(Duration::ZERO).await.unwrap(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn people_purge_by_no_negative_age() {
+    let server = server();
+    granted(&at(server.port()), acquire(1, None)).await;
+    for age in ["-1", "'-9223372036854775808'::bigint", "NULL"] {
+        let refused = server.sql(&format!("SELECT tenure.leases_purge({age})")).unwrap_err();
+        let said = format!("{refused:?}");
+        assert!(said.contains("it must be a number of microseconds"), "{said}");
+    }
+    assert_eq!(server.sql("SELECT tenure.leases_purge(0)").unwrap(), "0", "the lease is live");
+    assert_eq!(server.sql("SELECT count(*) FROM tenure.leases").unwrap(), "1");
+}
+
 /// In pieces, between which the requests of others are carried out.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn purging_takes_many_rows() {

@@ -21,7 +21,7 @@ use super::live::Live;
 use super::presence::{self, Presence};
 use super::session::{Session, number, rows};
 use super::statements::Statements;
-use super::table::{FOR_CLIENTS, LeaseTable};
+use super::table::LeaseTable;
 use crate::runtime::Runtime;
 use crate::store::dial::Dial;
 use crate::store::slot::{Patience, Slot};
@@ -140,8 +140,8 @@ impl Link {
         }
         there.is_whole(table)?;
         let Some(missing) = &there.missing else {
-            if self.config.create_table && there.may_serve_clients {
-                self.serve_clients(session, there).await?;
+            if self.config.create_table && there.may_be_renewed {
+                self.renew_functions(session, there).await?;
             }
             return Ok(());
         };
@@ -175,17 +175,21 @@ impl Link {
         session.client.batch_execute(&format!("{lock} {sql}")).await
     }
 
-    /// Creates the function for SQL clients in a table that was made before there was one. Elections do not need it.
-    async fn serve_clients(&self, session: &Session, there: &Presence) -> Result<(), StoreError> {
+    /// Replaces the functions of an earlier edition, and adds what it lacked. Elections do as well without.
+    async fn renew_functions(&self, session: &Session, there: &Presence) -> Result<(), StoreError> {
         let table = &self.config.table;
         self.is_known(session, there.tells_version).await?;
-        match self.make(session, &table.for_clients_sql()).await {
+        match self.make(session, &table.schema_sql()).await {
             Ok(()) => {
-                let function = table.object(FOR_CLIENTS);
-                tracing::info!(function, "created the function by which SQL clients send messages");
+                tracing::info!(
+                    table = table.object(""),
+                    "replaced the functions of an earlier edition"
+                );
             }
             Err(error) if is_fatal(&error) => return Err(failed(&self.config, &error)),
-            Err(error) => tracing::debug!(%error, "no function for SQL clients could be created"),
+            Err(error) => {
+                tracing::debug!(%error, "functions of an earlier edition could not be replaced");
+            }
         }
         Ok(())
     }

@@ -6,7 +6,7 @@
 
 use tokio_postgres::SimpleQueryRow;
 
-use super::table::{FOR_CLIENTS, FUNCTIONS, LOCK_FUNCTIONS, LeaseTable};
+use super::table::{FOR_CLIENTS, FUNCTIONS, KNOWS_PURGED, LOCK_FUNCTIONS, LeaseTable};
 use crate::store::{StoreError, StoreErrorKind};
 
 const RELATIONS: [&str; 3] = ["", "_history", "_messages"];
@@ -51,7 +51,9 @@ const QUERY: &str = "
                 WHERE a.attrelid = c.oid AND a.attname = w.name AND NOT a.attisdropped)
     ), EXISTS (SELECT FROM found AS f WHERE f.name = '{version}' AND f.kind = 'function')
     , EXISTS (SELECT FROM found AS f WHERE f.name = '{locked_version}' AND f.kind = 'function')
-    , NOT EXISTS (SELECT FROM found AS f WHERE f.name = '{for_clients}' AND f.kind = 'function')
+    , (NOT EXISTS (SELECT FROM found AS f WHERE f.name = '{for_clients}' AND f.kind = 'function')
+            OR EXISTS (SELECT FROM pg_proc AS f JOIN place AS p ON f.pronamespace = p.oid
+                WHERE f.proname = '{acquire}' AND position('{knows_purged}' IN f.prosrc) = 0))
         AND EXISTS (SELECT FROM place AS p WHERE has_schema_privilege(p.oid, 'CREATE'))
         AND EXISTS (SELECT FROM found AS f
             WHERE f.name = '{version}' AND f.kind = 'function' AND pg_has_role(f.owner, 'USAGE'))";
@@ -66,8 +68,8 @@ pub(super) struct Presence {
     lacks: Option<String>,
     /// Whether there is a function for the version, and one for the version of the locks.
     pub(super) tells_version: [bool; 2],
-    /// Whether there is no function for SQL clients, and this user may create it beside its own functions.
-    pub(super) may_serve_clients: bool,
+    /// Whether its functions are of an earlier edition, and this user may replace them: they are its own.
+    pub(super) may_be_renewed: bool,
 }
 
 /// The query for it.
@@ -86,6 +88,8 @@ pub(super) fn query(table: &LeaseTable, with_locks: bool) -> String {
         .replace("{functions}", &names(&functions))
         .replace("{columns}", &columns.join(", "))
         .replace("{for_clients}", &table.name_of(FOR_CLIENTS))
+        .replace("{acquire}", &table.name_of("_acquire"))
+        .replace("{knows_purged}", KNOWS_PURGED)
         .replace("{version}", &table.name_of("_version"))
         .replace("{locked_version}", &table.name_of("_locked_version"))
         .replace("{schema}", table.schema_name())
@@ -100,8 +104,8 @@ impl Presence {
         let text = |index| row.get(index).map(str::to_owned);
         let tells_version = [row.get(3) == Some("t"), row.get(4) == Some("t")];
         let (missing, stranger, lacks) = (text(0), text(1), text(2));
-        let may_serve_clients = row.get(5) == Some("t");
-        Ok(Self { missing, stranger, lacks, tells_version, may_serve_clients })
+        let may_be_renewed = row.get(5) == Some("t");
+        Ok(Self { missing, stranger, lacks, tells_version, may_be_renewed })
     }
 
     /// Checks that all parts have trusted owners.
@@ -130,6 +134,11 @@ impl Presence {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_functions_are_of_this_edition() {
+        assert_eq!(LeaseTable::default().schema_sql().matches(KNOWS_PURGED).count(), 1);
+    }
 
     #[test]
     fn the_query_looks_for_every_function() {

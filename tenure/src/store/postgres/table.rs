@@ -25,6 +25,9 @@ pub(super) const FUNCTIONS: [&str; 15] = [
     "_notify",
     "_purge",
 ];
+/// A part of the function that grants, since it considers what was purged. The functions of earlier editions lack it, and
+/// have the same version: elections do as well with them.
+pub(super) const KNOWS_PURGED: &str = "greatest(known + 1";
 /// The function by which SQL clients send messages. The store itself never calls it, and does without it.
 pub(super) const FOR_CLIENTS: &str = "_notify_json";
 /// The functions that advisory locks need besides.
@@ -97,13 +100,6 @@ impl LeaseTable {
     /// [`schema_sql`](Self::schema_sql). With the default names it is the file `sql/advisory.sql` there.
     pub fn advisory_sql(&self) -> String {
         self.named(ADVISORY_TEMPLATE)
-    }
-
-    /// The statements among those that create the function for SQL clients, in a table that has all the rest.
-    pub(super) fn for_clients_sql(&self) -> String {
-        let function = format!("tenure.leases{FOR_CLIENTS}(");
-        let parts = TEMPLATE.split("\n\n").filter(|part| part.contains(&function));
-        self.named(&parts.collect::<Vec<_>>().join("\n\n"))
     }
 
     /// The statements with these names in the place of the default ones.
@@ -237,8 +233,6 @@ mod tests {
         assert!(statements.contains("pg_notify('tenure_täble x'"));
         assert!(statements.contains("pg_notify('tenure_täble x_inbox'"));
         assert!(statements.contains("CREATE SCHEMA \"We\"\"ird\";"));
-        let sql = LeaseTable::new("We\"ird", "täble x").unwrap().for_clients_sql();
-        assert_eq!(sql.matches("\"We\"\"ird\".\"täble x_notify_json\"(").count(), 2, "{sql}");
         let sql = LeaseTable::new("We\"ird", "täble x").unwrap().advisory_sql();
         assert!(!sql.contains("leases_") && !sql.contains("tenure.leases"));
         assert!(sql.contains("\"We\"\"ird\".\"täble x_locked_acquire\"("));

@@ -447,6 +447,10 @@ DECLARE
     deleted bigint;
     highest bigint;
 BEGIN
+    IF of_quarantine IS NULL OR of_quarantine < 0 THEN
+        RAISE EXCEPTION 'of_quarantine is %; it must be a number of microseconds, at least 0', of_quarantine
+            USING ERRCODE = 'invalid_parameter_value';
+    END IF;
     WITH ended AS (
         SELECT l.key FROM tenure.leases AS l
             WHERE l.lease_end + of_quarantine < now AND l.token < now
