@@ -125,7 +125,23 @@ impl EtcdServer {
     /// # Errors
     /// If there is no answer within 10 s, or it tells of an error.
     pub fn api(&self, method: &str, request: &str) -> Result<Value, ServerError> {
-        http::post(self.port(), &format!("/v3/{method}"), request)
+        http::post(self.port(), &format!("/v3/{method}"), request, None)
+    }
+
+    /// The same as that user, with its password.
+    ///
+    /// # Errors
+    /// As for [`api`](Self::api).
+    pub fn api_as(
+        &self,
+        (name, password): (&str, &str),
+        method: &str,
+        request: &str,
+    ) -> Result<Value, ServerError> {
+        let user = serde_json::json!({ "name": name, "password": password }).to_string();
+        let answer = self.api("auth/authenticate", &user)?;
+        let token = answer["token"].as_str();
+        http::post(self.port(), &format!("/v3/{method}"), request, token)
     }
 
     /// The value of a metric without labels, below a million, such as `etcd_debugging_mvcc_watcher_total`.

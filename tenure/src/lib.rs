@@ -64,6 +64,8 @@ mod deadline;
 mod driver;
 mod event;
 pub mod fence;
+#[cfg(feature = "tls")]
+mod files;
 mod health;
 #[cfg(feature = "tower")]
 pub mod leader_only;

@@ -5,7 +5,7 @@
 
 use std::fmt;
 use std::io;
-use std::path::Path;
+use std::path::{self, Path, PathBuf};
 use std::sync::Arc;
 
 use tokio_rustls::TlsConnector;
@@ -15,15 +15,35 @@ use tokio_rustls::rustls::pki_types::pem::{Error as PemError, PemObject};
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use tokio_rustls::rustls::{self, ClientConfig, ConfigBuilder, RootCertStore};
 
+use crate::files;
 use crate::runtime::Connection;
 
 /// Which servers to trust, and the certificate to show them.
+///
+/// Files are read again for each connection, so that certificates can be replaced while the program runs: an attempt that
+/// meets half of a replacement fails, and the next one follows. What is given as text stays.
 #[derive(Clone)]
 #[must_use]
 pub struct TlsConfig {
-    roots: Arc<RootCertStore>,
-    client: Arc<ClientConfig>,
+    authorities: Authorities,
+    own: Option<Own>,
     server_name: Option<ServerName<'static>>,
+}
+
+/// Which certificate authorities to trust.
+#[derive(Clone)]
+enum Authorities {
+    /// Those of the system, which are files too.
+    System,
+    Fixed(Arc<RootCertStore>),
+    File(PathBuf),
+}
+
+/// The client's own certificate, with its chain, and its key.
+#[derive(Clone)]
+enum Own {
+    Fixed(Vec<CertificateDer<'static>>, Arc<PrivateKeyDer<'static>>),
+    Files { certificate: PathBuf, key: PathBuf },
 }
 
 impl TlsConfig {
@@ -32,13 +52,7 @@ impl TlsConfig {
     /// # Errors
     /// If the system has none that can be read.
     pub fn system() -> Result<Self, TlsError> {
-        let mut roots = RootCertStore::empty();
-        // Some of a system's certificates may be broken; the others are enough.
-        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-        if roots.is_empty() {
-            return Err(TlsError::NoSystemRoots);
-        }
-        Self::of(roots)
+        Self::of(Authorities::System)
     }
 
     /// Trusts only these certificate authorities: one or more certificates in PEM.
@@ -46,22 +60,15 @@ impl TlsConfig {
     /// # Errors
     /// If the text has no certificate, or one that can't be read.
     pub fn with_ca(pem: impl AsRef<[u8]>) -> Result<Self, TlsError> {
-        let mut roots = RootCertStore::empty();
-        for certificate in certificates("CA", pem.as_ref())? {
-            roots.add(certificate)?;
-        }
-        Self::of(roots)
+        Self::of(Authorities::Fixed(Arc::new(trusted(pem.as_ref())?)))
     }
 
-    /// The same, from a file.
+    /// The same from a file, which is read again for each connection.
     ///
     /// # Errors
     /// If the file can't be read, or as for [`with_ca`](Self::with_ca).
     pub fn with_ca_file(path: impl AsRef<Path>) -> Result<Self, TlsError> {
-        let path = path.as_ref();
-        let pem = std::fs::read(path)
-            .map_err(|source| TlsError::File { path: path.display().to_string(), source })?;
-        Self::with_ca(pem)
+        Self::of(Authorities::File(absolute(path.as_ref())))
     }
 
     /// Shows this certificate (with its chain) to a server that asks for one; the key is its private key. Both
@@ -75,11 +82,22 @@ impl TlsConfig {
         key: impl AsRef<[u8]>,
     ) -> Result<Self, TlsError> {
         let chain = certificates("client", certificate.as_ref())?;
-        let key = PrivateKeyDer::from_pem_slice(key.as_ref())
-            .map_err(|source| TlsError::Pem { what: "client key", source })?;
-        let client = builder(&self.roots)?.with_client_auth_cert(chain, key)?;
-        self.client = Arc::new(client);
-        Ok(self)
+        self.own = Some(Own::Fixed(chain, Arc::new(private_key(key.as_ref())?)));
+        self.checked()
+    }
+
+    /// The same from files, which are read again for each connection.
+    ///
+    /// # Errors
+    /// If a file can't be read, or as for [`client_certificate`](Self::client_certificate).
+    pub fn client_certificate_files(
+        mut self,
+        certificate: impl AsRef<Path>,
+        key: impl AsRef<Path>,
+    ) -> Result<Self, TlsError> {
+        let (certificate, key) = (absolute(certificate.as_ref()), absolute(key.as_ref()));
+        self.own = Some(Own::Files { certificate, key });
+        self.checked()
     }
 
     /// Expects the server's certificate to be for that name, instead of for the host that is connected
@@ -92,25 +110,57 @@ impl TlsConfig {
         Ok(self)
     }
 
-    fn of(roots: RootCertStore) -> Result<Self, TlsError> {
-        let roots = Arc::new(roots);
-        let client = Arc::new(builder(&roots)?.with_no_client_auth());
-        Ok(Self { roots, client, server_name: None })
+    fn of(authorities: Authorities) -> Result<Self, TlsError> {
+        Self { authorities, own: None, server_name: None }.checked()
     }
 
-    /// Shakes hands over a stream to `host`. An error of the kind `InvalidData` says that the handshake
-    /// failed, any other that the stream did.
+    fn checked(self) -> Result<Self, TlsError> {
+        self.client()?;
+        Ok(self)
+    }
+
+    /// The settings of the next connection.
+    fn client(&self) -> Result<ClientConfig, TlsError> {
+        let roots = match &self.authorities {
+            Authorities::System => Arc::new(trusted_by_system()?),
+            Authorities::Fixed(roots) => Arc::clone(roots),
+            Authorities::File(path) => Arc::new(in_file(path, trusted)?),
+        };
+        let builder = builder(&roots)?;
+        Ok(match &self.own {
+            None => builder.with_no_client_auth(),
+            Some(Own::Fixed(chain, key)) => {
+                builder.with_client_auth_cert(chain.clone(), key.clone_key())?
+            }
+            Some(Own::Files { certificate, key }) => {
+                let chain = in_file(certificate, |pem| certificates("client", pem))?;
+                let private = in_file(key, private_key)?;
+                let built = builder.with_client_auth_cert(chain, private);
+                built.map_err(|error| TlsError::within(key, error.into()))?
+            }
+        })
+    }
+
+    /// Shakes hands over a stream to `host`, for one of these application protocols if there are any. An error of the kind
+    /// `InvalidData` says that the handshake failed, any other that the stream did.
     #[cfg_attr(
-        not(any(feature = "postgres", feature = "redis")),
+        not(any(feature = "postgres", feature = "redis", feature = "etcd")),
         allow(dead_code, reason = "for the stores that use it")
     )]
-    pub(crate) async fn connect(&self, host: &str, stream: Connection) -> io::Result<Connection> {
+    pub(crate) async fn connect(
+        &self,
+        host: &str,
+        stream: Connection,
+        protocols: &[&[u8]],
+    ) -> io::Result<Connection> {
+        let refused = |error| io::Error::new(io::ErrorKind::InvalidData, error);
         let name = match &self.server_name {
             Some(name) => name.clone(),
-            None => server_name(host.to_owned())
-                .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?,
+            None => server_name(host.to_owned()).map_err(refused)?,
         };
-        let connector = TlsConnector::from(Arc::clone(&self.client));
+        let mut client = self.client().map_err(refused)?;
+        client.alpn_protocols = protocols.iter().map(|&protocol| protocol.to_vec()).collect();
+        let connector = TlsConnector::from(Arc::new(client));
         Ok(Box::new(connector.connect(name, stream).await?))
     }
 }
@@ -120,6 +170,38 @@ impl fmt::Debug for TlsConfig {
         // The rest is certificates and keys.
         f.debug_struct("TlsConfig").field("server_name", &self.server_name).finish_non_exhaustive()
     }
+}
+
+/// A relative path counts from the present folder, also if that changes later.
+fn absolute(path: &Path) -> PathBuf {
+    path::absolute(path).unwrap_or_else(|_| path.to_owned())
+}
+
+/// What a file has in it.
+fn in_file<T>(path: &Path, read: impl Fn(&[u8]) -> Result<T, TlsError>) -> Result<T, TlsError> {
+    let pem = files::read(path);
+    let pem = pem.map_err(|source| TlsError::File { path: path.display().to_string(), source })?;
+    read(&pem).map_err(|error| TlsError::within(path, error))
+}
+
+fn trusted_by_system() -> Result<RootCertStore, TlsError> {
+    let mut roots = RootCertStore::empty();
+    // Some of a system's certificates may be broken; the others are enough.
+    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    if roots.is_empty() { Err(TlsError::NoSystemRoots) } else { Ok(roots) }
+}
+
+fn trusted(pem: &[u8]) -> Result<RootCertStore, TlsError> {
+    let mut roots = RootCertStore::empty();
+    for certificate in certificates("CA", pem)? {
+        roots.add(certificate)?;
+    }
+    Ok(roots)
+}
+
+fn private_key(pem: &[u8]) -> Result<PrivateKeyDer<'static>, TlsError> {
+    PrivateKeyDer::from_pem_slice(pem)
+        .map_err(|source| TlsError::Pem { what: "client key", source })
 }
 
 fn builder(
@@ -181,6 +263,15 @@ pub enum TlsError {
         #[source]
         source: io::Error,
     },
+    /// A file has something in it that can't be used.
+    #[error("the file {path:?} can't be used: {why}")]
+    InFile {
+        /// Which.
+        path: String,
+        /// Why.
+        #[source]
+        why: Box<TlsError>,
+    },
     /// Neither a DNS name nor an address.
     #[error(
         "the server name {name:?} is neither a DNS name nor an address: give one, such as db.example.org"
@@ -194,6 +285,23 @@ pub enum TlsError {
         "a certificate or key is refused ({0}): give a valid certificate, and the key that belongs to it"
     )]
     Refused(#[from] rustls::Error),
+}
+
+impl TlsError {
+    fn within(path: &Path, why: Self) -> Self {
+        Self::InFile { path: path.display().to_string(), why: Box::new(why) }
+    }
+
+    /// The same without the name of a file, which in a broken URL may be a part of a password. The error of the system
+    /// if a file can't be read.
+    #[cfg(any(feature = "redis", feature = "fred", feature = "postgres", feature = "etcd"))]
+    pub(crate) fn without_path(self) -> Result<Self, io::Error> {
+        match self {
+            Self::File { source, .. } => Err(source),
+            Self::InFile { why, .. } => Ok(*why),
+            other => Ok(other),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -52,7 +52,8 @@ const URLS: &[(&str, &str, &str)] = &[
     ("redis://h?size=3", "leave any other out", "redis://h"),
     ("redis://h?prefix=a&prefix=b", "leave one of them", "redis://h?prefix=a"),
     ("redis://h?replica_wait_ms=5", "or leave \"replica_wait_ms\" out", "redis://h"),
-    ("rediss://h?ca=/no/such", "such as ca=/etc/ssl/ca.pem", "rediss://h?ca=CA"),
+    ("rediss://h?ca=/no/such", "such as ca=/etc/ssl/ca", "rediss://h?ca=CA"),
+    ("redis://u:p@h?password_file=CA", "leave one of them", "redis://u:p@h"),
     ("rediss://h?ca=NO_PEM", "one begins with -----BEGIN CERTIFICATE-----", "rediss://h?ca=CA"),
     (
         "rediss://h?ca=CA&server_name=*",
@@ -90,7 +91,7 @@ const URLS: &[(&str, &str, &str)] = &[
     ),
     (
         "postgres://u@h?sslrootcert=/no/such",
-        "name one in PEM that this process may read",
+        "name one that this process may read",
         "postgres://u@h?sslrootcert=CA",
     ),
     (
@@ -114,8 +115,11 @@ const URLS: &[(&str, &str, &str)] = &[
     ("etcd://h?size=3", "leave any other out", "etcd://h"),
     ("etcds://h?ca=CA&ca=CA", "leave one of them", "etcds://h?ca=CA"),
     ("etcd://h?ca=CA", "write etcds://", "etcds://h?ca=CA"),
-    ("etcds://h", "add ca with a file in PEM", "etcds://h?ca=CA"),
-    ("etcds://h?ca=/no/such", "name one in PEM that this process may read", "etcds://h?ca=CA"),
+    ("etcds://h?ca=/no/such", "name one that this process may read", "etcds://h?ca=CA"),
+    ("etcd://u:p@h?password_file=/no/such", "leave one of them", "etcd://u:p@h"),
+    ("etcd://h?password_file=/no/such", "as in etcd://worker@127.0.0.1:2379", "etcd://h"),
+    ("postgres://u:p@h?password_file=/no/such", "leave one of them", "postgres://u:p@h"),
+    ("postgres://u@h?sslcert=CA", "or leave \"sslcert\" out", "postgres://u@h"),
     ("sqlite:", "sqlite:///path/file.db", "sqlite:///path/file.db"),
     ("sqlite://file.db", "sqlite:///path/file.db", "sqlite:///path/file.db"),
     ("sqlite:///a#b", "is written %23", "sqlite:///a%23b"),

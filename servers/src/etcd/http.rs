@@ -15,9 +15,15 @@ pub(super) fn get(port: u16, path: &str) -> Result<Value, ServerError> {
     send(port, &format!("GET {path} HTTP/1.0\r\n\r\n"))
 }
 
-pub(super) fn post(port: u16, path: &str, body: &str) -> Result<Value, ServerError> {
+pub(super) fn post(
+    port: u16,
+    path: &str,
+    body: &str,
+    token: Option<&str>,
+) -> Result<Value, ServerError> {
     let length = body.len();
-    send(port, &format!("POST {path} HTTP/1.0\r\nContent-Length: {length}\r\n\r\n{body}"))
+    let token = token.map_or_else(String::new, |token| format!("Authorization: {token}\r\n"));
+    send(port, &format!("POST {path} HTTP/1.0\r\n{token}Content-Length: {length}\r\n\r\n{body}"))
 }
 
 /// The value of a metric without labels.

@@ -8,6 +8,8 @@ use std::time::Duration;
 use tokio_rustls::rustls::{self, CertificateError};
 
 use super::{StoreError, StoreErrorKind};
+#[cfg(feature = "etcd")]
+use crate::tls::TlsError;
 
 /// The server has shown a certificate that has expired, so the client has ended the connection. It is the source of a
 /// [`StoreError`] of the kind [`Tls`](StoreErrorKind::Tls).
@@ -48,8 +50,8 @@ impl CertificateExpired {
     }
 }
 
-/// The error of TLS that is among the causes of an error.
-fn cause<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a rustls::Error> {
+/// The error of that type that is among the causes of an error.
+fn cause<'a, T: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a T> {
     let mut next = Some(error);
     while let Some(error) = next {
         if let Some(found) = error.downcast_ref() {
@@ -69,7 +71,10 @@ impl StoreError {
     /// The error of a connection that could not be encrypted; `None` if TLS is not the cause.
     #[cfg(feature = "etcd")]
     pub(super) fn about_tls(error: &(dyn Error + 'static)) -> Option<Self> {
-        let error = cause(error)?;
+        if let Some(error) = cause::<TlsError>(error) {
+            return Some(Self::showing(StoreErrorKind::Tls, error));
+        }
+        let error = cause::<rustls::Error>(error)?;
         Some(match CertificateExpired::of(error) {
             Some(expired) => Self::expired(expired),
             None => Self::showing(StoreErrorKind::Tls, error).with_source(error.clone()),

@@ -28,6 +28,8 @@ pub enum StoreErrorKind {
     Tls,
     /// The server does not accept the credentials, or needs some.
     Authentication,
+    /// The file or the [provider](super::CredentialsProvider) that has the credentials gave none.
+    NoCredentials,
     /// The server accepts no writes: a replica, or a primary that was demoted.
     NotPrimary,
     /// The server may evict records when memory runs short, and a lease must never vanish.
@@ -71,6 +73,7 @@ impl StoreErrorKind {
             Self::Disconnected => "the connection to the store broke",
             Self::Tls => "no encrypted connection to the store",
             Self::Authentication => "the store does not accept the credentials",
+            Self::NoCredentials => "there are no credentials for the store",
             Self::NotPrimary => "the server is not a primary",
             Self::Evicting => {
                 "the server may evict records (set maxmemory-policy to noeviction or volatile-*)"

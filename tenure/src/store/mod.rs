@@ -8,6 +8,8 @@ mod any;
 #[cfg(any(feature = "redis", feature = "postgres", feature = "etcd"))]
 mod certificate;
 #[cfg(any(feature = "redis", feature = "fred", feature = "postgres", feature = "etcd"))]
+mod credentials;
+#[cfg(any(feature = "redis", feature = "fred", feature = "postgres", feature = "etcd"))]
 mod dial;
 mod env;
 mod error;
@@ -63,6 +65,8 @@ use crate::Token;
 pub use any::AnyStore;
 #[cfg(any(feature = "redis", feature = "postgres", feature = "etcd"))]
 pub use certificate::CertificateExpired;
+#[cfg(any(feature = "redis", feature = "fred", feature = "postgres", feature = "etcd"))]
+pub use credentials::{Credentials, CredentialsError, CredentialsProvider, Provided};
 pub use env::StoreEnvError;
 pub use error::{StoreError, StoreErrorKind};
 pub use interest::{Changes, Interest, Watched};
@@ -81,6 +85,10 @@ pub use url::StoreUrlError;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/stores/writing-your-own.md")]
 struct WritingYourOwn;
+
+#[cfg(all(doctest, feature = "postgres"))]
+#[doc = include_str!("../../../docs/stores/credentials.md")]
+struct ThatChange;
 
 /// A store of leases: one connection, many keys.
 ///

@@ -10,7 +10,7 @@ mod loss;
 mod races;
 pub(crate) mod refusals;
 pub(crate) mod rows;
-mod secured;
+pub(crate) mod secured;
 mod settings;
 mod slow;
 mod together;

@@ -3,16 +3,17 @@
 use std::fs;
 
 use tempfile::TempDir;
-use tenure::store::etcd::{Etcd, EtcdConfig, EtcdTls};
+use tenure::store::etcd::{Etcd, EtcdConfig};
 use tenure::store::{Reply, Request, Secret, StoreErrorKind};
+use tenure::tls::TlsConfig;
 use tenure_servers::{Authority, Certificate, EtcdServer};
 
 use super::support::{FAST, acquire, call, granted, is_expired, local, release, renew, server};
 
-const PASSWORD: &str = "correct-horse";
+pub(crate) const PASSWORD: &str = "correct-horse";
 
 /// A server with a user that may do everything below one prefix, and nothing else.
-fn guarded() -> EtcdServer {
+pub(crate) fn guarded() -> EtcdServer {
     let server = server();
     let user = |name: &str| format!(r#"{{"name":"{name}","password":"{PASSWORD}"}}"#);
     let grant = |name: &str, role: &str| format!(r#"{{"user":"{name}","role":"{role}"}}"#);
@@ -104,12 +105,12 @@ impl Files {
         EtcdServer::start_with(&[&FAST[..], &args, more].concat()).unwrap()
     }
 
-    fn trusted(&self) -> EtcdTls {
-        EtcdTls::new(self.authority.pem())
+    fn trusted(&self) -> TlsConfig {
+        TlsConfig::with_ca(self.authority.pem()).unwrap()
     }
 }
 
-fn encrypted(server: &EtcdServer, tls: EtcdTls) -> Etcd {
+fn encrypted(server: &EtcdServer, tls: TlsConfig) -> Etcd {
     Etcd::new(local(&[server.tls_port().unwrap()]).tls(tls).trust_empty_store(true))
 }
 
@@ -119,25 +120,21 @@ async fn certificates_are_asked_for_and_checked() {
     let server = files.start(&["--client-cert-auth", "--trusted-ca-file", &files.path("ca")]);
     let at = |tls| encrypted(&server, tls);
     let Certificate { valid, key, .. } = files.authority.certificate(&["worker"]).unwrap();
-    let known = |tls: EtcdTls| tls.identity(&valid, Secret::new(&key));
+    let known = |tls: TlsConfig| tls.client_certificate(&valid, &key).unwrap();
     let good = at(known(files.trusted()));
     let (token, _) = granted(&good, acquire(1, None)).await;
     assert_eq!(call(&good, renew(1, token)).await.unwrap(), Reply::Renewed);
-    let named = at(known(files.trusted()).server_name("etcd.test"));
+    let named = at(known(files.trusted()).server_name("etcd.test").unwrap());
     assert!(matches!(call(&named, Request::Observe).await.unwrap(), Reply::Held(_)));
-    let stranger = EtcdTls::new(Authority::new().unwrap().pem());
-    for bad in [known(stranger), known(files.trusted()).server_name("another.test")] {
+    let stranger = TlsConfig::with_ca(Authority::new().unwrap().pem()).unwrap();
+    for bad in [known(stranger), known(files.trusted()).server_name("another.test").unwrap()] {
         let bad = at(bad);
         let error = call(&bad, Request::Observe).await.unwrap_err();
         assert_eq!(error.kind(), StoreErrorKind::Tls, "{error}");
         let shown = format!("{error} {error:?} {bad:?}");
         assert!(!shown.contains("PRIVATE KEY"), "{shown}");
     }
-    for bad in [
-        at(files.trusted()),
-        at(EtcdTls::new("no certificate")),
-        Etcd::new(local(&[server.tls_port().unwrap()])),
-    ] {
+    for bad in [at(files.trusted()), Etcd::new(local(&[server.tls_port().unwrap()]))] {
         let error = call(&bad, Request::Observe).await.unwrap_err();
         let shown = format!("{error} {error:?} {bad:?}");
         assert!(!shown.contains("PRIVATE KEY"), "{shown}");

@@ -6,7 +6,7 @@
 #[macro_use]
 pub(crate) mod support;
 
-mod access;
+pub(crate) mod access;
 pub(crate) mod cluster;
 mod failover;
 mod fake;

@@ -13,7 +13,7 @@ use tenure::store::{
 use tenure::{HolderId, Token};
 
 pub(crate) use election::{
-    Events, event, falls, learns_of_leader, one_leads, quarantined, renewed, run, start,
+    Events, Falls, event, falls, learns_of_leader, one_leads, quarantined, renewed, run, start,
     steps_down, store_error,
 };
 pub(crate) use place::Place;

@@ -7,16 +7,17 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use etcd_client::{Certificate, Error, Identity, TlsOptions};
+use etcd_client::Error;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use hyper_util::rt::TokioIo;
 use tonic::codegen::{Service, http::Uri};
 use tonic::transport::{Channel, Endpoint};
 
-use super::config::{EtcdConfig, EtcdTls};
+use super::config::EtcdConfig;
 use crate::runtime::Connection;
 use crate::store::dial::Dial;
+use crate::tls::TlsConfig;
 
 /// Servers close connections that are pinged more often than every 5 s. This is for watches: requests
 /// have timeouts of their own.
@@ -29,31 +30,24 @@ pub(super) fn lazy(
     dial: &Arc<Dial>,
     endpoint: &str,
 ) -> Result<Channel, Error> {
-    let scheme = if config.tls.is_some() { "https" } else { "http" };
-    let mut channel = Endpoint::from_shared(format!("{scheme}://{endpoint}"))?
+    // The library would encrypt by itself where the scheme is "https". Requests name the scheme that it is.
+    let mut channel = Endpoint::from_shared(format!("http://{endpoint}"))?
         .connect_timeout(config.connect_timeout)
         .http2_keep_alive_interval(PING_EVERY)
         .keep_alive_timeout(PONG_WITHIN)
         .keep_alive_while_idle(true);
-    if let Some(tls) = &config.tls {
-        channel = channel.tls_config(options(tls))?;
+    if config.tls.is_some() {
+        channel = channel.origin(format!("https://{endpoint}").parse()?);
     }
-    Ok(channel.connect_with_connector_lazy(Opens(Arc::clone(dial))))
-}
-
-fn options(tls: &EtcdTls) -> TlsOptions {
-    let mut options = TlsOptions::new().ca_certificate(Certificate::from_pem(&tls.authority));
-    if let Some((certificate, key)) = &tls.identity {
-        options = options.identity(Identity::from_pem(certificate, key.reveal()));
-    }
-    if let Some(name) = &tls.server_name {
-        options = options.domain_name(name);
-    }
-    options
+    let opens = Opens { dial: Arc::clone(dial), tls: config.tls.clone() };
+    Ok(channel.connect_with_connector_lazy(opens))
 }
 
 /// Opens the connections of a channel.
-struct Opens(Arc<Dial>);
+struct Opens {
+    dial: Arc<Dial>,
+    tls: Option<TlsConfig>,
+}
 
 impl Service<Uri> for Opens {
     type Response = TokioIo<Connection>;
@@ -65,15 +59,18 @@ impl Service<Uri> for Opens {
     }
 
     fn call(&mut self, uri: Uri) -> Self::Future {
-        let dial = Arc::clone(&self.0);
+        let (dial, tls) = (Arc::clone(&self.dial), self.tls.clone());
         async move {
             let missing = || io::Error::from(io::ErrorKind::InvalidInput);
             // An address of IPv6 stands in brackets.
             let host = uri.host().ok_or_else(missing)?.trim_matches(['[', ']']);
             let port = uri.port_u16().ok_or_else(missing)?;
-            let (stream, mut reached) = dial.connect(host, port).await?;
+            let (mut stream, mut reached) = dial.connect(host, port).await?;
             // Members that do not answer are the balance of the channel's affair.
             reached.has_spoken();
+            if let Some(tls) = tls {
+                stream = tls.connect(host, stream, &[b"h2"]).await?;
+            }
             Ok(TokioIo::new(stream))
         }
         .boxed()

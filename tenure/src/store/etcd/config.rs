@@ -1,11 +1,14 @@
 //! How to reach an etcd cluster, and where in it elections are kept.
 
 use std::net::IpAddr;
+use std::path::Path;
 use std::time::Duration;
 
 use super::config_error::EtcdConfigError;
+use crate::store::credentials::Login;
 use crate::store::slot::CONNECT_TIMEOUT;
-use crate::store::{Key, Secret};
+use crate::store::{CredentialsProvider, Key, Secret};
+use crate::tls::TlsConfig;
 
 /// Where an etcd cluster is, and how to use it.
 ///
@@ -18,45 +21,17 @@ use crate::store::{Key, Secret};
 ///     .prefix("billing")?;
 /// # Ok::<(), tenure::store::etcd::EtcdConfigError>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 #[must_use]
 pub struct EtcdConfig {
     /// As `host:port`.
     pub(super) endpoints: Vec<String>,
-    pub(super) user: Option<(String, Secret)>,
-    pub(super) tls: Option<EtcdTls>,
+    pub(super) login: Login,
+    pub(super) tls: Option<TlsConfig>,
     pub(super) prefix: String,
     pub(super) connect_timeout: Duration,
     pub(super) election_timeout: Duration,
     pub(super) trust_empty_store: bool,
-}
-
-/// The certificates of an etcd cluster and of its client.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[must_use]
-pub struct EtcdTls {
-    pub(super) authority: String,
-    pub(super) identity: Option<(String, Secret)>,
-    pub(super) server_name: Option<String>,
-}
-
-impl EtcdTls {
-    /// Trusts servers whose certificates that authority has signed, and no others. PEM.
-    pub fn new(authority: impl Into<String>) -> Self {
-        Self { authority: authority.into(), identity: None, server_name: None }
-    }
-
-    /// The client's own certificate and key, for servers with `--client-cert-auth`. PEM.
-    pub fn identity(mut self, certificate: impl Into<String>, key: Secret) -> Self {
-        self.identity = Some((certificate.into(), key));
-        self
-    }
-
-    /// The name that the servers' certificates must have. Default: the endpoint's host.
-    pub fn server_name(mut self, name: impl Into<String>) -> Self {
-        self.server_name = Some(name.into());
-        self
-    }
 }
 
 impl EtcdConfig {
@@ -70,7 +45,7 @@ impl EtcdConfig {
     pub fn new(host: impl AsRef<str>, port: u16) -> Self {
         Self {
             endpoints: vec![endpoint(host.as_ref(), port)],
-            user: None,
+            login: Login::default(),
             tls: None,
             prefix: "tenure".into(),
             connect_timeout: CONNECT_TIMEOUT,
@@ -87,12 +62,25 @@ impl EtcdConfig {
 
     /// Sets the name and the password of a user.
     pub fn credentials(mut self, username: impl Into<String>, password: Secret) -> Self {
-        self.user = Some((username.into(), password));
+        self.login = Login::fixed(username, password);
+        self
+    }
+
+    /// The same with a file that has the password, and is read again for each connection. One line break at its end is
+    /// left out.
+    pub fn credentials_file(mut self, username: impl Into<String>, path: impl AsRef<Path>) -> Self {
+        self.login = Login::file(username, path);
+        self
+    }
+
+    /// Asks the provider for the user and the password of each connection.
+    pub fn credentials_from(mut self, provider: impl CredentialsProvider) -> Self {
+        self.login = Login::provided(provider);
         self
     }
 
     /// Encrypts the connections.
-    pub fn tls(mut self, tls: EtcdTls) -> Self {
+    pub fn tls(mut self, tls: TlsConfig) -> Self {
         self.tls = Some(tls);
         self
     }
@@ -162,7 +150,7 @@ impl EtcdConfig {
 
     /// The first endpoint on another host to which a password would be sent unencrypted.
     pub(super) fn overheard(&self) -> Option<&str> {
-        if self.user.is_none() || self.tls.is_some() {
+        if !self.login.has_password() || self.tls.is_some() {
             return None;
         }
         self.endpoints.iter().map(String::as_str).find(|endpoint| !is_loopback(endpoint))
@@ -276,7 +264,7 @@ mod tests {
         }
         for elsewhere in ["etcd", "10.0.0.1", "fe80::1", "localhost.example", "127.0.0.1.example"] {
             assert!(at(elsewhere).overheard().is_some_and(|named| named.contains(elsewhere)));
-            assert_eq!(at(elsewhere).tls(EtcdTls::new("pem")).overheard(), None);
+            assert_eq!(at(elsewhere).tls(TlsConfig::system().unwrap()).overheard(), None);
             assert_eq!(EtcdConfig::new(elsewhere, 1).overheard(), None, "no password");
         }
     }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::store::TextError;
+use crate::tls::TlsError;
 
 /// The form of an etcd URL.
 const FORM: &str = "it is etcd[s]://[user:password@]host[:port][,host[:port]..][/prefix][?parameter=value], such as \
@@ -96,7 +97,7 @@ pub enum EtcdConfigError {
     },
     /// A parameter is unknown.
     #[error(
-        "parameter {number} of the etcd URL is unknown; known are \"election_timeout_ms\" and, with \
+        "parameter {number} of the etcd URL is unknown; known are \"election_timeout_ms\", \"password_file\" and, with \
          etcds, \"ca\", \"cert\", \"key\" and \"server_name\": leave any other out"
     )]
     Parameter {
@@ -123,7 +124,7 @@ pub enum EtcdConfigError {
         "the etcd URL's election_timeout_ms must be a whole number of milliseconds, such as 1000"
     )]
     Number,
-    /// With `etcds`, the authority to trust must be named; and a certificate needs its key.
+    /// A certificate needs its key.
     #[error(
         "the etcd URL has no parameter {missing:?}, which {needed_by} needs: add {missing} with a file in PEM, such as \
          {missing}=/etc/etcd/{missing}.pem"
@@ -131,13 +132,38 @@ pub enum EtcdConfigError {
     Missing {
         /// The missing parameter.
         missing: &'static str,
-        /// The parameter or scheme that needs it.
+        /// The parameter that needs it.
         needed_by: &'static str,
     },
+    /// A password, and a file with one.
+    #[error(
+        "the etcd URL has a password, and the parameter \"password_file\" too: leave one of them"
+    )]
+    TwoPasswords,
+    /// A password, and no user.
+    #[error(
+        "the etcd URL has the parameter \"password_file\", and no user: write it in front of the hosts, as in \
+         etcd://worker@127.0.0.1:2379"
+    )]
+    NoUser,
+    /// The file of a password has something else in it. The path is not shown: it may be a part of a broken URL.
+    #[error(
+        "the file that the etcd URL's parameter \"password_file\" names must have a password and nothing else, but one \
+         line break at its end: name one, such as password_file=/run/secrets/etcd"
+    )]
+    PasswordFile,
+    /// The server name can't be one.
+    #[error(
+        "the etcd URL's \"server_name\" must be a DNS name or an address, such as etcd.example.org"
+    )]
+    ServerName,
+    /// TLS can't be set up.
+    #[error("TLS can't be set up for the etcd URL: {0}")]
+    Tls(#[from] TlsError),
     /// A file can't be read.
     #[error(
-        "the file that the etcd URL's parameter {parameter:?} names can't be read: {source}; name one in PEM that \
-         this process may read, such as {parameter}=/etc/etcd/{parameter}.pem"
+        "the file that the etcd URL's parameter {parameter:?} names can't be read: {source}; name one that this \
+         process may read, such as {parameter}=/etc/etcd/{parameter}"
     )]
     File {
         /// Which parameter names it.

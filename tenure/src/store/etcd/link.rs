@@ -27,6 +27,7 @@ use super::keep::{Stream, Tenure};
 use super::version::supported;
 use crate::HolderId;
 use crate::runtime::{Runtime, TokioRuntime};
+use crate::store::credentials::Identity;
 use crate::store::dial::Dial;
 use crate::store::progress::{Ask, Progress};
 use crate::store::slot::{Connection, Patience, Slot};
@@ -131,16 +132,19 @@ impl Link {
 
     /// The first member that answers, of those asked one shortly after the other.
     async fn connect(&self) -> Result<Live, StoreError> {
-        let (endpoints, opening) = (&self.config.endpoints, self.runtime.now());
+        let EtcdConfig { endpoints, login, connect_timeout, .. } = &self.config;
+        // Once for all members that are asked.
+        let identity = &login.now(&*self.runtime, *connect_timeout).await?;
+        let opening = self.runtime.now();
         let first = self.first.fetch_add(1, Ordering::Relaxed);
         let parts = u32::try_from(2 * endpoints.len()).unwrap_or(u32::MAX);
-        let apart = (self.config.connect_timeout / parts).min(APART_MOST);
+        let apart = (*connect_timeout / parts).min(APART_MOST);
         let mut asked: FuturesUnordered<_> = (0..endpoints.len())
             .map(|turn| async move {
                 if turn > 0 {
                     self.after(apart.saturating_mul(u32::try_from(turn).unwrap_or(u32::MAX))).await;
                 }
-                self.open(&endpoints[(first + turn) % endpoints.len()]).await
+                self.open(&endpoints[(first + turn) % endpoints.len()], identity).await
             })
             .collect();
         let mut worst: Option<StoreError> = None;
@@ -160,10 +164,10 @@ impl Link {
     }
 
     /// A client of one member, which is of a known version and can reach a majority.
-    async fn open(&self, endpoint: &str) -> Result<Client, StoreError> {
+    async fn open(&self, endpoint: &str, identity: &Identity) -> Result<Client, StoreError> {
         let channel = channel::lazy(&self.config, &self.dial, endpoint)
             .map_err(|error| not_connected(endpoint, &error))?;
-        let mut client = Client::from_channel(Channel::Tonic(channel), Some(self.options()))
+        let mut client = Client::from_channel(Channel::Tonic(channel), Some(options(identity)))
             .await
             .map_err(|error| not_connected(endpoint, &error))?;
         // At the same time, since a round trip may be long. The read also checks this user's rights.
@@ -174,16 +178,6 @@ impl Link {
         supported(status.version())?;
         read.map_err(|error| failed(&error))?;
         Ok(client)
-    }
-
-    fn options(&self) -> ConnectOptions {
-        let options = ConnectOptions::new().with_require_leader(true);
-        match &self.config.user {
-            Some((name, password)) => {
-                options.with_user(name, password.reveal()).with_auto_token_refresh(true)
-            }
-            None => options,
-        }
     }
 
     /// The question whether the member is still there, and reaches a majority. A refusal is an answer.
@@ -211,6 +205,17 @@ impl Link {
         let answer = step.await.map_err(|error| failed(&error))?;
         live.progress.answered(sent);
         Ok(answer)
+    }
+}
+
+fn options(identity: &Identity) -> ConnectOptions {
+    let options = ConnectOptions::new().with_require_leader(true);
+    match &identity.password {
+        Some(password) => {
+            let name = identity.username.as_deref().unwrap_or_default();
+            options.with_user(name, password.reveal()).with_auto_token_refresh(true)
+        }
+        None => options,
     }
 }
 

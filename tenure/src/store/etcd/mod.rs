@@ -43,6 +43,6 @@ mod url;
 mod version;
 mod wakeup;
 
-pub use config::{EtcdConfig, EtcdTls};
+pub use config::EtcdConfig;
 pub use config_error::EtcdConfigError;
 pub use store::Etcd;

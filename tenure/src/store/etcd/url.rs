@@ -1,25 +1,30 @@
 //! A configuration from one line of text.
 
-use std::fs;
 use std::time::Duration;
 
 use percent_encoding::percent_decode_str;
 
-use super::config::{EtcdConfig, EtcdTls};
+use super::config::EtcdConfig;
 use super::config_error::EtcdConfigError;
+use crate::files;
+use crate::store::credentials::{self, CredentialsError};
 use crate::store::host;
 use crate::store::{Secret, TextError};
+use crate::tls::{TlsConfig, TlsError};
 
 const PORT: u16 = 2379;
 
 impl EtcdConfig {
-    /// Reads `etcd://[user:password@]host[:port][,host[:port]..][/prefix][?election_timeout_ms=1000]`.
+    /// Reads `etcd://[user[:password]@]host[:port][,host[:port]..][/prefix][?election_timeout_ms=1000]`.
     ///
-    /// With the scheme `etcds` connections are encrypted. Then `ca` names the file of the authority to
-    /// trust; `cert` and `key`, those of the client's own certificate; `server_name`, the name that the
-    /// servers' certificates have.
+    /// `password_file` names a file with the password, see [`credentials_file`](Self::credentials_file), in place of a
+    /// password.
     ///
-    /// Each parameter may be given once.
+    /// With the scheme `etcds` connections are encrypted. Then `ca` names the file of the authorities to
+    /// trust, instead of the system's; `cert` and `key`, those of the client's own certificate; `server_name`, the name
+    /// that the servers' certificates have.
+    ///
+    /// Each parameter may be given once. All files are read at once, and again for each connection.
     ///
     /// # Errors
     /// If the text has another form, or a file can't be read. The error names the part at fault and
@@ -52,16 +57,13 @@ impl EtcdConfig {
             let (name, port) = endpoint?;
             config = config.endpoint(name, port);
         }
-        if let Some(user) = user {
-            let (name, password) = user.split_once(':').ok_or(EtcdConfigError::Syntax)?;
-            config = config.credentials(decoded(name), Secret::new(decoded(password)));
-        }
         if !prefix.is_empty() {
             let prefix = decoded(prefix);
             is_clean("the etcd URL's prefix", &prefix)?;
             config = config.prefix(prefix)?;
         }
-        let parameters = Parameters::read(query, encrypted)?;
+        let mut parameters = Parameters::read(query, encrypted)?;
+        config = parameters.login(config, user)?;
         if let Some(timeout) = parameters.election_timeout {
             config = config.election_timeout(timeout)?;
         }
@@ -75,6 +77,7 @@ impl EtcdConfig {
 #[derive(Default)]
 struct Parameters {
     election_timeout: Option<Duration>,
+    password_file: Option<String>,
     ca: Option<String>,
     cert: Option<String>,
     key: Option<String>,
@@ -89,13 +92,14 @@ impl Parameters {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             let (name, place) = match name {
                 "election_timeout_ms" => ("election_timeout_ms", &mut timeout),
+                "password_file" => ("password_file", &mut read.password_file),
                 "ca" => ("ca", &mut read.ca),
                 "cert" => ("cert", &mut read.cert),
                 "key" => ("key", &mut read.key),
                 "server_name" => ("server_name", &mut read.server_name),
                 _ => return Err(EtcdConfigError::Parameter { number }),
             };
-            if !encrypted && name != "election_timeout_ms" {
+            if !encrypted && !matches!(name, "election_timeout_ms" | "password_file") {
                 return Err(EtcdConfigError::NotEncrypted { name });
             }
             if place.replace(decoded(value)).is_some() {
@@ -109,25 +113,75 @@ impl Parameters {
         Ok(read)
     }
 
-    fn tls(self) -> Result<EtcdTls, EtcdConfigError> {
+    /// With the user, and the password that stands beside it or in a file.
+    fn login(
+        &mut self,
+        config: EtcdConfig,
+        user: Option<&str>,
+    ) -> Result<EtcdConfig, EtcdConfigError> {
+        let (name, password) = match user.map(|user| user.split_once(':').ok_or(user)) {
+            None => (None, None),
+            Some(Ok((name, password))) => (Some(name), Some(password)),
+            Some(Err(name)) => (Some(name), None),
+        };
+        match (name, password, self.password_file.take()) {
+            (_, Some(_), Some(_)) => Err(EtcdConfigError::TwoPasswords),
+            (Some(name), Some(password), None) => {
+                Ok(config.credentials(decoded(name), Secret::new(decoded(password))))
+            }
+            (Some(name), None, Some(path)) => {
+                has_password(&path)?;
+                Ok(config.credentials_file(decoded(name), path))
+            }
+            (None, None, None) => Ok(config),
+            (Some(_), None, None) => Err(EtcdConfigError::Syntax),
+            (None, _, _) => Err(EtcdConfigError::NoUser),
+        }
+    }
+
+    fn tls(self) -> Result<TlsConfig, EtcdConfigError> {
         let missing = |missing, needed_by| EtcdConfigError::Missing { missing, needed_by };
-        let ca = self.ca.ok_or(missing("ca", "the scheme \"etcds\""))?;
-        let mut tls = EtcdTls::new(file("ca", ca)?);
+        let mut tls = match self.ca {
+            Some(path) => TlsConfig::with_ca_file(path).map_err(in_file("ca"))?,
+            None => TlsConfig::system()?,
+        };
         match (self.cert, self.key) {
             (Some(cert), Some(key)) => {
-                tls = tls.identity(file("cert", cert)?, Secret::new(file("key", key)?));
+                files::read(cert.as_ref())
+                    .map_err(|source| EtcdConfigError::File { parameter: "cert", source })?;
+                tls = tls.client_certificate_files(cert, key).map_err(in_file("key"))?;
             }
             (None, None) => {}
             (Some(_), None) => return Err(missing("key", "\"cert\"")),
             (None, Some(_)) => return Err(missing("cert", "\"key\"")),
         }
-        tls.server_name = self.server_name;
-        Ok(tls)
+        match self.server_name {
+            Some(name) => tls.server_name(name).map_err(|error| match error {
+                // Its text would show the name.
+                TlsError::ServerName { .. } => EtcdConfigError::ServerName,
+                error => error.into(),
+            }),
+            None => Ok(tls),
+        }
     }
 }
 
-fn file(parameter: &'static str, path: String) -> Result<String, EtcdConfigError> {
-    fs::read_to_string(path).map_err(|source| EtcdConfigError::File { parameter, source })
+/// Whether that file has a password now.
+fn has_password(path: &str) -> Result<(), EtcdConfigError> {
+    credentials::from_file(path.as_ref()).map(drop).map_err(|error| match error {
+        CredentialsError::File { source, .. } => {
+            EtcdConfigError::File { parameter: "password_file", source }
+        }
+        _ => EtcdConfigError::PasswordFile,
+    })
+}
+
+/// The error about the file that a parameter names, without the file's name.
+fn in_file(parameter: &'static str) -> impl Fn(TlsError) -> EtcdConfigError {
+    move |error| match error.without_path() {
+        Ok(error) => EtcdConfigError::Tls(error),
+        Err(source) => EtcdConfigError::File { parameter, source },
+    }
 }
 
 /// `host`, `host:port`, `[address]` or `[address]:port`.
@@ -165,26 +219,13 @@ mod tests {
         let url = "etcd://me:p%40ss@h1,h2:7000,[::1]:7001/services/app?election_timeout_ms=500";
         let config = EtcdConfig::from_url(url).unwrap();
         assert_eq!(config.endpoints, ["h1:2379", "h2:7000", "[::1]:7001"]);
-        let (name, password) = config.user.as_ref().unwrap();
-        assert_eq!((name.as_str(), password.reveal()), ("me", "p@ss"));
+        assert!(config.login.has_password() && format!("{config:?}").contains("\"me\""));
         assert_eq!(config.prefix, "services/app");
         assert_eq!(config.election_timeout, Duration::from_millis(500));
         assert!(!format!("{config:?}").contains("p@ss"));
-        assert_eq!(EtcdConfig::from_url("etcd://h/").unwrap(), EtcdConfig::new("h", 2379));
-    }
-
-    #[test]
-    fn reads_the_files_that_it_names() {
-        let folder = std::env::temp_dir().join(format!("tenure-etcd-url-{}", std::process::id()));
-        fs::write(&folder, "pem").unwrap();
-        let path = folder.to_str().unwrap();
-        let url = format!("etcds://h?ca={path}&cert={path}&key={path}&server_name=etcd");
-        let tls = EtcdConfig::from_url(&url).unwrap().tls.unwrap();
-        fs::remove_file(&folder).unwrap();
-        assert_eq!(
-            tls,
-            EtcdTls::new("pem").identity("pem", Secret::new("pem")).server_name("etcd")
-        );
+        let shown = |config: EtcdConfig| format!("{config:?}");
+        let least = EtcdConfig::from_url("etcd://h/").unwrap();
+        assert_eq!(shown(least), shown(EtcdConfig::new("h", 2379)));
     }
 
     #[test]
@@ -229,7 +270,22 @@ mod tests {
                 "the etcd URL's election_timeout_ms must be",
             ),
             ("etcd://u:hush@h?election_timeout_ms=1", "the election timeout is 1ms"),
-            ("etcds://u:hush@h", "the etcd URL has no parameter \"ca\""),
+            (
+                "etcd://u:hush@h?password_file=hush",
+                "the etcd URL has a password, and the parameter",
+            ),
+            (
+                "etcd://h?password_file=hush",
+                "the etcd URL has the parameter \"password_file\", and no",
+            ),
+            (
+                "etcd://hush@h?password_file=/no/hush",
+                "the file that the etcd URL's parameter \"pass",
+            ),
+            (
+                "etcd://hush@h?password_file=/dev/null",
+                "the file that the etcd URL's parameter \"pass",
+            ),
             ("etcds://u:hush@h?ca=/no/hush", "the file that the etcd URL's parameter \"ca\" names"),
         ] {
             let error = EtcdConfig::from_url(url).unwrap_err();

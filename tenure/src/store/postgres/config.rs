@@ -1,11 +1,13 @@
 //! How to reach a PostgreSQL server, and where in it elections are kept.
 
 use std::net::IpAddr;
+use std::path::Path;
 use std::time::Duration;
 
 use super::table::LeaseTable;
-use crate::store::Secret;
+use crate::store::credentials::Login;
 use crate::store::slot::CONNECT_TIMEOUT;
+use crate::store::{CredentialsProvider, Secret};
 use crate::tls::TlsConfig;
 
 /// Where a PostgreSQL server is, and how to use it.
@@ -15,7 +17,7 @@ pub struct PostgresConfig {
     pub(super) host: String,
     pub(super) port: u16,
     pub(super) user: String,
-    pub(super) password: Option<Secret>,
+    pub(super) login: Login,
     pub(super) database: String,
     pub(super) table: LeaseTable,
     pub(super) create_table: bool,
@@ -35,7 +37,7 @@ impl PostgresConfig {
             port,
             database: user.clone(),
             user,
-            password: None,
+            login: Login::default(),
             table: LeaseTable::default(),
             create_table: true,
             tls: None,
@@ -61,12 +63,26 @@ impl PostgresConfig {
     fn is_exposed(&self) -> bool {
         let address = self.host.parse::<IpAddr>();
         let is_here = self.host == "localhost" || address.is_ok_and(|it| it.is_loopback());
-        self.password.is_some() && self.tls.is_none() && !is_here
+        self.login.has_password() && self.tls.is_none() && !is_here
     }
 
     /// Sets the user's password.
     pub fn password(mut self, password: Secret) -> Self {
-        self.password = Some(password);
+        self.login = Login::fixed("", password);
+        self
+    }
+
+    /// Sets a file that has the user's password, and is read again for each connection. One line break at its end is left
+    /// out.
+    pub fn password_file(mut self, path: impl AsRef<Path>) -> Self {
+        self.login = Login::file("", path);
+        self
+    }
+
+    /// Asks the provider for the password of each connection, and for the user if it names one. The requests and the
+    /// wake-ups have a connection each.
+    pub fn credentials_from(mut self, provider: impl CredentialsProvider) -> Self {
+        self.login = Login::provided(provider);
         self
     }
 

@@ -61,7 +61,7 @@ pub enum PostgresConfigError {
     /// An unknown parameter.
     #[error(
         "the PostgreSQL URL has an unknown parameter; known are \"schema\", \"table\", \"sslmode\", \
-         \"sslrootcert\" and \"application_name\": leave any other out"
+         \"sslrootcert\", \"sslcert\", \"sslkey\", \"password_file\" and \"application_name\": leave any other out"
     )]
     Parameter,
     /// The same parameter more than once.
@@ -75,12 +75,36 @@ pub enum PostgresConfigError {
         "the PostgreSQL URL's sslmode must be \"disable\", \"require\" or \"verify-full\", such as sslmode=verify-full"
     )]
     SslMode,
-    /// Authorities to trust, and no encryption.
+    /// Certificates, and no encryption.
     #[error(
-        "the PostgreSQL URL has sslmode=disable and a \"sslrootcert\", which contradict each other: \
-         write sslmode=verify-full to encrypt, or leave \"sslrootcert\" out"
+        "the PostgreSQL URL has sslmode=disable and a {name:?}, which contradict each other: write sslmode=verify-full to \
+         encrypt, or leave {name:?} out"
     )]
-    Contradiction,
+    Contradiction {
+        /// The parameter that names a certificate.
+        name: &'static str,
+    },
+    /// A parameter that another one needs.
+    #[error(
+        "the PostgreSQL URL has no parameter {missing:?}, which {needed_by:?} needs: add it, or leave {needed_by:?} out"
+    )]
+    Missing {
+        /// The missing parameter.
+        missing: &'static str,
+        /// The parameter that needs it.
+        needed_by: &'static str,
+    },
+    /// A password, and a file with one.
+    #[error(
+        "the PostgreSQL URL has a password, and the parameter \"password_file\" too: leave one of them"
+    )]
+    TwoPasswords,
+    /// The file of a password has something else in it. The path is not shown: it may be a part of a broken URL.
+    #[error(
+        "the file that the PostgreSQL URL's \"password_file\" names must have a password and nothing else, but one line \
+         break at its end: name one, such as password_file=/run/secrets/postgres"
+    )]
+    PasswordFile,
     /// A name that can't be used.
     #[error(
         "the {what} has {bytes} bytes; it must have 1 to {most}, and none of them may be ' \\ $ or zero: \
@@ -97,10 +121,16 @@ pub enum PostgresConfigError {
     /// TLS can't be set up.
     #[error("TLS can't be set up for the PostgreSQL URL: {0}")]
     Tls(#[from] TlsError),
-    /// The authorities to trust can't be read. The path is not shown: it may be a part of a broken URL.
+    /// A file can't be read. The path is not shown: it may be a part of a broken URL.
     #[error(
-        "the file that \"sslrootcert\" names in the PostgreSQL URL can't be read: TLS can't be set up ({0}); \
-         name one in PEM that this process may read, such as sslrootcert=/etc/ssl/certs/ca-certificates.crt"
+        "the file that {name:?} names in the PostgreSQL URL can't be read: {source}; name one that this process may read, \
+         such as {name}=/etc/ssl/{name}"
     )]
-    Authorities(#[source] std::io::Error),
+    File {
+        /// The parameter that names it.
+        name: &'static str,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
 }

@@ -25,7 +25,7 @@ pub(super) async fn begin(
         return Err(StoreError::new(StoreErrorKind::Disconnected, detail).with_source(error));
     }
     match answer {
-        [b'S'] => tls.connect(host, stream).await.map_err(StoreError::of_handshake),
+        [b'S'] => tls.connect(host, stream, &[]).await.map_err(StoreError::of_handshake),
         [b'N'] => Err(StoreError::new(StoreErrorKind::Tls, "the server does not offer it")),
         _ => Err(StoreError::new(StoreErrorKind::UnexpectedReply, "to the question for TLS")),
     }

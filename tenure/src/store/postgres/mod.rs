@@ -53,4 +53,4 @@ pub use config_error::PostgresConfigError;
 pub use store::Postgres;
 pub use table::LeaseTable;
 
-pub use super::Secret;
+pub use super::{Credentials, CredentialsProvider, Secret};

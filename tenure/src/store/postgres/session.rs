@@ -102,7 +102,10 @@ impl Session {
         heard: impl Fn(&Notification) + Send + 'static,
     ) -> Result<Self, StoreError> {
         let PostgresConfig { host, port, .. } = config;
-        let (runtime, opening) = (dial.runtime(), dial.runtime().now());
+        let runtime = dial.runtime();
+        // Before the server is reached: it would have to wait.
+        let identity = config.login.now(&**runtime, config.connect_timeout).await?;
+        let opening = runtime.now();
         let (mut stream, mut reached) = dial.connect(host, *port).await.map_err(|error| {
             let detail = format!("{host}:{port}: {}", why(&error));
             StoreError::new(StoreErrorKind::Unreachable, detail).with_source(error)
@@ -112,12 +115,12 @@ impl Session {
         }
         let mut settings = tokio_postgres::Config::new();
         settings
-            .user(&config.user)
+            .user(identity.username.as_ref().unwrap_or(&config.user))
             .dbname(&config.database)
             .application_name(&config.application_name);
         // This is about the library's own TLS: the stream is encrypted already, or not meant to be.
         settings.ssl_mode(SslMode::Disable);
-        if let Some(password) = &config.password {
+        if let Some(password) = &identity.password {
             settings.password(password.reveal());
         }
         let (client, connection) =

@@ -6,9 +6,11 @@ use url::Url;
 
 use super::config::PostgresConfig;
 use super::config_error::PostgresConfigError;
+use crate::files;
+use crate::store::credentials::{self, CredentialsError};
 use crate::store::host::host;
 use crate::store::{Secret, TextError};
-use crate::tls::TlsConfig;
+use crate::tls::{TlsConfig, TlsError};
 
 impl PostgresConfig {
     /// Reads `postgres://user[:password]@host[:port][/database][?parameters]`, where parameters are
@@ -17,10 +19,14 @@ impl PostgresConfig {
     /// - `sslmode`: `disable`, `require` or `verify-full`, of which the latter two verify the server's
     ///   certificate and its name. Default: `verify-full` with `sslrootcert`, else `disable`;
     /// - `sslrootcert`: a file with the certificate authorities to trust, instead of the system's;
+    /// - `sslcert` and `sslkey`: files with the client's own certificate, for an encrypted connection;
+    /// - `password_file`: a file with the password, see [`password_file`](Self::password_file), in place of a password;
     /// - `application_name`: the name of the sessions at the server, instead of `tenure`.
     ///
+    /// All files are read at once, and again for each connection.
+    ///
     /// # Errors
-    /// If the text has another form, gives a parameter twice, or the file can't be read. The error names the
+    /// If the text has another form, gives a parameter twice, or a file can't be read. The error names the
     /// part at fault and never shows the text, which may hold a password.
     pub fn from_url(url: &str) -> Result<Self, PostgresConfigError> {
         is_clean("the PostgreSQL URL", url)?;
@@ -45,7 +51,15 @@ impl PostgresConfig {
             return Err(PostgresConfigError::Syntax(url::ParseError::InvalidPort));
         }
         let mut config = Self::new(host, port, user);
-        config.password = url.password().map(|password| Secret::new(decoded(password)));
+        config = match (url.password(), parameters.remove("password_file")) {
+            (Some(_), Some(_)) => return Err(PostgresConfigError::TwoPasswords),
+            (Some(password), None) => config.password(Secret::new(decoded(password))),
+            (None, Some(path)) => {
+                has_password(&path)?;
+                config.password_file(path)
+            }
+            (None, None) => config,
+        };
         let database = url.path().strip_prefix('/').unwrap_or_default();
         if !database.is_empty() {
             config.database = decoded(database);
@@ -54,8 +68,7 @@ impl PostgresConfig {
         is_clean("the PostgreSQL URL's schema", schema.as_deref().unwrap_or_default())?;
         is_clean("the PostgreSQL URL's table", table.as_deref().unwrap_or_default())?;
         config.table = config.table.with(schema, table)?;
-        let (mode, ca) = (parameters.remove("sslmode"), parameters.remove("sslrootcert"));
-        config.tls = encryption(mode.as_deref(), ca.as_deref())?;
+        config.tls = encryption(&mut parameters)?;
         if let Some(name) = parameters.remove("application_name") {
             config.application_name = name;
         }
@@ -82,10 +95,21 @@ fn is_for_one_server(text: &str) -> Result<(), PostgresConfigError> {
     Ok(())
 }
 
-const KNOWN: [&str; 5] = ["schema", "table", "sslmode", "sslrootcert", "application_name"];
+const KNOWN: [&str; 8] = [
+    "schema",
+    "table",
+    "sslmode",
+    "sslrootcert",
+    "sslcert",
+    "sslkey",
+    "password_file",
+    "application_name",
+];
+
+type Parameters = BTreeMap<&'static str, String>;
 
 /// Each parameter once.
-fn parameters(url: &Url) -> Result<BTreeMap<&'static str, String>, PostgresConfigError> {
+fn parameters(url: &Url) -> Result<Parameters, PostgresConfigError> {
     if [url.query(), url.fragment()].into_iter().flatten().any(|text| text.contains('@')) {
         return Err(PostgresConfigError::At);
     }
@@ -113,24 +137,60 @@ fn parameters(url: &Url) -> Result<BTreeMap<&'static str, String>, PostgresConfi
     Ok(parameters)
 }
 
-fn encryption(
-    mode: Option<&str>,
-    ca: Option<&str>,
-) -> Result<Option<TlsConfig>, PostgresConfigError> {
-    let encrypted = match mode {
-        None => ca.is_some(),
-        Some("disable") if ca.is_some() => return Err(PostgresConfigError::Contradiction),
-        Some("disable") => false,
-        Some("require" | "verify-full") => true,
-        Some(_) => return Err(PostgresConfigError::SslMode),
+fn encryption(parameters: &mut Parameters) -> Result<Option<TlsConfig>, PostgresConfigError> {
+    let [mode, ca, cert, key] =
+        ["sslmode", "sslrootcert", "sslcert", "sslkey"].map(|name| parameters.remove(name));
+    let needs = match (&ca, &cert, &key) {
+        (Some(_), _, _) => Some("sslrootcert"),
+        (_, Some(_), _) => Some("sslcert"),
+        (_, _, Some(_)) => Some("sslkey"),
+        (None, None, None) => None,
     };
-    Ok(match ca {
-        _ if !encrypted => None,
-        Some(path) => {
-            let pem = std::fs::read(path).map_err(PostgresConfigError::Authorities)?;
-            Some(TlsConfig::with_ca(pem)?)
+    let encrypted = match (mode.as_deref(), needs) {
+        (None, needs) => needs.is_some(),
+        (Some("disable"), Some(name)) => return Err(PostgresConfigError::Contradiction { name }),
+        (Some("disable"), None) => false,
+        (Some("require" | "verify-full"), _) => true,
+        (Some(_), _) => return Err(PostgresConfigError::SslMode),
+    };
+    if !encrypted {
+        return Ok(None);
+    }
+    let tls = match ca {
+        Some(path) => TlsConfig::with_ca_file(path).map_err(in_file("sslrootcert"))?,
+        None => TlsConfig::system()?,
+    };
+    match (cert, key) {
+        (Some(cert), Some(key)) => {
+            files::read(cert.as_ref())
+                .map_err(|source| PostgresConfigError::File { name: "sslcert", source })?;
+            Ok(Some(tls.client_certificate_files(cert, key).map_err(in_file("sslkey"))?))
         }
-        None => Some(TlsConfig::system()?),
+        (None, None) => Ok(Some(tls)),
+        (Some(_), None) => {
+            Err(PostgresConfigError::Missing { missing: "sslkey", needed_by: "sslcert" })
+        }
+        (None, Some(_)) => {
+            Err(PostgresConfigError::Missing { missing: "sslcert", needed_by: "sslkey" })
+        }
+    }
+}
+
+/// The error about the file that a parameter names, without the file's name.
+fn in_file(name: &'static str) -> impl Fn(TlsError) -> PostgresConfigError {
+    move |error| match error.without_path() {
+        Ok(error) => PostgresConfigError::Tls(error),
+        Err(source) => PostgresConfigError::File { name, source },
+    }
+}
+
+/// Whether that file has a password now.
+fn has_password(path: &str) -> Result<(), PostgresConfigError> {
+    credentials::from_file(path.as_ref()).map(drop).map_err(|error| match error {
+        CredentialsError::File { source, .. } => {
+            PostgresConfigError::File { name: "password_file", source }
+        }
+        _ => PostgresConfigError::PasswordFile,
     })
 }
 
@@ -153,7 +213,7 @@ mod tests {
         let config = PostgresConfig::from_url(url).unwrap();
         assert_eq!((&*config.host, config.port), ("example.org", 7000));
         assert_eq!((&*config.user, &*config.database), ("me", "my db"));
-        assert_eq!(config.password.as_ref().map(Secret::reveal), Some("p@ss"));
+        assert!(config.login.has_password());
         assert_eq!(config.table, LeaseTable::new("ops", "leads").unwrap());
         assert!(!format!("{config:?}").contains("p@ss"));
         let named = "postgres://app@h?application_name=nightly";
@@ -201,6 +261,18 @@ mod tests {
                 "postgres://u:hush@h?sslmode=require&sslrootcert=/no/such",
                 "the file that \"sslrootcert\" names in the PostgreSQL URL can't be read",
             ),
+            ("postgres://u:hush@h?password_file=hush", "has a password, and the parameter"),
+            (
+                "postgres://u@h?password_file=/no/hush",
+                "the file that \"password_file\" names in the",
+            ),
+            (
+                "postgres://u@h?password_file=/dev/null",
+                "the file that \"password_file\" names in the",
+            ),
+            ("postgres://u@h?sslmode=disable&sslkey=hush", "contradict each other"),
+            ("postgres://u@h?sslcert=hush", "has no parameter \"sslkey\", which \"sslcert\" needs"),
+            ("postgres://u@h?sslkey=hush", "has no parameter \"sslcert\", which \"sslkey\" needs"),
             ("postgres://u:hush@h?timeout=3", "an unknown parameter; known are"),
             ("postgres://u:hush@h1,h2/db", "has several hosts"),
             ("postgres://u:hush@h1:1,h2:2/db", "has several hosts"),
@@ -220,7 +292,8 @@ mod tests {
     fn a_root_certificate_means_encryption() {
         let ca = concat!(env!("CARGO_MANIFEST_DIR"), "/no/such/ca.pem");
         // A file that can't be read must not lead to an unencrypted connection.
-        assert!(refused(&format!("postgres://u:hush@h?sslrootcert={ca}")).contains("TLS"));
+        let unread = refused(&format!("postgres://u:hush@h?sslrootcert={ca}"));
+        assert!(unread.starts_with("the file that \"sslrootcert\" names"), "{unread}");
         let contradicts = format!("postgres://u:hush@h?sslmode=disable&sslrootcert={ca}");
         assert!(refused(&contradicts).contains("contradict each other"));
     }

@@ -40,14 +40,12 @@ impl RedisConfig {
         if self.tls.is_some() {
             return None;
         }
-        let (own, sentinels) = (&self.login.password, &self.sentinel_login.password);
+        let (own, sentinels) = (self.login.has_password(), self.sentinel_login.has_password());
         let (at, is_sent) = match &self.servers {
-            Servers::One(server) => (std::slice::from_ref(server), own.is_some()),
+            Servers::One(server) => (std::slice::from_ref(server), own),
             // The servers that sentinels name are rarely on this host if the sentinels are not.
-            Servers::Sentinels { listed, .. } => {
-                (&listed[..], own.is_some() || sentinels.is_some())
-            }
-            Servers::Cluster { listed } => (&listed[..], own.is_some()),
+            Servers::Sentinels { listed, .. } => (&listed[..], own || sentinels),
+            Servers::Cluster { listed } => (&listed[..], own),
         };
         let far = at.iter().find(|at| !is_this_host(at)).filter(|_| is_sent)?;
         let far = sanitized(far, HOST_MOST);

@@ -2,11 +2,13 @@
 
 use std::fmt;
 use std::net::IpAddr;
+use std::path::Path;
 use std::time::Duration;
 
 use super::error::RedisConfigError;
+use crate::store::credentials::Login;
 use crate::store::slot::CONNECT_TIMEOUT;
-use crate::store::{Key, Secret};
+use crate::store::{CredentialsProvider, Key, Secret};
 use crate::tls::TlsConfig;
 
 /// Where Redis is, and how to use it: one server, the primary that sentinels watch, or a cluster.
@@ -51,13 +53,6 @@ impl Servers {
 pub(super) struct Address {
     pub(super) host: String,
     pub(super) port: u16,
-}
-
-/// The user to connect as.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Login {
-    pub(super) username: Option<String>,
-    pub(super) password: Option<Secret>,
 }
 
 /// How many replicas must have acknowledged a grant, and how long they are waited for.
@@ -130,14 +125,43 @@ impl RedisConfig {
 
     /// Sets the credentials of an ACL user; with an empty name, the default user's password.
     pub fn credentials(mut self, username: impl Into<String>, password: Secret) -> Self {
-        self.login = Login::new(username, password);
+        self.login = Login::fixed(username, password);
+        self
+    }
+
+    /// The same with a file that has the password, and is read again for each connection. One line break at its end is
+    /// left out. With an empty name, it is the default user's password.
+    pub fn credentials_file(mut self, username: impl Into<String>, path: impl AsRef<Path>) -> Self {
+        self.login = Login::file(username, path);
+        self
+    }
+
+    /// Asks the provider for the user and the password of each connection.
+    pub fn credentials_from(mut self, provider: impl CredentialsProvider) -> Self {
+        self.login = Login::provided(provider);
         self
     }
 
     /// Sets the credentials at the sentinels, which have users of their own. Without them sentinels are asked
     /// without credentials; those of [`credentials`](Self::credentials) are not sent to sentinels.
     pub fn sentinel_credentials(mut self, username: impl Into<String>, password: Secret) -> Self {
-        self.sentinel_login = Login::new(username, password);
+        self.sentinel_login = Login::fixed(username, password);
+        self
+    }
+
+    /// The same with a file, as in [`credentials_file`](Self::credentials_file).
+    pub fn sentinel_credentials_file(
+        mut self,
+        username: impl Into<String>,
+        path: impl AsRef<Path>,
+    ) -> Self {
+        self.sentinel_login = Login::file(username, path);
+        self
+    }
+
+    /// Asks the provider for the user and the password of each connection to a sentinel.
+    pub fn sentinel_credentials_from(mut self, provider: impl CredentialsProvider) -> Self {
+        self.sentinel_login = Login::provided(provider);
         self
     }
 
@@ -284,12 +308,5 @@ impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { host, port } = self;
         if host.contains(':') { write!(f, "[{host}]:{port}") } else { write!(f, "{host}:{port}") }
-    }
-}
-
-impl Login {
-    fn new(username: impl Into<String>, password: Secret) -> Self {
-        let username = Some(username.into()).filter(|name| !name.is_empty());
-        Self { username, password: Some(password) }
     }
 }

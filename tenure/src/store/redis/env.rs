@@ -5,9 +5,10 @@ mod error;
 use std::ffi::OsString;
 use std::net::IpAddr;
 
-use super::config::{Address, Login, RedisConfig, Servers, distinct};
+use super::config::{Address, RedisConfig, Servers, distinct};
 use super::error::RedisConfigError;
 use super::url::{PORT, SENTINEL_PORT};
+use crate::store::credentials::{self, Login};
 use crate::store::host::host;
 use crate::store::{Secret, TextError, shown};
 use crate::tls::TlsConfig;
@@ -41,7 +42,8 @@ impl RedisConfig {
     /// - `HOST`, `PORT`: the server; the port is 6379 if not set;
     /// - `SENTINEL_HOST`, `SENTINEL_PORT`, `SENTINEL_NAME`: instead of a server, the sentinels, separated by commas,
     ///   each with a port of its own or else this one (26379), and the name of the primary that they watch;
-    /// - `USERNAME`, `PASSWORD`: the user; a password alone is the default user's;
+    /// - `USERNAME`, `PASSWORD`: the user; a password alone is the default user's. In place of a password,
+    ///   `PASSWORD_FILE` names a file with it, see [`credentials_file`](Self::credentials_file);
     /// - `PREFIX`: see [`prefix`](Self::prefix);
     /// - `TLS`: `true`, `yes`, `on` or `1` to encrypt all connections, trusting the system's certificate authorities
     ///   (or those in the file that `SSL_CERT_FILE` names); `false`, `no`, `off` or `0` not to encrypt.
@@ -167,12 +169,25 @@ impl<L: Fn(&str) -> Option<OsString>> Variables<'_, L> {
     fn login(&self, rank: usize) -> Result<Login, RedisEnvError> {
         let username = self.of_host("USERNAME", rank)?;
         let password = self.of_host(PASSWORD, rank)?;
-        if let (Some(username), None) = (&username, &password) {
-            let variables = format!("{}{PASSWORD}", self.prefixes[rank]);
-            return Err(RedisEnvError::Incomplete { variables, needed_by: username.name.clone() });
+        let file = self.of_host("PASSWORD_FILE", rank)?;
+        let name = || username.as_ref().map_or_else(String::new, |name| name.value.clone());
+        match (password, file) {
+            (Some(one), Some(other)) => {
+                Err(RedisEnvError::TwoPasswords { one: one.name, other: other.name })
+            }
+            (Some(password), None) => Ok(Login::fixed(name(), Secret::new(password.value))),
+            (None, Some(file)) => match credentials::from_file(file.value.as_ref()) {
+                Ok(_) => Ok(Login::file(name(), file.value)),
+                Err(source) => Err(RedisEnvError::PasswordFile { variable: file.name, source }),
+            },
+            (None, None) => match username {
+                None => Ok(Login::default()),
+                Some(username) => {
+                    let variables = format!("{}{PASSWORD}", self.prefixes[rank]);
+                    Err(RedisEnvError::Incomplete { variables, needed_by: username.name })
+                }
+            },
         }
-        let username = username.map(|username| username.value);
-        Ok(Login { username, password: password.map(|password| Secret::new(password.value)) })
     }
 
     /// A variable that belongs to the host, which has that prefix.

@@ -52,6 +52,21 @@ pub enum RedisConfigError {
         "the Redis URL names a user without a password; if that user needs none, give any; {FORM}"
     )]
     NoPassword,
+    /// A password, and a file with one.
+    #[error("the Redis URL has a password, and the parameter {parameter:?} too: leave one of them")]
+    TwoPasswords {
+        /// The parameter.
+        parameter: &'static str,
+    },
+    /// The file of a password has something else in it. The path is not shown: it may be a part of a broken URL.
+    #[error(
+        "the file that the Redis URL's {name:?} names must have a password and nothing else, but one line break at its \
+         end: name one, such as {name}=/run/secrets/redis"
+    )]
+    PasswordFile {
+        /// Which parameter names it.
+        name: &'static str,
+    },
     /// A sentinel or a node is listed twice.
     #[error(
         "hosts {first} and {second} of the list are the same; list each of them once, since more than half \
@@ -101,9 +116,10 @@ pub enum RedisConfigError {
     },
     /// An unknown parameter, or one that has no meaning here.
     #[error(
-        "the Redis URL has an unknown parameter; known are \"prefix\", \"replica_acks\" and \
-         \"replica_wait_ms\", with \"rediss\" also \"ca\", \"cert\", \"key\" and \"server_name\", and with \
-         \"+sentinel\" \"sentinel_username\" and \"sentinel_password\": leave any other out"
+        "the Redis URL has an unknown parameter; known are \"prefix\", \"password_file\", \
+         \"replica_acks\" and \"replica_wait_ms\", with \"rediss\" also \"ca\", \"cert\", \"key\" and \"server_name\", and \
+         with \"+sentinel\" \"sentinel_username\", \"sentinel_password\" and \"sentinel_password_file\": leave any \
+         other out"
     )]
     Parameter,
     /// A parameter that is there twice.
@@ -126,7 +142,7 @@ pub enum RedisConfigError {
     /// A file can't be read.
     #[error(
         "the file that the Redis URL's {name:?} names can't be read: {source}; name one that this process may \
-         read, such as {name}=/etc/ssl/{name}.pem"
+         read, such as {name}=/etc/ssl/{name}"
     )]
     File {
         /// Which parameter names it.

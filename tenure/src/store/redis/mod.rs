@@ -57,8 +57,8 @@ pub use script::SCRIPTS;
 #[cfg(feature = "redis")]
 pub use store::Redis;
 
-pub use super::Secret;
 use super::StoreTraits;
+pub use super::{Credentials, CredentialsProvider, Secret};
 
 /// A server carries out so many in a third of a millisecond, and three times as many a second as it does one by one.
 const RENEWALS_IN_CALL: usize = 64;

@@ -20,12 +20,13 @@ use tokio_util::sync::CancellationToken;
 use super::ACQUIRES_IN_CALL;
 use super::cap::{Capped, Reason};
 use super::channels::Channels;
-use super::config::{Address, Login, RedisConfig};
+use super::config::{Address, RedisConfig};
 use super::ends::carry;
 use super::redirect::Targets;
 use super::reply::server_error;
 use super::script::SCRIPTS;
 use crate::runtime::{Connection, Runtime};
+use crate::store::credentials::{Identity, Login};
 use crate::store::dial::{Dial, Reached};
 use crate::store::progress::{Ask, Progress, Unanswered};
 use crate::store::slot;
@@ -82,13 +83,15 @@ impl Connector {
         database: u8,
         most: u64,
     ) -> Result<Live, StoreError> {
+        // Before the server is reached: it would have to wait.
+        let identity = login.now(&*self.runtime, self.config.connect_timeout).await?;
         let opening = self.runtime.now();
         let dialled = self.dial.connect(&at.host, at.port).await;
         let (mut stream, mut reached) = dialled.map_err(|error| {
             StoreError::new(StoreErrorKind::Unreachable, at.to_string()).with_source(error)
         })?;
         if let Some(tls) = &self.config.tls {
-            stream = tls.connect(&at.host, stream).await.map_err(StoreError::of_handshake)?;
+            stream = tls.connect(&at.host, stream, &[]).await.map_err(StoreError::of_handshake)?;
         }
         let reason = Reason::default();
         let stream: Connection = Box::new(Capped::new(stream, most, reason.clone()));
@@ -100,7 +103,7 @@ impl Connector {
                 channels.pushed(&push);
                 Ok::<(), redis::aio::SendError>(())
             });
-        let session = session(login, database);
+        let session = session(&identity, database);
         let opened = MultiplexedConnection::new_with_config(&session, stream, settings).await;
         let (connection, driver) = opened.map_err(|error| ended(&error, &reason))?;
         reached.has_spoken();
@@ -127,16 +130,16 @@ fn ping(connection: &MultiplexedConnection) -> Ask {
     })
 }
 
-fn session(login: &Login, database: u8) -> RedisConnectionInfo {
+fn session(identity: &Identity, database: u8) -> RedisConnectionInfo {
     // With RESP3, wake-ups arrive over the same connection as replies.
     let mut session = RedisConnectionInfo::default()
         .set_protocol(ProtocolVersion::RESP3)
         .set_skip_set_lib_name()
         .set_db(i64::from(database));
-    if let Some(username) = &login.username {
+    if let Some(username) = &identity.username {
         session = session.set_username(username);
     }
-    if let Some(password) = &login.password {
+    if let Some(password) = &identity.password {
         session = session.set_password(password.reveal());
     }
     session

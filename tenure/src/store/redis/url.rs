@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use url::Url;
 
-use super::config::{Address, Login, RedisConfig, Servers, distinct};
+use super::config::{Address, RedisConfig, Servers, distinct};
 use super::error::RedisConfigError;
+use crate::files;
+use crate::store::credentials::{self, CredentialsError, Login};
 use crate::store::host::host;
 use crate::store::{Secret, TextError};
 use crate::tls::{TlsConfig, TlsError};
@@ -27,12 +29,16 @@ impl RedisConfig {
     /// each at most once:
     ///
     /// - `prefix`, see [`prefix`](Self::prefix);
+    /// - `password_file`: a file with the password, see [`credentials_file`](Self::credentials_file), in place of a
+    ///   password;
     /// - `replica_acks` and `replica_wait_ms`, see [`replica_acks`](Self::replica_acks);
     /// - with `rediss`, `ca`: a file with the certificate authorities to trust instead of the system's;
     ///   `cert` and `key`: those with the client's own certificate; `server_name`: the name that the
     ///   servers' certificates have, if it is not the host that is connected to;
-    /// - with `+sentinel`, `sentinel_username` and `sentinel_password`: the user of the sentinels, if they
-    ///   have one.
+    /// - with `+sentinel`, `sentinel_username` and `sentinel_password` or `sentinel_password_file`: the user of the
+    ///   sentinels, if they have one.
+    ///
+    /// All files are read at once, and again for each connection.
     ///
     /// # Errors
     /// If the text has another form, gives a parameter twice, or a file can't be read. The error names the part
@@ -48,7 +54,8 @@ impl RedisConfig {
         let (servers, database) = servers(form, &urls)?;
         let mut parameters = Parameters::of(url, encrypted, form)?;
         let mut config = Self::at(servers);
-        config.login = login(url)?;
+        config.login =
+            login(url, parameters.password_file(PASSWORD_FILE, url.password().is_some())?)?;
         config.sentinel_login = parameters.sentinel_login()?;
         if !database.is_empty() {
             config.database = database.parse().map_err(|_| RedisConfigError::Database)?;
@@ -140,13 +147,17 @@ fn is_clean(what: &'static str, text: &str) -> Result<(), RedisConfigError> {
     TextError::check(text).map_err(|why| RedisConfigError::Text { what, why })
 }
 
-fn login(url: &Url) -> Result<Login, RedisConfigError> {
-    let username = Some(url.username()).filter(|name| !name.is_empty()).map(decoded);
-    let password = url.password().map(|password| Secret::new(decoded(password)));
-    if username.is_some() && password.is_none() {
-        return Err(RedisConfigError::NoPassword);
+const PASSWORD_FILE: &str = "password_file";
+const SENTINEL_PASSWORD_FILE: &str = "sentinel_password_file";
+
+fn login(url: &Url, file: Option<String>) -> Result<Login, RedisConfigError> {
+    let username = decoded(url.username());
+    match (url.password(), file) {
+        (Some(password), _) => Ok(Login::fixed(username, Secret::new(decoded(password)))),
+        (None, Some(path)) => Ok(Login::file(username, path)),
+        (None, None) if username.is_empty() => Ok(Login::default()),
+        (None, None) => Err(RedisConfigError::NoPassword),
     }
-    Ok(Login { username, password })
 }
 
 fn decoded(text: &str) -> String {
@@ -158,9 +169,10 @@ struct Parameters(BTreeMap<&'static str, String>);
 
 impl Parameters {
     fn of(url: &Url, encrypted: bool, form: Form) -> Result<Self, RedisConfigError> {
-        let always = &["prefix", "replica_acks", "replica_wait_ms"][..];
+        let always = &["prefix", PASSWORD_FILE, "replica_acks", "replica_wait_ms"][..];
         let with_tls = &["ca", "cert", "key", "server_name"][..];
-        let with_sentinels = &["sentinel_username", "sentinel_password"][..];
+        let with_sentinels =
+            &["sentinel_username", "sentinel_password", SENTINEL_PASSWORD_FILE][..];
         let known = [
             always,
             if encrypted { with_tls } else { &[] },
@@ -197,13 +209,35 @@ impl Parameters {
     }
 
     fn sentinel_login(&mut self) -> Result<Login, RedisConfigError> {
-        let (username, password) = ("sentinel_username", "sentinel_password");
-        let named = self.0.get(username).is_some_and(|username| !username.is_empty());
-        if named && !self.0.contains_key(password) {
-            return Err(RedisConfigError::Missing { missing: password, needed_by: username });
+        let (name, password) = ("sentinel_username", "sentinel_password");
+        let username = self.take(name).unwrap_or_default();
+        let own = self.take(password);
+        let file = self.password_file(SENTINEL_PASSWORD_FILE, own.is_some())?;
+        match (own, file) {
+            (Some(password), _) => Ok(Login::fixed(username, Secret::new(password))),
+            (None, Some(path)) => Ok(Login::file(username, path)),
+            (None, None) if username.is_empty() => Ok(Login::default()),
+            (None, None) => Err(RedisConfigError::Missing { missing: password, needed_by: name }),
         }
-        let username = self.take(username).filter(|username| !username.is_empty());
-        Ok(Login { username, password: self.take(password).map(Secret::new) })
+    }
+
+    /// The file that a parameter names, which has a password now; not besides another password.
+    fn password_file(
+        &mut self,
+        name: &'static str,
+        has_other: bool,
+    ) -> Result<Option<String>, RedisConfigError> {
+        let Some(path) = self.take(name) else { return Ok(None) };
+        if has_other {
+            return Err(RedisConfigError::TwoPasswords { parameter: name });
+        }
+        match credentials::from_file(path.as_ref()) {
+            Ok(_) => Ok(Some(path)),
+            Err(CredentialsError::File { source, .. }) => {
+                Err(RedisConfigError::File { name, source })
+            }
+            Err(_) => Err(RedisConfigError::PasswordFile { name }),
+        }
     }
 
     fn replicas(&mut self, mut config: RedisConfig) -> Result<RedisConfig, RedisConfigError> {
@@ -223,11 +257,12 @@ impl Parameters {
 
     fn tls(&mut self) -> Result<TlsConfig, RedisConfigError> {
         let mut tls = match self.take("ca") {
-            Some(path) => TlsConfig::with_ca(read("ca", &path)?)?,
+            Some(path) => TlsConfig::with_ca_file(path).map_err(in_file("ca"))?,
             None => TlsConfig::system()?,
         };
         if let Some((cert, key)) = self.both("cert", "key")? {
-            tls = tls.client_certificate(read("cert", &cert)?, read("key", &key)?)?;
+            is_there("cert", &cert)?;
+            tls = tls.client_certificate_files(cert, key).map_err(in_file("key"))?;
         }
         match self.take("server_name") {
             Some(name) => tls.server_name(name).map_err(|error| match error {
@@ -248,8 +283,17 @@ fn number<T: std::str::FromStr + Into<u32>>(
     value.parse().map_err(|_| RedisConfigError::Number { name, most: most.into() })
 }
 
-fn read(name: &'static str, path: &str) -> Result<Vec<u8>, RedisConfigError> {
-    std::fs::read(path).map_err(|source| RedisConfigError::File { name, source })
+fn is_there(name: &'static str, path: &str) -> Result<(), RedisConfigError> {
+    let read = files::read(path.as_ref());
+    read.map(drop).map_err(|source| RedisConfigError::File { name, source })
+}
+
+/// The error about the file that a parameter names, without the file's name.
+fn in_file(name: &'static str) -> impl Fn(TlsError) -> RedisConfigError {
+    move |error| match error.without_path() {
+        Ok(error) => RedisConfigError::Tls(error),
+        Err(source) => RedisConfigError::File { name, source },
+    }
 }
 
 #[cfg(test)]

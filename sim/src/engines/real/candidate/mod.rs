@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use tenure::Elections;
 use tenure::runtime::Runtime;
-use tenure::store::etcd::{Etcd, EtcdConfig, EtcdTls};
+use tenure::store::etcd::{Etcd, EtcdConfig};
 use tenure::store::postgres::{AdvisoryConfig, Postgres, PostgresAdvisory, PostgresConfig};
 use tenure::store::redis::{Fred, Redis, RedisConfig};
 use tenure::store::sqlite::{Sqlite, SqliteConfig};
@@ -125,7 +125,7 @@ fn store(brief: &Brief, runtime: &Arc<dyn Runtime>) -> Option<AnyStore> {
             let others = brief.store.routes().iter().skip(1);
             let config = others.fold(config, |config, route| config.endpoint(HOST, route.by));
             let config = match &brief.authority {
-                Some(authority) => config.tls(EtcdTls::new(authority)),
+                Some(authority) => config.tls(TlsConfig::with_ca(authority).ok()?),
                 None => config,
             };
             let election_timeout = Duration::from_millis(brief.target.etcd_election_ms());

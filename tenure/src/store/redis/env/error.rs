@@ -1,7 +1,7 @@
 //! Why variables are refused.
 
-use crate::store::TextError;
 use crate::store::redis::error::RedisConfigError;
+use crate::store::{CredentialsError, TextError};
 use crate::tls::TlsError;
 
 /// Why environment variables were refused.
@@ -56,6 +56,22 @@ pub enum RedisEnvError {
         variables: String,
         /// The variable that needs one of them.
         needed_by: String,
+    },
+    /// A password and a file with one.
+    #[error("{one} and {other} are both set: unset one of them")]
+    TwoPasswords {
+        /// The variable of the password.
+        one: String,
+        /// The variable of the file.
+        other: String,
+    },
+    /// The file of a password can't be used.
+    #[error("{variable} can't be used: {source}")]
+    PasswordFile {
+        /// The variable.
+        variable: String,
+        /// Why.
+        source: CredentialsError,
     },
     /// Two variables that contradict each other.
     #[error(

@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 
 use super::*;
+use crate::store::credentials::Identity;
 
 const PREFIXES: [&str; 2] = ["A_", "B_"];
 
@@ -32,8 +33,9 @@ fn variables_are_looked_up_prefix_by_prefix() {
     ])
     .unwrap();
     assert_eq!(config.servers, one("one", 7));
-    assert_eq!(config.login.username.as_deref(), Some("me"));
-    assert_eq!(config.login.password.as_ref().map(Secret::reveal), Some("hush"));
+    let Identity { username, password } = config.login.at_once().unwrap();
+    assert_eq!(username.as_deref(), Some("me"));
+    assert_eq!(password.as_ref().map(Secret::reveal), Some("hush"));
     assert_eq!((&*config.prefix, config.tls.is_none()), ("app", true));
     assert!(!format!("{config:?}").contains("hush"));
 }
@@ -61,9 +63,9 @@ fn empty_variables_mean_no_value() {
 #[test]
 fn credentials_go_to_their_own_host_only() {
     let password = |variables: &[(&str, &str)]| {
-        let login = from(variables).unwrap().login;
-        assert_eq!(login.username.is_some(), login.password.is_some(), "{login:?}");
-        login.password.map(|password| password.reveal().to_owned())
+        let Identity { username, password } = from(variables).unwrap().login.at_once().unwrap();
+        assert_eq!(username.is_some(), password.is_some(), "{username:?}");
+        password.map(|password| password.reveal().to_owned())
     };
     let general = [("B_HOST", "b"), ("B_USERNAME", "u"), ("B_PASSWORD", "hush")];
     assert_eq!(password(&general).as_deref(), Some("hush"));
@@ -140,6 +142,15 @@ fn errors_name_the_variable_and_the_bound_and_no_password() {
             &[("A_HOST", "u:hush@h")],
             "A_HOST is \"***\"; it must be a host's name or address, such as 127.0.0.1; the port has a \
              variable of its own",
+        ),
+        (
+            &[("A_HOST", "h"), ("A_PASSWORD_FILE", "/no/such"), hush],
+            "A_PASSWORD and A_PASSWORD_FILE are both set: unset one of them",
+        ),
+        (
+            &[("A_HOST", "h"), ("A_PASSWORD_FILE", "/no/such")],
+            "A_PASSWORD_FILE can't be used: the password's file \"/no/such\" can't be read (No such file or directory (os \
+             error 2)): name one that this process may read",
         ),
         (
             &[("A_HOST", "h"), ("A_PASSWORD", "hush\n")],

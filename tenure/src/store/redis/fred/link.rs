@@ -16,6 +16,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::wakeup::forward;
 use crate::runtime::{KEEPALIVE_AFTER, Runtime, TokioRuntime};
+use crate::store::credentials::Identity;
 use crate::store::dial::{Dial, Reached};
 use crate::store::progress::{Ask, Progress, Unanswered};
 use crate::store::redis::channels::Channels;
@@ -68,9 +69,12 @@ impl Link {
     }
 
     async fn connect(&self) -> Result<Live, StoreError> {
+        let RedisConfig { login, connect_timeout, .. } = &self.config;
+        let identity = login.now(&*self.runtime, *connect_timeout).await?;
         let opening = self.runtime.now();
         let mut reached = self.reach().await?;
-        let (requests, wakeups) = (self.client(&reached)?, self.client(&reached)?);
+        let client = || self.client(&reached, &identity);
+        let (requests, wakeups) = (client()?, client()?);
         let routing = tokio::try_join!(open(&requests), open(&wakeups));
         let (first, second) = routing.map_err(|error| self.not_opened(&error))?;
         reached.has_spoken();
@@ -95,15 +99,15 @@ impl Link {
         })
     }
 
-    fn client(&self, reached: &Reached) -> Result<Client, StoreError> {
-        let RedisConfig { login, database, connect_timeout, .. } = &self.config;
+    fn client(&self, reached: &Reached, identity: &Identity) -> Result<Client, StoreError> {
+        let RedisConfig { database, connect_timeout, .. } = &self.config;
         let Address { port, .. } = self.server()?;
         let config = Config {
             fail_fast: true,
             version: RespVersion::RESP3,
             server: ServerConfig::new_centralized(reached.address(), *port),
-            username: login.username.clone(),
-            password: login.password.as_ref().map(Secret::reveal).map(str::to_owned),
+            username: identity.username.clone(),
+            password: identity.password.as_ref().map(Secret::reveal).map(str::to_owned),
             database: Some(*database).filter(|database| *database != 0),
             ..Config::default()
         };

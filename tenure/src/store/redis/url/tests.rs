@@ -1,8 +1,15 @@
 use super::*;
 use crate::store::Key;
+use crate::store::credentials::Identity;
 
 fn read(url: &str) -> RedisConfig {
     RedisConfig::from_url(url).unwrap()
+}
+
+/// The user and the password of the next connection.
+fn login(login: &Login) -> (Option<String>, Option<String>) {
+    let Identity { username, password } = login.at_once().unwrap();
+    (username, password.map(|password| password.reveal().to_owned()))
 }
 
 fn addresses(listed: &[(&str, u16)]) -> Vec<Address> {
@@ -15,8 +22,7 @@ fn reads_every_part_of_a_url() {
         read("redis://me:p%40ss@example.org:7000/3?prefix=app&replica_acks=2&replica_wait_ms=50");
     assert_eq!(config.servers, Servers::One(Address::new("example.org", 7000)));
     assert_eq!(config.database, 3);
-    assert_eq!(config.login.username.as_deref(), Some("me"));
-    assert_eq!(config.login.password.as_ref().map(Secret::reveal), Some("p@ss"));
+    assert_eq!(login(&config.login), (Some("me".into()), Some("p@ss".into())));
     assert_eq!((config.replicas.least, config.replicas.within.as_millis()), (2, 50));
     assert_eq!(config.record(&Key::new("a:b").unwrap()), "{app}:leader:a:b");
     assert_eq!(config.history(), "{app}:history");
@@ -32,9 +38,8 @@ fn reads_lists_of_sentinels_and_of_nodes() {
     let listed = addresses(&[("h1", 26379), ("h2", 7), ("::1", 8)]);
     assert_eq!(config.servers, Servers::Sentinels { listed, primary: "main".into() });
     assert_eq!(config.database, 3);
-    assert_eq!(config.login.password.as_ref().map(Secret::reveal), Some("a,b"));
-    assert_eq!(config.sentinel_login.username.as_deref(), Some("s"));
-    assert_eq!(config.sentinel_login.password.as_ref().map(Secret::reveal), Some("t"));
+    assert_eq!(login(&config.login), (Some("me".into()), Some("a,b".into())));
+    assert_eq!(login(&config.sentinel_login), (Some("s".into()), Some("t".into())));
     let config = read("redis+cluster://h1:1,h2?prefix=app");
     let listed = addresses(&[("h1", 1), ("h2", 6379)]);
     assert_eq!(config.servers, Servers::Cluster { listed });
@@ -42,7 +47,7 @@ fn reads_lists_of_sentinels_and_of_nodes() {
 }
 
 /// What is wrong, and how its error begins.
-const REFUSED: [(&str, &str); 39] = [
+const REFUSED: [(&str, &str); 43] = [
     (
         "127.0.0.1",
         "the Redis URL has another scheme, or none; expected is redis://[user:password@]host",
@@ -60,6 +65,22 @@ const REFUSED: [(&str, &str); 39] = [
     ("redis://u:12/hush@h", "the Redis URL has an @ after its hosts"),
     ("redis://u:12?hush@h", "the Redis URL has an @ after its hosts"),
     ("redis://u:12#hush", "the Redis URL has a #"),
+    (
+        "redis://:hush@h?password_file=hush",
+        "the Redis URL has a password, and the parameter \"password_file\"",
+    ),
+    (
+        "redis://u@h?password_file=/no/hush",
+        "the file that the Redis URL's \"password_file\" names can't be read",
+    ),
+    (
+        "redis://u@h?password_file=/dev/null",
+        "the file that the Redis URL's \"password_file\" names can't be read",
+    ),
+    (
+        "redis+sentinel://h/m?sentinel_password=hush&sentinel_password_file=hush",
+        "the Redis URL has a password, and the parameter \"sentinel_password_file\" too",
+    ),
     ("redis://u%3Ahush", "the Redis URL has a host that is neither a name nor an address"),
     ("redis://u:1@h%23hush", "the Redis URL has a host that is neither a name nor an address"),
     ("redis://[::1", "the Redis URL can't be read"),

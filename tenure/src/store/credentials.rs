@@ -1,0 +1,257 @@
+//! The user and the password of each connection: fixed, from a file, or from the application.
+//!
+//! A file is read, and the application is asked, before each connection is opened, and at no other time: neither has a
+//! part in a request, and while a connection lasts, its leads do not depend on either. An attempt that gets no
+//! credentials has failed as one at a store that is away, and the pauses between attempts grow in the same way.
+
+use std::error::Error;
+use std::fmt;
+use std::future::Future;
+use std::io;
+use std::panic::AssertUnwindSafe;
+use std::path::{self, Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+
+use super::{Secret, StoreError, StoreErrorKind, TextError};
+use crate::files;
+use crate::runtime::Runtime;
+
+/// A user and its password.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Credentials {
+    username: Option<String>,
+    password: Secret,
+}
+
+impl Credentials {
+    /// That user, with that password.
+    pub fn new(username: impl Into<String>, password: Secret) -> Self {
+        Self { username: named(username), password }
+    }
+
+    /// A password of the user that the store's configuration names, or else of the server's default user.
+    pub fn of_password(password: Secret) -> Self {
+        Self { username: None, password }
+    }
+}
+
+/// What a [`CredentialsProvider`] returns.
+pub type Provided = Result<Credentials, Box<dyn Error + Send + Sync>>;
+
+/// Supplies the credentials of each connection: for passwords that change while the program runs, such as the tokens of
+/// a cloud. Every closure without arguments is one whose future returns [`Provided`]:
+///
+/// ```
+/// use tenure::store::{Credentials, Provided, Secret};
+/// # #[cfg(feature = "redis")]
+/// # fn example() {
+/// use tenure::store::redis::RedisConfig;
+/// # async fn token() -> Result<String, std::io::Error> { Ok("t".into()) }
+///
+/// let provider = || async { Provided::Ok(Credentials::new("app", Secret::new(token().await?))) };
+/// let config = RedisConfig::new("redis.example.org", 6379).credentials_from(provider);
+/// # drop(config);
+/// # }
+/// ```
+///
+/// It is asked before each connection is opened. It may take half of the connect timeout; after that, or if it fails or
+/// panics, the attempt has failed ([`CredentialsError`]), and the next one follows after the usual pause. Connections that
+/// are open, and leads, are not affected. Code that blocks its thread in it is not interrupted.
+///
+/// The text of its error is shown in logs, so no secret may be in it.
+pub trait CredentialsProvider: Send + Sync + 'static {
+    /// The credentials for the next connection.
+    fn credentials(&self) -> BoxFuture<'static, Provided>;
+}
+
+impl<F, R> CredentialsProvider for F
+where
+    F: Fn() -> R + Send + Sync + 'static,
+    R: Future<Output = Provided> + Send + 'static,
+{
+    fn credentials(&self) -> BoxFuture<'static, Provided> {
+        self().boxed()
+    }
+}
+
+/// Why there were no credentials for a connection. It is the source of a [`StoreError`] of the kind
+/// [`NoCredentials`](StoreErrorKind::NoCredentials).
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CredentialsError {
+    /// The file with the password can't be read.
+    #[error(
+        "the password's file {path:?} can't be read ({source}): name one that this process may read"
+    )]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// The file has no password.
+    #[error("the password's file {path:?} is empty; it must have the password and nothing else")]
+    Empty {
+        /// Which.
+        path: PathBuf,
+    },
+    /// The file has more than a password.
+    #[error(
+        "the password's file {path:?} can't be used: {why} (one line break at its end is left out)"
+    )]
+    Text {
+        /// Which.
+        path: PathBuf,
+        /// What in it.
+        #[source]
+        why: TextError,
+    },
+    /// The provider has failed.
+    #[error("the provider of credentials has failed: {0}")]
+    Failed(#[source] Box<dyn Error + Send + Sync>),
+    /// The provider has panicked.
+    #[error("the provider of credentials has panicked: mend it, or return an error")]
+    Panicked,
+    /// The provider has taken too long.
+    #[error(
+        "the provider of credentials has not answered within {within:?}, half of the connect timeout: keep what it \
+         fetches at hand, or raise connect_timeout"
+    )]
+    Late {
+        /// How long it may take.
+        within: Duration,
+    },
+}
+
+impl From<CredentialsError> for StoreError {
+    fn from(error: CredentialsError) -> Self {
+        Self::showing(StoreErrorKind::NoCredentials, &error).with_source(error)
+    }
+}
+
+/// Who a store connects as.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Login {
+    username: Option<String>,
+    password: Password,
+}
+
+/// Where the password comes from.
+#[derive(Clone, Default)]
+enum Password {
+    #[default]
+    None,
+    Fixed(Secret),
+    File(PathBuf),
+    /// The user too.
+    Provided(Arc<dyn CredentialsProvider>),
+}
+
+/// Who the next connection is opened as.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Identity {
+    pub(super) username: Option<String>,
+    pub(super) password: Option<Secret>,
+}
+
+impl Login {
+    pub(super) fn fixed(username: impl Into<String>, password: Secret) -> Self {
+        Self { username: named(username), password: Password::Fixed(password) }
+    }
+
+    /// A relative path counts from the present folder, also if that changes later.
+    pub(super) fn file(username: impl Into<String>, path: impl AsRef<Path>) -> Self {
+        let path = path.as_ref();
+        let path = path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        Self { username: named(username), password: Password::File(path) }
+    }
+
+    pub(super) fn provided(provider: impl CredentialsProvider) -> Self {
+        Self { username: None, password: Password::Provided(Arc::new(provider)) }
+    }
+
+    /// Whether connections send a password.
+    pub(super) fn has_password(&self) -> bool {
+        !matches!(self.password, Password::None)
+    }
+
+    /// Who the next connection is opened as; a provider has half of that time.
+    pub(super) async fn now(
+        &self,
+        runtime: &dyn Runtime,
+        connect_timeout: Duration,
+    ) -> Result<Identity, CredentialsError> {
+        let Password::Provided(provider) = &self.password else { return self.at_once() };
+        let Credentials { username, password } =
+            ask(&**provider, runtime, connect_timeout / 2).await?;
+        Ok(Identity { username, password: Some(password) })
+    }
+
+    /// The same without a provider.
+    pub(super) fn at_once(&self) -> Result<Identity, CredentialsError> {
+        let password = match &self.password {
+            Password::None | Password::Provided(_) => None,
+            Password::Fixed(password) => Some(password.clone()),
+            Password::File(path) => Some(from_file(path)?),
+        };
+        Ok(Identity { username: self.username.clone(), password })
+    }
+}
+
+impl fmt::Debug for Password {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::None => f.write_str("none"),
+            Self::Fixed(_) => f.write_str("***"),
+            Self::File(_) => f.write_str("of a file"),
+            Self::Provided(_) => f.write_str("of a provider"),
+        }
+    }
+}
+
+fn named(username: impl Into<String>) -> Option<String> {
+    Some(username.into()).filter(|name| !name.is_empty())
+}
+
+/// The password in a file, without the line break that editors and `echo` add.
+pub(super) fn from_file(path: &Path) -> Result<Secret, CredentialsError> {
+    let cant = |source| CredentialsError::File { path: path.to_owned(), source };
+    let bytes = files::read(path).map_err(cant)?;
+    let text = String::from_utf8(bytes)
+        .map_err(|_| cant(io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8")))?;
+    let secret = Secret::new(text);
+    let line = secret.reveal();
+    let line = line.strip_suffix('\n').map_or(line, |line| line.strip_suffix('\r').unwrap_or(line));
+    match TextError::check(line) {
+        _ if line.is_empty() => Err(CredentialsError::Empty { path: path.to_owned() }),
+        // Of a generated password they may be a part.
+        Ok(()) | Err(TextError::Quotes) => Ok(Secret::new(line)),
+        Err(why) => Err(CredentialsError::Text { path: path.to_owned(), why }),
+    }
+}
+
+async fn ask(
+    provider: &dyn CredentialsProvider,
+    runtime: &dyn Runtime,
+    within: Duration,
+) -> Result<Credentials, CredentialsError> {
+    // A panic must not end the attempt unseen: no pause would follow it.
+    let asked = AssertUnwindSafe(async { provider.credentials().await }).catch_unwind();
+    tokio::select! {
+        biased;
+        given = asked => match given {
+            Ok(Ok(credentials)) => Ok(credentials),
+            Ok(Err(error)) => Err(CredentialsError::Failed(error)),
+            Err(_) => Err(CredentialsError::Panicked),
+        },
+        () = runtime.sleep_until(runtime.now() + within) => Err(CredentialsError::Late { within }),
+    }
+}
+
+#[cfg(test)]
+mod tests;
