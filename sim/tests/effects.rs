@@ -6,7 +6,8 @@ use tenure_sim::engines::Engine;
 use tenure_sim::evidence::effects::leave_out;
 use tenure_sim::judge::{Judging, Outcome, Which};
 use tenure_sim::plan::{
-    Fault, FaultKind, NodePlan, Plan, Point, Settings, Trigger, What, When, Work,
+    ClockFault, Fault, FaultKind, LinkFault, LinksFault, NodePlan, Plan, Point, ProcessFault,
+    Settings, StoreFault, Trigger, What, When, Work,
 };
 use tenure_sim::search::sweep::default_plan;
 use tenure_sim::trace::{Entry, Event};
@@ -40,41 +41,43 @@ fn of_kind(kind: FaultKind) -> Plan {
     };
     let pause_at = |point| {
         let when = Trigger { point, node: None, of: None, nth: 1, after_ms: FROM_MS };
-        vec![Fault { when: When::On(when), for_ms: 1_500, what: What::Pause { node: None } }]
+        vec![Fault { when: When::On(when), for_ms: 1_500, what: ProcessFault::Pause.at(None) }]
     };
     let (node, permille, most_ms) = (None, 900, 400);
     let faults = match kind {
-        FaultKind::Partition => at(What::Partition { node }),
-        FaultKind::OneWay => at(What::OneWay { node, to_store: true }),
-        FaultKind::Hold => at(What::Hold { node }),
-        FaultKind::Latency => at(What::Latency { node, most_ms }),
-        FaultKind::Loss => at(What::Loss { node, permille }),
-        FaultKind::Duplicate => at(What::Duplicate { node, permille, most_ms }),
-        FaultKind::Reorder => at(What::Reorder { node, permille, most_ms }),
-        FaultKind::Cut => at(What::Cut { node }),
-        FaultKind::Swizzle => at(What::Swizzle { step_ms: 50, shift: 1 }),
-        FaultKind::Pause => at(What::Pause { node }),
+        FaultKind::Partition => at(LinkFault::Partition.at(node)),
+        FaultKind::OneWay => at(LinkFault::OneWay { to_store: true }.at(node)),
+        FaultKind::Hold => at(LinkFault::Hold.at(node)),
+        FaultKind::Latency => at(LinkFault::Latency { most_ms }.at(node)),
+        FaultKind::Loss => at(LinkFault::Loss { permille }.at(node)),
+        FaultKind::Duplicate => at(LinkFault::Duplicate { permille, most_ms }.at(node)),
+        FaultKind::Reorder => at(LinkFault::Reorder { permille, most_ms }.at(node)),
+        FaultKind::Cut => at(LinkFault::Cut.at(node)),
+        FaultKind::Swizzle => at(What::Links(LinksFault::Swizzle { step_ms: 50, shift: 1 })),
+        FaultKind::Pause => at(ProcessFault::Pause.at(node)),
         FaultKind::PauseAtGuard => pause_at(Point::Guard),
         FaultKind::PauseAtSend => pause_at(Point::Send),
         FaultKind::PauseAfterSend => pause_at(Point::Sent),
         FaultKind::PauseAtReply => pause_at(Point::Reply),
-        FaultKind::Suspend => at(What::Suspend { node }),
-        FaultKind::VmStop => at(What::VmStop { node }),
-        FaultKind::VmRestore => at(What::VmRestore { node }),
-        FaultKind::ClockStep => at(What::ClockStep { node, by_ms: 300 }),
-        FaultKind::ClockBack => at(What::ClockStep { node, by_ms: -300 }),
-        FaultKind::Crash => at(What::Crash { node, power: true }),
-        FaultKind::Resign => at(What::Resign { node }),
-        FaultKind::Leave => at(What::Leave { node }),
-        FaultKind::Starve => at(What::Starve { node }),
-        FaultKind::StoreCrash => at(What::StoreCrash),
-        FaultKind::StoreLoss => at(What::StoreLoss),
-        FaultKind::StoreRollback => at(What::StoreRollback { back_ms: 1_000 }),
-        FaultKind::Failover => at(What::Failover { lag_ms: 0, clock_ahead_ms: 0 }),
-        FaultKind::OldPrimary => at(What::OldPrimary { node }),
-        FaultKind::StoreStall => at(What::StoreStall),
-        FaultKind::StoreClockStep => at(What::StoreClockStep { by_ms: 300 }),
-        FaultKind::StoreClockBack => at(What::StoreClockStep { by_ms: -300 }),
+        FaultKind::Suspend => at(ProcessFault::Suspend.at(node)),
+        FaultKind::VmStop => at(ProcessFault::VmStop.at(node)),
+        FaultKind::VmRestore => at(ProcessFault::VmRestore.at(node)),
+        FaultKind::ClockStep => at(ClockFault::ClockStep { by_ms: 300 }.at(node)),
+        FaultKind::ClockBack => at(ClockFault::ClockStep { by_ms: -300 }.at(node)),
+        FaultKind::Crash => at(ProcessFault::Crash { power: true }.at(node)),
+        FaultKind::Resign => at(ProcessFault::Resign.at(node)),
+        FaultKind::Leave => at(ProcessFault::Leave.at(node)),
+        FaultKind::Starve => at(ProcessFault::Starve.at(node)),
+        FaultKind::StoreCrash => at(What::Store(StoreFault::StoreCrash)),
+        FaultKind::StoreLoss => at(What::Store(StoreFault::StoreLoss)),
+        FaultKind::StoreRollback => at(What::Store(StoreFault::StoreRollback { back_ms: 1_000 })),
+        FaultKind::Failover => {
+            at(What::Store(StoreFault::Failover { lag_ms: 0, clock_ahead_ms: 0 }))
+        }
+        FaultKind::OldPrimary => at(LinkFault::OldPrimary.at(node)),
+        FaultKind::StoreStall => at(What::Store(StoreFault::StoreStall)),
+        FaultKind::StoreClockStep => at(What::Store(StoreFault::StoreClockStep { by_ms: 300 })),
+        FaultKind::StoreClockBack => at(What::Store(StoreFault::StoreClockStep { by_ms: -300 })),
         FaultKind::Drift => return plan(Vec::new(), 1_000),
         kind => unreachable!("{kind} needs a real server"),
     };
@@ -132,7 +135,7 @@ fn every_kind_has_an_effect_unless_left_out() {
 fn one_way_has_an_effect_in_both_directions() {
     for engine in Engine::ALL {
         for to_store in [true, false] {
-            let what = What::OneWay { node: None, to_store };
+            let what = LinkFault::OneWay { to_store }.at(None);
             let fault = Fault { when: When::AtMs(FROM_MS), for_ms: 1_500, what };
             let outcome =
                 engine.run(&plan(vec![fault], 0), Judging::KeepJudging(Which::Applicable)).unwrap();
@@ -145,9 +148,9 @@ fn one_way_has_an_effect_in_both_directions() {
 fn a_fault_that_changes_nothing_has_no_effect() {
     for (kind, fault) in [
         // Nobody sends anything in so short a time.
-        (FaultKind::Partition, (FROM_MS, 1, What::Partition { node: Some(0) })),
+        (FaultKind::Partition, (FROM_MS, 1, LinkFault::Partition.at(Some(0)))),
         // Nothing is recorded yet.
-        (FaultKind::StoreLoss, (1, 10, What::StoreLoss)),
+        (FaultKind::StoreLoss, (1, 10, What::Store(StoreFault::StoreLoss))),
     ] {
         let (at_ms, for_ms, what) = fault;
         let fault = Fault { when: When::AtMs(at_ms), for_ms, what };

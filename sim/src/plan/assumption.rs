@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::clock::PPM;
-use super::{FaultKind, Plan, What};
+use super::{FaultKind, Plan, StoreFault, What};
 
 /// An assumption of some promises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -128,7 +128,8 @@ impl Plan {
     }
 
     fn a_replica_is_behind(&self) -> bool {
-        let is_behind = |what| matches!(what, What::Failover { clock_ahead_ms: ..0, .. });
+        let is_behind =
+            |what| matches!(what, What::Store(StoreFault::Failover { clock_ahead_ms: ..0, .. }));
         self.faults.iter().any(|fault| is_behind(fault.what))
     }
 
@@ -151,7 +152,7 @@ impl Plan {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::{Act, Fault, Scope, When, swarm};
+    use crate::plan::{Act, ClockFault, Fault, Scope, When, swarm};
 
     #[test]
     fn deleted_data_is_a_loss() {
@@ -177,8 +178,8 @@ mod tests {
             plan.broken().contains(&Assumption::Waits)
         };
         let (steps, moves) =
-            (What::ClockStep { node: None, by_ms: 1 }, What::Operator(Act::MoveSlot));
-        assert!(breaks(&[steps, moves]) && breaks(&[steps, What::StoreCrash]));
+            (ClockFault::ClockStep { by_ms: 1 }.at(None), What::Operator(Act::MoveSlot));
+        assert!(breaks(&[steps, moves]) && breaks(&[steps, What::Store(StoreFault::StoreCrash)]));
         assert!(!breaks(&[steps]) && !breaks(&[moves]));
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Act, FaultKind};
+use super::{ClockFault, FaultKind, LinkFault, ProcessFault, StoreFault, What};
 
 /// One fault.
 ///
@@ -77,161 +77,22 @@ pub enum Asking {
     Release,
 }
 
-/// A fault, and its parameters. Nodes are numbered from zero.
-///
-/// A fault that names no node happens to the node at which its trigger fired, or else to the node that leads when it
-/// begins. Without a leader it has no effect.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-#[allow(missing_docs, reason = "the fields are the nodes and magnitudes of the variant")]
-pub enum What {
-    /// No message passes between a node and the store.
-    Partition { node: Option<usize> },
-    /// No message passes in one direction: from a node to the store, or from the store to the node.
-    OneWay { node: Option<usize>, to_store: bool },
-    /// Messages between a node and the store wait, and arrive in order when it ends.
-    Hold { node: Option<usize> },
-    /// Messages between a node and the store take up to that long.
-    Latency { node: Option<usize>, most_ms: u64 },
-    /// That many of a thousand messages are lost.
-    Loss { node: Option<usize>, permille: u32 },
-    /// That many of a thousand messages arrive twice, the second time up to that much later.
-    Duplicate { node: Option<usize>, permille: u32, most_ms: u64 },
-    /// That many of a thousand messages take up to that much longer, and others overtake them.
-    Reorder { node: Option<usize>, permille: u32, most_ms: u64 },
-    /// The node's connection breaks. Messages that have left it may still arrive at the store.
-    Cut { node: Option<usize> },
-    /// The node's connections are reset, as by a firewall. What was on its way is lost.
-    Reset { node: Option<usize> },
-    /// The server's ends of the node's connections are gone, and the node's ends are open: nothing answers on them.
-    HalfOpen { node: Option<usize> },
-    /// That many bytes a second pass in each direction between a node and the store.
-    Throttle { node: Option<usize>, bytes_per_second: u32 },
-    /// The node's process has no file descriptors left: its connections break, and it can open no others.
-    NoDescriptors { node: Option<usize> },
-    /// All nodes are partitioned one by one, `step_ms` after each other, and healed one by one in an order that begins
-    /// `shift` nodes further on.
-    Swizzle { step_ms: u64, shift: usize },
-    /// The node's process is paused, and its clocks keep running: a garbage collection, a throttled container.
-    Pause { node: Option<usize> },
-    /// The task that drives the node's candidates gets no turn, while all others of its process run.
-    Starve { node: Option<usize> },
-    /// The machine sleeps: the process is paused and the monotonic clock stopped, but neither the
-    /// boot clock nor the wall clock.
-    Suspend { node: Option<usize> },
-    /// The process is paused and all its clocks are stopped: a virtual machine that is stopped or moved.
-    VmStop { node: Option<usize> },
-    /// When the fault ends, the node's memory and clocks are reset to their states at its beginning: a restored
-    /// snapshot of a virtual machine.
-    VmRestore { node: Option<usize> },
-    /// The node's clock is put forward, or back if negative.
-    ClockStep { node: Option<usize>, by_ms: i64 },
-    /// The node's process crashes, and starts again. With `power` its connections are not closed.
-    Crash { node: Option<usize>, power: bool },
-    /// The leader hands over on request, and campaigns again later.
-    Resign { node: Option<usize> },
-    /// The candidate leaves the election, and campaigns again when it ends.
-    Leave { node: Option<usize> },
-    /// The store's process crashes, and starts again with its data.
-    StoreCrash,
-    /// The store's process crashes, and starts again without its data.
-    StoreLoss,
-    /// The store's process crashes, and starts again with the data of `back_ms` before.
-    StoreRollback { back_ms: u64 },
-    /// The store's machine fails, and a replica replaces it at the end of the fault: with the data of `lag_ms` before,
-    /// and a clock that is ahead by that much, or behind.
-    Failover { lag_ms: u64, clock_ahead_ms: i64 },
-    /// A replica replaces the store at once for all nodes but one. For that node the old primary continues to
-    /// acknowledge requests.
-    OldPrimary { node: Option<usize> },
-    /// The store answers nothing until the fault ends; then it answers all requests that have arrived.
-    StoreStall,
-    /// The store's clock is put forward, or back if negative.
-    StoreClockStep { by_ms: i64 },
-    /// An act at the store's server, which stays up.
-    Operator(Act),
-}
-
 impl Fault {
     /// Its kind.
     pub const fn kind(&self) -> FaultKind {
-        match self.what {
-            What::Partition { .. } => FaultKind::Partition,
-            What::OneWay { .. } => FaultKind::OneWay,
-            What::Hold { .. } => FaultKind::Hold,
-            What::Latency { .. } => FaultKind::Latency,
-            What::Loss { .. } => FaultKind::Loss,
-            What::Duplicate { .. } => FaultKind::Duplicate,
-            What::Reorder { .. } => FaultKind::Reorder,
-            What::Cut { .. } => FaultKind::Cut,
-            What::Reset { .. } => FaultKind::Reset,
-            What::HalfOpen { .. } => FaultKind::HalfOpen,
-            What::Throttle { .. } => FaultKind::Throttle,
-            What::NoDescriptors { .. } => FaultKind::NoDescriptors,
-            What::Swizzle { .. } => FaultKind::Swizzle,
-            What::Pause { .. } => match self.when {
-                When::On(Trigger { point: Point::Guard, .. }) => FaultKind::PauseAtGuard,
-                When::On(Trigger { point: Point::Send, .. }) => FaultKind::PauseAtSend,
-                When::On(Trigger { point: Point::Sent, .. }) => FaultKind::PauseAfterSend,
-                When::On(Trigger { point: Point::Reply, .. }) => FaultKind::PauseAtReply,
-                When::On(Trigger { point: Point::Grant | Point::Leads, .. }) | When::AtMs(_) => {
-                    FaultKind::Pause
-                }
-            },
-            What::Starve { .. } => FaultKind::Starve,
-            What::Suspend { .. } => FaultKind::Suspend,
-            What::VmStop { .. } => FaultKind::VmStop,
-            What::VmRestore { .. } => FaultKind::VmRestore,
-            What::ClockStep { by_ms: ..0, .. } => FaultKind::ClockBack,
-            What::ClockStep { .. } => FaultKind::ClockStep,
-            What::Crash { .. } => FaultKind::Crash,
-            What::Resign { .. } => FaultKind::Resign,
-            What::Leave { .. } => FaultKind::Leave,
-            What::StoreCrash => FaultKind::StoreCrash,
-            What::StoreLoss => FaultKind::StoreLoss,
-            What::StoreRollback { .. } => FaultKind::StoreRollback,
-            What::Failover { .. } => FaultKind::Failover,
-            What::OldPrimary { .. } => FaultKind::OldPrimary,
-            What::StoreStall => FaultKind::StoreStall,
-            What::StoreClockStep { by_ms: ..0 } => FaultKind::StoreClockBack,
-            What::StoreClockStep { .. } => FaultKind::StoreClockStep,
-            What::Operator(act) => act.kind(),
+        match (self.what, self.when) {
+            (What::Process { fault: ProcessFault::Pause, .. }, When::On(trigger)) => {
+                trigger.point.pause()
+            }
+            (what, _) => what.kind(),
         }
     }
 
     /// The node that it names.
     pub const fn node(&self) -> Option<usize> {
         match self.what {
-            What::Partition { node }
-            | What::OneWay { node, .. }
-            | What::Hold { node }
-            | What::Latency { node, .. }
-            | What::Loss { node, .. }
-            | What::Duplicate { node, .. }
-            | What::Reorder { node, .. }
-            | What::Cut { node }
-            | What::Reset { node }
-            | What::HalfOpen { node }
-            | What::Throttle { node, .. }
-            | What::NoDescriptors { node }
-            | What::Pause { node }
-            | What::Starve { node }
-            | What::Suspend { node }
-            | What::VmStop { node }
-            | What::VmRestore { node }
-            | What::ClockStep { node, .. }
-            | What::Crash { node, .. }
-            | What::Resign { node }
-            | What::Leave { node }
-            | What::OldPrimary { node } => node,
-            What::Swizzle { .. }
-            | What::StoreCrash
-            | What::StoreLoss
-            | What::StoreRollback { .. }
-            | What::Failover { .. }
-            | What::StoreStall
-            | What::StoreClockStep { .. }
-            | What::Operator(_) => None,
+            What::Link { node, .. } | What::Process { node, .. } | What::Clock { node, .. } => node,
+            What::Links(_) | What::Store(_) | What::Operator(_) => None,
         }
     }
 
@@ -244,34 +105,55 @@ impl Fault {
     }
 }
 
+impl Point {
+    /// The kind of a pause that begins there.
+    pub(super) const fn pause(self) -> FaultKind {
+        match self {
+            Self::Guard => FaultKind::PauseAtGuard,
+            Self::Send => FaultKind::PauseAtSend,
+            Self::Sent => FaultKind::PauseAfterSend,
+            Self::Reply => FaultKind::PauseAtReply,
+            Self::Grant | Self::Leads => FaultKind::Pause,
+        }
+    }
+}
+
 impl What {
+    /// The kind of such a fault. A pause that begins on a trigger is of [another kind](Fault::kind).
+    const fn kind(self) -> FaultKind {
+        match self {
+            Self::Clock { fault: ClockFault::ClockStep { by_ms: ..0 }, .. } => FaultKind::ClockBack,
+            Self::Store(StoreFault::StoreClockStep { by_ms: ..0 }) => FaultKind::StoreClockBack,
+            Self::Link { fault, .. } => fault.kind(),
+            Self::Process { fault, .. } => fault.kind(),
+            Self::Clock { fault, .. } => fault.kind(),
+            Self::Links(fault) => fault.kind(),
+            Self::Store(fault) => fault.kind(),
+            Self::Operator(act) => act.kind(),
+        }
+    }
+
     /// Whether it happens to one node.
     pub const fn is_of_a_node(&self) -> bool {
-        !matches!(
-            self,
-            Self::Swizzle { .. }
-                | Self::StoreCrash
-                | Self::StoreLoss
-                | Self::StoreRollback { .. }
-                | Self::Failover { .. }
-                | Self::StoreStall
-                | Self::StoreClockStep { .. }
-                | Self::Operator(_)
-        )
+        match self {
+            Self::Link { .. } | Self::Process { .. } | Self::Clock { .. } => true,
+            Self::Links(_) | Self::Store(_) | Self::Operator(_) => false,
+        }
     }
 
     /// Whether it needs a process that exists. Other faults of a node affect its machine or its link.
     pub(super) const fn is_of_a_process(&self) -> bool {
         matches!(
             self,
-            Self::Pause { .. }
-                | Self::Starve { .. }
-                | Self::Cut { .. }
-                | Self::Reset { .. }
-                | Self::HalfOpen { .. }
-                | Self::NoDescriptors { .. }
-                | Self::Resign { .. }
-                | Self::Leave { .. }
+            Self::Link { fault: LinkFault::Cut | LinkFault::Reset | LinkFault::HalfOpen, .. }
+                | Self::Process {
+                    fault: ProcessFault::Pause
+                        | ProcessFault::Starve
+                        | ProcessFault::NoDescriptors
+                        | ProcessFault::Resign
+                        | ProcessFault::Leave,
+                    ..
+                }
         )
     }
 
@@ -279,21 +161,27 @@ impl What {
     pub(super) const fn stops_a_process(&self) -> bool {
         matches!(
             self,
-            Self::Pause { .. } | Self::Suspend { .. } | Self::VmStop { .. } | Self::Crash { .. }
+            Self::Process {
+                fault: ProcessFault::Pause
+                    | ProcessFault::Suspend
+                    | ProcessFault::VmStop
+                    | ProcessFault::Crash { .. },
+                ..
+            }
         )
     }
 
     /// Whether it has a duration. Any other fault happens at one moment.
     pub const fn lasts(&self) -> bool {
         match self {
-            Self::Cut { .. }
-            | Self::Reset { .. }
-            | Self::HalfOpen { .. }
-            | Self::ClockStep { .. }
-            | Self::Resign { .. }
-            | Self::StoreClockStep { .. } => false,
+            Self::Link {
+                fault: LinkFault::Cut | LinkFault::Reset | LinkFault::HalfOpen, ..
+            }
+            | Self::Process { fault: ProcessFault::Resign, .. }
+            | Self::Clock { fault: ClockFault::ClockStep { .. }, .. }
+            | Self::Store(StoreFault::StoreClockStep { .. }) => false,
             Self::Operator(act) => act.lasts(),
-            _ => true,
+            Self::Link { .. } | Self::Process { .. } | Self::Links(_) | Self::Store(_) => true,
         }
     }
 }

@@ -14,6 +14,7 @@ mod schedule;
 mod swarm;
 mod text;
 mod time;
+mod what;
 
 use std::time::Duration;
 
@@ -24,7 +25,7 @@ pub use act::Act;
 pub use assumption::Assumption;
 pub(crate) use ending::Ending;
 pub use error::PlanError;
-pub use fault::{Asking, Fault, Point, Trigger, What, When};
+pub use fault::{Asking, Fault, Point, Trigger, When};
 pub use kind::{FaultKind, UnknownFault};
 pub use program::{Manner, Program};
 pub(crate) use schedule::{Schedule, Step, Strike};
@@ -33,6 +34,7 @@ pub use time::SimTime;
 pub(crate) use time::{NANOSECOND, micros, millis, nanos, scaled, scaled_up};
 #[cfg(test)]
 pub(crate) use time::{ms, ns};
+pub use what::{ClockFault, LinkFault, LinksFault, ProcessFault, StoreFault, What};
 
 /// The version of the plan's format.
 pub const SCHEMA: u32 = 1;

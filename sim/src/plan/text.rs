@@ -2,7 +2,10 @@
 
 use std::fmt::Display;
 
-use super::{Fault, Plan, PlanError, Program, SCHEMA, Settings, What, When};
+use super::{
+    ClockFault, Fault, LinkFault, LinksFault, Plan, PlanError, Program, SCHEMA, Settings,
+    StoreFault, What, When,
+};
 use crate::plan::json::{self, SyntaxError};
 
 /// The most candidates. A plan with more is probably a mistake.
@@ -87,37 +90,37 @@ impl Plan {
         }
         is_node("what.node", fault.node())?;
         match fault.what {
-            What::Loss { permille, .. } => {
+            What::Link { fault: LinkFault::Loss { permille }, .. } => {
                 within(field("what.loss.permille"), u64::from(permille), 1, 1_000)
             }
-            What::Latency { most_ms, .. } => {
+            What::Link { fault: LinkFault::Latency { most_ms }, .. } => {
                 within(field("what.latency.most_ms"), most_ms, 1, DAY_MS)
             }
-            What::Throttle { bytes_per_second, .. } => {
+            What::Link { fault: LinkFault::Throttle { bytes_per_second }, .. } => {
                 let rate = u64::from(bytes_per_second);
                 within(field("what.throttle.bytes_per_second"), rate, 1, u64::from(u32::MAX))
             }
-            What::Duplicate { permille, most_ms, .. } => {
+            What::Link { fault: LinkFault::Duplicate { permille, most_ms }, .. } => {
                 within(field("what.duplicate.permille"), u64::from(permille), 1, 1_000)?;
                 within(field("what.duplicate.most_ms"), most_ms, 1, DAY_MS)
             }
-            What::Reorder { permille, most_ms, .. } => {
+            What::Link { fault: LinkFault::Reorder { permille, most_ms }, .. } => {
                 within(field("what.reorder.permille"), u64::from(permille), 1, 1_000)?;
                 within(field("what.reorder.most_ms"), most_ms, 1, DAY_MS)
             }
-            What::Swizzle { step_ms, .. } => {
+            What::Links(LinksFault::Swizzle { step_ms, .. }) => {
                 within(field("what.swizzle.step_ms"), step_ms, 1, DAY_MS)
             }
-            What::ClockStep { by_ms, .. } => {
+            What::Clock { fault: ClockFault::ClockStep { by_ms }, .. } => {
                 within(field("what.clock-step.by_ms"), by_ms.unsigned_abs(), 1, DAY_MS)
             }
-            What::StoreClockStep { by_ms } => {
+            What::Store(StoreFault::StoreClockStep { by_ms }) => {
                 within(field("what.store-clock-step.by_ms"), by_ms.unsigned_abs(), 1, DAY_MS)
             }
-            What::StoreRollback { back_ms } => {
+            What::Store(StoreFault::StoreRollback { back_ms }) => {
                 within(field("what.store-rollback.back_ms"), back_ms, 0, DAY_MS)
             }
-            What::Failover { lag_ms, clock_ahead_ms } => {
+            What::Store(StoreFault::Failover { lag_ms, clock_ahead_ms }) => {
                 within(field("what.failover.lag_ms"), lag_ms, 0, DAY_MS)?;
                 let ahead = clock_ahead_ms.unsigned_abs();
                 within(field("what.failover.clock_ahead_ms"), ahead, 0, DAY_MS)
@@ -167,7 +170,7 @@ fn rate(field: impl Display, ppm: i64) -> Result<(), PlanError> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Act, Backend, FaultKind, Scope, Shows, swarm};
+    use super::super::{Act, Backend, FaultKind, ProcessFault, Scope, Shows, swarm};
     use super::*;
 
     fn plan() -> Plan {
@@ -234,11 +237,11 @@ mod tests {
             plan.faults = vec![Fault { when: When::AtMs(1), for_ms, what }];
             error(&plan.to_text())
         };
-        assert!(with(What::Pause { node: Some(64) }, 1).contains("faults[0].what.node"));
-        assert!(with(What::Pause { node: None }, 0).contains("faults[0].for_ms"));
-        assert!(with(What::Cut { node: None }, 7).contains("must be 0 to 0"));
-        assert!(with(What::Loss { node: None, permille: 1_001 }, 1).contains("permille"));
-        let stopped = What::Throttle { node: None, bytes_per_second: 0 };
+        assert!(with(ProcessFault::Pause.at(Some(64)), 1).contains("faults[0].what.node"));
+        assert!(with(ProcessFault::Pause.at(None), 0).contains("faults[0].for_ms"));
+        assert!(with(LinkFault::Cut.at(None), 7).contains("must be 0 to 0"));
+        assert!(with(LinkFault::Loss { permille: 1_001 }.at(None), 1).contains("permille"));
+        let stopped = LinkFault::Throttle { bytes_per_second: 0 }.at(None);
         assert!(with(stopped, 1).contains("throttle.bytes_per_second"));
         assert!(with(What::Operator(Act::FlushData), 1).contains("must be 0 to 0"));
         assert!(with(What::Operator(Act::LockRow), 0).contains("faults[0].for_ms"));
@@ -261,7 +264,7 @@ mod tests {
             change(&mut plan);
             error(&plan.to_text())
         };
-        let fault = Fault { when: When::AtMs(1), for_ms: 0, what: What::Cut { node: None } };
+        let fault = Fault { when: When::AtMs(1), for_ms: 0, what: LinkFault::Cut.at(None) };
         let many = refused(&|plan| plan.faults = vec![fault; FAULTS_MOST + 1]);
         assert_eq!(many, "field \"faults.length\" is 10001, and must be 0 to 10000");
         let long = refused(&|plan| plan.settings.ttl_ms = u64::MAX);

@@ -8,7 +8,7 @@ use serde::Serialize;
 use tenure_core::Instant;
 
 use crate::plan::clock::Clock;
-use crate::plan::{FaultKind, Plan, SimTime, What, When, nanos};
+use crate::plan::{ClockFault, FaultKind, Plan, SimTime, StoreFault, What, When, nanos};
 use crate::trace::{Entry, Event};
 
 /// The largest delay of a fault in an engine with ticks.
@@ -139,8 +139,9 @@ fn stepped_by(
     let index = fitting.iter().copied().find(is_timed).or_else(|| fitting.first().copied())?;
     used[index] = true;
     match plan.faults[index].what {
-        What::ClockStep { by_ms, .. } | What::StoreClockStep { by_ms } => Some(by_ms),
-        What::Failover { clock_ahead_ms, .. } => Some(clock_ahead_ms),
+        What::Clock { fault: ClockFault::ClockStep { by_ms }, .. }
+        | What::Store(StoreFault::StoreClockStep { by_ms }) => Some(by_ms),
+        What::Store(StoreFault::Failover { clock_ahead_ms, .. }) => Some(clock_ahead_ms),
         _ => None,
     }
 }
@@ -158,7 +159,7 @@ fn may_begin(when: When, at: SimTime) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::{Fault, Scope, ms, swarm};
+    use crate::plan::{Fault, ProcessFault, Scope, ms, swarm};
 
     fn plan(what: What) -> Plan {
         let mut plan = swarm(1, &[], Scope::Model);
@@ -173,7 +174,7 @@ mod tests {
 
     #[test]
     fn a_clock_drifts_and_is_stepped() {
-        let plan = plan(What::ClockStep { node: Some(0), by_ms: -50 });
+        let plan = plan(ClockFault::ClockStep { by_ms: -50 }.at(Some(0)));
         let (kind, node) = (FaultKind::ClockBack, Some(0));
         let entries = [entry(1_000, Event::Fault { kind, node })];
         let errors = errors(&plan, &entries, ms(2_000));
@@ -185,7 +186,7 @@ mod tests {
 
     #[test]
     fn a_stopped_machines_clock_falls_behind() {
-        let mut plan = plan(What::VmStop { node: Some(0) });
+        let mut plan = plan(ProcessFault::VmStop.at(Some(0)));
         plan.nodes[0].clock_rate_ppm = 0;
         let (kind, node) = (FaultKind::VmStop, Some(0));
         let entries =

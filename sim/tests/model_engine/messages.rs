@@ -1,6 +1,6 @@
 //! Faults of messages.
 
-use tenure_sim::plan::{FaultKind, What};
+use tenure_sim::plan::{FaultKind, LinkFault, LinksFault, ProcessFault, What};
 use tenure_sim::trace::{Answer, Asked, Event, Fate};
 
 use crate::{TTL_MS, at, ends, held, leads, seen, with};
@@ -10,7 +10,7 @@ const LATER: u64 = 2 * TTL_MS;
 
 #[test]
 fn a_partitioned_lead_ends_before_the_next() {
-    let entries = held(&with(&[at(LATER, 2 * TTL_MS, What::Partition { node: None })]));
+    let entries = held(&with(&[at(LATER, 2 * TTL_MS, LinkFault::Partition.at(None))]));
     let (leads, ends) = (leads(&entries), ends(&entries));
     assert_eq!(leads.len(), 2, "{leads:?}");
     assert_ne!(leads[0].1, leads[1].1);
@@ -21,7 +21,7 @@ fn a_partitioned_lead_ends_before_the_next() {
 #[test]
 fn a_one_way_partition_blocks_one_direction() {
     let renewals = |to_store| {
-        let entries = held(&with(&[at(LATER, TTL_MS, What::OneWay { node: None, to_store })]));
+        let entries = held(&with(&[at(LATER, TTL_MS, LinkFault::OneWay { to_store }.at(None))]));
         seen(&entries, |event| match event {
             Event::Store(step) => {
                 matches!(step.request, Asked::Renew { .. }).then_some(step.answer)
@@ -38,7 +38,7 @@ fn a_one_way_partition_blocks_one_direction() {
 
 #[test]
 fn held_messages_arrive_when_the_hold_is_over() {
-    let entries = held(&with(&[at(LATER, TTL_MS / 2, What::Hold { node: None })]));
+    let entries = held(&with(&[at(LATER, TTL_MS / 2, LinkFault::Hold.at(None))]));
     let steps = seen(&entries, |event| match event {
         Event::Store(step) => matches!(step.request, Asked::Renew { .. }).then_some(()),
         _ => None,
@@ -60,9 +60,9 @@ fn message_faults_have_the_planned_rates() {
     };
     let node = Some(1);
     for (what, wanted) in [
-        (What::Loss { node, permille: 500 }, Fate::Lost),
-        (What::Duplicate { node, permille: 500, most_ms: 50 }, Fate::Duplicated),
-        (What::Reorder { node, permille: 500, most_ms: 50 }, Fate::Overtaken),
+        (LinkFault::Loss { permille: 500 }.at(node), Fate::Lost),
+        (LinkFault::Duplicate { permille: 500, most_ms: 50 }.at(node), Fate::Duplicated),
+        (LinkFault::Reorder { permille: 500, most_ms: 50 }.at(node), Fate::Overtaken),
     ] {
         let fates = fates(what);
         assert!(fates.len() > 2, "{what:?}: {fates:?}");
@@ -72,7 +72,7 @@ fn message_faults_have_the_planned_rates() {
 
 #[test]
 fn latency_reaches_its_bound_and_no_further() {
-    let entries = held(&with(&[at(1, 7 * TTL_MS, What::Latency { node: Some(1), most_ms: 40 })]));
+    let entries = held(&with(&[at(1, 7 * TTL_MS, LinkFault::Latency { most_ms: 40 }.at(Some(1)))]));
     let sent = seen(&entries, |event| match event {
         Event::Sent { who, id, .. } if who.node == 1 => Some(*id),
         _ => None,
@@ -91,8 +91,8 @@ fn latency_reaches_its_bound_and_no_further() {
 #[test]
 fn a_cut_drops_requests_and_reconnects() {
     let entries = held(&with(&[
-        at(LATER - 1, 40, What::Latency { node: None, most_ms: 1_000 }),
-        at(LATER + 10, 0, What::Cut { node: None }),
+        at(LATER - 1, 40, LinkFault::Latency { most_ms: 1_000 }.at(None)),
+        at(LATER + 10, 0, LinkFault::Cut.at(None)),
     ]));
     // The leader keeps leading.
     assert_eq!(leads(&entries).len(), 1);
@@ -100,7 +100,11 @@ fn a_cut_drops_requests_and_reconnects() {
 
 #[test]
 fn a_swizzle_partitions_and_heals_each_node() {
-    let entries = held(&with(&[at(LATER, TTL_MS, What::Swizzle { step_ms: 100, shift: 1 })]));
+    let entries = held(&with(&[at(
+        LATER,
+        TTL_MS,
+        What::Links(LinksFault::Swizzle { step_ms: 100, shift: 1 }),
+    )]));
     let edges = |began: bool| {
         seen(&entries, |event| match event {
             Event::Fault { kind: FaultKind::Swizzle, node } if began => *node,
@@ -121,8 +125,8 @@ fn a_late_duplicate_acquire_is_not_granted() {
     let faults: Vec<_> = (0..3)
         .flat_map(|node| {
             let node = Some(node);
-            let what = What::Duplicate { node, permille: 1_000, most_ms: long };
-            [at(0, long, what), at(LATER, 5 * TTL_MS, What::Leave { node })]
+            let what = LinkFault::Duplicate { permille: 1_000, most_ms: long }.at(node);
+            [at(0, long, what), at(LATER, 5 * TTL_MS, ProcessFault::Leave.at(node))]
         })
         .collect();
     let entries = held(&with(&faults));
@@ -137,7 +141,7 @@ fn a_late_duplicate_acquire_is_not_granted() {
 /// end. The other candidates had to wait for another TTL (seed 642868 of a campaign, shrunk).
 #[test]
 fn no_duplicate_arrives_late_in_the_recovery_phase() {
-    let what = What::Duplicate { node: None, permille: 1_000, most_ms: 60_000 };
+    let what = LinkFault::Duplicate { permille: 1_000, most_ms: 60_000 }.at(None);
     let entries = held(&with(&[at(LATER, 6 * TTL_MS - 1, what)]));
     let sent = seen(&entries, |event| matches!(event, Event::Sent { .. }).then_some(()));
     let steps = seen(&entries, |event| matches!(event, Event::Store(_)).then_some(()));

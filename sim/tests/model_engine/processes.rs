@@ -2,7 +2,7 @@
 
 use tenure_sim::engines::Engine;
 use tenure_sim::judge::Judging;
-use tenure_sim::plan::{Act, What};
+use tenure_sim::plan::{Act, LinkFault, ProcessFault, What};
 use tenure_sim::trace::Event;
 
 use crate::{TTL_MS, at, ends, held, leads, seen, with};
@@ -11,7 +11,7 @@ const LATER: u64 = 2 * TTL_MS;
 
 #[test]
 fn a_paused_lead_ends_by_its_clock() {
-    for what in [What::Pause { node: None }, What::Suspend { node: None }] {
+    for what in [ProcessFault::Pause.at(None), ProcessFault::Suspend.at(None)] {
         let entries = held(&with(&[at(LATER, 2 * TTL_MS, what)]));
         let (leads, ends) = (leads(&entries), ends(&entries));
         assert_eq!(leads.len(), 2, "{leads:?}");
@@ -29,7 +29,7 @@ fn a_paused_lead_ends_by_its_clock() {
 
 #[test]
 fn a_crashed_leader_restarts_as_another_candidate() {
-    let entries = held(&with(&[at(LATER, TTL_MS, What::Crash { node: None, power: true })]));
+    let entries = held(&with(&[at(LATER, TTL_MS, ProcessFault::Crash { power: true }.at(None))]));
     let started = seen(&entries, |event| match event {
         Event::Started { who } => Some((who.node, who.life)),
         _ => None,
@@ -40,7 +40,7 @@ fn a_crashed_leader_restarts_as_another_candidate() {
 
 #[test]
 fn a_leader_that_resigns_hands_over_within_milliseconds() {
-    let entries = held(&with(&[at(LATER, 0, What::Resign { node: None })]));
+    let entries = held(&with(&[at(LATER, 0, ProcessFault::Resign.at(None))]));
     let released = seen(&entries, |event| match event {
         Event::Store(step) => (step.answer == tenure_sim::trace::Answer::Released).then_some(()),
         _ => None,
@@ -52,7 +52,7 @@ fn a_leader_that_resigns_hands_over_within_milliseconds() {
 
 #[test]
 fn a_candidate_that_left_sends_no_requests() {
-    let entries = held(&with(&[at(LATER, 2 * TTL_MS, What::Leave { node: None })]));
+    let entries = held(&with(&[at(LATER, 2 * TTL_MS, ProcessFault::Leave.at(None))]));
     let first = leads(&entries)[0].1;
     let asked = seen(&entries, |event| match event {
         Event::Sent { who, .. } => (who.node == first).then_some(()),
@@ -66,8 +66,9 @@ fn a_candidate_that_left_sends_no_requests() {
 
 #[test]
 fn a_restored_snapshot_brings_back_memory_and_clocks() {
-    let what = What::VmRestore { node: None };
-    let plan = with(&[at(LATER, 2 * TTL_MS, what), at(LATER + 1, 0, What::Resign { node: None })]);
+    let what = ProcessFault::VmRestore.at(None);
+    let plan =
+        with(&[at(LATER, 2 * TTL_MS, what), at(LATER + 1, 0, ProcessFault::Resign.at(None))]);
     let outcome = crate::run(&plan);
     let leads = leads(outcome.trace.entries());
     let first = leads[0];
@@ -79,9 +80,9 @@ fn a_restored_snapshot_brings_back_memory_and_clocks() {
 #[test]
 fn faults_of_real_servers_are_refused_by_name() {
     for what in [
-        What::Reset { node: None },
-        What::Throttle { node: None, bytes_per_second: 1 },
-        What::NoDescriptors { node: None },
+        LinkFault::Reset.at(None),
+        LinkFault::Throttle { bytes_per_second: 1 }.at(None),
+        ProcessFault::NoDescriptors.at(None),
         What::Operator(Act::FlushData),
         What::Operator(Act::LockRow),
     ] {

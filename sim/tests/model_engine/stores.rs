@@ -1,6 +1,6 @@
 //! Faults of the store.
 
-use tenure_sim::plan::What;
+use tenure_sim::plan::{LinkFault, StoreFault, What};
 use tenure_sim::trace::{Answer, Event, StoreStep};
 
 use crate::{TTL_MS, at, held, leads, run, seen, with};
@@ -23,17 +23,19 @@ fn restarts_keep_lose_or_roll_back_data() {
         assert!(at >= LATER + 500, "{at}");
         step.before
     };
-    let kept = first_after(What::StoreCrash).expect("everything");
-    assert_eq!(first_after(What::StoreLoss), None);
-    let older = first_after(What::StoreRollback { back_ms: 2 * TTL_MS / 3 }).expect("some of it");
+    let kept = first_after(What::Store(StoreFault::StoreCrash)).expect("everything");
+    assert_eq!(first_after(What::Store(StoreFault::StoreLoss)), None);
+    let older = first_after(What::Store(StoreFault::StoreRollback { back_ms: 2 * TTL_MS / 3 }))
+        .expect("some of it");
     assert_eq!(older.token, kept.token);
     assert!(older.lease_end < kept.lease_end, "{older:?} {kept:?}");
-    assert_eq!(first_after(What::StoreRollback { back_ms: LATER }), None);
+    assert_eq!(first_after(What::Store(StoreFault::StoreRollback { back_ms: LATER })), None);
 }
 
 #[test]
 fn a_promoted_replica_lags_with_another_clock() {
-    let failover = What::Failover { lag_ms: 2 * TTL_MS / 3, clock_ahead_ms: 10_000 };
+    let failover =
+        What::Store(StoreFault::Failover { lag_ms: 2 * TTL_MS / 3, clock_ahead_ms: 10_000 });
     let entries = held(&with(&[at(LATER, 500, failover)]));
     let steps = steps(&entries);
     let of = |server| move |(_, step): &&(u64, StoreStep)| step.server == server;
@@ -46,7 +48,7 @@ fn a_promoted_replica_lags_with_another_clock() {
 
 #[test]
 fn no_candidate_leads_within_the_quarantine() {
-    let entries = held(&with(&[at(LATER, 10, What::StoreLoss)]));
+    let entries = held(&with(&[at(LATER, 10, What::Store(StoreFault::StoreLoss))]));
     let (granted, _) = steps(&entries)
         .into_iter()
         .find(|(_, step)| step.server == 1 && matches!(step.answer, Answer::Granted { .. }))
@@ -57,7 +59,7 @@ fn no_candidate_leads_within_the_quarantine() {
 
 #[test]
 fn an_old_primary_still_serves_one_node() {
-    let outcome = run(&with(&[at(LATER, 4 * TTL_MS, What::OldPrimary { node: None })]));
+    let outcome = run(&with(&[at(LATER, 4 * TTL_MS, LinkFault::OldPrimary.at(None))]));
     let steps = steps(outcome.trace.entries());
     let after = steps.iter().filter(|(at, _)| *at > LATER + 10);
     let servers: std::collections::BTreeSet<u32> = after.map(|(_, step)| step.server).collect();
@@ -66,7 +68,7 @@ fn an_old_primary_still_serves_one_node() {
 
 #[test]
 fn a_store_that_stalls_answers_everything_afterwards() {
-    let entries = held(&with(&[at(LATER, 700, What::StoreStall)]));
+    let entries = held(&with(&[at(LATER, 700, What::Store(StoreFault::StoreStall))]));
     let steps = steps(&entries);
     assert!(!steps.iter().any(|(at, _)| (LATER + 1..LATER + 700).contains(at)));
     assert!(steps.iter().any(|(at, _)| *at == LATER + 700));
@@ -76,8 +78,8 @@ fn a_store_that_stalls_answers_everything_afterwards() {
 fn store_clock_steps_move_lease_ends() {
     let step = |by_ms| {
         let outcome = run(&with(&[
-            at(LATER, TTL_MS, What::Partition { node: None }),
-            at(LATER + 1, 0, What::StoreClockStep { by_ms }),
+            at(LATER, TTL_MS, LinkFault::Partition.at(None)),
+            at(LATER + 1, 0, What::Store(StoreFault::StoreClockStep { by_ms })),
         ]));
         leads(outcome.trace.entries())[1].0
     };

@@ -1,6 +1,6 @@
 //! Faults that begin at a point of the run.
 
-use tenure_sim::plan::{Asking, Fault, FaultKind, Point, Trigger, What, When};
+use tenure_sim::plan::{Asking, Fault, FaultKind, Point, ProcessFault, Trigger, What, When};
 use tenure_sim::trace::{Entry, Event};
 
 use crate::{TTL_MS, held, leads, seen, with};
@@ -19,7 +19,7 @@ fn began(entries: &[Entry]) -> Vec<(u64, (FaultKind, Option<usize>))> {
 
 #[test]
 fn a_pause_begins_at_the_third_reply() {
-    let pause = What::Pause { node: None };
+    let pause = ProcessFault::Pause.at(None);
     let entries = held(&with(&[on(Point::Reply, Some(Asking::Renew), 3, 200, pause)]));
     let began = began(&entries);
     let leader = leads(&entries)[0].1;
@@ -34,7 +34,7 @@ fn a_pause_begins_at_the_third_reply() {
 
 #[test]
 fn a_pause_before_sending_delays_the_message() {
-    let pause = What::Pause { node: None };
+    let pause = ProcessFault::Pause.at(None);
     let entries = held(&with(&[on(Point::Send, Some(Asking::Renew), 2, 150, pause)]));
     let (at, (kind, _)) = began(&entries)[0];
     assert_eq!(kind, FaultKind::PauseAtSend);
@@ -47,7 +47,7 @@ fn a_pause_before_sending_delays_the_message() {
 
 #[test]
 fn a_write_after_a_pause_is_fenced_off() {
-    let pause = What::Pause { node: None };
+    let pause = ProcessFault::Pause.at(None);
     let fault = Fault {
         when: When::On(Trigger { point: Point::Guard, node: None, of: None, nth: 5, after_ms: 0 }),
         for_ms: 3 * TTL_MS,
@@ -64,7 +64,7 @@ fn a_write_after_a_pause_is_fenced_off() {
 
 #[test]
 fn a_fault_strikes_where_its_trigger_fired() {
-    let crash = What::Crash { node: None, power: false };
+    let crash = ProcessFault::Crash { power: false }.at(None);
     for (point, wanted) in [(Point::Leads, 0), (Point::Grant, 0)] {
         let entries = held(&with(&[on(point, None, 1, 100, crash)]));
         let (at, (kind, node)) = began(&entries)[0];
@@ -79,7 +79,7 @@ fn a_fault_strikes_where_its_trigger_fired() {
 
 #[test]
 fn triggers_do_not_fire_in_the_recovery_phase() {
-    let crash = What::Crash { node: None, power: false };
+    let crash = ProcessFault::Crash { power: false }.at(None);
     let entries = held(&with(&[on(Point::Leads, None, 2, 100, crash)]));
     assert!(began(&entries).is_empty());
 }

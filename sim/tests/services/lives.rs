@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use tenure_sim::plan::{Fault, Point, Trigger, What, When};
+use tenure_sim::plan::{Fault, Point, ProcessFault, Trigger, When};
 use tenure_sim::simulation::Process;
 use tenure_sim::trace::Who;
 use tokio::time::{Instant, sleep};
@@ -42,7 +42,7 @@ async fn ticks(process: Process, log: Log) {
 #[test]
 fn a_paused_process_runs_no_task() {
     let (simulation, log) = scripted(|process, log| Box::pin(ticks(process, log)));
-    simulation.replay(&plan(vec![at(1_050, 2_000, What::Pause { node: NODE })])).unwrap();
+    simulation.replay(&plan(vec![at(1_050, 2_000, ProcessFault::Pause.at(NODE))])).unwrap();
     let times: Vec<u128> = notes(&log, 1).into_iter().map(|(_, time)| time).collect();
     let before = times.iter().position(|time| *time > 1_000).unwrap();
     // A process begins in the first millisecond, and the pause lasts from 1,050 to 3,050.
@@ -55,7 +55,7 @@ fn a_paused_process_runs_no_task() {
 #[test]
 fn a_crash_drops_all_tasks() {
     let (simulation, log) = scripted(|process, log| Box::pin(ticks(process, log)));
-    let crash = What::Crash { node: NODE, power: false };
+    let crash = ProcessFault::Crash { power: false }.at(NODE);
     simulation.replay(&plan(vec![at(1_050, 500, crash)])).unwrap();
     let notes = notes(&log, 1);
     let times = |of: u32| notes.iter().filter(move |(life, _)| *life == of).map(|(_, time)| *time);
@@ -92,7 +92,7 @@ async fn ends_when_asked(process: Process, log: Log, takes: Duration) {
 
 #[test]
 fn a_process_that_is_asked_to_end_ends_or_is_killed() {
-    let leaves = || plan(vec![at(1_000, 2_000, What::Leave { node: NODE })]);
+    let leaves = || plan(vec![at(1_000, 2_000, ProcessFault::Leave.at(NODE))]);
     let (simulation, log) = scripted(|process, log| {
         Box::pin(ends_when_asked(process, log, Duration::from_millis(500)))
     });
@@ -117,7 +117,7 @@ fn a_call_lands_after_its_process_has_crashed() {
             std::future::pending::<()>().await;
         })
     });
-    let crash = What::Crash { node: NODE, power: false };
+    let crash = ProcessFault::Crash { power: false }.at(NODE);
     let mut plan = plan(vec![at(200, 1_000, crash)]);
     plan.work.takes_us = 500_900;
     simulation.replay(&plan).unwrap();
@@ -161,7 +161,7 @@ impl Drop for Ends {
 fn a_pause_at_the_guard_stops_inside_the_poll() {
     let (simulation, log) = scripted(|process, log| Box::pin(writes(process, log)));
     let trigger = Trigger { point: Point::Guard, node: None, of: None, nth: 3, after_ms: 0 };
-    let pause = What::Pause { node: None };
+    let pause = ProcessFault::Pause.at(None);
     simulation
         .replay(&plan(vec![Fault { when: When::On(trigger), for_ms: 3_000, what: pause }]))
         .unwrap();
@@ -180,7 +180,7 @@ fn a_pause_at_the_guard_stops_inside_the_poll() {
 fn a_process_that_dies_at_the_guard_sends_nothing() {
     let (simulation, log) = scripted(|process, log| Box::pin(writes(process, log)));
     let trigger = Trigger { point: Point::Guard, node: None, of: None, nth: 3, after_ms: 0 };
-    let crash = What::Crash { node: None, power: false };
+    let crash = ProcessFault::Crash { power: false }.at(None);
     simulation
         .replay(&plan(vec![Fault { when: When::On(trigger), for_ms: 500, what: crash }]))
         .unwrap();
@@ -216,7 +216,7 @@ fn destructors_run_inside_the_process() {
             unreachable!("{:?} ends", Arc::new(process.who));
         })
     });
-    let crash = What::Crash { node: NODE, power: false };
+    let crash = ProcessFault::Crash { power: false }.at(NODE);
     simulation.replay(&plan(vec![at(3_000, 500, crash)])).unwrap();
     assert!(DROPPED_INSIDE.load(Ordering::SeqCst));
 }

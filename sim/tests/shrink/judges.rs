@@ -2,7 +2,10 @@
 
 use std::cell::Cell;
 
-use tenure_sim::plan::{Assumption, Fault, FaultKind, Plan, Scope, What, When, swarm};
+use tenure_sim::plan::{
+    Assumption, Fault, FaultKind, LinkFault, Plan, ProcessFault, Scope, StoreFault, What, When,
+    swarm,
+};
 use tenure_sim::search::shrink::{Budget, Progress, Smallest, shrink_by};
 
 const PLENTY: Budget = Budget { runs: 100_000 };
@@ -41,12 +44,17 @@ fn the_faults_that_it_takes_are_left_and_no_other() {
     let mut plan = crowded();
     let last = plan.calm_from_ms - 1;
     let at = |at_ms, for_ms, what| Fault { when: When::AtMs(at_ms), for_ms, what };
-    plan.faults.retain(|fault| !matches!(fault.what, What::Cut { .. } | What::StoreLoss));
-    plan.faults.insert(3, at(1_237, 0, What::Cut { node: Some(2) }));
-    plan.faults.push(at(last, 4_321, What::StoreLoss));
+    plan.faults.retain(|fault| {
+        !matches!(
+            fault.what,
+            What::Link { fault: LinkFault::Cut, .. } | What::Store(StoreFault::StoreLoss)
+        )
+    });
+    plan.faults.insert(3, at(1_237, 0, LinkFault::Cut.at(Some(2))));
+    plan.faults.push(at(last, 4_321, What::Store(StoreFault::StoreLoss)));
     let fails = |plan: &Plan| has(plan, FaultKind::Cut) && has(plan, FaultKind::StoreLoss);
     let small = shrunk(&plan, fails).plan;
-    let (cut, loss) = (What::Cut { node: Some(0) }, What::StoreLoss);
+    let (cut, loss) = (LinkFault::Cut.at(Some(0)), What::Store(StoreFault::StoreLoss));
     assert_eq!(small.faults, [at(0, 0, cut), at(0, 1, loss)]);
     assert_eq!(small.nodes.len(), 1);
 }
@@ -54,7 +62,7 @@ fn the_faults_that_it_takes_are_left_and_no_other() {
 #[test]
 fn numbers_become_as_small_and_as_round_as_they_may() {
     let mut plan = crowded();
-    let what = What::Pause { node: Some(1) };
+    let what = ProcessFault::Pause.at(Some(1));
     plan.faults = vec![Fault { when: When::AtMs(4_321), for_ms: 7_654, what }];
     let fails = |plan: &Plan| {
         let found = plan.faults.iter().find(|fault| fault.kind() == FaultKind::Pause);
@@ -72,17 +80,19 @@ fn nodes_move_up_with_the_faults_that_name_them() {
     plan.nodes[node].clock_rate_ppm = -777;
     let fails = |plan: &Plan| {
         let crashes = |fault: &Fault| match fault.what {
-            What::Crash { node: Some(node), .. } => plan.nodes[node].clock_rate_ppm == -777,
+            What::Process { node: Some(node), fault: ProcessFault::Crash { .. } } => {
+                plan.nodes[node].clock_rate_ppm == -777
+            }
             _ => false,
         };
         plan.faults.iter().any(crashes)
     };
-    let what = What::Crash { node: Some(node), power: true };
+    let what = ProcessFault::Crash { power: true }.at(Some(node));
     plan.faults.push(Fault { when: When::AtMs(9), for_ms: 10, what });
     let small = shrunk(&plan, fails).plan;
     assert_eq!(small.nodes.len(), 1);
     assert_eq!(small.faults.len(), 1);
-    assert_eq!(small.faults[0].what, What::Crash { node: Some(0), power: false });
+    assert_eq!(small.faults[0].what, ProcessFault::Crash { power: false }.at(Some(0)));
 }
 
 #[test]

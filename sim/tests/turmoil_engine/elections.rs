@@ -7,7 +7,7 @@ use tenure_sim::engines::EngineError;
 use tenure_sim::engines::turmoil::run;
 use tenure_sim::judge::Judging;
 use tenure_sim::plan::PlanError;
-use tenure_sim::plan::{Plan, Program, What};
+use tenure_sim::plan::{LinkFault, Plan, Program, StoreFault, What};
 use tenure_sim::trace::{Entry, Event};
 
 use super::{at, carry_out, places, plan};
@@ -29,7 +29,8 @@ fn each_election_is_judged_by_itself() {
 #[test]
 fn all_elections_of_a_node_get_leaders() {
     // The elections share what they learn about a server, so its quarantine is waited out once.
-    let outcome = carry_out(&of_elections(4, vec![at(4_000, 100, What::StoreLoss)]));
+    let outcome =
+        carry_out(&of_elections(4, vec![at(4_000, 100, What::Store(StoreFault::StoreLoss))]));
     let elsewhere = |entry: &Entry| match entry.event {
         Event::Elsewhere { server, granted, .. } => Some((server, granted)),
         _ => None,
@@ -42,7 +43,7 @@ fn all_elections_of_a_node_get_leaders() {
 #[test]
 fn the_hash_covers_all_elections() {
     let hash = |elections| {
-        let plan = of_elections(elections, vec![at(4_000, 0, What::Cut { node: None })]);
+        let plan = of_elections(elections, vec![at(4_000, 0, LinkFault::Cut.at(None))]);
         run(&plan, Judging::default()).unwrap().trace.hash()
     };
     assert_eq!(hash(3), hash(3));

@@ -2,7 +2,9 @@
 
 use tenure_sim::engines::turmoil::run;
 use tenure_sim::judge::Judging;
-use tenure_sim::plan::{FaultKind, Point, SimTime, What};
+use tenure_sim::plan::{
+    FaultKind, LinkFault, LinksFault, Point, ProcessFault, SimTime, StoreFault, What,
+};
 use tenure_sim::trace::{Answer, Entry, Event, StoreStep};
 
 use super::{
@@ -11,11 +13,11 @@ use super::{
 
 #[test]
 fn a_fault_without_node_strikes_the_leader() {
-    let at_once = at(1, 100, What::Partition { node: None });
+    let at_once = at(1, 100, LinkFault::Partition.at(None));
     let outcome = carry_out(&plan(vec![
         at_once,
-        at(4_000, 100, What::Pause { node: None }),
-        at(5_000, 0, What::Resign { node: None }),
+        at(4_000, 100, ProcessFault::Pause.at(None)),
+        at(5_000, 0, ProcessFault::Resign.at(None)),
     ]));
     assert!(places(&outcome, began(FaultKind::Partition)).is_empty());
     for kind in [FaultKind::Pause, FaultKind::Resign] {
@@ -31,9 +33,9 @@ fn a_fault_without_node_strikes_the_leader() {
 #[test]
 fn faults_and_triggers_end_before_the_recovery_phase() {
     let outcome = carry_out(&plan(vec![
-        at(CALM_MS - 10, 60_000, What::Partition { node: Some(0) }),
-        at(CALM_MS - 10, 60_000, What::Crash { node: Some(1), power: false }),
-        on(Point::Leads, None, 99, 60_000, What::StoreStall),
+        at(CALM_MS - 10, 60_000, LinkFault::Partition.at(Some(0))),
+        at(CALM_MS - 10, 60_000, ProcessFault::Crash { power: false }.at(Some(1))),
+        on(Point::Leads, None, 99, 60_000, What::Store(StoreFault::StoreStall)),
     ]));
     let calm = the_one(&outcome, |event| matches!(event, Event::Calm));
     for kind in [FaultKind::Partition, FaultKind::Crash] {
@@ -45,8 +47,8 @@ fn faults_and_triggers_end_before_the_recovery_phase() {
 #[test]
 fn a_pause_ends_with_its_process() {
     let outcome = carry_out(&plan(vec![
-        at(3_000, 4_000, What::Pause { node: Some(1) }),
-        at(3_500, 100, What::Crash { node: Some(1), power: false }),
+        at(3_000, 4_000, ProcessFault::Pause.at(Some(1))),
+        at(3_500, 100, ProcessFault::Crash { power: false }.at(Some(1))),
     ]));
     let ends = the_one(&outcome, healed(FaultKind::Pause));
     assert_eq!(time(&outcome, ends), ms(3_500));
@@ -57,7 +59,7 @@ fn a_pause_ends_with_its_process() {
 
 #[test]
 fn a_swizzle_is_a_fault_of_each_node() {
-    let swizzle = What::Swizzle { step_ms: 50, shift: 1 };
+    let swizzle = What::Links(LinksFault::Swizzle { step_ms: 50, shift: 1 });
     let outcome = carry_out(&plan(vec![at(3_000, 1_500, swizzle)]));
     let times = |places: Vec<usize>| -> Vec<u64> {
         places.into_iter().map(|place| time(&outcome, place).as_millis()).collect()
@@ -73,7 +75,7 @@ fn a_swizzle_is_a_fault_of_each_node() {
 #[test]
 fn a_store_clock_step_changes_no_record() {
     for by_ms in [-700, 700] {
-        let mut plan = plan(vec![at(4_000, 0, What::StoreClockStep { by_ms })]);
+        let mut plan = plan(vec![at(4_000, 0, What::Store(StoreFault::StoreClockStep { by_ms }))]);
         plan.work.takes_us = 1_500;
         let outcome = run(&plan, Judging::default()).unwrap();
         assert_eq!(outcome.judge.violation(), None);

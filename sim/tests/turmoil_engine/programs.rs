@@ -2,7 +2,7 @@
 
 use tenure_sim::engines::{Engine, EngineError};
 use tenure_sim::judge::{Judging, Outcome};
-use tenure_sim::plan::{Fault, FaultKind, Manner, Plan, PlanError, Program, What};
+use tenure_sim::plan::{Fault, FaultKind, Manner, Plan, PlanError, ProcessFault, Program};
 use tenure_sim::trace::{Asked, Entry, Event};
 
 use super::{at, began, carry_out, healed, leader_at, ms, places, plan, the_one, time};
@@ -24,7 +24,7 @@ fn is_sent_by(node: usize) -> impl Fn(&&Event) -> bool {
 fn leaders_work_in_every_manner() {
     for manner in Manner::ALL {
         let outcome =
-            carry_out(&in_manner(manner, vec![at(5_000, 0, What::Resign { node: None })]));
+            carry_out(&in_manner(manner, vec![at(5_000, 0, ProcessFault::Resign.at(None))]));
         let count = |is_meant: fn(&Event) -> bool| places(&outcome, is_meant).len();
         assert!(count(|event| matches!(event, Event::Wrote { .. })) > 100, "{manner:?}");
         let waits = count(|event| matches!(event, Event::WaitsToBeTold { .. }));
@@ -37,7 +37,7 @@ fn leaders_work_in_every_manner() {
 #[test]
 fn a_candidate_leaves_and_another_one_campaigns() {
     for (manner, seed) in Manner::ALL.into_iter().flat_map(|manner| [(manner, 1), (manner, 2)]) {
-        let faults = vec![at(4_000, 3_000, What::Leave { node: None })];
+        let faults = vec![at(4_000, 3_000, ProcessFault::Leave.at(None))];
         let outcome = carry_out(&Plan { seed, ..in_manner(manner, faults) });
         let begins = the_one(&outcome, began(FaultKind::Leave));
         let left = leader_at(&outcome, begins).unwrap();
@@ -59,7 +59,7 @@ fn a_candidate_leaves_and_another_one_campaigns() {
 fn a_starved_driver_loses_its_lead() {
     for manner in Manner::ALL {
         let outcome =
-            carry_out(&in_manner(manner, vec![at(4_000, 3_000, What::Starve { node: None })]));
+            carry_out(&in_manner(manner, vec![at(4_000, 3_000, ProcessFault::Starve.at(None))]));
         let begins = the_one(&outcome, began(FaultKind::Starve));
         let ends = the_one(&outcome, healed(FaultKind::Starve));
         let starved = leader_at(&outcome, begins).unwrap();
@@ -102,7 +102,7 @@ fn the_model_engine_refuses_unsupported_programs() {
     let cancels = Program { cancels: true, ..Program::default() };
     let error = refused(&Plan { program: cancels, ..plan(vec![]) });
     assert!(error.contains("program.cancels"), "{error}");
-    let starves = plan(vec![at(1, 1, What::Starve { node: None })]);
+    let starves = plan(vec![at(1, 1, ProcessFault::Starve.at(None))]);
     let error = Engine::Model.run(&starves, Judging::default()).unwrap_err();
     let EngineError::Plan(PlanError::Unsupported { index: 0, kind, engine: "model", .. }) = error
     else {

@@ -3,7 +3,10 @@
 use tenure_sim::engines::EngineError;
 use tenure_sim::engines::turmoil::run;
 use tenure_sim::judge::Judging;
-use tenure_sim::plan::{Act, Asking, Fault, PlanError, Point, Scope, Trigger, What, When};
+use tenure_sim::plan::{
+    Act, Asking, Fault, LinkFault, PlanError, Point, ProcessFault, Scope, StoreFault, Trigger,
+    What, When,
+};
 
 use super::{at, on, plan};
 
@@ -11,25 +14,25 @@ use super::{at, on, plan};
 fn unsupported_faults_are_refused_by_name() {
     let node = Some(0);
     let whats = [
-        What::Loss { node, permille: 1 },
-        What::Duplicate { node, permille: 1, most_ms: 1 },
-        What::Reorder { node, permille: 1, most_ms: 1 },
-        What::Suspend { node },
-        What::VmStop { node },
-        What::VmRestore { node },
-        What::StoreRollback { back_ms: 1 },
-        What::Failover { lag_ms: 1, clock_ahead_ms: 0 },
-        What::OldPrimary { node },
-        What::Reset { node },
-        What::HalfOpen { node },
-        What::Throttle { node, bytes_per_second: 1 },
-        What::NoDescriptors { node },
+        LinkFault::Loss { permille: 1 }.at(node),
+        LinkFault::Duplicate { permille: 1, most_ms: 1 }.at(node),
+        LinkFault::Reorder { permille: 1, most_ms: 1 }.at(node),
+        ProcessFault::Suspend.at(node),
+        ProcessFault::VmStop.at(node),
+        ProcessFault::VmRestore.at(node),
+        What::Store(StoreFault::StoreRollback { back_ms: 1 }),
+        What::Store(StoreFault::Failover { lag_ms: 1, clock_ahead_ms: 0 }),
+        LinkFault::OldPrimary.at(node),
+        LinkFault::Reset.at(node),
+        LinkFault::HalfOpen.at(node),
+        LinkFault::Throttle { bytes_per_second: 1 }.at(node),
+        ProcessFault::NoDescriptors.at(node),
         What::Operator(Act::FlushScripts),
         What::Operator(Act::LockRow),
     ];
     for what in whats {
         let for_ms = u64::from(what.lasts());
-        let (good, bad) = (at(1, 1, What::StoreStall), at(2, for_ms, what));
+        let (good, bad) = (at(1, 1, What::Store(StoreFault::StoreStall)), at(2, for_ms, what));
         let error = run(&plan(vec![good, bad]), Judging::default()).unwrap_err();
         let EngineError::Plan(PlanError::Unsupported { index, kind, engine, .. }) = error else {
             panic!("{error:?}");
@@ -42,7 +45,7 @@ fn unsupported_faults_are_refused_by_name() {
 
 #[test]
 fn unsupported_triggers_are_refused() {
-    let pause = What::Pause { node: None };
+    let pause = ProcessFault::Pause.at(None);
     let of_renewals =
         Trigger { point: Point::Sent, node: None, of: Some(Asking::Renew), nth: 1, after_ms: 0 };
     let cases = [

@@ -4,14 +4,16 @@ use std::time::Duration;
 
 use tenure_sim::engines::turmoil::{TICK, run};
 use tenure_sim::judge::Judging;
-use tenure_sim::plan::{FaultKind, Plan, Scope, Settings, SimTime, What, Work, swarm};
+use tenure_sim::plan::{
+    FaultKind, LinkFault, Plan, ProcessFault, Scope, Settings, SimTime, Work, swarm,
+};
 use tenure_sim::trace::{Answer, Entry, Event, StoreStep};
 
 use super::{CALM_MS, at, began, carry_out, healed, ms, places, plan, the_one, time};
 
 #[test]
 fn a_write_lands_even_after_a_crash() {
-    let mut slow = plan(vec![at(4_000, 100, What::Crash { node: None, power: false })]);
+    let mut slow = plan(vec![at(4_000, 100, ProcessFault::Crash { power: false }.at(None))]);
     slow.work = Work { every_ms: 30, takes_us: 29_100, reads_first: false };
     let outcome = run(&slow, Judging::default()).unwrap();
     assert_eq!(outcome.judge.violation(), None);
@@ -42,7 +44,7 @@ fn a_leader_hands_over_in_the_recovery_phase() {
 
 #[test]
 fn every_call_is_answered_once_or_dropped() {
-    let outcome = carry_out(&plan(vec![at(3_000, 1_000, What::Hold { node: Some(0) })]));
+    let outcome = carry_out(&plan(vec![at(3_000, 1_000, LinkFault::Hold.at(Some(0)))]));
     let mut open = std::collections::BTreeMap::new();
     let mut answered = 0;
     for Entry { event, .. } in outcome.trace.entries() {

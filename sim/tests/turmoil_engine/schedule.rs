@@ -2,7 +2,10 @@
 
 use tenure_sim::engines::Engine;
 use tenure_sim::judge::{Judging, Which};
-use tenure_sim::plan::{Fault, FaultKind, Plan, Program, Scope, What, When, swarm};
+use tenure_sim::plan::{
+    Fault, FaultKind, LinkFault, LinksFault, Plan, ProcessFault, Program, Scope, StoreFault, What,
+    When, swarm,
+};
 use tenure_sim::trace::{Entry, Event};
 
 use super::{CALM_MS, at, plan};
@@ -32,19 +35,19 @@ fn in_both(plan: &Plan) -> Vec<Edge> {
 
 #[test]
 fn both_engines_keep_every_rule_of_the_schedule() {
-    let pause = |node| What::Pause { node: Some(node) };
-    let crash = |node| What::Crash { node: Some(node), power: true };
+    let pause = |node| ProcessFault::Pause.at(Some(node));
+    let crash = |node| ProcessFault::Crash { power: true }.at(Some(node));
     let edges = in_both(&plan(vec![
         at(1, 1, pause(0)),
-        at(3_000, 1_500, What::Swizzle { step_ms: 50, shift: 1 }),
+        at(3_000, 1_500, What::Links(LinksFault::Swizzle { step_ms: 50, shift: 1 })),
         at(4_000, 3_000, pause(1)),
         at(4_500, 100, crash(1)),
         at(4_550, 300, crash(1)),
         at(4_700, 10, pause(1)),
-        at(4_700, 0, What::Cut { node: Some(1) }),
-        at(4_700, 100, What::Partition { node: Some(1) }),
-        at(CALM_MS - 1_000, 60_000, What::StoreStall),
-        at(CALM_MS - 30, 60_000, What::Swizzle { step_ms: 20, shift: 0 }),
+        at(4_700, 0, LinkFault::Cut.at(Some(1))),
+        at(4_700, 100, LinkFault::Partition.at(Some(1))),
+        at(CALM_MS - 1_000, 60_000, What::Store(StoreFault::StoreStall)),
+        at(CALM_MS - 30, 60_000, What::Links(LinksFault::Swizzle { step_ms: 20, shift: 0 })),
         at(CALM_MS - 1, 60_000, pause(2)),
     ]));
     let (node, calm) = (Some(1), CALM_MS);
@@ -69,7 +72,7 @@ fn drawn_faults_of_named_nodes_are_ordered_alike() {
         let is_named = |fault: &Fault| {
             matches!(fault.when, When::AtMs(_))
                 && (fault.node().is_some() || !fault.what.is_of_a_node())
-                && !matches!(fault.what, What::Starve { .. })
+                && !matches!(fault.what, What::Process { fault: ProcessFault::Starve, .. })
         };
         let faults = drawn.faults.iter().copied().filter(is_named).collect();
         let edges = in_both(&Plan { faults, program: Program::default(), ..drawn });

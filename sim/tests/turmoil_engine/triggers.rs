@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use tenure_sim::plan::{Fault, FaultKind, Point, Trigger, What, When};
+use tenure_sim::plan::{
+    Fault, FaultKind, LinkFault, Point, ProcessFault, StoreFault, Trigger, What, When,
+};
 use tenure_sim::trace::{Answer, Asked, Entry, Event, StoreStep};
 
 use super::{began, carry_out, healed, ms, on, places, plan, the_one, time};
@@ -10,7 +12,7 @@ use super::{began, carry_out, healed, ms, on, places, plan, the_one, time};
 #[test]
 fn a_pause_after_sending_delays_the_reply() {
     let outcome =
-        carry_out(&plan(vec![on(Point::Sent, Some(1), 2, 200, What::Pause { node: None })]));
+        carry_out(&plan(vec![on(Point::Sent, Some(1), 2, 200, ProcessFault::Pause.at(None))]));
     let begins = the_one(&outcome, began(FaultKind::PauseAfterSend));
     let ends = the_one(&outcome, healed(FaultKind::PauseAfterSend));
     assert_eq!(time(&outcome, ends).since(time(&outcome, begins)), Duration::from_millis(200));
@@ -38,7 +40,7 @@ fn a_pause_after_sending_delays_the_reply() {
 
 #[test]
 fn a_pause_before_sending_delays_the_request() {
-    let mut alone = plan(vec![on(Point::Send, None, 1, 150, What::Pause { node: None })]);
+    let mut alone = plan(vec![on(Point::Send, None, 1, 150, ProcessFault::Pause.at(None))]);
     alone.nodes.truncate(1);
     let outcome = carry_out(&alone);
     let begins = the_one(&outcome, began(FaultKind::PauseAtSend));
@@ -52,7 +54,7 @@ fn a_pause_before_sending_delays_the_request() {
 #[test]
 fn a_guard_pause_separates_check_and_write() {
     let outcome =
-        carry_out(&plan(vec![on(Point::Guard, None, 3, 100, What::Pause { node: None })]));
+        carry_out(&plan(vec![on(Point::Guard, None, 3, 100, ProcessFault::Pause.at(None))]));
     let begins = time(&outcome, the_one(&outcome, began(FaultKind::PauseAtGuard)));
     let late = the_one(
         &outcome,
@@ -70,7 +72,7 @@ fn a_guard_pause_separates_check_and_write() {
 #[test]
 fn other_faults_at_the_guard_delay_no_write() {
     let outcome =
-        carry_out(&plan(vec![on(Point::Guard, None, 3, 100, What::Partition { node: None })]));
+        carry_out(&plan(vec![on(Point::Guard, None, 3, 100, LinkFault::Partition.at(None))]));
     the_one(&outcome, began(FaultKind::Partition));
     let on_time =
         |entry: &Entry| !matches!(entry.event, Event::Wrote { checked, .. } if checked != entry.at);
@@ -79,7 +81,7 @@ fn other_faults_at_the_guard_delay_no_write() {
 
 #[test]
 fn a_leader_crashes_as_it_begins_to_lead() {
-    let crash = What::Crash { node: None, power: true };
+    let crash = ProcessFault::Crash { power: true }.at(None);
     let trigger = Trigger { point: Point::Leads, node: None, of: None, nth: 1, after_ms: 0 };
     let outcome =
         carry_out(&plan(vec![Fault { when: When::On(trigger), for_ms: 500, what: crash }]));
@@ -95,7 +97,11 @@ fn a_leader_crashes_as_it_begins_to_lead() {
 fn a_crash_at_a_grant_loses_the_reply() {
     let outcome = {
         let trigger = Trigger { point: Point::Grant, node: None, of: None, nth: 1, after_ms: 0 };
-        let fault = Fault { when: When::On(trigger), for_ms: 100, what: What::StoreCrash };
+        let fault = Fault {
+            when: When::On(trigger),
+            for_ms: 100,
+            what: What::Store(StoreFault::StoreCrash),
+        };
         carry_out(&plan(vec![fault]))
     };
     let crashed = the_one(&outcome, |event| matches!(event, Event::StoreCrashed { .. }));
@@ -122,7 +128,7 @@ fn a_crash_at_a_grant_loses_the_reply() {
 #[test]
 fn a_pause_at_a_grant_strikes_the_grantee() {
     let trigger = Trigger { point: Point::Grant, node: None, of: None, nth: 1, after_ms: 0 };
-    let fault = Fault { when: When::On(trigger), for_ms: 300, what: What::Pause { node: None } };
+    let fault = Fault { when: When::On(trigger), for_ms: 300, what: ProcessFault::Pause.at(None) };
     let outcome = carry_out(&plan(vec![fault]));
     let begins = the_one(&outcome, began(FaultKind::Pause));
     let Event::Fault { node: Some(node), .. } = outcome.trace.entries()[begins].event else {

@@ -8,7 +8,7 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 use tenure_sim::engines::Engine;
-use tenure_sim::plan::{Asking, Fault, Point, Trigger, What, When};
+use tenure_sim::plan::{Asking, Fault, Point, ProcessFault, Trigger, What, When};
 use tenure_sim::search::campaign::{Failure, Verdict};
 use tenure_sim::search::sweep::{self, Found, Report, Sweep};
 
@@ -142,8 +142,12 @@ impl fmt::Display for InWords<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Fault { when, for_ms, what } = *self.0;
         match what {
-            What::Crash { power: true, .. } => write!(f, "a loss of power")?,
-            What::Crash { power: false, .. } => write!(f, "a crash")?,
+            What::Process { fault: ProcessFault::Crash { power: true }, .. } => {
+                write!(f, "a loss of power")?
+            }
+            What::Process { fault: ProcessFault::Crash { power: false }, .. } => {
+                write!(f, "a crash")?
+            }
             _ => write!(f, "a pause of {for_ms} ms")?,
         }
         match when {

@@ -5,7 +5,7 @@ use tenure_core::Instant;
 
 use super::algorithm::Algorithm;
 use super::world::World;
-use crate::plan::{FaultKind, What};
+use crate::plan::{ClockFault, FaultKind, LinkFault, ProcessFault, StoreFault, What};
 use crate::trace::Kept;
 
 /// The state of a node that a fault may change at once.
@@ -23,12 +23,16 @@ impl OfNode {
     pub(super) fn differs(&self, after: &Self, by: What) -> bool {
         let is_paused = self.runs && !after.runs;
         match by {
-            What::Pause { .. } => is_paused,
-            What::Suspend { .. } => is_paused && after.clocks_run == [true, false],
-            What::VmStop { .. } => is_paused && after.clocks_run == [false; 2],
-            What::ClockStep { .. } => self.boot != after.boot,
-            What::Cut { .. } => self.connection != after.connection,
-            What::Crash { .. } => self.is_up && !after.is_up,
+            What::Process { fault: ProcessFault::Pause, .. } => is_paused,
+            What::Process { fault: ProcessFault::Suspend, .. } => {
+                is_paused && after.clocks_run == [true, false]
+            }
+            What::Process { fault: ProcessFault::VmStop, .. } => {
+                is_paused && after.clocks_run == [false; 2]
+            }
+            What::Process { fault: ProcessFault::Crash { .. }, .. } => self.is_up && !after.is_up,
+            What::Clock { fault: ClockFault::ClockStep { .. }, .. } => self.boot != after.boot,
+            What::Link { fault: LinkFault::Cut, .. } => self.connection != after.connection,
             // These effects are observed at messages, at a restored snapshot, and at the candidate.
             _ => false,
         }
@@ -44,13 +48,13 @@ pub(super) struct OfStore {
 
 impl OfStore {
     /// Whether that fault has caused the difference between this state and `after`.
-    pub(super) fn differs(&self, after: &Self, by: What) -> bool {
+    pub(super) fn differs(&self, after: &Self, by: StoreFault) -> bool {
         match by {
-            What::StoreCrash | What::Failover { .. } => self.number != after.number,
-            What::StoreLoss | What::StoreRollback { .. } => self.kept != after.kept,
-            What::StoreClockStep { .. } => self.clock != after.clock,
-            // These effects are observed at waiting requests.
-            _ => false,
+            StoreFault::StoreCrash | StoreFault::Failover { .. } => self.number != after.number,
+            StoreFault::StoreLoss | StoreFault::StoreRollback { .. } => self.kept != after.kept,
+            StoreFault::StoreClockStep { .. } => self.clock != after.clock,
+            // Its effect is observed at waiting requests.
+            StoreFault::StoreStall => false,
         }
     }
 }

@@ -2,7 +2,9 @@
 
 use super::algorithm::{Algorithm, Input};
 use super::world::{World, leader};
-use crate::plan::{Asking, FaultKind, Point, Step, Strike, What};
+use crate::plan::{
+    Asking, ClockFault, FaultKind, LinkFault, Point, ProcessFault, Step, Strike, What,
+};
 use crate::trace::Event;
 
 impl<A: Algorithm> World<'_, A> {
@@ -34,9 +36,11 @@ impl<A: Algorithm> World<'_, A> {
         if self.is_left_out(kind) {
             return;
         }
-        match node {
-            Some(node) => self.begin_at(node, strike),
-            None => self.begin_at_store(strike),
+        match (node, strike.what) {
+            (Some(node), _) => self.begin_at(node, strike),
+            (None, What::Store(fault)) => self.begin_at_store(kind, fault),
+            // Refused before the run.
+            (None, _) => {}
         }
     }
 
@@ -48,9 +52,10 @@ impl<A: Algorithm> World<'_, A> {
         let Strike { kind, node, .. } = strike;
         self.record(Event::Healed { kind, node });
         if !self.is_left_out(kind) {
-            match node {
-                Some(node) => self.end_at(node, strike),
-                None => self.end_at_store(strike.what),
+            match (node, strike.what) {
+                (Some(node), _) => self.end_at(node, strike),
+                (None, What::Store(fault)) => self.end_at_store(fault),
+                (None, _) => {}
             }
         }
         self.awaited.over(kind, node);
@@ -66,66 +71,87 @@ impl<A: Algorithm> World<'_, A> {
 
     fn carry_out(&mut self, node: usize, strike: Strike) {
         match strike.what {
-            What::Pause { .. } => self.pause(node),
-            What::Suspend { .. } => {
+            What::Link { fault: LinkFault::Cut, .. } => self.cut(node),
+            What::Link { fault: LinkFault::OldPrimary, .. } => self.promote_beside(node),
+            What::Link { .. } | What::Links(_) => {
+                self.nodes[node].link.begin(strike.what);
+                let is_cut_off = matches!(
+                    strike.what,
+                    What::Link { fault: LinkFault::Partition | LinkFault::Hold, .. }
+                );
+                if is_cut_off {
+                    let session = self.session(node);
+                    A::cut_off(&mut self.store.state, session);
+                }
+            }
+            What::Process { fault, .. } => self.begin_at_process(node, fault, strike.index),
+            What::Clock { fault: ClockFault::ClockStep { by_ms }, .. } => {
+                self.nodes[node].boot.step(self.at, by_ms);
+                self.nodes[node].plan_ahead();
+            }
+            What::Store(_) | What::Operator(_) => {}
+        }
+    }
+
+    fn begin_at_process(&mut self, node: usize, fault: ProcessFault, index: usize) {
+        match fault {
+            ProcessFault::Pause => self.pause(node),
+            ProcessFault::Suspend => {
                 self.nodes[node].sleeps += 1;
                 self.nodes[node].monotonic.stop(self.at);
                 self.pause(node);
             }
-            What::VmStop { .. } => {
+            ProcessFault::VmStop => {
                 self.nodes[node].clock_stops += 1;
                 self.nodes[node].boot.stop(self.at);
                 self.nodes[node].monotonic.stop(self.at);
                 self.pause(node);
             }
-            What::VmRestore { .. } => {
+            ProcessFault::VmRestore => {
                 let snapshot = self.nodes[node].snapshot(self.at);
-                self.snapshots.push((strike.index, snapshot));
+                self.snapshots.push((index, snapshot));
             }
-            What::ClockStep { by_ms, .. } => {
-                self.nodes[node].boot.step(self.at, by_ms);
-                self.nodes[node].plan_ahead();
-            }
-            What::Cut { .. } => self.cut(node),
-            What::Crash { power, .. } => self.crash(node, power),
-            What::Resign { .. } => self.resign(node),
-            What::Leave { .. } => {
+            ProcessFault::Crash { power } => self.crash(node, power),
+            ProcessFault::Resign => self.resign(node),
+            ProcessFault::Leave => {
                 self.pass_input(node, Input::Resign { again_after: None });
             }
-            What::OldPrimary { .. } => self.promote_beside(node),
-            what => {
-                self.nodes[node].link.begin(what);
-                if let What::Partition { .. } | What::Hold { .. } = what {
-                    let session = self.session(node);
-                    A::cut_off(&mut self.store.state, session);
-                }
-            }
+            // Refused before the run.
+            ProcessFault::Starve | ProcessFault::NoDescriptors => {}
         }
     }
 
     fn end_at(&mut self, node: usize, strike: Strike) {
         match strike.what {
-            What::Pause { .. } => self.resume(node),
-            What::Suspend { .. } => {
-                self.nodes[node].sleeps -= 1;
-                self.restart_clocks(node);
-                self.resume(node);
-            }
-            What::VmStop { .. } => {
-                self.nodes[node].clock_stops -= 1;
-                self.restart_clocks(node);
-                self.resume(node);
-            }
-            What::VmRestore { .. } => self.restore(node, strike.index),
-            What::Crash { .. } => self.start_again(node),
-            What::Leave { .. } => self.pass_input(node, Input::Campaign),
-            What::OldPrimary { .. } => self.remove_old_primary(node),
-            what => {
-                self.nodes[node].link.end(what);
+            What::Link { fault: LinkFault::OldPrimary, .. } => self.remove_old_primary(node),
+            What::Link { .. } | What::Links(_) => {
+                self.nodes[node].link.end(strike.what);
                 if !self.nodes[node].link.holds() {
                     self.release_held(node);
                 }
             }
+            What::Process { fault, .. } => self.end_at_process(node, fault, strike.index),
+            What::Clock { .. } | What::Store(_) | What::Operator(_) => {}
+        }
+    }
+
+    fn end_at_process(&mut self, node: usize, fault: ProcessFault, index: usize) {
+        match fault {
+            ProcessFault::Pause => self.resume(node),
+            ProcessFault::Suspend => {
+                self.nodes[node].sleeps -= 1;
+                self.restart_clocks(node);
+                self.resume(node);
+            }
+            ProcessFault::VmStop => {
+                self.nodes[node].clock_stops -= 1;
+                self.restart_clocks(node);
+                self.resume(node);
+            }
+            ProcessFault::VmRestore => self.restore(node, index),
+            ProcessFault::Crash { .. } => self.start_again(node),
+            ProcessFault::Leave => self.pass_input(node, Input::Campaign),
+            ProcessFault::Resign | ProcessFault::Starve | ProcessFault::NoDescriptors => {}
         }
     }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::engines::Kinds;
 use crate::plan::draw::Draw;
-use crate::plan::{FaultKind, NANOSECOND, Plan, SimTime, What};
+use crate::plan::{FaultKind, LinkFault, LinksFault, NANOSECOND, Plan, SimTime, What};
 use crate::trace::Fate;
 
 /// A direction.
@@ -77,10 +77,12 @@ impl Link {
     /// A fault begins.
     pub(super) fn begin(&mut self, what: What) {
         match what {
-            What::Partition { .. } => self.partitions += 1,
-            What::Swizzle { .. } => self.swizzled += 1,
-            What::OneWay { to_store, .. } => self.blocked[way(to_store) as usize] += 1,
-            What::Hold { .. } => self.holds += 1,
+            What::Links(LinksFault::Swizzle { .. }) => self.swizzled += 1,
+            What::Link { fault: LinkFault::Partition, .. } => self.partitions += 1,
+            What::Link { fault: LinkFault::OneWay { to_store }, .. } => {
+                self.blocked[way(to_store) as usize] += 1;
+            }
+            What::Link { fault: LinkFault::Hold, .. } => self.holds += 1,
             _ => self.faults.push(what),
         }
     }
@@ -88,10 +90,12 @@ impl Link {
     /// A fault ends.
     pub(super) fn end(&mut self, what: What) {
         match what {
-            What::Partition { .. } => self.partitions -= 1,
-            What::Swizzle { .. } => self.swizzled -= 1,
-            What::OneWay { to_store, .. } => self.blocked[way(to_store) as usize] -= 1,
-            What::Hold { .. } => self.holds -= 1,
+            What::Links(LinksFault::Swizzle { .. }) => self.swizzled -= 1,
+            What::Link { fault: LinkFault::Partition, .. } => self.partitions -= 1,
+            What::Link { fault: LinkFault::OneWay { to_store }, .. } => {
+                self.blocked[way(to_store) as usize] -= 1;
+            }
+            What::Link { fault: LinkFault::Hold, .. } => self.holds -= 1,
             _ => {
                 if let Some(index) = self.faults.iter().position(|fault| *fault == what) {
                     self.faults.remove(index);
@@ -170,7 +174,9 @@ impl Link {
 
     fn arrives(&self, draw: &mut Draw, at: SimTime, edges: [SimTime; 2]) -> SimTime {
         let slowest = |most: Duration, fault: &What| match fault {
-            What::Latency { most_ms, .. } => most.max(Duration::from_millis(*most_ms)),
+            What::Link { fault: LinkFault::Latency { most_ms }, .. } => {
+                most.max(Duration::from_millis(*most_ms))
+            }
             _ => most,
         };
         let (least, most) = self.latency;
@@ -186,14 +192,18 @@ impl Link {
 
     fn is_lost(&self, draw: &mut Draw) -> bool {
         self.faults.iter().any(|fault| match fault {
-            What::Loss { permille, .. } => draw.chance(u64::from(*permille), 1_000),
+            What::Link { fault: LinkFault::Loss { permille }, .. } => {
+                draw.chance(u64::from(*permille), 1_000)
+            }
             _ => false,
         })
     }
 
     fn lagging(&self, draw: &mut Draw) -> Duration {
         let lag = |fault: &What| match fault {
-            What::Reorder { permille, most_ms, .. } if draw.chance(u64::from(*permille), 1_000) => {
+            What::Link { fault: LinkFault::Reorder { permille, most_ms }, .. }
+                if draw.chance(u64::from(*permille), 1_000) =>
+            {
                 draw.duration(NANOSECOND..=Duration::from_millis(*most_ms))
             }
             _ => Duration::ZERO,
@@ -203,7 +213,7 @@ impl Link {
 
     fn doubled(&self, draw: &mut Draw) -> Option<Duration> {
         self.faults.iter().find_map(|fault| match fault {
-            What::Duplicate { permille, most_ms, .. }
+            What::Link { fault: LinkFault::Duplicate { permille, most_ms }, .. }
                 if draw.chance(u64::from(*permille), 1_000) =>
             {
                 Some(draw.duration(Duration::ZERO..=Duration::from_millis(*most_ms)))

@@ -29,7 +29,10 @@ use std::time::Duration;
 
 use crate::engines::EngineError;
 use crate::judge::{Judging, Outcome};
-use crate::plan::{Ending, Fault, FaultKind, Manner, Plan, PlanError, Program, SimTime, What};
+use crate::plan::{
+    Ending, Fault, FaultKind, LinkFault, Manner, Plan, PlanError, ProcessFault, Program, SimTime,
+    What,
+};
 use algorithm::Algorithm;
 use due::Due;
 use messages::of_reply;
@@ -139,11 +142,16 @@ fn refuse(plan: &Plan) -> Result<(), PlanError> {
 
 const fn why_not(what: What) -> Option<&'static str> {
     match what {
-        What::Starve { .. } => Some("has no driver's task: the process drives its candidate"),
-        What::Reset { .. } | What::HalfOpen { .. } | What::Throttle { .. } => {
-            Some("has messages, and no bytes and no ends of connections")
+        What::Process { fault: ProcessFault::Starve, .. } => {
+            Some("has no driver's task: the process drives its candidate")
         }
-        What::NoDescriptors { .. } => Some("has processes without file descriptors"),
+        What::Link {
+            fault: LinkFault::Reset | LinkFault::HalfOpen | LinkFault::Throttle { .. },
+            ..
+        } => Some("has messages, and no bytes and no ends of connections"),
+        What::Process { fault: ProcessFault::NoDescriptors, .. } => {
+            Some("has processes without file descriptors")
+        }
         What::Operator(_) => Some("has a store without a server that an operator could reach"),
         _ => None,
     }

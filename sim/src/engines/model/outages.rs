@@ -5,54 +5,55 @@ use std::time::Duration;
 use super::algorithm::Algorithm;
 use super::server::Server;
 use super::world::World;
-use crate::plan::{Strike, What};
+use crate::plan::{FaultKind, StoreFault};
 use crate::trace::Event;
 
 impl<A: Algorithm> World<'_, A> {
-    pub(super) fn begin_at_store(&mut self, strike: Strike) {
+    pub(super) fn begin_at_store(&mut self, kind: FaultKind, fault: StoreFault) {
         let at = self.at;
         let before = self.state_of_store();
-        match strike.what {
-            What::StoreCrash => {
+        match fault {
+            StoreFault::StoreCrash => {
                 let kept = self.store.state.clone();
                 self.replace(kept, true);
                 self.store.down += 1;
             }
-            What::StoreLoss => {
+            StoreFault::StoreLoss => {
                 self.replace(A::Store::default(), false);
                 self.store.down += 1;
             }
-            What::StoreRollback { back_ms } => {
+            StoreFault::StoreRollback { back_ms } => {
                 let older = self.store.as_of(at - Duration::from_millis(back_ms));
                 self.replace(older, false);
                 self.store.down += 1;
             }
-            What::Failover { lag_ms, clock_ahead_ms } => {
+            StoreFault::Failover { lag_ms, clock_ahead_ms } => {
                 let replicated = self.store.as_of(at - Duration::from_millis(lag_ms));
                 self.replace(replicated, false);
                 self.store.step_clock(at, clock_ahead_ms);
                 self.store.down += 1;
                 self.store.silent += 1;
             }
-            What::StoreStall => self.store.stalls += 1,
-            What::StoreClockStep { by_ms } => {
+            StoreFault::StoreStall => self.store.stalls += 1,
+            StoreFault::StoreClockStep { by_ms } => {
                 self.store.step_clock(at, by_ms);
             }
-            _ => {}
         }
-        if before.differs(&self.state_of_store(), strike.what) {
-            self.took(strike.kind, None);
+        if before.differs(&self.state_of_store(), fault) {
+            self.took(kind, None);
         }
     }
 
-    pub(super) fn end_at_store(&mut self, what: What) {
-        match what {
-            What::StoreCrash | What::StoreLoss | What::StoreRollback { .. } => self.come_up(),
-            What::Failover { .. } => {
+    pub(super) fn end_at_store(&mut self, fault: StoreFault) {
+        match fault {
+            StoreFault::StoreCrash | StoreFault::StoreLoss | StoreFault::StoreRollback { .. } => {
+                self.come_up();
+            }
+            StoreFault::Failover { .. } => {
                 self.store.silent -= 1;
                 self.come_up();
             }
-            What::StoreStall => {
+            StoreFault::StoreStall => {
                 self.store.stalls -= 1;
                 if self.store.stalls == 0 {
                     for request in std::mem::take(&mut self.store.waiting) {
@@ -60,7 +61,7 @@ impl<A: Algorithm> World<'_, A> {
                     }
                 }
             }
-            _ => {}
+            StoreFault::StoreClockStep { .. } => {}
         }
     }
 

@@ -7,7 +7,7 @@ use super::protocol::Order;
 use super::run::Run;
 use super::server::ServerOrder;
 use crate::engines::EngineError;
-use crate::plan::{Act, FaultKind, Strike, What};
+use crate::plan::{Act, ClockFault, FaultKind, LinkFault, ProcessFault, StoreFault, Strike, What};
 
 /// A request that was sent that long before the end of a stall has waited for it.
 const WAITED: Duration = Duration::from_millis(1);
@@ -72,27 +72,34 @@ impl Run<'_> {
         };
         let machine = &mut self.machines[node];
         match what {
-            What::Cut { .. } | What::Reset { .. } | What::HalfOpen { .. } => {
-                if machine.link.breaks(what) {
+            What::Link {
+                fault: fault @ (LinkFault::Cut | LinkFault::Reset | LinkFault::HalfOpen),
+                ..
+            } => {
+                if machine.link.breaks(fault) {
                     self.took(now, kind, Some(node));
                 }
             }
-            What::Pause { .. } => {
+            What::Process { fault: ProcessFault::Pause, .. } => {
                 if machine.pause(now) {
                     self.took(now, kind, Some(node));
                 }
             }
-            What::NoDescriptors { .. } => machine.takes_descriptors(now),
-            What::Crash { power, .. } => {
+            What::Process { fault: ProcessFault::NoDescriptors, .. } => {
+                machine.takes_descriptors(now);
+            }
+            What::Process { fault: ProcessFault::Crash { power }, .. } => {
                 if let Some(who) = machine.crash(power).await? {
                     self.killed(who);
                     self.took(now, kind, Some(node));
                 }
             }
             // Their processes report the effects.
-            What::Resign { .. } => machine.order(Order::Resign),
-            What::Leave { .. } => machine.order(Order::Leave),
-            What::ClockStep { by_ms, .. } => machine.order(Order::StepClock { by_ms }),
+            What::Process { fault: ProcessFault::Resign, .. } => machine.order(Order::Resign),
+            What::Process { fault: ProcessFault::Leave, .. } => machine.order(Order::Leave),
+            What::Clock { fault: ClockFault::ClockStep { by_ms }, .. } => {
+                machine.order(Order::StepClock { by_ms });
+            }
             _ => machine.link.begin(kind, what),
         }
         Ok(())
@@ -105,43 +112,42 @@ impl Run<'_> {
         let Some(node) = node else { return Ok(self.end_of_the_store(strike)) };
         let machine = &mut self.machines[node];
         match what {
-            What::Pause { .. } => machine.unpause(now),
-            What::NoDescriptors { .. } => {
+            What::Process { fault: ProcessFault::Pause, .. } => machine.unpause(now),
+            What::Process { fault: ProcessFault::NoDescriptors, .. } => {
                 if machine.gives_descriptors() {
                     self.took(now, kind, Some(node));
                 }
             }
-            What::Crash { .. } => {
+            What::Process { fault: ProcessFault::Crash { .. }, .. } => {
                 if let Some(who) = machine.revive(now)? {
                     self.started(who);
                 }
             }
-            What::Leave { .. } => machine.order(Order::Rejoin),
+            What::Process { fault: ProcessFault::Leave, .. } => machine.order(Order::Rejoin),
             _ => machine.link.end(kind, what),
         }
         Ok(true)
     }
 
     fn begin_of_the_store(&mut self, strike: Strike) {
-        let what = strike.what;
-        match what {
-            What::StoreCrash | What::StoreLoss => {
-                let keeps_data = what == What::StoreCrash;
+        match strike.what {
+            What::Store(fault @ (StoreFault::StoreCrash | StoreFault::StoreLoss)) => {
+                let keeps_data = fault == StoreFault::StoreCrash;
                 self.outage.down += 1;
                 self.outage.loses |= !keeps_data;
                 self.server.order(ServerOrder::Crash { keeps_data });
             }
-            What::StoreStall => {
+            What::Store(StoreFault::StoreStall) => {
                 self.outage.stalls += 1;
                 // A server that is down is paused once it has started.
                 if self.outage.stalls == 1 && self.outage.down == 0 {
                     self.server.order(ServerOrder::Pause);
                 }
             }
-            What::Failover { lag_ms, .. } => {
+            What::Store(StoreFault::Failover { lag_ms, .. }) => {
                 self.server.order(ServerOrder::FailOver { lag: Duration::from_millis(lag_ms) });
             }
-            What::StoreClockStep { by_ms } => {
+            What::Store(StoreFault::StoreClockStep { by_ms }) => {
                 self.server.order(ServerOrder::StepClock { by_ms, strike });
             }
             What::Operator(act) => self.begin_act(act),
@@ -159,7 +165,7 @@ impl Run<'_> {
     /// Returns whether the fault is over at once.
     fn end_of_the_store(&mut self, strike: Strike) -> bool {
         match strike.what {
-            What::StoreCrash | What::StoreLoss => {
+            What::Store(StoreFault::StoreCrash | StoreFault::StoreLoss) => {
                 let Some(keeps_data) = self.outage.lets_it_start(strike) else { return false };
                 self.server.order(ServerOrder::Start { keeps_data });
                 if self.outage.stalls > 0 {
@@ -175,13 +181,13 @@ impl Run<'_> {
                 false
             }
             // It is over once the clock is set.
-            What::StoreClockStep { .. } => false,
-            What::Failover { .. } => {
+            What::Store(StoreFault::StoreClockStep { .. }) => false,
+            What::Store(StoreFault::Failover { .. }) => {
                 self.outage.over.push_back(vec![strike]);
                 self.server.order(ServerOrder::Rejoin);
                 false
             }
-            What::StoreStall => {
+            What::Store(StoreFault::StoreStall) => {
                 let now = self.time.now();
                 let waits = |sent| sent + WAITED < now;
                 if self.machines.iter().any(|machine| machine.waits_since(waits)) {
@@ -215,10 +221,10 @@ mod tests {
     #[test]
     fn each_order_ends_its_own_faults() {
         let strike = |index, kind, what| Strike { index, kind, what, node: None };
-        let what = What::Failover { lag_ms: 0, clock_ahead_ms: 0 };
+        let what = What::Store(StoreFault::Failover { lag_ms: 0, clock_ahead_ms: 0 });
         let failover = strike(0, FaultKind::Failover, what);
-        let loss = strike(1, FaultKind::StoreLoss, What::StoreLoss);
-        let crash = strike(2, FaultKind::StoreCrash, What::StoreCrash);
+        let loss = strike(1, FaultKind::StoreLoss, What::Store(StoreFault::StoreLoss));
+        let crash = strike(2, FaultKind::StoreCrash, What::Store(StoreFault::StoreCrash));
         let mut outage = Outage { down: 2, loses: true, ..Outage::default() };
         outage.over.push_back(vec![failover]);
         assert_eq!(outage.lets_it_start(loss), None, "the crash keeps it down");

@@ -11,7 +11,7 @@ use tenure_servers::{Flow, Proxy};
 
 use super::protocol::{Place, Route};
 use super::server::Entrance;
-use crate::plan::{FaultKind, What};
+use crate::plan::{FaultKind, LinkFault, LinksFault, What};
 
 pub(super) struct Link {
     entrance: Entrance,
@@ -81,10 +81,10 @@ impl Link {
     }
 
     /// Breaks the open connections as that fault does. Returns whether there were any.
-    pub(super) fn breaks(&self, what: What) -> bool {
-        let one = match what {
-            What::Reset { .. } => Proxy::reset,
-            What::HalfOpen { .. } => Proxy::half_open,
+    pub(super) fn breaks(&self, by: LinkFault) -> bool {
+        let one = match by {
+            LinkFault::Reset => Proxy::reset,
+            LinkFault::HalfOpen => Proxy::half_open,
             _ => Proxy::cut,
         };
         self.proxies.iter().map(one).sum::<usize>() > 0
@@ -161,9 +161,11 @@ impl Slows {
 
 fn slows(what: What) -> Option<Slows> {
     match what {
-        What::Hold { .. } => Some(Slows::UntilItEnds),
-        What::Latency { most_ms, .. } => Some(Slows::By(Duration::from_millis(most_ms))),
-        What::Throttle { bytes_per_second, .. } => {
+        What::Link { fault: LinkFault::Hold, .. } => Some(Slows::UntilItEnds),
+        What::Link { fault: LinkFault::Latency { most_ms }, .. } => {
+            Some(Slows::By(Duration::from_millis(most_ms)))
+        }
+        What::Link { fault: LinkFault::Throttle { bytes_per_second }, .. } => {
             NonZeroU32::new(bytes_per_second).map(Reverse).map(Slows::ToBytesASecond)
         }
         _ => None,
@@ -177,15 +179,20 @@ async fn proxies(entrance: &Entrance) -> io::Result<Vec<Proxy>> {
 }
 
 const fn lost_requests(what: What) -> bool {
-    is_partition(what) || matches!(what, What::OneWay { to_store: false, .. })
+    is_partition(what)
+        || matches!(what, What::Link { fault: LinkFault::OneWay { to_store: false }, .. })
 }
 
 const fn lost_replies(what: What) -> bool {
-    is_partition(what) || matches!(what, What::OneWay { to_store: true, .. })
+    is_partition(what)
+        || matches!(what, What::Link { fault: LinkFault::OneWay { to_store: true }, .. })
 }
 
 const fn is_partition(what: What) -> bool {
-    matches!(what, What::Partition { .. } | What::Swizzle { .. })
+    matches!(
+        what,
+        What::Link { fault: LinkFault::Partition, .. } | What::Links(LinksFault::Swizzle { .. })
+    )
 }
 
 #[cfg(test)]
@@ -195,12 +202,12 @@ mod tests {
     #[test]
     fn the_slowest_fault_is_in_force() {
         let node = None;
-        let throttle = |bytes_per_second| What::Throttle { node, bytes_per_second };
-        let latency = |most_ms| What::Latency { node, most_ms };
+        let throttle = |bytes_per_second| LinkFault::Throttle { bytes_per_second }.at(node);
+        let latency = |most_ms| LinkFault::Latency { most_ms }.at(node);
         let in_order =
-            [throttle(9), throttle(5), latency(1), latency(2), What::Hold { node }].map(slows);
+            [throttle(9), throttle(5), latency(1), latency(2), LinkFault::Hold.at(node)].map(slows);
         assert!(in_order.is_sorted() && in_order.iter().all(Option::is_some), "{in_order:?}");
-        assert_eq!(slows(What::Partition { node }), None);
+        assert_eq!(slows(LinkFault::Partition.at(node)), None);
         let flow = slows(throttle(5)).map(Slows::flow);
         assert_eq!(flow, NonZeroU32::new(5).map(Flow::Throttle));
     }

@@ -8,7 +8,7 @@ use super::server::Entrance;
 use super::subject::Subject;
 use super::{Told, broke};
 use crate::engines::EngineError;
-use crate::plan::{SimTime, What};
+use crate::plan::{LinkFault, SimTime};
 use crate::trace::Who;
 
 pub(super) struct Machine {
@@ -123,7 +123,7 @@ impl Machine {
         self.without_descriptors.push(subject.map(|_| (now, self.link.connections())));
         if let Some(subject) = subject {
             subject.has_descriptors(false);
-            self.link.breaks(What::Cut { node: None });
+            self.link.breaks(LinkFault::Cut);
         }
     }
 

@@ -3,8 +3,8 @@
 
 use super::Target;
 use crate::plan::{
-    Act, Fault, LAG_MOST_MS, Manner, Plan, PlanError, Point, RAFT_PAUSE_MOST_MS, SILENT_MOST_MS,
-    Trigger, What, When,
+    Act, ClockFault, Fault, LAG_MOST_MS, LinkFault, LinksFault, Manner, Plan, PlanError, Point,
+    ProcessFault, RAFT_PAUSE_MOST_MS, SILENT_MOST_MS, StoreFault, Trigger, What, When,
 };
 
 /// Checks that every part of a plan can be carried out.
@@ -50,13 +50,15 @@ fn why(target: Target, fault: &Fault) -> Option<&'static str> {
 /// Why a fault of a kind that can be carried out goes beyond what can.
 fn too_much(target: Target, fault: &Fault) -> Option<&'static str> {
     match fault.what {
-        What::Failover { clock_ahead_ms, .. } if clock_ahead_ms != 0 => {
+        What::Store(StoreFault::Failover { clock_ahead_ms, .. }) if clock_ahead_ms != 0 => {
             Some("has servers with one clock: 'clock_ahead_ms' must be 0")
         }
-        What::Failover { lag_ms, .. } if lag_ms > LAG_MOST_MS => {
+        What::Store(StoreFault::Failover { lag_ms, .. }) if lag_ms > LAG_MOST_MS => {
             Some("promotes no replica that lags further: 'lag_ms' must be 500 at most")
         }
-        What::StoreStall if target.backend().is_watched && fault.for_ms > SILENT_MOST_MS => {
+        What::Store(StoreFault::StoreStall)
+            if target.backend().is_watched && fault.for_ms > SILENT_MOST_MS =>
+        {
             Some("replaces a primary that is silent for longer: 'for_ms' must be 500 at most")
         }
         What::Operator(Act::PauseRaftLeader) if fault.for_ms > RAFT_PAUSE_MOST_MS => {
@@ -68,58 +70,70 @@ fn too_much(target: Target, fault: &Fault) -> Option<&'static str> {
 
 fn why_not(target: Target, what: What) -> Option<&'static str> {
     match what {
-        What::Partition { .. }
-        | What::OneWay { .. }
-        | What::Hold { .. }
-        | What::Latency { .. }
-        | What::Cut { .. }
-        | What::Reset { .. }
-        | What::HalfOpen { .. }
-        | What::Throttle { .. }
-        | What::NoDescriptors { .. }
-        | What::Swizzle { .. }
+        What::Link {
+            fault:
+                LinkFault::Partition
+                | LinkFault::OneWay { .. }
+                | LinkFault::Hold
+                | LinkFault::Latency { .. }
+                | LinkFault::Cut
+                | LinkFault::Reset
+                | LinkFault::HalfOpen
+                | LinkFault::Throttle { .. },
+            ..
+        }
+        | What::Process { fault: ProcessFault::NoDescriptors, .. }
+        | What::Links(LinksFault::Swizzle { .. })
             if !target.backend().has_network =>
         {
             Some("has no network: candidates open the file themselves")
         }
-        What::Loss { .. } | What::Duplicate { .. } | What::Reorder { .. } => {
-            Some("runs over TCP, which hides the fate of single messages")
+        What::Link {
+            fault: LinkFault::Loss { .. } | LinkFault::Duplicate { .. } | LinkFault::Reorder { .. },
+            ..
+        } => Some("runs over TCP, which hides the fate of single messages"),
+        What::Process { fault: ProcessFault::Starve, .. } => {
+            Some("can't stop one task of a process")
         }
-        What::Starve { .. } => Some("can't stop one task of a process"),
-        What::Suspend { .. } | What::VmStop { .. } | What::VmRestore { .. } => {
-            Some("can't suspend, stop or restore the machine on which it runs itself")
-        }
-        What::StoreRollback { .. } => Some("keeps no older data of the store"),
-        What::Failover { .. } if !target.backend().fails_over => {
+        What::Process {
+            fault: ProcessFault::Suspend | ProcessFault::VmStop | ProcessFault::VmRestore,
+            ..
+        } => Some("can't suspend, stop or restore the machine on which it runs itself"),
+        What::Store(StoreFault::StoreRollback { .. }) => Some("keeps no older data of the store"),
+        What::Store(StoreFault::Failover { .. }) if !target.backend().fails_over => {
             Some("has one server, without a replica")
         }
-        What::OldPrimary { .. } => {
+        What::Link { fault: LinkFault::OldPrimary, .. } => {
             Some("can't keep a primary that is replaced for one candidate alone")
         }
-        What::StoreClockStep { .. } if !target.backend().sets_clock => {
+        What::Store(StoreFault::StoreClockStep { .. }) if !target.backend().sets_clock => {
             Some("can't set the clock by which the store tells the time: it is that of the machine")
         }
         What::Operator(act) => why_no_act(target, act),
-        What::Partition { .. }
-        | What::OneWay { .. }
-        | What::Hold { .. }
-        | What::Latency { .. }
-        | What::Cut { .. }
-        | What::Reset { .. }
-        | What::HalfOpen { .. }
-        | What::Throttle { .. }
-        | What::NoDescriptors { .. }
-        | What::Swizzle { .. }
-        | What::Pause { .. }
-        | What::Leave { .. }
-        | What::ClockStep { .. }
-        | What::Crash { .. }
-        | What::Resign { .. }
-        | What::StoreCrash
-        | What::StoreLoss
-        | What::StoreStall
-        | What::StoreClockStep { .. }
-        | What::Failover { .. } => None,
+        What::Link {
+            fault:
+                LinkFault::Partition
+                | LinkFault::OneWay { .. }
+                | LinkFault::Hold
+                | LinkFault::Latency { .. }
+                | LinkFault::Cut
+                | LinkFault::Reset
+                | LinkFault::HalfOpen
+                | LinkFault::Throttle { .. },
+            ..
+        }
+        | What::Process { fault: ProcessFault::NoDescriptors, .. }
+        | What::Links(LinksFault::Swizzle { .. })
+        | What::Process { fault: ProcessFault::Pause | ProcessFault::Leave, .. }
+        | What::Clock { fault: ClockFault::ClockStep { .. }, .. }
+        | What::Process { fault: ProcessFault::Crash { .. } | ProcessFault::Resign, .. }
+        | What::Store(
+            StoreFault::StoreCrash
+            | StoreFault::StoreLoss
+            | StoreFault::StoreStall
+            | StoreFault::StoreClockStep { .. }
+            | StoreFault::Failover { .. },
+        ) => None,
     }
 }
 
@@ -168,13 +182,13 @@ mod tests {
         let example = |kind: FaultKind| {
             // The model engine draws none of these.
             match kind {
-                FaultKind::Starve => return Some(What::Starve { node: None }),
-                FaultKind::Reset => return Some(What::Reset { node: None }),
-                FaultKind::HalfOpen => return Some(What::HalfOpen { node: None }),
+                FaultKind::Starve => return Some(ProcessFault::Starve.at(None)),
+                FaultKind::Reset => return Some(LinkFault::Reset.at(None)),
+                FaultKind::HalfOpen => return Some(LinkFault::HalfOpen.at(None)),
                 FaultKind::Throttle => {
-                    return Some(What::Throttle { node: None, bytes_per_second: 1 });
+                    return Some(LinkFault::Throttle { bytes_per_second: 1 }.at(None));
                 }
-                FaultKind::NoDescriptors => return Some(What::NoDescriptors { node: None }),
+                FaultKind::NoDescriptors => return Some(ProcessFault::NoDescriptors.at(None)),
                 _ => {}
             }
             if let Some(act) = Act::of_kind(kind) {

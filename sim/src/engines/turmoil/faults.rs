@@ -14,7 +14,10 @@ use super::schedule::SharedSchedule;
 use super::store::Store;
 use super::wires::Wires;
 use super::world::World;
-use crate::plan::{FaultKind, Plan, SimTime, Step, Strike, What};
+use crate::plan::{
+    ClockFault, FaultKind, LinkFault, LinksFault, Plan, ProcessFault, SimTime, Step, StoreFault,
+    Strike, What,
+};
 use crate::trace::Event;
 
 /// The time after which a supervisor restarts a process that has returned.
@@ -143,55 +146,93 @@ impl Faults {
             return;
         }
         match (what, node) {
-            (What::Partition { .. } | What::Swizzle { .. }, Some(node)) => {
+            (What::Link { fault, .. }, Some(node)) => self.apply_to_link(sim, edge, node, fault),
+            (What::Links(LinksFault::Swizzle { .. }), Some(node)) => {
                 self.relink(sim, edge, node, |link| &mut link.partitions);
             }
-            (What::OneWay { to_store: true, .. }, Some(node)) => {
+            (What::Process { fault, .. }, Some(node)) => {
+                self.apply_to_process(sim, edge, node, fault, kind);
+            }
+            (What::Clock { fault: ClockFault::ClockStep { by_ms }, .. }, Some(node)) => {
+                self.nodes[node].step_clock(kind, by_ms);
+            }
+            (What::Store(fault), _) => self.apply_to_store(sim, edge, fault, kind),
+            // Refused before the run.
+            (_, None) | (What::Operator(_), _) => {}
+        }
+    }
+
+    fn apply_to_link(&mut self, sim: &mut Sim<'_>, edge: Edge, node: usize, fault: LinkFault) {
+        match fault {
+            LinkFault::Partition => self.relink(sim, edge, node, |link| &mut link.partitions),
+            LinkFault::OneWay { to_store: true } => {
                 self.relink(sim, edge, node, |link| &mut link.to_store);
             }
-            (What::OneWay { to_store: false, .. }, Some(node)) => {
+            LinkFault::OneWay { to_store: false } => {
                 self.relink(sim, edge, node, |link| &mut link.to_node);
             }
-            (What::Hold { .. }, Some(node)) => {
-                self.relink(sim, edge, node, |link| &mut link.holds);
-            }
-            (What::Latency { most_ms, .. }, Some(node)) => {
+            LinkFault::Hold => self.relink(sim, edge, node, |link| &mut link.holds),
+            LinkFault::Latency { most_ms } => {
                 let most = Duration::from_millis(most_ms);
                 match edge {
                     Edge::Begin => self.links.slow_down(sim, node, most),
                     Edge::End => self.links.speed_up(sim, node, most),
                 }
             }
-            (What::Cut { .. }, Some(node)) => self.nodes[node].cut(),
-            (What::Pause { .. }, Some(node)) => match edge {
+            LinkFault::Cut => self.nodes[node].cut(),
+            // Refused before the run.
+            _ => {}
+        }
+    }
+
+    fn apply_to_process(
+        &mut self,
+        sim: &mut Sim<'_>,
+        edge: Edge,
+        node: usize,
+        fault: ProcessFault,
+        kind: FaultKind,
+    ) {
+        match fault {
+            ProcessFault::Pause => match edge {
                 Edge::Begin => self.nodes[node].pause(kind),
                 Edge::End => self.nodes[node].unpause(kind),
             },
-            (What::ClockStep { by_ms, .. }, Some(node)) => {
-                self.nodes[node].step_clock(kind, by_ms);
-            }
-            (What::Crash { power, .. }, Some(node)) => self.crash(sim, edge, node, power),
-            (What::Resign { .. }, Some(node)) => self.world.resign(node),
-            (What::Leave { .. }, Some(node)) => self.leave(sim, edge, node),
-            (What::Starve { .. }, Some(node)) => {
+            ProcessFault::Starve => {
                 count(&mut self.starved[node], edge);
                 self.nodes[node].starve(self.starved[node] > 0);
             }
-            (What::StoreCrash | What::StoreLoss, _) => self.crash_store(sim, edge, kind),
-            (What::StoreStall, _) => {
+            ProcessFault::Crash { power } => self.crash(sim, edge, node, power),
+            ProcessFault::Resign => self.world.resign(node),
+            ProcessFault::Leave => self.leave(sim, edge, node),
+            // Refused before the run.
+            _ => {}
+        }
+    }
+
+    fn apply_to_store(
+        &mut self,
+        sim: &mut Sim<'_>,
+        edge: Edge,
+        fault: StoreFault,
+        kind: FaultKind,
+    ) {
+        match fault {
+            StoreFault::StoreCrash | StoreFault::StoreLoss => self.crash_store(sim, edge, kind),
+            StoreFault::StoreStall => {
                 if edge == Edge::End && self.store.redis.has_waiting_input() {
                     self.world.journal().took(kind, None);
                 }
                 count(&mut self.stalls, edge);
                 self.store.redis.stall(self.stalls > 0);
             }
-            (What::StoreClockStep { by_ms }, _) => {
+            StoreFault::StoreClockStep { by_ms } => {
                 let has_moved = self.store.step_clock(self.world.true_now(), by_ms);
                 if has_moved {
                     self.world.journal().took(kind, None);
                 }
             }
-            // Refused before the run, or without a node.
+            // Refused before the run.
             _ => {}
         }
     }

@@ -1,7 +1,10 @@
 //! Plans that this engine can't carry out. They are refused before the run, with a reason, and no fault is silently
 //! left out.
 
-use crate::plan::{Fault, Plan, PlanError, Point, Program, Trigger, What, When};
+use crate::plan::{
+    ClockFault, Fault, LinkFault, LinksFault, Plan, PlanError, Point, ProcessFault, Program,
+    StoreFault, Trigger, What, When,
+};
 
 const ENGINE: &str = "turmoil";
 
@@ -37,36 +40,51 @@ fn why(fault: &Fault) -> Option<&'static str> {
 
 const fn why_not(what: What) -> Option<&'static str> {
     match what {
-        What::Loss { .. } | What::Duplicate { .. } | What::Reorder { .. } => {
-            Some("runs over TCP, which hides the fate of single messages")
-        }
-        What::Suspend { .. } | What::VmStop { .. } => {
+        What::Link {
+            fault: LinkFault::Loss { .. } | LinkFault::Duplicate { .. } | LinkFault::Reorder { .. },
+            ..
+        } => Some("runs over TCP, which hides the fate of single messages"),
+        What::Process { fault: ProcessFault::Suspend | ProcessFault::VmStop, .. } => {
             Some("can't stop one clock alone: its nodes have one clock for everything")
         }
-        What::VmRestore { .. } => Some("can't take a snapshot of a process"),
-        What::StoreRollback { .. } => Some("keeps no older data of the store"),
-        What::Failover { .. } | What::OldPrimary { .. } => Some("has one store, without a replica"),
-        What::Reset { .. } | What::HalfOpen { .. } | What::Throttle { .. } => {
-            Some("simulates a network without firewalls, lost machines and limits of its rate")
+        What::Process { fault: ProcessFault::VmRestore, .. } => {
+            Some("can't take a snapshot of a process")
         }
-        What::NoDescriptors { .. } => Some("simulates processes without file descriptors"),
+        What::Store(StoreFault::StoreRollback { .. }) => Some("keeps no older data of the store"),
+        What::Store(StoreFault::Failover { .. })
+        | What::Link { fault: LinkFault::OldPrimary, .. } => {
+            Some("has one store, without a replica")
+        }
+        What::Link {
+            fault: LinkFault::Reset | LinkFault::HalfOpen | LinkFault::Throttle { .. },
+            ..
+        } => Some("simulates a network without firewalls, lost machines and limits of its rate"),
+        What::Process { fault: ProcessFault::NoDescriptors, .. } => {
+            Some("simulates processes without file descriptors")
+        }
         What::Operator(_) => Some("simulates a server without operators"),
-        What::Partition { .. }
-        | What::OneWay { .. }
-        | What::Hold { .. }
-        | What::Latency { .. }
-        | What::Cut { .. }
-        | What::Swizzle { .. }
-        | What::Pause { .. }
-        | What::Starve { .. }
-        | What::Leave { .. }
-        | What::ClockStep { .. }
-        | What::Crash { .. }
-        | What::Resign { .. }
-        | What::StoreCrash
-        | What::StoreLoss
-        | What::StoreStall
-        | What::StoreClockStep { .. } => None,
+        What::Link {
+            fault:
+                LinkFault::Partition
+                | LinkFault::OneWay { .. }
+                | LinkFault::Hold
+                | LinkFault::Latency { .. }
+                | LinkFault::Cut,
+            ..
+        }
+        | What::Links(LinksFault::Swizzle { .. })
+        | What::Process {
+            fault: ProcessFault::Pause | ProcessFault::Starve | ProcessFault::Leave,
+            ..
+        }
+        | What::Clock { fault: ClockFault::ClockStep { .. }, .. }
+        | What::Process { fault: ProcessFault::Crash { .. } | ProcessFault::Resign, .. }
+        | What::Store(
+            StoreFault::StoreCrash
+            | StoreFault::StoreLoss
+            | StoreFault::StoreStall
+            | StoreFault::StoreClockStep { .. },
+        ) => None,
     }
 }
 

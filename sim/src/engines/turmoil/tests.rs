@@ -5,7 +5,7 @@ use std::future::pending;
 
 use super::*;
 use crate::judge::Which;
-use crate::plan::{Fault, NodePlan, SCHEMA, Settings, StorePlan, What, When, Work};
+use crate::plan::{Fault, NodePlan, ProcessFault, SCHEMA, Settings, StorePlan, When, Work};
 
 fn plan(faults: Vec<Fault>) -> Plan {
     Plan {
@@ -108,7 +108,7 @@ fn a_spawned_task_is_paused_with_its_process() {
         ticks.get()
     };
     let node = Some(1);
-    assert_eq!(ticks(What::Pause { node: Some(0) }, 10, 50), 90);
-    assert_eq!(ticks(What::Pause { node }, 10, 50), 90, "it resumes");
-    assert!(ticks(What::Crash { node, power: false }, 10, 50) <= 10);
+    assert_eq!(ticks(ProcessFault::Pause.at(Some(0)), 10, 50), 90);
+    assert_eq!(ticks(ProcessFault::Pause.at(node), 10, 50), 90, "it resumes");
+    assert!(ticks(ProcessFault::Crash { power: false }.at(node), 10, 50) <= 10);
 }

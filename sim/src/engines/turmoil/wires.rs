@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::journal::Journal;
 use super::lock;
-use crate::plan::{FaultKind, Plan, SimTime, What};
+use crate::plan::{FaultKind, LinkFault, LinksFault, Plan, ProcessFault, SimTime, What};
 
 /// The most ticks between a message's arrival and its reading.
 const READ_WITHIN: Duration = Duration::from_millis(5);
@@ -207,13 +207,16 @@ impl Drop for End {
 /// The directions in which a fault keeps messages back; none for other faults.
 const fn ways(what: What) -> &'static [Way] {
     match what {
-        What::Partition { .. }
-        | What::Hold { .. }
-        | What::Latency { .. }
-        | What::Swizzle { .. }
-        | What::Crash { power: true, .. } => &[Way::ToStore, Way::ToNode],
-        What::OneWay { to_store: true, .. } => &[Way::ToStore],
-        What::OneWay { to_store: false, .. } => &[Way::ToNode],
+        What::Link {
+            fault: LinkFault::Partition | LinkFault::Hold | LinkFault::Latency { .. },
+            ..
+        }
+        | What::Links(LinksFault::Swizzle { .. })
+        | What::Process { fault: ProcessFault::Crash { power: true }, .. } => {
+            &[Way::ToStore, Way::ToNode]
+        }
+        What::Link { fault: LinkFault::OneWay { to_store: true }, .. } => &[Way::ToStore],
+        What::Link { fault: LinkFault::OneWay { to_store: false }, .. } => &[Way::ToNode],
         _ => &[],
     }
 }

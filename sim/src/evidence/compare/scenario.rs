@@ -9,8 +9,8 @@ use tenure_core::ConfigError;
 use crate::engines::EngineError;
 use crate::plan::draw::Draw;
 use crate::plan::{
-    Fault, NodePlan, Plan, PlanError, Point, Program, SCHEMA, Settings, StorePlan, Trigger, What,
-    When, Work,
+    Fault, LinkFault, NodePlan, Plan, PlanError, Point, ProcessFault, Program, SCHEMA, Settings,
+    StoreFault, StorePlan, Trigger, What, When, Work,
 };
 
 /// The TTL with which the libraries were measured: renewed every second, retried every half second.
@@ -120,31 +120,37 @@ impl Scenario {
         // Longer than the slowest takeover.
         let for_good = 20 * ttl_ms;
         match self {
-            Self::CutOff | Self::Drift => vec![fault(now, 5 * ttl_ms, What::Hold { node })],
-            Self::CutOffLong => vec![fault(now, 40_000, What::Hold { node })],
+            Self::CutOff | Self::Drift => vec![fault(now, 5 * ttl_ms, LinkFault::Hold.at(node))],
+            Self::CutOffLong => vec![fault(now, 40_000, LinkFault::Hold.at(node))],
             Self::Pause => {
                 // Anywhere, or between a check of leadership and the write.
                 let when = draw.pick(&[now, next(Point::Guard)]);
                 let for_ms = draw.within(ttl_ms * 3 / 2..=15 * ttl_ms);
-                vec![fault(when, for_ms, What::Pause { node })]
+                vec![fault(when, for_ms, ProcessFault::Pause.at(node))]
             }
-            Self::StoreLoss => vec![fault(now, 1, What::StoreLoss)],
+            Self::StoreLoss => vec![fault(now, 1, What::Store(StoreFault::StoreLoss))],
             Self::LateGrant => {
                 // The leader leaves, and comes back soon, so that there is a candidate to take over.
                 let for_ms = draw.within(ttl_ms * 3 / 2..=10 * ttl_ms);
-                let leaves = fault(now, ttl_ms, What::Leave { node });
-                vec![leaves, fault(next(Point::Grant), for_ms, What::Hold { node })]
+                let leaves = fault(now, ttl_ms, ProcessFault::Leave.at(node));
+                vec![leaves, fault(next(Point::Grant), for_ms, LinkFault::Hold.at(node))]
             }
-            Self::StoreClockStep => vec![fault(now, 0, What::StoreClockStep { by_ms: 30_000 })],
-            Self::Crash => vec![fault(now, for_good, What::Crash { node, power: false })],
-            Self::PowerLoss => vec![fault(now, for_good, What::Crash { node, power: true })],
-            Self::Handover => vec![fault(now, for_good, What::Leave { node })],
+            Self::StoreClockStep => {
+                vec![fault(now, 0, What::Store(StoreFault::StoreClockStep { by_ms: 30_000 }))]
+            }
+            Self::Crash => {
+                vec![fault(now, for_good, ProcessFault::Crash { power: false }.at(node))]
+            }
+            Self::PowerLoss => {
+                vec![fault(now, for_good, ProcessFault::Crash { power: true }.at(node))]
+            }
+            Self::Handover => vec![fault(now, for_good, ProcessFault::Leave.at(node))],
             Self::LateMessages => {
                 let (permille, most_ms) = (200, 2 * ttl_ms);
                 let late = [
-                    What::Latency { node, most_ms },
-                    What::Duplicate { node, permille, most_ms },
-                    What::Reorder { node, permille, most_ms },
+                    LinkFault::Latency { most_ms }.at(node),
+                    LinkFault::Duplicate { permille, most_ms }.at(node),
+                    LinkFault::Reorder { permille, most_ms }.at(node),
                 ];
                 late.map(|what| fault(now, 10 * ttl_ms, what)).to_vec()
             }
@@ -160,7 +166,7 @@ fn out_of_step(plan: &Plan) -> Vec<Fault> {
         when: When::AtMs(interval * 9 / 10),
         for_ms: interval / 10
             + Draw::new(plan.seed, "compare step", node as u64).within(1..=interval),
-        what: What::Pause { node: Some(node) },
+        what: ProcessFault::Pause.at(Some(node)),
     };
     (0..plan.nodes.len()).map(pause).collect()
 }

@@ -7,7 +7,9 @@ use super::Control;
 use super::stage::Stage;
 use crate::judge::properties::PropertyName;
 use crate::plan::clock::PPM;
-use crate::plan::{Assumption, Plan, Settings, What};
+use crate::plan::{
+    Assumption, ClockFault, LinkFault, Plan, ProcessFault, Settings, StoreFault, What,
+};
 
 /// Properties that two leaders at once break too: a claim ends too late (G2), work drains too long, and both write in
 /// any order.
@@ -49,10 +51,10 @@ fn drift(seed: u64) -> Plan {
     stage.plan.nodes[0].clock_rate_ppm = rate;
     stage.plan.store.clock_rate_ppm = rate;
     let late_ms = stage.ttl_ms();
-    stage.at(0, late_ms, What::Leave { node: Some(0) });
+    stage.at(0, late_ms, ProcessFault::Leave.at(Some(0)));
     // A lease does not end while it is renewed.
     let (at_ms, for_ms) = (stage.at_ms, stage.ttls(3, 4));
-    stage.at(at_ms, for_ms, What::Partition { node: None });
+    stage.at(at_ms, for_ms, LinkFault::Partition.at(None));
     stage.plan
 }
 
@@ -80,9 +82,9 @@ fn store_step(seed: u64) -> Plan {
     let mut stage = Stage::new(STORE_STEP.name, seed);
     let (at_ms, for_ms) = (stage.at_ms, stage.ttls(2, 3));
     // A leader with a connection learns that it was superseded, and others may not have asked before.
-    stage.at(at_ms, for_ms, What::Partition { node: None });
+    stage.at(at_ms, for_ms, LinkFault::Partition.at(None));
     let by_ms = stage.ttls(1, 3).cast_signed();
-    stage.at(at_ms, 0, What::StoreClockStep { by_ms });
+    stage.at(at_ms, 0, What::Store(StoreFault::StoreClockStep { by_ms }));
     stage.plan
 }
 
@@ -99,7 +101,7 @@ pub(super) const BOOT_STEP: Control = Control {
 fn boot_step(seed: u64) -> Plan {
     let mut stage = Stage::new(BOOT_STEP.name, seed);
     let (at_ms, by_ms) = (stage.at_ms, stage.ttls(1, 4).cast_signed());
-    stage.at(at_ms, 0, What::ClockStep { node: None, by_ms: -by_ms });
+    stage.at(at_ms, 0, ClockFault::ClockStep { by_ms: -by_ms }.at(None));
     stage.plan
 }
 
@@ -117,7 +119,7 @@ pub(super) const VM_STOP: Control = Control {
 fn vm_stop(seed: u64) -> Plan {
     let mut stage = Stage::new(VM_STOP.name, seed);
     let (at_ms, for_ms) = (stage.at_ms, stage.ttls(2, 4));
-    stage.at(at_ms, for_ms, What::VmStop { node: None });
+    stage.at(at_ms, for_ms, ProcessFault::VmStop.at(None));
     stage.plan
 }
 
@@ -149,8 +151,8 @@ pub(super) const VM_RESTORE: Control = Control {
 fn vm_restore(seed: u64) -> Plan {
     let mut stage = Stage::new(VM_RESTORE.name, seed);
     let (at_ms, for_ms) = (stage.at_ms, stage.ttls(3, 4));
-    stage.at(at_ms, for_ms, What::VmRestore { node: None });
+    stage.at(at_ms, for_ms, ProcessFault::VmRestore.at(None));
     // So that another candidate leads by then.
-    stage.at(at_ms, for_ms, What::Partition { node: None });
+    stage.at(at_ms, for_ms, LinkFault::Partition.at(None));
     stage.plan
 }

@@ -8,7 +8,7 @@ use super::Control;
 use super::stage::Stage;
 use crate::judge::properties::PropertyName;
 use crate::plan::clock::PPM;
-use crate::plan::{Assumption, Plan, Point, Trigger, What};
+use crate::plan::{Assumption, LinkFault, Plan, Point, ProcessFault, Trigger};
 
 /// A pause between a check and its effect.
 pub(super) const UNFENCED: Control = Control {
@@ -26,7 +26,7 @@ fn unfenced(seed: u64) -> Plan {
     let after_ms = stage.at_ms;
     let trigger = Trigger { point: Point::Guard, node: None, of: None, nth, after_ms };
     let for_ms = stage.ttls(2, 4);
-    stage.on(trigger, for_ms, What::Pause { node: None });
+    stage.on(trigger, for_ms, ProcessFault::Pause.at(None));
     stage.plan
 }
 
@@ -71,6 +71,6 @@ fn slow_effects(mut stage: Stage) -> Plan {
     stage.plan.work.takes_us = gap_us + stage.draw.within(ttl_us / 4..=ttl_us);
     // So that claims end by themselves, with writes under way.
     let (at_ms, for_ms) = (stage.at_ms, stage.ttls(2, 3));
-    stage.at(at_ms, for_ms, What::Partition { node: None });
+    stage.at(at_ms, for_ms, LinkFault::Partition.at(None));
     stage.plan
 }

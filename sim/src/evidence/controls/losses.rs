@@ -3,7 +3,7 @@
 use super::Control;
 use super::stage::Stage;
 use crate::judge::properties::PropertyName;
-use crate::plan::{Assumption, Plan, What};
+use crate::plan::{Assumption, LinkFault, Plan, ProcessFault, StoreFault, What};
 
 /// A loss of data without a quarantine.
 pub(super) const NO_QUARANTINE: Control = Control {
@@ -20,7 +20,7 @@ fn no_quarantine(seed: u64) -> Plan {
     let mut stage = Stage::new(NO_QUARANTINE.name, seed);
     stage.plan.store.trust_empty_store = true;
     let (at_ms, for_ms) = (stage.at_ms, outage_ms(&mut stage));
-    stage.at(at_ms, for_ms, What::StoreLoss);
+    stage.at(at_ms, for_ms, What::Store(StoreFault::StoreLoss));
     only_strangers_ask(&mut stage, for_ms);
     stage.plan
 }
@@ -45,7 +45,7 @@ fn undeclared_ttl(seed: u64) -> Plan {
         node.settings = Some(short);
     }
     let (at_ms, for_ms) = (stage.at_ms, outage_ms(&mut stage));
-    stage.at(at_ms, for_ms, What::StoreLoss);
+    stage.at(at_ms, for_ms, What::Store(StoreFault::StoreLoss));
     only_strangers_ask(&mut stage, for_ms);
     stage.plan
 }
@@ -68,10 +68,14 @@ fn token_clock(seed: u64) -> Plan {
     // To a time before the first grant.
     let by_ms = -(at_ms + stage.ttls(1, 10)).cast_signed();
     if stage.draw.chance(1, 2) {
-        stage.at(at_ms, for_ms, What::StoreLoss);
-        stage.at(at_ms, 0, What::StoreClockStep { by_ms });
+        stage.at(at_ms, for_ms, What::Store(StoreFault::StoreLoss));
+        stage.at(at_ms, 0, What::Store(StoreFault::StoreClockStep { by_ms }));
     } else {
-        stage.at(at_ms, for_ms, What::Failover { lag_ms: at_ms, clock_ahead_ms: by_ms });
+        stage.at(
+            at_ms,
+            for_ms,
+            What::Store(StoreFault::Failover { lag_ms: at_ms, clock_ahead_ms: by_ms }),
+        );
     }
     only_strangers_ask(&mut stage, for_ms);
     stage.plan
@@ -93,7 +97,7 @@ fn old_primary(seed: u64) -> Plan {
     let mut stage = Stage::new(OLD_PRIMARY.name, seed);
     // Long enough for the lease and the quarantine to end at the new primary.
     let (at_ms, for_ms) = (stage.at_ms, stage.ttls(5, 7));
-    stage.at(at_ms, for_ms, What::OldPrimary { node: None });
+    stage.at(at_ms, for_ms, LinkFault::OldPrimary.at(None));
     stage.plan
 }
 
@@ -109,10 +113,10 @@ fn outage_ms(stage: &mut Stage) -> u64 {
 fn only_strangers_ask(stage: &mut Stage, outage_ms: u64) {
     let (loss_ms, ttl_ms) = (stage.at_ms, stage.ttl_ms());
     let for_ms = stage.ttls(2, 3);
-    stage.at(loss_ms, for_ms, What::Partition { node: Some(0) });
+    stage.at(loss_ms, for_ms, LinkFault::Partition.at(Some(0)));
     for node in 1..stage.plan.nodes.len() {
         let power = stage.draw.chance(1, 2);
         let back_ms = loss_ms + outage_ms + stage.draw.within(1..=ttl_ms / 4);
-        stage.at(0, back_ms, What::Crash { node: Some(node), power });
+        stage.at(0, back_ms, ProcessFault::Crash { power }.at(Some(node)));
     }
 }

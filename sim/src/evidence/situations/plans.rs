@@ -3,8 +3,8 @@
 use super::Situation;
 use crate::plan::draw::Draw;
 use crate::plan::{
-    Asking, Fault, NodePlan, Plan, Point, Program, SCHEMA, Scope, Settings, StorePlan, Trigger,
-    What, When, Work,
+    Asking, Fault, LinkFault, NodePlan, Plan, Point, ProcessFault, Program, SCHEMA, Scope,
+    Settings, StoreFault, StorePlan, Trigger, What, When, Work,
 };
 
 /// The TTL of the comparison, and that of a store whose leases may end much too early, in milliseconds.
@@ -79,63 +79,67 @@ const fn at(at_ms: u64, for_ms: u64, what: What) -> Fault {
 }
 
 pub(super) fn resigns(Frame { at_ms, .. }: Frame) -> Vec<Fault> {
-    vec![at(at_ms, 0, What::Resign { node: None })]
+    vec![at(at_ms, 0, ProcessFault::Resign.at(None))]
 }
 
 pub(super) fn crashes(Frame { ttl_ms, at_ms }: Frame) -> Vec<Fault> {
-    vec![at(at_ms, 2 * ttl_ms, What::Crash { node: None, power: false })]
+    vec![at(at_ms, 2 * ttl_ms, ProcessFault::Crash { power: false }.at(None))]
 }
 
 pub(super) fn loses_power(Frame { ttl_ms, at_ms }: Frame) -> Vec<Fault> {
-    vec![at(at_ms, 2 * ttl_ms, What::Crash { node: None, power: true })]
+    vec![at(at_ms, 2 * ttl_ms, ProcessFault::Crash { power: true }.at(None))]
 }
 
 pub(super) fn pauses(Frame { ttl_ms, at_ms }: Frame) -> Vec<Fault> {
-    vec![at(at_ms, 2 * ttl_ms, What::Pause { node: None })]
+    vec![at(at_ms, 2 * ttl_ms, ProcessFault::Pause.at(None))]
 }
 
 pub(super) fn pauses_at_guard(Frame { ttl_ms, at_ms }: Frame) -> Vec<Fault> {
     let point = Trigger { point: Point::Guard, node: None, of: None, nth: 1, after_ms: at_ms };
-    vec![Fault { when: When::On(point), for_ms: 2 * ttl_ms, what: What::Pause { node: None } }]
+    vec![Fault { when: When::On(point), for_ms: 2 * ttl_ms, what: ProcessFault::Pause.at(None) }]
 }
 
 pub(super) fn cut_off(Frame { ttl_ms, at_ms }: Frame) -> Vec<Fault> {
-    vec![at(at_ms, 5 * ttl_ms, What::Partition { node: None })]
+    vec![at(at_ms, 5 * ttl_ms, LinkFault::Partition.at(None))]
 }
 
 pub(super) fn cut_off_for_long(Frame { at_ms, .. }: Frame) -> Vec<Fault> {
-    vec![at(at_ms, 600_000, What::Partition { node: None })]
+    vec![at(at_ms, 600_000, LinkFault::Partition.at(None))]
 }
 
 pub(super) fn stops_while_cut_off(Frame { ttl_ms, at_ms }: Frame) -> Vec<Fault> {
     vec![
-        at(at_ms, 5 * ttl_ms, What::Partition { node: None }),
-        at(at_ms + ttl_ms / 10, 5 * ttl_ms, What::Leave { node: None }),
+        at(at_ms, 5 * ttl_ms, LinkFault::Partition.at(None)),
+        at(at_ms + ttl_ms / 10, 5 * ttl_ms, ProcessFault::Leave.at(None)),
     ]
 }
 
 pub(super) fn loses_data(Frame { ttl_ms, at_ms }: Frame) -> Vec<Fault> {
-    vec![at(at_ms, ttl_ms / 10, What::StoreLoss)]
+    vec![at(at_ms, ttl_ms / 10, What::Store(StoreFault::StoreLoss))]
 }
 
 pub(super) fn fails_over(Frame { ttl_ms, at_ms }: Frame) -> Vec<Fault> {
-    vec![at(at_ms, ttl_ms / 10, What::Failover { lag_ms: 100, clock_ahead_ms: 0 })]
+    vec![at(
+        at_ms,
+        ttl_ms / 10,
+        What::Store(StoreFault::Failover { lag_ms: 100, clock_ahead_ms: 0 }),
+    )]
 }
 
 pub(super) fn refuses(Frame { ttl_ms, at_ms }: Frame) -> Vec<Fault> {
-    vec![at(at_ms, 7 * ttl_ms, What::StoreCrash)]
+    vec![at(at_ms, 7 * ttl_ms, What::Store(StoreFault::StoreCrash))]
 }
 
 pub(super) fn is_silent(Frame { ttl_ms, at_ms }: Frame) -> Vec<Fault> {
-    vec![at(at_ms, 7 * ttl_ms, What::StoreStall)]
+    vec![at(at_ms, 7 * ttl_ms, What::Store(StoreFault::StoreStall))]
 }
 
 /// The leader resigns, and all that leaves for the next one is held back from its request on.
 pub(super) fn grants_late(Frame { ttl_ms, at_ms }: Frame) -> Vec<Fault> {
     let of = Some(Asking::Acquire);
     let asks = Trigger { point: Point::Sent, node: None, of, nth: 1, after_ms: at_ms };
-    let held = What::Hold { node: Some(0) };
-    let resigns = at(at_ms, 0, What::Resign { node: None });
+    let held = LinkFault::Hold.at(Some(0));
+    let resigns = at(at_ms, 0, ProcessFault::Resign.at(None));
     let when = When::On(Trigger { node: Some(0), ..asks });
     vec![resigns, Fault { when, for_ms: 2 * ttl_ms, what: held }]
 }

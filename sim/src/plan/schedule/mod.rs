@@ -18,7 +18,10 @@ mod triggers;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::{Asking, Fault, FaultKind, NANOSECOND, Plan, Point, SimTime, What, When};
+use super::{
+    Asking, Fault, FaultKind, LinksFault, NANOSECOND, Plan, Point, ProcessFault, SimTime, What,
+    When,
+};
 use triggers::Triggers;
 
 /// The shortest duration of a fault that lasts. Only the beginning of the recovery phase shortens it, by a nanosecond.
@@ -167,7 +170,7 @@ impl Schedule {
     ) -> Option<Step> {
         let fault = self.faults[index];
         let strike = Strike { index, kind: fault.kind(), what: fault.what, node: None };
-        if let What::Swizzle { step_ms, shift } = fault.what {
+        if let What::Links(LinksFault::Swizzle { step_ms, shift }) = fault.what {
             for (node, begins_ms, ends_ms) in
                 swizzled(self.down.len(), step_ms, shift, fault.for_ms)
             {
@@ -193,7 +196,9 @@ impl Schedule {
             }
             self.put(ends.max(now + SHORTEST).min(self.calm_from - NANOSECOND), Due::End(strike));
         }
-        if let (What::Crash { .. }, Some(node)) = (strike.what, strike.node) {
+        if let (What::Process { fault: ProcessFault::Crash { .. }, .. }, Some(node)) =
+            (strike.what, strike.node)
+        {
             self.down[node] += 1;
             self.end_pauses(node, now);
         }
@@ -201,7 +206,9 @@ impl Schedule {
     }
 
     fn end(&mut self, strike: Strike) -> Step {
-        if let (What::Crash { .. }, Some(node)) = (strike.what, strike.node) {
+        if let (What::Process { fault: ProcessFault::Crash { .. }, .. }, Some(node)) =
+            (strike.what, strike.node)
+        {
             self.down[node] -= 1;
         }
         Step::End(strike)
@@ -209,7 +216,12 @@ impl Schedule {
 
     fn end_pauses(&mut self, node: usize, now: SimTime) {
         let is_pause = |due: &Due| {
-            let Due::End(Strike { what: What::Pause { .. }, node: of, .. }) = due else {
+            let Due::End(Strike {
+                what: What::Process { fault: ProcessFault::Pause, .. },
+                node: of,
+                ..
+            }) = due
+            else {
                 return false;
             };
             *of == Some(node)

@@ -1,7 +1,7 @@
 //! The rules of the schedule, one by one.
 
 use super::*;
-use crate::plan::{Scope, Trigger, ms, swarm};
+use crate::plan::{LinkFault, Scope, StoreFault, Trigger, ms, swarm};
 
 const CALM_MS: u64 = 1_000;
 const CALM: SimTime = ms(CALM_MS);
@@ -24,15 +24,15 @@ fn on(trigger: Trigger, for_ms: u64, what: What) -> Fault {
 const SEND: Trigger = Trigger { point: Point::Send, node: None, of: None, nth: 1, after_ms: 0 };
 
 fn partition(node: usize) -> What {
-    What::Partition { node: Some(node) }
+    LinkFault::Partition.at(Some(node))
 }
 
 fn pause(node: usize) -> What {
-    What::Pause { node: Some(node) }
+    ProcessFault::Pause.at(Some(node))
 }
 
 fn crash(node: usize) -> What {
-    What::Crash { node: Some(node), power: false }
+    ProcessFault::Crash { power: false }.at(Some(node))
 }
 
 /// The steps that are due until then, with their times; node 1 leads.
@@ -67,7 +67,7 @@ fn steps_are_ordered_by_time_then_insertion() {
     let order = all(&[
         at(20, 10, partition(0)),
         at(10, 10, partition(1)),
-        at(20, 0, What::Cut { node: Some(0) }),
+        at(20, 0, LinkFault::Cut.at(Some(0))),
     ]);
     assert_eq!(
         order,
@@ -83,7 +83,7 @@ fn steps_are_ordered_by_time_then_insertion() {
 
 #[test]
 fn a_step_is_not_due_before_its_time() {
-    let mut schedule = schedule(&[at(10, 0, What::Cut { node: Some(0) })]);
+    let mut schedule = schedule(&[at(10, 0, LinkFault::Cut.at(Some(0)))]);
     assert_eq!(schedule.next(), Some(ms(10)));
     assert_eq!(schedule.take_due(ms(10) - NANOSECOND, || None), None);
     assert!(schedule.take_due(ms(10), || None).is_some());
@@ -93,7 +93,7 @@ fn a_step_is_not_due_before_its_time() {
 fn faults_begin_at_least_a_millisecond_before_recovery() {
     let begins = |begins: SimTime| {
         let mut schedule =
-            schedule(&[on(SEND, 500, partition(0)), on(SEND, 0, What::Cut { node: Some(1) })]);
+            schedule(&[on(SEND, 500, partition(0)), on(SEND, 0, LinkFault::Cut.at(Some(1)))]);
         assert!(schedule.reached(begins, Point::Send, Some(0), None).is_some());
         faults(&until(&mut schedule, SimTime::NEVER))
     };
@@ -117,15 +117,15 @@ fn a_fault_ends_a_nanosecond_before_recovery() {
 
 #[test]
 fn a_lasting_fault_lasts_a_millisecond() {
-    assert_eq!(all(&[at(7, 0, What::StoreStall)])[1], (ms(8), false, 0, None));
-    let mut late = schedule(&[at(0, 1, What::StoreStall)]);
+    assert_eq!(all(&[at(7, 0, What::Store(StoreFault::StoreStall))])[1], (ms(8), false, 0, None));
+    let mut late = schedule(&[at(0, 1, What::Store(StoreFault::StoreStall))]);
     assert!(late.take_due(ms(1), || None).is_some());
     assert_eq!(late.next(), Some(ms(2)), "also if its engine came late");
 }
 
 #[test]
 fn a_swizzle_strikes_each_node() {
-    let swizzle = What::Swizzle { step_ms: 50, shift: 1 };
+    let swizzle = What::Links(LinksFault::Swizzle { step_ms: 50, shift: 1 });
     let strikes = all(&[at(300, 500, swizzle)]);
     let times = [
         (300, true, 0),
@@ -146,10 +146,10 @@ fn process_faults_do_not_strike_dead_processes() {
     let node = Some(1);
     let kinds = [
         (10, pause(1)),
-        (10, What::Starve { node }),
-        (0, What::Cut { node }),
-        (0, What::Resign { node }),
-        (10, What::Leave { node }),
+        (10, ProcessFault::Starve.at(node)),
+        (0, LinkFault::Cut.at(node)),
+        (0, ProcessFault::Resign.at(node)),
+        (10, ProcessFault::Leave.at(node)),
     ];
     for (for_ms, what) in kinds {
         let down = [at(10, 100, crash(1)), at(20, 200, crash(1)), at(150, for_ms, what)];
@@ -158,7 +158,7 @@ fn process_faults_do_not_strike_dead_processes() {
         assert_eq!(begun(&[down[0], down[2]]), 2, "it has restarted: {what:?}");
         assert_eq!(begun(&[at(10, 200, crash(0)), down[2]]), 2, "another is down: {what:?}");
     }
-    let machine = [at(10, 100, crash(1)), at(20, 10, What::Suspend { node })];
+    let machine = [at(10, 100, crash(1)), at(20, 10, ProcessFault::Suspend.at(node))];
     assert_eq!(all(&machine).len(), 4, "a machine may sleep without the process");
 }
 
@@ -184,7 +184,7 @@ fn a_crash_ends_the_pauses_of_its_process() {
 
 #[test]
 fn a_fault_finds_its_node() {
-    let anywhere = What::Partition { node: None };
+    let anywhere = LinkFault::Partition.at(None);
     let struck = |of: Fault, leader: Option<usize>| {
         let mut schedule = schedule(&[of]);
         schedule.reached(ms(5), Point::Send, Some(1), None);
@@ -204,8 +204,10 @@ fn a_fault_finds_its_node() {
 
 #[test]
 fn a_fault_without_node_delays_no_other() {
-    let mut schedule =
-        schedule(&[at(5, 10, What::Pause { node: None }), at(5, 10, What::StoreCrash)]);
+    let mut schedule = schedule(&[
+        at(5, 10, ProcessFault::Pause.at(None)),
+        at(5, 10, What::Store(StoreFault::StoreCrash)),
+    ]);
     let step = schedule.take_due(ms(5), || None);
     assert!(matches!(step, Some(Step::Begin(Strike { index: 1, node: None, .. }))), "{step:?}");
 }
@@ -214,7 +216,7 @@ fn a_fault_without_node_delays_no_other() {
 fn a_trigger_counts_its_own_points_alone() {
     let trigger =
         Trigger { point: Point::Sent, node: Some(1), of: Some(Asking::Renew), nth: 2, after_ms: 5 };
-    let mut schedule = schedule(&[on(trigger, 10, What::StoreStall)]);
+    let mut schedule = schedule(&[on(trigger, 10, What::Store(StoreFault::StoreStall))]);
     let (sent, node, renew) = (Point::Sent, Some(1), Some(Asking::Renew));
     let counts = (ms(5), sent, node, renew);
     let others = [
@@ -234,8 +236,8 @@ fn a_trigger_counts_its_own_points_alone() {
 
 #[test]
 fn the_recovery_phase_disarms_all_triggers() {
-    let swizzle = What::Swizzle { step_ms: 600, shift: 0 };
-    let mut schedule = schedule(&[on(SEND, 0, What::Cut { node: Some(0) }), at(990, 1, swizzle)]);
+    let swizzle = What::Links(LinksFault::Swizzle { step_ms: 600, shift: 0 });
+    let mut schedule = schedule(&[on(SEND, 0, LinkFault::Cut.at(Some(0))), at(990, 1, swizzle)]);
     assert_eq!(until(&mut schedule, CALM).last(), Some(&(CALM, Step::Calm)));
     assert_eq!(schedule.reached(CALM, Point::Send, Some(0), None), None);
     assert_eq!(schedule.next(), None);
@@ -248,10 +250,11 @@ fn only_process_faults_separate_check_and_write() {
         schedule.reached(ms(5), point, Some(1), None).unwrap().comes_between
     };
     let node = None;
-    for stops in [pause(1), crash(1), What::Suspend { node }, What::VmStop { node }] {
+    for stops in [pause(1), crash(1), ProcessFault::Suspend.at(node), ProcessFault::VmStop.at(node)]
+    {
         assert!(comes_between(Point::Guard, stops), "{stops:?}");
     }
-    for other in [pause(0), partition(1), What::StoreCrash] {
+    for other in [pause(0), partition(1), What::Store(StoreFault::StoreCrash)] {
         assert!(!comes_between(Point::Guard, other), "{other:?}");
         assert!(comes_between(Point::Sent, other), "{other:?}");
     }

@@ -4,7 +4,7 @@ use super::Scope;
 use super::faults::Frame;
 use crate::plan::draw::Draw;
 use crate::plan::{
-    Asking, Fault, FaultKind, Manner, Point, Program, Settings, Trigger, What, When,
+    Asking, Fault, FaultKind, Manner, Point, ProcessFault, Program, Settings, Trigger, When,
 };
 
 /// The situation that a run is to reach.
@@ -67,7 +67,7 @@ impl Aim {
         match self {
             Self::OverlappingWork => {
                 let at_ms = draw.within(2 * ttl_ms..=frame.until_ms - 3 * ttl_ms);
-                let resign = What::Resign { node: None };
+                let resign = ProcessFault::Resign.at(None);
                 // While its work drains, a candidate that resigned keeps its lease alive.
                 let renews = match frame.scope {
                     Scope::Model | Scope::Real(_) => Some(Asking::Renew),
@@ -75,7 +75,7 @@ impl Aim {
                 };
                 let (point, nth, after_ms) = (Point::Send, 1, at_ms + 1);
                 let when = When::On(Trigger { point, node: None, of: renews, nth, after_ms });
-                let pause = What::Pause { node: None };
+                let pause = ProcessFault::Pause.at(None);
                 vec![
                     Fault { when: When::AtMs(at_ms), for_ms: 0, what: resign },
                     Fault { when, for_ms: 2 * ttl_ms, what: pause },
@@ -83,14 +83,17 @@ impl Aim {
             }
             Self::AbandonedLease => {
                 let at_ms = frame.until_ms - draw.within(1..=ttl_ms / 2);
-                let what = What::Crash { node: None, power: draw.chance(1, 2) };
+                let what = ProcessFault::Crash { power: draw.chance(1, 2) }.at(None);
                 vec![Fault { when: When::AtMs(at_ms), for_ms: 2 * ttl_ms, what }]
             }
             Self::StarvedLeave => {
                 let at_ms = draw.within(2 * ttl_ms..=frame.until_ms - 4 * ttl_ms);
                 let node = usize::try_from(draw.within(0..=frame.nodes as u64 - 1)).ok();
                 let at = |at_ms, what| Fault { when: When::AtMs(at_ms), for_ms: 3 * ttl_ms, what };
-                vec![at(at_ms, What::Starve { node }), at(at_ms + ttl_ms / 4, What::Leave { node })]
+                vec![
+                    at(at_ms, ProcessFault::Starve.at(node)),
+                    at(at_ms + ttl_ms / 4, ProcessFault::Leave.at(node)),
+                ]
             }
         }
     }

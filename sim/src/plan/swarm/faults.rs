@@ -3,7 +3,10 @@
 use super::Scope;
 use super::aims::Aim;
 use crate::plan::draw::Draw;
-use crate::plan::{Act, Asking, Fault, FaultKind, Point, Settings, Trigger, What, When};
+use crate::plan::{
+    Act, Asking, ClockFault, Fault, FaultKind, LinkFault, LinksFault, Point, ProcessFault,
+    Settings, StoreFault, Trigger, What, When,
+};
 
 /// The most faults of each kind that the run has.
 const FAULTS_MOST: u64 = 4;
@@ -62,58 +65,64 @@ fn what(frame: &Frame, draw: &mut Draw, kind: FaultKind, node: Option<usize>) ->
     let some = |draw: &mut Draw| u32::try_from(draw.pick(&[50, 300, 900])).unwrap_or(1);
     let far = |draw: &mut Draw| draw.within(1..=2 * ttl_ms).cast_signed();
     Some(match kind {
-        FaultKind::Partition => What::Partition { node },
-        FaultKind::OneWay => What::OneWay { node, to_store: draw.chance(1, 2) },
-        FaultKind::Hold => What::Hold { node },
-        FaultKind::Latency => What::Latency { node, most_ms: draw.within(20..=ttl_ms / 2) },
-        FaultKind::Loss => What::Loss { node, permille: some(draw) },
+        FaultKind::Partition => LinkFault::Partition.at(node),
+        FaultKind::OneWay => LinkFault::OneWay { to_store: draw.chance(1, 2) }.at(node),
+        FaultKind::Hold => LinkFault::Hold.at(node),
+        FaultKind::Latency => LinkFault::Latency { most_ms: draw.within(20..=ttl_ms / 2) }.at(node),
+        FaultKind::Loss => LinkFault::Loss { permille: some(draw) }.at(node),
         FaultKind::Duplicate => {
-            What::Duplicate { node, permille: some(draw), most_ms: draw.within(1..=2 * ttl_ms) }
+            LinkFault::Duplicate { permille: some(draw), most_ms: draw.within(1..=2 * ttl_ms) }
+                .at(node)
         }
         FaultKind::Reorder => {
-            What::Reorder { node, permille: some(draw), most_ms: draw.within(1..=ttl_ms) }
+            LinkFault::Reorder { permille: some(draw), most_ms: draw.within(1..=ttl_ms) }.at(node)
         }
-        FaultKind::Cut => What::Cut { node },
-        FaultKind::Reset => What::Reset { node },
-        FaultKind::HalfOpen => What::HalfOpen { node },
+        FaultKind::Cut => LinkFault::Cut.at(node),
+        FaultKind::Reset => LinkFault::Reset.at(node),
+        FaultKind::HalfOpen => LinkFault::HalfOpen.at(node),
         FaultKind::Throttle => {
             let bytes_per_second = u32::try_from(draw.pick(&[500, 2_000, 10_000])).unwrap_or(1);
-            What::Throttle { node, bytes_per_second }
+            LinkFault::Throttle { bytes_per_second }.at(node)
         }
-        FaultKind::NoDescriptors => What::NoDescriptors { node },
-        FaultKind::Swizzle => What::Swizzle {
+        FaultKind::NoDescriptors => ProcessFault::NoDescriptors.at(node),
+        FaultKind::Swizzle => What::Links(LinksFault::Swizzle {
             step_ms: draw.within(1..=ttl_ms / 4),
             shift: usize::try_from(draw.within(0..=frame.nodes as u64)).unwrap_or(0),
-        },
+        }),
         FaultKind::Pause
         | FaultKind::PauseAtGuard
         | FaultKind::PauseAtSend
         | FaultKind::PauseAfterSend
-        | FaultKind::PauseAtReply => What::Pause { node },
-        FaultKind::Starve => What::Starve { node },
-        FaultKind::Suspend => What::Suspend { node },
-        FaultKind::VmStop => What::VmStop { node },
-        FaultKind::VmRestore => What::VmRestore { node },
-        FaultKind::ClockStep => What::ClockStep { node, by_ms: far(draw) },
-        FaultKind::ClockBack => What::ClockStep { node, by_ms: -far(draw) },
-        FaultKind::Crash => What::Crash { node, power: draw.chance(1, 2) },
-        FaultKind::Resign => What::Resign { node },
-        FaultKind::Leave => What::Leave { node },
-        FaultKind::StoreCrash => What::StoreCrash,
-        FaultKind::StoreLoss => What::StoreLoss,
-        FaultKind::StoreRollback => What::StoreRollback { back_ms: draw.within(0..=2 * ttl_ms) },
+        | FaultKind::PauseAtReply => ProcessFault::Pause.at(node),
+        FaultKind::Starve => ProcessFault::Starve.at(node),
+        FaultKind::Suspend => ProcessFault::Suspend.at(node),
+        FaultKind::VmStop => ProcessFault::VmStop.at(node),
+        FaultKind::VmRestore => ProcessFault::VmRestore.at(node),
+        FaultKind::ClockStep => ClockFault::ClockStep { by_ms: far(draw) }.at(node),
+        FaultKind::ClockBack => ClockFault::ClockStep { by_ms: -far(draw) }.at(node),
+        FaultKind::Crash => ProcessFault::Crash { power: draw.chance(1, 2) }.at(node),
+        FaultKind::Resign => ProcessFault::Resign.at(node),
+        FaultKind::Leave => ProcessFault::Leave.at(node),
+        FaultKind::StoreCrash => What::Store(StoreFault::StoreCrash),
+        FaultKind::StoreLoss => What::Store(StoreFault::StoreLoss),
+        FaultKind::StoreRollback => {
+            What::Store(StoreFault::StoreRollback { back_ms: draw.within(0..=2 * ttl_ms) })
+        }
         // A real replica has the machine's clock, and a lag that its promotion survives.
         FaultKind::Failover if matches!(frame.scope, Scope::Real(_)) => {
-            What::Failover { lag_ms: draw.pick(&[0, 100, LAG_MOST_MS]), clock_ahead_ms: 0 }
+            What::Store(StoreFault::Failover {
+                lag_ms: draw.pick(&[0, 100, LAG_MOST_MS]),
+                clock_ahead_ms: 0,
+            })
         }
-        FaultKind::Failover => What::Failover {
+        FaultKind::Failover => What::Store(StoreFault::Failover {
             lag_ms: draw.pick(&[0, 1, ttl_ms / 10, ttl_ms]),
             clock_ahead_ms: draw.pick(&[0, 0, 1, ttl_ms.cast_signed(), 3 * ttl_ms.cast_signed()]),
-        },
-        FaultKind::OldPrimary => What::OldPrimary { node },
-        FaultKind::StoreStall => What::StoreStall,
-        FaultKind::StoreClockStep => What::StoreClockStep { by_ms: far(draw) },
-        FaultKind::StoreClockBack => What::StoreClockStep { by_ms: -far(draw) },
+        }),
+        FaultKind::OldPrimary => LinkFault::OldPrimary.at(node),
+        FaultKind::StoreStall => What::Store(StoreFault::StoreStall),
+        FaultKind::StoreClockStep => What::Store(StoreFault::StoreClockStep { by_ms: far(draw) }),
+        FaultKind::StoreClockBack => What::Store(StoreFault::StoreClockStep { by_ms: -far(draw) }),
         FaultKind::Drift => return None,
         FaultKind::Disconnect
         | FaultKind::FlushScripts

@@ -3,7 +3,9 @@
 use super::Progress;
 use super::numbers::around;
 use super::search::Search;
-use crate::plan::{Act, Fault, Plan, What, When};
+use crate::plan::{
+    Act, ClockFault, Fault, LinkFault, LinksFault, Plan, ProcessFault, StoreFault, What, When,
+};
 
 /// Delta debugging: leaves out halves, quarters, and so on down to single faults (Zeller and Hildebrandt,
 /// "Simplifying and isolating failure-inducing input", 2002, without its step of keeping one part alone).
@@ -44,52 +46,60 @@ where
 
 const fn plainer_than(what: What) -> Option<What> {
     match what {
-        What::OneWay { node, .. }
-        | What::Hold { node }
-        | What::Latency { node, .. }
-        | What::Loss { node, .. }
-        | What::Duplicate { node, .. }
-        | What::Reorder { node, .. }
-        | What::Throttle { node, .. }
-        | What::NoDescriptors { node } => Some(What::Partition { node }),
-        What::Reset { node } | What::HalfOpen { node } => Some(What::Cut { node }),
-        What::Operator(Act::DisconnectLeader) => Some(What::Cut { node: None }),
-        What::Swizzle { .. } => Some(What::Partition { node: None }),
-        What::Suspend { node } | What::VmStop { node } | What::VmRestore { node } => {
-            Some(What::Pause { node })
-        }
-        What::StoreRollback { .. } | What::Failover { .. } => Some(What::StoreLoss),
-        What::StoreStall => Some(What::StoreCrash),
-        What::Operator(
+        What::Link { node, fault } => match fault {
+            LinkFault::OneWay { .. }
+            | LinkFault::Hold
+            | LinkFault::Latency { .. }
+            | LinkFault::Loss { .. }
+            | LinkFault::Duplicate { .. }
+            | LinkFault::Reorder { .. }
+            | LinkFault::Throttle { .. } => Some(LinkFault::Partition.at(node)),
+            LinkFault::Reset | LinkFault::HalfOpen => Some(LinkFault::Cut.at(node)),
+            LinkFault::Partition | LinkFault::Cut | LinkFault::OldPrimary => None,
+        },
+        What::Links(LinksFault::Swizzle { .. }) => Some(LinkFault::Partition.at(None)),
+        What::Process { node, fault } => match fault {
+            ProcessFault::NoDescriptors => Some(LinkFault::Partition.at(node)),
+            ProcessFault::Suspend | ProcessFault::VmStop | ProcessFault::VmRestore => {
+                Some(ProcessFault::Pause.at(node))
+            }
+            ProcessFault::Pause
+            | ProcessFault::Starve
+            | ProcessFault::Crash { .. }
+            | ProcessFault::Resign
+            | ProcessFault::Leave => None,
+        },
+        What::Clock { fault: ClockFault::ClockStep { .. }, .. } => None,
+        What::Store(fault) => match fault {
+            StoreFault::StoreRollback { .. } | StoreFault::Failover { .. } => {
+                Some(What::Store(StoreFault::StoreLoss))
+            }
+            StoreFault::StoreStall => Some(What::Store(StoreFault::StoreCrash)),
+            StoreFault::StoreCrash | StoreFault::StoreLoss | StoreFault::StoreClockStep { .. } => {
+                None
+            }
+        },
+        What::Operator(act) => match act {
+            Act::DisconnectLeader => Some(LinkFault::Cut.at(None)),
             Act::LockRow
             | Act::LockTable
             | Act::Pooler
             | Act::RotatePassword
             | Act::PauseRaftLeader
             | Act::FillDisk
-            | Act::ExpireCertificate,
-        ) => Some(What::StoreStall),
-        What::Operator(Act::SplitBrain) => Some(What::Failover { lag_ms: 0, clock_ahead_ms: 0 }),
-        What::Operator(Act::DeleteLog | Act::KillMember | Act::MoveSlot) => Some(What::StoreCrash),
-        What::Partition { .. }
-        | What::Cut { .. }
-        | What::Pause { .. }
-        | What::Starve { .. }
-        | What::ClockStep { .. }
-        | What::Crash { .. }
-        | What::Resign { .. }
-        | What::Leave { .. }
-        | What::StoreCrash
-        | What::StoreLoss
-        | What::OldPrimary { .. }
-        | What::StoreClockStep { .. }
-        | What::Operator(
+            | Act::ExpireCertificate => Some(What::Store(StoreFault::StoreStall)),
+            Act::SplitBrain => {
+                Some(What::Store(StoreFault::Failover { lag_ms: 0, clock_ahead_ms: 0 }))
+            }
+            Act::DeleteLog | Act::KillMember | Act::MoveSlot => {
+                Some(What::Store(StoreFault::StoreCrash))
+            }
             Act::Disconnect
             | Act::FlushScripts
             | Act::FlushData
             | Act::FillMemory
-            | Act::MoveRaftLeader,
-        ) => None,
+            | Act::MoveRaftLeader => None,
+        },
     }
 }
 
@@ -126,10 +136,10 @@ mod tests {
     fn plainer_faults_end_at_faults_of_every_engine() {
         let node = Some(1);
         for (what, plainest) in [
-            (What::Reset { node }, What::Cut { node }),
-            (What::HalfOpen { node }, What::Cut { node }),
-            (What::Throttle { node, bytes_per_second: 7 }, What::Partition { node }),
-            (What::Operator(Act::LockTable), What::StoreCrash),
+            (LinkFault::Reset.at(node), LinkFault::Cut.at(node)),
+            (LinkFault::HalfOpen.at(node), LinkFault::Cut.at(node)),
+            (LinkFault::Throttle { bytes_per_second: 7 }.at(node), LinkFault::Partition.at(node)),
+            (What::Operator(Act::LockTable), What::Store(StoreFault::StoreCrash)),
         ] {
             let mut found = what;
             while let Some(plainer) = plainer_than(found) {

@@ -48,11 +48,13 @@ fn move_up(value: &mut Value, gone: u64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::{FaultKind, Point, Scope, Trigger, What, When, swarm};
+    use crate::plan::{
+        FaultKind, Point, ProcessFault, Scope, StoreFault, Trigger, What, When, swarm,
+    };
 
     fn fault(node: Option<usize>, of: Option<usize>) -> Fault {
         let trigger = Trigger { point: Point::Leads, node, of: None, nth: 2, after_ms: 3 };
-        Fault { when: When::On(trigger), for_ms: 5, what: What::Pause { node: of } }
+        Fault { when: When::On(trigger), for_ms: 5, what: ProcessFault::Pause.at(of) }
     }
 
     #[test]
@@ -65,7 +67,7 @@ mod tests {
             fault(Some(1), Some(0)),
             fault(None, Some(1)),
             fault(None, Some(2)),
-            Fault { when: When::AtMs(1), for_ms: 5, what: What::StoreLoss },
+            Fault { when: When::AtMs(1), for_ms: 5, what: What::Store(StoreFault::StoreLoss) },
         ];
         let smaller = without(&plan, 1).expect("two are left");
         assert_eq!(smaller.nodes.len(), 2);

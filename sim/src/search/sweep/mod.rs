@@ -24,7 +24,8 @@ use std::time::Duration;
 use crate::engines::Engine;
 use crate::judge::{Judging, Outcome, Which};
 use crate::plan::{
-    Fault, NodePlan, Plan, PlanError, Program, SCHEMA, Settings, StorePlan, What, When, Work,
+    Fault, NodePlan, Plan, PlanError, ProcessFault, Program, SCHEMA, Settings, StorePlan, When,
+    Work,
 };
 use crate::search::campaign::{Failure, attempt};
 use crate::search::pool;
@@ -84,7 +85,7 @@ pub fn default_plan() -> Result<Plan, PlanError> {
         faults: vec![Fault {
             when: When::AtMs(2 * TTL_MS + TTL_MS / 2),
             for_ms: 0,
-            what: What::Resign { node: None },
+            what: ProcessFault::Resign.at(None),
         }],
         calm_from_ms: 4 * TTL_MS,
         handover: true,

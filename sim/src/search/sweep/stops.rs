@@ -1,7 +1,7 @@
 //! The ways to stop a process.
 
 use super::Spot;
-use crate::plan::{Fault, Plan, What};
+use crate::plan::{Fault, Plan, ProcessFault};
 
 /// The ways to stop a process: pauses and crashes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,10 +37,16 @@ impl Stops {
     pub(super) fn at(&self, spot: &Spot) -> impl Iterator<Item = Fault> + '_ {
         let Spot { when, node, .. } = *spot;
         let pauses = self.pauses_ms.iter();
-        let pauses =
-            pauses.map(move |for_ms| Fault { when, for_ms: *for_ms, what: What::Pause { node } });
-        let crash =
-            move |power| Fault { when, for_ms: self.restart_ms, what: What::Crash { node, power } };
+        let pauses = pauses.map(move |for_ms| Fault {
+            when,
+            for_ms: *for_ms,
+            what: ProcessFault::Pause.at(node),
+        });
+        let crash = move |power| Fault {
+            when,
+            for_ms: self.restart_ms,
+            what: ProcessFault::Crash { power }.at(node),
+        };
         pauses.chain([false, true].map(crash))
     }
 }

@@ -6,8 +6,8 @@ use std::time::Duration;
 use super::formula::{Bounds, on_clock};
 use crate::plan::clock::{PPM, true_time};
 use crate::plan::{
-    Asking, Fault, NANOSECOND, NodePlan, Plan, Point, Program, SCHEMA, StorePlan, Trigger, What,
-    When, Work, millis, nanos,
+    Asking, Fault, LinkFault, NANOSECOND, NodePlan, Plan, Point, ProcessFault, Program, SCHEMA,
+    StorePlan, Trigger, What, When, Work, millis, nanos,
 };
 
 /// The first reading of the clocks, from which no step leads below zero.
@@ -34,7 +34,7 @@ pub(super) fn duel(bounds: &Bounds, seed: u64) -> Plan {
         settings: None,
     });
     let for_ms = plan.calm_from_ms;
-    at(&mut plan, BEGINS_MS, for_ms, What::Partition { node: LEADER });
+    at(&mut plan, BEGINS_MS, for_ms, LinkFault::Partition.at(LEADER));
     plan
 }
 
@@ -70,7 +70,7 @@ pub(super) fn at(plan: &mut Plan, at_ms: u64, for_ms: u64, what: What) {
 pub(super) fn on(plan: &mut Plan, (point, of, nth): (Point, Option<Asking>, u32), for_ms: u64) {
     if for_ms > 0 {
         let trigger = Trigger { point, node: LEADER, of, nth, after_ms: 0 };
-        let what = What::Pause { node: LEADER };
+        let what = ProcessFault::Pause.at(LEADER);
         plan.faults.push(Fault { when: When::On(trigger), for_ms, what });
     }
 }

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use tenure_sim::engines::Engine;
 use tenure_sim::judge::Judging;
 use tenure_sim::plan::{
-    Fault, FaultKind, NodePlan, Plan, Program, SCHEMA, Scope, Settings, StorePlan, What, When,
-    Work, swarm,
+    Fault, FaultKind, LinkFault, NodePlan, Plan, ProcessFault, Program, SCHEMA, Scope, Settings,
+    StoreFault, StorePlan, What, When, Work, swarm,
 };
 use tenure_sim::search::campaign::{Failure, Run, attempt};
 use tenure_sim::search::pool;
@@ -151,15 +151,15 @@ fn faulty(seed: u64) -> Plan {
         what,
     };
     let faults = vec![
-        fault(20, 20, What::Pause { node }),
-        fault(50, 20, What::Partition { node }),
-        fault(80, 5, What::Crash { node, power: true }),
-        fault(110, 30, What::Loss { node, permille: 200 }),
-        fault(140, 0, What::Resign { node }),
-        fault(170, 20, What::Hold { node }),
-        fault(200, 1, What::StoreCrash),
-        fault(230, 20, What::Suspend { node }),
-        fault(260, 20, What::StoreStall),
+        fault(20, 20, ProcessFault::Pause.at(node)),
+        fault(50, 20, LinkFault::Partition.at(node)),
+        fault(80, 5, ProcessFault::Crash { power: true }.at(node)),
+        fault(110, 30, LinkFault::Loss { permille: 200 }.at(node)),
+        fault(140, 0, ProcessFault::Resign.at(node)),
+        fault(170, 20, LinkFault::Hold.at(node)),
+        fault(200, 1, What::Store(StoreFault::StoreCrash)),
+        fault(230, 20, ProcessFault::Suspend.at(node)),
+        fault(260, 20, What::Store(StoreFault::StoreStall)),
     ];
     Plan { faults, ..healthy(seed) }
 }

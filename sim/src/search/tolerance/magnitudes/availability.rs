@@ -7,7 +7,7 @@ use super::super::promise::Promise;
 use super::super::stage::{LEADER, alone, at, on};
 use super::{Magnitude, Side, Unit, nothing};
 use crate::plan::clock::true_time;
-use crate::plan::{Asking, NANOSECOND, Plan, Point, What, micros, millis, nanos};
+use crate::plan::{Asking, LinkFault, NANOSECOND, Plan, Point, micros, millis, nanos};
 
 /// A single leader whose clock is as fast as permitted, and whose requests are answered just before its
 /// request timeout.
@@ -101,7 +101,7 @@ fn cut_begins_ms(bounds: &Bounds) -> u64 {
 fn cut(bounds: &Bounds, for_ms: u64, seed: u64) -> Plan {
     let mut plan = slowly_answered(bounds, seed);
     if for_ms > 0 {
-        at(&mut plan, cut_begins_ms(bounds), for_ms, What::Partition { node: LEADER });
+        at(&mut plan, cut_begins_ms(bounds), for_ms, LinkFault::Partition.at(LEADER));
     }
     plan
 }

@@ -7,7 +7,7 @@ use super::super::promise::Promise;
 use super::super::stage::{BEGINS_MS, LEADER, NEXT, at, duel, next_asks_at, next_is_late};
 use super::{Magnitude, Side, Unit, nothing};
 use crate::plan::clock::{PPM, true_time};
-use crate::plan::{Plan, Settings, What, nanos};
+use crate::plan::{ClockFault, LinkFault, Plan, ProcessFault, Settings, StoreFault, What, nanos};
 
 const fn up_to_a_ttl(bounds: &Bounds) -> (u64, u64) {
     (0, bounds.settings.ttl_ms)
@@ -67,7 +67,12 @@ fn store_step(bounds: &Bounds, by_ms: u64, seed: u64) -> Plan {
     let left = bounds.ttl().saturating_sub(Duration::from_millis(by_ms));
     next_asks_at(&mut plan, true_time(left, bounds.rho()));
     if by_ms > 0 {
-        at(&mut plan, BEGINS_MS, 0, What::StoreClockStep { by_ms: by_ms.cast_signed() });
+        at(
+            &mut plan,
+            BEGINS_MS,
+            0,
+            What::Store(StoreFault::StoreClockStep { by_ms: by_ms.cast_signed() }),
+        );
     }
     plan
 }
@@ -92,7 +97,7 @@ fn clock_back(bounds: &Bounds, by_ms: u64, seed: u64) -> Plan {
     next_asks_at(&mut plan, bounds.lease_ends());
     if by_ms > 0 {
         let by_ms = -by_ms.cast_signed();
-        at(&mut plan, BEGINS_MS, 0, What::ClockStep { node: LEADER, by_ms });
+        at(&mut plan, BEGINS_MS, 0, ClockFault::ClockStep { by_ms }.at(LEADER));
     }
     plan
 }
@@ -116,7 +121,7 @@ fn vm_stop(bounds: &Bounds, for_ms: u64, seed: u64) -> Plan {
     let mut plan = duel(bounds, seed);
     next_asks_at(&mut plan, bounds.lease_ends());
     if for_ms > 0 {
-        at(&mut plan, BEGINS_MS, for_ms, What::VmStop { node: LEADER });
+        at(&mut plan, BEGINS_MS, for_ms, ProcessFault::VmStop.at(LEADER));
     }
     plan
 }
@@ -172,8 +177,8 @@ fn quarantine(bounds: &Bounds, quarantine_ms: u64, seed: u64) -> Plan {
     // From the next whole millisecond on.
     let begins_ms = nanos(renewed).div_ceil(nanos(Duration::from_millis(1))) + BEGINS_MS;
     let for_ms = plan.calm_from_ms - begins_ms;
-    at(&mut plan, 0, begins_ms + 1, What::Partition { node: Some(NEXT) });
-    at(&mut plan, begins_ms, for_ms, What::Partition { node: LEADER });
-    at(&mut plan, begins_ms, 1, What::StoreLoss);
+    at(&mut plan, 0, begins_ms + 1, LinkFault::Partition.at(Some(NEXT)));
+    at(&mut plan, begins_ms, for_ms, LinkFault::Partition.at(LEADER));
+    at(&mut plan, begins_ms, 1, What::Store(StoreFault::StoreLoss));
     plan
 }

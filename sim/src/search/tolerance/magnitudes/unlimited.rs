@@ -4,7 +4,7 @@ use super::super::formula::Bounds;
 use super::super::promise::Promise;
 use super::super::stage::{BEGINS_MS, LEADER, at, duel, next_asks_at};
 use super::{Magnitude, Side, Unit, nothing};
-use crate::plan::{Plan, What};
+use crate::plan::{LinkFault, Plan, ProcessFault, StoreFault, What};
 
 /// The most TTLs that are tried.
 const TTLS: u64 = 8;
@@ -40,7 +40,7 @@ fn pause(bounds: &Bounds, for_ms: u64, seed: u64) -> Plan {
     let mut plan = duel(bounds, seed);
     next_asks_at(&mut plan, bounds.lease_ends());
     plan.calm_from_ms += for_ms;
-    at(&mut plan, BEGINS_MS, for_ms, What::Pause { node: LEADER });
+    at(&mut plan, BEGINS_MS, for_ms, ProcessFault::Pause.at(LEADER));
     plan
 }
 
@@ -56,7 +56,7 @@ fn hold(bounds: &Bounds, for_ms: u64, seed: u64) -> Plan {
     plan.calm_from_ms += for_ms;
     plan.faults.clear();
     // The leader is not cut off: its requests arrive later.
-    at(&mut plan, BEGINS_MS, for_ms, What::Hold { node: LEADER });
+    at(&mut plan, BEGINS_MS, for_ms, LinkFault::Hold.at(LEADER));
     plan
 }
 
@@ -73,8 +73,8 @@ fn replica_lag(bounds: &Bounds, lag_ms: u64, seed: u64) -> Plan {
     plan.store.trust_empty_store = false;
     let begins_ms = (TTLS + 4) * bounds.settings.ttl_ms + bounds.settings.quarantine_ms;
     plan.calm_from_ms = begins_ms + 4 * bounds.settings.ttl_ms + bounds.settings.quarantine_ms;
-    at(&mut plan, begins_ms, 1, What::Failover { lag_ms, clock_ahead_ms: 0 });
+    at(&mut plan, begins_ms, 1, What::Store(StoreFault::Failover { lag_ms, clock_ahead_ms: 0 }));
     let for_ms = plan.calm_from_ms;
-    at(&mut plan, begins_ms, for_ms, What::Partition { node: LEADER });
+    at(&mut plan, begins_ms, for_ms, LinkFault::Partition.at(LEADER));
     plan
 }

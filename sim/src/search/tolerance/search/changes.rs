@@ -5,7 +5,10 @@ use super::super::formula::Bounds;
 use crate::judge::margin::Ending;
 use crate::plan::clock::true_time;
 use crate::plan::draw::Draw;
-use crate::plan::{Fault, NodePlan, Plan, Program, SCHEMA, StorePlan, What, When, Work, micros};
+use crate::plan::{
+    Fault, LinkFault, NodePlan, Plan, ProcessFault, Program, SCHEMA, StoreFault, StorePlan, What,
+    When, Work, micros,
+};
 
 /// The beginning of the recovery phase, in TTLs.
 const CALM: u64 = 5;
@@ -28,8 +31,8 @@ impl<'a> Changes<'a> {
     pub(super) fn random(&mut self, ending: Ending) -> Plan {
         let ttl_ms = self.bounds.settings.ttl_ms;
         let what = match ending {
-            Ending::Lapsed => What::Partition { node: Some(0) },
-            Ending::HandedBack => What::Resign { node: None },
+            Ending::Lapsed => LinkFault::Partition.at(Some(0)),
+            Ending::HandedBack => ProcessFault::Resign.at(None),
         };
         let for_ms = if what.lasts() { 2 * ttl_ms } else { 0 };
         let when = When::AtMs(self.draw.within(1..=ttl_ms));
@@ -126,20 +129,20 @@ impl<'a> Changes<'a> {
         let ttl_ms = self.bounds.settings.ttl_ms;
         let node = Some(self.index(plan.nodes.len()));
         let what = self.draw.pick(&[
-            What::Partition { node },
-            What::OneWay { node, to_store: true },
-            What::OneWay { node, to_store: false },
-            What::Hold { node },
-            What::Cut { node },
-            What::Loss { node, permille: 300 },
-            What::Duplicate { node, permille: 500, most_ms: ttl_ms },
-            What::Reorder { node, permille: 500, most_ms: ttl_ms },
-            What::Crash { node, power: false },
-            What::Crash { node, power: true },
-            What::Leave { node },
-            What::Resign { node: None },
-            What::StoreStall,
-            What::StoreCrash,
+            LinkFault::Partition.at(node),
+            LinkFault::OneWay { to_store: true }.at(node),
+            LinkFault::OneWay { to_store: false }.at(node),
+            LinkFault::Hold.at(node),
+            LinkFault::Cut.at(node),
+            LinkFault::Loss { permille: 300 }.at(node),
+            LinkFault::Duplicate { permille: 500, most_ms: ttl_ms }.at(node),
+            LinkFault::Reorder { permille: 500, most_ms: ttl_ms }.at(node),
+            ProcessFault::Crash { power: false }.at(node),
+            ProcessFault::Crash { power: true }.at(node),
+            ProcessFault::Leave.at(node),
+            ProcessFault::Resign.at(None),
+            What::Store(StoreFault::StoreStall),
+            What::Store(StoreFault::StoreCrash),
         ]);
         let for_ms = if what.lasts() { self.draw.within(1..=2 * ttl_ms) } else { 0 };
         Fault { when: When::AtMs(self.draw.within(0..=plan.calm_from_ms - 1)), for_ms, what }
