@@ -88,7 +88,7 @@ pub enum Role {
 ///
 /// A follower asks about once in its TTL, and a leader once in its renew interval: an outage is known that much
 /// later, at most one request timeout after the next request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum StoreHealth {
@@ -101,8 +101,11 @@ pub enum StoreHealth {
         /// Time since the first request that failed was sent.
         #[cfg_attr(feature = "serde", serde(rename = "elapsed_ms", serialize_with = "as_millis"))]
         elapsed: Duration,
-        /// How the last one failed.
+        /// How the last one failed: why there is no connection, if that is known.
         kind: StoreErrorKind,
+        /// The same for people: the error and its causes, as the log shows them. It may name the server and the
+        /// user, and never has a password or a URL.
+        cause: String,
         /// Whether it had answered before.
         has_answered: bool,
     },
@@ -126,11 +129,11 @@ impl Health {
             Role::Refused { .. } | Role::Stopping | Role::Stopped | Role::DriverGone => false,
         };
         takes_part
-            && match self.store {
+            && match &self.store {
                 StoreHealth::NotAnswered => false,
                 StoreHealth::Answering => true,
                 StoreHealth::Unavailable { elapsed, has_answered, .. } => {
-                    has_answered && elapsed <= outage
+                    *has_answered && *elapsed <= outage
                 }
             }
     }
@@ -229,6 +232,7 @@ fn store(state: &State, now: Instant) -> StoreHealth {
         StoreState::Unavailable(outage) => StoreHealth::Unavailable {
             elapsed: now.since(outage.since),
             kind: outage.error.kind(),
+            cause: outage.error.with_causes(),
             has_answered: outage.has_answered,
         },
     }

@@ -16,7 +16,7 @@ fn the_next_leader_repeats_no_run() {
     let mut last = leader.number("run ");
     for _ in 0..3 {
         let successor = start(&server);
-        successor.says("another candidate leads");
+        successor.says("another candidate has the lease");
         let next = leader.number("run ");
         assert!(next > last, "{next} after {last}");
         assert!(leader.terminate().success());

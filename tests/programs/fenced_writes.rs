@@ -22,7 +22,7 @@ fn writers_of_an_old_leader_are_refused() {
     // The table comes with the first row, and the leader must not be stopped before that.
     soon(|| postgres.sql("SELECT count(*) > 0 FROM numbers").is_ok_and(|any| any == "t"));
     let second = start(&postgres, &redis);
-    second.says("another candidate leads");
+    second.says("another candidate has the lease");
     first.signal(Signal::STOP);
     let after = second.number("Redis: taken over, token ");
     assert!(after > before);

@@ -18,6 +18,6 @@ fn greetings_follow_the_leader() {
     assert!(first.terminate().success());
     assert!(second.number("I lead, under token ") > before);
     let third = start(&server, "third");
-    third.says("another candidate leads");
+    third.says("another candidate has the lease");
     second.says("greeting: from third");
 }

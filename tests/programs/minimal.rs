@@ -19,13 +19,13 @@ fn the_first_leader_waits_and_a_killed_one_is_replaced() {
     first.says("the lease is granted, but the store is new");
     let before = first.number(LEADS);
     let mut second = start(folder.path());
-    second.says("another candidate leads");
+    second.says("another candidate has the lease");
     first.signal(Signal::KILL);
     let after = second.number(LEADS);
     assert!(after > before, "{after} after {before}");
 
     let third = start(folder.path());
-    third.says("another candidate leads");
+    third.says("another candidate has the lease");
     assert!(second.terminate().success());
     assert!(third.number(LEADS) > after);
 }

@@ -49,7 +49,7 @@ fn leads(program: &Program) -> bool {
         if line.contains("the lease is granted") {
             return true;
         }
-        if line.contains("another candidate leads") {
+        if line.contains("another candidate has the lease") {
             return false;
         }
     }

@@ -24,7 +24,7 @@ fn it_leads_to_the_leader_wherever_that_is() {
     assert!(on.contains(&format!("location: http://{address}/orders?of=today")), "{on}");
 
     let (second, other) = start(&server);
-    second.says("another candidate leads");
+    second.says("another candidate has the lease");
     assert!(first.terminate().success());
     router.says(&format!("the leader is at {other}"));
     let (on, _) = ask(&entrance, "GET", "/leader");

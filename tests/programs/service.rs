@@ -52,7 +52,7 @@ fn it_names_the_leader_and_hands_over() {
 
     let (second, other) = start(&server);
     assert_ne!(address, other);
-    second.says("another candidate leads");
+    second.says("another candidate has the lease");
     assert_eq!(get(&other, "/leader"), ok(&address));
     let (_, accepted) = ask(&address, "POST", "/orders");
     assert_eq!(accepted, format!("accepted under token {before}"));

@@ -16,7 +16,7 @@ use tokio::sync::mpsc;
 use super::admission::{Lane, Place, Urgency, Waiting};
 use super::calls::{Calls, Outgoing};
 use super::spread::Renewal;
-use super::{CallResult, World};
+use super::{CallResult, World, given_up};
 use crate::Instant;
 use crate::logging::{LIFE, REQUEST};
 use crate::metrics::ElectionMetrics;
@@ -230,7 +230,8 @@ impl Election {
         for (name, left) in self.calls.give_up(now) {
             self.lane = if world.admission.overtook(left) { Lane::Stuck } else { Lane::Usual };
             self.metrics.given_up(now, name, self.request_timeout());
-            self.failed(world, now, name, StoreError::new(StoreErrorKind::Timeout, name));
+            let error = given_up(&world.store, self.request_timeout());
+            self.failed(world, now, name, error);
         }
     }
 

@@ -305,6 +305,13 @@ fn is_answer(result: &Result<Reply, StoreError>) -> bool {
     }
 }
 
+/// The error of a request that was given up: why there is no connection, or that there was no reply.
+fn given_up(store: &AnyStore, within: Duration) -> StoreError {
+    store
+        .connect_error()
+        .unwrap_or_else(|| StoreError::new(StoreErrorKind::Timeout, format!("{within:?}")))
+}
+
 fn no_answer() -> Result<Reply, StoreError> {
     Err(StoreError::new(StoreErrorKind::UnexpectedReply, "no answer to this request of a call"))
 }

@@ -1,4 +1,5 @@
 //! What the log says of a store that does not answer: once when it begins, then at a bounded rate, once at its end.
+//! Where the first line could only say that there was no reply, the next one follows as soon as the cause is known.
 //!
 //! One driver may have a hundred thousand elections, each of which notices the same outage. The log has one line for
 //! all of them; each election's own lines have level DEBUG.
@@ -9,7 +10,7 @@ use std::time::Duration;
 use crate::Instant;
 use crate::logging::LIFE;
 use crate::shared::ElectionId;
-use crate::store::{Key, StoreError};
+use crate::store::{Key, StoreError, StoreErrorKind};
 
 /// How often an outage that lasts is logged again.
 const AGAIN: Duration = Duration::from_secs(60);
@@ -22,8 +23,8 @@ pub(super) struct Outage {
     store: &'static str,
     without: BTreeSet<ElectionId>,
     since: Instant,
-    /// When the log last spoke of an outage.
-    said_at: Option<Instant>,
+    /// When the log last spoke of an outage, and with which kind of error.
+    said: Option<(Instant, StoreErrorKind)>,
     /// Whether it spoke of the present one.
     is_said: bool,
 }
@@ -31,7 +32,7 @@ pub(super) struct Outage {
 impl Outage {
     pub(super) fn new(store: &'static str) -> Self {
         let without = BTreeSet::new();
-        Self { store, without, since: Instant::ORIGIN, said_at: None, is_said: false }
+        Self { store, without, since: Instant::ORIGIN, said: None, is_said: false }
     }
 
     /// The store no longer answers that election.
@@ -42,27 +43,34 @@ impl Outage {
         }
         self.without.insert(id);
         tracing::debug!(target: LIFE, ?key, %error, "no answer from the store");
-        if !self.is_said && self.said_at.is_none_or(|at| now.since(at) >= APART) {
-            self.is_said = true;
-            self.said_at = Some(now);
+        if !self.is_said && self.said.is_none_or(|(at, _)| now.since(at) >= APART) {
+            self.says(now, error);
             tracing::warn!(
-                target: LIFE, store = self.store, first = ?key, %error, "the store is unavailable"
+                target: LIFE, store = self.store, first = ?key, error = %error.with_causes(),
+                "the store is unavailable"
             );
         }
     }
 
     /// A request has failed.
     pub(super) fn lasts(&mut self, now: Instant, error: &StoreError) {
-        let bound = if self.is_said { AGAIN } else { APART };
-        if self.without.is_empty() || self.said_at.is_none_or(|at| now.since(at) < bound) {
+        let Some((at, kind)) = self.said.filter(|_| !self.without.is_empty()) else { return };
+        // A timeout says least: the cause turns out when the connection is gone, and connecting fails.
+        let is_cause = kind == StoreErrorKind::Timeout && error.kind() != kind;
+        let bound = if self.is_said && !is_cause { AGAIN } else { APART };
+        if now.since(at) < bound {
             return;
         }
-        self.is_said = true;
-        self.said_at = Some(now);
+        self.says(now, error);
         tracing::warn!(
-            target: LIFE, store = self.store, down = ?now.since(self.since), elections = self.without.len(), %error,
-            "the store is still unavailable"
+            target: LIFE, store = self.store, down = ?now.since(self.since), elections = self.without.len(),
+            error = %error.with_causes(), "the store is still unavailable"
         );
+    }
+
+    fn says(&mut self, now: Instant, error: &StoreError) {
+        self.is_said = true;
+        self.said = Some((now, error.kind()));
     }
 
     /// The store answers that election again.

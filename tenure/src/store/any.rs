@@ -100,6 +100,10 @@ impl Store for AnyStore {
         self.store.call_all(requests).await
     }
 
+    fn connect_error(&self) -> Option<StoreError> {
+        self.store.connect_error()
+    }
+
     async fn purge(&self, age: Duration) -> Result<u64, StoreError> {
         self.store.purge(age).await
     }
@@ -124,6 +128,7 @@ trait ErasedStore: Send + Sync {
         &self,
         requests: Vec<(Key, Request)>,
     ) -> BoxFuture<'_, Vec<Result<Reply, StoreError>>>;
+    fn connect_error(&self) -> Option<StoreError>;
     fn purge(&self, age: Duration) -> BoxFuture<'_, Result<u64, StoreError>>;
     fn hints(&self, watched: Watched) -> BoxStream<'static, Key>;
     fn messages(&self, key: &Key, token: Token) -> BoxStream<'static, Message>;
@@ -147,6 +152,10 @@ impl<S: Store> ErasedStore for S {
         requests: Vec<(Key, Request)>,
     ) -> BoxFuture<'_, Vec<Result<Reply, StoreError>>> {
         Store::call_all(self, requests).boxed()
+    }
+
+    fn connect_error(&self) -> Option<StoreError> {
+        Store::connect_error(self)
     }
 
     fn purge(&self, age: Duration) -> BoxFuture<'_, Result<u64, StoreError>> {

@@ -138,6 +138,19 @@ impl StoreError {
         self
     }
 
+    /// The error and its causes in one text, for logs. A cause that the text has already is left out.
+    pub(crate) fn with_causes(&self) -> String {
+        let (mut text, mut next) = (self.to_string(), self.source());
+        while let Some(cause) = next {
+            let said = cause.to_string();
+            if !text.contains(&said) {
+                text = format!("{text}: {said}");
+            }
+            next = cause.source();
+        }
+        text
+    }
+
     /// What went wrong.
     pub fn kind(&self) -> StoreErrorKind {
         self.kind
@@ -296,6 +309,23 @@ mod tests {
             let shown = format!("{error} {error:?} {source} {source:?}");
             assert!(shown.len() < 2000 && !shown.contains(needs_escape), "{shown}");
         }
+    }
+
+    #[test]
+    fn a_log_shows_each_cause_once() {
+        let refused = std::io::Error::other("connection refused");
+        let error = StoreError::new(StoreErrorKind::Unreachable, "h:1").with_source(refused);
+        let outer =
+            StoreError::new(StoreErrorKind::NoLeader, "no majority").with_source(error.clone());
+        assert_eq!(error.with_causes(), "the store can't be reached: h:1: connection refused");
+        assert_eq!(
+            outer.with_causes(),
+            "the store's cluster has no leader just now: no majority: the store can't be reached: h:1: \
+             connection refused"
+        );
+        let said = StoreError::new(StoreErrorKind::Tls, "expired")
+            .with_source(std::io::Error::other("expired"));
+        assert_eq!(said.with_causes(), "no encrypted connection to the store: expired");
     }
 
     #[test]

@@ -125,6 +125,14 @@ pub trait Store: Send + Sync + 'static {
         each_alone(self, requests)
     }
 
+    /// Why there is no connection to the server just now, if there is none and the store knows why. A driver reports
+    /// it for a request that it has given up: connecting may take longer than a request may, and a server that is
+    /// away is attempted with pauses, so that the request itself ends before it learns the cause. Asks nothing of the
+    /// server. Default: not known.
+    fn connect_error(&self) -> Option<StoreError> {
+        None
+    }
+
     /// Deletes the records of elections whose lease ended longer ago than `age`, and returns how many: those of this
     /// store's prefix, table or file. For applications that use new keys all the time, since a record outlives its
     /// lease. [`AnyStore::purging`] does it about once an hour.

@@ -226,6 +226,23 @@ impl<T: Connection> Slot<T> {
         }
     }
 
+    /// Why there is no connection just now, as far as is known.
+    pub(super) fn connect_error(&self) -> Option<StoreError> {
+        let state = lock(&self.state);
+        match &state.phase {
+            Phase::Open(there) if !there.dead().is_cancelled() => None,
+            Phase::Open(_) | Phase::Closed | Phase::Pausing(_) => state.trouble.clone(),
+            Phase::Opening(_) => {
+                let waits = || {
+                    let detail =
+                        format!("no connection yet; opening one may take {:?}", self.within);
+                    StoreError::new(StoreErrorKind::Unreachable, detail)
+                };
+                Some(state.trouble.clone().unwrap_or_else(waits))
+            }
+        }
+    }
+
     /// The connection, if there is one that works.
     pub(super) fn current(&self) -> Option<Arc<T>> {
         match &lock(&self.state).phase {

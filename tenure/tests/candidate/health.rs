@@ -78,7 +78,7 @@ async fn the_age_of_an_outage_decides_readiness() {
     store.cut();
     let down = |health: &Health| matches!(health.store, StoreHealth::Unavailable { .. });
     let health = health(&candidate, down).await;
-    let StoreHealth::Unavailable { elapsed, kind, has_answered } = health.store else {
+    let StoreHealth::Unavailable { elapsed, kind, has_answered, .. } = health.store else {
         unreachable!()
     };
     assert_eq!(kind, StoreErrorKind::Timeout);

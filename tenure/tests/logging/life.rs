@@ -3,7 +3,8 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use tenure::{Candidate, Elections};
+use tenure::store::{Key, Reply, Request, Store, StoreError, StoreErrorKind, StoreTraits};
+use tenure::{Candidate, Elections, StoreHealth};
 use tracing::Level;
 use tracing::subscriber::set_default;
 
@@ -73,6 +74,73 @@ async fn an_outage_is_one_line_for_all_elections() {
     assert!(back.starts_with("INFO tenure: message=the store answers again"), "{back}");
     let lost = lines.iter().find(|line| line.contains("reason=Expired")).unwrap();
     assert!(lost.starts_with("WARN"), "{lost}");
+}
+
+/// A store that can't connect: its requests are given up.
+struct Away;
+
+impl Store for Away {
+    fn traits(&self) -> StoreTraits {
+        Remote::default().traits()
+    }
+
+    async fn call(&self, _: &Key, _: Request) -> Result<Reply, StoreError> {
+        std::future::pending().await
+    }
+
+    fn connect_error(&self) -> Option<StoreError> {
+        let refused = std::io::Error::other("connection refused");
+        Some(StoreError::new(StoreErrorKind::Unreachable, "h:1").with_source(refused))
+    }
+}
+
+/// The cause's own words are there too.
+#[tokio::test]
+async fn an_outage_has_its_cause() {
+    let kept = Kept::default();
+    let _guard = set_default(kept.clone());
+    let candidate = Candidate::builder(Away, "job").config(config(2_000)).start().unwrap();
+    until(|| kept.has("the store is unavailable")).await;
+    let cause = "the store can't be reached: h:1: connection refused";
+    assert!(kept.has(&format!("error={cause} ")), "{:#?}", kept.lines());
+    let StoreHealth::Unavailable { kind, cause: known, .. } = candidate.health().store else {
+        panic!("{:?}", candidate.health());
+    };
+    assert_eq!((kind, &*known), (StoreErrorKind::Unreachable, cause));
+}
+
+/// A reader learns who it is, without asking the store.
+#[tokio::test]
+async fn the_incumbent_is_named() {
+    let kept = Kept::default();
+    let _guard = set_default(kept.clone());
+    let store = Remote::default();
+    let start = |name: &str| {
+        let builder = Candidate::builder(store.clone(), "job").name(name);
+        builder.config(config(2_000)).start().unwrap()
+    };
+    let first = start("first");
+    let tenure = soon(first.elected()).await.unwrap();
+    let _second = start("second");
+    until(|| kept.has("another candidate has the lease")).await;
+    let fields = format!("token={} incumbent=\"first\"", tenure.token());
+    assert!(kept.has(&fields), "{:#?}", kept.lines());
+}
+
+/// A quarantine above the candidate's own has a cause that no setting of this candidate shows.
+#[tokio::test]
+async fn a_remembered_longer_ttl_is_named() {
+    for (wait, is_longer) in [(Duration::from_secs(2), false), (Duration::from_secs(20), true)] {
+        let kept = Kept::default();
+        let _guard = set_default(kept.clone());
+        let store = Remote::default();
+        store.quarantine(wait);
+        let _waits = Candidate::builder(store, "job").config(config(2_000)).start().unwrap();
+        until(|| kept.has("the lease is granted")).await;
+        let says =
+            kept.has("longer than this candidate's quarantine") && kept.has("own_quarantine=2s");
+        assert_eq!(says, is_longer, "{:#?}", kept.lines());
+    }
 }
 
 /// The log does not say that the store answers: nobody knows.

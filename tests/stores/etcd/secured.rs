@@ -38,6 +38,13 @@ fn by(config: EtcdConfig, user: &str, password: &str) -> Etcd {
     Etcd::new(config.credentials(user, Secret::new(password)).trust_empty_store(true))
 }
 
+/// A server, and a store that has another password than the server.
+pub(crate) fn with_another_password() -> (EtcdServer, Etcd) {
+    let server = guarded();
+    let store = by(local(&[server.port()]), "worker", "mule");
+    (server, store)
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_user_of_one_prefix_takes_part() {
     let server = guarded();
@@ -108,6 +115,18 @@ impl Files {
     fn trusted(&self) -> TlsConfig {
         TlsConfig::with_ca(self.authority.pem()).unwrap()
     }
+}
+
+/// A server whose certificate has expired, and a store there.
+pub(crate) fn expired() -> (EtcdServer, Etcd) {
+    let files = Files::new(&["127.0.0.1"]);
+    let server = files.start(&[]);
+    // The server reads its files at each handshake.
+    files.put("cert", &files.certificate.expired);
+    let store = encrypted(&server, files.trusted());
+    // Its files must stay.
+    std::mem::forget(files.folder);
+    (server, store)
 }
 
 fn encrypted(server: &EtcdServer, tls: TlsConfig) -> Etcd {

@@ -44,6 +44,17 @@ pub(crate) fn with_password() -> (PostgresServer, impl Fn(u16) -> Postgres) {
     (server, store)
 }
 
+/// A server whose certificate has expired, and a store there.
+pub(crate) fn expired() -> (PostgresServer, Postgres) {
+    let ca = Authority::new().unwrap();
+    let server = encrypted(&ca, "127.0.0.1", "hostssl all all 127.0.0.1/32 trust");
+    let Certificate { expired, key, .. } = ca.certificate(&["127.0.0.1"]).unwrap();
+    server.certify(&expired, &key).unwrap();
+    let tls = TlsConfig::with_ca(ca.pem()).unwrap();
+    let store = Postgres::new(app(&server).tls(tls));
+    (server, store)
+}
+
 async fn refused(config: PostgresConfig) -> (StoreErrorKind, String) {
     let error = call(&Postgres::new(config), Request::Observe).await.unwrap_err();
     (error.kind(), error.to_string())

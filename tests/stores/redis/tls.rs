@@ -61,6 +61,14 @@ impl Encrypted {
         self.port
     }
 
+    /// Replaces its certificate. The server reads its files again when it is told their names.
+    fn shows(&self, certificate: &str) {
+        let path = self.certified.folder.path().join("cert");
+        fs::write(&path, certificate).unwrap();
+        let command = ["CONFIG", "SET", "tls-cert-file", path.to_str().unwrap()];
+        assert_eq!(self.server.command(&command).unwrap(), Raw::SimpleString("OK".into()));
+    }
+
     fn config(&self) -> RedisConfig {
         local(self.port).trust_empty_store(true)
     }
@@ -120,17 +128,10 @@ async fn an_expired_certificate_is_named() {
     let tls = TlsConfig::with_ca(ca.pem()).unwrap();
     let store = || store(server.config().tls(tls.clone()));
     granted(&store(), acquire(1, None)).await;
-    let Certified { folder, certificate, .. } = &server.certified;
-    let path = folder.path().join("cert");
-    // The server reads its files again when it is told their names.
-    let shows = |text: &str| {
-        fs::write(&path, text).unwrap();
-        let command = ["CONFIG", "SET", "tls-cert-file", path.to_str().unwrap()];
-        assert_eq!(server.server.command(&command).unwrap(), Raw::SimpleString("OK".into()));
-    };
-    shows(&certificate.expired);
+    let certificate = &server.certified.certificate;
+    server.shows(&certificate.expired);
     is_expired(&call(&store(), Request::Observe).await.unwrap_err());
-    shows(&certificate.valid);
+    server.shows(&certificate.valid);
     assert!(matches!(call(&store(), Request::Observe).await.unwrap(), Reply::Held(_)));
 }
 
@@ -209,6 +210,14 @@ async fn nodes_of_a_cluster() {
 pub(crate) fn encrypted() -> (Encrypted, TlsConfig) {
     let ca = Authority::new().unwrap();
     let server = Encrypted::start(&ca, "127.0.0.1", "no", &KEEPS);
+    (server, TlsConfig::with_ca(ca.pem()).unwrap())
+}
+
+/// A server whose certificate has expired, and how its clients know it.
+pub(crate) fn expired() -> (Encrypted, TlsConfig) {
+    let ca = Authority::new().unwrap();
+    let server = Encrypted::start(&ca, "127.0.0.1", "no", &[]);
+    server.shows(&server.certified.certificate.expired);
     (server, TlsConfig::with_ca(ca.pem()).unwrap())
 }
 

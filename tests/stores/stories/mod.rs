@@ -41,6 +41,7 @@ macro_rules! stories {
 mod addresses;
 mod blocking;
 mod cancellation;
+mod causes;
 mod damaged;
 mod dials;
 mod elections;

@@ -12,7 +12,7 @@ use std::time::Duration;
 use futures_util::FutureExt;
 
 use super::super::admission::Left;
-use super::super::{World, is_answer};
+use super::super::{World, given_up, is_answer};
 use super::Election;
 use crate::logging::{LIFE, REQUEST};
 use crate::shared::{ElectionId, Version};
@@ -149,15 +149,19 @@ impl Election {
         let (election, failures) = (self.shared.id, known.failures);
         let (runtime, within) = (Arc::clone(&world.runtime), self.request_timeout());
         let late = runtime.sleep_until(now + within);
-        let call = world.store.call_owned(self.shared.key.clone(), request);
+        let store = world.store.clone();
+        let call = store.call_owned(self.shared.key.clone(), request);
         let left = world.admission.tells(now);
         let end = async move {
-            let result = tokio::select! {
+            let (result, is_answered) = tokio::select! {
                 biased;
-                result = call => result,
-                () = late => Err(StoreError::new(StoreErrorKind::Timeout, format!("{within:?}"))),
+                result = call => {
+                    let is_answered = is_answer(&result);
+                    (result, is_answered)
+                }
+                () = late => (Err(given_up(&store, within)), false),
             };
-            let took = is_answer(&result).then(|| runtime.now().since(now));
+            let took = is_answered.then(|| runtime.now().since(now));
             Description { election, left, took, token, version, failures, result }
         };
         world.descriptions.push(end.boxed());

@@ -7,13 +7,13 @@ use futures_util::FutureExt;
 use tenure_core::{Claim, Event as MachineEvent};
 use tracing::Instrument;
 
-use super::super::World;
 use super::super::spread::Renewal;
+use super::super::{World, given_up};
 use super::Election;
+use super::standing::Answer;
 use crate::event::Event;
 use crate::logging::{LIFE, tenure_span};
 use crate::shared::{Shared, Standing};
-use crate::store::{StoreError, StoreErrorKind};
 use crate::tenure::{DriverLink, Grant, Tenure};
 use crate::{Instant, StepDownReason, Token};
 
@@ -41,16 +41,22 @@ impl Election {
                 }
             }
             MachineEvent::IncumbentChanged { token } => {
-                tracing::info!(target: LIFE, ?key, %token, "another candidate leads");
+                self.log_incumbent(token);
                 self.shared.events.publish(|| Event::IncumbentChanged { token });
             }
             MachineEvent::Quarantined { until } => {
                 let remaining = until.since(now);
+                let own_quarantine = self.machine.config().quarantine();
+                let longer = if remaining > own_quarantine {
+                    "; that is longer than this candidate's quarantine, since a candidate with a longer TTL has led"
+                } else {
+                    ""
+                };
                 tracing::warn!(
-                    target: LIFE, ?key, ?remaining,
+                    target: LIFE, ?key, ?remaining, ?own_quarantine,
                     "the lease is granted, but the store is new to this prefix, was restarted, or lost data: \
                      the candidate leads only after the longest lease of an older leader would have ended \
-                     (trust_empty_store turns that off for tests)"
+                     (trust_empty_store turns that off for tests){longer}"
                 );
                 self.metrics.quarantined(now, until);
                 self.shared.events.publish(|| Event::Quarantined { remaining });
@@ -70,11 +76,8 @@ impl Election {
             }
             MachineEvent::StoreUnavailable { since } => {
                 let error = self.last_error.as_deref().cloned();
-                let error = error.unwrap_or_else(|| {
-                    let within = self.request_timeout();
-                    let detail = format!("nothing within {within:?}, the request timeout");
-                    StoreError::new(StoreErrorKind::Timeout, detail)
-                });
+                // Else it was given up just now.
+                let error = error.unwrap_or_else(|| given_up(&world.store, self.request_timeout()));
                 world.outage.begins(now, self.shared.id, key, &error);
                 self.metrics.store_is_down();
                 self.shared.standing.store_is_unavailable(since, error.clone());
@@ -90,6 +93,20 @@ impl Election {
             MachineEvent::Withdrawn => self.withdrawn(world, now),
             other => {
                 tracing::error!(target: LIFE, ?key, ?other, "an event that this driver does not know");
+            }
+        }
+    }
+
+    /// It may still wait in quarantine. Its name is known from the answer to an acquire.
+    fn log_incumbent(&self, token: Token) {
+        let key = &self.shared.key;
+        let said = "another candidate has the lease";
+        match &self.answer {
+            Answer::Held(seen) if seen.incumbent.token == token => {
+                tracing::info!(target: LIFE, ?key, %token, incumbent = &*seen.incumbent.name, "{said}");
+            }
+            Answer::Held(_) | Answer::Refused(_) | Answer::Other => {
+                tracing::info!(target: LIFE, ?key, %token, "{said}");
             }
         }
     }

@@ -143,6 +143,10 @@ impl Store for Etcd {
         join_all(each).await
     }
 
+    fn connect_error(&self) -> Option<StoreError> {
+        self.0.current.connect_error()
+    }
+
     async fn purge(&self, age: Duration) -> Result<u64, StoreError> {
         self.0.purge(age).await
     }

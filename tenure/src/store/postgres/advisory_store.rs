@@ -63,6 +63,10 @@ impl Store for PostgresAdvisory {
         self.0.call(key, request).await
     }
 
+    fn connect_error(&self) -> Option<StoreError> {
+        self.0.requests.connect_error()
+    }
+
     /// The user needs the right to delete from the table.
     async fn purge(&self, age: Duration) -> Result<u64, StoreError> {
         self.0.purge(age).await

@@ -52,6 +52,10 @@ impl Store for Postgres {
         self.0.call_all(&requests).await
     }
 
+    fn connect_error(&self) -> Option<StoreError> {
+        self.0.requests.connect_error()
+    }
+
     /// The user needs the right to delete from the table.
     async fn purge(&self, age: Duration) -> Result<u64, StoreError> {
         self.0.purge(age).await

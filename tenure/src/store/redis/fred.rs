@@ -74,6 +74,10 @@ impl Store for Fred {
         join_all(calls).await.into_iter().flatten().collect()
     }
 
+    fn connect_error(&self) -> Option<StoreError> {
+        self.0.current.connect_error()
+    }
+
     async fn purge(&self, age: Duration) -> Result<u64, StoreError> {
         let link = Arc::clone(&self.0);
         let step = move |from| {

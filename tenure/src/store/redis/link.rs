@@ -37,6 +37,11 @@ impl Link {
         self.current.get(patience, connect).await
     }
 
+    /// Why there is no connection, or why no promise of the server can be vouched for.
+    pub(super) fn connect_error(&self) -> Option<StoreError> {
+        self.current.connect_error().or_else(|| self.route.members.connect_error())
+    }
+
     async fn connect(&self) -> Result<Live, StoreError> {
         let at = self.route.find().await?;
         let RedisConfig { servers, login, database, .. } = &self.connector.config;

@@ -66,6 +66,13 @@ impl Members {
         Self { connector, all }
     }
 
+    /// Why there is no majority: half of the listed members or more are not connected to.
+    pub(super) fn connect_error(&self) -> Option<StoreError> {
+        let errors = self.all.values().filter_map(|member| member.current.connect_error());
+        let errors: Vec<_> = errors.collect();
+        if 2 * errors.len() < self.all.len() { None } else { errors.into_iter().next() }
+    }
+
     /// Asks a member when it is its turn. From then on the question is asked even if the caller has given up.
     ///
     /// Connecting takes at most `connect_timeout`, after a pause if the member was not usable before, and the answer

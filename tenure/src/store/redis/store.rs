@@ -194,6 +194,10 @@ impl Store for Redis {
         self.call_together(&live, &requests).await
     }
 
+    fn connect_error(&self) -> Option<StoreError> {
+        self.0.connect_error()
+    }
+
     async fn purge(&self, age: Duration) -> Result<u64, StoreError> {
         let store = self.clone();
         let step = move |from| {
