@@ -14,6 +14,7 @@
 use std::error::Error;
 use std::time::{Duration, SystemTime};
 
+use anyhow::Context;
 use tenure::fence::redis::Fence;
 use tenure::store::redis::{Redis, RedisConfig};
 use tenure::{Candidate, Config, Tenure};
@@ -21,10 +22,11 @@ use tenure::{Candidate, Config, Tenure};
 const LAST: &str = "{report}:last";
 
 #[tokio::main]
-async fn main() -> Result<(), Box<dyn Error>> {
+async fn main() -> anyhow::Result<()> {
     tracing_subscriber::fmt::init();
-    let url = std::env::var("REDIS_URL")?;
-    let every = std::env::var("EVERY_SECONDS").unwrap_or("60".into()).parse::<u64>()?.max(1);
+    let url = std::env::var("REDIS_URL").context("REDIS_URL")?;
+    let every = std::env::var("EVERY_SECONDS").unwrap_or("60".into());
+    let every = every.parse::<u64>().context("EVERY_SECONDS")?.max(1);
     let client = redis::Client::open(url.as_str())?;
     let candidate = Candidate::builder(Redis::new(RedisConfig::from_url(&url)?), "report")
         .config(Config::fast_failover())

@@ -15,6 +15,7 @@ use std::convert::Infallible;
 use std::error::Error;
 use std::time::Duration;
 
+use anyhow::Context;
 use tenure::store::Key;
 use tenure::store::postgres::{Postgres, PostgresConfig};
 use tenure::{Candidate, Config, Tenure, Token, fence};
@@ -32,9 +33,10 @@ const NEXT: &str = "INSERT INTO numbers SELECT coalesce(max(number), 0) + 1, $1 
 type Refusal = Result<Infallible, Box<dyn Error + Send + Sync>>;
 
 #[tokio::main]
-async fn main() -> Result<(), Box<dyn Error>> {
+async fn main() -> anyhow::Result<()> {
     tracing_subscriber::fmt::init();
-    let (postgres, redis) = (std::env::var("POSTGRES_URL")?, std::env::var("REDIS_URL")?);
+    let set = |name| std::env::var(name).context(name);
+    let (postgres, redis) = (set("POSTGRES_URL")?, set("REDIS_URL")?);
     let store = Postgres::new(PostgresConfig::from_url(&postgres)?);
     let candidate = Candidate::builder(store, ELECTION).config(Config::fast_failover()).start()?;
     let work = async |tenure: Tenure| {

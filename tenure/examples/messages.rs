@@ -8,18 +8,19 @@
 
 #![allow(clippy::print_stdout, reason = "the program prints the messages")]
 
-use std::error::Error;
 use std::time::Duration;
 
+use anyhow::Context;
 use futures_util::StreamExt;
 use tenure::store::redis::{Redis, RedisConfig};
 use tenure::{Candidate, Config, NotifyError, Tenure};
 
 #[tokio::main]
-async fn main() -> Result<(), Box<dyn Error>> {
+async fn main() -> anyhow::Result<()> {
     tracing_subscriber::fmt::init();
-    let store = Redis::new(RedisConfig::from_url(&std::env::var("REDIS_URL")?)?);
-    let name = std::env::args().nth(1).ok_or("the argument is missing: this process's name")?;
+    let url = std::env::var("REDIS_URL").context("REDIS_URL")?;
+    let store = Redis::new(RedisConfig::from_url(&url)?);
+    let name = std::env::args().nth(1).context("the argument is missing: this process's name")?;
     let candidate = Candidate::builder(store, "messages")
         .name(&name)
         .config(Config::fast_failover())

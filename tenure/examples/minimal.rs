@@ -9,14 +9,13 @@
 
 #![allow(clippy::print_stdout, reason = "the program prints its steps")]
 
-use std::error::Error;
 use std::time::Duration;
 
 use tenure::store::sqlite::{Sqlite, SqliteConfig};
 use tenure::{Candidate, Config};
 
 #[tokio::main]
-async fn main() -> Result<(), Box<dyn Error>> {
+async fn main() -> anyhow::Result<()> {
     tracing_subscriber::fmt::init(); // shows what the candidate does
     let store = Sqlite::new(SqliteConfig::new("elections.db"));
     let candidate =

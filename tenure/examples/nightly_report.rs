@@ -6,16 +6,17 @@
 
 #![allow(clippy::print_stdout, reason = "the program prints its steps")]
 
-use std::error::Error;
 use std::time::Duration;
 
+use anyhow::Context;
 use tenure::store::redis::{Redis, RedisConfig};
 use tenure::{Candidate, Config, Tenure};
 
 #[tokio::main]
-async fn main() -> Result<(), Box<dyn Error>> {
+async fn main() -> anyhow::Result<()> {
     tracing_subscriber::fmt::init(); // shows what the candidate does
-    let store = Redis::new(RedisConfig::from_url(&std::env::var("REDIS_URL")?)?);
+    let url = std::env::var("REDIS_URL").context("REDIS_URL")?;
+    let store = Redis::new(RedisConfig::from_url(&url)?);
     let candidate =
         Candidate::builder(store, "nightly-report").config(Config::fast_failover()).start()?;
     let work = async |tenure: Tenure| {

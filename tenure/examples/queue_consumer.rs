@@ -14,6 +14,7 @@
 use std::error::Error;
 use std::time::Duration;
 
+use anyhow::Context;
 use tenure::fence::redis::Fence;
 use tenure::store::redis::{Redis, RedisConfig};
 use tenure::{Candidate, Config, Tenure};
@@ -25,9 +26,9 @@ const BEGIN: &str = "return redis.call('LMOVE', KEYS[1], KEYS[2], 'LEFT', 'RIGHT
 const REMOVE: &str = "return redis.call('LREM', KEYS[2], 1, ARGV[1])";
 
 #[tokio::main]
-async fn main() -> Result<(), Box<dyn Error>> {
+async fn main() -> anyhow::Result<()> {
     tracing_subscriber::fmt::init();
-    let url = std::env::var("REDIS_URL")?;
+    let url = std::env::var("REDIS_URL").context("REDIS_URL")?;
     let client = redis::Client::open(url.as_str())?;
     let candidate = Candidate::builder(Redis::new(RedisConfig::from_url(&url)?), "jobs")
         .config(Config::fast_failover())

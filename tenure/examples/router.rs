@@ -8,8 +8,7 @@
 
 #![allow(clippy::print_stdout, reason = "the program prints its address, and the leader's")]
 
-use std::error::Error;
-
+use anyhow::Context;
 use axum::Router;
 use axum::extract::State;
 use axum::http::header::RETRY_AFTER;
@@ -25,12 +24,13 @@ use tokio::sync::watch;
 type Leader = watch::Receiver<Option<String>>;
 
 #[tokio::main]
-async fn main() -> Result<(), Box<dyn Error>> {
+async fn main() -> anyhow::Result<()> {
     tracing_subscriber::fmt::init();
     let listener =
         TcpListener::bind(std::env::var("LISTEN").unwrap_or("127.0.0.1:8000".into())).await?;
     println!("listening on {}", listener.local_addr()?);
-    let store = Redis::new(RedisConfig::from_url(&std::env::var("REDIS_URL")?)?);
+    let url = std::env::var("REDIS_URL").context("REDIS_URL")?;
+    let store = Redis::new(RedisConfig::from_url(&url)?);
     let leader = follow(Observer::new(store, "service")?);
     let app = Router::new().fallback(to_the_leader).with_state(leader);
     axum::serve(listener, app).with_graceful_shutdown(tenure::shutdown_signal()?).await?;

@@ -8,10 +8,10 @@
 
 #![allow(clippy::print_stdout, reason = "the program prints its address")]
 
-use std::error::Error;
 use std::future::IntoFuture;
 use std::time::Duration;
 
+use anyhow::Context;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::routing::{get, post};
@@ -24,7 +24,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 #[tokio::main]
-async fn main() -> Result<(), Box<dyn Error>> {
+async fn main() -> anyhow::Result<()> {
     tracing_subscriber::fmt::init();
     let listener =
         TcpListener::bind(std::env::var("LISTEN").unwrap_or("127.0.0.1:8080".into())).await?;
@@ -33,7 +33,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
     // Before the first candidate.
     let metrics = PrometheusBuilder::new().install_recorder()?;
     tenure::metrics::describe();
-    let store = Redis::new(RedisConfig::from_url(&std::env::var("REDIS_URL")?)?);
+    let url = std::env::var("REDIS_URL").context("REDIS_URL")?;
+    let store = Redis::new(RedisConfig::from_url(&url)?);
     let candidate = Candidate::builder(store, "service")
         .metadata(address.to_string()) // where others reach the leader
         .config(Config::fast_failover().with_longest_stop(Duration::from_secs(5))?)

@@ -6,7 +6,6 @@
 
 #![allow(clippy::print_stdout, reason = "the program prints what it has tested")]
 
-use std::error::Error;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use std::time::Duration;
@@ -26,7 +25,7 @@ async fn write_pages(candidate: Candidate, pages: Arc<AtomicU32>) {
     let _ = candidate.run_while_leader(work).await;
 }
 
-async fn no_page_is_written_without_the_lead() -> Result<(), Box<dyn Error>> {
+async fn no_page_is_written_without_the_lead() -> anyhow::Result<()> {
     let world = World::new()?;
     let process = world.process();
     let pages = Arc::new(AtomicU32::new(0));
@@ -41,7 +40,7 @@ async fn no_page_is_written_without_the_lead() -> Result<(), Box<dyn Error>> {
 }
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> Result<(), Box<dyn Error>> {
+async fn main() -> anyhow::Result<()> {
     no_page_is_written_without_the_lead().await?;
     println!("no page is written without the lead");
     Ok(())

@@ -81,7 +81,7 @@ const LIST: &[(&str, Known)] = &[
     ("cargo new first-steps && cd first-steps", OF_THE_READER),
     ("cargo add tenure --path ../tenure/tenure --features redis", OF_THE_READER),
     ("cargo add tokio --features macros,rt-multi-thread,time", NETWORK),
-    ("cargo add tracing-subscriber", NETWORK),
+    ("cargo add anyhow tracing-subscriber", NETWORK),
     ("cargo add futures-util", NETWORK),
     ("cargo install --git URL-OF-THIS-REPOSITORY tenure-sim && tenure-sim", NETWORK),
     ("redis-server", RunBy("tests/programs/leader.rs", "RedisServer::start()")),

@@ -7,6 +7,22 @@ use super::program::{Program, example};
 
 const REPORT: &str = "a report under token ";
 
+/// What it says of a variable that is missing or wrong is for people: no names of types.
+#[test]
+fn the_readme_program_explains_refusals() {
+    let says = |url: Option<&str>| {
+        let mut program = example("nightly_report");
+        program.env_remove("REDIS_URL").envs(url.map(|url| ("REDIS_URL", url)));
+        let end = program.output().unwrap();
+        assert!(!end.status.success());
+        String::from_utf8(end.stderr).unwrap()
+    };
+    let missing = says(None);
+    assert!(missing.contains("REDIS_URL") && missing.contains("not found"), "{missing}");
+    let stray = says(Some("redis://app:p/w@h"));
+    assert!(stray.contains("/ is written %2F") && !stray.contains("StrayAt"), "{stray}");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_readme_program_leads_again_after_an_outage() {
     let server = RedisServer::start().unwrap();

@@ -11,16 +11,14 @@ mod blocking;
 mod state;
 mod tasks;
 
-use std::error::Error;
-
 use tenure::Candidate;
 use tenure::store::Memory;
 
 /// What a recipe's demonstration ends with.
-type Outcome = Result<String, Box<dyn Error>>;
+type Outcome = anyhow::Result<String>;
 
 #[tokio::main]
-async fn main() -> Result<(), Box<dyn Error>> {
+async fn main() -> anyhow::Result<()> {
     println!("in the background: {}", tasks::show_background().await?);
     println!("a set of tasks: {}", tasks::show_set().await?);
     println!("shared state: {}", state::show_shared().await?);
