@@ -10,9 +10,10 @@
 #![cfg(target_os = "linux")]
 
 use std::collections::BTreeMap;
+use std::error::Error;
 use std::path::PathBuf;
 
-use tenure::store::AnyStore;
+use tenure::store::{AnyStore, StoreEnvError};
 
 /// A file that is no certificate.
 const NO_PEM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
@@ -230,12 +231,25 @@ const VARIABLES: &[(Variables, &str, Variables)] = &[
     ),
 ];
 
+fn opened(variables: Variables) -> Result<AnyStore, StoreEnvError> {
+    let variables: BTreeMap<_, _> = variables.iter().copied().collect();
+    AnyStore::from_variables(|name| variables.get(name).map(Into::into))
+}
+
+/// A program that prints an error and its sources prints each text once.
+#[test]
+fn a_refused_url_is_explained_once() {
+    for variables in [
+        &[("TENURE_STORE", "redis://p/w@h")][..],
+        &[("TENURE_STORE", "memory:"), ("TENURE_PURGE", "30")],
+    ] {
+        let error = opened(variables).unwrap_err();
+        assert!(error.source().is_none(), "{error}: {:?}", error.source());
+    }
+}
+
 #[test]
 fn refused_variables_open_with_their_remedy() {
-    let opened = |variables: Variables| {
-        let variables: BTreeMap<_, _> = variables.iter().copied().collect();
-        AnyStore::from_variables(|name| variables.get(name).map(Into::into))
-    };
     for (refused, words, mended) in VARIABLES {
         let error = opened(refused).unwrap_err().to_string();
         assert!(error.contains(words), "{refused:?}: {words:?} is not in: {error}");

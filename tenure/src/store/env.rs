@@ -108,7 +108,7 @@ pub enum StoreEnvError {
     },
     /// The age is none, or too short or too long.
     #[error("TENURE_PURGE can't be used: {0}")]
-    Purge(#[source] PurgeAgeError),
+    Purge(PurgeAgeError),
     /// Two ages are set.
     #[error(
         "TENURE_PURGE is set, and TENURE_STORE has the parameter \"purge\" too: leave one of them"
@@ -116,7 +116,7 @@ pub enum StoreEnvError {
     PurgeTwice,
     /// The URL can't be used.
     #[error("TENURE_STORE can't be used: {0}")]
-    Refused(#[source] StoreUrlError),
+    Refused(StoreUrlError),
     /// A variable of Redis can't be used.
     #[cfg(any(feature = "redis", feature = "fred"))]
     #[error(transparent)]
