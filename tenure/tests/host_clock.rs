@@ -51,7 +51,8 @@ async fn after_a_suspend() {
     let asleep = TokioRuntime.sleep_until(now + moment);
     tokio::time::timeout(soon, asleep).await.expect("a timer on the clock rings");
     let asleep = TokioRuntime.now().since(now);
-    assert!(asleep >= moment, "rung after {asleep:?}");
+    // At the end of the timeout, the clock alone would end the sleep.
+    assert!((moment..soon / 2).contains(&asleep), "rung after {asleep:?}");
 
     // A leader's claim ends by it too.
     let ttl = Config::fast_failover().ttl();
