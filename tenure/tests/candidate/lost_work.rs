@@ -194,6 +194,53 @@ async fn work_dropped_between_tenures_is_not_led_for() {
     process.is_out().await;
 }
 
+/// Other candidates lead meanwhile, also if work is offered again at once.
+async fn holds_off(process: &Process, tenure: &Tenure) {
+    let mut again = process.offer();
+    assert!(again.poll_unpin(&mut noop()).is_pending());
+    soon(async {
+        while process.candidate.incumbent().await.unwrap().is_some() {
+            process.settle().await;
+        }
+    })
+    .await;
+    assert!(!tenure.is_current(), "the lease was handed back");
+    process.advance(HOLD_OFF.saturating_sub(TICK)).await;
+    assert_eq!(process.candidate.health().role, Role::HoldingOff);
+    process.clock.advance(TICK);
+    let next = soon(process.candidate.elected()).await.unwrap();
+    assert!(next.token() > tenure.token());
+}
+
+#[tokio::test]
+async fn dropped_work_holds_off() {
+    let process = Process::new();
+    let mut offer = process.offer();
+    assert!(offer.poll_unpin(&mut noop()).is_pending());
+    let tenure = soon(process.candidate.elected()).await.unwrap();
+    assert!(offer.poll_unpin(&mut noop()).is_pending(), "it works");
+    drop(offer);
+    holds_off(&process, &tenure).await;
+}
+
+#[tokio::test]
+async fn work_that_panics_holds_off() {
+    let process = Process::new();
+    let candidate = process.candidate.clone();
+    let panics = async move {
+        let work = |_| async { panic!("on purpose") };
+        candidate.run_while_leader(work).await.map(|()| ())
+    };
+    let mut events = process.candidate.events();
+    assert!(soon(tokio::spawn(panics)).await.unwrap_err().is_panic());
+    let tenure = loop {
+        if let Event::Elected(tenure) = soon(events.next()).await.unwrap() {
+            break tenure;
+        }
+    };
+    holds_off(&process, &tenure).await;
+}
+
 #[tokio::test]
 async fn the_last_of_several_offers_decides() {
     let store = Memory::new();

@@ -1,6 +1,8 @@
 //! Metadata that are replaced.
 
 use std::collections::VecDeque;
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::SeqCst;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -18,6 +20,8 @@ struct Told {
     versions: Arc<Mutex<Vec<u64>>>,
     /// How the next describes end; the others are carried out.
     ends: Arc<Mutex<VecDeque<End>>>,
+    /// How many of the next renewals fail.
+    failing_renewals: Arc<AtomicU32>,
 }
 
 #[derive(Clone, Copy)]
@@ -32,6 +36,12 @@ impl Store for Told {
     }
 
     async fn call(&self, key: &Key, request: Request) -> Result<Reply, StoreError> {
+        if let Request::Renew { .. } = request {
+            let fewer = |left: u32| left.checked_sub(1);
+            if self.failing_renewals.fetch_update(SeqCst, SeqCst, fewer).is_ok() {
+                return Err(StoreError::new(StoreErrorKind::Disconnected, "as the test wants it"));
+            }
+        }
         let Request::Describe { version, .. } = request else {
             return self.store.call(key, request).await;
         };
@@ -160,6 +170,29 @@ async fn what_fails_is_told_again_after_a_renewal() {
     .await;
     tokio::time::sleep(quick().renew_interval() * 2).await;
     assert_eq!(store.versions(), [1; 4]);
+    assert!(candidate.is_leader());
+}
+
+/// A server that has failed may have lost what it had recorded.
+#[tokio::test]
+async fn a_failed_renewal_repeats_the_change() {
+    let store = Told::default();
+    let candidate = store.candidate();
+    soon(candidate.elected()).await.unwrap();
+    candidate.set_metadata("second").unwrap();
+    store.shows("second").await;
+    for repeated in 1..=2 {
+        store.failing_renewals.store(1, SeqCst);
+        soon(async {
+            while store.versions().len() <= repeated {
+                tokio::time::sleep(Duration::from_millis(2)).await;
+            }
+        })
+        .await;
+        // Once for each failure.
+        tokio::time::sleep(quick().renew_interval() * 2).await;
+        assert_eq!(store.versions(), vec![1; repeated + 1]);
+    }
     assert!(candidate.is_leader());
 }
 

@@ -78,6 +78,21 @@ async fn signs_of_life_keep_the_lead() {
     assert!(leading.tenure.is_current());
 }
 
+/// The bound counts from the last one, however soon it comes after the one before it.
+#[tokio::test]
+async fn each_sign_of_life_counts() {
+    let leading = Leading::new().await;
+    let watchdog = leading.tenure.watchdog(BOUND);
+    for pause in [BOUND / 2, BOUND / 4, TICK] {
+        leading.advance(pause).await;
+        watchdog.alive();
+    }
+    leading.advance(BOUND.saturating_sub(TICK)).await;
+    assert!(leading.tenure.is_current(), "1 ns is left");
+    leading.advance(TICK).await;
+    assert!(!leading.tenure.is_current());
+}
+
 #[tokio::test]
 async fn silent_work_gives_the_lead_up() {
     let leading = Leading::new().await;
